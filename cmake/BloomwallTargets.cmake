@@ -1,0 +1,63 @@
+# How every target of the project is made: one library per folder, so that a folder can be built and tested alone
+# and the link order is the include order of ARCHITECTURE.md.
+
+find_program(BLOOMWALL_CCACHE ccache)
+if(BLOOMWALL_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${BLOOMWALL_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${BLOOMWALL_CCACHE})
+endif()
+
+add_library(bloomwall_options INTERFACE)
+target_include_directories(bloomwall_options INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_options(bloomwall_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Wold-style-cast
+  -Woverloaded-virtual -Wswitch -Wimplicit-fallthrough -fno-omit-frame-pointer)
+target_compile_definitions(bloomwall_options INTERFACE BLOOMWALL_VERSION="${PROJECT_VERSION}")
+if(BLOOMWALL_WERROR)
+  target_compile_options(bloomwall_options INTERFACE -Werror)
+endif()
+if(BLOOMWALL_SANITIZE)
+  target_compile_options(bloomwall_options INTERFACE -fsanitize=${BLOOMWALL_SANITIZE} -fno-sanitize-recover=all)
+  target_link_options(bloomwall_options INTERFACE -fsanitize=${BLOOMWALL_SANITIZE})
+endif()
+if(BLOOMWALL_HARDEN)
+  target_compile_options(bloomwall_options INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong
+                         -fstack-clash-protection -fcf-protection -fPIE)
+  target_link_options(bloomwall_options INTERFACE -pie -Wl,-z,relro,-z,now)
+endif()
+
+function(bloomwall_apply_lto target)
+  if(BLOOMWALL_LTO)
+    set_property(TARGET ${target} PROPERTY INTERPROCEDURAL_OPTIMIZATION ON)
+  endif()
+endfunction()
+
+# bloomwall_library(NAME LINK libs...): a static library of every .cc in this folder except *_main.cc.
+function(bloomwall_library name)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS *.cc *.c)
+  list(FILTER sources EXCLUDE REGEX "_main\\.cc$|/main\\.cc$")
+  if(sources)
+    add_library(${name} STATIC ${sources})
+    target_link_libraries(${name} PUBLIC bloomwall_options ${ARG_LINK})
+    bloomwall_apply_lto(${name})
+  else()
+    add_library(${name} INTERFACE)
+    target_link_libraries(${name} INTERFACE bloomwall_options ${ARG_LINK})
+  endif()
+endfunction()
+
+# bloomwall_tests(NAME LINK libs...): one GoogleTest program of every *_test.cc in this folder; its cases are ctest tests.
+function(bloomwall_tests name)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS *_test.cc)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${name} ${sources})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE BLOOMWALL_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+                             BLOOMWALL_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  include(GoogleTest)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 120)
+endfunction()

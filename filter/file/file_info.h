@@ -1,0 +1,32 @@
+// What a filter file says about its making: the `info` section. Text for people and `info --json`; no look-up reads it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "filter/file/header.h"
+
+namespace bloomwall::filter {
+
+struct SourceInfo {
+  std::string name;  // as given on the command line
+  std::string format;
+  std::uint64_t bytes = 0;  // as read, after decompression
+  std::uint64_t entries = 0;
+  Sha256 sha256{};  // of the bytes as read
+};
+
+struct FileInfo {
+  std::string category;
+  std::string builder;  // program and version
+  std::vector<SourceInfo> sources;
+  std::vector<std::string> provenance;  // one line for each file merged into this one
+};
+
+inline constexpr std::size_t kMaxInfoBytes = std::size_t{16} << 20;
+std::vector<std::byte> serialise_info(const FileInfo& info);
+Result<FileInfo> parse_info(std::span<const std::byte> bytes);
+
+}  // namespace bloomwall::filter

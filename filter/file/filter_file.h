@@ -1,0 +1,52 @@
+// An open filter file: mapped read-only, its header checked, its sections ready to be asked.
+// Threads: const and shared by all. A file that shrinks or fails under us (SIGBUS) turns lost() on instead of ending the
+// process; answers given since then mean nothing, and the caller applies `on_error`.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+#include "filter/file/header.h"
+
+namespace bloomwall::filter {
+
+class MappedFile;
+
+// Bytes verified so far and in all; called from the verifying thread every few MiB. Return false to stop.
+using Progress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
+
+class FilterFile {
+ public:
+  // Maps and checks the header; cost independent of the size. The bytes of sections are not looked at: see verify().
+  static Result<std::unique_ptr<FilterFile>> open(const std::filesystem::path& path);
+  ~FilterFile();
+  FilterFile(const FilterFile&) = delete;
+  FilterFile& operator=(const FilterFile&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  const Header& header() const { return header_; }
+  const KeyMaker& keys() const { return keys_; }
+  // Empty (false) where the file has no such section.
+  const SectionView& hosts() const { return hosts_; }
+  const SectionView& paths() const { return paths_; }
+  const SectionView& raw() const { return raw_; }
+  std::span<const std::byte> section_bytes(SectionType type) const;
+  bool lost() const;
+
+  // Reads every leaf and compares XXH3-128 (and SHA-256 where asked), then the roots. Throughput: memory or disk.
+  enum class Depth : std::uint8_t { accident, tampering };
+  Result<void> verify(Depth depth, const Progress& progress = {}) const;
+
+ private:
+  FilterFile(std::filesystem::path path, std::unique_ptr<MappedFile> map, Header header);
+  std::filesystem::path path_;
+  std::unique_ptr<MappedFile> map_;
+  Header header_;
+  KeyMaker keys_;
+  SectionView hosts_, paths_, raw_;
+};
+
+}  // namespace bloomwall::filter

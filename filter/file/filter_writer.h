@@ -1,0 +1,47 @@
+// Writes one .bwf file: a temporary file beside the target, sections filled in place, digests, sync, rename. Until
+// commit() returns, the target is untouched; a killed build leaves at most a temporary file that the next build of the
+// same target removes. Equal header fields and equal keys give equal bytes, whatever the order of insertion.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "filter/file/filter_file.h"
+#include "filter/file/file_info.h"
+
+namespace bloomwall::filter {
+
+class FilterWriter {
+ public:
+  struct Plan {
+    Header header;  // identity, versions, counts, predictions; sections are made from the geometries below
+    std::optional<Geometry> hosts, paths, raw;
+    FileInfo info;
+  };
+  static Result<std::unique_ptr<FilterWriter>> create(const std::filesystem::path& target, Plan plan);
+  ~FilterWriter();  // without commit(): removes the temporary file
+
+  // Null where the plan has no such section. Any number of threads may insert.
+  SectionWriter* hosts();
+  SectionWriter* paths();
+  SectionWriter* raw();
+  // The header as it will be written; the caller may still set counts and predictions.
+  Header& header();
+
+  // Error of one question as the bits now set give it (0 for a section that is not there).
+  struct Fill { double hosts = 0, paths = 0, raw = 0; };
+  Fill fill() const;
+
+  // Digests, header, fsync of file and folder, rename over the target. Mode 0640.
+  Result<void> commit();
+
+ private:
+  struct Impl;
+  explicit FilterWriter(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace bloomwall::filter

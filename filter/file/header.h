@@ -1,0 +1,106 @@
+// The header of a .bwf file: its fields in memory. The byte table stands in header.cc beside the two functions that read
+// and write it; both go field by field, so the struct's layout means nothing.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "filter/bits/key.h"
+#include "filter/bits/section.h"
+#include "filter/result.h"
+
+namespace bloomwall::filter {
+
+using FileId = std::array<std::uint8_t, 16>;
+using Sha256 = std::array<std::uint8_t, 32>;
+std::string to_hex(std::span<const std::uint8_t> bytes);
+std::optional<FileId> parse_file_id(std::string_view hex);
+
+enum class SectionType : std::uint32_t {
+  hosts = 1,       // H: S, X, W keys and marks
+  paths = 2,       // P: U, Q, D keys
+  raw = 3,         // R
+  exceptions = 4,  // E: exact keys of known-good URLs, per segment
+  info = 5,        // sources, builder, category, provenance: records of file_info.h
+  leaves = 6,      // digests of the leaves of every other section
+};
+
+struct SectionEntry {
+  SectionType type{};
+  bool critical = false;  // a reader that does not know the type must refuse the file
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;  // bytes
+  Geometry geometry;         // H, P, R, E only
+  std::array<std::uint8_t, 16> xxh_root{};  // XXH3-128 over the XXH3-128 of the leaves
+  Sha256 sha_root{};                        // SHA-256 over the SHA-256 of the leaves
+};
+
+struct KindCounts {
+  std::uint64_t entries = 0;  // lines taken, duplicates too
+  std::uint64_t keys = 0;     // distinct keys (estimated where the builder could not count)
+  std::uint8_t rounds = 1;    // 1 or 2
+};
+
+// Error rates in [0,1]. "assumed" is the number of questions a request of that class was taken to ask.
+struct ClassError {
+  double mean = 0, p99 = 0;
+  double mean_questions = 0, p99_questions = 0;
+};
+struct PredictedErrors {
+  double host_key = 0, path_key = 0, raw_key = 0;  // one question, from the geometry and the counts
+  double host_fill = 0, path_fill = 0, raw_fill = 0;  // one question, from the bits that are really set
+  ClassError unlisted_host, listed_host;
+};
+struct MeasuredError {
+  std::uint64_t samples = 0;  // 0: not measured
+  std::uint64_t hits = 0;
+};
+
+struct Header {
+  std::uint16_t major = 1, minor = 0;
+  std::uint64_t file_bytes = 0;
+  std::uint64_t incompatible = 0, compatible = 0;  // feature masks
+  FileId file_id{};
+  FileId series_id{};
+  SeriesKey series_key{};
+  std::uint64_t sequence = 0;     // only grows within a series
+  std::uint64_t created = 0;      // seconds since 1970
+  std::uint64_t valid_until = 0;  // likewise; 0: no end
+  std::uint16_t hash_id = 1;            // 1: XXH3-128 with seed
+  std::uint16_t key_derivation = 1;
+  std::uint16_t canonicalisation = 1;
+  std::uint32_t canonical_options = 0;
+  std::uint32_t converter_options = 0;
+  std::uint32_t unicode_version = 0;    // 0x0F0000 is 15.0.0
+  std::uint64_t psl_time = 0;           // seconds since 1970 of the public suffix list; 0: not used
+  std::array<KindCounts, kKindCount> kinds{};
+  std::uint64_t marks = 0;              // distinct (host, mark) pairs
+  std::uint64_t hosts = 0;              // distinct hosts in H, marked ones too
+  std::uint32_t mark_mask = 0;          // which mark variants occur, bit v for variant v
+  std::uint8_t min_labels = 0, max_labels = 0;  // of host names in H; an IP address counts 0 labels and is always asked
+  std::uint16_t max_depth = 0;          // of D entries, capped at 65535
+  PredictedErrors predicted;
+  MeasuredError measured;
+  std::vector<SectionEntry> sections;
+
+  const SectionEntry* find(SectionType type) const;
+};
+
+inline constexpr std::size_t kHeaderBytes = 4096;
+inline constexpr std::size_t kMaxSections = 16;
+inline constexpr std::uint64_t kLeafBytes = std::uint64_t{4} << 20;
+inline constexpr std::uint64_t kSectionAlignment = std::uint64_t{2} << 20;  // of sections of that size and more
+
+// `head` is the first kHeaderBytes of the file (or less where it is shorter), `file_bytes` its real size. Everything in it
+// is hostile: versions, feature bits, section types, ranges, sums and overlaps are checked here, digests of sections not.
+Result<Header> parse_header(std::span<const std::byte> head, std::uint64_t file_bytes);
+// kHeaderBytes bytes, digest included. The header must be one that parse_header accepts.
+std::vector<std::byte> serialise_header(const Header& header);
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,110 @@
+// All filters, deltas and allow lists of one configuration, and the one call that turns a URL into a verdict.
+// Immutable once loaded; shared by all workers through shared_ptr and swapped as a whole; the last holder frees it.
+// Rules: "Verdicts" in ARCHITECTURE.md. Look-ups go plan -> prefetch -> evaluate (lookup.h), so that pages which are not
+// resident can be awaited without changing this door.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "filter/file/filter_file.h"
+#include "filter/url/canonical_url.h"
+
+namespace bloomwall::filter {
+
+enum class FilterAction : std::uint8_t { block, monitor };
+enum class OnFilterError : std::uint8_t { block, allow };
+
+struct FilterSpec {
+  std::string name;
+  std::filesystem::path file;
+  std::filesystem::path delta;  // empty: none
+  FilterAction action = FilterAction::block;
+  OnFilterError on_error = OnFilterError::block;
+  int status = 403;
+};
+
+struct PolicySpec {
+  std::vector<FilterSpec> filters;
+  std::vector<std::filesystem::path> allow_lists;
+};
+
+enum class Decision : std::uint8_t { allowed, monitored, blocked, rejected };  // in order of severity
+const char* to_string(Decision decision);
+
+// Why. For a log, a metric label and the page.
+enum class VerdictReason : std::uint8_t {
+  unlisted,     // no filter holds it
+  allow_list,   // an allow entry overrules every filter that could have held it
+  listed,       // a key of the filter's bits
+  delta,        // an exact entry of the filter's delta
+  filter_lost,  // the filter's file failed under us and on_error is block
+  bad_url,      // the URL was rejected
+};
+const char* to_string(VerdictReason reason);
+
+struct Verdict {
+  Decision decision = Decision::allowed;
+  VerdictReason reason = VerdictReason::unlisted;
+  Kind kind = Kind::suffix;              // of the match; meaningless where nothing matched
+  const FilterSpec* filter = nullptr;    // the filter that matched; lives as long as the policy
+  std::string expression;                // canonical expression that matched, or the allow entry; empty where none
+  std::uint8_t form = 0;                 // which form of the URL decided
+  bool host_has_marks = false;           // judge_host only: URL entries exist on this host and could not be asked
+  std::uint32_t questions = 0;           // put to filters' bits, for metrics
+};
+
+// What each step asked and was told; the story behind `explain`. Only made on request.
+struct AskedQuestion {
+  std::string filter;      // name; empty for the allow lists
+  std::string expression;  // e.g. "S example.com", "mark U example.com", "D example.com/a/"
+  enum class Answer : std::uint8_t { no, yes, removed_by_delta, added_by_delta, overruled } answer = Answer::no;
+};
+struct Story {
+  Verdict verdict;
+  std::vector<std::string> expressions;  // every expression the URL has, in the order asked, all forms
+  std::vector<AskedQuestion> questions;  // those really put
+};
+
+class Policy {
+ public:
+  struct LoadOptions {
+    bool verify = true;  // read and check every byte of every filter before use
+    std::function<bool(const std::filesystem::path& file, std::uint64_t done, std::uint64_t total)> progress;  // false stops
+  };
+  // Every error of every file, not just the first. Nothing of a failed load stays.
+  static tl::expected<std::shared_ptr<const Policy>, std::vector<Error>> load(const PolicySpec& spec,
+                                                                              const LoadOptions& options);
+  ~Policy();
+
+  // A whole URL. A rejected URL gives Decision::rejected. Thread-safe; allocates only where something matches.
+  Verdict judge(const CanonicalUrl& url) const;
+  // A host alone (CONNECT, SNI): only host kinds are asked. `host` comes from Canonicaliser::host or url.
+  Verdict judge_host(const CanonicalUrl& host) const;
+  Story explain(const CanonicalUrl& url) const;
+
+  struct FilterState {
+    const FilterSpec& spec;
+    const FilterFile* file;
+    std::uint64_t delta_entries;
+  };
+  std::vector<FilterState> filters() const;
+  std::uint64_t allow_entries() const;
+  // The error a user sees: the sum over all blocking filters, per request class.
+  struct RequestError { double unlisted_host = 0, listed_host = 0; };
+  RequestError predicted_error() const;
+
+ private:
+  struct Impl;
+  explicit Policy(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,60 @@
+// One entry as a person types it (a plain list, a delta, an allow list), turned into what is stored or hashed.
+//   example.com   *.example.com   .example.com   ||example.com^     suffix
+//   192.0.2.1   [2001:db8::1]                                        exact host
+//   http://example.com/                                              suffix
+//   http://example.com/a/b.html   example.com/a/b.html               URL
+//   http://example.com/a/b.html?q                                    URL with query
+//   http://example.com/a/                                            directory
+// An entry whose path is ambiguous gives one Entry for each form.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "filter/kind.h"
+#include "filter/url/canonical_url.h"
+
+namespace bloomwall::filter {
+
+struct Entry {
+  Kind kind = Kind::suffix;
+  HostKind host_kind = HostKind::name;
+  std::string_view host;   // canonical; empty for raw
+  std::string_view path;   // canonical path of U, Q, D (U and Q without a trailing slash, but for "/"); raw: the bytes
+  std::string_view query;  // Q only
+};
+// "example.com", "example.com/a/b.html?q", "example.com/a/": how an entry is shown and how deltas and allow lists match.
+std::string text_of(const Entry& entry);
+
+enum class EntryProblem : std::uint8_t {
+  none,
+  odd,         // taken, but a proxy would answer 400 to a request spelt like this
+  empty,
+  no_host,     // no canonical form: see url_reason
+  single_label,  // a bare word: a host of the local network, or a typing error; taken where allow_single_label
+  pattern,     // wildcards or separators that no key stands for
+};
+
+struct ParsedEntry {
+  EntryProblem problem = EntryProblem::none;
+  UrlReason url_reason = UrlReason::none;
+  std::span<const Entry> entries;  // empty where it was not taken; more than one where the path is ambiguous
+};
+
+// Reusable scratch; views are valid until the next call. Not thread-safe.
+class EntryParser {
+ public:
+  ParsedEntry domain(std::string_view text, Kind kind = Kind::suffix);  // a bare host or address; IP addresses become X
+  ParsedEntry url(std::string_view text);     // with or without scheme
+  ParsedEntry any(std::string_view text);     // the table above, by its shape
+
+ private:
+  ParsedEntry from(const CanonicalUrl& url);
+  Canonicaliser canonicaliser_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace bloomwall::filter
