@@ -32,18 +32,21 @@ function(bloomwall_apply_lto target)
   endif()
 endfunction()
 
-# bloomwall_library(NAME LINK libs...): a static library of every .cc in this folder except *_main.cc.
+# bloomwall_library(NAME LINK libs... SYSTEM_INCLUDE dirs...): a static library of every .cc in this folder except
+# main.cc and *_main.cc.
 function(bloomwall_library name)
-  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "LINK;SYSTEM_INCLUDE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cc *.c)
   list(FILTER sources EXCLUDE REGEX "_main\\.cc$|/main\\.cc$")
   if(sources)
     add_library(${name} STATIC ${sources})
     target_link_libraries(${name} PUBLIC bloomwall_options ${ARG_LINK})
+    target_include_directories(${name} SYSTEM PUBLIC ${ARG_SYSTEM_INCLUDE})
     bloomwall_apply_lto(${name})
   else()
     add_library(${name} INTERFACE)
     target_link_libraries(${name} INTERFACE bloomwall_options ${ARG_LINK})
+    target_include_directories(${name} SYSTEM INTERFACE ${ARG_SYSTEM_INCLUDE})
   endif()
 endfunction()
 
