@@ -64,3 +64,7 @@ function(bloomwall_tests name)
   include(GoogleTest)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 120)
 endfunction()
+
+# Everything that must be generated before a source can be read (for the linter), and every fuzz target.
+add_custom_target(generated_sources)
+add_custom_target(fuzzers)
