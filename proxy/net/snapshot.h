@@ -1,0 +1,34 @@
+// Everything that a reload may replace, as one immutable bundle. Built off the event loops, published whole;
+// a request keeps the snapshot it began with, so a swap never disturbs it, and the last holder frees the old
+// one. What a running Server reads from here: filters and allow lists (policy), access.*, block_page,
+// headers, timeouts, limits, upstream, log.access.strip_query. Not read again after create(): listeners,
+// workers, dns. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "conf/config.h"
+#include "filter/policy/policy.h"
+
+namespace bloomwall::proxy {
+
+struct CompiledRules;  // access rules, reply templates, the parent's address: compiled_rules.h
+
+struct Snapshot {
+  std::uint64_t generation = 0;  // 1 for the first, one more for each reload; stands in metrics
+  conf::Config settings;
+  std::shared_ptr<const filter::Policy> policy;  // never null
+  std::shared_ptr<const CompiledRules> rules;    // never null
+};
+using SnapshotPtr = std::shared_ptr<const Snapshot>;
+
+// Compiles what the settings spell as text (networks, templates, host:port). Every error at once, one line
+// each: "access.clients: not a network: 10.0.0.0/99". Reads the block page's template; touches no socket.
+tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(
+    const conf::Config& settings, std::shared_ptr<const filter::Policy> policy, std::uint64_t generation);
+
+}  // namespace bloomwall::proxy
