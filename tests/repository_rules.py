@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Rules of the house that a program can check; ARCHITECTURE.md gives their reasons.
+
+Prints every breach as file:line: what, and ends with 1 if there is one.
+SPDX-License-Identifier: Apache-2.0
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MAX_LINES = 400
+
+# Who may include whom. A folder may always include itself; what is not listed is forbidden.
+FILTER_BELOW = {
+    "filter": [],
+    "filter/url": ["filter"],
+    "filter/bits": ["filter"],
+    "filter/file": ["filter", "filter/bits"],
+    "filter/policy": ["filter", "filter/url", "filter/bits", "filter/file"],
+    "filter/lists": ["filter", "filter/url"],
+    "filter/build": ["filter", "filter/url", "filter/bits", "filter/file", "filter/policy", "filter/lists"],
+    "filter/cli": ["filter", "filter/url", "filter/bits", "filter/file", "filter/policy", "filter/lists", "filter/build"],
+}
+FILTER_DOORS = ["filter", "filter/url", "filter/file", "filter/policy"]  # what the proxy sees of filter/
+ALLOWED = {
+    **FILTER_BELOW,
+    "conf": [],
+    "proxy/http": ["conf"] + FILTER_DOORS,
+    "proxy/log": ["conf"],
+    "proxy/net": ["conf", "proxy/http", "proxy/log"] + FILTER_DOORS,
+    "proxy/ops": ["conf", "proxy/http", "proxy/log", "proxy/net"] + FILTER_DOORS,
+}
+# Packages that only some folders may include.
+PACKAGES = {
+    "yaml-cpp/": ["conf"],
+    "event2/": ["proxy/net", "proxy/ops"],
+    "ares": ["proxy/net"],
+    "llhttp": ["proxy/http"],
+    "xxhash": ["filter/bits", "filter/file"],
+    "idn2": ["filter/url"],
+    "libpsl": ["filter/lists"],
+    "prometheus/": ["proxy/ops"],
+    "systemd/": ["proxy/ops"],
+}
+RELEASE_CALL = re.compile(r"\b(event|event_base|evbuffer|bufferevent|evconnlistener|evhttp|SSL|SSL_CTX|EVP_MD_CTX|ares_destroy|"
+                          r"idn2|psl|ZSTD)_free\w*\(|\bares_destroy\(")
+HANDLES = ("handles.h",)
+
+
+def tracked():
+    out = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True,
+                         check=True).stdout
+    return [p for p in out.splitlines() if (ROOT / p).is_file()]
+
+
+def check_includes(path, lines):
+    folder = str(pathlib.PurePosixPath(path).parent)
+    if folder not in ALLOWED:
+        return
+    for number, line in enumerate(lines, 1):
+        match = re.match(r'\s*#\s*include\s+(["<])([^">]+)[">]', line)
+        if not match:
+            continue
+        target = match.group(2)
+        if match.group(1) == '"':
+            wanted = str(pathlib.PurePosixPath(target).parent)
+            if wanted != folder and wanted not in ALLOWED[folder]:
+                yield number, f"{folder} must not include {target}"
+        for prefix, owners in PACKAGES.items():
+            if target.startswith(prefix) and folder not in owners:
+                yield number, f"<{target}> belongs to {', '.join(owners)}"
+
+
+def check_text(path, lines):
+    code = path.endswith((".cc", ".h"))
+    if code and not any("SPDX-License-Identifier: Apache-2.0" in line for line in lines[:40]):
+        yield 1, "no SPDX line"
+    if code and len(lines) > MAX_LINES:
+        yield len(lines), f"{len(lines)} lines; split files over {MAX_LINES}"
+    for number, line in enumerate(lines, 1):
+        if path.endswith(".h") and re.match(r"\s*using namespace\b", line):
+            yield number, "using namespace in a header"
+        if code and re.search(r"\b(TODO|FIXME|XXX)\b", line) and not path.startswith("tests/data"):
+            yield number, "an unfinished thought: do it or write it down where users see it"
+        if code and RELEASE_CALL.search(line) and not path.endswith(HANDLES) and "FreeWith<" not in line:
+            yield number, "release through an owning alias, not by hand"
+
+
+def main():
+    breaches, checked = [], 0
+    for path in tracked():
+        if not path.endswith((".cc", ".h", ".py", ".sh", ".cmake", ".md", ".yaml")) or path.startswith("tests/data/"):
+            continue
+        lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
+        checked += 1
+        for number, what in [*check_includes(path, lines), *check_text(path, lines)]:
+            breaches.append(f"{path}:{number}: {what}")
+    print("\n".join(breaches))
+    print(f"{checked} files checked, {len(breaches)} breaches")
+    return 1 if breaches or checked < 20 else 0
+
+
+sys.exit(main())
