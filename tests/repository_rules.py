@@ -75,8 +75,8 @@ def check_includes(path, lines):
 
 def check_text(path, lines):
     code = path.endswith((".cc", ".h"))
-    if code and not any("SPDX-License-Identifier: Apache-2.0" in line for line in lines[:40]):
-        yield 1, "no SPDX line"
+    if code and "// SPDX-License-Identifier: Apache-2.0" not in lines[:40]:
+        yield 1, "no line that is exactly: // SPDX-License-Identifier: Apache-2.0"
     if code and len(lines) > MAX_LINES:
         yield len(lines), f"{len(lines)} lines; split files over {MAX_LINES}"
     for number, line in enumerate(lines, 1):
