@@ -1,0 +1,36 @@
+// Turns an argument of `build` into the files that are to be read: a file or "-" is itself; a folder in squidGuard/UT1 form
+// is its member files, each with its format and category.
+//   malware/domains  malware/urls  malware/expressions  malware/usage      (each perhaps with .gz, .xz or .zst)
+// A folder of such folders (blacklists/malware/..., up to three deep) gives all its categories, in the order of their
+// names. A category that is a symbolic link to another one of the same folder is an alias and is not read twice.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "filter/lists/list_format.h"
+#include "filter/result.h"
+
+namespace bloomwall::filter {
+
+// What a category's file "usage" says it is for.
+enum class Usage : std::uint8_t { unknown, black, white, both };
+const char* to_string(Usage usage);
+
+struct ListFile {
+  std::string path;                  // "-" is stdin
+  std::string list;                  // the argument it came from
+  std::string category;              // "malware", "hobby/cooking"; empty for a single file
+  std::vector<std::string> aliases;  // other names of that category
+  Format format = Format::auto_detect;
+  Usage usage = Usage::unknown;
+};
+
+inline constexpr std::size_t kMaxFolderFiles = 10'000;
+
+Result<std::vector<ListFile>> expand_list(const std::string& argument);
+
+}  // namespace bloomwall::filter

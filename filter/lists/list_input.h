@@ -1,0 +1,62 @@
+// Where the text of a list comes from: a file, stdin or memory, decompressed by what its first bytes say (never by its
+// name), handed on in chunks of bounded size with a running SHA-256. What ".gz" promises and the bytes deny is not believed.
+//   auto input = ListInput::open("ads.txt.zst");
+//   while (true) { auto chunk = input->next(); if (!chunk || chunk->empty()) break; use(*chunk); }
+// Memory: two chunks, plus the decoder's window (zstd at most 128 MiB, xz at most 256 MiB; a stream that asks for more is
+// refused). Several members or frames one after the other are one text, as the command line tools have it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "filter/result.h"
+
+namespace bloomwall::filter {
+
+enum class Compression : std::uint8_t { none, gzip, xz, zstd };
+const char* to_string(Compression compression);
+
+inline constexpr std::size_t kInputChunkBytes = std::size_t{256} << 10;
+
+using TextDigest = std::array<std::uint8_t, 32>;  // SHA-256 of the text after decompression
+
+// Owns its descriptor (but not stdin). Movable, not thread-safe.
+class ListInput {
+ public:
+  static Result<ListInput> open(const std::string& path);  // "-" is stdin; a folder is an error (see list_folder.h)
+  // Reads `bytes`, which must outlive the input; `name` stands in errors and reports. Compressed bytes are decompressed.
+  static ListInput of_memory(std::string_view bytes, std::string name);
+  // `bytes` again, but handed out at most `step` at a time: how tests put a chunk boundary where they want it.
+  static ListInput of_memory(std::string_view bytes, std::string name, std::size_t step);
+
+  ListInput(ListInput&&) noexcept;
+  ListInput& operator=(ListInput&&) noexcept;
+  ~ListInput();
+
+  // The next piece of text, valid until the next call; empty at the end. Truncated or corrupt compressed data is an
+  // error that names the file and the offset in the compressed bytes; what came before it has been handed out already.
+  Result<std::string_view> next();
+
+  bool can_rewind() const;  // a regular file or memory
+  // Back to the first byte; digest and counts start anew. Error `usage` where can_rewind() is false.
+  Result<void> rewind();
+
+  const std::string& name() const;     // the path as given, "-" for stdin
+  Compression compression() const;     // known after the first next()
+  std::uint64_t text_bytes() const;    // handed out so far
+  std::uint64_t stored_bytes() const;  // read so far, as stored; for progress
+  std::uint64_t stored_total() const;  // size of the file, 0 where unknown
+  TextDigest digest() const;           // of the text handed out so far
+
+ private:
+  struct State;
+  explicit ListInput(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace bloomwall::filter

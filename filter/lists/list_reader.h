@@ -1,0 +1,98 @@
+// Reads one list: tells its format, cuts it into lines, turns each line into entries and says what became of it.
+// The plain way, one thread:
+//   auto report = read_list(file, options, sink);
+// The pipeline, many threads: open() once; next() from one thread hands out blocks of whole lines; every thread has a
+// BlockParser, a sink and a FileReport of its own; where order_free() is false one thread parses all blocks in order.
+// Reports are merged with merge_counts, and finish() adds what only the reader knows (bytes, digest).
+// What each format means line by line: the headers of the parsers (formats/*.h).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "filter/lists/line_blocks.h"
+#include "filter/lists/list_folder.h"
+#include "filter/lists/list_format.h"
+#include "filter/lists/list_input.h"
+#include "filter/lists/list_report.h"
+#include "filter/result.h"
+#include "filter/url/entry.h"
+
+namespace bloomwall::filter {
+
+enum class WhiteUse : std::uint8_t { refuse, allow, block };
+
+struct ReadOptions {
+  Format format = Format::auto_detect;  // --format; what a category folder says about its files comes first
+  bool exact = false;  // --exact: names of plain domain lists stand for themselves alone (X instead of S)
+  bool hosts_as_suffix =
+      false;  // --hosts-as-suffix: names of hosts files stand for their subdomains too (S instead of X)
+  bool strict_wildcard = false;  // --strict-wildcard: *.example.com leaves out example.com (W instead of S)
+  bool allow_tld = false;        // --allow-tld: take "zip" and "*.zip" instead of skipping them
+  bool aggressive = false;       // --aggressive: adblock rules for third-party requests alone stop every request
+  // A category whose usage is "white" alone: refused with a message, read as allow rules, or read as a block list.
+  WhiteUse white_categories = WhiteUse::refuse;
+  // An adblock list that cannot be read twice (a pipe) is held back up to here to see its $badfilter rules first.
+  std::size_t hold_back_bytes = std::size_t{64} << 20;
+};
+
+// Where entries go. Called by the thread that parses; must not throw.
+class ListSink {
+ public:
+  virtual ~ListSink() = default;
+  // Views are valid during the call only.
+  virtual void entry(const Entry& entry, std::uint64_t line) = 0;
+  // An allow rule in the text form of an allow list: "example.com", "example.com/path".
+  virtual void allow(std::string_view text, std::uint64_t line) = 0;
+};
+
+class LineParser;       // one format: formats/line_parser.h
+struct BadFilterRules;  // formats/adblock_badfilter.h
+
+// Parses blocks of one file. One per thread; sink and report may be different ones at every call.
+class BlockParser {
+ public:
+  BlockParser(Format format, const ReadOptions& options, bool to_allow,
+              std::shared_ptr<const BadFilterRules> cancelled);
+  BlockParser(BlockParser&&) noexcept;
+  BlockParser& operator=(BlockParser&&) noexcept;
+  ~BlockParser();
+  void parse(const LineBlock& block, ListSink& sink, FileReport& report);
+  // After the last block: hands out what was held back (the second half of an RPZ pair, an open CSV record).
+  void finish(ListSink& sink, FileReport& report);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Movable; next() from one thread at a time.
+class ListReader {
+ public:
+  static Result<ListReader> open(const ListFile& file, const ReadOptions& options);
+  static Result<ListReader> open(ListInput input, const ListFile& file, const ReadOptions& options);
+  ListReader(ListReader&&) noexcept;
+  ListReader& operator=(ListReader&&) noexcept;
+  ~ListReader();
+
+  Format format() const;
+  bool order_free() const;
+  const ListInput& input() const;       // for progress
+  Result<bool> next(LineBlock& block);  // false at the end
+  BlockParser parser() const;
+  void finish(FileReport& report) const;  // path, list, category, format, compression, bytes, digest
+
+ private:
+  struct State;
+  explicit ListReader(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// The whole of one file on this thread. On an error (a corrupt stream, a refused file) entries may have reached the sink.
+Result<FileReport> read_list(const ListFile& file, const ReadOptions& options, ListSink& sink);
+Result<FileReport> read_list(ListInput input, const ListFile& file, const ReadOptions& options, ListSink& sink);
+
+}  // namespace bloomwall::filter

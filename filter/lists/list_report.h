@@ -1,0 +1,112 @@
+// What became of a list, line by line: the ground for refusing to build from it and for a person's trust in the result.
+// Every line falls in exactly one of the line counts; entries, addresses and so on count what was handed to the sink.
+// Duplicates and entries covered by a listed parent are the builder's to count.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "filter/kind.h"
+#include "filter/lists/list_format.h"
+#include "filter/lists/list_input.h"
+
+namespace bloomwall::filter {
+
+inline constexpr std::size_t kExamplesKept = 5;
+inline constexpr std::size_t kExampleBytes = 120;  // longer lines are clipped, control octets shown as \xNN
+inline constexpr std::size_t kReasonsKept = 200;   // further ones are counted under "other reasons"
+
+struct Example {
+  std::uint64_t line = 0;
+  std::string text;
+};
+struct ReasonCount {
+  std::string reason;
+  std::uint64_t count = 0;
+  std::vector<Example> examples;  // the first kExamplesKept by line number
+};
+
+// Counts by reason, each with its first examples. Reasons come from the file where they name its modifiers: bounded.
+class ReasonTally {
+ public:
+  void add(std::string_view reason, std::uint64_t line, std::string_view text);
+  void merge(const ReasonTally& other);
+  std::uint64_t total() const;
+  std::uint64_t count(std::string_view reason) const;
+  bool empty() const { return reasons_.empty(); }
+  std::vector<ReasonCount> by_count() const;  // the most frequent first
+
+ private:
+  ReasonCount& slot(std::string_view reason);
+  std::vector<ReasonCount> reasons_;
+};
+
+struct FileReport {
+  std::string path;      // of this file
+  std::string list;      // the argument it came from; a folder's files have it in common
+  std::string category;  // of a category folder, else empty
+  Format format = Format::auto_detect;
+  bool detected = false;  // the format was not given but told from the file
+  Compression compression = Compression::none;
+  std::uint64_t text_bytes = 0;
+  TextDigest digest{};
+
+  // Lines; their sum is `lines`.
+  std::uint64_t lines = 0;
+  std::uint64_t blank = 0;
+  std::uint64_t comments = 0;
+  std::uint64_t boilerplate =
+      0;                      // what a list of this format carries beside rules: localhost names, settings, CSV headers
+  std::uint64_t taken = 0;    // gave at least one entry
+  std::uint64_t allowed = 0;  // gave allow rules and no entry
+  std::uint64_t cancelled = 0;  // adblock rules that a $badfilter rule takes back
+  std::uint64_t unusable = 0;   // everything else; the sum of `unsupported` and `malformed`
+
+  // Unusable lines by reason.
+  ReasonTally
+      unsupported;  // understood, but no key stands for it: cosmetic rules, modifiers, regular expressions, bare TLDs
+  ReasonTally malformed;  // not a line of this format, no host, over 64 KiB, NUL octets
+
+  // Entries handed to the sink, and what is remarkable about them.
+  std::array<std::uint64_t, kKindCount> entries{};  // by index_of(kind)
+  std::uint64_t allow_rules = 0;
+  std::uint64_t addresses = 0;      // IP addresses among the entries
+  std::uint64_t single_label = 0;   // hosts like "intranet"
+  std::uint64_t tlds_taken = 0;     // bare TLDs, with --allow-tld only
+  std::uint64_t skipped_names = 0;  // names left out of lines that gave others: localhost beside example.com
+  ReasonTally warnings;             // taken all the same: narrowed, odd, public-suffix, $important, www stripped, ...
+
+  std::uint64_t entry_count() const;
+  std::uint64_t content_lines() const { return taken + allowed + unusable; }
+  // Unusable lines among content lines, 0..1. Cosmetic and unsupported rules count; blank lines, comments, boilerplate
+  // and cancelled rules do not.
+  double unusable_share() const;
+  // Adds what another thread counted on other blocks of the same file; path, format and digest stay.
+  void merge_counts(const FileReport& other);
+};
+
+// Warnings that programs look for by name.
+inline constexpr std::string_view kWarnNarrowed = "narrowed";
+inline constexpr std::string_view kWarnOdd = "odd host or URL";
+inline constexpr std::string_view kWarnPublicSuffix = "public suffix";
+inline constexpr std::string_view kWarnPublicSuffixUrl = "public suffix, taken as exact host";
+
+// The largest unusable share over the arguments of a build; files of one argument (`list`) are judged together, so that
+// one line in a category's "expressions" does not spoil the category.
+struct UnusableShare {
+  std::string list;
+  double share = 0;
+  std::uint64_t unusable = 0, content = 0;
+};
+UnusableShare worst_unusable_share(std::span<const FileReport> reports);
+
+// Several lines of text for a person; ends in LF.
+std::string text_of(const FileReport& report);
+
+}  // namespace bloomwall::filter
