@@ -21,8 +21,8 @@ namespace bloomwall::filter {
 struct SectionLoad {
   Layout layout = Layout::sectors_2x8;
   std::uint64_t pages = 1;
-  double keys = 0;           // distinct keys; in H: distinct hosts
-  double sets = 0;           // distinct sets, >= keys: keys of two rounds count twice; in H: variants and marks, in rounds
+  double keys = 0;  // distinct keys; in H: distinct hosts
+  double sets = 0;  // distinct sets, >= keys: keys of two rounds count twice; in H: variants and marks, in rounds
   bool shared_lines = false;  // H: all sets of a host lie in the lines of that host
 };
 

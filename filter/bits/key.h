@@ -29,7 +29,9 @@ inline constexpr Variant kVariantMarkDirectory1 = 5;  // depth d is 4 + d, so 5.
 inline constexpr Variant kHostVariantCount = 21;
 inline constexpr Variant kRoundStride = 32;
 constexpr Variant host_variant(Kind host_kind) {
-  return host_kind == Kind::suffix ? kVariantSuffix : host_kind == Kind::exact_host ? kVariantExactHost : kVariantSubdomains;
+  return host_kind == Kind::suffix       ? kVariantSuffix
+         : host_kind == Kind::exact_host ? kVariantExactHost
+                                         : kVariantSubdomains;
 }
 constexpr Variant directory_mark(unsigned depth) {  // depth >= 1
   return kVariantMarkDirectory1 - 1 + (depth < kDeepestMark ? depth : kDeepestMark);
@@ -50,14 +52,15 @@ using SeriesKey = std::array<std::uint8_t, 32>;
 class KeyMaker {
  public:
   explicit KeyMaker(const SeriesKey& key);
-  Hash128 hash(std::string_view bytes) const;                                  // H128
+  Hash128 hash(std::string_view bytes) const;  // H128
   Hash128 host(std::string_view canonical_host) const { return hash(canonical_host); }
-  Hash128 empty_path() const { return empty_path_; }                           // P0 = H128("")
-  Hash128 segment(std::string_view text, const Hash128& parent) const;         // Pi = H128(segment || P(i-1))
-  Hash128 url(const Hash128& host, const Hash128& path) const;                 // H128('U' || Hh || Pn)
-  Hash128 directory(const Hash128& host, const Hash128& prefix) const;         // H128('D' || Hh || Pi)
-  Hash128 url_query(const Hash128& host, const Hash128& path, const Hash128& query) const;  // H128('Q' || Hh || Pn || Hq)
-  Hash128 raw(std::string_view bytes) const;                                   // H128('R' || bytes)
+  Hash128 empty_path() const { return empty_path_; }                    // P0 = H128("")
+  Hash128 segment(std::string_view text, const Hash128& parent) const;  // Pi = H128(segment || P(i-1))
+  Hash128 url(const Hash128& host, const Hash128& path) const;          // H128('U' || Hh || Pn)
+  Hash128 directory(const Hash128& host, const Hash128& prefix) const;  // H128('D' || Hh || Pi)
+  Hash128 url_query(const Hash128& host, const Hash128& path,
+                    const Hash128& query) const;  // H128('Q' || Hh || Pn || Hq)
+  Hash128 raw(std::string_view bytes) const;      // H128('R' || bytes)
   std::uint64_t seed() const { return seed_; }
 
  private:
