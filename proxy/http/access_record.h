@@ -1,0 +1,58 @@
+// One line of the access log: what happened, as a struct, and its three spellings.
+//   json      one object; field names as in the table of access_record.cc
+//   combined  host - - [time] "method url HTTP/1.1" status bytes "referer" "agent" tag:hierarchy
+//   squid     seconds.millis duration client tag/status bytes method url - hierarchy/peer type
+// Nothing the network sent can end a line, forge a field or reach a terminal: control octets, quotes, backslashes and
+// non-ASCII are escaped (%XX or \xXX, \u00XX in json), lengths are bounded. Formatting appends to a string, no clock.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "conf/config.h"
+#include "filter/policy/policy.h"
+#include "proxy/http/http_date.h"
+
+namespace bloomwall::proxy {
+
+// Views need live only until append_line returns.
+struct AccessRecord {
+  TimePoint start;
+  std::chrono::microseconds duration{0};         // of the whole exchange or tunnel
+  std::chrono::microseconds dns{0}, connect{0};  // 0: none was needed
+  std::string_view client;                       // address without port
+  std::uint16_t client_port = 0;
+  std::string_view listener;  // "127.0.0.1:3128"
+  std::string_view method;    // empty where no head was understood
+  std::string_view url;       // absolute URL, or host:port of a CONNECT
+  std::string_view host;      // canonical; empty where none was found
+  std::string_view sni;
+  bool http10 = false;
+  int status = 0;                    // sent to the client; 0: closed without an answer
+  std::uint64_t bytes_sent = 0;      // to the client
+  std::uint64_t bytes_received = 0;  // from the client
+  std::string_view content_type, referer, user_agent;
+  std::string_view peer;  // address dialled; empty: none
+  bool peer_is_parent = false;
+  bool tunnel = false;
+  bool reused = false;  // a pooled origin connection
+  filter::Decision decision = filter::Decision::allowed;
+  filter::VerdictReason reason = filter::VerdictReason::unlisted;
+  std::string_view filter;  // name; empty: none
+  std::string_view expression;
+  std::string_view decision_id;  // empty: none
+  std::string_view error;        // to_string(ErrorKind) where the proxy answered an error itself
+  std::string_view detail;       // why, a literal
+};
+
+struct LogStyle {
+  conf::AccessLog::Format format = conf::AccessLog::Format::json;
+  bool strip_query = false;
+};
+// Appends the line with its '\n'.
+void append_line(std::string& out, const AccessRecord& record, const LogStyle& style);
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,66 @@
+// Who may use the proxy, and where it may go: sets of address blocks, decided on plain 16-byte addresses.
+// IPv4 addresses are held as ::ffff:a.b.c.d. An address that carries an IPv4 address inside (v4-mapped, NAT64
+// 64:ff9b::/96, 6to4 2002::/16, Teredo 2001::/32) is also judged as that one: the worse answer counts.
+// Groups: loopback 127/8 ::1; private 10/8 172.16/12 192.168/16 fc00::/7 fec0::/10; link_local 169.254/16 fe80::/10;
+// shared 100.64/10; multicast 224/4 ff00::/8 255.255.255.255; unspecified 0/8 ::.
+// Immutable once built, thread-safe; a question costs O(number of distinct prefix lengths), no allocation.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "conf/config.h"
+#include "tl/expected.hpp"
+
+namespace bloomwall::proxy {
+
+struct Address {
+  std::array<std::uint8_t, 16> octets{};
+  static Address v4(std::uint32_t host_order);
+  static std::optional<Address> parse(std::string_view text);  // "192.0.2.1", "2001:db8::1", "[2001:db8::1]"
+  bool is_v4() const;                                          // in ::ffff:0:0/96
+  std::string text() const;                                    // "192.0.2.1", "2001:db8::1"
+  friend bool operator==(const Address&, const Address&) = default;
+};
+
+struct Cidr {
+  Address base;  // bits beyond the prefix are zero
+  std::uint8_t prefix = 128;
+  static std::optional<Cidr> parse(std::string_view text);  // "10.0.0.0/8", "fc00::/7", a bare address
+  bool contains(const Address& address) const;
+};
+
+// Blocks sorted for longest-prefix questions.
+class CidrSet {
+ public:
+  // Each rule a CIDR, an address or a group name; the error is the rule that is none of them.
+  static tl::expected<CidrSet, std::string> build(const std::vector<std::string>& rules);
+  // Length of the most specific block that holds the address; nothing where none does.
+  std::optional<unsigned> longest(const Address& address) const;
+  bool contains(const Address& address) const { return longest(address).has_value(); }
+  bool empty() const { return blocks_.empty(); }
+
+ private:
+  std::vector<Cidr> blocks_;            // sorted by prefix (longest first), then base
+  std::vector<std::uint32_t> lengths_;  // where each prefix length begins in blocks_
+};
+
+class AccessRules {
+ public:
+  static tl::expected<AccessRules, std::string> build(const conf::Access& access);  // error: key and rule
+  bool client_allowed(const Address& client) const;
+  bool port_allowed(std::uint16_t connect_port) const;
+  // Most specific of deny and allow wins, deny on a tie; nothing matches: allowed. To be asked for the address dialled.
+  bool destination_allowed(const Address& destination) const;
+
+ private:
+  CidrSet clients_, deny_, allow_;
+  std::vector<std::uint16_t> ports_;  // sorted; empty: any
+};
+
+}  // namespace bloomwall::proxy

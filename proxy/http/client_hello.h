@@ -1,0 +1,53 @@
+// Reads the server name out of a TLS ClientHello that arrives in any number of segments, records and fragments.
+// Only looks: the caller keeps the bytes and relays them unchanged once the name was judged.
+// Bounds: records of at most 16,384 octets, a handshake message of at most 64 KiB, 64 KiB + 4 KiB of bytes in all; more is
+// `malformed`. Linear in the bytes; one buffer, only where the hello spans records.
+// Source: RFC 8446 sections 4.1.2 and 5.1, RFC 6066 section 3.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace bloomwall::proxy {
+
+enum class HelloResult : std::uint8_t {
+  need_more,
+  not_tls,    // first octet is not 0x16: some other protocol, to be relayed as it is
+  no_name,    // a ClientHello without server_name
+  name,       // name() holds the one host_name, as spelt
+  malformed,  // TLS by its first octet but no ClientHello within the rules: close
+};
+// malformed also: several host_names or an unknown name type, an empty name, an octet outside 0x21..0x7e in it, an
+// extension twice, lengths that do not add up, octets of the hello beyond its extensions. What an encrypted inner hello
+// says cannot be seen: the outer name counts.
+
+class ClientHelloReader {
+ public:
+  // The next bytes, exactly once each. After a result other than need_more further bytes are ignored.
+  HelloResult feed(std::span<const char> bytes);
+  HelloResult result() const { return result_; }
+  std::string_view name() const { return name_; }  // as in the hello: case and a trailing dot kept
+  const char* why() const { return why_; }         // malformed: a literal for the log
+  void release();                                  // frees its buffer; result and name stay
+
+ private:
+  HelloResult step(std::span<const char>& bytes);
+  HelloResult finish_message();
+  HelloResult fail(const char* why);
+
+  HelloResult result_ = HelloResult::need_more;
+  const char* why_ = "";
+  std::uint8_t header_[5] = {};  // of the record being read
+  std::uint8_t header_used_ = 0;
+  std::uint32_t record_left_ = 0;
+  std::size_t total_ = 0;
+  std::size_t records_ = 0;
+  std::string message_;  // handshake message so far
+  std::string name_;
+};
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,60 @@
+// Header fields as views, with the names the proxy acts on recognised once, at parse time.
+// A Field's views point into the head buffer of the reader it came from and live as long as that head.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace bloomwall::proxy {
+
+// Names that framing, routing, removal or logging depend on; every other name is `other` and passes untouched.
+enum class FieldId : std::uint8_t {
+  other,
+  accept,
+  connection,
+  content_length,
+  date,
+  expect,
+  host,
+  keep_alive,
+  max_forwards,
+  proxy_authenticate,
+  proxy_authentication_info,
+  proxy_authorization,
+  proxy_connection,
+  proxy_status,
+  proxy_other,  // any other name that begins with "Proxy-"
+  referer,
+  te,
+  trailer,
+  transfer_encoding,
+  upgrade,
+  user_agent,
+  via,
+  x_forwarded_for,
+};
+
+struct Field {
+  std::string_view name;   // a token, as spelt
+  std::string_view value;  // no surrounding SP or HTAB, no control octet but HTAB
+  FieldId id = FieldId::other;
+  bool nominated = false;  // named by a Connection option of the same message
+};
+
+// Names compare without regard to ASCII case. Both are O(length), without allocation.
+FieldId field_id(std::string_view name);
+bool same_name(std::string_view a, std::string_view b);
+
+// First field with this id; nullptr where there is none.
+const Field* find_field(std::span<const Field> fields, FieldId id);
+const Field* find_field(std::span<const Field> fields, std::string_view name);
+
+// Takes the next element off a comma-separated list, trimmed; false when none is left. Empty elements are skipped.
+// Commas inside a quoted string do not separate.
+bool next_element(std::string_view& list, std::string_view& element);
+// Whether one element of the list is `option`, without regard to case.
+bool has_element(std::string_view list, std::string_view option);
+
+}  // namespace bloomwall::proxy

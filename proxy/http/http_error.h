@@ -1,0 +1,61 @@
+// Why the proxy answers a request itself: one stable enumerator a cause, with status and Proxy-Status error type.
+// The table is in http_error.cc; the answer's bytes come from replies.h.
+// Source of the error types: RFC 9209 section 2.3.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace bloomwall::proxy {
+
+enum class ErrorKind : std::uint8_t {
+  bad_request,              // 400 the message breaks the grammar or its framing is ambiguous
+  bad_target,               // 400 the target is no URL that could be judged
+  ambiguous_path,           // 400 access.strict_path and a path that origins read in several ways
+  client_denied,            // 403 access.clients
+  port_denied,              // 403 access.connect_ports
+  destination_denied,       // 403 access.deny_destinations
+  method_not_allowed,       // 405 with Allow
+  request_timeout,          // 408 the head or the body came too slowly
+  length_required,          // 411
+  body_too_large,           // 413
+  uri_too_long,             // 414
+  expectation_failed,       // 417
+  misdirected,              // 421 a request for this proxy itself, or origin-form where no Host can route it
+  too_many_requests,        // 429
+  head_too_large,           // 431
+  internal,                 // 500
+  not_implemented,          // 501 transfer coding or scheme that is not spoken here
+  dns_error,                // 502 the name does not exist or the resolver failed
+  dns_timeout,              // 504
+  connection_refused,       // 502
+  connection_failed,        // 502 unreachable, reset while connecting
+  connect_timeout,          // 504
+  connection_terminated,    // 502 closed before a whole head
+  upstream_protocol,        // 502 the response breaks the grammar
+  upstream_head_too_large,  // 502
+  upstream_timeout,         // 504 no response head in time
+  connection_limit,         // 503 the proxy has no room for more
+  shutting_down,            // 503
+  loop,                     // 502 this proxy stands in Via already, or the target is itself
+  version_unsupported,      // 505
+};
+
+struct HttpError {
+  ErrorKind kind = ErrorKind::internal;
+  std::string_view detail;  // a literal: for the log, Proxy-Status details and the page; never text from the network
+};
+
+struct ErrorFacts {
+  int status;
+  std::string_view phrase;       // "Bad Request"
+  std::string_view proxy_error;  // "http_request_error"
+  std::string_view summary;      // a sentence for a person
+  bool must_close;               // what follows on the client connection cannot be trusted
+};
+const ErrorFacts& facts(ErrorKind kind);
+const char* to_string(ErrorKind kind);       // "bad_request": for logs and metric labels
+std::string_view reason_phrase(int status);  // of any status in use; "" where unknown
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,70 @@
+// The one question the connection code asks about a request: may it go on, and to which host and port?
+// Joins the parsed head, the canonicaliser and the policy in the order ARCHITECTURE.md fixes: CONNECT authority before
+// any name is resolved, SNI before a client octet is relayed, every form of an ambiguous path judged.
+// No allocation where nothing matches. Not thread-safe because of the Canonicaliser (one a worker).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "filter/policy/policy.h"
+#include "filter/url/canonical_url.h"
+#include "proxy/http/access_rules.h"
+#include "proxy/http/http_error.h"
+#include "proxy/http/request.h"
+#include "tl/expected.hpp"
+
+namespace bloomwall::proxy {
+
+struct JudgeRules {
+  bool strict_path = false;                  // refuse every path that has alternative forms
+  bool accept_origin_form = false;           // transparent listeners: origin-form, routed by Host
+  std::string_view default_scheme = "http";  // of origin-form
+};
+
+enum class Route : std::uint8_t {
+  forward,       // to host:port
+  tunnel,        // CONNECT to host:port
+  answer_trace,  // Max-Forwards: 0
+  answer_options,
+};
+
+struct Judgement {
+  Route route = Route::forward;
+  filter::Verdict verdict;  // allowed, monitored or blocked; never rejected (that is an error)
+  std::string_view host;    // canonical, the only thing to resolve and dial; valid until the next judge_* call
+  filter::HostKind host_kind = filter::HostKind::name;
+  std::uint16_t port = 0;             // to dial
+  std::uint16_t host_field_port = 0;  // for RequestRewrite::port: as the target gave it
+};
+
+class TargetJudge {
+ public:
+  // Both must outlive it; the policy is handed to each call because reload swaps it.
+  explicit TargetJudge(JudgeRules rules) : rules_(rules) {}
+
+  // A whole request head; CONNECT included. Errors: bad_target, ambiguous_path, port_denied, not_implemented (scheme),
+  // misdirected (origin-form on a forward listener).
+  tl::expected<Judgement, HttpError> request(const RequestHead& head, const filter::Policy& policy,
+                                             const AccessRules& access);
+  // The name in a ClientHello: host-level expressions only. Error bad_target: a name no host can have.
+  struct Sni {
+    filter::Verdict verdict;
+    std::string_view host;  // canonical
+  };
+  tl::expected<Sni, HttpError> sni(std::string_view name, const filter::Policy& policy);
+
+ private:
+  tl::expected<Judgement, HttpError> connect(const RequestHead& head, const filter::Policy& policy,
+                                             const AccessRules& access);
+  JudgeRules rules_;
+  filter::Canonicaliser canonicaliser_;
+  std::string url_;  // origin-form only: scheme, Host and target joined
+};
+
+// The URL a person knows the request by: for the page and the log. CONNECT: host:port. Userinfo is left out.
+void append_display_url(std::string& out, const RequestHead& head);
+
+}  // namespace bloomwall::proxy

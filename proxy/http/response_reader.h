@@ -1,0 +1,58 @@
+// Reads one response at a time from an origin or parent proxy. Loop and guarantees as in request_reader.h.
+//
+//   reader.start({method, upgrade_forwarded});  feed()...  interim* head body* end
+//
+// Repaired: folded lines become one line joined by SP, space before a colon is dropped, Content-Length beside chunked is
+// ignored (and the connection not reused). Refused as upstream_protocol (502): HTTP/0.9 and other garbage, bare CR or LF,
+// control octets, malformed or contradicting Content-Length, a Transfer-Encoding other than chunked alone, a 101 nobody
+// asked for, too many 1xx, limits. A body cut short is an error, never an end.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "proxy/http/http_error.h"
+#include "proxy/http/message_reader.h"
+#include "proxy/http/response.h"
+#include "tl/expected.hpp"
+
+namespace bloomwall::proxy {
+
+struct ResponseTo {
+  Method method = Method::get;     // HEAD has no body; 2xx to CONNECT has none either (a parent proxy's answer)
+  bool upgrade_forwarded = false;  // the request carried Upgrade, so 101 may come
+};
+
+class ResponseReader {
+ public:
+  explicit ResponseReader(const HeadLimits& limits);  // must outlive the reader
+  ~ResponseReader();
+  ResponseReader(ResponseReader&&) noexcept;
+  ResponseReader& operator=(ResponseReader&&) noexcept;
+
+  void start(const ResponseTo& to);  // before the first octet of each response
+  tl::expected<ReadStep, HttpError> feed(std::span<const char> bytes);
+  // The origin closed its side: `end` where the body lasted until then, else connection_terminated (nothing of the head
+  // came, or not all) or upstream_protocol (body cut). After `end` it stays `end`.
+  tl::expected<ReadStep, HttpError> finish();
+
+  const ResponseHead& head() const;         // interim: valid until the next feed(); head: until start()
+  std::span<const Field> trailers() const;  // from `end` on
+
+  bool at_end() const;
+  bool switched() const;   // status 101, or 2xx to CONNECT: `end` was reported and what follows is no HTTP
+  bool untouched() const;  // not one octet has come since start(): a request on a pooled connection may be tried again
+  // True at the exact end of a response whose connection may carry another one. Octets beyond the end forbid it too:
+  // the caller sees them, because feed() does not consume them.
+  bool reusable() const;
+  std::uint64_t body_left() const;  // framing length; until_close: 2^64-1
+  void skip_body(std::uint64_t octets);
+  void release();  // frees every buffer; start() comes next
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace bloomwall::proxy
