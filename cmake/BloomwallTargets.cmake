@@ -50,10 +50,10 @@ function(bloomwall_library name)
   endif()
 endfunction()
 
-# bloomwall_tests(NAME LINK libs...): one GoogleTest program of every *_test.cc in this folder; its cases are ctest tests.
+# bloomwall_tests(NAME LINK libs...): one GoogleTest program of every .cc in this folder; its cases are ctest tests.
 function(bloomwall_tests name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS *_test.cc)
+  file(GLOB sources CONFIGURE_DEPENDS *.cc)
   if(NOT sources)
     return()
   endif()

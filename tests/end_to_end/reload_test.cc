@@ -1,0 +1,133 @@
+// SIGHUP and `bloomwall reload` with files that are good, broken, foreign or half there: the running filter stays until a
+// whole new one is ready, and every refusal says which file and why.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "tests/end_to_end/servers.h"
+
+namespace bloomwall::test {
+namespace {
+
+constexpr const char* kYaml = R"(
+filters: [{name: sample, file: test.bwf}]
+access: {deny_destinations: []}
+log: {access: {file: off}}
+dns: {hosts: {one.example.test: 127.0.0.1, two.example.test: 127.0.0.1}}
+)";
+
+class Reload : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!have_program("curl")) GTEST_SKIP() << "needs curl";
+    build("one.example.test\n");
+    proxy_ = std::make_unique<Proxy>(folder_, kYaml);
+    ASSERT_EQ(status("one.example.test"), "403");
+  }
+  void build(const std::string& list) { build_filter(file_, list, {"--format", "domains"}); }
+  // 403 blocked; 502 passed, since nobody listens on that port.
+  std::string status(const std::string& host) const {
+    const auto got = run({"curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-m", "20", "-x", proxy_->url(),
+                          "http://" + host + ":" + std::to_string(closed_port_) + "/"});
+    return got.out;
+  }
+  std::string bytes() const {
+    std::ifstream in(file_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  // Replaces the file as a careless script would that does not write in place: a new file under the same name.
+  void replace(const std::string& content) {
+    folder_.write("next", content);
+    std::filesystem::rename(folder_.path("next"), file_);
+  }
+  void expect_refused(const std::string& why) {
+    const auto answer = proxy_->reload();
+    EXPECT_EQ(answer.status, 1) << why << ": " << answer.out;
+    EXPECT_NE(answer.out.find("test.bwf"), std::string::npos) << why << ": " << answer.out;
+    EXPECT_EQ(status("one.example.test"), "403") << why << ": the old filter must serve on";
+    EXPECT_EQ(status("two.example.test"), "502") << why;
+  }
+
+  TempDir folder_;
+  const std::string file_ = folder_.path("test.bwf");
+  const std::uint16_t closed_port_ = free_port();
+  std::unique_ptr<Proxy> proxy_;
+};
+
+TEST_F(Reload, FollowsTheNewFileAndKeepsTheSeries) {
+  build("two.example.test\n");
+  const auto answer = proxy_->reload();
+  EXPECT_EQ(answer.status, 0) << answer.out;
+  EXPECT_EQ(status("one.example.test"), "502");
+  EXPECT_EQ(status("two.example.test"), "403");
+}
+
+TEST_F(Reload, SighupDoesTheSame) {
+  build("two.example.test\n");
+  const auto seen = proxy_->process().lines();
+  proxy_->process().signal(SIGHUP);
+  ASSERT_TRUE(proxy_->process().wait_for_line("reload", Seconds(20), seen)) << proxy_->process().output();
+  EXPECT_EQ(proxy_->reload().status, 0);  // ordered after the first: when it answers, both are done
+  EXPECT_EQ(status("two.example.test"), "403");
+}
+
+TEST_F(Reload, RefusesBrokenFilesAndServesOn) {
+  const std::string whole = bytes();
+  ASSERT_GT(whole.size(), 8192U);
+  for (const std::size_t length : {std::size_t{0}, std::size_t{100}, std::size_t{4096}, whole.size() - 1}) {
+    replace(whole.substr(0, length));
+    expect_refused("truncated to " + std::to_string(length));
+  }
+  for (const std::size_t at : {std::size_t{3}, std::size_t{200}, std::size_t{5000}, whole.size() - 2}) {
+    std::string flipped = whole;
+    flipped[at] = static_cast<char>(flipped[at] ^ 0x10);
+    replace(flipped);
+    expect_refused("bit flipped at " + std::to_string(at));
+  }
+  replace(std::string(100000, 'x'));
+  expect_refused("foreign");
+  replace(whole.substr(0, whole.size() / 2) + std::string(whole.size() - whole.size() / 2, '\0'));
+  expect_refused("half written");
+  std::filesystem::remove(file_);
+  expect_refused("missing");
+  replace(whole);
+  EXPECT_EQ(proxy_->reload().status, 0);
+}
+
+TEST_F(Reload, RefusesABrokenConfigurationAndServesOn) {
+  folder_.write("bloomwall.yaml", "filters: [{name: sample, file: test.bwf, actoin: block}]\n");
+  const auto answer = proxy_->reload();
+  EXPECT_EQ(answer.status, 1) << answer.out;
+  EXPECT_NE(answer.out.find("actoin"), std::string::npos) << answer.out;
+  EXPECT_EQ(status("one.example.test"), "403");
+}
+
+TEST_F(Reload, AFileThatShrinksUnderTheProxyBlocksAndDoesNotKill) {
+  std::filesystem::resize_file(file_, 4096);
+  EXPECT_EQ(status("one.example.test"), "403");
+  EXPECT_EQ(status("two.example.test"), "403") << "on_error: block";
+  EXPECT_FALSE(proxy_->process().wait(Seconds(0)).has_value()) << proxy_->process().output();
+}
+
+TEST_F(Reload, MissingFilterAtStartIs2AndBadConfigurationIs78) {
+  const std::string missing = folder_.write("missing.yaml", "filters: [{name: a, file: nowhere.bwf}]\n");
+  EXPECT_EQ(run({bloomwall_program(), "run", "--config", missing}).status, 2);
+  EXPECT_EQ(run({bloomwall_program(), "check", "--config", missing}).status, 2);
+  const std::string wrong = folder_.write("wrong.yaml", "workers: many\n");
+  const auto got = run({bloomwall_program(), "run", "--config", wrong});
+  EXPECT_EQ(got.status, 78) << got.out;
+  EXPECT_NE(got.out.find("wrong.yaml:1:10"), std::string::npos) << got.out;
+  EXPECT_EQ(run({bloomwall_program(), "check", "--config", wrong}).status, 78);
+}
+
+TEST_F(Reload, NobodyToAskIs2) {
+  const std::string other = folder_.write("other.yaml", "admin: {control_socket: nobody.sock}\n");
+  EXPECT_EQ(run({bloomwall_program(), "reload", "--config", other}).status, 2);
+}
+
+}  // namespace
+}  // namespace bloomwall::test
