@@ -29,14 +29,16 @@ ALLOWED = {
     "conf": [],
     "proxy/http": ["conf"] + FILTER_DOORS,
     "proxy/log": ["conf"],
-    "proxy/net": ["conf", "proxy/http", "proxy/log"] + FILTER_DOORS,
-    "proxy/ops": ["conf", "proxy/http", "proxy/log", "proxy/net"] + FILTER_DOORS,
+    "proxy/io": [],
+    "proxy/dns": ["conf", "proxy/io"],
+    "proxy/net": ["conf", "proxy/http", "proxy/log", "proxy/io", "proxy/dns"] + FILTER_DOORS,
+    "proxy/ops": ["conf", "proxy/http", "proxy/log", "proxy/io", "proxy/net"] + FILTER_DOORS,
 }
 # Packages that only some folders may include.
 PACKAGES = {
     "yaml-cpp/": ["conf"],
-    "event2/": ["proxy/net", "proxy/ops"],
-    "ares": ["proxy/net"],
+    "event2/": ["proxy/io", "proxy/ops"],
+    "ares": ["proxy/dns"],
     "llhttp": ["proxy/http"],
     "xxhash": ["filter/bits", "filter/file"],
     "idn2": ["filter/url"],

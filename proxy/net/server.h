@@ -1,8 +1,8 @@
-// The data plane: listening sockets and one Worker (thread, event loop, resolver, upstream pool) per
-// configured thread. Call order: create -> start -> publish* -> (drain | stop) -> wait. create() binds every
-// listener with SO_REUSEPORT once per worker, before any thread runs, so that a bad address is an error and
-// not a half-started daemon. Threads: every member may be called from any one thread at a time; none of them
-// waits for a loop except wait(). SPDX-License-Identifier: Apache-2.0
+// The data plane: listening sockets and one Worker (thread, event loop, resolver, upstream pool) per configured thread.
+// Call order: create -> start -> publish* -> (drain | stop) -> wait. create() binds every listener with SO_REUSEPORT
+// once per worker, before any thread runs, so that a bad address is an error and not a half-started daemon.
+// Threads: every member may be called from any one thread at a time; none of them waits for a loop except wait().
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <chrono>
@@ -12,8 +12,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-#include "conf/config.h"
-#include "proxy/net/address.h"
+#include "proxy/io/endpoint.h"
 #include "proxy/net/snapshot.h"
 
 namespace bloomwall::proxy {
@@ -21,23 +20,17 @@ namespace bloomwall::proxy {
 class AccessLog;  // proxy/log/access_log.h
 struct Counters;  // proxy/http/counters.h
 
-// What is open now, summed over the workers (each value is read without a lock, so the sum may be a moment
-// old).
+// What is held now and does not stand in Counters; summed over the workers without a lock, so a moment old.
 struct Gauges {
-  std::uint64_t client_connections = 0;  // tunnels included
-  std::uint64_t tunnels = 0;             // CONNECT and upgraded ones
   std::uint64_t requests_in_flight = 0;
-  std::uint64_t upstream_connections = 0;  // busy ones; tunnels included
-  std::uint64_t upstream_idle = 0;         // kept for reuse
   std::uint64_t dns_cache_entries = 0;
-  std::uint64_t buffer_bytes = 0;  // held by connections now, pools excluded
+  std::uint64_t buffer_bytes = 0;  // held by connections for bytes that wait; pools' spare blocks excluded
 };
 
 class Server {
  public:
   // The error names the listener: "listeners[1] 10.0.0.1:3128: Cannot assign requested address".
-  // `log` must outlive the server. settings.listeners, workers and dns are taken from the snapshot and are
-  // sealed.
+  // `log` must outlive the server. listeners, workers and dns are taken from this snapshot and are sealed.
   static tl::expected<std::unique_ptr<Server>, std::string> create(SnapshotPtr snapshot, AccessLog& log);
   ~Server();  // stop() and wait()
   Server(const Server&) = delete;
@@ -45,21 +38,19 @@ class Server {
 
   void start();
   // In the order of settings.listeners, with the ports the kernel chose.
-  const std::vector<Address>& addresses() const;
+  const std::vector<Endpoint>& addresses() const;
   // Hands every worker the next snapshot by a message to its loop. Requests under way keep theirs.
   void publish(SnapshotPtr next);
-  // The generation that every worker has taken over (the lowest of them): a reload is complete once it is
-  // `next`'s.
+  // The generation that every worker has taken over (the lowest of them): a reload is complete once it is `next`'s.
   std::uint64_t generation() const;
 
-  // Closes listeners and idle connections at once, lets requests and tunnels finish, cuts what is left at the
-  // deadline.
+  // Closes listeners and idle connections at once, lets requests and tunnels finish, cuts what is left at the deadline.
   void drain(std::chrono::milliseconds deadline);
   void stop();  // cuts everything now
   void wait();  // until every worker has ended
   bool ended() const;
 
-  Counters totals() const;
+  void add_counters_to(Counters& sum) const;  // those of every worker, gauges included
   Gauges gauges() const;
   // How long ago the slowest loop last turned. Each loop turns at least once a second while it is healthy.
   std::chrono::milliseconds longest_silence() const;

@@ -1,34 +1,43 @@
-// Everything that a reload may replace, as one immutable bundle. Built off the event loops, published whole;
-// a request keeps the snapshot it began with, so a swap never disturbs it, and the last holder frees the old
-// one. What a running Server reads from here: filters and allow lists (policy), access.*, block_page,
-// headers, timeouts, limits, upstream, log.access.strip_query. Not read again after create(): listeners,
-// workers, dns. SPDX-License-Identifier: Apache-2.0
+// Everything that a reload may replace, as one immutable bundle. Built off the event loops, published whole; a request
+// keeps the snapshot it began with, so a swap never disturbs it, and the last holder frees the old one.
+// What a running Server reads from here: filters and allow lists (policy), access.*, block_page, headers, timeouts,
+// limits, upstream, log.access.format and .strip_query. Not read again after create(): listeners, workers, dns.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tl/expected.hpp>
 #include <vector>
 
 #include "conf/config.h"
 #include "filter/policy/policy.h"
+#include "proxy/http/access_rules.h"
+#include "proxy/http/block_template.h"
 
 namespace bloomwall::proxy {
 
-struct CompiledRules;  // access rules, reply templates, the parent's address: compiled_rules.h
+struct ParentProxy {
+  std::string host;  // a name, or an address without brackets
+  std::uint16_t port = 0;
+};
 
 struct Snapshot {
   std::uint64_t generation = 0;  // 1 for the first, one more for each reload; stands in metrics
   conf::Config settings;
   std::shared_ptr<const filter::Policy> policy;  // never null
-  std::shared_ptr<const CompiledRules> rules;    // never null
+  AccessRules access;                            // compiled from settings.access
+  BlockTemplate page;                            // from settings.block_page, or the built-in one
+  std::optional<ParentProxy> parent;             // from settings.upstream
 };
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
 
-// Compiles what the settings spell as text (networks, templates, host:port). Every error at once, one line
-// each: "access.clients: not a network: 10.0.0.0/99". Reads the block page's template; touches no socket.
-tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(
-    const conf::Config& settings, std::shared_ptr<const filter::Policy> policy, std::uint64_t generation);
+// Compiles what the settings spell as text. Every error at once, one line each: "access.clients: not a network:
+// 10.0.0.0/99". Reads the block page's template file; touches no socket.
+tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Config& settings,
+                                                                  std::shared_ptr<const filter::Policy> policy,
+                                                                  std::uint64_t generation);
 
 }  // namespace bloomwall::proxy

@@ -14,17 +14,17 @@
 
 namespace bloomwall::proxy {
 
-class Address {
+class Endpoint {
  public:
-  Address() = default;                           // 0.0.0.0:0
-  static Address from(const sockaddr* address);  // AF_INET or AF_INET6, else 0.0.0.0:0
-  static Address from(const in_addr& v4, std::uint16_t port);
-  static Address from(const in6_addr& v6, std::uint16_t port);
+  Endpoint() = default;                           // 0.0.0.0:0
+  static Endpoint from(const sockaddr* address);  // AF_INET or AF_INET6, else 0.0.0.0:0
+  static Endpoint from(const in_addr& v4, std::uint16_t port);
+  static Endpoint from(const in6_addr& v6, std::uint16_t port);
 
   // "1.2.3.4" or "::1" (no brackets, no zone), exactly as inet_pton reads it.
-  static std::optional<Address> parse_ip(std::string_view text, std::uint16_t port = 0);
+  static std::optional<Endpoint> parse_ip(std::string_view text, std::uint16_t port = 0);
   // "1.2.3.4:80", "[::1]:80" or ":80" (every address of both families, dual stack).
-  static std::optional<Address> parse(std::string_view text);
+  static std::optional<Endpoint> parse(std::string_view text);
 
   const sockaddr* raw() const { return reinterpret_cast<const sockaddr*>(&any_); }
   socklen_t raw_size() const { return is_v6() ? sizeof(sockaddr_in6) : sizeof(sockaddr_in); }
@@ -33,18 +33,17 @@ class Address {
   const in_addr& v4() const { return reinterpret_cast<const sockaddr_in*>(&any_)->sin_addr; }
   const in6_addr& v6() const { return any_.sin6_addr; }
   std::uint16_t port() const { return ntohs(any_.sin6_port); }  // at the same place in both families
-  Address with_port(std::uint16_t port) const;
-  bool is_wildcard() const;  // 0.0.0.0 or ::
-  Address unmapped() const;  // ::ffff:1.2.3.4 as 1.2.3.4, anything else as it is
+  Endpoint with_port(std::uint16_t port) const;
+  bool is_wildcard() const;   // 0.0.0.0 or ::
+  Endpoint unmapped() const;  // ::ffff:1.2.3.4 as 1.2.3.4, anything else as it is
 
   std::string ip() const;    // "1.2.3.4" or "::1"
   std::string text() const;  // "1.2.3.4:80" or "[::1]:80"
-  bool same_ip(const Address& other) const;
-  friend bool operator==(const Address& a, const Address& b) { return a.port() == b.port() && a.same_ip(b); }
+  bool same_ip(const Endpoint& other) const;
+  friend bool operator==(const Endpoint& a, const Endpoint& b) { return a.port() == b.port() && a.same_ip(b); }
 
  private:
-  sockaddr_in6 any_{
-      .sin6_family = AF_INET, .sin6_port = 0, .sin6_flowinfo = 0, .sin6_addr = {}, .sin6_scope_id = 0};
+  sockaddr_in6 any_{.sin6_family = AF_INET, .sin6_port = 0, .sin6_flowinfo = 0, .sin6_addr = {}, .sin6_scope_id = 0};
 };
 
 }  // namespace bloomwall::proxy

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/io/endpoint.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+
+namespace bloomwall::proxy {
+
+Endpoint Endpoint::from(const in_addr& v4, std::uint16_t port) {
+  Endpoint result;
+  sockaddr_in in{};
+  in.sin_family = AF_INET;
+  in.sin_port = htons(port);
+  in.sin_addr = v4;
+  std::memcpy(&result.any_, &in, sizeof in);
+  return result;
+}
+
+Endpoint Endpoint::from(const in6_addr& v6, std::uint16_t port) {
+  Endpoint result;
+  result.any_.sin6_family = AF_INET6;
+  result.any_.sin6_port = htons(port);
+  result.any_.sin6_addr = v6;
+  return result;
+}
+
+Endpoint Endpoint::from(const sockaddr* address) {
+  Endpoint result;
+  if (address == nullptr) return result;
+  if (address->sa_family == AF_INET) {
+    std::memcpy(&result.any_, address, sizeof(sockaddr_in));
+  } else if (address->sa_family == AF_INET6) {
+    std::memcpy(&result.any_, address, sizeof(sockaddr_in6));
+  }
+  return result;
+}
+
+std::optional<Endpoint> Endpoint::parse_ip(std::string_view text, std::uint16_t port) {
+  std::array<char, INET6_ADDRSTRLEN> zero_terminated{};
+  if (text.size() >= zero_terminated.size() || text.find('\0') != std::string_view::npos) return std::nullopt;
+  std::copy(text.begin(), text.end(), zero_terminated.begin());
+  in_addr v4{};
+  if (inet_pton(AF_INET, zero_terminated.data(), &v4) == 1) return from(v4, port);
+  in6_addr v6{};
+  if (inet_pton(AF_INET6, zero_terminated.data(), &v6) == 1) return from(v6, port);
+  return std::nullopt;
+}
+
+std::optional<Endpoint> Endpoint::parse(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  const std::string_view digits = text.substr(colon + 1);
+  std::uint16_t port = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  if (digits.empty() || error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
+  std::string_view host = text.substr(0, colon);
+  if (host.empty()) return from(in6addr_any, port);
+  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  const auto address = parse_ip(host, port);
+  if (!address || address->is_v6() != bracketed) return std::nullopt;
+  return address;
+}
+
+Endpoint Endpoint::with_port(std::uint16_t port) const {
+  Endpoint result = *this;
+  result.any_.sin6_port = htons(port);
+  return result;
+}
+
+bool Endpoint::is_wildcard() const {
+  if (is_v6()) return IN6_IS_ADDR_UNSPECIFIED(&v6());
+  return v4().s_addr == INADDR_ANY;
+}
+
+Endpoint Endpoint::unmapped() const {
+  if (!is_v6() || !IN6_IS_ADDR_V4MAPPED(&v6())) return *this;
+  in_addr tail{};
+  std::memcpy(&tail, v6().s6_addr + 12, sizeof tail);
+  return from(tail, port());
+}
+
+std::string Endpoint::ip() const {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const void* octets = is_v6() ? static_cast<const void*>(&v6()) : static_cast<const void*>(&v4());
+  inet_ntop(family(), octets, text.data(), text.size());
+  return text.data();
+}
+
+std::string Endpoint::text() const {
+  const std::string host = is_v6() ? "[" + ip() + "]" : ip();
+  return host + ":" + std::to_string(port());
+}
+
+bool Endpoint::same_ip(const Endpoint& other) const {
+  if (is_v6() != other.is_v6()) return false;
+  if (!is_v6()) return v4().s_addr == other.v4().s_addr;
+  return std::memcmp(&v6(), &other.v6(), sizeof(in6_addr)) == 0 && any_.sin6_scope_id == other.any_.sin6_scope_id;
+}
+
+}  // namespace bloomwall::proxy

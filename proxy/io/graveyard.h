@@ -1,0 +1,43 @@
+// Destroys objects one turn of the loop later, so that no callback ever returns into a dead object.
+// One per event loop; dies before the event_base. Objects buried by a destructor are taken in the next round.
+// Thread: the loop's only.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "proxy/io/handles.h"
+
+namespace bloomwall::proxy {
+
+class Buried {
+ public:
+  virtual ~Buried() = default;
+};
+
+class Graveyard {
+ public:
+  explicit Graveyard(event_base* base) {
+    sweep_.assign(
+        base, -1, 0, [](evutil_socket_t, short, void* self) { static_cast<Graveyard*>(self)->sweep(); }, this);
+  }
+  void bury(std::unique_ptr<Buried> dead) {  // the caller's stack may still be inside *dead
+    if (dead == nullptr) return;
+    pending_.push_back(std::move(dead));
+    sweep_.trigger();
+  }
+  // Everything at once; for the end of the loop, when no callback is on the stack.
+  void sweep() {
+    auto batch = std::exchange(pending_, {});
+    batch.clear();
+  }
+  bool empty() const { return pending_.empty(); }
+
+ private:
+  Event sweep_;
+  std::vector<std::unique_ptr<Buried>> pending_;
+};
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,33 @@
+// Whether a stream may be read now: closed while any reason stands. A set of reasons and not a counter or a flag, so
+// that one party's resume never undoes another's pause.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace bloomwall::proxy {
+
+enum class PauseReason : std::uint8_t {
+  peer_full = 1,  // what was read before has not left for the other side yet
+  busy = 2,       // a message is being answered; the next one waits
+  not_ready = 4,  // the other side is not connected yet, or its verdict is awaited
+};
+
+class ReadGate {
+ public:
+  constexpr bool pause(PauseReason reason) {  // both return whether the gate is open afterwards
+    reasons_ = static_cast<std::uint8_t>(reasons_ | static_cast<std::uint8_t>(reason));
+    return open();
+  }
+  constexpr bool resume(PauseReason reason) {
+    reasons_ = static_cast<std::uint8_t>(reasons_ & ~static_cast<unsigned>(reason));
+    return open();
+  }
+  constexpr bool open() const { return reasons_ == 0; }
+  constexpr bool paused_for(PauseReason reason) const { return (reasons_ & static_cast<std::uint8_t>(reason)) != 0; }
+
+ private:
+  std::uint8_t reasons_ = 0;
+};
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,106 @@
+// A connected, non-blocking socket on the loop: pushes what arrives, writes at once, keeps what does not fit.
+//
+// Reading: one recv a turn into the worker's scratch memory, so an idle stream holds no buffer. What the handler does
+// not use is kept here and offered again after resume(). The read event stays registered while reads are paused; only when
+// bytes really arrive meanwhile is it taken off the kernel's list. So a request and its answer cost no epoll_ctl.
+// Writing: send() goes to the kernel straight away in one sendmsg; what it does not take waits in pooled blocks.
+// Bounds: a handler that stops reading the other side while backlog() > 0 keeps the queue below one read plus framing.
+// Errors: a broken write drops the queue and is reported once by on_write_failed(), on the next turn; reading goes on,
+// because the peer may have answered before it reset. A broken read is reported by on_failed(), once, and closes.
+// Lifetime: callbacks may close() the stream or bury its owner; they must not destroy it. None comes after close().
+// Thread: the loop's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "proxy/io/chain.h"
+#include "proxy/io/event_loop.h"
+#include "proxy/io/handles.h"
+#include "proxy/io/read_gate.h"
+
+namespace bloomwall::proxy {
+
+// What the streams of one worker share.
+struct IoContext {
+  EventLoop& loop;
+  BufferPool& pool;
+  std::span<char> scratch;  // where every recv goes; at least 64 KiB
+};
+
+class Stream {
+ public:
+  class Handler {
+   public:
+    // Returns how many octets were used. Unused ones are offered again as soon as the gate is open; a handler that uses
+    // none while the gate is open would be asked for ever, so it must pause or close first.
+    virtual std::size_t on_data(std::span<const char> bytes) = 0;
+    virtual void on_end() = 0;                    // the peer's FIN, once all its octets were used
+    virtual void on_drained() = 0;                // the backlog has gone to the kernel
+    virtual void on_write_failed(int error) = 0;  // nothing can be sent any more
+    virtual void on_failed(int error) = 0;        // reset or worse; the stream is closed already
+
+   protected:
+    ~Handler() = default;
+  };
+
+  explicit Stream(IoContext& io) : io_(io), inbox_(io.pool), outbox_(io.pool) {}
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  void open(UniqueFd fd, Handler& handler);  // starts reading; the socket must be non-blocking
+  void set_handler(Handler& handler) { handler_ = &handler; }
+  bool is_open() const { return static_cast<bool>(fd_); }
+  int fd() const { return fd_.get(); }
+  void close();             // at once; what waits is dropped
+  void close_with_reset();  // the peer sees a reset and not an end: what was cut must not look whole
+
+  void pause(PauseReason reason) { gate_.pause(reason); }
+  void resume(PauseReason reason);
+  const ReadGate& gate() const { return gate_; }
+  // Octets that arrived and were not used yet.
+  std::size_t unread() const { return inbox_.size(); }
+
+  void send(std::span<const iovec> pieces);
+  void send(std::string_view text);
+  std::size_t backlog() const { return outbox_.size(); }
+  bool write_failed() const { return write_error_ != 0; }
+  void shut_write();  // FIN after all that was sent
+  bool read_ended() const { return read_ended_; }
+
+  std::uint64_t bytes_in() const { return bytes_in_; }
+  std::uint64_t bytes_out() const { return bytes_out_; }  // accepted by send(), on the wire or waiting
+
+ private:
+  void on_readable();
+  void on_writable();
+  void deliver_inbox();
+  std::size_t deliver(std::span<const char> bytes);
+  void receive();
+  void maybe_end();
+  void flush();
+  void keep(std::span<const iovec> pieces, std::size_t skip);
+  void fail_write(int error);
+
+  IoContext& io_;
+  Handler* handler_ = nullptr;
+  UniqueFd fd_;
+  Event read_, write_;
+  Chain inbox_, outbox_;
+  std::uint64_t bytes_in_ = 0, bytes_out_ = 0;
+  std::uint32_t read_size_ = kSmallRead;
+  int write_error_ = 0;
+  ReadGate gate_;
+  bool read_ended_ = false;  // FIN seen
+  bool end_told_ = false;    // and on_end() called
+  bool write_error_told_ = false;
+  bool shut_after_flush_ = false;
+  static constexpr std::uint32_t kSmallRead = 64 * 1024;
+};
+
+}  // namespace bloomwall::proxy

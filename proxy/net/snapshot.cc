@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/net/snapshot.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "proxy/http/request.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+tl::expected<BlockTemplate, std::string> load_page(const std::filesystem::path& file) {
+  if (file.empty()) return BlockTemplate::built_in();
+  std::ifstream in(file, std::ios::binary);
+  if (!in) return tl::unexpected(fmt::format("block_page.template: cannot read {}", file.string()));
+  std::string text(BlockTemplate::kMaxBytes + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (in.bad()) return tl::unexpected(fmt::format("block_page.template: cannot read {}", file.string()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  auto page = BlockTemplate::parse(text);
+  if (!page) {
+    const TemplateError& error = page.error();
+    return tl::unexpected(
+        fmt::format("block_page.template: {}:{}:{}: {}", file.string(), error.line, error.column, error.what));
+  }
+  return *std::move(page);
+}
+
+tl::expected<std::optional<ParentProxy>, std::string> compile_parent(const conf::Upstream& upstream) {
+  if (!upstream.parent) return std::optional<ParentProxy>{};
+  const auto authority = parse_authority(*upstream.parent);
+  if (!authority || authority->port == 0) {
+    return tl::unexpected(fmt::format("upstream.parent: expected host:port, got {}", *upstream.parent));
+  }
+  std::string_view host = authority->host;
+  if (host.front() == '[') host = host.substr(1, host.size() - 2);
+  return std::optional<ParentProxy>(ParentProxy{std::string(host), authority->port});
+}
+
+}  // namespace
+
+tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Config& settings,
+                                                                  std::shared_ptr<const filter::Policy> policy,
+                                                                  std::uint64_t generation) {
+  std::vector<std::string> errors;
+  auto access = AccessRules::build(settings.access);
+  if (!access) errors.push_back(access.error());
+  auto page = load_page(settings.block_page.html_template);
+  if (!page) errors.push_back(page.error());
+  auto parent = compile_parent(settings.upstream);
+  if (!parent) errors.push_back(parent.error());
+  if (!errors.empty()) return tl::unexpected(std::move(errors));
+  return std::make_shared<const Snapshot>(
+      Snapshot{generation, settings, std::move(policy), *std::move(access), *std::move(page), *std::move(parent)});
+}
+
+}  // namespace bloomwall::proxy
