@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "filter/file/filter_file.h"
 #include "filter/file/file_info.h"
+#include "filter/file/filter_file.h"
 
 namespace bloomwall::filter {
 
@@ -32,7 +32,9 @@ class FilterWriter {
   Header& header();
 
   // Error of one question as the bits now set give it (0 for a section that is not there).
-  struct Fill { double hosts = 0, paths = 0, raw = 0; };
+  struct Fill {
+    double hosts = 0, paths = 0, raw = 0;
+  };
   Fill fill() const;
 
   // Digests, header, fsync of file and folder, rename over the target. Mode 0640.

@@ -1,5 +1,5 @@
-// The header of a .bwf file: its fields in memory. The byte table stands in header.cc beside the two functions that read
-// and write it; both go field by field, so the struct's layout means nothing.
+// The header of a .bwf file: its fields in memory. The byte table stands in header_bytes.cc beside the one function that
+// reads and writes them; it goes field by field, so the struct's layout means nothing. What is refused: header_check.cc.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,12 +31,18 @@ enum class SectionType : std::uint32_t {
   leaves = 6,      // digests of the leaves of every other section
 };
 
+// Of sections that are no array of pages: zeros in the file.
+inline constexpr Geometry kNoGeometry{.layout = Layout{}, .segments = 0, .pages_per_segment = 0};
+constexpr bool has_pages(SectionType type) {
+  return type == SectionType::hosts || type == SectionType::paths || type == SectionType::raw;
+}
+
 struct SectionEntry {
   SectionType type{};
   bool critical = false;  // a reader that does not know the type must refuse the file
   std::uint64_t offset = 0;
-  std::uint64_t length = 0;  // bytes
-  Geometry geometry;         // H, P, R, E only
+  std::uint64_t length = 0;                 // bytes
+  Geometry geometry = kNoGeometry;          // H, P, R, E only
   std::array<std::uint8_t, 16> xxh_root{};  // XXH3-128 over the XXH3-128 of the leaves
   Sha256 sha_root{};                        // SHA-256 over the SHA-256 of the leaves
 };
@@ -53,7 +59,7 @@ struct ClassError {
   double mean_questions = 0, p99_questions = 0;
 };
 struct PredictedErrors {
-  double host_key = 0, path_key = 0, raw_key = 0;  // one question, from the geometry and the counts
+  double host_key = 0, path_key = 0, raw_key = 0;     // one question, from the geometry and the counts
   double host_fill = 0, path_fill = 0, raw_fill = 0;  // one question, from the bits that are really set
   ClassError unlisted_host, listed_host;
 };
@@ -61,6 +67,17 @@ struct MeasuredError {
   std::uint64_t samples = 0;  // 0: not measured
   std::uint64_t hits = 0;
 };
+
+// One of several signatures that may stand; all zero: none. An algorithm that a reader does not know is passed over.
+// What is signed: the header with all signatures and the digest zeroed, behind a domain string; the roots are in it.
+struct Signature {
+  std::uint32_t algorithm = 0;  // 1: Ed25519
+  std::uint32_t parameter = 0;  // 0 for Ed25519
+  std::array<std::uint8_t, 16> key_id{};
+  std::array<std::uint8_t, 64> bytes{};
+  friend bool operator==(const Signature&, const Signature&) = default;
+};
+inline constexpr std::size_t kMaxSignatures = 8;
 
 struct Header {
   std::uint16_t major = 1, minor = 0;
@@ -72,22 +89,23 @@ struct Header {
   std::uint64_t sequence = 0;     // only grows within a series
   std::uint64_t created = 0;      // seconds since 1970
   std::uint64_t valid_until = 0;  // likewise; 0: no end
-  std::uint16_t hash_id = 1;            // 1: XXH3-128 with seed
+  std::uint16_t hash_id = 1;      // 1: XXH3-128 with seed
   std::uint16_t key_derivation = 1;
   std::uint16_t canonicalisation = 1;
   std::uint32_t canonical_options = 0;
   std::uint32_t converter_options = 0;
-  std::uint32_t unicode_version = 0;    // 0x0F0000 is 15.0.0
-  std::uint64_t psl_time = 0;           // seconds since 1970 of the public suffix list; 0: not used
+  std::uint32_t unicode_version = 0;  // 0x0F0000 is 15.0.0
+  std::uint64_t psl_time = 0;         // seconds since 1970 of the public suffix list; 0: not used
   std::array<KindCounts, kKindCount> kinds{};
-  std::uint64_t marks = 0;              // distinct (host, mark) pairs
-  std::uint64_t hosts = 0;              // distinct hosts in H, marked ones too
-  std::uint32_t mark_mask = 0;          // which mark variants occur, bit v for variant v
+  std::uint64_t marks = 0;                      // distinct (host, mark) pairs
+  std::uint64_t hosts = 0;                      // distinct hosts in H, marked ones too
+  std::uint32_t mark_mask = 0;                  // which mark variants occur, bit v for variant v
   std::uint8_t min_labels = 0, max_labels = 0;  // of host names in H; an IP address counts 0 labels and is always asked
-  std::uint16_t max_depth = 0;          // of D entries, capped at 65535
+  std::uint16_t max_depth = 0;                  // of D entries, capped at 65535
   PredictedErrors predicted;
   MeasuredError measured;
   std::vector<SectionEntry> sections;
+  std::array<Signature, kMaxSignatures> signatures{};
 
   const SectionEntry* find(SectionType type) const;
 };
@@ -97,8 +115,17 @@ inline constexpr std::size_t kMaxSections = 16;
 inline constexpr std::uint64_t kLeafBytes = std::uint64_t{4} << 20;
 inline constexpr std::uint64_t kSectionAlignment = std::uint64_t{2} << 20;  // of sections of that size and more
 
+// Leaves of a section of `length` bytes: pieces of kLeafBytes, the last one shorter. In the leaves section each has 48
+// bytes, XXH3-128 and SHA-256, in the order of the section table; the leaves section itself has no leaves there.
+inline constexpr std::uint64_t kLeafRecordBytes = 48;
+constexpr std::uint64_t leaf_count(std::uint64_t length) {
+  return length / kLeafBytes + (length % kLeafBytes != 0 ? 1 : 0);
+}
+
 // `head` is the first kHeaderBytes of the file (or less where it is shorter), `file_bytes` its real size. Everything in it
 // is hostile: versions, feature bits, section types, ranges, sums and overlaps are checked here, digests of sections not.
+// What a caller may rely on: each kind with keys has its section (marks and path kinds have H and P), rounds are 1 or 2,
+// rates are finite and in range, geometries fit their sections, and the file ends with its last section.
 Result<Header> parse_header(std::span<const std::byte> head, std::uint64_t file_bytes);
 // kHeaderBytes bytes, digest included. The header must be one that parse_header accepts.
 std::vector<std::byte> serialise_header(const Header& header);

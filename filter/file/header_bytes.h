@@ -1,0 +1,32 @@
+// Inside filter/file: the bytes of the header, without judging them.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "filter/file/header.h"
+
+namespace bloomwall::filter {
+
+// Bytes 4 to 7 perish in a transfer that rewrites line ends or stops at a control-Z; byte 0 in one that clears top bits.
+inline constexpr std::array<std::uint8_t, 8> kMagic{0x89, 'B', 'W', 'F', '\r', '\n', 0x1a, '\n'};
+inline constexpr std::size_t kMajorOffset = 8;
+inline constexpr std::size_t kHeaderLengthOffset = 12;
+inline constexpr std::size_t kSectionCountOffset = 148;
+inline constexpr std::size_t kSelfTestOffset = 160;
+inline constexpr std::size_t kDigestOffset = kHeaderBytes - 16;
+using HeaderBytes = std::array<std::byte, kHeaderBytes>;
+using Digest128 = std::array<std::uint8_t, 16>;
+
+// Fields from bytes as they stand; `sections` takes min(section count, kMaxSections) entries.
+Header read_fields(const HeaderBytes& bytes);
+std::uint32_t read_section_count(const HeaderBytes& bytes);
+// XXH3-128 (no seed) of the header with the digest field zeroed.
+Digest128 header_digest(const HeaderBytes& bytes);
+// What the series key makes of a fixed text: a reader whose hash differs finds out before it answers.
+Digest128 hash_self_test(const SeriesKey& key);
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,216 @@
+// What makes a header one that may be used. Order: is it ours, is it whole, do we know it, do its fields fit together.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <initializer_list>
+
+#include "filter/file/header_bytes.h"
+
+namespace bloomwall::filter {
+namespace {
+
+using Checked = Result<void>;
+
+tl::unexpected<Error> refuse(Errc code, std::string_view where, std::string what) {
+  return unexpected(Error{code, std::string(where), std::move(what)});
+}
+
+Checked check_magic(std::span<const std::byte> head) {
+  const std::size_t shared = std::min(head.size(), kMagic.size());
+  if (shared == 0 || std::memcmp(head.data(), kMagic.data(), shared) == 0) return {};
+  const bool name_fits = head.size() >= kMagic.size() && std::memcmp(head.data() + 1, kMagic.data() + 1, 3) == 0;
+  if (name_fits) return refuse(Errc::bad_magic, "magic", "damaged: was it transferred as text instead of binary?");
+  return refuse(Errc::bad_magic, "magic", "not a bloomwall filter file");
+}
+
+// Only the bytes that every version keeps in place are looked at.
+Checked check_version(const HeaderBytes& bytes, std::uint16_t major) {
+  if (major != 1) {
+    return refuse(Errc::unsupported, "major", fmt::format("format version {} is not known to this build", major));
+  }
+  std::uint32_t length = 0;
+  std::memcpy(&length, bytes.data() + kHeaderLengthOffset, sizeof length);
+  if (length != kHeaderBytes) return refuse(Errc::bad_header, "header length", fmt::format("{} bytes", length));
+  return {};
+}
+
+Checked check_digest(const HeaderBytes& bytes) {
+  const Digest128 digest = header_digest(bytes);
+  if (std::memcmp(digest.data(), bytes.data() + kDigestOffset, digest.size()) == 0) return {};
+  return refuse(Errc::bad_digest, "header", "the header is damaged; fetch or build the file again");
+}
+
+Checked check_known(const Header& h, const HeaderBytes& bytes) {
+  const auto unknown = [](std::string_view where, std::uint64_t value) {
+    return refuse(Errc::unsupported, where, fmt::format("{:#x} is not known to this build", value));
+  };
+  if (h.incompatible != 0) return unknown("incompatible features", h.incompatible);
+  if (h.hash_id != 1) return unknown("hash", h.hash_id);
+  if (h.key_derivation != 1) return unknown("key derivation", h.key_derivation);
+  if (h.canonicalisation != 1) return unknown("canonicalisation", h.canonicalisation);
+  if (h.canonical_options != 0) return unknown("canonical options", h.canonical_options);
+  const Digest128 test = hash_self_test(h.series_key);
+  if (std::memcmp(test.data(), bytes.data() + kSelfTestOffset, test.size()) != 0) {
+    return refuse(Errc::unsupported, "hash self-test", "the hash of this build differs from that of the file");
+  }
+  return {};
+}
+
+bool is_rate(double x) { return std::isfinite(x) && x >= 0 && x <= 1 && !std::signbit(x); }
+bool is_count(double x) { return std::isfinite(x) && x >= 0 && !std::signbit(x); }
+
+Checked check_errors(const Header& h) {
+  const auto& p = h.predicted;
+  for (const double x : {p.host_key, p.path_key, p.raw_key, p.host_fill, p.path_fill, p.raw_fill, p.unlisted_host.mean,
+                         p.unlisted_host.p99, p.listed_host.mean, p.listed_host.p99}) {
+    if (!is_rate(x)) return refuse(Errc::bad_header, "predicted errors", "a rate outside 0 to 1");
+  }
+  for (const double x : {p.unlisted_host.mean_questions, p.unlisted_host.p99_questions, p.listed_host.mean_questions,
+                         p.listed_host.p99_questions}) {
+    if (!is_count(x)) return refuse(Errc::bad_header, "predicted errors", "a negative or endless number of questions");
+  }
+  if (h.measured.hits > h.measured.samples) return refuse(Errc::bad_header, "measured error", "more hits than samples");
+  return {};
+}
+
+Checked check_contents(const Header& h) {
+  constexpr std::uint32_t kMarks =
+      ((std::uint32_t{1} << kHostVariantCount) - 1) & ~((std::uint32_t{1} << kVariantMarkUrl) - 1);
+  const auto present = [&h](Kind kind) { return h.kinds[index_of(kind)].keys != 0; };
+  for (const KindCounts& kind : h.kinds) {
+    if (kind.rounds != 1 && kind.rounds != 2) return refuse(Errc::bad_header, "kinds", "rounds are neither 1 nor 2");
+  }
+  if ((h.mark_mask & ~kMarks) != 0) return refuse(Errc::bad_header, "mark mask", "a bit that is no mark");
+  if (h.min_labels > h.max_labels) return refuse(Errc::bad_header, "labels", "least over most");
+  const bool any_host = present(Kind::suffix) || present(Kind::exact_host) || present(Kind::subdomains);
+  const bool any_path = present(Kind::url) || present(Kind::url_query) || present(Kind::directory) || h.mark_mask != 0;
+  const auto* hosts = h.find(SectionType::hosts);
+  if ((any_host || any_path) && hosts == nullptr)
+    return refuse(Errc::bad_header, "kinds", "host keys without a host section");
+  if (any_path && h.find(SectionType::paths) == nullptr) {
+    return refuse(Errc::bad_header, "kinds", "path keys or marks without a path section");
+  }
+  if (present(Kind::raw) && h.find(SectionType::raw) == nullptr) {
+    return refuse(Errc::bad_header, "kinds", "raw keys without a raw section");
+  }
+  return {};
+}
+
+Checked check_pages(const SectionEntry& s) {
+  const Geometry& g = s.geometry;
+  if (g.layout != Layout::sectors_2x8 && g.layout != Layout::lines_4x4) {
+    return refuse(Errc::unsupported, "section",
+                  fmt::format("layout {} is not known to this build", static_cast<unsigned>(g.layout)));
+  }
+  const std::uint64_t pages = s.length / kPageBytes;
+  const bool fits = s.length % kPageBytes == 0 && g.segments != 0 && pages % g.segments == 0 &&
+                    pages / g.segments == g.pages_per_segment && g.pages_per_segment != 0;
+  if (!fits) return refuse(Errc::bad_section, "section", "the geometry does not give the length");
+  return {};
+}
+
+Checked check_section(const SectionEntry& s, std::uint64_t file_bytes) {
+  const bool known = s.type >= SectionType::hosts && s.type <= SectionType::leaves;
+  if (!known && s.critical) {
+    return refuse(Errc::unsupported, "section",
+                  fmt::format("type {} is not known to this build", static_cast<std::uint32_t>(s.type)));
+  }
+  if (s.type == SectionType{}) return refuse(Errc::bad_section, "section", "type 0");
+  if (s.length == 0) return refuse(Errc::bad_section, "section", "empty");
+  if (s.offset < kHeaderBytes || s.offset > file_bytes || s.length > file_bytes - s.offset) {
+    return refuse(Errc::bad_section, "section", "lies outside the file");
+  }
+  const std::uint64_t alignment = s.length >= kSectionAlignment ? kSectionAlignment : kPageBytes;
+  if (s.offset % alignment != 0) return refuse(Errc::bad_section, "section", "not aligned");
+  if (has_pages(s.type)) return check_pages(s);
+  const bool plain = s.type == SectionType::info || s.type == SectionType::leaves;
+  if (plain && s.geometry != kNoGeometry)
+    return refuse(Errc::bad_section, "section", "a geometry where there are no pages");
+  return {};
+}
+
+// Sections in the order of their offsets: none overlaps, gaps are no larger than alignment needs, nothing follows.
+Checked check_arrangement(const Header& h) {
+  std::vector<const SectionEntry*> order;
+  for (const SectionEntry& s : h.sections) order.push_back(&s);
+  std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return a->offset < b->offset; });
+  std::uint64_t end = kHeaderBytes;
+  for (const SectionEntry* s : order) {
+    if (s->offset < end) return refuse(Errc::bad_section, "section", "sections overlap");
+    if (s->offset - end >= kSectionAlignment) return refuse(Errc::bad_section, "section", "a gap between sections");
+    end = s->offset + s->length;
+  }
+  if (end != h.file_bytes) return refuse(Errc::bad_section, "section", "the file goes on after its last section");
+  return {};
+}
+
+Checked check_sections(const Header& h) {
+  std::uint64_t leaves = 0;
+  for (const SectionEntry& s : h.sections) {
+    if (Checked ok = check_section(s, h.file_bytes); !ok) return ok;
+    if (s.type != SectionType::leaves) leaves += leaf_count(s.length);
+    const auto same = [&s](const SectionEntry& other) { return other.type == s.type; };
+    if (std::count_if(h.sections.begin(), h.sections.end(), same) != 1) {
+      return refuse(Errc::bad_section, "section", "two of one type");
+    }
+  }
+  const auto* digests = h.find(SectionType::leaves);
+  if (digests == nullptr) return refuse(Errc::bad_section, "section", "no digests");
+  if (digests->length % kLeafRecordBytes != 0 || digests->length / kLeafRecordBytes != leaves) {
+    return refuse(Errc::bad_section, "section", "the number of digests is not the number of leaves");
+  }
+  if (std::none_of(h.sections.begin(), h.sections.end(), [](const SectionEntry& s) { return has_pages(s.type); })) {
+    return refuse(Errc::bad_section, "section", "nothing that could be asked");
+  }
+  return check_arrangement(h);
+}
+
+Checked check_size(const Header& h, std::uint64_t file_bytes) {
+  if (h.file_bytes > file_bytes) {
+    return refuse(Errc::too_short, "length",
+                  fmt::format("{} of {} bytes: the file is not complete", file_bytes, h.file_bytes));
+  }
+  if (h.file_bytes < file_bytes) {
+    return refuse(Errc::bad_header, "length",
+                  fmt::format("{} bytes follow the end of the filter", file_bytes - h.file_bytes));
+  }
+  return {};
+}
+
+// Writing the fields again gives zeros wherever nothing is defined.
+Checked check_reserved(const Header& h, const HeaderBytes& bytes) {
+  if (h.minor > 0) return {};
+  const std::vector<std::byte> again = serialise_header(h);
+  if (std::equal(again.begin(), again.end(), bytes.begin())) return {};
+  return refuse(Errc::bad_header, "header", "reserved bytes are not zero");
+}
+
+}  // namespace
+
+Result<Header> parse_header(std::span<const std::byte> head, std::uint64_t file_bytes) {
+  if (Checked ok = check_magic(head); !ok) return unexpected(ok.error());
+  if (head.size() < kHeaderBytes) {
+    return refuse(Errc::too_short, "header", fmt::format("{} of {} bytes", head.size(), kHeaderBytes));
+  }
+  HeaderBytes bytes{};
+  std::copy_n(head.begin(), kHeaderBytes, bytes.begin());
+  Header h = read_fields(bytes);
+  Checked ok = check_version(bytes, h.major);
+  if (ok) ok = check_digest(bytes);
+  if (ok) ok = check_known(h, bytes);
+  if (ok) ok = check_size(h, file_bytes);
+  if (ok && (h.sections.empty() || read_section_count(bytes) > kMaxSections)) {
+    ok = refuse(Errc::bad_header, "section count", fmt::format("{}", read_section_count(bytes)));
+  }
+  if (ok) ok = check_sections(h);
+  if (ok) ok = check_contents(h);
+  if (ok) ok = check_errors(h);
+  if (ok) ok = check_reserved(h, bytes);
+  if (!ok) return unexpected(ok.error());
+  return h;
+}
+
+}  // namespace bloomwall::filter

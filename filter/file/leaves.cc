@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/file/leaves.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <new>
+#include <thread>
+
+namespace bloomwall::filter {
+namespace {
+
+constexpr std::size_t kLeavesPerThread = 8;  // below this a thread costs more than it saves
+
+void require(int openssl_result) {
+  if (openssl_result != 1) throw std::bad_alloc();  // the only way these calls fail with SHA-256 present
+}
+
+}  // namespace
+
+Xxh128 xxh128(std::span<const std::byte> bytes) {
+  const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
+  Xxh128 out{};
+  std::memcpy(out.data(), &hash.low64, 8);
+  std::memcpy(out.data() + 8, &hash.high64, 8);
+  return out;
+}
+
+Sha256Stream::Sha256Stream() : context_(EVP_MD_CTX_new()) {
+  if (!context_) throw std::bad_alloc();
+  require(EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr));
+}
+
+void Sha256Stream::add(std::span<const std::byte> bytes) {
+  require(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()));
+}
+
+Sha256 Sha256Stream::finish() {
+  Sha256 out{};
+  require(EVP_DigestFinal_ex(context_.get(), out.data(), nullptr));
+  require(EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr));
+  return out;
+}
+
+Sha256 sha256(std::span<const std::byte> bytes) {
+  Sha256Stream stream;
+  stream.add(bytes);
+  return stream.finish();
+}
+
+LeafDigest digest_leaf(std::span<const std::byte> leaf) { return {.xxh = xxh128(leaf), .sha = sha256(leaf)}; }
+
+std::vector<LeafDigest> digest_leaves(std::span<const std::byte> section) {
+  std::vector<LeafDigest> out(leaf_count(section.size()));
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < out.size(); i = next++) {
+      const std::size_t at = i * kLeafBytes;
+      out[i] = digest_leaf(section.subspan(at, std::min<std::size_t>(kLeafBytes, section.size() - at)));
+    }
+  };
+  const std::size_t threads = std::min<std::size_t>(std::thread::hardware_concurrency(), out.size() / kLeavesPerThread);
+  std::vector<std::jthread> helpers;
+  for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back(work);
+  work();
+  helpers.clear();  // joins
+  return out;
+}
+
+Roots roots_of(std::span<const LeafDigest> leaves) {
+  std::vector<std::byte> xxh(leaves.size() * sizeof(Xxh128));
+  Sha256Stream sha;
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    std::memcpy(xxh.data() + i * sizeof(Xxh128), leaves[i].xxh.data(), sizeof(Xxh128));
+    sha.add(std::as_bytes(std::span(leaves[i].sha)));
+  }
+  return {.xxh = xxh128(xxh), .sha = sha.finish()};
+}
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,53 @@
+// Digests of a filter file: each section is cut into leaves of kLeafBytes, each leaf has XXH3-128 (against accidents) and
+// SHA-256 (against tampering), and a root of each kind is the digest of the leaves' digests, one after the other.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <openssl/evp.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "filter/file/header.h"
+
+namespace bloomwall::filter {
+
+using Xxh128 = std::array<std::uint8_t, 16>;
+Xxh128 xxh128(std::span<const std::byte> bytes);
+
+// SHA-256 in pieces or at once. Throws std::bad_alloc where OpenSSL has no memory.
+class Sha256Stream {
+ public:
+  Sha256Stream();
+  void add(std::span<const std::byte> bytes);
+  Sha256 finish();  // and start again
+
+ private:
+  struct Free {
+    void operator()(EVP_MD_CTX* context) const noexcept { EVP_MD_CTX_free(context); }
+  };
+  std::unique_ptr<EVP_MD_CTX, Free> context_;
+};
+Sha256 sha256(std::span<const std::byte> bytes);
+
+struct LeafDigest {
+  Xxh128 xxh{};
+  Sha256 sha{};
+  friend bool operator==(const LeafDigest&, const LeafDigest&) = default;
+};
+static_assert(sizeof(LeafDigest) == kLeafRecordBytes);
+LeafDigest digest_leaf(std::span<const std::byte> leaf);
+// All leaves of a section in memory, by as many threads as there are processors where there is enough to do.
+std::vector<LeafDigest> digest_leaves(std::span<const std::byte> section);
+
+struct Roots {
+  Xxh128 xxh{};
+  Sha256 sha{};
+};
+Roots roots_of(std::span<const LeafDigest> leaves);
+
+}  // namespace bloomwall::filter
