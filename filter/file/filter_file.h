@@ -4,11 +4,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <memory>
 
+#include "filter/file/file_info.h"
 #include "filter/file/header.h"
 
 namespace bloomwall::filter {
@@ -36,12 +36,18 @@ class FilterFile {
   std::span<const std::byte> section_bytes(SectionType type) const;
   bool lost() const;
 
-  // Reads every leaf and compares XXH3-128 (and SHA-256 where asked), then the roots. Throughput: memory or disk.
+  // Of the `info` section: sources, builder, category. Errors: bad_section; a file without the section gives an empty one.
+  Result<FileInfo> info() const;
+
+  // Reads every byte after the header and compares XXH3-128 (tampering: SHA-256 too) of leaves and roots; bytes between
+  // sections must be zero. With open() it finds any bit that changed. Memory: one leaf. Errors: bad_digest, too_short, io.
+  // Throughput: memory or disk.
   enum class Depth : std::uint8_t { accident, tampering };
   Result<void> verify(Depth depth, const Progress& progress = {}) const;
 
  private:
   FilterFile(std::filesystem::path path, std::unique_ptr<MappedFile> map, Header header);
+  SectionView view(SectionType type, LineChoice lines) const;
   std::filesystem::path path_;
   std::unique_ptr<MappedFile> map_;
   Header header_;

@@ -1,6 +1,9 @@
 // Writes one .bwf file: a temporary file beside the target, sections filled in place, digests, sync, rename. Until
 // commit() returns, the target is untouched; a killed build leaves at most a temporary file that the next build of the
-// same target removes. Equal header fields and equal keys give equal bytes, whatever the order of insertion.
+// same target removes. Equal header fields, equal info and equal keys give equal bytes, whatever the order of insertion
+// and the number of threads.
+// Errors: usage and limit for a plan that makes no sense, io with the reason (a full disk is found in create(), before
+// any key is inserted), bad_header in commit() for header fields that contradict each other.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,8 +20,8 @@ namespace bloomwall::filter {
 class FilterWriter {
  public:
   struct Plan {
-    Header header;  // identity, versions, counts, predictions; sections are made from the geometries below
-    std::optional<Geometry> hosts, paths, raw;
+    Header header;                              // identity, versions, counts; a file id of zeros becomes a random one
+    std::optional<Geometry> hosts, paths, raw;  // at least one
     FileInfo info;
   };
   static Result<std::unique_ptr<FilterWriter>> create(const std::filesystem::path& target, Plan plan);
@@ -28,16 +31,18 @@ class FilterWriter {
   SectionWriter* hosts();
   SectionWriter* paths();
   SectionWriter* raw();
-  // The header as it will be written; the caller may still set counts and predictions.
+  // Both may be changed until commit(). Sections, length and predictions are filled in by commit().
   Header& header();
+  FileInfo& info();
 
-  // Error of one question as the bits now set give it (0 for a section that is not there).
+  // Error of one question as the bits now set give it (0 for a section that is not there), for the kind of that section
+  // with the fewest rounds. Reads every byte. Not while others insert.
   struct Fill {
     double hosts = 0, paths = 0, raw = 0;
   };
   Fill fill() const;
 
-  // Digests, header, fsync of file and folder, rename over the target. Mode 0640.
+  // Predictions, digests, header, fsync of file and folder, rename over the target. Mode 0640. Once only.
   Result<void> commit();
 
  private:

@@ -31,6 +31,8 @@ enum class SectionType : std::uint32_t {
   leaves = 6,      // digests of the leaves of every other section
 };
 
+const char* to_string(SectionType type);
+
 // Of sections that are no array of pages: zeros in the file.
 inline constexpr Geometry kNoGeometry{.layout = Layout{}, .segments = 0, .pages_per_segment = 0};
 constexpr bool has_pages(SectionType type) {

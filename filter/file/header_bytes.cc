@@ -251,6 +251,24 @@ std::vector<std::byte> serialise_header(const Header& header) {
   return {bytes.begin(), bytes.end()};
 }
 
+const char* to_string(SectionType type) {
+  switch (type) {
+    case SectionType::hosts:
+      return "hosts";
+    case SectionType::paths:
+      return "paths";
+    case SectionType::raw:
+      return "raw";
+    case SectionType::exceptions:
+      return "exceptions";
+    case SectionType::info:
+      return "info";
+    case SectionType::leaves:
+      return "leaves";
+  }
+  return "unknown";
+}
+
 const SectionEntry* Header::find(SectionType type) const {
   const auto at =
       std::find_if(sections.begin(), sections.end(), [type](const SectionEntry& s) { return s.type == type; });

@@ -69,14 +69,22 @@ std::vector<LeafDigest> digest_leaves(std::span<const std::byte> section) {
   return out;
 }
 
+void RootStream::add(const LeafDigest& leaf) {
+  const auto xxh = std::as_bytes(std::span(leaf.xxh));
+  xxh_.insert(xxh_.end(), xxh.begin(), xxh.end());
+  sha_.add(std::as_bytes(std::span(leaf.sha)));
+}
+
+Roots RootStream::finish() {
+  const Roots roots{.xxh = xxh128(xxh_), .sha = sha_.finish()};
+  xxh_.clear();
+  return roots;
+}
+
 Roots roots_of(std::span<const LeafDigest> leaves) {
-  std::vector<std::byte> xxh(leaves.size() * sizeof(Xxh128));
-  Sha256Stream sha;
-  for (std::size_t i = 0; i < leaves.size(); ++i) {
-    std::memcpy(xxh.data() + i * sizeof(Xxh128), leaves[i].xxh.data(), sizeof(Xxh128));
-    sha.add(std::as_bytes(std::span(leaves[i].sha)));
-  }
-  return {.xxh = xxh128(xxh), .sha = sha.finish()};
+  RootStream stream;
+  for (const LeafDigest& leaf : leaves) stream.add(leaf);
+  return stream.finish();
 }
 
 }  // namespace bloomwall::filter

@@ -48,6 +48,16 @@ struct Roots {
   Xxh128 xxh{};
   Sha256 sha{};
 };
+// Leaves in their order; keeps the digests of the one kind and the state of the other.
+class RootStream {
+ public:
+  void add(const LeafDigest& leaf);
+  Roots finish();
+
+ private:
+  std::vector<std::byte> xxh_;  // 16 bytes a leaf of 4 MiB
+  Sha256Stream sha_;
+};
 Roots roots_of(std::span<const LeafDigest> leaves);
 
 }  // namespace bloomwall::filter

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/file/filter_file.h"
+
+#include "filter/file/header_bytes.h"
+#include "filter/file/mapped_file.h"
+
+namespace bloomwall::filter {
+
+Result<std::unique_ptr<FilterFile>> FilterFile::open(const std::filesystem::path& path) {
+  auto map = MappedFile::open(path);
+  if (!map) return unexpected(map.error());
+  // A copy of the header, so that nobody can change it between the check and the use.
+  HeaderBytes bytes{};
+  const auto got = (*map)->read_at(0, bytes);
+  if (!got) return unexpected(got.error());
+  auto header = parse_header(std::span(bytes).first(*got), (*map)->bytes().size());
+  if (!header) {
+    Error error = std::move(header).error();
+    error.where = path.string() + (error.where.empty() ? "" : ": " + error.where);
+    return unexpected(std::move(error));
+  }
+  return std::unique_ptr<FilterFile>(new FilterFile(path, *std::move(map), *std::move(header)));
+}
+
+FilterFile::FilterFile(std::filesystem::path path, std::unique_ptr<MappedFile> map, Header header)
+    : path_(std::move(path)),
+      map_(std::move(map)),
+      header_(std::move(header)),
+      keys_(header_.series_key),
+      hosts_(view(SectionType::hosts, LineChoice::host)),
+      paths_(view(SectionType::paths, LineChoice::own)),
+      raw_(view(SectionType::raw, LineChoice::own)) {}
+
+FilterFile::~FilterFile() = default;
+
+std::span<const std::byte> FilterFile::section_bytes(SectionType type) const {
+  const SectionEntry* const entry = header_.find(type);
+  if (entry == nullptr) return {};
+  return map_->bytes().subspan(entry->offset, entry->length);
+}
+
+SectionView FilterFile::view(SectionType type, LineChoice lines) const {
+  const SectionEntry* const entry = header_.find(type);
+  if (entry == nullptr) return {};
+  return {entry->geometry, section_bytes(type).data(), lines};
+}
+
+bool FilterFile::lost() const { return map_->lost(); }
+
+Result<FileInfo> FilterFile::info() const {
+  const std::span<const std::byte> bytes = section_bytes(SectionType::info);
+  if (bytes.empty()) return FileInfo{};
+  auto info = parse_info(bytes);
+  if (lost()) return unexpected(Error{Errc::io, path_.string(), "the file failed while it was read"});
+  if (!info) return unexpected(Error{info.error().code, path_.string(), info.error().text()});
+  return info;
+}
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/file/prediction.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <initializer_list>
+
+namespace bloomwall::filter {
+namespace {
+
+const KindCounts& of(const Header& h, Kind kind) { return h.kinds[index_of(kind)]; }
+double keys_of(const Header& h, Kind kind) { return static_cast<double>(of(h, kind).keys); }
+bool has(const Header& h, Kind kind) { return of(h, kind).keys != 0; }
+
+double sum_keys(const Header& h, std::initializer_list<Kind> kinds) {
+  double keys = 0;
+  for (const Kind kind : kinds) keys += keys_of(h, kind);
+  return keys;
+}
+double sum_sets(const Header& h, std::initializer_list<Kind> kinds) {
+  double sets = 0;
+  for (const Kind kind : kinds) sets += keys_of(h, kind) * of(h, kind).rounds;
+  return sets;
+}
+
+// How many questions of each sort the marks of a host can lead to.
+struct PathKinds {
+  double url = 0, query = 0, directory = 0;
+  double all() const { return url + query + directory; }
+};
+
+PathKinds path_kinds(const Header& h) {
+  constexpr std::uint32_t kUrl = std::uint32_t{1} << kVariantMarkUrl;
+  constexpr std::uint32_t kQuery = std::uint32_t{1} << kVariantMarkQuery;
+  const bool known = h.mark_mask != 0;
+  const bool url = known ? (h.mark_mask & kUrl) != 0 : has(h, Kind::url);
+  const bool query = known ? (h.mark_mask & kQuery) != 0 : has(h, Kind::url_query);
+  unsigned depths = has(h, Kind::directory) ? kDirectoryDepthsAsked : 0;
+  if (known) depths = static_cast<unsigned>(std::popcount(h.mark_mask & ~(kUrl | kQuery)));
+  return {.url = url ? 1.0 : 0.0,
+          .query = query ? 1.0 : 0.0,
+          .directory = static_cast<double>(std::min(depths, kDirectoryDepthsAsked))};
+}
+
+// Errors of one question of each kind about a host; `own_sets` of them in its lines already.
+struct HostErrors {
+  double suffix = 0, exact = 0, subdomains = 0, mark = 0;
+};
+
+HostErrors host_errors(const Header& h, const SectionLoad& load, double own_sets) {
+  const double once = question_error(load, 1, own_sets);
+  const auto error = [&](Kind kind) {
+    if (!has(h, kind)) return 0.0;
+    return of(h, kind).rounds == 1 ? once : question_error(load, of(h, kind).rounds, own_sets);
+  };
+  return {.suffix = error(Kind::suffix),
+          .exact = error(Kind::exact_host),
+          .subdomains = error(Kind::subdomains),
+          .mark = path_kinds(h).all() > 0 ? once : 0};
+}
+
+struct PathErrors {
+  double url = 0, query = 0, directory = 0;
+  double mean = 0, most = 0;
+};
+
+PathErrors path_errors(const Header& h, const SectionLoad& load) {
+  const auto error = [&](Kind kind) { return has(h, kind) ? question_error(load, of(h, kind).rounds) : 0; };
+  PathErrors e{.url = error(Kind::url), .query = error(Kind::url_query), .directory = error(Kind::directory)};
+  const double keys = sum_keys(h, {Kind::url, Kind::url_query, Kind::directory});
+  if (keys > 0) {
+    e.mean = (e.url * keys_of(h, Kind::url) + e.query * keys_of(h, Kind::url_query) +
+              e.directory * keys_of(h, Kind::directory)) /
+             keys;
+  }
+  e.most = std::max({e.url, e.query, e.directory});
+  return e;
+}
+
+// Everything that the error of a request is made of.
+struct Parts {
+  HostErrors stranger;  // about a host that is not in H
+  HostErrors listed;    // about one that is
+  PathErrors path;
+  PathKinds kinds;
+  bool suffix = false, exact = false, subdomains = false;
+};
+
+// `listed` of the suffixes have marks. Small errors add up.
+double host_error(const Parts& p, double suffixes, double listed) {
+  const auto of_one = [&p](const HostErrors& e) { return e.suffix + p.kinds.all() * e.mark * p.path.mean; };
+  const double strangers = suffixes - listed;
+  const double parents = std::max(suffixes - 1, 0.0);
+  const double host_itself = listed > 0 ? p.listed.exact : p.stranger.exact;
+  return strangers * of_one(p.stranger) + listed * of_one(p.listed) + host_itself +
+         (parents > 0 ? (parents - listed) * p.stranger.subdomains + listed * p.listed.subdomains : 0);
+}
+
+double host_questions(const Parts& p, double suffixes) {
+  return suffixes * (p.suffix + p.kinds.all()) + p.exact + std::max(suffixes - 1, 0.0) * p.subdomains;
+}
+
+void predict_classes(const Parts& p, double mean_suffixes, double p99_suffixes, PredictedErrors& out) {
+  out.unlisted_host = {.mean = stored_rate(host_error(p, mean_suffixes, 0)),
+                       .p99 = stored_rate(host_error(p, p99_suffixes, 0)),
+                       .mean_questions = host_questions(p, mean_suffixes),
+                       .p99_questions = host_questions(p, p99_suffixes)};
+  out.listed_host = out.unlisted_host;
+  if (p.kinds.all() == 0) return;  // no host has marks: to this filter every host is unlisted or wholly listed
+  const double asked = std::min(kP99PathQuestions, p.kinds.all());
+  const double p99_path =
+      p.kinds.url * p.path.url + p.kinds.query * p.path.query + p.kinds.directory * p.path.directory;
+  out.listed_host = {.mean = stored_rate(host_error(p, mean_suffixes, 1) + kMeanPathQuestions * p.path.mean),
+                     .p99 = stored_rate(host_error(p, p99_suffixes, 1) + p99_path),
+                     .mean_questions = out.unlisted_host.mean_questions + kMeanPathQuestions,
+                     .p99_questions = out.unlisted_host.p99_questions + asked};
+}
+
+}  // namespace
+
+SectionLoad host_load(const Header& h, const Geometry& geometry) {
+  const auto kinds = {Kind::suffix, Kind::exact_host, Kind::subdomains};
+  const double marks = static_cast<double>(h.marks);
+  const double sets = sum_sets(h, kinds) + marks;
+  const double hosts = h.hosts != 0 ? static_cast<double>(h.hosts) : std::max(sum_keys(h, kinds), marks);
+  return {.layout = geometry.layout,
+          .pages = geometry.pages(),
+          .keys = hosts,
+          .sets = std::max(sets, hosts),
+          .shared_lines = true};
+}
+
+SectionLoad path_load(const Header& h, const Geometry& geometry) {
+  const auto kinds = {Kind::url, Kind::url_query, Kind::directory};
+  return {.layout = geometry.layout, .pages = geometry.pages(), .keys = sum_keys(h, kinds), .sets = sum_sets(h, kinds)};
+}
+
+SectionLoad raw_load(const Header& h, const Geometry& geometry) {
+  return {.layout = geometry.layout,
+          .pages = geometry.pages(),
+          .keys = sum_keys(h, {Kind::raw}),
+          .sets = sum_sets(h, {Kind::raw})};
+}
+
+double stored_rate(double x) {
+  int exponent = 0;
+  const double mantissa = std::frexp(std::clamp(x, 0.0, 1.0), &exponent);
+  return std::ldexp(std::nearbyint(std::ldexp(mantissa, 24)), exponent - 24);
+}
+
+PredictedErrors predict(const Header& h, const Geometries& geometries) {
+  PredictedErrors out;
+  Parts p;
+  p.suffix = has(h, Kind::suffix);
+  p.exact = has(h, Kind::exact_host);
+  p.subdomains = has(h, Kind::subdomains);
+  if (geometries.paths) {
+    p.kinds = path_kinds(h);
+    p.path = path_errors(h, path_load(h, *geometries.paths));
+    out.path_key = stored_rate(p.path.most);
+  }
+  if (geometries.hosts) {
+    const SectionLoad load = host_load(h, *geometries.hosts);
+    p.stranger = host_errors(h, load, 0);
+    p.listed = host_errors(h, load, load.keys > 0 ? load.sets / load.keys : 0);
+    out.host_key = stored_rate(std::max({p.stranger.suffix, p.stranger.exact, p.stranger.subdomains, p.stranger.mark}));
+  }
+  if (geometries.raw) out.raw_key = stored_rate(question_error(raw_load(h, *geometries.raw), of(h, Kind::raw).rounds));
+  const double most = h.max_labels == 0 ? kP99Suffixes : static_cast<double>(h.max_labels - h.min_labels + 1);
+  predict_classes(p, std::min(kMeanSuffixes, most), std::min(kP99Suffixes, most), out);
+  return out;
+}
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,129 @@
+// FilterFile::verify: one pass over the file by read(), not through the mapping, so that a failing disk is an error with
+// a name and the memory used is one leaf.
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "filter/file/filter_file.h"
+#include "filter/file/leaves.h"
+#include "filter/file/mapped_file.h"
+
+namespace bloomwall::filter {
+namespace {
+
+class Verifier {
+ public:
+  Verifier(const FilterFile& file, const MappedFile& map, FilterFile::Depth depth, const Progress& progress)
+      : file_(file),
+        map_(map),
+        deep_(depth == FilterFile::Depth::tampering),
+        progress_(progress),
+        buffer_(kLeafBytes) {}
+
+  Result<void> run() {
+    std::vector<SectionEntry> order = file_.header().sections;
+    std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
+    posix_fadvise(map_.descriptor(), 0, 0, POSIX_FADV_SEQUENTIAL);
+    done_ = kHeaderBytes;
+    for (const SectionEntry& section : order) {
+      if (Result<void> ok = check_gap(section.offset); !ok) return ok;
+      if (Result<void> ok = check_section(section); !ok) return ok;
+    }
+    return {};
+  }
+
+ private:
+  // The next `bytes` of the file.
+  Result<std::span<const std::byte>> read(std::uint64_t bytes) {
+    const std::span<std::byte> out = std::span(buffer_).first(bytes);
+    const auto got = map_.read_at(done_, out);
+    if (!got) return unexpected(got.error());
+    if (*got < bytes || file_.lost()) {
+      return unexpected(Error{Errc::too_short, file_.path().string(), "the file shrank while it was open"});
+    }
+    done_ += bytes;
+    if (progress_ && !progress_(done_, file_.header().file_bytes)) {
+      return unexpected(Error{Errc::io, file_.path().string(), "verification was stopped"});
+    }
+    return out;
+  }
+
+  Result<void> damaged(const SectionEntry& section, std::uint64_t from, std::uint64_t bytes) const {
+    return unexpected(Error{Errc::bad_digest, file_.path().string(),
+                            fmt::format("section {} is damaged within bytes {} to {}; fetch or build the file again",
+                                        to_string(section.type), from, from + bytes - 1)});
+  }
+
+  Result<void> check_gap(std::uint64_t until) {
+    const std::uint64_t from = done_;
+    if (until == from) return {};
+    const auto bytes = read(until - from);
+    if (!bytes) return unexpected(bytes.error());
+    if (std::all_of(bytes->begin(), bytes->end(), [](std::byte b) { return b == std::byte{0}; })) return {};
+    return unexpected(Error{Errc::bad_digest, file_.path().string(),
+                            fmt::format("bytes {} to {} between sections are not zero", from, until - 1)});
+  }
+
+  // The digests stored for the leaves of a section start after those of the sections before it in the table.
+  std::uint64_t records_of(const SectionEntry& section) const {
+    std::uint64_t at = file_.header().find(SectionType::leaves)->offset;
+    for (const SectionEntry& other : file_.header().sections) {
+      if (other.type == section.type) break;
+      if (other.type != SectionType::leaves) at += leaf_count(other.length) * kLeafRecordBytes;
+    }
+    return at;
+  }
+
+  Result<LeafDigest> stored_digest(std::uint64_t offset) const {
+    LeafDigest out;
+    const auto got = map_.read_at(offset, std::as_writable_bytes(std::span(&out, 1)));
+    if (!got) return unexpected(got.error());
+    if (*got < sizeof out) {
+      return unexpected(Error{Errc::too_short, file_.path().string(), "the file shrank while it was open"});
+    }
+    return out;
+  }
+
+  bool same(const LeafDigest& stored, const LeafDigest& found) const {
+    return stored.xxh == found.xxh && (!deep_ || stored.sha == found.sha);
+  }
+
+  Result<void> check_section(const SectionEntry& section) {
+    const bool has_records = section.type != SectionType::leaves;  // its own are compared by their root alone
+    std::uint64_t record = has_records ? records_of(section) : 0;
+    RootStream roots;
+    for (std::uint64_t at = 0; at < section.length; at += kLeafBytes, record += kLeafRecordBytes) {
+      const std::uint64_t size = std::min(kLeafBytes, section.length - at);
+      const auto bytes = read(size);
+      if (!bytes) return unexpected(bytes.error());
+      const LeafDigest found{.xxh = xxh128(*bytes), .sha = deep_ ? sha256(*bytes) : Sha256{}};
+      if (has_records) {
+        const auto stored = stored_digest(record);
+        if (!stored) return unexpected(stored.error());
+        if (!same(*stored, found)) return damaged(section, section.offset + at, size);
+      }
+      roots.add(found);
+    }
+    const Roots found = roots.finish();
+    if (found.xxh == section.xxh_root && (!deep_ || found.sha == section.sha_root)) return {};
+    return damaged(section, section.offset, section.length);
+  }
+
+  const FilterFile& file_;
+  const MappedFile& map_;
+  const bool deep_;
+  const Progress& progress_;
+  std::vector<std::byte> buffer_;
+  std::uint64_t done_ = 0;
+};
+
+}  // namespace
+
+Result<void> FilterFile::verify(Depth depth, const Progress& progress) const {
+  return Verifier(*this, *map_, depth, progress).run();
+}
+
+}  // namespace bloomwall::filter
