@@ -1,7 +1,7 @@
 // All filters, deltas and allow lists of one configuration, and the one call that turns a URL into a verdict.
 // Immutable once loaded; shared by all workers through shared_ptr and swapped as a whole; the last holder frees it.
 // Rules: "Verdicts" in ARCHITECTURE.md. Look-ups go plan -> prefetch -> evaluate (lookup.h), so that pages which are not
-// resident can be awaited without changing this door.
+// resident can be awaited without changing this door (pending_verdict.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -53,38 +53,47 @@ const char* to_string(VerdictReason reason);
 struct Verdict {
   Decision decision = Decision::allowed;
   VerdictReason reason = VerdictReason::unlisted;
-  Kind kind = Kind::suffix;              // of the match; meaningless where nothing matched
-  const FilterSpec* filter = nullptr;    // the filter that matched; lives as long as the policy
-  std::string expression;                // canonical expression that matched, or the allow entry; empty where none
-  std::uint8_t form = 0;                 // which form of the URL decided
-  bool host_has_marks = false;           // judge_host only: URL entries exist on this host and could not be asked
-  std::uint32_t questions = 0;           // put to filters' bits, for metrics
+  Kind kind = Kind::suffix;            // of the match; meaningless where nothing matched
+  const FilterSpec* filter = nullptr;  // the filter that matched; lives as long as the policy
+  std::string expression;              // canonical expression that matched, or the allow entry; empty where none
+  std::uint8_t form = 0;               // which form of the URL decided
+  bool host_has_marks = false;         // judge_host only: URL entries exist on this host and could not be asked
+  std::uint32_t questions = 0;         // put to filters' bits, for metrics; those of all forms and filters asked
 };
 
 // What each step asked and was told; the story behind `explain`. Only made on request.
 struct AskedQuestion {
-  std::string filter;      // name; empty for the allow lists
-  std::string expression;  // e.g. "S example.com", "mark U example.com", "D example.com/a/"
+  std::string filter;      // name; empty for the allow lists, of which only the entries that match are told
+  std::string expression;  // e.g. "S example.com", "mark U example.com", "D example.com/a/", "S example.com @ads"
+  // overruled: the filter would have said yes, but an allow entry speaks against it (it was asked for the story only).
   enum class Answer : std::uint8_t { no, yes, removed_by_delta, added_by_delta, overruled } answer = Answer::no;
+  std::uint8_t form = 0;
 };
+const char* to_string(AskedQuestion::Answer answer);
 struct Story {
-  Verdict verdict;
+  Verdict verdict;                       // what judge() says, to the last field
   std::vector<std::string> expressions;  // every expression the URL has, in the order asked, all forms
   std::vector<AskedQuestion> questions;  // those really put
+  std::uint64_t left_out = 0;            // expressions and questions beyond kMaxStoryItems or kMaxStoryBytes, not kept
 };
+inline constexpr std::size_t kMaxStoryItems = 4096;  // of each of the two
+inline constexpr std::size_t kMaxStoryBytes = std::size_t{4} << 20;
 
 class Policy {
  public:
   struct LoadOptions {
     bool verify = true;  // read and check every byte of every filter before use
-    std::function<bool(const std::filesystem::path& file, std::uint64_t done, std::uint64_t total)> progress;  // false stops
+    std::function<bool(const std::filesystem::path& file, std::uint64_t done, std::uint64_t total)>
+        progress;  // false stops
   };
-  // Every error of every file, not just the first. Nothing of a failed load stays.
+  // Every error of every file, not just the first. Nothing of a failed load stays. Time: that of reading every filter
+  // where options.verify, else of reading deltas and allow lists.
   static tl::expected<std::shared_ptr<const Policy>, std::vector<Error>> load(const PolicySpec& spec,
                                                                               const LoadOptions& options);
   ~Policy();
 
-  // A whole URL. A rejected URL gives Decision::rejected. Thread-safe; allocates only where something matches.
+  // A whole URL. A rejected URL gives Decision::rejected. Thread-safe; allocates only where something matches, or for a
+  // URL far longer than usual. Time: linear in the URL, and at most what lookup.h says for each filter.
   Verdict judge(const CanonicalUrl& url) const;
   // A host alone (CONNECT, SNI): only host kinds are asked. `host` comes from Canonicaliser::host or url.
   Verdict judge_host(const CanonicalUrl& host) const;
@@ -92,16 +101,19 @@ class Policy {
 
   struct FilterState {
     const FilterSpec& spec;
-    const FilterFile* file;
-    std::uint64_t delta_entries;
+    const FilterFile* file;       // never null; ask its lost() and header()
+    std::uint64_t delta_entries;  // Delta::size(); 0 without a delta
   };
   std::vector<FilterState> filters() const;
   std::uint64_t allow_entries() const;
-  // The error a user sees: the sum over all blocking filters, per request class.
-  struct RequestError { double unlisted_host = 0, listed_host = 0; };
+  // The error a user sees: the sum over all blocking filters of the mean that each header predicts, per request class.
+  struct RequestError {
+    double unlisted_host = 0, listed_host = 0;
+  };
   RequestError predicted_error() const;
 
  private:
+  friend class PendingVerdict;
   struct Impl;
   explicit Policy(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/policy/allow_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "filter/policy/entry_text.h"
+
+namespace bloomwall::filter {
+
+AllowLists::AllowLists(const KeyMaker& keys, std::vector<std::string> filters)
+    : entries_(keys), names_(std::move(filters)) {}
+
+bool AllowLists::overrules(std::uint32_t value, std::size_t filter) const {
+  if (value == kEveryFilter) return true;
+  const Filters& scope = scopes_[value - kEveryFilter - 1];
+  return ((scope[filter / 64] >> (filter % 64)) & 1) != 0;
+}
+
+std::string AllowLists::scope_text(std::uint32_t value) const {
+  std::string text;
+  if (overrules_all(value)) return text;
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    if (overrules(value, i)) text.append(" @").append(names_[i]);
+  }
+  return text;
+}
+
+std::uint32_t AllowLists::number_of(const Filters& filters) {
+  const auto next = static_cast<std::uint32_t>(scopes_.size()) + kEveryFilter + 1;
+  const auto [at, is_new] = known_scopes_.try_emplace(filters, next);
+  if (is_new) scopes_.push_back(filters);
+  return at->second;
+}
+
+void AllowLists::allow(const Entry& entry, const Filters& filters) {
+  std::uint32_t& value = entries_.at(entry);
+  if (value == kEveryFilter) return;
+  if (filters.empty()) {
+    value = kEveryFilter;
+    return;
+  }
+  Filters both = filters;
+  if (value != 0) {
+    const Filters& before = scopes_[value - kEveryFilter - 1];
+    for (std::size_t i = 0; i < both.size(); ++i) both[i] |= before[i];
+  }
+  value = number_of(both);
+}
+
+class AllowListParser {
+ public:
+  AllowListParser(AllowLists& lists, const std::string& name) : lists_(lists), errors_(name) {}
+
+  std::vector<Error> parse(std::string_view text) {
+    TextLines lines(text);
+    while (lines.next()) {
+      number_ = lines.number();
+      if (!read(lines.line())) break;
+    }
+    return errors_.take();
+  }
+
+ private:
+  void fail(Errc code, std::string what) { errors_.add(number_, code, std::move(what)); }
+
+  // False: no use in reading on.
+  bool read(std::string_view line) {
+    if (line.size() > kMaxEntryLine) {
+      fail(Errc::limit, fmt::format("a line of {} bytes; at most {} are read", line.size(), kMaxEntryLine));
+      return true;
+    }
+    std::string_view rest = trim_blanks(without_comment(line));
+    if (rest.empty()) return true;
+    const std::string_view text = take_word(rest);
+    AllowLists::Filters filters;
+    if (!read_filters(rest, filters)) return true;
+    const ParsedEntry parsed = parser_.any(text);
+    if (parsed.entries.empty() || parsed.problem == EntryProblem::odd) {
+      fail(Errc::bad_syntax, problem_text(parsed, text));
+      return true;
+    }
+    if (parsed.entries.size() > 1) {
+      fail(Errc::bad_syntax, fmt::format("{} may be read in {} ways; write the path plainly, without escapes or '..'",
+                                         quoted(text), parsed.entries.size()));
+      return true;
+    }
+    lists_.allow(parsed.entries.front(), filters);
+    if (lists_.size() <= kMaxExactEntries) return true;
+    fail(Errc::limit, fmt::format("more than {} entries in all allow lists", kMaxExactEntries));
+    return false;
+  }
+
+  // "@ads @malware"; nothing leaves `filters` empty, which is all of them.
+  bool read_filters(std::string_view rest, AllowLists::Filters& filters) {
+    bool fine = true;
+    while (!rest.empty()) {
+      const std::string_view word = take_word(rest);
+      if (word.front() != '@') {
+        fail(Errc::bad_syntax, fmt::format("{} after the entry: only names of filters may stand there, as in "
+                                           "'example.com @ads'; one entry a line",
+                                           quoted(word)));
+        return false;
+      }
+      const auto known = std::find(lists_.names_.begin(), lists_.names_.end(), word.substr(1));
+      if (known == lists_.names_.end()) {
+        fail(Errc::bad_syntax, fmt::format("no filter has the name {}; {}", quoted(word.substr(1)), known_names()));
+        fine = false;
+        continue;
+      }
+      filters.resize((lists_.names_.size() + 63) / 64);
+      const auto index = static_cast<std::size_t>(known - lists_.names_.begin());
+      filters[index / 64] |= std::uint64_t{1} << (index % 64);
+    }
+    return fine;
+  }
+
+  std::string known_names() const {
+    constexpr std::size_t kShown = 10;
+    if (lists_.names_.empty()) return "no filter is configured";
+    std::string names;
+    for (std::size_t i = 0; i < std::min(kShown, lists_.names_.size()); ++i) {
+      names += (i == 0 ? "@" : ", @") + lists_.names_[i];
+    }
+    return (lists_.names_.size() > kShown ? "there are " + names + ", ..." : "there are " + names);
+  }
+
+  AllowLists& lists_;
+  std::size_t number_ = 0;
+  LineErrors errors_;
+  EntryParser parser_;
+};
+
+std::vector<Error> AllowLists::parse(std::string_view text, const std::string& name) {
+  return AllowListParser(*this, name).parse(text);
+}
+
+std::vector<Error> AllowLists::load(const std::filesystem::path& file) {
+  const Result<std::string> text = read_entry_text(file);
+  if (!text) return {text.error()};
+  return parse(*text, file.string());
+}
+
+}  // namespace bloomwall::filter

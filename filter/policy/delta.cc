@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/policy/delta.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "filter/policy/entry_text.h"
+
+namespace bloomwall::filter {
+namespace {
+
+constexpr std::string_view kMagic = "bloomwall-delta";
+constexpr std::string_view kVersion = "1";
+constexpr std::string_view kBase = "base=";
+
+// "X example.com" names its kind; the rest is the entry. A host never is one letter followed by a blank.
+std::optional<Kind> take_kind(std::string_view& text) {
+  if (text.size() < 2 || (text[1] != ' ' && text[1] != '\t')) return std::nullopt;
+  const auto known = std::find(kKinds.begin(), kKinds.end(), static_cast<Kind>(text[0]));
+  if (known == kKinds.end()) return std::nullopt;
+  text.remove_prefix(2);
+  return *known;
+}
+
+const char* shape_of(Kind kind) {
+  switch (kind) {
+    case Kind::suffix:
+    case Kind::exact_host:
+    case Kind::subdomains:
+      return "a host";
+    case Kind::url:
+      return "a URL whose path does not end in '/', without a query";
+    case Kind::url_query:
+      return "a URL with a query";
+    case Kind::directory:
+      return "a URL whose path ends in '/'";
+    case Kind::raw:
+      return "raw bytes";
+  }
+  return "an entry";
+}
+
+}  // namespace
+
+class DeltaParser {
+ public:
+  DeltaParser(const std::string& name, const KeyMaker& keys, const std::optional<FileId>& base)
+      : name_(name), base_(base), errors_(name), delta_(keys) {}
+
+  Delta::Loaded parse(std::string_view text) {
+    TextLines lines(text);
+    if (!lines.next() || !first_line(lines.line())) {
+      if (errors_.empty()) bad_first_line();
+      return tl::unexpected(errors_.take());
+    }
+    while (lines.next()) {
+      number_ = lines.number();
+      if (!change(lines.line())) break;
+    }
+    if (!errors_.empty()) return tl::unexpected(errors_.take());
+    return std::move(delta_);
+  }
+
+ private:
+  void fail(Errc code, std::string what) { errors_.add(number_, code, std::move(what)); }
+
+  void bad_first_line() {
+    fail(Errc::bad_syntax,
+         fmt::format("the first line must be '{} {} {}' and the 32 hex digits of the filter's file id", kMagic,
+                     kVersion, kBase));
+  }
+
+  bool first_line(std::string_view line) {
+    if (take_word(line) != kMagic) return false;
+    const std::string_view version = take_word(line);
+    if (version != kVersion) {
+      fail(Errc::unsupported,
+           fmt::format("deltas of version {} are not known here, only {}", quoted(version), kVersion));
+      return false;
+    }
+    const std::string_view base = take_word(line);
+    if (!base.starts_with(kBase) || !line.empty()) return false;
+    const std::optional<FileId> id = parse_file_id(base.substr(kBase.size()));
+    if (!id) return false;
+    if (!base_ || *id == *base_) return true;
+    fail(Errc::wrong_base, fmt::format("made for filter file {}, but the filter is {}; make the delta again for it, or "
+                                       "put the older filter back",
+                                       to_hex(*id), to_hex(*base_)));
+    return false;
+  }
+
+  // One line after the first. False: no use in reading on.
+  bool change(std::string_view line) {
+    if (line.size() > kMaxEntryLine) {
+      fail(Errc::limit, fmt::format("a line of {} bytes; at most {} are read", line.size(), kMaxEntryLine));
+      return true;
+    }
+    while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
+    if (line.empty() || line.front() == '#') return true;
+    if (line.front() != '+' && line.front() != '-') {
+      fail(Errc::bad_syntax, fmt::format("a change starts with '+' or '-', not with {}", quoted(line.substr(0, 1))));
+      return true;
+    }
+    const DeltaAnswer answer = line.front() == '+' ? DeltaAnswer::added : DeltaAnswer::removed;
+    line.remove_prefix(1);
+    const std::optional<Kind> kind = take_kind(line);
+    if (kind == Kind::raw) {
+      raw(line, answer);
+    } else {
+      entry(trim_blanks(without_comment(line)), kind, answer);
+    }
+    if (delta_.size() <= kMaxExactEntries) return true;
+    fail(Errc::limit, fmt::format("more than {} entries; build a new filter instead", kMaxExactEntries));
+    return false;
+  }
+
+  void raw(std::string_view bytes, DeltaAnswer answer) {
+    if (bytes.empty()) return fail(Errc::bad_syntax, "a raw key of no bytes; write it after 'R '");
+    Entry entry;
+    entry.kind = Kind::raw;
+    entry.path = bytes;
+    set(entry, answer);
+  }
+
+  void entry(std::string_view text, std::optional<Kind> kind, DeltaAnswer answer) {
+    if (text.find_first_of(" \t") != std::string_view::npos) {
+      return fail(Errc::bad_syntax,
+                  fmt::format("{} has white space inside; one entry a line, a blank in a URL is %20", quoted(text)));
+    }
+    const ParsedEntry parsed = parser_.any(text);
+    if (parsed.entries.empty()) return fail(Errc::bad_syntax, problem_text(parsed, text));
+    for (const Entry& found : parsed.entries) {
+      if (!kind) {
+        by_shape(found, answer);
+      } else if (!of_kind(found, *kind, answer)) {
+        return fail(Errc::bad_syntax, fmt::format("kind {} is {}, which {} is not", static_cast<char>(*kind),
+                                                  shape_of(*kind), quoted(text)));
+      }
+    }
+  }
+
+  void by_shape(Entry entry, DeltaAnswer answer) {
+    set(entry, answer);
+    if (answer != DeltaAnswer::removed || !is_host_kind(entry.kind)) return;
+    // Lists of different formats give S or X for the same name; a user who removes it means both.
+    entry.kind = entry.kind == Kind::suffix ? Kind::exact_host : Kind::suffix;
+    set(entry, answer);
+  }
+
+  bool of_kind(Entry entry, Kind kind, DeltaAnswer answer) {
+    if (is_host_kind(kind) != is_host_kind(entry.kind)) return false;
+    if (is_path_kind(kind) && kind != entry.kind) return false;
+    if (is_host_kind(kind) && entry.host_kind != HostKind::name) {
+      if (kind == Kind::subdomains) return false;
+      kind = Kind::exact_host;  // an address has neither subdomains nor parents
+    }
+    entry.kind = kind;
+    set(entry, answer);
+    return true;
+  }
+
+  void set(const Entry& entry, DeltaAnswer answer) { delta_.entries_.at(entry) = static_cast<std::uint32_t>(answer); }
+
+  const std::string& name_;
+  const std::optional<FileId>& base_;
+  std::size_t number_ = 1;
+  LineErrors errors_;
+  EntryParser parser_;
+  Delta delta_;
+};
+
+std::string Delta::first_line(const FileId& base) {
+  return fmt::format("{} {} {}{}", kMagic, kVersion, kBase, to_hex(base));
+}
+
+Delta::Loaded Delta::parse(std::string_view text, const std::string& name, const KeyMaker& keys,
+                           const std::optional<FileId>& base) {
+  return DeltaParser(name, keys, base).parse(text);
+}
+
+Delta::Loaded Delta::load(const std::filesystem::path& file, const KeyMaker& keys, const std::optional<FileId>& base) {
+  const Result<std::string> text = read_entry_text(file);
+  if (!text) return tl::unexpected(std::vector<Error>{text.error()});
+  return parse(*text, file.string(), keys, base);
+}
+
+}  // namespace bloomwall::filter

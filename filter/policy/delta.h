@@ -1,0 +1,54 @@
+// Adds and removes on top of one filter file: exact, small, text. Asked before the filter's bits.
+//   bloomwall-delta 1 base=00112233445566778899aabbccddeeff     the file id of the filter it was made for
+//   # a comment; blank lines count for nothing
+//   +example.com              adds it; the kind follows from the shape of the entry, as in any list (entry.h)
+//   -http://example.com/a     takes that URL away
+//   +X example.com            the kind given: one of S X W U Q D R
+//   -example.com              takes S and X of the host away; entries under it and its subdomains stay
+//   +R me@example.com         a raw key: every byte after the blank
+// The last line about an entry wins. An ambiguous URL is all its forms. Marks are never taken away.
+// Limits: lines of 64 KiB, kMaxExactEntries entries, kMaxEntryText bytes. Const calls are thread-safe.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "filter/file/header.h"
+#include "filter/policy/exact_set.h"
+
+namespace bloomwall::filter {
+
+enum class DeltaAnswer : std::uint8_t { nothing = 0, added = 1, removed = 2 };  // values in entries()
+
+class Delta {
+ public:
+  using Loaded = tl::expected<Delta, std::vector<Error>>;
+
+  // `keys` are those of the filter it belongs to. `base` is the id of that filter; where the filter itself could not be
+  // opened it is absent, and only the text is checked. Every error of the file (kMaxReportedErrors), with file:line;
+  // Errc::wrong_base where it was made for another filter.
+  static Loaded load(const std::filesystem::path& file, const KeyMaker& keys, const std::optional<FileId>& base);
+  static Loaded parse(std::string_view text, const std::string& name, const KeyMaker& keys,
+                      const std::optional<FileId>& base);
+  // The first line of a delta for that filter, without a line end.
+  static std::string first_line(const FileId& base);
+
+  // What it says of exactly this entry (not of what the entry covers).
+  DeltaAnswer answer(const Entry& entry) const { return static_cast<DeltaAnswer>(entries_.find(entry)); }
+  // Values are DeltaAnswer.
+  const ExactSet& entries() const { return entries_; }
+  // Entries held; a removal without a kind is two.
+  std::uint64_t size() const { return entries_.size(); }
+
+ private:
+  friend class DeltaParser;
+  explicit Delta(const KeyMaker& keys) : entries_(keys) {}
+  ExactSet entries_;
+};
+
+}  // namespace bloomwall::filter

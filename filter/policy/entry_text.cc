@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/policy/entry_text.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+namespace bloomwall::filter {
+namespace {
+
+bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+Error io_error(const std::filesystem::path& path, int code) {
+  return {Errc::io, path.string(), fmt::format("can't read it: {}", std::generic_category().message(code))};
+}
+
+}  // namespace
+
+Result<std::string> read_entry_text(const std::filesystem::path& path) {
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return unexpected(io_error(path, errno == 0 ? EIO : errno));
+  std::string text;
+  std::string block(std::size_t{256} << 10, '\0');
+  while (in.read(block.data(), static_cast<std::streamsize>(block.size())) || in.gcount() > 0) {
+    if (text.size() + static_cast<std::size_t>(in.gcount()) > kMaxEntryText) {
+      return unexpected(Error{Errc::limit, path.string(),
+                              fmt::format("larger than {} MiB; build a filter from it instead", kMaxEntryText >> 20)});
+    }
+    text.append(block, 0, static_cast<std::size_t>(in.gcount()));
+  }
+  if (in.bad()) return unexpected(io_error(path, errno == 0 ? EIO : errno));
+  return text;
+}
+
+TextLines::TextLines(std::string_view text) : rest_(text) {
+  if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);
+}
+
+bool TextLines::next() {
+  if (rest_.empty()) return false;
+  const std::size_t end = rest_.find('\n');
+  line_ = rest_.substr(0, end);
+  rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
+  if (line_.ends_with('\r')) line_.remove_suffix(1);
+  ++number_;
+  return true;
+}
+
+std::string_view trim_blanks(std::string_view text) {
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+std::string_view without_comment(std::string_view line) {
+  for (std::size_t at = line.find('#'); at != std::string_view::npos; at = line.find('#', at + 1)) {
+    if (at == 0 || is_blank(line[at - 1])) return line.substr(0, at);
+  }
+  return line;
+}
+
+std::string_view take_word(std::string_view& rest) {
+  rest = trim_blanks(rest);
+  const std::size_t end = rest.find_first_of(" \t");
+  const std::string_view word = rest.substr(0, end);
+  rest = trim_blanks(rest.substr(word.size()));
+  return word;
+}
+
+std::string quoted(std::string_view text) {
+  constexpr std::size_t kShown = 80;
+  std::string out = "'";
+  for (const char c : text.substr(0, kShown)) {
+    const auto octet = static_cast<unsigned char>(c);
+    if (octet < 0x20 || octet >= 0x7F || c == '\\' || c == '\'') {
+      out += fmt::format("\\x{:02X}", octet);
+    } else {
+      out += c;
+    }
+  }
+  out += text.size() > kShown ? "...'" : "'";
+  return out;
+}
+
+std::string problem_text(const ParsedEntry& parsed, std::string_view text) {
+  switch (parsed.problem) {
+    case EntryProblem::empty:
+      return "an entry is missing; write a host or a URL, or start the line with '#'";
+    case EntryProblem::no_host:
+      return fmt::format("{} is neither a host nor a URL ({})", quoted(text), to_string(parsed.url_reason));
+    case EntryProblem::pattern:
+      return fmt::format("{} is a pattern; only *.host, .host and ||host^ are known, write the hosts or URLs out",
+                         quoted(text));
+    case EntryProblem::single_label:
+      return fmt::format("{} is a single word; write a full host name", quoted(text));
+    case EntryProblem::odd:
+      return fmt::format("{} is spelt as no request may be ({}); write it plainly", quoted(text),
+                         to_string(parsed.url_reason));
+    case EntryProblem::none:
+      break;
+  }
+  return fmt::format("{} can't be used", quoted(text));
+}
+
+void LineErrors::add(std::size_t line, Errc code, std::string what) {
+  if (errors_.size() >= kMaxReportedErrors) {
+    ++left_out_;
+    return;
+  }
+  errors_.push_back({code, fmt::format("{}:{}", file_, line), std::move(what)});
+}
+
+std::vector<Error> LineErrors::take() {
+  if (left_out_ != 0) {
+    errors_.push_back({Errc::limit, file_, fmt::format("{} further lines with errors are not shown", left_out_)});
+    left_out_ = 0;
+  }
+  return std::exchange(errors_, {});
+}
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/policy/lookup.h"
+
+#include <algorithm>
+#include <bit>
+#include <tuple>
+
+namespace bloomwall::filter {
+namespace {
+
+constexpr std::uint32_t kDeepMarkBit = variant_bit(directory_mark(kDeepestMark));
+
+// Questions about one suffix come in this order; ExactSet gives its matches in the same.
+int rank_of(Kind kind) { return kind == Kind::url ? 1 : kind == Kind::url_query ? 2 : kind == Kind::directory ? 3 : 0; }
+
+// The kind or mark that a variant of a host asks for.
+Question question_of(Variant variant, std::uint16_t suffix) {
+  switch (variant) {
+    case kVariantSuffix:
+      return {Kind::suffix, false, suffix, 0};
+    case kVariantExactHost:
+      return {Kind::exact_host, false, suffix, 0};
+    case kVariantSubdomains:
+      return {Kind::subdomains, false, suffix, 0};
+    case kVariantMarkUrl:
+      return {Kind::url, true, suffix, 0};
+    case kVariantMarkQuery:
+      return {Kind::url_query, true, suffix, 0};
+    default:
+      return {Kind::directory, true, suffix, variant - kVariantMarkDirectory1 + 1};
+  }
+}
+
+}  // namespace
+
+Lookup::Lookup(const LookupTarget& target, UrlHashes& url, Scope scope, LookupTrace* trace)
+    : target_(target), url_(url), trace_(trace), scope_(scope) {}
+
+bool Lookup::start() {
+  if (target_.delta != nullptr && ask_delta()) return true;
+  const FilterPlan& plan = *target_.plan;
+  const UrlParts& parts = url_.parts();
+  if (parts.is_address()) {
+    last_suffix_ = 1;
+  } else {
+    const std::size_t labels = parts.suffixes();
+    next_suffix_ = labels - std::min(labels, plan.max_labels);
+    last_suffix_ = labels + 1 > plan.min_labels ? std::min(labels, labels + 1 - plan.min_labels) : 0;
+  }
+  return plan_hosts();
+}
+
+bool Lookup::advance() {
+  if (!asking_hosts_) return evaluate_paths() || plan_paths();
+  return evaluate_hosts() || plan_hosts();
+}
+
+bool Lookup::ask_delta() {
+  const ExactSet& entries = target_.delta->entries();
+  entries.find_matches(url_, scope_, removed_);
+  for (const ExactMatch& found : removed_) {
+    const bool added = static_cast<DeltaAnswer>(found.value) == DeltaAnswer::added;
+    tell({found.kind, false, found.suffix, found.depth},
+         added ? LookupAnswer::added_by_delta : LookupAnswer::removed_by_delta);
+    if (!added) continue;
+    match_ = {found.kind, found.suffix, found.depth, true};
+    return true;
+  }
+  if (scope_ == Scope::host) host_has_marks_ = entries.has_path_entries(url_);
+  return false;
+}
+
+std::uint32_t Lookup::wanted_of(std::size_t suffix) const {
+  const FilterPlan& plan = *target_.plan;
+  return url_.parts().is_address() ? plan.address : suffix == 0 ? plan.whole : plan.parent;
+}
+
+std::uint32_t Lookup::without_removed(std::size_t suffix, std::uint32_t wanted) {
+  for (; removed_host_ < removed_.size() && removed_[removed_host_].suffix <= suffix; ++removed_host_) {
+    const ExactMatch& removed = removed_[removed_host_];
+    if (removed.suffix == suffix && is_host_kind(removed.kind)) wanted &= ~variant_bit(host_variant(removed.kind));
+  }
+  return wanted;
+}
+
+// True: there is nothing left to ask.
+bool Lookup::plan_hosts() {
+  hosts_.clear();
+  const SectionView& section = target_.file->hosts();
+  for (; next_suffix_ < last_suffix_ && hosts_.size() < kHostRound; ++next_suffix_) {
+    const std::uint32_t wanted = without_removed(next_suffix_, wanted_of(next_suffix_));
+    if (wanted == 0) continue;
+    const Place place = section.place(url_.host(next_suffix_));
+    section.prefetch(place);
+    hosts_.push_back({place, wanted, static_cast<std::uint16_t>(next_suffix_)});
+  }
+  if (!hosts_.empty()) return false;
+  asking_hosts_ = false;
+  return scope_ == Scope::host || marked_.empty() || plan_paths();
+}
+
+bool Lookup::evaluate_hosts() {
+  for (const HostQuestion& asked : hosts_) {
+    const std::uint32_t hits = target_.file->hosts().test_variants(asked.place, asked.wanted, target_.plan->doubled);
+    questions_ += static_cast<std::uint32_t>(std::popcount(asked.wanted));
+    if (trace_ != nullptr) tell_hosts(asked, hits);
+    if (hits != 0 && take_hits(asked, hits)) return true;
+  }
+  return false;
+}
+
+bool Lookup::take_hits(const HostQuestion& asked, std::uint32_t hits) {
+  if ((hits & kHostKindBits) != 0) {
+    const auto variant = static_cast<Variant>(std::countr_zero(hits & kHostKindBits));
+    match_ = {question_of(variant, asked.suffix).kind, asked.suffix, 0, false};
+    return true;
+  }
+  host_has_marks_ = true;
+  marked_.push_back({asked.suffix, hits & kMarkBits});
+  return false;
+}
+
+bool Lookup::plan_paths() {
+  paths_.clear();
+  pages_.clear();
+  const SectionView& section = target_.file->paths();
+  Question question;
+  while (paths_.size() < kPathRound && next_question(question)) {
+    if (is_removed(question)) continue;
+    const Place place = section.place(key_of(question));
+    section.prefetch(place);
+    paths_.push_back({place, question});
+    pages_.push_back(section.page_address(place));
+  }
+  return paths_.empty();
+}
+
+bool Lookup::evaluate_paths() {
+  for (const PathQuestion& asked : paths_) {
+    const bool hit = target_.file->paths().test(asked.place, 0, rounds_of(asked.question.kind));
+    ++questions_;
+    tell(asked.question, hit ? LookupAnswer::yes : LookupAnswer::no);
+    if (!hit) continue;
+    match_ = {asked.question.kind, asked.question.suffix, asked.question.depth, false};
+    return true;
+  }
+  return false;
+}
+
+// Walks over the marked suffixes; on each, step 0 is U, step 1 is Q, step 1 + d is D at depth d.
+bool Lookup::next_question(Question& question) {
+  for (; next_marked_ < marked_.size(); ++next_marked_, next_step_ = 0) {
+    const Marked& at = marked_[next_marked_];
+    const auto depth = static_cast<std::uint32_t>(url_.parts().depth());
+    const bool deep = (at.marks & kDeepMarkBit) != 0;
+    const std::size_t deepest =
+        std::min<std::size_t>({depth, target_.plan->max_depth, deep ? depth : kDeepestMark - 1});
+    while (next_step_ <= 1 + deepest) {
+      const std::size_t step = next_step_++;
+      if (step == 0 && (at.marks & variant_bit(kVariantMarkUrl)) != 0) {
+        question = {Kind::url, false, at.suffix, depth};
+        return true;
+      }
+      if (step == 1 && (at.marks & variant_bit(kVariantMarkQuery)) != 0 && !url_.parts().query().empty()) {
+        question = {Kind::url_query, false, at.suffix, depth};
+        return true;
+      }
+      const auto d = static_cast<std::uint32_t>(step - 1);
+      if (step >= 2 && (at.marks & variant_bit(directory_mark(d))) != 0) {
+        question = {Kind::directory, false, at.suffix, d};
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool Lookup::is_removed(const Question& question) {
+  const auto order = [](std::uint16_t suffix, Kind kind, std::uint32_t depth) {
+    return std::make_tuple(suffix, rank_of(kind), depth);
+  };
+  const auto asked = order(question.suffix, question.kind, question.depth);
+  for (; removed_path_ < removed_.size(); ++removed_path_) {
+    const ExactMatch& removed = removed_[removed_path_];
+    const auto at = order(removed.suffix, removed.kind, removed.depth);
+    if (at == asked) return true;
+    if (asked < at) break;
+  }
+  return false;
+}
+
+Hash128 Lookup::key_of(const Question& question) {
+  const KeyMaker& keys = url_.keys();
+  const Hash128& host = url_.host(question.suffix);
+  const Hash128& path = url_.path(question.depth);
+  if (question.kind == Kind::url) return keys.url(host, path);
+  if (question.kind == Kind::directory) return keys.directory(host, path);
+  return keys.url_query(host, path, url_.query());
+}
+
+unsigned Lookup::rounds_of(Kind kind) const {
+  const FilterPlan& plan = *target_.plan;
+  return kind == Kind::url ? plan.url_rounds : kind == Kind::directory ? plan.directory_rounds : plan.query_rounds;
+}
+
+void Lookup::tell(const Question& question, LookupAnswer answer) {
+  if (trace_ != nullptr) trace_->asked(question, answer);
+}
+
+void Lookup::tell_hosts(const HostQuestion& asked, std::uint32_t hits) {
+  for (std::uint32_t rest = asked.wanted; rest != 0; rest &= rest - 1) {
+    const auto variant = static_cast<Variant>(std::countr_zero(rest));
+    tell(question_of(variant, asked.suffix), (hits & variant_bit(variant)) != 0 ? LookupAnswer::yes : LookupAnswer::no);
+  }
+}
+
+std::string expression_of(Kind kind, std::size_t suffix, std::size_t depth, UrlParts& parts) {
+  std::string text(parts.suffix(suffix));
+  if (is_host_kind(kind)) return text;
+  text += parts.prefix(depth);
+  if (kind == Kind::directory || depth == 0) text += '/';
+  if (kind == Kind::url_query) text.append("?").append(parts.query());
+  return text;
+}
+
+std::string text_of(const Question& question, UrlParts& parts) {
+  std::string text;
+  if (question.is_mark) text += "mark ";
+  text += static_cast<char>(question.kind);
+  if (question.is_mark) {
+    if (question.kind == Kind::directory) text += std::to_string(question.depth);
+    if (question.kind == Kind::directory && question.depth == kDeepestMark) text += '+';
+    return text.append(" ").append(parts.suffix(question.suffix));
+  }
+  return text.append(" ").append(expression_of(question.kind, question.suffix, question.depth, parts));
+}
+
+}  // namespace bloomwall::filter

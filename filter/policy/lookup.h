@@ -1,0 +1,127 @@
+// One filter, one form of one URL: plan the questions -> prefetch their lines -> evaluate, round by round.
+//   round 1: the host and its parents, S, X, W and marks of each asked together (one cache line each)
+//   then:    on marked hosts, the U, Q and D questions that the marks announce, kPathRound at a time
+// The filter's delta comes before its bits: an added entry is a hit, a removed one is not asked.
+// start() and advance() end a round by planning the next one and never touch a page of section P that
+// pending_pages() has not named since the call before: a caller that may not block on a page fault sees to those pages
+// first. (H is resident by contract.) The first hit ends it.
+// Work is bounded by the suffixes of the host plus, on each marked host, the depths that the file has. No allocation
+// unless a host has more than 16 labels in the file's range, a path is marked on more than 4 of its suffixes, or a delta
+// entry matches. Borrows everything it is given. Not thread-safe.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "filter/policy/delta.h"
+#include "filter/policy/filter_plan.h"
+#include "filter/policy/small_buffer.h"
+#include "filter/policy/url_parts.h"
+
+namespace bloomwall::filter {
+
+// One question put to a filter: an expression of the URL in the terms of UrlParts. A mark stands for the kind it
+// announces; the depth of a directory mark is 1..kDeepestMark, where kDeepestMark stands for that and any deeper.
+struct Question {
+  Kind kind = Kind::suffix;
+  bool is_mark = false;
+  std::uint16_t suffix = 0;
+  std::uint32_t depth = 0;
+};
+// "example.com", "example.com/a?q", "example.com/a/": the expression that a question or an exact entry stands for.
+std::string expression_of(Kind kind, std::size_t suffix, std::size_t depth, UrlParts& parts);
+// The same with what is asked in front: "S example.com", "mark U example.com", "mark D16+ example.com".
+std::string text_of(const Question& question, UrlParts& parts);
+
+enum class LookupAnswer : std::uint8_t { no, yes, removed_by_delta, added_by_delta };
+
+// Told of every question and its answer, in order. Only for explain: a judgement has none.
+class LookupTrace {
+ public:
+  virtual ~LookupTrace() = default;
+  virtual void asked(const Question& question, LookupAnswer answer) = 0;
+};
+
+struct LookupMatch {
+  Kind kind = Kind::suffix;
+  std::uint16_t suffix = 0;
+  std::uint32_t depth = 0;
+  bool by_delta = false;
+};
+
+struct LookupTarget {
+  const FilterFile* file = nullptr;
+  const Delta* delta = nullptr;  // may be null
+  const FilterPlan* plan = nullptr;
+};
+
+class Lookup {
+ public:
+  // `url` has the keys of target.file and the form to be asked.
+  Lookup(const LookupTarget& target, UrlHashes& url, Scope scope, LookupTrace* trace = nullptr);
+
+  // Each returns true when the answer is there. start() is called once, advance() until it returns true.
+  bool start();
+  bool advance();
+  // First byte of each page of P that the next advance() reads. May be empty.
+  std::span<const std::byte* const> pending_pages() const { return pages_.view(); }
+
+  const std::optional<LookupMatch>& match() const { return match_; }
+  std::uint32_t questions() const { return questions_; }   // put to the bits so far
+  bool host_has_marks() const { return host_has_marks_; }  // URL entries exist on a suffix; Scope::host only
+
+ private:
+  static constexpr std::size_t kHostRound = 16;
+  static constexpr std::size_t kPathRound = 16;
+  struct HostQuestion {
+    Place place;
+    std::uint32_t wanted;
+    std::uint16_t suffix;
+  };
+  struct PathQuestion {
+    Place place;
+    Question question;
+  };
+  struct Marked {
+    std::uint16_t suffix;
+    std::uint32_t marks;
+  };
+
+  bool ask_delta();
+  std::uint32_t wanted_of(std::size_t suffix) const;
+  std::uint32_t without_removed(std::size_t suffix, std::uint32_t wanted);
+  bool plan_hosts();
+  bool evaluate_hosts();
+  bool take_hits(const HostQuestion& asked, std::uint32_t hits);
+  bool plan_paths();
+  bool evaluate_paths();
+  bool next_question(Question& question);
+  bool is_removed(const Question& question);
+  Hash128 key_of(const Question& question);
+  unsigned rounds_of(Kind kind) const;
+  void tell(const Question& question, LookupAnswer answer);
+  void tell_hosts(const HostQuestion& asked, std::uint32_t hits);
+
+  LookupTarget target_;
+  UrlHashes& url_;
+  LookupTrace* trace_;
+  Scope scope_;
+  bool asking_hosts_ = true;
+  bool host_has_marks_ = false;
+  std::uint32_t questions_ = 0;
+  std::size_t next_suffix_ = 0, last_suffix_ = 0;    // hosts still to plan: [next_suffix_, last_suffix_)
+  std::size_t next_marked_ = 0, next_step_ = 0;      // path questions still to plan
+  std::size_t removed_host_ = 0, removed_path_ = 0;  // cursors of removed_: it stands in the order of the questions
+  std::optional<LookupMatch> match_;
+  SmallBuffer<HostQuestion, kHostRound> hosts_;
+  SmallBuffer<Marked, 4> marked_;
+  SmallBuffer<PathQuestion, kPathRound> paths_;
+  SmallBuffer<const std::byte*, kPathRound> pages_;
+  ExactMatches removed_;
+};
+
+}  // namespace bloomwall::filter

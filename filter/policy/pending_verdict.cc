@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/policy/pending_verdict.h"
+
+#include <algorithm>
+
+#include "filter/policy/policy_impl.h"
+
+namespace bloomwall::filter {
+
+PendingVerdict::PendingVerdict(const Policy& policy, const CanonicalUrl& url, Scope scope, VerdictWatcher* watcher)
+    : policy_(*policy.impl_), url_(url), scope_(scope), watcher_(watcher), parts_(url) {
+  if (url.action == UrlAction::lookup) {
+    begin_form();
+    return;
+  }
+  worst_.decision = Decision::rejected;
+  worst_.reason = VerdictReason::bad_url;
+  is_done_ = true;
+}
+
+bool PendingVerdict::advance() {
+  while (!is_done_) {
+    if (filter_ == policy_.filters.size()) {
+      end_form();
+      continue;
+    }
+    if (filter_ == group_end_) begin_group();
+    Slot& slot = slots_[filter_ - group_begin_];
+    if (!slot.is_done) {
+      slot.is_done = slot.lookup->advance();
+      if (!slot.is_done && !slot.lookup->pending_pages().empty()) return false;
+      continue;
+    }
+    const bool is_blocked = conclude(policy_.filters[filter_], slot);
+    filter_ = is_blocked ? policy_.filters.size() : filter_ + 1;
+  }
+  return true;
+}
+
+std::span<const std::byte* const> PendingVerdict::pages() const {
+  if (is_done_ || filter_ >= group_end_) return {};
+  const Slot& slot = slots_[filter_ - group_begin_];
+  return slot.lookup ? slot.lookup->pending_pages() : std::span<const std::byte* const>{};
+}
+
+void PendingVerdict::begin_form() {
+  if (!url_.forms.empty()) parts_.use_form(url_.forms[form_]);
+  for (Slot& slot : slots_) {
+    if (slot.hashes) slot.hashes->forget_form();
+  }
+  if (allow_hashes_) allow_hashes_->forget_form();
+  verdict_ = Verdict{};
+  group_begin_ = group_end_ = filter_ = 0;
+  if (watcher_ != nullptr) watcher_->begin_form(form_, parts_);
+  if (policy_.allow.size() != 0) ask_allow_lists();
+}
+
+void PendingVerdict::ask_allow_lists() {
+  const ExactSet& entries = policy_.allow.entries();
+  if (!allow_hashes_) allow_hashes_.emplace(entries.keys(), parts_);
+  allowed_by_.clear();
+  entries.find_matches(*allow_hashes_, scope_, allowed_by_);
+  bool is_overruled = false;
+  for (const ExactMatch& entry : allowed_by_) {
+    if (watcher_ != nullptr) watcher_->allowed_by(entry);
+    if (is_overruled || !policy_.allow.overrules_all(entry.value)) continue;
+    is_overruled = true;
+    allow(entry);
+  }
+  // With a watcher the filters are asked all the same, and what they say is told but not taken.
+  if (is_overruled && watcher_ == nullptr) filter_ = policy_.filters.size();
+}
+
+const ExactMatch* PendingVerdict::overruled_by(std::size_t filter) const {
+  for (const ExactMatch& entry : allowed_by_) {
+    if (policy_.allow.overrules(entry.value, filter)) return &entry;
+  }
+  return nullptr;
+}
+
+// Stands unless a filter that is not overruled says otherwise.
+void PendingVerdict::allow(const ExactMatch& entry) {
+  if (verdict_.reason != VerdictReason::unlisted) return;
+  verdict_.reason = VerdictReason::allow_list;
+  verdict_.kind = entry.kind;
+  verdict_.expression = expression_of(entry.kind, entry.suffix, entry.depth, parts_);
+}
+
+void PendingVerdict::begin_group() {
+  // A story is told filter by filter; otherwise as many first lines as possible are under way at once.
+  const std::size_t size = watcher_ != nullptr ? 1 : kGroup;
+  group_begin_ = filter_;
+  group_end_ = std::min(filter_ + size, policy_.filters.size());
+  for (std::size_t i = group_begin_; i < group_end_; ++i) begin_filter(i, slots_[i - group_begin_]);
+}
+
+void PendingVerdict::begin_filter(std::size_t filter, Slot& slot) {
+  const ExactMatch* const allow_entry = overruled_by(filter);
+  slot.lookup.reset();
+  slot.is_overruled = allow_entry != nullptr;
+  slot.is_done = true;
+  if (allow_entry != nullptr) {
+    allow(*allow_entry);
+    if (watcher_ == nullptr) return;
+  }
+  if (watcher_ != nullptr) watcher_->begin_filter(filter, slot.is_overruled);
+  const LoadedFilter& loaded = policy_.filters[filter];
+  slot.lookup.emplace(loaded.target(), hashes_for(loaded.file->keys(), slot), scope_, watcher_);
+  slot.is_done = slot.lookup->start();
+}
+
+UrlHashes& PendingVerdict::hashes_for(const KeyMaker& keys, const Slot& slot) {
+  if (allow_hashes_ && allow_hashes_->keys().seed() == keys.seed()) return *allow_hashes_;
+  // Slots before this one keep what they have as long as the group lasts.
+  auto* own = slots_.data() + (&slot - slots_.data());
+  for (Slot* other = slots_.data(); other <= own; ++other) {
+    if (other->hashes && other->hashes->keys().seed() == keys.seed()) return *other->hashes;
+  }
+  return own->hashes.emplace(keys, parts_);
+}
+
+// True: this form is blocked, and no further filter is asked.
+bool PendingVerdict::conclude(const LoadedFilter& filter, const Slot& slot) {
+  if (slot.is_overruled) return false;
+  const Lookup& lookup = *slot.lookup;
+  questions_ += lookup.questions();
+  host_has_marks_ |= scope_ == Scope::host && lookup.host_has_marks();
+  const LookupMatch* const match = lookup.match() ? &*lookup.match() : nullptr;
+  // A delta lies in memory: what it adds holds whatever became of the file.
+  if (match != nullptr && match->by_delta) return hit(filter, VerdictReason::delta, match);
+  // Asked after the bits: what was read from a file that failed meanwhile means nothing.
+  if (filter.file->lost()) {
+    return filter.spec.on_error == OnFilterError::block && hit(filter, VerdictReason::filter_lost, nullptr);
+  }
+  return match != nullptr && hit(filter, VerdictReason::listed, match);
+}
+
+bool PendingVerdict::hit(const LoadedFilter& filter, VerdictReason reason, const LookupMatch* match) {
+  const bool blocks = filter.spec.action == FilterAction::block;
+  if (!blocks && verdict_.decision == Decision::monitored) return false;  // the first monitor is the one reported
+  verdict_.decision = blocks ? Decision::blocked : Decision::monitored;
+  verdict_.reason = reason;
+  verdict_.filter = &filter.spec;
+  verdict_.kind = match != nullptr ? match->kind : Kind::suffix;
+  verdict_.expression =
+      match != nullptr ? expression_of(match->kind, match->suffix, match->depth, parts_) : std::string();
+  return blocks;
+}
+
+void PendingVerdict::end_form() {
+  verdict_.form = static_cast<std::uint8_t>(form_);
+  if (form_ == 0 || verdict_.decision > worst_.decision) worst_ = std::move(verdict_);
+  ++form_;
+  if (scope_ == Scope::url && form_ < url_.forms.size() && worst_.decision != Decision::blocked) {
+    begin_form();
+    return;
+  }
+  worst_.questions = questions_;
+  worst_.host_has_marks = host_has_marks_;
+  is_done_ = true;
+}
+
+}  // namespace bloomwall::filter

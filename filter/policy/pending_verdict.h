@@ -1,0 +1,84 @@
+// One URL (or host) against a whole policy, as a machine that stops wherever it would have to touch pages that may not be
+// resident. Policy::judge() is this machine run without stopping.
+//   PendingVerdict pending(policy, url, Scope::url);
+//   while (!pending.advance()) { ...make pending.pages() resident... }
+//   Verdict verdict = pending.take();
+// Order: each form by itself; for a form the allow lists, then the filters as configured. The first lines of up to
+// kGroup filters are asked for together before the first of them is tested.
+// Borrows policy and URL. Not thread-safe; any number of them may run on one policy.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "filter/policy/lookup.h"
+#include "filter/policy/policy.h"
+
+namespace bloomwall::filter {
+
+struct LoadedFilter;
+
+// Told of everything that is done for a verdict. Filters that an allow entry overrules are asked too then, for the story
+// alone.
+class VerdictWatcher : public LookupTrace {
+ public:
+  virtual void begin_form(std::size_t form, UrlParts& parts) = 0;
+  virtual void allowed_by(const ExactMatch& entry) = 0;
+  virtual void begin_filter(std::size_t filter, bool is_overruled) = 0;
+};
+
+class PendingVerdict {
+ public:
+  PendingVerdict(const Policy& policy, const CanonicalUrl& url, Scope scope, VerdictWatcher* watcher = nullptr);
+  PendingVerdict(const PendingVerdict&) = delete;
+  PendingVerdict& operator=(const PendingVerdict&) = delete;
+
+  // True when the verdict is there.
+  bool advance();
+  // First byte of each page that the next advance() reads; not empty after advance() gave false.
+  std::span<const std::byte* const> pages() const;
+  Verdict take() { return std::move(worst_); }
+
+ private:
+  static constexpr std::size_t kGroup = 8;
+  struct Slot {
+    std::optional<UrlHashes> hashes;  // lent to later slots of the same series
+    std::optional<Lookup> lookup;     // none: overruled, and nobody watches
+    bool is_overruled = false;
+    bool is_done = false;
+  };
+
+  void begin_form();
+  void ask_allow_lists();
+  const ExactMatch* overruled_by(std::size_t filter) const;
+  void allow(const ExactMatch& entry);
+  void begin_group();
+  void begin_filter(std::size_t filter, Slot& slot);
+  UrlHashes& hashes_for(const KeyMaker& keys, const Slot& slot);
+  bool conclude(const LoadedFilter& filter, const Slot& slot);
+  bool hit(const LoadedFilter& filter, VerdictReason reason, const LookupMatch* match);
+  void end_form();
+
+  const Policy::Impl& policy_;
+  const CanonicalUrl& url_;
+  Scope scope_;
+  VerdictWatcher* watcher_;
+  UrlParts parts_;
+  std::array<Slot, kGroup> slots_;
+  std::optional<UrlHashes> allow_hashes_;
+  ExactMatches allowed_by_;
+  std::size_t form_ = 0;
+  std::size_t group_begin_ = 0, group_end_ = 0;  // filters whose look-ups are under way
+  std::size_t filter_ = 0;                       // the one to conclude next
+  bool is_done_ = false;
+  bool host_has_marks_ = false;
+  std::uint32_t questions_ = 0;
+  Verdict verdict_;  // of this form so far
+  Verdict worst_;    // of the forms before
+};
+
+}  // namespace bloomwall::filter

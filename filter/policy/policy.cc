@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/policy/policy.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "filter/policy/pending_verdict.h"
+#include "filter/policy/policy_impl.h"
+
+namespace bloomwall::filter {
+namespace {
+
+Verdict judge_without_stopping(const Policy& policy, const CanonicalUrl& url, Scope scope) {
+  PendingVerdict pending(policy, url, scope);
+  while (!pending.advance()) {
+  }
+  return pending.take();
+}
+
+}  // namespace
+
+const char* to_string(Decision decision) {
+  switch (decision) {
+    case Decision::allowed:
+      return "allowed";
+    case Decision::monitored:
+      return "monitored";
+    case Decision::blocked:
+      return "blocked";
+    case Decision::rejected:
+      return "rejected";
+  }
+  return "unknown";
+}
+
+const char* to_string(VerdictReason reason) {
+  switch (reason) {
+    case VerdictReason::unlisted:
+      return "unlisted";
+    case VerdictReason::allow_list:
+      return "allow_list";
+    case VerdictReason::listed:
+      return "listed";
+    case VerdictReason::delta:
+      return "delta";
+    case VerdictReason::filter_lost:
+      return "filter_lost";
+    case VerdictReason::bad_url:
+      return "bad_url";
+  }
+  return "unknown";
+}
+
+Policy::Policy(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Policy::~Policy() = default;
+
+Verdict Policy::judge(const CanonicalUrl& url) const { return judge_without_stopping(*this, url, Scope::url); }
+Verdict Policy::judge_host(const CanonicalUrl& host) const { return judge_without_stopping(*this, host, Scope::host); }
+
+std::vector<Policy::FilterState> Policy::filters() const {
+  std::vector<FilterState> states;
+  states.reserve(impl_->filters.size());
+  for (const LoadedFilter& filter : impl_->filters) {
+    states.push_back({filter.spec, filter.file.get(), filter.delta ? filter.delta->size() : 0});
+  }
+  return states;
+}
+
+std::uint64_t Policy::allow_entries() const { return impl_->allow.size(); }
+
+Policy::RequestError Policy::predicted_error() const {
+  RequestError sum;
+  for (const LoadedFilter& filter : impl_->filters) {
+    if (filter.spec.action != FilterAction::block) continue;
+    const PredictedErrors& predicted = filter.file->header().predicted;
+    sum.unlisted_host += predicted.unlisted_host.mean;
+    sum.listed_host += predicted.listed_host.mean;
+  }
+  return {std::min(sum.unlisted_host, 1.0), std::min(sum.listed_host, 1.0)};
+}
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/policy/query.h"
+
+#include "filter/policy/lookup.h"
+
+namespace bloomwall::filter {
+
+std::optional<FilterMatch> FilterQuery::url(const CanonicalUrl& url) const {
+  if (url.action != UrlAction::lookup) return std::nullopt;
+  UrlParts parts(url);
+  UrlHashes hashes(file_.keys(), parts);
+  for (const UrlForm& form : url.forms) {
+    parts.use_form(form);
+    hashes.forget_form();
+    Lookup lookup({.file = &file_, .delta = delta_, .plan = &plan_}, hashes, Scope::url);
+    if (!lookup.start()) {
+      while (!lookup.advance()) {
+      }
+    }
+    if (!lookup.match()) continue;
+    const LookupMatch& match = *lookup.match();
+    return FilterMatch{match.kind, expression_of(match.kind, match.suffix, match.depth, parts), match.by_delta};
+  }
+  return std::nullopt;
+}
+
+std::optional<FilterMatch> FilterQuery::raw(std::string_view bytes) const {
+  if (delta_ != nullptr) {
+    Entry entry;
+    entry.kind = Kind::raw;
+    entry.path = bytes;
+    const DeltaAnswer answer = delta_->answer(entry);
+    if (answer == DeltaAnswer::added) return FilterMatch{Kind::raw, std::string(bytes), true};
+    if (answer == DeltaAnswer::removed) return std::nullopt;
+  }
+  const SectionView& section = file_.raw();
+  if (!section) return std::nullopt;
+  const unsigned rounds = file_.header().kinds[index_of(Kind::raw)].rounds;
+  if (!section.test(section.place(file_.keys().raw(bytes)), 0, rounds)) return std::nullopt;
+  return FilterMatch{Kind::raw, std::string(bytes), false};
+}
+
+}  // namespace bloomwall::filter

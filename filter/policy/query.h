@@ -1,0 +1,41 @@
+// One filter file asked by itself, without a configuration: `bloomwall-filter query`.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "filter/policy/delta.h"
+#include "filter/policy/filter_plan.h"
+
+namespace bloomwall::filter {
+
+struct FilterMatch {
+  Kind kind = Kind::suffix;
+  std::string expression;  // "example.com", "example.com/a/", the raw bytes
+  bool by_delta = false;
+};
+
+// Cheap to make; borrows both. Thread-safe. After an answer ask file.lost(): if it is, the answer means nothing.
+class FilterQuery {
+ public:
+  explicit FilterQuery(const FilterFile& file, const Delta* delta = nullptr)
+      : file_(file), delta_(delta), plan_(file) {}
+
+  // The first match of any form. A URL that is to be rejected matches nothing.
+  std::optional<FilterMatch> url(const CanonicalUrl& url) const;
+  // A raw key, byte for byte.
+  std::optional<FilterMatch> raw(std::string_view bytes) const;
+
+ private:
+  const FilterFile& file_;
+  const Delta* delta_;
+  FilterPlan plan_;
+};
+
+inline std::optional<FilterMatch> query(const FilterFile& file, const Delta* delta, const CanonicalUrl& url) {
+  return FilterQuery(file, delta).url(url);
+}
+
+}  // namespace bloomwall::filter
