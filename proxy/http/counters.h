@@ -54,7 +54,7 @@ enum class MethodClass : std::uint8_t { get, head, post, put, connect, options, 
 inline constexpr std::size_t kMethodClasses = 7;
 inline constexpr std::size_t kDecisions = 4;
 inline constexpr std::size_t kReasons = 6;
-inline constexpr std::size_t kErrorKinds = 30;
+
 inline constexpr std::size_t kStatusClasses = 6;  // index status / 100; 0: none
 
 // A number one thread writes and any reads.

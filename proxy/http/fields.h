@@ -17,6 +17,7 @@ enum class FieldId : std::uint8_t {
   content_length,
   date,
   expect,
+  forwarded,
   host,
   keep_alive,
   max_forwards,

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -18,10 +19,8 @@ enum class ErrorKind : std::uint8_t {
   destination_denied,       // 403 access.deny_destinations
   method_not_allowed,       // 405 with Allow
   request_timeout,          // 408 the head or the body came too slowly
-  length_required,          // 411
   body_too_large,           // 413
   uri_too_long,             // 414
-  expectation_failed,       // 417
   misdirected,              // 421 a request for this proxy itself, or origin-form where no Host can route it
   too_many_requests,        // 429
   head_too_large,           // 431
@@ -35,12 +34,14 @@ enum class ErrorKind : std::uint8_t {
   connection_terminated,    // 502 closed before a whole head
   upstream_protocol,        // 502 the response breaks the grammar
   upstream_head_too_large,  // 502
+  response_incomplete,      // 502 closed in the middle of a response body
   upstream_timeout,         // 504 no response head in time
   connection_limit,         // 503 the proxy has no room for more
   shutting_down,            // 503
   loop,                     // 502 this proxy stands in Via already, or the target is itself
   version_unsupported,      // 505
 };
+inline constexpr std::size_t kErrorKinds = 29;  // checked where the table stands
 
 struct HttpError {
   ErrorKind kind = ErrorKind::internal;
@@ -49,13 +50,12 @@ struct HttpError {
 
 struct ErrorFacts {
   int status;
-  std::string_view phrase;       // "Bad Request"
   std::string_view proxy_error;  // "http_request_error"
   std::string_view summary;      // a sentence for a person
   bool must_close;               // what follows on the client connection cannot be trusted
 };
 const ErrorFacts& facts(ErrorKind kind);
 const char* to_string(ErrorKind kind);       // "bad_request": for logs and metric labels
-std::string_view reason_phrase(int status);  // of any status in use; "" where unknown
+std::string_view reason_phrase(int status);  // of every status the proxy itself sends
 
 }  // namespace bloomwall::proxy

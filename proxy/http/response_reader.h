@@ -2,10 +2,12 @@
 //
 //   reader.start({method, upgrade_forwarded});  feed()...  interim* head body* end
 //
-// Repaired: folded lines become one line joined by SP, space before a colon is dropped, Content-Length beside chunked is
-// ignored (and the connection not reused). Refused as upstream_protocol (502): HTTP/0.9 and other garbage, bare CR or LF,
-// control octets, malformed or contradicting Content-Length, a Transfer-Encoding other than chunked alone, a 101 nobody
-// asked for, too many 1xx, limits. A body cut short is an error, never an end.
+// Repaired: folded lines become one line joined by SP, space before a colon is dropped, lines of the head ended by LF alone
+// are taken (nothing of that reaches a client: heads are written anew), equal Content-Lengths are one, Content-Length
+// beside chunked does not count (and the connection is not reused).
+// Refused as upstream_protocol (502): HTTP/0.9 and other garbage, a CR within a line, control octets, malformed or
+// contradicting Content-Length, a Transfer-Encoding other than chunked alone, a 101 nobody asked for, too many 1xx.
+// Over limits: upstream_head_too_large. A body cut short is response_incomplete, never an end.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -34,10 +36,10 @@ class ResponseReader {
   void start(const ResponseTo& to);  // before the first octet of each response
   tl::expected<ReadStep, HttpError> feed(std::span<const char> bytes);
   // The origin closed its side: `end` where the body lasted until then, else connection_terminated (nothing of the head
-  // came, or not all) or upstream_protocol (body cut). After `end` it stays `end`.
+  // came, or not all) or response_incomplete (body cut). After `end` it stays `end`.
   tl::expected<ReadStep, HttpError> finish();
 
-  const ResponseHead& head() const;         // interim: valid until the next feed(); head: until start()
+  const ResponseHead& head() const;         // interim: valid until the next feed() with bytes; head: until start()
   std::span<const Field> trailers() const;  // from `end` on
 
   bool at_end() const;

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/http/body_reader.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "proxy/http/field_parser.h"
+
+namespace bloomwall::proxy {
+
+void BodyReader::begin(const Rules& rules) {
+  rules_ = rules;
+  trailers_.clear();
+  left_ = 0;
+  switch (rules.framing) {
+    case BodyFraming::none:
+      stage_ = Stage::done;
+      break;
+    case BodyFraming::length:
+      stage_ = Stage::counted;
+      left_ = rules.length;
+      break;
+    case BodyFraming::chunked:
+      stage_ = Stage::chunks;
+      chunks_.begin(rules.take_padding);
+      break;
+    case BodyFraming::until_close:
+      stage_ = Stage::until_close;
+      left_ = std::numeric_limits<std::uint64_t>::max();
+      break;
+  }
+}
+
+tl::expected<ReadStep, HttpError> BodyReader::feed(std::span<const char> bytes, const HeadLimits& limits) {
+  switch (stage_) {
+    case Stage::done:
+      return ReadStep{ReadEvent::end, 0, {}};
+    case Stage::counted:
+      return feed_counted(bytes);
+    case Stage::until_close:
+      if (bytes.empty()) return ReadStep{};
+      return ReadStep{ReadEvent::body, bytes.size(), bytes};
+    case Stage::chunks:
+      return feed_chunks(bytes, limits);
+    case Stage::trailers:
+      return feed_trailers(bytes, limits);
+  }
+  return ReadStep{};
+}
+
+ReadStep BodyReader::feed_counted(std::span<const char> bytes) {
+  if (bytes.empty()) return {};
+  const auto body = bytes.first(std::min<std::uint64_t>(left_, bytes.size()));
+  skip(body.size());
+  return {ReadEvent::body, body.size(), body};
+}
+
+tl::expected<ReadStep, HttpError> BodyReader::feed_chunks(std::span<const char> bytes, const HeadLimits& limits) {
+  const ChunkDecoder::Step step = chunks_.feed(bytes, limits);
+  switch (step.event) {
+    case ChunkEvent::need_more:
+      return ReadStep{ReadEvent::need_more, step.consumed, {}};
+    case ChunkEvent::data:
+      return ReadStep{ReadEvent::body, step.consumed, step.data};
+    case ChunkEvent::malformed:
+      return tl::unexpected(HttpError{rules_.fault, "malformed chunk"});
+    case ChunkEvent::too_long:
+      return tl::unexpected(HttpError{rules_.fault, "chunk extensions over their limit"});
+    case ChunkEvent::last:
+      break;
+  }
+  stage_ = Stage::trailers;
+  trailer_section_.begin({.limit = limits.trailer_bytes, .has_start_line = false});
+  auto rest = feed_trailers(bytes.subspan(step.consumed), limits);
+  if (rest) rest->consumed += step.consumed;
+  return rest;
+}
+
+tl::expected<ReadStep, HttpError> BodyReader::feed_trailers(std::span<const char> bytes, const HeadLimits& limits) {
+  ReadStep step;
+  switch (trailer_section_.feed(bytes, step.consumed)) {
+    case HeadState::need_more:
+      return step;
+    case HeadState::complete:
+      break;
+    case HeadState::too_large:
+    case HeadState::first_line_too_large:
+      return tl::unexpected(HttpError{rules_.fault, "trailers over their limit"});
+    case HeadState::empty_start:
+    case HeadState::bare_cr:
+    case HeadState::bare_lf:
+    case HeadState::folded:
+      return tl::unexpected(HttpError{rules_.fault, "malformed line end in trailers"});
+  }
+  const auto parsed = parse_fields(trailer_section_.text(), limits.trailer_fields, trailers_);
+  if (!parsed) return tl::unexpected(HttpError{rules_.fault, to_string(parsed.error())});
+  stage_ = Stage::done;
+  step.event = ReadEvent::end;
+  return step;
+}
+
+void BodyReader::skip(std::uint64_t octets) {
+  if (stage_ != Stage::counted) return;
+  left_ -= std::min(octets, left_);
+  if (left_ == 0) stage_ = Stage::done;
+}
+
+void BodyReader::release() {
+  begin({});
+  trailer_section_.release();
+  std::vector<Field>().swap(trailers_);
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/http/field_parser.h"
+
+#include <llhttp/llhttp.h>
+
+#include <algorithm>
+
+#include "proxy/http/octets.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+struct Sink {
+  std::vector<Field>* fields;
+  std::size_t most;
+  const char* end;  // of the section: views never reach it
+  bool too_many = false;
+  bool complete = false;
+};
+
+Sink& sink_of(llhttp_t* parser) { return *static_cast<Sink*>(parser->data); }
+
+int on_name(llhttp_t* parser, const char* at, std::size_t size) {
+  Sink& sink = sink_of(parser);
+  if (sink.fields->size() == sink.most) {
+    sink.too_many = true;
+    return HPE_USER;
+  }
+  sink.fields->push_back({{at, size}, {}, FieldId::other, false});
+  return HPE_OK;
+}
+
+// An empty value gives no call at all; one with inner structure (Connection, Transfer-Encoding) may give several that
+// continue each other.
+int on_value(llhttp_t* parser, const char* at, std::size_t size) {
+  Field& field = sink_of(parser).fields->back();
+  const char* const begin = field.value.empty() ? at : field.value.data();
+  field.value = {begin, static_cast<std::size_t>(at + size - begin)};
+  return HPE_OK;
+}
+
+int on_complete(llhttp_t* parser) {
+  sink_of(parser).complete = true;
+  return HPE_PAUSED;
+}
+
+const llhttp_settings_t& settings() {
+  static const llhttp_settings_t made = [] {
+    llhttp_settings_t s;
+    llhttp_settings_init(&s);
+    s.on_header_field = on_name;
+    s.on_header_value = on_value;
+    s.on_headers_complete = on_complete;
+    return s;
+  }();
+  return made;
+}
+
+// A parser that has just read a request line: start lines are ours (request_line.h, status_line.h), which lets every
+// method pass and gives each fault its own status.
+const llhttp_t& primed() {
+  static const llhttp_t made = [] {
+    constexpr std::string_view kStart = "POST / HTTP/1.1\r\n";
+    llhttp_t parser;
+    llhttp_init(&parser, HTTP_REQUEST, &settings());
+    llhttp_execute(&parser, kStart.data(), kStart.size());
+    return parser;
+  }();
+  return made;
+}
+
+FieldFault fault_of(llhttp_errno_t code) {
+  switch (code) {
+    case HPE_INVALID_CONTENT_LENGTH:
+    case HPE_UNEXPECTED_CONTENT_LENGTH:
+    case HPE_INVALID_TRANSFER_ENCODING:
+      return FieldFault::bad_framing;
+    case HPE_INVALID_HEADER_TOKEN:
+      return FieldFault::bad_name;
+    default:
+      return FieldFault::bad_syntax;
+  }
+}
+
+}  // namespace
+
+const char* to_string(FieldFault fault) {
+  switch (fault) {
+    case FieldFault::too_many:
+      return "too many fields";
+    case FieldFault::too_many_options:
+      return "too many Connection options";
+    case FieldFault::bad_name:
+      return "a field name that is no token, or an octet no value may hold";
+    case FieldFault::bad_value:
+      return "a control octet in a field value";
+    case FieldFault::bad_framing:
+      return "malformed or contradicting Content-Length or Transfer-Encoding";
+    case FieldFault::bad_syntax:
+      return "a malformed field line";
+  }
+  return "";
+}
+
+tl::expected<SecondReading, FieldFault> parse_fields(std::string_view section, std::size_t most,
+                                                     std::vector<Field>& fields) {
+  fields.clear();
+  Sink sink{&fields, most, section.data() + section.size()};
+  llhttp_t parser = primed();
+  parser.data = &sink;
+  const llhttp_errno_t code = llhttp_execute(&parser, section.data(), section.size());
+  if (sink.too_many) return tl::unexpected(FieldFault::too_many);
+  if (!sink.complete) return tl::unexpected(code == HPE_OK ? FieldFault::bad_syntax : fault_of(code));
+  if (llhttp_get_error_pos(&parser) != sink.end) return tl::unexpected(FieldFault::bad_syntax);
+  for (Field& field : fields) {
+    field.value = trim(field.value);
+    if (!is_token(field.name)) return tl::unexpected(FieldFault::bad_name);
+    if (!all(octets::field_text, field.value)) return tl::unexpected(FieldFault::bad_value);
+    field.id = field_id(field.name);
+  }
+  return SecondReading{(parser.flags & F_CHUNKED) != 0, (parser.flags & F_CONTENT_LENGTH) != 0, parser.content_length};
+}
+
+bool mark_nominated(std::vector<Field>& fields) {
+  std::size_t options = 0;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (fields[i].id != FieldId::connection) continue;
+    fields[i].nominated = true;
+    std::string_view list = fields[i].value;
+    for (std::string_view option; next_element(list, option);) {
+      if (++options > kMaxOptions) return false;
+      for (Field& field : fields) field.nominated = field.nominated || same_name(field.name, option);
+    }
+  }
+  return true;
+}
+
+}  // namespace bloomwall::proxy

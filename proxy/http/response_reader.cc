@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/http/response_reader.h"
+
+#include <limits>
+#include <optional>
+
+#include "proxy/http/body_reader.h"
+#include "proxy/http/head_buffer.h"
+#include "proxy/http/response_head.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+HttpError broken(std::string_view detail) { return {ErrorKind::upstream_protocol, detail}; }
+
+std::optional<HttpError> fault_of(HeadState state) {
+  switch (state) {
+    case HeadState::need_more:
+    case HeadState::complete:
+      return std::nullopt;
+    case HeadState::too_large:
+    case HeadState::first_line_too_large:
+      return HttpError{ErrorKind::upstream_head_too_large, "header section over its limit"};
+    case HeadState::empty_start:
+      return broken("no HTTP/1 status line");
+    case HeadState::bare_cr:
+      return broken("a CR that ends no line");
+    case HeadState::bare_lf:
+      return broken("a line ended by LF alone");
+    case HeadState::folded:
+      return broken("a folded line where no field is");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+struct ResponseReader::Impl {
+  enum class Stage : std::uint8_t { head, interim, body, failed };
+
+  const HeadLimits* limits;
+  Stage stage = Stage::head;
+  ResponseTo to;
+  unsigned interims = 0;
+  HeadBuffer buffer;
+  ResponseHead head;
+  BodyReader body;
+  HttpError error;
+
+  explicit Impl(const HeadLimits& head_limits) : limits(&head_limits) { begin_head(); }
+
+  void begin_head() {
+    stage = Stage::head;
+    buffer.begin({.limit = limits->head_bytes, .take_bare_lf = true, .take_folds = true});
+    body.begin({});
+  }
+  tl::unexpected<HttpError> fail(const HttpError& why) {
+    stage = Stage::failed;
+    error = why;
+    return tl::unexpected(why);
+  }
+  bool has_no_body() const {
+    return to.method == Method::head || head.status == 101 || head.status == 204 || head.status == 304 || switched();
+  }
+  bool switched() const {
+    return head.status == 101 || (to.method == Method::connect && head.status >= 200 && head.status < 300);
+  }
+  tl::expected<ReadStep, HttpError> feed_head(std::span<const char> bytes);
+  tl::expected<ReadStep, HttpError> on_head(ReadStep step);
+  tl::expected<ReadStep, HttpError> feed_body(std::span<const char> bytes);
+};
+
+ResponseReader::ResponseReader(const HeadLimits& limits) : impl_(std::make_unique<Impl>(limits)) {}
+ResponseReader::~ResponseReader() = default;
+ResponseReader::ResponseReader(ResponseReader&&) noexcept = default;
+ResponseReader& ResponseReader::operator=(ResponseReader&&) noexcept = default;
+
+void ResponseReader::start(const ResponseTo& to) {
+  impl_->to = to;
+  impl_->interims = 0;
+  impl_->begin_head();
+}
+
+tl::expected<ReadStep, HttpError> ResponseReader::feed(std::span<const char> bytes) {
+  switch (impl_->stage) {
+    case Impl::Stage::interim:
+      if (bytes.empty()) return ReadStep{};
+      impl_->begin_head();
+      [[fallthrough]];
+    case Impl::Stage::head:
+      return impl_->feed_head(bytes);
+    case Impl::Stage::body:
+      return impl_->feed_body(bytes);
+    case Impl::Stage::failed:
+      break;
+  }
+  return tl::unexpected(impl_->error);
+}
+
+tl::expected<ReadStep, HttpError> ResponseReader::Impl::feed_head(std::span<const char> bytes) {
+  ReadStep step;
+  const HeadState state = buffer.feed(bytes, step.consumed);
+  if (const auto fault = fault_of(state)) return fail(*fault);
+  if (!may_start_response(buffer.text())) return fail(broken("no HTTP/1 status line"));
+  if (state == HeadState::need_more) return step;
+  const auto fault = parse_response_head(buffer.mutable_text(), buffer.needs_repair(), limits->fields, head);
+  if (fault) return fail(*fault);
+  return on_head(step);
+}
+
+tl::expected<ReadStep, HttpError> ResponseReader::Impl::on_head(ReadStep step) {
+  if (head.status == 101 && !to.upgrade_forwarded) return fail(broken("status 101 that nobody asked for"));
+  if (head.status < 200 && head.status != 101) {
+    if (++interims > limits->interim_responses) return fail(broken("too many interim responses"));
+    head.framing = BodyFraming::none;
+    stage = Stage::interim;
+    step.event = ReadEvent::interim;
+    return step;
+  }
+  if (has_no_body()) head.framing = BodyFraming::none;
+  stage = Stage::body;
+  body.begin({.framing = head.framing,
+              .length = head.content_length,
+              .take_padding = true,
+              .fault = ErrorKind::upstream_protocol});
+  step.event = ReadEvent::head;
+  return step;
+}
+
+tl::expected<ReadStep, HttpError> ResponseReader::Impl::feed_body(std::span<const char> bytes) {
+  auto step = body.feed(bytes, *limits);
+  if (!step) return fail(step.error());
+  return step;
+}
+
+tl::expected<ReadStep, HttpError> ResponseReader::finish() {
+  Impl& self = *impl_;
+  switch (self.stage) {
+    case Impl::Stage::failed:
+      return tl::unexpected(self.error);
+    case Impl::Stage::head:
+    case Impl::Stage::interim:
+      return self.fail({ErrorKind::connection_terminated,
+                        untouched() ? "closed without an answer" : "closed in the middle of a response head"});
+    case Impl::Stage::body:
+      break;
+  }
+  if (self.head.framing == BodyFraming::until_close) self.body.finish_until_close();
+  if (self.body.done()) return ReadStep{ReadEvent::end, 0, {}};
+  return self.fail({ErrorKind::response_incomplete, "closed in the middle of a body"});
+}
+
+const ResponseHead& ResponseReader::head() const { return impl_->head; }
+std::span<const Field> ResponseReader::trailers() const { return impl_->body.trailers(); }
+bool ResponseReader::at_end() const { return impl_->stage == Impl::Stage::body && impl_->body.done(); }
+bool ResponseReader::switched() const { return impl_->stage == Impl::Stage::body && impl_->switched(); }
+bool ResponseReader::untouched() const {
+  return impl_->stage == Impl::Stage::head && impl_->interims == 0 && impl_->buffer.empty();
+}
+bool ResponseReader::reusable() const {
+  return at_end() && !switched() && impl_->head.keep_alive && impl_->head.framing != BodyFraming::until_close;
+}
+std::uint64_t ResponseReader::body_left() const { return impl_->stage == Impl::Stage::body ? impl_->body.left() : 0; }
+void ResponseReader::skip_body(std::uint64_t octets) { impl_->body.skip(octets); }
+
+void ResponseReader::release() {
+  impl_->buffer.release();
+  impl_->begin_head();
+  impl_->body.release();
+  impl_->head = ResponseHead();
+}
+
+}  // namespace bloomwall::proxy
