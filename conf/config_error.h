@@ -9,10 +9,10 @@ namespace bloomwall::conf {
 
 struct ConfigError {
   std::string file;
-  int line = 0;    // 1-based; 0: the whole file
-  int column = 0;  // 1-based
-  std::string key;   // "timeouts.idle"
-  std::string what;  // "expected a duration from 1ms to 24h, such as 60s"
+  int line = 0;              // 1-based; 0: the whole file
+  int column = 0;            // 1-based
+  std::string key;           // "timeouts.idle"
+  std::string what;          // "expected a duration from 1ms to 24h, such as 60s"
   std::string text() const;  // "file:line:column: key: what"
 };
 

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conf/config.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+#include <tuple>
+#include <utility>
+
+#include "conf/yaml_reader.h"
+
+namespace bloomwall::conf {
+namespace {
+
+constexpr std::uint32_t kMostWorkers = 1024;
+
+void read(MapReader& map, Config& out) {
+  map.sections("listeners", out.listeners, "address", 1);
+  map.integer_or_auto("workers", out.workers, kMostWorkers);
+  map.sections("filters", out.filters, "name", 0);
+  map.path_list("allow_lists", out.allow_lists);
+  map.section("block_page", out.block_page);
+  map.section("access", out.access);
+  map.section("dns", out.dns);
+  map.section("upstream", out.upstream);
+  map.section("timeouts", out.timeouts);
+  map.section("limits", out.limits);
+  map.section("log", out.log);
+  map.section("headers", out.headers);
+  map.section("admin", out.admin);
+  map.section("tls_inspection", out.tls_inspection);
+}
+
+tl::unexpected<ConfigErrors> cannot_read(const std::filesystem::path& path, int error) {
+  return tl::unexpected(ConfigErrors{{path.string(), 0, 0, "", std::generic_category().message(error)}});
+}
+
+// At most one octet more than a configuration may have: enough to see that it is too large.
+tl::expected<std::string, ConfigErrors> read_whole(const std::filesystem::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return cannot_read(path, errno);
+  std::string text;
+  std::array<char, 65536> piece{};
+  ssize_t got = 0;
+  while (text.size() <= kMaxYamlBytes) {
+    got = ::read(fd, piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    text.append(piece.data(), static_cast<std::size_t>(got));
+  }
+  const int error = errno;
+  ::close(fd);
+  if (got < 0) return cannot_read(path, error);
+  return text;
+}
+
+}  // namespace
+
+tl::expected<Config, ConfigErrors> load_text(std::string_view yaml, const std::string& name,
+                                             const std::filesystem::path& folder) {
+  auto tree = parse_yaml(yaml, name);
+  if (!tree) return tl::unexpected(std::move(tree).error());
+  Reading reading{.file = name, .folder = folder, .errors = {}};
+  Config config;
+  MapReader root(reading, &*tree, "");
+  read(root, config);
+  root.finish();
+  if (reading.errors.empty()) return config;
+  std::ranges::stable_sort(reading.errors, {}, [](const ConfigError& e) { return std::tuple(e.line, e.column); });
+  return tl::unexpected(std::move(reading.errors));
+}
+
+tl::expected<Config, ConfigErrors> load_file(const std::filesystem::path& path) {
+  const auto text = read_whole(path);
+  if (!text) return tl::unexpected(text.error());
+  std::error_code error;
+  const auto whole = std::filesystem::absolute(path, error);
+  if (error) return cannot_read(path, error.value());
+  return load_text(*text, path.string(), whole.parent_path());
+}
+
+tl::expected<Config, ConfigErrors> load(const std::filesystem::path& named, const std::filesystem::path& fallback) {
+  if (!named.empty()) return load_file(named);
+  std::error_code error;
+  const auto status = std::filesystem::status(fallback, error);
+  if (status.type() == std::filesystem::file_type::not_found) return Config{};
+  return load_file(fallback);  // what cannot even be looked at is an error there
+}
+
+std::vector<std::string> needs_restart(const Config& running, const Config& loaded) {
+  std::vector<std::string> keys;
+  const auto sealed = [&](const char* key, const auto& before, const auto& after) {
+    if (!(before == after)) keys.emplace_back(key);
+  };
+  sealed("listeners", running.listeners, loaded.listeners);
+  sealed("workers", running.workers, loaded.workers);
+  sealed("dns.servers", running.dns.servers, loaded.dns.servers);
+  sealed("dns.hosts", running.dns.hosts, loaded.dns.hosts);
+  sealed("dns.cache_entries", running.dns.cache_entries, loaded.dns.cache_entries);
+  sealed("log.access.queue", running.log.access.queue, loaded.log.access.queue);
+  sealed("admin.address", running.admin.address, loaded.admin.address);
+  sealed("admin.control_socket", running.admin.control_socket, loaded.admin.control_socket);
+  return keys;
+}
+
+std::vector<KeyInfo> known_keys() {
+  std::vector<KeyInfo> keys;
+  Reading reading{.file = "", .folder = {}, .errors = {}, .keys = &keys};
+  Config config;
+  MapReader root(reading, nullptr, "");
+  read(root, config);
+  return keys;
+}
+
+}  // namespace bloomwall::conf

@@ -1,0 +1,28 @@
+// `filters:` the block lists, in the order they are asked.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace bloomwall::conf {
+
+class MapReader;
+
+struct Filter {
+  enum class Action : std::uint8_t { block, monitor };
+  enum class OnError : std::uint8_t { block, allow };
+  std::string name;             // [A-Za-z0-9._-]{1,64}, unique
+  std::filesystem::path file;   // .bwf
+  std::filesystem::path delta;  // empty: none
+  Action action = Action::block;
+  int status = 403;                   // 403 or 451
+  std::string legal_link;             // status 451: the Link of RFC 7725 ("" = none)
+  OnError on_error = OnError::block;  // what a lost filter does
+  friend bool operator==(const Filter&, const Filter&) = default;
+};
+
+void read(MapReader& map, Filter& out);
+
+}  // namespace bloomwall::conf

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conf/forms.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "conf/units.h"
+
+namespace bloomwall::conf {
+namespace {
+
+using Checked = tl::expected<void, std::string>;
+Checked good_if(bool good) { return good ? Checked{} : tl::unexpected(std::string()); }
+
+bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
+
+struct Address {
+  std::array<std::uint8_t, 16> octets{};
+  unsigned bits = 0;  // 32 or 128
+};
+std::optional<Address> parse_ip(std::string_view text) {
+  Address address;
+  const std::string zero_ended(text);
+  if (zero_ended.size() != text.size() || zero_ended.find('\0') != std::string::npos) return std::nullopt;
+  if (::inet_pton(AF_INET, zero_ended.c_str(), address.octets.data()) == 1) {
+    address.bits = 32;
+  } else if (::inet_pton(AF_INET6, zero_ended.c_str(), address.octets.data()) == 1) {
+    address.bits = 128;
+  } else {
+    return std::nullopt;
+  }
+  return address;
+}
+
+bool is_port(std::string_view text, std::uint64_t smallest) {
+  const auto port = text.size() <= 5 ? parse_integer(text) : std::nullopt;
+  return port && *port >= smallest && *port <= 65535;
+}
+
+// "host:port" or "[ip6]:port" taken apart; an IPv6 address without brackets is none.
+struct HostPort {
+  std::string_view host, port;
+  bool bracketed = false;
+};
+std::optional<HostPort> split(std::string_view text) {
+  if (text.starts_with('[')) {
+    const auto end = text.find("]:");
+    if (end == std::string_view::npos) return std::nullopt;
+    return HostPort{text.substr(1, end - 1), text.substr(end + 2), true};
+  }
+  const auto colon = text.find(':');
+  if (colon == std::string_view::npos || text.find(':', colon + 1) != std::string_view::npos) return std::nullopt;
+  return HostPort{text.substr(0, colon), text.substr(colon + 1)};
+}
+
+bool is_ip_port(std::string_view text, std::uint64_t smallest_port) {
+  const auto parts = split(text);
+  if (!parts || !is_port(parts->port, smallest_port)) return false;
+  const auto ip = parse_ip(parts->host);
+  return ip && (ip->bits == 128) == parts->bracketed;
+}
+
+Checked check_listen_address(std::string& value) {
+  if (value.starts_with(':')) return good_if(is_port(std::string_view(value).substr(1), 0));
+  return good_if(is_ip_port(value, 0));
+}
+
+Checked check_dns_server(std::string& value) { return good_if(is_ip(value) || is_ip_port(value, 1)); }
+
+Checked check_host_port(std::string& value) {
+  const auto parts = split(value);
+  if (!parts || !is_port(parts->port, 1)) return good_if(false);
+  return good_if(is_ip_port(value, 1) || (!parts->bracketed && is_host_name(parts->host)));
+}
+
+// Address with every bit beyond the prefix cleared, as text.
+std::string masked(const Address& address, unsigned prefix) {
+  Address out = address;
+  for (unsigned bit = prefix; bit < address.bits; ++bit) {
+    out.octets[bit / 8] = static_cast<std::uint8_t>(out.octets[bit / 8] & ~(0x80U >> (bit % 8)));
+  }
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  ::inet_ntop(address.bits == 32 ? AF_INET : AF_INET6, out.octets.data(), text.data(), text.size());
+  return text.data();
+}
+
+Checked check_network(std::string& value) {
+  const std::size_t slash = std::min(value.find('/'), value.size());
+  const auto address = parse_ip(std::string_view(value).substr(0, slash));
+  if (!address) return good_if(false);
+  if (slash == value.size()) return {};
+  const std::string_view digits = std::string_view(value).substr(slash + 1);
+  const auto prefix = digits.size() <= 3 ? parse_integer(digits) : std::nullopt;
+  if (!prefix || *prefix > address->bits) {
+    return tl::unexpected(fmt::format("the length behind / goes from 0 to {}", address->bits));
+  }
+  const std::string clean = masked(*address, static_cast<unsigned>(*prefix));
+  if (parse_ip(clean)->octets != address->octets) {
+    return tl::unexpected(fmt::format("bits are set beyond the prefix; the network is {}/{}", clean, *prefix));
+  }
+  return {};
+}
+
+Checked check_destination(std::string& value) {
+  constexpr std::string_view kGroups[] = {"loopback", "private", "link_local", "shared", "multicast", "unspecified"};
+  if (std::ranges::find(kGroups, value) != std::end(kGroups)) return {};
+  return check_network(value);
+}
+
+Checked check_host_name(std::string& value) {
+  for (char& c : value) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+  return good_if(is_host_name(value));
+}
+
+Checked check_label(std::string& value) {
+  const auto allowed = [](char c) { return is_word(c) || c == '.' || c == '_' || c == '-'; };
+  return good_if(!value.empty() && value.size() <= 64 && std::ranges::all_of(value, allowed));
+}
+
+Checked check_token(std::string& value) {
+  constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
+  const auto allowed = [&](char c) { return is_word(c) || kMarks.find(c) != std::string_view::npos; };
+  return good_if(!value.empty() && value.size() <= 64 && std::ranges::all_of(value, allowed));
+}
+
+// What may stand in a URL, with braces for the places that are filled in.
+bool is_url(std::string_view text, std::string_view scheme) {
+  constexpr std::string_view kNever = "\"<>\\^`|";
+  const auto allowed = [&](char c) { return c > ' ' && c < 0x7f && kNever.find(c) == std::string_view::npos; };
+  return text.starts_with(scheme) && text.size() > scheme.size() && text.size() <= 2000 &&
+         std::ranges::all_of(text, allowed);
+}
+bool is_http_url(std::string_view text) { return is_url(text, "https://") || is_url(text, "http://"); }
+
+bool is_mail_address(std::string_view text) {
+  const auto at = text.find('@');
+  return at != std::string_view::npos && at > 0 && is_url(text, "") && is_host_name(text.substr(at + 1));
+}
+
+Checked check_contact(std::string& value) {
+  return good_if(value.empty() || is_http_url(value) || is_mail_address(value));
+}
+Checked check_report_url(std::string& value) {
+  return good_if(value.empty() || is_http_url(value) || is_url(value, "mailto:"));
+}
+Checked check_http_url(std::string& value) { return good_if(value.empty() || is_http_url(value)); }
+Checked check_ip(std::string& value) { return good_if(is_ip(value)); }
+
+}  // namespace
+
+bool is_ip(std::string_view text) { return parse_ip(text).has_value(); }
+
+bool is_host_name(std::string_view text) {
+  if (text.empty() || text.size() > 253) return false;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('.', begin), text.size());
+    const std::string_view label = text.substr(begin, end - begin);
+    const auto allowed = [](char c) { return is_word(c) || c == '-' || c == '_'; };
+    if (label.empty() || label.size() > 63 || !std::ranges::all_of(label, allowed)) return false;
+    begin = end + 1;
+  }
+  return true;
+}
+
+const Form kListenAddress{"ip:port, [ip6]:port or :port, such as 127.0.0.1:3128", check_listen_address};
+const Form kDnsServer{"ip, ip:port or [ip6]:port", check_dns_server};
+const Form kHostPort{"host:port, such as proxy.example.com:3128", check_host_port};
+const Form kNetwork{"an address or a network, such as 10.0.0.0/8 or fd00::/8", check_network};
+const Form kDestination{"loopback, private, link_local, shared, multicast, unspecified, an address or a network",
+                        check_destination};
+const Form kHostName{"a host name in ASCII (xn-- for others)", check_host_name};
+const Form kIp{"an IP address", check_ip};
+const Form kLabel{"1 to 64 of A-Z a-z 0-9 . _ -", check_label};
+const Form kToken{"1 to 64 letters, digits or !#$%&'*+-.^_`|~", check_token};
+const Form kContact{"a mail address or an http(s) URL", check_contact};
+const Form kReportUrl{"an http(s) or mailto URL", check_report_url};
+const Form kHttpUrl{"an http(s) URL", check_http_url};
+
+}  // namespace bloomwall::conf

@@ -1,0 +1,35 @@
+// The forms that texts of the configuration must have: addresses, networks, host names, URLs. Checked for form alone;
+// proxy/ turns them into sockaddrs. Pure functions, linear in the text.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+
+namespace bloomwall::conf {
+
+// One form: what a person is told to write, and the check. The check may put the value into its one spelling (lower case);
+// its error is empty where `expected` says it all, else the special reason.
+struct Form {
+  std::string_view expected;
+  tl::expected<void, std::string> (*check)(std::string& value);
+};
+
+bool is_ip(std::string_view text);         // "192.0.2.1", "2001:db8::1"; no zone, no brackets
+bool is_host_name(std::string_view text);  // labels of a-z A-Z 0-9 - _, at most 63 octets each and 253 in all
+
+extern const Form kListenAddress;  // ip:port, [ip6]:port or :port; port 0 allowed
+extern const Form kDnsServer;      // ip, ip:port, [ip6]:port
+extern const Form kHostPort;       // host:port, ip:port, [ip6]:port; port 1 to 65535
+extern const Form kNetwork;        // CIDR or address, no bits beyond the prefix
+extern const Form kDestination;    // the same or a group name
+extern const Form kHostName;       // made lower-case
+extern const Form kIp;
+extern const Form kLabel;      // [A-Za-z0-9._-]{1,64}: names of filters
+extern const Form kToken;      // RFC 9110 token of at most 64 octets
+extern const Form kContact;    // mail address or http(s) URL; empty: none
+extern const Form kReportUrl;  // http(s) or mailto URL, braces allowed; empty: none
+extern const Form kHttpUrl;    // http(s) URL; empty: none
+
+}  // namespace bloomwall::conf

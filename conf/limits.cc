@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conf/limits.h"
+
+#include "conf/yaml_reader.h"
+
+namespace bloomwall::conf {
+
+void read(MapReader& map, Limits& out) {
+  constexpr std::uint64_t kKiB = 1024, kMiB = 1024 * kKiB;
+  map.size("request_header", out.request_header, kKiB, kMiB);
+  map.size("response_header", out.response_header, kKiB, 16 * kMiB);
+  map.integer("header_fields", out.header_fields, 16U, 10'000U);
+  map.integer("client_connections", out.client_connections, 1U, 10'000'000U);
+  map.integer("connections_per_client", out.connections_per_client, 0U, 10'000'000U);
+}
+
+}  // namespace bloomwall::conf

@@ -1,0 +1,23 @@
+// `timeouts:` how long each wait may last.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "conf/units.h"
+
+namespace bloomwall::conf {
+
+class MapReader;
+
+struct Timeouts {
+  Milliseconds request_header{10'000};   // from the first byte of a request to the end of its head
+  Milliseconds connect{10'000};          // resolving and dialling, all addresses together
+  Milliseconds response_header{60'000};  // from the end of the request to the end of the response's head
+  Milliseconds idle{60'000};             // a client connection between requests; a body without progress
+  Milliseconds tunnel_idle{600'000};     // a tunnel without a byte in either direction
+  Milliseconds drain{30'000};            // SIGTERM: what is under way after this is cut
+  friend bool operator==(const Timeouts&, const Timeouts&) = default;
+};
+
+void read(MapReader& map, Timeouts& out);
+
+}  // namespace bloomwall::conf

@@ -1,0 +1,47 @@
+// YAML text as a plain tree in which every value and key knows its line and column. The only caller of yaml-cpp.
+// The subset that a configuration needs: one document, maps with text keys, sequences, scalars. Anchors, aliases and tags
+// are refused (an alias can make a small file huge), and so are equal keys in a map, text that is not UTF-8, control
+// octets, more than kMaxYamlBytes, kMaxYamlDepth or kMaxYamlNodes.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "conf/config_error.h"
+
+namespace bloomwall::conf {
+
+inline constexpr std::size_t kMaxYamlBytes = std::size_t{1} << 20;
+inline constexpr std::size_t kMaxYamlDepth = 16;
+inline constexpr std::size_t kMaxYamlNodes = 100'000;
+
+struct Place {
+  int line = 0, column = 0;  // both 1-based; 0: nowhere
+};
+
+struct YamlEntry;
+struct YamlNode {
+  enum class Kind : std::uint8_t { null, scalar, sequence, map };
+  Kind kind = Kind::null;
+  bool quoted = false;  // a scalar in quotes or in block style: text, whatever it looks like
+  Place place;
+  std::string text;                // scalar
+  std::vector<YamlNode> items;     // sequence
+  std::vector<YamlEntry> entries;  // map, as in the file
+
+  const YamlEntry* find(std::string_view key) const;  // nullptr where it is none, or no map
+};
+struct YamlEntry {
+  std::string key;
+  Place place;  // of the key
+  YamlNode value;
+};
+
+// An empty document is a null node. `name` stands in errors. Linear but for the sorting of keys.
+tl::expected<YamlNode, std::vector<ConfigError>> parse_yaml(std::string_view text, const std::string& name);
+
+}  // namespace bloomwall::conf
