@@ -47,6 +47,7 @@ void Stream::open(UniqueFd fd, Handler& handler) {
   write_.assign(
       io_.loop.base(), fd_.get(), EV_WRITE | EV_PERSIST,
       [](evutil_socket_t, short, void* self) { static_cast<Stream*>(self)->on_writable(); }, this);
+  last_active_ = monotonic_now();
   read_.arm();
 }
 
@@ -133,6 +134,7 @@ void Stream::receive() {
   }
   const auto bytes = io_.scratch.first(static_cast<std::size_t>(got));
   bytes_in_ += bytes.size();
+  last_active_ = monotonic_now();
   const std::size_t used = deliver(bytes);
   if (!fd_) return;
   if (used < bytes.size() && !inbox_.append(bytes.subspan(used))) {
@@ -167,6 +169,7 @@ void Stream::send(std::span<const iovec> pieces) {
     const ssize_t result = send_pieces(fd_.get(), pieces);
     if (result < 0 && !is_full(result)) return fail_write(static_cast<int>(-result));
     sent = result > 0 ? static_cast<std::size_t>(result) : 0;
+    if (sent > 0) last_active_ = monotonic_now();
   }
   if (sent < size) keep(pieces, sent);
 }
@@ -197,6 +200,7 @@ void Stream::on_writable() {
     if (is_full(sent)) return;
     if (sent < 0) return fail_write(static_cast<int>(-sent));
     outbox_.consume(static_cast<std::size_t>(sent));
+    last_active_ = monotonic_now();
     if (static_cast<std::size_t>(sent) < total(offered)) return;  // full again; the event stays armed
   }
   write_.disarm();

@@ -73,6 +73,7 @@ class Stream {
   void shut_write();  // FIN after all that was sent
   bool read_ended() const { return read_ended_; }
 
+  Milliseconds last_active() const { return last_active_; }  // when octets last moved, either way
   std::uint64_t bytes_in() const { return bytes_in_; }
   std::uint64_t bytes_out() const { return bytes_out_; }  // accepted by send(), on the wire or waiting
 
@@ -93,6 +94,7 @@ class Stream {
   Event read_, write_;
   Chain inbox_, outbox_;
   std::uint64_t bytes_in_ = 0, bytes_out_ = 0;
+  Milliseconds last_active_{0};
   std::uint32_t read_size_ = kSmallRead;
   int write_error_ = 0;
   ReadGate gate_;

@@ -38,7 +38,9 @@ tl::expected<std::optional<ParentProxy>, std::string> compile_parent(const conf:
   }
   std::string_view host = authority->host;
   if (host.front() == '[') host = host.substr(1, host.size() - 2);
-  return std::optional<ParentProxy>(ParentProxy{std::string(host), authority->port});
+  std::string lower(host);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return std::optional<ParentProxy>(ParentProxy{std::move(lower), authority->port});
 }
 
 }  // namespace
@@ -53,9 +55,11 @@ tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Co
   if (!page) errors.push_back(page.error());
   auto parent = compile_parent(settings.upstream);
   if (!parent) errors.push_back(parent.error());
+  auto hosts = StaticHosts::build(settings.dns.hosts);
+  if (!hosts) errors.push_back(fmt::format("dns.hosts.{}: not an IP address", hosts.error()));
   if (!errors.empty()) return tl::unexpected(std::move(errors));
-  return std::make_shared<const Snapshot>(
-      Snapshot{generation, settings, std::move(policy), *std::move(access), *std::move(page), *std::move(parent)});
+  return std::make_shared<const Snapshot>(Snapshot{generation, settings, std::move(policy), *std::move(access),
+                                                   *std::move(page), *std::move(parent), *std::move(hosts)});
 }
 
 }  // namespace bloomwall::proxy

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/dns/cares_channel.h"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <utility>
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr int kFirstTimeoutMs = 1500;  // doubled with each round over the servers
+constexpr int kTries = 3;
+constexpr std::size_t kMaxAddresses = 16;  // of one family of one name; the rest is not used
+
+ResolveError error_of(int status) {
+  switch (status) {
+    case ARES_SUCCESS:
+      return ResolveError::none;
+    case ARES_ENOTFOUND:
+      return ResolveError::no_such_name;
+    case ARES_ENODATA:
+      return ResolveError::no_address;
+    case ARES_EBADNAME:
+      return ResolveError::bad_name;
+    case ARES_ETIMEOUT:
+    case ARES_ECONNREFUSED:
+      return ResolveError::timed_out;
+    default:
+      return ResolveError::failed;
+  }
+}
+
+// A server is given to c-ares as "1.2.3.4:53" or "[::1]:53".
+tl::expected<std::string, std::string> servers_text(const std::vector<std::string>& servers) {
+  std::string joined;
+  for (const std::string& server : servers) {
+    auto address = Endpoint::parse(server);
+    if (!address) address = Endpoint::parse_ip(server, 53);
+    if (!address) return tl::unexpected("dns.servers: expected ip or ip:port, got " + server);
+    if (!joined.empty()) joined += ',';
+    joined += address->text();
+  }
+  return joined;
+}
+
+void init_library() {
+  static std::once_flag once;
+  std::call_once(once, [] { ares_library_init(ARES_LIB_INIT_ALL); });
+}
+
+}  // namespace
+
+CaresChannel::CaresChannel(EventLoop& loop)
+    : loop_(loop), timer_(loop.timers(), [](void* self) { static_cast<CaresChannel*>(self)->on_timeout(); }, this) {}
+
+CaresChannel::~CaresChannel() { timer_.clear(); }
+
+tl::expected<std::unique_ptr<CaresChannel>, std::string> CaresChannel::create(EventLoop& loop,
+                                                                              const std::vector<std::string>& servers) {
+  const auto text = servers_text(servers);
+  if (!text) return tl::unexpected(text.error());
+  init_library();
+  std::unique_ptr<CaresChannel> made(new CaresChannel(loop));
+  ares_options options{};
+  std::array<char, 2> lookups{'b', '\0'};  // servers alone; StaticHosts reads the file
+  options.flags = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES;
+  options.timeout = kFirstTimeoutMs;
+  options.tries = kTries;
+  options.ndomains = 0;
+  options.lookups = lookups.data();
+  options.sock_state_cb = [](void* self, ares_socket_t fd, int readable, int writable) {
+    static_cast<CaresChannel*>(self)->on_socket_state(fd, readable != 0, writable != 0);
+  };
+  options.sock_state_cb_data = made.get();
+  const int mask = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_DOMAINS | ARES_OPT_LOOKUPS |
+                   ARES_OPT_SOCK_STATE_CB;
+  ares_channel channel = nullptr;
+  int status = ares_init_options(&channel, &options, mask);
+  if (status == ARES_SUCCESS) made->channel_.reset(channel);
+  if (status == ARES_SUCCESS && !text->empty()) status = ares_set_servers_ports_csv(channel, text->c_str());
+  if (status != ARES_SUCCESS) return tl::unexpected(std::string("resolver: ") + ares_strerror(status));
+  return made;
+}
+
+void CaresChannel::ask(const std::string& host, Family family, Asker& asker) {
+  ares_addrinfo_hints hints{};
+  hints.ai_flags = ARES_AI_NOSORT;
+  hints.ai_family = family == Family::v4 ? AF_INET : AF_INET6;
+  hints.ai_socktype = SOCK_STREAM;
+  ares_getaddrinfo(
+      channel_.get(), host.c_str(), nullptr, &hints,
+      [](void* to, int status, int, ares_addrinfo* raw) {
+        const AresAddrinfoPtr info(raw);
+        FamilyAnswer answer{.addresses = {}, .error = error_of(status)};
+        int ttl = static_cast<int>(std::chrono::seconds(std::chrono::hours(24)).count());
+        for (auto* node = info ? info->nodes : nullptr; node != nullptr; node = node->ai_next) {
+          ttl = std::min(ttl, node->ai_ttl);
+          if (answer.addresses.size() < kMaxAddresses) answer.addresses.push_back(Endpoint::from(node->ai_addr));
+        }
+        for (auto* alias = info ? info->cnames : nullptr; alias != nullptr; alias = alias->next) {
+          ttl = std::min(ttl, alias->ttl);
+        }
+        if (status == ARES_SUCCESS && answer.addresses.empty()) answer.error = ResolveError::no_address;
+        static_cast<Asker*>(to)->on_answer(std::move(answer), std::chrono::seconds(std::max(ttl, 0)));
+      },
+      &asker);
+  set_timer();
+}
+
+void CaresChannel::on_socket_state(int fd, bool readable, bool writable) {
+  const auto found = std::find_if(watches_.begin(), watches_.end(), [&](const auto& w) { return w->fd == fd; });
+  if (found != watches_.end()) {
+    (*found)->event.disarm();
+    if (!readable && !writable) {  // about to be closed
+      loop_.graveyard().bury(std::move(*found));
+      watches_.erase(found);
+      return;
+    }
+  } else if (!readable && !writable) {
+    return;
+  }
+  if (found == watches_.end()) watches_.push_back(std::make_unique<Watch>());
+  Watch& watch = found == watches_.end() ? *watches_.back() : **found;
+  watch.channel = this;
+  watch.fd = fd;
+  const int what = (readable ? EV_READ : 0) | (writable ? EV_WRITE : 0) | EV_PERSIST;
+  watch.event.assign(
+      loop_.base(), fd, static_cast<short>(what),
+      [](evutil_socket_t ready, short how, void* self) { static_cast<Watch*>(self)->channel->on_ready(ready, how); },
+      &watch);
+  watch.event.arm();
+}
+
+void CaresChannel::on_ready(int fd, short what) {
+  ares_process_fd(channel_.get(), (what & EV_READ) != 0 ? fd : ARES_SOCKET_BAD,
+                  (what & EV_WRITE) != 0 ? fd : ARES_SOCKET_BAD);
+  set_timer();
+}
+
+void CaresChannel::on_timeout() {
+  ares_process_fd(channel_.get(), ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+  set_timer();
+}
+
+void CaresChannel::set_timer() {
+  timeval left{};
+  if (ares_timeout(channel_.get(), nullptr, &left) == nullptr) {
+    timer_.clear();
+  } else {
+    timer_.set(Milliseconds(left.tv_sec * 1000 + left.tv_usec / 1000 + 1));
+  }
+}
+
+}  // namespace bloomwall::proxy

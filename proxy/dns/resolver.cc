@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/dns/resolver.h"
+
+#include <algorithm>
+
+namespace bloomwall::proxy {
+
+const char* to_string(ResolveError error) {
+  switch (error) {
+    case ResolveError::none:
+      return "none";
+    case ResolveError::no_such_name:
+      return "no_such_name";
+    case ResolveError::no_address:
+      return "no_address";
+    case ResolveError::bad_name:
+      return "bad_name";
+    case ResolveError::timed_out:
+      return "timed_out";
+    case ResolveError::failed:
+      return "failed";
+    case ResolveError::overloaded:
+      return "overloaded";
+  }
+  return "unknown";
+}
+
+void Query::cancel() {
+  for (Waiting& link : waiting_) link.leave();
+  states_ = {};
+  for (FamilyAnswer& answer : answers_) answer = {};
+}
+
+Query::Waiting& Query::waiting(Family family) {
+  states_[index(family)] = State::pending;
+  waiting_[index(family)].query = this;
+  return waiting_[index(family)];
+}
+
+void Query::settle(Family family, const FamilyAnswer& answer) {
+  waiting_[index(family)].leave();
+  states_[index(family)] = State::done;
+  answers_[index(family)] = answer;
+}
+
+bool is_resolvable_name(std::string_view host) {
+  if (host.empty() || host.size() > 253) return false;
+  std::string_view label;
+  for (std::string_view rest = host;;) {
+    const std::size_t dot = rest.find('.');
+    label = rest.substr(0, dot);
+    if (label.empty() || label.size() > 63) return false;
+    if (dot == std::string_view::npos) break;
+    rest.remove_prefix(dot + 1);
+  }
+  const bool hexadecimal = label.size() > 1 && label[0] == '0' && (label[1] == 'x' || label[1] == 'X');
+  const std::string_view digits = hexadecimal ? label.substr(2) : label;
+  const auto is_digit = [&](char c) {
+    return (c >= '0' && c <= '9') || (hexadecimal && ((c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F')));
+  };
+  return !std::all_of(digits.begin(), digits.end(), is_digit);
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,88 @@
+// Names to addresses, as the connector asks it. Both families are asked apart, so that the faster answer can be used
+// while the other is still awaited (RFC 8305). An interface because tests answer in its place; CaresResolver is the real
+// one. Names in hosts files never come here: StaticHosts answers those.
+// Thread: the loop's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "proxy/io/endpoint.h"
+#include "proxy/io/intrusive_list.h"
+
+namespace bloomwall::proxy {
+
+enum class Family : std::uint8_t { v4, v6 };
+inline constexpr std::size_t kFamilies = 2;
+constexpr std::size_t index(Family family) { return static_cast<std::size_t>(family); }
+
+enum class ResolveError : std::uint8_t {
+  none,          // there are addresses
+  no_such_name,  // NXDOMAIN, or a name that must never be asked for
+  no_address,    // the name exists, but not with this family
+  bad_name,      // no name at all: over its limits, or it ends in a number
+  timed_out,     // no server answered
+  failed,        // servers answered nonsense or an error
+  overloaded,    // too many names are being asked for
+};
+const char* to_string(ResolveError error);
+
+// What is known about one family of one name. Ports are 0.
+struct FamilyAnswer {
+  std::vector<Endpoint> addresses;
+  ResolveError error = ResolveError::none;
+};
+
+// One question of one asker; a member of the asker. Destroying it takes the question back.
+class Query {
+ public:
+  class Handler {
+   public:
+    // One family's answer came after resolve() had returned. Once per family at most.
+    virtual void on_resolved(Query& query) = 0;
+
+   protected:
+    ~Handler() = default;
+  };
+  enum class State : std::uint8_t { idle, pending, done };
+
+  explicit Query(Handler& handler) : handler_(handler) {}
+  Query(const Query&) = delete;
+  Query& operator=(const Query&) = delete;
+
+  State state(Family family) const { return states_[index(family)]; }
+  const FamilyAnswer& answer(Family family) const { return answers_[index(family)]; }  // where done
+  void cancel();
+
+  // For resolvers.
+  struct Waiting : ListLink<Waiting> {
+    Query* query = nullptr;
+  };
+  Waiting& waiting(Family family);                         // marks the family pending
+  void settle(Family family, const FamilyAnswer& answer);  // fills in, tells nobody
+  void tell() { handler_.on_resolved(*this); }
+
+ private:
+  Handler& handler_;
+  std::array<Waiting, kFamilies> waiting_;
+  std::array<State, kFamilies> states_{};
+  std::array<FamilyAnswer, kFamilies> answers_;
+};
+
+class Resolver {
+ public:
+  virtual ~Resolver() = default;
+  // `host` is a canonical name (lower case, no trailing dot). What is known is in the query on return; the rest comes
+  // through its handler.
+  virtual void resolve(Query& query, std::string_view host) = 0;
+};
+
+// Whether a name may be put to the resolver at all: at most 253 octets, labels of 1 to 63, and its last label is no
+// number (decimal or 0x...), because such "names" are addresses to some and must not become names here.
+bool is_resolvable_name(std::string_view host);
+
+}  // namespace bloomwall::proxy

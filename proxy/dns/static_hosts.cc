@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/dns/static_hosts.h"
+
+#include <algorithm>
+#include <fstream>
+#include <utility>
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr std::size_t kMaxNames = 100'000;
+constexpr std::size_t kMaxAddresses = 16;
+constexpr std::size_t kMaxLine = 4096;
+constexpr std::string_view kBlank = " \t\r\f\v";
+
+std::string_view next_word(std::string_view& line) {
+  line.remove_prefix(std::min(line.find_first_not_of(kBlank), line.size()));
+  const std::string_view word = line.substr(0, line.find_first_of(kBlank));
+  line.remove_prefix(word.size());
+  return word;
+}
+
+std::string canonical(std::string_view name) {
+  if (name.ends_with('.')) name.remove_suffix(1);
+  std::string lower(name);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return lower;
+}
+
+}  // namespace
+
+tl::expected<StaticHosts, std::string> StaticHosts::build(const std::map<std::string, std::string>& configured,
+                                                          const std::filesystem::path& file) {
+  StaticHosts hosts;
+  std::ifstream in(file);
+  for (std::string line; hosts.names_.size() < kMaxNames && std::getline(in, line);) {
+    if (line.size() <= kMaxLine) hosts.read_line(line);
+  }
+  for (const auto& [name, text] : configured) {
+    const auto address = Endpoint::parse_ip(text);
+    if (!address) return tl::unexpected(name);
+    hosts.names_[canonical(name)] = {*address};  // instead of the file's
+  }
+  hosts.localhost_ = {*Endpoint::parse_ip("127.0.0.1"), *Endpoint::parse_ip("::1")};
+  return hosts;
+}
+
+void StaticHosts::read_line(std::string_view line) {
+  line = line.substr(0, line.find('#'));
+  const auto address = Endpoint::parse_ip(next_word(line));
+  if (!address) return;
+  for (std::string_view word = next_word(line); !word.empty(); word = next_word(line)) {
+    auto& addresses = names_[canonical(word)];
+    if (addresses.size() < kMaxAddresses) addresses.push_back(*address);
+  }
+}
+
+std::span<const Endpoint> StaticHosts::find(std::string_view host) const {
+  if (const auto found = names_.find(host); found != names_.end()) return found->second;
+  if (host == "localhost" || host.ends_with(".localhost")) return localhost_;
+  return {};
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/net/connector.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr Milliseconds kStagger{250};         // RFC 8305 section 5: Connection Attempt Delay
+constexpr Milliseconds kResolutionDelay{50};  // RFC 8305 section 3
+constexpr std::uint32_t kMaxAttempts = 16;
+
+Family other(Family family) { return family == Family::v4 ? Family::v6 : Family::v4; }
+
+// access_rules.h keeps addresses as 16 octets.
+Address rule_address(const Endpoint& endpoint) {
+  if (!endpoint.is_v6()) return Address::v4(ntohl(endpoint.v4().s_addr));
+  Address address;
+  std::memcpy(address.octets.data(), &endpoint.v6(), address.octets.size());
+  return address;
+}
+
+// Whether packets to this address would come back to this machine: the kernel then picks the address itself, or a
+// loopback one, as their source. Sends nothing.
+bool is_local(const Endpoint& target) {
+  if (!target.is_v6() && (ntohl(target.v4().s_addr) >> 24) == 127) return true;
+  const UniqueFd probe(::socket(target.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!probe || ::connect(probe.get(), target.raw(), target.raw_size()) != 0) return false;
+  sockaddr_storage source{};
+  socklen_t size = sizeof source;
+  if (::getsockname(probe.get(), reinterpret_cast<sockaddr*>(&source), &size) != 0) return false;
+  return Endpoint::from(reinterpret_cast<const sockaddr*>(&source)).same_ip(target);
+}
+
+}  // namespace
+
+bool OwnAddresses::contains(const Endpoint& target) const {
+  const Endpoint plain = target.unmapped();
+  return std::any_of(listening_.begin(), listening_.end(), [&](const Endpoint& own) {
+    if (own.port() != plain.port()) return false;
+    return own.is_wildcard() ? plain.is_wildcard() || is_local(plain) : own.unmapped().same_ip(plain);
+  });
+}
+
+Connector::Connector(DialContext& context, Handler& handler)
+    : context_(context),
+      handler_(handler),
+      query_(*this),
+      deadline_(
+          context.loop.timers(), [](void* self) { static_cast<Connector*>(self)->on_deadline(); }, this),
+      stagger_(context.loop.timers(), [](void* self) { static_cast<Connector*>(self)->proceed(); }, this) {
+  tell_.assign(
+      context.loop.base(), -1, 0,
+      [](evutil_socket_t, short, void* self) {
+        auto& me = *static_cast<Connector*>(self);
+        if (me.connected_) {
+          me.succeed(std::move(me.connected_), me.peer_);
+        } else {
+          const HttpError error = me.error_;
+          me.cancel();
+          me.handler_.on_dial_failed(error);
+        }
+      },
+      this);
+}
+
+void Connector::cancel() {
+  deadline_.clear();
+  stagger_.clear();
+  tell_.disarm();
+  query_.cancel();
+  while (!attempts_.empty()) drop(*attempts_.back());
+  for (auto& list : candidates_) list.clear();
+  connected_.reset();
+  snapshot_.reset();
+}
+
+void Connector::start(const DialTarget& target, SnapshotPtr snapshot) {
+  cancel();
+  snapshot_ = std::move(snapshot);
+  port_ = target.port;
+  is_parent_ = target.is_parent;
+  looped_ = false;
+  taken_ = {};
+  attempts_made_ = attempts_failed_ = denied_ = 0;
+  last_errno_ = 0;
+  next_family_ = Family::v6;
+  started_ = monotonic_now();
+  resolve_time_ = Milliseconds(0);
+  deadline_.set(snapshot_->settings.timeouts.connect);
+  look_up(target.host);
+  step();
+}
+
+void Connector::look_up(std::string_view host) {
+  if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
+  if (const auto literal = Endpoint::parse_ip(host)) return add_candidates(std::span(&*literal, 1));
+  if (const auto known = snapshot_->hosts.find(host); !known.empty()) return add_candidates(known);
+  context_.resolver.resolve(query_, host);
+  take_answer(Family::v6);
+  take_answer(Family::v4);
+}
+
+void Connector::take_answer(Family family) {
+  if (query_.state(family) != Query::State::done || taken_[index(family)]) return;
+  taken_[index(family)] = true;
+  add_candidates(query_.answer(family).addresses);
+}
+
+void Connector::add_candidates(std::span<const Endpoint> addresses) {
+  for (const Endpoint& address : addresses) {
+    auto& list = candidates_[index(address.is_v6() ? Family::v6 : Family::v4)];
+    list.insert(list.begin(), address.with_port(port_));
+  }
+}
+
+void Connector::on_resolved(Query&) {
+  resolve_time_ = monotonic_now() - started_;
+  take_answer(Family::v6);
+  take_answer(Family::v4);
+  step();
+}
+
+// Dials unless it is better to wait a moment for the IPv6 answer, or for the attempt under way.
+void Connector::step() {
+  const bool only_v4_yet = query_.state(Family::v6) == Query::State::pending && !candidates_[index(Family::v4)].empty();
+  if (only_v4_yet && attempts_made_ == 0) {
+    if (!stagger_.is_set()) stagger_.set(kResolutionDelay);
+    return;
+  }
+  if (attempts_.empty() || !stagger_.is_set()) proceed();
+}
+
+bool Connector::awaiting_names() const {
+  return query_.state(Family::v4) == Query::State::pending || query_.state(Family::v6) == Query::State::pending;
+}
+
+bool Connector::next_candidate(Endpoint& next) {
+  for (int i = 0; i < 2; ++i) {
+    auto& list = candidates_[index(next_family_)];
+    next_family_ = other(next_family_);
+    if (list.empty()) continue;
+    next = list.back();
+    list.pop_back();
+    return true;
+  }
+  return false;
+}
+
+void Connector::proceed() {
+  Endpoint next;
+  while (attempts_made_ < kMaxAttempts && next_candidate(next)) {
+    if (!is_permitted(next)) continue;
+    ++attempts_made_;
+    if (dial(next)) return stagger_.set(kStagger);
+    ++attempts_failed_;
+  }
+  if (attempts_.empty() && !connected_ && !awaiting_names()) fail_later(verdict());
+}
+
+bool Connector::is_permitted(const Endpoint& peer) {
+  if (context_.own.contains(peer)) {
+    looped_ = true;
+    return false;
+  }
+  if (is_parent_ || snapshot_->access.destination_allowed(rule_address(peer))) return true;
+  ++denied_;
+  return false;
+}
+
+bool Connector::dial(const Endpoint& peer) {
+  UniqueFd fd(::socket(peer.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) {
+    last_errno_ = errno;
+    return false;
+  }
+  if (::connect(fd.get(), peer.raw(), peer.raw_size()) == 0) {
+    connected_ = std::move(fd);
+    peer_ = peer;
+    tell_.trigger();
+    return true;
+  }
+  if (errno != EINPROGRESS) {
+    last_errno_ = errno;
+    return false;
+  }
+  auto attempt = std::make_unique<Attempt>();
+  attempt->connector = this;
+  attempt->peer = peer;
+  attempt->fd = std::move(fd);
+  attempt->event.assign(
+      context_.loop.base(), attempt->fd.get(), EV_WRITE | EV_PERSIST,
+      [](evutil_socket_t, short, void* self) {
+        auto& ready = *static_cast<Attempt*>(self);
+        ready.connector->on_attempt_ready(ready);
+      },
+      attempt.get());
+  attempt->event.arm();
+  attempts_.push_back(std::move(attempt));
+  return true;
+}
+
+void Connector::on_attempt_ready(Attempt& attempt) {
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (::getsockopt(attempt.fd.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+  if (error == 0) {
+    attempt.event.disarm();
+    return succeed(std::move(attempt.fd), attempt.peer);
+  }
+  last_errno_ = error;
+  ++attempts_failed_;
+  drop(attempt);
+  proceed();
+}
+
+void Connector::drop(Attempt& attempt) {
+  attempt.event.disarm();
+  attempt.fd.reset();
+  const auto found =
+      std::find_if(attempts_.begin(), attempts_.end(), [&](const auto& held) { return held.get() == &attempt; });
+  context_.loop.graveyard().bury(std::move(*found));
+  attempts_.erase(found);
+}
+
+void Connector::succeed(UniqueFd fd, const Endpoint& peer) {
+  const Endpoint reached = peer;  // cancel() buries what it may stand in
+  cancel();
+  handler_.on_connected(std::move(fd), reached);
+}
+
+void Connector::on_deadline() {
+  error_ = {ErrorKind::connect_timeout, "no connection within timeouts.connect"};
+  if (attempts_made_ == 0 && awaiting_names()) error_ = {ErrorKind::dns_timeout, "no answer from the name servers"};
+  const HttpError error = error_;
+  cancel();
+  handler_.on_dial_failed(error);
+}
+
+void Connector::fail_later(HttpError error) {
+  error_ = error;
+  tell_.trigger();
+}
+
+HttpError Connector::verdict() const {
+  if (looped_) return {ErrorKind::loop, "the address is this proxy's own"};
+  if (attempts_made_ > 0) {
+    if (last_errno_ == ECONNREFUSED) return {ErrorKind::connection_refused, "connection refused"};
+    if (last_errno_ == ETIMEDOUT) return {ErrorKind::connect_timeout, "connection attempt timed out"};
+    if (last_errno_ == EMFILE || last_errno_ == ENFILE || last_errno_ == ENOBUFS || last_errno_ == ENOMEM ||
+        last_errno_ == EADDRNOTAVAIL) {
+      return {ErrorKind::connection_limit, "no socket left for a connection to the origin"};
+    }
+    return {ErrorKind::connection_failed, "no address could be reached"};
+  }
+  if (denied_ > 0) return {ErrorKind::destination_denied, "access.deny_destinations"};
+  const ResolveError v4 = query_.answer(Family::v4).error;
+  if (v4 == ResolveError::timed_out) return {ErrorKind::dns_timeout, "no answer from the name servers"};
+  if (v4 == ResolveError::no_such_name) return {ErrorKind::dns_error, "the name does not exist"};
+  if (v4 == ResolveError::bad_name) return {ErrorKind::dns_error, "no name that can be resolved"};
+  if (v4 == ResolveError::overloaded) return {ErrorKind::connection_limit, "too many names are being resolved"};
+  return {ErrorKind::dns_error, "the name has no address"};
+}
+
+}  // namespace bloomwall::proxy

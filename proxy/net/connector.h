@@ -1,0 +1,111 @@
+// Makes one connection to a host: names to addresses, rules on each address, attempts over all of them.
+// Attempts are staggered as RFC 8305 says: IPv6 and IPv4 alternate, the next begins 250 ms after the last one or as soon
+// as that fails; the first to connect wins and the others are dropped. An IPv4 answer waits 50 ms for the IPv6 one.
+// Every address is checked against access.deny_destinations and against our own listeners at the moment it is dialled,
+// so what a name resolved to earlier, or elsewhere, does not matter. One deadline over everything: timeouts.connect.
+// The handler hears exactly once, never from within start(). Destroying or cancel() stops everything silently.
+// Thread: the loop's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proxy/dns/resolver.h"
+#include "proxy/http/http_error.h"
+#include "proxy/io/event_loop.h"
+#include "proxy/net/snapshot.h"
+
+namespace bloomwall::proxy {
+
+struct DialTarget {
+  std::string_view host;  // a canonical name, or an address (IPv6 with or without brackets); copied
+  std::uint16_t port = 0;
+  bool is_parent = false;  // the parent proxy is exempt from access.deny_destinations
+};
+
+// Where this process listens, so that it never connects to itself.
+class OwnAddresses {
+ public:
+  void add(const Endpoint& listening) { listening_.push_back(listening); }
+  bool contains(const Endpoint& target) const;  // wildcard listeners stand for every local address
+
+ private:
+  std::vector<Endpoint> listening_;
+};
+
+struct DialContext {
+  EventLoop& loop;
+  Resolver& resolver;
+  const OwnAddresses& own;
+};
+
+class Connector final : Query::Handler {
+ public:
+  class Handler {
+   public:
+    virtual void on_connected(UniqueFd fd, const Endpoint& peer) = 0;
+    virtual void on_dial_failed(const HttpError& error) = 0;
+
+   protected:
+    ~Handler() = default;
+  };
+  Connector(DialContext& context, Handler& handler);
+  ~Connector() { cancel(); }
+  Connector(const Connector&) = delete;
+  Connector& operator=(const Connector&) = delete;
+
+  void start(const DialTarget& target, SnapshotPtr snapshot);
+  void cancel();
+  Milliseconds resolve_time() const { return resolve_time_; }  // 0: nothing had to be resolved
+  std::uint32_t attempts_failed() const { return attempts_failed_; }
+
+ private:
+  struct Attempt final : Buried {
+    Connector* connector = nullptr;
+    Endpoint peer;
+    UniqueFd fd;
+    Event event;
+  };
+  void on_resolved(Query& query) override;
+  void look_up(std::string_view host);
+  void take_answer(Family family);
+  void add_candidates(std::span<const Endpoint> addresses);
+  void step();
+  void proceed();  // starts the next attempt if it is time; ends in failure if nothing is left
+  bool next_candidate(Endpoint& next);
+  bool dial(const Endpoint& peer);  // false: failed at once
+  bool is_permitted(const Endpoint& peer);
+  void on_attempt_ready(Attempt& attempt);
+  void drop(Attempt& attempt);
+  void succeed(UniqueFd fd, const Endpoint& peer);
+  void on_deadline();
+  void fail_later(HttpError error);
+  bool awaiting_names() const;
+  HttpError verdict() const;  // what to say when nothing could be reached
+
+  DialContext& context_;
+  Handler& handler_;
+  SnapshotPtr snapshot_;
+  Query query_;
+  Timer deadline_, stagger_;
+  Event tell_;  // outcomes that are known at once are told on the next turn
+  std::array<std::vector<Endpoint>, kFamilies> candidates_;  // not tried yet, in reverse
+  std::vector<std::unique_ptr<Attempt>> attempts_;
+  UniqueFd connected_;
+  Endpoint peer_;
+  HttpError error_;
+  Milliseconds started_{0}, resolve_time_{0};
+  std::uint32_t attempts_made_ = 0, attempts_failed_ = 0, denied_ = 0;
+  std::uint16_t port_ = 0;
+  int last_errno_ = 0;
+  Family next_family_ = Family::v6;
+  std::array<bool, kFamilies> taken_{};  // answers whose addresses are candidates already
+  bool is_parent_ = false, looped_ = false;
+};
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/net/upstream.h"
+
+#include <utility>
+
+namespace bloomwall::proxy {
+
+UpstreamConnection::UpstreamConnection(IoContext& io, UpstreamPool& pool, UpstreamHost& host, UniqueFd fd,
+                                       const Endpoint& reached, Stream::Handler& user)
+    : stream(io),
+      peer(reached),
+      pool_(pool),
+      host_(host),
+      expiry_(
+          io.loop.timers(),
+          [](void* self) {
+            auto& me = *static_cast<UpstreamConnection*>(self);
+            me.pool_.drop(me);
+          },
+          this) {
+  ++host_.members;
+  stream.open(std::move(fd), user);
+  pool_.counters_.upstream_connections_total.add();
+  pool_.counters_.upstream_connections_active.add();
+}
+
+UpstreamConnection::~UpstreamConnection() {
+  Counters& counters = pool_.counters_;
+  counters.upstream_connections_active.subtract();
+  counters.upstream_bytes_received_total.add(stream.bytes_in());
+  counters.upstream_bytes_sent_total.add(stream.bytes_out());
+  pool_.forget(host_);
+}
+
+// Idle: whatever comes while nothing was asked answers nothing of ours.
+std::size_t UpstreamConnection::on_data(std::span<const char> bytes) {
+  pool_.drop(*this);
+  return bytes.size();
+}
+void UpstreamConnection::on_end() { pool_.drop(*this); }
+void UpstreamConnection::on_write_failed(int) { pool_.drop(*this); }
+void UpstreamConnection::on_failed(int) { pool_.drop(*this); }
+
+UpstreamPtr UpstreamPool::make(UniqueFd fd, const Endpoint& peer, std::string_view key, Stream::Handler& user) {
+  auto found = hosts_.find(key);
+  if (found == hosts_.end()) {
+    found = hosts_.try_emplace(std::string(key)).first;
+    found->second.key = found->first;
+  }
+  return std::make_unique<UpstreamConnection>(io_, *this, found->second, std::move(fd), peer, user);
+}
+
+UpstreamPtr UpstreamPool::take(std::string_view key, Stream::Handler& user) {
+  const auto found = hosts_.find(key);
+  if (found == hosts_.end() || found->second.idle.empty()) return nullptr;
+  UpstreamPtr taken = remove(found->second.idle.front());
+  taken->stream.set_handler(user);
+  taken->reused = true;
+  return taken;
+}
+
+void UpstreamPool::put(UpstreamPtr connection, Milliseconds keep_for) {
+  UpstreamHost& host = connection->host_;
+  if (host.idle_count >= kMaxIdlePerHost) drop(host.idle.back());
+  if (idle_ >= kMaxIdle) drop(by_age_.front());
+  UpstreamConnection& kept = *connection.release();  // the list owns it; remove() gives it back
+  kept.stream.set_handler(kept);
+  kept.expiry_.set(keep_for);
+  host.idle.push_front(kept);
+  ++host.idle_count;
+  by_age_.push_back(kept);
+  ++idle_;
+  counters_.upstream_connections_idle.add();
+}
+
+UpstreamPtr UpstreamPool::remove(UpstreamConnection& connection) {
+  connection.ListLink<IdleOfHost>::leave();
+  connection.ListLink<IdleByAge>::leave();
+  connection.expiry_.clear();
+  --connection.host_.idle_count;
+  --idle_;
+  counters_.upstream_connections_idle.subtract();
+  return UpstreamPtr(&connection);
+}
+
+void UpstreamPool::drop(UpstreamConnection& connection) {
+  connection.stream.close();
+  io_.loop.graveyard().bury(remove(connection));
+}
+
+void UpstreamPool::forget(UpstreamHost& host) {
+  if (--host.members == 0) hosts_.erase(hosts_.find(host.key));
+}
+
+void UpstreamPool::clear() {
+  while (idle_ > 0) drop(by_age_.front());
+}
+
+}  // namespace bloomwall::proxy
