@@ -1,5 +1,5 @@
-// What deltas and allow lists have in common as text: whole-file reading with a limit, lines with their numbers, comments,
-// and the wording of errors. Every byte is hostile.
+// What deltas and allow lists have in common as text: whole-file reading with a limit, lines with their numbers,
+// comments, and the wording of errors. Every byte is hostile.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,6 @@
 // Exact entries, each with a value of the caller's: what deltas and allow lists are made of. Grouped by host, so that a
 // request asks for path entries only on hosts that have some, and only at depths that exist there.
-// A hash (the filter's own keys) finds a candidate; the canonical text decides, so nothing is ever matched by hash alone.
+// A hash (the filter's own keys) finds a candidate; the canonical text decides: nothing is matched by hash alone.
 // Cost of find_matches(): one table probe for each host suffix; then, on hosts with path entries, one for U, one for Q
 // and one for each directory depth that exists there and that the path reaches. Linear in the URL.
 // Memory: the texts plus about 64 bytes an entry. Const calls are thread-safe.
@@ -45,7 +45,8 @@ class ExactSet {
   std::size_t size() const { return size_; }
   const KeyMaker& keys() const { return keys_; }
 
-  // Appends every entry that the current form matches: by suffix, the whole host first; host kinds, then U, Q, D by depth.
+  // Appends every entry that the current form matches, by suffix, the whole host first; on each host kinds, then U, Q,
+  // and D by depth.
   void find_matches(UrlHashes& url, Scope scope, ExactMatches& matches) const;
   // Whether a host name of that many labels is among the entries (63 stands for that many and more).
   bool may_hold_labels(std::size_t labels) const;

@@ -13,7 +13,7 @@
 namespace bloomwall::filter {
 namespace {
 
-// A hostile URL of 64 KiB has gigabytes of expressions: what is kept is bounded in number and size, the rest is counted.
+// A hostile URL of 64 KiB has gigabytes of expressions: what is kept is bounded in number and size, the rest counted.
 class Budget {
  public:
   explicit Budget(std::uint64_t& left_out) : left_out_(left_out) {}

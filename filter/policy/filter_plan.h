@@ -9,7 +9,7 @@
 
 namespace bloomwall::filter {
 
-inline constexpr std::uint32_t variant_bit(Variant v) { return std::uint32_t{1} << v; }
+constexpr std::uint32_t variant_bit(Variant v) { return std::uint32_t{1} << v; }
 inline constexpr std::uint32_t kHostKindBits =
     variant_bit(kVariantSuffix) | variant_bit(kVariantExactHost) | variant_bit(kVariantSubdomains);
 inline constexpr std::uint32_t kMarkBits = (variant_bit(kHostVariantCount) - 1) & ~kHostKindBits;

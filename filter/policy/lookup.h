@@ -6,8 +6,8 @@
 // pending_pages() has not named since the call before: a caller that may not block on a page fault sees to those pages
 // first. (H is resident by contract.) The first hit ends it.
 // Work is bounded by the suffixes of the host plus, on each marked host, the depths that the file has. No allocation
-// unless a host has more than 16 labels in the file's range, a path is marked on more than 4 of its suffixes, or a delta
-// entry matches. Borrows everything it is given. Not thread-safe.
+// unless more than 4 suffixes of a host are marked or more than 8 delta entries match (and what url_parts.h says).
+// Borrows everything it is given. Not thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -26,7 +26,7 @@ bool PendingVerdict::advance() {
     }
     if (filter_ == group_end_) begin_group();
     Slot& slot = slots_[filter_ - group_begin_];
-    if (!slot.is_done) {
+    if (slot.lookup && !slot.is_done) {
       slot.is_done = slot.lookup->advance();
       if (!slot.is_done && !slot.lookup->pending_pages().empty()) return false;
       continue;
@@ -98,34 +98,36 @@ void PendingVerdict::begin_filter(std::size_t filter, Slot& slot) {
   const ExactMatch* const allow_entry = overruled_by(filter);
   slot.lookup.reset();
   slot.is_overruled = allow_entry != nullptr;
-  slot.is_done = true;
   if (allow_entry != nullptr) {
     allow(*allow_entry);
     if (watcher_ == nullptr) return;
   }
   if (watcher_ != nullptr) watcher_->begin_filter(filter, slot.is_overruled);
   const LoadedFilter& loaded = policy_.filters[filter];
-  slot.lookup.emplace(loaded.target(), hashes_for(loaded.file->keys(), slot), scope_, watcher_);
-  slot.is_done = slot.lookup->start();
+  UrlHashes& hashes = hashes_for(loaded.file->keys(), slot);
+  slot.is_done = slot.lookup.emplace(loaded.target(), hashes, scope_, watcher_).start();
 }
 
-UrlHashes& PendingVerdict::hashes_for(const KeyMaker& keys, const Slot& slot) {
-  if (allow_hashes_ && allow_hashes_->keys().seed() == keys.seed()) return *allow_hashes_;
+UrlHashes& PendingVerdict::hashes_for(const KeyMaker& keys, Slot& slot) {
+  const auto fitting = [&](std::optional<UrlHashes>& made) {
+    return made && made->keys().seed() == keys.seed() ? &*made : nullptr;
+  };
+  if (UrlHashes* const made = fitting(allow_hashes_)) return *made;
   // Slots before this one keep what they have as long as the group lasts.
-  auto* own = slots_.data() + (&slot - slots_.data());
-  for (Slot* other = slots_.data(); other <= own; ++other) {
-    if (other->hashes && other->hashes->keys().seed() == keys.seed()) return *other->hashes;
+  for (Slot* other = slots_.data(); other <= &slot; ++other) {
+    if (UrlHashes* const made = fitting(other->hashes)) return *made;
   }
-  return own->hashes.emplace(keys, parts_);
+  return slot.hashes.emplace(keys, parts_);
 }
 
 // True: this form is blocked, and no further filter is asked.
 bool PendingVerdict::conclude(const LoadedFilter& filter, const Slot& slot) {
-  if (slot.is_overruled) return false;
+  if (slot.is_overruled || !slot.lookup) return false;
   const Lookup& lookup = *slot.lookup;
   questions_ += lookup.questions();
   host_has_marks_ |= scope_ == Scope::host && lookup.host_has_marks();
-  const LookupMatch* const match = lookup.match() ? &*lookup.match() : nullptr;
+  const std::optional<LookupMatch>& found = lookup.match();
+  const LookupMatch* const match = found ? &*found : nullptr;
   // A delta lies in memory: what it adds holds whatever became of the file.
   if (match != nullptr && match->by_delta) return hit(filter, VerdictReason::delta, match);
   // Asked after the bits: what was read from a file that failed meanwhile means nothing.

@@ -1,5 +1,5 @@
-// One URL (or host) against a whole policy, as a machine that stops wherever it would have to touch pages that may not be
-// resident. Policy::judge() is this machine run without stopping.
+// One URL (or host) against a whole policy, as a machine that stops wherever it would have to touch pages that may not
+// be resident. Policy::judge() is this machine run without stopping.
 //   PendingVerdict pending(policy, url, Scope::url);
 //   while (!pending.advance()) { ...make pending.pages() resident... }
 //   Verdict verdict = pending.take();
@@ -22,8 +22,8 @@ namespace bloomwall::filter {
 
 struct LoadedFilter;
 
-// Told of everything that is done for a verdict. Filters that an allow entry overrules are asked too then, for the story
-// alone.
+// Told of everything that is done for a verdict. Filters that an allow entry overrules are asked too then, for the
+// story alone.
 class VerdictWatcher : public LookupTrace {
  public:
   virtual void begin_form(std::size_t form, UrlParts& parts) = 0;
@@ -58,7 +58,7 @@ class PendingVerdict {
   void allow(const ExactMatch& entry);
   void begin_group();
   void begin_filter(std::size_t filter, Slot& slot);
-  UrlHashes& hashes_for(const KeyMaker& keys, const Slot& slot);
+  UrlHashes& hashes_for(const KeyMaker& keys, Slot& slot);
   bool conclude(const LoadedFilter& filter, const Slot& slot);
   bool hit(const LoadedFilter& filter, VerdictReason reason, const LookupMatch* match);
   void end_form();

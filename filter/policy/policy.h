@@ -1,7 +1,7 @@
 // All filters, deltas and allow lists of one configuration, and the one call that turns a URL into a verdict.
 // Immutable once loaded; shared by all workers through shared_ptr and swapped as a whole; the last holder frees it.
-// Rules: "Verdicts" in ARCHITECTURE.md. Look-ups go plan -> prefetch -> evaluate (lookup.h), so that pages which are not
-// resident can be awaited without changing this door (pending_verdict.h).
+// Rules: "Verdicts" in ARCHITECTURE.md. Look-ups go plan -> prefetch -> evaluate (lookup.h), so that pages which are
+// not resident can be awaited without changing this door (pending_verdict.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

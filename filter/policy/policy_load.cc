@@ -33,6 +33,7 @@ class Loader {
 
   AllowLists load_allow_lists() {
     std::vector<std::string> names;
+    names.reserve(spec_.filters.size());
     for (const FilterSpec& spec : spec_.filters) names.push_back(spec.name);
     // The keys of the first filter, whose hashes every request needs anyway. Text decides, so any keys would do.
     AllowLists allow(filters.empty() ? KeyMaker(SeriesKey{}) : filters.front().file->keys(), std::move(names));

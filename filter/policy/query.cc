@@ -17,9 +17,9 @@ std::optional<FilterMatch> FilterQuery::url(const CanonicalUrl& url) const {
       while (!lookup.advance()) {
       }
     }
-    if (!lookup.match()) continue;
-    const LookupMatch& match = *lookup.match();
-    return FilterMatch{match.kind, expression_of(match.kind, match.suffix, match.depth, parts), match.by_delta};
+    if (const std::optional<LookupMatch>& match = lookup.match()) {
+      return FilterMatch{match->kind, expression_of(match->kind, match->suffix, match->depth, parts), match->by_delta};
+    }
   }
   return std::nullopt;
 }

@@ -1,8 +1,8 @@
 // One canonical URL cut into what questions are made of: host suffixes and path prefixes (UrlParts), and their hashes
-// under one series key (UrlHashes), each made at most once, when first asked for, and shared by all filters of the series.
-// A host has at most 127 labels (253 octets), a path any number of segments. Time: linear in the URL, per series.
-// Borrow the CanonicalUrl, which must outlive them. Not thread-safe; allocate only for hosts and paths that are far
-// longer than usual.
+// under one series key (UrlHashes), each made at most once, when first asked for, and shared by all filters of the
+// series. A host has at most 127 labels (253 octets), a path any number of segments.
+// Time: linear in the URL, per series. Borrow the CanonicalUrl, which must outlive them. Not thread-safe; allocate only
+// for hosts of more than 16 labels and for paths that are asked about and have more than 15 segments.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -68,7 +68,7 @@ class UrlHashes {
   std::array<std::uint64_t, kMaxSuffixes / 64> known_hosts_{};
   bool query_known_ = false;
   Hash128 query_;
-  SmallBuffer<Hash128, 8> hosts_;
+  SmallBuffer<Hash128, 16> hosts_;
   SmallBuffer<Hash128, 16> paths_;  // [0] is P0
 };
 
