@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // The header on disk: 4096 bytes, little-endian, reserved bytes zero.
 //
 //  offset  size  field
@@ -54,7 +56,6 @@
 //  40      16    XXH3-128 root      over the XXH3-128 of the leaves
 //  56      32    SHA-256 root       over the SHA-256 of the leaves
 //  88      40    reserved
-// SPDX-License-Identifier: Apache-2.0
 #include "filter/file/header_bytes.h"
 
 #include <xxhash.h>

@@ -3,15 +3,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <openssl/evp.h>
-
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
+#include "filter/file/handles.h"
 #include "filter/file/header.h"
 
 namespace bloomwall::filter {
@@ -27,10 +25,7 @@ class Sha256Stream {
   Sha256 finish();  // and start again
 
  private:
-  struct Free {
-    void operator()(EVP_MD_CTX* context) const noexcept { EVP_MD_CTX_free(context); }
-  };
-  std::unique_ptr<EVP_MD_CTX, Free> context_;
+  DigestContextPtr context_;
 };
 Sha256 sha256(std::span<const std::byte> bytes);
 
