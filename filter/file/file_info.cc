@@ -105,7 +105,8 @@ std::vector<std::byte> serialise_info(const FileInfo& info) {
 Result<FileInfo> parse_info(std::span<const std::byte> bytes) {
   if (bytes.size() > kMaxInfoBytes) return bad("larger than 16 MiB");
   FileInfo info;
-  while (!bytes.empty()) {
+  for (std::size_t records = 1; !bytes.empty(); ++records) {
+    if (records > kMaxInfoRecords) return bad("more than 100000 records");
     if (bytes.size() < kRecordHeadBytes) return bad("ends within a record");
     const auto type = take<std::uint16_t>(bytes);
     const auto zero = take<std::uint16_t>(bytes);

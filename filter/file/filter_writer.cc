@@ -176,7 +176,8 @@ std::vector<LeafDigest> FilterWriter::Impl::add_page_sections(std::vector<Sectio
 Result<void> FilterWriter::Impl::add_text_sections(std::vector<SectionEntry>& sections,
                                                    std::vector<LeafDigest> leaves) const {
   const std::vector<std::byte> text = serialise_info(plan.info);
-  if (text.size() > kMaxInfoBytes) return unexpected(Error{Errc::limit, "info", "sources and notes exceed 16 MiB"});
+  if (!parse_info(text))
+    return unexpected(Error{Errc::limit, "info", "sources and notes exceed 16 MiB or 100000 records"});
   const std::uint64_t text_at = place_after(end, text.size());
   const auto text_leaves = digest_leaves(text);
   sections.push_back(entry(SectionType::info, text_at, text.size(), kNoGeometry, text_leaves));
