@@ -26,11 +26,12 @@ class LineBlocks {
  public:
   explicit LineBlocks(ListInput& input) : input_(input) {}
   // Fills `block` (its capacity is reused) with at least one line, at most about kInputChunkBytes + kMaxLineBytes.
-  // False at the end. A line over kMaxLineBytes is handed on cut to kMaxLineBytes + 1 bytes.
+  // False at the end. A line over kMaxLineBytes may be handed on cut, but never below kMaxLineBytes + 1 bytes.
   Result<bool> next(LineBlock& block);
 
  private:
-  void take(std::string_view chunk, std::string& text);
+  void keep(std::string_view unfinished);
+  void hand_over(LineBlock& block, std::string_view whole_lines);
   ListInput& input_;
   std::string tail_;  // the beginning of a line that goes on in the next chunk
   std::uint64_t next_line_ = 1;

@@ -4,7 +4,7 @@
 // The pipeline, many threads: open() once; next() from one thread hands out blocks of whole lines; every thread has a
 // BlockParser, a sink and a FileReport of its own; where order_free() is false one thread parses all blocks in order.
 // Reports are merged with merge_counts, and finish() adds what only the reader knows (bytes, digest).
-// What each format means line by line: the headers of the parsers (formats/*.h).
+// What each format means line by line: the first lines of the parsers (*_parser.cc).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -27,12 +27,11 @@ enum class WhiteUse : std::uint8_t { refuse, allow, block };
 
 struct ReadOptions {
   Format format = Format::auto_detect;  // --format; what a category folder says about its files comes first
-  bool exact = false;  // --exact: names of plain domain lists stand for themselves alone (X instead of S)
-  bool hosts_as_suffix =
-      false;  // --hosts-as-suffix: names of hosts files stand for their subdomains too (S instead of X)
-  bool strict_wildcard = false;  // --strict-wildcard: *.example.com leaves out example.com (W instead of S)
-  bool allow_tld = false;        // --allow-tld: take "zip" and "*.zip" instead of skipping them
-  bool aggressive = false;       // --aggressive: adblock rules for third-party requests alone stop every request
+  bool exact = false;                   // --exact: names of plain domain lists stand for themselves alone (X)
+  bool hosts_as_suffix = false;         // --hosts-as-suffix: names of hosts files stand for their subdomains too (S)
+  bool strict_wildcard = false;         // --strict-wildcard: *.example.com leaves out example.com (W)
+  bool allow_tld = false;               // --allow-tld: take "zip" and "*.zip" instead of skipping them
+  bool aggressive = false;              // --aggressive: adblock rules for third-party requests alone stop every request
   // A category whose usage is "white" alone: refused with a message, read as allow rules, or read as a block list.
   WhiteUse white_categories = WhiteUse::refuse;
   // An adblock list that cannot be read twice (a pipe) is held back up to here to see its $badfilter rules first.
@@ -49,14 +48,12 @@ class ListSink {
   virtual void allow(std::string_view text, std::uint64_t line) = 0;
 };
 
-class LineParser;       // one format: formats/line_parser.h
-struct BadFilterRules;  // formats/adblock_badfilter.h
+struct ParsePlan;  // line_parser.h
 
 // Parses blocks of one file. One per thread; sink and report may be different ones at every call.
 class BlockParser {
  public:
-  BlockParser(Format format, const ReadOptions& options, bool to_allow,
-              std::shared_ptr<const BadFilterRules> cancelled);
+  explicit BlockParser(std::shared_ptr<const ParsePlan> plan);
   BlockParser(BlockParser&&) noexcept;
   BlockParser& operator=(BlockParser&&) noexcept;
   ~BlockParser();

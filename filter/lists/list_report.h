@@ -20,7 +20,6 @@ namespace bloomwall::filter {
 
 inline constexpr std::size_t kExamplesKept = 5;
 inline constexpr std::size_t kExampleBytes = 120;  // longer lines are clipped, control octets shown as \xNN
-inline constexpr std::size_t kReasonsKept = 200;   // further ones are counted under "other reasons"
 
 struct Example {
   std::uint64_t line = 0;
@@ -32,7 +31,7 @@ struct ReasonCount {
   std::vector<Example> examples;  // the first kExamplesKept by line number
 };
 
-// Counts by reason, each with its first examples. Reasons come from the file where they name its modifiers: bounded.
+// Counts by reason, each with its first examples. Reasons are a fixed vocabulary, never text of the file: so few.
 class ReasonTally {
  public:
   void add(std::string_view reason, std::uint64_t line, std::string_view text);
@@ -61,26 +60,25 @@ struct FileReport {
   std::uint64_t lines = 0;
   std::uint64_t blank = 0;
   std::uint64_t comments = 0;
-  std::uint64_t boilerplate =
-      0;                      // what a list of this format carries beside rules: localhost names, settings, CSV headers
-  std::uint64_t taken = 0;    // gave at least one entry
-  std::uint64_t allowed = 0;  // gave allow rules and no entry
-  std::uint64_t cancelled = 0;  // adblock rules that a $badfilter rule takes back
-  std::uint64_t unusable = 0;   // everything else; the sum of `unsupported` and `malformed`
+  std::uint64_t boilerplate = 0;  // carried beside rules: localhost names, settings, CSV headers, SOA records
+  std::uint64_t taken = 0;        // gave at least one entry
+  std::uint64_t allowed = 0;      // gave allow rules and no entry
+  std::uint64_t cancelled = 0;    // adblock rules that a $badfilter rule takes back, and those $badfilter rules
+  std::uint64_t unusable = 0;     // everything else; the sum of the next two
 
-  // Unusable lines by reason.
-  ReasonTally
-      unsupported;  // understood, but no key stands for it: cosmetic rules, modifiers, regular expressions, bare TLDs
-  ReasonTally malformed;  // not a line of this format, no host, over 64 KiB, NUL octets
+  // Understood, but no key stands for it: cosmetic rules, modifiers, regular expressions, bare TLDs, forwarders.
+  ReasonTally unsupported;
+  // Not a line of this format, no host in it, over 64 KiB, NUL octets.
+  ReasonTally malformed;
 
   // Entries handed to the sink, and what is remarkable about them.
   std::array<std::uint64_t, kKindCount> entries{};  // by index_of(kind)
-  std::uint64_t allow_rules = 0;
-  std::uint64_t addresses = 0;      // IP addresses among the entries
-  std::uint64_t single_label = 0;   // hosts like "intranet"
-  std::uint64_t tlds_taken = 0;     // bare TLDs, with --allow-tld only
-  std::uint64_t skipped_names = 0;  // names left out of lines that gave others: localhost beside example.com
-  ReasonTally warnings;             // taken all the same: narrowed, odd, public-suffix, $important, www stripped, ...
+  std::uint64_t allow_rules = 0;                    // handed to the sink
+  std::uint64_t addresses = 0;                      // IP addresses among the entries
+  std::uint64_t single_label = 0;                   // hosts like "intranet"
+  std::uint64_t tlds_taken = 0;                     // bare TLDs, with --allow-tld only
+  std::uint64_t skipped_names = 0;                  // left out of lines of several names: localhost, single labels
+  ReasonTally warnings;                             // taken all the same; kWarn... below
 
   std::uint64_t entry_count() const;
   std::uint64_t content_lines() const { return taken + allowed + unusable; }
@@ -91,11 +89,18 @@ struct FileReport {
   void merge_counts(const FileReport& other);
 };
 
-// Warnings that programs look for by name.
-inline constexpr std::string_view kWarnNarrowed = "narrowed";
-inline constexpr std::string_view kWarnOdd = "odd host or URL";
+// What stands in `warnings`; programs may look for these.
+inline constexpr std::string_view kWarnNarrowed = "narrowed: the rule means more than its keys";
+inline constexpr std::string_view kWarnAnyQuery = "taken for any query";
+inline constexpr std::string_view kWarnOdd = "odd host or URL, which a request may not be spelt like";
 inline constexpr std::string_view kWarnPublicSuffix = "public suffix";
-inline constexpr std::string_view kWarnPublicSuffixUrl = "public suffix, taken as exact host";
+inline constexpr std::string_view kWarnPublicSuffixUrl = "URL of a public suffix, taken as that host alone";
+inline constexpr std::string_view kWarnImportant = "$important, taken as a plain rule";
+inline constexpr std::string_view kWarnThirdParty = "$third-party, taken for every request";
+inline constexpr std::string_view kWarnCondition = "condition of the list's preprocessor, read as if it held";
+inline constexpr std::string_view kWarnWwwStripped = "leading www. taken off";
+inline constexpr std::string_view kWarnAllowWidened = "allow rule for one host, written for its subdomains too";
+inline constexpr std::string_view kWarnUnfinished = "the file ends within a record";
 
 // The largest unusable share over the arguments of a build; files of one argument (`list`) are judged together, so that
 // one line in a category's "expressions" does not spoil the category.

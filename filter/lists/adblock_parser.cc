@@ -1,0 +1,200 @@
+// Adblock filter lists, as far as their network rules can be followed by a proxy, which knows neither the page that asks nor
+// what for.
+//   ||example.com^   ||example.com^*   ||example.com/      S
+//   ||example.com                      S, narrowed (it would match example.com.other.test too)
+//   ||example.com/dir/   .../dir/*     D
+//   ||example.com/file^  .../file|     U
+//   ||example.com/pre    .../pre*      U and D, narrowed: "/prefix" is not covered
+//   ||example.com/p?a=b|               Q        ||example.com/p?a=b   Q, narrowed        ||example.com/p?   U, any query
+//   example.com   192.0.2.1   0.0.0.0 example.com   http://example.com/a     as in lists of those formats; a bare name only
+//                                      if it ends in a real top-level domain, since others are pieces of URLs
+//   @@rule                             allow rule of the same kinds
+// Modifiers: adblock_modifiers.cc. $document, $all, $match-case and, with $document or $all, $popup change nothing; neither
+// does $important, because the allow list overrules every filter. --aggressive keeps $third-party. Every other modifier
+// narrows a rule to some requests, so the rule is left out; so is an exception with any modifier but $document.
+// $badfilter takes back the rule that is written like it but for that modifier, wherever in the file.
+// Paths are compared with their case, as $match-case has it: a proxy cannot know better.
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/lists/adblock_rule.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "filter/lists/address_text.h"
+#include "filter/lists/entry_gate.h"
+#include "filter/lists/line_parser.h"
+#include "filter/lists/public_suffix.h"
+#include "filter/lists/text_scan.h"
+
+namespace bloomwall::filter {
+namespace {
+
+// What follows the host of a "||" rule.
+struct Tail {
+  std::string_view text;   // without the terminator
+  bool ends = false;       // '|' at the end: nothing may follow
+  bool separator = false;  // '^' at the end: a separator or nothing follows
+  bool star = false;       // '*' at the end
+};
+
+Tail cut_terminator(std::string_view text) {
+  Tail tail;
+  while (text.ends_with('*')) {
+    tail.star = true;
+    text.remove_suffix(1);
+  }
+  if (!tail.star && text.ends_with('|')) {
+    tail.ends = true;
+    text.remove_suffix(1);
+  }
+  if (text.ends_with('^')) {
+    tail.separator = true;
+    text.remove_suffix(1);
+  }
+  tail.text = text;
+  return tail;
+}
+
+bool is_host_name(std::string_view text) {
+  const bool octets = std::all_of(text.begin(), text.end(), [](char c) {
+    return is_alpha(c) || is_digit(c) || c == '-' || c == '.' || c == '_' || static_cast<unsigned char>(c) >= 0x80;
+  });
+  if (text.empty() || !octets || text.front() == '.' || text.front() == '-' || text.front() == '_') return false;
+  const std::size_t dot = text.rfind('.');
+  return dot != std::string_view::npos && is_top_level_domain(text.substr(dot + 1));
+}
+
+class AdblockParser final : public LineParser {
+ public:
+  explicit AdblockParser(const ParsePlan& plan)
+      : aggressive_(plan.options.aggressive), cancelled_(plan.cancelled), hosts_(make_hosts_parser(plan)) {}
+
+  LineOutcome line(std::string_view text, EntryGate& gate) override {
+    text = trim(text);
+    switch (adblock_line(text)) {
+      case AdblockLine::blank:
+        return {LineClass::blank};
+      case AdblockLine::comment:
+        return {LineClass::comment};
+      case AdblockLine::condition:
+        gate.warn(kWarnCondition);
+        return {LineClass::boilerplate};
+      case AdblockLine::include:
+        return unsupported("include of another list");
+      case AdblockLine::cosmetic:
+        return unsupported("cosmetic rule");
+      case AdblockLine::network:
+        return network_rule(text, gate);
+    }
+    return malformed("not an adblock rule");
+  }
+
+ private:
+  LineOutcome network_rule(std::string_view text, EntryGate& gate) {
+    const AdblockRule rule = split_adblock_rule(text);
+    const ModifierVerdict modifiers = judge_modifiers(rule.modifiers, aggressive_);
+    if (cancelled_ && !cancelled_->rules.empty() && cancelled_->rules.contains(std::string(text))) {
+      return {LineClass::cancelled};
+    }
+    if (modifiers.bad_filter) return bad_filter(text);
+    const bool is_regex = rule.pattern.size() > 1 && rule.pattern.starts_with('/') && rule.pattern.ends_with('/');
+    if (is_regex) return unsupported("regular expression");
+    if (!modifiers.unusable.empty()) return unsupported(modifiers.unusable);
+    if (rule.exception && modifiers.any && !modifiers.only_document) return unsupported("exception with a modifier");
+    const LineOutcome outcome = pattern(rule.pattern, rule.exception ? Side::allow : Side::block, gate);
+    if (outcome.used() && modifiers.important) gate.warn(kWarnImportant);
+    if (outcome.used() && modifiers.third_party) gate.warn(kWarnThirdParty);
+    return outcome;
+  }
+
+  LineOutcome bad_filter(std::string_view text) const {
+    const auto target = bad_filter_target(text);
+    if (target && cancelled_ && cancelled_->rules.contains(*target)) return {LineClass::cancelled};
+    return unsupported("$badfilter that could not be applied");
+  }
+
+  LineOutcome pattern(std::string_view text, Side side, EntryGate& gate) {
+    if (text.starts_with("||")) return anchored(text.substr(2), side, gate);
+    if (text.starts_with('|')) return unsupported("rule for one scheme");
+    if (is_address(text)) return gate.host(text, Kind::exact_host, side);
+    if (is_host_name(text)) return gate.host(text, Kind::suffix, side);
+    std::string_view words = text;
+    if (side == Side::block && is_address(next_word(words)) && !trim(words).empty()) return hosts_->line(text, gate);
+    const bool url = starts_ignoring_case(text, "http://") || starts_ignoring_case(text, "https://");
+    if (url && text.find_first_of("*^|") == std::string_view::npos) return gate.url(text, side);
+    return unsupported("piece of a URL");
+  }
+
+  // `text` is what stands after "||".
+  static LineOutcome anchored(std::string_view text, Side side, EntryGate& gate) {
+    const Tail tail = cut_terminator(text);
+    if (tail.text.find('*') != std::string_view::npos) return unsupported("wildcard inside a rule");
+    if (tail.text.find_first_of("^|") != std::string_view::npos) return unsupported("separator inside a rule");
+    if (tail.text.find('#') != std::string_view::npos) return unsupported("rule with a fragment");
+    const std::size_t literal = tail.text.starts_with('[') ? tail.text.find(']') : 0;
+    if (literal == std::string_view::npos) return malformed("octets that no host has");
+    const std::size_t end = tail.text.find_first_of("/?:", literal);
+    const std::string_view host = tail.text.substr(0, end);
+    if (host.empty()) return unsupported("piece of a URL");
+    if (end == std::string_view::npos) return whole_host(host, tail, side, gate);
+    if (tail.text[end] == ':') return unsupported("host with a port");
+    if (tail.text[end] == '?' || host.ends_with('.')) return unsupported("piece of a URL");
+    return with_path(tail, end, side, gate);
+  }
+
+  static LineOutcome whole_host(std::string_view host, const Tail& tail, Side side, EntryGate& gate) {
+    if (tail.separator && tail.ends) return unsupported("rule for the root page alone");
+    if (tail.separator || tail.ends) return gate.host(host, Kind::suffix, side);
+    // "||ads.", "||ads*" and "||ads" are beginnings of many hosts.
+    if (tail.star || host.find('.') == std::string_view::npos || host.ends_with('.')) {
+      return unsupported("beginning of a host");
+    }
+    const LineOutcome outcome = gate.host(host, Kind::suffix, side);
+    if (outcome.used()) gate.warn(kWarnNarrowed);
+    return outcome;
+  }
+
+  // `path` is where the path begins in tail.text.
+  static LineOutcome with_path(const Tail& tail, std::size_t path, Side side, EntryGate& gate) {
+    const std::string_view text = tail.text;
+    const bool terminated = tail.ends || tail.separator;
+    if (const std::size_t query = text.find('?', path); query != std::string_view::npos) {
+      return with_query(tail, query, side, gate);
+    }
+    if (text.size() == path + 1) {  // "||host/"
+      if (terminated) return unsupported("rule for the root page alone");
+      return gate.host(text.substr(0, path), Kind::suffix, side);
+    }
+    // "/dir/|" is the directory's own page, which U of "/dir" stands for.
+    if (terminated) return gate.url(text.ends_with('/') ? text.substr(0, text.size() - 1) : text, side);
+    if (text.ends_with('/')) return gate.url(text, side);
+    const LineOutcome outcome = gate.url_prefix(text, side);
+    if (outcome.used()) gate.warn(kWarnNarrowed);
+    return outcome;
+  }
+
+  static LineOutcome with_query(const Tail& tail, std::size_t query, Side side, EntryGate& gate) {
+    if (query + 1 == tail.text.size()) {
+      std::string_view page = tail.text.substr(0, query);
+      // "||host/?": any query of the root page. U of "/" is that page, and not the whole host.
+      if (page.ends_with('/')) return unsupported("any query of a directory");
+      const LineOutcome outcome = gate.url(page, side);
+      if (outcome.used()) gate.warn(kWarnAnyQuery);
+      return outcome;
+    }
+    const LineOutcome outcome = gate.url(tail.text, side);
+    if (outcome.used() && !tail.ends) gate.warn(kWarnNarrowed);
+    return outcome;
+  }
+
+  bool aggressive_;
+  std::shared_ptr<const BadFilterRules> cancelled_;
+  std::unique_ptr<LineParser> hosts_;
+};
+
+}  // namespace
+
+std::unique_ptr<LineParser> make_adblock_parser(const ParsePlan& plan) { return std::make_unique<AdblockParser>(plan); }
+
+}  // namespace bloomwall::filter

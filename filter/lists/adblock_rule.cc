@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/lists/adblock_rule.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "filter/lists/adblock_modifiers.h"
+#include "filter/lists/text_scan.h"
+
+namespace bloomwall::filter {
+namespace {
+
+// "##", "#@#", "#?#", "#$#", "#%#", "#@?#", "#@$#", "#@%#", "#$?#", "#@$?#" at the start of `text`.
+bool starts_cosmetic_mark(std::string_view text) {
+  if (!text.starts_with('#')) return false;
+  std::size_t at = 1;
+  while (at < text.size() && at < 4 && std::string_view("@?$%").find(text[at]) != std::string_view::npos) ++at;
+  return at < text.size() && text[at] == '#';
+}
+
+bool is_domain_list(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return is_alpha(c) || is_digit(c) || std::string_view("~.,*_-:[]").find(c) != std::string_view::npos ||
+           static_cast<unsigned char>(c) >= 0x80;
+  });
+}
+
+bool is_cosmetic(std::string_view text) {
+  if (text.starts_with("[$")) return true;  // modifiers before a cosmetic rule
+  if (text.starts_with('|') || text.starts_with("@@")) return false;
+  const std::size_t hash = text.find('#');
+  if (hash != std::string_view::npos && starts_cosmetic_mark(text.substr(hash))) {
+    const std::string_view domains = text.substr(0, hash);
+    return is_domain_list(domains) || (domains.starts_with('/') && domains.ends_with('/'));
+  }
+  const std::size_t html = std::min(text.find("$$"), text.find("$@$"));  // rules on the page's markup
+  return html != std::string_view::npos && is_domain_list(text.substr(0, html));
+}
+
+AdblockLine hash_line(std::string_view text) {
+  if (!starts_cosmetic_mark(text)) return AdblockLine::comment;
+  const bool heading = text.size() == 2 || text[2] == ' ' || text.starts_with("####");
+  return text.starts_with("##") && heading ? AdblockLine::comment : AdblockLine::cosmetic;
+}
+
+// Where the modifiers begin: after the first '$' that a known modifier follows. A '$' may also be part of the pattern.
+std::size_t modifiers_at(std::string_view text) {
+  for (std::size_t at = text.find('$'); at != std::string_view::npos; at = text.find('$', at + 1)) {
+    std::string_view name = text.substr(at + 1, kLongestModifier + 2);
+    name = name.substr(0, name.find_first_of(",="));
+    if (name.starts_with('~')) name.remove_prefix(1);
+    if (find_modifier(name) != nullptr) return at;
+  }
+  // One that this build does not know: better to leave the rule out than to take its modifier for a piece of a path.
+  const std::size_t last = text.rfind('$');
+  if (last == std::string_view::npos || last + 1 == text.size()) return std::string_view::npos;
+  const std::string_view rest = text.substr(last + 1);
+  const bool word = std::all_of(rest.begin(), rest.end(), [](char c) {
+    return (is_alpha(c) && c == to_lower(c)) || is_digit(c) ||
+           std::string_view("_-~,=|.").find(c) != std::string_view::npos;
+  });
+  return word ? last : std::string_view::npos;
+}
+
+}  // namespace
+
+AdblockLine adblock_line(std::string_view text) {
+  if (text.empty()) return AdblockLine::blank;
+  if (text.starts_with("!#include")) return AdblockLine::include;
+  if (text.starts_with("!#if")) return AdblockLine::condition;
+  if (text.front() == '!') return AdblockLine::comment;
+  if (text.front() == '[' && text.back() == ']' && !text.starts_with("[$")) {
+    return text.find(':') == std::string_view::npos ? AdblockLine::comment
+                                                    : AdblockLine::network;  // or an IPv6 address
+  }
+  if (text.front() == '#') return hash_line(text);
+  return is_cosmetic(text) ? AdblockLine::cosmetic : AdblockLine::network;
+}
+
+AdblockRule split_adblock_rule(std::string_view text) {
+  AdblockRule rule;
+  rule.exception = text.starts_with("@@");
+  if (rule.exception) text.remove_prefix(2);
+  const std::size_t at = modifiers_at(text);
+  rule.pattern = text.substr(0, at);
+  if (at != std::string_view::npos) rule.modifiers = text.substr(at + 1);
+  return rule;
+}
+
+ModifierVerdict judge_modifiers(std::string_view modifiers, bool aggressive) {
+  ModifierVerdict verdict;
+  verdict.any = !modifiers.empty();
+  std::string_view pop_up;
+  bool document = false;
+  while (!modifiers.empty() && verdict.unusable.empty()) {
+    std::string_view name = next_part(modifiers, ',');
+    name = name.substr(0, name.find('='));
+    const bool negated = name.starts_with('~');
+    if (negated) name.remove_prefix(1);
+    const Modifier* const known = find_modifier(name);
+    if (known == nullptr) {
+      verdict.unusable = "modifier this build does not know";
+      break;
+    }
+    verdict.only_document = verdict.only_document && known->use == ModifierUse::document && !negated;
+    if (negated && known->use != ModifierUse::plain) {
+      verdict.unusable = known->use == ModifierUse::third_party ? "modifier $~third-party" : known->reason;
+      break;
+    }
+    switch (known->use) {
+      case ModifierUse::plain:
+        break;
+      case ModifierUse::document:
+      case ModifierUse::all:
+        document = true;
+        break;
+      case ModifierUse::important:
+        verdict.important = true;
+        break;
+      case ModifierUse::bad_filter:
+        verdict.bad_filter = true;
+        break;
+      case ModifierUse::pop_up:
+        pop_up = known->reason;
+        break;
+      case ModifierUse::third_party:
+        verdict.third_party = aggressive;
+        if (!aggressive) verdict.unusable = known->reason;
+        break;
+      case ModifierUse::narrows:
+        verdict.unusable = known->reason;
+        break;
+    }
+  }
+  if (verdict.unusable.empty() && !document) verdict.unusable = pop_up;
+  return verdict;
+}
+
+std::optional<std::string> bad_filter_target(std::string_view text) {
+  text = trim(text);
+  // Nearly no line holds the word.
+  if (text.find("badfilter") == std::string_view::npos || adblock_line(text) != AdblockLine::network)
+    return std::nullopt;
+  const AdblockRule rule = split_adblock_rule(text);
+  std::string target{rule.exception ? "@@" : ""};
+  target.append(rule.pattern);
+  char separator = '$';
+  bool found = false;
+  for (std::string_view rest = rule.modifiers; !rest.empty();) {
+    const std::string_view modifier = next_part(rest, ',');
+    if (modifier == "badfilter") {
+      found = true;
+      continue;
+    }
+    target.push_back(separator);
+    target.append(modifier);
+    separator = ',';
+  }
+  if (!found) return std::nullopt;
+  return target;
+}
+
+}  // namespace bloomwall::filter

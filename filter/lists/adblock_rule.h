@@ -1,0 +1,38 @@
+// Takes an adblock line apart: what kind of line it is, and of a network rule the pattern and the modifiers.
+//   @@||example.com/ads/$script,third-party      exception, "||example.com/ads/", "script,third-party"
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace bloomwall::filter {
+
+enum class AdblockLine : std::uint8_t { blank, comment, condition, include, cosmetic, network };
+// `text` is trimmed.
+AdblockLine adblock_line(std::string_view text);
+
+struct AdblockRule {
+  bool exception = false;  // "@@"
+  std::string_view pattern;
+  std::string_view modifiers;  // after the '$'
+};
+AdblockRule split_adblock_rule(std::string_view text);
+
+// What the modifiers of a rule mean to a proxy that knows neither the page nor the purpose of a request.
+struct ModifierVerdict {
+  std::string_view unusable;  // reason, of the first modifier that narrows the rule to some requests; else empty
+  bool any = false;           // there are modifiers at all
+  bool only_document = true;  // none but $document
+  bool important = false;
+  bool third_party = false;  // only with `aggressive`
+  bool bad_filter = false;
+};
+ModifierVerdict judge_modifiers(std::string_view modifiers, bool aggressive);
+
+// Of a rule with $badfilter: the rule it takes back, as that one is written. Null for every other line.
+std::optional<std::string> bad_filter_target(std::string_view text);
+
+}  // namespace bloomwall::filter

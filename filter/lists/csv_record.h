@@ -1,0 +1,32 @@
+// Splits one CSV record into fields as RFC 4180 has it: ',' between them, '"' around those that need it, '""' for a '"'.
+// Lenient where nothing is lost by it: blanks before an opening quote, a '"' within an unquoted field.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace bloomwall::filter {
+
+class CsvWalk {
+ public:
+  explicit CsvWalk(std::string_view record) : rest_(record) {}
+  bool next();                                     // to the next field; false at the end or after damage
+  std::string_view raw() const { return field_; }  // without the quotes around it, doubled ones still doubled
+  // The field as it was meant; a view of `scratch` where quotes were doubled.
+  std::string_view text(std::string& scratch) const;
+
+  bool quote_open() const { return quote_open_; }  // the record goes on in the next line
+  bool damaged() const { return damaged_; }        // something follows a closing quote
+
+ private:
+  bool quoted();
+  std::string_view rest_;
+  std::string_view field_;
+  bool more_ = true;
+  bool doubled_ = false;
+  bool quote_open_ = false;
+  bool damaged_ = false;
+};
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,46 @@
+// Lists of names, one a line: plain domains, wildcard lists, the file "domains" of a squidGuard category.
+//   example.com        domains: S, with --exact X       wildcard: likewise      squidguard: S
+//   .example.com       S (squid's dstdomain: the leading dot says "with subdomains")
+//   *.example.com      S: publishers of such lists mean the domain too; with --strict-wildcard W
+//   192.0.2.1          X       2001:db8::1 or [2001:db8::1]   X
+//   # ; ! //           comment; '#' after white space starts one too
+// Unsupported: 192.0.2.0/24, wildcards elsewhere, hosts with a port. Malformed: URLs, several words.
+// SPDX-License-Identifier: Apache-2.0
+#include <string_view>
+
+#include "filter/lists/entry_gate.h"
+#include "filter/lists/line_parser.h"
+#include "filter/lists/text_scan.h"
+
+namespace bloomwall::filter {
+namespace {
+
+class DomainParser final : public LineParser {
+ public:
+  explicit DomainParser(const ParsePlan& plan)
+      : bare_(plan.options.exact && plan.format != Format::squidguard_domains ? Kind::exact_host : Kind::suffix),
+        starred_(plan.options.strict_wildcard ? Kind::subdomains : Kind::suffix) {}
+
+  LineOutcome line(std::string_view text, EntryGate& gate) override {
+    text = trim(text);
+    if (text.empty()) return {LineClass::blank};
+    if (is_comment(text)) return {LineClass::comment};
+    text = without_comment(text);
+    if (text.starts_with("*.")) return gate.host(text.substr(2), starred_);
+    if (text.starts_with('.')) return gate.host(text.substr(1), Kind::suffix);
+    return gate.host(text, bare_);
+  }
+
+ private:
+  static bool is_comment(std::string_view text) {
+    return text.front() == '#' || text.front() == ';' || text.front() == '!' || text.starts_with("//");
+  }
+  Kind bare_;
+  Kind starred_;
+};
+
+}  // namespace
+
+std::unique_ptr<LineParser> make_domain_parser(const ParsePlan& plan) { return std::make_unique<DomainParser>(plan); }
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,77 @@
+// The one way from a parser to the sink: makes entries of hosts and URLs, keeps the rules that hold whatever the format is,
+// and counts. Those rules:
+//   an IP address is X, whatever kind was asked for; a range of addresses is unsupported
+//   a bare top-level domain is skipped unless --allow-tld; other single labels ("intranet") are taken
+//   a public suffix is taken with a warning; the URL of one ("http://github.io/") is X instead of S
+//   "http://host/" is S
+//   in a white category, and for allow rules, the entry goes to the allow sink as text
+// Not thread-safe; one per BlockParser.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "filter/lists/line_parser.h"
+#include "filter/lists/list_reader.h"
+#include "filter/lists/list_report.h"
+#include "filter/url/entry.h"
+
+namespace bloomwall::filter {
+
+enum class Side : std::uint8_t { block, allow };
+
+class EntryGate {
+ public:
+  explicit EntryGate(const ParsePlan& plan) : allow_tld_(plan.options.allow_tld), to_allow_(plan.to_allow) {}
+  // Where entries and counts of the coming lines go.
+  void bind(ListSink& sink, FileReport& report) {
+    sink_ = &sink;
+    report_ = &report;
+  }
+  void begin_line(std::uint64_t number, std::string_view text) {
+    line_ = number;
+    text_ = text;
+  }
+  std::uint64_t line() const { return line_; }
+
+  // A host or an address, IPv6 with or without brackets.
+  LineOutcome host(std::string_view text, Kind kind, Side side = Side::block);
+  // A URL as a list of URLs means it.
+  LineOutcome url(std::string_view text, Side side = Side::block);
+  // A URL as the beginning of others, at the boundary of a path segment: U and D, or D alone where it ends in '/'.
+  LineOutcome url_prefix(std::string_view text, Side side = Side::block);
+
+  // For parsers that must see further lines before they know the kind: the checks of host() without handing anything over.
+  // `host` is canonical and valid until the next call.
+  struct CheckedHost {
+    LineOutcome outcome;
+    Entry entry;
+  };
+  CheckedHost check_host(std::string_view text, Kind kind);
+  // What a line is that gave an entry on that side.
+  LineOutcome used(Side side) const;
+  // An entry that was checked, from line `line`.
+  void hand_over(const Entry& entry, Side side, std::uint64_t line);
+
+  void warn(std::string_view reason) { report_->warnings.add(reason, line_, text_); }
+  // Names of the line that gave nothing while others were taken.
+  void skip_names(std::size_t count) { report_->skipped_names += count; }
+
+ private:
+  LineOutcome each(const ParsedEntry& parsed, bool as_prefix, Side side);
+  void hand_over_children(const Entry& entry, Side side);
+
+  EntryParser parser_;
+  bool allow_tld_;
+  bool to_allow_;
+  ListSink* sink_ = nullptr;
+  FileReport* report_ = nullptr;
+  std::uint64_t line_ = 0;
+  std::string_view text_;
+  std::string scratch_;
+};
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/lists/line_blocks.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace bloomwall::filter {
+namespace {
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+}
+
+// A line that never ends must not be collected: one octet over the limit is enough to know it for what it is.
+void LineBlocks::keep(std::string_view unfinished) {
+  const std::size_t room = kMaxLineBytes + 1 - std::min(tail_.size(), kMaxLineBytes + 1);
+  tail_.append(unfinished.substr(0, room));
+}
+
+void LineBlocks::hand_over(LineBlock& block, std::string_view whole_lines) {
+  block.text.assign(tail_);
+  block.text.append(whole_lines);
+  tail_.clear();
+  block.first_line = next_line_;
+  next_line_ += static_cast<std::uint64_t>(std::count(block.text.begin(), block.text.end(), '\n'));
+  if (at_start_ && block.text.starts_with(kByteOrderMark)) block.text.erase(0, kByteOrderMark.size());
+  at_start_ = false;
+}
+
+Result<bool> LineBlocks::next(LineBlock& block) {
+  while (true) {
+    const auto chunk = input_.next();
+    if (!chunk) return unexpected(chunk.error());
+    if (chunk->empty()) {
+      if (tail_.empty()) return false;
+      hand_over(block, {});
+      return true;
+    }
+    const std::size_t end = chunk->rfind('\n');
+    if (end == std::string_view::npos) {
+      keep(*chunk);
+      continue;
+    }
+    hand_over(block, chunk->substr(0, end + 1));
+    keep(chunk->substr(end + 1));
+    return true;
+  }
+}
+
+bool LineWalk::next() {
+  if (rest_.empty()) return false;
+  const void* const end = std::memchr(rest_.data(), '\n', rest_.size());
+  const std::size_t size =
+      end == nullptr ? rest_.size() : static_cast<std::size_t>(static_cast<const char*>(end) - rest_.data());
+  line_ = rest_.substr(0, size);
+  rest_.remove_prefix(std::min(size + 1, rest_.size()));
+  if (!line_.empty() && line_.back() == '\r') line_.remove_suffix(1);
+  ++number_;
+  return true;
+}
+
+}  // namespace bloomwall::filter

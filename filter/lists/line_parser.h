@@ -1,0 +1,77 @@
+// One line of a list in, what it was out. The door behind which every format has its file.
+// Rules that all formats share: a parser hands entries to the EntryGate and never to the sink; it gives exactly one outcome
+// per line; it keeps no state between lines unless is_order_free(format) is false, and then a bounded amount.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+#include "filter/lists/list_format.h"
+#include "filter/lists/list_reader.h"
+
+namespace bloomwall::filter {
+
+enum class LineClass : std::uint8_t { blank, comment, boilerplate, taken, allowed, cancelled, unsupported, malformed };
+
+struct LineOutcome {
+  LineClass what = LineClass::blank;
+  std::string_view reason = {};  // of unsupported and malformed; static storage
+  bool used() const { return what == LineClass::taken || what == LineClass::allowed; }
+};
+constexpr LineOutcome unsupported(std::string_view reason) { return {LineClass::unsupported, reason}; }
+constexpr LineOutcome malformed(std::string_view reason) { return {LineClass::malformed, reason}; }
+
+// Of a line that names several hosts: used where one of them is, else what was wrong with the first.
+constexpr void add_outcome(LineOutcome& sum, LineOutcome next) {
+  const bool better =
+      next.what == LineClass::taken || (next.what == LineClass::allowed && sum.what != LineClass::taken);
+  if (sum.what == LineClass::blank || better) sum = next;
+}
+
+class EntryGate;  // entry_gate.h
+
+class LineParser {
+ public:
+  virtual ~LineParser() = default;
+  // `text` without its end of line, at most kMaxLineBytes, no NUL.
+  virtual LineOutcome line(std::string_view text, EntryGate& gate) = 0;
+  // After the last line: hands over what was held back.
+  virtual void finish(EntryGate& /*gate*/) {}
+};
+
+// Adblock rules that a $badfilter rule of the same file takes back, as they are written without that modifier.
+struct BadFilterRules {
+  std::unordered_set<std::string> rules;
+  bool complete = true;  // false: there were more than fit, or the input could not be held back to its end
+};
+
+// What is known of a file before its first line is parsed; shared by all its parsers.
+struct ParsePlan {
+  Format format = Format::domains;
+  ReadOptions options;
+  bool to_allow = false;                            // a white category: what would be an entry becomes an allow rule
+  std::shared_ptr<const BadFilterRules> cancelled;  // adblock only; may be null
+  std::size_t csv_url_column = kNoColumn;           // csv only: told from the sample; a header line overrules it
+
+  static constexpr std::size_t kNoColumn = static_cast<std::size_t>(-1);
+};
+
+std::unique_ptr<LineParser> make_line_parser(const ParsePlan& plan);
+
+// One function per format; the rules of each stand at the top of the file that holds it.
+std::unique_ptr<LineParser> make_domain_parser(const ParsePlan& plan);  // domains, wildcard, squidguard_domains
+std::unique_ptr<LineParser> make_hosts_parser(const ParsePlan& plan);
+std::unique_ptr<LineParser> make_adblock_parser(const ParsePlan& plan);
+std::unique_ptr<LineParser> make_dnsmasq_parser(const ParsePlan& plan);
+std::unique_ptr<LineParser> make_unbound_parser(const ParsePlan& plan);
+std::unique_ptr<LineParser> make_rpz_parser(const ParsePlan& plan);
+std::unique_ptr<LineParser> make_url_parser(const ParsePlan& plan);  // urls, squidguard_urls, squidguard_expressions
+std::unique_ptr<LineParser> make_csv_parser(const ParsePlan& plan);
+std::unique_ptr<LineParser> make_privoxy_parser(const ParsePlan& plan);
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/lists/line_shape.h"
+
+#include <cstddef>
+
+#include "filter/lists/adblock_rule.h"
+#include "filter/lists/address_text.h"
+#include "filter/lists/csv_layout.h"
+#include "filter/lists/line_parser.h"
+#include "filter/lists/text_scan.h"
+
+namespace bloomwall::filter {
+namespace {
+
+bool is_csv_header(std::string_view text) {
+  while (text.starts_with('#')) text.remove_prefix(1);
+  return csv_header_column(text) != ParsePlan::kNoColumn;
+}
+
+LineShape comment_shape(std::string_view text) {
+  if (text.front() == '!') return text.starts_with("! Title:") ? LineShape::adblock_title : LineShape::empty;
+  if (text.front() == '#') {
+    if (adblock_line(text) == AdblockLine::cosmetic) return LineShape::adblock;
+    return is_csv_header(text) ? LineShape::csv_header : LineShape::empty;
+  }
+  return text.front() == ';' || text.starts_with("//") ? LineShape::empty : LineShape::other;
+}
+
+bool is_adblock(std::string_view text) {
+  return text.starts_with("||") || text.starts_with("@@") || text.find("##") != std::string_view::npos ||
+         text.find("#@#") != std::string_view::npos;
+}
+
+bool is_adblock_title(std::string_view text) {
+  return starts_ignoring_case(text, "[adblock") || starts_ignoring_case(text, "[ublock") ||
+         starts_ignoring_case(text, "[adguard");
+}
+
+bool is_privoxy(std::string_view text) {
+  if (!text.starts_with('{')) return false;
+  if (text.starts_with("{{")) return true;
+  const std::string_view action = trim(text.substr(1));
+  return action.starts_with('+') || action.starts_with('-') || action == "\\";
+}
+
+// The words of a record, of which the first is the owner.
+LineShape zone_shape(std::string_view text) {
+  if (text.starts_with("$TTL") || text.starts_with("$ORIGIN")) return LineShape::zone_head;
+  std::string_view rest = text;
+  next_word(rest);
+  for (int i = 0; i < 3; ++i) {
+    const std::string_view word = next_word(rest);
+    if (equals_ignoring_case(word, "SOA")) return LineShape::zone_head;
+    if (equals_ignoring_case(word, "CNAME")) return LineShape::zone_record;
+  }
+  return LineShape::other;
+}
+
+bool is_dnsmasq(std::string_view text) {
+  return text.starts_with("address=/") || text.starts_with("server=/") || text.starts_with("local=/");
+}
+
+bool is_unbound(std::string_view text) {
+  return text.starts_with("local-zone:") || text.starts_with("local-data:") || text == "server:";
+}
+
+bool is_hosts(std::string_view text) {
+  const std::string_view first = next_word(text);
+  return is_address(first) && !trim(text).empty() && !trim(text).starts_with('#');
+}
+
+LineShape url_shape(std::string_view text) {
+  if (!scheme_of(text).empty()) return LineShape::url;
+  const bool listed = text.front() == '"' || text.find(',') != std::string_view::npos;
+  if (listed && text.find("://") != std::string_view::npos) return LineShape::csv;
+  if (is_csv_header(text)) return LineShape::csv_header;
+  const std::string_view host = text.substr(0, text.find('/'));
+  const bool path = host.size() < text.size() && host.find('.') != std::string_view::npos;
+  return path && host.find_first_of(" \t") == std::string_view::npos ? LineShape::url_no_scheme : LineShape::other;
+}
+
+}  // namespace
+
+LineShape shape_of(std::string_view line) {
+  const bool indented = !line.empty() && is_blank(line.front());
+  const std::string_view text = trim(line);
+  if (text.empty()) return LineShape::empty;
+  if (const LineShape comment = comment_shape(text); comment != LineShape::other) return comment;
+  if (is_adblock_title(text)) return LineShape::adblock_title;
+  if (is_privoxy(text)) return LineShape::privoxy;
+  if (is_unbound(text)) return LineShape::unbound;
+  if (is_dnsmasq(text)) return LineShape::dnsmasq;
+  if (is_hosts(text)) return LineShape::hosts;
+  if (const LineShape zone = zone_shape(text); zone != LineShape::other && !indented) return zone;
+  if (is_adblock(text) && scheme_of(text).empty() && text.front() != '"') return LineShape::adblock;
+  if (const LineShape url = url_shape(text); url != LineShape::other) return url;
+  return text.starts_with("*.") ? LineShape::wildcard : LineShape::other;
+}
+
+}  // namespace bloomwall::filter

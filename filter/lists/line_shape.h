@@ -1,0 +1,30 @@
+// What a single line looks like, for the vote on a file's format. A guess: the parsers have the last word.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace bloomwall::filter {
+
+enum class LineShape : std::uint8_t {
+  empty,          // blank or a comment
+  adblock_title,  // "[Adblock Plus 2.0]", "! Title: ..."
+  adblock,        // "||...", "@@...", "...##..."
+  privoxy,        // "{+block{...}}", "{{alias}}"
+  zone_head,      // "$TTL", "$ORIGIN", an SOA record
+  zone_record,    // "... CNAME ..."
+  unbound,        // "local-zone:", "local-data:"
+  dnsmasq,        // "address=/", "server=/", "local=/"
+  hosts,          // an address and a name
+  csv,            // a quote or a comma, and a URL that does not begin the line
+  csv_header,     // a header with a column "url", in a comment or not
+  url,            // "scheme://"
+  url_no_scheme,  // "host/path"
+  wildcard,       // "*.host"
+  other,
+};
+
+LineShape shape_of(std::string_view line);
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/lists/list_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include "filter/lists/line_blocks.h"
+#include "filter/lists/list_input.h"
+#include "filter/lists/text_scan.h"
+
+namespace bloomwall::filter {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int kMaxDepth = 3;
+constexpr std::uint64_t kMaxUsageBytes = std::uint64_t{64} << 10;
+
+struct Member {
+  const char* name;
+  Format format;
+};
+constexpr std::array<Member, 3> kMembers{{{"domains", Format::squidguard_domains},
+                                          {"urls", Format::squidguard_urls},
+                                          {"expressions", Format::squidguard_expressions}}};
+
+// The member file, under its own name or a compressed one.
+std::optional<fs::path> find_member(const fs::path& folder, std::string_view name) {
+  for (const std::string_view ending : {"", ".gz", ".xz", ".zst"}) {
+    fs::path path = folder / fmt::format("{}{}", name, ending);
+    std::error_code ignored;
+    if (fs::is_regular_file(path, ignored)) return path;
+  }
+  return std::nullopt;
+}
+
+bool is_category(const fs::path& folder) {
+  return std::any_of(kMembers.begin(), kMembers.end(),
+                     [&](const Member& m) { return find_member(folder, m.name).has_value(); });
+}
+
+// One word a line: "black", "white" and what else its author keeps there.
+Result<Usage> read_usage(const fs::path& folder) {
+  const auto path = find_member(folder, "usage");
+  if (!path) return Usage::unknown;
+  auto input = ListInput::open(path->string());
+  if (!input) return unexpected(input.error());
+  LineBlocks blocks(*input);
+  LineBlock block;
+  bool black = false;
+  bool white = false;
+  while (input->text_bytes() < kMaxUsageBytes) {
+    const auto more = blocks.next(block);
+    if (!more) return unexpected(more.error());
+    if (!*more) break;
+    for (LineWalk lines(block.text); lines.next();) {
+      black = black || equals_ignoring_case(trim(lines.line()), "black");
+      white = white || equals_ignoring_case(trim(lines.line()), "white");
+    }
+  }
+  return black && white ? Usage::both : black ? Usage::black : white ? Usage::white : Usage::unknown;
+}
+
+Error folder_error(const fs::path& path, std::string what) { return Error{Errc::io, path.string(), std::move(what)}; }
+
+// Collects the categories under one argument.
+class Walk {
+ public:
+  explicit Walk(fs::path root) : root_(std::move(root)) {}
+
+  Result<void> visit(const fs::path& folder, const std::string& category, int depth) {
+    if (is_category(folder)) return add(folder, category);
+    if (depth >= kMaxDepth) return {};
+    std::error_code failed;
+    std::vector<fs::path> children;
+    for (auto at = fs::directory_iterator(folder, failed); !failed && at != fs::directory_iterator();
+         at.increment(failed)) {
+      std::error_code ignored;
+      if (fs::is_directory(at->path(), ignored)) children.push_back(at->path());
+      if (children.size() > kMaxFolderFiles) return unexpected(too_many());
+    }
+    if (failed) return unexpected(folder_error(folder, fmt::format("cannot list: {}", failed.message())));
+    // Links last: a category's own name comes before its aliases. Names in order, so that equal folders read equally.
+    std::sort(children.begin(), children.end(), [](const fs::path& a, const fs::path& b) {
+      const bool a_link = fs::is_symlink(a);
+      const bool b_link = fs::is_symlink(b);
+      return a_link != b_link ? b_link : a.filename() < b.filename();
+    });
+    for (const fs::path& child : children) {
+      const std::string name = child.filename().string();
+      if (auto ok = visit(child, category.empty() ? name : category + "/" + name, depth + 1); !ok) return ok;
+    }
+    return {};
+  }
+
+  std::vector<ListFile> files;
+
+ private:
+  Error too_many() const {
+    return Error{Errc::limit, root_.string(), fmt::format("more than {} files or folders", kMaxFolderFiles)};
+  }
+
+  Result<void> add(const fs::path& folder, const std::string& category) {
+    std::error_code failed;
+    const std::string real = fs::canonical(folder, failed).string();
+    if (failed) return unexpected(folder_error(folder, failed.message()));
+    const auto [known, is_new] = seen_.try_emplace(real, files.size());
+    if (!is_new) {
+      for (std::size_t i = known->second; i < files.size() && files[i].category == files[known->second].category; ++i) {
+        files[i].aliases.push_back(category);
+      }
+      return {};
+    }
+    const auto usage = read_usage(folder);
+    if (!usage) return unexpected(usage.error());
+    for (const Member& member : kMembers) {
+      const auto path = find_member(folder, member.name);
+      if (!path) continue;
+      if (files.size() >= kMaxFolderFiles) return unexpected(too_many());
+      files.push_back({path->string(), root_.string(), category, {}, member.format, *usage});
+    }
+    return {};
+  }
+
+  fs::path root_;
+  std::map<std::string, std::size_t> seen_;  // real path of a category -> its first file
+};
+
+}  // namespace
+
+const char* to_string(Usage usage) {
+  switch (usage) {
+    case Usage::unknown:
+      return "unknown";
+    case Usage::black:
+      return "black";
+    case Usage::white:
+      return "white";
+    case Usage::both:
+      return "black and white";
+  }
+  return "unknown";
+}
+
+Result<std::vector<ListFile>> expand_list(const std::string& argument) {
+  std::error_code failed;
+  if (argument == "-" || !fs::is_directory(argument, failed)) {
+    ListFile file;
+    file.path = file.list = argument;
+    return std::vector<ListFile>{std::move(file)};
+  }
+  Walk walk{fs::path(argument)};
+  // A folder that is itself a category is named after itself.
+  const fs::path real = fs::canonical(argument, failed);
+  if (failed) return unexpected(folder_error(argument, failed.message()));
+  const bool single = is_category(argument);
+  if (auto ok = walk.visit(argument, single ? real.filename().string() : std::string(), 0); !ok)
+    return unexpected(ok.error());
+  if (walk.files.empty()) {
+    return unexpected(
+        Error{Errc::usage, argument, "a folder without the files domains, urls or expressions of a category"});
+  }
+  return std::move(walk.files);
+}
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/lists/list_input.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "filter/lists/decoder.h"
+#include "filter/lists/handles.h"
+
+namespace bloomwall::filter {
+namespace {
+
+constexpr int kNoDescriptor = -1;
+
+Error system_error(const std::string& name, std::string_view doing) {
+  return Error{Errc::io, name, fmt::format("cannot {}: {}", doing, std::strerror(errno))};
+}
+
+// Closes what it owns; stdin is borrowed.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  Descriptor(int fd, bool owned) : fd_(fd), owned_(owned) {}
+  Descriptor(Descriptor&& other) noexcept
+      : fd_(std::exchange(other.fd_, kNoDescriptor)), owned_(std::exchange(other.owned_, false)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    std::swap(owned_, other.owned_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (owned_) ::close(fd_);
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_ = kNoDescriptor;
+  bool owned_ = false;
+};
+
+}  // namespace
+
+const char* to_string(Compression compression) {
+  switch (compression) {
+    case Compression::none:
+      return "none";
+    case Compression::gzip:
+      return "gzip";
+    case Compression::xz:
+      return "xz";
+    case Compression::zstd:
+      return "zstd";
+  }
+  return "unknown";
+}
+
+struct ListInput::State {
+  std::string name;
+  Descriptor file;          // or
+  std::string_view memory;  // where there is no descriptor
+  std::size_t memory_at = 0;
+  std::size_t step = kInputChunkBytes;
+  bool seekable = false;
+  std::uint64_t total = 0;
+
+  bool started = false;
+  bool stored_end = false;  // no more stored bytes
+  Compression compression = Compression::none;
+  std::unique_ptr<Decoder> decoder;
+  std::vector<char> stored;  // read and not yet decoded: [at, at + left)
+  std::size_t at = 0;
+  std::size_t left = 0;
+  std::vector<char> text;  // decoded
+  std::uint64_t stored_bytes = 0;
+  std::uint64_t text_bytes = 0;
+  DigestContext digest{EVP_MD_CTX_new()};
+
+  Result<void> refill();
+  Result<void> start();
+  Result<std::string_view> plain();
+  Result<std::string_view> decoded();
+  Error corrupt(std::string_view why) const;
+  void restart();
+};
+
+// Appends to `stored` until it holds something or the end is reached; what is left moves to the front first.
+Result<void> ListInput::State::refill() {
+  stored.resize(kInputChunkBytes);
+  if (left > 0) std::memmove(stored.data(), stored.data() + at, left);
+  at = 0;
+  const std::size_t room = std::min(stored.size() - left, step);
+  std::size_t got = 0;
+  if (file.get() == kNoDescriptor) {
+    got = std::min(room, memory.size() - memory_at);
+    if (got > 0) std::memcpy(stored.data() + left, memory.data() + memory_at, got);
+    memory_at += got;
+  } else {
+    ssize_t n = 0;
+    do {
+      n = ::read(file.get(), stored.data() + left, room);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0) return unexpected(system_error(name, "read"));
+    got = static_cast<std::size_t>(n);
+  }
+  left += got;
+  stored_bytes += got;
+  if (got == 0) stored_end = true;
+  return {};
+}
+
+// The compression shows in the first octets, which a pipe may hand over one by one.
+Result<void> ListInput::State::start() {
+  EVP_DigestInit_ex(digest.get(), EVP_sha256(), nullptr);
+  while (left < kMagicBytes && !stored_end) {
+    if (auto ok = refill(); !ok) return ok;
+  }
+  compression = compression_of({stored.data() + at, left});
+  decoder = make_decoder(compression);
+  started = true;
+  return {};
+}
+
+Result<std::string_view> ListInput::State::plain() {
+  if (left == 0 && !stored_end) {
+    if (auto ok = refill(); !ok) return unexpected(ok.error());
+  }
+  const std::string_view chunk{stored.data() + at, std::min(left, step)};
+  at += chunk.size();
+  left -= chunk.size();
+  return chunk;
+}
+
+Result<std::string_view> ListInput::State::decoded() {
+  text.resize(std::min(kInputChunkBytes, step));
+  while (true) {
+    if (left == 0 && !stored_end) {
+      if (auto ok = refill(); !ok) return unexpected(ok.error());
+    }
+    const auto done = decoder->step({stored.data() + at, left}, text, stored_end);
+    if (!done) return unexpected(corrupt(done.error()));
+    at += done->consumed;
+    left -= done->consumed;
+    if (done->produced > 0) return std::string_view{text.data(), done->produced};
+    if (done->consumed > 0 || !stored_end) continue;
+    if (!decoder->at_end() || left > 0) return unexpected(corrupt("the data end in the middle"));
+    return std::string_view{};
+  }
+}
+
+Error ListInput::State::corrupt(std::string_view why) const {
+  return Error{Errc::bad_syntax, name,
+               fmt::format("damaged {} data at byte {}: {}; nothing can be built from it, fetch it again",
+                           to_string(compression), stored_bytes - left, why)};
+}
+
+void ListInput::State::restart() {
+  started = stored_end = false;
+  memory_at = at = left = 0;
+  stored_bytes = text_bytes = 0;
+  decoder.reset();
+}
+
+ListInput::ListInput(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ListInput::ListInput(ListInput&&) noexcept = default;
+ListInput& ListInput::operator=(ListInput&&) noexcept = default;
+ListInput::~ListInput() = default;
+
+Result<ListInput> ListInput::open(const std::string& path) {
+  auto state = std::make_unique<State>();
+  state->name = path;
+  if (path == "-") {
+    state->file = Descriptor(STDIN_FILENO, false);
+    return ListInput(std::move(state));
+  }
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return unexpected(system_error(path, "open"));
+  state->file = Descriptor(fd, true);
+  struct stat about{};
+  if (::fstat(state->file.get(), &about) != 0) return unexpected(system_error(path, "stat"));
+  if (S_ISDIR(about.st_mode)) return unexpected(Error{Errc::usage, path, "is a folder, not a list"});
+  state->seekable = S_ISREG(about.st_mode);
+  if (state->seekable) state->total = static_cast<std::uint64_t>(about.st_size);
+  return ListInput(std::move(state));
+}
+
+ListInput ListInput::of_memory(std::string_view bytes, std::string name) {
+  return of_memory(bytes, std::move(name), kInputChunkBytes);
+}
+
+ListInput ListInput::of_memory(std::string_view bytes, std::string name, std::size_t step) {
+  auto state = std::make_unique<State>();
+  state->name = std::move(name);
+  state->memory = bytes;
+  state->step = std::max<std::size_t>(step, 1);
+  state->seekable = true;
+  state->total = bytes.size();
+  return ListInput(std::move(state));
+}
+
+Result<std::string_view> ListInput::next() {
+  if (!state_->started) {
+    if (auto ok = state_->start(); !ok) return unexpected(ok.error());
+  }
+  auto chunk = state_->decoder ? state_->decoded() : state_->plain();
+  if (chunk) {
+    EVP_DigestUpdate(state_->digest.get(), chunk->data(), chunk->size());
+    state_->text_bytes += chunk->size();
+  }
+  return chunk;
+}
+
+bool ListInput::can_rewind() const { return state_->seekable; }
+
+Result<void> ListInput::rewind() {
+  if (!can_rewind()) return unexpected(Error{Errc::usage, name(), "cannot be read twice"});
+  if (state_->file.get() != kNoDescriptor && ::lseek(state_->file.get(), 0, SEEK_SET) != 0) {
+    return unexpected(system_error(name(), "rewind"));
+  }
+  state_->restart();
+  return {};
+}
+
+const std::string& ListInput::name() const { return state_->name; }
+Compression ListInput::compression() const { return state_->compression; }
+std::uint64_t ListInput::text_bytes() const { return state_->text_bytes; }
+std::uint64_t ListInput::stored_bytes() const { return state_->stored_bytes; }
+std::uint64_t ListInput::stored_total() const { return state_->total; }
+
+TextDigest ListInput::digest() const {
+  TextDigest result{};
+  const DigestContext copy{EVP_MD_CTX_new()};
+  // A fresh context digests nothing: asked before the first next(), the answer is the digest of the empty text.
+  if (state_->started) {
+    EVP_MD_CTX_copy_ex(copy.get(), state_->digest.get());
+  } else {
+    EVP_DigestInit_ex(copy.get(), EVP_sha256(), nullptr);
+  }
+  EVP_DigestFinal_ex(copy.get(), result.data(), nullptr);
+  return result;
+}
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/lists/list_reader.h"
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "filter/lists/adblock_rule.h"
+#include "filter/lists/csv_layout.h"
+#include "filter/lists/line_parser.h"
+
+namespace bloomwall::filter {
+namespace {
+
+// More $badfilter rules than any list has; a bound on what a hostile one makes us keep.
+constexpr std::size_t kMaxBadFilters = 100'000;
+
+void collect_bad_filters(const LineBlock& block, BadFilterRules& rules) {
+  // Nearly no block holds the word.
+  if (block.text.find("badfilter") == std::string::npos) return;
+  for (LineWalk lines(block.text); lines.next();) {
+    auto target = lines.too_long() ? std::nullopt : bad_filter_target(lines.line());
+    if (!target) continue;
+    if (rules.rules.size() >= kMaxBadFilters) {
+      rules.complete = false;
+      return;
+    }
+    rules.rules.insert(std::move(*target));
+  }
+}
+
+}  // namespace
+
+struct ListReader::State {
+  State(ListInput the_input, const ListFile& the_file, const ReadOptions& options)
+      : input(std::move(the_input)), blocks(std::in_place, input), file(the_file) {
+    plan.options = options;
+  }
+
+  ListInput input;
+  std::optional<LineBlocks> blocks;
+  ListFile file;
+  ParsePlan plan;
+  std::shared_ptr<const ParsePlan> shared_plan;
+  bool detected = false;
+  std::deque<LineBlock> held;  // read ahead, to be handed out first
+
+  Result<void> prepare();
+  Result<bool> hold_next();
+  Result<std::string> read_sample();
+  Result<void> find_bad_filters();
+  Result<void> scan_ahead(BadFilterRules& rules);
+};
+
+Result<bool> ListReader::State::hold_next() {
+  LineBlock block;
+  auto more = blocks->next(block);
+  if (more && *more) held.push_back(std::move(block));
+  return more;
+}
+
+// The first kSampleBytes of text or less, whole lines (or one cut line); the same whatever the chunks were.
+Result<std::string> ListReader::State::read_sample() {
+  std::string sample;
+  while (sample.size() <= kSampleBytes) {
+    const auto more = hold_next();
+    if (!more) return unexpected(more.error());
+    if (!*more) return sample;
+    sample += held.back().text;
+  }
+  const std::size_t end = sample.rfind('\n', kSampleBytes);
+  sample.resize(end == std::string::npos ? kSampleBytes : end + 1);
+  return sample;
+}
+
+Result<void> ListReader::State::prepare() {
+  if (file.usage == Usage::white && plan.options.white_categories == WhiteUse::refuse) {
+    return unexpected(Error{Errc::usage, file.path,
+                            "its category is meant to be allowed, not blocked (usage: white); say which you want"});
+  }
+  plan.to_allow = file.usage == Usage::white && plan.options.white_categories == WhiteUse::allow;
+  const auto sample = read_sample();
+  if (!sample) return unexpected(sample.error());
+  if (auto ok = refuse_foreign(*sample, input.name()); !ok) return ok;
+  plan.format = file.format != Format::auto_detect ? file.format : plan.options.format;
+  if (plan.format == Format::auto_detect) {
+    const auto format = detect_format(*sample, input.name());
+    if (!format) return unexpected(format.error());
+    plan.format = *format;
+    detected = true;
+  }
+  if (plan.format == Format::csv) plan.csv_url_column = csv_url_column(*sample);
+  if (plan.format == Format::adblock) {
+    if (auto ok = find_bad_filters(); !ok) return ok;
+  }
+  shared_plan = std::make_shared<const ParsePlan>(plan);
+  return {};
+}
+
+// $badfilter rules may stand anywhere, so all of them must be known before the first rule is taken.
+Result<void> ListReader::State::find_bad_filters() {
+  auto rules = std::make_shared<BadFilterRules>();
+  for (const LineBlock& block : held) collect_bad_filters(block, *rules);
+  if (auto ok = scan_ahead(*rules); !ok) return ok;
+  plan.cancelled = std::move(rules);
+  return {};
+}
+
+Result<void> ListReader::State::scan_ahead(BadFilterRules& rules) {
+  std::size_t held_bytes = 0;
+  for (const LineBlock& block : held) held_bytes += block.text.size();
+  const bool twice = input.can_rewind();
+  while (twice || held_bytes < plan.options.hold_back_bytes) {
+    const auto more = hold_next();
+    if (!more) return unexpected(more.error());
+    if (!*more) break;
+    collect_bad_filters(held.back(), rules);
+    held_bytes += held.back().text.size();
+    if (twice) held.pop_back();
+  }
+  if (!twice) return {};
+  held.clear();
+  if (auto ok = input.rewind(); !ok) return ok;
+  blocks.emplace(input);
+  return {};
+}
+
+ListReader::ListReader(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ListReader::ListReader(ListReader&&) noexcept = default;
+ListReader& ListReader::operator=(ListReader&&) noexcept = default;
+ListReader::~ListReader() = default;
+
+Result<ListReader> ListReader::open(const ListFile& file, const ReadOptions& options) {
+  auto input = ListInput::open(file.path);
+  if (!input) return unexpected(input.error());
+  return open(std::move(*input), file, options);
+}
+
+Result<ListReader> ListReader::open(ListInput input, const ListFile& file, const ReadOptions& options) {
+  auto state = std::make_unique<State>(std::move(input), file, options);
+  if (auto ok = state->prepare(); !ok) return unexpected(ok.error());
+  return ListReader(std::move(state));
+}
+
+Format ListReader::format() const { return state_->plan.format; }
+bool ListReader::order_free() const { return is_order_free(state_->plan.format); }
+const ListInput& ListReader::input() const { return state_->input; }
+
+Result<bool> ListReader::next(LineBlock& block) {
+  if (state_->held.empty()) return state_->blocks->next(block);
+  block = std::move(state_->held.front());
+  state_->held.pop_front();
+  return true;
+}
+
+BlockParser ListReader::parser() const { return BlockParser(state_->shared_plan); }
+
+void ListReader::finish(FileReport& report) const {
+  report.path = state_->file.path;
+  report.list = state_->file.list.empty() ? state_->file.path : state_->file.list;
+  report.category = state_->file.category;
+  report.format = state_->plan.format;
+  report.detected = state_->detected;
+  report.compression = state_->input.compression();
+  report.text_bytes = state_->input.text_bytes();
+  report.digest = state_->input.digest();
+}
+
+Result<FileReport> read_list(const ListFile& file, const ReadOptions& options, ListSink& sink) {
+  auto input = ListInput::open(file.path);
+  if (!input) return unexpected(input.error());
+  return read_list(std::move(*input), file, options, sink);
+}
+
+Result<FileReport> read_list(ListInput input, const ListFile& file, const ReadOptions& options, ListSink& sink) {
+  auto reader = ListReader::open(std::move(input), file, options);
+  if (!reader) return unexpected(reader.error());
+  FileReport report;
+  BlockParser parser = reader->parser();
+  LineBlock block;
+  while (true) {
+    const auto more = reader->next(block);
+    if (!more) return unexpected(more.error());
+    if (!*more) break;
+    parser.parse(block, sink, report);
+  }
+  parser.finish(sink, report);
+  reader->finish(report);
+  return report;
+}
+
+}  // namespace bloomwall::filter

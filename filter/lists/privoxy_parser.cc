@@ -1,0 +1,129 @@
+// Privoxy action files, as far as a proxy without content rules can follow them: literal hosts.
+//   {+block{Trackers.}}     the patterns up to the next section are stopped; under {-block} they are allow rules
+//   .example.com            S
+//   example.com             X
+//   example.com/            likewise; '/' alone as path says nothing
+// Aliases are followed. A '\' at the end of a line joins the next one to it; '#' starts a comment unless escaped.
+// Unsupported: path patterns (regular expressions), wildcards, hosts open to the right ("ads."), ports, tags, and patterns
+// in sections that say nothing about blocking. Boilerplate: section heads, {{settings}}, {{alias}}, {{description}}.
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "filter/lists/entry_gate.h"
+#include "filter/lists/line_parser.h"
+#include "filter/lists/privoxy_actions.h"
+#include "filter/lists/text_scan.h"
+
+namespace bloomwall::filter {
+namespace {
+
+constexpr std::size_t kMaxJoinedLines = 1000;
+
+std::string_view without_escaped_comment(std::string_view text) {
+  for (std::size_t at = text.find('#'); at != std::string_view::npos; at = text.find('#', at + 1)) {
+    if (at == 0 || text[at - 1] != '\\') return text.substr(0, at);
+  }
+  return text;
+}
+
+bool is_tag(std::string_view pattern) {
+  return pattern.starts_with("TAG:") || pattern.starts_with("CLIENT-TAG:") || pattern.starts_with("NO-REQUEST-TAG:") ||
+         pattern.starts_with("NO-RESPONSE-TAG:") || pattern.starts_with("PCRE-HOST-PATTERN:");
+}
+
+LineOutcome pattern(std::string_view text, Side side, EntryGate& gate) {
+  if (is_tag(text)) return unsupported("tag pattern");
+  const std::size_t slash = text.find('/');
+  std::string_view host = text.substr(0, slash);
+  if (slash != std::string_view::npos && text.size() > slash + 1) return unsupported("path pattern");
+  if (host.empty()) return unsupported("every name");
+  if (host.find_first_of("*?[") != std::string_view::npos) return unsupported("wildcard inside a host");
+  if (host.ends_with('.')) return unsupported("beginning of a host");
+  if (host.find(':') != std::string_view::npos) return unsupported("host with a port");
+  if (!host.starts_with('.')) return gate.host(host, Kind::exact_host, side);
+  return gate.host(host.substr(1), Kind::suffix, side);
+}
+
+class PrivoxyParser final : public LineParser {
+ public:
+  LineOutcome line(std::string_view text, EntryGate& gate) override {
+    const bool all_comment = trim(text).starts_with('#');
+    text = trim(without_escaped_comment(text));
+    if (text.ends_with('\\')) return join(text.substr(0, text.size() - 1));
+    if (joined_lines_ == 0) {
+      if (text.empty()) return {all_comment ? LineClass::comment : LineClass::blank};
+      return logical_line(text, gate);
+    }
+    if (all_comment) return {LineClass::comment};
+    joined_.append(text);
+    joined_lines_ = 0;
+    const std::string whole = std::exchange(joined_, {});
+    return logical_line(trim(whole), gate);
+  }
+
+  void finish(EntryGate& gate) override {
+    if (joined_lines_ > 0) gate.warn(kWarnUnfinished);
+  }
+
+ private:
+  enum class Section : std::uint8_t { none, alias, settings, actions };
+
+  LineOutcome join(std::string_view text) {
+    joined_.append(text).push_back(' ');
+    ++joined_lines_;
+    if (joined_lines_ <= kMaxJoinedLines && joined_.size() <= kMaxLineBytes) return {LineClass::boilerplate};
+    joined_lines_ = 0;
+    joined_.clear();
+    return malformed("line joined from too many");
+  }
+
+  LineOutcome logical_line(std::string_view text, EntryGate& gate) {
+    if (text.empty()) return {LineClass::blank};
+    if (text.starts_with("{{")) {
+      section_ = text.starts_with("{{alias") ? Section::alias : Section::settings;
+      return {LineClass::boilerplate};
+    }
+    if (text.starts_with('{')) return head(text);
+    switch (section_) {
+      case Section::none:
+        return malformed("pattern before any section");
+      case Section::settings:
+        return {LineClass::boilerplate};
+      case Section::alias:
+        return actions_.define(text) ? LineOutcome{LineClass::boilerplate} : malformed("not an alias");
+      case Section::actions:
+        break;
+    }
+    switch (effect_) {
+      case PrivoxyEffect::none:
+        return unsupported("section that says nothing about blocking");
+      case PrivoxyEffect::block:
+        return pattern(text, Side::block, gate);
+      case PrivoxyEffect::unblock:
+        return pattern(text, Side::allow, gate);
+    }
+    return malformed("pattern before any section");
+  }
+
+  LineOutcome head(std::string_view text) {
+    section_ = Section::actions;
+    effect_ = PrivoxyEffect::none;
+    if (!text.ends_with('}')) return malformed("section head is not closed");
+    effect_ = actions_.effect(text.substr(1, text.size() - 2));
+    return {LineClass::boilerplate};
+  }
+
+  PrivoxyActions actions_;
+  Section section_ = Section::none;
+  PrivoxyEffect effect_ = PrivoxyEffect::none;
+  std::string joined_;
+  std::size_t joined_lines_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<LineParser> make_privoxy_parser(const ParsePlan& /*plan*/) { return std::make_unique<PrivoxyParser>(); }
+
+}  // namespace bloomwall::filter

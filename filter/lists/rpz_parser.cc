@@ -1,0 +1,111 @@
+// Response policy zones. The owner of a record says what is meant, its data what happens:
+//   x CNAME .    x CNAME *.    x CNAME rpz-drop.    x CNAME other.example.    x A 192.0.2.1     the name x is stopped
+//   x CNAME rpz-passthru.      x CNAME x.                                                       allow rule
+// x alone is X, *.x alone is W, both (the usual case) are one S. An IP address as owner is X.
+// Unsupported: triggers other than names (rpz-ip, rpz-nsip, rpz-nsdname, rpz-client-ip), rpz-tcp-only, "*" alone, data of
+// other types, $INCLUDE, $GENERATE. Boilerplate: SOA, NS, DNSSEC records, $TTL, $ORIGIN, lines of a record that goes on.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "filter/lists/entry_gate.h"
+#include "filter/lists/line_parser.h"
+#include "filter/lists/rpz_pairs.h"
+#include "filter/lists/text_scan.h"
+#include "filter/lists/zone_record.h"
+
+namespace bloomwall::filter {
+namespace {
+
+constexpr std::array<std::string_view, 10> kZoneTypes{"SOA",   "NS",         "DNSKEY", "RRSIG",   "NSEC",
+                                                      "NSEC3", "NSEC3PARAM", "CDS",    "CDNSKEY", "ZONEMD"};
+
+bool is_zone_type(std::string_view type) {
+  return std::any_of(kZoneTypes.begin(), kZoneTypes.end(),
+                     [type](std::string_view known) { return equals_ignoring_case(type, known); });
+}
+
+// Why the owner is no name that a request could have; empty where it is one.
+std::string_view other_trigger(std::string_view owner) {
+  const std::size_t dot = owner.rfind('.');
+  const std::string_view last = owner.substr(dot == std::string_view::npos ? 0 : dot + 1);
+  if (!starts_ignoring_case(last, "rpz-")) return {};
+  if (equals_ignoring_case(last, "rpz-ip")) return "rpz-ip trigger";
+  if (equals_ignoring_case(last, "rpz-client-ip")) return "rpz-client-ip trigger";
+  if (equals_ignoring_case(last, "rpz-nsip")) return "rpz-nsip trigger";
+  if (equals_ignoring_case(last, "rpz-nsdname")) return "rpz-nsdname trigger";
+  return {};
+}
+
+bool is_action(std::string_view data, std::string_view name) {
+  if (data.ends_with('.')) data.remove_suffix(1);
+  return equals_ignoring_case(data, name);
+}
+
+class RpzParser final : public LineParser {
+ public:
+  LineOutcome line(std::string_view text, EntryGate& gate) override {
+    switch (zone_.line(text)) {
+      case ZoneLine::blank:
+        return {LineClass::blank};
+      case ZoneLine::comment:
+        return {LineClass::comment};
+      case ZoneLine::directive:
+      case ZoneLine::open:
+        return {LineClass::boilerplate};
+      case ZoneLine::unread:
+        return unsupported("directive that adds names from elsewhere");
+      case ZoneLine::never_closed:
+        return malformed("parenthesis is not closed");
+      case ZoneLine::damaged:
+        return malformed("not a zone record");
+      case ZoneLine::record:
+        return record(zone_.record(), gate);
+    }
+    return malformed("not a zone record");
+  }
+
+  void finish(EntryGate& gate) override {
+    if (zone_.in_record()) gate.warn(kWarnUnfinished);
+    pairs_.flush(gate);
+  }
+
+ private:
+  LineOutcome record(const ZoneRecord& record, EntryGate& gate) {
+    if (is_zone_type(record.type)) return {LineClass::boilerplate};
+    if (record.owner.empty() || record.owner == "*") return unsupported("every name");
+    if (const auto trigger = other_trigger(record.owner); !trigger.empty()) return unsupported(trigger);
+    if (equals_ignoring_case(record.type, "A") || equals_ignoring_case(record.type, "AAAA")) {
+      return name(record.owner, Side::block, gate);
+    }
+    if (!equals_ignoring_case(record.type, "CNAME")) return unsupported("local data of a type other than addresses");
+    if (record.data.empty()) return malformed("CNAME without a target");
+    if (is_action(record.data, "rpz-tcp-only")) return unsupported("rpz-tcp-only");
+    const bool passes = is_action(record.data, "rpz-passthru") || record.owner_is_data;
+    return name(record.owner, passes ? Side::allow : Side::block, gate);
+  }
+
+  LineOutcome name(std::string_view owner, Side side, EntryGate& gate) {
+    const bool wildcard = owner.starts_with("*.");
+    if (wildcard) owner.remove_prefix(2);
+    const auto checked = gate.check_host(owner, wildcard ? Kind::subdomains : Kind::exact_host);
+    if (!checked.outcome.used()) return checked.outcome;
+    if (checked.entry.host_kind != HostKind::name) {
+      if (wildcard) return unsupported("subdomains of an address");
+      gate.hand_over(checked.entry, side, gate.line());
+    } else {
+      pairs_.add(checked.entry.host, wildcard, side, gate);
+    }
+    return gate.used(side);
+  }
+
+  ZoneReader zone_;
+  RpzPairs pairs_;
+};
+
+}  // namespace
+
+std::unique_ptr<LineParser> make_rpz_parser(const ParsePlan& /*plan*/) { return std::make_unique<RpzParser>(); }
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,86 @@
+// Lists of URLs, and the files "urls" and "expressions" of a squidGuard category.
+//   urls              http://example.com/a?q   that URL (U, Q, D or, for a bare host, S), as any list entry means it;
+//                     without a scheme likewise
+//   squidguard_urls   example.com/dir          a prefix at the boundary of a path segment: U and D. squidGuard compares
+//                     without a leading "www.", so that of an entry is taken off where more than a public suffix is left;
+//                     subdomains are covered anyhow
+//   squidguard_expressions                     regular expressions: all unsupported
+// '#' after white space starts a comment; a '#' within a URL is its fragment.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "filter/lists/entry_gate.h"
+#include "filter/lists/line_parser.h"
+#include "filter/lists/public_suffix.h"
+#include "filter/lists/text_scan.h"
+
+namespace bloomwall::filter {
+namespace {
+
+bool is_known_scheme(std::string_view scheme) {
+  constexpr std::array<std::string_view, 5> kKnown{"http", "https", "ftp", "ws", "wss"};
+  return std::any_of(kKnown.begin(), kKnown.end(),
+                     [scheme](std::string_view known) { return equals_ignoring_case(scheme, known); });
+}
+
+class UrlParser final : public LineParser {
+ public:
+  LineOutcome line(std::string_view text, EntryGate& gate) override {
+    text = trim(text);
+    if (text.empty()) return {LineClass::blank};
+    if (text.front() == '#' || text.front() == ';' || text.front() == '!') return {LineClass::comment};
+    text = without_comment(text);
+    const std::string_view scheme = scheme_of(text);
+    if (!scheme.empty())
+      return is_known_scheme(scheme) ? gate.url(text) : unsupported("scheme other than http, https, ftp, ws");
+    if (text.find_first_of("/?") == std::string_view::npos) return gate.host(text, Kind::suffix);
+    if (std::any_of(text.begin(), text.end(), is_blank)) return malformed("several words where a URL is expected");
+    return gate.url(text);
+  }
+};
+
+std::string_view without_www(std::string_view url) {
+  constexpr std::string_view kWww = "www.";
+  if (!starts_ignoring_case(url, kWww)) return url;
+  const std::string_view rest = url.substr(kWww.size());
+  const std::string_view host = rest.substr(0, rest.find_first_of("/:?"));
+  const bool enough = host.find('.') != std::string_view::npos && !is_public_suffix(host);
+  return enough ? rest : url;
+}
+
+class SquidguardUrlParser final : public LineParser {
+ public:
+  LineOutcome line(std::string_view text, EntryGate& gate) override {
+    text = trim(text);
+    if (text.empty()) return {LineClass::blank};
+    if (text.front() == '#') return {LineClass::comment};
+    const std::string_view scheme = scheme_of(text);
+    if (!scheme.empty() && is_known_scheme(scheme)) text.remove_prefix(scheme.size() + 3);
+    const std::string_view url = without_www(text);
+    const LineOutcome outcome = gate.url_prefix(url);
+    if (outcome.used() && url.size() != text.size()) gate.warn(kWarnWwwStripped);
+    return outcome;
+  }
+};
+
+class ExpressionParser final : public LineParser {
+ public:
+  LineOutcome line(std::string_view text, EntryGate& /*gate*/) override {
+    text = trim(text);
+    if (text.empty()) return {LineClass::blank};
+    if (text.front() == '#') return {LineClass::comment};
+    return unsupported("regular expression");
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<LineParser> make_url_parser(const ParsePlan& plan) {
+  if (plan.format == Format::squidguard_urls) return std::make_unique<SquidguardUrlParser>();
+  if (plan.format == Format::squidguard_expressions) return std::make_unique<ExpressionParser>();
+  return std::make_unique<UrlParser>();
+}
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,65 @@
+// Reads a DNS zone file (RFC 1035 section 5) line by line into records: owner, type and the first word of the data.
+// Parentheses make a record go on over several lines; ';' starts a comment; a line that begins with white space has the
+// owner of the one before. Names come out relative to the zone: with "$ORIGIN rpz.example." both "a.test" and
+// "a.test.rpz.example." are "a.test". Absolute names outside of the zone stay as they are, less the last dot.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace bloomwall::filter {
+
+struct ZoneRecord {
+  std::string_view owner;      // relative to the zone, no trailing dot; empty for the zone itself
+  std::string_view type;       // as written
+  std::string_view data;       // first word
+  bool owner_is_data = false;  // data names the owner itself
+};
+
+enum class ZoneLine : std::uint8_t {
+  blank,
+  comment,
+  directive,     // $TTL, $ORIGIN
+  unread,        // $INCLUDE, $GENERATE and other directives, whose names stay unknown
+  open,          // the record goes on in the next line
+  never_closed,  // a parenthesis open for longer than any record is
+  record,
+  damaged,  // no type, or a closing parenthesis too many
+};
+
+// Not thread-safe; one per file.
+class ZoneReader {
+ public:
+  ZoneLine line(std::string_view text);
+  const ZoneRecord& record() const { return record_; }  // after ZoneLine::record, until the next line
+  bool in_record() const { return depth_ > 0; }
+
+ private:
+  static constexpr std::size_t kMaxWords = 8;  // owner, TTL, class, type, data and some to spare
+  static constexpr std::size_t kMaxHeld = std::size_t{16} << 10;
+  static constexpr std::size_t kMaxLines = 1000;
+
+  bool split(std::string_view text);
+  void add_word(std::string_view word);
+  ZoneLine hold();
+  ZoneLine directive();
+  ZoneLine read_record();
+  std::string_view resolve(std::string_view owner);
+
+  std::array<std::string_view, kMaxWords> words_;
+  std::size_t count_ = 0;
+  bool inherits_ = false;  // the first line of the record begins with white space
+  int depth_ = 0;
+  std::size_t held_lines_ = 0;
+  std::string held_;    // words of the lines of an open record
+  std::string origin_;  // what relative names are relative to, without the last dot
+  std::string zone_;    // the first origin
+  std::string owner_;   // of the last record
+  ZoneRecord record_;
+};
+
+}  // namespace bloomwall::filter
