@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,12 +21,12 @@ enum class UrlAction : std::uint8_t { lookup, reject };
 // Why a URL is rejected (the proxy answers 400) or has no canonical form at all. The first reason found is kept.
 enum class UrlReason : std::uint8_t {
   none,
-  empty,              // nothing left after trimming
-  control_octet,      // TAB, CR or LF inside
-  unknown_scheme,     // not http, https, ws, wss, ftp, or not followed by "//"
-  backslash,          // '\' in scheme or authority
-  userinfo,           // "user@"
-  bad_port,           // not a number up to 65535
+  empty,           // nothing left after trimming
+  control_octet,   // TAB, CR or LF inside
+  unknown_scheme,  // not http, https, ws, wss, ftp, or not followed by "//"
+  backslash,       // '\' in scheme or authority
+  userinfo,        // "user@"
+  bad_port,        // not a number up to 65535
   empty_host,
   escaped_host,       // percent-escapes in the host
   separator_in_host,  // / \ ? @ : [ ] once decoded
@@ -33,8 +34,8 @@ enum class UrlReason : std::uint8_t {
   odd_dots,           // leading or doubled dots
   bad_ipv4,           // ends in a number but is no IPv4 address
   bad_ipv6,
-  bad_host_octet,     // an octet that no host name has
-  host_too_long,      // over 253 octets, or a label over 63
+  bad_host_octet,  // an octet that no host name has
+  host_too_long,   // over 253 octets, or a label over 63
 };
 const char* to_string(UrlReason reason);
 
@@ -42,8 +43,8 @@ enum class HostKind : std::uint8_t { name, ipv4, ipv6 };
 
 // One reading of path and query. Views live as long as the CanonicalUrl they belong to.
 struct UrlForm {
-  std::string_view path;   // canonical, starts with '/'
-  std::string_view query;  // without '?'; empty also where there is a lone '?'
+  std::string_view path = "/";  // canonical, starts with '/'
+  std::string_view query = {};  // without '?'; empty also where there is a lone '?'
   bool has_query_mark = false;
 };
 
@@ -55,32 +56,43 @@ struct CanonicalUrl {
   bool has_canonical = false;  // false: nothing below means anything
   HostKind host_kind = HostKind::name;
   std::uint16_t port = 0;  // 0: none given, or an empty one
-  std::string_view scheme;
-  std::string_view host;  // lower case, no trailing dot; IPv4 dotted, IPv6 in brackets as in RFC 5952
-  std::span<const UrlForm> forms;  // forms[0] is the primary one; never empty where has_canonical
+  std::string_view scheme = {};
+  std::string_view host = {};           // lower case, no trailing dot; IPv4 dotted, IPv6 in brackets as in RFC 5952
+  std::span<const UrlForm> forms = {};  // forms[0] is the primary one; never empty where has_canonical
 
   // "scheme://host/path?query" of one form, for people and tests; "!" where there is no canonical form.
   std::string text(std::size_t form = 0) const;
   std::string expression(std::size_t form = 0) const;  // the same without "scheme://"
 };
 
-// Scratch space for canonicalisation: one per thread or connection, reused for every URL; after the first few calls it
-// allocates nothing. Time is linear in the length of the URL whatever its bytes. Not thread-safe.
+// Turns spellings into canonical forms; one per thread or connection, reused for every URL. Time is linear in the length
+// of the URL whatever its bytes. A URL that is canonical already is neither copied nor takes memory; for others scratch
+// space is made once and kept, so that after the first few calls nothing is allocated (but by libidn2, for hosts with bytes
+// >= 0x80). Moving it ends the validity of its results. Not thread-safe.
 class Canonicaliser {
  public:
+  Canonicaliser();
+  ~Canonicaliser();
+  Canonicaliser(Canonicaliser&&) noexcept;
+  Canonicaliser& operator=(Canonicaliser&&) noexcept;
+
   // An absolute URL, or scheme-less "host[:port]/path" (http is then assumed). Steps 1 to 15.
   const CanonicalUrl& url(std::string_view raw);
   // A bare host: the name in a TLS ClientHello, a Host field, the host of a CONNECT authority. Steps 7 to 11; path "/".
-  // Brackets are expected around IPv6 literals.
+  // Brackets are expected around IPv6 literals. Nothing is trimmed: a blank is an octet that no host name has.
   const CanonicalUrl& host(std::string_view raw);
 
  private:
-  friend struct CanonicaliserAccess;
+  friend struct CanonicaliserAccess;  // tests take the long way with canonical URLs too
+  struct Scratch;
+  const CanonicalUrl& url_the_long_way(std::string_view raw);
+  const CanonicalUrl& host_the_long_way(std::string_view raw);
+  Scratch& scratch();
+  void accept(std::string_view scheme, std::string_view host, UrlForm form);
+
   CanonicalUrl result_;
   std::array<UrlForm, kMaxForms> forms_;
-  std::string host_;  // slow path only
-  std::string text_;  // slow path only: paths and queries of all forms
-  std::string scratch_;
+  std::unique_ptr<Scratch> scratch_;  // null until the first URL that is not canonical
 };
 
 }  // namespace bloomwall::filter

@@ -31,11 +31,11 @@ std::string text_of(const Entry& entry);
 
 enum class EntryProblem : std::uint8_t {
   none,
-  odd,         // taken, but a proxy would answer 400 to a request spelt like this
+  odd,  // taken, but a proxy would answer 400 to a request spelt like this
   empty,
-  no_host,     // no canonical form: see url_reason
+  no_host,       // no canonical form: see url_reason
   single_label,  // a bare word: a host of the local network, or a typing error; taken where allow_single_label
-  pattern,     // wildcards or separators that no key stands for
+  pattern,       // wildcards or separators that no key stands for
 };
 
 struct ParsedEntry {
@@ -48,8 +48,8 @@ struct ParsedEntry {
 class EntryParser {
  public:
   ParsedEntry domain(std::string_view text, Kind kind = Kind::suffix);  // a bare host or address; IP addresses become X
-  ParsedEntry url(std::string_view text);     // with or without scheme
-  ParsedEntry any(std::string_view text);     // the table above, by its shape
+  ParsedEntry url(std::string_view text);                               // with or without scheme
+  ParsedEntry any(std::string_view text);                               // the table above, by its shape
 
  private:
   ParsedEntry from(const CanonicalUrl& url);

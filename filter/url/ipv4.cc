@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/url/ipv4.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "filter/url/percent.h"
+
+namespace bloomwall::filter {
+namespace {
+
+constexpr std::size_t kMaxParts = 4;
+constexpr std::uint64_t kTooLarge = std::uint64_t{1} << 32U;  // everything from here on is the same error
+
+bool all_digits(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// Decimal, 0octal, 0xhex; "0x" alone is 0. Values of 2^32 and more come out as 2^32.
+std::optional<std::uint64_t> read_part(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  int base = 10;
+  if (text.size() > 1 && text[0] == '0') {
+    base = text[1] == 'x' || text[1] == 'X' ? 16 : 8;
+    text.remove_prefix(base == 16 ? 2 : 1);
+  }
+  std::uint64_t value = 0;
+  for (const char c : text) {
+    const int digit = hex_value(c);
+    if (digit < 0 || digit >= base) return std::nullopt;
+    value = std::min(value * static_cast<unsigned>(base) + static_cast<unsigned>(digit), kTooLarge);
+  }
+  return value;
+}
+
+}  // namespace
+
+Ipv4Reading read_ipv4(std::string_view host) {
+  const std::string_view last = host.substr(host.rfind('.') + 1);  // npos + 1 is 0
+  if (!all_digits(last) && !read_part(last)) return {};
+  std::uint64_t address = 0;
+  for (std::size_t parts = 1, begin = 0; parts <= kMaxParts; ++parts) {
+    const std::size_t dot = host.find('.', begin);
+    const auto part = read_part(host.substr(begin, dot - begin));
+    if (!part) break;
+    if (dot == std::string_view::npos) {
+      const std::uint64_t room = std::uint64_t{1} << (8U * (kMaxParts + 1 - parts));
+      if (*part >= room) break;
+      return {.ends_in_number = true, .address = static_cast<std::uint32_t>(address + *part)};
+    }
+    if (*part > 255) break;
+    address += *part << (8U * (kMaxParts - parts));
+    begin = dot + 1;
+  }
+  return {.ends_in_number = true, .address = std::nullopt};
+}
+
+std::optional<std::uint32_t> read_dotted_ipv4(std::string_view text) {
+  if (text.size() > 15) return std::nullopt;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('.', begin), text.size());
+    const std::string_view part = text.substr(begin, end - begin);
+    if (!all_digits(part) || (part.size() > 1 && part[0] == '0')) return std::nullopt;
+    begin = end + 1;
+  }
+  if (std::count(text.begin(), text.end(), '.') != 3) return std::nullopt;
+  const auto reading = read_ipv4(text);
+  return reading.address;
+}
+
+void append_ipv4(std::uint32_t address, std::string& out) {
+  fmt::format_to(std::back_inserter(out), "{}.{}.{}.{}", address >> 24U, (address >> 16U) & 255U,
+                 (address >> 8U) & 255U, address & 255U);
+}
+
+}  // namespace bloomwall::filter

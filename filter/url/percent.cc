@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/url/percent.h"
+
+#include <algorithm>
+
+namespace bloomwall::filter {
+namespace {
+
+// 0: as it is; 1: always escaped; 2: escaped where it is data.
+constexpr std::array<std::uint8_t, 256> make_escape_table() {
+  std::array<std::uint8_t, 256> table{};
+  for (unsigned c = 0; c < 256; ++c) table[c] = c <= 0x20 || c >= 0x7F ? 1 : 0;
+  table['#'] = table['%'] = 1;
+  table['/'] = table['\\'] = table['?'] = 2;
+  return table;
+}
+constexpr std::array<std::uint8_t, 256> kEscape = make_escape_table();
+
+bool must_escape(char c, Separators separators) {
+  const std::uint8_t rule = kEscape[static_cast<unsigned char>(c)];
+  return rule == 1 || (rule == 2 && separators == Separators::escape);
+}
+
+}  // namespace
+
+void append_decoded_fully(std::string_view in, std::string& out) {
+  const std::size_t first = in.find('%');
+  if (first == std::string_view::npos) {
+    out.append(in);
+    return;
+  }
+  const std::size_t bottom = out.size();
+  out.resize(bottom + in.size());
+  char* const stack = out.data() + bottom;
+  std::size_t height = in.copy(stack, first);
+  for (const char c : in.substr(first)) {
+    stack[height++] = c;
+    while (height >= 3 && stack[height - 3] == '%') {
+      const int byte = escape_at({stack + height - 3, 3}, 0);
+      if (byte < 0) break;
+      height -= 2;
+      stack[height - 1] = static_cast<char>(byte);
+    }
+  }
+  out.resize(bottom + height);
+}
+
+void append_decoded_once(std::string_view in, std::string& out) {
+  for (std::size_t at = 0; at < in.size();) {
+    const std::size_t percent = std::min(in.find('%', at), in.size());
+    out.append(in, at, percent - at);
+    if (percent == in.size()) return;
+    const int byte = escape_at(in, percent);
+    out.push_back(byte < 0 ? '%' : static_cast<char>(byte));
+    at = percent + (byte < 0 ? 1 : 3);
+  }
+}
+
+void append_escaped(std::string_view in, Separators separators, std::string& out) {
+  static constexpr char kDigits[] = "0123456789ABCDEF";
+  std::size_t plain = 0;  // where the run of bytes that stay as they are began
+  for (std::size_t at = 0; at < in.size(); ++at) {
+    if (!must_escape(in[at], separators)) continue;
+    out.append(in, plain, at - plain);
+    const auto byte = static_cast<unsigned char>(in[at]);
+    const char escape[3] = {'%', kDigits[byte >> 4U], kDigits[byte & 15U]};
+    out.append(escape, 3);
+    plain = at + 1;
+  }
+  out.append(in, plain, in.size() - plain);
+}
+
+}  // namespace bloomwall::filter
