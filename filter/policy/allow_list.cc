@@ -84,7 +84,7 @@ class AllowListParser {
     }
     if (parsed.entries.size() > 1) {
       fail(Errc::bad_syntax, fmt::format("{} may be read in {} ways; write the path plainly, without escapes or '..'",
-                                         quoted(text), parsed.entries.size()));
+                                         in_quotes(text), parsed.entries.size()));
       return true;
     }
     lists_.allow(parsed.entries.front(), filters);
@@ -101,12 +101,12 @@ class AllowListParser {
       if (word.front() != '@') {
         fail(Errc::bad_syntax, fmt::format("{} after the entry: only names of filters may stand there, as in "
                                            "'example.com @ads'; one entry a line",
-                                           quoted(word)));
+                                           in_quotes(word)));
         return false;
       }
       const auto known = std::find(lists_.names_.begin(), lists_.names_.end(), word.substr(1));
       if (known == lists_.names_.end()) {
-        fail(Errc::bad_syntax, fmt::format("no filter has the name {}; {}", quoted(word.substr(1)), known_names()));
+        fail(Errc::bad_syntax, fmt::format("no filter has the name {}; {}", in_quotes(word.substr(1)), known_names()));
         fine = false;
         continue;
       }

@@ -78,7 +78,7 @@ class DeltaParser {
     const std::string_view version = take_word(line);
     if (version != kVersion) {
       fail(Errc::unsupported,
-           fmt::format("deltas of version {} are not known here, only {}", quoted(version), kVersion));
+           fmt::format("deltas of version {} are not known here, only {}", in_quotes(version), kVersion));
       return false;
     }
     const std::string_view base = take_word(line);
@@ -101,7 +101,7 @@ class DeltaParser {
     while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
     if (line.empty() || line.front() == '#') return true;
     if (line.front() != '+' && line.front() != '-') {
-      fail(Errc::bad_syntax, fmt::format("a change starts with '+' or '-', not with {}", quoted(line.substr(0, 1))));
+      fail(Errc::bad_syntax, fmt::format("a change starts with '+' or '-', not with {}", in_quotes(line.substr(0, 1))));
       return true;
     }
     const DeltaAnswer answer = line.front() == '+' ? DeltaAnswer::added : DeltaAnswer::removed;
@@ -128,7 +128,7 @@ class DeltaParser {
   void entry(std::string_view text, std::optional<Kind> kind, DeltaAnswer answer) {
     if (text.find_first_of(" \t") != std::string_view::npos) {
       return fail(Errc::bad_syntax,
-                  fmt::format("{} has white space inside; one entry a line, a blank in a URL is %20", quoted(text)));
+                  fmt::format("{} has white space inside; one entry a line, a blank in a URL is %20", in_quotes(text)));
     }
     const ParsedEntry parsed = parser_.any(text);
     if (parsed.entries.empty()) return fail(Errc::bad_syntax, problem_text(parsed, text));
@@ -137,7 +137,7 @@ class DeltaParser {
         by_shape(found, answer);
       } else if (!of_kind(found, *kind, answer)) {
         return fail(Errc::bad_syntax, fmt::format("kind {} is {}, which {} is not", static_cast<char>(*kind),
-                                                  shape_of(*kind), quoted(text)));
+                                                  shape_of(*kind), in_quotes(text)));
       }
     }
   }

@@ -18,19 +18,25 @@ Error io_error(const std::filesystem::path& path, int code) {
   return {Errc::io, path.string(), fmt::format("can't read it: {}", std::generic_category().message(code))};
 }
 
+Error too_large(const std::filesystem::path& path) {
+  return {Errc::limit, path.string(),
+          fmt::format("larger than {} MiB; build a filter from it instead", kMaxEntryText >> 20)};
+}
+
 }  // namespace
 
 Result<std::string> read_entry_text(const std::filesystem::path& path) {
   errno = 0;
   std::ifstream in(path, std::ios::binary);
   if (!in) return unexpected(io_error(path, errno == 0 ? EIO : errno));
+  // A regular file that is too large is refused before a byte of it is read; a pipe tells only while it is read.
+  std::error_code no_size;
+  const std::uintmax_t size = std::filesystem::file_size(path, no_size);
+  if (!no_size && size > kMaxEntryText) return unexpected(too_large(path));
   std::string text;
   std::string block(std::size_t{256} << 10, '\0');
   while (in.read(block.data(), static_cast<std::streamsize>(block.size())) || in.gcount() > 0) {
-    if (text.size() + static_cast<std::size_t>(in.gcount()) > kMaxEntryText) {
-      return unexpected(Error{Errc::limit, path.string(),
-                              fmt::format("larger than {} MiB; build a filter from it instead", kMaxEntryText >> 20)});
-    }
+    if (text.size() + static_cast<std::size_t>(in.gcount()) > kMaxEntryText) return unexpected(too_large(path));
     text.append(block, 0, static_cast<std::size_t>(in.gcount()));
   }
   if (in.bad()) return unexpected(io_error(path, errno == 0 ? EIO : errno));
@@ -72,7 +78,7 @@ std::string_view take_word(std::string_view& rest) {
   return word;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::size_t kShown = 80;
   std::string out = "'";
   for (const char c : text.substr(0, kShown)) {
@@ -92,19 +98,19 @@ std::string problem_text(const ParsedEntry& parsed, std::string_view text) {
     case EntryProblem::empty:
       return "an entry is missing; write a host or a URL, or start the line with '#'";
     case EntryProblem::no_host:
-      return fmt::format("{} is neither a host nor a URL ({})", quoted(text), to_string(parsed.url_reason));
+      return fmt::format("{} is neither a host nor a URL ({})", in_quotes(text), to_string(parsed.url_reason));
     case EntryProblem::pattern:
       return fmt::format("{} is a pattern; only *.host, .host and ||host^ are known, write the hosts or URLs out",
-                         quoted(text));
+                         in_quotes(text));
     case EntryProblem::single_label:
-      return fmt::format("{} is a single word; write a full host name", quoted(text));
+      return fmt::format("{} is a single word; write a full host name", in_quotes(text));
     case EntryProblem::odd:
-      return fmt::format("{} is spelt as no request may be ({}); write it plainly", quoted(text),
+      return fmt::format("{} is spelt as no request may be ({}); write it plainly", in_quotes(text),
                          to_string(parsed.url_reason));
     case EntryProblem::none:
       break;
   }
-  return fmt::format("{} can't be used", quoted(text));
+  return fmt::format("{} can't be used", in_quotes(text));
 }
 
 void LineErrors::add(std::size_t line, Errc code, std::string what) {

@@ -41,7 +41,7 @@ std::string_view without_comment(std::string_view line);
 // The first word; `rest` becomes what follows it, without blanks in front.
 std::string_view take_word(std::string_view& rest);
 // For a message: quoted, control and non-ASCII octets as \xNN, shortened.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 // Why an entry was not taken and what to write instead.
 std::string problem_text(const ParsedEntry& parsed, std::string_view text);
 
