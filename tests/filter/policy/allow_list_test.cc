@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/policy/allow_list.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "filter/policy/entry_text.h"
+#include "tests/filter/policy/filter_maker.h"
+
+namespace bloomwall::filter {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+AllowLists lists_for(std::vector<std::string> filters) { return AllowLists(KeyMaker(SeriesKey{}), std::move(filters)); }
+
+// The filters that an entry overrules: "all", or their names.
+std::string overruled(const AllowLists& lists, std::string_view entry) {
+  const std::uint32_t value = lists.entries().find(OwnEntry(entry).view());
+  if (value == 0) return "none";
+  return lists.overrules_all(value) ? "all" : lists.scope_text(value);
+}
+
+struct Row {
+  std::string_view name, text;
+  std::vector<std::pair<std::string_view, std::string_view>> entries;
+};
+class AllowListRules : public testing::TestWithParam<Row> {};
+
+TEST_P(AllowListRules, OverruleExactlyTheseFilters) {
+  AllowLists lists = lists_for({"ads", "malware", "@odd"});
+  EXPECT_EQ(texts_of(lists.parse(GetParam().text, "allow.txt")), "");
+  for (const auto& [entry, filters] : GetParam().entries) EXPECT_EQ(overruled(lists, entry), filters) << entry;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rules, AllowListRules,
+    testing::Values(
+        Row{"WithoutANameAll",
+            "example.com\n",
+            {{"S example.com", "all"}, {"X example.com", "none"}, {"S a.example.com", "none"}}},
+        Row{"WithAName", "example.com @ads\n", {{"S example.com", " @ads"}}},
+        Row{"WithSeveralNames", "example.com\t@malware   @ads # both\n", {{"S example.com", " @ads @malware"}}},
+        Row{"ANameWithASign", "example.com @@odd\n", {{"S example.com", " @@odd"}}},
+        Row{"ShapesAsInEveryList",
+            "192.0.2.1\nhttp://example.com/a\nexample.com/d/ @ads\nhttp://example.com/a?q\n*.example.org\nintranet\n",
+            {{"X 192.0.2.1", "all"},
+             {"U example.com/a", "all"},
+             {"D example.com/d/", " @ads"},
+             {"Q example.com/a?q", "all"},
+             {"S example.org", "all"},
+             {"S intranet", "all"}}},
+        Row{"NamesOfSeveralLinesAddUp",
+            "example.com @ads\nexample.com @malware\n",
+            {{"S example.com", " @ads @malware"}}},
+        Row{"AllStaysAll",
+            "a.example\na.example @ads\nb.example @ads\nb.example\n",
+            {{"S a.example", "all"}, {"S b.example", "all"}}},
+        Row{"CommentsAndBlanks", "\xEF\xBB\xBF# head\r\n\r\n  example.com  \t# why\r\n", {{"S example.com", "all"}}}),
+    [](const auto& row) { return std::string(row.param.name); });
+
+TEST(AllowLists, TellWhichFiltersTheyOverruleBeyond64) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 200; ++i) names.push_back("f" + std::to_string(i));
+  AllowLists lists = lists_for(names);
+  ASSERT_THAT(lists.parse("a.example @f0 @f63 @f64 @f199\n", "allow.txt"), IsEmpty());
+  const std::uint32_t value = lists.entries().find(OwnEntry("S a.example").view());
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (lists.overrules(value, i)) found.push_back(i);
+  }
+  EXPECT_THAT(found, ElementsAre(0, 63, 64, 199));
+}
+
+struct BadRow {
+  std::string_view name, line;
+  std::string_view says;
+};
+class BadAllowLines : public testing::TestWithParam<BadRow> {};
+
+TEST_P(BadAllowLines, AreErrorsWithTheirLine) {
+  AllowLists lists = lists_for({"ads"});
+  const auto errors = lists.parse("# head\n" + std::string(GetParam().line) + "\ngood.example\n", "allow.txt");
+  ASSERT_EQ(errors.size(), 1U) << texts_of(errors);
+  EXPECT_THAT(errors[0].text(), AllOf(HasSubstr("allow.txt:2: "), HasSubstr(std::string(GetParam().says))));
+  EXPECT_EQ(lists.size(), 1U) << "the bad line opens nothing, the good one counts";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Lines, BadAllowLines,
+    testing::Values(BadRow{"UnknownFilter", "example.com @adverts", "'adverts'; there are @ads"},
+                    BadRow{"OneKnownOneUnknown", "example.com @ads @x", "'x'"}, BadRow{"NoName", "example.com @", "''"},
+                    BadRow{"TwoEntries", "a.example b.example", "one entry a line"},
+                    BadRow{"AlternativeForms", "http://example.com/a%2fb", "may be read in"},
+                    BadRow{"NoHost", "http:///x", "neither a host nor a URL"},
+                    BadRow{"Pattern", "ex*mple.com", "pattern"},
+                    BadRow{"SpeltAsNoRequestMayBe", "http://good.example@evil.example/", "write it plainly"},
+                    BadRow{"OnlyAFilter", "@ads", ""}),
+    [](const auto& row) { return std::string(row.param.name); });
+
+TEST(AllowLists, ReportAllTheirErrors) {
+  AllowLists lists = lists_for({});
+  const auto errors =
+      lists.parse("a.example @ads\n\nhttp:///\n" + std::string(kMaxEntryLine + 1, 'a') + "\n", "allow.txt");
+  ASSERT_EQ(errors.size(), 3U) << texts_of(errors);
+  EXPECT_THAT(errors[0].text(), HasSubstr("no filter is configured"));
+  EXPECT_THAT(errors[1].text(), HasSubstr("allow.txt:3: "));
+  EXPECT_EQ(errors[2].code, Errc::limit);
+}
+
+TEST(AllowLists, OfSeveralFilesAddUp) {
+  const TempFolder folder;
+  AllowLists lists = lists_for({"ads", "malware"});
+  EXPECT_THAT(lists.load(folder.write("a", "a.example @ads\n")), IsEmpty());
+  EXPECT_THAT(lists.load(folder.write("b", "a.example @malware\nb.example\n")), IsEmpty());
+  EXPECT_EQ(overruled(lists, "S a.example"), " @ads @malware");
+  EXPECT_EQ(overruled(lists, "S b.example"), "all");
+  EXPECT_EQ(lists.size(), 2U);
+  const auto errors = lists.load(folder / "absent");
+  ASSERT_EQ(errors.size(), 1U);
+  EXPECT_EQ(errors[0].code, Errc::io);
+}
+
+}  // namespace
+}  // namespace bloomwall::filter

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/policy/delta.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "filter/policy/entry_text.h"
+#include "tests/filter/policy/filter_maker.h"
+
+namespace bloomwall::filter {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+const KeyMaker kKeys{SeriesKey{}};
+
+Delta::Loaded parse(std::string_view changes, std::uint8_t base = 1) {
+  const std::string text = Delta::first_line(id_of(1)) + "\n" + std::string(changes);
+  return Delta::parse(text, "my.delta", kKeys, id_of(base));
+}
+
+constexpr auto kNothing = DeltaAnswer::nothing;
+constexpr auto kAdded = DeltaAnswer::added;
+constexpr auto kRemoved = DeltaAnswer::removed;
+
+struct Row {
+  std::string_view name, changes;
+  std::vector<std::pair<std::string_view, DeltaAnswer>> answers;  // of canonical entries
+};
+
+class DeltaRules : public testing::TestWithParam<Row> {};
+
+TEST_P(DeltaRules, AnswerForExactlyTheseEntries) {
+  const auto delta = parse(GetParam().changes);
+  ASSERT_TRUE(delta) << texts_of(delta.error());
+  for (const auto& [entry, answer] : GetParam().answers) {
+    EXPECT_EQ(static_cast<int>(delta->answer(OwnEntry(entry).view())), static_cast<int>(answer)) << entry;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rules, DeltaRules,
+    testing::Values(
+        Row{"NothingChangesNothing", "", {{"S example.com", kNothing}}},
+        Row{"ShapeGivesTheKind",
+            "+example.com\n+192.0.2.1\n+http://example.com/a\n+http://example.com/a/\n+http://example.com/"
+            "a?b\n+*.example.org\n"
+            "+||example.net^\n+http://root.example/\n",
+            {{"S example.com", kAdded},
+             {"X example.com", kNothing},
+             {"X 192.0.2.1", kAdded},
+             {"U example.com/a", kAdded},
+             {"D example.com/a/", kAdded},
+             {"Q example.com/a?b", kAdded},
+             {"S example.org", kAdded},
+             {"S example.net", kAdded},
+             {"S root.example", kAdded},
+             {"U root.example/", kNothing}}},
+        Row{"AGivenKindIsTaken",
+            "+X example.com\n+W example.org\n-S example.net\n+D http://example.com/a/\n-U\texample.com/u\n",
+            {{"X example.com", kAdded},
+             {"S example.com", kNothing},
+             {"W example.org", kAdded},
+             {"S example.net", kRemoved},
+             {"X example.net", kNothing},
+             {"D example.com/a/", kAdded},
+             {"U example.com/u", kRemoved}}},
+        Row{"AHostOfOneLetterIsNoKind", "+x\n+s.example\n", {{"S x", kAdded}, {"S s.example", kAdded}}},
+        Row{"RemovingAHostWithoutKindTakesSAndX",
+            "-example.com\n",
+            {{"S example.com", kRemoved},
+             {"X example.com", kRemoved},
+             {"W example.com", kNothing},
+             {"S a.example.com", kNothing},
+             {"U example.com/a", kNothing},
+             {"D example.com/a/", kNothing}}},
+        Row{"RemovingAUrlIsByItsShape",
+            "-http://example.com/a\n-http://example.com/d/\n-http://example.com/a?q\n",
+            {{"U example.com/a", kRemoved},
+             {"D example.com/a/", kNothing},
+             {"D example.com/d/", kRemoved},
+             {"Q example.com/a?q", kRemoved},
+             {"Q example.com/a?r", kNothing},
+             {"S example.com", kNothing}}},
+        Row{"RemovingAnAddress", "-192.0.2.1\n", {{"X 192.0.2.1", kRemoved}}},
+        Row{"AnAddressIsExactWhateverTheKind", "+S 192.0.2.1\n", {{"X 192.0.2.1", kAdded}, {"S 192.0.2.1", kNothing}}},
+        Row{"LastLineWinsForRemoval",
+            "+example.com\n-example.com\n",
+            {{"S example.com", kRemoved}, {"X example.com", kRemoved}}},
+        Row{"LastLineWinsForAddition", "-http://a.example/x\n+http://a.example/x\n", {{"U a.example/x", kAdded}}},
+        Row{"SpellingDoesNotMatter",
+            "+http://EXAMPLE.com.:80/a/../%62\n-HTTP://example.COM/B\n",
+            {{"U example.com/b", kAdded}, {"U example.com/B", kRemoved}}},
+        Row{"AnOddSpellingIsTakenAsListsTakeIt","+http://user@example.com/a
+", {{"U example.com/a", kAdded}}},
+ Row{"AnAmbiguousUrlIsAllItsForms",
+            "+http://example.com/evil/%252e%252e/x\n",
+            {{"U example.com/x", kAdded}, {"U example.com/evil/../x", kAdded}}},
+        Row{"RawIsEveryByteAfterTheBlank",
+            "+R me@example.com\n-R  two blanks # no comment \n",
+            {{"R me@example.com", kAdded}, {"R  two blanks # no comment ", kRemoved}, {"R two blanks", kNothing}}},
+        Row{"CommentsBlanksAndLineEndsDoNotCount",
+            "# a comment\r\n\r\n  \t \n  + example.com  # why\r\n\t# another\n-a.example\t# x\n",
+            {{"S example.com", kAdded}, {"S a.example", kRemoved}}},
+        Row{"AnUnfinishedLastLineCounts", "+example.com", {{"S example.com", kAdded}}}),
+    [](const auto& row) {
+    return std::string(row.param.name); });
+
+  TEST(Delta, CountsWhatItHolds) {
+    EXPECT_EQ(parse("")->size(), 0U);
+    EXPECT_EQ(parse("+a.example\n+a.example\n+http://a.example/x\n")->size(), 2U);
+    EXPECT_EQ(parse("-a.example\n")->size(), 2U) << "S and X";
+  }
+
+  struct BadRow {
+    std::string_view name, text;  // after the first line
+    Errc code;
+    std::string_view says;
+  };
+
+  class BadDeltas : public testing::TestWithParam<BadRow> {};
+
+  TEST_P(BadDeltas, AreRefusedWithTheLineAndWhatToDo) {
+    const auto delta = parse(GetParam().text);
+    ASSERT_FALSE(delta);
+    ASSERT_EQ(delta.error().size(), 1U) << texts_of(delta.error());
+    EXPECT_EQ(delta.error()[0].code, GetParam().code);
+    EXPECT_THAT(delta.error()[0].text(), AllOf(HasSubstr("my.delta:3: "), HasSubstr(std::string(GetParam().says))));
+  }
+
+  const std::string kLongLine = "+" + std::string(kMaxEntryLine, 'a');
+
+  INSTANTIATE_TEST_SUITE_P(
+      Lines, BadDeltas,
+      testing::Values(
+          BadRow{"NoSign", "\nexample.com\n", Errc::bad_syntax, "'+' or '-'"},
+          BadRow{"NoEntry", "\n+\n", Errc::bad_syntax, "missing"},
+          BadRow{"OnlyAComment", "\n+ # example.com\n", Errc::bad_syntax, "missing"},
+          BadRow{"TwoEntries", "\n+a.example b.example\n", Errc::bad_syntax, "one entry a line"},
+          BadRow{"UnknownKind", "\n+Z example.com\n", Errc::bad_syntax, "white space"},
+          BadRow{"NoHost", "\n+http:///a\n", Errc::bad_syntax, "neither a host nor a URL"},
+          BadRow{"Pattern", "\n+ex*mple.com\n", Errc::bad_syntax, "pattern"},
+          BadRow{"HostKindOfAUrl", "\n+S http://example.com/a\n", Errc::bad_syntax, "kind S is a host"},
+          BadRow{"UrlKindOfAHost", "\n+U example.com\n", Errc::bad_syntax, "kind U is a URL"},
+          BadRow{"UrlKindOfADirectory", "\n-U http://example.com/a/\n", Errc::bad_syntax, "does not end in '/'"},
+          BadRow{"DirectoryKindOfAUrl", "\n-D http://example.com/a\n", Errc::bad_syntax, "ends in '/'"},
+          BadRow{"QueryKindWithoutQuery", "\n+Q http://example.com/a\n", Errc::bad_syntax, "with a query"},
+          BadRow{"SubdomainsOfAnAddress", "\n+W 192.0.2.1\n", Errc::bad_syntax, "kind W is a host"},
+          BadRow{"RawWithoutBytes", "\n+R \n", Errc::bad_syntax, "no bytes"}),
+      [](const auto& row) { return std::string(row.param.name); });
+
+  TEST(Delta, ALineOverTheLimitIsRefusedAndTheNextOneRead) {
+    const auto delta = parse(kLongLine + "\nhuh\n");
+    ASSERT_FALSE(delta);
+    ASSERT_EQ(delta.error().size(), 2U);
+    EXPECT_EQ(delta.error()[0].code, Errc::limit);
+    EXPECT_THAT(delta.error()[0].text(), AllOf(HasSubstr("my.delta:2: "), HasSubstr("65537 bytes")));
+    EXPECT_THAT(delta.error()[1].text(), HasSubstr("my.delta:3: "));
+  }
+
+  TEST(Delta, ReportsEveryBadLine) {
+    const auto delta = parse("+good.example\nbad\n+\n-good.example\n");
+    ASSERT_FALSE(delta);
+    EXPECT_EQ(delta.error().size(), 2U) << texts_of(delta.error());
+  }
+
+  struct HeadRow {
+    std::string_view name, line;
+    Errc code;
+    std::string_view says;
+  };
+  class DeltaHeads : public testing::TestWithParam<HeadRow> {};
+
+  TEST_P(DeltaHeads, AreRefused) {
+    const auto delta = Delta::parse(GetParam().line, "my.delta", kKeys, id_of(1));
+    ASSERT_FALSE(delta);
+    ASSERT_EQ(delta.error().size(), 1U) << texts_of(delta.error());
+    EXPECT_EQ(delta.error()[0].code, GetParam().code);
+    EXPECT_THAT(delta.error()[0].text(), AllOf(HasSubstr("my.delta:1: "), HasSubstr(std::string(GetParam().says))));
+  }
+
+  INSTANTIATE_TEST_SUITE_P(
+      FirstLine, DeltaHeads,
+      testing::Values(HeadRow{"Empty", "", Errc::bad_syntax, "first line must be"},
+                      HeadRow{"NotADelta", "example.com\n", Errc::bad_syntax, "first line must be"},
+                      HeadRow{"Blank", "\nbloomwall-delta 1 base=01010101010101010101010101010101\n", Errc::bad_syntax,
+                              "first line must be"},
+                      HeadRow{"NoVersion", "bloomwall-delta\n", Errc::unsupported, "only 1"},
+                      HeadRow{"LaterVersion", "bloomwall-delta 2 base=01010101010101010101010101010101\n",
+                              Errc::unsupported, "only 1"},
+                      HeadRow{"NoBase", "bloomwall-delta 1\n", Errc::bad_syntax, "first line must be"},
+                      HeadRow{"ShortBase", "bloomwall-delta 1 base=0101\n", Errc::bad_syntax, "first line must be"},
+                      HeadRow{"BadDigit", "bloomwall-delta 1 base=0101010101010101010101010101010g\n", Errc::bad_syntax,
+                              "first line must be"},
+                      HeadRow{"MoreThanIsKnown", "bloomwall-delta 1 base=01010101010101010101010101010101 signed\n",
+                              Errc::bad_syntax, "first line must be"}),
+      [](const auto& row) { return std::string(row.param.name); });
+
+  TEST(Delta, OfAnotherFilterNamesBothIds) {
+    const auto delta = parse("+example.com\nnot even read\n", 2);
+    ASSERT_FALSE(delta);
+    ASSERT_EQ(delta.error().size(), 1U);
+    EXPECT_EQ(delta.error()[0].code, Errc::wrong_base);
+    EXPECT_THAT(delta.error()[0].text(),
+                AllOf(HasSubstr("01010101010101010101010101010101"), HasSubstr("02020202020202020202020202020202"),
+                      HasSubstr("make the delta again")));
+  }
+
+  TEST(Delta, WithoutAFilterItsTextIsStillChecked) {
+    const std::string head = Delta::first_line(id_of(7)) + "\n";
+    EXPECT_TRUE(Delta::parse(head + "+a.example\n", "d", kKeys, std::nullopt));
+    EXPECT_FALSE(Delta::parse(head + "a.example\n", "d", kKeys, std::nullopt));
+  }
+
+  TEST(Delta, UpperCaseHexAndAMarkAtTheStartAreRead) {
+    FileId id = id_of(0xAB);
+    EXPECT_TRUE(
+        Delta::parse("\xEF\xBB\xBF"
+                     "bloomwall-delta 1 base=ABABABABABABABABABABABABABABABAB\r\n+a.example\r\n",
+                     "d", kKeys, id));
+  }
+
+  TEST(Delta, IsLoadedFromItsFile) {
+    const TempFolder folder;
+    const auto file = folder.write("a.delta", Delta::first_line(id_of(3)) + "\n+a.example\n");
+    const auto delta = Delta::load(file, kKeys, id_of(3));
+    ASSERT_TRUE(delta) << texts_of(delta.error());
+    EXPECT_EQ(delta->answer(OwnEntry("S a.example").view()), kAdded);
+    const auto absent = Delta::load(folder / "absent", kKeys, id_of(3));
+    ASSERT_FALSE(absent);
+    EXPECT_EQ(absent.error().at(0).code, Errc::io);
+  }
+
+}  // namespace
+}  // namespace bloomwall::filter
