@@ -1,0 +1,73 @@
+// `build`: lists in, a filter file out. Reads every list once, judges the reports, chooses the size, writes, replaces.
+// The steps stand apart, so that another strategy for the middle (keys that do not fit in RAM) needs only another collector:
+//   replaced_header / choose_identity   who the file is                       identity.h
+//   Intake                              lists -> entries -> collector         intake.h
+//   judge                               is this what the user wants built?
+//   choose_size                         geometries for the target             sizing.h
+//   insert_into, measure                collector -> FilterWriter
+//   commit                              digests, sync, rename
+// Equal lists and equal pinned fields give equal bytes, whatever the number of threads.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "filter/build/identity.h"
+#include "filter/build/intake.h"
+#include "filter/build/sizing.h"
+
+namespace bloomwall::filter {
+
+inline constexpr double kMostUnusable = 0.05;  // share of a list's lines, unless allow_unsupported
+
+struct BuildOptions {
+  std::filesystem::path output;
+  std::vector<std::string> lists;
+  ReadOptions read;
+  bool raw = false;
+  std::string category;  // empty: that of the lists, where all have the same
+  Target target;
+  IdentityOptions identity;
+  bool allow_unsupported = false;
+  std::filesystem::path allow_out;          // empty: allow rules are counted and dropped
+  std::optional<double> max_shrink;         // share of the replaced file's distinct entries
+  std::uint64_t ram_bytes = 0;              // 0: default_ram_budget()
+  unsigned threads = 0;                     // 0: one a processor
+  std::optional<std::uint64_t> samples;     // requests to measure the error with; default: usual_samples()
+  const std::atomic<bool>* stop = nullptr;  // becomes true: nothing is written, error `io` "interrupted"
+};
+
+enum class BuildPhase : std::uint8_t { reading, writing, finishing };
+struct BuildProgress {
+  BuildPhase phase = BuildPhase::reading;
+  const ListInput* input = nullptr;  // while reading
+};
+// Called on the calling thread: at least once a phase, and once a block while reading.
+using OnBuildProgress = std::function<void(const BuildProgress&)>;
+
+// As far as a build got; an error leaves the rest empty.
+struct BuildReport {
+  std::vector<FileIntake> files;
+  std::uint64_t allow_rules = 0;
+  KeySummary summary;
+  std::optional<Sizing> sizing;
+  std::optional<Header> replaced;
+  Header header;  // as written; file_bytes is 0 until then
+  FileInfo info;
+  std::vector<std::string> warnings;
+};
+
+// Errors: usage, unmet_target, limit, io, and those of lists. The target is untouched unless it is done.
+Result<void> build(const BuildOptions& options, BuildReport& report, const OnBuildProgress& progress = {});
+
+// What converter_options in the header says; bit by bit.
+inline constexpr std::uint32_t kOptionExact = 1, kOptionHostsAsSuffix = 2, kOptionStrictWildcard = 4,
+                               kOptionAllowTld = 8, kOptionAggressive = 16, kOptionRaw = 32, kOptionWhiteAsBlock = 64;
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,59 @@
+// From the arguments of a build to the keys in a collector: folders expanded, every file read once, in order, with several
+// threads each; what became of each file is reported, allow rules are kept where they are wanted.
+// The outcome is the same whatever the number of threads.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "filter/build/key_collector.h"
+#include "filter/lists/list_reader.h"
+
+namespace bloomwall::filter {
+
+struct IntakeOptions {
+  ReadOptions read;
+  bool raw = false;  // every line that is not empty is a key, byte for byte (but for a CR before the LF)
+  bool keep_allow_rules = false;
+  unsigned threads = 1;
+};
+
+struct FileIntake {
+  FileReport report;
+  bool raw = false;
+  DistinctByKind fresh{};  // entries that neither this file nor one before it had named before
+  std::uint64_t duplicates() const;
+  const char* format() const { return raw ? "raw" : to_string(report.format); }
+};
+
+// Of the file at hand; called on the thread that called read().
+using IntakeProgress = std::function<void(const ListInput& input)>;
+
+class Intake {
+ public:
+  Intake(KeyCollector& collector, IntakeOptions options) : collector_(collector), options_(std::move(options)) {}
+  // Reads one argument: a file, "-" or a folder. Errors: those of lists; limit where memory or allow rules run out.
+  // What was read before an error stays in files().
+  Result<void> read(const std::string& argument, const IntakeProgress& progress);
+  const std::vector<FileIntake>& files() const { return files_; }
+  const std::vector<std::string>& allow_rules() const { return allow_rules_; }  // in the order of files and lines
+  std::uint64_t allow_rule_count() const { return allow_rule_count_; }
+
+ private:
+  Result<void> read_file(const ListFile& file, const IntakeProgress& progress);
+  Result<void> read_list_file(const ListFile& file, FileIntake& out, const IntakeProgress& progress);
+  Result<void> read_raw_file(const ListFile& file, FileIntake& out, const IntakeProgress& progress);
+  Result<void> check_limits(const ListFile& file) const;
+
+  KeyCollector& collector_;
+  IntakeOptions options_;
+  std::vector<FileIntake> files_;
+  std::vector<std::string> allow_rules_;
+  std::uint64_t allow_rule_count_ = 0;
+};
+
+}  // namespace bloomwall::filter

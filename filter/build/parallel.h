@@ -1,0 +1,25 @@
+// Work that falls into independent pieces, done by several threads. The calling thread is one of them.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <thread>
+#include <vector>
+
+namespace bloomwall::filter {
+
+// Calls work(i) for every i below `count`, each once, in any order; returns when all are done. `work` must not throw.
+template <typename Work>
+void for_each_index(std::size_t count, unsigned threads, const Work& work) {
+  std::atomic<std::size_t> next = 0;
+  const auto run = [&] {
+    for (std::size_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) work(i);
+  };
+  std::vector<std::jthread> helpers;
+  for (std::size_t i = 1; i < std::min<std::size_t>(threads, count); ++i) helpers.emplace_back(run);
+  run();
+}
+
+}  // namespace bloomwall::filter

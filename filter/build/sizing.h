@@ -1,0 +1,53 @@
+// Chooses layouts and sizes of the sections H, P and R: the smallest file whose worst request class meets the target at
+// p99, or the least error that a given size allows. Ties go to layout 2x8.
+// The error of a request on a listed host is a sum over H and P. The bits that a set takes grow with -ln of its error, so the
+// file is smallest about where H has the share n_H/(n_H + n_P) of the error, n being the sets of bits in each; larger shares
+// are tried too, as fingerprints end a small section's error. Few hosts so get about 32 bits each at 1e-4.
+// Where only marks are in H its error matters little for verdicts, but a false mark costs a page of P: at most 1e-4.
+// Deterministic; some hundred calls of question_error.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "filter/file/prediction.h"
+#include "filter/result.h"
+
+namespace bloomwall::filter {
+
+// What is to be stored: the counts of a header (what predict() looks at), and the size of the info section.
+struct Demand {
+  Header counts;
+  std::uint64_t info_bytes = 0;
+};
+
+struct Sizing {
+  Geometries sections;
+  PredictedErrors predicted;
+  std::uint64_t file_bytes = 0;  // of the whole file
+};
+
+// The error that a target is held against: the worst request class at p99.
+double worst_error(const PredictedErrors& predicted);
+
+inline constexpr double kDefaultTarget = 1e-6;  // error of a request
+inline constexpr double kLeastTarget = 1e-12;
+struct Target {
+  std::optional<double> fpr;            // must be met
+  std::optional<std::uint64_t> memory;  // file size that must not be passed; alone: kDefaultTarget where it fits, else
+                                        // the least error that does
+};
+Result<Sizing> choose_size(const Demand& demand, const Target& target);
+
+// The steps of choose_size, for `plan`. `only`: sections of this layout alone. Nothing where it can't be had.
+std::optional<Sizing> size_for_error(const Demand& demand, double target, std::optional<Layout> only = {});
+std::optional<Sizing> size_for_memory(const Demand& demand, std::uint64_t bytes, std::optional<Layout> only = {});
+
+// Sections below 2 MiB have one segment, larger ones a power of two of about 1 to 2 MiB each (what a core's L2 cache holds
+// while a segment is filled), at most 1024. Pages are rounded up to a multiple of the segments: under 0.4 %.
+Geometry geometry_of(Layout layout, std::uint64_t pages);
+// What the writer will make of it: header, alignment, info, leaf digests.
+std::uint64_t file_bytes_of(const Geometries& sections, std::uint64_t info_bytes);
+
+}  // namespace bloomwall::filter
