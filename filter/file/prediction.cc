@@ -80,21 +80,23 @@ PathErrors path_errors(const Header& h, const SectionLoad& load) {
 
 // Everything that the error of a request is made of.
 struct Parts {
-  HostErrors stranger;  // about a host that is not in H
-  HostErrors listed;    // about one that is
+  HostErrors stranger;     // about a host that is not in H
+  HostErrors listed;       // about one that is, with as many sets in its lines as the mean host has
+  HostErrors well_listed;  // about one that has every mark that a request asks
   PathErrors path;
   PathKinds kinds;
   bool suffix = false, exact = false, subdomains = false;
 };
 
-// `listed` of the suffixes have marks. Small errors add up.
-double host_error(const Parts& p, double suffixes, double listed) {
+// Of the suffixes one has marks if `listed` is given. Small errors add up.
+double host_error(const Parts& p, double suffixes, const HostErrors* listed_errors) {
+  const double listed = listed_errors != nullptr ? 1 : 0;
+  const HostErrors& own = listed_errors != nullptr ? *listed_errors : p.stranger;
   const auto of_one = [&p](const HostErrors& e) { return e.suffix + p.kinds.all() * e.mark * p.path.mean; };
   const double strangers = suffixes - listed;
   const double parents = std::max(suffixes - 1, 0.0);
-  const double host_itself = listed > 0 ? p.listed.exact : p.stranger.exact;
-  return strangers * of_one(p.stranger) + listed * of_one(p.listed) + host_itself +
-         (parents > 0 ? (parents - listed) * p.stranger.subdomains + listed * p.listed.subdomains : 0);
+  return strangers * of_one(p.stranger) + listed * of_one(own) + own.exact +
+         (parents > 0 ? (parents - listed) * p.stranger.subdomains + listed * own.subdomains : 0);
 }
 
 double host_questions(const Parts& p, double suffixes) {
@@ -102,8 +104,8 @@ double host_questions(const Parts& p, double suffixes) {
 }
 
 void predict_classes(const Parts& p, double mean_suffixes, double p99_suffixes, PredictedErrors& out) {
-  out.unlisted_host = {.mean = stored_rate(host_error(p, mean_suffixes, 0)),
-                       .p99 = stored_rate(host_error(p, p99_suffixes, 0)),
+  out.unlisted_host = {.mean = stored_rate(host_error(p, mean_suffixes, nullptr)),
+                       .p99 = stored_rate(host_error(p, p99_suffixes, nullptr)),
                        .mean_questions = host_questions(p, mean_suffixes),
                        .p99_questions = host_questions(p, p99_suffixes)};
   out.listed_host = out.unlisted_host;
@@ -111,8 +113,8 @@ void predict_classes(const Parts& p, double mean_suffixes, double p99_suffixes, 
   const double asked = std::min(kP99PathQuestions, p.kinds.all());
   const double p99_path =
       p.kinds.url * p.path.url + p.kinds.query * p.path.query + p.kinds.directory * p.path.directory;
-  out.listed_host = {.mean = stored_rate(host_error(p, mean_suffixes, 1) + kMeanPathQuestions * p.path.mean),
-                     .p99 = stored_rate(host_error(p, p99_suffixes, 1) + p99_path),
+  out.listed_host = {.mean = stored_rate(host_error(p, mean_suffixes, &p.listed) + kMeanPathQuestions * p.path.mean),
+                     .p99 = stored_rate(host_error(p, p99_suffixes, &p.well_listed) + p99_path),
                      .mean_questions = out.unlisted_host.mean_questions + kMeanPathQuestions,
                      .p99_questions = out.unlisted_host.p99_questions + asked};
 }
@@ -163,7 +165,9 @@ PredictedErrors predict(const Header& h, const Geometries& geometries) {
   if (geometries.hosts) {
     const SectionLoad load = host_load(h, *geometries.hosts);
     p.stranger = host_errors(h, load, 0);
-    p.listed = host_errors(h, load, load.keys > 0 ? load.sets / load.keys : 0);
+    const double mean_sets = load.keys > 0 ? load.sets / load.keys : 0;
+    p.listed = host_errors(h, load, mean_sets);
+    p.well_listed = host_errors(h, load, std::max(mean_sets, p.kinds.all()));
     out.host_key = stored_rate(std::max({p.stranger.suffix, p.stranger.exact, p.stranger.subdomains, p.stranger.mark}));
   }
   if (geometries.raw) out.raw_key = stored_rate(question_error(raw_load(h, *geometries.raw), of(h, Kind::raw).rounds));

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <random>
 #include <set>
 #include <thread>
@@ -11,24 +10,13 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/filter/bits/owned_section.h"
+
 namespace bloomwall::filter {
 namespace {
 
 constexpr std::uint64_t kSeed = 1234;
 constexpr std::array kLayouts{Layout::sectors_2x8, Layout::lines_4x4};
-
-// A section with memory of its own.
-struct Owned {
-  explicit Owned(const Geometry& geometry, LineChoice lines)
-      : memory(geometry.bytes() + kLineBytes), writer(geometry, aligned(), lines) {}
-  std::byte* aligned() {
-    void* at = memory.data();
-    std::size_t space = memory.size();
-    return static_cast<std::byte*>(std::align(kLineBytes, memory.size() - kLineBytes, at, space));
-  }
-  std::vector<std::byte> memory;
-  SectionWriter writer;
-};
 
 class SectionTest : public testing::TestWithParam<Layout> {
  protected:
@@ -37,17 +25,16 @@ class SectionTest : public testing::TestWithParam<Layout> {
     return {.layout = GetParam(), .segments = segments, .pages_per_segment = pages};
   }
 };
-INSTANTIATE_TEST_SUITE_P(Layouts, SectionTest, testing::ValuesIn(kLayouts), [](const auto& of) {
-  return of.param == Layout::sectors_2x8 ? "Sectors2x8" : "Lines4x4";
-});
+INSTANTIATE_TEST_SUITE_P(Layouts, SectionTest, testing::ValuesIn(kLayouts),
+                         [](const auto& of) { return of.param == Layout::sectors_2x8 ? "Sectors2x8" : "Lines4x4"; });
 
 TEST_P(SectionTest, HoldsWhatWasInsertedAndAlmostNothingElse) {
-  Owned section(geometry(), LineChoice::own);
+  OwnedSection section(geometry(), LineChoice::own);
   std::mt19937_64 random(kSeed);
   std::vector<Hash128> keys(2000);
   for (Hash128& key : keys) key = {.lo = random(), .hi = random()};
-  for (std::size_t i = 0; i < keys.size(); ++i) section.writer.insert(keys[i], 0, i % 2 + 1);
-  const SectionView view = section.writer.view();
+  for (std::size_t i = 0; i < keys.size(); ++i) section.writer().insert(keys[i], 0, i % 2 + 1);
+  const SectionView view = section.writer().view();
   for (std::size_t i = 0; i < keys.size(); ++i) {
     view.prefetch(view.place(keys[i]));
     ASSERT_TRUE(view.test(view.place(keys[i]), 0, i % 2 + 1));
@@ -58,14 +45,14 @@ TEST_P(SectionTest, HoldsWhatWasInsertedAndAlmostNothingElse) {
 }
 
 TEST_P(SectionTest, EveryRoundIsAskedAndWritten) {
-  Owned section(geometry(1, 1), LineChoice::own);
+  OwnedSection section(geometry(1, 1), LineChoice::own);
   const Hash128 key{.lo = 77ULL << 40, .hi = 99};
-  section.writer.insert(key, 0, 1);
-  const SectionView view = section.writer.view();
+  section.writer().insert(key, 0, 1);
+  const SectionView view = section.writer().view();
   EXPECT_TRUE(view.test(view.place(key), 0, 1));
   EXPECT_FALSE(view.test(view.place(key), 0, 2));
   EXPECT_FALSE(view.test(view.place(key), 1, 1));
-  section.writer.insert(key, 0, 2);
+  section.writer().insert(key, 0, 2);
   EXPECT_TRUE(view.test(view.place(key), 0, 2));
 }
 
@@ -122,14 +109,14 @@ TEST_P(SectionTest, VariantsOfAHostShareItsLinesAndKeysOfTheirOwnDoNot) {
 }
 
 TEST_P(SectionTest, TestVariantsAnswersWhatTestWould) {
-  Owned section(geometry(), LineChoice::host);
+  OwnedSection section(geometry(), LineChoice::host);
   std::mt19937_64 random(kSeed);
   // Full enough that many variants that nobody wrote are set too.
   for (int i = 0; i < 60'000; ++i) {
-    section.writer.insert({.lo = random(), .hi = random()}, static_cast<Variant>(random() % kHostVariantCount),
-                          random() % 2 + 1);
+    section.writer().insert({.lo = random(), .hi = random()}, static_cast<Variant>(random() % kHostVariantCount),
+                            random() % 2 + 1);
   }
-  const SectionView view = section.writer.view();
+  const SectionView view = section.writer().view();
   std::size_t set = 0;
   for (int i = 0; i < 20'000; ++i) {
     const Place place = view.place({.lo = random(), .hi = random()});
@@ -150,22 +137,22 @@ TEST_P(SectionTest, TestVariantsAnswersWhatTestWould) {
 TEST_P(SectionTest, ScalarAndAvx2AgreeOnAMillionPlaces) {
   force_simd_for_testing(Simd::avx2);
   if (active_simd() != Simd::avx2) GTEST_SKIP() << "this processor has no AVX2";
-  Owned by_avx2(geometry(), LineChoice::host);
-  Owned by_scalar(geometry(), LineChoice::host);
+  OwnedSection by_avx2(geometry(), LineChoice::host);
+  OwnedSection by_scalar(geometry(), LineChoice::host);
   std::mt19937_64 random(kSeed);
   for (int i = 0; i < 30'000; ++i) {
     const Place place = place_of(geometry(), {.lo = random(), .hi = random()});
     const auto variant = static_cast<Variant>(random() % kHostVariantCount);
     force_simd_for_testing(Simd::avx2);
-    by_avx2.writer.insert_exclusive(place, variant, 2);
+    by_avx2.writer().insert_exclusive(place, variant, 2);
     force_simd_for_testing(Simd::scalar);
     ASSERT_EQ(active_simd(), Simd::scalar);
-    by_scalar.writer.insert_exclusive(place, variant, 2);
+    by_scalar.writer().insert_exclusive(place, variant, 2);
   }
-  ASSERT_TRUE(std::ranges::equal(by_avx2.writer.bytes(), by_scalar.writer.bytes()));
+  ASSERT_TRUE(std::ranges::equal(by_avx2.writer().bytes(), by_scalar.writer().bytes()));
 
   constexpr std::size_t kPlaces = 1'000'000;
-  const SectionView view = by_avx2.writer.view();
+  const SectionView view = by_avx2.writer().view();
   std::vector<std::uint32_t> answers(kPlaces);
   for (const Simd simd : {Simd::avx2, Simd::scalar}) {
     force_simd_for_testing(simd);
@@ -184,19 +171,19 @@ TEST_P(SectionTest, ScalarAndAvx2AgreeOnAMillionPlaces) {
 }
 
 TEST_P(SectionTest, ManyThreadsInsertingLoseNothing) {
-  Owned together(geometry(1, 2), LineChoice::own);
-  Owned alone(geometry(1, 2), LineChoice::own);
+  OwnedSection together(geometry(1, 2), LineChoice::own);
+  OwnedSection alone(geometry(1, 2), LineChoice::own);
   const auto key = [](std::uint64_t i) { return Hash128{.lo = i * 0x9e3779b97f4a7c15, .hi = i * 0xbf58476d1ce4e5b9}; };
   {
     std::vector<std::jthread> threads;
     for (std::uint64_t t = 0; t < 4; ++t) {
       threads.emplace_back([&, t] {
-        for (std::uint64_t i = t; i < 4000; i += 4) together.writer.insert(key(i), 0, 2);
+        for (std::uint64_t i = t; i < 4000; i += 4) together.writer().insert(key(i), 0, 2);
       });
     }
   }
-  for (std::uint64_t i = 0; i < 4000; ++i) alone.writer.insert_exclusive(place_of(geometry(1, 2), key(i)), 0, 2);
-  EXPECT_TRUE(std::ranges::equal(together.writer.bytes(), alone.writer.bytes()));
+  for (std::uint64_t i = 0; i < 4000; ++i) alone.writer().insert_exclusive(place_of(geometry(1, 2), key(i)), 0, 2);
+  EXPECT_TRUE(std::ranges::equal(together.writer().bytes(), alone.writer().bytes()));
 }
 
 TEST(SectionViewTest, WithoutBytesIsFalse) {
