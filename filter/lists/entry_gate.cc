@@ -13,7 +13,7 @@ namespace {
 // Octets that no host has: what stands with them is something else.
 constexpr std::array<bool, 256> make_host_breakers() {
   std::array<bool, 256> table{};
-  for (const char c : {'/', '\\', '*', '?', ':', '[', ']', '@', ' ', '\t', '|', '^', ',', '"', '=', '<', '>'}) {
+  for (const char c : {'/', '\\', '*', '?', ':', '[', ']', '@', ' ', '\t', '|', '^', ',', '"', '=', '<', '>', '#'}) {
     table[static_cast<unsigned char>(c)] = true;
   }
   return table;
@@ -70,12 +70,7 @@ LineOutcome EntryGate::used(Side side) const {
 }
 
 EntryGate::CheckedHost EntryGate::check_host(std::string_view text, Kind kind) {
-  if (looks_like_ipv6(text)) {
-    scratch_.assign("[").append(text).append("]");
-    text = scratch_;
-  } else if (!plain_host(text) && !text.starts_with('[')) {
-    return {why_no_host(text), {}};
-  }
+  if (!plain_host(text) && !text.starts_with('[') && !looks_like_ipv6(text)) return {why_no_host(text), {}};
   const ParsedEntry parsed = parser_.domain(text, kind);
   if (parsed.entries.empty()) return {why_not(parsed), {}};
   Entry entry = parsed.entries.front();

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/filter/lists/list_text.h"
+
+namespace bloomwall::filter::test {
+namespace {
+
+class Dnsmasq : public testing::TestWithParam<Row> {};
+TEST_P(Dnsmasq, IsRead) {
+  ReadOptions options;
+  options.format = Format::dnsmasq;
+  expect_row(GetParam(), options);
+}
+INSTANTIATE_TEST_SUITE_P(
+    Rules, Dnsmasq,
+    testing::Values(Row{"AddressHash", "address=/a.example/#\n", "S a.example"},
+                    Row{"AddressSink", "address=/a.example/0.0.0.0\naddress=/b.example/::\n", "S a.example, S b.example"},
+                    Row{"AddressElsewhere", "address=/a.example/192.0.2.53\n", "S a.example"},
+                    Row{"AddressNothing", "address=/a.example/\n", "S a.example"},
+                    Row{"SeveralDomains", "address=/a.example/b.example/c.example/0.0.0.0\n",
+                        "S a.example, S b.example, S c.example"},
+                    Row{"ServerNothing", "server=/a.example/\n", "S a.example"},
+                    Row{"LocalNothing", "local=/a.example/b.example/\n", "S a.example, S b.example"},
+                    Row{"LeadingDot", "address=/.a.example/#\n", "S a.example"},
+                    Row{"BlanksAround", "  address = /a.example/# # why\n", "S a.example"},
+                    Row{"CommentsAndBlanks", "# address=/a.example/#\n\n", "blank, comment"},
+                    Row{"OtherOptions",
+                        "domain-needed\ncache-size=1000\nserver=192.0.2.53\nserver=//192.0.2.1\nconf-file=/etc/x\n",
+                        "skip: server for a domain, boilerplate x4"},
+                    Row{"NamesWithoutDot", "server=//\nlocal=//\n", "boilerplate x2"}),
+    row_name);
+INSTANTIATE_TEST_SUITE_P(
+    Broken, Dnsmasq,
+    testing::Values(Row{"Forwarder", "server=/a.example/192.0.2.53\n", "skip: server for a domain"},
+                    Row{"StandardServers", "server=/a.example/#\n", "skip: server for a domain"},
+                    Row{"EveryName", "address=/#/192.0.2.1\n", "skip: every name"},
+                    Row{"WildcardWithoutLabel", "address=/*a.example/#\n", "skip: wildcard inside a host"},
+                    Row{"TopLevelDomain", "address=/zip/#\n", "skip: top-level domain"},
+                    Row{"NotClosed", "address=/a.example\n", "bad: no '/' after the domain"},
+                    Row{"AddressAlone", "address=192.0.2.1\n", "bad: address= without a domain"},
+                    Row{"NoOption", "||a.example^\n", "bad: not a dnsmasq option"},
+                    Row{"GoodBesideBad", "address=/zip/a.example/#\n", "S a.example, skipped name"}),
+    row_name);
+
+}  // namespace
+}  // namespace bloomwall::filter::test

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/lists/rpz_pairs.h"
+#include "tests/filter/lists/list_text.h"
+
+namespace bloomwall::filter::test {
+namespace {
+
+class Rpz : public testing::TestWithParam<Row> {};
+TEST_P(Rpz, IsRead) {
+  ReadOptions options;
+  options.format = Format::rpz;
+  expect_row(GetParam(), options);
+}
+INSTANTIATE_TEST_SUITE_P(
+    Rules, Rpz,
+    testing::Values(
+        Row{"PairIsOneSuffix", "a.example CNAME .\n*.a.example CNAME .\n", "S a.example"},
+        Row{"PairInOtherOrder", "*.a.example. CNAME .\na.example. CNAME .\n", "S a.example"},
+        Row{"PairFarApart", "a.example CNAME .\nb.example CNAME .\n*.b.example CNAME .\n*.a.example CNAME .\n",
+            "S b.example, S a.example"},
+        Row{"ApexAloneIsExact", "a.example CNAME .\n", "X a.example"},
+        Row{"StarAloneIsSubdomains", "*.a.example CNAME .\n", "W a.example"},
+        Row{"RepeatedHalvesAreNoPair", "a.example A 0.0.0.0\na.example AAAA ::\n", "X a.example"},
+        Row{"RecordsAfterThePairAddNothing",
+            "a.example A 0.0.0.0\n*.a.example A 0.0.0.0\na.example AAAA ::\n*.a.example AAAA ::\n", "S a.example"},
+        Row{"NoData", "a.example CNAME *.\n", "X a.example"},
+        Row{"Drop", "a.example CNAME rpz-drop.\n", "X a.example"},
+        Row{"WalledGarden", "a.example CNAME garden.example.net.\n", "X a.example"},
+        Row{"Passthru", "a.example CNAME rpz-passthru.\n*.a.example CNAME rpz-passthru.\n", "allow a.example"},
+        Row{"PassthruOfOneHost", "a.example CNAME rpz-passthru.\n",
+            "allow a.example, warn: allow rule for one host, written for its subdomains too"},
+        Row{"OldPassthru", "a.example CNAME a.example.\n*.a.example CNAME *.a.example.\n", "allow a.example"},
+        Row{"PassthruAndBlockAreNoPair", "a.example CNAME rpz-passthru.\n*.a.example CNAME .\n",
+            "W a.example, allow a.example, warn: allow rule for one host, written for its subdomains too"},
+        Row{"TtlAndClass", "a.example 300 IN CNAME .\nb.example IN 1h CNAME .\n", "X a.example, X b.example"},
+        Row{"LowerCase", "a.example in cname .\n", "X a.example"},
+        Row{"OriginIsTakenOff", "$ORIGIN rpz.test.\na.example CNAME .\nb.example.rpz.test. CNAME .\n", "X a.example, X b.example, boilerplate"},
+        Row{"OriginWithin", "$ORIGIN rpz.test.\n$ORIGIN example.rpz.test.\na CNAME .\n", "X a.example, boilerplate x2"},
+        Row{"RelativeOrigin", "$ORIGIN rpz.test.\n$ORIGIN example\na CNAME .\n", "X a.example, boilerplate x2"},
+        Row{"SoaNamesTheZone", "rpz.test. IN SOA a. b. 1 2 3 4 5\na.example.rpz.test. CNAME .\n", "X a.example, boilerplate"},
+        Row{"AbsoluteOutsideOfTheZone", "$ORIGIN rpz.test.\na.example. CNAME .\n", "X a.example, boilerplate"},
+        Row{"SoaOverSeveralLines",
+            "$TTL 300\n@ IN SOA localhost. admin.localhost. ( ; start\n  1 ; serial\n  2 3 4 5 )\n  IN NS localhost.\na.example CNAME .\n",
+            "X a.example, boilerplate x5"},
+        Row{"EntryInParentheses", "a.example CNAME (\n .\n)\n", "X a.example, boilerplate x2"},
+        Row{"OwnerIsInherited", "a.example A 0.0.0.0\n   AAAA ::\n", "X a.example"},
+        Row{"CommentsAndBlanks", "; a.example CNAME .\n\n   ; b\na.example CNAME . ; why\n", "X a.example, blank, comment x2"},
+        Row{"AddressIsExact", "192.0.2.1 CNAME .\n", "X 192.0.2.1"},
+        Row{"DnssecIsBoilerplate", "a.test. RRSIG A 1 2\n@ NS x.\n", "boilerplate x2"}),
+    row_name);
+INSTANTIATE_TEST_SUITE_P(
+    Broken, Rpz,
+    testing::Values(
+        Row{"OtherTriggers",
+            "32.1.2.0.192.rpz-ip CNAME .\n32.1.2.0.192.rpz-client-ip CNAME .\nns.example.rpz-nsdname CNAME .\n"
+            "32.1.2.0.192.rpz-nsip CNAME .\n",
+            "skip: rpz-client-ip trigger, skip: rpz-ip trigger, skip: rpz-nsdname trigger, skip: rpz-nsip trigger"},
+        Row{"TriggerUnderTheOrigin", "$ORIGIN rpz.test.\n32.1.2.0.192.rpz-ip CNAME .\n", "skip: rpz-ip trigger, boilerplate"},
+        Row{"TcpOnly", "a.example CNAME rpz-tcp-only.\n", "skip: rpz-tcp-only"},
+        Row{"EveryName", "* CNAME .\n", "skip: every name"},
+        Row{"OtherData", "a.example TXT \"a ; b ( c\"\n", "skip: local data of a type other than addresses"},
+        Row{"Include", "$INCLUDE other.zone\n$GENERATE 1-9 a$ CNAME .\n", "skip: directive that adds names from elsewhere x2"},
+        Row{"NoTarget", "a.example CNAME\n", "bad: CNAME without a target"},
+        Row{"NoType", "a.example\n", "bad: not a zone record"},
+        Row{"ParenthesisTooMany", "a.example CNAME . )\nb.example CNAME .\n", "X b.example, bad: not a zone record"},
+        Row{"ParenthesisOpen", "a.example CNAME ( .\n", "boilerplate, warn: the file ends within a record"},
+        Row{"TopLevelDomain", "zip CNAME .\n*.zip CNAME .\n", "skip: top-level domain x2"},
+        Row{"SubdomainsOfAnAddress", "*.192.0.2.1 CNAME .\n", "skip: subdomains of an address"}),
+    row_name);
+
+TEST(RpzZone, AParenthesisThatIsNeverClosedEndsAfterABound) {
+  std::string text = "a.example CNAME (\n";
+  for (int i = 0; i < 1100; ++i) text += "b.example CNAME .\n";
+  const Reading reading = read_text(text, Format::rpz);
+  EXPECT_EQ(reading.report.malformed.count("parenthesis is not closed"), 1U);
+  EXPECT_EQ(reading.sink.entries, std::vector<std::string>{"X b.example"});
+}
+
+TEST(RpzPairs, HalvesThatLeaveTheWindowMeanTheSameUnpaired) {
+  ParsePlan plan;
+  plan.format = Format::rpz;
+  EntryGate gate(plan);
+  Collected sink;
+  FileReport report;
+  gate.bind(sink, report);
+  RpzPairs pairs(2);
+  std::uint64_t line = 0;
+  const auto add = [&](std::string_view host, bool wildcard) {
+    gate.begin_line(++line, host);
+    pairs.add(host, wildcard, Side::block, gate);
+  };
+  add("a.example", false);
+  add("b.example", false);
+  add("c.example", true);   // a leaves
+  add("a.example", true);   // b leaves
+  add("c.example", false);  // pairs
+  pairs.flush(gate);
+  EXPECT_EQ(sink.entries, (std::vector<std::string>{"X a.example", "X b.example", "S c.example", "W a.example"}));
+  EXPECT_EQ(sink.lines, (std::vector<std::uint64_t>{1, 2, 3, 4}));
+}
+
+}  // namespace
+}  // namespace bloomwall::filter::test

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/filter/lists/list_text.h"
+
+namespace bloomwall::filter::test {
+namespace {
+
+ReadOptions options_for(Format format) {
+  ReadOptions options;
+  options.format = format;
+  return options;
+}
+
+class Urls : public testing::TestWithParam<Row> {};
+TEST_P(Urls, AreRead) { expect_row(GetParam(), options_for(Format::urls)); }
+INSTANTIATE_TEST_SUITE_P(
+    Rules, Urls,
+    testing::Values(
+        Row{"Page", "http://example.com/a/b.html\n", "U example.com/a/b.html"},
+        Row{"PageWithQuery", "https://example.com/a?q=1\n", "Q example.com/a?q=1"},
+        Row{"Directory", "http://example.com/a/\n", "D example.com/a/"},
+        Row{"BareHostIsSuffix", "http://example.com/\nhttp://example.net\n", "S example.com, S example.net"},
+        Row{"BarePublicSuffixIsExact", "http://github.io/\n", "X github.io, warn: URL of a public suffix, taken as that host alone"},
+        Row{"BareTopLevelDomainIsExact", "http://zip/\n", "X zip, warn: URL of a public suffix, taken as that host alone"},
+        Row{"PathOnPublicSuffix", "http://github.io/a\n", "U github.io/a"},
+        Row{"BareAddressIsExact", "http://192.0.2.1/\nhttp://[2001:db8::1]/\n", "X 192.0.2.1, X [2001:db8::1]"},
+        Row{"AddressWithPath", "http://192.0.2.1:8080/i\n", "U 192.0.2.1/i"},
+        Row{"PortGoes", "http://example.com:8080/a\n", "U example.com/a"},
+        Row{"FragmentGoes", "http://example.com/a#b\n", "U example.com/a"},
+        Row{"EmptyQueryGoes", "http://example.com/a?\n", "U example.com/a"},
+        Row{"NoScheme", "example.com/a\nexample.net\n", "U example.com/a, S example.net"},
+        Row{"ByteOrderMarkAndCr", "\xef\xbb\xbfhttp://example.com/a\r\n", "U example.com/a"},
+        Row{"CommentAfter", "http://example.com/a # why\n", "U example.com/a"},
+        Row{"HashHashIsAFragment", "http://example.com/a##b\n", "U example.com/a"},
+        Row{"EveryFormOfAnAmbiguousPath", "http://example.com/a//../b\n", "U example.com/b, U example.com/a/b"},
+        Row{"UserinfoIsOdd", "http://u@example.com/a\n",
+            "U example.com/a, warn: odd host or URL, which a request may not be spelt like"},
+        Row{"CommentsAndBlanks", "# a\n; b\n! c\n\n", "blank, comment x3"}),
+    row_name);
+INSTANTIATE_TEST_SUITE_P(
+    Broken, Urls,
+    testing::Values(Row{"OtherScheme", "hxxp://example.com/a\nmailto://a\n", "skip: scheme other than http, https, ftp, ws x2"},
+                    Row{"NoHost", "http:///a\n", "bad: empty host"},
+                    Row{"BadPort", "http://example.com:99999/a\n", "bad: port is not a number up to 65535"},
+                    Row{"BadAddress", "http://192.0.2.999/a\n", "bad: host ends in a number but is no IPv4 address"},
+                    Row{"Words", "see example.com/a\n", "bad: several words where a URL is expected"}),
+    row_name);
+
+class SquidguardUrls : public testing::TestWithParam<Row> {};
+TEST_P(SquidguardUrls, AreRead) { expect_row(GetParam(), options_for(Format::squidguard_urls)); }
+INSTANTIATE_TEST_SUITE_P(
+    Rules, SquidguardUrls,
+    testing::Values(Row{"PrefixIsPageAndDirectory", "example.com/a\n", "U example.com/a, D example.com/a/"},
+                    Row{"DirectoryAlone", "example.com/a/\n", "D example.com/a/"},
+                    Row{"WithQuery", "example.com/a?b=1\n", "Q example.com/a?b=1"},
+                    Row{"HostAlone", "example.com\nexample.net/\n", "S example.com, S example.net"},
+                    Row{"Address", "192.0.2.1/a\n", "U 192.0.2.1/a, D 192.0.2.1/a/"},
+                    Row{"Tilde", "example.com/~a\n", "U example.com/~a, D example.com/~a/"},
+                    Row{"SchemeGoes", "http://example.com/a/\n", "D example.com/a/"},
+                    Row{"WwwGoes", "www.example.com/a/\n", "D example.com/a/, warn: leading www. taken off"},
+                    Row{"WwwStaysBeforeAPublicSuffix", "www.github.io/a/\nwww.com/b/\n", "D www.github.io/a/, D www.com/b/"},
+                    Row{"WwwDigitsAreAName", "www2s.example.com/a/\n", "D www2s.example.com/a/"},
+                    Row{"EveryFormHasItsDirectory", "example.com/a//../b\n",
+                        "U example.com/b, D example.com/b/, U example.com/a/b, D example.com/a/b/"},
+                    Row{"CommentsAndBlanks", "# a\n\n", "blank, comment"}),
+    row_name);
+INSTANTIATE_TEST_SUITE_P(Broken, SquidguardUrls,
+                         testing::Values(Row{"NoHost", "/a/b\n", "bad: empty host"},
+                                         Row{"BadAddress", "192.0.2.999/a\n", "bad: host ends in a number but is no IPv4 address"}),
+                         row_name);
+
+TEST(SquidguardExpressions, AreCountedAndNotTaken) {
+  expect_row({"", "(a|b)\\.example\n\n# c\n", "skip: regular expression, blank, comment"},
+             options_for(Format::squidguard_expressions));
+}
+
+}  // namespace
+}  // namespace bloomwall::filter::test
