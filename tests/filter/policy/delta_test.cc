@@ -96,9 +96,8 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"SpellingDoesNotMatter",
             "+http://EXAMPLE.com.:80/a/../%62\n-HTTP://example.COM/B\n",
             {{"U example.com/b", kAdded}, {"U example.com/B", kRemoved}}},
-        Row{"AnOddSpellingIsTakenAsListsTakeIt","+http://user@example.com/a
-", {{"U example.com/a", kAdded}}},
- Row{"AnAmbiguousUrlIsAllItsForms",
+        Row{"AnOddSpellingIsTakenAsListsTakeIt", "+http://user@example.com/a\n", {{"U example.com/a", kAdded}}},
+        Row{"AnAmbiguousUrlIsAllItsForms",
             "+http://example.com/evil/%252e%252e/x\n",
             {{"U example.com/x", kAdded}, {"U example.com/evil/../x", kAdded}}},
         Row{"RawIsEveryByteAfterTheBlank",
@@ -108,133 +107,132 @@ INSTANTIATE_TEST_SUITE_P(
             "# a comment\r\n\r\n  \t \n  + example.com  # why\r\n\t# another\n-a.example\t# x\n",
             {{"S example.com", kAdded}, {"S a.example", kRemoved}}},
         Row{"AnUnfinishedLastLineCounts", "+example.com", {{"S example.com", kAdded}}}),
-    [](const auto& row) {
-    return std::string(row.param.name); });
+    [](const auto& row) { return std::string(row.param.name); });
 
-  TEST(Delta, CountsWhatItHolds) {
-    EXPECT_EQ(parse("")->size(), 0U);
-    EXPECT_EQ(parse("+a.example\n+a.example\n+http://a.example/x\n")->size(), 2U);
-    EXPECT_EQ(parse("-a.example\n")->size(), 2U) << "S and X";
-  }
+TEST(Delta, CountsWhatItHolds) {
+  EXPECT_EQ(parse("")->size(), 0U);
+  EXPECT_EQ(parse("+a.example\n+a.example\n+http://a.example/x\n")->size(), 2U);
+  EXPECT_EQ(parse("-a.example\n")->size(), 2U) << "S and X";
+}
 
-  struct BadRow {
-    std::string_view name, text;  // after the first line
-    Errc code;
-    std::string_view says;
-  };
+struct BadRow {
+  std::string_view name, text;  // after the first line
+  Errc code;
+  std::string_view says;
+};
 
-  class BadDeltas : public testing::TestWithParam<BadRow> {};
+class BadDeltas : public testing::TestWithParam<BadRow> {};
 
-  TEST_P(BadDeltas, AreRefusedWithTheLineAndWhatToDo) {
-    const auto delta = parse(GetParam().text);
-    ASSERT_FALSE(delta);
-    ASSERT_EQ(delta.error().size(), 1U) << texts_of(delta.error());
-    EXPECT_EQ(delta.error()[0].code, GetParam().code);
-    EXPECT_THAT(delta.error()[0].text(), AllOf(HasSubstr("my.delta:3: "), HasSubstr(std::string(GetParam().says))));
-  }
+TEST_P(BadDeltas, AreRefusedWithTheLineAndWhatToDo) {
+  const auto delta = parse(GetParam().text);
+  ASSERT_FALSE(delta);
+  ASSERT_EQ(delta.error().size(), 1U) << texts_of(delta.error());
+  EXPECT_EQ(delta.error()[0].code, GetParam().code);
+  EXPECT_THAT(delta.error()[0].text(), AllOf(HasSubstr("my.delta:3: "), HasSubstr(std::string(GetParam().says))));
+}
 
-  const std::string kLongLine = "+" + std::string(kMaxEntryLine, 'a');
+const std::string kLongLine = "+" + std::string(kMaxEntryLine, 'a');
 
-  INSTANTIATE_TEST_SUITE_P(
-      Lines, BadDeltas,
-      testing::Values(
-          BadRow{"NoSign", "\nexample.com\n", Errc::bad_syntax, "'+' or '-'"},
-          BadRow{"NoEntry", "\n+\n", Errc::bad_syntax, "missing"},
-          BadRow{"OnlyAComment", "\n+ # example.com\n", Errc::bad_syntax, "missing"},
-          BadRow{"TwoEntries", "\n+a.example b.example\n", Errc::bad_syntax, "one entry a line"},
-          BadRow{"UnknownKind", "\n+Z example.com\n", Errc::bad_syntax, "white space"},
-          BadRow{"NoHost", "\n+http:///a\n", Errc::bad_syntax, "neither a host nor a URL"},
-          BadRow{"Pattern", "\n+ex*mple.com\n", Errc::bad_syntax, "pattern"},
-          BadRow{"HostKindOfAUrl", "\n+S http://example.com/a\n", Errc::bad_syntax, "kind S is a host"},
-          BadRow{"UrlKindOfAHost", "\n+U example.com\n", Errc::bad_syntax, "kind U is a URL"},
-          BadRow{"UrlKindOfADirectory", "\n-U http://example.com/a/\n", Errc::bad_syntax, "does not end in '/'"},
-          BadRow{"DirectoryKindOfAUrl", "\n-D http://example.com/a\n", Errc::bad_syntax, "ends in '/'"},
-          BadRow{"QueryKindWithoutQuery", "\n+Q http://example.com/a\n", Errc::bad_syntax, "with a query"},
-          BadRow{"SubdomainsOfAnAddress", "\n+W 192.0.2.1\n", Errc::bad_syntax, "kind W is a host"},
-          BadRow{"RawWithoutBytes", "\n+R \n", Errc::bad_syntax, "no bytes"}),
-      [](const auto& row) { return std::string(row.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Lines, BadDeltas,
+    testing::Values(BadRow{"NoSign", "\nexample.com\n", Errc::bad_syntax, "'+' or '-'"},
+                    BadRow{"NoEntry", "\n+\n", Errc::bad_syntax, "missing"},
+                    BadRow{"OnlyAComment", "\n+ # example.com\n", Errc::bad_syntax, "missing"},
+                    BadRow{"TwoEntries", "\n+a.example b.example\n", Errc::bad_syntax, "one entry a line"},
+                    BadRow{"UnknownKind", "\n+Z example.com\n", Errc::bad_syntax, "white space"},
+                    BadRow{"NoHost", "\n+http:///a\n", Errc::bad_syntax, "neither a host nor a URL"},
+                    BadRow{"Pattern", "\n+ex*mple.com\n", Errc::bad_syntax, "pattern"},
+                    BadRow{"HostKindOfAUrl", "\n+S http://example.com/a\n", Errc::bad_syntax, "kind S is a host"},
+                    BadRow{"UrlKindOfAHost", "\n+U example.com\n", Errc::bad_syntax, "kind U is a URL"},
+                    BadRow{"UrlKindOfADirectory", "\n-U http://example.com/a/\n", Errc::bad_syntax,
+                           "does not end in '/'"},
+                    BadRow{"DirectoryKindOfAUrl", "\n-D http://example.com/a\n", Errc::bad_syntax, "ends in '/'"},
+                    BadRow{"QueryKindWithoutQuery", "\n+Q http://example.com/a\n", Errc::bad_syntax, "with a query"},
+                    BadRow{"SubdomainsOfAnAddress", "\n+W 192.0.2.1\n", Errc::bad_syntax, "kind W is a host"},
+                    BadRow{"RawWithoutBytes", "\n+R \n", Errc::bad_syntax, "no bytes"}),
+    [](const auto& row) { return std::string(row.param.name); });
 
-  TEST(Delta, ALineOverTheLimitIsRefusedAndTheNextOneRead) {
-    const auto delta = parse(kLongLine + "\nhuh\n");
-    ASSERT_FALSE(delta);
-    ASSERT_EQ(delta.error().size(), 2U);
-    EXPECT_EQ(delta.error()[0].code, Errc::limit);
-    EXPECT_THAT(delta.error()[0].text(), AllOf(HasSubstr("my.delta:2: "), HasSubstr("65537 bytes")));
-    EXPECT_THAT(delta.error()[1].text(), HasSubstr("my.delta:3: "));
-  }
+TEST(Delta, ALineOverTheLimitIsRefusedAndTheNextOneRead) {
+  const auto delta = parse(kLongLine + "\nhuh\n");
+  ASSERT_FALSE(delta);
+  ASSERT_EQ(delta.error().size(), 2U);
+  EXPECT_EQ(delta.error()[0].code, Errc::limit);
+  EXPECT_THAT(delta.error()[0].text(), AllOf(HasSubstr("my.delta:2: "), HasSubstr("65537 bytes")));
+  EXPECT_THAT(delta.error()[1].text(), HasSubstr("my.delta:3: "));
+}
 
-  TEST(Delta, ReportsEveryBadLine) {
-    const auto delta = parse("+good.example\nbad\n+\n-good.example\n");
-    ASSERT_FALSE(delta);
-    EXPECT_EQ(delta.error().size(), 2U) << texts_of(delta.error());
-  }
+TEST(Delta, ReportsEveryBadLine) {
+  const auto delta = parse("+good.example\nbad\n+\n-good.example\n");
+  ASSERT_FALSE(delta);
+  EXPECT_EQ(delta.error().size(), 2U) << texts_of(delta.error());
+}
 
-  struct HeadRow {
-    std::string_view name, line;
-    Errc code;
-    std::string_view says;
-  };
-  class DeltaHeads : public testing::TestWithParam<HeadRow> {};
+struct HeadRow {
+  std::string_view name, line;
+  Errc code;
+  std::string_view says;
+};
+class DeltaHeads : public testing::TestWithParam<HeadRow> {};
 
-  TEST_P(DeltaHeads, AreRefused) {
-    const auto delta = Delta::parse(GetParam().line, "my.delta", kKeys, id_of(1));
-    ASSERT_FALSE(delta);
-    ASSERT_EQ(delta.error().size(), 1U) << texts_of(delta.error());
-    EXPECT_EQ(delta.error()[0].code, GetParam().code);
-    EXPECT_THAT(delta.error()[0].text(), AllOf(HasSubstr("my.delta:1: "), HasSubstr(std::string(GetParam().says))));
-  }
+TEST_P(DeltaHeads, AreRefused) {
+  const auto delta = Delta::parse(GetParam().line, "my.delta", kKeys, id_of(1));
+  ASSERT_FALSE(delta);
+  ASSERT_EQ(delta.error().size(), 1U) << texts_of(delta.error());
+  EXPECT_EQ(delta.error()[0].code, GetParam().code);
+  EXPECT_THAT(delta.error()[0].text(), AllOf(HasSubstr("my.delta:1: "), HasSubstr(std::string(GetParam().says))));
+}
 
-  INSTANTIATE_TEST_SUITE_P(
-      FirstLine, DeltaHeads,
-      testing::Values(HeadRow{"Empty", "", Errc::bad_syntax, "first line must be"},
-                      HeadRow{"NotADelta", "example.com\n", Errc::bad_syntax, "first line must be"},
-                      HeadRow{"Blank", "\nbloomwall-delta 1 base=01010101010101010101010101010101\n", Errc::bad_syntax,
-                              "first line must be"},
-                      HeadRow{"NoVersion", "bloomwall-delta\n", Errc::unsupported, "only 1"},
-                      HeadRow{"LaterVersion", "bloomwall-delta 2 base=01010101010101010101010101010101\n",
-                              Errc::unsupported, "only 1"},
-                      HeadRow{"NoBase", "bloomwall-delta 1\n", Errc::bad_syntax, "first line must be"},
-                      HeadRow{"ShortBase", "bloomwall-delta 1 base=0101\n", Errc::bad_syntax, "first line must be"},
-                      HeadRow{"BadDigit", "bloomwall-delta 1 base=0101010101010101010101010101010g\n", Errc::bad_syntax,
-                              "first line must be"},
-                      HeadRow{"MoreThanIsKnown", "bloomwall-delta 1 base=01010101010101010101010101010101 signed\n",
-                              Errc::bad_syntax, "first line must be"}),
-      [](const auto& row) { return std::string(row.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    FirstLine, DeltaHeads,
+    testing::Values(HeadRow{"Empty", "", Errc::bad_syntax, "first line must be"},
+                    HeadRow{"NotADelta", "example.com\n", Errc::bad_syntax, "first line must be"},
+                    HeadRow{"Blank", "\nbloomwall-delta 1 base=01010101010101010101010101010101\n", Errc::bad_syntax,
+                            "first line must be"},
+                    HeadRow{"NoVersion", "bloomwall-delta\n", Errc::unsupported, "only 1"},
+                    HeadRow{"LaterVersion", "bloomwall-delta 2 base=01010101010101010101010101010101\n",
+                            Errc::unsupported, "only 1"},
+                    HeadRow{"NoBase", "bloomwall-delta 1\n", Errc::bad_syntax, "first line must be"},
+                    HeadRow{"ShortBase", "bloomwall-delta 1 base=0101\n", Errc::bad_syntax, "first line must be"},
+                    HeadRow{"BadDigit", "bloomwall-delta 1 base=0101010101010101010101010101010g\n", Errc::bad_syntax,
+                            "first line must be"},
+                    HeadRow{"MoreThanIsKnown", "bloomwall-delta 1 base=01010101010101010101010101010101 signed\n",
+                            Errc::bad_syntax, "first line must be"}),
+    [](const auto& row) { return std::string(row.param.name); });
 
-  TEST(Delta, OfAnotherFilterNamesBothIds) {
-    const auto delta = parse("+example.com\nnot even read\n", 2);
-    ASSERT_FALSE(delta);
-    ASSERT_EQ(delta.error().size(), 1U);
-    EXPECT_EQ(delta.error()[0].code, Errc::wrong_base);
-    EXPECT_THAT(delta.error()[0].text(),
-                AllOf(HasSubstr("01010101010101010101010101010101"), HasSubstr("02020202020202020202020202020202"),
-                      HasSubstr("make the delta again")));
-  }
+TEST(Delta, OfAnotherFilterNamesBothIds) {
+  const auto delta = parse("+example.com\nnot even read\n", 2);
+  ASSERT_FALSE(delta);
+  ASSERT_EQ(delta.error().size(), 1U);
+  EXPECT_EQ(delta.error()[0].code, Errc::wrong_base);
+  EXPECT_THAT(delta.error()[0].text(),
+              AllOf(HasSubstr("01010101010101010101010101010101"), HasSubstr("02020202020202020202020202020202"),
+                    HasSubstr("make the delta again")));
+}
 
-  TEST(Delta, WithoutAFilterItsTextIsStillChecked) {
-    const std::string head = Delta::first_line(id_of(7)) + "\n";
-    EXPECT_TRUE(Delta::parse(head + "+a.example\n", "d", kKeys, std::nullopt));
-    EXPECT_FALSE(Delta::parse(head + "a.example\n", "d", kKeys, std::nullopt));
-  }
+TEST(Delta, WithoutAFilterItsTextIsStillChecked) {
+  const std::string head = Delta::first_line(id_of(7)) + "\n";
+  EXPECT_TRUE(Delta::parse(head + "+a.example\n", "d", kKeys, std::nullopt));
+  EXPECT_FALSE(Delta::parse(head + "a.example\n", "d", kKeys, std::nullopt));
+}
 
-  TEST(Delta, UpperCaseHexAndAMarkAtTheStartAreRead) {
-    FileId id = id_of(0xAB);
-    EXPECT_TRUE(
-        Delta::parse("\xEF\xBB\xBF"
-                     "bloomwall-delta 1 base=ABABABABABABABABABABABABABABABAB\r\n+a.example\r\n",
-                     "d", kKeys, id));
-  }
+TEST(Delta, UpperCaseHexAndAMarkAtTheStartAreRead) {
+  FileId id = id_of(0xAB);
+  EXPECT_TRUE(
+      Delta::parse("\xEF\xBB\xBF"
+                   "bloomwall-delta 1 base=ABABABABABABABABABABABABABABABAB\r\n+a.example\r\n",
+                   "d", kKeys, id));
+}
 
-  TEST(Delta, IsLoadedFromItsFile) {
-    const TempFolder folder;
-    const auto file = folder.write("a.delta", Delta::first_line(id_of(3)) + "\n+a.example\n");
-    const auto delta = Delta::load(file, kKeys, id_of(3));
-    ASSERT_TRUE(delta) << texts_of(delta.error());
-    EXPECT_EQ(delta->answer(OwnEntry("S a.example").view()), kAdded);
-    const auto absent = Delta::load(folder / "absent", kKeys, id_of(3));
-    ASSERT_FALSE(absent);
-    EXPECT_EQ(absent.error().at(0).code, Errc::io);
-  }
+TEST(Delta, IsLoadedFromItsFile) {
+  const TempFolder folder;
+  const auto file = folder.write("a.delta", Delta::first_line(id_of(3)) + "\n+a.example\n");
+  const auto delta = Delta::load(file, kKeys, id_of(3));
+  ASSERT_TRUE(delta) << texts_of(delta.error());
+  EXPECT_EQ(delta->answer(OwnEntry("S a.example").view()), kAdded);
+  const auto absent = Delta::load(folder / "absent", kKeys, id_of(3));
+  ASSERT_FALSE(absent);
+  EXPECT_EQ(absent.error().at(0).code, Errc::io);
+}
 
 }  // namespace
 }  // namespace bloomwall::filter
