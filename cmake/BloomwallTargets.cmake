@@ -20,6 +20,9 @@ if(BLOOMWALL_SANITIZE)
   target_compile_options(bloomwall_options INTERFACE -fsanitize=${BLOOMWALL_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(bloomwall_options INTERFACE -fsanitize=${BLOOMWALL_SANITIZE})
 endif()
+if(BLOOMWALL_FUZZ)  # the fuzzer learns from the branches of the code under test, not of its own target alone
+  target_compile_options(bloomwall_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 if(BLOOMWALL_HARDEN)
   target_compile_options(bloomwall_options INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong
                          -fstack-clash-protection -fcf-protection -fPIE)

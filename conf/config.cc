@@ -71,7 +71,7 @@ tl::expected<Config, ConfigErrors> load_text(std::string_view yaml, const std::s
   read(root, config);
   root.finish();
   if (reading.errors.empty()) return config;
-  std::ranges::stable_sort(reading.errors, {}, [](const ConfigError& e) { return std::tuple(e.line, e.column); });
+  std::ranges::sort(reading.errors, {}, [](const ConfigError& e) { return std::tie(e.line, e.column, e.key, e.what); });
   return tl::unexpected(std::move(reading.errors));
 }
 

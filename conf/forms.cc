@@ -78,14 +78,17 @@ Checked check_host_port(std::string& value) {
   return good_if(is_ip_port(value, 1) || (!parts->bracketed && is_host_name(parts->host)));
 }
 
-// Address with every bit beyond the prefix cleared, as text.
-std::string masked(const Address& address, unsigned prefix) {
+// Every bit beyond the prefix cleared.
+Address masked(const Address& address, unsigned prefix) {
   Address out = address;
   for (unsigned bit = prefix; bit < address.bits; ++bit) {
     out.octets[bit / 8] = static_cast<std::uint8_t>(out.octets[bit / 8] & ~(0x80U >> (bit % 8)));
   }
+  return out;
+}
+std::string text_of(const Address& address) {
   std::array<char, INET6_ADDRSTRLEN> text{};
-  ::inet_ntop(address.bits == 32 ? AF_INET : AF_INET6, out.octets.data(), text.data(), text.size());
+  ::inet_ntop(address.bits == 32 ? AF_INET : AF_INET6, address.octets.data(), text.data(), text.size());
   return text.data();
 }
 
@@ -99,11 +102,9 @@ Checked check_network(std::string& value) {
   if (!prefix || *prefix > address->bits) {
     return tl::unexpected(fmt::format("the length behind / goes from 0 to {}", address->bits));
   }
-  const std::string clean = masked(*address, static_cast<unsigned>(*prefix));
-  if (parse_ip(clean)->octets != address->octets) {
-    return tl::unexpected(fmt::format("bits are set beyond the prefix; the network is {}/{}", clean, *prefix));
-  }
-  return {};
+  const Address network = masked(*address, static_cast<unsigned>(*prefix));
+  if (network.octets == address->octets) return {};
+  return tl::unexpected(fmt::format("bits are set beyond the prefix; the network is {}/{}", text_of(network), *prefix));
 }
 
 Checked check_destination(std::string& value) {
@@ -177,8 +178,8 @@ const Form kHostName{"a host name in ASCII (xn-- for others)", check_host_name};
 const Form kIp{"an IP address", check_ip};
 const Form kLabel{"1 to 64 of A-Z a-z 0-9 . _ -", check_label};
 const Form kToken{"1 to 64 letters, digits or !#$%&'*+-.^_`|~", check_token};
-const Form kContact{"a mail address or an http(s) URL", check_contact};
-const Form kReportUrl{"an http(s) or mailto URL", check_report_url};
-const Form kHttpUrl{"an http(s) URL", check_http_url};
+const Form kContact{"a mail address, an http(s) URL or \"\"", check_contact};
+const Form kReportUrl{"an http(s) URL, a mailto URL or \"\"", check_report_url};
+const Form kHttpUrl{"an http(s) URL or \"\"", check_http_url};
 
 }  // namespace bloomwall::conf

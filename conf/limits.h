@@ -9,11 +9,11 @@ namespace bloomwall::conf {
 class MapReader;
 
 struct Limits {
-  std::uint64_t request_header = 64 * 1024;    // bytes, 1KiB .. 1MiB
-  std::uint64_t response_header = 256 * 1024;  // bytes, 1KiB .. 16MiB
-  std::uint32_t header_fields = 256;           // of one head, 16 .. 10,000
-  std::uint32_t client_connections = 20'000;   // whole process, 1 .. 10,000,000
-  std::uint32_t connections_per_client = 0;    // by address; 0: no limit
+  std::uint64_t request_header = std::uint64_t{64} << 10;    // bytes, 1KiB .. 1MiB
+  std::uint64_t response_header = std::uint64_t{256} << 10;  // bytes, 1KiB .. 16MiB
+  std::uint32_t header_fields = 256;                         // of one head, 16 .. 10,000
+  std::uint32_t client_connections = 20'000;                 // whole process, 1 .. 10,000,000
+  std::uint32_t connections_per_client = 0;                  // by address; 0: no limit
   friend bool operator==(const Limits&, const Limits&) = default;
 };
 

@@ -14,8 +14,9 @@ struct AccessLog {
   enum class Format : std::uint8_t { json, combined, squid };
   std::string file = "stdout";  // a path, stdout, stderr or off
   Format format = Format::json;
-  bool strip_query = false;               // write URLs without what follows '?'
-  std::uint64_t queue = 4 * 1024 * 1024;  // bytes a worker that wait for a slow disk, 64KiB .. 1GiB; more is dropped
+  bool strip_query = false;  // write URLs without what follows '?'
+  std::uint64_t queue =
+      std::uint64_t{4} << 20;  // bytes a worker that wait for a slow disk, 64KiB .. 1GiB; more is dropped
   friend bool operator==(const AccessLog&, const AccessLog&) = default;
 };
 

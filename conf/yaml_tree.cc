@@ -113,6 +113,7 @@ class TreeBuilder final : public YAML::EventHandler {
     } else if (!top.has_key) {
       begin_entry(top, std::move(node));
     } else {
+      if (node.kind == YamlNode::Kind::null) node.place = top.pending.place;  // yaml-cpp places it on the next line
       top.pending.value = std::move(node);
       top.node.entries.push_back(std::move(top.pending));
       top.pending = {};
@@ -175,7 +176,9 @@ tl::expected<YamlNode, std::vector<ConfigError>> parse_yaml(std::string_view tex
   if (!errors.empty()) return tl::unexpected(std::move(errors));
 
   TreeBuilder builder(errors, name);
-  std::istringstream in{std::string(text)};
+  // yaml-cpp sees a quote that is never closed only where the text does not end in a line break.
+  const std::size_t end = text.find_last_not_of(" \t\r\n") + 1;  // npos + 1 is 0
+  std::istringstream in{std::string(text.substr(0, end))};
   parse_events(in, builder, errors, name);
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   return builder.take_root();
