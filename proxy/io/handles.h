@@ -67,6 +67,8 @@ class Event {
     if (assigned_) event_del(&event_);
     armed_ = false;
   }
+  // The kernel has reported it in this turn and its callback has not run yet.
+  bool is_due() const { return (event_.ev_evcallback.evcb_flags & EVLIST_ACTIVE) != 0; }
   // Runs the callback on the next turn of the loop although nothing happened; armed or not stays as it is.
   void trigger() { event_active(&event_, EV_TIMEOUT, 0); }
 

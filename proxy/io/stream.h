@@ -63,6 +63,8 @@ class Stream {
   void pause(PauseReason reason) { gate_.pause(reason); }
   void resume(PauseReason reason);
   const ReadGate& gate() const { return gate_; }
+  // Octets or an end are known to be there that the handler has not seen yet.
+  bool has_news() const { return read_.is_due() || !inbox_.empty() || read_ended_; }
   // Octets that arrived and were not used yet.
   std::size_t unread() const { return inbox_.size(); }
 

@@ -18,14 +18,6 @@ constexpr std::uint32_t kMaxAttempts = 16;
 
 Family other(Family family) { return family == Family::v4 ? Family::v6 : Family::v4; }
 
-// access_rules.h keeps addresses as 16 octets.
-Address rule_address(const Endpoint& endpoint) {
-  if (!endpoint.is_v6()) return Address::v4(ntohl(endpoint.v4().s_addr));
-  Address address;
-  std::memcpy(address.octets.data(), &endpoint.v6(), address.octets.size());
-  return address;
-}
-
 // Whether packets to this address would come back to this machine: the kernel then picks the address itself, or a
 // loopback one, as their source. Sends nothing.
 bool is_local(const Endpoint& target) {
@@ -39,6 +31,13 @@ bool is_local(const Endpoint& target) {
 }
 
 }  // namespace
+
+Address rule_address(const Endpoint& endpoint) {
+  if (!endpoint.is_v6()) return Address::v4(ntohl(endpoint.v4().s_addr));
+  Address address;
+  std::memcpy(address.octets.data(), &endpoint.v6(), address.octets.size());
+  return address;
+}
 
 bool OwnAddresses::contains(const Endpoint& target) const {
   const Endpoint plain = target.unmapped();

@@ -22,6 +22,9 @@
 
 namespace bloomwall::proxy {
 
+// The form in which access rules are asked.
+Address rule_address(const Endpoint& endpoint);
+
 struct DialTarget {
   std::string_view host;  // a canonical name, or an address (IPv6 with or without brackets); copied
   std::uint16_t port = 0;

@@ -18,6 +18,7 @@ UpstreamConnection::UpstreamConnection(IoContext& io, UpstreamPool& pool, Upstre
             me.pool_.drop(me);
           },
           this) {
+  peer_text = peer.ip();
   ++host_.members;
   stream.open(std::move(fd), user);
   pool_.counters_.upstream_connections_total.add();
@@ -52,8 +53,12 @@ UpstreamPtr UpstreamPool::make(UniqueFd fd, const Endpoint& peer, std::string_vi
 
 UpstreamPtr UpstreamPool::take(std::string_view key, Stream::Handler& user) {
   const auto found = hosts_.find(key);
-  if (found == hosts_.end() || found->second.idle.empty()) return nullptr;
-  UpstreamPtr taken = remove(found->second.idle.front());
+  if (found == hosts_.end()) return nullptr;
+  UpstreamHost& host = found->second;
+  // One that became readable in this very turn must not have that taken for the answer to what is sent now.
+  while (!host.idle.empty() && host.idle.front().stream.has_news()) drop(host.idle.front());
+  if (host.idle.empty()) return nullptr;
+  UpstreamPtr taken = remove(host.idle.front());
   taken->stream.set_handler(user);
   taken->reused = true;
   return taken;

@@ -44,7 +44,8 @@ class UpstreamConnection final : public Buried,
 
   Stream stream;
   const Endpoint peer;
-  bool reused = false;  // it has carried a request before this one
+  std::string peer_text;  // its address, for logs
+  bool reused = false;    // it has carried a request before this one
 
  private:
   friend class UpstreamPool;

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/net/acceptor.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "proxy/log/log.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr int kPerTurn = 64;  // so that a flood of connections does not starve those that are there
+constexpr Milliseconds kBackOff{200};
+constexpr int kMostQueued = 4096;  // as many as the queue holds
+
+bool is_out_of_resources(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+}  // namespace
+
+Acceptor::Acceptor(EventLoop& loop, Handler& handler, ListeningSocket socket)
+    : loop_(loop),
+      handler_(handler),
+      socket_(std::move(socket)),
+      name_(socket_.address.text()),
+      pause_(loop.timers(), [](void* self) { static_cast<Acceptor*>(self)->event_.arm(); }, this) {
+  event_.assign(
+      loop_.base(), socket_.fd.get(), EV_READ | EV_PERSIST,
+      [](evutil_socket_t, short, void* self) { static_cast<Acceptor*>(self)->on_ready(); }, this);
+}
+
+void Acceptor::start() { event_.arm(); }
+
+void Acceptor::on_ready() {
+  for (int i = 0; i < kPerTurn && accept_one(); ++i) {
+  }
+}
+
+bool Acceptor::accept_one() {
+  sockaddr_storage peer{};
+  socklen_t size = sizeof peer;
+  UniqueFd fd(::accept4(socket_.fd.get(), reinterpret_cast<sockaddr*>(&peer), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (fd) {
+    handler_.on_accepted(std::move(fd), Endpoint::from(reinterpret_cast<const sockaddr*>(&peer)), *this);
+    return true;
+  }
+  if (is_out_of_resources(errno)) {
+    log::warning("listener {}: {}; accepting again in {} ms", name_, std::strerror(errno), kBackOff.count());
+    event_.disarm();
+    pause_.set(kBackOff);
+    return false;
+  }
+  // One that was reset while it waited is no reason to stop.
+  return errno == ECONNABORTED || errno == EINTR || errno == EPROTO;
+}
+
+void Acceptor::finish() {
+  pause_.clear();
+  event_.disarm();
+  for (int i = 0; i < kMostQueued && accept_one(); ++i) {
+  }
+  pause_.clear();
+  event_.disarm();
+  socket_.fd.reset();
+}
+
+}  // namespace bloomwall::proxy

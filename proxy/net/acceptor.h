@@ -1,0 +1,44 @@
+// Takes connections off one listening socket. When the process has no descriptor left it stops for a moment instead of
+// spinning: the clients wait in the kernel's queue, and those that are connected are served on.
+// Thread: the worker's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "proxy/io/event_loop.h"
+#include "proxy/io/listening_socket.h"
+
+namespace bloomwall::proxy {
+
+class Acceptor {
+ public:
+  class Handler {
+   public:
+    virtual void on_accepted(UniqueFd fd, const Endpoint& client, const Acceptor& from) = 0;
+
+   protected:
+    ~Handler() = default;
+  };
+  Acceptor(EventLoop& loop, Handler& handler, ListeningSocket socket);
+  Acceptor(const Acceptor&) = delete;
+  Acceptor& operator=(const Acceptor&) = delete;
+
+  void start();
+  // Takes what already waits in the queue, then closes: a connection that was made is not reset.
+  void finish();
+  const std::string& name() const { return name_; }  // "127.0.0.1:3128"
+
+ private:
+  void on_ready();
+  bool accept_one();
+
+  EventLoop& loop_;
+  Handler& handler_;
+  ListeningSocket socket_;
+  std::string name_;
+  Event event_;
+  Timer pause_;
+};
+
+}  // namespace bloomwall::proxy

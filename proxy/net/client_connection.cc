@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/net/client_connection.h"
+
+#include <utility>
+
+namespace bloomwall::proxy {
+namespace {
+
+// A connection that is closed while octets from the client lie unread is reset by the kernel, and the reset may overtake
+// the answer. So our side ends first and what still comes is dropped, for so long and so much.
+constexpr Milliseconds kLinger{2000};
+constexpr std::uint64_t kLingerBytes = 1024 * 1024;
+
+}  // namespace
+
+ClientConnection::ClientConnection(WorkerState& state, ExchangePool& exchanges, Owner& owner, UniqueFd fd,
+                                   const Endpoint& endpoint, const std::string& listener)
+    : state_(state),
+      exchanges_(exchanges),
+      owner_(owner),
+      info_{endpoint, endpoint.unmapped().ip(), &listener},
+      stream_(state.io),
+      timer_(state.io.loop.timers(), [](void* self) { static_cast<ClientConnection*>(self)->on_timer(); }, this) {
+  state_.counters.client_connections_total.add();
+  state_.counters.client_connections_active.add();
+  stream_.open(std::move(fd), *this);
+  // A client that connects and says nothing has no longer than one that is slow to say it.
+  timer_.set(state_.snapshot->settings.timeouts.request_header);
+}
+
+ClientConnection::~ClientConnection() {
+  state_.counters.client_connections_active.subtract();
+  state_.counters.client_bytes_received_total.add(stream_.bytes_in());
+  state_.counters.client_bytes_sent_total.add(stream_.bytes_out());
+}
+
+std::size_t ClientConnection::on_data(std::span<const char> bytes) {
+  if (phase_ == State::lingering) {
+    lingered_ += bytes.size();
+    if (lingered_ > kLingerBytes) close();
+    return bytes.size();
+  }
+  if (phase_ == State::idle) {
+    phase_ = State::reading_head;
+    timer_.set(state_.snapshot->settings.timeouts.request_header);
+    if (exchange_ == nullptr) exchange_ = exchanges_.take();
+    exchange_->begin(*this);
+  }
+  return exchange_->on_client_data(bytes);
+}
+
+void ClientConnection::on_head_read() {
+  phase_ = State::exchanging;
+  timer_.set(state_.snapshot->settings.timeouts.idle);
+}
+
+void ClientConnection::on_exchange_end(Exchange::After after) {
+  switch (after) {
+    case Exchange::After::keep:
+      if (!state_.draining && !stream_.write_failed()) return go_idle();
+      [[fallthrough]];
+    case Exchange::After::close:
+      return linger(exchange_->read_whole_request());
+    case Exchange::After::cut:
+      if (stream_.is_open()) stream_.close_with_reset();
+      return close();
+  }
+}
+
+void ClientConnection::go_idle() {
+  phase_ = State::idle;
+  if (stream_.unread() == 0) rest_exchange();
+  timer_.set(state_.snapshot->settings.timeouts.idle);
+  resume();
+}
+
+// Everything was said that will be: ends our side, and the rest when the client has ended its own.
+void ClientConnection::linger(bool request_was_read) {
+  phase_ = State::lingering;
+  rest_exchange();
+  close_when_drained_ = stream_.read_ended() || (request_was_read && !stream_.has_news());
+  if (stream_.write_failed() || (close_when_drained_ && stream_.backlog() == 0)) return close();
+  stream_.shut_write();
+  timer_.set(stream_.backlog() == 0 ? kLinger : state_.snapshot->settings.timeouts.idle);
+  resume();
+}
+
+void ClientConnection::resume() {
+  for (const PauseReason reason : {PauseReason::not_ready, PauseReason::peer_full, PauseReason::busy}) {
+    stream_.resume(reason);
+  }
+}
+
+void ClientConnection::on_tunnel(UpstreamPtr upstream, Tunnel::Start start) {
+  phase_ = State::tunnelling;
+  timer_.clear();  // the tunnel has its own
+  rest_exchange();
+  upstream->stream.resume(PauseReason::peer_full);
+  tunnel_ = std::make_unique<Tunnel>(state_, *this, std::move(upstream), std::move(start));
+  resume();
+}
+
+void ClientConnection::on_tunnel_end() { close(); }
+
+void ClientConnection::on_end() {
+  switch (phase_) {
+    case State::idle:
+      return linger(true);
+    case State::reading_head:
+    case State::exchanging:
+      return exchange_->on_client_end();
+    case State::lingering:
+      if (stream_.backlog() == 0) close();
+      return;
+    case State::tunnelling:
+    case State::closed:
+      return;
+  }
+}
+
+void ClientConnection::on_drained() {
+  if (phase_ == State::exchanging) exchange_->on_client_drained();
+  if (phase_ != State::lingering) return;
+  if (close_when_drained_ || stream_.read_ended()) return close();
+  timer_.set(kLinger);
+}
+
+void ClientConnection::on_write_failed(int) { close(); }
+
+void ClientConnection::on_failed(int) { close(); }
+
+void ClientConnection::on_timer() {
+  switch (phase_) {
+    case State::idle:
+    case State::lingering:
+      return close();
+    case State::reading_head:
+      return exchange_->on_head_timeout();
+    case State::exchanging: {
+      const Milliseconds again = exchange_->check_progress();
+      if (phase_ == State::exchanging) timer_.set(again);
+      return;
+    }
+    case State::tunnelling:
+    case State::closed:
+      return;
+  }
+}
+
+void ClientConnection::drain() {
+  if (phase_ == State::idle) close();
+}
+
+void ClientConnection::rest_exchange() {
+  if (exchange_ != nullptr) exchanges_.give(std::move(exchange_));
+}
+
+void ClientConnection::close() {
+  if (phase_ == State::closed) return;
+  phase_ = State::closed;
+  timer_.clear();
+  if (tunnel_ != nullptr) {
+    tunnel_->close();
+    state_.io.loop.graveyard().bury(std::move(tunnel_));
+  }
+  if (exchange_ != nullptr) exchange_->abandon();
+  rest_exchange();
+  stream_.close();
+  owner_.on_client_closed(*this);  // last: the owner buries us
+}
+
+}  // namespace bloomwall::proxy

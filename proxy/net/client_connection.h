@@ -1,0 +1,75 @@
+// One accepted client socket: one exchange at a time, pipelined requests in order, then perhaps a tunnel.
+//
+//   idle --octets--> reading_head --head--> exchanging --keep--> idle ...
+//                                               |--tunnel--> tunnelling
+//                                               \--close--> lingering --> closed
+//
+// Idle, it holds no exchange and no buffer. Owned by the Worker's table; destroyed only by the Graveyard, so no callback
+// can outlive it, and none runs after close(). Thread: the worker that accepted it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "proxy/net/exchange.h"
+#include "proxy/net/exchange_pool.h"
+#include "proxy/net/tunnel.h"
+
+namespace bloomwall::proxy {
+
+class ClientConnection final : public Buried, public Exchange::Owner, public Tunnel::Owner, Stream::Handler {
+ public:
+  enum class State : std::uint8_t { idle, reading_head, exchanging, tunnelling, lingering, closed };
+  class Owner {
+   public:
+    virtual void on_client_closed(ClientConnection& client) = 0;  // once
+
+   protected:
+    ~Owner() = default;
+  };
+
+  ClientConnection(WorkerState& state, ExchangePool& exchanges, Owner& owner, UniqueFd fd, const Endpoint& endpoint,
+                   const std::string& listener);
+  ~ClientConnection() override;
+
+  void close();  // idempotent; safe from any callback; cuts what is under way
+  void drain();  // closes now if idle; what is under way may end first
+  const ClientInfo& client_info() const override { return info_; }
+  std::size_t table_index = 0;  // these two are the owner's
+  bool counted_by_address = false;
+
+ private:
+  std::size_t on_data(std::span<const char> bytes) override;
+  void on_end() override;
+  void on_drained() override;
+  void on_write_failed(int error) override;
+  void on_failed(int error) override;
+
+  Stream& client_stream() override { return stream_; }
+  void on_head_read() override;
+  void on_exchange_end(Exchange::After after) override;
+  void on_tunnel(UpstreamPtr upstream, Tunnel::Start start) override;
+  void on_tunnel_end() override;
+
+  void go_idle();
+  void linger(bool request_was_read);
+  void resume();
+  void rest_exchange();
+  void on_timer();
+
+  WorkerState& state_;
+  ExchangePool& exchanges_;
+  Owner& owner_;
+  ClientInfo info_;
+  Stream stream_;
+  Timer timer_;
+  std::unique_ptr<Exchange> exchange_;
+  std::unique_ptr<Tunnel> tunnel_;
+  std::uint64_t lingered_ = 0;  // octets dropped while lingering
+  bool close_when_drained_ = false;
+  State phase_ = State::idle;
+};
+
+}  // namespace bloomwall::proxy

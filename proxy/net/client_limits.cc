@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/net/client_limits.h"
+
+#include <cstring>
+
+namespace bloomwall::proxy {
+
+ClientLimits::Key ClientLimits::key_of(const Endpoint& client) {
+  Key key{};
+  const Endpoint plain = client.unmapped();
+  if (plain.is_v6()) {
+    std::memcpy(key.data(), &plain.v6(), 8);
+    key[15] = 6;  // apart from every IPv4 key
+  } else {
+    std::memcpy(key.data(), &plain.v4(), sizeof(in_addr));
+  }
+  return key;
+}
+
+ClientLimits::Admission ClientLimits::enter(const Endpoint& client, const conf::Limits& limits, bool& counted) {
+  counted = limits.connections_per_client > 0;
+  if (total_.fetch_add(1, std::memory_order_relaxed) >= limits.client_connections) {
+    total_.fetch_sub(1, std::memory_order_relaxed);
+    return Admission::full;
+  }
+  if (!counted) return Admission::admitted;
+  const std::scoped_lock lock(mutex_);
+  std::uint32_t& count = by_client_[key_of(client)];
+  if (count >= limits.connections_per_client) {
+    total_.fetch_sub(1, std::memory_order_relaxed);
+    return Admission::client_full;
+  }
+  ++count;
+  return Admission::admitted;
+}
+
+void ClientLimits::leave(const Endpoint& client, bool counted) {
+  total_.fetch_sub(1, std::memory_order_relaxed);
+  if (!counted) return;
+  const std::scoped_lock lock(mutex_);
+  const auto found = by_client_.find(key_of(client));
+  if (found != by_client_.end() && --found->second == 0) by_client_.erase(found);
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,36 @@
+// How many clients there are, in all and for each address: shared by every worker.
+// The total is one atomic; the count for each address takes a lock, once a connection, and only where that limit is set.
+// IPv6 clients are counted by their /64, which is what one customer has.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+
+#include "conf/config.h"
+#include "proxy/io/endpoint.h"
+
+namespace bloomwall::proxy {
+
+class ClientLimits {
+ public:
+  enum class Admission : std::uint8_t { admitted, full, client_full };
+  // leave() must follow an admission, with the same address and `counted`.
+  Admission enter(const Endpoint& client, const conf::Limits& limits, bool& counted);
+  void leave(const Endpoint& client, bool counted);
+  std::uint64_t total() const { return total_.load(std::memory_order_relaxed); }
+
+ private:
+  using Key = std::array<std::uint8_t, 16>;
+  static Key key_of(const Endpoint& client);
+
+  std::atomic<std::uint64_t> total_{0};
+  std::mutex mutex_;
+  std::map<Key, std::uint32_t> by_client_;  // guarded by mutex_
+};
+
+}  // namespace bloomwall::proxy

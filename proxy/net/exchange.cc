@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/net/exchange.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "proxy/http/replies.h"
+#include "proxy/net/request_log.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+// A request that this very process sent out before: it stands in Via with its instance. Namesakes are the judge's affair.
+bool has_looped(const RequestHead& head, std::string_view own_via) {
+  for (const Field& field : head.fields) {
+    if (field.id == FieldId::via && field.value.find(own_via) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Exchange::Exchange(WorkerState& state)
+    : state_(state), request_(state.request_limits), response_(state.response_limits), connector_(state.dial, *this) {}
+
+Exchange::~Exchange() = default;
+
+void Exchange::begin(Owner& owner) {
+  owner_ = &owner;
+  if (request_.at_end()) {
+    request_.next();
+  } else if (broken_ || !request_.at_start()) {
+    request_ = RequestReader(state_.request_limits);
+  }
+  broken_ = false;
+  request_state_ = RequestState::head;
+  response_state_ = ResponseState::none;
+  head_known_ = answered_here_ = retried_ = to_parent_ = has_error_ = upload_stopped_ = false;
+  verdict_ = {};
+  decision_id_ = {};
+  plan_ = {};
+  status_ = 0;
+  body_received_ = 0;
+  resolve_time_ = connect_time_ = Milliseconds(0);
+  host_.clear();
+  url_.clear();
+  content_type_.clear();
+  peer_text_.clear();
+  peer_was_reused_ = false;
+  sent_before_ = owner.client_stream().bytes_out();
+}
+
+std::size_t Exchange::on_client_data(std::span<const char> bytes) {
+  std::size_t used = 0;
+  while (!is_over()) {
+    const auto step = request_.feed(bytes.subspan(used));
+    if (!step) {
+      fail_request(step.error());
+      return bytes.size();  // nothing after it can be trusted
+    }
+    used += step->consumed;
+    switch (step->event) {
+      case ReadEvent::need_more:
+      case ReadEvent::interim:  // only responses have those
+        flush_upload();
+        return used;
+      case ReadEvent::head:
+        if (!on_head()) return used;
+        if (request_state_ == RequestState::awaiting_upstream && request_.head().framing != BodyFraming::none) {
+          client().pause(PauseReason::not_ready);
+          return used;
+        }
+        break;
+      case ReadEvent::body:
+        upload(step->body);
+        break;
+      case ReadEvent::end:
+        client().pause(PauseReason::busy);  // the next request waits for this one's answer
+        on_request_complete();
+        return used;
+    }
+  }
+  return used;
+}
+
+// What the client sends is no request any more.
+void Exchange::fail_request(const HttpError& error) {
+  broken_ = true;
+  if (answered_here_) return end(After::close);
+  if (response_state_ == ResponseState::body) return break_off();
+  answer_error(error);
+}
+
+// The answer cannot be completed. Where its framing would not show that, a reset must.
+void Exchange::break_off() { end(plan_.framing == BodyFraming::until_close ? After::cut : After::close); }
+
+bool Exchange::on_head() {
+  const RequestHead& head = request_.head();
+  head_known_ = true;
+  snapshot_ = state_.snapshot;
+  started_ = std::chrono::system_clock::now();
+  started_steady_ = std::chrono::steady_clock::now();
+  owner_->on_head_read();
+  request_state_ = RequestState::body;  // unless it must wait for the origin
+  if (const auto refusal = refuse_client()) {
+    answer_error(*refusal);
+    return !is_over();
+  }
+  auto judgement = state_.judge.request(head, *snapshot_->policy, snapshot_->access);
+  if (!judgement) {
+    answer_error(judgement.error());
+    return !is_over();
+  }
+  host_ = judgement->host;
+  port_ = judgement->port;
+  host_field_port_ = judgement->host_field_port;
+  verdict_ = std::move(judgement->verdict);
+  Counters& counters = state_.counters;
+  counters.count_request(class_of(head.method), verdict_.decision, verdict_.reason);
+  counters.filter_lookups_total.add(verdict_.questions);
+  if (verdict_.reason == filter::VerdictReason::allow_list) counters.allowlist_hits_total.add();
+  if (verdict_.host_has_marks) counters.host_only_requests_total.add();
+  act_on(*judgement);
+  return !is_over();
+}
+
+std::optional<HttpError> Exchange::refuse_client() const {
+  const Endpoint client = owner_->client_info().endpoint.unmapped();
+  if (!snapshot_->access.client_allowed(rule_address(client))) {
+    return HttpError{ErrorKind::client_denied, "access.clients"};
+  }
+  if (!state_.via.empty() && has_looped(request_.head(), state_.via)) {
+    return HttpError{ErrorKind::loop, "this proxy stands in Via already"};
+  }
+  return std::nullopt;
+}
+
+void Exchange::act_on(const Judgement& judgement) {
+  if (verdict_.decision != filter::Decision::allowed) decision_id_ = state_.ids.next();
+  if (verdict_.decision == filter::Decision::blocked) return deny();
+  switch (judgement.route) {
+    case Route::forward:
+    case Route::tunnel:
+      return route_to_origin();
+    case Route::answer_trace:
+      write_trace_reply(state_.to_client.head(), request_.head(), reply_context(!may_keep_after_local_answer()));
+      return answer_local(200, false);
+    case Route::answer_options:
+      write_options_reply(state_.to_client.head(), reply_context(!may_keep_after_local_answer()));
+      return answer_local(200, false);
+  }
+}
+
+ReplyContext Exchange::reply_context(bool close) {
+  ReplyContext context;
+  context.proxy_name = state_.snapshot->settings.headers.via_name;
+  context.now = std::chrono::system_clock::now();
+  context.close = close;
+  context.decision_id = decision_id_.text();
+  if (head_known_) {
+    const RequestHead& head = request_.head();
+    context.method = head.method;
+    context.client = head.version;
+    if (const Field* accept = find_field(head.fields, FieldId::accept)) context.accept = accept->value;
+  }
+  return context;
+}
+
+// Whether what is left of the request can be read and dropped, so that the next one is found where it begins.
+bool Exchange::may_keep_after_local_answer() const {
+  if (!head_known_ || broken_ || state_.draining) return false;
+  const RequestHead& head = request_.head();
+  if (!head.keep_alive) return false;
+  if (request_state_ == RequestState::complete || head.framing == BodyFraming::none) return true;
+  if (head.expect_continue) return false;  // the client may now send the body, or may not
+  return head.framing != BodyFraming::length || request_.body_left() <= kDrainBytes;
+}
+
+void Exchange::deny() {
+  const auto& filters = snapshot_->settings.filters;
+  const auto spec = std::find_if(filters.begin(), filters.end(),
+                                 [&](const conf::Filter& f) { return f.name == verdict_.filter->name; });
+  const bool legal = verdict_.filter->status == 451 && spec != filters.end();
+  append_display_url(url_, request_.head());
+  const bool close = is_connect() ? true : !may_keep_after_local_answer();
+  write_denial(state_.to_client.head(),
+               {.verdict = &verdict_,
+                .url = url_,
+                .host = host_,
+                .page = &snapshot_->settings.block_page,
+                .html = &snapshot_->page,
+                .legal_link = legal ? std::string_view(spec->legal_link) : std::string_view()},
+               reply_context(close));
+  answer_local(verdict_.filter->status == 451 ? 451 : 403, close);
+}
+
+void Exchange::answer_error(const HttpError& error) {
+  if (snapshot_ == nullptr) {  // no head was understood
+    snapshot_ = state_.snapshot;
+    started_ = std::chrono::system_clock::now();
+    started_steady_ = std::chrono::steady_clock::now();
+  }
+  error_ = error;
+  has_error_ = true;
+  state_.counters.count_error(error.kind);
+  const bool close = facts(error.kind).must_close || is_refused_connect() || !may_keep_after_local_answer();
+  write_error(state_.to_client.head(), error, reply_context(close));
+  answer_local(facts(error.kind).status, close);
+}
+
+// After a CONNECT that failed clients go on in the tunnel's protocol, or close.
+bool Exchange::is_refused_connect() const { return head_known_ && is_connect(); }
+
+// The whole answer stands in the batch. What is left of the request is dropped as it comes.
+void Exchange::answer_local(int status, bool must_close) {
+  status_ = status;
+  answered_here_ = true;
+  response_state_ = ResponseState::complete;
+  connector_.cancel();
+  release_upstream(false);
+  state_.to_client.flush(client(), false);
+  const bool keep = !must_close && may_keep_after_local_answer();
+  if (!keep) return end(After::close);
+  if (request_state_ == RequestState::complete) return end(After::keep);
+  request_state_ = RequestState::body;
+  resume_client();
+}
+
+void Exchange::resume_client() {
+  Stream& stream = client();
+  for (const PauseReason reason : {PauseReason::not_ready, PauseReason::peer_full, PauseReason::busy}) {
+    stream.resume(reason);
+  }
+}
+
+void Exchange::release_upstream(bool reusable) {
+  if (upstream_ == nullptr) return;
+  peer_text_ = upstream_->peer_text;
+  peer_was_reused_ = upstream_->reused;
+  if (reusable && upstream_->stream.gate().open() && upstream_->stream.backlog() == 0) {
+    state_.upstreams.put(std::move(upstream_), snapshot_->settings.timeouts.idle);
+    return;
+  }
+  upstream_->stream.close();
+  state_.io.loop.graveyard().bury(std::move(upstream_));
+}
+
+void Exchange::end(After after) {
+  if (is_over()) return;
+  write_log();
+  connector_.cancel();
+  release_upstream(false);
+  Owner& owner = *std::exchange(owner_, nullptr);
+  snapshot_.reset();
+  owner.on_exchange_end(after);  // last: the owner puts us to rest
+}
+
+void Exchange::on_client_end() {
+  if (is_over()) return;
+  if (request_state_ == RequestState::complete) return;  // it still wants its answer
+  if (request_state_ == RequestState::head || answered_here_) return end(After::close);
+  if (response_state_ != ResponseState::body) return end(After::cut);  // an upload cut short is completed nowhere
+}
+
+void Exchange::on_client_drained() {
+  if (upstream_ != nullptr) upstream_->stream.resume(PauseReason::peer_full);
+}
+
+void Exchange::abandon() {
+  if (is_over()) return;
+  broken_ = true;
+  end(After::cut);
+}
+
+void Exchange::on_head_timeout() {
+  if (is_over()) return;
+  broken_ = true;
+  if (request_.at_start()) return end(After::close);
+  answer_error({ErrorKind::request_timeout, "timeouts.request_header"});
+}
+
+Milliseconds Exchange::check_progress() {
+  const conf::Timeouts& timeouts = snapshot_->settings.timeouts;
+  Milliseconds active = client().last_active();
+  if (upstream_ == nullptr && !answered_here_) return timeouts.idle;  // the Connector has a deadline of its own
+  if (upstream_ != nullptr) active = std::max(active, upstream_->stream.last_active());
+  const bool waits_for_head = request_state_ == RequestState::complete && response_state_ == ResponseState::awaited;
+  const Milliseconds limit = waits_for_head ? timeouts.response_header : timeouts.idle;
+  const Milliseconds still = monotonic_now() - active;
+  if (still < limit) return limit - still;
+  broken_ = true;
+  if (response_state_ == ResponseState::awaited) {
+    answer_error(request_state_ == RequestState::complete
+                     ? HttpError{ErrorKind::upstream_timeout, "timeouts.response_header"}
+                     : HttpError{ErrorKind::request_timeout, "the request's body stands still"});
+  } else {
+    error_ = {ErrorKind::upstream_timeout, "the body stands still"};
+    has_error_ = true;
+    end(After::cut);
+  }
+  return timeouts.idle;
+}
+
+void Exchange::write_log() {
+  if (!head_known_ && status_ == 0) return;  // a connection that closed before it asked anything
+  const auto lasted =
+      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - started_steady_);
+  state_.counters.count_response(status_, static_cast<std::uint64_t>(lasted.count()));
+  if (!state_.log.enabled()) return;
+  const ClientInfo& info = owner_->client_info();
+  AccessRecord record;
+  record.start = started_;
+  record.duration = lasted;
+  record.dns = resolve_time_;
+  record.connect = connect_time_;
+  record.client = info.address;
+  record.client_port = info.endpoint.port();
+  record.listener = *info.listener;
+  record.status = status_;
+  record.bytes_sent = client().bytes_out() - sent_before_;
+  record.bytes_received = body_received_;
+  record.host = host_;
+  record.content_type = content_type_;
+  record.peer = upstream_ != nullptr ? std::string_view(upstream_->peer_text) : std::string_view(peer_text_);
+  record.peer_is_parent = to_parent_;
+  record.reused = upstream_ != nullptr ? upstream_->reused : peer_was_reused_;
+  if (has_error_) {
+    record.error = to_string(error_.kind);
+    record.detail = error_.detail;
+  }
+  if (head_known_) {
+    const RequestHead& head = request_.head();
+    if (url_.empty()) append_display_url(url_, head);
+    record.method = head.method_name;
+    record.url = url_;
+    record.http10 = head.version == Version::http10;
+    record.bytes_received += head.bytes;
+    if (const Field* field = find_field(head.fields, FieldId::referer)) record.referer = field->value;
+    if (const Field* field = find_field(head.fields, FieldId::user_agent)) record.user_agent = field->value;
+  }
+  note_verdict(record, verdict_, decision_id_);
+  write_record(state_, record, *snapshot_);
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,165 @@
+// One request and its answer, from the first octet of the head to the last octet of the body.
+//
+//   head --judge--> local answer (page, error, TRACE)          request:  head -> awaiting_upstream -> body -> complete
+//              \--> pooled connection or Connector -> origin   response: none -> awaited -> body -> complete
+//                                     \-> tunnel (CONNECT, 101)
+//
+// Both bodies stream at the same time; each side is read only while the other takes what was read (peer_full), so memory
+// is bounded by one read a direction. Each turn sends one writev a side.
+// A request is sent again, once, only if it is idempotent, has no body, went out on a pooled connection, and not one octet
+// of an answer came. A response that cannot be completed ends the client's connection so that it does not look whole.
+// Reused: begin() may follow once an exchange is over; ExchangePool keeps spare ones warm, so that idle clients hold none.
+// Owned by a ClientConnection; destroyed by the Graveyard only. Thread: the worker's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "proxy/http/replies.h"
+#include "proxy/http/request_reader.h"
+#include "proxy/http/response_reader.h"
+#include "proxy/http/rewrite.h"
+#include "proxy/net/connector.h"
+#include "proxy/net/tunnel.h"
+#include "proxy/net/worker_state.h"
+
+namespace bloomwall::proxy {
+
+// Who the client is; lives as long as its connection.
+struct ClientInfo {
+  Endpoint endpoint;
+  std::string address;                    // without port, for logs and X-Forwarded-For
+  const std::string* listener = nullptr;  // "127.0.0.1:3128"
+};
+
+class Exchange final : public Buried, Stream::Handler, Connector::Handler {
+ public:
+  // What a client may still send of a request that was answered here, for its connection to live on.
+  static constexpr std::uint64_t kDrainBytes = 64 * 1024;
+
+  // What becomes of the client's connection afterwards.
+  enum class After : std::uint8_t {
+    keep,   // the next request may come
+    close,  // once everything that was sent has arrived
+    cut,    // at once and visibly: the answer is not whole
+  };
+  class Owner {
+   public:
+    virtual Stream& client_stream() = 0;
+    virtual const ClientInfo& client_info() const = 0;
+    virtual void on_head_read() = 0;  // the time-out of request heads no longer counts
+    virtual void on_exchange_end(After after) = 0;
+    virtual void on_tunnel(UpstreamPtr upstream, Tunnel::Start start) = 0;  // ends the exchange as well
+
+   protected:
+    ~Owner() = default;
+  };
+
+  explicit Exchange(WorkerState& state);
+  ~Exchange() override;
+
+  void begin(Owner& owner);
+  // The client's side, as in Stream::Handler.
+  std::size_t on_client_data(std::span<const char> bytes);
+  void on_client_end();  // it will send nothing more
+  void on_client_drained();
+  void abandon();  // the client is gone
+  void on_head_timeout();
+  // Nothing may stand still for ever: says when to ask again; acts, and may end the exchange, where time is up.
+  Milliseconds check_progress();
+  // Nothing of the request is still to come: closing the connection then cuts nothing off.
+  bool read_whole_request() const { return !broken_ && (request_.at_end() || request_.at_start()); }
+  bool is_over() const { return owner_ == nullptr; }
+
+ private:
+  enum class RequestState : std::uint8_t { head, awaiting_upstream, body, complete };
+  enum class ResponseState : std::uint8_t { none, awaited, body, complete };
+
+  // exchange.cc: the head and what is answered here.
+  bool on_head();  // false: the exchange is over
+  void fail_request(const HttpError& error);
+  void break_off();
+  bool is_refused_connect() const;
+  std::optional<HttpError> refuse_client() const;
+  void act_on(const Judgement& judgement);
+  void deny();
+  void answer_error(const HttpError& error);
+  void answer_local(int status, bool must_close);
+  void resume_client();
+  bool may_keep_after_local_answer() const;
+  ReplyContext reply_context(bool close);
+  void end(After after);
+  void write_log();
+  void release_upstream(bool reusable);
+
+  // exchange_request.cc: towards the origin.
+  void route_to_origin();
+  void dial();
+  void send_request();
+  void upload(std::span<const char> piece);
+  void flush_upload();
+  void on_request_complete();
+  RequestRewrite request_rewrite() const;
+  bool may_retry() const;
+  void retry();
+  void on_connected(UniqueFd fd, const Endpoint& peer) override;
+  void on_dial_failed(const HttpError& error) override;
+  void establish_tunnel();
+  void hand_over_to_tunnel();
+  Tunnel::Start tunnel_start();
+
+  // exchange_response.cc: towards the client.
+  std::size_t on_data(std::span<const char> bytes) override;
+  void on_end() override;
+  void on_drained() override;
+  void on_write_failed(int error) override;
+  void on_failed(int error) override;
+  void relay_interim();
+  void on_response_head();
+  void flush_download();
+  void on_response_end(bool surplus);
+  void on_switched();
+  void fail_response(const HttpError& error);
+  ResponseRewrite response_rewrite();
+
+  Stream& client() { return owner_->client_stream(); }
+  bool upload_is_chunked() const { return request_.head().framing == BodyFraming::chunked; }
+  bool is_chunked_to_client() const { return plan_.framing == BodyFraming::chunked; }
+  bool is_connect() const { return request_.head().method == Method::connect; }
+
+  WorkerState& state_;
+  Owner* owner_ = nullptr;
+  RequestReader request_;
+  ResponseReader response_;
+  Connector connector_;
+  UpstreamPtr upstream_;
+  SnapshotPtr snapshot_;
+  filter::Verdict verdict_;
+  DecisionId decision_id_;
+  ResponsePlan plan_;
+  HttpError error_;
+  std::string host_, pool_key_, url_, content_type_;
+  std::chrono::system_clock::time_point started_;
+  std::chrono::steady_clock::time_point started_steady_;
+  Milliseconds waiting_since_{0}, resolve_time_{0}, connect_time_{0};
+  std::uint64_t sent_before_ = 0, body_received_ = 0;
+  int status_ = 0;
+  std::uint16_t port_ = 0, host_field_port_ = 0;
+  RequestState request_state_ = RequestState::head;
+  ResponseState response_state_ = ResponseState::none;
+  bool head_known_ = false;     // request_.head() may be looked at
+  bool answered_here_ = false;  // the answer is ours; what comes of the request's body is dropped
+  bool retried_ = false;
+  bool to_parent_ = false;
+  bool has_error_ = false;
+  bool broken_ = false;          // the request reader stopped at an error
+  bool upload_stopped_ = false;  // the origin takes no more of the request's body
+  bool peer_was_reused_ = false;
+  std::string peer_text_;
+};
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,165 @@
+// The origin's side of an exchange: finding a connection, sending the request, and what becomes of it.
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "proxy/net/exchange.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+// Where a connection leads and how: requests with the same key may share it.
+void make_pool_key(std::string& key, const ParentProxy* parent, std::string_view host, std::uint16_t port) {
+  key.assign(parent != nullptr ? "parent " : "");
+  key.append(parent != nullptr ? std::string_view(parent->host) : host);
+  key.push_back(':');
+  key.append(std::to_string(parent != nullptr ? parent->port : port));
+}
+
+}  // namespace
+
+void Exchange::route_to_origin() {
+  const ParentProxy* const parent = snapshot_->parent ? &*snapshot_->parent : nullptr;
+  to_parent_ = parent != nullptr;
+  response_state_ = ResponseState::awaited;
+  make_pool_key(pool_key_, parent, host_, port_);
+  // Only a request that may be sent again goes out on a connection that may have died while it was idle.
+  if (is_idempotent(request_.head().method) && request_.head().framing == BodyFraming::none) {
+    upstream_ = state_.upstreams.take(pool_key_, *this);
+    if (upstream_ != nullptr && !to_parent_ && !snapshot_->access.destination_allowed(rule_address(upstream_->peer))) {
+      release_upstream(false);  // the rules have changed since it was dialled
+    }
+  }
+  if (upstream_ == nullptr) return dial();
+  state_.counters.upstream_reuses_total.add();
+  send_request();
+}
+
+void Exchange::dial() {
+  request_state_ = request_.at_end() ? RequestState::complete : RequestState::awaiting_upstream;
+  waiting_since_ = monotonic_now();
+  if (to_parent_) {
+    connector_.start({.host = snapshot_->parent->host, .port = snapshot_->parent->port, .is_parent = true}, snapshot_);
+  } else {
+    connector_.start({.host = host_, .port = port_}, snapshot_);
+  }
+}
+
+void Exchange::on_connected(UniqueFd fd, const Endpoint& peer) {
+  resolve_time_ = connector_.resolve_time();
+  connect_time_ = monotonic_now() - waiting_since_ - resolve_time_;
+  state_.counters.upstream_connect_failures_total.add(connector_.attempts_failed());
+  upstream_ = state_.upstreams.make(std::move(fd), peer, pool_key_, *this);
+  if (is_connect() && !to_parent_) return establish_tunnel();
+  send_request();
+  state_.to_origin.flush(upstream_->stream, upload_is_chunked());
+  if (request_state_ == RequestState::awaiting_upstream) {
+    request_state_ = RequestState::body;
+    client().resume(PauseReason::not_ready);
+  }
+}
+
+void Exchange::on_dial_failed(const HttpError& error) {
+  resolve_time_ = connector_.resolve_time();
+  state_.counters.upstream_connect_failures_total.add(connector_.attempts_failed());
+  answer_error(error);
+}
+
+RequestRewrite Exchange::request_rewrite() const {
+  const conf::Headers& headers = snapshot_->settings.headers;
+  RequestRewrite how;
+  how.host = host_;
+  how.port = is_connect() ? port_ : host_field_port_;
+  how.via_name = state_.via;
+  how.client_address = owner_->client_info().address;
+  how.forwarded_for = headers.x_forwarded_for;
+  how.to_parent = to_parent_;
+  how.forward_upgrade = request_.head().wants_upgrade && request_.head().framing == BodyFraming::none;
+  return how;
+}
+
+// Puts the head into the batch; whoever reads the client next flushes it, with what there is of the body.
+void Exchange::send_request() {
+  const RequestRewrite how = request_rewrite();
+  response_.start({.method = request_.head().method, .upgrade_forwarded = how.forward_upgrade});
+  std::string& out = state_.to_origin.head();
+  if (is_connect()) {
+    write_connect_head(out, how);
+  } else {
+    write_request_head(out, request_.head(), how);
+  }
+}
+
+void Exchange::upload(std::span<const char> piece) {
+  body_received_ += piece.size();
+  if (answered_here_ && body_received_ > kDrainBytes) return end(After::close);
+  if (answered_here_ || upload_stopped_ || upstream_ == nullptr) return;
+  state_.to_origin.add_body(piece, upstream_->stream, upload_is_chunked());
+}
+
+void Exchange::flush_upload() {
+  if (is_over() || answered_here_ || upstream_ == nullptr || state_.to_origin.empty()) return;
+  state_.to_origin.flush(upstream_->stream, upload_is_chunked());
+  if (upstream_->stream.backlog() > 0) client().pause(PauseReason::peer_full);
+}
+
+void Exchange::on_request_complete() {
+  request_state_ = RequestState::complete;
+  if (answered_here_) return end(After::keep);
+  if (upstream_ == nullptr) return;  // still dialling
+  if (upload_is_chunked() && !upload_stopped_) write_last_chunk(state_.to_origin.tail(), request_.trailers());
+  flush_upload();
+}
+
+// --- stale connections
+
+bool Exchange::may_retry() const {
+  return upstream_ != nullptr && upstream_->reused && !retried_ && response_state_ == ResponseState::awaited &&
+         request_.head().framing == BodyFraming::none && is_idempotent(request_.head().method) && response_.untouched();
+}
+
+void Exchange::retry() {
+  retried_ = true;
+  state_.counters.upstream_retries_total.add();
+  release_upstream(false);
+  dial();
+}
+
+// --- tunnels
+
+void Exchange::establish_tunnel() {
+  write_connect_established(state_.to_client.head(), state_.via);
+  state_.to_client.flush(client(), false);
+  status_ = 200;
+  hand_over_to_tunnel();
+}
+
+void Exchange::hand_over_to_tunnel() {
+  Tunnel::Start start = tunnel_start();
+  Owner& owner = *std::exchange(owner_, nullptr);
+  snapshot_.reset();
+  owner.on_tunnel(std::move(upstream_), std::move(start));  // last: the owner puts us to rest
+}
+
+Tunnel::Start Exchange::tunnel_start() {
+  const RequestHead& head = request_.head();
+  Tunnel::Start start;
+  append_display_url(start.target, head);
+  start.snapshot = snapshot_;
+  start.method = head.method_name;
+  start.host = host_;
+  start.verdict = std::move(verdict_);
+  start.decision_id = decision_id_;
+  start.started = started_;
+  start.started_steady = started_steady_;
+  start.resolve_time = resolve_time_;
+  start.connect_time = connect_time_;
+  start.client_sent_before = sent_before_;
+  start.client_received_before = client().bytes_in() - client().unread() - head.bytes;
+  start.status = status_;
+  start.is_connect = is_connect();
+  start.http10 = head.version == Version::http10;
+  start.to_parent = to_parent_;
+  return start;
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,125 @@
+// The client's side of an exchange: what the origin answers, on its way to the client.
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "proxy/net/exchange.h"
+
+namespace bloomwall::proxy {
+
+std::size_t Exchange::on_data(std::span<const char> bytes) {
+  std::size_t used = 0;
+  while (!is_over() && upstream_ != nullptr) {
+    const auto step = response_.feed(bytes.subspan(used));
+    if (!step) {
+      fail_response(step.error());
+      return bytes.size();
+    }
+    used += step->consumed;
+    switch (step->event) {
+      case ReadEvent::need_more:
+        flush_download();
+        return used;
+      case ReadEvent::interim:
+        relay_interim();
+        break;
+      case ReadEvent::head:
+        on_response_head();
+        break;
+      case ReadEvent::body:
+        state_.to_client.add_body(step->body, client(), is_chunked_to_client());
+        break;
+      case ReadEvent::end:
+        if (response_.switched()) {
+          on_switched();
+          return used;  // what is left belongs to the tunnel
+        }
+        on_response_end(used < bytes.size());
+        return bytes.size();
+    }
+  }
+  return bytes.size();
+}
+
+ResponseRewrite Exchange::response_rewrite() {
+  const RequestHead& head = request_.head();
+  ResponseRewrite how;
+  how.method = head.method;
+  how.client = head.version;
+  // An answer that overtakes its request leaves the rest of that on the connection.
+  how.keep_alive = head.keep_alive && request_state_ == RequestState::complete && !state_.draining;
+  how.via_name = state_.via;
+  how.date = state_.date(std::chrono::system_clock::now());
+  how.from_parent = to_parent_;
+  return how;
+}
+
+void Exchange::relay_interim() {
+  write_interim_head(state_.to_client.head(), response_.head(), response_rewrite());
+  flush_download();
+}
+
+void Exchange::on_response_head() {
+  if (response_.switched()) return;  // `end` follows and tells the client
+  const ResponseHead& head = response_.head();
+  status_ = head.status;
+  if (const Field* type = find_field(head.fields, "content-type")) content_type_ = type->value;
+  plan_ = write_response_head(state_.to_client.head(), head, response_rewrite());
+  response_state_ = ResponseState::body;
+}
+
+void Exchange::flush_download() {
+  if (is_over() || state_.to_client.empty()) return;
+  state_.to_client.flush(client(), is_chunked_to_client());
+  if (client().backlog() > 0 && upstream_ != nullptr) upstream_->stream.pause(PauseReason::peer_full);
+}
+
+void Exchange::on_response_end(bool surplus) {
+  if (is_chunked_to_client()) write_last_chunk(state_.to_client.tail(), response_.trailers());
+  state_.to_client.flush(client(), is_chunked_to_client());
+  response_state_ = ResponseState::complete;
+  const bool whole_request = request_state_ == RequestState::complete && !upload_stopped_;
+  release_upstream(whole_request && !surplus && !is_connect() && response_.reusable());
+  end(plan_.close || request_state_ != RequestState::complete ? After::close : After::keep);
+}
+
+// 101 to an upgrade that was forwarded, or a parent's 2xx to CONNECT.
+void Exchange::on_switched() {
+  if (is_connect()) return establish_tunnel();
+  status_ = 101;
+  write_switch_head(state_.to_client.head(), response_.head(), response_rewrite());
+  state_.to_client.flush(client(), false);
+  hand_over_to_tunnel();
+}
+
+void Exchange::on_end() {
+  const auto step = response_.finish();
+  if (step) return on_response_end(false);
+  if (may_retry()) return retry();
+  fail_response(step.error());
+}
+
+void Exchange::on_failed(int) {
+  if (may_retry()) return retry();
+  fail_response({ErrorKind::connection_terminated, "the origin reset the connection"});
+}
+
+// It takes no more of the request, but its answer may be on the way.
+void Exchange::on_write_failed(int) {
+  upload_stopped_ = true;
+  client().pause(PauseReason::busy);
+}
+
+void Exchange::on_drained() {
+  if (!is_over()) client().resume(PauseReason::peer_full);
+}
+
+void Exchange::fail_response(const HttpError& error) {
+  if (response_state_ == ResponseState::awaited) return answer_error(error);
+  flush_download();
+  error_ = error;
+  has_error_ = true;
+  state_.counters.count_error(error.kind);
+  break_off();
+}
+
+}  // namespace bloomwall::proxy

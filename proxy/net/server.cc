@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/net/server.h"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "proxy/net/worker.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+std::string random_instance() {
+  std::uint64_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) {
+    throw std::runtime_error("getrandom: the system gives no random octets");
+  }
+  return fmt::format("{:012x}", number >> 16U);
+}
+
+std::size_t worker_count(const conf::Config& settings) {
+  if (settings.workers > 0) return settings.workers;
+  return std::max(1U, std::thread::hardware_concurrency());
+}
+
+}  // namespace
+
+struct Server::Impl {
+  explicit Impl(SnapshotPtr first) : snapshot(std::move(first)) {}
+  tl::expected<void, std::string> add_workers(AccessLog& log);
+  tl::expected<void, std::string> bind_listeners();
+
+  SnapshotPtr snapshot;  // the first; what it seals is read from here
+  OwnAddresses own;
+  ClientLimits limits;
+  std::vector<Endpoint> addresses;
+  std::vector<std::unique_ptr<Worker>> workers;
+};
+
+tl::expected<void, std::string> Server::Impl::add_workers(AccessLog& log) {
+  const std::size_t count = worker_count(snapshot->settings);
+  const std::size_t cache_share = snapshot->settings.dns.cache_entries / count;
+  const Worker::Shared shared{snapshot, log, limits, own, random_instance(), cache_share};
+  for (std::size_t i = 0; i < count; ++i) {
+    auto worker = Worker::create(shared);
+    if (!worker) return tl::unexpected(worker.error());
+    workers.push_back(*std::move(worker));
+  }
+  return {};
+}
+
+tl::expected<void, std::string> Server::Impl::bind_listeners() {
+  const auto& listeners = snapshot->settings.listeners;
+  for (std::size_t i = 0; i < listeners.size(); ++i) {
+    const auto failure = [&](std::string_view why) {
+      return tl::unexpected(fmt::format("listeners[{}] {}: {}", i, listeners[i].address, why));
+    };
+    auto address = Endpoint::parse(listeners[i].address);
+    if (!address) return failure("expected ip:port, [ip6]:port or :port");
+    if (const auto free = check_free(*address); !free) return failure(free.error());
+    for (auto& worker : workers) {
+      auto socket = listen_on(*address);
+      if (!socket) return failure(socket.error());
+      address = socket->address;  // the others share the port that the kernel chose for the first
+      worker->add_listener(*std::move(socket));
+    }
+    addresses.push_back(*address);
+    own.add(*address);
+  }
+  return {};
+}
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Server::~Server() {
+  stop();
+  wait();
+}
+
+tl::expected<std::unique_ptr<Server>, std::string> Server::create(SnapshotPtr snapshot, AccessLog& log) {
+  auto impl = std::make_unique<Impl>(std::move(snapshot));
+  if (auto made = impl->add_workers(log); !made) return tl::unexpected(made.error());
+  if (auto bound = impl->bind_listeners(); !bound) return tl::unexpected(bound.error());
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+void Server::start() {
+  for (auto& worker : impl_->workers) worker->start();
+}
+
+const std::vector<Endpoint>& Server::addresses() const { return impl_->addresses; }
+
+void Server::publish(SnapshotPtr next) {
+  for (auto& worker : impl_->workers) worker->publish(next);
+}
+
+std::uint64_t Server::generation() const {
+  std::uint64_t lowest = impl_->workers.front()->generation();
+  for (const auto& worker : impl_->workers) lowest = std::min(lowest, worker->generation());
+  return lowest;
+}
+
+void Server::drain(std::chrono::milliseconds deadline) {
+  for (auto& worker : impl_->workers) worker->drain(deadline);
+}
+
+void Server::stop() {
+  for (auto& worker : impl_->workers) worker->stop();
+}
+
+void Server::wait() {
+  for (auto& worker : impl_->workers) worker->join();
+}
+
+bool Server::ended() const {
+  return std::all_of(impl_->workers.begin(), impl_->workers.end(), [](const auto& worker) { return worker->ended(); });
+}
+
+void Server::add_counters_to(Counters& sum) const {
+  for (const auto& worker : impl_->workers) add_counters(sum, worker->counters());
+}
+
+Gauges Server::gauges() const {
+  Gauges sum;
+  for (const auto& worker : impl_->workers) worker->add_gauges_to(sum);
+  return sum;
+}
+
+std::chrono::milliseconds Server::longest_silence() const {
+  Milliseconds oldest = Milliseconds::max();
+  for (const auto& worker : impl_->workers) oldest = std::min(oldest, worker->last_turn());
+  return std::max(monotonic_now() - oldest, Milliseconds(0));
+}
+
+}  // namespace bloomwall::proxy

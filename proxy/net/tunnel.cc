@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/net/tunnel.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "proxy/net/exchange.h"
+#include "proxy/net/request_log.h"
+
+namespace bloomwall::proxy {
+
+Tunnel::Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, Start start)
+    : state_(state),
+      owner_(&owner),
+      upstream_(std::move(upstream)),
+      start_(std::move(start)),
+      timer_(state.io.loop.timers(), [](void* self) { static_cast<Tunnel*>(self)->on_timer(); }, this) {
+  state_.counters.tunnels_total.add();
+  state_.counters.tunnels_active.add();
+  if (start_.is_connect) gate_ = std::make_unique<HelloGate>(state_);
+  timer_.set(start_.snapshot->settings.timeouts.tunnel_idle);
+  upstream_->stream.set_handler(far_);
+  owner.client_stream().set_handler(client_);
+}
+
+Tunnel::~Tunnel() { state_.counters.tunnels_active.subtract(); }
+
+Stream& Tunnel::Side::stream() const {
+  return is_client_ ? tunnel_.owner_->client_stream() : tunnel_.upstream_->stream;
+}
+
+std::size_t Tunnel::Side::on_data(std::span<const char> bytes) {
+  if (is_client_ && tunnel_.gate_ != nullptr) return tunnel_.on_hello(bytes);
+  tunnel_.relay(*this, bytes);
+  return bytes.size();
+}
+
+// It takes nothing more, but may still be sending: only the other direction stops.
+void Tunnel::Side::on_write_failed(int) {
+  other().stream().pause(PauseReason::busy);
+  tunnel_.maybe_finish();
+}
+
+// What it sent before it failed still goes to the other side; then that is closed too.
+void Tunnel::Side::on_failed(int) {
+  tunnel_.cut_why_ = is_client_ ? "reset by the client" : "reset by the far end";
+  other().stream().pause(PauseReason::busy);
+  ended = other().ended = true;
+  tunnel_.maybe_finish();
+}
+
+void Tunnel::relay(Side& from, std::span<const char> bytes) {
+  Stream& to = from.other().stream();
+  to.send({bytes.data(), bytes.size()});
+  if (to.backlog() > 0) from.stream().pause(PauseReason::peer_full);
+}
+
+std::size_t Tunnel::on_hello(std::span<const char> bytes) {
+  switch (gate_->feed(bytes, start_.host, *start_.snapshot)) {
+    case HelloGate::Result::wait:
+      // A hello that drips in is a request head that drips in.
+      if (gate_->held().size() == bytes.size()) timer_.set(start_.snapshot->settings.timeouts.request_header);
+      break;
+    case HelloGate::Result::pass:
+      open_gate();
+      break;
+    case HelloGate::Result::cut:
+      if (gate_->has_name()) {
+        sni_ = gate_->name();
+        if (gate_->verdict().decision != filter::Decision::allowed) start_.verdict = gate_->verdict();
+        if (start_.decision_id.empty()) start_.decision_id = state_.ids.next();
+      }
+      cut(gate_->why());
+      break;
+  }
+  return bytes.size();
+}
+
+void Tunnel::open_gate() {
+  const auto gate = std::move(gate_);
+  sni_ = gate->name();
+  if (gate->has_name() && gate->verdict().decision == filter::Decision::monitored) start_.verdict = gate->verdict();
+  timer_.set(start_.snapshot->settings.timeouts.tunnel_idle);
+  while (!gate->held().empty()) {
+    std::array<iovec, 8> pieces{};
+    const std::size_t count = gate->held().pieces(pieces);
+    upstream_->stream.send(std::span<const iovec>(pieces.data(), count));
+    std::size_t sent = 0;
+    for (std::size_t i = 0; i < count; ++i) sent += pieces[i].iov_len;
+    gate->held().consume(sent);
+  }
+  if (upstream_->stream.backlog() > 0) client_.stream().pause(PauseReason::peer_full);
+}
+
+void Tunnel::on_side_end(Side& side) {
+  side.ended = true;
+  // A ClientHello that was begun and not finished is none; a client that said nothing may still listen.
+  if (&side == &client_ && gate_ != nullptr && !gate_->held().empty()) return cut("the ClientHello is cut short");
+  side.other().stream().shut_write();
+  maybe_finish();
+}
+
+void Tunnel::on_side_drained(Side& side) {
+  side.other().stream().resume(PauseReason::peer_full);
+  maybe_finish();
+}
+
+void Tunnel::maybe_finish() {
+  if (owner_ == nullptr || !client_.ended || !far_.ended) return;
+  if (client_.stream().backlog() == 0 && far_.stream().backlog() == 0) close();
+}
+
+void Tunnel::cut(const char* why) {
+  if (owner_ == nullptr) return;
+  cut_why_ = why;
+  close();
+}
+
+void Tunnel::on_timer() {
+  if (gate_ != nullptr && !gate_->held().empty()) return cut("the ClientHello came too slowly");
+  const Milliseconds limit = start_.snapshot->settings.timeouts.tunnel_idle;
+  const Milliseconds active = std::max(client_.stream().last_active(), far_.stream().last_active());
+  const Milliseconds idle = monotonic_now() - active;
+  if (idle >= limit) return cut("idle for too long");
+  timer_.set(limit - idle);
+}
+
+void Tunnel::close() {
+  if (owner_ == nullptr) return;
+  timer_.clear();
+  write_log();
+  Owner& owner = *std::exchange(owner_, nullptr);
+  upstream_->stream.close();
+  owner.client_stream().close();
+  state_.io.loop.graveyard().bury(std::move(upstream_));
+  owner.on_tunnel_end();  // last: the owner buries us
+}
+
+void Tunnel::write_log() {
+  const Stream& client = owner_->client_stream();
+  const ClientInfo& info = owner_->client_info();
+  const std::uint64_t received = client.bytes_in() - start_.client_received_before;
+  const std::uint64_t sent = client.bytes_out() - start_.client_sent_before;
+  const auto lasted =
+      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start_.started_steady);
+  state_.counters.tunnel_bytes_total.add(upstream_->stream.bytes_in() + upstream_->stream.bytes_out());
+  state_.counters.count_response(start_.status, static_cast<std::uint64_t>(lasted.count()));
+  AccessRecord record;
+  record.start = start_.started;
+  record.duration = lasted;
+  record.dns = start_.resolve_time;
+  record.connect = start_.connect_time;
+  record.client = info.address;
+  record.client_port = info.endpoint.port();
+  record.listener = *info.listener;
+  record.method = start_.method;
+  record.url = start_.target;
+  record.host = start_.host;
+  record.sni = sni_;
+  record.http10 = start_.http10;
+  record.status = start_.status;
+  record.bytes_sent = sent;
+  record.bytes_received = received;
+  record.peer = upstream_->peer_text;
+  record.peer_is_parent = start_.to_parent;
+  record.tunnel = true;
+  record.reused = upstream_->reused;
+  record.detail = cut_why_;
+  note_verdict(record, start_.verdict, start_.decision_id);
+  write_record(state_, record, *start_.snapshot);
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/net/worker.h"
+
+#include <pthread.h>
+#include <sys/random.h>
+
+#include <csignal>
+#include <stdexcept>
+#include <utility>
+
+#include "proxy/http/replies.h"
+#include "proxy/log/log.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+// One read takes at most this much; larger ones cost less CPU a byte up to here, smaller ones a lot more.
+constexpr std::size_t kScratchBytes = 256 * 1024;
+// What waits for slow peers, all connections of one worker together; one that finds no room is cut.
+constexpr std::size_t kBufferLimit = std::size_t{1} << 30;
+
+DecisionIds::Key random_key() {
+  DecisionIds::Key key{};
+  if (::getrandom(key.data(), sizeof key, 0) != static_cast<ssize_t>(sizeof key)) {
+    throw std::runtime_error("getrandom: the system gives no random octets");
+  }
+  return key;
+}
+
+// Signals are main's business: none is ever delivered to a worker.
+void block_signals() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+}  // namespace
+
+Worker::Worker(const Shared& shared)
+    : pool_(kBufferLimit),
+      scratch_(kScratchBytes),
+      io_{loop_, pool_, scratch_},
+      limits_(shared.limits),
+      drain_deadline_(loop_.timers(), [](void* self) { static_cast<Worker*>(self)->finish(); }, this) {}
+
+tl::expected<std::unique_ptr<Worker>, std::string> Worker::create(const Shared& shared) {
+  std::unique_ptr<Worker> worker(new Worker(shared));
+  auto resolver = CaresResolver::create(worker->loop_, shared.snapshot->settings.dns, shared.dns_cache_entries);
+  if (!resolver) return tl::unexpected(resolver.error());
+  worker->resolver_ = *std::move(resolver);
+  worker->state_ =
+      std::make_unique<WorkerState>(worker->io_, DialContext{worker->loop_, *worker->resolver_, shared.own},
+                                    worker->counters_, shared.log, random_key(), shared.instance);
+  worker->exchanges_ = std::make_unique<ExchangePool>(*worker->state_);
+  worker->adopt(shared.snapshot);
+  return worker;
+}
+
+Worker::~Worker() {
+  stop();
+  join();
+  // Connections first, while everything they lean on still stands.
+  while (!clients_.empty()) clients_.back()->close();
+  state_->upstreams.clear();
+  while (!loop_.graveyard().empty()) loop_.graveyard().sweep();
+}
+
+void Worker::add_listener(ListeningSocket socket) {
+  acceptors_.push_back(std::make_unique<Acceptor>(loop_, *this, std::move(socket)));
+}
+
+void Worker::start() {
+  for (auto& acceptor : acceptors_) acceptor->start();
+  thread_ = std::thread([this] { run(); });
+}
+
+void Worker::run() {
+  block_signals();
+  pthread_setname_np(pthread_self(), "worker");
+  loop_.run();
+  ended_.store(true, std::memory_order_release);
+}
+
+void Worker::join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+void Worker::publish(SnapshotPtr next) {
+  loop_.post([this, next = std::move(next)]() mutable { adopt(std::move(next)); });
+}
+
+void Worker::adopt(SnapshotPtr next) {
+  const std::uint64_t generation = next->generation;
+  // A control block of this worker's own: what its requests count up and down is in no other worker's cache.
+  auto own = std::make_shared<const SnapshotPtr>(std::move(next));
+  const Snapshot* const snapshot = own->get();
+  state_->adopt(SnapshotPtr(std::move(own), snapshot));
+  generation_.store(generation, std::memory_order_release);
+}
+
+void Worker::drain(Milliseconds deadline) {
+  loop_.post([this, deadline] { begin_drain(deadline); });
+}
+
+void Worker::begin_drain(Milliseconds deadline) {
+  for (auto& acceptor : acceptors_) acceptor->finish();
+  state_->draining = true;
+  drain_deadline_.set(deadline);
+  // From the back: closing one moves the last into its place.
+  for (std::size_t i = clients_.size(); i > 0; --i) clients_[i - 1]->drain();
+  state_->upstreams.clear();
+  maybe_drained();
+}
+
+void Worker::maybe_drained() {
+  if (state_->draining && clients_.empty()) finish();
+}
+
+void Worker::finish() {
+  while (!clients_.empty()) clients_.back()->close();
+  loop_.stop();
+}
+
+void Worker::stop() {
+  loop_.post([this] {
+    state_->draining = true;
+    for (auto& acceptor : acceptors_) acceptor->finish();
+    finish();
+  });
+}
+
+void Worker::on_accepted(UniqueFd fd, const Endpoint& client, const Acceptor& from) {
+  bool counted = false;
+  switch (limits_.enter(client, state_->snapshot->settings.limits, counted)) {
+    case ClientLimits::Admission::admitted:
+      break;
+    case ClientLimits::Admission::full:
+      return refuse(std::move(fd), "limits.client_connections");
+    case ClientLimits::Admission::client_full:
+      return refuse(std::move(fd), "limits.connections_per_client");
+  }
+  auto connection = std::make_unique<ClientConnection>(*state_, *exchanges_, *this, std::move(fd), client, from.name());
+  connection->table_index = clients_.size();
+  connection->counted_by_address = counted;
+  clients_.push_back(std::move(connection));
+}
+
+// Said and closed at once: whoever is refused for want of room must not take up any.
+void Worker::refuse(UniqueFd fd, std::string_view detail) {
+  counters_.client_connections_refused_total.add();
+  counters_.count_error(ErrorKind::connection_limit);
+  ReplyContext context;
+  context.proxy_name = state_->snapshot->settings.headers.via_name;
+  context.now = std::chrono::system_clock::now();
+  context.close = true;
+  state_->text.clear();
+  write_error(state_->text, {ErrorKind::connection_limit, detail}, context);
+  [[maybe_unused]] const auto sent = ::send(fd.get(), state_->text.data(), state_->text.size(), MSG_NOSIGNAL);
+}
+
+void Worker::on_client_closed(ClientConnection& client) {
+  limits_.leave(client.client_info().endpoint, client.counted_by_address);
+  const std::size_t index = client.table_index;
+  loop_.graveyard().bury(std::move(clients_[index]));
+  if (index + 1 != clients_.size()) {
+    clients_[index] = std::move(clients_.back());
+    clients_[index]->table_index = index;
+  }
+  clients_.pop_back();
+  maybe_drained();
+}
+
+void Worker::add_gauges_to(Gauges& sum) const {
+  sum.requests_in_flight += exchanges_->taken();
+  sum.dns_cache_entries += resolver_->cache_size();
+  sum.buffer_bytes += pool_.in_use();
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,81 @@
+// One thread of the data plane: an event loop with its own listening sockets, connections, resolver and upstream pool.
+// Workers share nothing that a request touches.
+// Threads: constructed by the server's; publish(), drain(), stop() and the counters may be used from any thread; the rest
+// happens on the worker's own.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "proxy/dns/cares_resolver.h"
+#include "proxy/net/acceptor.h"
+#include "proxy/net/client_connection.h"
+#include "proxy/net/client_limits.h"
+#include "proxy/net/server.h"
+
+namespace bloomwall::proxy {
+
+class Worker final : public Acceptor::Handler, public ClientConnection::Owner {
+ public:
+  struct Shared {  // by all workers
+    SnapshotPtr snapshot;
+    AccessLog& log;
+    ClientLimits& limits;
+    const OwnAddresses& own;
+    std::string instance;
+    std::size_t dns_cache_entries = 0;  // each worker's share
+  };
+  // Error: what the resolver objects to.
+  static tl::expected<std::unique_ptr<Worker>, std::string> create(const Shared& shared);
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  void add_listener(ListeningSocket socket);  // before start()
+  void start();
+  void join();
+  bool ended() const { return ended_.load(std::memory_order_acquire); }
+
+  void publish(SnapshotPtr next);
+  void drain(Milliseconds deadline);
+  void stop();
+
+  const Counters& counters() const { return counters_; }
+  std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+  void add_gauges_to(Gauges& sum) const;
+  Milliseconds last_turn() const { return loop_.last_turn(); }
+
+ private:
+  explicit Worker(const Shared& shared);
+  void run();
+  void on_accepted(UniqueFd fd, const Endpoint& client, const Acceptor& from) override;
+  void refuse(UniqueFd fd, std::string_view detail);
+  void on_client_closed(ClientConnection& client) override;
+  void adopt(SnapshotPtr next);
+  void begin_drain(Milliseconds deadline);
+  void finish();
+  void maybe_drained();
+
+  Counters counters_;
+  EventLoop loop_;
+  BufferPool pool_;
+  std::vector<char> scratch_;
+  IoContext io_;
+  std::unique_ptr<CaresResolver> resolver_;
+  ClientLimits& limits_;
+  std::unique_ptr<WorkerState> state_;
+  std::unique_ptr<ExchangePool> exchanges_;
+  std::vector<std::unique_ptr<Acceptor>> acceptors_;
+  std::vector<std::unique_ptr<ClientConnection>> clients_;  // each knows its place
+  Timer drain_deadline_;
+  std::thread thread_;
+  std::atomic<std::uint64_t> generation_{0};
+  std::atomic<bool> ended_{false};
+};
+
+}  // namespace bloomwall::proxy

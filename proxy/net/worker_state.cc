@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/net/worker_state.h"
+
+#include <utility>
+
+namespace bloomwall::proxy {
+
+WorkerState::WorkerState(IoContext& io_context, DialContext dial_context, Counters& own_counters, AccessLog& access_log,
+                         const DecisionIds::Key& key, std::string instance_name)
+    : io(io_context),
+      dial(dial_context),
+      counters(own_counters),
+      log(access_log),
+      upstreams(io_context, own_counters),
+      ids(key),
+      instance(std::move(instance_name)),
+      to_client(io_context.scratch.size()),
+      to_origin(io_context.scratch.size()) {}
+
+void WorkerState::adopt(SnapshotPtr next) {
+  const conf::Config& settings = next->settings;
+  // A name that leads elsewhere now must not be served over a connection to where it led before.
+  if (snapshot != nullptr && snapshot->settings.dns.hosts != settings.dns.hosts) upstreams.clear();
+  // Readers hold references to these and take new limits with the next message.
+  request_limits.head_bytes = settings.limits.request_header;
+  response_limits.head_bytes = settings.limits.response_header;
+  request_limits.fields = response_limits.fields = settings.limits.header_fields;
+  via = settings.headers.via ? settings.headers.via_name + " (" + instance + ")" : std::string();
+  snapshot = std::move(next);
+  JudgeRules rules;
+  rules.strict_path = snapshot->settings.access.strict_path;
+  if (snapshot->settings.headers.via) rules.via_name = snapshot->settings.headers.via_name;  // lives in the snapshot
+  judge = TargetJudge(rules);
+}
+
+std::string_view WorkerState::date(TimePoint now) {
+  const std::int64_t second = std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count();
+  if (second != date_second_) {
+    date_second_ = second;
+    date_ = HttpDate(now);
+  }
+  return date_.text();
+}
+
+}  // namespace bloomwall::proxy

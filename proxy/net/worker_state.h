@@ -1,0 +1,54 @@
+// What everything on one worker's loop shares. Owned by the Worker, which outlives every connection.
+// Thread: the worker's, but for `counters`, which others may read.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "proxy/http/counters.h"
+#include "proxy/http/decision_id.h"
+#include "proxy/http/http_date.h"
+#include "proxy/http/judge_target.h"
+#include "proxy/http/message_reader.h"
+#include "proxy/io/stream.h"
+#include "proxy/log/access_log.h"
+#include "proxy/net/batch.h"
+#include "proxy/net/connector.h"
+#include "proxy/net/snapshot.h"
+#include "proxy/net/upstream.h"
+
+namespace bloomwall::proxy {
+
+struct WorkerState {
+  WorkerState(IoContext& io, DialContext dial, Counters& counters, AccessLog& log, const DecisionIds::Key& key,
+              std::string instance);
+
+  IoContext& io;
+  DialContext dial;
+  Counters& counters;
+  AccessLog& log;
+  UpstreamPool upstreams;
+  DecisionIds ids;
+  std::string instance;  // random; stands in Via, so that a request that comes back is known from one of a namesake
+
+  // Follow the current snapshot: see adopt().
+  SnapshotPtr snapshot;
+  TargetJudge judge{JudgeRules{}};
+  HeadLimits request_limits, response_limits;
+  std::string via;  // "bloomwall (instance)"; empty: headers.via is off
+  bool draining = false;
+
+  // Scratch of whoever runs now; empty between two callbacks.
+  Batch to_client, to_origin;
+  std::string text;
+
+  void adopt(SnapshotPtr next);
+  std::string_view date(TimePoint now);  // IMF-fixdate, made once a second
+
+ private:
+  std::int64_t date_second_ = -1;
+  HttpDate date_;
+};
+
+}  // namespace bloomwall::proxy
