@@ -68,7 +68,9 @@ def check_includes(path, lines):
         target = match.group(2)
         if match.group(1) == '"':
             wanted = str(pathlib.PurePosixPath(target).parent)
-            if wanted != folder and wanted not in ALLOWED[folder]:
+            if target.startswith("tl/"):
+                yield number, f"<{target}> is a package: angle brackets"
+            elif wanted != folder and wanted not in ALLOWED[folder]:
                 yield number, f"{folder} must not include {target}"
         for prefix, owners in PACKAGES.items():
             if target.startswith(prefix) and folder not in owners:

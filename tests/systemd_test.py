@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""The unit file is rated 2.0 or better and says what the daemon needs; logrotate takes the log rule.
+
+Exit status 77 (skipped) where systemd-analyze is absent.
+SPDX-License-Identifier: Apache-2.0
+"""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SYSTEMD = pathlib.Path(__file__).resolve().parent.parent / "systemd"
+UNIT = SYSTEMD / "bloomwall.service"
+WANTED = ["Type=notify", "ExecReload=/bin/kill -HUP $MAINPID", "RestartPreventExitStatus=78", "LimitNOFILE=", "StateDirectory=bloomwall",
+          "RuntimeDirectory=bloomwall", "NotifyAccess="]
+
+
+def exposure():
+    done = subprocess.run(["systemd-analyze", "security", "--offline=true", "--no-pager", str(UNIT)], capture_output=True, text=True,
+                          timeout=60)
+    found = re.search(r"Overall exposure level for bloomwall\.service: ([0-9.]+)", done.stdout)
+    assert found, done.stdout + done.stderr
+    return float(found.group(1))
+
+
+def check_logrotate():
+    if not shutil.which("logrotate"):
+        print("logrotate is absent: its rule was not tried")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        rule = pathlib.Path(folder) / "rule"
+        rule.write_text((SYSTEMD / "bloomwall.logrotate").read_text())
+        rule.chmod(0o644)
+        done = subprocess.run(["logrotate", "--debug", "--state", f"{folder}/state", str(rule)], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0 and "error:" not in done.stderr, done.stderr
+
+
+def main():
+    if not shutil.which("systemd-analyze"):
+        print("systemd-analyze is absent")
+        return 77
+    unit = UNIT.read_text()
+    for line in WANTED:
+        assert line in unit, line
+    rating = exposure()
+    print(f"exposure {rating}")
+    assert rating <= 2.0, rating
+    check_logrotate()
+    return 0
+
+
+sys.exit(main())
