@@ -20,32 +20,32 @@ namespace bloomwall::proxy {
 
 // Views need live only until append_line returns.
 struct AccessRecord {
-  TimePoint start;
+  TimePoint start = {};
   std::chrono::microseconds duration{0};         // of the whole exchange or tunnel
   std::chrono::microseconds dns{0}, connect{0};  // 0: none was needed
-  std::string_view client;                       // address without port
+  std::string_view client = {};                  // address without port
   std::uint16_t client_port = 0;
-  std::string_view listener;  // "127.0.0.1:3128"
-  std::string_view method;    // empty where no head was understood
-  std::string_view url;       // absolute URL, or host:port of a CONNECT
-  std::string_view host;      // canonical; empty where none was found
-  std::string_view sni;
+  std::string_view listener = {};  // "127.0.0.1:3128"
+  std::string_view method = {};    // empty where no head was understood
+  std::string_view url = {};       // absolute URL, or host:port of a CONNECT
+  std::string_view host = {};      // canonical; empty where none was found
+  std::string_view sni = {};
   bool http10 = false;
   int status = 0;                    // sent to the client; 0: closed without an answer
   std::uint64_t bytes_sent = 0;      // to the client
   std::uint64_t bytes_received = 0;  // from the client
-  std::string_view content_type, referer, user_agent;
-  std::string_view peer;  // address dialled; empty: none
+  std::string_view content_type = {}, referer = {}, user_agent = {};
+  std::string_view peer = {};  // address dialled; empty: none
   bool peer_is_parent = false;
   bool tunnel = false;
   bool reused = false;  // a pooled origin connection
   filter::Decision decision = filter::Decision::allowed;
   filter::VerdictReason reason = filter::VerdictReason::unlisted;
-  std::string_view filter;  // name; empty: none
-  std::string_view expression;
-  std::string_view decision_id;  // empty: none
-  std::string_view error;        // to_string(ErrorKind) where the proxy answered an error itself
-  std::string_view detail;       // why, a literal
+  std::string_view filter = {};  // name; empty: none
+  std::string_view expression = {};
+  std::string_view decision_id = {};  // empty: none
+  std::string_view error = {};        // to_string(ErrorKind) where the proxy answered an error itself
+  std::string_view detail = {};       // why, a literal
 };
 
 struct LogStyle {

@@ -45,7 +45,6 @@ class ClientHelloReader {
   std::uint8_t header_used_ = 0;
   std::uint32_t record_left_ = 0;
   std::size_t total_ = 0;
-  std::size_t records_ = 0;
   std::string message_;  // handshake message so far
   std::string name_;
 };

@@ -36,4 +36,7 @@ class DecisionIds {
   std::uint64_t counter_ = 0;
 };
 
+// SipHash-2-4 of the eight octets of `word`, little-endian (Aumasson, Bernstein 2012).
+std::uint64_t siphash(const DecisionIds::Key& key, std::uint64_t word);
+
 }  // namespace bloomwall::proxy

@@ -45,14 +45,15 @@ inline constexpr std::size_t kErrorKinds = 29;  // checked where the table stand
 
 struct HttpError {
   ErrorKind kind = ErrorKind::internal;
-  std::string_view detail;  // a literal: for the log, Proxy-Status details and the page; never text from the network
+  std::string_view detail =
+      {};  // a literal: for the log, Proxy-Status details and the page; never text from the network
 };
 
 struct ErrorFacts {
   int status;
-  std::string_view proxy_error;  // "http_request_error"
-  std::string_view summary;      // a sentence for a person
-  bool must_close;               // what follows on the client connection cannot be trusted
+  std::string_view proxy_error = {};  // "http_request_error"
+  std::string_view summary = {};      // a sentence for a person
+  bool must_close;                    // what follows on the client connection cannot be trusted
 };
 const ErrorFacts& facts(ErrorKind kind);
 const char* to_string(ErrorKind kind);       // "bad_request": for logs and metric labels

@@ -19,9 +19,9 @@
 namespace bloomwall::proxy {
 
 struct JudgeRules {
-  bool strict_path = false;                  // refuse every path that has alternative forms
-  bool accept_origin_form = false;           // transparent listeners: origin-form, routed by Host
-  std::string_view default_scheme = "http";  // of origin-form
+  bool strict_path = false;         // refuse every path that has alternative forms
+  bool accept_origin_form = false;  // transparent listeners: origin-form, routed by Host; no CONNECT
+  std::string_view via_name = {};   // own name in Via: met too often there it is a loop; empty: not looked for
 };
 
 enum class Route : std::uint8_t {
@@ -33,8 +33,8 @@ enum class Route : std::uint8_t {
 
 struct Judgement {
   Route route = Route::forward;
-  filter::Verdict verdict;  // allowed, monitored or blocked; never rejected (that is an error)
-  std::string_view host;    // canonical, the only thing to resolve and dial; valid until the next judge_* call
+  filter::Verdict verdict = {};  // allowed, monitored or blocked; never rejected (that is an error)
+  std::string_view host = {};    // canonical, the only thing to resolve and dial; valid until the next judge_* call
   filter::HostKind host_kind = filter::HostKind::name;
   std::uint16_t port = 0;             // to dial
   std::uint16_t host_field_port = 0;  // for RequestRewrite::port: as the target gave it
@@ -42,11 +42,11 @@ struct Judgement {
 
 class TargetJudge {
  public:
-  // Both must outlive it; the policy is handed to each call because reload swaps it.
+  // The policy is handed to each call because reload swaps it.
   explicit TargetJudge(JudgeRules rules) : rules_(rules) {}
 
   // A whole request head; CONNECT included. Errors: bad_target, ambiguous_path, port_denied, not_implemented (scheme),
-  // misdirected (origin-form on a forward listener).
+  // misdirected (origin-form on a forward listener), method_not_allowed (CONNECT on a transparent one), loop.
   tl::expected<Judgement, HttpError> request(const RequestHead& head, const filter::Policy& policy,
                                              const AccessRules& access);
   // The name in a ClientHello: host-level expressions only. Error bad_target: a name no host can have.
@@ -57,6 +57,10 @@ class TargetJudge {
   tl::expected<Sni, HttpError> sni(std::string_view name, const filter::Policy& policy);
 
  private:
+  tl::expected<Judgement, HttpError> absolute(const RequestHead& head, const filter::Policy& policy);
+  tl::expected<Judgement, HttpError> origin(const RequestHead& head, const filter::Policy& policy);
+  tl::expected<Judgement, HttpError> judge(std::string_view url, const RequestHead& head, std::uint16_t port,
+                                           const filter::Policy& policy);
   tl::expected<Judgement, HttpError> connect(const RequestHead& head, const filter::Policy& policy,
                                              const AccessRules& access);
   JudgeRules rules_;

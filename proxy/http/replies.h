@@ -1,6 +1,6 @@
 // Whole answers that the proxy makes itself: the denial of a blocked request, and every error. Each call appends one
 // complete response (head and body) to `out`. Every one carries Date, Cache-Control: no-store, Proxy-Status (RFC 9209) and
-// exact framing. HEAD gets the head alone. Nothing from the network reaches a header field or markup unescaped.
+// exact framing. HTML, JSON or text as Accept prefers (accept.h). HEAD gets the head alone. Nothing from the network reaches a header field or markup unescaped.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,6 +10,7 @@
 
 #include "conf/config.h"
 #include "filter/policy/policy.h"
+#include "proxy/http/accept.h"
 #include "proxy/http/block_template.h"
 #include "proxy/http/decision_id.h"
 #include "proxy/http/http_date.h"
@@ -20,27 +21,23 @@ namespace bloomwall::proxy {
 
 struct ReplyContext {
   std::string_view proxy_name = "bloomwall";  // a token: first member of Proxy-Status
-  TimePoint now;
+  TimePoint now = {};
   Method method = Method::get;  // HEAD: no body; CONNECT: a body of one line
   Version client = Version::http11;
-  bool close = false;            // the connection closes after it (else keep-alive is said to 1.0 clients)
-  std::string_view accept;       // value of the Accept field(s); empty: none
-  std::string_view decision_id;  // empty: none
+  bool close = false;                 // the connection closes after it (else keep-alive is said to 1.0 clients)
+  std::string_view accept = {};       // value of the Accept field(s); empty: none
+  std::string_view decision_id = {};  // empty: none
 };
-
-// What an answer is written in. JSON or text only where Accept prefers it to HTML; no Accept at all: HTML.
-enum class MediaType : std::uint8_t { html, json, text };
-MediaType choose_media(std::string_view accept);
 
 void write_error(std::string& out, const HttpError& error, const ReplyContext& context);
 
 struct Denial {
   const filter::Verdict* verdict = nullptr;  // a blocked one
-  std::string_view url;                      // as judged: absolute URL, or host:port of a CONNECT
-  std::string_view host;
+  std::string_view url = {};                 // as judged: absolute URL, or host:port of a CONNECT
+  std::string_view host = {};
   const conf::BlockPage* page = nullptr;
   const BlockTemplate* html = nullptr;
-  std::string_view legal_link;  // status 451: Link rel="blocked-by"; empty: none
+  std::string_view legal_link = {};  // status 451: Link rel="blocked-by"; empty: none
 };
 // 403, or 451 where the filter says so.
 void write_denial(std::string& out, const Denial& denial, const ReplyContext& context);

@@ -66,15 +66,8 @@ bool is_scheme(std::string_view text) {
   });
 }
 
-Target target_of(TargetForm form, std::string_view raw) {
-  Target target;
-  target.form = form;
-  target.raw = raw;
-  return target;
-}
-
 tl::expected<Target, HttpError> parse_absolute(std::string_view raw) {
-  Target target = target_of(TargetForm::absolute, raw);
+  Target target{.form = TargetForm::absolute, .raw = raw};
   const std::size_t colon = raw.find("://");
   if (colon == std::string_view::npos || !is_scheme(raw.substr(0, colon))) return refuse("no absolute URL");
   target.scheme = raw.substr(0, colon);
@@ -152,18 +145,12 @@ tl::expected<Target, HttpError> parse_target(Method method, std::string_view raw
   if (method == Method::connect) {
     const auto authority = parse_connect_authority(raw);
     if (!authority) return tl::unexpected(authority.error());
-    Target target = target_of(TargetForm::authority, raw);
-    target.authority = *authority;
-    return target;
+    return Target{.form = TargetForm::authority, .raw = raw, .authority = *authority};
   }
-  if (raw.front() == '/') {
-    Target target = target_of(TargetForm::origin, raw);
-    target.path_and_query = raw;
-    return target;
-  }
+  if (raw.front() == '/') return Target{.form = TargetForm::origin, .raw = raw, .path_and_query = raw};
   if (raw == "*") {
     if (method != Method::options) return refuse("\"*\" is a target for OPTIONS alone");
-    return target_of(TargetForm::asterisk, raw);
+    return Target{.form = TargetForm::asterisk, .raw = raw};
   }
   return parse_absolute(raw);
 }

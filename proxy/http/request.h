@@ -25,8 +25,8 @@ enum class TargetForm : std::uint8_t { origin, absolute, authority, asterisk };
 enum class BodyFraming : std::uint8_t { none, length, chunked, until_close };  // until_close: responses only
 
 struct Authority {
-  std::string_view host;   // as spelt; brackets kept around an IPv6 literal; never empty
-  std::uint16_t port = 0;  // 0: none given, or an empty one
+  std::string_view host = {};  // as spelt; brackets kept around an IPv6 literal; never empty
+  std::uint16_t port = 0;      // 0: none given, or an empty one
 };
 // "host:port" of a CONNECT: both present, port 1..65535 in digits alone, no userinfo.
 tl::expected<Authority, HttpError> parse_connect_authority(std::string_view text);
@@ -35,29 +35,29 @@ tl::expected<Authority, HttpError> parse_authority(std::string_view text);
 
 struct Target {
   TargetForm form = TargetForm::origin;
-  std::string_view raw;             // as it came; no control octet, space, '\\', '#' or octet above 0x7e
-  std::string_view scheme;          // absolute form: as spelt
-  bool has_userinfo = false;        // absolute form; never forwarded
-  Authority authority;              // absolute and authority form
-  std::string_view path_and_query;  // absolute form: may be empty or begin with '?'; origin form: begins with '/'
+  std::string_view raw = {};             // as it came; no control octet, space, '\\', '#' or octet above 0x7e
+  std::string_view scheme = {};          // absolute form: as spelt
+  bool has_userinfo = false;             // absolute form; never forwarded
+  Authority authority = {};              // absolute and authority form
+  std::string_view path_and_query = {};  // absolute form: may be empty or begin with '?'; origin form: begins with '/'
 };
 tl::expected<Target, HttpError> parse_target(Method method, std::string_view raw);
 
 struct RequestHead {
   Method method = Method::get;
-  std::string_view method_name;
+  std::string_view method_name = {};
   Version version = Version::http11;
   Target target;
-  std::optional<Authority> host;  // the Host field; absent in HTTP/1.0 or where it is empty
+  std::optional<Authority> host = {};  // the Host field; absent in HTTP/1.0 or where it is empty
   BodyFraming framing = BodyFraming::none;
-  std::uint64_t content_length = 0;           // framing length; never 0 there
-  bool has_content_length = false;            // also for "Content-Length: 0", which must be forwarded
-  bool keep_alive = true;                     // the client's wish, Connection and Proxy-Connection considered
-  bool expect_continue = false;               // HTTP/1.1 and "Expect: 100-continue"
-  bool wants_upgrade = false;                 // HTTP/1.1, Upgrade present and nominated, not h2c
-  std::optional<std::uint32_t> max_forwards;  // TRACE and OPTIONS only; larger numbers are cut to 2^32-1
-  std::vector<Field> fields;                  // in the order received
-  std::size_t bytes = 0;                      // of the head, request line and empty line included; for the log
+  std::uint64_t content_length = 0;                // framing length; never 0 there
+  bool has_content_length = false;                 // also for "Content-Length: 0", which must be forwarded
+  bool keep_alive = true;                          // the client's wish, Connection and Proxy-Connection considered
+  bool expect_continue = false;                    // HTTP/1.1 and "Expect: 100-continue"
+  bool wants_upgrade = false;                      // HTTP/1.1, Upgrade present and nominated, not h2c
+  std::optional<std::uint32_t> max_forwards = {};  // TRACE and OPTIONS only; larger numbers are cut to 2^32-1
+  std::vector<Field> fields = {};                  // in the order received
+  std::size_t bytes = 0;                           // of the head, request line and empty line included; for the log
 };
 
 }  // namespace bloomwall::proxy

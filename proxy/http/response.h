@@ -13,15 +13,15 @@
 namespace bloomwall::proxy {
 
 struct ResponseHead {
-  int status = 0;           // 100 .. 999
-  std::string_view reason;  // may be empty
+  int status = 0;                // 100 .. 999
+  std::string_view reason = {};  // may be empty
   Version version = Version::http11;
   BodyFraming framing = BodyFraming::none;  // of the octets that follow: none for HEAD, 1xx, 204, 304
   std::uint64_t content_length = 0;
   bool has_content_length = false;  // kept also where there is no body (HEAD, 304) so that it can be forwarded
   bool keep_alive = false;          // the origin's offer
   bool has_date = false;
-  std::vector<Field> fields;  // Content-Length and Transfer-Encoding included, as received
+  std::vector<Field> fields = {};  // Content-Length and Transfer-Encoding included, as received
   std::size_t bytes = 0;
 };
 

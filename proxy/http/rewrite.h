@@ -22,15 +22,15 @@
 namespace bloomwall::proxy {
 
 struct RequestRewrite {
-  std::string_view host;            // canonical, as judged and dialled; IPv6 in brackets
-  std::uint16_t port = 0;           // written to Host where not 0: as the target gave it
-  std::string_view via_name;        // empty: no Via
-  std::string_view client_address;  // for X-Forwarded-For; IPv6 without brackets
+  std::string_view host = {};            // canonical, as judged and dialled; IPv6 in brackets
+  std::uint16_t port = 0;                // written to Host where not 0: as the target gave it
+  std::string_view via_name = {};        // empty: no Via
+  std::string_view client_address = {};  // for X-Forwarded-For; IPv6 without brackets
   conf::Headers::ForwardedFor forwarded_for = conf::Headers::ForwardedFor::off;
-  bool to_parent = false;                 // absolute form, Proxy-Authorization kept
-  std::string_view parent_authorization;  // to_parent: this Proxy-Authorization value instead of the client's
-  bool forward_upgrade = false;           // head.wants_upgrade and the caller can tunnel after 101
-  bool close = false;                     // send Connection: close
+  bool to_parent = false;                      // absolute form, Proxy-Authorization kept
+  std::string_view parent_authorization = {};  // to_parent: this Proxy-Authorization value instead of the client's
+  bool forward_upgrade = false;                // head.wants_upgrade and the caller can tunnel after 101
+  bool close = false;                          // send Connection: close
 };
 // The head must not be CONNECT. Max-Forwards of TRACE and OPTIONS is decremented (0 never comes here: see judge_target.h).
 void write_request_head(std::string& out, const RequestHead& head, const RequestRewrite& how);
@@ -40,10 +40,10 @@ void write_connect_head(std::string& out, const RequestRewrite& how);
 struct ResponseRewrite {
   Method method = Method::get;  // of the request
   Version client = Version::http11;
-  bool keep_alive = true;     // the client's wish and the proxy's: the connection stays if framing allows it
-  std::string_view via_name;  // empty: no Via
-  std::string_view date;      // IMF-fixdate of now, used where the origin sent none
-  bool from_parent = false;   // keep Proxy-Authenticate
+  bool keep_alive = true;          // the client's wish and the proxy's: the connection stays if framing allows it
+  std::string_view via_name = {};  // empty: no Via
+  std::string_view date = {};      // IMF-fixdate of now, used where the origin sent none
+  bool from_parent = false;        // keep Proxy-Authenticate
 };
 // How the body must be sent after the head that was written, and whether the connection closes after it.
 struct ResponsePlan {

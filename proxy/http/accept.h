@@ -1,0 +1,19 @@
+// Content negotiation for the proxy's own answers.
+// Source: RFC 9110 section 12.5.1: the most specific range that matches a type gives its quality.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace bloomwall::proxy {
+
+// In the order preferred where a client likes several equally well.
+enum class MediaType : std::uint8_t { html, json, text };
+
+// The best of the three for an Accept value. Of equal qualities the type named most specifically wins; nothing acceptable
+// or no Accept at all: HTML for none, else text. At most 64 ranges are read.
+MediaType choose_media(std::string_view accept);
+std::string_view content_type(MediaType type);  // with charset
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/http/access_record.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "proxy/http/escape.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using conf::AccessLog;
+
+constexpr std::size_t kMostUrl = 8192;
+constexpr std::size_t kMostReferer = 2048;
+constexpr std::size_t kMostOther = 1024;
+
+void append_number(std::string& out, std::uint64_t number) {
+  std::array<char, 20> digits;
+  out.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
+}
+
+// Exactly three digits, or more where the number has more.
+void append_padded(std::string& out, std::uint64_t number, std::size_t width, char fill) {
+  std::array<char, 20> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  const auto size = static_cast<std::size_t>(end - digits.data());
+  out.append(width > size ? width - size : 0, fill).append(digits.data(), size);
+}
+
+// "12.345" of microseconds.
+void append_milliseconds(std::string& out, std::chrono::microseconds time) {
+  const auto count = static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0));
+  append_number(out, count / 1000);
+  out.push_back('.');
+  append_padded(out, count % 1000, 3, '0');
+}
+
+// What may be shown of a URL: bounded, and without what follows '?' where that is wished.
+std::string_view shown(std::string_view url, const LogStyle& style, std::size_t most) {
+  if (style.strip_query) url = url.substr(0, std::min(url.find('?'), url.size() - 1) + 1);
+  return url.substr(0, most);
+}
+
+// Members of one JSON object; empty texts and zero times are left out.
+class JsonLine {
+ public:
+  explicit JsonLine(std::string& out) : out_(out) { out_.push_back('{'); }
+  void text(std::string_view key, std::string_view value, std::size_t most = kMostOther) {
+    if (value.empty()) return;
+    name(key);
+    out_.push_back('"');
+    append_json(out_, value.substr(0, most));
+    out_.push_back('"');
+  }
+  void number(std::string_view key, std::uint64_t value) {
+    name(key);
+    append_number(out_, value);
+  }
+  void flag(std::string_view key, bool value) {
+    name(key);
+    out_.append(value ? "true" : "false");
+  }
+  void milliseconds(std::string_view key, std::chrono::microseconds value) {
+    name(key);
+    append_milliseconds(out_, value);
+  }
+  void start(std::string_view key, TimePoint value) {
+    name(key);
+    out_.push_back('"');
+    append_iso8601(out_, value);
+    out_.push_back('"');
+  }
+  void endpoint(std::string_view key, std::string_view address, std::uint16_t port) {
+    if (address.empty()) return;
+    name(key);
+    const bool v6 = address.find(':') != std::string_view::npos;
+    out_.append(v6 ? "\"[" : "\"");
+    append_json(out_, address);
+    out_.append(v6 ? "]:" : ":");
+    append_number(out_, port);
+    out_.push_back('"');
+  }
+  void end() { out_.append("}\n"); }
+
+ private:
+  void name(std::string_view key) {
+    if (out_.back() != '{') out_.push_back(',');
+    out_.append(1, '"').append(key).append("\":");
+  }
+  std::string& out_;
+};
+
+void append_json_line(std::string& out, const AccessRecord& record, const LogStyle& style) {
+  const bool denied = record.decision == filter::Decision::blocked;
+  JsonLine line(out);
+  line.start("start_time", record.start);
+  line.text("id", record.decision_id);
+  line.endpoint("inbound_remote_addr", record.client, record.client_port);
+  line.text("listener", record.listener);
+  line.text("proxy_type", record.tunnel ? "connect" : "http");
+  line.text("method", record.method);
+  line.text("url", shown(record.url, style, kMostUrl), kMostUrl);
+  line.text("requested_host", record.host);
+  line.text("sni", record.sni);
+  line.number("status", static_cast<std::uint64_t>(std::max(record.status, 0)));
+  line.flag("allow", !denied && record.decision != filter::Decision::rejected);
+  line.text("decision", filter::to_string(record.decision));
+  line.text("decision_reason", filter::to_string(record.reason));
+  if (record.decision == filter::Decision::monitored) line.flag("enforce_would_deny", true);
+  line.text("filter", record.filter);
+  line.text("expression", record.expression, kMostReferer);
+  line.text("outbound_remote_addr", record.peer);
+  if (record.reused) line.flag("reused", true);
+  line.number("bytes_sent", record.bytes_sent);
+  line.number("bytes_received", record.bytes_received);
+  line.milliseconds("duration_ms", record.duration);
+  if (record.dns.count() > 0) line.milliseconds("dns_lookup_time_ms", record.dns);
+  if (record.connect.count() > 0) line.milliseconds("conn_establish_time_ms", record.connect);
+  line.text("content_type", record.content_type);
+  line.text("referer", shown(record.referer, style, kMostReferer), kMostReferer);
+  line.text("user_agent", record.user_agent);
+  line.text("error", record.error);
+  line.text("error_detail", record.detail);
+  line.end();
+}
+
+// Squid's words for what happened, which log analysers know.
+std::string_view result_tag(const AccessRecord& record) {
+  if (record.method.empty() || record.decision == filter::Decision::rejected) return "NONE_NONE";
+  const bool own_403 = record.status == 403 && record.peer.empty();
+  if (record.decision == filter::Decision::blocked || own_403) return "TCP_DENIED";
+  if (record.tunnel) return "TCP_TUNNEL";
+  return record.peer.empty() ? "NONE_NONE" : "TCP_MISS";
+}
+std::string_view hierarchy(const AccessRecord& record) {
+  if (record.peer.empty()) return "HIER_NONE";
+  return record.peer_is_parent ? "FIRSTUP_PARENT" : "HIER_DIRECT";
+}
+
+void append_combined_line(std::string& out, const AccessRecord& record, const LogStyle& style) {
+  append_log_bare(out, record.client);
+  out.append(" - - [");
+  append_common_log(out, record.start);
+  out.append("] \"");
+  append_log_quoted(out, record.method.empty() ? "-" : record.method.substr(0, kMostOther));
+  out.push_back(' ');
+  append_log_bare(out, shown(record.url, style, kMostUrl));
+  out.append(record.http10 ? " HTTP/1.0\" " : " HTTP/1.1\" ");
+  append_padded(out, static_cast<std::uint64_t>(std::max(record.status, 0)), 3, '0');
+  out.push_back(' ');
+  append_number(out, record.bytes_sent);
+  out.append(" \"");
+  append_log_quoted(out, record.referer.empty() ? "-" : shown(record.referer, style, kMostReferer));
+  out.append("\" \"");
+  append_log_quoted(out, record.user_agent.empty() ? "-" : record.user_agent.substr(0, kMostOther));
+  out.append("\" ").append(result_tag(record)).append(1, ':').append(hierarchy(record)).push_back('\n');
+}
+
+void append_squid_line(std::string& out, const AccessRecord& record, const LogStyle& style) {
+  using std::chrono::milliseconds;
+  const auto end = std::chrono::duration_cast<milliseconds>(record.start.time_since_epoch() + record.duration);
+  const auto stamp = static_cast<std::uint64_t>(std::max<std::int64_t>(end.count(), 0));
+  append_number(out, stamp / 1000);
+  out.push_back('.');
+  append_padded(out, stamp % 1000, 3, '0');
+  out.push_back(' ');
+  const auto took = std::chrono::duration_cast<milliseconds>(record.duration).count();
+  append_padded(out, static_cast<std::uint64_t>(std::max<std::int64_t>(took, 0)), 6, ' ');
+  out.push_back(' ');
+  append_log_bare(out, record.client);
+  out.append(1, ' ').append(result_tag(record)).push_back('/');
+  append_padded(out, static_cast<std::uint64_t>(std::max(record.status, 0)), 3, '0');
+  out.push_back(' ');
+  append_number(out, record.bytes_sent);
+  out.push_back(' ');
+  append_log_bare(out, record.method.substr(0, kMostOther));
+  out.push_back(' ');
+  append_log_bare(out, shown(record.url, style, kMostUrl));
+  out.append(" - ").append(hierarchy(record)).push_back('/');
+  append_log_bare(out, record.peer);
+  out.push_back(' ');
+  // A media type as Squid writes it, without parameters.
+  append_log_bare(out, record.content_type.substr(0, std::min(record.content_type.find_first_of("; "), kMostOther)));
+  out.push_back('\n');
+}
+
+}  // namespace
+
+void append_line(std::string& out, const AccessRecord& record, const LogStyle& style) {
+  switch (style.format) {
+    case AccessLog::Format::json:
+      append_json_line(out, record, style);
+      break;
+    case AccessLog::Format::combined:
+      append_combined_line(out, record, style);
+      break;
+    case AccessLog::Format::squid:
+      append_squid_line(out, record, style);
+      break;
+  }
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/http/access_rules.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <charconv>
+#include <span>
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr unsigned kV4Prefix = 96;
+constexpr std::array<std::uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+struct Group {
+  std::string_view name;
+  std::string_view blocks;  // separated by spaces
+};
+constexpr std::array kGroups{
+    Group{"loopback", "127.0.0.0/8 ::1/128"},
+    Group{"private", "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 fc00::/7 fec0::/10"},
+    Group{"link_local", "169.254.0.0/16 fe80::/10"},
+    Group{"shared", "100.64.0.0/10"},
+    Group{"multicast", "224.0.0.0/4 ff00::/8 255.255.255.255/32"},
+    Group{"unspecified", "0.0.0.0/8 ::/128"},
+};
+
+Address masked(const Address& address, unsigned prefix) {
+  Address result;
+  for (unsigned i = 0; i < 16; ++i) {
+    const unsigned bits = std::clamp(prefix, i * 8, i * 8 + 8) - i * 8;
+    result.octets[i] = static_cast<std::uint8_t>(address.octets[i] & (0xff00U >> bits));
+  }
+  return result;
+}
+
+std::uint32_t word_at(const Address& address, std::size_t octet) {
+  std::uint32_t word = 0;
+  for (std::size_t i = 0; i < 4; ++i) word = word << 8 | address.octets[octet + i];
+  return word;
+}
+
+// IPv4 addresses that packets to an IPv6 address end at, or come from, once a translator has seen them.
+struct Embedded {
+  std::array<Address, 2> addresses;
+  std::size_t count = 0;
+  void add(std::uint32_t v4) { addresses[count++] = Address::v4(v4); }
+};
+Embedded embedded_in(const Address& address) {
+  Embedded found;
+  if (address.is_v4()) return found;
+  const std::uint32_t first = word_at(address, 0);
+  if (first == 0x0064ff9b) {  // NAT64: 64:ff9b::/96 and the local 64:ff9b:1::/48
+    found.add(word_at(address, 12));
+  } else if (first >> 16 == 0x2002) {  // 6to4
+    found.add(word_at(address, 2));
+  } else if (first == 0x20010000) {  // Teredo: server, and client with inverted bits
+    found.add(word_at(address, 4));
+    found.add(~word_at(address, 12));
+  } else if (first == 0 && word_at(address, 4) == 0 && word_at(address, 8) == 0 && word_at(address, 12) > 0xffff) {
+    found.add(word_at(address, 12));  // v4-compatible, ::a.b.c.d
+  }
+  return found;
+}
+
+bool less(const Cidr& a, const Cidr& b) {
+  return a.prefix != b.prefix ? a.prefix > b.prefix : a.base.octets < b.base.octets;
+}
+
+bool append_rule(std::string_view rule, std::vector<Cidr>& blocks) {
+  for (const Group& group : kGroups) {
+    if (group.name != rule) continue;
+    for (std::string_view rest = group.blocks; !rest.empty();) {
+      const std::size_t end = std::min(rest.find(' '), rest.size());
+      if (const auto block = Cidr::parse(rest.substr(0, end))) blocks.push_back(*block);
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return true;
+  }
+  const auto block = Cidr::parse(rule);
+  if (block) blocks.push_back(*block);
+  return block.has_value();
+}
+
+}  // namespace
+
+Address Address::v4(std::uint32_t host_order) {
+  Address address;
+  std::copy(kMapped.begin(), kMapped.end(), address.octets.begin());
+  for (std::size_t i = 0; i < 4; ++i) {
+    address.octets[12 + i] = static_cast<std::uint8_t>(host_order >> (24 - 8 * i));
+  }
+  return address;
+}
+
+std::optional<Address> Address::parse(std::string_view text) {
+  if (text.size() > 2 && text.front() == '[' && text.back() == ']') text = text.substr(1, text.size() - 2);
+  std::array<char, INET6_ADDRSTRLEN> buffer{};
+  if (text.size() >= buffer.size() || text.find('\0') != std::string_view::npos) return std::nullopt;
+  std::copy(text.begin(), text.end(), buffer.begin());
+  in_addr v4_address{};
+  if (inet_pton(AF_INET, buffer.data(), &v4_address) == 1) return v4(ntohl(v4_address.s_addr));
+  Address address;
+  if (inet_pton(AF_INET6, buffer.data(), address.octets.data()) == 1) return address;
+  return std::nullopt;
+}
+
+bool Address::is_v4() const { return std::equal(kMapped.begin(), kMapped.end(), octets.begin()); }
+
+std::string Address::text() const {
+  std::array<char, INET6_ADDRSTRLEN> buffer{};
+  const int family = is_v4() ? AF_INET : AF_INET6;
+  const char* const text = inet_ntop(family, octets.data() + (is_v4() ? 12 : 0), buffer.data(), buffer.size());
+  return text == nullptr ? std::string() : std::string(text);
+}
+
+std::optional<Cidr> Cidr::parse(std::string_view text) {
+  const std::size_t slash = std::min(text.find('/'), text.size());
+  const auto address = Address::parse(text.substr(0, slash));
+  if (!address) return std::nullopt;
+  const bool dotted = text.substr(0, slash).find(':') == std::string_view::npos;
+  const unsigned most = dotted ? 32 : 128;
+  unsigned prefix = most;
+  if (slash < text.size()) {
+    const std::string_view digits = text.substr(slash + 1);
+    const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), prefix);
+    if (fault != std::errc() || end != digits.data() + digits.size() || prefix > most) return std::nullopt;
+  }
+  if (dotted) prefix += kV4Prefix;
+  return Cidr{masked(*address, prefix), static_cast<std::uint8_t>(prefix)};
+}
+
+bool Cidr::contains(const Address& address) const { return masked(address, prefix) == base; }
+
+tl::expected<CidrSet, std::string> CidrSet::build(const std::vector<std::string>& rules) {
+  CidrSet set;
+  for (const std::string& rule : rules) {
+    if (!append_rule(rule, set.blocks_)) return tl::unexpected(rule);
+  }
+  std::sort(set.blocks_.begin(), set.blocks_.end(), less);
+  for (std::uint32_t i = 0; i < set.blocks_.size(); ++i) {
+    if (i == 0 || set.blocks_[i].prefix != set.blocks_[i - 1].prefix) set.lengths_.push_back(i);
+  }
+  return set;
+}
+
+std::optional<unsigned> CidrSet::longest(const Address& address) const {
+  for (std::size_t i = 0; i < lengths_.size(); ++i) {
+    const auto begin = blocks_.begin() + static_cast<std::ptrdiff_t>(lengths_[i]);
+    const auto end =
+        i + 1 < lengths_.size() ? blocks_.begin() + static_cast<std::ptrdiff_t>(lengths_[i + 1]) : blocks_.end();
+    const Cidr wanted{masked(address, begin->prefix), begin->prefix};
+    if (std::binary_search(begin, end, wanted, less)) return wanted.prefix;
+  }
+  return std::nullopt;
+}
+
+tl::expected<AccessRules, std::string> AccessRules::build(const conf::Access& access) {
+  AccessRules rules;
+  const auto read = [](CidrSet& set, std::string_view key, const std::vector<std::string>& from) -> std::string {
+    auto built = CidrSet::build(from);
+    if (!built) return std::string("access.") + std::string(key) + ": no address, network or group: " + built.error();
+    set = *std::move(built);
+    return {};
+  };
+  if (auto error = read(rules.clients_, "clients", access.clients); !error.empty()) return tl::unexpected(error);
+  if (auto error = read(rules.deny_, "deny_destinations", access.deny_destinations); !error.empty()) {
+    return tl::unexpected(error);
+  }
+  if (auto error = read(rules.allow_, "allow_destinations", access.allow_destinations); !error.empty()) {
+    return tl::unexpected(error);
+  }
+  rules.ports_ = access.connect_ports;
+  std::sort(rules.ports_.begin(), rules.ports_.end());
+  return rules;
+}
+
+bool AccessRules::client_allowed(const Address& client) const { return clients_.contains(client); }
+
+bool AccessRules::port_allowed(std::uint16_t connect_port) const {
+  return ports_.empty() || std::binary_search(ports_.begin(), ports_.end(), connect_port);
+}
+
+bool AccessRules::destination_allowed(const Address& destination) const {
+  const auto one = [this](const Address& address) {
+    const auto denied = deny_.longest(address);
+    if (!denied) return true;
+    const auto allowed = allow_.longest(address);
+    return allowed && *allowed > *denied;
+  };
+  const Embedded embedded = embedded_in(destination);
+  const std::span<const Address> inner(embedded.addresses.data(), embedded.count);
+  return one(destination) && std::all_of(inner.begin(), inner.end(), one);
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,187 @@
+// The answer to a blocked request (declared in replies.h).
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "proxy/http/escape.h"
+#include "proxy/http/own_reply.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr std::size_t kMostShown = 2000;  // of a URL on the page and in a report link
+
+// Everything a person may be told, whatever it is written in. Owns what it has to make.
+struct Story {
+  int status = 403;
+  std::string_view url, host, filter, reason_name, sentence, expression, id, contact, legal_link;
+  std::string time, contact_link, report;
+};
+
+std::string contact_link_of(std::string_view contact) {
+  if (!safe_link(contact).empty()) return std::string(contact);
+  if (contact.find('@') == std::string_view::npos || contact.find(' ') != std::string_view::npos) return {};
+  std::string link = "mailto:";
+  append_url(link, contact);
+  return link;
+}
+
+Story tell(const Denial& denial, const ReplyContext& context) {
+  const filter::Verdict& verdict = *denial.verdict;
+  Story story;
+  story.status = verdict.filter != nullptr && verdict.filter->status == 451 ? 451 : 403;
+  story.url = denial.url.substr(0, kMostShown);
+  story.host = denial.host;
+  if (verdict.filter != nullptr) story.filter = verdict.filter->name;
+  story.reason_name = filter::to_string(verdict.reason);
+  story.sentence = reason_sentence(verdict.reason);
+  story.expression = std::string_view(verdict.expression).substr(0, kMostShown);
+  story.id = context.decision_id;
+  story.contact = denial.page->contact;
+  story.contact_link = contact_link_of(story.contact);
+  story.report = report_link(denial.page->report_url, story.id, story.url);
+  if (story.status == 451) story.legal_link = safe_link(denial.legal_link);
+  append_iso8601(story.time, context.now);
+  return story;
+}
+
+std::string_view title_of(int status) {
+  return status == 451 ? "This page is unavailable for legal reasons" : "This page is blocked";
+}
+
+std::string html_of(const Story& story, const BlockTemplate& page, std::string_view proxy_name) {
+  TemplateValues values;
+  const auto set = [&](TemplateVariable variable, std::string_view value) {
+    values[static_cast<std::size_t>(variable)] = value;
+  };
+  set(TemplateVariable::url, story.url);
+  set(TemplateVariable::host, story.host);
+  set(TemplateVariable::filter, story.filter);
+  set(TemplateVariable::reason, story.sentence);
+  set(TemplateVariable::expression, story.expression);
+  set(TemplateVariable::decision_id, story.id);
+  set(TemplateVariable::time, story.time);
+  set(TemplateVariable::status, story.status == 451 ? "451" : "403");
+  set(TemplateVariable::title, title_of(story.status));
+  set(TemplateVariable::contact, story.contact);
+  set(TemplateVariable::contact_link, story.contact_link);
+  set(TemplateVariable::report_link, story.report);
+  set(TemplateVariable::legal_link, story.legal_link);
+  set(TemplateVariable::proxy_name, proxy_name);
+  std::string out;
+  page.render(out, values);
+  return out;
+}
+
+std::string json_of(const Story& story) {
+  std::string out = fmt::format(R"({{"error":"blocked","status":{})", story.status);
+  const auto member = [&](std::string_view key, std::string_view value) {
+    if (value.empty()) return;
+    out.append(",\"").append(key).append("\":\"");
+    append_json(out, value);
+    out.push_back('"');
+  };
+  member("url", story.url);
+  member("host", story.host);
+  member("filter", story.filter);
+  member("reason", story.reason_name);
+  member("message", story.sentence);
+  member("expression", story.expression);
+  member("decision_id", story.id);
+  member("time", story.time);
+  member("contact", story.contact);
+  member("report_link", story.report);
+  member("legal_link", story.legal_link);
+  return out.append("}\n");
+}
+
+std::string text_of(const Story& story) {
+  std::string out(title_of(story.status));
+  out.append(".\n\n");
+  const auto line = [&](std::string_view key, std::string_view value) {
+    if (value.empty()) return;
+    out.append(key).append(": ");
+    append_log_quoted(out, value);
+    out.push_back('\n');
+  };
+  line("Address", story.url);
+  line("Filter", story.filter);
+  line("Reason", story.sentence);
+  line("Decision", story.id);
+  line("Contact", story.contact);
+  line("Report", story.report);
+  return out;
+}
+
+// Clients do not show the body of a refused CONNECT: one line for those who trace it.
+std::string line_of(const Story& story) {
+  return fmt::format("blocked by filter {}, decision {}\n", story.filter, story.id);
+}
+
+std::string body_of(MediaType type, const Story& story, const Denial& denial, const ReplyContext& context) {
+  if (context.method == Method::connect) return line_of(story);
+  switch (type) {
+    case MediaType::html:
+      return html_of(story, *denial.html, context.proxy_name);
+    case MediaType::json:
+      return json_of(story);
+    case MediaType::text:
+      break;
+  }
+  return text_of(story);
+}
+
+void replace_all(std::string& text, std::string_view what, std::string_view with) {
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size())) {
+    text.replace(at, what.size(), with);
+  }
+}
+
+}  // namespace
+
+std::string_view reason_sentence(filter::VerdictReason reason) {
+  switch (reason) {
+    case filter::VerdictReason::listed:
+      return "Its address is on this filter's list.";
+    case filter::VerdictReason::delta:
+      return "Its address was added to this filter's list recently.";
+    case filter::VerdictReason::filter_lost:
+      return "The filter's file cannot be read at the moment, and until it can nothing passes.";
+    case filter::VerdictReason::unlisted:
+    case filter::VerdictReason::allow_list:
+    case filter::VerdictReason::bad_url:
+      break;
+  }
+  return "Its address is not allowed.";
+}
+
+std::string report_link(std::string_view report_url, std::string_view decision_id, std::string_view url) {
+  std::string id, encoded;
+  append_percent_encoded(id, decision_id);
+  append_percent_encoded(encoded, url.substr(0, kMostShown));
+  std::string link(report_url);
+  replace_all(link, "{id}", id);
+  replace_all(link, "{url}", encoded);
+  return std::string(safe_link(link));
+}
+
+void write_denial(std::string& out, const Denial& denial, const ReplyContext& context) {
+  const Story story = tell(denial, context);
+  const MediaType type = context.method == Method::connect ? MediaType::text : choose_media(context.accept);
+  const std::string body = body_of(type, story, denial, context);
+  const std::string details = fmt::format("filter {}: {}; decision {}", story.filter, story.reason_name, story.id);
+  std::string more;
+  if (!story.legal_link.empty()) more = fmt::format("Link: <{}>; rel=\"blocked-by\"\r\n", story.legal_link);
+  write_own_reply(out,
+                  {.status = story.status,
+                   .proxy_error = "http_request_denied",
+                   .details = details,
+                   .content_type = content_type(type),
+                   .body = body,
+                   .more_fields = more,
+                   .is_page = type == MediaType::html},
+                  context);
+}
+
+}  // namespace bloomwall::proxy

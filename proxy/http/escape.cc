@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/http/escape.h"
+
+#include <array>
+
+#include "proxy/http/fields.h"
+#include "proxy/http/octets.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr std::string_view kHex = "0123456789ABCDEF";
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD in UTF-8
+
+void append_hex(std::string& out, char c) {
+  const auto octet = static_cast<unsigned char>(c);
+  out.push_back(kHex[octet >> 4]);
+  out.push_back(kHex[octet & 15U]);
+}
+
+bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+bool is_graphic(char c) { return c > 0x20 && c < 0x7f; }
+bool is_unreserved(char c) {
+  const char low = lower(c);
+  return (low >= 'a' && low <= 'z') || is(octets::digit, c) || c == '-' || c == '.' || c == '_' || c == '~';
+}
+// Octets that break out of HTML attributes, header fields or <> around a link are not taken as URL octets.
+bool is_url_octet(char c) {
+  return is_graphic(c) && std::string_view("\"'<>\\^`{|}").find(c) == std::string_view::npos;
+}
+
+}  // namespace
+
+void append_html(std::string& out, std::string_view text) {
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out.append("&amp;");
+        break;
+      case '<':
+        out.append("&lt;");
+        break;
+      case '>':
+        out.append("&gt;");
+        break;
+      case '"':
+        out.append("&quot;");
+        break;
+      case '\'':
+        out.append("&#39;");
+        break;
+      case '`':
+        out.append("&#96;");
+        break;
+      default:
+        is_control(c) ? out.append(kReplacement) : out.append(1, c);
+        break;
+    }
+  }
+}
+
+void append_percent_encoded(std::string& out, std::string_view text) {
+  for (const char c : text) {
+    if (is_unreserved(c)) {
+      out.push_back(c);
+    } else {
+      out.push_back('%');
+      append_hex(out, c);
+    }
+  }
+}
+
+void append_url(std::string& out, std::string_view url) {
+  for (const char c : url) {
+    if (is_url_octet(c)) {
+      out.push_back(c);
+    } else {
+      out.push_back('%');
+      append_hex(out, c);
+    }
+  }
+}
+
+void append_json(std::string& out, std::string_view text) {
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out.push_back('\\');
+      out.push_back(c);
+    } else if (is_graphic(c) || c == ' ') {
+      out.push_back(c);
+    } else {
+      out.append("\\u00");
+      append_hex(out, c);
+    }
+  }
+}
+
+void append_sf_string(std::string& out, std::string_view text) {
+  out.push_back('"');
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out.push_back('\\');
+    out.push_back(is_graphic(c) || c == ' ' ? c : '?');
+  }
+  out.push_back('"');
+}
+
+void append_log_quoted(std::string& out, std::string_view text) {
+  for (const char c : text) {
+    if ((is_graphic(c) || c == ' ') && c != '"' && c != '\\') {
+      out.push_back(c);
+    } else {
+      out.append("\\x");
+      append_hex(out, c);
+    }
+  }
+}
+
+void append_log_bare(std::string& out, std::string_view text) {
+  if (text.empty()) out.push_back('-');
+  for (const char c : text) {
+    if (is_graphic(c) && c != '"' && c != '\\') {
+      out.push_back(c);
+    } else {
+      out.push_back('%');
+      append_hex(out, c);
+    }
+  }
+}
+
+std::string_view safe_link(std::string_view url) {
+  constexpr std::array<std::string_view, 3> kSchemes{"https://", "http://", "mailto:"};
+  for (const char c : url) {
+    if (!is_url_octet(c)) return {};
+  }
+  for (const std::string_view scheme : kSchemes) {
+    if (url.size() > scheme.size() && same_name(url.substr(0, scheme.size()), scheme)) return url;
+  }
+  return {};
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/http/judge_target.h"
+
+#include <charconv>
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr std::uint16_t kHttpPort = 80;
+// A chain of proxies with one name is somebody's choice; a request that met this one more often goes round in circles.
+constexpr unsigned kMostOwnVias = 3;
+
+HttpError refused(const filter::CanonicalUrl& url) { return {ErrorKind::bad_target, filter::to_string(url.reason)}; }
+
+// Received-by of "1.1 name (comment)".
+std::string_view received_by(std::string_view element) {
+  const std::size_t space = element.find(' ');
+  if (space == std::string_view::npos) return {};
+  element.remove_prefix(space + 1);
+  return element.substr(0, element.find(' '));
+}
+
+bool goes_round(const RequestHead& head, std::string_view own_name) {
+  if (own_name.empty()) return false;
+  unsigned seen = 0;
+  for (const Field& field : head.fields) {
+    if (field.id != FieldId::via) continue;
+    std::string_view list = field.value;
+    for (std::string_view element; next_element(list, element);) seen += same_name(received_by(element), own_name);
+  }
+  return seen > kMostOwnVias;
+}
+
+Route route_of(const RequestHead& head) {
+  if (head.max_forwards != 0U) return Route::forward;
+  return head.method == Method::trace ? Route::answer_trace : Route::answer_options;
+}
+
+void append_port(std::string& out, std::uint16_t port) {
+  if (port == 0) return;
+  std::array<char, 5> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), port).ptr;
+  out.append(1, ':').append(digits.data(), end);
+}
+
+}  // namespace
+
+tl::expected<Judgement, HttpError> TargetJudge::request(const RequestHead& head, const filter::Policy& policy,
+                                                        const AccessRules& access) {
+  if (goes_round(head, rules_.via_name)) {
+    return tl::unexpected(HttpError{ErrorKind::loop, "Via names this proxy again and again"});
+  }
+  switch (head.target.form) {
+    case TargetForm::authority:
+      return connect(head, policy, access);
+    case TargetForm::absolute:
+      return absolute(head, policy);
+    case TargetForm::origin:
+    case TargetForm::asterisk:
+      return origin(head, policy);
+  }
+  return tl::unexpected(HttpError{ErrorKind::internal, "a target form nobody knows"});
+}
+
+tl::expected<Judgement, HttpError> TargetJudge::absolute(const RequestHead& head, const filter::Policy& policy) {
+  if (!same_name(head.target.scheme, "http")) {
+    return tl::unexpected(HttpError{ErrorKind::not_implemented, "a scheme other than http"});
+  }
+  return judge(head.target.raw, head, head.target.authority.port, policy);
+}
+
+// Origin-form: on a forward listener it is meant for a server, which this is not; on a transparent one Host routes it.
+tl::expected<Judgement, HttpError> TargetJudge::origin(const RequestHead& head, const filter::Policy& policy) {
+  if (!rules_.accept_origin_form) {
+    if (head.target.form == TargetForm::origin) {
+      return tl::unexpected(HttpError{ErrorKind::misdirected, "origin-form on a forward listener"});
+    }
+    Judgement own;  // "OPTIONS *" asks about the proxy itself
+    own.route = Route::answer_options;
+    return own;
+  }
+  if (!head.host) return tl::unexpected(HttpError{ErrorKind::misdirected, "no Host to route by"});
+  url_.assign("http://").append(head.host->host);
+  append_port(url_, head.host->port);
+  url_.append(head.target.path_and_query);
+  return judge(url_, head, head.host->port, policy);
+}
+
+tl::expected<Judgement, HttpError> TargetJudge::judge(std::string_view url, const RequestHead& head, std::uint16_t port,
+                                                      const filter::Policy& policy) {
+  const filter::CanonicalUrl& canonical = canonicaliser_.url(url);
+  if (canonical.action == filter::UrlAction::reject) return tl::unexpected(refused(canonical));
+  if (rules_.strict_path && canonical.forms.size() > 1) {
+    return tl::unexpected(HttpError{ErrorKind::ambiguous_path, "a path with alternative forms"});
+  }
+  Judgement judgement;
+  judgement.verdict = policy.judge(canonical);
+  if (judgement.verdict.decision == filter::Decision::rejected) return tl::unexpected(refused(canonical));
+  judgement.route = route_of(head);
+  judgement.host = canonical.host;
+  judgement.host_kind = canonical.host_kind;
+  judgement.port = port == 0 ? kHttpPort : port;
+  judgement.host_field_port = port;
+  return judgement;
+}
+
+tl::expected<Judgement, HttpError> TargetJudge::connect(const RequestHead& head, const filter::Policy& policy,
+                                                        const AccessRules& access) {
+  if (rules_.accept_origin_form) {
+    return tl::unexpected(HttpError{ErrorKind::method_not_allowed, "CONNECT on a transparent listener"});
+  }
+  const filter::CanonicalUrl& canonical = canonicaliser_.host(head.target.authority.host);
+  if (canonical.action == filter::UrlAction::reject) return tl::unexpected(refused(canonical));
+  Judgement judgement;
+  judgement.verdict = policy.judge_host(canonical);
+  if (judgement.verdict.decision == filter::Decision::rejected) return tl::unexpected(refused(canonical));
+  if (judgement.verdict.decision != filter::Decision::blocked && !access.port_allowed(head.target.authority.port)) {
+    return tl::unexpected(HttpError{ErrorKind::port_denied, "CONNECT to a port outside access.connect_ports"});
+  }
+  judgement.route = Route::tunnel;
+  judgement.host = canonical.host;
+  judgement.host_kind = canonical.host_kind;
+  judgement.port = judgement.host_field_port = head.target.authority.port;
+  return judgement;
+}
+
+tl::expected<TargetJudge::Sni, HttpError> TargetJudge::sni(std::string_view name, const filter::Policy& policy) {
+  if (name.find(':') != std::string_view::npos) {
+    // An IPv6 literal, against RFC 6066 but sent by some; without brackets it would read as a port.
+    url_.assign("[").append(name).append("]");
+    name = url_;
+  }
+  const filter::CanonicalUrl& canonical = canonicaliser_.host(name);
+  if (canonical.action == filter::UrlAction::reject) return tl::unexpected(refused(canonical));
+  Sni sni{policy.judge_host(canonical), canonical.host};
+  if (sni.verdict.decision == filter::Decision::rejected) return tl::unexpected(refused(canonical));
+  return sni;
+}
+
+void append_display_url(std::string& out, const RequestHead& head) {
+  const Target& target = head.target;
+  switch (target.form) {
+    case TargetForm::absolute:
+      out.append(target.scheme).append("://").append(target.authority.host);
+      append_port(out, target.authority.port);
+      break;
+    case TargetForm::authority:
+      out.append(target.raw);
+      return;
+    case TargetForm::origin:
+    case TargetForm::asterisk:
+      if (!head.host) break;
+      out.append("http://").append(head.host->host);
+      append_port(out, head.host->port);
+      if (target.form == TargetForm::asterisk) return;
+      break;
+  }
+  if (target.path_and_query.empty() || target.path_and_query.front() == '?') out.push_back('/');
+  out.append(target.path_and_query);
+}
+
+}  // namespace bloomwall::proxy
