@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/io/chain.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <random>
+#include <string>
+
+namespace bloomwall::proxy {
+namespace {
+
+std::span<const char> view(const std::string& text) { return {text.data(), text.size()}; }
+
+std::string pattern(std::size_t size, unsigned salt = 0) {
+  std::string out(size, '\0');
+  for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<char>((i * 31 + i / 251 + salt) % 256);
+  return out;
+}
+
+TEST(Chain, HoldsNoBlockWhileEmpty) {
+  BufferPool pool(1 << 20);
+  Chain chain(pool);
+  EXPECT_EQ(pool.in_use(), 0u);
+  ASSERT_TRUE(chain.append(view("abc")));
+  EXPECT_EQ(pool.in_use(), sizeof(BufferPool::Block));
+  chain.consume(3);
+  EXPECT_TRUE(chain.empty());
+  EXPECT_EQ(pool.in_use(), 0u);
+  EXPECT_TRUE(chain.front().empty());
+}
+
+TEST(Chain, GivesBackTheBytesInOrderWhateverTheCuts) {
+  constexpr unsigned kSeed = 7;
+  SCOPED_TRACE(testing::Message() << "seed " << kSeed);
+  std::mt19937 random(kSeed);
+  BufferPool pool(16 << 20);
+  Chain chain(pool);
+  std::string in, out;
+  for (int round = 0; round < 500; ++round) {
+    const std::string piece = pattern(random() % 40'000, static_cast<unsigned>(round));
+    ASSERT_TRUE(chain.append(view(piece)));
+    in += piece;
+    std::size_t take = random() % 40'000;
+    while (take > 0 && !chain.empty()) {
+      const auto front = chain.front();
+      const std::size_t n = std::min(take, front.size());
+      out.append(front.data(), n);
+      chain.consume(n);
+      take -= n;
+    }
+    ASSERT_EQ(chain.size(), in.size() - out.size());
+  }
+  while (!chain.empty()) {
+    out.append(chain.front().data(), chain.front().size());
+    chain.consume(chain.front().size());
+  }
+  EXPECT_EQ(in, out);
+  EXPECT_EQ(pool.in_use(), 0u);
+}
+
+TEST(Chain, PiecesShowWhatConsumeWillTake) {
+  BufferPool pool(1 << 20);
+  Chain chain(pool);
+  const std::string text = pattern(100'000);
+  ASSERT_TRUE(chain.append(view(text)));
+  std::array<iovec, 64> pieces{};
+  const std::size_t count = chain.pieces(pieces);
+  std::string seen;
+  for (std::size_t i = 0; i < count; ++i) seen.append(static_cast<char*>(pieces[i].iov_base), pieces[i].iov_len);
+  EXPECT_EQ(seen, text);
+  std::array<iovec, 2> few{};
+  EXPECT_EQ(chain.pieces(few), 2u);
+  chain.consume(text.size());
+  EXPECT_TRUE(chain.empty());
+}
+
+TEST(Chain, SaysNoAtThePoolsLimitAndFreesEverythingAfterwards) {
+  BufferPool pool(4 * sizeof(BufferPool::Block));
+  Chain first(pool), second(pool);
+  EXPECT_TRUE(first.append(view(pattern(3 * BufferPool::Block::kBytes))));
+  EXPECT_FALSE(second.append(view(pattern(2 * BufferPool::Block::kBytes))));
+  first.clear();
+  second.clear();
+  EXPECT_EQ(pool.in_use(), 0u);
+  EXPECT_TRUE(second.append(view(pattern(4 * BufferPool::Block::kBytes))));
+}
+
+}  // namespace
+}  // namespace bloomwall::proxy

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/io/stream.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/scripted_peer.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using test::ScriptedPeer;
+
+// A stream on one end of a pair of sockets, a scripted peer on the other, and a loop that is turned by hand.
+class StreamTest : public testing::Test, public Stream::Handler {
+ protected:
+  StreamTest() {
+    int fds[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+    stream.open(UniqueFd(fds[0]), *this);
+    peer = ScriptedPeer(fds[1]);
+  }
+  // Turns the loop until `done` or patience ends.
+  template <typename Done>
+  void turn_until(Done done) {
+    const auto deadline = std::chrono::steady_clock::now() + test::kPatience;
+    while (!done()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "it never happened";
+      event_base_loop(loop.base(), EVLOOP_ONCE);
+    }
+  }
+  void turn(int times) {
+    for (int i = 0; i < times; ++i) event_base_loop(loop.base(), EVLOOP_NONBLOCK);
+  }
+
+  // What the peer hears while the loop turns.
+  std::string read_meanwhile(std::size_t size) {
+    std::string received;
+    std::atomic<bool> done = false;
+    std::thread reader([&] {
+      received = peer.read_exactly(size);
+      done = true;
+    });
+    turn_until([&] { return done.load(); });
+    reader.join();
+    return received;
+  }
+
+  std::size_t on_data(std::span<const char> bytes) override {
+    const std::size_t n = std::min(bytes.size(), appetite);
+    got.append(bytes.data(), n);
+    ++deliveries;
+    if (n < bytes.size() || pause_after_each) stream.pause(PauseReason::busy);
+    return n;
+  }
+  void on_end() override { ++ends; }
+  void on_drained() override { ++drains; }
+  void on_write_failed(int error) override { write_errors.push_back(error); }
+  void on_failed(int error) override { errors.push_back(error); }
+
+  EventLoop loop;
+  BufferPool pool{64 << 20};
+  std::vector<char> scratch = std::vector<char>(256 * 1024);
+  IoContext io{loop, pool, scratch};
+  Stream stream{io};
+  ScriptedPeer peer{-1};
+  std::string got;
+  std::size_t appetite = SIZE_MAX;
+  bool pause_after_each = false;
+  int deliveries = 0, ends = 0, drains = 0;
+  std::vector<int> write_errors, errors;
+};
+
+TEST_F(StreamTest, DeliversWhatArrivesThenTheEndOnce) {
+  peer.send("hello");
+  turn_until([&] { return got == "hello"; });
+  EXPECT_EQ(pool.in_use(), 0u) << "nothing is kept of what was used";
+  peer.shut_write();
+  turn_until([&] { return ends == 1; });
+  turn(5);
+  EXPECT_EQ(ends, 1);
+  EXPECT_TRUE(stream.is_open()) << "its own side may still speak";
+  stream.send("bye");
+  peer.expect("bye");
+}
+
+TEST_F(StreamTest, KeepsWhatTheHandlerDoesNotUseAndOffersItAgain) {
+  appetite = 3;
+  peer.send("abcdefgh");
+  turn_until([&] { return got == "abc"; });
+  EXPECT_EQ(stream.unread(), 5u);
+  turn(5);
+  EXPECT_EQ(got, "abc") << "paused";
+  stream.resume(PauseReason::busy);
+  turn_until([&] { return got == "abcdef"; });
+  stream.resume(PauseReason::busy);
+  turn_until([&] { return got == "abcdefgh"; });
+  EXPECT_EQ(stream.unread(), 0u);
+  EXPECT_EQ(pool.in_use(), 0u);
+}
+
+TEST_F(StreamTest, PauseReasonsAddUp) {
+  stream.pause(PauseReason::busy);
+  stream.pause(PauseReason::peer_full);
+  peer.send("x");
+  turn(5);
+  stream.resume(PauseReason::busy);
+  turn(5);
+  EXPECT_EQ(got, "");
+  stream.resume(PauseReason::peer_full);
+  turn_until([&] { return got == "x"; });
+}
+
+TEST_F(StreamTest, TheEndWaitsUntilEverythingWasUsed) {
+  appetite = 2;
+  peer.send("abcd");
+  peer.shut_write();
+  turn_until([&] { return got == "ab"; });
+  turn(5);
+  EXPECT_EQ(ends, 0);
+  stream.resume(PauseReason::busy);
+  turn_until([&] { return ends == 1; });
+  EXPECT_EQ(got, "abcd");
+}
+
+TEST_F(StreamTest, WritesAtOnceAndTellsWhenABacklogHasGone) {
+  stream.send("now");
+  peer.expect("now");
+  EXPECT_EQ(stream.backlog(), 0u);
+  EXPECT_EQ(drains, 0) << "nothing had to wait";
+  const std::string large(4 << 20, 'z');
+  stream.send(large);
+  EXPECT_GT(stream.backlog(), 0u);
+  stream.send("tail");
+  const std::string received = read_meanwhile(large.size() + 4);
+  EXPECT_EQ(received, large + "tail");
+  turn_until([&] { return drains == 1; });
+  EXPECT_EQ(stream.backlog(), 0u);
+  EXPECT_EQ(pool.in_use(), 0u);
+  EXPECT_EQ(stream.bytes_out(), large.size() + 7);
+}
+
+TEST_F(StreamTest, ItsEndFollowsTheBacklog) {
+  const std::string large(1 << 20, 'z');
+  stream.send(large);
+  stream.shut_write();
+  EXPECT_EQ(read_meanwhile(large.size()), large);
+  turn_until([&] { return drains == 1; });
+  peer.expect_end();
+}
+
+TEST_F(StreamTest, AWriteToAClosedPeerIsToldLaterAndNotFromWithinSend) {
+  peer.close();
+  stream.send("into the void");
+  EXPECT_TRUE(write_errors.empty());
+  turn_until([&] { return write_errors.size() == 1; });
+  EXPECT_TRUE(stream.write_failed());
+  stream.send("again");
+  turn(5);
+  EXPECT_EQ(write_errors.size(), 1u);
+}
+
+TEST_F(StreamTest, WhatThePeerSaidBeforeItLeftIsStillRead) {
+  peer.send("last words");
+  peer.close();
+  stream.send("x");
+  turn_until([&] { return got == "last words"; });
+  EXPECT_EQ(write_errors.size(), 1u);
+}
+
+TEST_F(StreamTest, NothingComesAfterClose) {
+  peer.send("abc");
+  stream.close();
+  turn(5);
+  EXPECT_EQ(got, "");
+  EXPECT_EQ(ends, 0);
+}
+
+TEST_F(StreamTest, AHandlerThatUsesNothingAndDoesNotPauseIsCutOff) {
+  struct Stubborn final : Stream::Handler {
+    std::size_t on_data(std::span<const char>) override { return 0; }
+    void on_end() override {}
+    void on_drained() override {}
+    void on_write_failed(int) override {}
+    void on_failed(int error) override { failed_with = error; }
+    int failed_with = 0;
+  } stubborn;
+  stream.set_handler(stubborn);
+  peer.send("abc");
+  turn_until([&] { return stubborn.failed_with != 0; });
+  EXPECT_EQ(stubborn.failed_with, EPROTO);
+  EXPECT_FALSE(stream.is_open());
+}
+
+TEST_F(StreamTest, APoolWithoutRoomCutsTheStreamNotTheProcess) {
+  BufferPool tiny(sizeof(BufferPool::Block));
+  IoContext tight{loop, tiny, scratch};
+  Stream starved(tight);
+  int fds[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+  ScriptedPeer other(fds[1]);
+  starved.open(UniqueFd(fds[0]), *this);
+  starved.send(std::string(8 << 20, 'q'));
+  turn_until([&] { return write_errors.size() == 1; });
+  EXPECT_EQ(write_errors[0], ENOBUFS);
+  EXPECT_EQ(tiny.in_use(), 0u);
+}
+
+TEST(EventLoop, RunsMessagesOfOtherThreadsInOrderAndThenStops) {
+  EventLoop loop;
+  std::vector<int> order;
+  std::thread other([&] {
+    for (int i = 0; i < 1000; ++i) loop.post([&order, i] { order.push_back(i); });
+    loop.stop();
+  });
+  loop.run();
+  other.join();
+  ASSERT_EQ(order.size(), 1000u);
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
+}
+
+TEST(Graveyard, DestroysOnTheNextTurnAndTakesWhatDestructorsBury) {
+  struct Corpse final : Buried {
+    Corpse(EventLoop& at, int& dead, int left) : loop(at), count(dead), more(left) {}
+    ~Corpse() override {
+      ++count;
+      if (more > 0) loop.graveyard().bury(std::make_unique<Corpse>(loop, count, more - 1));
+    }
+    EventLoop& loop;
+    int& count;
+    int more;
+  };
+  EventLoop loop;
+  int dead = 0;
+  loop.graveyard().bury(std::make_unique<Corpse>(loop, dead, 2));
+  EXPECT_EQ(dead, 0);
+  loop.stop();
+  while (!loop.graveyard().empty()) event_base_loop(loop.base(), EVLOOP_NONBLOCK);
+  EXPECT_EQ(dead, 3);
+}
+
+}  // namespace
+}  // namespace bloomwall::proxy
