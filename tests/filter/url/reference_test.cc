@@ -63,10 +63,15 @@ bool can_run_reference() {
          std::system("python3 --version >/dev/null 2>&1 && node --version >/dev/null 2>&1") == 0;
 }
 
-// The one difference that is meant: the reference hands a name beyond ASCII to a browser's whole URL parser, which cuts it
-// at a '#' and drops blanks and control octets that came out of escapes. Both sides reject such a host; here it keeps them.
-bool is_known_difference(const CanonicalUrl& url, std::string_view expected) {
-  if (url.action != UrlAction::reject || !expected.starts_with("reject") || !url.has_canonical) return false;
+// Differences that are meant; both concern names beyond ASCII, and what is rejected here is rejected on the safe side.
+enum class Difference : std::uint8_t { none, cut_by_browser, narrower, fault };
+
+// cut_by_browser: the reference hands such a name to a browser's whole URL parser, which cuts it at a '#' and drops blanks
+// and control octets that came out of escapes. Both sides reject the host; here it keeps them.
+// narrower: a symbol that UTS 46 tolerates and libidn2 does not. Such names must stay rare, or idna.cc is broken.
+Difference compare(const CanonicalUrl& url, std::string_view expected) {
+  if (answer(url) == expected) return Difference::none;
+  if (url.action != UrlAction::reject || !url.has_canonical) return Difference::fault;
   bool beyond_ascii = false;
   bool dropped_octet = false;
   for (std::size_t at = url.host.find('%'); at != std::string_view::npos; at = url.host.find('%', at + 1)) {
@@ -74,7 +79,9 @@ bool is_known_difference(const CanonicalUrl& url, std::string_view expected) {
     beyond_ascii = beyond_ascii || digits >= "80";
     dropped_octet = dropped_octet || digits <= "20" || digits == "23";
   }
-  return beyond_ascii && dropped_octet;
+  if (!beyond_ascii) return Difference::fault;
+  if (dropped_octet) return expected.starts_with("reject") ? Difference::cut_by_browser : Difference::fault;
+  return expected.find("xn--") != std::string_view::npos ? Difference::narrower : Difference::fault;
 }
 
 TEST(ReferenceTest, AgreesOnRandomUrls) {
@@ -85,18 +92,23 @@ TEST(ReferenceTest, AgreesOnRandomUrls) {
   std::printf("seed %llu, %llu cases\n", static_cast<unsigned long long>(seed), static_cast<unsigned long long>(cases));
   UrlGenerator generator(seed);
   std::vector<std::string> urls;
+  urls.reserve(cases);
   for (std::uint64_t i = 0; i < cases; ++i) urls.push_back(generator.url());
   const std::vector<std::string> expected = ask_reference(urls);
   ASSERT_EQ(expected.size(), urls.size());
   Canonicaliser canonicaliser;
-  int differences = 0;
-  for (std::size_t i = 0; i < urls.size() && differences < 20; ++i) {
+  int faults = 0;
+  std::uint64_t narrower = 0;
+  for (std::size_t i = 0; i < urls.size() && faults < 20; ++i) {
     const CanonicalUrl& url = canonicaliser.url(urls[i]);
-    if (answer(url) == expected[i] || is_known_difference(url, expected[i])) continue;
-    ++differences;
+    const Difference difference = compare(url, expected[i]);
+    if (difference == Difference::narrower) ++narrower;
+    if (difference != Difference::fault) continue;
+    ++faults;
     ADD_FAILURE() << urls[i] << "\n  " << hex(urls[i]) << "\n  reference " << expected[i] << "\n  here      "
                   << answer(url) << "  " << to_string(url.reason);
   }
+  EXPECT_LE(narrower, 1 + cases / 10000) << "names that only libidn2 refuses";
 }
 
 }  // namespace

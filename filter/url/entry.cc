@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/url/entry.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "filter/url/ipv4.h"
+#include "filter/url/ipv6.h"
+
+namespace bloomwall::filter {
+namespace {
+
+constexpr auto kNone = std::string_view::npos;
+
+std::string_view trim(std::string_view text) {
+  const auto is_blank = [](char c) { return static_cast<unsigned char>(c) <= 0x20; };
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+bool is_bare_ipv6(std::string_view text) { return text.find(':') != kNone && read_ipv6(text).has_value(); }
+
+// "10.0.0.0/8", "2001:db8::/32": a range of addresses, which would pass for an address and a path.
+bool is_range(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  if (slash == kNone) return false;
+  std::string_view address = text.substr(0, slash);
+  const std::string_view bits = text.substr(slash + 1);
+  if (bits.empty() || bits.size() > 3 || bits.find_first_not_of("0123456789") != kNone) return false;
+  if (address.size() > 2 && address.front() == '[' && address.back() == ']') {
+    address.remove_prefix(1);
+    address.remove_suffix(1);
+  }
+  return read_dotted_ipv4(address).has_value() || read_ipv6(address).has_value();
+}
+
+std::string_view without_trailing_slash(std::string_view path) {
+  return path.size() > 1 && path.ends_with('/') ? path.substr(0, path.size() - 1) : path;
+}
+
+Entry entry_of(const CanonicalUrl& url, const UrlForm& form) {
+  Entry entry{.host_kind = url.host_kind, .host = url.host};
+  if (!form.query.empty()) {
+    entry.kind = Kind::url_query;
+    entry.path = without_trailing_slash(form.path);
+    entry.query = form.query;
+  } else if (form.path != "/") {
+    entry.kind = form.path.ends_with('/') ? Kind::directory : Kind::url;
+    entry.path = form.path;
+  } else if (url.forms.size() > 1) {
+    entry.kind = Kind::url;
+    entry.path = form.path;
+  } else {
+    entry.kind = url.host_kind == HostKind::name ? Kind::suffix : Kind::exact_host;
+  }
+  return entry;
+}
+
+}  // namespace
+
+std::string text_of(const Entry& entry) {
+  if (entry.kind == Kind::raw) return std::string(entry.path);
+  if (is_host_kind(entry.kind)) return std::string(entry.host);
+  const bool queried = entry.kind == Kind::url_query;
+  return fmt::format("{}{}{}{}", entry.host, entry.path, queried ? "?" : "", queried ? entry.query : "");
+}
+
+ParsedEntry EntryParser::domain(std::string_view text, Kind kind) {
+  text = trim(text);
+  if (text.empty()) return {.problem = EntryProblem::empty};
+  if (is_bare_ipv6(text)) {
+    bracketed_.assign(1, '[').append(text).append(1, ']');
+    text = bracketed_;
+  } else if (text.find_first_of("*/^|?@\\") != kNone) {
+    return {.problem = EntryProblem::pattern};
+  }
+  const CanonicalUrl& host = canonicaliser_.host(text);
+  if (!host.has_canonical) return {.problem = EntryProblem::no_host, .url_reason = host.reason};
+  const bool is_name = host.host_kind == HostKind::name;
+  entries_.assign(1, {.kind = is_name ? kind : Kind::exact_host, .host_kind = host.host_kind, .host = host.host});
+  return finish(host);
+}
+
+ParsedEntry EntryParser::url(std::string_view text) {
+  text = trim(text);
+  if (text.empty()) return {.problem = EntryProblem::empty};
+  return from(canonicaliser_.url(text));
+}
+
+ParsedEntry EntryParser::any(std::string_view text) {
+  text = trim(text);
+  if (text.starts_with("||")) {
+    if (!text.ends_with('^')) return {.problem = EntryProblem::pattern};
+    return domain(text.substr(2, text.size() - 3));
+  }
+  if (text.starts_with("*.")) return domain(text.substr(2));
+  if (text.starts_with('.')) return domain(text.substr(1));
+  if (text.find("://") != kNone) return url(text);
+  const std::size_t separator = text.find_first_of("@/?\\");
+  if (is_range(text) || (separator != kNone && text[separator] == '@')) return {.problem = EntryProblem::pattern};
+  const bool is_url = text.find_first_of("/?\\") != kNone || (text.find(':') != kNone && !is_bare_ipv6(text));
+  return is_url ? url(text) : domain(text);
+}
+
+ParsedEntry EntryParser::from(const CanonicalUrl& url) {
+  if (!url.has_canonical) return {.problem = EntryProblem::no_host, .url_reason = url.reason};
+  if (url.host.find('*') != kNone) return {.problem = EntryProblem::pattern};
+  entries_.clear();
+  for (const UrlForm& form : url.forms) {
+    const Entry entry = entry_of(url, form);
+    if (std::find(entries_.begin(), entries_.end(), entry) == entries_.end()) entries_.push_back(entry);
+  }
+  return finish(url);
+}
+
+ParsedEntry EntryParser::finish(const CanonicalUrl& url) const {
+  const Entry& first = entries_.front();
+  const bool single = is_host_kind(first.kind) && first.host_kind == HostKind::name && first.host.find('.') == kNone;
+  const EntryProblem problem = url.action == UrlAction::reject ? EntryProblem::odd
+                               : single                        ? EntryProblem::single_label
+                                                               : EntryProblem::none;
+  return {.problem = problem, .url_reason = url.reason, .entries = entries_};
+}
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,20 @@
+// Lets tests take the long way with URLs that are canonical already.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include "filter/url/canonical_url.h"
+
+namespace bloomwall::filter {
+
+struct CanonicaliserAccess {
+  static const CanonicalUrl& url_the_long_way(Canonicaliser& c, std::string_view raw) {
+    return c.url_the_long_way(raw);
+  }
+  static const CanonicalUrl& host_the_long_way(Canonicaliser& c, std::string_view raw) {
+    return c.host_the_long_way(raw);
+  }
+};
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,117 @@
+// Any octets as a URL, as a host and as an entry. What must hold whatever they are: the canonical form is a fixed point, it
+// holds no octet <= 0x20 or >= 0x7F, its host is not empty, there are at most kMaxForms forms and no two are equal, and the
+// recognition of canonical URLs agrees with itself in both implementations and with the long way.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "filter/url/canonical_url.h"
+#include "filter/url/cut.h"
+#include "filter/url/entry.h"
+#include "filter/url/fast_path.h"
+#include "tests/filter/url/access.h"
+
+namespace bloomwall::filter {
+namespace {
+
+void require(bool holds, const char* rule, std::string_view input) {
+  if (holds) return;
+  std::fprintf(stderr, "%s: %.*s\n", rule, static_cast<int>(input.size()), input.data());
+  std::abort();
+}
+
+std::string answer(const CanonicalUrl& url) {
+  std::string out = url.action == UrlAction::lookup ? "lookup" : "reject";
+  for (std::size_t i = 0; i < url.forms.size(); ++i) (out += ' ') += url.text(i);
+  return out;
+}
+
+bool is_visible(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7F; });
+}
+
+void check_result(const CanonicalUrl& url, std::string_view input) {
+  require(url.has_canonical == !url.forms.empty(), "a form exactly where there is a canonical one", input);
+  require((url.action == UrlAction::lookup) == (url.reason == UrlReason::none), "a reason for each rejection", input);
+  require(url.has_canonical || url.action == UrlAction::reject, "no form, no look-up", input);
+  require(url.forms.size() <= kMaxForms, "at most eight forms", input);
+  if (!url.has_canonical) return;
+  require(!url.host.empty(), "a host", input);
+  for (std::size_t i = 0; i < url.forms.size(); ++i) {
+    const UrlForm& form = url.forms[i];
+    require(is_visible(url.text(i)), "visible octets only", input);
+    require(form.path.starts_with('/'), "a path begins with a slash", input);
+    require(form.path.find_first_of("?\\#") == std::string_view::npos, "no separator inside a path", input);
+    require(form.path.find("//") == std::string_view::npos, "no empty segment", input);
+    for (std::size_t j = 0; j < i; ++j) require(url.expression(i) != url.expression(j), "forms differ", input);
+  }
+}
+
+void check_url(std::string_view input) {
+  static Canonicaliser canonicaliser;
+  static Canonicaliser slow;
+  const UrlCut cut = fast_path_detail::cut_scalar(input);
+  if (fast_path_detail::has_avx2()) require(fast_path_detail::cut_avx2(input) == cut, "scalar and AVX2 agree", input);
+  const CanonicalUrl& url = canonicaliser.url(input);
+  check_result(url, input);
+  if (cut.host_begin != 0) {
+    require(answer(url) == answer(CanonicaliserAccess::url_the_long_way(slow, input)), "both ways agree", input);
+  }
+  if (!url.has_canonical) return;
+  const std::string canonical = url.text();
+  require(slow.url(canonical).text() == canonical, "the canonical form is a fixed point", input);
+  require(url.action == UrlAction::reject || slow.url(canonical).action == UrlAction::lookup,
+          "what may be looked up stays so", input);
+}
+
+void check_host(std::string_view input) {
+  static Canonicaliser canonicaliser;
+  const CanonicalUrl& host = canonicaliser.host(input);
+  check_result(host, input);
+  if (!host.has_canonical) return;
+  require(host.forms.size() == 1 && host.forms[0].path == "/", "a host alone has the root", input);
+  const std::string canonical(host.host);
+  require(Canonicaliser().host(canonical).host == canonical, "the canonical host is a fixed point", input);
+  std::size_t labels = HostSuffixes(canonical, host.host_kind).size();
+  for (const HostSuffix& suffix : HostSuffixes(canonical, host.host_kind)) {
+    require(suffix.labels == labels-- && canonical.ends_with(suffix.text) && !suffix.text.empty(), "suffixes", input);
+  }
+  require(labels == 0, "as many suffixes as labels", input);
+}
+
+void check_entries(const ParsedEntry& parsed, std::string_view input) {
+  const bool taken = parsed.problem == EntryProblem::none || parsed.problem == EntryProblem::odd ||
+                     parsed.problem == EntryProblem::single_label;
+  require(taken == !parsed.entries.empty(), "entries exactly where it was taken", input);
+  require(parsed.entries.size() <= kMaxForms, "at most eight entries", input);
+  for (const Entry& entry : parsed.entries) {
+    require(!entry.host.empty() && is_visible(text_of(entry)), "a visible host", input);
+    require(is_host_kind(entry.kind) == entry.path.empty(), "a path exactly for path kinds", input);
+    require((entry.kind == Kind::url_query) == !entry.query.empty(), "a query exactly for Q", input);
+    if (entry.kind == Kind::directory) require(entry.path.ends_with('/') && entry.path != "/", "a directory", input);
+    if (entry.host_kind != HostKind::name) require(entry.kind != Kind::suffix, "an address has no subdomains", input);
+    if (is_host_kind(entry.kind)) require(parsed.entries.size() == 1, "a whole host is asked for alone", input);
+    for (const PathSegment& segment : PathPrefixes(entry.path)) {
+      require(entry.path.starts_with(segment.prefix) && !segment.text.empty(), "prefixes", input);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace bloomwall::filter
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  static bloomwall::filter::EntryParser parser;
+  bloomwall::filter::check_url(input);
+  bloomwall::filter::check_host(input);
+  bloomwall::filter::check_entries(parser.any(input), input);
+  bloomwall::filter::check_entries(parser.url(input), input);
+  bloomwall::filter::check_entries(parser.domain(input), input);
+  return 0;
+}
