@@ -123,6 +123,16 @@ Result<double> parse_rate(std::string_view text) {
   return value;
 }
 
+Result<double> parse_weight(std::string_view text) {
+  double value = 0;
+  const auto* end = text.data() + text.size();
+  const auto [next, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc{} && next == end && value >= 0 && std::isfinite(value)) return value;
+  const auto count = parse_count(text);
+  if (count) return static_cast<double>(*count);
+  return unexpected(Error{Errc::usage, {}, fmt::format("'{}' is not a number from 0 up", text)});
+}
+
 std::string format_count(std::uint64_t count) {
   std::string text = std::to_string(count);
   for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, 1, ',');

@@ -18,6 +18,7 @@ namespace bloomwall::filter {
 Result<std::uint64_t> parse_count(std::string_view text);
 Result<std::uint64_t> parse_bytes(std::string_view text);
 Result<double> parse_rate(std::string_view text);
+Result<double> parse_weight(std::string_view text);  // a decimal number >= 0, or a count with a suffix
 
 std::string format_count(std::uint64_t count);   // "1,234,567"
 std::string format_bytes(std::uint64_t bytes);   // "812 bytes", "30.0 GB": decimal, as disks and design figures are

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "filter/build/quantity.h"
+#include "filter/cli/commands.h"
+#include "filter/cli/header_json.h"
+#include "filter/cli/header_text.h"
+#include "filter/cli/interrupt.h"
+#include "filter/cli/text.h"
+
+namespace bloomwall::filter {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// One line that is written over and over.
+class ProgressLine {
+ public:
+  explicit ProgressLine(const Streams& io) : io_(io) {}
+  ~ProgressLine() { clear(); }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void show(const BuildProgress& progress) {
+    if (!io_.err_is_terminal) return;
+    const auto now = Clock::now();
+    const bool same = progress.phase == phase_;
+    if (same && now - shown_ < std::chrono::milliseconds(100)) return;
+    shown_ = now;
+    phase_ = progress.phase;
+    io_.err << "\r\x1b[K" << text(progress) << std::flush;
+    is_shown_ = true;
+  }
+  void clear() {
+    if (is_shown_) io_.err << "\r\x1b[K" << std::flush;
+    is_shown_ = false;
+  }
+
+ private:
+  static std::string text(const BuildProgress& progress) {
+    switch (progress.phase) {
+      case BuildPhase::reading:
+        break;
+      case BuildPhase::writing:
+        return "writing";
+      case BuildPhase::finishing:
+        return "digests and sync";
+    }
+    if (progress.input == nullptr) return "reading";
+    const ListInput& input = *progress.input;
+    const std::uint64_t total = input.stored_total();
+    std::string out = fmt::format("reading {}: {}", printable(input.name()), format_bytes(input.stored_bytes()));
+    if (total > 0) out += fmt::format(" of {}", format_bytes(total));
+    return out;
+  }
+  const Streams& io_;
+  BuildPhase phase_ = BuildPhase::finishing;
+  Clock::time_point shown_;
+  bool is_shown_ = false;
+};
+
+std::uint64_t all_duplicates(const BuildReport& report) {
+  std::uint64_t sum = 0;
+  for (const FileIntake& file : report.files) sum += file.duplicates();
+  return sum;
+}
+
+std::string raw_file_text(const FileReport& r) {
+  return fmt::format("{}: raw keys\n  {} lines: {} taken, {} blank, {} over 64 KiB\n", printable(r.path), r.lines,
+                     r.taken, r.blank, r.unusable);
+}
+
+std::string sections_text(const BuildReport& report) {
+  std::string out;
+  for (const SectionEntry& s : report.header.sections) {
+    if (!has_pages(s.type)) continue;
+    out += fmt::format("{}{} {} {}", out.empty() ? "" : ", ", to_string(s.type), format_bytes(s.length),
+                       layout_name(s.geometry.layout));
+  }
+  return out;
+}
+
+std::string summary_text(const BuildReport& report, const std::filesystem::path& output) {
+  const KeySummary& s = report.summary;
+  std::string kinds;
+  for (std::size_t i = 0; i < kKindCount; ++i) {
+    if (s.distinct[i] > 0) {
+      kinds +=
+          fmt::format("{}{} {}", kinds.empty() ? "" : ", ", static_cast<char>(kKinds[i]), format_count(s.distinct[i]));
+    }
+  }
+  std::string out = fmt::format("{}: {}, sequence {}\n", printable(output.string()),
+                                format_bytes(report.header.file_bytes), report.header.sequence);
+  out += fmt::format("  {} distinct entries ({}) on {} hosts; {} duplicates\n", format_count(s.total()), kinds,
+                     format_count(s.hosts), format_count(all_duplicates(report)));
+  if (s.covered_hosts + s.covered_paths > 0) {
+    out += fmt::format("  covered by a listed host or parent, and kept: {} host entries, {} URL entries\n",
+                       format_count(s.covered_hosts), format_count(s.covered_paths));
+  }
+  if (report.allow_rules > 0) out += fmt::format("  {} allow rules found\n", format_count(report.allow_rules));
+  out += fmt::format("  sections: {}\n", sections_text(report));
+  const PredictedErrors& p = report.header.predicted;
+  out +=
+      fmt::format("  error of a request at p99, predicted: {} on an unlisted host", format_rate(p.unlisted_host.p99));
+  if (report.header.find(SectionType::paths) != nullptr) {
+    out += fmt::format(", {} on a listed one", format_rate(p.listed_host.p99));
+  }
+  return out + '\n';
+}
+
+std::string report_text(const BuildReport& report, const std::filesystem::path& output) {
+  std::string out;
+  for (const FileIntake& file : report.files) {
+    out += file.raw ? raw_file_text(file.report) : text_of(file.report);
+    if (file.duplicates() > 0) out += fmt::format("  duplicates: {}\n", file.duplicates());
+  }
+  if (report.header.file_bytes > 0) out += summary_text(report, output);
+  return out;
+}
+
+nlohmann::ordered_json report_json(const BuildReport& report, const std::filesystem::path& output,
+                                   const Result<void>& result) {
+  nlohmann::ordered_json files = nlohmann::ordered_json::array();
+  for (const FileIntake& file : report.files) files.push_back(to_json(file));
+  nlohmann::ordered_json out{{"file", output.string()}, {"status", result ? "done" : "refused"}};
+  if (!result) out["error"] = to_json(result.error());
+  out["warnings"] = report.warnings;
+  out["entries"] = report.summary.total();
+  out["duplicates"] = all_duplicates(report);
+  out["covered"] = {{"hosts", report.summary.covered_hosts}, {"urls", report.summary.covered_paths}};
+  out["allow_rules"] = report.allow_rules;
+  out["files"] = std::move(files);
+  if (!result) return out;
+  out["header"] = to_json(report.header, false);
+  out["info"] = to_json(report.info);
+  return out;
+}
+
+}  // namespace
+
+int run_build(const BuildCommand& command, const Streams& io) {
+  BuildReport report;
+  Interrupt interrupt;
+  BuildOptions options = command.options;
+  options.stop = &interrupt.requested();
+  const auto result = [&] {
+    ProgressLine line(io);
+    // Until there is a temporary file a signal may end the process at once: nothing lies on disk.
+    return build(options, report, [&](const BuildProgress& progress) {
+      if (progress.phase == BuildPhase::writing) interrupt.begin();
+      line.show(progress);
+    });
+  }();
+  if (command.json) {
+    print_json_tall(io.out, report_json(report, options.output, result));
+  } else if (!command.quiet || !result) {
+    io.err << report_text(report, options.output);
+  }
+  for (const std::string& warning : report.warnings)
+    io.err << "bloomwall-filter: warning: " << printable(warning) << '\n';
+  if (!result) print_error(io.err, result.error());
+  io.err.flush();
+  interrupt.end();
+  if (!result) interrupt.obey();
+  return result ? kExitDone : kExitError;
+}
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,21 @@
+// A filter's header, info and list reports as JSON: what `info --json` and `build --json` print. Names are those of the
+// fields; programs rely on them.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "filter/build/intake.h"
+#include "filter/file/file_info.h"
+#include "filter/file/header.h"
+
+namespace bloomwall::filter {
+
+nlohmann::ordered_json to_json(const Error& error);
+nlohmann::ordered_json to_json(const PredictedErrors& predicted);
+// The series key only where `show_secret`.
+nlohmann::ordered_json to_json(const Header& header, bool show_secret);
+nlohmann::ordered_json to_json(const FileInfo& info);
+nlohmann::ordered_json to_json(const FileIntake& file);
+
+}  // namespace bloomwall::filter

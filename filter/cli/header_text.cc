@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/cli/header_text.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <utility>
+
+#include "filter/build/builder.h"
+#include "filter/build/quantity.h"
+#include "filter/cli/text.h"
+#include "filter/file/prediction.h"
+
+namespace bloomwall::filter {
+namespace {
+
+constexpr std::array<std::pair<std::uint32_t, const char*>, 7> kOptions{{{kOptionExact, "--exact"},
+                                                                         {kOptionHostsAsSuffix, "--hosts-as-suffix"},
+                                                                         {kOptionStrictWildcard, "--strict-wildcard"},
+                                                                         {kOptionAllowTld, "--allow-tld"},
+                                                                         {kOptionAggressive, "--aggressive"},
+                                                                         {kOptionRaw, "--raw"},
+                                                                         {kOptionWhiteAsBlock, "--white block"}}};
+
+// Collects "name   value" lines.
+class Lines {
+ public:
+  void add(std::string_view name, std::string_view value) {
+    fmt::format_to(std::back_inserter(text_), "{:<18}{}\n", name, value);
+  }
+  void add(std::string line) { text_ += std::move(line) + '\n'; }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+std::string unicode_text(std::uint32_t version) {
+  if (version == 0) return "not recorded";
+  return fmt::format("{}.{}.{}", version >> 16, (version >> 8) & 0xFF, version & 0xFF);
+}
+
+const char* kind_meaning(Kind kind) {
+  switch (kind) {
+    case Kind::suffix:
+      return "host and subdomains";
+    case Kind::exact_host:
+      return "host alone";
+    case Kind::subdomains:
+      return "subdomains alone";
+    case Kind::url:
+      return "URL, any query";
+    case Kind::url_query:
+      return "URL with query";
+    case Kind::directory:
+      return "directory";
+    case Kind::raw:
+      return "raw key";
+  }
+  return "unknown";
+}
+
+void add_kinds(const Header& h, Lines& out) {
+  out.add(fmt::format("\n{:<6}{:<22}{:>16}{:>16}{:>8}", "kind", "", "entries", "keys", "rounds"));
+  for (std::size_t i = 0; i < kKindCount; ++i) {
+    const KindCounts& k = h.kinds[i];
+    if (k.entries == 0 && k.keys == 0) continue;
+    out.add(fmt::format("{:<6}{:<22}{:>16}{:>16}{:>8}", static_cast<char>(kKinds[i]), kind_meaning(kKinds[i]),
+                        format_count(k.entries), format_count(k.keys), k.rounds));
+  }
+}
+
+double sets_of(const Header& h, const SectionEntry& s) {
+  if (s.type == SectionType::hosts) return host_load(h, s.geometry).sets;
+  if (s.type == SectionType::paths) return path_load(h, s.geometry).sets;
+  return raw_load(h, s.geometry).sets;
+}
+
+void add_sections(const Header& h, Lines& out) {
+  out.add(fmt::format("\n{:<10}{:>16}{:>18}{:>8}{:>10}{:>12}{:>10}", "section", "offset", "bytes", "layout", "segments",
+                      "pages/seg", "bits/key"));
+  for (const SectionEntry& s : h.sections) {
+    const Geometry& g = s.geometry;
+    const double sets = has_pages(s.type) ? sets_of(h, s) : 0;
+    const std::string bits = sets > 0 ? fmt::format("{:.2f}", static_cast<double>(s.length) * 8 / sets) : "";
+    const std::string shape =
+        has_pages(s.type) ? fmt::format("{:>8}{:>10}{:>12}", layout_name(g.layout), g.segments, g.pages_per_segment)
+                          : std::string(30, ' ');
+    out.add(fmt::format("{:<10}{:>16}{:>18}{}{:>10}", to_string(s.type), format_count(s.offset), format_count(s.length),
+                        shape, bits));
+  }
+  for (const SectionEntry& s : h.sections)
+    out.add(fmt::format("{:<10}SHA-256 {}", to_string(s.type), to_hex(s.sha_root)));
+}
+
+void add_class(const char* name, const ClassError& c, Lines& out) {
+  out.add(fmt::format("  {:<16}{:>10} mean ({:.1f} questions){:>12} p99 ({:.1f} questions)", name, format_rate(c.mean),
+                      c.mean_questions, format_rate(c.p99), c.p99_questions));
+}
+
+}  // namespace
+
+const char* layout_name(Layout layout) {
+  switch (layout) {
+    case Layout::sectors_2x8:
+      return "2x8";
+    case Layout::lines_4x4:
+      return "4x4";
+  }
+  return "unknown";
+}
+
+std::vector<std::string> option_names(std::uint32_t options) {
+  std::vector<std::string> out;
+  for (const auto& [bit, name] : kOptions) {
+    if ((options & bit) != 0) out.emplace_back(name);
+    options &= ~bit;
+  }
+  if (options != 0) out.push_back(fmt::format("{:#x}", options));
+  return out;
+}
+
+std::vector<std::string> mark_names(std::uint32_t mark_mask) {
+  std::vector<std::string> out;
+  const auto has = [&](Variant v) { return ((mark_mask >> v) & 1U) != 0; };
+  if (has(kVariantMarkUrl)) out.emplace_back("U");
+  if (has(kVariantMarkQuery)) out.emplace_back("Q");
+  for (unsigned depth = 1; depth <= kDeepestMark; ++depth) {
+    if (has(directory_mark(depth))) out.push_back(fmt::format("D{}{}", depth, depth == kDeepestMark ? "+" : ""));
+  }
+  return out;
+}
+
+std::string joined(const std::vector<std::string>& words, std::string_view between) {
+  return fmt::format("{}", fmt::join(words, between));
+}
+
+std::string header_text(const Header& h, bool show_secret) {
+  Lines out;
+  const auto or_none = [](const std::vector<std::string>& words) { return words.empty() ? "none" : joined(words); };
+  out.add("format", fmt::format("bloomwall filter {}.{}", h.major, h.minor));
+  out.add("size", fmt::format("{} ({} bytes)", format_bytes(h.file_bytes), format_count(h.file_bytes)));
+  if (h.compatible != 0) out.add("features", fmt::format("{:#x}", h.compatible));
+  out.add("file id", to_hex(h.file_id));
+  out.add("series id", to_hex(h.series_id));
+  out.add("series key", show_secret ? to_hex(h.series_key) : "secret (--show-secret prints it)");
+  out.add("sequence", fmt::format("{}", h.sequence));
+  out.add("created", format_time(h.created));
+  out.add("valid until", h.valid_until == 0 ? "no end" : format_time(h.valid_until));
+  out.add("hash", fmt::format("{}, key derivation {}", h.hash_id == 1 ? "XXH3-128" : "unknown", h.key_derivation));
+  out.add("canonical form", fmt::format("version {}, options {:#x}", h.canonicalisation, h.canonical_options));
+  out.add("Unicode", unicode_text(h.unicode_version));
+  out.add("public suffixes", h.psl_time == 0 ? "not used" : "list of " + format_time(h.psl_time));
+  out.add("build options", or_none(option_names(h.converter_options)));
+  out.add("hosts", format_count(h.hosts));
+  out.add("marks", fmt::format("{} ({})", format_count(h.marks), or_none(mark_names(h.mark_mask))));
+  out.add("labels of names", fmt::format("{} to {}", h.min_labels, h.max_labels));
+  out.add("depth", fmt::format("{}", h.max_depth));
+  for (const Signature& s : h.signatures) {
+    if (s != Signature{}) out.add("signature", fmt::format("algorithm {}, key {}", s.algorithm, to_hex(s.key_id)));
+  }
+  add_kinds(h, out);
+  add_sections(h, out);
+  return out.take();
+}
+
+std::string errors_text(const Header& h) {
+  Lines out;
+  const PredictedErrors& p = h.predicted;
+  const auto key = [&](SectionType type, const char* name, double predicted, double filled) {
+    if (h.find(type) == nullptr) return;
+    out.add(fmt::format("  {:<16}{:>10} a question{:>24} as the bits are set", name, format_rate(predicted),
+                        format_rate(filled)));
+  };
+  out.add("\nerror, predicted");
+  key(SectionType::hosts, "hosts", p.host_key, p.host_fill);
+  key(SectionType::paths, "paths", p.path_key, p.path_fill);
+  key(SectionType::raw, "raw", p.raw_key, p.raw_fill);
+  if (h.find(SectionType::hosts) != nullptr) add_class("unlisted host", p.unlisted_host, out);
+  if (h.find(SectionType::paths) != nullptr) add_class("listed host", p.listed_host, out);
+  const MeasuredError& m = h.measured;
+  out.add("error, measured");
+  out.add(m.samples == 0 ? "  not measured"
+                         : fmt::format("  {} of {} requests: {}", format_count(m.hits), format_count(m.samples),
+                                       format_rate(static_cast<double>(m.hits) / static_cast<double>(m.samples))));
+  return out.take();
+}
+
+std::string info_text(const FileInfo& info) {
+  Lines out;
+  out.add("category", info.category.empty() ? "none" : printable(info.category));
+  out.add("built by", printable(info.builder));
+  for (const SourceInfo& s : info.sources) {
+    out.add("source", fmt::format("{} ({}, {}, {} entries, SHA-256 {})", printable(s.name), printable(s.format),
+                                  format_bytes(s.bytes), format_count(s.entries), to_hex(s.sha256)));
+  }
+  for (const std::string& line : info.provenance) out.add("made of", printable(line));
+  return out.take();
+}
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "filter/build/quantity.h"
+#include "filter/cli/commands.h"
+#include "filter/cli/header_json.h"
+#include "filter/cli/header_text.h"
+#include "filter/cli/text.h"
+
+namespace bloomwall::filter {
+namespace {
+
+bool is_textbook(const PlanRow& row) { return row.hashes > 0; }
+
+std::string bits_text(const PlanRow& row) {
+  if (is_textbook(row)) return fmt::format("{:.2f} an entry, k = {}", row.path_bits, row.hashes);
+  std::string out;
+  const auto add = [&](const char* section, const std::optional<Geometry>& g, double bits) {
+    if (g) out += fmt::format("{}{} {:.2f} {}", out.empty() ? "" : ", ", section, bits, layout_name(g->layout));
+  };
+  add("H", row.sections.hosts, row.host_bits);
+  add("P", row.sections.paths, row.path_bits);
+  add("R", row.sections.raw, row.raw_bits);
+  return out;
+}
+
+std::string keys_text(const PlanRow& row) {
+  if (is_textbook(row)) return format_rate(row.predicted.path_key);
+  std::string out;
+  const auto add = [&](const char* section, const std::optional<Geometry>& g, double error) {
+    if (g) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", section, format_rate(error));
+  };
+  add("H", row.sections.hosts, row.predicted.host_key);
+  add("P", row.sections.paths, row.predicted.path_key);
+  add("R", row.sections.raw, row.predicted.raw_key);
+  return out;
+}
+
+std::string class_text(const ClassError& c) { return fmt::format("{} / {}", format_rate(c.mean), format_rate(c.p99)); }
+
+std::string row_text(const PlanRow& row, const Header& counts) {
+  if (!row.possible) return fmt::format("{:<10}can't be had\n", row.name);
+  const bool has_paths = counts.marks > 0;
+  return fmt::format("{:<10}{:>10}  {:<34}{:<28}{:<24}{}\n", row.name, format_bytes(row.file_bytes), bits_text(row),
+                     keys_text(row), class_text(row.predicted.unlisted_host),
+                     has_paths || is_textbook(row) ? class_text(row.predicted.listed_host) : "-");
+}
+
+std::string table_text(const PlanTable& table) {
+  const Header& c = table.counts;
+  std::string out;
+  for (std::size_t i = 0; i < kKindCount; ++i) {
+    if (c.kinds[i].keys == 0) continue;
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", static_cast<char>(kKinds[i]), format_count(c.kinds[i].keys));
+  }
+  out = fmt::format("entries {}; {} hosts, {} marks\n\n", out, format_count(c.hosts), format_count(c.marks));
+  out += fmt::format("{:<10}{:>10}  {:<34}{:<28}{:<24}{}\n", "layout", "size", "bits a key", "error a key",
+                     "unlisted host, mean/p99", "listed host, mean/p99");
+  for (const PlanRow& row : table.rows) out += row_text(row, c);
+  const ClassError& u = table.rows.back().possible ? table.rows.back().predicted.unlisted_host : ClassError{};
+  const ClassError& l = table.rows.back().possible ? table.rows.back().predicted.listed_host : ClassError{};
+  out += fmt::format("\nThe textbook's filter is asked {} times a request in the mean and {} times at p99",
+                     kTextbookMeanProbes, kTextbookP99Probes);
+  if (!table.rows.back().possible) return out + ".\n";
+  return out + fmt::format(
+                   ", the chosen one {:.0f} and {:.0f} times on an unlisted host, {:.0f} and {:.0f} on a listed one.\n",
+                   u.mean_questions, u.p99_questions, l.mean_questions, l.p99_questions);
+}
+
+nlohmann::ordered_json row_json(const PlanRow& row) {
+  nlohmann::ordered_json out{{"layout", row.name}, {"possible", row.possible}};
+  if (!row.possible) return out;
+  out["file_bytes"] = row.file_bytes;
+  if (is_textbook(row)) out["hashes"] = row.hashes;
+  const auto section = [&](const char* name, const std::optional<Geometry>& g, double bits) {
+    if (!g) return;
+    out[name] = {
+        {"layout", layout_name(g->layout)}, {"bytes", g->bytes()}, {"segments", g->segments}, {"bits_per_key", bits}};
+  };
+  if (is_textbook(row)) out["bits_per_key"] = row.path_bits;
+  section("hosts", row.sections.hosts, row.host_bits);
+  section("paths", row.sections.paths, row.path_bits);
+  section("raw", row.sections.raw, row.raw_bits);
+  out["predicted"] = to_json(row.predicted);
+  return out;
+}
+
+nlohmann::ordered_json table_json(const PlanTable& table) {
+  nlohmann::ordered_json kinds = nlohmann::ordered_json::object();
+  for (std::size_t i = 0; i < kKindCount; ++i) {
+    if (table.counts.kinds[i].keys > 0) kinds[std::string{static_cast<char>(kKinds[i])}] = table.counts.kinds[i].keys;
+  }
+  nlohmann::ordered_json out{{"kinds", std::move(kinds)}, {"hosts", table.counts.hosts}, {"marks", table.counts.marks}};
+  out["rows"] = nlohmann::ordered_json::array();
+  for (const PlanRow& row : table.rows) out["rows"].push_back(row_json(row));
+  if (table.refusal) out["error"] = to_json(*table.refusal);
+  return out;
+}
+
+}  // namespace
+
+int run_plan(const PlanCommand& command, const Streams& io) {
+  const auto table = make_plan(command.request);
+  if (!table) {
+    print_error(io.err, table.error());
+    return kExitError;
+  }
+  if (command.json) {
+    print_json_tall(io.out, table_json(*table));
+  } else {
+    io.out << table_text(*table);
+  }
+  if (!table->refusal) return kExitDone;
+  print_error(io.err, *table->refusal);
+  return kExitListed;
+}
+
+}  // namespace bloomwall::filter

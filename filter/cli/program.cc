@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/cli/program.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+
+#include "filter/build/quantity.h"
+#include "filter/cli/commands.h"
+#include "filter/cli/text.h"
+
+namespace bloomwall::filter {
+namespace {
+
+constexpr const char* kBuildFooter =
+    "LIST is a file, - for stdin, or a folder in squidGuard/UT1 form; .gz, .xz and .zst are read as such.\n"
+    "The target is replaced as a whole or not at all. A file where more than 5 % of the rules can't be used makes no "
+    "filter.\n"
+    "SOURCE_DATE_EPOCH in the environment is the default of --created.\n"
+    "Exit status: 0 done, 2 refused or failed.";
+constexpr const char* kQueryFooter =
+    "Answers, one a line, in the order asked:\n"
+    "  listed<TAB>URL<TAB>expression    clear<TAB>URL    invalid<TAB>URL<TAB>reason\n"
+    "Control octets in a URL are shown as \\xNN.\n"
+    "Exit status: 0 nothing listed, 1 something listed, 2 error.";
+constexpr const char* kPlanFooter =
+    "With --memory: the least error for that size; with --fpr (default 1e-6): the least size for that error; with "
+    "both: whether\n"
+    "the error can be had in that size. Errors are those of a request, in the mean and at p99.\n"
+    "Exit status: 0 done, 1 `build` would refuse, 2 error.";
+
+// An option whose text goes through one of our own parsers.
+template <typename T, typename Assign>
+CLI::Option* add_parsed(CLI::App& app, const std::string& name, const char* type, const std::string& help,
+                        Result<T> (*parse)(std::string_view), Assign assign) {
+  return app
+      .add_option_function<std::string>(
+          name,
+          [name, parse, assign](const std::string& text) {
+            auto value = parse(text);
+            if (!value) throw CLI::ValidationError(name, value.error().what);
+            assign(*value);
+          },
+          help)
+      ->type_name(type);
+}
+
+Result<Format> format_named(std::string_view name) {
+  if (const auto format = parse_format(name)) return *format;
+  std::vector<std::string> names;
+  for (const Format format : kFormats) names.emplace_back(to_string(format));
+  return unexpected(Error{Errc::usage, {}, fmt::format("'{}' is none of {}", name, fmt::join(names, ", "))});
+}
+
+Result<FileId> file_id_from(std::string_view text) {
+  if (const auto id = parse_file_id(text)) return *id;
+  return unexpected(Error{Errc::usage, {}, fmt::format("'{}' is not 32 hexadecimal digits", text)});
+}
+
+Result<double> parse_percent(std::string_view text) {
+  if (text.ends_with('%')) text.remove_suffix(1);
+  const auto value = parse_weight(text);
+  if (value && *value <= 100) return *value / 100;
+  return unexpected(Error{Errc::usage, {}, fmt::format("'{}' is not a percentage from 0 to 100", text)});
+}
+
+Result<WhiteUse> parse_white(std::string_view text) {
+  if (text == "refuse") return WhiteUse::refuse;
+  if (text == "allow") return WhiteUse::allow;
+  if (text == "block") return WhiteUse::block;
+  return unexpected(Error{Errc::usage, {}, fmt::format("'{}' is none of refuse, allow, block", text)});
+}
+
+using Shares = std::array<double, kKindCount>;
+
+Result<Shares> parse_kinds(std::string_view text) {
+  Shares shares{};
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    const std::string_view item = rest.substr(0, comma);
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    const std::size_t kind = item.empty() ? kKindCount : index_of(static_cast<Kind>(item.front()));
+    const auto weight = item.size() > 2 && item[1] == '=' ? parse_weight(item.substr(2)) : parse_weight("");
+    if (kind == kKindCount || !weight) {
+      return unexpected(Error{Errc::usage, {}, fmt::format("'{}' is not KIND=SHARE, KIND one of S X W U Q D R", item)});
+    }
+    shares[kind] = *weight;
+  }
+  return shares;
+}
+
+CLI::App& add_command(CLI::App& app, const char* name, const char* help, int& status, std::function<int()> run) {
+  CLI::App& command = *app.add_subcommand(name, help);
+  command.final_callback([&status, run = std::move(run)] { status = run(); });
+  return command;
+}
+
+void add_list_options(CLI::App& app, BuildOptions& o) {
+  add_parsed(app, "--format", "NAME",
+             "format of the lists (auto, domains, hosts, adblock, urls, ...); default: told from each file",
+             format_named, [&o](Format f) { o.read.format = f; });
+  app.add_flag("--raw", o.raw, "every line is a key, byte for byte");
+  app.add_flag("--exact", o.read.exact, "names of plain lists stand for themselves alone, not for their subdomains");
+  app.add_flag("--hosts-as-suffix", o.read.hosts_as_suffix, "names of hosts files stand for their subdomains too");
+  app.add_flag("--strict-wildcard", o.read.strict_wildcard, "*.example.com leaves out example.com");
+  app.add_flag("--allow-tld", o.read.allow_tld, "take bare top-level domains instead of skipping them");
+  app.add_flag("--aggressive", o.read.aggressive, "adblock rules for third-party requests stop every request");
+  add_parsed(app, "--white", "USE", "categories meant to be allowed: refuse (default), allow or block", parse_white,
+             [&o](WhiteUse use) { o.read.white_categories = use; });
+  app.add_flag("--allow-unsupported", o.allow_unsupported, "build although more than 5 % of a list can't be used");
+  app.add_option("--allow-out", o.allow_out, "write the allow rules found to this file")->type_name("FILE");
+}
+
+void add_target_options(CLI::App& app, Target& target) {
+  add_parsed(app, "--fpr", "RATE", "error per request that must be met, at p99 of the worst class; default 1e-6",
+             parse_rate, [&target](double rate) { target.fpr = rate; });
+  add_parsed(app, "--memory", "BYTES",
+             "size that the file must not pass; alone: the least error that fits, where 1e-6 does not", parse_bytes,
+             [&target](std::uint64_t bytes) { target.memory = bytes; });
+}
+
+void add_identity_options(CLI::App& app, IdentityOptions& o) {
+  app.add_option("--series-key", o.series_key_file,
+                 "the series' key: 64 hex digits or 32 bytes; mode 0600 keeps it secret")
+      ->type_name("FILE");
+  app.add_flag("--new-series", o.new_series, "a new random key instead of that of the file that is replaced");
+  add_parsed(app, "--file-id", "HEX", "32 hex digits; default: random", file_id_from,
+             [&o](FileId id) { o.file_id = id; });
+  add_parsed(app, "--created", "SECONDS", "time of making, since 1970; default: now", parse_count,
+             [&o](std::uint64_t time) { o.created = time; });
+  add_parsed(app, "--sequence", "N", "default: one more than the file that is replaced", parse_count,
+             [&o](std::uint64_t n) { o.sequence = n; });
+  add_parsed(app, "--valid-until", "SECONDS", "end of validity, since 1970; default: none", parse_count,
+             [&o](std::uint64_t time) { o.valid_until = time; });
+}
+
+void add_build(CLI::App& program, int& status, BuildCommand& command, const Streams& io) {
+  CLI::App& app =
+      add_command(program, "build", "make a filter file from lists", status, [&] { return run_build(command, io); });
+  BuildOptions& o = command.options;
+  app.footer(kBuildFooter);
+  app.add_option("-o,--output", o.output, "the filter file")->type_name("FILE")->required();
+  app.add_option("lists", o.lists, "lists to read")->type_name("LIST")->required();
+  add_list_options(app, o);
+  app.add_option("--category", o.category, "name of what the filter stops")->type_name("NAME");
+  add_target_options(app, o.target);
+  add_identity_options(app, o.identity);
+  add_parsed(app, "--max-shrink", "PERCENT", "refuse when this much fewer entries than in the file that is replaced",
+             parse_percent, [&o](double share) { o.max_shrink = share; });
+  add_parsed(app, "--ram", "BYTES", "memory that keys may take; default: what is free, less a reserve", parse_bytes,
+             [&o](std::uint64_t bytes) { o.ram_bytes = bytes; });
+  app.add_option("--threads", o.threads, "default: one a processor")->check(CLI::Range(1, 1024))->type_name("N");
+  add_parsed(app, "--measure", "N", "measure the error with N requests; default: where some million do", parse_count,
+             [&o](std::uint64_t n) { o.samples = n; });
+  app.add_flag("--json", command.json, "the report as JSON on standard output");
+  app.add_flag("-q,--quiet", command.quiet, "no report as text");
+}
+
+void add_readers(CLI::App& program, int& status, InfoCommand& info, QueryCommand& query, VerifyCommand& verify,
+                 const Streams& io) {
+  CLI::App& i = add_command(program, "info", "show what a filter file says of itself", status,
+                            [&] { return run_info(info, io); });
+  i.add_option("file", info.file, "the filter file")->type_name("FILE")->required();
+  i.add_flag("--show-secret", info.show_secret,
+             "print the series key, too; who knows it can craft URLs that are blocked");
+  i.add_flag("--json", info.json, "as JSON");
+  i.footer("Exit status: 0 done, 1 corrupt, 2 error.");
+
+  CLI::App& q =
+      add_command(program, "query", "ask a filter file about URLs", status, [&] { return run_query(query, io); });
+  q.add_option("file", query.file, "the filter file")->type_name("FILE")->required();
+  q.add_option("urls", query.urls, "URLs; none, or -: from stdin, one a line")->type_name("URL");
+  q.add_option("--delta", query.delta, "adds and removes made for this file")->type_name("FILE");
+  q.add_flag("--raw", query.raw, "ask about raw keys instead of URLs");
+  q.add_flag(
+      "--json", query.json,
+      "one JSON object a line: url, action, canonical, alternatives, expressions, verdict, filter, expression, reason");
+  q.footer(kQueryFooter);
+
+  CLI::App& v = add_command(program, "verify", "read all of a filter file and check every digest", status,
+                            [&] { return run_verify(verify, io); });
+  v.add_option("file", verify.file, "the filter file")->type_name("FILE")->required();
+  v.add_flag("--json", verify.json, "as JSON");
+  v.footer("Exit status: 0 whole, 1 corrupt, 2 error.");
+}
+
+void add_plan(CLI::App& program, int& status, PlanCommand& plan, const Streams& io) {
+  CLI::App& app = add_command(program, "plan", "say what a filter would take before it is built", status,
+                              [&] { return run_plan(plan, io); });
+  add_parsed(app, "--entries", "N", "distinct entries, e.g. 10G", parse_count, [&plan](std::uint64_t n) {
+    plan.request.entries = n;
+  })->required();
+  add_parsed(app, "--hosts", "N", "distinct hosts of the URL entries; default: one for 50 of them", parse_count,
+             [&plan](std::uint64_t n) { plan.request.hosts = n; });
+  add_parsed(app, "--kinds", "K=SHARE,...", "shares of S, X, W, U, Q, D, R; default S=1,U=80,Q=12,D=7", parse_kinds,
+             [&plan](const Shares& shares) { plan.request.kinds = shares; });
+  add_target_options(app, plan.request.target);
+  app.add_flag("--json", plan.json, "as JSON");
+  app.footer(kPlanFooter);
+}
+
+// For reproducible builds; https://reproducible-builds.org/specs/source-date-epoch/
+Result<std::optional<std::uint64_t>> date_from_environment() {
+  const char* text = std::getenv("SOURCE_DATE_EPOCH");
+  if (text == nullptr) return std::nullopt;
+  const auto time = parse_count(text);
+  if (!time) return unexpected(Error{Errc::usage, "SOURCE_DATE_EPOCH", time.error().what});
+  return *time;
+}
+
+}  // namespace
+
+int run_program(std::vector<std::string> arguments, const Streams& io) {
+  CLI::App app{"Builds, inspects and asks bloomwall filter files.", "bloomwall-filter"};
+  app.set_version_flag("--version", "bloomwall-filter " BLOOMWALL_VERSION);
+  app.require_subcommand(1);
+  app.footer("Numbers take suffixes: 10G entries, 30GB, 24GiB. Results on stdout, messages on stderr.");
+  int status = kExitDone;
+  BuildCommand build;
+  InfoCommand info;
+  QueryCommand query;
+  VerifyCommand verify;
+  PlanCommand plan;
+  const auto date = date_from_environment();
+  if (!date) {
+    print_error(io.err, date.error());
+    return kExitError;
+  }
+  build.options.identity.created = *date;
+  add_build(app, status, build, io);
+  add_readers(app, status, info, query, verify, io);
+  add_plan(app, status, plan, io);
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // as the library wants them
+    app.parse(std::move(arguments));
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error, io.out, io.err) == 0 ? kExitDone : kExitError;
+  } catch (const std::exception& error) {
+    print_error(io.err, {Errc::io, {}, error.what()});
+    return kExitError;
+  }
+  io.out.flush();
+  if (io.out.good()) return status;
+  print_error(io.err, {Errc::io, "standard output", "can't be written"});
+  return kExitError;
+}
+
+}  // namespace bloomwall::filter

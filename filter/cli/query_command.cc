@@ -1,0 +1,198 @@
+// Text goes the short way, one filter asked by itself; JSON tells the whole story and goes through a policy of one filter.
+// SPDX-License-Identifier: Apache-2.0
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "filter/cli/commands.h"
+#include "filter/cli/header_json.h"
+#include "filter/cli/line_source.h"
+#include "filter/cli/text.h"
+#include "filter/policy/explain.h"
+#include "filter/policy/query.h"
+
+namespace bloomwall::filter {
+namespace {
+
+enum class Outcome : std::uint8_t { clear, listed };
+// Answers one line as typed. `too_long`: only its beginning is there.
+using Answer = std::function<Outcome(std::string_view line, bool too_long)>;
+
+constexpr const char* kTooLong = "over 64 KiB";
+
+struct Opened {
+  std::unique_ptr<FilterFile> file;
+  std::optional<Delta> delta;
+};
+
+Result<Opened> open_files(const QueryCommand& command) {
+  Opened out;
+  auto file = FilterFile::open(command.file);
+  if (!file) return unexpected(std::move(file).error());
+  out.file = *std::move(file);
+  const Header& header = out.file->header();
+  const bool has_raw = header.find(SectionType::raw) != nullptr;
+  const bool has_hosts = header.find(SectionType::hosts) != nullptr;
+  if (command.raw && !has_raw) return unexpected(Error{Errc::usage, command.file.string(), "holds no raw keys"});
+  if (!command.raw && !has_hosts) {
+    return unexpected(Error{Errc::usage, command.file.string(), "holds raw keys alone; ask with --raw"});
+  }
+  if (command.delta.empty()) return out;
+  auto delta = Delta::load(command.delta, out.file->keys(), header.file_id);
+  if (!delta) return unexpected(std::move(delta.error().front()));
+  out.delta = *std::move(delta);
+  return out;
+}
+
+void print_listed(std::ostream& out, std::string_view line, std::string_view expression) {
+  out << "listed\t" << printable(line) << '\t' << printable(expression) << '\n';
+}
+void print_clear(std::ostream& out, std::string_view line) { out << "clear\t" << printable(line) << '\n'; }
+void print_invalid(std::ostream& out, std::string_view line, std::string_view reason) {
+  out << "invalid\t" << printable(line) << '\t' << reason << '\n';
+}
+
+Answer url_as_text(const FilterQuery& query, std::ostream& out) {
+  return [&query, &out, canonicaliser = std::make_shared<Canonicaliser>()](std::string_view line, bool too_long) {
+    const CanonicalUrl& url = canonicaliser->url(line);
+    if (too_long || url.action == UrlAction::reject) {
+      print_invalid(out, line, too_long ? kTooLong : to_string(url.reason));
+      return Outcome::clear;
+    }
+    const auto match = query.url(url);
+    match ? print_listed(out, line, match->expression) : print_clear(out, line);
+    return match ? Outcome::listed : Outcome::clear;
+  };
+}
+
+Answer raw_as_text(const FilterQuery& query, std::ostream& out) {
+  return [&query, &out](std::string_view line, bool too_long) {
+    if (too_long) {
+      print_invalid(out, line, kTooLong);
+      return Outcome::clear;
+    }
+    const auto match = query.raw(line);
+    match ? print_listed(out, line, line) : print_clear(out, line);
+    return match ? Outcome::listed : Outcome::clear;
+  };
+}
+
+nlohmann::ordered_json text_or_null(const std::string& text) {
+  return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
+}
+
+void print_fields(std::ostream& out, std::string_view url, const StoryFields& f) {
+  print_json(out, {{"url", url},
+                   {"action", f.action},
+                   {"canonical", text_or_null(f.canonical)},
+                   {"alternatives", f.alternatives},
+                   {"expressions", f.expressions},
+                   {"verdict", f.verdict},
+                   {"filter", text_or_null(f.filter)},
+                   {"expression", text_or_null(f.expression)},
+                   {"reason", f.reason}});
+}
+
+StoryFields rejected(const char* reason) {
+  StoryFields f;
+  f.action = "reject";
+  f.verdict = to_string(Decision::rejected);
+  f.reason = reason;
+  return f;
+}
+
+Answer url_as_json(std::shared_ptr<const Policy> policy, std::ostream& out) {
+  return [policy = std::move(policy), &out, canonicaliser = std::make_shared<Canonicaliser>()](std::string_view line,
+                                                                                               bool too_long) {
+    const CanonicalUrl& url = canonicaliser->url(line);
+    if (too_long) {
+      print_fields(out, line, rejected(kTooLong));
+      return Outcome::clear;
+    }
+    const Story story = policy->explain(url);
+    print_fields(out, line, story_fields(url, story));
+    return story.verdict.decision == Decision::blocked ? Outcome::listed : Outcome::clear;
+  };
+}
+
+Answer raw_as_json(const FilterQuery& query, std::string name, std::ostream& out) {
+  return [&query, name = std::move(name), &out](std::string_view line, bool too_long) {
+    if (too_long) {
+      print_fields(out, line, rejected(kTooLong));
+      return Outcome::clear;
+    }
+    const auto match = query.raw(line);
+    StoryFields f;
+    f.action = "lookup";
+    f.canonical = f.expressions.emplace_back(line);
+    f.verdict = to_string(match ? Decision::blocked : Decision::allowed);
+    f.reason = to_string(!match            ? VerdictReason::unlisted
+                         : match->by_delta ? VerdictReason::delta
+                                           : VerdictReason::listed);
+    if (match) {
+      f.filter = name;
+      f.expression = line;
+    }
+    print_fields(out, line, f);
+    return match ? Outcome::listed : Outcome::clear;
+  };
+}
+
+// How one filter is called: its category, else its file's name.
+std::string name_of(const FilterFile& file) {
+  const auto info = file.info();
+  return info && !info->category.empty() ? info->category : file.path().stem().string();
+}
+
+Result<std::shared_ptr<const Policy>> policy_of(const QueryCommand& command, const FilterFile& file) {
+  PolicySpec spec;
+  spec.filters.push_back({.name = name_of(file), .file = command.file, .delta = command.delta});
+  Policy::LoadOptions options;
+  options.verify = false;  // that is what `verify` is for
+  auto policy = Policy::load(spec, options);
+  if (!policy) return unexpected(std::move(policy.error().front()));
+  return *std::move(policy);
+}
+
+Result<Answer> make_answer(const QueryCommand& command, const FilterQuery& query, const FilterFile& file,
+                           std::ostream& out) {
+  if (command.raw) return command.json ? raw_as_json(query, name_of(file), out) : raw_as_text(query, out);
+  if (!command.json) return url_as_text(query, out);
+  auto policy = policy_of(command, file);
+  if (!policy) return unexpected(std::move(policy).error());
+  return url_as_json(*std::move(policy), out);
+}
+
+}  // namespace
+
+int run_query(const QueryCommand& command, const Streams& io) {
+  const auto fail = [&](const Error& error) {
+    print_error(io.err, error);
+    return kExitError;
+  };
+  const auto opened = open_files(command);
+  if (!opened) return fail(opened.error());
+  const FilterQuery query(*opened->file, opened->delta ? &*opened->delta : nullptr);
+  const auto answer = make_answer(command, query, *opened->file, io.out);
+  if (!answer) return fail(answer.error());
+  bool any_listed = false;
+  const auto ask = [&](std::string_view line, bool too_long) {
+    any_listed |= (*answer)(line, too_long) == Outcome::listed;
+    return io.out.good();  // nobody reads any more: no reason to go on
+  };
+  if (command.urls.empty() || (command.urls.size() == 1 && command.urls.front() == "-")) {
+    for (LineSource lines(io.in, io.out); lines.next() && ask(lines.line(), lines.too_long());) {
+    }
+  } else {
+    for (const std::string& url : command.urls) {
+      if (!ask(url, url.size() > kMaxQueryLine)) break;
+    }
+  }
+  io.out.flush();
+  if (!io.out.good()) return fail({Errc::io, "standard output", "can't be written"});
+  if (opened->file->lost())
+    return fail({Errc::io, command.file.string(), "shrank or failed while it was read; the answers mean nothing"});
+  return any_listed ? kExitListed : kExitDone;
+}
+
+}  // namespace bloomwall::filter
