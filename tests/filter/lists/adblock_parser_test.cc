@@ -17,53 +17,55 @@ TEST_P(Adblock, IsRead) { expect_row(GetParam(), adblock()); }
 
 INSTANTIATE_TEST_SUITE_P(
     Hosts, Adblock,
-    testing::Values(
-        Row{"AnchoredHost", "||example.com^\n", "S example.com"},
-        Row{"AnchoredHostAndStar", "||example.com^*\n", "S example.com"},
-        Row{"AnchoredHostAndSlash", "||example.com/\n||example.net/*\n", "S example.com, S example.net"},
-        Row{"AnchoredHostAndEnd", "||example.com|\n", "S example.com"},
-        Row{"WithoutSeparatorIsNarrowed", "||example.com\n", "S example.com, " NARROWED},
-        Row{"Address", "||192.0.2.1^\n||[2001:db8::1]^\n", "X 192.0.2.1, X [2001:db8::1]"},
-        Row{"CaseGoes", "||EXAMPLE.com^\n", "S example.com"},
-        Row{"SingleLabel", "||intranet^\n", "S intranet"},
-        Row{"PublicSuffix", "||github.io^\n", "S github.io, warn: public suffix"},
-        Row{"BareName", "example.com\nsub.example.co.uk\n", "S example.com, S sub.example.co.uk"},
-        Row{"BareAddress", "192.0.2.1\n", "X 192.0.2.1"},
-        Row{"HostsLine", "0.0.0.0 a.example.com b.example.com\n127.0.0.1 localhost\n",
-            "X a.example.com, X b.example.com, boilerplate"},
-        Row{"BareUrl", "http://example.com/a/b\n", "U example.com/a/b"}),
+    testing::Values(Row{"AnchoredHost", "||example.com^\n", "S example.com"},
+                    Row{"AnchoredHostAndStar", "||example.com^*\n", "S example.com"},
+                    Row{"AnchoredHostAndSlash", "||example.com/\n||example.net/*\n", "S example.com, S example.net"},
+                    Row{"AnchoredHostAndEnd", "||example.com|\n", "S example.com"},
+                    Row{"WithoutSeparatorIsNarrowed", "||example.com\n", "S example.com, " NARROWED},
+                    Row{"Address", "||192.0.2.1^\n||[2001:db8::1]^\n", "X 192.0.2.1, X [2001:db8::1]"},
+                    Row{"CaseGoes", "||EXAMPLE.com^\n", "S example.com"},
+                    Row{"SingleLabel", "||intranet^\n", "S intranet"},
+                    Row{"PublicSuffix", "||github.io^\n", "S github.io, warn: public suffix"},
+                    Row{"BareName", "example.com\nsub.example.co.uk\n", "S example.com, S sub.example.co.uk"},
+                    Row{"BareAddress", "192.0.2.1\n", "X 192.0.2.1"},
+                    Row{"HostsLine", "0.0.0.0 a.example.com b.example.com\n127.0.0.1 localhost\n",
+                        "X a.example.com, X b.example.com, boilerplate"},
+                    Row{"BareUrl", "http://example.com/a/b\n", "U example.com/a/b"}),
     row_name);
 
 INSTANTIATE_TEST_SUITE_P(
     HostsLeftOut, Adblock,
-    testing::Values(Row{"TopLevelDomain", "||zip^\n", "skip: top-level domain"},
-                    Row{"BeginningOfAHost", "||ads.\n||192.0.2.\n||ads\n||ads*\n||ads.example*\n", "skip: beginning of a host x5"},
-                    Row{"WildcardInHost", "||*.example.com^\n||a*b.example^\n||example.*^\n", "skip: wildcard inside a rule x3"},
-                    Row{"Port", "||example.com:8080^\n", "skip: host with a port"},
-                    Row{"RootPageAlone", "||example.com^|\n||example.com/|\n||example.com/^\n", "skip: rule for the root page alone x3"},
-                    Row{"OneScheme", "|https://example.com^\n|http://\n", "skip: rule for one scheme x2"},
-                    Row{"FileNamesAreNoHosts", "banner.js\nads.php\n-banner.com\n.example.com\nexample.com^\n",
-                        "skip: piece of a URL x5"},
-                    Row{"AddressRange", "||192.0.2.0/24^\n", "U 192.0.2.0/24"},
-                    Row{"Nothing", "||^\n||\n|\n", "skip: piece of a URL x2, skip: rule for one scheme"},
-                    Row{"BadAddress", "||192.0.2.999^\n", "bad: host ends in a number but is no IPv4 address"},
-                    Row{"OpenBracket", "||[2001:db8::1^\n", "bad: octets that no host has"}),
+    testing::Values(
+        Row{"TopLevelDomain", "||zip^\n", "skip: top-level domain"},
+        Row{"BeginningOfAHost", "||ads.\n||192.0.2.\n||ads\n||ads*\n||ads.example*\n", "skip: beginning of a host x5"},
+        Row{"WildcardInHost", "||*.example.com^\n||a*b.example^\n||example.*^\n", "skip: wildcard inside a rule x3"},
+        Row{"Port", "||example.com:8080^\n", "skip: host with a port"},
+        Row{"RootPageAlone", "||example.com^|\n||example.com/|\n||example.com/^\n",
+            "skip: rule for the root page alone x3"},
+        Row{"OneScheme", "|https://example.com^\n|http://\n", "skip: rule for one scheme x2"},
+        Row{"FileNamesAreNoHosts", "banner.js\nads.php\n-banner.com\n.example.com\nexample.com^\n",
+            "skip: piece of a URL x5"},
+        Row{"AddressRange", "||192.0.2.0/24^\n", "U 192.0.2.0/24"},
+        Row{"Nothing", "||^\n||\n|\n", "skip: piece of a URL x2, skip: rule for one scheme"},
+        Row{"BadAddress", "||192.0.2.999^\n", "bad: host ends in a number but is no IPv4 address"},
+        Row{"OpenBracket", "||[2001:db8::1^\n", "bad: octets that no host has"}),
     row_name);
 
 INSTANTIATE_TEST_SUITE_P(
     Paths, Adblock,
-    testing::Values(Row{"Directory", "||example.com/a/\n||example.com/b/*\n", "D example.com/a/, D example.com/b/"},
-                    Row{"FileAndSeparator", "||example.com/a.js^\n", "U example.com/a.js"},
-                    Row{"FileAndEnd", "||example.com/a.js|\n", "U example.com/a.js"},
-                    Row{"DirectoryPageAlone", "||example.com/a/|\n||example.com/b/^\n", "U example.com/a, U example.com/b"},
-                    Row{"PrefixIsNarrowed", "||example.com/pre\n", "U example.com/pre, D example.com/pre/, " NARROWED},
-                    Row{"PrefixAndStarIsNarrowed", "||example.com/pre*\n", "U example.com/pre, D example.com/pre/, " NARROWED},
-                    Row{"QueryAndEnd", "||example.com/a?b=1|\n", "Q example.com/a?b=1"},
-                    Row{"QueryIsNarrowed", "||example.com/a?b=1\n", "Q example.com/a?b=1, " NARROWED},
-                    Row{"AnyQuery", "||example.com/a?\n", "U example.com/a, warn: taken for any query"},
-                    Row{"DollarInPath", "||example.com/a$b/\n", "D example.com/a$b/"},
-                    Row{"UrlInQuery", "||example.com/a?u=http://example.net/|\n", "Q example.com/a?u=http://example.net/"},
-                    Row{"AddressAndPath", "||192.0.2.1/a^\n", "U 192.0.2.1/a"}),
+    testing::Values(
+        Row{"Directory", "||example.com/a/\n||example.com/b/*\n", "D example.com/a/, D example.com/b/"},
+        Row{"FileAndSeparator", "||example.com/a.js^\n", "U example.com/a.js"},
+        Row{"FileAndEnd", "||example.com/a.js|\n", "U example.com/a.js"},
+        Row{"DirectoryPageAlone", "||example.com/a/|\n||example.com/b/^\n", "U example.com/a, U example.com/b"},
+        Row{"PrefixIsNarrowed", "||example.com/pre\n", "U example.com/pre, D example.com/pre/, " NARROWED},
+        Row{"PrefixAndStarIsNarrowed", "||example.com/pre*\n", "U example.com/pre, D example.com/pre/, " NARROWED},
+        Row{"QueryAndEnd", "||example.com/a?b=1|\n", "Q example.com/a?b=1"},
+        Row{"QueryIsNarrowed", "||example.com/a?b=1\n", "Q example.com/a?b=1, " NARROWED},
+        Row{"AnyQuery", "||example.com/a?\n", "U example.com/a, warn: taken for any query"},
+        Row{"DollarInPath", "||example.com/a$b/\n", "D example.com/a$b/"},
+        Row{"UrlInQuery", "||example.com/a?u=http://example.net/|\n", "Q example.com/a?u=http://example.net/"},
+        Row{"AddressAndPath", "||192.0.2.1/a^\n", "U 192.0.2.1/a"}),
     row_name);
 
 INSTANTIATE_TEST_SUITE_P(
@@ -71,7 +73,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Row{"Wildcard", "||example.com/*x\n||example.com^*/x\n", "skip: wildcard inside a rule x2"},
                     Row{"Separator", "||example.com/a^b\n||example.com^a/\n", "skip: separator inside a rule x2"},
                     Row{"QueryOfTheRoot", "||example.com?a=b\n", "skip: piece of a URL"},
-                    Row{"QueryOfADirectory", "||example.com/?\n||example.com/a/?\n", "skip: any query of a directory x2"},
+                    Row{"QueryOfADirectory", "||example.com/?\n||example.com/a/?\n",
+                        "skip: any query of a directory x2"},
                     Row{"Substring", "/banner/ad.\n&ad=\n-160x600.\n", "skip: piece of a URL x3"},
                     Row{"Regex", "/ads[0-9]+/\n/ads$/$script\n@@/ads/\n", "skip: regular expression x3"},
                     Row{"Fragment", "||example.com/a#b\n", "skip: rule with a fragment"}),
@@ -87,28 +90,33 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"MatchCaseAndNoops", "||example.com/A^$match-case,_,____\n", "U example.com/A"},
         Row{"PopupAlone", "||example.com^$popup\n", "skip: modifier $popup"},
         Row{"ThirdParty", "||a.example^$third-party\n||b.example^$3p\n", "skip: modifier $third-party x2"},
-        Row{"NotThirdParty", "||a.example^$~third-party\n||b.example^$1p\n", "skip: modifier $first-party, skip: modifier $~third-party"},
+        Row{"NotThirdParty", "||a.example^$~third-party\n||b.example^$1p\n",
+            "skip: modifier $first-party, skip: modifier $~third-party"},
         Row{"FirstOfSeveralCounts", "||a.example^$important,script,domain=b.example\n", "skip: modifier $script"},
         Row{"Domain", "||a.example^$domain=b.example|~c.example\n", "skip: modifier $domain"},
         Row{"DenyAllow", "*$script,3p,denyallow=a.example|b.example\n", "skip: modifier $script"},
-        Row{"NegatedType", "||a.example^$~image\n||b.example^$~document\n", "skip: modifier $image, skip: modifier $~document"},
+        Row{"NegatedType", "||a.example^$~image\n||b.example^$~document\n",
+            "skip: modifier $image, skip: modifier $~document"},
         Row{"DollarInAValue", "||a.example^$removeparam=/^x$/\n", "skip: modifier $removeparam"},
         Row{"ValueWithComma", "||a.example/$replace=/a,b/c/\n", "skip: modifier $replace"},
-        Row{"Unknown", "||a.example^$brandnew\n||b.example^$brandnew=1,script\n", "skip: modifier this build does not know x2"},
+        Row{"Unknown", "||a.example^$brandnew\n||b.example^$brandnew=1,script\n",
+            "skip: modifier this build does not know x2"},
         Row{"OnPlainNames", "example.com$script\nexample.net$all\n", "S example.net, skip: modifier $script"}),
     row_name);
 
 INSTANTIATE_TEST_SUITE_P(
     Exceptions, Adblock,
-    testing::Values(Row{"Host", "@@||example.com^\n", "allow example.com"},
-                    Row{"Document", "@@||example.com^$document\n@@||example.net^$doc\n", "allow example.com, allow example.net"},
-                    Row{"Path", "@@||example.com/a/\n@@||example.com/b|\n", "allow example.com/a/, allow example.com/b"},
-                    Row{"GenericHide", "@@||example.com^$generichide\n", "skip: modifier $generichide"},
-                    Row{"OtherModifiers", "@@||example.com^$important\n@@||example.com^$all\n", "skip: exception with a modifier x2"},
-                    Row{"NarrowedModifiers", "@@||example.com^$script,domain=a.example\n", "skip: modifier $script"},
-                    Row{"AmbiguousPath", "@@||example.com/a//../b|\n", "skip: allow rule with an ambiguous path"},
-                    Row{"Substring", "@@/ads/banner.\n@@://192.0.2.1\n", "skip: piece of a URL x2"},
-                    Row{"HostsLineIsNoException", "@@0.0.0.0 a.example\n", "skip: piece of a URL"}),
+    testing::Values(
+        Row{"Host", "@@||example.com^\n", "allow example.com"},
+        Row{"Document", "@@||example.com^$document\n@@||example.net^$doc\n", "allow example.com, allow example.net"},
+        Row{"Path", "@@||example.com/a/\n@@||example.com/b|\n", "allow example.com/a/, allow example.com/b"},
+        Row{"GenericHide", "@@||example.com^$generichide\n", "skip: modifier $generichide"},
+        Row{"OtherModifiers", "@@||example.com^$important\n@@||example.com^$all\n",
+            "skip: exception with a modifier x2"},
+        Row{"NarrowedModifiers", "@@||example.com^$script,domain=a.example\n", "skip: modifier $script"},
+        Row{"AmbiguousPath", "@@||example.com/a//../b|\n", "skip: allow rule with an ambiguous path"},
+        Row{"Substring", "@@/ads/banner.\n@@://192.0.2.1\n", "skip: piece of a URL x2"},
+        Row{"HostsLineIsNoException", "@@0.0.0.0 a.example\n", "skip: piece of a URL"}),
     row_name);
 
 INSTANTIATE_TEST_SUITE_P(
@@ -121,27 +129,28 @@ INSTANTIATE_TEST_SUITE_P(
             "skip: cosmetic rule x12"},
         Row{"Conditions", "!#if env_firefox\n||a.example^\n!#endif\n",
             "S a.example, comment, boilerplate, warn: condition of the list's preprocessor, read as if it held"},
-        Row{"Include", "!#include other.txt\n", "skip: include of another list"},
-        Row{"Blank", "\n  \n", "blank x2"}),
+        Row{"Include", "!#include other.txt\n", "skip: include of another list"}, Row{"Blank", "\n  \n", "blank x2"}),
     row_name);
 
 INSTANTIATE_TEST_SUITE_P(
     BadFilters, Adblock,
-    testing::Values(
-        Row{"TakesBackTheSameRule", "||a.example^\n||b.example^\n||a.example^$badfilter\n", "S b.example, cancelled x2"},
-        Row{"StandsBefore", "||a.example^$badfilter\n||a.example^\n", "cancelled x2"},
-        Row{"KeepsOtherModifiers", "||a.example^$all\n||a.example^\n||a.example^$all,badfilter\n", "S a.example, cancelled x2"},
-        Row{"OfAnException", "@@||a.example^\n@@||a.example^$badfilter\n", "cancelled x2"},
-        Row{"OfASkippedRule", "||a.example^$script\n||a.example^$badfilter,script\n", "cancelled x2"},
-        Row{"OfNothing", "||a.example^$badfilter\n", "cancelled"},
-        Row{"WordInAPath", "||a.example/badfilter^\n", "U a.example/badfilter"}),
+    testing::Values(Row{"TakesBackTheSameRule", "||a.example^\n||b.example^\n||a.example^$badfilter\n",
+                        "S b.example, cancelled x2"},
+                    Row{"StandsBefore", "||a.example^$badfilter\n||a.example^\n", "cancelled x2"},
+                    Row{"KeepsOtherModifiers", "||a.example^$all\n||a.example^\n||a.example^$all,badfilter\n",
+                        "S a.example, cancelled x2"},
+                    Row{"OfAnException", "@@||a.example^\n@@||a.example^$badfilter\n", "cancelled x2"},
+                    Row{"OfASkippedRule", "||a.example^$script\n||a.example^$badfilter,script\n", "cancelled x2"},
+                    Row{"OfNothing", "||a.example^$badfilter\n", "cancelled"},
+                    Row{"WordInAPath", "||a.example/badfilter^\n", "U a.example/badfilter"}),
     row_name);
 
 TEST(AdblockOptions, AggressiveKeepsThirdPartyAlone) {
   ReadOptions options = adblock();
   options.aggressive = true;
   expect_row({"", "||a.example^$third-party\n||b.example^$3p,script\n||c.example^$~third-party\n",
-              "S a.example, skip: modifier $script, skip: modifier $~third-party, warn: $third-party, taken for every request"},
+              "S a.example, skip: modifier $script, skip: modifier $~third-party, warn: $third-party, taken for every "
+              "request"},
              options);
 }
 

@@ -26,12 +26,12 @@ TEST_P(CsvRecord, IsSplit) {
 INSTANTIATE_TEST_SUITE_P(
     Rules, CsvRecord,
     testing::Values(Split{"Plain", "a,b,c", {"a", "b", "c"}}, Split{"EmptyFields", ",,", {"", "", ""}},
-                    Split{"Quoted", R"("a","b, c")", {"a", "b, c"}}, Split{"DoubledQuote", R"("a ""b""",c)", {R"(a "b")", "c"}},
+                    Split{"Quoted", R"("a","b, c")", {"a", "b, c"}},
+                    Split{"DoubledQuote", R"("a ""b""",c)", {R"(a "b")", "c"}},
                     Split{"EmptyQuoted", R"("","")", {"", ""}}, Split{"BlankBeforeQuote", R"(a, "b")", {"a", "b"}},
                     Split{"QuoteInsideUnquoted", R"(a"b,c)", {R"(a"b)", "c"}}, Split{"Nothing", "", {""}},
                     Split{"LineEndInside", "\"a\nb\",c", {"a\nb", "c"}},
-                    Split{"OpenQuote", R"(a,"b,c)", {"a"}, true, false},
-                    Split{"OnlyAQuote", R"(")", {}, true, false},
+                    Split{"OpenQuote", R"(a,"b,c)", {"a"}, true, false}, Split{"OnlyAQuote", R"(")", {}, true, false},
                     Split{"TextAfterQuote", R"("a"b,c)", {}, false, true}),
     [](const testing::TestParamInfo<Split>& row) { return std::string(row.param.rule); });
 
@@ -45,12 +45,15 @@ INSTANTIATE_TEST_SUITE_P(
     Rules, Csv,
     testing::Values(
         Row{"HeaderNamesTheColumn", "id,URL,note\n1,http://a.example/x,n\n", "U a.example/x, boilerplate"},
-        Row{"HeaderInAComment", "# id,link,url\n\"1\",\"http://feed.example/1\",\"http://a.example/x\"\n", "U a.example/x, comment"},
+        Row{"HeaderInAComment", "# id,link,url\n\"1\",\"http://feed.example/1\",\"http://a.example/x\"\n",
+            "U a.example/x, comment"},
         Row{"HeaderAgainWithOtherOrder", "url,id\nhttp://a.example/x,1\nid,url\n2,http://b.example/y\n",
             "U a.example/x, U b.example/y, boilerplate x2"},
-        Row{"NoHeaderFirstOfEquals", "1,http://a.example/x,http://feed.example/1\n2,http://b.example/y,http://feed.example/2\n",
+        Row{"NoHeaderFirstOfEquals",
+            "1,http://a.example/x,http://feed.example/1\n2,http://b.example/y,http://feed.example/2\n",
             "U a.example/x, U b.example/y"},
-        Row{"NoHeaderMostOften", "http://odd.example/,http://a.example/x\n-,http://b.example/y\n", "U a.example/x, U b.example/y"},
+        Row{"NoHeaderMostOften", "http://odd.example/,http://a.example/x\n-,http://b.example/y\n",
+            "U a.example/x, U b.example/y"},
         Row{"CommaInUrl", "url,id\n\"http://a.example/x,y\",1\n", "U a.example/x,y, boilerplate"},
         Row{"DoubledQuoteInUrl", "url,id\n\"http://a.example/x\"\"y\",1\n", "U a.example/x\"y, boilerplate"},
         Row{"LineEndInField", "url,note\nhttp://a.example/x,\"one\ntwo\"\nhttp://b.example/y,n\n",
@@ -61,16 +64,18 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"CarriageReturns", "url,id\r\nhttp://a.example/x,1\r\n", "U a.example/x, boilerplate"},
         Row{"CommentsAndBlanks", "#######\n# text, with a comma\n\nurl,id\n", "blank, comment x2, boilerplate"}),
     row_name);
-INSTANTIATE_TEST_SUITE_P(
-    Broken, Csv,
-    testing::Values(
-        Row{"TooFewColumns", "id,url\n1\n2,http://a.example/x\n", "U a.example/x, bad: fewer columns than needed, boilerplate"},
-        Row{"NoColumn", "a,b\nc,d\n", "bad: no column with a URL x2"},
-        Row{"EmptyUrl", "id,url\n1,\n", "bad: no host, boilerplate"},
-        Row{"TextAfterQuote", "id,url\n1,\"http://a.example/x\"y\n", "bad: text after a closing quote, boilerplate"},
-        Row{"OpenAtTheEnd", "id,url\n1,\"http://a.example/x\n", "boilerplate x2, warn: the file ends within a record"},
-        Row{"AddressThatIsNone", "id,url\n1,http://999.0.2.1/x\n", "bad: host ends in a number but is no IPv4 address, boilerplate"}),
-    row_name);
+INSTANTIATE_TEST_SUITE_P(Broken, Csv,
+                         testing::Values(Row{"TooFewColumns", "id,url\n1\n2,http://a.example/x\n",
+                                             "U a.example/x, bad: fewer columns than needed, boilerplate"},
+                                         Row{"NoColumn", "a,b\nc,d\n", "bad: no column with a URL x2"},
+                                         Row{"EmptyUrl", "id,url\n1,\n", "bad: no host, boilerplate"},
+                                         Row{"TextAfterQuote", "id,url\n1,\"http://a.example/x\"y\n",
+                                             "bad: text after a closing quote, boilerplate"},
+                                         Row{"OpenAtTheEnd", "id,url\n1,\"http://a.example/x\n",
+                                             "boilerplate x2, warn: the file ends within a record"},
+                                         Row{"AddressThatIsNone", "id,url\n1,http://999.0.2.1/x\n",
+                                             "bad: host ends in a number but is no IPv4 address, boilerplate"}),
+                         row_name);
 
 TEST(CsvFeed, AQuoteThatIsNeverClosedLosesABoundedNumberOfLines) {
   std::string text = "url,note\nhttp://a.example/0,\"open\n";

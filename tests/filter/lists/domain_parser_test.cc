@@ -14,50 +14,56 @@ class PlainDomains : public testing::TestWithParam<Row> {};
 TEST_P(PlainDomains, AreTaken) { expect_row(GetParam(), options_for(Format::domains)); }
 INSTANTIATE_TEST_SUITE_P(
     Rules, PlainDomains,
-    testing::Values(
-        Row{"NameIsSuffix", "example.com\n", "S example.com"},
-        Row{"CaseAndTrailingDotGo", "EXAMPLE.Com.\n", "S example.com"},
-        Row{"LastLineNeedsNoEnd", "example.com", "S example.com"},
-        Row{"CarriageReturnGoes", "example.com\r\n\r\n", "S example.com, blank"},
-        Row{"ByteOrderMarkGoes", "\xef\xbb\xbf" "example.com\n", "S example.com"},
-        Row{"BlanksAround", " \texample.com \n  \n", "S example.com, blank"},
-        Row{"HashComment", "# example.com\n#example.com\n", "comment x2"},
-        Row{"OtherComments", "; a\n! b\n// c\n", "comment x3"},
-        Row{"CommentAfterName", "example.com # why\n", "S example.com"},
-        Row{"HashInsideWordIsNoComment", "exam#ple.com\n", "bad: octets that no host has"},
-        Row{"LeadingDotIsSuffix", ".example.com\n", "S example.com"},
-        Row{"StarDotIsSuffix", "*.example.com\n", "S example.com"},
-        Row{"Underscore", "_dmarc.example.com\n", "S _dmarc.example.com"},
-        Row{"HyphenFirst", "-a.example.com\n", "S -a.example.com"},
-        Row{"Ipv4IsExact", "192.0.2.1\n", "X 192.0.2.1"},
-        Row{"Ipv6IsExact", "2001:DB8::1\n", "X [2001:db8::1]"},
-        Row{"Ipv6InBrackets", "[2001:db8::1]\n", "X [2001:db8::1]"},
-        Row{"DottedAddressIsExact", ".192.0.2.1\n", "X 192.0.2.1"},
-        Row{"SingleLabelIsTaken", "intranet\n", "S intranet"},
-        Row{"TopLevelDomainIsSkipped", "zip\n*.zip\ncom\n", "skip: top-level domain x3"},
-        Row{"PublicSuffixIsTakenWithWarning", "github.io\n", "S github.io, warn: public suffix"},
-        Row{"InternationalName", "b\xc3\xbc" "cher.example\n", "S xn--bcher-kva.example"},
-        Row{"PunycodeStays", "xn--bcher-kva.example\n", "S xn--bcher-kva.example"}),
+    testing::Values(Row{"NameIsSuffix", "example.com\n", "S example.com"},
+                    Row{"CaseAndTrailingDotGo", "EXAMPLE.Com.\n", "S example.com"},
+                    Row{"LastLineNeedsNoEnd", "example.com", "S example.com"},
+                    Row{"CarriageReturnGoes", "example.com\r\n\r\n", "S example.com, blank"},
+                    Row{"ByteOrderMarkGoes",
+                        "\xef\xbb\xbf"
+                        "example.com\n",
+                        "S example.com"},
+                    Row{"BlanksAround", " \texample.com \n  \n", "S example.com, blank"},
+                    Row{"HashComment", "# example.com\n#example.com\n", "comment x2"},
+                    Row{"OtherComments", "; a\n! b\n// c\n", "comment x3"},
+                    Row{"CommentAfterName", "example.com # why\n", "S example.com"},
+                    Row{"HashInsideWordIsNoComment", "exam#ple.com\n", "bad: octets that no host has"},
+                    Row{"LeadingDotIsSuffix", ".example.com\n", "S example.com"},
+                    Row{"StarDotIsSuffix", "*.example.com\n", "S example.com"},
+                    Row{"Underscore", "_dmarc.example.com\n", "S _dmarc.example.com"},
+                    Row{"HyphenFirst", "-a.example.com\n", "S -a.example.com"},
+                    Row{"Ipv4IsExact", "192.0.2.1\n", "X 192.0.2.1"},
+                    Row{"Ipv6IsExact", "2001:DB8::1\n", "X [2001:db8::1]"},
+                    Row{"Ipv6InBrackets", "[2001:db8::1]\n", "X [2001:db8::1]"},
+                    Row{"DottedAddressIsExact", ".192.0.2.1\n", "X 192.0.2.1"},
+                    Row{"SingleLabelIsTaken", "intranet\n", "S intranet"},
+                    Row{"TopLevelDomainIsSkipped", "zip\n*.zip\ncom\n", "skip: top-level domain x3"},
+                    Row{"PublicSuffixIsTakenWithWarning", "github.io\n", "S github.io, warn: public suffix"},
+                    Row{"InternationalName",
+                        "b\xc3\xbc"
+                        "cher.example\n",
+                        "S xn--bcher-kva.example"},
+                    Row{"PunycodeStays", "xn--bcher-kva.example\n", "S xn--bcher-kva.example"}),
     row_name);
 INSTANTIATE_TEST_SUITE_P(
     Broken, PlainDomains,
-    testing::Values(
-        Row{"AddressRange", "192.0.2.0/24\n2001:db8::/32\n", "skip: address range x2"},
-        Row{"WildcardInside", "ad*.example.com\n", "skip: wildcard inside a host"},
-        Row{"Port", "example.com:8080\n", "skip: host with a port"},
-        Row{"Url", "http://example.com/a\n", "bad: URL where a host is expected"},
-        Row{"Path", "example.com/a\n", "bad: path where a host is expected"},
-        Row{"Words", "example.com example.net\n", "bad: several words where a host is expected"},
-        Row{"AdblockRule", "||example.com^\n", "bad: octets that no host has"},
-        Row{"BadAddress", "192.0.2.256\n", "bad: host ends in a number but is no IPv4 address"},
-        Row{"DotsAlone", "...\n", "bad: leading or doubled dots in the host"},
-        Row{"NulOctet", std::string_view("exa\0mple.com\nexample.net\n", 25), "refused: list: is no list but binary data"}),
+    testing::Values(Row{"AddressRange", "192.0.2.0/24\n2001:db8::/32\n", "skip: address range x2"},
+                    Row{"WildcardInside", "ad*.example.com\n", "skip: wildcard inside a host"},
+                    Row{"Port", "example.com:8080\n", "skip: host with a port"},
+                    Row{"Url", "http://example.com/a\n", "bad: URL where a host is expected"},
+                    Row{"Path", "example.com/a\n", "bad: path where a host is expected"},
+                    Row{"Words", "example.com example.net\n", "bad: several words where a host is expected"},
+                    Row{"AdblockRule", "||example.com^\n", "bad: octets that no host has"},
+                    Row{"BadAddress", "192.0.2.256\n", "bad: host ends in a number but is no IPv4 address"},
+                    Row{"DotsAlone", "...\n", "bad: leading or doubled dots in the host"},
+                    Row{"NulOctet", std::string_view("exa\0mple.com\nexample.net\n", 25),
+                        "refused: list: is no list but binary data"}),
     row_name);
 
 TEST(PlainDomainsOptions, ExactMakesBareNamesExactHosts) {
   ReadOptions options = options_for(Format::domains);
   options.exact = true;
-  expect_row({"", "example.com\n.example.net\n*.example.org\n192.0.2.1\n", "X example.com, S example.net, S example.org, X 192.0.2.1"},
+  expect_row({"", "example.com\n.example.net\n*.example.org\n192.0.2.1\n",
+              "X example.com, S example.net, S example.org, X 192.0.2.1"},
              options);
 }
 
@@ -85,7 +91,8 @@ TEST(WildcardLists, StarMeansTheDomainToo) {
 TEST(WildcardLists, StrictWildcardLeavesTheDomainOut) {
   ReadOptions options = options_for(Format::wildcard);
   options.strict_wildcard = true;
-  expect_row({"", "*.example.com\nexample.net\n.example.org\n", "W example.com, S example.net, S example.org"}, options);
+  expect_row({"", "*.example.com\nexample.net\n.example.org\n", "W example.com, S example.net, S example.org"},
+             options);
 }
 
 TEST(PlainDomains, ALineOver64KiBIsSkippedAndTheNextOneIsNot) {

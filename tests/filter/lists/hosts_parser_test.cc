@@ -17,7 +17,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Row{"NameIsExact", "0.0.0.0 ads.example.com\n", "X ads.example.com"},
         Row{"TabsAndLoopback", "127.0.0.1\tads.example.com\n", "X ads.example.com"},
-        Row{"Ipv6Sinks", ":: a.example\n::1 b.example\nfe80::1%lo0 c.example\n", "X a.example, X b.example, X c.example"},
+        Row{"Ipv6Sinks", ":: a.example\n::1 b.example\nfe80::1%lo0 c.example\n",
+            "X a.example, X b.example, X c.example"},
         Row{"SeveralNames", "0.0.0.0 a.example b.example  c.example\n", "X a.example, X b.example, X c.example"},
         Row{"CommentAfterNames", "0.0.0.0 a.example # b.example\n", "X a.example"},
         Row{"CommentGluedToSpace", "0.0.0.0 a.example #b.example\n", "X a.example"},
@@ -27,8 +28,7 @@ INSTANTIATE_TEST_SUITE_P(
             "127.0.0.1 localhost.localdomain\n0.0.0.0 0.0.0.0\n",
             "boilerplate x5"},
         Row{"BoilerplateBesideNames", "127.0.0.1 localhost a.example local\n", "X a.example, skipped name x2"},
-        Row{"SingleLabel", "0.0.0.0 inf\n", "boilerplate"},
-        Row{"AddressAsName", "0.0.0.0 192.0.2.1\n", "X 192.0.2.1"},
+        Row{"SingleLabel", "0.0.0.0 inf\n", "boilerplate"}, Row{"AddressAsName", "0.0.0.0 192.0.2.1\n", "X 192.0.2.1"},
         Row{"Ipv6AsName", "0.0.0.0 2001:db8::1\n", "X [2001:db8::1]"},
         Row{"PublicSuffix", "0.0.0.0 github.io\n", "X github.io, warn: public suffix"},
         Row{"TrailingDotAndCase", "0.0.0.0 Ads.Example.\n", "X ads.example"},
@@ -36,14 +36,13 @@ INSTANTIATE_TEST_SUITE_P(
     row_name);
 INSTANTIATE_TEST_SUITE_P(
     Broken, HostsFile,
-    testing::Values(
-        Row{"NoAddress", "example.com\n", "bad: does not begin with an address"},
-        Row{"NoNames", "0.0.0.0\n0.0.0.0 # nothing\n", "bad: an address without names x2"},
-        Row{"BadAddress", "0.0.0.256 a.example\n", "bad: does not begin with an address"},
-        Row{"BadNameAlone", "0.0.0.0 a.example/b\n", "bad: path where a host is expected"},
-        Row{"BadNameBesideGood", "0.0.0.0 a.example/b c.example\n", "X c.example, skipped name"},
-        Row{"Wildcard", "0.0.0.0 *.example.com\n", "skip: wildcard inside a host"},
-        Row{"RangeAsName", "0.0.0.0 192.0.2.0/24\n", "skip: address range"}),
+    testing::Values(Row{"NoAddress", "example.com\n", "bad: does not begin with an address"},
+                    Row{"NoNames", "0.0.0.0\n0.0.0.0 # nothing\n", "bad: an address without names x2"},
+                    Row{"BadAddress", "0.0.0.256 a.example\n", "bad: does not begin with an address"},
+                    Row{"BadNameAlone", "0.0.0.0 a.example/b\n", "bad: path where a host is expected"},
+                    Row{"BadNameBesideGood", "0.0.0.0 a.example/b c.example\n", "X c.example, skipped name"},
+                    Row{"Wildcard", "0.0.0.0 *.example.com\n", "skip: wildcard inside a host"},
+                    Row{"RangeAsName", "0.0.0.0 192.0.2.0/24\n", "skip: address range"}),
     row_name);
 
 TEST(HostsFileOptions, HostsAsSuffix) {

@@ -19,14 +19,17 @@ struct Collected final : ListSink {
   void entry(const Entry& entry, std::uint64_t line) override {
     entries.push_back(fmt::format("{} {}", static_cast<char>(entry.kind), text_of(entry)));
     lines.push_back(line);
+    story.push_back(fmt::format("{}: {}", line, entries.back()));
   }
   void allow(std::string_view text, std::uint64_t line) override {
     allowed.emplace_back(text);
     lines.push_back(line);
+    story.push_back(fmt::format("{}: allow {}", line, text));
   }
   std::vector<std::string> entries;
   std::vector<std::string> allowed;
-  std::vector<std::uint64_t> lines;
+  std::vector<std::uint64_t> lines;  // of both, in the order they came
+  std::vector<std::string> story;
 };
 
 struct Reading {
@@ -40,8 +43,9 @@ inline Reading read_text(std::string_view text, const ReadOptions& options, cons
   // Exact size, so that a sanitizer sees an over-read.
   const std::vector<char> exact(text.begin(), text.end());
   Reading reading;
-  auto report = read_list(ListInput::of_memory({exact.data(), exact.size()}, file.path.empty() ? "list" : file.path, step),
-                          file, options, reading.sink);
+  auto report =
+      read_list(ListInput::of_memory({exact.data(), exact.size()}, file.path.empty() ? "list" : file.path, step), file,
+                options, reading.sink);
   if (report) {
     reading.report = *report;
   } else {
@@ -77,6 +81,14 @@ inline std::string describe(const Reading& reading) {
   append_count(text, "skipped name", report.skipped_names);
   for (const auto& reason : report.warnings.by_count()) append_count(text, "warn: " + reason.reason, reason.count);
   return text;
+}
+
+// The whole story of a list, entry by entry with line numbers, then the report: what the files *.want hold.
+inline std::string full_story(const Reading& reading) {
+  if (!reading.error.empty()) return "refused: " + reading.error + "\n";
+  std::string text;
+  for (const auto& entry : reading.sink.story) text += entry + "\n";
+  return text + text_of(reading.report);
 }
 
 // Every line is in exactly one count, and the counts of the report agree with what reached the sink.

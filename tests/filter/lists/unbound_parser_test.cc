@@ -16,7 +16,8 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"AlwaysNull", "local-zone: \"a.example.\" always_null\n", "S a.example"},
         Row{"EveryStoppingType",
             "local-zone: \"a.example\" always_nxdomain\nlocal-zone: b.example refuse\nlocal-zone: 'c.example' static\n"
-            "local-zone: \"d.example\" redirect\nlocal-zone: \"e.example\" always_refuse\nlocal-zone: \"f.example\" deny\n"
+            "local-zone: \"d.example\" redirect\nlocal-zone: \"e.example\" always_refuse\nlocal-zone: \"f.example\" "
+            "deny\n"
             "local-zone: \"g.example\" inform_deny\n",
             "S a.example, S b.example, S c.example, S d.example, S e.example, S f.example, S g.example"},
         Row{"QuotedType", "local-zone: \"a.example.\" \"always_null\"\n", "S a.example"},
@@ -29,18 +30,18 @@ INSTANTIATE_TEST_SUITE_P(
     row_name);
 INSTANTIATE_TEST_SUITE_P(
     Broken, Unbound,
-    testing::Values(
-        Row{"TypesThatPass",
-            "local-zone: \"a.example\" transparent\nlocal-zone: \"b.example\" typetransparent\n"
-            "local-zone: \"c.example\" nodefault\nlocal-zone: \"d.example\" inform\n",
-            "skip: local-zone of a type that stops nothing x4"},
-        Row{"UnknownType", "local-zone: \"a.example\" vanish\n", "skip: local-zone of a type this build does not know"},
-        Row{"Root", "local-zone: \".\" always_null\n", "skip: every name"},
-        Row{"OtherData", "local-data: \"a.example TXT x\"\n", "skip: local-data other than addresses"},
-        Row{"NoType", "local-zone: \"a.example\"\n", "bad: local-zone without a name or a type"},
-        Row{"OpenQuote", "local-zone: \"a.example always_null\n", "bad: quote is not closed"},
-        Row{"NoOption", "a.example\n", "bad: not an unbound option"},
-        Row{"EmptyData", "local-data: \"\"\n", "bad: local-data without a name or a type"}),
+    testing::Values(Row{"TypesThatPass",
+                        "local-zone: \"a.example\" transparent\nlocal-zone: \"b.example\" typetransparent\n"
+                        "local-zone: \"c.example\" nodefault\nlocal-zone: \"d.example\" inform\n",
+                        "skip: local-zone of a type that stops nothing x4"},
+                    Row{"UnknownType", "local-zone: \"a.example\" vanish\n",
+                        "skip: local-zone of a type this build does not know"},
+                    Row{"Root", "local-zone: \".\" always_null\n", "skip: every name"},
+                    Row{"OtherData", "local-data: \"a.example TXT x\"\n", "skip: local-data other than addresses"},
+                    Row{"NoType", "local-zone: \"a.example\"\n", "bad: local-zone without a name or a type"},
+                    Row{"OpenQuote", "local-zone: \"a.example always_null\n", "bad: quote is not closed"},
+                    Row{"NoOption", "a.example\n", "bad: not an unbound option"},
+                    Row{"EmptyData", "local-data: \"\"\n", "bad: local-data without a name or a type"}),
     row_name);
 
 }  // namespace

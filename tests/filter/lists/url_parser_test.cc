@@ -19,8 +19,10 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"PageWithQuery", "https://example.com/a?q=1\n", "Q example.com/a?q=1"},
         Row{"Directory", "http://example.com/a/\n", "D example.com/a/"},
         Row{"BareHostIsSuffix", "http://example.com/\nhttp://example.net\n", "S example.com, S example.net"},
-        Row{"BarePublicSuffixIsExact", "http://github.io/\n", "X github.io, warn: URL of a public suffix, taken as that host alone"},
-        Row{"BareTopLevelDomainIsExact", "http://zip/\n", "X zip, warn: URL of a public suffix, taken as that host alone"},
+        Row{"BarePublicSuffixIsExact", "http://github.io/\n",
+            "X github.io, warn: URL of a public suffix, taken as that host alone"},
+        Row{"BareTopLevelDomainIsExact", "http://zip/\n",
+            "X zip, warn: URL of a public suffix, taken as that host alone"},
         Row{"PathOnPublicSuffix", "http://github.io/a\n", "U github.io/a"},
         Row{"BareAddressIsExact", "http://192.0.2.1/\nhttp://[2001:db8::1]/\n", "X 192.0.2.1, X [2001:db8::1]"},
         Row{"AddressWithPath", "http://192.0.2.1:8080/i\n", "U 192.0.2.1/i"},
@@ -38,7 +40,8 @@ INSTANTIATE_TEST_SUITE_P(
     row_name);
 INSTANTIATE_TEST_SUITE_P(
     Broken, Urls,
-    testing::Values(Row{"OtherScheme", "hxxp://example.com/a\nmailto://a\n", "skip: scheme other than http, https, ftp, ws x2"},
+    testing::Values(Row{"OtherScheme", "hxxp://example.com/a\nmailto://a\n",
+                        "skip: scheme other than http, https, ftp, ws x2"},
                     Row{"NoHost", "http:///a\n", "bad: empty host"},
                     Row{"BadPort", "http://example.com:99999/a\n", "bad: port is not a number up to 65535"},
                     Row{"BadAddress", "http://192.0.2.999/a\n", "bad: host ends in a number but is no IPv4 address"},
@@ -57,7 +60,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Row{"Tilde", "example.com/~a\n", "U example.com/~a, D example.com/~a/"},
                     Row{"SchemeGoes", "http://example.com/a/\n", "D example.com/a/"},
                     Row{"WwwGoes", "www.example.com/a/\n", "D example.com/a/, warn: leading www. taken off"},
-                    Row{"WwwStaysBeforeAPublicSuffix", "www.github.io/a/\nwww.com/b/\n", "D www.github.io/a/, D www.com/b/"},
+                    Row{"WwwStaysBeforeAPublicSuffix", "www.github.io/a/\nwww.com/b/\n",
+                        "D www.github.io/a/, D www.com/b/"},
                     Row{"WwwDigitsAreAName", "www2s.example.com/a/\n", "D www2s.example.com/a/"},
                     Row{"EveryFormHasItsDirectory", "example.com/a//../b\n",
                         "U example.com/b, D example.com/b/, U example.com/a/b, D example.com/a/b/"},
@@ -65,7 +69,8 @@ INSTANTIATE_TEST_SUITE_P(
     row_name);
 INSTANTIATE_TEST_SUITE_P(Broken, SquidguardUrls,
                          testing::Values(Row{"NoHost", "/a/b\n", "bad: empty host"},
-                                         Row{"BadAddress", "192.0.2.999/a\n", "bad: host ends in a number but is no IPv4 address"}),
+                                         Row{"BadAddress", "192.0.2.999/a\n",
+                                             "bad: host ends in a number but is no IPv4 address"}),
                          row_name);
 
 TEST(SquidguardExpressions, AreCountedAndNotTaken) {

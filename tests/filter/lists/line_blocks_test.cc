@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/lists/line_blocks.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+namespace bloomwall::filter::test {
+namespace {
+
+using Lines = std::vector<std::pair<std::uint64_t, std::string>>;
+
+Lines read_lines(std::string_view text, std::size_t step) {
+  ListInput input = ListInput::of_memory(text, "list", step);
+  LineBlocks blocks(input);
+  LineBlock block;
+  Lines lines;
+  std::uint64_t expected = 1;
+  while (true) {
+    const auto more = blocks.next(block);
+    if (!more || !*more) break;
+    EXPECT_EQ(block.first_line, expected);
+    EXPECT_LE(block.text.size(), kInputChunkBytes + kMaxLineBytes + 1);
+    LineWalk walk(block.text, block.first_line);
+    std::size_t count = 0;
+    while (walk.next()) {
+      lines.emplace_back(walk.number(), std::string(walk.line()));
+      expected = walk.number() + 1;
+      ++count;
+    }
+    EXPECT_GT(count, 0U);
+  }
+  return lines;
+}
+
+struct Case {
+  const char* rule;
+  std::string_view text;
+  Lines want;
+};
+class Lining : public testing::TestWithParam<Case> {};
+TEST_P(Lining, IsTheSameWhereverAChunkEnds) {
+  for (std::size_t step = 1; step <= GetParam().text.size() + 1; ++step) {
+    ASSERT_EQ(read_lines(GetParam().text, step), GetParam().want) << "in chunks of " << step;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(
+    Rules, Lining,
+    testing::Values(Case{"Nothing", "", {}}, Case{"OneLine", "a\n", {{1, "a"}}},
+                    Case{"NoEnd", "a\nb", {{1, "a"}, {2, "b"}}},
+                    Case{"EmptyLines", "\n\na\n\n", {{1, ""}, {2, ""}, {3, "a"}, {4, ""}}},
+                    Case{"CarriageReturns", "a\r\nb\r\n\r\n", {{1, "a"}, {2, "b"}, {3, ""}}},
+                    Case{"CarriageReturnInsideStays", "a\rb\r\r\n", {{1, "a\rb\r"}}},
+                    Case{"CarriageReturnAtTheEnd", "a\r", {{1, "a"}}},
+                    Case{"ByteOrderMark",
+                         "\xef\xbb\xbf"
+                         "a\nb\n",
+                         {{1, "a"}, {2, "b"}}},
+                    Case{"ByteOrderMarkAlone", "\xef\xbb\xbf\n", {{1, ""}}},
+                    Case{"ByteOrderMarkOnlyAtTheStart",
+                         "a\n\xef\xbb\xbf"
+                         "b\n",
+                         {{1, "a"},
+                          {2,
+                           "\xef\xbb\xbf"
+                           "b"}}},
+                    Case{"Nul", std::string_view("a\0b\nc\n", 6), {{1, std::string("a\0b", 3)}, {2, "c"}}}),
+    [](const testing::TestParamInfo<Case>& row) { return std::string(row.param.rule); });
+
+TEST(LineBlocks, ALineAtTheLimitIsWholeAndOneOverItIsKnown) {
+  for (const std::size_t length :
+       {kMaxLineBytes - 1, kMaxLineBytes, kMaxLineBytes + 1, kMaxLineBytes + 2, 3 * kInputChunkBytes}) {
+    for (const std::size_t step : {std::size_t{1000}, kInputChunkBytes}) {
+      const std::string text = "a\n" + std::string(length, 'x') + "\nb\n";
+      ListInput input = ListInput::of_memory(text, "list", step);
+      LineBlocks blocks(input);
+      LineBlock block;
+      std::vector<std::size_t> sizes;
+      std::uint64_t last = 0;
+      while (blocks.next(block).value_or(false)) {
+        LineWalk walk(block.text, block.first_line);
+        while (walk.next()) {
+          if (walk.line().size() > 1) {
+            EXPECT_EQ(walk.too_long(), length > kMaxLineBytes);
+          }
+          sizes.push_back(walk.line().size());
+          last = walk.number();
+        }
+      }
+      ASSERT_EQ(sizes.size(), 3U);
+      EXPECT_EQ(last, 3U);
+      if (length <= kMaxLineBytes) {
+        EXPECT_EQ(sizes[1], length);
+      }
+    }
+  }
+}
+
+TEST(LineBlocks, ALineWithoutEndDoesNotGrowMemory) {
+  const std::string text(8 * kInputChunkBytes, 'x');
+  ListInput input = ListInput::of_memory(text, "list");
+  LineBlocks blocks(input);
+  LineBlock block;
+  ASSERT_TRUE(blocks.next(block).value_or(false));
+  EXPECT_EQ(block.text.size(), kMaxLineBytes + 1);
+  EXPECT_FALSE(blocks.next(block).value_or(true));
+}
+
+TEST(LineBlocks, AnErrorOfTheInputIsPassedOn) {
+  const std::string_view broken("\x1f\x8b\x08garbage");
+  ListInput input = ListInput::of_memory(broken, "list");
+  LineBlocks blocks(input);
+  LineBlock block;
+  EXPECT_FALSE(blocks.next(block));
+}
+
+}  // namespace
+}  // namespace bloomwall::filter::test
