@@ -16,6 +16,11 @@ constexpr std::string_view kMagic = "bloomwall-delta";
 constexpr std::string_view kVersion = "1";
 constexpr std::string_view kBase = "base=";
 
+// Raw keys keep the blanks at their end, so only this side is trimmed before the kind is known.
+std::string_view without_leading_blanks(std::string_view text) {
+  return text.substr(std::min(text.find_first_not_of(" \t"), text.size()));
+}
+
 // "X example.com" names its kind; the rest is the entry. A host never is one letter followed by a blank.
 std::optional<Kind> take_kind(std::string_view& text) {
   if (text.size() < 2 || (text[1] != ' ' && text[1] != '\t')) return std::nullopt;
@@ -98,14 +103,14 @@ class DeltaParser {
       fail(Errc::limit, fmt::format("a line of {} bytes; at most {} are read", line.size(), kMaxEntryLine));
       return true;
     }
-    while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
+    line = without_leading_blanks(line);
     if (line.empty() || line.front() == '#') return true;
     if (line.front() != '+' && line.front() != '-') {
       fail(Errc::bad_syntax, fmt::format("a change starts with '+' or '-', not with {}", in_quotes(line.substr(0, 1))));
       return true;
     }
     const DeltaAnswer answer = line.front() == '+' ? DeltaAnswer::added : DeltaAnswer::removed;
-    line.remove_prefix(1);
+    line = without_leading_blanks(line.substr(1));
     const std::optional<Kind> kind = take_kind(line);
     if (kind == Kind::raw) {
       raw(line, answer);

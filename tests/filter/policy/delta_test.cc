@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(
              {"S root.example", kAdded},
              {"U root.example/", kNothing}}},
         Row{"AGivenKindIsTaken",
-            "+X example.com\n+W example.org\n-S example.net\n+D http://example.com/a/\n-U\texample.com/u\n",
+            "+X example.com\n + \tW   example.org\n-S example.net\n+D http://example.com/a/\n-U\texample.com/u\n",
             {{"X example.com", kAdded},
              {"S example.com", kNothing},
              {"W example.org", kAdded},

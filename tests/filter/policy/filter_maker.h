@@ -95,8 +95,8 @@ struct FilterRecipe {
   std::uint8_t file_id = 1;  // every octet of the file id
   std::uint64_t host_pages = 8, path_pages = 8, raw_pages = 1;
   Layout layout = Layout::sectors_2x8;
-  std::uint8_t rounds = 1;  // of every kind
-  ClassError unlisted_host{}, listed_host{};
+  std::uint8_t rounds = 1;         // of every kind
+  std::uint64_t claimed_keys = 0;  // S keys that the header counts and the bits lack: worsens its predictions
 };
 
 // Writes a filter file that holds `entries`, with a header that says what is in it.
@@ -107,8 +107,6 @@ class FilterMaker {
     header_.series_id.fill(recipe.series);
     header_.file_id.fill(recipe.file_id);
     header_.created = 1'700'000'000;
-    header_.predicted.unlisted_host = recipe.unlisted_host;
-    header_.predicted.listed_host = recipe.listed_host;
     for (KindCounts& kind : header_.kinds) kind.rounds = recipe.rounds;
   }
 
@@ -117,6 +115,8 @@ class FilterMaker {
   void write(const std::filesystem::path& file) {
     for (const std::string& text : recipe_.entries) add(OwnEntry(text));
     for (const OwnEntry& entry : entries_) count(entry);
+    header_.kinds[index_of(Kind::suffix)].keys += recipe_.claimed_keys;
+    header_.hosts += recipe_.claimed_keys;
     const auto geometry = [&](bool wanted, std::uint64_t pages) {
       return wanted ? std::optional(Geometry{.layout = recipe_.layout, .segments = 1, .pages_per_segment = pages})
                     : std::nullopt;

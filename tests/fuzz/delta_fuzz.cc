@@ -1,0 +1,85 @@
+// Texts of people: deltas and allow lists. Besides not crashing: what a delta accepts it answers for, and what an allow
+// list takes is never empty; a URL made of any line can be asked of both.
+// SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "filter/policy/allow_list.h"
+#include "filter/policy/delta.h"
+#include "filter/policy/entry_text.h"
+
+namespace {
+
+using namespace bloomwall::filter;
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+void ask(const ExactSet& entries, const CanonicalUrl& url) {
+  if (!url.has_canonical) return;
+  UrlParts parts(url);
+  UrlHashes hashes(entries.keys(), parts);
+  for (const UrlForm& form : url.forms) {
+    parts.use_form(form);
+    hashes.forget_form();
+    ExactMatches matches;
+    entries.find_matches(hashes, Scope::url, matches);
+    for (const ExactMatch& match : matches) {
+      require(match.suffix < parts.suffixes() && match.depth <= parts.depth() && match.value != 0);
+    }
+  }
+  entries.has_path_entries(hashes);
+}
+
+void ask_every_line(const ExactSet& entries, std::string_view text) {
+  Canonicaliser canonicaliser;
+  std::size_t asked = 0;
+  for (TextLines lines(text); lines.next() && asked < 16; ++asked) {
+    const std::string_view line = lines.line();
+    ask(entries, canonicaliser.url(line.substr(line.empty() ? 0 : 1)));
+  }
+}
+
+void check_delta(const std::string& text, const KeyMaker& keys, const FileId& base) {
+  const auto delta = Delta::parse(text, "delta", keys, base);
+  if (!delta) {
+    require(!delta.error().empty());
+    for (const Error& error : delta.error()) require(error.where.starts_with("delta") && !error.what.empty());
+    return;
+  }
+  // An accepted change without a kind names an entry that the delta must know.
+  EntryParser parser;
+  TextLines lines(text);
+  for (lines.next(); lines.next();) {
+    const std::string_view line = trim_blanks(lines.line());
+    if (line.empty() || line.front() == '#') continue;
+    const std::string_view rest = trim_blanks(without_comment(line.substr(1)));
+    if (rest.find_first_of(" \t") != std::string_view::npos) continue;
+    for (const Entry& entry : parser.any(rest).entries) require(delta->answer(entry) != DeltaAnswer::nothing);
+  }
+  ask_every_line(delta->entries(), text);
+}
+
+void check_allow_list(std::string_view text, const KeyMaker& keys) {
+  AllowLists lists(keys, {"ads", "malware"});
+  for (const Error& error : lists.parse(text, "allow"))
+    require(error.where.starts_with("allow") && !error.what.empty());
+  ask_every_line(lists.entries(), text);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const KeyMaker keys{SeriesKey{}};
+  FileId base;
+  base.fill(1);
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  check_delta(text, keys, base);
+  check_delta(Delta::first_line(base) + "\n" + text, keys, base);
+  check_allow_list(text, keys);
+  return 0;
+}
