@@ -71,12 +71,11 @@ std::vector<Term> quad_terms(unsigned sets_asked) {
   return terms;
 }
 
-// E[x^c] of an item with c sets, where c is the two whole numbers around `mean`.
-Real mixed_power(Real x, Real mean) {
-  const Real whole = std::floor(mean);
-  const Real fraction = mean - whole;
-  return std::pow(x, whole) * (1 - fraction + fraction * x);
-}
+// E[x^sets] of one variant or key, which has one set or two.
+Real variant_power(Real x, Real sets_per_variant) { return x * (2 - sets_per_variant + (sets_per_variant - 1) * x); }
+
+// E[y^variants] of a host, geometric with that mean.
+Real host_power(Real y, Real mean) { return y / (mean - (mean - 1) * y); }
 
 // Chance that a question passes in a page of n items: (sum of c * f^n)^power.
 struct PageError {
@@ -88,12 +87,14 @@ struct PageError {
 Real item_factor(const SectionLoad& load, Real u, Real v, Real lines_of_set) {
   const Real in_line = lines_of_set / kLines;
   const Real in_both = lines_of_set * (lines_of_set - 1) / (kLines * (kLines - 1));
-  const Real per_item = load.sets / load.keys;
   const auto one_set = [&](Real pu, Real pv, Real puv) {
     return 1 - 2 * in_line + in_both + (in_line - in_both) * (pu + pv) + in_both * puv;
   };
-  if (!load.shared_lines) return mixed_power(one_set(u, v, u * v), per_item);
-  return one_set(mixed_power(u, per_item), mixed_power(v, per_item), mixed_power(u * v, per_item));
+  const Real rounds = load.sets / load.variants;
+  if (!load.shared_lines) return variant_power(one_set(u, v, u * v), rounds);
+  const Real mean = load.variants / load.keys;
+  const auto host = [&](Real x) { return host_power(variant_power(x, rounds), mean); };
+  return one_set(host(u), host(v), host(u * v));
 }
 
 PageError page_error(const SectionLoad& load, unsigned rounds, double own_sets) {
@@ -184,7 +185,9 @@ double bits_error(const SectionLoad& load, unsigned rounds, double own_sets) {
 double question_error(const SectionLoad& load, unsigned rounds, double own_sets) {
   if (load.keys < 0.5 || load.pages == 0 || rounds == 0) return 0;
   SectionLoad known = load;
-  known.sets = std::max(known.sets, known.keys);
+  const double given = load.variants != 0 ? load.variants : load.sets;
+  known.variants = load.shared_lines ? std::max(given, load.keys) : load.keys;
+  known.sets = std::clamp(load.sets, known.variants, 2 * known.variants);
   const double pages = static_cast<double>(known.pages);
   if (known.sets / pages > kHopelessLoad) return 1;
   const double collision = std::min(1.0, known.keys / pages / kFingerprints);

@@ -124,13 +124,14 @@ void predict_classes(const Parts& p, double mean_suffixes, double p99_suffixes, 
 SectionLoad host_load(const Header& h, const Geometry& geometry) {
   const auto kinds = {Kind::suffix, Kind::exact_host, Kind::subdomains};
   const double marks = static_cast<double>(h.marks);
-  const double sets = sum_sets(h, kinds) + marks;
+  const double variants = sum_keys(h, kinds) + marks;
   const double hosts = h.hosts != 0 ? static_cast<double>(h.hosts) : std::max(sum_keys(h, kinds), marks);
   return {.layout = geometry.layout,
           .pages = geometry.pages(),
           .keys = hosts,
-          .sets = std::max(sets, hosts),
-          .shared_lines = true};
+          .sets = sum_sets(h, kinds) + marks,
+          .shared_lines = true,
+          .variants = std::max(variants, hosts)};
 }
 
 SectionLoad path_load(const Header& h, const Geometry& geometry) {
@@ -165,7 +166,7 @@ PredictedErrors predict(const Header& h, const Geometries& geometries) {
   if (geometries.hosts) {
     const SectionLoad load = host_load(h, *geometries.hosts);
     p.stranger = host_errors(h, load, 0);
-    const double mean_sets = load.keys > 0 ? load.sets / load.keys : 0;
+    const double mean_sets = load.keys > 0 ? std::max(load.sets / load.keys, 1.0) : 0;
     p.listed = host_errors(h, load, mean_sets);
     p.well_listed = host_errors(h, load, std::max(mean_sets, p.kinds.all()));
     out.host_key = stored_rate(std::max({p.stranger.suffix, p.stranger.exact, p.stranger.subdomains, p.stranger.mark}));

@@ -228,8 +228,12 @@ TEST(FillErrorTest, ComesNearThePredictionFromCounts) {
         for (double i = 0; i < keys; ++i)
           section.writer().insert_exclusive(place_of(g, {random(), random()}), 0, rounds);
         const bool shared = lines == LineChoice::host;
-        const SectionLoad load{
-            .layout = layout, .pages = g.pages(), .keys = keys, .sets = keys * rounds, .shared_lines = shared};
+        const SectionLoad load{.layout = layout,
+                               .pages = g.pages(),
+                               .keys = keys,
+                               .sets = keys * rounds,
+                               .shared_lines = shared,
+                               .variants = keys};
         const double predicted = question_error(load, rounds) - floor_of(keys, static_cast<double>(g.pages()));
         EXPECT_NEAR(fill_error(layout, section.view().bytes(), rounds, shared) / predicted, 1, 0.03 * rounds)
             << static_cast<int>(layout) << " rounds " << rounds << " shared " << shared << " seed " << kSeed;

@@ -219,5 +219,36 @@ TEST(FilterFileTest, OnlyTheDeepCheckLooksAtSha256) {
   EXPECT_FALSE(accepted(path, Depth::tampering));
 }
 
+// 6 GiB of hosts before the paths: offsets beyond 2^32 in a sparse file.
+TEST(FilterFileTest, SectionsBeyond4GiBAreWhereTheHeaderSays) {
+  const TempDir dir;
+  const auto path = dir / "large.bwf";
+  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+  Header h = sample_plan().header;
+  h.kinds = {};
+  const Geometry hosts{.layout = Layout::sectors_2x8, .segments = 6, .pages_per_segment = 1024 * kMiB / kPageBytes};
+  const Geometry paths{.layout = Layout::lines_4x4, .segments = 1, .pages_per_segment = 1};
+  const std::uint64_t after = 2 * kMiB + hosts.bytes();
+  h.sections = {
+      {.type = SectionType::hosts, .offset = 2 * kMiB, .length = hosts.bytes(), .geometry = hosts},
+      {.type = SectionType::paths, .offset = after, .length = paths.bytes(), .geometry = paths},
+      {.type = SectionType::leaves, .offset = after + kPageBytes, .length = (leaf_count(hosts.bytes()) + 1) * 48}};
+  h.file_bytes = h.sections.back().offset + h.sections.back().length;
+  write_bytes(path, serialise_header(h));
+  std::error_code error;
+  std::filesystem::resize_file(path, h.file_bytes, error);
+  if (error) GTEST_SKIP() << "no sparse files of 6 GiB here";
+  std::fstream io(path, std::ios::binary | std::ios::in | std::ios::out);
+  io.seekp(static_cast<std::streamoff>(after));
+  io.write(std::string(kPageBytes, '\xff').data(), kPageBytes);
+  io.close();
+  const auto file = open_or_fail(path);
+  ASSERT_NE(file, nullptr);
+  EXPECT_TRUE(file->paths().test(file->paths().place(file->keys().raw("x"))));
+  EXPECT_FALSE(file->hosts().test(file->hosts().place({.lo = 5, .hi = ~std::uint64_t{0}})));
+  EXPECT_EQ(file->hosts().place({.lo = 5, .hi = ~std::uint64_t{0}}).page, hosts.pages() - 1);
+  EXPECT_FALSE(file->lost());
+}
+
 }  // namespace
 }  // namespace bloomwall::filter
