@@ -24,9 +24,8 @@ ResolveError error_of(int status) {
     case ARES_EBADNAME:
       return ResolveError::bad_name;
     case ARES_ETIMEOUT:
-    case ARES_ECONNREFUSED:
       return ResolveError::timed_out;
-    default:
+    default:  // among them ARES_ECONNREFUSED: every server failed or refused
       return ResolveError::failed;
   }
 }
@@ -109,19 +108,16 @@ void CaresChannel::ask(const std::string& host, Family family, Asker& asker) {
 }
 
 void CaresChannel::on_socket_state(int fd, bool readable, bool writable) {
-  const auto found = std::find_if(watches_.begin(), watches_.end(), [&](const auto& w) { return w->fd == fd; });
-  if (found != watches_.end()) {
+  auto found = std::find_if(watches_.begin(), watches_.end(), [&](const auto& watch) { return watch->fd == fd; });
+  if (!readable && !writable) {  // about to be closed
+    if (found == watches_.end()) return;
     (*found)->event.disarm();
-    if (!readable && !writable) {  // about to be closed
-      loop_.graveyard().bury(std::move(*found));
-      watches_.erase(found);
-      return;
-    }
-  } else if (!readable && !writable) {
+    loop_.graveyard().bury(std::move(*found));
+    watches_.erase(found);
     return;
   }
-  if (found == watches_.end()) watches_.push_back(std::make_unique<Watch>());
-  Watch& watch = found == watches_.end() ? *watches_.back() : **found;
+  if (found == watches_.end()) found = watches_.insert(found, std::make_unique<Watch>());
+  Watch& watch = **found;
   watch.channel = this;
   watch.fd = fd;
   const int what = (readable ? EV_READ : 0) | (writable ? EV_WRITE : 0) | EV_PERSIST;
