@@ -25,20 +25,14 @@ constexpr std::array<bool, 256> make_odd_table() {
 }
 constexpr std::array<bool, 256> kOddOctet = make_odd_table();
 
-// Step 8. Lower case, no empty label. True where an empty label other than one at the very end was dropped.
-bool append_lower_undotted(std::string_view name, std::string& out) {
-  bool dropped = false;
-  for (std::size_t begin = 0; begin <= name.size();) {
-    const std::size_t end = std::min(name.find('.', begin), name.size());
-    const std::string_view label = name.substr(begin, end - begin);
-    if (label.empty() && end != name.size()) dropped = true;
-    if (!label.empty()) {
-      if (!out.empty()) out.push_back('.');
-      std::transform(label.begin(), label.end(), std::back_inserter(out),
-                     [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; });
-    }
-    begin = end + 1;
-  }
+// Step 8, in place. Lower case, no empty label. True where an empty label other than one at the very end was dropped.
+bool lower_and_undot(std::string& name) {
+  const bool dropped = name.starts_with('.') || name.find("..") != std::string::npos;
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; });
+  name.erase(0, name.find_first_not_of('.'));
+  name.erase(std::unique(name.begin(), name.end(), [](char a, char b) { return a == '.' && b == '.'; }), name.end());
+  if (name.ends_with('.')) name.pop_back();
   return dropped;
 }
 
@@ -89,16 +83,20 @@ bool read_number(std::string& host, HostReading& reading) {
   return true;
 }
 
-// A name beyond ASCII may map to nothing ("\u00AD"), or to a number that is no address ("\uFF13.256"). Browsers refuse both
-// before they map, so it stays as it was spelt.
-bool is_mapped_to_no_host(std::string_view ascii) {
-  if (ascii.empty()) return true;
-  if (ascii.ends_with('.')) ascii.remove_suffix(1);
-  const Ipv4Reading number = read_ipv4(ascii);
-  return number.ends_in_number && !number.address;
+// UTS 46, then step 8. A name that maps to nothing at all ("\u00AD") or to a number that is no address stays as it was
+// spelt, for browsers refuse both before they map. False: `name` is unchanged.
+bool map_name(std::string& name, std::string& scratch, HostReading& reading) {
+  scratch.clear();
+  if (!append_ascii_host(name, scratch) || scratch.empty()) return false;
+  const bool dropped = lower_and_undot(scratch);
+  const Ipv4Reading number = read_ipv4(scratch);
+  if (number.ends_in_number && !number.address) return false;
+  if (dropped) note(UrlReason::odd_dots, reading);
+  name.swap(scratch);
+  return true;
 }
 
-// Step 7. The decoded name, in ASCII where UTS 46 allows; nothing where it holds a separator.
+// Steps 7 and 8. The decoded name, in ASCII where UTS 46 allows. False where it holds a separator.
 bool decode_name(std::string_view raw, std::string& name, std::string& scratch, HostReading& reading) {
   name.clear();
   append_decoded_fully(raw, name);
@@ -107,13 +105,8 @@ bool decode_name(std::string_view raw, std::string& name, std::string& scratch, 
     note(UrlReason::separator_in_host, reading);
     return false;
   }
-  if (is_ascii(name)) return true;
-  scratch.clear();
-  if (append_ascii_host(name, scratch) && !is_mapped_to_no_host(scratch)) {
-    name.swap(scratch);
-  } else {
-    note(UrlReason::bad_idn, reading);
-  }
+  if (!is_ascii(name) && !map_name(name, scratch, reading)) note(UrlReason::bad_idn, reading);
+  if (lower_and_undot(name)) note(UrlReason::odd_dots, reading);
   return true;
 }
 
@@ -123,9 +116,6 @@ HostReading read_host(std::string_view raw, std::string& host, std::string& scra
   if (raw.starts_with('[')) return read_literal(raw, host);
   HostReading reading;
   if (!decode_name(raw, host, scratch, reading)) return reading;
-  scratch.clear();
-  if (append_lower_undotted(host, scratch)) note(UrlReason::odd_dots, reading);
-  host.swap(scratch);
   if (host.empty()) {
     note(UrlReason::empty_host, reading);
     return reading;

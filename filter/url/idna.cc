@@ -81,6 +81,7 @@ bool append_label(std::string_view label, std::string& out) {
     out.append(label);
     return true;
   }
+  if (label.size() > kMaxUnicodeLabel) return false;
   const std::string terminated(label);
   Idn2String result;
   const int status = to_ascii(terminated, result);
@@ -93,7 +94,7 @@ bool append_label(std::string_view label, std::string& out) {
 }  // namespace
 
 bool append_ascii_host(std::string_view utf8, std::string& out) {
-  if (utf8.size() > kMaxUnicodeHost || has_forbidden_octet(utf8)) return false;
+  if (has_forbidden_octet(utf8)) return false;
   const std::size_t bottom = out.size();
   for (;;) {
     const Dot dot = find_dot(utf8);

@@ -47,7 +47,9 @@ TEST(AllocationTest, OtherUrlsTakeNoneOnceScratchIsWarm) {
     urls.push_back("http://h.test/" + generator.path());
   }
   Canonicaliser canonicaliser;
-  for (const std::string& url : urls) canonicaliser.url(url);
+  for (int round = 0; round < 3; ++round) {  // strings swap places, so each of them has to meet the longest
+    for (const std::string& url : urls) canonicaliser.url(url);
+  }
   std::size_t most = 0;
   for (const std::string& url : urls) {
     bool ascii = true;  // other names go through libidn2
