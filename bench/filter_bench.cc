@@ -1,0 +1,220 @@
+// Look-ups and insertion per layout: hits and misses, one at a time and in batches that prefetch their first lines.
+// Counters: bits and bytes a key, the error measured on the misses and the one predicted. Keys are hashes made beforehand,
+// so that what is timed is place and bits; `hash` times the hashing of a URL of 60 bytes.
+// Sizes: 1e6 keys; more with BLOOMWALL_BENCH_KEYS=100000000 (0.3 GB).
+// SPDX-License-Identifier: Apache-2.0
+#include <benchmark/benchmark.h>
+#include <sys/mman.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "filter/bits/bloom_math.h"
+
+namespace bloomwall::filter {
+namespace {
+
+constexpr double kBitsPerKey = 24;
+
+// A SplitMix64 stream as keys: even ones are inserted, odd ones are not.
+Hash128 key(std::uint64_t i) {
+  const auto mix = [](std::uint64_t v) {
+    v = (v ^ (v >> 30)) * 0xbf58476d1ce4e5b9;
+    v = (v ^ (v >> 27)) * 0x94d049bb133111eb;
+    return v ^ (v >> 31);
+  };
+  return {.lo = mix(2 * i * 0x9e3779b97f4a7c15), .hi = mix((2 * i + 1) * 0x9e3779b97f4a7c15)};
+}
+
+std::uint64_t large_size() {
+  const char* const wanted = std::getenv("BLOOMWALL_BENCH_KEYS");
+  return wanted == nullptr ? 0 : std::strtoull(wanted, nullptr, 10);
+}
+
+// Huge pages where the kernel has them, as a filter that fits in RAM gets.
+class Section {
+ public:
+  Section(Layout layout, std::uint64_t keys, std::uint64_t inserted)
+      : geometry_{.layout = layout,
+                  .segments = 1,
+                  .pages_per_segment =
+                      static_cast<std::uint64_t>(static_cast<double>(keys) * kBitsPerKey / (8 * kPageBytes)) + 1} {
+    void* const at = mmap(nullptr, geometry_.bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) std::abort();
+    madvise(at, geometry_.bytes(), MADV_HUGEPAGE);
+    pages_ = static_cast<std::byte*>(at);
+    clear();  // touches every page
+    SectionWriter writer(geometry_, pages_);
+    for (std::uint64_t i = 0; i < inserted; ++i) writer.insert_exclusive(place_of(geometry_, key(2 * i)));
+  }
+  ~Section() { munmap(pages_, geometry_.bytes()); }
+  Section(const Section&) = delete;
+  Section& operator=(const Section&) = delete;
+  SectionView view() const { return {geometry_, pages_}; }
+  SectionWriter writer() { return {geometry_, pages_}; }
+  void clear() { std::memset(pages_, 0, geometry_.bytes()); }
+
+ private:
+  Geometry geometry_;
+  std::byte* pages_ = nullptr;
+};
+
+Section& section(Layout layout, std::uint64_t keys) {
+  static std::map<std::pair<Layout, std::uint64_t>, std::unique_ptr<Section>> made;
+  auto& at = made[{layout, keys}];
+  if (!at) at = std::make_unique<Section>(layout, keys, keys);
+  return *at;
+}
+
+Layout layout_of(const benchmark::State& state) { return static_cast<Layout>(state.range(0)); }
+std::uint64_t keys_of(const benchmark::State& state) { return static_cast<std::uint64_t>(state.range(1)); }
+
+void add_counters(benchmark::State& state, const SectionView& view) {
+  const double keys = static_cast<double>(keys_of(state));
+  state.counters["bytes_per_key"] = static_cast<double>(view.geometry().bytes()) / keys;
+  state.counters["fpr_predicted"] = key_error(layout_of(state), keys, view.geometry().pages());
+  state.SetItemsProcessed(state.iterations());
+}
+
+// Even keys are hits, odd ones misses.
+void look_up(benchmark::State& state) {
+  const SectionView view = section(layout_of(state), keys_of(state)).view();
+  const std::uint64_t odd = state.range(2) == 0 ? 1U : 0U;
+  std::uint64_t i = 0;
+  std::uint64_t found = 0;
+  for (auto unused : state) {
+    static_cast<void>(unused);
+    found += view.test(view.place(key(2 * (i++ % keys_of(state)) + odd))) ? 1U : 0U;
+  }
+  if (odd != 0) state.counters["fpr"] = static_cast<double>(found) / static_cast<double>(i);
+  if (odd == 0 && found != i) state.SkipWithError("a key that was inserted was not found");
+  add_counters(state, view);
+}
+
+template <std::size_t N>
+void look_up_batch(benchmark::State& state) {
+  const SectionView view = section(layout_of(state), keys_of(state)).view();
+  const std::uint64_t odd = state.range(2) == 0 ? 1U : 0U;
+  std::array<Place, N> places;
+  std::uint64_t i = 0;
+  std::uint64_t found = 0;
+  while (state.KeepRunningBatch(N)) {
+    for (Place& place : places) {
+      place = view.place(key(2 * (i++ % keys_of(state)) + odd));
+      view.prefetch(place);
+    }
+    for (const Place& place : places) found += view.test(place) ? 1U : 0U;
+  }
+  if (odd != 0) state.counters["fpr"] = static_cast<double>(found) / static_cast<double>(i);
+  if (odd == 0 && found != i) state.SkipWithError("a key that was inserted was not found");
+  add_counters(state, view);
+}
+
+// Seven questions about one host: S, X, W, the marks of U, Q and D at two depths.
+void ask_hosts(benchmark::State& state) {
+  const SectionView view = section(layout_of(state), keys_of(state)).view();
+  std::array<Place, 16> places;
+  std::uint64_t i = 0;
+  while (state.KeepRunningBatch(places.size())) {
+    for (Place& place : places) {
+      place = view.place(key(2 * (i++ % keys_of(state)) + 1));
+      view.prefetch(place);
+    }
+    for (const Place& place : places) benchmark::DoNotOptimize(view.test_variants(place, 0x7f));
+  }
+  add_counters(state, view);
+}
+
+// Sets bits in an empty section of the same size: every bit is new.
+template <bool kExclusive>
+void insert(benchmark::State& state) {
+  const std::uint64_t keys = keys_of(state);
+  Section target(layout_of(state), keys, 0);
+  SectionWriter writer = target.writer();
+  const SectionView view = target.view();
+  std::array<Place, 16> places;
+  std::uint64_t i = 0;
+  while (state.KeepRunningBatch(places.size())) {
+    if (i >= keys) {
+      state.PauseTiming();
+      target.clear();
+      i = 0;
+      state.ResumeTiming();
+    }
+    for (Place& place : places) {
+      place = view.place(key(i++));
+      view.prefetch(place);
+    }
+    for (const Place& place : places) kExclusive ? writer.insert_exclusive(place) : writer.insert(place);
+  }
+  add_counters(state, view);
+}
+
+void hash(benchmark::State& state) {
+  const KeyMaker keys(SeriesKey{1});
+  std::string host = "www.example.com";
+  const Hash128 host_hash = keys.host(host);
+  std::string segment = "article-0000000000-with-a-name-of-a-usual-length";
+  for (auto unused : state) {
+    static_cast<void>(unused);
+    ++segment[10];
+    benchmark::DoNotOptimize(keys.url(host_hash, keys.segment(segment, keys.empty_path())));
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+
+void fill(benchmark::State& state) {
+  const SectionView view = section(layout_of(state), keys_of(state)).view();
+  for (auto unused : state) {
+    static_cast<void>(unused);
+    benchmark::DoNotOptimize(fill_error(layout_of(state), view.bytes()));
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(view.bytes().size()));
+}
+
+void predict_error(benchmark::State& state) {
+  double keys = 1e9;
+  for (auto unused : state) {
+    static_cast<void>(unused);
+    benchmark::DoNotOptimize(key_error(layout_of(state), keys++, 700'000));
+  }
+}
+
+void add_sizes(benchmark::internal::Benchmark* b, bool hits_too) {
+  b->ArgNames(hits_too ? std::vector<std::string>{"layout", "keys", "hit"}
+                       : std::vector<std::string>{"layout", "keys"});
+  for (const std::int64_t layout : {1, 2}) {
+    for (const std::uint64_t keys : {std::uint64_t{1'000'000}, large_size()}) {
+      if (keys == 0) continue;
+      const auto n = static_cast<std::int64_t>(keys);
+      if (hits_too) {
+        b->Args({layout, n, 0});
+        b->Args({layout, n, 1});
+      } else {
+        b->Args({layout, n});
+      }
+    }
+  }
+}
+void hit_and_miss(benchmark::internal::Benchmark* b) { add_sizes(b, true); }
+void sizes(benchmark::internal::Benchmark* b) { add_sizes(b, false); }
+
+BENCHMARK(look_up)->Apply(hit_and_miss);
+BENCHMARK(look_up_batch<16>)->Apply(hit_and_miss);
+BENCHMARK(look_up_batch<32>)->Apply(hit_and_miss);
+BENCHMARK(ask_hosts)->Apply(sizes);
+BENCHMARK(insert<true>)->Apply(sizes);
+BENCHMARK(insert<false>)->Apply(sizes);
+BENCHMARK(fill)->Apply(sizes);
+BENCHMARK(hash);
+BENCHMARK(predict_error)->ArgName("layout")->Arg(1)->Arg(2);
+
+}  // namespace
+}  // namespace bloomwall::filter
+
+BENCHMARK_MAIN();
