@@ -187,7 +187,7 @@ bool AccessRules::destination_allowed(const Address& destination) const {
     const auto denied = deny_.longest(address);
     if (!denied) return true;
     const auto allowed = allow_.longest(address);
-    return allowed && *allowed > *denied;
+    return allowed && *allowed >= *denied;
   };
   const Embedded embedded = embedded_in(destination);
   const std::span<const Address> inner(embedded.addresses.data(), embedded.count);

@@ -55,7 +55,8 @@ class AccessRules {
   static tl::expected<AccessRules, std::string> build(const conf::Access& access);  // error: key and rule
   bool client_allowed(const Address& client) const;
   bool port_allowed(std::uint16_t connect_port) const;
-  // Most specific of deny and allow wins, deny on a tie; nothing matches: allowed. To be asked for the address dialled.
+  // Most specific of deny and allow wins; allow on a tie, because an allow rule is there to be an exception ("allow
+  // private" beside the default denial of it). Nothing matches: allowed. To be asked for the address dialled.
   bool destination_allowed(const Address& destination) const;
 
  private:

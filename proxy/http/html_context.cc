@@ -70,15 +70,27 @@ void HtmlContext::on_octet(char c) {
       if (c == '>') state_ = State::text;
       break;
     case State::comment:
-      tail_.push_back(c);
+      keep_tail(c);
       if (tail_.ends_with("-->")) state_ = State::text;
-      if (tail_.size() > 16) tail_.erase(0, 8);
       break;
   }
 }
 
 void HtmlContext::in_text(char c) {
-  if (c == '<') state_ = State::tag_begin;
+  if (raw_until_.empty()) {
+    if (c == '<') state_ = State::tag_begin;
+    return;
+  }
+  // Inside script and the like only the tag that ends it is markup.
+  keep_tail(lower(c));
+  if (!tail_.ends_with(raw_until_)) return;
+  tag_ = raw_until_.substr(1);
+  state_ = State::in_tag;
+}
+
+void HtmlContext::keep_tail(char c) {
+  tail_.push_back(c);
+  if (tail_.size() > 16) tail_.erase(0, tail_.size() - 12);
 }
 
 // In a tag, outside quotes.
@@ -106,9 +118,10 @@ void HtmlContext::in_tag(char c) {
 void HtmlContext::end_tag() {
   state_ = State::text;
   if (!raw_until_.empty()) {
-    if (tag_ == raw_until_) raw_until_.clear();
+    raw_until_.clear();
   } else if (is_one_of(kRawTags, tag_)) {
-    raw_until_ = "/" + tag_;
+    raw_until_ = "</" + tag_;
+    tail_.clear();
   }
 }
 

@@ -42,13 +42,14 @@ class HtmlContext {
   void in_text(char c);
   void in_tag(char c);
   void end_tag();
+  void keep_tail(char c);
 
   State state_ = State::text;
   char quote_ = 0;
   std::string tag_;        // lower case, with '/' where it closes
   std::string attribute_;  // lower case
-  std::string raw_until_;  // "/script": only this tag ends the raw text
-  std::string tail_;       // last octets of a comment
+  std::string raw_until_;  // "</script": only this ends the raw text
+  std::string tail_;       // last octets of a comment or raw text
   std::size_t value_octets_ = 0;
 };
 

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/http/access_rules.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bloomwall::proxy::testing {
+namespace {
+
+Address address(std::string_view text) {
+  const auto parsed = Address::parse(text);
+  EXPECT_TRUE(parsed) << text;
+  return parsed.value_or(Address{});
+}
+AccessRules rules(const conf::Access& access) {
+  auto built = AccessRules::build(access);
+  EXPECT_TRUE(built) << built.error();
+  return *built;
+}
+
+TEST(Address, ReadsAndWritesBothFamilies) {
+  for (const std::string_view text : {"192.0.2.1", "0.0.0.0", "255.255.255.255", "2001:db8::1", "::1", "::"}) {
+    EXPECT_EQ(address(text).text(), text);
+  }
+  EXPECT_EQ(address("[2001:DB8:0::1]").text(), "2001:db8::1");
+  EXPECT_EQ(address("::ffff:127.0.0.1").text(), "127.0.0.1");
+  EXPECT_EQ(address("::ffff:7f00:1"), address("127.0.0.1"));
+}
+
+TEST(Address, RefusesWhatInetPtonRefuses) {
+  for (const std::string_view text : {"", "1.2.3", "1.2.3.256", "01.2.3.4", "1.2.3.4 ", "0x7f.0.0.1", "2130706433",
+                                      "::g", "[::1", "fe80::1%eth0", "[]", "1.2.3.4/8"}) {
+    EXPECT_FALSE(Address::parse(text)) << text;
+  }
+  EXPECT_FALSE(Address::parse(std::string_view("1.2.3.4\0", 8)));
+}
+
+TEST(Cidr, ParsesAndContains) {
+  EXPECT_TRUE(Cidr::parse("10.0.0.0/8")->contains(address("10.255.0.1")));
+  EXPECT_FALSE(Cidr::parse("10.0.0.0/8")->contains(address("11.0.0.1")));
+  EXPECT_TRUE(Cidr::parse("10.9.8.7/8")->contains(address("10.1.1.1"))) << "host bits do not count";
+  EXPECT_TRUE(Cidr::parse("0.0.0.0/0")->contains(address("8.8.8.8")));
+  EXPECT_FALSE(Cidr::parse("0.0.0.0/0")->contains(address("2001:db8::1")));
+  EXPECT_TRUE(Cidr::parse("::/0")->contains(address("8.8.8.8")));
+  EXPECT_TRUE(Cidr::parse("2001:db8::/33")->contains(address("2001:db8:7fff::1")));
+  EXPECT_FALSE(Cidr::parse("2001:db8::/33")->contains(address("2001:db8:8000::1")));
+  EXPECT_TRUE(Cidr::parse("192.0.2.1")->contains(address("192.0.2.1")));
+  EXPECT_FALSE(Cidr::parse("192.0.2.1")->contains(address("192.0.2.2")));
+  for (const std::string_view text :
+       {"10.0.0.0/33", "10.0.0.0/", "10.0.0.0/-1", "10.0.0.0/8x", "::/129", "/8", "a/8", "10/8"}) {
+    EXPECT_FALSE(Cidr::parse(text)) << text;
+  }
+}
+
+TEST(CidrSet, AnswersWithTheMostSpecificBlock) {
+  const auto set = CidrSet::build({"10.0.0.0/8", "10.1.0.0/16", "10.1.2.3", "::/0", "10.1.0.0/16"});
+  ASSERT_TRUE(set);
+  EXPECT_EQ(set->longest(address("10.1.2.3")), 128U);
+  EXPECT_EQ(set->longest(address("10.1.2.4")), 112U);
+  EXPECT_EQ(set->longest(address("10.2.0.0")), 104U);
+  EXPECT_EQ(set->longest(address("2001:db8::1")), 0U);
+  EXPECT_FALSE(CidrSet::build({"10.0.0.0/8"})->longest(address("11.0.0.0")));
+  EXPECT_EQ(CidrSet::build({"10.0.0.0/8", "nonsense"}).error(), "nonsense");
+  EXPECT_TRUE(CidrSet::build({})->empty());
+}
+
+TEST(CidrSet, GroupsHoldTheirAddresses) {
+  struct Row {
+    std::string_view group, inside;
+  };
+  const Row rows[] = {
+      {"loopback", "127.255.255.254"},   {"loopback", "::1"},          {"private", "10.0.0.1"},
+      {"private", "172.31.0.1"},         {"private", "192.168.255.1"}, {"private", "fd00::1"},
+      {"link_local", "169.254.169.254"}, {"link_local", "febf::1"},    {"shared", "100.127.0.1"},
+      {"multicast", "239.1.1.1"},        {"multicast", "ff02::1"},     {"multicast", "255.255.255.255"},
+      {"unspecified", "0.1.2.3"},        {"unspecified", "::"},
+  };
+  for (const Row& row : rows) {
+    const auto set = CidrSet::build({std::string(row.group)});
+    ASSERT_TRUE(set);
+    EXPECT_TRUE(set->contains(address(row.inside))) << row.group << " " << row.inside;
+    EXPECT_FALSE(set->contains(address("8.8.8.8")));
+    EXPECT_FALSE(set->contains(address("2606:4700::1111")));
+  }
+  EXPECT_FALSE(CidrSet::build({"private"})->contains(address("172.32.0.1")));
+  EXPECT_FALSE(CidrSet::build({"shared"})->contains(address("100.128.0.1")));
+}
+
+TEST(AccessRules, DefaultsKeepToThePublicInternet) {
+  const AccessRules access = rules({});
+  for (const std::string_view good : {"8.8.8.8", "2606:4700::1111", "64:ff9b::808:808", "2002:808:808::1"}) {
+    EXPECT_TRUE(access.destination_allowed(address(good))) << good;
+  }
+  for (const std::string_view bad : {"127.0.0.66",
+                                     "10.0.0.1",
+                                     "169.254.169.254",
+                                     "100.64.0.1",
+                                     "224.0.0.1",
+                                     "0.0.0.0",
+                                     "::",
+                                     "::1",
+                                     "fe80::1",
+                                     "fc00::1",
+                                     "ff02::1",
+                                     "::ffff:127.0.0.66",
+                                     "::ffff:7f00:42",
+                                     "::127.0.0.1",
+                                     "64:ff9b::127.0.0.1",
+                                     "64:ff9b:1::10.0.0.1",
+                                     "2002:7f00:0001::",
+                                     "2002:c0a8:0101::1",
+                                     "2001:0:a00:1::",
+                                     "2001::f5ff:fffe"}) {
+    EXPECT_FALSE(access.destination_allowed(address(bad))) << bad;
+  }
+}
+
+TEST(AccessRules, TheMostSpecificRuleWinsAndAllowWinsATie) {
+  conf::Access access;
+  access.deny_destinations = {"10.0.0.0/8", "10.1.2.0/24", "192.0.2.0/24", "198.51.100.7"};
+  access.allow_destinations = {"10.1.0.0/16", "192.0.2.0/24", "0.0.0.0/0"};
+  const AccessRules made = rules(access);
+  EXPECT_FALSE(made.destination_allowed(address("10.0.0.1")));
+  EXPECT_TRUE(made.destination_allowed(address("10.1.0.1")));
+  EXPECT_FALSE(made.destination_allowed(address("10.1.2.1")));
+  EXPECT_TRUE(made.destination_allowed(address("192.0.2.1")));
+  EXPECT_FALSE(made.destination_allowed(address("198.51.100.7")));
+  EXPECT_TRUE(made.destination_allowed(address("198.51.100.8")));
+}
+
+TEST(AccessRules, AnAllowedTranslatorPrefixDoesNotAllowWhatItHides) {
+  conf::Access access;
+  access.allow_destinations = {"64:ff9b::/96"};
+  EXPECT_FALSE(rules(access).destination_allowed(address("64:ff9b::127.0.0.1")));
+  access.allow_destinations = {"127.0.0.0/8"};
+  EXPECT_TRUE(rules(access).destination_allowed(address("127.0.0.1"))) << "a tie with the group";
+  EXPECT_TRUE(rules(access).destination_allowed(address("127.0.0.1")));
+  EXPECT_TRUE(rules(access).destination_allowed(address("64:ff9b::127.0.0.1")));
+}
+
+TEST(AccessRules, ClientsAndPorts) {
+  const AccessRules usual = rules({});
+  EXPECT_TRUE(usual.client_allowed(address("127.0.0.1")));
+  EXPECT_TRUE(usual.client_allowed(address("::1")));
+  EXPECT_FALSE(usual.client_allowed(address("192.168.1.1")));
+  EXPECT_TRUE(usual.port_allowed(443));
+  EXPECT_FALSE(usual.port_allowed(22));
+  conf::Access open;
+  open.clients = {"::/0"};
+  open.connect_ports = {};
+  EXPECT_TRUE(rules(open).client_allowed(address("203.0.113.1")));
+  EXPECT_TRUE(rules(open).port_allowed(22));
+  open.clients = {};
+  EXPECT_FALSE(rules(open).client_allowed(address("127.0.0.1")));
+}
+
+TEST(AccessRules, ErrorsNameKeyAndRule) {
+  conf::Access access;
+  access.clients = {"10.0.0.0/8", "localhost"};
+  EXPECT_EQ(AccessRules::build(access).error(), "access.clients: no address, network or group: localhost");
+  access = {};
+  access.deny_destinations = {"privat"};
+  EXPECT_EQ(AccessRules::build(access).error(), "access.deny_destinations: no address, network or group: privat");
+  access = {};
+  access.allow_destinations = {"10.0.0.0/40"};
+  EXPECT_EQ(AccessRules::build(access).error(), "access.allow_destinations: no address, network or group: 10.0.0.0/40");
+}
+
+}  // namespace
+}  // namespace bloomwall::proxy::testing

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/http/client_hello.h"
+
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/proxy/http/hello_maker.h"
+
+namespace bloomwall::proxy::testing {
+namespace {
+
+using namespace std::string_literals;
+
+const std::string kGrease = extension(0x1a1a, "");
+const std::string kKeyShare = extension(51, std::string(1200, 'k'));  // as large as post-quantum ones
+const std::string kEch = extension(0xfe0d, std::string(200, 'e'));
+
+struct Case {
+  std::string_view name;
+  std::string bytes;
+  HelloResult result;
+  std::string_view server = {};
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+HelloResult feed(ClientHelloReader& reader, std::string_view piece) {
+  const std::vector<char> exact(piece.begin(), piece.end());
+  return reader.feed(exact);
+}
+
+class HelloRules : public ::testing::TestWithParam<Case> {};
+
+TEST_P(HelloRules, HoldHoweverItIsCut) {
+  const Case& c = GetParam();
+  ClientHelloReader whole;
+  EXPECT_EQ(feed(whole, c.bytes), c.result) << whole.why();
+  EXPECT_EQ(whole.name(), c.server);
+  const std::string_view bytes = c.bytes;
+  for (std::size_t at = 1; at < bytes.size(); ++at) {
+    ClientHelloReader reader;
+    feed(reader, bytes.substr(0, at));
+    feed(reader, bytes.substr(at));
+    ASSERT_EQ(reader.result(), c.result) << at;
+    ASSERT_EQ(reader.name(), c.server);
+    ASSERT_STREQ(reader.why(), whole.why());
+  }
+  ClientHelloReader octets;
+  for (std::size_t at = 0; at < bytes.size(); ++at) feed(octets, bytes.substr(at, 1));
+  EXPECT_EQ(octets.result(), c.result);
+  EXPECT_EQ(octets.name(), c.server);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Understood, HelloRules,
+    ::testing::Values(
+        Case{"PlainName", client_hello(server_name("a.test")), HelloResult::name, "a.test"},
+        Case{"NameAmongOthers", client_hello(kGrease + kKeyShare + server_name("a.test") + kEch), HelloResult::name,
+             "a.test"},
+        Case{"SpellingIsKept", client_hello(server_name("BLOCKED.Test.")), HelloResult::name, "BLOCKED.Test."},
+        Case{"AddressLiteral", client_hello(server_name("2001:db8::1")), HelloResult::name, "2001:db8::1"},
+        Case{"SeveralRecords", client_hello(kKeyShare + server_name("a.test"), 64), HelloResult::name, "a.test"},
+        Case{"OneOctetRecords", client_hello(server_name("a.test"), 1), HelloResult::name, "a.test"},
+        Case{"NoServerName", client_hello(kGrease + kKeyShare), HelloResult::no_name},
+        Case{"EncryptedHelloWithoutOuterName", client_hello(kEch), HelloResult::no_name},
+        Case{"NoExtensionsAtAll",
+             records(handshake("\x03\x01" + std::string(32, 'r') + vector_of(1, "") + vector_of(2, "\x13\x01") +
+                               vector_of(1, "\x01"))),
+             HelloResult::no_name},
+        Case{"EmptyExtensions", client_hello(""), HelloResult::no_name},
+        Case{"BytesAfterItsRecordDoNotCount", client_hello(server_name("a.test")) + "\x17\x03\x03\x00\x01x"s,
+             HelloResult::name, "a.test"},
+        Case{"NotTls", "SSH-2.0-x\r\n", HelloResult::not_tls}, Case{"Http", "GET / HTTP/1.1\r\n", HelloResult::not_tls},
+        Case{"Sslv2Hello", "\x80\x2e\x01\x03\x01"s, HelloResult::not_tls},
+        Case{"OnlyTheFirstOctet", "\x16", HelloResult::need_more},
+        Case{"HalfAHello", client_hello(server_name("a.test")).substr(0, 60), HelloResult::need_more}),
+    [](const auto& param) { return std::string(param.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(
+    Malformed, HelloRules,
+    ::testing::Values(
+        Case{"RecordOfVersion2", "\x16\x02\x00\x00\x05hello"s, HelloResult::malformed},
+        Case{"EmptyRecord", "\x16\x03\x01\x00\x00"s, HelloResult::malformed},
+        Case{"OversizedRecord", "\x16\x03\x01\x40\x01"s, HelloResult::malformed},
+        Case{"ServerHello", records(handshake(hello_body(""), 2)), HelloResult::malformed},
+        Case{"HelloOver64KiB", "\x16\x03\x01\x00\x04\x01\x01\x00\x01"s, HelloResult::malformed},
+        Case{"AlertInTheMiddle",
+             client_hello(server_name("a.test"), 64).substr(0, 69) + "\x15\x03\x01\x00\x02\x01\x00"s,
+             HelloResult::malformed},
+        Case{"SecondMessageInItsRecord", records(handshake(hello_body(server_name("a.test"))) + handshake("x", 3)),
+             HelloResult::malformed},
+        Case{"TwoNames", client_hello(server_name({{0, "ok.test"}, {0, "blocked.test"}})), HelloResult::malformed},
+        Case{"UnknownNameType", client_hello(server_name({{1, "ok.test"}})), HelloResult::malformed},
+        Case{"NameAndUnknownType", client_hello(server_name({{0, "ok.test"}, {1, "blocked.test"}})),
+             HelloResult::malformed},
+        Case{"TwoServerNameExtensions", client_hello(server_name("ok.test") + server_name("blocked.test")),
+             HelloResult::malformed},
+        Case{"AnyExtensionTwice", client_hello(server_name("ok.test") + kEch + kEch), HelloResult::malformed},
+        Case{"EmptyName", client_hello(server_name("")), HelloResult::malformed},
+        Case{"EmptyNameList", client_hello(extension(0, vector_of(2, ""))), HelloResult::malformed},
+        Case{"EmptyServerNameExtension", client_hello(extension(0, "")), HelloResult::malformed},
+        Case{"NulInName", client_hello(server_name("ok.test\0.blocked.test"s)), HelloResult::malformed},
+        Case{"SpaceInName", client_hello(server_name("ok test")), HelloResult::malformed},
+        Case{"NameAboveAscii",
+             client_hello(server_name("b\xc3\xbc"
+                                      "cher.test")),
+             HelloResult::malformed},
+        Case{"ListLongerThanExtension", client_hello(extension(0, "\x00\xff\x00\x00\x01x"s)), HelloResult::malformed},
+        Case{"ListShorterThanExtension", client_hello(extension(0, vector_of(2, "\x00\x00\x01x"s) + "y")),
+             HelloResult::malformed},
+        Case{"ExtensionLongerThanHello", client_hello("\x00\x05\xff\xff"s), HelloResult::malformed},
+        Case{"OctetsBehindExtensions", records(handshake(hello_body(server_name("a.test")) + "x")),
+             HelloResult::malformed},
+        Case{"OddCipherSuites", records(handshake(hello_body("", "\x13\x01\x13"))), HelloResult::malformed},
+        Case{"NoCipherSuites", records(handshake(hello_body("", ""))), HelloResult::malformed},
+        Case{"Truncated", records(handshake("\x03\x03" + std::string(20, 'r'))), HelloResult::malformed},
+        Case{"Version4", records(handshake("\x04\x03" + hello_body("").substr(2))), HelloResult::malformed}),
+    [](const auto& param) { return std::string(param.param.name); });
+
+TEST(ClientHelloReader, TakesAHelloOfAlmost64KiB) {
+  std::string extensions;
+  for (std::uint16_t type = 0x4000; extensions.size() < 60000; ++type)
+    extensions += extension(type, std::string(1000, 'x'));
+  ClientHelloReader reader;
+  EXPECT_EQ(feed(reader, client_hello(extensions + server_name("a.test"))), HelloResult::name);
+  EXPECT_EQ(reader.name(), "a.test");
+}
+
+TEST(ClientHelloReader, BoundsAHelloInTinyRecords) {
+  const std::string bytes = client_hello(extension(0x4000, std::string(30000, 'x')) + server_name("a.test"), 1);
+  ClientHelloReader reader;
+  EXPECT_EQ(feed(reader, bytes), HelloResult::malformed);
+}
+
+TEST(ClientHelloReader, IgnoresBytesAfterItsResult) {
+  ClientHelloReader reader;
+  feed(reader, client_hello(server_name("a.test")));
+  reader.release();
+  EXPECT_EQ(feed(reader, client_hello(server_name("b.test"))), HelloResult::name);
+  EXPECT_EQ(reader.name(), "a.test");
+}
+
+}  // namespace
+}  // namespace bloomwall::proxy::testing
