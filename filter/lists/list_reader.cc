@@ -157,8 +157,8 @@ Result<bool> ListReader::next(LineBlock& block) {
 BlockParser ListReader::parser() const { return BlockParser(state_->shared_plan); }
 
 void ListReader::finish(FileReport& report) const {
-  report.path = state_->file.path;
-  report.list = state_->file.list.empty() ? state_->file.path : state_->file.list;
+  report.path = state_->file.path.empty() ? state_->input.name() : state_->file.path;
+  report.list = state_->file.list.empty() ? report.path : state_->file.list;
   report.category = state_->file.category;
   report.format = state_->plan.format;
   report.detected = state_->detected;

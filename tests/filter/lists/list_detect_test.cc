@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "filter/lists/line_shape.h"
+#include "filter/lists/list_format.h"
+
+namespace bloomwall::filter::test {
+namespace {
+
+struct Case {
+  const char* rule;
+  std::string_view path;
+  std::string text;
+  Format want;
+};
+void PrintTo(const Case& row, std::ostream* out) { *out << row.rule; }
+
+class Detection : public testing::TestWithParam<Case> {};
+TEST_P(Detection, TellsTheFormat) {
+  const auto format = detect_format(GetParam().text, GetParam().path);
+  ASSERT_TRUE(format) << format.error().text();
+  EXPECT_STREQ(to_string(*format), to_string(GetParam().want));
+}
+INSTANTIATE_TEST_SUITE_P(
+    Rules, Detection,
+    testing::Values(
+        Case{"PlainDomains", "x", "a.example\nb.example\n", Format::domains},
+        Case{"DottedDomains", "x", ".a.example\n.b.example\n", Format::domains},
+        Case{"Addresses", "x", "192.0.2.1\n192.0.2.2\n2001:db8::1\n", Format::domains},
+        Case{"Nothing", "x", "", Format::domains}, Case{"CommentsOnly", "x", "# a\n\n# b\n", Format::domains},
+        Case{"BannerOfHashesIsNotCosmetic", "x", "##########\n# a list\n##########\na.example\nb.example\n",
+             Format::domains},
+        Case{"Hosts", "x", "# a\n0.0.0.0 a.example\n127.0.0.1\tb.example\n::1 localhost\n", Format::hosts},
+        Case{"Wildcard", "x", "*.a.example\n*.b.example\nc.example\n", Format::wildcard},
+        Case{"FewWildcardsAmongDomains", "x", "*.a.example\nb.example\nc.example\n", Format::domains},
+        Case{"AdblockByTitle", "x", "[Adblock Plus 2.0]\na.example\nb.example\n", Format::adblock},
+        Case{"AdblockByCommentTitle", "x", "! Title: x\n192.0.2.1\na.example.com\n||b.example^\n", Format::adblock},
+        Case{"AdblockByMajority", "x", "||a.example^\n||b.example^\nc.example.com\n", Format::adblock},
+        Case{"AdblockCosmetic", "x", "##.ad\na.example##.ad\n@@||b.example^\n", Format::adblock},
+        Case{"UrlWithHashHashIsAUrl", "x", "http://a.example/##b\nhttp://c.example/d\n", Format::urls},
+        Case{"Dnsmasq", "x", "address=/a.example/#\nserver=/b.example/\nlocal=/c.example/\n", Format::dnsmasq},
+        Case{"Unbound", "x", "server:\nlocal-zone: \"a.example.\" always_null\nlocal-zone: \"b.example.\" deny\n",
+             Format::unbound},
+        Case{"RpzByTtl", "x", "$TTL 300\na.example CNAME .\n", Format::rpz},
+        Case{"RpzBySoa", "x", "@ IN SOA a. b. (\n 1 2\n 3 4 5 )\na.example CNAME .\n*.a.example CNAME .\n",
+             Format::rpz},
+        Case{"RpzByMajority", "x", "a.example CNAME .\n*.a.example 300 IN CNAME .\n", Format::rpz},
+        Case{"Urls", "x", "http://a.example/b\nhttps://c.example/\n", Format::urls},
+        Case{"UrlsWithCommas", "x", "http://a.example/b,c\nhttps://c.example/,\n", Format::urls},
+        Case{"CsvWithHeader", "x", "date,URL,note\n1,http://a.example/b,n\n2,http://c.example/,n\n", Format::csv},
+        Case{"CsvWithUrlFirst", "x", "url,id\nhttp://a.example/b,1\nhttp://c.example/,2\n", Format::csv},
+        Case{"CsvQuoted", "x", "\"1\",\"http://a.example/b\"\n\"2\",\"http://c.example/\"\n", Format::csv},
+        Case{"CsvHeaderInAComment", "x", "# id,url\n1,http://a.example/b\n", Format::csv},
+        Case{"SquidguardUrls", "x", "a.example/b\nc.example/d/\n192.0.2.1/e\n", Format::squidguard_urls},
+        Case{"Privoxy", "x", "{+block{x}}\n.a.example\n/path\n{-block}\n.b.example\n", Format::privoxy},
+        Case{"NameDomains", "/lists/malware/domains", "a.example\n", Format::squidguard_domains},
+        Case{"NameUrls", "/lists/malware/urls.gz", "a.example/b\n", Format::squidguard_urls},
+        Case{"NameUrlsButFullUrls", "/lists/urls", "http://a.example/b\n", Format::urls},
+        Case{"NameDomainsButHosts", "/lists/domains", "0.0.0.0 a.example\n", Format::hosts},
+        Case{"NameExpressions", "/lists/malware/expressions", "a|b\n", Format::squidguard_expressions},
+        Case{"NineInTen", "x",
+             "a.example\nb.example\nc.example\nd.example\ne.example\nf.example\ng.example\nh.example\ni.example\na b\n",
+             Format::domains},
+        Case{"CarriageReturns", "x", "0.0.0.0 a.example\r\n0.0.0.0 b.example\r\n", Format::hosts}),
+    [](const testing::TestParamInfo<Case>& row) { return std::string(row.param.rule); });
+
+class NoDetection : public testing::TestWithParam<Case> {};
+TEST_P(NoDetection, AsksForTheFormat) {
+  const auto format = detect_format(GetParam().text, GetParam().path);
+  ASSERT_FALSE(format) << to_string(*format);
+  EXPECT_EQ(format.error().code, Errc::usage);
+  EXPECT_EQ(format.error().where, GetParam().path);
+  EXPECT_NE(format.error().what.find("--format"), std::string::npos);
+}
+INSTANTIATE_TEST_SUITE_P(
+    Rules, NoDetection,
+    testing::Values(
+        Case{"Prose", "x", "This is no list.\nIt has words.\n", Format::auto_detect},
+        Case{"HalfAndHalf", "x", "a.example\n0.0.0.0 b.example\nc.example\n0.0.0.0 d.example\n", Format::auto_detect},
+        Case{"EightInNine", "x",
+             "a.example\nb.example\nc.example\nd.example\ne.example\nf.example\ng.example\nh.example\na b\n",
+             Format::auto_detect},
+        Case{"RuleSets", "x", "DOMAIN-SUFFIX,a.example\nDOMAIN,b.example\n", Format::auto_detect},
+        Case{"PlainTextErrorPage", "x", "404: Not Found\n", Format::auto_detect}),
+    [](const testing::TestParamInfo<Case>& row) { return std::string(row.param.rule); });
+
+TEST(Detection, LooksAtTheFirstThousandLinesOnly) {
+  std::string text;
+  for (std::size_t i = 0; i < kSampleLines; ++i) text += "a" + std::to_string(i) + ".example\n";
+  for (std::size_t i = 0; i < 3 * kSampleLines; ++i) text += "0.0.0.0 a.example\n";
+  EXPECT_EQ(detect_format(text, "x").value_or(Format::auto_detect), Format::domains);
+}
+
+TEST(Formats, HaveNamesThatReadBack) {
+  for (const Format format : kFormats) EXPECT_EQ(parse_format(to_string(format)), format);
+  EXPECT_EQ(parse_format("nonsense"), std::nullopt);
+  EXPECT_EQ(parse_format(""), std::nullopt);
+  EXPECT_EQ(kFormats.size(), static_cast<std::size_t>(Format::privoxy) + 1);
+}
+
+struct Foreign {
+  const char* rule;
+  std::string_view bytes;
+  std::string_view what;  // part of the message; empty: taken for a list
+};
+void PrintTo(const Foreign& row, std::ostream* out) { *out << row.rule; }
+class ForeignFiles : public testing::TestWithParam<Foreign> {};
+TEST_P(ForeignFiles, AreRefused) {
+  const auto verdict = refuse_foreign(GetParam().bytes, "some/list");
+  if (GetParam().what.empty()) {
+    EXPECT_TRUE(verdict) << verdict.error().text();
+    return;
+  }
+  ASSERT_FALSE(verdict);
+  EXPECT_EQ(verdict.error().where, "some/list");
+  EXPECT_EQ(verdict.error().code, Errc::bad_syntax);
+  EXPECT_NE(verdict.error().what.find(GetParam().what), std::string::npos) << verdict.error().what;
+}
+INSTANTIATE_TEST_SUITE_P(
+    Rules, ForeignFiles,
+    testing::Values(
+        Foreign{"Html", "<!DOCTYPE html>\n<html>", "HTML"}, Foreign{"HtmlAfterBlanks", "\r\n\n  <HTML><head>", "HTML"},
+        Foreign{"HtmlWithoutDoctype", "<head><title>502 Bad Gateway", "HTML"}, Foreign{"Xml", "<?xml version=", "XML"},
+        Foreign{"JsonObject", "{\"message\": \"Not Found\"}", "JSON"},
+        Foreign{"JsonPretty", "{\n  \"error\": 1 }", "JSON"},
+        Foreign{"JsonArray", "[{\"url\":\"http://a.example\"}]", "JSON"}, Foreign{"JsonEmpty", "{}", "JSON"},
+        Foreign{"Pac", "// x\nfunction FindProxyForURL(url, host) {", "auto-configuration"},
+        Foreign{"PacWithBlank", "function FindProxyForURL (url, host)", "auto-configuration"},
+        Foreign{"Nul", std::string_view("a.example\n\0", 11), "binary"}, Foreign{"Zip", "PK\x03\x04zzz", "zip"},
+        Foreign{"CompressedTwice", "\x1f\x8b\x08zzz", "twice"},
+        Foreign{"Utf16",
+                std::string_view("\xff\xfe"
+                                 "a\0",
+                                 4),
+                "UTF-16"},
+        Foreign{"Pdf", "%PDF-1.7", "PDF"}, Foreign{"Bzip2", "BZh91AY", "bzip2"}, Foreign{"Empty", "", ""},
+        Foreign{"PrivoxySection", "{+block{x}}\n.a.example\n", ""}, Foreign{"PrivoxySettings", "{{alias}}\n", ""},
+        Foreign{"PrivoxyBlank", "{ \\\n+block \\\n}\n", ""}, Foreign{"AdblockTitle", "[Adblock Plus 2.0]\n", ""},
+        Foreign{"Ipv6InBrackets", "[2001:db8::1]\n", ""},
+        Foreign{"FunctionNamedInAComment", "# not FindProxyForURL\na.example\n", ""},
+        Foreign{"Utf8",
+                "# b\xc3\xbc"
+                "cher\n",
+                ""}),
+    [](const testing::TestParamInfo<Foreign>& row) { return std::string(row.param.rule); });
+
+TEST(ForeignFiles, ATarArchiveIsKnownByItsMark) {
+  std::string tar(512, '\0');
+  tar.replace(0, 7, "malware");
+  tar.replace(257, 5, "ustar");
+  const auto verdict = refuse_foreign(tar, "x");
+  ASSERT_FALSE(verdict);
+  EXPECT_NE(verdict.error().what.find("tar archive"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace bloomwall::filter::test
