@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/http/judge_target.h"
+
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <string>
+#include <string_view>
+
+#include "tests/filter/policy/policy_maker.h"
+#include "tests/proxy/http/transcript.h"
+
+namespace bloomwall::proxy::testing {
+namespace {
+
+const HeadLimits kLimits;
+
+// One policy for all rows: making filter files is the slow part.
+const filter::Policy& policy() {
+  static const filter::PolicyMaker made(
+      {{.name = "bad", .entries = {"S blocked.test", "D mixed.test/bad/", "X 192.0.2.66", "X [2001:db8::66]"}},
+       {.name = "watch", .entries = {"S watched.test"}, .action = filter::FilterAction::monitor}},
+      "good.blocked.test\n");
+  return *made.policy;
+}
+
+std::string target_text(const Judgement& judgement) {
+  std::string out = filter::PolicyMaker::say(judgement.verdict);
+  switch (judgement.route) {
+    case Route::forward:
+      out += " -> ";
+      break;
+    case Route::tunnel:
+      out += " => ";
+      break;
+    case Route::answer_trace:
+      out += " trace ";
+      break;
+    case Route::answer_options:
+      out += " options ";
+      break;
+  }
+  return out.append(judgement.host).append(":").append(std::to_string(judgement.port));
+}
+
+struct Case {
+  std::string_view name;
+  std::string_view request_line;
+  std::string_view want;
+  JudgeRules rules = {};
+  std::string_view fields = "Host: x\r\n";
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+class Judged : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Judged, AsTheRulesSay) {
+  const Case& c = GetParam();
+  RequestReader reader(kLimits);
+  const Transcript t = run(reader, {std::string(c.request_line) + "\r\n" + std::string(c.fields) + "\r\n"});
+  ASSERT_EQ(t.events.find("error"), std::string::npos) << t.events;
+  const AccessRules access = *AccessRules::build({});
+  TargetJudge judge(c.rules);
+  const auto judged = judge.request(reader.head(), policy(), access);
+  EXPECT_EQ(judged ? target_text(*judged) : error_text(judged.error()), c.want);
+}
+
+const JudgeRules kStrict{.strict_path = true};
+const JudgeRules kTransparent{.accept_origin_form = true};
+const JudgeRules kNamed{.via_name = "wall"};
+
+INSTANTIATE_TEST_SUITE_P(
+    Forwarded, Judged,
+    ::testing::Values(
+        Case{"PlainHost", "GET http://a.test/x HTTP/1.1", "allowed unlisted -> a.test:80"},
+        Case{"PortOfTheTarget", "GET http://a.test:8080/ HTTP/1.1", "allowed unlisted -> a.test:8080"},
+        Case{"CanonicalHost", "GET HTTP://A.Test.:080/ HTTP/1.1", "allowed unlisted -> a.test:80"},
+        Case{"Blocked", "GET http://blocked.test/x HTTP/1.1", "blocked listed bad S blocked.test -> blocked.test:80"},
+        Case{"BlockedSubdomain", "GET http://w.blocked.test/ HTTP/1.1",
+             "blocked listed bad S blocked.test -> w.blocked.test:80"},
+        Case{"AllowListed", "GET http://good.blocked.test/ HTTP/1.1",
+             "allowed allow_list S good.blocked.test -> good.blocked.test:80"},
+        Case{"BlockedInDisguise", "GET http://BLOCKED.test.:80/ HTTP/1.1",
+             "blocked listed bad S blocked.test -> blocked.test:80"},
+        Case{"BlockedAddress", "GET http://192.0.2.66/ HTTP/1.1", "blocked listed bad X 192.0.2.66 -> 192.0.2.66:80"},
+        Case{"BlockedAddressSpeltOddly", "GET http://0300.2.0x242/ HTTP/1.1",
+             "blocked listed bad X 192.0.2.66 -> 192.0.2.66:80"},
+        Case{"BlockedIpv6", "GET http://[2001:DB8:0::66]/ HTTP/1.1",
+             "blocked listed bad X [2001:db8::66] -> [2001:db8::66]:80"},
+        Case{"BlockedDirectory", "GET http://mixed.test/bad/x HTTP/1.1",
+             "blocked listed bad D mixed.test/bad/ -> mixed.test:80"},
+        Case{"BesideTheDirectory", "GET http://mixed.test/good HTTP/1.1", "allowed unlisted -> mixed.test:80"},
+        Case{"DotSegments", "GET http://mixed.test/good/../bad/x HTTP/1.1",
+             "blocked listed bad D mixed.test/bad/ -> mixed.test:80"},
+        Case{"EscapedPath", "GET http://mixed.test/%62ad/x HTTP/1.1",
+             "blocked listed bad D mixed.test/bad/ -> mixed.test:80"},
+        Case{"HostFieldDoesNotDecide",
+             "GET http://blocked.test/ HTTP/1.1",
+             "blocked listed bad S blocked.test -> blocked.test:80",
+             {},
+             "Host: a.test\r\n"},
+        Case{"Monitored", "GET http://watched.test/ HTTP/1.1",
+             "monitored listed watch S watched.test -> watched.test:80"},
+        Case{"AmbiguousPathIsJudgedInAllForms", "GET http://mixed.test/x/..%2fbad/y HTTP/1.1",
+             "blocked listed bad D mixed.test/bad/ -> mixed.test:80"}),
+    [](const auto& param) { return std::string(param.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(
+    Refused, Judged,
+    ::testing::Values(
+        Case{"Userinfo", "GET http://a.test@blocked.test/ HTTP/1.1", "error bad_target 400\n"},
+        Case{"AddressThatIsNone", "GET http://1.2.3.256/ HTTP/1.1", "error bad_target 400\n"},
+        Case{"EscapedSeparator", "GET http://a%2ftest/ HTTP/1.1", "error bad_target 400\n"},
+        Case{"Https", "GET https://a.test/ HTTP/1.1", "error not_implemented 501\n"},
+        Case{"Ftp", "GET ftp://a.test/ HTTP/1.1", "error not_implemented 501\n"},
+        Case{"Gopher", "GET gopher://a.test/ HTTP/1.1", "error not_implemented 501\n"},
+        Case{"OriginForm", "GET /x HTTP/1.1", "error misdirected 421\n", {}, "Host: blocked.test\r\n"},
+        Case{"StrictPath", "GET http://a.test/a%2fb/..%2fc HTTP/1.1", "error ambiguous_path 400\n", kStrict},
+        Case{"StrictPathThatIsPlain", "GET http://a.test/a/b HTTP/1.1", "allowed unlisted -> a.test:80", kStrict},
+        Case{"ViaNamesUsAgainAndAgain", "GET http://a.test/ HTTP/1.1", "error loop 502\n", kNamed,
+             "Host: x\r\nVia: 1.1 wall, 1.1 WALL (x)\r\nVia: 1.1 other, 1.0 wall, HTTP/1.1 wall\r\n"},
+        Case{"ViaNamesUsInAChain", "GET http://a.test/ HTTP/1.1", "allowed unlisted -> a.test:80", kNamed,
+             "Host: x\r\nVia: 1.1 wall, 1.1 wall\r\nVia: 1.0 wall, 1.1 wallet, wall\r\n"}),
+    [](const auto& param) { return std::string(param.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(
+    Connect, Judged,
+    ::testing::Values(
+        Case{"Allowed", "CONNECT a.test:443 HTTP/1.1", "allowed unlisted => a.test:443"},
+        Case{"Blocked", "CONNECT blocked.test:443 HTTP/1.1", "blocked listed bad S blocked.test => blocked.test:443"},
+        Case{"BlockedInDisguise", "CONNECT BLOCKED.TEST.:443 HTTP/1.1",
+             "blocked listed bad S blocked.test => blocked.test:443"},
+        Case{"PathEntriesDoNotBlockTheHost", "CONNECT mixed.test:443 HTTP/1.1", "allowed unlisted => mixed.test:443"},
+        Case{"PortOutsideTheRules", "CONNECT a.test:22 HTTP/1.1", "error port_denied 403\n"},
+        Case{"BlockedOnAnyPort", "CONNECT blocked.test:22 HTTP/1.1",
+             "blocked listed bad S blocked.test => blocked.test:22"},
+        Case{"OddAddressIsDialledAsJudged", "CONNECT 0x7f.1:443 HTTP/1.1", "allowed unlisted => 127.0.0.1:443"},
+        Case{"Ipv6", "CONNECT [2001:db8::66]:443 HTTP/1.1",
+             "blocked listed bad X [2001:db8::66] => [2001:db8::66]:443"},
+        Case{"OnATransparentListener", "CONNECT a.test:443 HTTP/1.1", "error method_not_allowed 405\n", kTransparent}),
+    [](const auto& param) { return std::string(param.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(
+    Transparent, Judged,
+    ::testing::Values(Case{"RoutedByHost", "GET /x HTTP/1.1", "allowed unlisted -> a.test:8080", kTransparent,
+                           "Host: a.test:8080\r\n"},
+                      Case{"JudgedByHost", "GET /x HTTP/1.1", "blocked listed bad S blocked.test -> blocked.test:80",
+                           kTransparent, "Host: Blocked.test\r\n"},
+                      Case{"PathCounts", "GET /bad/x HTTP/1.1", "blocked listed bad D mixed.test/bad/ -> mixed.test:80",
+                           kTransparent, "Host: mixed.test\r\n"},
+                      Case{"PathOfTwoSlashesIsNoAuthority", "GET //blocked.test/x HTTP/1.1",
+                           "allowed unlisted -> a.test:80", kTransparent, "Host: a.test\r\n"},
+                      Case{"WithoutHost", "GET /x HTTP/1.0", "error misdirected 421\n", kTransparent, ""},
+                      Case{"Asterisk", "OPTIONS * HTTP/1.1", "allowed unlisted -> a.test:80", kTransparent,
+                           "Host: a.test\r\n"},
+                      Case{"AbsoluteFormStillWorks", "GET http://blocked.test/ HTTP/1.1",
+                           "blocked listed bad S blocked.test -> blocked.test:80", kTransparent, "Host: a.test\r\n"}),
+    [](const auto& param) { return std::string(param.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(MaxForwards, Judged,
+                         ::testing::Values(Case{"TraceOfZero",
+                                                "TRACE http://a.test/ HTTP/1.1",
+                                                "allowed unlisted trace a.test:80",
+                                                {},
+                                                "Host: x\r\nMax-Forwards: 0\r\n"},
+                                           Case{"OptionsOfZero",
+                                                "OPTIONS http://a.test HTTP/1.1",
+                                                "allowed unlisted options a.test:80",
+                                                {},
+                                                "Host: x\r\nMax-Forwards: 00\r\n"},
+                                           Case{"OptionsOfOne",
+                                                "OPTIONS http://a.test HTTP/1.1",
+                                                "allowed unlisted -> a.test:80",
+                                                {},
+                                                "Host: x\r\nMax-Forwards: 1\r\n"},
+                                           Case{"GetOfZero",
+                                                "GET http://a.test/ HTTP/1.1",
+                                                "allowed unlisted -> a.test:80",
+                                                {},
+                                                "Host: x\r\nMax-Forwards: 0\r\n"},
+                                           Case{"BlockedAllTheSame",
+                                                "TRACE http://blocked.test/ HTTP/1.1",
+                                                "blocked listed bad S blocked.test trace blocked.test:80",
+                                                {},
+                                                "Host: x\r\nMax-Forwards: 0\r\n"},
+                                           Case{"AsteriskAsksAboutTheProxy", "OPTIONS * HTTP/1.1",
+                                                "allowed unlisted options :0"}),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+TEST(SniJudgement, IsAboutTheHostAlone) {
+  TargetJudge judge({});
+  const auto say = [&](std::string_view name) {
+    const auto sni = judge.sni(name, policy());
+    return sni ? filter::PolicyMaker::say(sni->verdict) + " " + std::string(sni->host) : error_text(sni.error());
+  };
+  EXPECT_EQ(say("a.test"), "allowed unlisted a.test");
+  EXPECT_EQ(say("Blocked.TEST."), "blocked listed bad S blocked.test blocked.test");
+  EXPECT_EQ(say("w.blocked.test"), "blocked listed bad S blocked.test w.blocked.test");
+  EXPECT_EQ(say("mixed.test"), "allowed unlisted mixed.test");
+  EXPECT_EQ(say("192.0.2.66"), "blocked listed bad X 192.0.2.66 192.0.2.66");
+  EXPECT_EQ(say("2001:db8::66"), "blocked listed bad X [2001:db8::66] [2001:db8::66]");
+  EXPECT_EQ(say("[2001:db8::66]"), "error bad_target 400\n");
+  EXPECT_EQ(say("a.test:443"), "error bad_target 400\n");
+  EXPECT_EQ(say("a/b"), "error bad_target 400\n");
+}
+
+TEST(SniJudgement, KnowsWhenUrlEntriesCouldNotBeAsked) {
+  TargetJudge judge({});
+  EXPECT_TRUE(judge.sni("mixed.test", policy())->verdict.host_has_marks);
+  EXPECT_FALSE(judge.sni("a.test", policy())->verdict.host_has_marks);
+}
+
+TEST(Judgement, GivesTheHostFieldThePortTheTargetGave) {
+  RequestReader reader(kLimits);
+  const AccessRules access = *AccessRules::build({});
+  TargetJudge judge({});
+  run(reader, {std::string_view("GET http://a.test/ HTTP/1.1\r\nHost: x\r\n\r\n")});
+  EXPECT_EQ(judge.request(reader.head(), policy(), access)->host_field_port, 0);
+  reader.next();
+  run(reader, {std::string_view("GET http://a.test:80/ HTTP/1.1\r\nHost: x\r\n\r\n")});
+  EXPECT_EQ(judge.request(reader.head(), policy(), access)->host_field_port, 80);
+}
+
+TEST(DisplayUrl, IsWhatAPersonKnowsTheRequestBy) {
+  const auto shown = [](std::string_view request) {
+    RequestReader reader(kLimits);
+    run(reader, {request});
+    std::string out;
+    append_display_url(out, reader.head());
+    return out;
+  };
+  EXPECT_EQ(shown("GET http://u:secret@A.test:81?q HTTP/1.1\r\nHost: x\r\n\r\n"), "http://A.test:81/?q");
+  EXPECT_EQ(shown("GET http://a.test HTTP/1.1\r\nHost: x\r\n\r\n"), "http://a.test/");
+  EXPECT_EQ(shown("CONNECT a.test:443 HTTP/1.1\r\nHost: x\r\n\r\n"), "a.test:443");
+  EXPECT_EQ(shown("GET /x?y HTTP/1.1\r\nHost: a.test:81\r\n\r\n"), "http://a.test:81/x?y");
+  EXPECT_EQ(shown("GET /x HTTP/1.0\r\n\r\n"), "/x");
+  EXPECT_EQ(shown("OPTIONS * HTTP/1.1\r\nHost: a.test\r\n\r\n"), "http://a.test");
+}
+
+}  // namespace
+}  // namespace bloomwall::proxy::testing
