@@ -102,6 +102,7 @@ std::vector<std::string> needs_restart(const Config& running, const Config& load
   sealed("dns.servers", running.dns.servers, loaded.dns.servers);
   sealed("dns.hosts", running.dns.hosts, loaded.dns.hosts);
   sealed("dns.cache_entries", running.dns.cache_entries, loaded.dns.cache_entries);
+  sealed("log.access.file", running.log.access.file == "off", loaded.log.access.file == "off");
   sealed("log.access.queue", running.log.access.queue, loaded.log.access.queue);
   sealed("admin.address", running.admin.address, loaded.admin.address);
   sealed("admin.control_socket", running.admin.control_socket, loaded.admin.control_socket);

@@ -1,6 +1,6 @@
 // The daemon's own log: log::info("reload {} done", n) from any thread. spdlog formats, a writer thread writes; a full
 // queue drops the line and counts it, so a stuck terminal or disk never holds up an event loop.
-// A line: "2024-05-01T12:34:56.789Z info  text"; where stderr is the journal, "<6>text" instead (it adds the time).
+// A line: "2024-05-01T12:34:56.789Z info    text"; where stderr is the journal, "<6>text" instead (it adds the time).
 // Control octets in the text are written as \xNN: nothing that came from the network can forge a line.
 // Before open_log() and after close_log() lines go straight to stderr.
 // SPDX-License-Identifier: Apache-2.0
@@ -23,6 +23,7 @@ namespace bloomwall::proxy {
 tl::expected<void, std::string> open_log(const conf::Log& settings);
 // Level and file as they are now; the same file is opened again by its name (log rotation). Failure keeps the old one.
 void reopen_log(const conf::Log& settings);
+bool flush_log(std::chrono::milliseconds bound);
 void close_log(std::chrono::milliseconds bound);
 std::uint64_t log_lines_dropped();
 

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/log/output_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr std::size_t kMostPieces = 64;
+
+int open_target(const std::string& target) {
+  if (target == "stdout") return ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  if (target == "stderr") return ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+  // O_NONBLOCK: a FIFO without a reader is an error at once, and a terminal does not become ours.
+  return ::open(target.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640);
+}
+
+tl::unexpected<std::string> failure(const std::string& target, int error) {
+  return tl::unexpected(fmt::format("{}: {}", target, std::generic_category().message(error)));
+}
+
+// The start of the pieces, copied together; it ends with a line where one ends within PIPE_BUF.
+std::size_t gather(std::span<const std::string_view> pieces, std::array<char, PIPE_BUF>& out) {
+  std::size_t size = 0;
+  for (const std::string_view piece : pieces) {
+    const std::size_t take = std::min(piece.size(), out.size() - size);
+    std::memcpy(out.data() + size, piece.data(), take);
+    size += take;
+  }
+  const auto line_end = std::string_view(out.data(), size).rfind('\n');
+  return line_end == std::string_view::npos ? size : line_end + 1;
+}
+
+OutputFile::Written result_of(ssize_t written) {
+  if (written >= 0) return {static_cast<std::size_t>(written), 0};
+  return {0, errno == EWOULDBLOCK ? EAGAIN : errno};
+}
+
+}  // namespace
+
+OutputFile::OutputFile(std::string target, int fd) : target_(std::move(target)), fd_(fd) {
+  struct stat status{};
+  if (::fstat(fd_, &status) != 0) return;
+  if (S_ISREG(status.st_mode)) kind_ = Kind::regular;
+  if (S_ISSOCK(status.st_mode)) kind_ = Kind::socket;
+}
+
+OutputFile::OutputFile(OutputFile&& other) noexcept
+    : target_(std::move(other.target_)), fd_(std::exchange(other.fd_, -1)), kind_(other.kind_) {}
+
+OutputFile& OutputFile::operator=(OutputFile&& other) noexcept {
+  std::swap(target_, other.target_);
+  std::swap(fd_, other.fd_);
+  std::swap(kind_, other.kind_);
+  return *this;
+}
+
+OutputFile::~OutputFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+tl::expected<OutputFile, std::string> OutputFile::open(const std::string& target) {
+  const int fd = open_target(target);
+  if (fd < 0) return failure(target, errno);
+  return OutputFile(target, fd);
+}
+
+tl::expected<void, std::string> OutputFile::reopen() {
+  if (target_ == "stdout" || target_ == "stderr") return {};
+  auto again = open(target_);
+  if (!again) return tl::unexpected(again.error());
+  *this = std::move(*again);
+  return {};
+}
+
+OutputFile::Written OutputFile::write(std::span<const std::string_view> pieces) {
+  Written done;
+  do {
+    done = write_some(pieces);
+  } while (done.error == EINTR);
+  return done;
+}
+
+OutputFile::Written OutputFile::write_some(std::span<const std::string_view> pieces) {
+  if (kind_ == Kind::other) {
+    // Room for POLLOUT is room for PIPE_BUF. The descriptor may be shared with others, so it must not become non-blocking.
+    pollfd room{fd_, POLLOUT, 0};
+    if (::poll(&room, 1, 0) == 0) return {0, EAGAIN};
+    std::array<char, PIPE_BUF> together;
+    const std::size_t size = gather(pieces, together);
+    return result_of(::write(fd_, together.data(), size));
+  }
+  std::array<iovec, kMostPieces> vectors;
+  std::size_t count = 0;
+  for (const std::string_view piece : pieces.first(std::min(pieces.size(), kMostPieces))) {
+    vectors[count++] = {const_cast<char*>(piece.data()), piece.size()};
+  }
+  if (kind_ == Kind::regular) return result_of(::writev(fd_, vectors.data(), static_cast<int>(count)));
+  msghdr message{};
+  message.msg_iov = vectors.data();
+  message.msg_iovlen = count;
+  return result_of(::sendmsg(fd_, &message, MSG_DONTWAIT | MSG_NOSIGNAL));
+}
+
+bool OutputFile::is_journal() const {
+  // systemd names device and inode of the stream it made; any other descriptor is not it (systemd.exec(5), JOURNAL_STREAM).
+  const char* stream = std::getenv("JOURNAL_STREAM");
+  struct stat status{};
+  if (stream == nullptr || ::fstat(fd_, &status) != 0) return false;
+  return fmt::format("{}:{}", status.st_dev, status.st_ino) == stream;
+}
+
+}  // namespace bloomwall::proxy

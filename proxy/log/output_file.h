@@ -1,0 +1,46 @@
+// Where a log goes: a path, "stdout" or "stderr". Writing never waits for a reader: a pipe, a terminal and a socket (the
+// journal) take what they have room for and no more. A regular file takes as long as its disk takes.
+// Lines into a pipe go in pieces of at most PIPE_BUF that end with a line where one does, so that others who write to the
+// same pipe do not cut them. Not thread-safe.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+
+namespace bloomwall::proxy {
+
+class OutputFile {
+ public:
+  // The error is "TARGET: why". A file is made with mode 0640; a FIFO must have its reader.
+  static tl::expected<OutputFile, std::string> open(const std::string& target);
+  OutputFile(OutputFile&& other) noexcept;
+  OutputFile& operator=(OutputFile&& other) noexcept;
+  ~OutputFile();
+
+  struct Written {
+    std::size_t bytes = 0;
+    int error = 0;  // 0; EAGAIN: no room now, poll fd() for POLLOUT; else an errno
+  };
+  Written write(std::span<const std::string_view> pieces);
+  tl::expected<void, std::string> reopen();  // a path: opens it by name again; failure keeps the old one
+
+  int fd() const { return fd_; }
+  const std::string& target() const { return target_; }
+  bool is_journal() const;  // what systemd made for stdout and stderr of a service
+
+ private:
+  enum class Kind : std::uint8_t { regular, socket, other };
+  OutputFile(std::string target, int fd);
+  Written write_some(std::span<const std::string_view> pieces);
+
+  std::string target_;
+  int fd_ = -1;
+  Kind kind_ = Kind::other;
+};
+
+}  // namespace bloomwall::proxy
