@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
+#include <cstdint>
 
 #include "filter/url/idna.h"
 #include "filter/url/ipv4.h"
@@ -17,13 +17,22 @@ void note(UrlReason reason, HostReading& reading) {
   if (reading.reason == UrlReason::none) reading.reason = reason;
 }
 
-constexpr std::array<bool, 256> make_odd_table() {
-  std::array<bool, 256> odd{};
-  for (unsigned c = 0; c < 256; ++c) odd[c] = c <= 0x20 || c >= 0x7F;
-  for (const char c : std::string_view("#%<>^|\"`{}!$&'()*+,;=~")) odd[static_cast<unsigned char>(c)] = true;
-  return odd;
+enum : std::uint8_t { kOdd = 1, kSeparator = 2, kBeyondAscii = 4 };
+
+constexpr std::array<std::uint8_t, 256> make_table() {
+  std::array<std::uint8_t, 256> table{};
+  for (unsigned c = 0; c < 256; ++c) table[c] = c <= 0x20 || c >= 0x7F ? kOdd : 0;
+  for (unsigned c = 0x80; c < 256; ++c) table[c] |= kBeyondAscii;
+  for (const char c : std::string_view("#%<>^|\"`{}!$&'()*+,;=~")) table[static_cast<unsigned char>(c)] |= kOdd;
+  for (const char c : std::string_view("/\\?@:[]")) table[static_cast<unsigned char>(c)] |= kSeparator;
+  return table;
 }
-constexpr std::array<bool, 256> kOddOctet = make_odd_table();
+constexpr std::array<std::uint8_t, 256> kClass = make_table();
+
+bool is(std::uint8_t octet_class, char c) { return (kClass[static_cast<unsigned char>(c)] & octet_class) != 0; }
+bool has(std::uint8_t octet_class, std::string_view text) {
+  return std::any_of(text.begin(), text.end(), [=](char c) { return is(octet_class, c); });
+}
 
 // Step 8, in place. Lower case, no empty label. True where an empty label other than one at the very end was dropped.
 bool lower_and_undot(std::string& name) {
@@ -64,13 +73,9 @@ HostReading read_literal(std::string_view raw, std::string& host) {
   return reading;
 }
 
-bool is_ascii(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
-}
-
 // Step 9. False: the name ends in a number and is no address.
 bool read_number(std::string& host, HostReading& reading) {
-  if (!is_ascii(host)) return true;  // refused by step 7 already
+  if (has(kBeyondAscii, host)) return true;  // refused by step 7 already
   const Ipv4Reading number = read_ipv4(host);
   if (!number.ends_in_number) return true;
   if (!number.address) {
@@ -101,11 +106,11 @@ bool decode_name(std::string_view raw, std::string& name, std::string& scratch, 
   name.clear();
   append_decoded_fully(raw, name);
   if (name.size() != raw.size()) note(UrlReason::escaped_host, reading);
-  if (name.find_first_of("/\\?@:[]") != std::string::npos) {
+  if (has(kSeparator, name)) {
     note(UrlReason::separator_in_host, reading);
     return false;
   }
-  if (!is_ascii(name) && !map_name(name, scratch, reading)) note(UrlReason::bad_idn, reading);
+  if (has(kBeyondAscii, name) && !map_name(name, scratch, reading)) note(UrlReason::bad_idn, reading);
   if (lower_and_undot(name)) note(UrlReason::odd_dots, reading);
   return true;
 }
@@ -121,8 +126,7 @@ HostReading read_host(std::string_view raw, std::string& host, std::string& scra
     return reading;
   }
   if (!read_number(host, reading)) return reading;
-  const auto is_odd = [](char c) { return kOddOctet[static_cast<unsigned char>(c)]; };
-  if (std::any_of(host.begin(), host.end(), is_odd)) {
+  if (has(kOdd, host)) {
     note(UrlReason::bad_host_octet, reading);
     scratch.clear();
     append_escaped(host, Separators::plain, scratch);

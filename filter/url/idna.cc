@@ -94,7 +94,8 @@ bool append_label(std::string_view label, std::string& out) {
 }  // namespace
 
 bool append_ascii_host(std::string_view utf8, std::string& out) {
-  if (has_forbidden_octet(utf8)) return false;
+  const auto dots = static_cast<std::size_t>(std::count(utf8.begin(), utf8.end(), '.'));
+  if (utf8.size() - dots > kMaxUnicodeHost || has_forbidden_octet(utf8)) return false;
   const std::size_t bottom = out.size();
   for (;;) {
     const Dot dot = find_dot(utf8);

@@ -2,8 +2,6 @@
 #include "filter/url/ipv4.h"
 
 #include <algorithm>
-#include <array>
-#include <iterator>
 
 #include <fmt/format.h>
 
@@ -72,8 +70,11 @@ std::optional<std::uint32_t> read_dotted_ipv4(std::string_view text) {
 }
 
 void append_ipv4(std::uint32_t address, std::string& out) {
-  fmt::format_to(std::back_inserter(out), "{}.{}.{}.{}", address >> 24U, (address >> 16U) & 255U,
-                 (address >> 8U) & 255U, address & 255U);
+  for (unsigned shift = 32; shift != 0; shift -= 8) {
+    const fmt::format_int octet((address >> (shift - 8)) & 255U);
+    out.append(octet.data(), octet.size());
+    if (shift != 8) out.push_back('.');
+  }
 }
 
 }  // namespace bloomwall::filter

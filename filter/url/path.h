@@ -40,12 +40,13 @@ void append_path(std::string_view decoded, std::string& text);
 // Calls visit(segment, last) for each piece of `path` between slashes of either kind.
 template <typename Visit>
 void for_each_segment(std::string_view path, Visit&& visit) {
-  for (;;) {
-    const std::size_t slash = path.find_first_of("/\\");
-    visit(path.substr(0, slash), slash == std::string_view::npos);
-    if (slash == std::string_view::npos) return;
-    path.remove_prefix(slash + 1);
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < path.size(); ++at) {
+    if (path[at] != '/' && path[at] != '\\') continue;
+    visit(path.substr(begin, at - begin), false);
+    begin = at + 1;
   }
+  visit(path.substr(begin), true);
 }
 
 }  // namespace bloomwall::filter

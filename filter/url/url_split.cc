@@ -24,11 +24,11 @@ std::string_view clean(std::string_view raw, std::string& cleaned, SplitUrl& spl
   const auto is_blank = [](char c) { return static_cast<unsigned char>(c) <= 0x20; };
   while (!raw.empty() && is_blank(raw.front())) raw.remove_prefix(1);
   while (!raw.empty() && is_blank(raw.back())) raw.remove_suffix(1);
-  if (raw.find_first_of("\t\r\n") == std::string_view::npos) return raw;
+  const auto goes = [](char c) { return c == '\t' || c == '\r' || c == '\n'; };
+  if (std::none_of(raw.begin(), raw.end(), goes)) return raw;
   note(UrlReason::control_octet, split);
   cleaned.clear();
-  std::copy_if(raw.begin(), raw.end(), std::back_inserter(cleaned),
-               [](char c) { return c != '\t' && c != '\r' && c != '\n'; });
+  std::remove_copy_if(raw.begin(), raw.end(), std::back_inserter(cleaned), goes);
   return cleaned;
 }
 
@@ -121,7 +121,9 @@ SplitUrl split_url(std::string_view raw, std::string& cleaned) {
     note(UrlReason::unknown_scheme, split);
     return split;
   }
-  const std::size_t end = std::min(after->find_first_of("/?\\"), after->size());  // step 4
+  const auto ends_authority = [](char c) { return is_slash(c) || c == '?'; };
+  const auto end = static_cast<std::size_t>(  // step 4
+      std::distance(after->begin(), std::find_if(after->begin(), after->end(), ends_authority)));
   split.rest = after->substr(end);
   if (split.rest.starts_with('\\')) note(UrlReason::backslash, split);
   if (!split.rest.empty() && is_slash(split.rest[0])) split.rest.remove_prefix(1);

@@ -49,13 +49,14 @@ TEST(IdnaTest, OnTheSafeSideOfUts46) {
   EXPECT_EQ(ascii("xn--n3h.\u00E9"), "xn--n3h.xn--9ca");
 }
 
-TEST(IdnaTest, BoundsEachLabel) {
+TEST(IdnaTest, BoundsEachLabelAndTheWhole) {
   std::string ignored = "\u00E9";  // soft hyphens make a long label of a short name
   while (ignored.size() < kMaxUnicodeLabel) ignored += "\u00AD";
   EXPECT_EQ(ascii(ignored), "xn--9ca");
   EXPECT_EQ(ascii(ignored + "\u00AD"), "none");
   EXPECT_EQ(ascii(ignored + "." + ignored), "xn--9ca.xn--9ca");
-  EXPECT_EQ(ascii(std::string(1000, 'a') + ".\u00E9"), std::string(1000, 'a') + ".xn--9ca");
+  EXPECT_EQ(ascii(std::string(1010, 'a') + "..\u00E9"), std::string(1010, 'a') + "..xn--9ca");
+  EXPECT_EQ(ascii(std::string(1011, 'a') + "..\u00E9"), "none");
 }
 
 struct Read {
