@@ -100,11 +100,11 @@ std::vector<std::string> needs_restart(const Config& running, const Config& load
   sealed("listeners", running.listeners, loaded.listeners);
   sealed("workers", running.workers, loaded.workers);
   sealed("dns.servers", running.dns.servers, loaded.dns.servers);
-  sealed("dns.hosts", running.dns.hosts, loaded.dns.hosts);
   sealed("dns.cache_entries", running.dns.cache_entries, loaded.dns.cache_entries);
   sealed("log.access.file", running.log.access.file == "off", loaded.log.access.file == "off");
   sealed("log.access.queue", running.log.access.queue, loaded.log.access.queue);
   sealed("admin.address", running.admin.address, loaded.admin.address);
+  sealed("admin.hosts", running.admin.hosts, loaded.admin.hosts);
   sealed("admin.control_socket", running.admin.control_socket, loaded.admin.control_socket);
   return keys;
 }

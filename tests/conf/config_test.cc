@@ -100,22 +100,26 @@ TEST(Config, NamesTheKeysThatNeedARestart) {
   Config loaded;
   loaded.timeouts.idle = Milliseconds(1);
   loaded.access.clients.clear();
+  loaded.dns.hosts["a"] = "192.0.2.1";
+  loaded.log.access.file = "/var/log/other.log";
   loaded.filters.emplace_back();
   loaded.log.level = Log::Level::debug;
   EXPECT_TRUE(needs_restart(running, loaded).empty());
   loaded.listeners[0].address = ":1";
   loaded.workers = 2;
-  loaded.dns.hosts["a"] = "192.0.2.1";
+  loaded.log.access.file = "off";
   loaded.admin.address.reset();
   EXPECT_EQ(needs_restart(running, loaded),
-            (std::vector<std::string>{"listeners", "workers", "dns.hosts", "admin.address"}));
+            (std::vector<std::string>{"listeners", "workers", "log.access.file", "admin.address"}));
   Config sealed;
   sealed.dns.servers = {"192.0.2.1"};
   sealed.dns.cache_entries = 1;
   sealed.log.access.queue = 65536;
   sealed.admin.control_socket = "/x";
+  sealed.admin.hosts = {"a"};
   EXPECT_EQ(needs_restart(running, sealed),
-            (std::vector<std::string>{"dns.servers", "dns.cache_entries", "log.access.queue", "admin.control_socket"}));
+            (std::vector<std::string>{"dns.servers", "dns.cache_entries", "log.access.queue", "admin.hosts",
+                                      "admin.control_socket"}));
 }
 
 }  // namespace
