@@ -53,7 +53,7 @@ const char* shape_of(Kind kind) {
 class DeltaParser {
  public:
   DeltaParser(const std::string& name, const KeyMaker& keys, const std::optional<FileId>& base)
-      : name_(name), base_(base), errors_(name), delta_(keys) {}
+      : base_(base), errors_(name), delta_(keys) {}
 
   Delta::Loaded parse(std::string_view text) {
     TextLines lines(text);
@@ -169,7 +169,6 @@ class DeltaParser {
 
   void set(const Entry& entry, DeltaAnswer answer) { delta_.entries_.at(entry) = static_cast<std::uint32_t>(answer); }
 
-  const std::string& name_;
   const std::optional<FileId>& base_;
   std::size_t number_ = 1;
   LineErrors errors_;
