@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"BlockedInDisguise", "GET http://BLOCKED.test.:80/ HTTP/1.1",
              "blocked listed bad S blocked.test -> blocked.test:80"},
         Case{"BlockedAddress", "GET http://192.0.2.66/ HTTP/1.1", "blocked listed bad X 192.0.2.66 -> 192.0.2.66:80"},
-        Case{"BlockedAddressSpeltOddly", "GET http://0300.2.0x242/ HTTP/1.1",
+        Case{"BlockedAddressSpeltOddly", "GET http://0300.0.0x242/ HTTP/1.1",
              "blocked listed bad X 192.0.2.66 -> 192.0.2.66:80"},
         Case{"BlockedIpv6", "GET http://[2001:DB8:0::66]/ HTTP/1.1",
              "blocked listed bad X [2001:db8::66] -> [2001:db8::66]:80"},

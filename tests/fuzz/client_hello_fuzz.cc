@@ -1,0 +1,48 @@
+// Any bytes a client sends into a tunnel: cut anywhere they give the same result, in bounded memory, and a name is only
+// handed out where it is one plain name.
+// Input: one octet that seeds the cuts, then the bytes.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "proxy/http/client_hello.h"
+
+namespace {
+
+using bloomwall::proxy::ClientHelloReader;
+using bloomwall::proxy::HelloResult;
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  unsigned seed = data[0];
+  const std::span<const char> bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
+  ClientHelloReader whole, pieces;
+  whole.feed(bytes);
+  for (std::size_t at = 0; at < bytes.size();) {
+    seed = seed * 1103515245 + 12345;
+    const std::size_t take = std::min<std::size_t>(1 + (seed >> 16) % 60, bytes.size() - at);
+    const std::vector<char> exact(bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                                  bytes.begin() + static_cast<std::ptrdiff_t>(at + take));
+    pieces.feed(exact);
+    at += take;
+  }
+  require(whole.result() == pieces.result() && whole.name() == pieces.name());
+  require(std::string_view(whole.why()) == pieces.why());
+  const std::string_view name = whole.name();
+  require((whole.result() == HelloResult::name) == !name.empty());
+  require(std::all_of(name.begin(), name.end(), [](char c) { return c > 0x20 && c < 0x7f; }));
+  if (bytes.size() > 0 && bytes[0] != 0x16) require(whole.result() == HelloResult::not_tls);
+  if (bytes.size() > 90 * 1024) require(whole.result() != HelloResult::need_more);
+  return 0;
+}
