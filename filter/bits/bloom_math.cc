@@ -74,8 +74,12 @@ std::vector<Term> quad_terms(unsigned sets_asked) {
 // E[x^sets] of one variant or key, which has one set or two.
 Real variant_power(Real x, Real sets_per_variant) { return x * (2 - sets_per_variant + (sets_per_variant - 1) * x); }
 
-// E[y^variants] of a host, geometric with that mean.
-Real host_power(Real y, Real mean) { return y / (mean - (mean - 1) * y); }
+// E[y^variants] of a host: one, and more in a Poisson number of jumps, each geometric, so that variance/(mean - 1) is the
+// dispersion.
+Real host_power(Real y, Real mean, Real dispersion) {
+  const Real jump = (std::max(dispersion, Real{1}) + 1) / 2;
+  return y * std::exp((mean - 1) / jump * (y / (jump - (jump - 1) * y) - 1));
+}
 
 // Chance that a question passes in a page of n items: (sum of c * f^n)^power.
 struct PageError {
@@ -93,7 +97,7 @@ Real item_factor(const SectionLoad& load, Real u, Real v, Real lines_of_set) {
   const Real rounds = load.sets / load.variants;
   if (!load.shared_lines) return variant_power(one_set(u, v, u * v), rounds);
   const Real mean = load.variants / load.keys;
-  const auto host = [&](Real x) { return host_power(variant_power(x, rounds), mean); };
+  const auto host = [&](Real x) { return host_power(variant_power(x, rounds), mean, load.dispersion); };
   return one_set(host(u), host(v), host(u * v));
 }
 

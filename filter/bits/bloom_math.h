@@ -3,9 +3,7 @@
 // binomial (few pages) or Poisson mixture; Putze, Sanders, Singler 2007 describe the blocked case.
 // Exact for layout 1 and one set of bits a question; layout 4x4 takes its four lines as independent given the page (pairs
 // of them are), and a question of two rounds takes the rounds as independent given the page. Off by less than 1 %.
-// How the variants of H spread over its hosts is not in the counts: they are taken as geometric about their mean. Real
-// lists have 1.02 a host, where nothing else could be told apart; where a tenth of the hosts has four and the others one,
-// the truth is up to 15 % above (2x8 at 1e-4), and fill_error() shows it.
+// Variants of one host share its lines, so how they spread over the hosts matters; see `dispersion`.
 // Breaks: below the fingerprint floor, keys per page / 2^35, which is part of every result: two keys of one page with one
 // fingerprint can't be told apart whatever the number of bits. Measured by tests/filter/bits/error_rate_test.cc.
 // Cost: about 0.1 ms a call.
@@ -28,6 +26,9 @@ struct SectionLoad {
   double sets = 0;            // distinct sets, >= keys: keys of two rounds count twice
   bool shared_lines = false;  // H: all sets of a host lie in the lines of that host
   double variants = 0;        // H: distinct (host, variant) pairs, marks too; 0: as many as sets, none of two rounds
+  // H: variance of the variants of a host over their mean less 1; from 1, where a few hosts have two, upwards. Where it
+  // is not known, 3 stands for lists in which a few hosts have four (real lists: 1.02 in the mean, 13 at most).
+  double dispersion = 3;
 };
 
 // Error of one question, in [0,1]. `rounds`: sets that the question asks. `own_sets`: sets that surely lie in the lines

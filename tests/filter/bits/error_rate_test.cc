@@ -116,8 +116,15 @@ class HostErrorRateTest : public ErrorRateTest {
 
   void SetUp() override {
     double sets = 0;
-    for (std::size_t i = 0; i < kHosts; ++i) sets += std::popcount(variants_of(i));
+    double squares = 0;
+    for (std::size_t i = 0; i < kHosts; ++i) {
+      const double n = std::popcount(variants_of(i));
+      sets += n;
+      squares += n * n;
+    }
+    const double mean = sets / kHosts;
     load_ = {.layout = GetParam().layout, .keys = kHosts, .sets = sets, .shared_lines = true};
+    load_.dispersion = (squares / kHosts - mean * mean) / (mean - 1);
     const Geometry g = sized(load_);
     load_.pages = g.pages();
     section_ = std::make_unique<OwnedSection>(g, LineChoice::host);
