@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""README's tour, pasted line by line: its code blocks run in one shell, against the programs of this build.
+
+Usage: readme_test.py BUILD_DIR. Exit status 77 (skipped) where curl is absent.
+SPDX-License-Identifier: Apache-2.0
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# What a reader is told they will see.
+SHOWN = ["listed\thttp://img.ads.example.test/x.gif\tads.example.test", "clear\thttp://files.example.test/good.txt",
+         "status 1: something is listed", "status 1: blocked", "\n403\n", "bloomwall_filter_entries"]
+
+
+def tour(build, folder, ports):
+    text = (ROOT / "README.md").read_text()
+    section = text[text.index("## A tour"):text.index("## What an entry stops")]
+    script = "\n".join(re.findall(r"```bash\n(.*?)```", section, re.S))
+    assert script.count("\n") > 20, "the tour has lost its code blocks"
+    # The build under test instead of a fresh one, a folder and ports of the test's own instead of the reader's.
+    for old, new in [("./dev build", ":"), ("$PWD/build/release", str(build)), ("/tmp/bloomwall-tour", folder),
+                     ("127.0.0.1:3129", f"127.0.0.1:{ports[0]}"), ("127.0.0.1:9129", f"127.0.0.1:{ports[1]}")]:
+        assert old in script, old
+        script = script.replace(old, new)
+    return "set -e\n" + script
+
+
+def free_ports(count):
+    import socket
+    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [s.getsockname()[1] for s in held]
+    for s in held:
+        s.close()
+    return ports
+
+
+def main():
+    if not shutil.which("curl"):
+        print("curl is absent")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        script = tour(pathlib.Path(sys.argv[1]).resolve(), folder, free_ports(2))
+        done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=100,
+                              env={**os.environ, "no_proxy": "", "NO_PROXY": ""})
+        output = done.stdout + done.stderr
+        missing = [text for text in SHOWN if text not in output]
+        if done.returncode != 0 or missing:
+            print(output)
+            print(f"exit status {done.returncode}; missing: {missing}")
+            return 1
+    print("the tour works")
+    return 0
+
+
+sys.exit(main())
