@@ -16,11 +16,12 @@
 namespace bloomwall::filter {
 
 struct IdentityOptions {
-  std::filesystem::path series_key_file;  // 64 hex digits or 32 bytes; empty: keep the replaced file's, else random
-  bool new_series = false;                // not the replaced file's key but a random one
-  std::optional<FileId> file_id;          // default: random
-  std::optional<std::uint64_t> created;   // seconds since 1970; default: now
-  std::optional<std::uint64_t> sequence;  // default: one more than the replaced file of the same series, else 1
+  // 64 hex digits or 32 bytes; empty: the key of the file that is replaced, else a random one.
+  std::filesystem::path series_key_file = {};
+  bool new_series = false;                     // not the replaced file's key but a random one
+  std::optional<FileId> file_id = {};          // default: random
+  std::optional<std::uint64_t> created = {};   // seconds since 1970; default: now
+  std::optional<std::uint64_t> sequence = {};  // default: one more than the replaced file of the same series, else 1
   std::uint64_t valid_until = 0;
 };
 

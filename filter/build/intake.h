@@ -16,7 +16,7 @@
 namespace bloomwall::filter {
 
 struct IntakeOptions {
-  ReadOptions read;
+  ReadOptions read = {};
   bool raw = false;  // every line that is not empty is a key, byte for byte (but for a CR before the LF)
   bool keep_allow_rules = false;
   unsigned threads = 1;

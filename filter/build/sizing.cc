@@ -95,17 +95,24 @@ std::optional<Sizing> fit(const Demand& d, const Need& need, const Budget& budge
   return out;
 }
 
-// The split leaves out what is small (false marks, a host's own marks in its lines): tightened until the sum fits.
+// How far the questions to H are above what they may add to the worst class.
+double host_excess(const Need& need, const PredictedErrors& p, double target) {
+  const double in_paths = need.path_questions * p.path_key;
+  const double in_hosts = std::max(p.listed_host.p99 - in_paths, 0.0);
+  return std::max(p.unlisted_host.p99 / target, in_hosts / std::max(target - in_paths, target * 1e-6));
+}
+
+// The split takes every host for a stranger. On a listed one its own marks lie in the lines asked, and their part of the
+// error falls more slowly as H grows: H is enlarged until the sum fits.
 std::optional<Sizing> fit_share(const Demand& d, const Need& need, double target, double host_share,
                                 std::optional<Layout> only) {
+  constexpr double kSlowness = 1.25;
   Budget budget = split(need, target, host_share);
-  for (int attempt = 0; attempt < 20; ++attempt) {
+  for (int attempt = 0; attempt < 30; ++attempt) {
     auto sizing = fit(d, need, budget, only);
     if (!sizing) return std::nullopt;
-    const double worst = worst_error(sizing->predicted);
-    if (worst <= target) return sizing;
-    budget.host *= 0.999 * target / worst;
-    budget.path *= 0.999 * target / worst;
+    if (worst_error(sizing->predicted) <= target) return sizing;
+    budget.host *= 0.999 / std::pow(std::max(host_excess(need, sizing->predicted, target), 1.0), kSlowness);
   }
   return std::nullopt;
 }
@@ -178,21 +185,37 @@ std::optional<Sizing> size_for_error(const Demand& demand, double target, std::o
   return best;
 }
 
+// Bytes fall nearly straight as the logarithm of the error grows: a step or two of interpolation between a size that is too
+// large and one that fits comes close, bisection makes sure of the rest.
 std::optional<Sizing> size_for_memory(const Demand& demand, std::uint64_t bytes, std::optional<Layout> only) {
-  const auto fits = [&](double target) {
-    auto sizing = size_for_error(demand, target, only);
-    if (sizing && sizing->file_bytes > bytes) sizing.reset();
-    return sizing;
+  constexpr double kCloseEnough = 0.0003;  // of the size, or of the error
+  const auto wanted = static_cast<double>(bytes);
+  std::optional<Sizing> best;
+  double fits = std::log(kMostUseful);         // the least error known to fit, as its logarithm
+  double fails = -HUGE_VAL;                    // the largest known not to
+  std::optional<double> bytes_where_it_fails;  // nothing where no size gives that error
+  const auto attempt = [&](double error) {
+    auto sizing = size_for_error(demand, std::exp(error), only);
+    if (sizing && sizing->file_bytes <= bytes) {
+      fits = error;
+      best = std::move(sizing);
+      return;
+    }
+    fails = error;
+    bytes_where_it_fails = sizing ? std::optional(static_cast<double>(sizing->file_bytes)) : std::nullopt;
   };
-  std::optional<Sizing> best = fits(kMostUseful);
+  attempt(fits);
   if (!best) return std::nullopt;
-  double high = std::log(kMostUseful);
-  double low = std::log(kLeastTarget);
-  for (int step = 0; step < 16; ++step) {  // to 0.04 % of the error
-    const double middle = (low + high) / 2;
-    auto sizing = fits(std::exp(middle));
-    (sizing ? high : low) = middle;
-    if (sizing) best = std::move(sizing);
+  while (fails == -HUGE_VAL) {
+    if (fits <= std::log(kLeastTarget)) return best;
+    attempt(std::max(fits - std::log(100.0), std::log(kLeastTarget)));
+  }
+  for (int step = 0; step < 16 && fits - fails > kCloseEnough; ++step) {
+    const double spare = wanted - static_cast<double>(best->file_bytes);
+    if (spare < kCloseEnough * wanted) break;
+    double share = 0.5;  // of the way from `fits` to `fails`
+    if (step % 3 != 2 && bytes_where_it_fails) share = spare / (*bytes_where_it_fails - wanted + spare);
+    attempt(fits - (fits - fails) * std::clamp(share, 0.01, 0.99));
   }
   return best;
 }

@@ -18,12 +18,12 @@ namespace bloomwall::filter {
 
 // What is to be stored: the counts of a header (what predict() looks at), and the size of the info section.
 struct Demand {
-  Header counts;
+  Header counts = {};
   std::uint64_t info_bytes = 0;
 };
 
 struct Sizing {
-  Geometries sections;
+  Geometries sections = {};
   PredictedErrors predicted;
   std::uint64_t file_bytes = 0;  // of the whole file
 };
@@ -34,9 +34,9 @@ double worst_error(const PredictedErrors& predicted);
 inline constexpr double kDefaultTarget = 1e-6;  // error of a request
 inline constexpr double kLeastTarget = 1e-12;
 struct Target {
-  std::optional<double> fpr;            // must be met
-  std::optional<std::uint64_t> memory;  // file size that must not be passed; alone: kDefaultTarget where it fits, else
-                                        // the least error that does
+  std::optional<double> fpr = {};  // must be met
+  // File size that must not be passed. Alone: kDefaultTarget where that fits, else the least error that does.
+  std::optional<std::uint64_t> memory = {};
 };
 Result<Sizing> choose_size(const Demand& demand, const Target& target);
 

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/build/quantity.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+namespace bloomwall::filter {
+namespace {
+
+struct Case {
+  const char* name;
+  const char* text;
+  std::optional<std::uint64_t> want;
+};
+std::string name_of(const testing::TestParamInfo<Case>& info) { return info.param.name; }
+
+class CountTest : public testing::TestWithParam<Case> {};
+TEST_P(CountTest, GivesTheNumberOrRefuses) {
+  const auto got = parse_count(GetParam().text);
+  ASSERT_EQ(got.has_value(), GetParam().want.has_value());
+  if (got) {
+    EXPECT_EQ(*got, *GetParam().want);
+  } else {
+    EXPECT_EQ(got.error().code, Errc::usage);
+    EXPECT_NE(got.error().what.find(GetParam().text), std::string::npos) << "the message repeats the text";
+  }
+}
+INSTANTIATE_TEST_SUITE_P(
+    Rules, CountTest,
+    testing::Values(Case{"Plain", "10", 10}, Case{"Zero", "0", 0}, Case{"Thousand", "5k", 5000},
+                    Case{"CapitalThousand", "5K", 5000}, Case{"Million", "20M", 20'000'000},
+                    Case{"Billion", "10G", 10'000'000'000}, Case{"Trillion", "2T", 2'000'000'000'000},
+                    Case{"Quadrillion", "1P", 1'000'000'000'000'000}, Case{"Fraction", "1.5k", 1500},
+                    Case{"FractionAlone", ".5k", 500}, Case{"Exponent", "1e10", 10'000'000'000},
+                    Case{"FractionAndExponent", "2.5e3", 2500}, Case{"LongFraction", "1.000k", 1000},
+                    Case{"Largest", "18446744073709551615", 18446744073709551615ULL},
+                    Case{"OverLargest", "18446744073709551616", {}}, Case{"OverByUnit", "18446744073709552k", {}},
+                    Case{"OverByExponent", "1e20", {}}, Case{"NotWhole", "1.5", {}},
+                    Case{"NotWholeThousand", "1.0005k", {}}, Case{"Empty", "", {}}, Case{"UnitAlone", "k", {}},
+                    Case{"Negative", "-1", {}}, Case{"Plus", "+1", {}}, Case{"Blank", " 1", {}},
+                    Case{"BinaryUnit", "1Ki", {}}, Case{"Bytes", "1kB", {}}, Case{"Words", "ten", {}},
+                    Case{"TwoPoints", "1.2.3", {}}, Case{"HugeExponent", "1e999999999999", {}}),
+    name_of);
+
+class BytesTest : public testing::TestWithParam<Case> {};
+TEST_P(BytesTest, GivesTheNumberOrRefuses) {
+  const auto got = parse_bytes(GetParam().text);
+  ASSERT_EQ(got.has_value(), GetParam().want.has_value());
+  if (got) {
+    EXPECT_EQ(*got, *GetParam().want);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(
+    Rules, BytesTest,
+    testing::Values(Case{"Plain", "4096", 4096}, Case{"PlainB", "4096B", 4096}, Case{"Decimal", "30GB", 30'000'000'000},
+                    Case{"DecimalWithoutB", "30G", 30'000'000'000}, Case{"Binary", "24GiB", 25'769'803'776},
+                    Case{"BinaryWithoutB", "24Gi", 25'769'803'776}, Case{"Kibi", "4KiB", 4096},
+                    Case{"Kilo", "4kB", 4000}, Case{"Mebi", "2MiB", 2'097'152}, Case{"Tebi", "1TiB", 1'099'511'627'776},
+                    Case{"BinaryFraction", "1.5GiB", 1'610'612'736}, Case{"QuarterKibi", "0.25KiB", 256},
+                    Case{"NotWholeBinary", "0.1KiB", {}}, Case{"Bits", "4Gib", 4'294'967'296}, Case{"Empty", "", {}},
+                    Case{"UnitAlone", "GB", {}}, Case{"TwoUnits", "1GG", {}}, Case{"UnknownUnit", "1X", {}},
+                    Case{"BAlone", "B", {}}, Case{"Over", "20000PB", {}}),
+    name_of);
+
+TEST(Rate, LiesBetweenZeroAndOne) {
+  EXPECT_DOUBLE_EQ(*parse_rate("1e-6"), 1e-6);
+  EXPECT_DOUBLE_EQ(*parse_rate("0.0001"), 1e-4);
+  for (const char* text : {"0", "1", "-1e-6", "nan", "inf", "", "1e-6x", "1%", " 1e-6"}) {
+    EXPECT_FALSE(parse_rate(text)) << text;
+  }
+}
+
+TEST(Weight, IsAnyNumberFromZeroUp) {
+  EXPECT_DOUBLE_EQ(*parse_weight("0"), 0);
+  EXPECT_DOUBLE_EQ(*parse_weight("0.85"), 0.85);
+  EXPECT_DOUBLE_EQ(*parse_weight("8G"), 8e9);
+  for (const char* text : {"-1", "nan", "inf", "", "x", "1 "}) EXPECT_FALSE(parse_weight(text)) << text;
+}
+
+TEST(Format, CountsHaveSeparators) {
+  EXPECT_EQ(format_count(0), "0");
+  EXPECT_EQ(format_count(999), "999");
+  EXPECT_EQ(format_count(1000), "1,000");
+  EXPECT_EQ(format_count(1234567), "1,234,567");
+  EXPECT_EQ(format_count(18446744073709551615ULL), "18,446,744,073,709,551,615");
+}
+
+TEST(Format, BytesAreDecimal) {
+  EXPECT_EQ(format_bytes(0), "0 bytes");
+  EXPECT_EQ(format_bytes(999), "999 bytes");
+  EXPECT_EQ(format_bytes(1000), "1.0 kB");
+  EXPECT_EQ(format_bytes(999'949), "999.9 kB");
+  EXPECT_EQ(format_bytes(999'950), "1.0 MB") << "rounds up into the next unit";
+  EXPECT_EQ(format_bytes(30'000'000'000), "30.0 GB");
+  EXPECT_EQ(format_bytes(18446744073709551615ULL), "18.4 EB");
+}
+
+TEST(Format, TimesAreUtc) {
+  EXPECT_EQ(format_time(0), "-");
+  EXPECT_EQ(format_time(1), "1970-01-01T00:00:01Z");
+  EXPECT_EQ(format_time(951'782'400), "2000-02-29T00:00:00Z");
+  EXPECT_EQ(format_time(1'767'225'599), "2025-12-31T23:59:59Z");
+  EXPECT_EQ(format_time(253'402'300'800), "@253402300800") << "past the year 9999";
+  EXPECT_EQ(format_time(18446744073709551615ULL), "@18446744073709551615");
+}
+
+TEST(Format, RatesHaveThreeDigits) { EXPECT_EQ(format_rate(4.0312e-7), "4.03e-07"); }
+
+}  // namespace
+}  // namespace bloomwall::filter
