@@ -89,13 +89,14 @@ bool read_number(std::string& host, HostReading& reading) {
 }
 
 // UTS 46, then step 8. A name that maps to nothing at all ("\u00AD") or to a number that is no address stays as it was
-// spelt, for browsers refuse both before they map. False: `name` is unchanged.
+// spelt, for browsers refuse both before they map; to them two dots at the end make it no number. False: `name` is unchanged.
 bool map_name(std::string& name, std::string& scratch, HostReading& reading) {
   scratch.clear();
   if (!append_ascii_host(name, scratch) || scratch.empty()) return false;
+  const bool may_be_number = !scratch.ends_with("..");
   const bool dropped = lower_and_undot(scratch);
   const Ipv4Reading number = read_ipv4(scratch);
-  if (number.ends_in_number && !number.address) return false;
+  if (may_be_number && number.ends_in_number && !number.address) return false;
   if (dropped) note(UrlReason::odd_dots, reading);
   name.swap(scratch);
   return true;
