@@ -16,7 +16,8 @@ namespace {
 // Sums of terms of either sign cancel to what may be tiny: 64 bits of mantissa keep the noise below 1e-14.
 using Real = long double;
 
-constexpr Real kLines = kPageBytes / kLineBytes;
+constexpr Real kLines = 64;
+static_assert(kLines * kLineBytes == kPageBytes);
 constexpr double kFingerprints = 34359738368.0;  // 2^35
 constexpr double kHopelessLoad = 65536;          // sets a page from which on the error is 1 within rounding
 constexpr double kPoissonPages = 1e6;            // from so many pages on, a binomial is a Poisson within 1e-6
@@ -147,7 +148,9 @@ PageItems page_items(double keys, std::uint64_t pages) {
   double w = 1;
   for (double n = mode; n > 0; --n) {
     const double step = ratio(n - 1);
-    if (step <= 0 || (w /= step) < kNothing) break;
+    if (step <= 0) break;
+    w /= step;
+    if (w < kNothing) break;
     down.push_back(w);
   }
   PageItems out{.first = static_cast<std::uint64_t>(mode) - down.size(), .weight = {down.rbegin(), down.rend()}};

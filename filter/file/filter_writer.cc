@@ -20,9 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Sections of pages, in the order in which they stand in the file and in its table.
-constexpr std::array<SectionType, 3> kPageSections{SectionType::hosts, SectionType::paths, SectionType::raw};
-
 std::uint64_t place_after(std::uint64_t end, std::uint64_t length) {
   const std::uint64_t alignment = length >= kSectionAlignment ? kSectionAlignment : kPageBytes;
   return (end + alignment - 1) / alignment * alignment;
@@ -98,56 +95,75 @@ unsigned least_rounds(const Header& h, std::initializer_list<Kind> kinds) {
 }  // namespace
 
 struct FilterWriter::Impl {
+  struct PageSection {
+    SectionType type;
+    Geometry geometry;
+    std::uint64_t offset;
+    SectionWriter writer;
+  };
+
   Impl(TempFile temp_file, Plan the_plan) : file(std::move(temp_file)), plan(std::move(the_plan)) {}
 
   TempFile file;
   Plan plan;
   Pages pages;
-  std::array<std::uint64_t, kPageSections.size()> offsets{};
-  std::array<std::optional<SectionWriter>, kPageSections.size()> writers;
-  std::uint64_t end = kHeaderBytes;  // of the sections of pages
+  std::vector<PageSection> sections;  // in the order in which they stand in the file and in its table
+  std::uint64_t end = kHeaderBytes;   // of the last of them
 
-  const std::optional<Geometry>& geometry(std::size_t i) const {
-    const std::array all{&plan.hosts, &plan.paths, &plan.raw};
-    return *all[i];
-  }
   Result<void> lay_out();
+  SectionWriter* writer(SectionType type);
+  double fill(SectionType type, std::initializer_list<Kind> kinds) const;
   Fill fill() const;
   SectionEntry entry(SectionType type, std::uint64_t offset, std::uint64_t length, const Geometry& g,
                      std::span<const LeafDigest> leaves) const;
-  std::vector<LeafDigest> add_page_sections(std::vector<SectionEntry>& sections) const;
-  Result<void> add_text_sections(std::vector<SectionEntry>& sections, std::vector<LeafDigest> leaves) const;
+  std::vector<LeafDigest> add_page_sections(std::vector<SectionEntry>& table) const;
+  Result<void> add_text_sections(std::vector<SectionEntry>& table, std::vector<LeafDigest> leaves) const;
   Result<void> write_header();
 };
 
 Result<void> FilterWriter::Impl::lay_out() {
-  for (std::size_t i = 0; i < kPageSections.size(); ++i) {
-    if (!geometry(i)) continue;
-    if (Result<void> ok = check_geometry(*geometry(i)); !ok) return ok;
-    offsets[i] = place_after(end, geometry(i)->bytes());
-    end = offsets[i] + geometry(i)->bytes();
+  struct Wanted {
+    SectionType type;
+    const std::optional<Geometry>& geometry;
+    LineChoice lines;
+    std::uint64_t offset = 0;
+  };
+  std::array<Wanted, 3> all{Wanted{SectionType::hosts, plan.hosts, LineChoice::host},
+                            Wanted{SectionType::paths, plan.paths, LineChoice::own},
+                            Wanted{SectionType::raw, plan.raw, LineChoice::own}};
+  for (Wanted& w : all) {
+    if (!w.geometry) continue;
+    if (Result<void> ok = check_geometry(*w.geometry); !ok) return ok;
+    w.offset = place_after(end, w.geometry->bytes());
+    end = w.offset + w.geometry->bytes();
   }
   if (end == kHeaderBytes) return unexpected(Error{Errc::usage, "plan", "a filter without sections"});
   if (Result<void> ok = pages.map(file.path(), file.descriptor(), end); !ok) return ok;
-  for (std::size_t i = 0; i < kPageSections.size(); ++i) {
-    const LineChoice lines = kPageSections[i] == SectionType::hosts ? LineChoice::host : LineChoice::own;
-    if (geometry(i)) writers[i].emplace(*geometry(i), pages.at(offsets[i]), lines);
+  for (const Wanted& w : all) {
+    if (!w.geometry) continue;
+    sections.push_back({w.type, *w.geometry, w.offset, SectionWriter(*w.geometry, pages.at(w.offset), w.lines)});
   }
   return {};
 }
 
+SectionWriter* FilterWriter::Impl::writer(SectionType type) {
+  const auto at =
+      std::find_if(sections.begin(), sections.end(), [type](const PageSection& s) { return s.type == type; });
+  return at == sections.end() ? nullptr : &at->writer;
+}
+
+double FilterWriter::Impl::fill(SectionType type, std::initializer_list<Kind> kinds) const {
+  const auto at =
+      std::find_if(sections.begin(), sections.end(), [type](const PageSection& s) { return s.type == type; });
+  if (at == sections.end()) return 0;
+  const bool shared_lines = at->writer.lines() == LineChoice::host;
+  return fill_error(at->geometry.layout, at->writer.bytes(), least_rounds(plan.header, kinds), shared_lines);
+}
+
 FilterWriter::Fill FilterWriter::Impl::fill() const {
-  const Header& h = plan.header;
-  const std::array<unsigned, 3> rounds{least_rounds(h, {Kind::suffix, Kind::exact_host, Kind::subdomains}),
-                                       least_rounds(h, {Kind::url, Kind::url_query, Kind::directory}),
-                                       least_rounds(h, {Kind::raw})};
-  std::array<double, 3> error{};
-  for (std::size_t i = 0; i < kPageSections.size(); ++i) {
-    if (!writers[i]) continue;
-    const bool shared_lines = writers[i]->lines() == LineChoice::host;
-    error[i] = fill_error(geometry(i)->layout, writers[i]->bytes(), rounds[i], shared_lines);
-  }
-  return {.hosts = error[0], .paths = error[1], .raw = error[2]};
+  return {.hosts = fill(SectionType::hosts, {Kind::suffix, Kind::exact_host, Kind::subdomains}),
+          .paths = fill(SectionType::paths, {Kind::url, Kind::url_query, Kind::directory}),
+          .raw = fill(SectionType::raw, {Kind::raw})};
 }
 
 SectionEntry FilterWriter::Impl::entry(SectionType type, std::uint64_t offset, std::uint64_t length, const Geometry& g,
@@ -162,30 +178,29 @@ SectionEntry FilterWriter::Impl::entry(SectionType type, std::uint64_t offset, s
           .sha_root = roots.sha};
 }
 
-std::vector<LeafDigest> FilterWriter::Impl::add_page_sections(std::vector<SectionEntry>& sections) const {
+std::vector<LeafDigest> FilterWriter::Impl::add_page_sections(std::vector<SectionEntry>& table) const {
   std::vector<LeafDigest> all;
-  for (std::size_t i = 0; i < kPageSections.size(); ++i) {
-    if (!writers[i]) continue;
-    const auto leaves = digest_leaves(writers[i]->bytes());
-    sections.push_back(entry(kPageSections[i], offsets[i], geometry(i)->bytes(), *geometry(i), leaves));
+  for (const PageSection& s : sections) {
+    const auto leaves = digest_leaves(s.writer.bytes());
+    table.push_back(entry(s.type, s.offset, s.geometry.bytes(), s.geometry, leaves));
     all.insert(all.end(), leaves.begin(), leaves.end());
   }
   return all;
 }
 
-Result<void> FilterWriter::Impl::add_text_sections(std::vector<SectionEntry>& sections,
+Result<void> FilterWriter::Impl::add_text_sections(std::vector<SectionEntry>& table,
                                                    std::vector<LeafDigest> leaves) const {
   const std::vector<std::byte> text = serialise_info(plan.info);
   if (!parse_info(text))
     return unexpected(Error{Errc::limit, "info", "sources and notes exceed 16 MiB or 100000 records"});
   const std::uint64_t text_at = place_after(end, text.size());
   const auto text_leaves = digest_leaves(text);
-  sections.push_back(entry(SectionType::info, text_at, text.size(), kNoGeometry, text_leaves));
+  table.push_back(entry(SectionType::info, text_at, text.size(), kNoGeometry, text_leaves));
   leaves.insert(leaves.end(), text_leaves.begin(), text_leaves.end());
 
   const std::span<const std::byte> records = std::as_bytes(std::span(leaves));
   const std::uint64_t records_at = place_after(text_at + text.size(), records.size());
-  sections.push_back(entry(SectionType::leaves, records_at, records.size(), kNoGeometry, digest_leaves(records)));
+  table.push_back(entry(SectionType::leaves, records_at, records.size(), kNoGeometry, digest_leaves(records)));
   if (Result<void> ok = write_at(file, text_at, text); !ok) return ok;
   return write_at(file, records_at, records);
 }
@@ -215,18 +230,18 @@ Result<std::unique_ptr<FilterWriter>> FilterWriter::create(const fs::path& targe
 FilterWriter::FilterWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 FilterWriter::~FilterWriter() = default;
 
-SectionWriter* FilterWriter::hosts() { return impl_->writers[0] ? &*impl_->writers[0] : nullptr; }
-SectionWriter* FilterWriter::paths() { return impl_->writers[1] ? &*impl_->writers[1] : nullptr; }
-SectionWriter* FilterWriter::raw() { return impl_->writers[2] ? &*impl_->writers[2] : nullptr; }
+SectionWriter* FilterWriter::hosts() { return impl_->writer(SectionType::hosts); }
+SectionWriter* FilterWriter::paths() { return impl_->writer(SectionType::paths); }
+SectionWriter* FilterWriter::raw() { return impl_->writer(SectionType::raw); }
 Header& FilterWriter::header() { return impl_->plan.header; }
 FileInfo& FilterWriter::info() { return impl_->plan.info; }
 FilterWriter::Fill FilterWriter::fill() const { return impl_->fill(); }
 
 Result<void> FilterWriter::commit() {
-  std::vector<SectionEntry> sections;
-  std::vector<LeafDigest> leaves = impl_->add_page_sections(sections);
-  if (Result<void> ok = impl_->add_text_sections(sections, std::move(leaves)); !ok) return ok;
-  impl_->plan.header.sections = std::move(sections);
+  std::vector<SectionEntry> table;
+  std::vector<LeafDigest> leaves = impl_->add_page_sections(table);
+  if (Result<void> ok = impl_->add_text_sections(table, std::move(leaves)); !ok) return ok;
+  impl_->plan.header.sections = std::move(table);
   if (Result<void> ok = impl_->write_header(); !ok) return ok;
   return impl_->file.commit();
 }

@@ -134,14 +134,13 @@ Checked check_section(const SectionEntry& s, std::uint64_t file_bytes) {
 
 // Sections in the order of their offsets: none overlaps, gaps are no larger than alignment needs, nothing follows.
 Checked check_arrangement(const Header& h) {
-  std::vector<const SectionEntry*> order;
-  for (const SectionEntry& s : h.sections) order.push_back(&s);
-  std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return a->offset < b->offset; });
+  std::vector<SectionEntry> order = h.sections;
+  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
   std::uint64_t end = kHeaderBytes;
-  for (const SectionEntry* s : order) {
-    if (s->offset < end) return refuse(Errc::bad_section, "section", "sections overlap");
-    if (s->offset - end >= kSectionAlignment) return refuse(Errc::bad_section, "section", "a gap between sections");
-    end = s->offset + s->length;
+  for (const SectionEntry& s : order) {
+    if (s.offset < end) return refuse(Errc::bad_section, "section", "sections overlap");
+    if (s.offset - end >= kSectionAlignment) return refuse(Errc::bad_section, "section", "a gap between sections");
+    end = s.offset + s.length;
   }
   if (end != h.file_bytes) return refuse(Errc::bad_section, "section", "the file goes on after its last section");
   return {};

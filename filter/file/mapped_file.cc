@@ -19,8 +19,8 @@ Result<std::unique_ptr<MappedFile>> MappedFile::open(const std::filesystem::path
   void* const at = mmap(nullptr, out->size_, PROT_READ, MAP_SHARED, out->file_.get(), 0);
   if (at == MAP_FAILED) return system_error(path, "map");
   out->address_ = static_cast<const std::byte*>(at);
-  out->guard_.emplace(at, out->size_);
-  if (!out->guard_->guarded()) return unexpected(Error{Errc::limit, path.string(), "too many filter files are open"});
+  const BusGuard& guard = out->guard_.emplace(at, out->size_);
+  if (!guard.guarded()) return unexpected(Error{Errc::limit, path.string(), "too many filter files are open"});
   return out;
 }
 

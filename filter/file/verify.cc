@@ -21,7 +21,7 @@ class Verifier {
         map_(map),
         deep_(depth == FilterFile::Depth::tampering),
         progress_(progress),
-        buffer_(kLeafBytes) {}
+        buffer_(std::min(kLeafBytes, file.header().file_bytes)) {}
 
   Result<void> run() {
     std::vector<SectionEntry> order = file_.header().sections;

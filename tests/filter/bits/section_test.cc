@@ -176,6 +176,7 @@ TEST_P(SectionTest, ManyThreadsInsertingLoseNothing) {
   const auto key = [](std::uint64_t i) { return Hash128{.lo = i * 0x9e3779b97f4a7c15, .hi = i * 0xbf58476d1ce4e5b9}; };
   {
     std::vector<std::jthread> threads;
+    threads.reserve(4);
     for (std::uint64_t t = 0; t < 4; ++t) {
       threads.emplace_back([&, t] {
         for (std::uint64_t i = t; i < 4000; i += 4) together.writer().insert(key(i), 0, 2);

@@ -24,7 +24,6 @@ using testing_support::insert_sample_keys;
 using testing_support::read_bytes;
 using testing_support::sample_plan;
 using testing_support::TempDir;
-using testing_support::write_bytes;
 using testing_support::write_sample;
 
 FilterWriter::Plan large_plan() {
@@ -84,6 +83,7 @@ void fill_shuffled(FilterWriter& writer, unsigned seed, bool exclusive) {
   const KeyMaker keys(writer.header().series_key);
   const std::size_t threads = exclusive ? 1 : 3;
   std::vector<std::jthread> running;
+  running.reserve(threads);
   for (std::size_t t = 0; t < threads; ++t) {
     running.emplace_back([&, t] {
       for (std::size_t i = t; i < order.size(); i += threads) {
@@ -183,14 +183,14 @@ TEST(FilterWriterTest, PlansThatMakeNoSenseAreRefused) {
   nothing.hosts.reset(), nothing.paths.reset(), nothing.raw.reset();
   EXPECT_EQ(code(nothing), Errc::usage);
   auto empty = sample_plan();
-  empty.raw->segments = 0;
+  empty.raw = Geometry{.layout = Layout::lines_4x4, .segments = 0, .pages_per_segment = 1};
   EXPECT_EQ(code(empty), Errc::usage);
   auto unknown = sample_plan();
-  unknown.raw->layout = Layout{7};
+  unknown.raw = Geometry{.layout = Layout{7}, .segments = 1, .pages_per_segment = 1};
   EXPECT_EQ(code(unknown), Errc::usage);
   auto endless = sample_plan();
-  endless.raw->segments = 0xffffffff;
-  endless.raw->pages_per_segment = std::uint64_t{1} << 40;
+  endless.raw =
+      Geometry{.layout = Layout::lines_4x4, .segments = 0xffffffff, .pages_per_segment = std::uint64_t{1} << 40};
   EXPECT_EQ(code(endless), Errc::limit);
   EXPECT_EQ(dir.entries(), 0U) << "nothing of a refused plan stays";
 }

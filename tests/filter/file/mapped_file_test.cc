@@ -17,7 +17,6 @@
 namespace bloomwall::filter {
 namespace {
 
-using testing_support::read_bytes;
 using testing_support::TempDir;
 using testing_support::write_bytes;
 

@@ -133,12 +133,13 @@ class RequestErrorTest : public testing::TestWithParam<Setting> {
     const auto sized = [](const SectionLoad& load) {
       return pages(pages_for(load, GetParam().target / 4), GetParam().layout);
     };
-    geometries_.hosts = sized(host_load(counts_, pages(1, GetParam().layout)));
-    geometries_.paths = sized(path_load(counts_, pages(1, GetParam().layout)));
-    hosts_ = std::make_unique<OwnedSection>(*geometries_.hosts, LineChoice::host);
-    paths_ = std::make_unique<OwnedSection>(*geometries_.paths);
+    const Geometry hosts = sized(host_load(counts_, pages(1, GetParam().layout)));
+    const Geometry paths = sized(path_load(counts_, pages(1, GetParam().layout)));
+    host_load_ = host_load(counts_, hosts);
+    hosts_ = std::make_unique<OwnedSection>(hosts, LineChoice::host);
+    paths_ = std::make_unique<OwnedSection>(paths);
     for (std::uint64_t i = 0; i < kHosts; ++i) insert_host(i);
-    predicted_ = predict(counts_, geometries_);
+    predicted_ = predict(counts_, {.hosts = hosts, .paths = paths, .raw = {}});
   }
 
   void insert_host(std::uint64_t i) {
@@ -184,7 +185,7 @@ class RequestErrorTest : public testing::TestWithParam<Setting> {
   // listed host has `own_sets`, and what is asked of it (see above; measured with the bits) is taken off the prediction.
   void expect_rate(std::size_t suffixes, std::uint64_t first, std::uint64_t range, double predicted, const char* what,
                    double own_sets = 0) {
-    if (range != 0) predicted -= 2 * question_error(host_load(counts_, *geometries_.hosts), 1, own_sets);
+    if (range != 0) predicted -= 2 * question_error(host_load_, 1, own_sets);
     const auto requests = static_cast<std::uint64_t>(450 / predicted);
     double hits = 0;
     std::array<Hash128, 6> asked{};
@@ -203,7 +204,7 @@ class RequestErrorTest : public testing::TestWithParam<Setting> {
   static constexpr std::uint64_t kOdd = 0xd1342543de82ef95;  // one hash a request is enough for all its strangers
   const KeyMaker keys_{SeriesKey{3, 1, 4, 1, 5, 9, 2, 6}};
   Header counts_;
-  Geometries geometries_;
+  SectionLoad host_load_;
   PredictedErrors predicted_;
   std::unique_ptr<OwnedSection> hosts_, paths_;
 };
