@@ -32,7 +32,8 @@ ALLOWED = {
     "proxy/io": [],
     "proxy/dns": ["conf", "proxy/io"],
     "proxy/net": ["conf", "proxy/http", "proxy/log", "proxy/io", "proxy/dns"] + FILTER_DOORS,
-    "proxy/ops": ["conf", "proxy/http", "proxy/log", "proxy/io", "proxy/net"] + FILTER_DOORS,
+    # filter/cli: what both programs have in common on a terminal (streams, lines, printable text).
+    "proxy/ops": ["conf", "proxy/http", "proxy/log", "proxy/io", "proxy/net", "filter/cli"] + FILTER_DOORS,
 }
 # Packages that only some folders may include.
 PACKAGES = {

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/ops/admin_server.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <utility>
+
+#include "proxy/http/request_reader.h"
+
+namespace bloomwall::proxy {
+
+// One who asks. Owned by the table; destroyed by the graveyard only.
+class AdminServer::Connection final : public Buried, Stream::Handler {
+ public:
+  Connection(AdminServer& owner, UniqueFd fd)
+      : owner_(owner),
+        stream_(owner.io_),
+        reader_(owner.limits_),
+        patience_(owner.io_.loop.timers(), [](void* self) { static_cast<Connection*>(self)->end(); }, this) {
+    stream_.open(std::move(fd), *this);
+    patience_.set(kPatience);
+  }
+
+ private:
+  std::size_t on_data(std::span<const char> bytes) override {
+    std::size_t used = 0;
+    while (!answered_) {
+      const auto step = reader_.feed(bytes.subspan(used));
+      const TimePoint now = std::chrono::system_clock::now();
+      std::string out;
+      if (!step) {
+        refuse_admin(out, step.error(), now);
+        answer(out);
+      } else if (step->event == ReadEvent::head) {
+        answer_admin(out, reader_.head(), owner_.answers_(), now);
+        answer(out);
+      } else {
+        used += step->consumed;
+        if (step->event == ReadEvent::need_more) break;
+      }
+    }
+    return bytes.size();  // what comes behind the request is not read
+  }
+  void answer(const std::string& out) {
+    answered_ = true;
+    stream_.send(out);
+    stream_.shut_write();
+  }
+  // A client may close its half as soon as it has asked; the answer goes out all the same.
+  void on_end() override {
+    if (!answered_ || stream_.backlog() == 0) end();
+  }
+  void on_drained() override {
+    if (stream_.read_ended()) end();
+  }
+  void on_write_failed(int) override { end(); }
+  void on_failed(int) override { end(); }
+  void end() {
+    patience_.clear();
+    stream_.close();
+    owner_.on_closed(*this);  // last line: the owner buries us
+  }
+
+  AdminServer& owner_;
+  Stream stream_;
+  RequestReader reader_;
+  Timer patience_;
+  bool answered_ = false;
+};
+
+tl::expected<std::unique_ptr<AdminServer>, std::string> AdminServer::open(IoContext& io, const std::string& address,
+                                                                          Answers answers) {
+  const auto failure = [&](std::string_view why) {
+    return tl::unexpected(fmt::format("admin.address: {}: {}", address, why));
+  };
+  const auto wanted = Endpoint::parse(address);
+  if (!wanted) return failure("expected ip:port, [ip6]:port or :port");
+  if (const auto free = check_free(*wanted); !free) return failure(free.error());
+  auto socket = listen_on(*wanted);
+  if (!socket) return failure(socket.error());
+  return std::unique_ptr<AdminServer>(new AdminServer(io, *std::move(socket), std::move(answers)));
+}
+
+AdminServer::AdminServer(IoContext& io, ListeningSocket socket, Answers answers)
+    : io_(io), answers_(std::move(answers)), address_(socket.address), acceptor_(io.loop, *this, std::move(socket)) {
+  acceptor_.start();
+}
+
+AdminServer::~AdminServer() = default;
+
+void AdminServer::on_accepted(UniqueFd fd, const Endpoint&, const Acceptor&) {
+  if (connections_.size() >= kMostConnections) return;  // closed: fd goes out of scope
+  auto connection = std::make_unique<Connection>(*this, std::move(fd));
+  connections_.emplace(connection.get(), std::move(connection));
+}
+
+void AdminServer::on_closed(Connection& connection) {
+  auto node = connections_.extract(&connection);
+  if (!node.empty()) io_.loop.graveyard().bury(std::move(node.mapped()));
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,51 @@
+// The HTTP server of the admin address: one request a connection, answered and closed. On the main loop, never on a
+// worker's, so that no scrape costs a client of the proxy anything.
+// Bounds: kMostConnections at a time (more are closed at once), kPatience for everything, kLongestHead octets of head.
+// A client that reads slowly holds its own answer until kPatience is over. Thread: the loop's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <tl/expected.hpp>
+#include <unordered_map>
+
+#include "proxy/http/message_reader.h"
+#include "proxy/io/stream.h"
+#include "proxy/net/acceptor.h"
+#include "proxy/ops/admin_pages.h"
+
+namespace bloomwall::proxy {
+
+class AdminServer final : Acceptor::Handler {
+ public:
+  static constexpr std::size_t kMostConnections = 64;
+  static constexpr Milliseconds kPatience{10'000};
+  static constexpr std::size_t kLongestHead = 16 * 1024;
+
+  // `answers` is asked once for each request. The error names the key: "admin.address: 127.0.0.1:9128: Address in use".
+  using Answers = std::function<AdminAnswers()>;
+  static tl::expected<std::unique_ptr<AdminServer>, std::string> open(IoContext& io, const std::string& address,
+                                                                      Answers answers);
+  ~AdminServer();
+  AdminServer(const AdminServer&) = delete;
+  AdminServer& operator=(const AdminServer&) = delete;
+
+  const Endpoint& address() const { return address_; }  // with the port that the kernel chose
+
+ private:
+  class Connection;
+  AdminServer(IoContext& io, ListeningSocket socket, Answers answers);
+  void on_accepted(UniqueFd fd, const Endpoint& client, const Acceptor& from) override;
+  void on_closed(Connection& connection);
+
+  IoContext& io_;
+  const HeadLimits limits_{.head_bytes = kLongestHead, .fields = 64};
+  const Answers answers_;
+  const Endpoint address_;
+  std::unordered_map<const Connection*, std::unique_ptr<Connection>> connections_;
+  Acceptor acceptor_;
+};
+
+}  // namespace bloomwall::proxy

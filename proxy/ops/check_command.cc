@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "filter/cli/text.h"
+#include "proxy/ops/commands.h"
+#include "proxy/ops/descriptor_limit.h"
+#include "proxy/ops/loading.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string day(std::uint64_t seconds) {
+  return fmt::format("{:%Y-%m-%d %H:%M:%S}Z", fmt::gmtime(static_cast<std::time_t>(seconds)));
+}
+
+const char* name_of(filter::FilterAction action) {
+  switch (action) {
+    case filter::FilterAction::block:
+      return "block";
+    case filter::FilterAction::monitor:
+      return "monitor";
+  }
+  return "unknown";
+}
+
+ordered_json filter_json(const filter::Policy::FilterState& state) {
+  const filter::Header& header = state.file->header();
+  return {
+      {"name", state.spec.name},
+      {"file", state.spec.file.string()},
+      {"action", name_of(state.spec.action)},
+      {"entries", entries_of(state)},
+      {"delta_entries", state.delta_entries},
+      {"bytes", header.file_bytes},
+      {"created", header.created},
+      {"predicted_error",
+       {{"unlisted_host", header.predicted.unlisted_host.mean}, {"listed_host", header.predicted.listed_host.mean}}}};
+}
+
+ordered_json policy_json(const filter::Policy& policy) {
+  ordered_json filters = ordered_json::array();
+  for (const auto& state : policy.filters()) filters.push_back(filter_json(state));
+  const auto error = policy.predicted_error();
+  return {{"ok", true},
+          {"filters", std::move(filters)},
+          {"allow_entries", policy.allow_entries()},
+          {"predicted_error", {{"unlisted_host", error.unlisted_host}, {"listed_host", error.listed_host}}}};
+}
+
+void print_policy(std::ostream& out, const filter::Policy& policy) {
+  for (const auto& state : policy.filters()) {
+    const filter::Header& header = state.file->header();
+    out << fmt::format("filter {}: {}, {} entries, {} bytes, built {}", state.spec.name, name_of(state.spec.action),
+                       entries_of(state), header.file_bytes, day(header.created));
+    if (!state.spec.delta.empty()) out << fmt::format(", delta of {} entries", state.delta_entries);
+    out << fmt::format("\n  predicted error per request: {:.2e} on unlisted hosts, {:.2e} on listed ones\n",
+                       header.predicted.unlisted_host.mean, header.predicted.listed_host.mean);
+  }
+  const auto error = policy.predicted_error();
+  out << fmt::format("all blocking filters: {:.2e} on unlisted hosts, {:.2e} on listed ones\n", error.unlisted_host,
+                     error.listed_host);
+  out << fmt::format("allow lists: {} entries\n", policy.allow_entries());
+}
+
+int refuse(const LoadFailure& failure, bool json, const Streams& io) {
+  if (json) {
+    filter::print_json(io.out, {{"ok", false}, {"errors", failure.lines}});
+  } else {
+    print_lines(io.err, failure.lines);
+  }
+  return failure.status;
+}
+
+// Percent on one line of a terminal, overwritten; nothing elsewhere.
+bool show_progress(const Streams& io, const std::filesystem::path& file, std::uint64_t done, std::uint64_t total) {
+  if (io.err_is_terminal) {
+    const double share = static_cast<double>(done) / static_cast<double>(std::max<std::uint64_t>(total, 1));
+    io.err << fmt::format("\rverifying {}: {:3.0f} %", filter::printable(file.filename().string()), 100 * share)
+           << (done >= total ? "\r\x1b[K" : "") << std::flush;
+  }
+  return true;
+}
+
+}  // namespace
+
+int run_check(const CheckCommand& command, const Streams& io) {
+  auto settings = load_settings(command.config);
+  if (!settings) return refuse(settings.error(), command.json, io);
+  const auto snapshot =
+      load_snapshot(*settings,
+                    {.verify = true,
+                     .progress = [&](const std::filesystem::path& file, std::uint64_t done,
+                                     std::uint64_t total) { return show_progress(io, file, done, total); }},
+                    1);
+  if (!snapshot) return refuse(snapshot.error(), command.json, io);
+  const filter::Policy& policy = *(*snapshot)->policy;
+  if (command.json) {
+    filter::print_json(io.out, policy_json(policy));
+    return kExitDone;
+  }
+  print_policy(io.out, policy);
+  io.out << fmt::format("file descriptors at full load: {}\nok\n", descriptors_for(*settings));
+  return kExitDone;
+}
+
+}  // namespace bloomwall::proxy

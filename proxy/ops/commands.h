@@ -1,0 +1,52 @@
+// The commands of `bloomwall`: functions on streams, so that tests call them directly. Each returns the exit status:
+//   0 done, allowed    1 blocked, refused, corrupt    2 usage or runtime error    78 configuration error
+// Messages go to err, one a line, with the program's name before them.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "filter/cli/streams.h"
+
+namespace bloomwall::proxy {
+
+using filter::Streams;
+
+// Serves until a signal ends it. Blocks signals and opens the logs of the whole process: once a process.
+struct ServeCommand {
+  std::filesystem::path config;  // here and below: empty for the default place
+};
+int run_serve(const ServeCommand& command, const Streams& io);
+
+// Validates the configuration and everything it names; prints what would be served and the error that users would see.
+struct CheckCommand {
+  std::filesystem::path config;
+  bool json = false;
+};
+int run_check(const CheckCommand& command, const Streams& io);
+
+// What would be done with each URL. URLs given: the whole story of each; 1 if any is blocked or rejected. None (or "-"):
+// one URL a line from `in`, answered by "listed<TAB>URL<TAB>expression", "clear<TAB>URL" or "invalid<TAB>URL<TAB>why"; 1 if
+// any is listed, be it only monitored. `json`: one object a line either way. Filters are not verified: that is `check`.
+struct ExplainCommand {
+  std::filesystem::path config;
+  std::vector<std::string> urls;
+  bool json = false;
+};
+int run_explain(const ExplainCommand& command, const Streams& io);
+
+// Asks the running proxy to reload, waits, says what came out. 1: refused, what was served is served on; 2: nobody there.
+struct ReloadCommand {
+  std::filesystem::path config;
+};
+int run_reload(const ReloadCommand& command, const Streams& io);
+
+// The command line, without the program's name. Never throws.
+int run_program(std::vector<std::string> arguments, const Streams& io);
+
+// "bloomwall: text" for each, control octets shown as \xNN.
+void print_lines(std::ostream& err, const std::vector<std::string>& lines);
+
+}  // namespace bloomwall::proxy

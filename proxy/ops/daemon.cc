@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/ops/daemon.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "proxy/log/log.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr std::size_t kPoolBytes = std::size_t{64} << 20;  // of admin and control connections together
+constexpr std::size_t kScratchBytes = std::size_t{64} << 10;
+constexpr Milliseconds kDrainTick{50};
+constexpr Milliseconds kWatchTick{1000};
+constexpr Milliseconds kStall{5000};  // a loop that has not turned for so long is told of
+constexpr Milliseconds kFlushBound{5000};
+constexpr Milliseconds kStopMargin{10'000};
+
+}  // namespace
+
+Daemon::Daemon(std::filesystem::path file, conf::Config settings, std::unique_ptr<AccessLog> access_log)
+    : file_(std::move(file)),
+      started_with_(std::move(settings)),
+      access_log_(std::move(access_log)),
+      pool_(kPoolBytes),
+      scratch_(kScratchBytes),
+      io_{loop_, pool_, scratch_},
+      logs_(started_with_.log),
+      drain_tick_(
+          loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_drain_tick(); }, this),
+      watchdog_(loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_watchdog(); }, this) {}
+
+Daemon::~Daemon() = default;
+
+int Daemon::run() {
+  signals_ = std::make_unique<Signals>(loop_, [this](int number) { on_signal(number); });
+  if (const auto opened = open_doors(); !opened) {
+    log::error("{}", opened.error());
+    return kExitError;
+  }
+  watchdog_.set(kWatchTick);
+  reloader_ = std::make_unique<Reloader>(
+      [this](std::uint64_t generation, const Stop& stop) { return reload(generation, stop); });
+  reloader_->request({});
+  loop_.run();
+
+  reloader_.reset();
+  control_.reset();
+  admin_.reset();
+  server_.reset();
+  access_log_->close(kFlushBound);
+  log::info("stopped");
+  return exit_status_;
+}
+
+tl::expected<void, std::string> Daemon::open_doors() {
+  const conf::Admin& admin = started_with_.admin;
+  if (!admin.control_socket.empty()) {
+    auto opened = ControlSocket::open(io_, admin.control_socket, [this](std::uint64_t id) {
+      ask_for_reload([this, id](const ReloadOutcome& outcome) {
+        loop_.post([this, id, outcome] { control_->answer(id, outcome); });
+      });
+    });
+    // Nothing but `bloomwall reload` needs it, and the default place exists only where a service manager made it.
+    if (!opened) log::warning("{}; `bloomwall reload` cannot reach this process, SIGHUP can", opened.error());
+    if (opened) control_ = *std::move(opened);
+  }
+  if (!admin.address) return {};
+  auto opened = AdminServer::open(io_, *admin.address, [this] { return admin_answers(); });
+  if (!opened) return tl::unexpected(opened.error());
+  admin_ = *std::move(opened);
+  log::info("admin on {} (/healthz /readyz /metrics)", admin_->address().text());
+  return {};
+}
+
+void Daemon::on_signal(int number) {
+  switch (number) {
+    case SIGHUP:
+      reopen_logs(logs_);
+      return ask_for_reload({});
+    case SIGUSR1:
+      return reopen_logs(logs_);
+    case SIGTERM:
+      return on_stop_signal(phase_ == Phase::draining);
+    default:
+      return on_stop_signal(true);  // SIGINT
+  }
+}
+
+void Daemon::on_stop_signal(bool now) {
+  manager_.stopping(now ? "stopping" : "draining");
+  if (server_ == nullptr) return loop_.stop();
+  phase_ = Phase::draining;
+  if (now) {
+    log::info("stopping now");
+    server_->stop();
+  } else {
+    const Milliseconds bound = snapshot_->settings.timeouts.drain;
+    log::info("draining for at most {}", conf::format_duration(bound));
+    manager_.extend(bound + kStopMargin);
+    server_->drain(bound);
+  }
+  drain_tick_.set(kDrainTick);
+}
+
+void Daemon::on_drain_tick() {
+  if (server_->ended()) return loop_.stop();
+  drain_tick_.set(kDrainTick);
+}
+
+void Daemon::on_watchdog() {
+  const auto interval = ServiceManager::watchdog_interval();
+  const Milliseconds silence = server_ == nullptr ? Milliseconds(0) : server_->longest_silence();
+  if (silence >= kStall && !stalled_) log::error("an event loop has not turned for {} ms", silence.count());
+  if (silence < kStall && stalled_) log::warning("every event loop turns again");
+  stalled_ = silence >= kStall;
+  if (interval && silence < *interval) manager_.alive();
+  watchdog_.set(interval ? std::min(*interval, kWatchTick) : kWatchTick);
+}
+
+void Daemon::reopen_logs(const conf::Log& settings) {
+  logs_ = settings;
+  reopen_log(settings);
+  if (settings.access.file != "off") access_log_->reopen(settings.access.file);
+}
+
+std::string Daemon::status_text() const {
+  return snapshot_ == nullptr ? "starting"
+                              : fmt::format("generation {}: {}", snapshot_->generation, describe(*snapshot_->policy));
+}
+
+AdminAnswers Daemon::admin_answers() const {
+  return {.phase = phase_, .hosts = started_with_.admin.hosts, .metrics = [this] { return metrics(); }};
+}
+
+std::string Daemon::metrics() const {
+  Counters sum;
+  if (server_ != nullptr) server_->add_counters_to(sum);
+  const MetricsInput input{.counters = sum,
+                           .gauges = server_ == nullptr ? Gauges{} : server_->gauges(),
+                           .snapshot = snapshot_.get(),
+                           .reloads = reloads_,
+                           .logs = {access_log_->lines_written(), access_log_->lines_dropped(), log_lines_dropped()},
+                           .phase = phase_,
+                           .loop_silence = server_ == nullptr ? Milliseconds(0) : server_->longest_silence(),
+                           .now = std::chrono::system_clock::now()};
+  return metrics_text(input);
+}
+
+}  // namespace bloomwall::proxy

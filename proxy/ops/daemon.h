@@ -1,0 +1,92 @@
+// `bloomwall run`: what surrounds the data plane. One main loop (signals, control socket, admin address, watchdog), one
+// reloader thread, and the Server's workers.
+//
+//   starting --first load--> serving --SIGTERM--> draining --all ended, or the deadline--> stopped
+//       \-- the load fails: stopped, with its exit status      SIGINT or a second SIGTERM: stop now
+//
+// SIGHUP reloads and reopens logs, SIGUSR1 reopens logs. A reload that fails changes nothing and says why.
+// Call order: construct, run(). Thread: main's; signals must have been blocked before (signals.h).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "conf/config.h"
+#include "proxy/io/stream.h"
+#include "proxy/log/access_log.h"
+#include "proxy/net/server.h"
+#include "proxy/ops/admin_server.h"
+#include "proxy/ops/control_socket.h"
+#include "proxy/ops/loading.h"
+#include "proxy/ops/metrics.h"
+#include "proxy/ops/reloader.h"
+#include "proxy/ops/service_manager.h"
+#include "proxy/ops/signals.h"
+
+namespace bloomwall::proxy {
+
+class Daemon {
+ public:
+  // `settings` as loaded from `file` (empty: the default place); the daemon's log is open already.
+  Daemon(std::filesystem::path file, conf::Config settings, std::unique_ptr<AccessLog> access_log);
+  ~Daemon();
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  // Opens the doors and serves until a signal ends it. Returns the exit status.
+  int run();
+
+ private:
+  tl::expected<void, std::string> open_doors();
+  void on_signal(int number);
+  void on_stop_signal(bool now);
+
+  // On the reloader's thread (daemon_reload.cc).
+  using Stop = std::atomic<bool>;
+  ReloadOutcome reload(std::uint64_t generation, const Stop& stop);
+  ReloadOutcome load_and_publish(std::uint64_t generation, const Stop& stop);
+  Loaded<SnapshotPtr> load(std::uint64_t generation, const Stop& stop, std::vector<std::string>& lines);
+  ReloadOutcome publish(const SnapshotPtr& snapshot, const Stop& stop);
+  void tell_progress(const std::filesystem::path& file, std::uint64_t done, std::uint64_t total);
+
+  // On the main loop.
+  void ask_for_reload(Reloader::Done done);
+  ReloadOutcome serve(const SnapshotPtr& snapshot);
+  ReloadOutcome start_serving(const SnapshotPtr& snapshot);
+  void after_load(const ReloadOutcome& outcome);
+  void reopen_logs(const conf::Log& settings);
+  void drain();
+  void on_drain_tick();
+  void on_watchdog();
+  std::string status_text() const;
+  AdminAnswers admin_answers() const;
+  std::string metrics() const;
+
+  const std::filesystem::path file_;
+  const conf::Config started_with_;  // what needs a restart is compared with this
+  std::unique_ptr<AccessLog> access_log_;
+  ServiceManager manager_;
+  EventLoop loop_;
+  BufferPool pool_;
+  std::vector<char> scratch_;
+  IoContext io_;
+  Phase phase_ = Phase::starting;
+  int exit_status_ = kExitDone;
+  SnapshotPtr snapshot_;  // being served; null while starting
+  std::unique_ptr<Server> server_;
+  ReloadCounts reloads_;
+  conf::Log logs_;  // as applied
+  bool stalled_ = false;
+  Timer drain_tick_, watchdog_;
+  Milliseconds last_progress_{0};  // the reloader's own
+  std::unique_ptr<Signals> signals_;
+  std::unique_ptr<ControlSocket> control_;
+  std::unique_ptr<AdminServer> admin_;
+  std::unique_ptr<Reloader> reloader_;  // last: its thread uses what stands above
+};
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,153 @@
+// The part of Daemon that puts a new snapshot in place of the old one.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <thread>
+#include <utility>
+
+#include "proxy/log/log.h"
+#include "proxy/ops/daemon.h"
+#include "proxy/ops/descriptor_limit.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr Milliseconds kProgressEvery{1000};
+constexpr Milliseconds kMoreTime{60'000};       // asked of systemd each time there is progress
+constexpr Milliseconds kAdoptionBound{10'000};  // workers take a snapshot within a turn of their loop
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
+
+ReloadOutcome Daemon::reload(std::uint64_t generation, const Stop& stop) {
+  if (generation > 1) manager_.reloading("reloading");
+  const ReloadOutcome outcome = load_and_publish(generation, stop);
+  loop_.post([this, outcome] { after_load(outcome); });
+  return outcome;
+}
+
+ReloadOutcome Daemon::load_and_publish(std::uint64_t generation, const Stop& stop) {
+  const auto begin = std::chrono::steady_clock::now();
+  ReloadOutcome outcome;
+  auto snapshot = load(generation, stop, outcome.lines);
+  if (!snapshot) {
+    outcome.status = snapshot.error().status;
+    for (auto& line : snapshot.error().lines) outcome.lines.push_back(std::move(line));
+    if (generation > 1) outcome.lines.push_back(fmt::format("generation {} is served on", generation - 1));
+    return outcome;
+  }
+  const ReloadOutcome published = publish(*snapshot, stop);
+  outcome.status = published.status;
+  outcome.lines.insert(outcome.lines.end(), published.lines.begin(), published.lines.end());
+  if (outcome.ok()) {
+    outcome.lines.push_back(fmt::format("generation {} is served: {}, loaded in {:.2f} s", generation,
+                                        describe(*(*snapshot)->policy), seconds_since(begin)));
+  }
+  return outcome;
+}
+
+// Settings, then filters. Lines for the log that are no errors go to `lines`.
+Loaded<SnapshotPtr> Daemon::load(std::uint64_t generation, const Stop& stop, std::vector<std::string>& lines) {
+  auto settings = generation == 1 ? Loaded<conf::Config>(started_with_) : load_settings(file_);
+  if (!settings) return tl::unexpected(std::move(settings).error());
+  const auto sealed = conf::needs_restart(started_with_, *settings);
+  if (!sealed.empty()) lines.push_back(fmt::format("takes effect after a restart only: {}", fmt::join(sealed, ", ")));
+  const std::uint64_t descriptors = raise_descriptor_limit(descriptors_for(*settings));
+  if (auto sentence = fit_clients(*settings, descriptors)) lines.push_back(*std::move(sentence));
+
+  manager_.extend(kMoreTime);
+  const PolicyLoading loading{
+      .verify = true, .progress = [&](const std::filesystem::path& file, std::uint64_t done, std::uint64_t total) {
+        tell_progress(file, done, total);
+        return !stop.load();
+      }};
+  return load_snapshot(*settings, loading, generation);
+}
+
+void Daemon::tell_progress(const std::filesystem::path& file, std::uint64_t done, std::uint64_t total) {
+  const Milliseconds now = monotonic_now();
+  if (now - last_progress_ < kProgressEvery) return;
+  last_progress_ = now;
+  const auto percent =
+      static_cast<int>(100.0 * static_cast<double>(done) / static_cast<double>(std::max<std::uint64_t>(total, 1)));
+  const std::string text = fmt::format("verifying {}: {} %", file.filename().string(), percent);
+  manager_.extend(kMoreTime);
+  manager_.status(text);
+  loop_.post([this, text] {
+    if (control_ != nullptr) control_->say(text);
+  });
+}
+
+// The main loop hands it to the workers; then every worker must have taken it, so that whoever asked for the reload sees
+// its verdicts from now on.
+ReloadOutcome Daemon::publish(const SnapshotPtr& snapshot, const Stop& stop) {
+  const auto promise = std::make_shared<std::promise<ReloadOutcome>>();
+  auto answer = promise->get_future();
+  loop_.post([this, promise, snapshot] { promise->set_value(serve(snapshot)); });
+  while (answer.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
+    if (stop.load()) return {kExitError, {"bloomwall is stopping"}};
+  }
+  ReloadOutcome outcome = answer.get();
+  const auto deadline = std::chrono::steady_clock::now() + kAdoptionBound;
+  while (outcome.ok() && server_->generation() < snapshot->generation && !stop.load()) {
+    if (std::chrono::steady_clock::now() > deadline) {
+      outcome.lines.emplace_back("a worker is busy and has not taken it over yet");
+      break;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return outcome;
+}
+
+void Daemon::ask_for_reload(Reloader::Done done) {
+  if (phase_ == Phase::draining) {
+    if (done) done({kExitError, {"bloomwall is stopping"}});
+    return;
+  }
+  log::info("reload asked for");
+  reloader_->request(std::move(done));
+}
+
+ReloadOutcome Daemon::serve(const SnapshotPtr& snapshot) {
+  if (server_ == nullptr) {
+    if (const ReloadOutcome started = start_serving(snapshot); !started.ok()) return started;
+  } else {
+    server_->publish(snapshot);
+    if (!(snapshot->settings.log == logs_)) reopen_logs(snapshot->settings.log);
+  }
+  snapshot_ = snapshot;
+  return {};
+}
+
+ReloadOutcome Daemon::start_serving(const SnapshotPtr& snapshot) {
+  auto server = Server::create(snapshot, *access_log_);
+  if (!server) return {kExitError, {server.error()}};
+  server_ = *std::move(server);
+  server_->start();
+  for (const Endpoint& address : server_->addresses()) log::info("listening on {}", address.text());
+  if (snapshot->settings.filters.empty()) log::warning("no filters are configured: nothing will be blocked");
+  phase_ = Phase::serving;
+  return {};
+}
+
+// Says what came out, and to systemd that the process is itself again.
+void Daemon::after_load(const ReloadOutcome& outcome) {
+  const log::Level level = outcome.ok() ? log::Level::info : log::Level::error;
+  for (const std::string& line : outcome.lines) log::line(level, "reload: {}", line);
+  ++(outcome.ok() ? reloads_.succeeded : reloads_.failed);
+  if (outcome.ok()) reloads_.last_success = std::chrono::system_clock::now();
+  if (phase_ == Phase::starting) {  // the first load, and it failed
+    exit_status_ = outcome.status;
+    return loop_.stop();
+  }
+  if (phase_ == Phase::serving) manager_.ready(status_text());
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/ops/descriptor_limit.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <thread>
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr std::uint64_t kForEachClient = 2;   // its socket and the origin's
+constexpr std::uint64_t kForEachWorker = 64;  // epoll, eventfds, resolver sockets
+constexpr std::uint64_t kForTheRest = 128;    // logs, admin and control connections, files while a reload reads them
+
+std::uint64_t workers_of(const conf::Config& settings) {
+  return settings.workers != 0 ? settings.workers : std::max(1U, std::thread::hardware_concurrency());
+}
+
+std::uint64_t without_clients(const conf::Config& settings) {
+  const std::uint64_t each_worker = kForEachWorker + settings.listeners.size();
+  // During a reload old and new filters are open side by side.
+  return kForTheRest + workers_of(settings) * each_worker + 2 * settings.filters.size();
+}
+
+}  // namespace
+
+std::uint64_t descriptors_for(const conf::Config& settings) {
+  return without_clients(settings) + kForEachClient * settings.limits.client_connections;
+}
+
+std::uint64_t raise_descriptor_limit(std::uint64_t wanted) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  if (limit.rlim_cur >= wanted) return limit.rlim_cur;
+  const rlimit beyond{wanted, std::max<rlim_t>(limit.rlim_max, wanted)};
+  if (::setrlimit(RLIMIT_NOFILE, &beyond) == 0) return wanted;
+  limit.rlim_cur = std::min<rlim_t>(wanted, limit.rlim_max);
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur;
+}
+
+std::optional<std::string> fit_clients(conf::Config& settings, std::uint64_t available) {
+  const std::uint64_t wanted = descriptors_for(settings);
+  if (wanted <= available) return std::nullopt;
+  const std::uint64_t rest = without_clients(settings);
+  const std::uint64_t fits = available > rest ? (available - rest) / kForEachClient : 0;
+  const auto clients = static_cast<std::uint32_t>(std::max<std::uint64_t>(fits, 1));
+  auto sentence = fmt::format(
+      "limits.client_connections: {} need {} file descriptors and only {} are allowed; {} clients are served "
+      "(raise LimitNOFILE or ulimit -n)",
+      settings.limits.client_connections, wanted, available, clients);
+  settings.limits.client_connections = clients;
+  return sentence;
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nlohmann/json.hpp>
+
+#include "filter/cli/line_source.h"
+#include "filter/cli/text.h"
+#include "filter/policy/explain.h"
+#include "proxy/ops/commands.h"
+#include "proxy/ops/loading.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using filter::Decision;
+using filter::print_json;
+using filter::printable;
+using filter::StoryFields;
+
+constexpr const char* kTooLong = "over 64 KiB";
+constexpr const char* kAmbiguous = "ambiguous_path";  // as in the log: access.strict_path
+
+nlohmann::ordered_json text_or_null(const std::string& text) {
+  return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
+}
+
+void print_fields(std::ostream& out, std::string_view url, const StoryFields& f) {
+  print_json(out, {{"url", url},
+                   {"action", f.action},
+                   {"canonical", text_or_null(f.canonical)},
+                   {"alternatives", f.alternatives},
+                   {"expressions", f.expressions},
+                   {"verdict", f.verdict},
+                   {"filter", text_or_null(f.filter)},
+                   {"expression", text_or_null(f.expression)},
+                   {"reason", f.reason}});
+}
+
+// Answers one URL after the other; each answer says whether it counts for exit status 1.
+class Explainer {
+ public:
+  Explainer(std::shared_ptr<const filter::Policy> policy, bool strict_path, std::ostream& out)
+      : policy_(std::move(policy)), strict_path_(strict_path), out_(out) {}
+
+  bool whole_story(std::string_view raw) {
+    const auto& url = canonicaliser_.url(raw);
+    const filter::Story story = policy_->explain(url);
+    out_ << filter::explain_text(url, story);
+    if (is_refused(url)) {
+      out_ << "refused all the same: access.strict_path is true, and origins read this path in " << url.forms.size()
+           << " ways\n";
+    }
+    return is_refused(url) || story.verdict.decision >= Decision::blocked;
+  }
+
+  bool one_line(std::string_view raw, bool too_long) {
+    const auto& url = canonicaliser_.url(raw);
+    if (too_long) return invalid(raw, kTooLong);
+    if (url.action == filter::UrlAction::reject) return invalid(raw, to_string(url.reason));
+    if (is_refused(url)) return invalid(raw, kAmbiguous);
+    const filter::Verdict verdict = policy_->judge(url);
+    const bool listed = verdict.decision == Decision::blocked || verdict.decision == Decision::monitored;
+    out_ << (listed ? "listed\t" : "clear\t") << printable(raw);
+    if (listed) out_ << '\t' << printable(verdict.expression);
+    out_ << '\n';
+    return listed;
+  }
+
+  bool one_object(std::string_view raw, bool too_long) {
+    const auto& url = canonicaliser_.url(raw);
+    StoryFields fields;
+    Decision decision = Decision::rejected;
+    if (!too_long) {
+      const filter::Story story = policy_->explain(url);
+      fields = story_fields(url, story);
+      decision = story.verdict.decision;
+    }
+    if (too_long || is_refused(url)) {
+      fields.action = "reject";
+      fields.verdict = to_string(Decision::rejected);
+      fields.reason = too_long ? kTooLong : kAmbiguous;
+      decision = Decision::rejected;
+    }
+    print_fields(out_, raw, fields);
+    return decision >= Decision::blocked;
+  }
+
+ private:
+  bool is_refused(const filter::CanonicalUrl& url) const {
+    return strict_path_ && url.has_canonical && url.forms.size() > 1;
+  }
+  bool invalid(std::string_view raw, const char* why) {
+    out_ << "invalid\t" << printable(raw) << '\t' << why << '\n';
+    return false;
+  }
+
+  std::shared_ptr<const filter::Policy> policy_;
+  bool strict_path_;
+  std::ostream& out_;
+  filter::Canonicaliser canonicaliser_;
+};
+
+}  // namespace
+
+int run_explain(const ExplainCommand& command, const Streams& io) {
+  const auto settings = load_settings(command.config);
+  if (!settings) {
+    print_lines(io.err, settings.error().lines);
+    return settings.error().status;
+  }
+  auto policy = load_policy(*settings, {.verify = false, .progress = {}});
+  if (!policy) {
+    print_lines(io.err, policy.error().lines);
+    return policy.error().status;
+  }
+  Explainer explainer(*std::move(policy), settings->access.strict_path, io.out);
+  bool any = false;
+  if (command.urls.empty() || command.urls == std::vector<std::string>{"-"}) {
+    filter::LineSource lines(io.in, io.out);
+    while (lines.next()) {
+      any |= command.json ? explainer.one_object(lines.line(), lines.too_long())
+                          : explainer.one_line(lines.line(), lines.too_long());
+    }
+  } else {
+    for (const std::string& url : command.urls) {
+      if (!command.json && &url != &command.urls.front()) io.out << '\n';
+      any |= command.json ? explainer.one_object(url, url.size() > filter::kMaxQueryLine) : explainer.whole_story(url);
+    }
+  }
+  return any ? kExitRefused : kExitDone;
+}
+
+}  // namespace bloomwall::proxy

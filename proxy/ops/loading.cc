@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/ops/loading.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace bloomwall::proxy {
+namespace {
+
+filter::FilterAction action_of(conf::Filter::Action action) {
+  switch (action) {
+    case conf::Filter::Action::block:
+      return filter::FilterAction::block;
+    case conf::Filter::Action::monitor:
+      return filter::FilterAction::monitor;
+  }
+  return filter::FilterAction::block;
+}
+
+filter::OnFilterError on_error_of(conf::Filter::OnError on_error) {
+  switch (on_error) {
+    case conf::Filter::OnError::block:
+      return filter::OnFilterError::block;
+    case conf::Filter::OnError::allow:
+      return filter::OnFilterError::allow;
+  }
+  return filter::OnFilterError::block;
+}
+
+// "5,000,000".
+std::string grouped(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
+  return text;
+}
+
+}  // namespace
+
+Loaded<conf::Config> load_settings(const std::filesystem::path& named) {
+  auto loaded = conf::load(named);
+  if (loaded) return *std::move(loaded);
+  LoadFailure failure{kExitConfiguration, {}};
+  for (const auto& error : loaded.error()) failure.lines.push_back(error.text());
+  return tl::unexpected(std::move(failure));
+}
+
+filter::PolicySpec policy_spec(const conf::Config& settings) {
+  filter::PolicySpec spec;
+  for (const conf::Filter& filter : settings.filters) {
+    spec.filters.push_back({.name = filter.name,
+                            .file = filter.file,
+                            .delta = filter.delta,
+                            .action = action_of(filter.action),
+                            .on_error = on_error_of(filter.on_error),
+                            .status = filter.status});
+  }
+  spec.allow_lists = settings.allow_lists;
+  return spec;
+}
+
+Loaded<std::shared_ptr<const filter::Policy>> load_policy(const conf::Config& settings, const PolicyLoading& loading) {
+  auto policy = filter::Policy::load(policy_spec(settings), {.verify = loading.verify, .progress = loading.progress});
+  if (policy) return *std::move(policy);
+  // Bytes that are wrong stay wrong; a file that is missing or locked may come.
+  LoadFailure failure{kExitRefused, {}};
+  for (const filter::Error& error : policy.error()) {
+    if (error.code == filter::Errc::io) failure.status = kExitError;
+    failure.lines.push_back(error.text());
+  }
+  return tl::unexpected(std::move(failure));
+}
+
+Loaded<SnapshotPtr> load_snapshot(const conf::Config& settings, const PolicyLoading& loading,
+                                  std::uint64_t generation) {
+  auto policy = load_policy(settings, loading);
+  if (!policy) return tl::unexpected(std::move(policy).error());
+  auto snapshot = make_snapshot(settings, *std::move(policy), generation);
+  if (snapshot) return *std::move(snapshot);
+  return tl::unexpected(LoadFailure{kExitConfiguration, std::move(snapshot).error()});
+}
+
+std::uint64_t entries_of(const filter::Policy::FilterState& state) {
+  std::uint64_t entries = 0;
+  for (const filter::KindCounts& kind : state.file->header().kinds) entries += kind.entries;
+  return entries;
+}
+
+std::string describe(const filter::Policy& policy) {
+  std::uint64_t entries = 0;
+  const auto filters = policy.filters();
+  for (const auto& state : filters) entries += entries_of(state);
+  return fmt::format("{} filter{} ({} entries), {} allow entries", filters.size(), filters.size() == 1 ? "" : "s",
+                     grouped(entries), grouped(policy.allow_entries()));
+}
+
+}  // namespace bloomwall::proxy

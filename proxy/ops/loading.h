@@ -1,0 +1,47 @@
+// From a configuration file to what the data plane serves with: read, open and verify everything it names. What `run`,
+// `check` and a reload have in common. Takes as long as the filters take to read; touches no socket.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "conf/config.h"
+#include "filter/policy/policy.h"
+#include "proxy/net/snapshot.h"
+
+namespace bloomwall::proxy {
+
+inline constexpr int kExitDone = 0;
+inline constexpr int kExitRefused = 1;         // blocked, corrupt, refused
+inline constexpr int kExitError = 2;           // usage or runtime error; a file that is missing may appear
+inline constexpr int kExitConfiguration = 78;  // EX_CONFIG: will be wrong next time too
+
+struct LoadFailure {
+  int status = kExitError;
+  std::vector<std::string> lines;  // every error, one a line, each with its file
+};
+template <typename T>
+using Loaded = tl::expected<T, LoadFailure>;
+
+// `named` empty: the default file, else the built-in defaults.
+Loaded<conf::Config> load_settings(const std::filesystem::path& named);
+
+struct PolicyLoading {
+  bool verify = true;
+  // A filter is being read: its file, its bytes so far and in all. False stops the load.
+  std::function<bool(const std::filesystem::path&, std::uint64_t done, std::uint64_t total)> progress;
+};
+filter::PolicySpec policy_spec(const conf::Config& settings);
+Loaded<std::shared_ptr<const filter::Policy>> load_policy(const conf::Config& settings, const PolicyLoading& loading);
+Loaded<SnapshotPtr> load_snapshot(const conf::Config& settings, const PolicyLoading& loading, std::uint64_t generation);
+
+// "2 filters (5,000,000 entries), 12 allow entries": for logs.
+std::string describe(const filter::Policy& policy);
+std::uint64_t entries_of(const filter::Policy::FilterState& state);  // lines that went into the filter file
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/ops/metrics.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "proxy/ops/loading.h"
+#include "proxy/ops/metric_families.h"
+#include "proxy/ops/process_facts.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+double number(std::uint64_t value) { return static_cast<double>(value); }
+double seconds(TimePoint time) { return std::chrono::duration<double>(time.time_since_epoch()).count(); }
+
+void add_requests(MetricFamilies& out, const Counters& counters) {
+  out.counter("requests_total", "Requests judged, by class of method, verdict and why");
+  for (std::size_t m = 0; m < kMethodClasses; ++m) {
+    for (std::size_t d = 0; d < kDecisions; ++d) {
+      for (std::size_t r = 0; r < kReasons; ++r) {
+        const std::uint64_t count = counters.requests[m][d][r].get();
+        if (count == 0) continue;  // most combinations cannot happen
+        out.row(number(count), {{"method_class", to_string(static_cast<MethodClass>(m))},
+                                {"verdict", filter::to_string(static_cast<filter::Decision>(d))},
+                                {"reason", filter::to_string(static_cast<filter::VerdictReason>(r))}});
+      }
+    }
+  }
+}
+
+void add_answers(MetricFamilies& out, const Counters& counters) {
+  out.counter("errors_total", "Requests that the proxy answered with an error of its own, by cause");
+  for (std::size_t kind = 0; kind < kErrorKinds; ++kind) {
+    out.row(number(counters.errors[kind].get()), {{"kind", to_string(static_cast<ErrorKind>(kind))}});
+  }
+  out.counter("responses_total", "Responses sent to clients, by class of status; none: closed without one");
+  constexpr std::array<std::string_view, kStatusClasses> kNames{"none", "1xx", "2xx", "3xx", "4xx", "5xx"};
+  for (std::size_t i = 0; i < kStatusClasses; ++i) out.row(number(counters.responses[i].get()), {{"class", kNames[i]}});
+
+  std::vector<std::uint64_t> counts;
+  for (const Count& count : counters.request_duration) counts.push_back(count.get());
+  out.histogram("request_duration_seconds", "From the first byte of a request to the last of its response",
+                {kDurationBounds.begin(), kDurationBounds.end()}, counts,
+                number(counters.request_duration_microseconds.get()) / 1e6);
+}
+
+void add_rows(MetricFamilies& out, const MetricsInput& input) {
+  for (const CounterRow& row : kCounterRows) {
+    if (row.member == &Counters::log_lines_dropped_total) continue;  // counted by the logs themselves
+    row.gauge ? out.gauge(row.name, row.help) : out.counter(row.name, row.help);
+    out.row(number((input.counters.*row.member).get()));
+  }
+  out.gauge("requests_in_flight", "Requests being answered");
+  out.row(number(input.gauges.requests_in_flight));
+  out.gauge("dns_cache_entries", "Names remembered");
+  out.row(number(input.gauges.dns_cache_entries));
+  out.gauge("buffer_bytes", "Memory held by connections for bytes that wait");
+  out.row(number(input.gauges.buffer_bytes));
+  out.gauge("loop_silence_seconds", "How long ago the slowest event loop last turned");
+  out.row(std::chrono::duration<double>(input.loop_silence).count());
+  out.counter("log_lines_dropped_total", "Log lines dropped because their file took them too slowly");
+  out.row(number(input.logs.access_dropped), {{"log", "access"}});
+  out.row(number(input.logs.daemon_dropped), {{"log", "daemon"}});
+  out.counter("access_log_lines_total", "Lines written to the access log");
+  out.row(number(input.logs.access_written));
+}
+
+// One family, one row for each filter.
+template <typename Value>
+void add_each(MetricFamilies& out, const std::vector<filter::Policy::FilterState>& filters, std::string_view name,
+              std::string_view help, Value value) {
+  out.gauge(name, help);
+  for (const auto& state : filters) out.row(value(state), {{"list", state.spec.name}});
+}
+
+void add_filters(MetricFamilies& out, const filter::Policy& policy, TimePoint now) {
+  const auto filters = policy.filters();
+  const auto header = [](const auto& state) -> const filter::Header& { return state.file->header(); };
+  add_each(out, filters, "filter_entries", "Lines that went into the filter file",
+           [](const auto& state) { return number(entries_of(state)); });
+  add_each(out, filters, "filter_delta_entries", "Adds and removes on top of it",
+           [](const auto& state) { return number(state.delta_entries); });
+  add_each(out, filters, "filter_bytes", "Size of the filter file",
+           [&](const auto& state) { return number(header(state).file_bytes); });
+  add_each(out, filters, "filter_build_timestamp_seconds", "When the filter file was built",
+           [&](const auto& state) { return number(header(state).created); });
+  add_each(out, filters, "filter_age_seconds", "How long ago that was",
+           [&](const auto& state) { return std::max(0.0, seconds(now) - number(header(state).created)); });
+  add_each(out, filters, "filter_lost", "1 where the file failed under the running proxy and on_error decides",
+           [](const auto& state) { return state.file->lost() ? 1.0 : 0.0; });
+  out.gauge("filter_expected_fp_ratio", "Share of requests that the filter would match by mistake, as predicted");
+  for (const auto& state : filters) {
+    const filter::PredictedErrors& predicted = header(state).predicted;
+    out.row(predicted.unlisted_host.mean, {{"list", state.spec.name}, {"class", "unlisted_host"}});
+    out.row(predicted.listed_host.mean, {{"list", state.spec.name}, {"class", "listed_host"}});
+  }
+  const auto error = policy.predicted_error();
+  out.gauge("expected_fp_ratio", "The same for all blocking filters together");
+  out.row(error.unlisted_host, {{"class", "unlisted_host"}});
+  out.row(error.listed_host, {{"class", "listed_host"}});
+  out.gauge("allowlist_entries", "Entries of all allow lists");
+  out.row(number(policy.allow_entries()));
+}
+
+void add_reloads(MetricFamilies& out, const MetricsInput& input) {
+  out.counter("filter_reload_total", "Loads of configuration, filters and allow lists, the first one included");
+  out.row(number(input.reloads.succeeded), {{"result", "success"}});
+  out.row(number(input.reloads.failed), {{"result", "failure"}});
+  out.gauge("last_reload_success_timestamp_seconds", "When the last of them went well");
+  out.row(input.reloads.succeeded == 0 ? 0.0 : seconds(input.reloads.last_success));
+  out.gauge("generation", "How often what is served has been replaced, plus one");
+  out.row(input.snapshot == nullptr ? 0.0 : number(input.snapshot->generation));
+  out.gauge("ready", "1 while it serves");
+  out.row(input.phase == Phase::serving ? 1.0 : 0.0);
+  out.gauge("build_info", "1, with the version");
+  out.row(1, {{"version", BLOOMWALL_VERSION}});
+}
+
+void add_process(MetricFamilies& out) {
+  const ProcessFacts facts = read_process_facts();
+  out.process_counter("cpu_seconds_total", "CPU time of user and system");
+  out.row(facts.cpu_seconds);
+  out.process_gauge("resident_memory_bytes", "Resident memory, mapped filters included");
+  out.row(number(facts.resident_bytes));
+  out.process_gauge("resident_anonymous_bytes", "Resident memory that belongs to no file");
+  out.row(number(facts.anonymous_bytes));
+  out.process_gauge("open_fds", "Open file descriptors");
+  out.row(number(facts.open_descriptors));
+  out.process_gauge("max_fds", "How many may be open");
+  out.row(number(facts.most_descriptors));
+  out.process_gauge("start_time_seconds", "When the process began");
+  out.row(facts.start_seconds);
+}
+
+}  // namespace
+
+std::string metrics_text(const MetricsInput& input) {
+  MetricFamilies out;
+  add_requests(out, input.counters);
+  add_answers(out, input.counters);
+  add_rows(out, input);
+  if (input.snapshot != nullptr) add_filters(out, *input.snapshot->policy, input.now);
+  add_reloads(out, input);
+  add_process(out);
+  return out.text();
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,39 @@
+// /metrics: everything the process counts, in Prometheus text exposition. Names: bloomwall_* from the table in
+// proxy/http/counters.h plus those made in metrics.cc, and the usual process_*. Labels are bounded: enumerations of ours and
+// the names of configured filters; nothing that a client or an origin sends becomes one.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "proxy/http/counters.h"
+#include "proxy/http/http_date.h"
+#include "proxy/net/server.h"
+#include "proxy/net/snapshot.h"
+#include "proxy/ops/admin_pages.h"
+
+namespace bloomwall::proxy {
+
+struct ReloadCounts {
+  std::uint64_t succeeded = 0, failed = 0;  // the first load counts too
+  TimePoint last_success{};
+};
+
+struct LogCounts {
+  std::uint64_t access_written = 0, access_dropped = 0, daemon_dropped = 0;  // lines
+};
+
+struct MetricsInput {
+  const Counters& counters;  // the sum over workers
+  Gauges gauges;
+  const Snapshot* snapshot = nullptr;  // null while starting
+  ReloadCounts reloads;
+  LogCounts logs;
+  Phase phase = Phase::starting;
+  std::chrono::milliseconds loop_silence{0};
+  TimePoint now;
+};
+std::string metrics_text(const MetricsInput& input);
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "conf/config.h"
+#include "filter/cli/text.h"
+#include "proxy/ops/commands.h"
+#include "proxy/ops/loading.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr const char* kFooter =
+    "Exit status: 0 done, allowed; 1 blocked, refused, corrupt; 2 usage or runtime error; 78 configuration error.\n"
+    "Every key of the configuration is described in the bloomwall.yaml that was installed with this program.";
+constexpr const char* kRunFooter =
+    "Signals: SIGHUP reloads all that can change without new listeners and reopens logs; SIGUSR1 reopens logs;\n"
+    "SIGTERM drains, a second one stops now; SIGINT stops now.";
+constexpr const char* kExplainFooter =
+    "Without a URL (or with -) URLs are read from stdin, one a line, and answered in their order:\n"
+    "  listed<TAB>URL<TAB>expression    clear<TAB>URL    invalid<TAB>URL<TAB>reason\n"
+    "Control octets in a URL are shown as \\xNN. Exit status 1: something is blocked or rejected (on stdin: listed).";
+constexpr const char* kReloadFooter =
+    "Exit status: 0 the new files are served; 1 they were refused, and the old ones are served on; 2 nobody to ask.";
+
+// A subcommand with --config; its run function is called once the line is parsed.
+template <typename Command>
+CLI::App* add_command(CLI::App& app, const char* name, const char* what, Command& command, int& status,
+                      const Streams& io, int (*run)(const Command&, const Streams&)) {
+  CLI::App* sub = app.add_subcommand(name, what);
+  sub->add_option("--config", command.config,
+                  std::string("configuration; default ") + conf::kDefaultConfigFile + ", else the built-in defaults")
+      ->type_name("FILE");
+  sub->callback([&command, &status, &io, run] { status = run(command, io); });
+  return sub;
+}
+
+}  // namespace
+
+void print_lines(std::ostream& err, const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) err << "bloomwall: " << filter::printable(line) << '\n';
+  err.flush();
+}
+
+int run_program(std::vector<std::string> arguments, const Streams& io) {
+  CLI::App app{"A forward HTTP proxy that stops listed URLs.", "bloomwall"};
+  app.set_version_flag("--version", "bloomwall " BLOOMWALL_VERSION);
+  app.require_subcommand(1);
+  app.footer(kFooter);
+  int status = kExitDone;
+  ServeCommand serve;
+  CheckCommand check;
+  ExplainCommand explain;
+  ReloadCommand reload;
+  add_command(app, "run", "The proxy, in the foreground.", serve, status, io, run_serve)->footer(kRunFooter);
+  auto* check_app = add_command(app, "check", "Validates configuration, filters, allow lists and templates.", check,
+                                status, io, run_check);
+  check_app->add_flag("--json", check.json, "as JSON");
+  auto* explain_app =
+      add_command(app, "explain", "What would be done with a URL, and why.", explain, status, io, run_explain);
+  explain_app->add_option("URL", explain.urls, "URLs; none or - for stdin");
+  explain_app->add_flag("--json", explain.json, "one JSON object a line");
+  explain_app->footer(kExplainFooter);
+  add_command(app, "reload", "Asks the running proxy to reload; waits; says what happened.", reload, status, io,
+              run_reload)
+      ->footer(kReloadFooter);
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // as the library wants them
+    app.parse(std::move(arguments));
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error, io.out, io.err) == 0 ? kExitDone : kExitError;
+  } catch (const std::exception& error) {
+    print_lines(io.err, {error.what()});
+    return kExitError;
+  }
+  io.out.flush();
+  if (io.out.good()) return status;
+  print_lines(io.err, {"standard output cannot be written"});
+  return kExitError;
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/ops/reloader.h"
+
+#include <utility>
+
+namespace bloomwall::proxy {
+
+Reloader::Reloader(Work work) : work_(std::move(work)), thread_([this] { run(); }) {}
+
+Reloader::~Reloader() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wanted_.notify_all();
+  thread_.join();
+}
+
+void Reloader::request(Done done) {
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(done));
+  }
+  wanted_.notify_all();
+}
+
+void Reloader::run() {
+  for (;;) {
+    std::vector<Done> asked;
+    {
+      std::unique_lock lock(mutex_);
+      wanted_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+      if (waiting_.empty()) return;
+      asked = std::exchange(waiting_, {});
+    }
+    const ReloadOutcome outcome =
+        stopping_ ? ReloadOutcome{2, {"bloomwall is stopping"}} : work_(generation_ + 1, stopping_);
+    if (outcome.ok()) ++generation_;
+    for (const Done& done : asked) {
+      if (done) done(outcome);
+    }
+  }
+}
+
+}  // namespace bloomwall::proxy

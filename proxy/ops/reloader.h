@@ -1,0 +1,51 @@
+// Runs reloads one after the other on a thread of its own, so that no event loop waits for a file.
+// Requests that come while one runs are answered together by one more run, which begins after them and therefore sees
+// whatever they were asked for. A run that fails changes nothing; the next may succeed.
+// Threads: request() from any. Done is called on the reloader's thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace bloomwall::proxy {
+
+struct ReloadOutcome {
+  int status = 0;                  // 0: what was asked for is served now; else an exit status
+  std::vector<std::string> lines;  // for the log and for whoever asked
+  bool ok() const { return status == 0; }
+};
+
+class Reloader {
+ public:
+  // One whole run: load, verify, publish, wait until it is served. `generation` is what it must publish: one more than the
+  // last that went well. It must look at `stop` now and then and give up once it is true.
+  using Work = std::function<ReloadOutcome(std::uint64_t generation, const std::atomic<bool>& stop)>;
+  using Done = std::function<void(const ReloadOutcome&)>;
+
+  explicit Reloader(Work work);
+  ~Reloader();  // asks a run to give up and waits for it; requests left over end with status 2
+  Reloader(const Reloader&) = delete;
+  Reloader& operator=(const Reloader&) = delete;
+
+  void request(Done done);  // an empty one where nobody waits
+
+ private:
+  void run();
+
+  const Work work_;
+  std::atomic<bool> stopping_{false};
+  std::uint64_t generation_ = 0;  // the thread's own
+  std::mutex mutex_;
+  std::condition_variable wanted_;
+  std::vector<Done> waiting_;  // guarded by mutex_
+  std::thread thread_;         // last: it uses all of the above
+};
+
+}  // namespace bloomwall::proxy
