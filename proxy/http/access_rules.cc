@@ -50,16 +50,16 @@ struct Embedded {
 Embedded embedded_in(const Address& address) {
   Embedded found;
   if (address.is_v4()) return found;
-  const std::uint32_t first = word_at(address, 0);
-  if (first == 0x0064ff9b) {  // NAT64: 64:ff9b::/96 and the local 64:ff9b:1::/48
-    found.add(word_at(address, 12));
+  const std::uint32_t first = word_at(address, 0), last = word_at(address, 12);
+  const bool nat64 = first == 0x0064ff9b;  // 64:ff9b::/96 and the local 64:ff9b:1::/48
+  const bool compatible = first == 0 && word_at(address, 4) == 0 && word_at(address, 8) == 0 && last > 0xffff;
+  if (nat64 || compatible) {
+    found.add(last);
   } else if (first >> 16 == 0x2002) {  // 6to4
     found.add(word_at(address, 2));
   } else if (first == 0x20010000) {  // Teredo: server, and client with inverted bits
     found.add(word_at(address, 4));
-    found.add(~word_at(address, 12));
-  } else if (first == 0 && word_at(address, 4) == 0 && word_at(address, 8) == 0 && word_at(address, 12) > 0xffff) {
-    found.add(word_at(address, 12));  // v4-compatible, ::a.b.c.d
+    found.add(~last);
   }
   return found;
 }

@@ -47,7 +47,7 @@ struct TemplateError {
 
 class BlockTemplate {
  public:
-  static constexpr std::size_t kMaxBytes = 256 * 1024;
+  static constexpr std::size_t kMaxBytes = 262'144;
   static tl::expected<BlockTemplate, TemplateError> parse(std::string_view text);
   static const BlockTemplate& built_in();  // conf/blocked.html as it was when this was compiled
   void render(std::string& out, const TemplateValues& values) const;

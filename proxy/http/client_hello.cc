@@ -7,9 +7,9 @@
 namespace bloomwall::proxy {
 namespace {
 
-constexpr std::size_t kMostRecord = 16 * 1024;
-constexpr std::size_t kMostMessage = 64 * 1024;
-constexpr std::size_t kMostBytes = 68 * 1024;  // with record headers: a hello in tiny records is an attack
+constexpr std::size_t kMostRecord = 16'384;
+constexpr std::size_t kMostMessage = 65'536;
+constexpr std::size_t kMostBytes = 69'632;  // with record headers: a hello in tiny records is an attack
 constexpr std::size_t kHandshakeHeader = 4;
 constexpr std::uint8_t kHandshakeRecord = 0x16;
 constexpr std::uint8_t kClientHello = 1;

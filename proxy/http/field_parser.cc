@@ -115,7 +115,7 @@ tl::expected<SecondReading, FieldFault> parse_fields(std::string_view section, s
   for (Field& field : fields) {
     field.value = trim(field.value);
     if (!is_token(field.name)) return tl::unexpected(FieldFault::bad_name);
-    if (!all(octets::field_text, field.value)) return tl::unexpected(FieldFault::bad_value);
+    if (!is_field_text(field.value)) return tl::unexpected(FieldFault::bad_value);
     field.id = field_id(field.name);
   }
   return SecondReading{(parser.flags & F_CHUNKED) != 0, (parser.flags & F_CONTENT_LENGTH) != 0, parser.content_length};

@@ -9,11 +9,11 @@
 namespace bloomwall::proxy {
 
 struct HeadLimits {
-  std::size_t head_bytes = 64 * 1024;   // start line and fields; more: 431 (414 where the request line alone is longer)
+  std::size_t head_bytes = 65'536;      // start line and fields; more: 431 (414 where the request line alone is longer)
   std::size_t fields = 256;             // more: 431
   std::size_t chunk_line_bytes = 4096;  // one chunk-size line with its extensions
-  std::uint64_t extension_bytes = 64 * 1024;  // by which all chunk extensions of a message may outweigh its body
-  std::size_t trailer_bytes = 16 * 1024;      // whole trailer section
+  std::uint64_t extension_bytes = 65'536;  // by which all chunk extensions of a message may outweigh its body
+  std::size_t trailer_bytes = 16'384;      // whole trailer section
   std::size_t trailer_fields = 64;
   unsigned empty_lines = 8;          // before a request line
   unsigned interim_responses = 100;  // 1xx before the final response

@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <iterator>
 
 #include "proxy/http/escape.h"
+#include "proxy/http/octets.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -14,9 +14,21 @@ namespace {
 // Longer explanations stay in the log and on the page: some clients refuse long header lines.
 constexpr std::size_t kMostDetails = 300;
 
+// A bare item of RFC 8941: an sf-token begins with a letter, a field token need not; then it is an sf-string.
+void append_item(std::string& out, std::string_view name) {
+  const char first = name.empty() ? '0' : lower(name.front());
+  if (first >= 'a' && first <= 'z' && is_token(name)) {
+    out.append(name);
+  } else {
+    append_sf_string(out, name);
+  }
+}
+
 void append_proxy_status(std::string& out, const OwnReply& reply, const ReplyContext& context) {
   if (reply.proxy_error.empty()) return;
-  out.append("Proxy-Status: ").append(context.proxy_name).append("; error=").append(reply.proxy_error);
+  out.append("Proxy-Status: ");
+  append_item(out, context.proxy_name);
+  out.append("; error=").append(reply.proxy_error);
   if (!reply.details.empty()) {
     out.append("; details=");
     append_sf_string(out, reply.details.substr(0, kMostDetails));

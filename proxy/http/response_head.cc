@@ -27,7 +27,7 @@ Fault parse_status_line(std::string_view line, ResponseHead& head) {
   head.status = (line[9] - '0') * 100 + (line[10] - '0') * 10 + (line[11] - '0');
   if (head.status < 100) return broken("a status below 100");
   head.reason = line.substr(std::min<std::size_t>(13, line.size()));
-  if (!all(octets::field_text, head.reason)) return broken("a control octet in the status line");
+  if (!is_field_text(head.reason)) return broken("a control octet in the status line");
   return std::nullopt;
 }
 

@@ -83,6 +83,14 @@ TEST(ErrorReply, IsWrittenAsTheClientPrefers) {
   EXPECT_EQ(connect.field("Content-Type"), "text/plain; charset=utf-8");
 }
 
+TEST(ErrorReply, NamesTheProxyAsAStructuredItem) {
+  ReplyContext with = context();
+  with.proxy_name = "edge-1.example";
+  EXPECT_TRUE(error(ErrorKind::dns_error, with).field("Proxy-Status").starts_with("edge-1.example; error="));
+  with.proxy_name = "1st";
+  EXPECT_TRUE(error(ErrorKind::dns_error, with).field("Proxy-Status").starts_with("\"1st\"; error="));
+}
+
 TEST(ErrorReply, SpecialFieldsOfSpecialKinds) {
   EXPECT_NE(error(ErrorKind::method_not_allowed, context()).field("Allow").find("GET"), std::string::npos);
   EXPECT_EQ(error(ErrorKind::too_many_requests, context()).field("Retry-After"), "5");

@@ -15,6 +15,7 @@
 #include "proxy/http/framing.h"
 #include "proxy/http/head_buffer.h"
 #include "proxy/http/http_date.h"
+#include "proxy/http/octets.h"
 #include "proxy/http/request.h"
 
 namespace bloomwall::proxy::testing {
@@ -65,6 +66,20 @@ TEST(FindField, ByIdAndByName) {
   EXPECT_EQ(find_field(fields, "A")->value, "1");
   EXPECT_EQ(find_field(fields, "b"), nullptr);
   EXPECT_EQ(find_field(fields, FieldId::te), nullptr);
+}
+
+// ---- octets.h
+
+TEST(FieldText, HoldsNoControlOctetButTab) {
+  for (int c = 0; c < 256; ++c) {
+    const bool want = c == '\t' || (c >= 0x20 && c != 0x7f);
+    for (const std::size_t at : {std::size_t{0}, std::size_t{31}, std::size_t{63}}) {
+      std::string text(64, 'x');
+      text[at] = static_cast<char>(c);
+      EXPECT_EQ(is_field_text(text), want) << c;
+    }
+    EXPECT_EQ(is(octets::field_text, static_cast<char>(c)), want) << c;
+  }
 }
 
 // ---- framing.h
