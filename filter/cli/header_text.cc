@@ -30,7 +30,10 @@ class Lines {
   void add(std::string_view name, std::string_view value) {
     fmt::format_to(std::back_inserter(text_), "{:<18}{}\n", name, value);
   }
-  void add(std::string line) { text_ += std::move(line) + '\n'; }
+  void add(std::string line) {
+    line.resize(line.find_last_not_of(' ') + 1);
+    text_ += std::move(line) + '\n';
+  }
   std::string take() { return std::move(text_); }
 
  private:

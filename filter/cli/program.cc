@@ -211,6 +211,17 @@ Result<std::optional<std::uint64_t>> date_from_environment() {
   return *time;
 }
 
+// The library says only that a command is required.
+std::optional<Error> unknown_command(const CLI::App& app, const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front().starts_with('-')) return std::nullopt;
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  if (std::find(names.begin(), names.end(), arguments.front()) != names.end()) return std::nullopt;
+  return Error{
+      Errc::usage, {}, fmt::format("no command '{}'; there are {}", arguments.front(), fmt::join(names, ", "))};
+}
+
 }  // namespace
 
 int run_program(std::vector<std::string> arguments, const Streams& io) {
@@ -233,6 +244,10 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   add_build(app, status, build, io);
   add_readers(app, status, info, query, verify, io);
   add_plan(app, status, plan, io);
+  if (const auto unknown = unknown_command(app, arguments)) {
+    print_error(io.err, *unknown);
+    return kExitError;
+  }
   try {
     std::reverse(arguments.begin(), arguments.end());  // as the library wants them
     app.parse(std::move(arguments));
