@@ -2,10 +2,9 @@
 #include "proxy/http/access_record.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 
 #include "proxy/http/escape.h"
+#include "proxy/http/serialise.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -16,25 +15,12 @@ constexpr std::size_t kMostUrl = 8192;
 constexpr std::size_t kMostReferer = 2048;
 constexpr std::size_t kMostOther = 1024;
 
-void append_number(std::string& out, std::uint64_t number) {
-  std::array<char, 20> digits;
-  out.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
-}
-
-// Exactly three digits, or more where the number has more.
-void append_padded(std::string& out, std::uint64_t number, std::size_t width, char fill) {
-  std::array<char, 20> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-  const auto size = static_cast<std::size_t>(end - digits.data());
-  out.append(width > size ? width - size : 0, fill).append(digits.data(), size);
-}
-
 // "12.345" of microseconds.
 void append_milliseconds(std::string& out, std::chrono::microseconds time) {
   const auto count = static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0));
   append_number(out, count / 1000);
   out.push_back('.');
-  append_padded(out, count % 1000, 3, '0');
+  append_number(out, count % 1000, 3);
 }
 
 // What may be shown of a URL: bounded, and without what follows '?' where that is wished.
@@ -148,7 +134,7 @@ void append_combined_line(std::string& out, const AccessRecord& record, const Lo
   out.push_back(' ');
   append_log_bare(out, shown(record.url, style, kMostUrl));
   out.append(record.http10 ? " HTTP/1.0\" " : " HTTP/1.1\" ");
-  append_padded(out, static_cast<std::uint64_t>(std::max(record.status, 0)), 3, '0');
+  append_number(out, static_cast<std::uint64_t>(std::max(record.status, 0)), 3);
   out.push_back(' ');
   append_number(out, record.bytes_sent);
   out.append(" \"");
@@ -164,14 +150,14 @@ void append_squid_line(std::string& out, const AccessRecord& record, const LogSt
   const auto stamp = static_cast<std::uint64_t>(std::max<std::int64_t>(end.count(), 0));
   append_number(out, stamp / 1000);
   out.push_back('.');
-  append_padded(out, stamp % 1000, 3, '0');
+  append_number(out, stamp % 1000, 3);
   out.push_back(' ');
   const auto took = std::chrono::duration_cast<milliseconds>(record.duration).count();
-  append_padded(out, static_cast<std::uint64_t>(std::max<std::int64_t>(took, 0)), 6, ' ');
+  append_number(out, static_cast<std::uint64_t>(std::max<std::int64_t>(took, 0)), 6, ' ');
   out.push_back(' ');
   append_log_bare(out, record.client);
   out.append(1, ' ').append(result_tag(record)).push_back('/');
-  append_padded(out, static_cast<std::uint64_t>(std::max(record.status, 0)), 3, '0');
+  append_number(out, static_cast<std::uint64_t>(std::max(record.status, 0)), 3);
   out.push_back(' ');
   append_number(out, record.bytes_sent);
   out.push_back(' ');

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/http/judge_target.h"
 
-#include <charconv>
+#include "proxy/http/serialise.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -34,13 +34,6 @@ bool goes_round(const RequestHead& head, std::string_view own_name) {
 Route route_of(const RequestHead& head) {
   if (head.max_forwards != 0U) return Route::forward;
   return head.method == Method::trace ? Route::answer_trace : Route::answer_options;
-}
-
-void append_port(std::string& out, std::uint16_t port) {
-  if (port == 0) return;
-  std::array<char, 5> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), port).ptr;
-  out.append(1, ':').append(digits.data(), end);
 }
 
 }  // namespace
