@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -40,6 +41,11 @@ constexpr std::array<Magic, 14> kMagic{{
 
 bool is_tar(std::string_view sample) { return sample.size() > 262 && sample.substr(257, 5) == "ustar"; }
 
+// One NUL in a hundred octets: fewer are damage, and spoil their lines alone.
+bool is_binary(std::string_view sample) {
+  return static_cast<std::size_t>(std::count(sample.begin(), sample.end(), '\0')) * 100 > sample.size();
+}
+
 bool is_html(std::string_view start) {
   for (const std::string_view tag :
        {"<!doctype", "<html", "<head", "<body", "<?xml", "<script", "<title", "<!--", "<meta", "<div"}) {
@@ -69,7 +75,7 @@ std::string_view what_it_is(std::string_view sample) {
     if (sample.starts_with(magic.bytes)) return magic.what;
   }
   if (is_tar(sample)) return "a tar archive: unpack it and name the folder";
-  if (sample.find('\0') != std::string_view::npos) return "binary data";
+  if (is_binary(sample)) return "binary data";
   std::string_view start = sample;
   while (!start.empty() && (is_blank(start.front()) || start.front() == '\n')) start.remove_prefix(1);
   if (is_html(start)) return "an HTML or XML page, perhaps an error page that was saved instead of the list";

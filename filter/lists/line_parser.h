@@ -44,10 +44,11 @@ class LineParser {
   virtual void finish(EntryGate& /*gate*/) {}
 };
 
-// Adblock rules that a $badfilter rule of the same file takes back, as they are written without that modifier.
+// Adblock rules that a $badfilter rule of the same file takes back, as they are written without that modifier. A $badfilter
+// rule that is not among them (there were too many, or a pipe could not be held back far enough) is reported as unsupported.
 struct BadFilterRules {
   std::unordered_set<std::string> rules;
-  bool complete = true;  // false: there were more than fit, or the input could not be held back to its end
+  std::size_t bytes = 0;
 };
 
 // What is known of a file before its first line is parsed; shared by all its parsers.

@@ -94,7 +94,8 @@ class Walk {
     });
     for (const fs::path& child : children) {
       const std::string name = child.filename().string();
-      if (auto ok = visit(child, category.empty() ? name : category + "/" + name, depth + 1); !ok) return ok;
+      if (auto ok = visit(child, category.empty() ? name : fmt::format("{}/{}", category, name), depth + 1); !ok)
+        return ok;
     }
     return {};
   }

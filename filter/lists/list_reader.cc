@@ -2,7 +2,7 @@
 #include "filter/lists/list_reader.h"
 
 #include <deque>
-#include <optional>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -14,7 +14,8 @@ namespace bloomwall::filter {
 namespace {
 
 // More $badfilter rules than any list has; a bound on what a hostile one makes us keep.
-constexpr std::size_t kMaxBadFilters = 100'000;
+constexpr std::size_t kMaxBadFilterBytes = std::size_t{16} << 20;
+constexpr std::size_t kRuleOverhead = 64;  // of a small entry in a set, about
 
 void collect_bad_filters(const LineBlock& block, BadFilterRules& rules) {
   // Nearly no block holds the word.
@@ -22,10 +23,8 @@ void collect_bad_filters(const LineBlock& block, BadFilterRules& rules) {
   for (LineWalk lines(block.text); lines.next();) {
     auto target = lines.too_long() ? std::nullopt : bad_filter_target(lines.line());
     if (!target) continue;
-    if (rules.rules.size() >= kMaxBadFilters) {
-      rules.complete = false;
-      return;
-    }
+    if (rules.bytes >= kMaxBadFilterBytes) return;
+    rules.bytes += target->size() + kRuleOverhead;
     rules.rules.insert(std::move(*target));
   }
 }
@@ -34,12 +33,12 @@ void collect_bad_filters(const LineBlock& block, BadFilterRules& rules) {
 
 struct ListReader::State {
   State(ListInput the_input, const ListFile& the_file, const ReadOptions& options)
-      : input(std::move(the_input)), blocks(std::in_place, input), file(the_file) {
+      : input(std::move(the_input)), blocks(std::make_unique<LineBlocks>(input)), file(the_file) {
     plan.options = options;
   }
 
   ListInput input;
-  std::optional<LineBlocks> blocks;
+  std::unique_ptr<LineBlocks> blocks;
   ListFile file;
   ParsePlan plan;
   std::shared_ptr<const ParsePlan> shared_plan;
@@ -122,7 +121,7 @@ Result<void> ListReader::State::scan_ahead(BadFilterRules& rules) {
   if (!twice) return {};
   held.clear();
   if (auto ok = input.rewind(); !ok) return ok;
-  blocks.emplace(input);
+  blocks = std::make_unique<LineBlocks>(input);
   return {};
 }
 

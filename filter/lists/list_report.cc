@@ -15,14 +15,7 @@ bool breaks_a_terminal(char c) {
 }
 
 // As a person may see it: control octets could be orders to a terminal.
-std::string shown(std::string_view text) {
-  const bool clipped = text.size() > kExampleBytes;
-  if (clipped) {
-    text = text.substr(0, kExampleBytes);
-    // Not through the middle of a UTF-8 sequence.
-    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0U) == 0x80U) text.remove_suffix(1);
-    if (!text.empty() && static_cast<unsigned char>(text.back()) >= 0xC0U) text.remove_suffix(1);
-  }
+std::string escaped(std::string_view text) {
   std::string result;
   for (const char c : text) {
     if (breaks_a_terminal(c)) {
@@ -31,8 +24,16 @@ std::string shown(std::string_view text) {
       result.push_back(c);
     }
   }
-  if (clipped) result += "...";
   return result;
+}
+
+std::string shown(std::string_view text) {
+  if (text.size() <= kExampleBytes) return escaped(text);
+  text = text.substr(0, kExampleBytes);
+  // Not through the middle of a UTF-8 sequence.
+  while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0U) == 0x80U) text.remove_suffix(1);
+  if (!text.empty() && static_cast<unsigned char>(text.back()) >= 0xC0U) text.remove_suffix(1);
+  return escaped(text) + "...";
 }
 
 const char* kind_name(Kind kind) {
@@ -89,8 +90,8 @@ void ReasonTally::merge(const ReasonTally& other) {
     ReasonCount& to = slot(from.reason);
     to.count += from.count;
     to.examples.insert(to.examples.end(), from.examples.begin(), from.examples.end());
-    std::stable_sort(to.examples.begin(), to.examples.end(),
-                     [](const Example& a, const Example& b) { return a.line < b.line; });
+    std::sort(to.examples.begin(), to.examples.end(),
+              [](const Example& x, const Example& y) { return x.line != y.line ? x.line < y.line : x.text < y.text; });
     if (to.examples.size() > kExamplesKept) to.examples.resize(kExamplesKept);
   }
 }
@@ -164,8 +165,9 @@ UnusableShare worst_unusable_share(std::span<const FileReport> reports) {
 std::string text_of(const FileReport& report) {
   std::string text;
   const Out out(text);
-  fmt::format_to(out, "{}: {}{}{}\n", report.path, to_string(report.format), report.detected ? " (detected)" : "",
-                 report.category.empty() ? "" : fmt::format(", category {}", report.category));
+  fmt::format_to(out, "{}: {}{}{}\n", escaped(report.path), to_string(report.format),
+                 report.detected ? " (detected)" : "",
+                 report.category.empty() ? "" : fmt::format(", category {}", escaped(report.category)));
   fmt::format_to(out, "  {} lines: {} taken, {} unusable ({:.2f} %), {} comments, {} blank, {} boilerplate",
                  report.lines, report.taken, report.unusable, 100.0 * report.unusable_share(), report.comments,
                  report.blank, report.boilerplate);

@@ -16,7 +16,7 @@ namespace bloomwall::filter {
 
 class RpzPairs {
  public:
-  // Names remembered; about 20 MB at most.
+  // Names remembered; about 40 MB at most.
   static constexpr std::size_t kWindow = 65'536;
   explicit RpzPairs(std::size_t window = kWindow) : window_(window) {}
 

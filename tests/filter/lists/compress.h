@@ -7,9 +7,11 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include "filter/lists/handles.h"
 #include "filter/lists/list_input.h"
 
 namespace bloomwall::filter::test {
@@ -42,10 +44,9 @@ inline std::string xz(std::string_view text) {
 // With a checksum, as the zstd tool writes it.
 inline std::string zstd(std::string_view text) {
   std::string out(ZSTD_compressBound(text.size()), '\0');
-  ZSTD_CCtx* const context = ZSTD_createCCtx();
-  ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
-  const std::size_t size = ZSTD_compress2(context, out.data(), out.size(), text.data(), text.size());
-  ZSTD_freeCCtx(context);
+  const std::unique_ptr<ZSTD_CCtx, FreeWith<ZSTD_freeCCtx>> context(ZSTD_createCCtx());
+  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, 1);
+  const std::size_t size = ZSTD_compress2(context.get(), out.data(), out.size(), text.data(), text.size());
   EXPECT_EQ(ZSTD_isError(size), 0U);
   out.resize(size);
   return out;

@@ -103,12 +103,13 @@ TEST(PlainDomains, ALineOver64KiBIsSkippedAndTheNextOneIsNot) {
   EXPECT_EQ(reading.sink.lines, (std::vector<std::uint64_t>{1, 3, 5}));
 }
 
-TEST(PlainDomains, NulOctetsAfterTheSampleSpoilTheirLineAlone) {
+TEST(PlainDomains, AStrayNulSpoilsItsLineAlone) {
   std::string text;
-  while (text.size() <= kSampleBytes) text += "filler.example\n";
+  while (text.size() <= 1000) text += "filler.example\n";
   text += std::string("exa\0mple.com\n", 13) + "last.example\n";
   const Reading reading = read_text(text, options_for(Format::domains));
   EXPECT_EQ(reading.report.malformed.count("NUL octets"), 1U);
+  EXPECT_EQ(reading.report.unusable, 1U);
   EXPECT_EQ(reading.sink.entries.back(), "S last.example");
 }
 

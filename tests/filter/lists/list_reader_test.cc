@@ -73,6 +73,16 @@ TEST(ListReader, BadFilterBeyondWhatAPipeCanHoldBackIsReported) {
   EXPECT_EQ(reading.sink.entries.size(), 100'000U);
 }
 
+TEST(ListReader, MoreBadFiltersThanAnyListHasAreBoundedAndReported) {
+  std::string text = "||a.example^\n";
+  for (int i = 0; i < 400; ++i) text += fmt::format("||b.example/{}{}^$badfilter\n", std::string(60'000, 'x'), i);
+  const Reading reading = read_text(text, Format::adblock);
+  const std::uint64_t left = reading.report.unsupported.count("$badfilter that could not be applied");
+  EXPECT_GT(left, 100U);
+  EXPECT_EQ(reading.report.cancelled + left, 400U);
+  EXPECT_EQ(reading.sink.entries, std::vector<std::string>{"S a.example"});
+}
+
 TEST(ListReader, CompressedListsAreDetectedAndCounted) {
   const std::string text = "0.0.0.0 a.example\n0.0.0.0 b.example\n";
   for (const Compression how : {Compression::none, Compression::gzip, Compression::xz, Compression::zstd}) {
@@ -152,6 +162,7 @@ TEST(ListReader, BlocksParsedApartGiveTheSameEntriesAndCounts) {
   std::array<Collected, kThreads> sinks;
   std::array<FileReport, kThreads> reports;
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (std::size_t t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       BlockParser parser = reader->parser();

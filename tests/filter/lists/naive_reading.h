@@ -103,7 +103,7 @@ inline std::optional<Entries> naive_url(const std::string& rest, bool as_prefix)
   path = path.substr(0, mark);
   if (path.find("//") != std::string::npos || path.find("/.") != std::string::npos) return std::nullopt;
   if (query.empty() && path == "/") return naive_host(host, 'S');
-  if (!naive_is_address(host) && !naive_host(host, 'S').value_or(Entries{}).size()) return std::nullopt;
+  if (!naive_is_address(host) && naive_host(host, 'S').value_or(Entries{}).empty()) return std::nullopt;
   if (!query.empty()) {
     if (path.size() > 1 && path.ends_with('/')) path.pop_back();
     return Entries{"Q " + host + path + "?" + query};

@@ -104,5 +104,11 @@ TEST(RpzPairs, HalvesThatLeaveTheWindowMeanTheSameUnpaired) {
   EXPECT_EQ(sink.lines, (std::vector<std::uint64_t>{1, 2, 3, 4}));
 }
 
+TEST(RpzPairs, NamesTooLongForTheDnsAreNotRemembered) {
+  const std::string name = std::string(60, 'a') + "." + std::string(240, 'b') + ".example";
+  const Reading reading = read_text(name + " CNAME .\n*." + name + " CNAME .\n", Format::rpz);
+  EXPECT_EQ(reading.sink.entries, (std::vector<std::string>{"X " + name, "W " + name}));
+}
+
 }  // namespace
 }  // namespace bloomwall::filter::test
