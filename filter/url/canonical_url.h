@@ -88,7 +88,7 @@ class Canonicaliser {
   const CanonicalUrl& url_the_long_way(std::string_view raw);
   const CanonicalUrl& host_the_long_way(std::string_view raw);
   Scratch& scratch();
-  void accept(std::string_view scheme, std::string_view host, UrlForm form);
+  void accept(std::string_view scheme, std::string_view host, const UrlForm& form);
 
   CanonicalUrl result_;
   std::array<UrlForm, kMaxForms> forms_;

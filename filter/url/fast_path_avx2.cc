@@ -89,7 +89,7 @@ Masks both(const Masks& a, const Masks& b) {
 }
 
 // The up to 64 octets from `at` on. Never reads outside the URL: the last load ends with it and overlaps the one before.
-[[gnu::target("avx2")]] Masks window(std::string_view url, std::size_t at) {
+[[gnu::target("avx2")]] inline Masks window(std::string_view url, std::size_t at) {
   const std::size_t size = url.size() - at;
   const char* const begin = url.data() + at;
   if (size >= 64) return both(shifted_left(classify(begin), 0), shifted_left(classify(begin + 32), 32));
