@@ -109,7 +109,7 @@ void PendingVerdict::begin_filter(std::size_t filter, Slot& slot) {
 }
 
 UrlHashes& PendingVerdict::hashes_for(const KeyMaker& keys, Slot& slot) {
-  const auto fitting = [&](std::optional<UrlHashes>& made) {
+  const auto fitting = [&](Lazy<UrlHashes>& made) {
     return made && made->keys().seed() == keys.seed() ? &*made : nullptr;
   };
   if (UrlHashes* const made = fitting(allow_hashes_)) return *made;

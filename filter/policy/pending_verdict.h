@@ -11,10 +11,10 @@
 
 #include <array>
 #include <cstddef>
-#include <optional>
 #include <span>
 #include <utility>
 
+#include "filter/policy/lazy.h"
 #include "filter/policy/lookup.h"
 #include "filter/policy/policy.h"
 
@@ -46,8 +46,8 @@ class PendingVerdict {
  private:
   static constexpr std::size_t kGroup = 8;
   struct Slot {
-    std::optional<UrlHashes> hashes;  // lent to later slots of the same series
-    std::optional<Lookup> lookup;     // none: overruled, and nobody watches
+    Lazy<UrlHashes> hashes;  // lent to later slots of the same series
+    Lazy<Lookup> lookup;     // none: overruled, and nobody watches
     bool is_overruled = false;
     bool is_done = false;
   };
@@ -69,7 +69,7 @@ class PendingVerdict {
   VerdictWatcher* watcher_;
   UrlParts parts_;
   std::array<Slot, kGroup> slots_;
-  std::optional<UrlHashes> allow_hashes_;
+  Lazy<UrlHashes> allow_hashes_;
   ExactMatches allowed_by_;
   std::size_t form_ = 0;
   std::size_t group_begin_ = 0, group_end_ = 0;  // filters whose look-ups are under way
