@@ -188,6 +188,22 @@ TEST(FilterFileTest, VerifyFindsAFileThatShrankAfterOpen) {
   EXPECT_EQ(verified.error().code, Errc::too_short);
 }
 
+TEST(FilterFileTest, AFileThatShrinksUnderLookUpsIsLostAndAnswersNo) {
+  const TempDir dir;
+  const auto path = dir / "a.bwf";
+  write_sample(path);
+  const auto file = open_or_fail(path);
+  ASSERT_NE(file, nullptr);
+  const KeyMaker& keys = file->keys();
+  const Place listed = file->paths().place(keys.url(keys.host("h0.example"), keys.segment("p1", keys.empty_path())));
+  ASSERT_TRUE(file->paths().test(listed));
+  ASSERT_EQ(truncate(path.c_str(), 4096), 0);
+  EXPECT_FALSE(file->paths().test(listed));
+  EXPECT_EQ(file->hosts().test_variants(file->hosts().place(keys.host("h0.example")), 1), 0U);
+  EXPECT_TRUE(file->lost());
+  EXPECT_FALSE(file->info()) << "whatever is read from a lost file is an error";
+}
+
 TEST(FilterFileTest, VerifyNamesTheDamagedSection) {
   const TempDir dir;
   const auto path = dir / "a.bwf";
