@@ -1,6 +1,6 @@
 // The resolver of one worker: a cache in front of c-ares, equal questions joined into one.
-// Never asked of a server: names ending in a number, .invalid, .test-like special names are left to the operator's
-// servers, .onion (RFC 7686). Bounds: cache entries, and kMaxOpen questions on the wire; beyond, `overloaded`.
+// Never asked of a server: names that end in a number, .invalid (RFC 6761) and .onion (RFC 7686).
+// Bounds: cache entries, and kMaxOpen questions on the wire; beyond, `overloaded`.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

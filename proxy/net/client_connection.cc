@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/net/client_connection.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace bloomwall::proxy {
@@ -51,7 +52,8 @@ std::size_t ClientConnection::on_data(std::span<const char> bytes) {
 
 void ClientConnection::on_head_read() {
   phase_ = State::exchanging;
-  timer_.set(state_.snapshot->settings.timeouts.idle);
+  const conf::Timeouts& timeouts = state_.snapshot->settings.timeouts;
+  timer_.set(std::min(timeouts.idle, timeouts.response_header));  // when to look first
 }
 
 void ClientConnection::on_exchange_end(Exchange::After after) {

@@ -281,13 +281,14 @@ void Exchange::on_head_timeout() {
 
 Milliseconds Exchange::check_progress() {
   const conf::Timeouts& timeouts = snapshot_->settings.timeouts;
+  const Milliseconds often = std::min(timeouts.idle, timeouts.response_header);  // what is waited for changes
   Milliseconds active = client().last_active();
-  if (upstream_ == nullptr && !answered_here_) return timeouts.idle;  // the Connector has a deadline of its own
+  if (upstream_ == nullptr && !answered_here_) return often;  // the Connector has a deadline of its own
   if (upstream_ != nullptr) active = std::max(active, upstream_->stream.last_active());
   const bool waits_for_head = request_state_ == RequestState::complete && response_state_ == ResponseState::awaited;
   const Milliseconds limit = waits_for_head ? timeouts.response_header : timeouts.idle;
   const Milliseconds still = monotonic_now() - active;
-  if (still < limit) return limit - still;
+  if (still < limit) return std::min(limit - still, often);
   broken_ = true;
   if (response_state_ == ResponseState::awaited) {
     answer_error(request_state_ == RequestState::complete
@@ -298,7 +299,7 @@ Milliseconds Exchange::check_progress() {
     has_error_ = true;
     end(After::cut);
   }
-  return timeouts.idle;
+  return often;
 }
 
 void Exchange::write_log() {

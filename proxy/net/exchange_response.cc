@@ -92,9 +92,9 @@ void Exchange::on_switched() {
 }
 
 void Exchange::on_end() {
+  if (may_retry()) return retry();
   const auto step = response_.finish();
   if (step) return on_response_end(false);
-  if (may_retry()) return retry();
   fail_response(step.error());
 }
 

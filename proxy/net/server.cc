@@ -121,7 +121,7 @@ bool Server::ended() const {
 }
 
 void Server::add_counters_to(Counters& sum) const {
-  for (const auto& worker : impl_->workers) add_counters(sum, worker->counters());
+  for (const auto& worker : impl_->workers) worker->add_counters_to(sum);
 }
 
 Gauges Server::gauges() const {

@@ -27,10 +27,12 @@ DecisionIds::Key random_key() {
   return key;
 }
 
-// Signals are main's business: none is ever delivered to a worker.
+// Signals are main's business: none that is sent is ever delivered to a worker. Those of a fault in this very thread stay
+// open: a filter that shrinks under its mapping raises SIGBUS, which filter/ turns into a lost filter.
 void block_signals() {
   sigset_t all;
   sigfillset(&all);
+  for (const int fault : {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) sigdelset(&all, fault);
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 
@@ -168,6 +170,14 @@ void Worker::on_client_closed(ClientConnection& client) {
   }
   clients_.pop_back();
   maybe_drained();
+}
+
+void Worker::add_counters_to(Counters& sum) const {
+  add_counters(sum, counters_);
+  const ResolverCounts& names = resolver_->counts();
+  sum.dns_queries_total.add(names.queries.load(std::memory_order_relaxed));
+  sum.dns_cache_hits_total.add(names.cache_hits.load(std::memory_order_relaxed));
+  sum.dns_failures_total.add(names.failures.load(std::memory_order_relaxed));
 }
 
 void Worker::add_gauges_to(Gauges& sum) const {

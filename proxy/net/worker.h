@@ -45,7 +45,7 @@ class Worker final : public Acceptor::Handler, public ClientConnection::Owner {
   void drain(Milliseconds deadline);
   void stop();
 
-  const Counters& counters() const { return counters_; }
+  void add_counters_to(Counters& sum) const;
   std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
   void add_gauges_to(Gauges& sum) const;
   Milliseconds last_turn() const { return loop_.last_turn(); }
