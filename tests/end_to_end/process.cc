@@ -45,8 +45,12 @@ pid_t spawn(const std::vector<std::string>& argv, int in, int out) {
   posix_spawn_file_actions_adddup2(&actions, in, 0);
   posix_spawn_file_actions_adddup2(&actions, out, 1);
   posix_spawn_file_actions_adddup2(&actions, out, 2);
+  posix_spawnattr_t attributes;  // a process group of its own: a server's children end with it
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   pid_t pid = -1;
-  const int error = ::posix_spawnp(&pid, args[0], &actions, nullptr, args.data(), environ);
+  const int error = ::posix_spawnp(&pid, args[0], &actions, &attributes, args.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) throw std::system_error(error, std::generic_category(), argv[0]);
   return pid;
@@ -65,10 +69,8 @@ Process::Process(const std::vector<std::string>& argv, const std::string& input)
 }
 
 Process::~Process() {
-  if (!status_) {
-    signal(SIGKILL);
-    wait();
-  }
+  ::kill(-pid_, SIGKILL);
+  wait();
   reader_.join();
 }
 
@@ -137,7 +139,6 @@ Finished run(const std::vector<std::string>& argv, const std::string& input, Sec
   const auto status = process.wait(bound);
   result.status = status.value_or(-1);
   if (!status) process.signal(SIGKILL);
-  process.wait();
   process.wait_for_line(std::string(1, '\0') + "no such line: waits for the end of the output", Seconds(5));
   result.out = process.output();
   return result;

@@ -1,5 +1,5 @@
 // Child processes of a test: the real programs, their output, their end; everything with a deadline.
-// A child never outlives its Process. Not thread-safe.
+// A child never outlives its Process, nor do its own children. Not thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,7 +21,7 @@ class Process {
  public:
   // argv[0] is looked up in PATH. stdin is `input` (a file of it); stdout and stderr are read together, in order.
   explicit Process(const std::vector<std::string>& argv, const std::string& input = {});
-  ~Process();  // SIGKILL where it still runs
+  ~Process();  // SIGKILL to its process group
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
