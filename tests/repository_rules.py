@@ -11,6 +11,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MAX_LINES = 400
+MAX_TEST_LINES = 600  # tables of cases read well when they are long
 
 # Who may include whom. A folder may always include itself; what is not listed is forbidden.
 FILTER_BELOW = {
@@ -82,14 +83,16 @@ def check_text(path, lines):
     code = path.endswith((".cc", ".h"))
     if code and "// SPDX-License-Identifier: Apache-2.0" not in lines[:40]:
         yield 1, "no line that is exactly: // SPDX-License-Identifier: Apache-2.0"
-    if code and len(lines) > MAX_LINES:
-        yield len(lines), f"{len(lines)} lines; split files over {MAX_LINES}"
+    limit = MAX_TEST_LINES if path.startswith("tests/") else MAX_LINES
+    if code and len(lines) > limit:
+        yield len(lines), f"{len(lines)} lines; split files over {limit}"
     for number, line in enumerate(lines, 1):
         if path.endswith(".h") and re.match(r"\s*using namespace\b", line):
             yield number, "using namespace in a header"
         if code and re.search(r"\b(TODO|FIXME|XXX)\b", line) and not path.startswith("tests/data"):
             yield number, "an unfinished thought: do it or write it down where users see it"
-        if code and RELEASE_CALL.search(line) and not path.endswith(HANDLES) and "FreeWith<" not in line:
+        if code and RELEASE_CALL.search(line) and not path.endswith(HANDLES) and "FreeWith<" not in line and \
+                "void operator()(" not in line:
             yield number, "release through an owning alias, not by hand"
 
 

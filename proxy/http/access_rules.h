@@ -14,8 +14,9 @@
 #include <string_view>
 #include <vector>
 
+#include <tl/expected.hpp>
+
 #include "conf/config.h"
-#include "tl/expected.hpp"
 
 namespace bloomwall::proxy {
 

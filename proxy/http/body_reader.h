@@ -7,13 +7,14 @@
 #include <span>
 #include <vector>
 
+#include <tl/expected.hpp>
+
 #include "proxy/http/chunk_decoder.h"
 #include "proxy/http/fields.h"
 #include "proxy/http/head_buffer.h"
 #include "proxy/http/http_error.h"
 #include "proxy/http/message_reader.h"
 #include "proxy/http/request.h"
-#include "tl/expected.hpp"
 
 namespace bloomwall::proxy {
 

@@ -12,9 +12,10 @@
 #include <string_view>
 #include <vector>
 
+#include <tl/expected.hpp>
+
 #include "proxy/http/fields.h"
 #include "proxy/http/http_error.h"
-#include "tl/expected.hpp"
 
 namespace bloomwall::proxy {
 

@@ -8,10 +8,11 @@
 #include <span>
 #include <string_view>
 
+#include <tl/expected.hpp>
+
 #include "proxy/http/fields.h"
 #include "proxy/http/http_error.h"
 #include "proxy/http/request.h"
-#include "tl/expected.hpp"
 
 namespace bloomwall::proxy {
 

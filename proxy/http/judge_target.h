@@ -9,12 +9,13 @@
 #include <string>
 #include <string_view>
 
+#include <tl/expected.hpp>
+
 #include "filter/policy/policy.h"
 #include "filter/url/canonical_url.h"
 #include "proxy/http/access_rules.h"
 #include "proxy/http/http_error.h"
 #include "proxy/http/request.h"
-#include "tl/expected.hpp"
 
 namespace bloomwall::proxy {
 

@@ -23,10 +23,11 @@
 #include <memory>
 #include <span>
 
+#include <tl/expected.hpp>
+
 #include "proxy/http/http_error.h"
 #include "proxy/http/message_reader.h"
 #include "proxy/http/request.h"
-#include "tl/expected.hpp"
 
 namespace bloomwall::proxy {
 

@@ -14,10 +14,11 @@
 #include <memory>
 #include <span>
 
+#include <tl/expected.hpp>
+
 #include "proxy/http/http_error.h"
 #include "proxy/http/message_reader.h"
 #include "proxy/http/response.h"
-#include "tl/expected.hpp"
 
 namespace bloomwall::proxy {
 
