@@ -25,8 +25,8 @@ ClientConnection::ClientConnection(WorkerState& state, ExchangePool& exchanges, 
   state_.counters.client_connections_total.add();
   state_.counters.client_connections_active.add();
   stream_.open(std::move(fd), *this);
-  // A client that connects and says nothing has no longer than one that is slow to say it.
-  timer_.set(state_.snapshot->settings.timeouts.request_header);
+  // Browsers connect ahead of need: until the first octet it is idle like any other.
+  timer_.set(state_.snapshot->settings.timeouts.idle);
 }
 
 ClientConnection::~ClientConnection() {

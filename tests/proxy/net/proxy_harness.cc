@@ -160,6 +160,17 @@ std::string field_of(const std::string& head, const std::string& name) {
   return "";
 }
 
+void expect_alive(const ProxyHarness& proxy) {
+  ScriptedListener origin;
+  auto client = proxy.client();
+  client.send(get(origin.authority(), "/alive"));
+  auto server = origin.accept();
+  server.read_head();
+  server.send(ok("alive"));
+  if (status_of(client.read_head()) != 200) throw std::runtime_error("the proxy does not serve any more");
+  client.expect("alive");
+}
+
 std::string client_hello(const std::string& sni) {
   std::string extensions;
   if (!sni.empty()) {

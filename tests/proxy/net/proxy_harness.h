@@ -59,6 +59,8 @@ std::string connect_to(const std::string& authority);
 std::string ok(const std::string& body, const std::string& fields = "");
 int status_of(const std::string& head);
 std::string field_of(const std::string& head, const std::string& name);  // value of the first such field, else ""
+// One whole request on a connection of its own; throws where the proxy does not serve it.
+void expect_alive(const ProxyHarness& proxy);
 // A TLS ClientHello; no server name where `sni` is empty.
 std::string client_hello(const std::string& sni);
 
