@@ -84,9 +84,10 @@ tl::expected<ReadStep, HttpError> RequestReader::feed(std::span<const char> byte
 tl::expected<ReadStep, HttpError> RequestReader::Impl::feed_head(std::span<const char> bytes) {
   ReadStep step;
   const HeadState state = buffer.feed(bytes, step.consumed);
-  if (const auto fault = fault_of(state)) return fail(*fault);
-  // What cannot become a request is answered at once: a TLS hello on this port would wait for a line end until it times out.
+  // What cannot become a request is answered at once: a TLS hello on this port would wait for a line end until it times
+  // out.
   if (!may_start_request(buffer.text())) return fail(bad("no request line"));
+  if (const auto fault = fault_of(state)) return fail(*fault);
   if (state == HeadState::need_more) return step;
   if (const auto fault = parse_request_head(buffer.text(), limits->fields, head)) return fail(*fault);
   stage = Stage::body;

@@ -100,8 +100,8 @@ tl::expected<ReadStep, HttpError> ResponseReader::feed(std::span<const char> byt
 tl::expected<ReadStep, HttpError> ResponseReader::Impl::feed_head(std::span<const char> bytes) {
   ReadStep step;
   const HeadState state = buffer.feed(bytes, step.consumed);
-  if (const auto fault = fault_of(state)) return fail(*fault);
   if (!may_start_response(buffer.text())) return fail(broken("no HTTP/1 status line"));
+  if (const auto fault = fault_of(state)) return fail(*fault);
   if (state == HeadState::need_more) return step;
   const auto fault = parse_response_head(buffer.mutable_text(), buffer.needs_repair(), limits->fields, head);
   if (fault) return fail(*fault);

@@ -300,6 +300,21 @@ TEST(RequestLimits, RequestLineAloneOverTheLimitIs414) {
   EXPECT_EQ(error_of("GET http://a/" + std::string(1100, 'q'), limits), "error uri_too_long 414\n");
 }
 
+TEST(RequestLimits, WhatIsNoRequestIsToldBeforeItsSizeHoweverItIsCut) {
+  HeadLimits limits;
+  limits.head_bytes = 64;
+  for (const std::string& input : {"\x16" + std::string(100, 'x'), std::string(100, ' '),
+                                   "GET /" + std::string(100, 'x'), "GET / HTTP/1.1\r\nX: " + std::string(100, 'x')}) {
+    const std::string whole = error_of(input, limits);
+    EXPECT_NE(whole, "none");
+    for (const auto& pieces : all_cuts(input)) {
+      RequestReader reader(limits);
+      ASSERT_EQ(run(reader, pieces).events, whole) << input;
+    }
+  }
+  EXPECT_EQ(error_of("\x16" + std::string(100, 'x'), limits), "error bad_request 400\n");
+}
+
 TEST(RequestLimits, FieldsAreCounted) {
   HeadLimits limits;
   limits.fields = 3;

@@ -185,6 +185,23 @@ TEST(ResponseLimits, EndlessHeadsFieldsAndInterimsAreCutOff) {
   EXPECT_EQ(error_of(flood + "HTTP/1.1 100 Continue\r\n\r\n", limits), "error upstream_protocol 502\n");
 }
 
+TEST(ResponseLimits, WhatIsNoResponseIsToldBeforeItsSizeHoweverItIsCut) {
+  HeadLimits limits;
+  limits.head_bytes = 64;
+  for (const std::string& input :
+       {std::string(100, 'x'), "HTTP/1.1 200 " + std::string(100, 'x'),
+        "HTTP/1.1 200 OK\r\nX: " + std::string(100, 'x'), "HTTP/1.x" + std::string(100, 'x')}) {
+    const std::string whole = error_of(input, limits);
+    EXPECT_NE(whole, "none");
+    for (const auto& pieces : all_cuts(input)) {
+      ResponseReader reader(limits);
+      reader.start({});
+      ASSERT_EQ(run(reader, pieces).events, whole) << input;
+    }
+  }
+  EXPECT_EQ(error_of(std::string(100, 'x'), limits), kProtocol);
+}
+
 TEST(ResponseReader, GarbageIsKnownByItsFirstOctet) {
   ResponseReader reader(kLimits);
   reader.start({});

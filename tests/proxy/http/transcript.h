@@ -99,8 +99,10 @@ Transcript run(Reader& reader, const std::vector<std::string_view>& pieces, bool
 // All ways to cut `text` in two, and octet by octet.
 inline std::vector<std::vector<std::string_view>> all_cuts(std::string_view text) {
   std::vector<std::vector<std::string_view>> cuts;
+  cuts.reserve(text.size());
   for (std::size_t at = 1; at < text.size(); ++at) cuts.push_back({text.substr(0, at), text.substr(at)});
   std::vector<std::string_view> single;
+  single.reserve(text.size());
   for (std::size_t at = 0; at < text.size(); ++at) single.push_back(text.substr(at, 1));
   cuts.push_back(single);
   return cuts;
