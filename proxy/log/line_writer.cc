@@ -41,9 +41,10 @@ void LineWriter::State::wake() noexcept {
 }
 
 LineWriter::LineWriter(std::shared_ptr<State> state) : state_(std::move(state)) {
-  // The thread inherits a mask that blocks everything: signals belong to the main thread, and EPIPE must not kill.
+  // The thread inherits a mask that blocks all but its own faults: signals belong to the main thread, EPIPE must not kill.
   sigset_t all, before;
   ::sigfillset(&all);
+  for (const int fault : {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) ::sigdelset(&all, fault);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   std::thread([shared = state_] { shared->run(); }).detach();  // close() waits for `ended`
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);

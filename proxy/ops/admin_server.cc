@@ -19,7 +19,7 @@ class AdminServer::Connection final : public Buried, Stream::Handler {
         reader_(owner.limits_),
         patience_(owner.io_.loop.timers(), [](void* self) { static_cast<Connection*>(self)->end(); }, this) {
     stream_.open(std::move(fd), *this);
-    patience_.set(kPatience);
+    patience_.set(owner_.bounds_.patience);
   }
 
  private:
@@ -70,7 +70,7 @@ class AdminServer::Connection final : public Buried, Stream::Handler {
 };
 
 tl::expected<std::unique_ptr<AdminServer>, std::string> AdminServer::open(IoContext& io, const std::string& address,
-                                                                          Answers answers) {
+                                                                          Answers answers, Bounds bounds) {
   const auto failure = [&](std::string_view why) {
     return tl::unexpected(fmt::format("admin.address: {}: {}", address, why));
   };
@@ -79,18 +79,22 @@ tl::expected<std::unique_ptr<AdminServer>, std::string> AdminServer::open(IoCont
   if (const auto free = check_free(*wanted); !free) return failure(free.error());
   auto socket = listen_on(*wanted);
   if (!socket) return failure(socket.error());
-  return std::unique_ptr<AdminServer>(new AdminServer(io, *std::move(socket), std::move(answers)));
+  return std::unique_ptr<AdminServer>(new AdminServer(io, *std::move(socket), std::move(answers), bounds));
 }
 
-AdminServer::AdminServer(IoContext& io, ListeningSocket socket, Answers answers)
-    : io_(io), answers_(std::move(answers)), address_(socket.address), acceptor_(io.loop, *this, std::move(socket)) {
+AdminServer::AdminServer(IoContext& io, ListeningSocket socket, Answers answers, Bounds bounds)
+    : io_(io),
+      answers_(std::move(answers)),
+      bounds_(bounds),
+      address_(socket.address),
+      acceptor_(io.loop, *this, std::move(socket)) {
   acceptor_.start();
 }
 
 AdminServer::~AdminServer() = default;
 
 void AdminServer::on_accepted(UniqueFd fd, const Endpoint&, const Acceptor&) {
-  if (connections_.size() >= kMostConnections) return;  // closed: fd goes out of scope
+  if (connections_.size() >= bounds_.connections) return;  // closed: fd goes out of scope
   auto connection = std::make_unique<Connection>(*this, std::move(fd));
   connections_.emplace(connection.get(), std::move(connection));
 }

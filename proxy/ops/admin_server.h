@@ -1,7 +1,7 @@
 // The HTTP server of the admin address: one request a connection, answered and closed. On the main loop, never on a
 // worker's, so that no scrape costs a client of the proxy anything.
-// Bounds: kMostConnections at a time (more are closed at once), kPatience for everything, kLongestHead octets of head.
-// A client that reads slowly holds its own answer until kPatience is over. Thread: the loop's.
+// Bounds: so many connections at a time (more are closed at once), so much patience with each, kLongestHead octets of head.
+// A client that reads slowly holds its own answer until the patience is over. Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <string>
 #include <tl/expected.hpp>
 #include <unordered_map>
+#include <utility>
 
 #include "proxy/http/message_reader.h"
 #include "proxy/io/stream.h"
@@ -20,14 +21,20 @@ namespace bloomwall::proxy {
 
 class AdminServer final : Acceptor::Handler {
  public:
-  static constexpr std::size_t kMostConnections = 64;
-  static constexpr Milliseconds kPatience{10'000};
-  static constexpr std::size_t kLongestHead = 16 * 1024;
+  static constexpr std::size_t kLongestHead = std::size_t{16} << 10;
+  struct Bounds {
+    std::size_t connections = 64;
+    Milliseconds patience{10'000};
+  };
 
   // `answers` is asked once for each request. The error names the key: "admin.address: 127.0.0.1:9128: Address in use".
   using Answers = std::function<AdminAnswers()>;
   static tl::expected<std::unique_ptr<AdminServer>, std::string> open(IoContext& io, const std::string& address,
-                                                                      Answers answers);
+                                                                      Answers answers, Bounds bounds);
+  static tl::expected<std::unique_ptr<AdminServer>, std::string> open(IoContext& io, const std::string& address,
+                                                                      Answers answers) {
+    return open(io, address, std::move(answers), Bounds{});
+  }
   ~AdminServer();
   AdminServer(const AdminServer&) = delete;
   AdminServer& operator=(const AdminServer&) = delete;
@@ -36,13 +43,14 @@ class AdminServer final : Acceptor::Handler {
 
  private:
   class Connection;
-  AdminServer(IoContext& io, ListeningSocket socket, Answers answers);
+  AdminServer(IoContext& io, ListeningSocket socket, Answers answers, Bounds bounds);
   void on_accepted(UniqueFd fd, const Endpoint& client, const Acceptor& from) override;
   void on_closed(Connection& connection);
 
   IoContext& io_;
   const HeadLimits limits_{.head_bytes = kLongestHead, .fields = 64};
   const Answers answers_;
+  const Bounds bounds_;
   const Endpoint address_;
   std::unordered_map<const Connection*, std::unique_ptr<Connection>> connections_;
   Acceptor acceptor_;

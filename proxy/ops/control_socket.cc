@@ -49,17 +49,18 @@ class ControlSocket::Connection final : public Buried, Stream::Handler {
         stream_(owner.io_),
         patience_(owner.io_.loop.timers(), [](void* self) { static_cast<Connection*>(self)->end(); }, this) {
     stream_.open(std::move(fd), *this);
-    patience_.set(kPatience);
+    patience_.set(owner_.bounds_.patience);
   }
 
   bool waits() const { return asked_ && !answered_; }
   void say(const std::string& text) { stream_.send(fmt::format("say {}\n", one_line(text))); }
   void answer(const ReloadOutcome& outcome) {
+    for (const std::string& warning : outcome.warnings) say(warning);
     for (const std::string& line : outcome.lines) say(line);
     answered_ = true;
     stream_.send(fmt::format("status {}\n", outcome.status));
     stream_.shut_write();
-    patience_.set(kPatience);  // to read it and go
+    patience_.set(owner_.bounds_.patience);  // to read it and go
   }
 
  private:
@@ -98,7 +99,7 @@ class ControlSocket::Connection final : public Buried, Stream::Handler {
 
 tl::expected<std::unique_ptr<ControlSocket>, std::string> ControlSocket::open(IoContext& io,
                                                                               const std::filesystem::path& path,
-                                                                              OnReload on_reload) {
+                                                                              OnReload on_reload, Bounds bounds) {
   sockaddr_un address{};
   if (path.native().size() >= sizeof address.sun_path) return failure(path, ENAMETOOLONG);
   if (auto room = make_room(path); !room) return tl::unexpected(room.error());
@@ -109,29 +110,34 @@ tl::expected<std::unique_ptr<ControlSocket>, std::string> ControlSocket::open(Io
   // The mode of the socket becomes that of its name, so there is no moment at which others could open it.
   if (::fchmod(fd.get(), 0660) != 0 ||
       ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      ::chmod(path.c_str(), 0660) != 0 || ::listen(fd.get(), static_cast<int>(kMostConnections)) != 0) {
+      ::chmod(path.c_str(), 0660) != 0 || ::listen(fd.get(), static_cast<int>(bounds.connections)) != 0) {
     return failure(path, errno);
   }
   auto opened = std::unique_ptr<ControlSocket>(
-      new ControlSocket(io, path, std::move(on_reload), ListeningSocket{std::move(fd), Endpoint()}));
+      new ControlSocket(io, path, std::move(on_reload), bounds, ListeningSocket{std::move(fd), Endpoint()}));
   opened->acceptor_.start();
   return opened;
 }
 
-ControlSocket::ControlSocket(IoContext& io, std::filesystem::path path, OnReload on_reload, ListeningSocket socket)
-    : io_(io), path_(std::move(path)), on_reload_(std::move(on_reload)), acceptor_(io.loop, *this, std::move(socket)) {}
+ControlSocket::ControlSocket(IoContext& io, std::filesystem::path path, OnReload on_reload, Bounds bounds,
+                             ListeningSocket socket)
+    : io_(io),
+      path_(std::move(path)),
+      on_reload_(std::move(on_reload)),
+      bounds_(bounds),
+      acceptor_(io.loop, *this, std::move(socket)) {}
 
 ControlSocket::~ControlSocket() { ::unlink(path_.c_str()); }
 
 void ControlSocket::on_accepted(UniqueFd fd, const Endpoint&, const Acceptor&) {
-  if (connections_.size() >= kMostConnections) return;  // closed: fd goes out of scope
+  if (connections_.size() >= bounds_.connections) return;  // closed: fd goes out of scope
   const std::uint64_t id = next_id_++;
   connections_.emplace(id, std::make_unique<Connection>(*this, id, std::move(fd)));
 }
 
 void ControlSocket::on_request(std::uint64_t id, std::string_view request) {
   if (request == "reload") return on_reload_(id);
-  answer(id, {2, {"only \"reload\" can be asked for"}});
+  answer(id, {2, {}, {"only \"reload\" can be asked for"}});
 }
 
 void ControlSocket::on_closed(std::uint64_t id) {

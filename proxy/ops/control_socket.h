@@ -1,8 +1,8 @@
 // The door for `bloomwall reload`: a unix socket that only local users with permission to write to it can open (0660).
 // One line asks ("reload\n", at most kLongestRequest octets); answered with any number of "say TEXT\n" and one
 // "status N\n", where N is the exit status of the command that asked, then the end.
-// Bounds: kMostConnections at a time, kPatience until the request is whole; an answer that nobody reads is dropped with
-// its connection. Thread: the loop's.
+// Bounds: so many connections at a time, so much patience until the request is whole and until the answer is taken.
+// Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <tl/expected.hpp>
+#include <utility>
 #include <vector>
 
 #include "proxy/io/stream.h"
@@ -24,8 +25,10 @@ namespace bloomwall::proxy {
 class ControlSocket final : Acceptor::Handler {
  public:
   static constexpr std::size_t kLongestRequest = 64;
-  static constexpr std::size_t kMostConnections = 32;
-  static constexpr Milliseconds kPatience{5000};
+  struct Bounds {
+    std::size_t connections = 32;
+    Milliseconds patience{5000};
+  };
 
   // Called with the number of the connection that wants a reload; answer() it later, from the loop.
   using OnReload = std::function<void(std::uint64_t id)>;
@@ -33,7 +36,12 @@ class ControlSocket final : Acceptor::Handler {
   // Takes over a socket that a dead process left; refuses where a living one listens, or something else is there.
   static tl::expected<std::unique_ptr<ControlSocket>, std::string> open(IoContext& io,
                                                                         const std::filesystem::path& path,
-                                                                        OnReload on_reload);
+                                                                        OnReload on_reload, Bounds bounds);
+  static tl::expected<std::unique_ptr<ControlSocket>, std::string> open(IoContext& io,
+                                                                        const std::filesystem::path& path,
+                                                                        OnReload on_reload) {
+    return open(io, path, std::move(on_reload), Bounds{});
+  }
   ~ControlSocket();  // removes the socket's name
   ControlSocket(const ControlSocket&) = delete;
   ControlSocket& operator=(const ControlSocket&) = delete;
@@ -43,7 +51,7 @@ class ControlSocket final : Acceptor::Handler {
 
  private:
   class Connection;
-  ControlSocket(IoContext& io, std::filesystem::path path, OnReload on_reload, ListeningSocket socket);
+  ControlSocket(IoContext& io, std::filesystem::path path, OnReload on_reload, Bounds bounds, ListeningSocket socket);
   void on_accepted(UniqueFd fd, const Endpoint& client, const Acceptor& from) override;
   void on_request(std::uint64_t id, std::string_view request);
   void on_closed(std::uint64_t id);
@@ -51,6 +59,7 @@ class ControlSocket final : Acceptor::Handler {
   IoContext& io_;
   const std::filesystem::path path_;
   const OnReload on_reload_;
+  const Bounds bounds_;
   std::map<std::uint64_t, std::unique_ptr<Connection>> connections_;
   std::uint64_t next_id_ = 1;
   Acceptor acceptor_;

@@ -49,7 +49,7 @@ class Daemon {
   using Stop = std::atomic<bool>;
   ReloadOutcome reload(std::uint64_t generation, const Stop& stop);
   ReloadOutcome load_and_publish(std::uint64_t generation, const Stop& stop);
-  Loaded<SnapshotPtr> load(std::uint64_t generation, const Stop& stop, std::vector<std::string>& lines);
+  Loaded<SnapshotPtr> load(std::uint64_t generation, const Stop& stop, std::vector<std::string>& warnings);
   ReloadOutcome publish(const SnapshotPtr& snapshot, const Stop& stop);
   void tell_progress(const std::filesystem::path& file, std::uint64_t done, std::uint64_t total);
 

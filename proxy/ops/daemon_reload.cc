@@ -36,7 +36,7 @@ ReloadOutcome Daemon::reload(std::uint64_t generation, const Stop& stop) {
 ReloadOutcome Daemon::load_and_publish(std::uint64_t generation, const Stop& stop) {
   const auto begin = std::chrono::steady_clock::now();
   ReloadOutcome outcome;
-  auto snapshot = load(generation, stop, outcome.lines);
+  auto snapshot = load(generation, stop, outcome.warnings);
   if (!snapshot) {
     outcome.status = snapshot.error().status;
     for (auto& line : snapshot.error().lines) outcome.lines.push_back(std::move(line));
@@ -45,7 +45,8 @@ ReloadOutcome Daemon::load_and_publish(std::uint64_t generation, const Stop& sto
   }
   const ReloadOutcome published = publish(*snapshot, stop);
   outcome.status = published.status;
-  outcome.lines.insert(outcome.lines.end(), published.lines.begin(), published.lines.end());
+  for (const auto& warning : published.warnings) outcome.warnings.push_back(warning);
+  for (const auto& line : published.lines) outcome.lines.push_back(line);
   if (outcome.ok()) {
     outcome.lines.push_back(fmt::format("generation {} is served: {}, loaded in {:.2f} s", generation,
                                         describe(*(*snapshot)->policy), seconds_since(begin)));
@@ -53,14 +54,15 @@ ReloadOutcome Daemon::load_and_publish(std::uint64_t generation, const Stop& sto
   return outcome;
 }
 
-// Settings, then filters. Lines for the log that are no errors go to `lines`.
-Loaded<SnapshotPtr> Daemon::load(std::uint64_t generation, const Stop& stop, std::vector<std::string>& lines) {
+// Settings, then filters.
+Loaded<SnapshotPtr> Daemon::load(std::uint64_t generation, const Stop& stop, std::vector<std::string>& warnings) {
   auto settings = generation == 1 ? Loaded<conf::Config>(started_with_) : load_settings(file_);
   if (!settings) return tl::unexpected(std::move(settings).error());
   const auto sealed = conf::needs_restart(started_with_, *settings);
-  if (!sealed.empty()) lines.push_back(fmt::format("takes effect after a restart only: {}", fmt::join(sealed, ", ")));
+  if (!sealed.empty())
+    warnings.push_back(fmt::format("takes effect after a restart only: {}", fmt::join(sealed, ", ")));
   const std::uint64_t descriptors = raise_descriptor_limit(descriptors_for(*settings));
-  if (auto sentence = fit_clients(*settings, descriptors)) lines.push_back(*std::move(sentence));
+  if (auto sentence = fit_clients(*settings, descriptors)) warnings.push_back(*std::move(sentence));
 
   manager_.extend(kMoreTime);
   const PolicyLoading loading{
@@ -92,13 +94,13 @@ ReloadOutcome Daemon::publish(const SnapshotPtr& snapshot, const Stop& stop) {
   auto answer = promise->get_future();
   loop_.post([this, promise, snapshot] { promise->set_value(serve(snapshot)); });
   while (answer.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
-    if (stop.load()) return {kExitError, {"bloomwall is stopping"}};
+    if (stop.load()) return {kExitError, {}, {"bloomwall is stopping"}};
   }
   ReloadOutcome outcome = answer.get();
   const auto deadline = std::chrono::steady_clock::now() + kAdoptionBound;
   while (outcome.ok() && server_->generation() < snapshot->generation && !stop.load()) {
     if (std::chrono::steady_clock::now() > deadline) {
-      outcome.lines.emplace_back("a worker is busy and has not taken it over yet");
+      outcome.warnings.emplace_back("a worker is busy and has not taken it over yet");
       break;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -108,7 +110,7 @@ ReloadOutcome Daemon::publish(const SnapshotPtr& snapshot, const Stop& stop) {
 
 void Daemon::ask_for_reload(Reloader::Done done) {
   if (phase_ == Phase::draining) {
-    if (done) done({kExitError, {"bloomwall is stopping"}});
+    if (done) done({kExitError, {}, {"bloomwall is stopping"}});
     return;
   }
   log::info("reload asked for");
@@ -128,7 +130,7 @@ ReloadOutcome Daemon::serve(const SnapshotPtr& snapshot) {
 
 ReloadOutcome Daemon::start_serving(const SnapshotPtr& snapshot) {
   auto server = Server::create(snapshot, *access_log_);
-  if (!server) return {kExitError, {server.error()}};
+  if (!server) return {kExitError, {}, {server.error()}};
   server_ = *std::move(server);
   server_->start();
   for (const Endpoint& address : server_->addresses()) log::info("listening on {}", address.text());
@@ -139,8 +141,10 @@ ReloadOutcome Daemon::start_serving(const SnapshotPtr& snapshot) {
 
 // Says what came out, and to systemd that the process is itself again.
 void Daemon::after_load(const ReloadOutcome& outcome) {
+  const char* const what = reloads_.succeeded == 0 ? "start" : "reload";
+  for (const std::string& warning : outcome.warnings) log::warning("{}: {}", what, warning);
   const log::Level level = outcome.ok() ? log::Level::info : log::Level::error;
-  for (const std::string& line : outcome.lines) log::line(level, "reload: {}", line);
+  for (const std::string& line : outcome.lines) log::line(level, "{}: {}", what, line);
   ++(outcome.ok() ? reloads_.succeeded : reloads_.failed);
   if (outcome.ok()) reloads_.last_success = std::chrono::system_clock::now();
   if (phase_ == Phase::starting) {  // the first load, and it failed

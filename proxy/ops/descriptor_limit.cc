@@ -49,7 +49,7 @@ std::optional<std::string> fit_clients(conf::Config& settings, std::uint64_t ava
   const std::uint64_t fits = available > rest ? (available - rest) / kForEachClient : 0;
   const auto clients = static_cast<std::uint32_t>(std::max<std::uint64_t>(fits, 1));
   auto sentence = fmt::format(
-      "limits.client_connections: {} need {} file descriptors and only {} are allowed; {} clients are served "
+      "limits.client_connections: {} clients need {} file descriptors and {} are allowed; {} clients are served "
       "(raise LimitNOFILE or ulimit -n)",
       settings.limits.client_connections, wanted, available, clients);
   settings.limits.client_connections = clients;

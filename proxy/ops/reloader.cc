@@ -34,7 +34,7 @@ void Reloader::run() {
       asked = std::exchange(waiting_, {});
     }
     const ReloadOutcome outcome =
-        stopping_ ? ReloadOutcome{2, {"bloomwall is stopping"}} : work_(generation_ + 1, stopping_);
+        stopping_ ? ReloadOutcome{2, {}, {"bloomwall is stopping"}} : work_(generation_ + 1, stopping_);
     if (outcome.ok()) ++generation_;
     for (const Done& done : asked) {
       if (done) done(outcome);

@@ -17,8 +17,9 @@
 namespace bloomwall::proxy {
 
 struct ReloadOutcome {
-  int status = 0;                  // 0: what was asked for is served now; else an exit status
-  std::vector<std::string> lines;  // for the log and for whoever asked
+  int status = 0;                     // 0: what was asked for is served now; else an exit status
+  std::vector<std::string> warnings;  // what went otherwise than the configuration says
+  std::vector<std::string> lines;     // what came out; where it failed, why
   bool ok() const { return status == 0; }
 };
 

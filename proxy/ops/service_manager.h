@@ -1,5 +1,6 @@
 // What systemd is told about this process (sd_notify(3)): started, reloading, stopping, busy, alive. Without
-// NOTIFY_SOCKET in the environment every call does nothing. Threads: any; each call is one datagram that is never waited for.
+// NOTIFY_SOCKET in the environment every call does nothing. Each call is one datagram; it waits where systemd does not read,
+// so no worker calls it. Threads: any.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/ops/descriptor_limit.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+namespace bloomwall::proxy {
+namespace {
+
+TEST(DescriptorLimit, TwoForEachClientAndSomeForTheRest) {
+  conf::Config settings;
+  settings.workers = 4;
+  settings.limits.client_connections = 1000;
+  const std::uint64_t base = descriptors_for(settings);
+  EXPECT_GT(base, 2000U);
+  EXPECT_LT(base, 2600U);
+  settings.limits.client_connections = 1001;
+  EXPECT_EQ(descriptors_for(settings), base + 2);
+  settings.filters.resize(3);
+  EXPECT_EQ(descriptors_for(settings), base + 2 + 6) << "old and new ones during a reload";
+}
+
+TEST(DescriptorLimit, ClientsAreLoweredToWhatFitsAndBothNumbersAreSaid) {
+  conf::Config settings;
+  settings.workers = 1;
+  settings.limits.client_connections = 20'000;
+  EXPECT_EQ(fit_clients(settings, descriptors_for(settings)), std::nullopt);
+  EXPECT_EQ(settings.limits.client_connections, 20'000U);
+  const auto sentence = fit_clients(settings, 1024);
+  ASSERT_TRUE(sentence.has_value());
+  const std::uint32_t fits = settings.limits.client_connections;
+  EXPECT_LT(fits, 512U);
+  EXPECT_GT(fits, 300U);
+  EXPECT_LE(descriptors_for(settings), 1024U);
+  EXPECT_NE(sentence->find("20000 clients"), std::string::npos) << *sentence;
+  EXPECT_NE(sentence->find(std::to_string(fits) + " clients are served"), std::string::npos) << *sentence;
+}
+
+TEST(DescriptorLimit, AtLeastOneClientIsServed) {
+  conf::Config settings;
+  EXPECT_TRUE(fit_clients(settings, 10).has_value());
+  EXPECT_EQ(settings.limits.client_connections, 1U);
+}
+
+TEST(DescriptorLimit, IsRaisedAndNeverLowered) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit low{256, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+  EXPECT_EQ(raise_descriptor_limit(300), 300U);
+  EXPECT_EQ(raise_descriptor_limit(100), 300U);
+  EXPECT_GE(raise_descriptor_limit(before.rlim_max), before.rlim_max);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+}  // namespace
+}  // namespace bloomwall::proxy

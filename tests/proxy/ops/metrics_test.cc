@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/ops/metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "proxy/ops/loading.h"
+#include "tests/proxy/ops/site.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr TimePoint kNow{std::chrono::seconds(1'700'000'600)};
+
+// Samples by name with labels.
+std::map<std::string, std::string> samples_of(const std::string& text) {
+  std::map<std::string, std::string> samples;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with('#')) continue;
+    const auto space = line.rfind(' ');
+    EXPECT_TRUE(samples.emplace(line.substr(0, space), line.substr(space + 1)).second) << "twice: " << line;
+  }
+  return samples;
+}
+
+TEST(Metrics, TextIsWellFormedAndEveryNameIsOurs) {
+  const Counters counters;
+  const std::string text = metrics_text({.counters = counters, .gauges = {}, .reloads = {}, .logs = {}, .now = kNow});
+  const std::regex sample(
+      R"(^(bloomwall|process)_[a-z_]+(\{[a-z_]+="[^"\\]*"(,[a-z_]+="[^"\\]*")*\})? [-+0-9.eEinfNa]+$)");
+  const std::regex comment(R"(^# (HELP|TYPE) (bloomwall|process)_[a-z_]+ .+$)");
+  std::istringstream lines(text);
+  std::set<std::string> families;
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    EXPECT_TRUE(std::regex_match(line, line.starts_with('#') ? comment : sample)) << line;
+    const bool fresh = !line.starts_with("# TYPE ") || families.insert(line).second;
+    EXPECT_TRUE(fresh) << "twice: " << line;
+  }
+  EXPECT_GT(count, 100);
+  EXPECT_EQ(samples_of(text)["bloomwall_build_info{version=\"" BLOOMWALL_VERSION "\"}"], "1");
+}
+
+TEST(Metrics, EveryRowOfTheTablesIsExported) {
+  Counters counters;
+  std::uint64_t value = 1000;
+  for (const CounterRow& row : kCounterRows) (counters.*row.member).add(++value);
+  const auto samples =
+      samples_of(metrics_text({.counters = counters, .gauges = {}, .reloads = {}, .logs = {}, .now = kNow}));
+  value = 1000;
+  for (const CounterRow& row : kCounterRows) {
+    ++value;
+    if (row.member == &Counters::log_lines_dropped_total) continue;  // by log instead
+    const auto at = samples.find("bloomwall_" + std::string(row.name));
+    ASSERT_NE(at, samples.end()) << row.name;
+    EXPECT_EQ(at->second, std::to_string(value)) << row.name;
+  }
+}
+
+TEST(Metrics, RequestsErrorsAndDurations) {
+  Counters counters;
+  counters.count_request(MethodClass::get, filter::Decision::blocked, filter::VerdictReason::listed);
+  counters.count_request(MethodClass::get, filter::Decision::blocked, filter::VerdictReason::listed);
+  counters.count_request(MethodClass::connect, filter::Decision::allowed, filter::VerdictReason::allow_list);
+  counters.count_error(ErrorKind::dns_error);
+  counters.count_response(200, 2'000);
+  counters.count_response(403, 100'000'000);
+  auto samples = samples_of(metrics_text({.counters = counters, .gauges = {}, .reloads = {}, .logs = {}, .now = kNow}));
+  EXPECT_EQ(samples[R"(bloomwall_requests_total{method_class="GET",verdict="blocked",reason="listed"})"], "2");
+  EXPECT_EQ(samples[R"(bloomwall_requests_total{method_class="CONNECT",verdict="allowed",reason="allow_list"})"], "1");
+  EXPECT_EQ(samples[R"(bloomwall_errors_total{kind="dns_error"})"], "1");
+  EXPECT_EQ(samples[R"(bloomwall_errors_total{kind="loop"})"], "0");
+  EXPECT_EQ(samples[R"(bloomwall_responses_total{class="2xx"})"], "1");
+  EXPECT_EQ(samples[R"(bloomwall_responses_total{class="4xx"})"], "1");
+  EXPECT_EQ(samples[R"(bloomwall_request_duration_seconds_bucket{le="0.001"})"], "0");
+  EXPECT_EQ(samples[R"(bloomwall_request_duration_seconds_bucket{le="0.0025"})"], "1");
+  EXPECT_EQ(samples[R"(bloomwall_request_duration_seconds_bucket{le="60"})"], "1");
+  EXPECT_EQ(samples[R"(bloomwall_request_duration_seconds_bucket{le="+Inf"})"], "2");
+  EXPECT_EQ(samples["bloomwall_request_duration_seconds_count"], "2");
+  EXPECT_DOUBLE_EQ(std::stod(samples["bloomwall_request_duration_seconds_sum"]), 100.002);
+}
+
+TEST(Metrics, FiltersReloadsAndLogs) {
+  const test::Site site;
+  const auto settings = load_settings(site.configure());
+  ASSERT_TRUE(settings.has_value());
+  const auto snapshot = load_snapshot(*settings, {}, 3);
+  ASSERT_TRUE(snapshot.has_value());
+  const Counters counters;
+  const MetricsInput input{
+      .counters = counters,
+      .gauges = {.requests_in_flight = 4, .dns_cache_entries = 5, .buffer_bytes = 6},
+      .snapshot = snapshot->get(),
+      .reloads = {.succeeded = 3, .failed = 2, .last_success = TimePoint(std::chrono::seconds(99))},
+      .logs = {.access_written = 10, .access_dropped = 11, .daemon_dropped = 12},
+      .phase = Phase::serving,
+      .loop_silence = std::chrono::milliseconds(250),
+      .now = kNow};
+  auto samples = samples_of(metrics_text(input));
+  EXPECT_EQ(samples[R"(bloomwall_filter_entries{list="ads"})"], "2");
+  EXPECT_EQ(samples[R"(bloomwall_filter_build_timestamp_seconds{list="ads"})"], "1700000000");
+  EXPECT_EQ(samples[R"(bloomwall_filter_age_seconds{list="ads"})"], "600");
+  EXPECT_EQ(samples[R"(bloomwall_filter_delta_entries{list="ads"})"], "0");
+  EXPECT_EQ(samples[R"(bloomwall_filter_lost{list="ads"})"], "0");
+  EXPECT_EQ(samples[R"(bloomwall_filter_bytes{list="ads"})"],
+            std::to_string(std::filesystem::file_size(site.dir.path() / "ads.bwf")));
+  EXPECT_TRUE(samples.contains(R"(bloomwall_filter_expected_fp_ratio{list="ads",class="unlisted_host"})"));
+  EXPECT_TRUE(samples.contains(R"(bloomwall_expected_fp_ratio{class="listed_host"})"));
+  EXPECT_EQ(samples[R"(bloomwall_filter_reload_total{result="success"})"], "3");
+  EXPECT_EQ(samples[R"(bloomwall_filter_reload_total{result="failure"})"], "2");
+  EXPECT_EQ(samples["bloomwall_last_reload_success_timestamp_seconds"], "99");
+  EXPECT_EQ(samples["bloomwall_generation"], "3");
+  EXPECT_EQ(samples["bloomwall_ready"], "1");
+  EXPECT_EQ(samples["bloomwall_requests_in_flight"], "4");
+  EXPECT_EQ(samples["bloomwall_dns_cache_entries"], "5");
+  EXPECT_EQ(samples["bloomwall_buffer_bytes"], "6");
+  EXPECT_EQ(samples["bloomwall_loop_silence_seconds"], "0.25");
+  EXPECT_EQ(samples["bloomwall_access_log_lines_total"], "10");
+  EXPECT_EQ(samples[R"(bloomwall_log_lines_dropped_total{log="access"})"], "11");
+  EXPECT_EQ(samples[R"(bloomwall_log_lines_dropped_total{log="daemon"})"], "12");
+}
+
+TEST(Metrics, TheProcessIsKnownToTheKernel) {
+  const Counters counters;
+  auto samples = samples_of(metrics_text({.counters = counters, .gauges = {}, .reloads = {}, .logs = {}, .now = kNow}));
+  EXPECT_GE(std::stod(samples["process_open_fds"]), 3);
+  EXPECT_GT(std::stod(samples["process_max_fds"]), 3);
+  EXPECT_GT(std::stod(samples["process_resident_memory_bytes"]), 1e6);
+  EXPECT_GT(std::stod(samples["process_resident_anonymous_bytes"]), 1e4);
+  EXPECT_GT(std::stod(samples["process_start_time_seconds"]), 1.7e9);
+  EXPECT_EQ(samples["bloomwall_ready"], "0");
+}
+
+}  // namespace
+}  // namespace bloomwall::proxy

@@ -1,0 +1,211 @@
+// The commands as they are typed, on streams: results, messages and exit statuses.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "proxy/ops/commands.h"
+#include "tests/proxy/ops/site.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using nlohmann::json;
+using test::Site;
+
+struct Finished {
+  int status;
+  std::string out, err;
+};
+
+Finished run(std::vector<std::string> arguments, const std::string& input = {}) {
+  std::istringstream in(input);
+  std::ostringstream out, err;
+  const int status = run_program(std::move(arguments), {.in = in, .out = out, .err = err});
+  return {status, out.str(), err.str()};
+}
+
+class Program : public testing::Test {
+ protected:
+  Finished explain(std::vector<std::string> arguments, const std::string& input = {}) const {
+    arguments.insert(arguments.begin(), {"explain", "--config", config_.string()});
+    return run(std::move(arguments), input);
+  }
+  Site site_;
+  std::filesystem::path config_ = site_.configure();
+};
+
+TEST_F(Program, HelpNamesEveryCommandAndOption) {
+  const Finished top = run({"--help"});
+  EXPECT_EQ(top.status, 0);
+  for (const char* word : {"run", "check", "explain", "reload", "--version", "78"}) {
+    EXPECT_NE(top.out.find(word), std::string::npos) << word << "\n" << top.out;
+  }
+  for (const char* command : {"run", "check", "explain", "reload"}) {
+    const Finished help = run({command, "--help"});
+    EXPECT_EQ(help.status, 0);
+    EXPECT_NE(help.out.find("--config"), std::string::npos) << help.out;
+    EXPECT_NE(help.out.find("/etc/bloomwall/bloomwall.yaml"), std::string::npos) << help.out;
+  }
+  EXPECT_NE(run({"explain", "--help"}).out.find("listed<TAB>URL<TAB>expression"), std::string::npos);
+  EXPECT_EQ(run({"--version"}).out, "bloomwall " BLOOMWALL_VERSION "\n");
+}
+
+TEST_F(Program, WrongUsageIs2) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{}, {"bogus"}, {"check", "--jsno"}, {"check", "extra"}, {"run", "--config"}}) {
+    const Finished got = run(arguments);
+    EXPECT_EQ(got.status, 2);
+    EXPECT_NE(got.err, "");
+    EXPECT_EQ(got.out, "");
+  }
+}
+
+TEST_F(Program, CheckSaysWhatWouldBeServed) {
+  const Finished got = run({"check", "--config", config_.string()});
+  EXPECT_EQ(got.status, 0) << got.err;
+  EXPECT_NE(got.out.find("filter ads: block, 2 entries"), std::string::npos) << got.out;
+  EXPECT_NE(got.out.find("predicted error per request"), std::string::npos) << got.out;
+  EXPECT_TRUE(got.out.ends_with("\nok\n")) << got.out;
+  const auto object = json::parse(run({"check", "--json", "--config", config_.string()}).out);
+  EXPECT_EQ(object.at("ok"), true);
+  EXPECT_EQ(object.at("filters").at(0).at("name"), "ads");
+  EXPECT_EQ(object.at("filters").at(0).at("entries"), 2);
+  EXPECT_EQ(object.at("allow_entries"), 0);
+  EXPECT_TRUE(object.at("predicted_error").at("unlisted_host").is_number());
+}
+
+TEST_F(Program, CheckRefusesWithTheFittingStatus) {
+  const Finished wrong = run({"check", "--config", site_.configure("workers: many\n").string()});
+  EXPECT_EQ(wrong.status, 78);
+  EXPECT_NE(wrong.err.find("bloomwall.yaml:3:10: workers: expected auto or 1 to 1024"), std::string::npos) << wrong.err;
+  site_.configure();
+  site_.dir.write("ads.bwf", "not a filter");
+  EXPECT_EQ(run({"check", "--config", config_.string()}).status, 1);
+  std::filesystem::remove(site_.dir.path() / "ads.bwf");
+  const Finished missing = run({"check", "--config", config_.string(), "--json"});
+  EXPECT_EQ(missing.status, 2);
+  const auto object = json::parse(missing.out);
+  EXPECT_EQ(object.at("ok"), false);
+  EXPECT_NE(object.at("errors").at(0).get<std::string>().find("ads.bwf"), std::string::npos);
+}
+
+TEST_F(Program, CheckVerifiesEveryByteAndExplainDoesNot) {
+  const auto file = site_.dir.path() / "ads.bwf";
+  std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
+  bytes.seekp(5000);
+  bytes.put('\x55');
+  bytes.close();
+  EXPECT_EQ(run({"check", "--config", config_.string()}).status, 1);
+  EXPECT_EQ(explain({"http://innocent.example.test/"}).status, 0);
+}
+
+TEST_F(Program, ExplainTellsTheWholeStory) {
+  const Finished blocked = explain({"http://WWW.listed.example.test:80/a/../b"});
+  EXPECT_EQ(blocked.status, 1);
+  for (const char* part : {"http://www.listed.example.test/b", "blocked", "ads", "S listed.example.test"}) {
+    EXPECT_NE(blocked.out.find(part), std::string::npos) << part << "\n" << blocked.out;
+  }
+  const Finished allowed = explain({"http://innocent.example.test/"});
+  EXPECT_EQ(allowed.status, 0);
+  EXPECT_NE(allowed.out.find("allowed"), std::string::npos) << allowed.out;
+  EXPECT_EQ(explain({"http://[::zz]/"}).status, 1) << "rejected";
+  EXPECT_EQ(explain({"http://innocent.example.test/", "http://listed.example.test/"}).status, 1) << "any";
+}
+
+TEST_F(Program, ExplainAnswersLinesOnStdin) {
+  const std::string input =
+      "http://listed.example.test/x\nhttp://innocent.example.test/\r\nhttp://[::zz]/\n\npages.example.test/dir/y\n"
+      "http://pages.example.test/\x1b[2J";
+  const std::string want =
+      "listed\thttp://listed.example.test/x\tlisted.example.test\n"
+      "clear\thttp://innocent.example.test/\n"
+      "invalid\thttp://[::zz]/\tmalformed IPv6 address\n"
+      "invalid\t\tempty\n"
+      "listed\tpages.example.test/dir/y\tpages.example.test/dir/\n"
+      "clear\thttp://pages.example.test/\\x1B[2J\n";
+  const Finished got = explain({}, input);
+  EXPECT_EQ(got.out, want);
+  EXPECT_EQ(got.status, 1);
+  EXPECT_EQ(explain({"-"}, input).out, want);
+  EXPECT_EQ(explain({}, "http://innocent.example.test/\nhttp://[::zz]/\n").status, 0) << "nothing listed";
+}
+
+TEST_F(Program, ExplainBoundsALine) {
+  const Finished got = explain({}, "http://a.test/" + std::string(200'000, 'x') + "\nhttp://listed.example.test/\n");
+  EXPECT_EQ(got.status, 1);
+  EXPECT_NE(got.out.find("\tover 64 KiB\nlisted\t"), std::string::npos);
+  EXPECT_LT(got.out.size(), 70'000U);
+}
+
+TEST_F(Program, ExplainGivesOneObjectALine) {
+  for (const Finished& got :
+       {explain({"--json", "http://listed.example.test/x"}), explain({"--json"}, "http://listed.example.test/x\n")}) {
+    EXPECT_EQ(got.status, 1);
+    EXPECT_EQ(std::count(got.out.begin(), got.out.end(), '\n'), 1);
+    const auto object = json::parse(got.out);
+    EXPECT_EQ(object.at("url"), "http://listed.example.test/x");
+    EXPECT_EQ(object.at("action"), "lookup");
+    EXPECT_EQ(object.at("canonical"), "http://listed.example.test/x");
+    EXPECT_EQ(object.at("alternatives"), json::array());
+    EXPECT_GE(object.at("expressions").size(), 2U);
+    EXPECT_EQ(object.at("verdict"), "blocked");
+    EXPECT_EQ(object.at("filter"), "ads");
+    EXPECT_EQ(object.at("expression"), "listed.example.test");
+    EXPECT_EQ(object.at("reason"), "listed");
+  }
+  const auto rejected = json::parse(explain({"--json", "http://[::zz]/"}).out);
+  EXPECT_EQ(rejected.at("action"), "reject");
+  EXPECT_EQ(rejected.at("verdict"), "rejected");
+  EXPECT_TRUE(rejected.at("filter").is_null());
+}
+
+TEST_F(Program, AMonitoringFilterListsAndLetsPass) {
+  site_.dir.write("bloomwall.yaml", "filters: [{name: ads, file: ads.bwf, action: monitor}]\n");
+  EXPECT_EQ(explain({"http://listed.example.test/"}).status, 0);
+  EXPECT_EQ(json::parse(explain({"--json", "http://listed.example.test/"}).out).at("verdict"), "monitored");
+  EXPECT_EQ(explain({}, "http://listed.example.test/\n").status, 1);
+}
+
+TEST_F(Program, StrictPathsAreExplainedAsRefused) {
+  const std::string odd = "http://innocent.example.test/a/%2e%2e%2fb";
+  ASSERT_EQ(explain({odd}).status, 0);
+  site_.configure("access: {strict_path: true}\n");
+  const Finished story = explain({odd});
+  EXPECT_EQ(story.status, 1);
+  EXPECT_NE(story.out.find("access.strict_path"), std::string::npos) << story.out;
+  EXPECT_EQ(json::parse(explain({"--json", odd}).out).at("reason"), "ambiguous_path");
+  EXPECT_EQ(explain({}, odd + "\n").out, "invalid\t" + odd + "\tambiguous_path\n");
+}
+
+TEST_F(Program, WhatCannotBeExplainedIsSaid) {
+  const Finished config = run({"explain", "--config", "/nonexistent/b.yaml", "http://a.test/"});
+  EXPECT_EQ(config.status, 78);
+  EXPECT_EQ(config.err, "bloomwall: /nonexistent/b.yaml: No such file or directory\n");
+  std::filesystem::remove(site_.dir.path() / "ads.bwf");
+  EXPECT_EQ(explain({"http://a.test/"}).status, 2);
+}
+
+TEST_F(Program, ReloadSaysThatNobodyIsThere) {
+  const Finished nobody = run({"reload", "--config", site_.configure("admin: {control_socket: c.sock}\n").string()});
+  EXPECT_EQ(nobody.status, 2);
+  EXPECT_NE(nobody.err.find("no bloomwall listens there"), std::string::npos) << nobody.err;
+  const Finished off = run({"reload", "--config", site_.configure("admin: {control_socket: null}\n").string()});
+  EXPECT_EQ(off.status, 2);
+  EXPECT_NE(off.err.find("SIGHUP"), std::string::npos) << off.err;
+  const Finished broken = run({"reload", "--config", site_.configure("wokers: 2\n").string()});
+  EXPECT_EQ(broken.status, 1);
+  EXPECT_NE(broken.err.find("did you mean workers?"), std::string::npos) << broken.err;
+}
+
+TEST_F(Program, AnOutputThatCannotBeWrittenIsAnError) {
+  std::istringstream in;
+  std::ostringstream out, err;
+  out.setstate(std::ios::badbit);
+  EXPECT_EQ(run_program({"check", "--config", config_.string()}, {.in = in, .out = out, .err = err}), 2);
+  EXPECT_NE(err.str(), "");
+}
+
+}  // namespace
+}  // namespace bloomwall::proxy
