@@ -69,6 +69,7 @@ Result<void> run_blocks(const NextBlock& next, unsigned workers, const ParseBloc
   if (workers <= 1) return run_alone(next, parse);
   BlockQueue queue(std::size_t{2} * workers);
   std::vector<std::jthread> threads;
+  threads.reserve(workers);
   for (unsigned worker = 0; worker < workers; ++worker) {
     threads.emplace_back([&queue, &parse, worker] {
       while (auto block = queue.take_full()) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <thread>
 
 #include "filter/build/measure.h"
@@ -95,7 +96,8 @@ class Build {
   BuildReport& report_;
   const OnBuildProgress& progress_;
   unsigned threads_;
-  std::optional<KeyCollector> collector_;
+  std::unique_ptr<KeyCollector> collector_;
+  Sizing sizing_;
   std::vector<std::string> allow_rules_;
   std::unique_ptr<FilterWriter> writer_;
 };
@@ -116,8 +118,8 @@ Result<void> Build::identify() {
 
 Result<void> Build::read() {
   tell(BuildPhase::reading);
-  collector_.emplace(KeyMaker(report_.header.series_key),
-                     options_.ram_bytes != 0 ? options_.ram_bytes : default_ram_budget());
+  collector_ = std::make_unique<KeyCollector>(KeyMaker(report_.header.series_key),
+                                              options_.ram_bytes != 0 ? options_.ram_bytes : default_ram_budget());
   Intake intake(*collector_, {.read = options_.read,
                               .raw = options_.raw,
                               .keep_allow_rules = !options_.allow_out.empty(),
@@ -137,6 +139,7 @@ Result<void> Build::read() {
 Result<void> Build::judge_usable() const {
   if (options_.allow_unsupported) return {};
   std::vector<FileReport> reports;
+  reports.reserve(report_.files.size());
   for (const FileIntake& file : report_.files) reports.push_back(file.report);
   const UnusableShare worst = worst_unusable_share(reports);
   if (worst.share <= kMostUnusable) return {};
@@ -191,11 +194,12 @@ Result<void> Build::size() {
   auto sizing =
       choose_size({.counts = report_.header, .info_bytes = serialise_info(report_.info).size()}, options_.target);
   if (!sizing) return unexpected(std::move(sizing).error());
-  report_.sizing = *std::move(sizing);
-  const double error = worst_error(report_.sizing->predicted);
+  sizing_ = *sizing;
+  report_.sizing = sizing_;
+  const double error = worst_error(sizing_.predicted);
   if (!options_.target.fpr && error > kDefaultTarget) {
     report_.warnings.push_back(fmt::format("in {} the error of a request is {}, above the usual {}",
-                                           format_bytes(*options_.target.memory), format_rate(error),
+                                           format_bytes(options_.target.memory.value_or(0)), format_rate(error),
                                            format_rate(kDefaultTarget)));
   }
   return {};
@@ -203,7 +207,7 @@ Result<void> Build::size() {
 
 Result<void> Build::write() {
   tell(BuildPhase::writing);
-  const Geometries& sections = report_.sizing->sections;
+  const Geometries& sections = sizing_.sections;
   auto writer = FilterWriter::create(options_.output, {.header = report_.header,
                                                        .hosts = sections.hosts,
                                                        .paths = sections.paths,
@@ -213,7 +217,7 @@ Result<void> Build::write() {
   writer_ = *std::move(writer);
   const bool done = collector_->insert_into(*writer_, threads_, [this] { return stopped(); });
   if (!done || stopped()) return refuse(Errc::io, {}, "interrupted");
-  const PredictedErrors& predicted = report_.sizing->predicted;
+  const PredictedErrors& predicted = sizing_.predicted;
   writer_->header().measured = measure_error(*writer_, predicted, options_.samples.value_or(usual_samples(predicted)));
   return {};
 }

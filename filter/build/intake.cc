@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <deque>
 #include <iterator>
+#include <tuple>
 
 #include "filter/build/block_pipeline.h"
 #include "filter/build/quantity.h"
@@ -16,6 +17,7 @@ namespace {
 
 struct AllowRule {
   std::uint64_t line = 0;
+  std::size_t order = 0;  // among those of its thread; the rules of one line come from one thread
   std::string text;
 };
 
@@ -25,7 +27,9 @@ class WorkerSink final : public ListSink {
   WorkerSink(KeyCollector& collector, bool keep_allow_rules) : feed_(collector), keep_allow_rules_(keep_allow_rules) {}
   void entry(const Entry& entry, std::uint64_t /*line*/) override { feed_.add(entry); }
   void allow(std::string_view text, std::uint64_t line) override {
-    if (keep_allow_rules_ && allow_rules_.size() <= kMaxExactEntries) allow_rules_.push_back({line, std::string(text)});
+    if (keep_allow_rules_ && allow_rules_.size() <= kMaxExactEntries) {
+      allow_rules_.push_back({line, allow_rules_.size(), std::string(text)});
+    }
   }
   void flush() { feed_.flush(); }
   std::vector<AllowRule>& allow_rules() { return allow_rules_; }
@@ -144,8 +148,9 @@ Result<void> Intake::read_list_file(const ListFile& file, FileIntake& out, const
     std::move(workers[i].sink.allow_rules().begin(), workers[i].sink.allow_rules().end(), std::back_inserter(rules));
   }
   reader->finish(out.report);
-  // The rules of one line come from one thread and stay in order.
-  std::stable_sort(rules.begin(), rules.end(), [](const AllowRule& a, const AllowRule& b) { return a.line < b.line; });
+  std::sort(rules.begin(), rules.end(), [](const AllowRule& a, const AllowRule& b) {
+    return std::tie(a.line, a.order) < std::tie(b.line, b.order);
+  });
   for (AllowRule& rule : rules) allow_rules_.push_back(std::move(rule.text));
   return {};
 }

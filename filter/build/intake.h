@@ -35,7 +35,7 @@ using IntakeProgress = std::function<void(const ListInput& input)>;
 
 class Intake {
  public:
-  Intake(KeyCollector& collector, IntakeOptions options) : collector_(collector), options_(std::move(options)) {}
+  Intake(KeyCollector& collector, const IntakeOptions& options) : collector_(collector), options_(options) {}
   // Reads one argument: a file, "-" or a folder. Errors: those of lists; limit where memory or allow rules run out.
   // What was read before an error stays in files().
   Result<void> read(const std::string& argument, const IntakeProgress& progress);

@@ -18,6 +18,7 @@ void for_each_index(std::size_t count, unsigned threads, const Work& work) {
     for (std::size_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) work(i);
   };
   std::vector<std::jthread> helpers;
+  helpers.reserve(threads);
   for (std::size_t i = 1; i < std::min<std::size_t>(threads, count); ++i) helpers.emplace_back(run);
   run();
 }

@@ -115,9 +115,8 @@ Result<std::uint64_t> parse_bytes(std::string_view text) {
 
 Result<double> parse_rate(std::string_view text) {
   double value = 0;
-  const auto* end = text.data() + text.size();
-  const auto [next, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || next != end || !(value > 0 && value < 1)) {
+  const auto [next, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || next != text.data() + text.size() || !(value > 0 && value < 1)) {
     return unexpected(Error{Errc::usage, {}, fmt::format("'{}' is not a rate between 0 and 1 such as 1e-6", text)});
   }
   return value;
@@ -125,9 +124,8 @@ Result<double> parse_rate(std::string_view text) {
 
 Result<double> parse_weight(std::string_view text) {
   double value = 0;
-  const auto* end = text.data() + text.size();
-  const auto [next, error] = std::from_chars(text.data(), end, value);
-  if (error == std::errc{} && next == end && value >= 0 && std::isfinite(value)) return value;
+  const auto [next, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc{} && next == text.data() + text.size() && value >= 0 && std::isfinite(value)) return value;
   const auto count = parse_count(text);
   if (count) return static_cast<double>(*count);
   return unexpected(Error{Errc::usage, {}, fmt::format("'{}' is not a number from 0 up", text)});

@@ -83,16 +83,16 @@ std::optional<Geometry> smallest(SectionLoad load, double error, std::optional<L
 }
 
 std::optional<Sizing> fit(const Demand& d, const Need& need, const Budget& budget, std::optional<Layout> only) {
-  Sizing out;
   const Geometry any;
-  Geometries& s = out.sections;
-  const Geometries& present = need.present;
-  if (present.hosts && !(s.hosts = smallest(host_load(d.counts, any), budget.host, only))) return std::nullopt;
-  if (present.paths && !(s.paths = smallest(path_load(d.counts, any), budget.path, only))) return std::nullopt;
-  if (present.raw && !(s.raw = smallest(raw_load(d.counts, any), budget.raw, only))) return std::nullopt;
-  out.predicted = predict(d.counts, s);
-  out.file_bytes = file_bytes_of(s, d.info_bytes);
-  return out;
+  Geometries s;
+  if (need.present.hosts) s.hosts = smallest(host_load(d.counts, any), budget.host, only);
+  if (need.present.paths) s.paths = smallest(path_load(d.counts, any), budget.path, only);
+  if (need.present.raw) s.raw = smallest(raw_load(d.counts, any), budget.raw, only);
+  const bool all_there = s.hosts.has_value() == need.present.hosts.has_value() &&
+                         s.paths.has_value() == need.present.paths.has_value() &&
+                         s.raw.has_value() == need.present.raw.has_value();
+  if (!all_there) return std::nullopt;
+  return Sizing{.sections = s, .predicted = predict(d.counts, s), .file_bytes = file_bytes_of(s, d.info_bytes)};
 }
 
 // How far the questions to H are above what they may add to the worst class.
@@ -133,14 +133,13 @@ tl::unexpected<Error> out_of_reach(const Demand& demand, double fpr) {
                             least ? fmt::format("; the least is {}", format_rate(worst_error(least->predicted))) : ""));
 }
 
-tl::unexpected<Error> too_small(const Demand& demand, const Target& target) {
-  const double wanted = target.fpr.value_or(kDefaultTarget);
-  const auto best = size_for_memory(demand, *target.memory);
+tl::unexpected<Error> too_small(const Demand& demand, std::uint64_t memory, double wanted) {
+  const auto best = size_for_memory(demand, memory);
   const std::string possible =
       best ? fmt::format("what fits errs on {} of the requests", format_rate(worst_error(best->predicted)))
            : fmt::format("what fits errs on more than {} of the requests", format_rate(kMostUseful));
-  return refuse(fmt::format("{} do not suffice: {}; it takes {}", format_bytes(*target.memory), possible,
-                            needs_text(demand, wanted)));
+  return refuse(
+      fmt::format("{} do not suffice: {}; it takes {}", format_bytes(memory), possible, needs_text(demand, wanted)));
 }
 
 }  // namespace
@@ -179,7 +178,7 @@ std::optional<Sizing> size_for_error(const Demand& demand, double target, std::o
     auto sizing = fit_share(demand, need, target, std::min(share, 1.0), only);
     const bool better = sizing && (!best || sizing->file_bytes < best->file_bytes);
     if (best && !better) break;
-    if (better) best = std::move(sizing);
+    if (better) best = sizing;
     if (share >= 1 || need.host_questions == 0) break;
   }
   return best;
@@ -198,7 +197,7 @@ std::optional<Sizing> size_for_memory(const Demand& demand, std::uint64_t bytes,
     auto sizing = size_for_error(demand, std::exp(error), only);
     if (sizing && sizing->file_bytes <= bytes) {
       fits = error;
-      best = std::move(sizing);
+      best = sizing;
       return;
     }
     fails = error;
@@ -224,12 +223,16 @@ Result<Sizing> choose_size(const Demand& demand, const Target& target) {
   if (target.fpr && *target.fpr < kLeastTarget) {
     return refuse(fmt::format("an error below {} per request is not offered", format_rate(kLeastTarget)));
   }
-  const auto wanted = size_for_error(demand, target.fpr.value_or(kDefaultTarget));
-  if (!target.memory && !wanted) return out_of_reach(demand, target.fpr.value_or(kDefaultTarget));
-  if (!target.memory || (wanted && wanted->file_bytes <= *target.memory)) return *wanted;
-  if (target.fpr) return too_small(demand, target);
-  auto best = size_for_memory(demand, *target.memory);
-  if (!best) return too_small(demand, target);
+  const double wanted_error = target.fpr.value_or(kDefaultTarget);
+  const auto wanted = size_for_error(demand, wanted_error);
+  if (!target.memory) {
+    if (!wanted) return out_of_reach(demand, wanted_error);
+    return *wanted;
+  }
+  if (wanted && wanted->file_bytes <= *target.memory) return *wanted;
+  if (target.fpr) return too_small(demand, *target.memory, wanted_error);
+  const auto best = size_for_memory(demand, *target.memory);
+  if (!best) return too_small(demand, *target.memory, wanted_error);
   return *best;
 }
 

@@ -112,8 +112,9 @@ int run_plan(const PlanCommand& command, const Streams& io) {
   } else {
     io.out << table_text(*table);
   }
-  if (!table->refusal) return kExitDone;
-  print_error(io.err, *table->refusal);
+  const std::optional<Error>& refusal = table->refusal;
+  if (!refusal) return kExitDone;
+  print_error(io.err, *refusal);
   return kExitListed;
 }
 

@@ -51,6 +51,7 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& name, const char* type
 Result<Format> format_named(std::string_view name) {
   if (const auto format = parse_format(name)) return *format;
   std::vector<std::string> names;
+  names.reserve(kFormats.size());
   for (const Format format : kFormats) names.emplace_back(to_string(format));
   return unexpected(Error{Errc::usage, {}, fmt::format("'{}' is none of {}", name, fmt::join(names, ", "))});
 }

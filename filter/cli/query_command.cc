@@ -1,6 +1,7 @@
 // Text goes the short way, one filter asked by itself; JSON tells the whole story and goes through a policy of one filter.
 // SPDX-License-Identifier: Apache-2.0
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -22,7 +23,7 @@ constexpr const char* kTooLong = "over 64 KiB";
 
 struct Opened {
   std::unique_ptr<FilterFile> file;
-  std::optional<Delta> delta;
+  std::unique_ptr<Delta> delta;  // null: none
 };
 
 Result<Opened> open_files(const QueryCommand& command) {
@@ -40,7 +41,7 @@ Result<Opened> open_files(const QueryCommand& command) {
   if (command.delta.empty()) return out;
   auto delta = Delta::load(command.delta, out.file->keys(), header.file_id);
   if (!delta) return unexpected(std::move(delta.error().front()));
-  out.delta = *std::move(delta);
+  out.delta = std::make_unique<Delta>(*std::move(delta));
   return out;
 }
 
@@ -172,7 +173,7 @@ int run_query(const QueryCommand& command, const Streams& io) {
   };
   const auto opened = open_files(command);
   if (!opened) return fail(opened.error());
-  const FilterQuery query(*opened->file, opened->delta ? &*opened->delta : nullptr);
+  const FilterQuery query(*opened->file, opened->delta.get());
   const auto answer = make_answer(command, query, *opened->file, io.out);
   if (!answer) return fail(answer.error());
   bool any_listed = false;
