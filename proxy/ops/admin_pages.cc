@@ -14,7 +14,7 @@ struct Answer {
   int status = 200;
   std::string_view type = "text/plain; charset=utf-8";
   std::string body;
-  std::string_view more_fields = "";  // each with its CRLF
+  std::string_view more_fields = {};  // each with its CRLF
 };
 
 void write(std::string& out, const Answer& answer, bool with_body, TimePoint now) {

@@ -15,7 +15,7 @@
 namespace bloomwall::proxy {
 namespace {
 
-constexpr std::size_t kLongestLine = 64 * 1024;
+constexpr std::size_t kLongestLine = std::size_t{64} << 10;
 constexpr int kHighestStatus = 255;
 
 std::string reason(const std::filesystem::path& socket, int error) {

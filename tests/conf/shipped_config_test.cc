@@ -74,6 +74,12 @@ TEST(ShippedConfig, EqualsTheBuiltInDefaults) {
   EXPECT_EQ(*loaded, Config{});
 }
 
+TEST(ShippedConfig, TheSampleLoads) {
+  const auto loaded = load_file(BLOOMWALL_SOURCE_DIR "/conf/sample/bloomwall.yaml");
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().front().text();
+  EXPECT_EQ(loaded->filters.size(), 1U);
+}
+
 TEST(ShippedConfig, ItsExamplesLoad) {
   const auto loaded = load_text(join(with_examples()), "examples");
   ASSERT_TRUE(loaded.has_value()) << loaded.error().front().text();

@@ -1,0 +1,24 @@
+# Installs unit, logrotate rule and configuration. With --prefix /usr the configuration goes to /etc, as on Debian; with any
+# other prefix below it, and the unit names the paths that were chosen. A configuration that is there is never overwritten.
+# SPDX-License-Identifier: Apache-2.0
+set(prefix "${CMAKE_INSTALL_PREFIX}")
+if(prefix STREQUAL "/usr")
+  set(etc "/etc")
+else()
+  set(etc "${prefix}/etc")
+endif()
+
+file(READ "${BLOOMWALL_SOURCE}/systemd/bloomwall.service" unit)
+string(REPLACE "/usr/bin/bloomwall" "${prefix}/bin/bloomwall" unit "${unit}")
+string(REPLACE "--config /etc/bloomwall" "--config ${etc}/bloomwall" unit "${unit}")
+string(REPLACE "/usr/share/doc" "${prefix}/share/doc" unit "${unit}")
+file(WRITE "${BLOOMWALL_BINARY}/systemd/bloomwall.service" "${unit}")
+
+file(INSTALL "${BLOOMWALL_BINARY}/systemd/bloomwall.service" DESTINATION "${prefix}/lib/systemd/system")
+file(INSTALL "${BLOOMWALL_SOURCE}/systemd/bloomwall.logrotate" DESTINATION "${etc}/logrotate.d" RENAME bloomwall)
+file(INSTALL "${BLOOMWALL_SOURCE}/conf/bloomwall.yaml" "${BLOOMWALL_SOURCE}/conf/blocked.html"
+     DESTINATION "${prefix}/share/doc/bloomwall/examples")
+file(INSTALL "${BLOOMWALL_SOURCE}/README.md" DESTINATION "${prefix}/share/doc/bloomwall")
+if(NOT EXISTS "$ENV{DESTDIR}${etc}/bloomwall/bloomwall.yaml")
+  file(INSTALL "${BLOOMWALL_SOURCE}/conf/bloomwall.yaml" DESTINATION "${etc}/bloomwall")
+endif()

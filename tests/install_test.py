@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""What `cmake --install` puts where: programs, unit, logrotate rule and configuration, all naming each other's real paths.
+
+Usage: install_test.py BUILD_DIRECTORY. Exit status 77 (skipped) where the programs are not built.
+SPDX-License-Identifier: Apache-2.0
+"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+BUILD = pathlib.Path(sys.argv[1])
+SOURCE = pathlib.Path(__file__).resolve().parent.parent
+
+
+def install(folder, prefix):
+    done = subprocess.run(["cmake", "--install", str(BUILD), "--prefix", prefix], env={"DESTDIR": folder, "PATH": "/usr/bin:/bin"},
+                          capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def check(prefix, etc):
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        install(folder, prefix)
+        wanted = [f"{prefix}/bin/bloomwall", f"{prefix}/bin/bloomwall-filter", f"{prefix}/lib/systemd/system/bloomwall.service",
+                  f"{etc}/logrotate.d/bloomwall", f"{etc}/bloomwall/bloomwall.yaml",
+                  f"{prefix}/share/doc/bloomwall/examples/bloomwall.yaml", f"{prefix}/share/doc/bloomwall/examples/blocked.html"]
+        for path in wanted:
+            assert (root / path[1:]).is_file(), f"{path} is missing"
+        unit = (root / f"{prefix[1:]}/lib/systemd/system/bloomwall.service").read_text()
+        assert f"ExecStart={prefix}/bin/bloomwall run --config {etc}/bloomwall/bloomwall.yaml\n" in unit, unit
+
+        configuration = root / f"{etc[1:]}/bloomwall/bloomwall.yaml"
+        program = root / f"{prefix[1:]}/bin/bloomwall"
+        checked = subprocess.run([program, "check", "--config", configuration], capture_output=True, text=True, timeout=60)
+        assert checked.returncode == 0, checked.stderr
+        configuration.write_text("workers: 3\n")
+        install(folder, prefix)
+        assert configuration.read_text() == "workers: 3\n", "a configuration that is there must stay"
+
+
+def main():
+    if not (BUILD / "bloomwall").is_file() or not (BUILD / "bloomwall-filter").is_file():
+        print("the programs are not built")
+        return 77
+    check("/usr", "/etc")
+    check("/opt/bloomwall", "/opt/bloomwall/etc")
+    return 0
+
+
+sys.exit(main())
