@@ -79,7 +79,9 @@ class JsonLine {
 };
 
 void append_json_line(std::string& out, const AccessRecord& record, const LogStyle& style) {
-  const bool denied = record.decision == filter::Decision::blocked;
+  // A request that the proxy itself refused was not let through either, whatever the filters say.
+  const bool refused = !record.error.empty() && record.status < 500;
+  const bool denied = refused || record.decision == filter::Decision::blocked;
   JsonLine line(out);
   line.start("start_time", record.start);
   line.text("id", record.decision_id);

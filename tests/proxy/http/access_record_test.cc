@@ -155,6 +155,16 @@ TEST(AccessRecord, JsonOfAnErrorAndOfASni) {
   EXPECT_EQ(json["reused"], true);
 }
 
+TEST(AccessRecord, ARequestTheProxyRefusedWasNotAllowed) {
+  AccessRecord record = allowed();
+  record.error = "port_denied";
+  record.status = 403;
+  EXPECT_EQ(nlohmann::json::parse(line(record, Format::json))["allow"], false);
+  record.error = "connection_refused";
+  record.status = 502;
+  EXPECT_EQ(nlohmann::json::parse(line(record, Format::json))["allow"], true);
+}
+
 TEST(AccessRecord, QueriesCanBeLeftOut) {
   for (const Format format : {Format::json, Format::combined, Format::squid}) {
     const std::string text = line(allowed(), format, true);
