@@ -10,7 +10,7 @@ namespace bloomwall::proxy {
 namespace {
 
 // A head that once was huge must not be remembered for ever.
-constexpr std::size_t kKeptCapacity = 64 * 1024;
+constexpr std::size_t kKeptCapacity = std::size_t{64} * 1024;
 
 void clear_text(std::string& text) {
   text.clear();

@@ -10,7 +10,7 @@ namespace {
 // A connection that is closed while octets from the client lie unread is reset by the kernel, and the reset may overtake
 // the answer. So our side ends first and what still comes is dropped, for so long and so much.
 constexpr Milliseconds kLinger{2000};
-constexpr std::uint64_t kLingerBytes = 1024 * 1024;
+constexpr std::uint64_t kLingerBytes = std::uint64_t{1} << 20U;
 
 }  // namespace
 
@@ -74,6 +74,8 @@ void ClientConnection::go_idle() {
   if (stream_.unread() == 0) rest_exchange();
   timer_.set(state_.snapshot->settings.timeouts.idle);
   resume();
+  // Whoever asks without reading the answers is asked to wait, else answers would pile up here.
+  if (stream_.backlog() > 0) stream_.pause(PauseReason::peer_full);
 }
 
 // Everything was said that will be: ends our side, and the rest when the client has ended its own.
@@ -121,10 +123,19 @@ void ClientConnection::on_end() {
 }
 
 void ClientConnection::on_drained() {
-  if (phase_ == State::exchanging) exchange_->on_client_drained();
-  if (phase_ != State::lingering) return;
-  if (close_when_drained_ || stream_.read_ended()) return close();
-  timer_.set(kLinger);
+  switch (phase_) {
+    case State::idle:
+      return stream_.resume(PauseReason::peer_full);
+    case State::exchanging:
+      return exchange_->on_client_drained();
+    case State::lingering:
+      if (close_when_drained_ || stream_.read_ended()) return close();
+      return timer_.set(kLinger);
+    case State::reading_head:
+    case State::tunnelling:
+    case State::closed:
+      return;
+  }
 }
 
 void ClientConnection::on_write_failed(int) { close(); }
@@ -134,8 +145,12 @@ void ClientConnection::on_failed(int) { close(); }
 void ClientConnection::on_timer() {
   switch (phase_) {
     case State::idle:
-    case State::lingering:
+    case State::lingering: {
+      // Slow is not idle, as long as what waits moves.
+      const Milliseconds left = stream_.last_active() + state_.snapshot->settings.timeouts.idle - monotonic_now();
+      if (stream_.backlog() > 0 && left.count() > 0) return timer_.set(left);
       return close();
+    }
     case State::reading_head:
       return exchange_->on_head_timeout();
     case State::exchanging: {

@@ -39,7 +39,7 @@ struct ClientInfo {
 class Exchange final : public Buried, Stream::Handler, Connector::Handler {
  public:
   // What a client may still send of a request that was answered here, for its connection to live on.
-  static constexpr std::uint64_t kDrainBytes = 64 * 1024;
+  static constexpr std::uint64_t kDrainBytes = std::uint64_t{64} * 1024;
 
   // What becomes of the client's connection afterwards.
   enum class After : std::uint8_t {

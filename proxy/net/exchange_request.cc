@@ -73,6 +73,11 @@ RequestRewrite Exchange::request_rewrite() const {
   how.client_address = owner_->client_info().address;
   how.forwarded_for = headers.x_forwarded_for;
   how.to_parent = to_parent_;
+  if (to_parent_ && is_connect()) {  // the client's answer to a challenge of the parent's
+    if (const Field* field = find_field(request_.head().fields, FieldId::proxy_authorization)) {
+      how.parent_authorization = field->value;
+    }
+  }
   how.forward_upgrade = request_.head().wants_upgrade && request_.head().framing == BodyFraming::none;
   return how;
 }

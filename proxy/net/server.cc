@@ -94,7 +94,7 @@ void Server::start() {
 
 const std::vector<Endpoint>& Server::addresses() const { return impl_->addresses; }
 
-void Server::publish(SnapshotPtr next) {
+void Server::publish(const SnapshotPtr& next) {
   for (auto& worker : impl_->workers) worker->publish(next);
 }
 

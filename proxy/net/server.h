@@ -40,7 +40,7 @@ class Server {
   // In the order of settings.listeners, with the ports the kernel chose.
   const std::vector<Endpoint>& addresses() const;
   // Hands every worker the next snapshot by a message to its loop. Requests under way keep theirs.
-  void publish(SnapshotPtr next);
+  void publish(const SnapshotPtr& next);
   // The generation that every worker has taken over (the lowest of them): a reload is complete once it is `next`'s.
   std::uint64_t generation() const;
 

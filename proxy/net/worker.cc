@@ -15,7 +15,7 @@ namespace bloomwall::proxy {
 namespace {
 
 // One read takes at most this much; larger ones cost less CPU a byte up to here, smaller ones a lot more.
-constexpr std::size_t kScratchBytes = 256 * 1024;
+constexpr std::size_t kScratchBytes = std::size_t{256} * 1024;
 // What waits for slow peers, all connections of one worker together; one that finds no room is cut.
 constexpr std::size_t kBufferLimit = std::size_t{1} << 30;
 
