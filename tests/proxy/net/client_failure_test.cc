@@ -1,7 +1,9 @@
 // Clients that are slow, broken or gone, and everybody else who must not notice.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
+#include <algorithm>
 #include <string>
 #include <thread>
 #include <vector>
@@ -57,6 +59,25 @@ TEST(Client, OneThatNeverReadsIsCutOff) {
   });
   proxy.wait_for_counter(&Counters::client_connections_active, 0);
   sender.join();
+  expect_alive(proxy);
+}
+
+TEST(Client, OneThatAsksAndNeverReadsFillsNoMemory) {
+  HarnessOptions options;
+  options.list = "blocked.test\n";
+  ProxyHarness proxy(std::move(options));
+  auto client = proxy.client();
+  const std::string one = get("blocked.test", "/" + std::string(200, 'p'));
+  std::string many;
+  for (int i = 0; i < 200; ++i) many += one;
+  // As much as goes in without an answer being read.
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
+  std::uint64_t peak = 0;
+  while (std::chrono::steady_clock::now() < until) {
+    if (::send(client.fd(), many.data(), many.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) std::this_thread::yield();
+    peak = std::max(peak, proxy.server().gauges().buffer_bytes);
+  }
+  EXPECT_LT(peak, 1u << 20);
   expect_alive(proxy);
 }
 
