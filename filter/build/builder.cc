@@ -218,7 +218,8 @@ Result<void> Build::write() {
   const bool done = collector_->insert_into(*writer_, threads_, [this] { return stopped(); });
   if (!done || stopped()) return refuse(Errc::io, {}, "interrupted");
   const PredictedErrors& predicted = sizing_.predicted;
-  writer_->header().measured = measure_error(*writer_, predicted, options_.samples.value_or(usual_samples(predicted)));
+  const std::uint64_t samples = options_.samples.value_or(usual_samples(predicted));
+  writer_->header().measured = measure_error(*writer_, predicted, samples, [this] { return stopped(); });
   return {};
 }
 

@@ -65,11 +65,14 @@ std::uint64_t usual_samples(const PredictedErrors& predicted) {
   return static_cast<std::uint64_t>(std::ceil(kHitsWanted / error));
 }
 
-MeasuredError measure_error(FilterWriter& writer, const PredictedErrors& predicted, std::uint64_t samples) {
+MeasuredError measure_error(FilterWriter& writer, const PredictedErrors& predicted, std::uint64_t samples,
+                            const std::function<bool()>& stop) {
+  constexpr std::uint64_t kBetweenLooks = 4096;
   const Asked asked = worst_request(writer, predicted);
   Stream stream(KeyMaker(writer.header().series_key).seed());
-  MeasuredError out{.samples = samples};
-  for (std::uint64_t i = 0; i < samples; ++i) {
+  MeasuredError out;
+  for (; out.samples < samples; ++out.samples) {
+    if (out.samples % kBetweenLooks == 0 && stop && stop()) break;
     bool hit = any_hit(writer.hosts(), asked.hosts, kVariantSuffix, stream);
     hit |= any_hit(writer.paths(), asked.paths, 0, stream);
     hit |= any_hit(writer.raw(), asked.raw, 0, stream);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "filter/build/sizing.h"
@@ -17,6 +18,8 @@ namespace bloomwall::filter {
 std::uint64_t usual_samples(const PredictedErrors& predicted);
 
 // How many of `samples` requests find all they ask for absent; the rest are hits. Not while others insert.
-MeasuredError measure_error(FilterWriter& writer, const PredictedErrors& predicted, std::uint64_t samples);
+// Ends early, with fewer samples, where `stop` becomes true.
+MeasuredError measure_error(FilterWriter& writer, const PredictedErrors& predicted, std::uint64_t samples,
+                            const std::function<bool()>& stop = {});
 
 }  // namespace bloomwall::filter

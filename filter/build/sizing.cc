@@ -74,7 +74,7 @@ std::optional<Geometry> smallest(SectionLoad load, double error, std::optional<L
   for (const Layout layout : {Layout::sectors_2x8, Layout::lines_4x4}) {
     if (only && *only != layout) continue;
     load.layout = layout;
-    const std::uint64_t pages = pages_for(load, error);
+    const std::uint64_t pages = pages_for(load, stored_rate(error));  // where mathematics libraries agree
     if (pages == 0) continue;
     const Geometry geometry = geometry_of(layout, pages);
     if (!best || geometry.bytes() < best->bytes()) best = geometry;

@@ -97,6 +97,13 @@ TEST_P(MeasureError, NoSamplesMeanNotMeasured) {
   EXPECT_EQ(m.hits, 0U);
 }
 
+TEST_P(MeasureError, EndsEarlyWhenTold) {
+  int looks = 0;
+  const MeasuredError m = measure_error(*writer_, predicted_, 1'000'000'000, [&] { return ++looks > 2; });
+  EXPECT_GT(m.samples, 0U);
+  EXPECT_LT(m.samples, 100'000U);
+}
+
 INSTANTIATE_TEST_SUITE_P(Filters, MeasureError,
                          testing::Values(Case{"Hosts", 30'000, 0, 0}, Case{"Urls", 0, 30'000, 0},
                                          Case{"Both", 20'000, 20'000, 0}, Case{"Raw", 0, 0, 30'000}),
