@@ -43,13 +43,13 @@ PACKAGES = {
     "ares": ["proxy/dns"],
     "llhttp": ["proxy/http"],
     "xxhash": ["filter/bits", "filter/file"],
-    "idn2": ["filter/url"],
+    "unicode/": ["filter/url"],
     "libpsl": ["filter/lists"],
     "prometheus/": ["proxy/ops"],
     "systemd/": ["proxy/ops"],
 }
 RELEASE_CALL = re.compile(r"\b(event|event_base|evbuffer|bufferevent|evconnlistener|evhttp|SSL|SSL_CTX|EVP_MD_CTX|ares_destroy|"
-                          r"idn2|psl|ZSTD)_free\w*\(|\bares_destroy\(")
+                          r"psl|ZSTD)_free\w*\(|\bares_destroy\(|\buidna_close\(")
 HANDLES = ("handles.h",)
 
 

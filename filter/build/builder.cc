@@ -15,6 +15,7 @@
 #include "filter/file/filter_writer.h"
 #include "filter/file/temp_file.h"
 #include "filter/lists/public_suffix.h"
+#include "filter/url/idna.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -173,6 +174,7 @@ void Build::set_header() {
     for (std::size_t i = 0; i < kKindCount; ++i) header.kinds[i].entries += file.report.entries[i];
   }
   header.converter_options = converter_options(options_);
+  header.unicode_version = unicode_version();
   header.psl_time = options_.raw ? 0 : public_suffix_time();
 }
 

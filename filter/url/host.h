@@ -1,5 +1,5 @@
 // Steps 7 to 11: one host, as spelt between "//" and the port, to the form that is looked up and connected to.
-// Linear; allocates only where the strings grow, and in libidn2 for bytes >= 0x80.
+// Linear; allocates only where the strings grow, and in ICU for bytes >= 0x80.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -52,7 +52,7 @@ TEST(AllocationTest, OtherUrlsTakeNoneOnceScratchIsWarm) {
   }
   std::size_t most = 0;
   for (const std::string& url : urls) {
-    bool ascii = true;  // other names go through libidn2
+    bool ascii = true;  // other names go through ICU
     for (const char c : url) ascii = ascii && static_cast<unsigned char>(c) < 0x80;
     const std::size_t before = allocations;
     canonicaliser.url(url);
