@@ -53,6 +53,23 @@ function(bloomwall_library name)
   endif()
 endfunction()
 
+# What nearly every test includes is parsed once, which takes a third off a build from nothing. ccache does better, and can't
+# see through a precompiled header, so it is one or the other. The linter must see each file by itself.
+option(BLOOMWALL_PRECOMPILE "Precompile the headers that tests share" ON)
+function(bloomwall_precompile_tests name)
+  if(NOT BLOOMWALL_PRECOMPILE OR BLOOMWALL_CCACHE)
+    return()
+  endif()
+  if(NOT TARGET bloomwall_test_headers)
+    file(WRITE ${CMAKE_BINARY_DIR}/test_headers.cc "")
+    add_library(bloomwall_test_headers OBJECT ${CMAKE_BINARY_DIR}/test_headers.cc)
+    target_link_libraries(bloomwall_test_headers PRIVATE bloomwall_options GTest::gmock GTest::gtest)
+    target_precompile_headers(bloomwall_test_headers PRIVATE <chrono> <filesystem> <functional> <map> <memory> <optional>
+                              <random> <span> <string> <thread> <vector> <gmock/gmock.h> <gtest/gtest.h>)
+  endif()
+  target_precompile_headers(${name} REUSE_FROM bloomwall_test_headers)
+endfunction()
+
 # bloomwall_tests(NAME LINK libs...): one GoogleTest program of every .cc in this folder; its cases are ctest tests.
 function(bloomwall_tests name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
@@ -62,6 +79,7 @@ function(bloomwall_tests name)
   endif()
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main)
+  bloomwall_precompile_tests(${name})
   target_compile_definitions(${name} PRIVATE BLOOMWALL_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                              BLOOMWALL_BINARY_DIR="${CMAKE_BINARY_DIR}")
   include(GoogleTest)
