@@ -167,7 +167,7 @@ void append_squid_line(std::string& out, const AccessRecord& record, const LogSt
   out.push_back(' ');
   append_log_bare(out, shown(record.url, style, kMostUrl));
   out.append(" - ").append(hierarchy(record)).push_back('/');
-  append_log_bare(out, record.peer);
+  append_log_bare(out, record.peer.substr(0, record.peer.rfind(':')));  // Squid writes the address alone
   out.push_back(' ');
   // A media type as Squid writes it, without parameters.
   append_log_bare(out, record.content_type.substr(0, std::min(record.content_type.find_first_of("; "), kMostOther)));

@@ -35,7 +35,7 @@ struct AccessRecord {
   std::uint64_t bytes_sent = 0;      // to the client
   std::uint64_t bytes_received = 0;  // from the client
   std::string_view content_type = {}, referer = {}, user_agent = {};
-  std::string_view peer = {};  // address dialled; empty: none
+  std::string_view peer = {};  // endpoint dialled, "198.51.100.9:80"; empty: none
   bool peer_is_parent = false;
   bool tunnel = false;
   bool reused = false;  // a pooled origin connection

@@ -27,6 +27,7 @@ constexpr std::array<std::uint8_t, 256> make_table() {
   for (unsigned c = 0x21; c <= 0x7e; ++c) {
     if (c != '\\' && c != '#') table[c] |= target;
   }
+  for (unsigned c = 0x80; c <= 0xff; ++c) table[c] |= target;  // no URL has them, but clients send raw UTF-8 in paths
   for (unsigned c = 0x20; c <= 0xff; ++c) {
     if (c != 0x7f) table[c] |= field_text;
   }

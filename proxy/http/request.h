@@ -36,7 +36,8 @@ tl::expected<Authority, HttpError> parse_authority(std::string_view text);
 
 struct Target {
   TargetForm form = TargetForm::origin;
-  std::string_view raw = {};             // as it came; no control octet, space, '\\', '#' or octet above 0x7e
+  std::string_view raw =
+      {};  // as it came; no control octet, space, '\\' or '#'; octets above 0x7f in path, query and userinfo alone
   std::string_view scheme = {};          // absolute form: as spelt
   bool has_userinfo = false;             // absolute form; never forwarded
   Authority authority = {};              // absolute and authority form

@@ -1,5 +1,6 @@
 // The request head that goes on (declared in rewrite.h).
 // SPDX-License-Identifier: Apache-2.0
+#include "proxy/http/escape.h"
 #include "proxy/http/rewrite.h"
 #include "proxy/http/serialise.h"
 
@@ -9,6 +10,17 @@ namespace {
 void append_authority(std::string& out, const RequestRewrite& how) {
   out.append(how.host);
   append_port(out, how.port);
+}
+
+// As it came, but for octets that no URL has: strict servers refuse those, and to the others both spellings are one.
+void append_path(std::string& out, std::string_view path) {
+  for (const char c : path) {
+    if (static_cast<unsigned char>(c) < 0x80) {
+      out.push_back(c);
+    } else {
+      append_percent_encoded(out, {&c, 1});
+    }
+  }
 }
 
 void append_target(std::string& out, const RequestHead& head, const RequestRewrite& how) {
@@ -24,7 +36,7 @@ void append_target(std::string& out, const RequestHead& head, const RequestRewri
     return;
   }
   if (path.empty() || path.front() == '?') out.push_back('/');
-  out.append(path);
+  append_path(out, path);
 }
 
 // Fields of a request that go on as they came. What is re-made from parsed facts is not among them.

@@ -203,9 +203,19 @@ void Exchange::answer_error(const HttpError& error) {
   error_ = error;
   has_error_ = true;
   state_.counters.count_error(error.kind);
+  note_refused_target(error.kind);
   const bool close = facts(error.kind).must_close || is_refused_connect() || !may_keep_after_local_answer();
   write_error(state_.to_client.head(), error, reply_context(close));
   answer_local(facts(error.kind).status, close);
+}
+
+// A URL that cannot be judged has a verdict of its own.
+void Exchange::note_refused_target(ErrorKind kind) {
+  if (kind != ErrorKind::bad_target && kind != ErrorKind::ambiguous_path) return;
+  verdict_.decision = filter::Decision::rejected;
+  verdict_.reason = filter::VerdictReason::bad_url;
+  const MethodClass method = head_known_ ? class_of(request_.head().method) : MethodClass::other;
+  state_.counters.count_request(method, verdict_.decision, verdict_.reason);
 }
 
 // After a CONNECT that failed clients go on in the tunnel's protocol, or close.

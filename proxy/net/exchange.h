@@ -88,6 +88,7 @@ class Exchange final : public Buried, Stream::Handler, Connector::Handler {
   void act_on(const Judgement& judgement);
   void deny();
   void answer_error(const HttpError& error);
+  void note_refused_target(ErrorKind kind);
   void answer_local(int status, bool must_close);
   void resume_client();
   bool may_keep_after_local_answer() const;

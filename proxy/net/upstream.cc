@@ -18,7 +18,7 @@ UpstreamConnection::UpstreamConnection(IoContext& io, UpstreamPool& pool, Upstre
             me.pool_.drop(me);
           },
           this) {
-  peer_text = peer.ip();
+  peer_text = peer.text();
   ++host_.members;
   stream.open(std::move(fd), user);
   pool_.counters_.upstream_connections_total.add();

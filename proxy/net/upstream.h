@@ -44,7 +44,7 @@ class UpstreamConnection final : public Buried,
 
   Stream stream;
   const Endpoint peer;
-  std::string peer_text;  // its address, for logs
+  std::string peer_text;  // for logs
   bool reused = false;    // it has carried a request before this one
 
  private:

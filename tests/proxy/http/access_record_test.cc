@@ -62,7 +62,7 @@ std::string line(const AccessRecord& record, Format format, bool strip = false) 
 TEST(AccessRecord, SquidLinesAreThoseAnalysersKnow) {
   EXPECT_EQ(line(allowed(), Format::squid),
             "1714566896.801     12 192.0.2.7 TCP_MISS/200 1234 GET http://a.test/x?secret=1 - "
-            "HIER_DIRECT/198.51.100.9:80 text/html\n");
+            "HIER_DIRECT/198.51.100.9 text/html\n");
   EXPECT_EQ(line(blocked(), Format::squid),
             "1714566896.789      0 2001:db8::7 TCP_DENIED/403 99 CONNECT bad.test:443 - HIER_NONE/- -\n");
   EXPECT_EQ(line({.start = kStart, .client = "192.0.2.7", .status = 400}, Format::squid),

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
+#include <sstream>
 #include <string>
 
 #include "tests/proxy/net/proxy_harness.h"
@@ -114,6 +116,37 @@ TEST(Log, EachRequestHasOneLine) {
   EXPECT_NE(log.find("/logged?q=1"), std::string::npos) << log;
   EXPECT_NE(log.find("\"testlist\""), std::string::npos) << log;
   EXPECT_NE(log.find("CONNECT"), std::string::npos) << log;
+  EXPECT_NE(log.find("\"outbound_remote_addr\":\"" + origin.authority() + "\""), std::string::npos) << log;
+}
+
+// Refused by the head's grammar, by the canonical form, and by access.strict_path.
+TEST(Log, ATargetThatIsNoneIsARejection) {
+  HarnessOptions options;
+  options.settings.log.access.file = "file";
+  options.settings.access.strict_path = true;
+  ProxyHarness proxy(std::move(options));
+  for (const char* target : {"http://ok.test/a\\b", "http://300.1.1.1/", "http://ok.test/a%252fb"}) {
+    auto client = proxy.client();
+    client.send("GET " + std::string(target) + " HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_EQ(status_of(client.read_head()), 400) << target;
+  }
+  proxy.wait_for_counter(&Counters::client_connections_active, 0);
+  std::size_t rejected = 0;
+  std::istringstream log(proxy.log_text());
+  for (std::string line; std::getline(log, line); ++rejected) {
+    EXPECT_NE(line.find(R"("allow":false,"decision":"rejected","decision_reason":"bad_url")"), std::string::npos)
+        << line;
+  }
+  EXPECT_EQ(rejected, 3U);
+  auto counters = std::make_unique<Counters>();
+  proxy.server().add_counters_to(*counters);
+  std::uint64_t counted = 0;
+  for (const auto& method : counters->requests) {
+    counted += method[static_cast<std::size_t>(filter::Decision::rejected)]
+                     [static_cast<std::size_t>(filter::VerdictReason::bad_url)]
+                         .get();
+  }
+  EXPECT_EQ(counted, 3U);
 }
 
 }  // namespace
