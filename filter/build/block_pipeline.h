@@ -1,21 +1,25 @@
-// One thread hands out blocks of lines, several parse them. Blocks are reused: memory is two blocks a thread.
+// Several threads take blocks of lines from one source and parse them. A thread reuses its block: memory is one block a thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <functional>
 
+#include "filter/build/block_source.h"
 #include "filter/lists/line_blocks.h"
 #include "filter/result.h"
 
 namespace bloomwall::filter {
 
-// Fills a block; false at the end. Called by the calling thread alone.
-using NextBlock = std::function<Result<bool>(LineBlock& block)>;
-// Called with 0 <= worker < workers, for one worker by one thread at a time. Must not throw.
-using ParseBlock = std::function<void(unsigned worker, const LineBlock& block)>;
+// What a worker does; 0 <= worker < workers, for one worker by one thread. Worker 0 is the calling thread.
+// Nothing here may throw. `before`, `begin` and `end` may be empty.
+struct BlockWork {
+  std::function<void(unsigned worker, const LineBlock& block)> parse = {};
+  std::function<Result<void>(unsigned worker)> before = {};   // each block; an error ends the run
+  std::function<void(unsigned worker)> begin = {}, end = {};  // once, on the worker's thread
+};
 
-// Returns when every block that `next` gave is parsed; an error of `next` ends it and is handed on. With one worker
-// everything happens on the calling thread, in order.
-Result<void> run_blocks(const NextBlock& next, unsigned workers, const ParseBlock& parse);
+// Returns when every block that the source gave is parsed. The first error, of the source or of `before`, ends the run after
+// the blocks that are being parsed, and is handed on. With one worker everything happens on the calling thread, in order.
+Result<void> run_blocks(BlockSource& source, unsigned workers, const BlockWork& work);
 
 }  // namespace bloomwall::filter

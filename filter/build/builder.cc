@@ -86,9 +86,10 @@ class Build {
   Result<void> finish();
   Result<void> judge_usable() const;
   Result<void> judge_shrink() const;
+  Result<void> judge_fit() const;
   void set_header();
   void set_info();
-  void tell(BuildPhase phase, const ListInput* input = nullptr) const {
+  void tell(BuildPhase phase, const IntakePosition& input = {}) const {
     if (progress_) progress_({.phase = phase, .input = input});
   }
   bool stopped() const { return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed); }
@@ -104,7 +105,7 @@ class Build {
 };
 
 Result<void> Build::identify() {
-  if (options_.lists.empty()) return refuse(Errc::usage, {}, "no list to build from");
+  if (options_.lists.empty() && options_.generated.empty()) return refuse(Errc::usage, {}, "no list to build from");
   if (options_.allow_out == options_.output)
     return refuse(Errc::usage, {}, "--output and --allow-out name the same file");
   auto replaced = replaced_header(options_.output, options_.identity);
@@ -125,11 +126,10 @@ Result<void> Build::read() {
                               .raw = options_.raw,
                               .keep_allow_rules = !options_.allow_out.empty(),
                               .threads = threads_});
+  const IntakeProgress progress = [this](const IntakePosition& input) { tell(BuildPhase::reading, input); };
   Result<void> ok;
-  for (const std::string& list : options_.lists) {
-    ok = intake.read(list, [this](const ListInput& input) { tell(BuildPhase::reading, &input); });
-    if (!ok) break;
-  }
+  for (std::size_t i = 0; ok && i < options_.lists.size(); ++i) ok = intake.read(options_.lists[i], progress);
+  for (std::size_t i = 0; ok && i < options_.generated.size(); ++i) ok = intake.read(options_.generated[i], progress);
   report_.files = intake.files();
   report_.allow_rules = intake.allow_rule_count();
   allow_rules_ = intake.allow_rules();
@@ -193,11 +193,17 @@ void Build::set_info() {
 Result<void> Build::size() {
   set_header();
   set_info();
-  auto sizing =
-      choose_size({.counts = report_.header, .info_bytes = serialise_info(report_.info).size()}, options_.target);
+  Header counts = report_.header;
+  if (options_.expected) {
+    auto expected = expected_counts(*options_.expected);
+    if (!expected) return unexpected(std::move(expected).error());
+    counts = *std::move(expected);
+  }
+  auto sizing = choose_size({.counts = counts, .info_bytes = serialise_info(report_.info).size()}, options_.target);
   if (!sizing) return unexpected(std::move(sizing).error());
   sizing_ = *sizing;
   report_.sizing = sizing_;
+  if (auto ok = judge_fit(); !ok) return ok;
   const double error = worst_error(sizing_.predicted);
   if (!options_.target.fpr && error > kDefaultTarget) {
     report_.warnings.push_back(fmt::format("in {} the error of a request is {}, above the usual {}",
@@ -205,6 +211,31 @@ Result<void> Build::size() {
                                            format_rate(kDefaultTarget)));
   }
   return {};
+}
+
+// Where sizes were chosen for what was expected: do they serve what came?
+Result<void> Build::judge_fit() const {
+  if (!options_.expected) return {};
+  const Geometries& sections = sizing_.sections;
+  for (std::size_t i = 0; i < kKindCount; ++i) {
+    const Kind kind = kKinds[i];
+    const bool has_section = kind == Kind::raw    ? sections.raw.has_value()
+                             : is_path_kind(kind) ? sections.paths.has_value()
+                                                  : sections.hosts.has_value();
+    if (report_.header.kinds[i].keys == 0 || has_section) continue;
+    return refuse(
+        Errc::usage, {},
+        fmt::format("there are entries of kind {}, of which none were announced (--kinds)", static_cast<char>(kind)));
+  }
+  const double allowed = std::max(options_.target.fpr.value_or(kDefaultTarget), worst_error(sizing_.predicted));
+  const double error = worst_error(predict(report_.header, sections));
+  if (error <= allowed || options_.force) return {};
+  return refuse(
+      Errc::unmet_target, options_.output.string(),
+      fmt::format("{} distinct entries on {} hosts where {} were expected: a request errs at {} instead of {}; "
+                  "not replaced (--force takes it)",
+                  format_count(report_.summary.total()), format_count(report_.summary.hosts),
+                  format_count(options_.expected->entries), format_rate(error), format_rate(allowed)));
 }
 
 Result<void> Build::write() {

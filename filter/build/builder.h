@@ -20,6 +20,8 @@
 
 #include "filter/build/identity.h"
 #include "filter/build/intake.h"
+#include "filter/build/key_collector.h"
+#include "filter/build/plan.h"
 #include "filter/build/sizing.h"
 
 namespace bloomwall::filter {
@@ -29,10 +31,15 @@ inline constexpr double kMostUnusable = 0.05;  // share of a list's lines, unles
 struct BuildOptions {
   std::filesystem::path output;
   std::vector<std::string> lists;
+  std::vector<GeneratedList> generated;  // read after the lists
   ReadOptions read;
   bool raw = false;
   std::string category;  // empty: that of the lists, where all have the same
   Target target;
+  // What the lists will hold (its target is ignored): decides the sizes, whatever they then do hold. Kinds that were not
+  // announced, and so many entries that the target is not met, are refused.
+  std::optional<PlanRequest> expected;
+  bool force = false;  // not refused where the target is not met
   IdentityOptions identity;
   bool allow_unsupported = false;
   std::filesystem::path allow_out;          // empty: allow rules are counted and dropped
@@ -46,7 +53,7 @@ struct BuildOptions {
 enum class BuildPhase : std::uint8_t { reading, writing, finishing };
 struct BuildProgress {
   BuildPhase phase = BuildPhase::reading;
-  const ListInput* input = nullptr;  // while reading
+  IntakePosition input;  // while reading
 };
 // Called on the calling thread: at least once a phase, and once a block while reading.
 using OnBuildProgress = std::function<void(const BuildProgress&)>;

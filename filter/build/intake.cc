@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <deque>
 #include <iterator>
+#include <mutex>
 #include <tuple>
 
 #include "filter/build/block_pipeline.h"
 #include "filter/build/quantity.h"
+#include "filter/lists/line_parser.h"
 #include "filter/policy/entry_text.h"
 
 namespace bloomwall::filter {
@@ -24,26 +26,51 @@ struct AllowRule {
 // What one thread makes of its blocks of one file.
 class WorkerSink final : public ListSink {
  public:
-  WorkerSink(KeyCollector& collector, bool keep_allow_rules) : feed_(collector), keep_allow_rules_(keep_allow_rules) {}
-  void entry(const Entry& entry, std::uint64_t /*line*/) override { feed_.add(entry); }
+  WorkerSink(KeySink& keys, bool keep_allow_rules) : keys_(keys), keep_allow_rules_(keep_allow_rules) {}
+  void entry(const Entry& entry, std::uint64_t /*line*/) override { keys_.add(entry); }
   void allow(std::string_view text, std::uint64_t line) override {
     if (keep_allow_rules_ && allow_rules_.size() <= kMaxExactEntries) {
       allow_rules_.push_back({line, allow_rules_.size(), std::string(text)});
     }
   }
-  void flush() { feed_.flush(); }
+  void flush() { keys_.flush(); }
   std::vector<AllowRule>& allow_rules() { return allow_rules_; }
 
  private:
-  KeyCollector::Feed feed_;
+  KeySink& keys_;
   bool keep_allow_rules_;
   std::vector<AllowRule> allow_rules_;
 };
 
 struct Worker {
-  Worker(KeyCollector& collector, bool keep_allow_rules) : sink(collector, keep_allow_rules) {}
+  Worker(KeySink& keys, bool keep_allow_rules) : sink(keys, keep_allow_rules) {}
   WorkerSink sink;
   FileReport report;
+};
+
+// A list, block by block: reading, decompressing and digesting are one thread's at a time, parsing is not.
+// `Blocks` has next(LineBlock&).
+template <typename Blocks>
+class LockedSource final : public BlockSource {
+ public:
+  LockedSource(Blocks& blocks, const ListInput& input) : blocks_(blocks), input_(input) {}
+  Result<bool> next(LineBlock& block) override {
+    const std::lock_guard lock(mutex_);
+    if (over_) return false;
+    auto more = blocks_.next(block);
+    over_ = !more || !*more;
+    return more;
+  }
+  Position position() const override {
+    const std::lock_guard lock(mutex_);
+    return {.done = input_.stored_bytes(), .total = input_.stored_total()};
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Blocks& blocks_;
+  const ListInput& input_;
+  bool over_ = false;
 };
 
 void parse_raw_lines(const LineBlock& block, Worker& worker) {
@@ -74,20 +101,64 @@ std::uint64_t FileIntake::duplicates() const {
   return sum;
 }
 
-Result<void> Intake::check_limits(const ListFile& file) const {
-  if (collector_.out_of_memory()) {
-    const auto known = collector_.distinct();
-    std::uint64_t entries = 0;
-    for (const std::uint64_t kind : known) entries += kind;
-    return unexpected(
-        Error{Errc::limit, file.path,
-              fmt::format("its keys do not fit in the {} of memory that a build may take; {} distinct entries did. "
-                          "Free memory, raise --ram, or split the lists; plan --entries says what files they make",
-                          format_bytes(collector_.ram_bytes()), format_count(entries))});
+// One file on its way through the workers.
+class Intake::Pass {
+ public:
+  Pass(Intake& intake, unsigned threads, std::string name, const IntakeProgress& progress)
+      : intake_(intake), name_(std::move(name)), progress_(progress) {
+    for (unsigned i = 0; i < std::max(1U, threads); ++i) {
+      workers_.emplace_back(intake.store_.sink(i), intake.options_.keep_allow_rules);
+    }
+  }
+  unsigned size() const { return static_cast<unsigned>(workers_.size()); }
+  Worker& worker(unsigned i) { return workers_[i]; }
+
+  Result<void> run(BlockSource& source, const std::function<void(unsigned, const LineBlock&)>& parse) {
+    return run_blocks(source, size(),
+                      {.parse = parse,
+                       .before = [&](unsigned i) -> Result<void> {
+                         if (i == 0 && progress_) progress_({.name = name_, .position = source.position()});
+                         return intake_.check_limits(name_);
+                       },
+                       .begin = [&](unsigned) { intake_.store_.begin_worker(); },
+                       .end = [&](unsigned) { intake_.store_.end_worker(); }});
+  }
+  Result<void> run(BlockSource& source, std::vector<BlockParser>& parsers) {
+    return run(source, [&](unsigned i, const LineBlock& block) {
+      parsers[i].parse(block, workers_[i].sink, workers_[i].report);
+    });
+  }
+  // Counts and allow rules of all workers.
+  void finish(FileReport& report, std::vector<BlockParser>* parsers) {
+    std::vector<AllowRule> rules;
+    for (unsigned i = 0; i < size(); ++i) {
+      Worker& worker = workers_[i];
+      if (parsers != nullptr) (*parsers)[i].finish(worker.sink, worker.report);
+      worker.sink.flush();
+      report.merge_counts(worker.report);
+      std::move(worker.sink.allow_rules().begin(), worker.sink.allow_rules().end(), std::back_inserter(rules));
+    }
+    std::sort(rules.begin(), rules.end(), [](const AllowRule& a, const AllowRule& b) {
+      return std::tie(a.line, a.order) < std::tie(b.line, b.order);
+    });
+    for (AllowRule& rule : rules) intake_.allow_rules_.push_back(std::move(rule.text));
+  }
+
+ private:
+  Intake& intake_;
+  std::string name_;
+  const IntakeProgress& progress_;
+  std::deque<Worker> workers_;  // never moved: sinks and reports are borrowed
+};
+
+Result<void> Intake::check_limits(const std::string& path) const {
+  if (auto ok = store_.check(); !ok) {
+    if (ok.error().where.empty()) ok.error().where = path;
+    return ok;
   }
   if (allow_rules_.size() > kMaxExactEntries) {
     return unexpected(
-        Error{Errc::limit, file.path,
+        Error{Errc::limit, path,
               fmt::format("more than {} allow rules, which no allow list may hold", format_count(kMaxExactEntries))});
   }
   return {};
@@ -108,50 +179,32 @@ Result<void> Intake::read(const std::string& argument, const IntakeProgress& pro
   return {};
 }
 
+Result<void> Intake::take_in(FileIntake file, const DistinctByKind& before) {
+  file.raw = options_.raw;
+  file.fresh = store_.distinct();
+  for (std::size_t i = 0; i < kKindCount; ++i) file.fresh[i] -= before[i];
+  allow_rule_count_ += file.report.allow_rules;
+  files_.push_back(std::move(file));
+  return check_limits(files_.back().report.path);
+}
+
 Result<void> Intake::read_file(const ListFile& file, const IntakeProgress& progress) {
   FileIntake out;
-  out.raw = options_.raw;
-  const DistinctByKind before = collector_.distinct();
+  const DistinctByKind before = store_.distinct();
   Result<void> ok = options_.raw ? read_raw_file(file, out, progress) : read_list_file(file, out, progress);
-  if (!ok) return ok;
-  out.fresh = collector_.distinct();
-  for (std::size_t i = 0; i < kKindCount; ++i) out.fresh[i] -= before[i];
-  allow_rule_count_ += out.report.allow_rules;
-  files_.push_back(std::move(out));
-  return check_limits(file);
+  return ok ? take_in(std::move(out), before) : ok;
 }
 
 Result<void> Intake::read_list_file(const ListFile& file, FileIntake& out, const IntakeProgress& progress) {
   auto reader = ListReader::open(file, options_.read);
   if (!reader) return unexpected(std::move(reader).error());
-  std::deque<Worker> workers;  // never moved: feeds and reports are borrowed
+  Pass pass(*this, reader->order_free() ? options_.threads : 1, file.path, progress);
   std::vector<BlockParser> parsers;
-  const unsigned count = reader->order_free() ? std::max(1U, options_.threads) : 1;
-  for (unsigned i = 0; i < count; ++i) {
-    workers.emplace_back(collector_, options_.keep_allow_rules);
-    parsers.push_back(reader->parser());
-  }
-  const auto next = [&](LineBlock& block) -> Result<bool> {
-    if (progress) progress(reader->input());
-    if (auto ok = check_limits(file); !ok) return unexpected(ok.error());
-    return reader->next(block);
-  };
-  const auto parse = [&](unsigned i, const LineBlock& block) {
-    parsers[i].parse(block, workers[i].sink, workers[i].report);
-  };
-  if (auto ok = run_blocks(next, count, parse); !ok) return ok;
-  std::vector<AllowRule> rules;
-  for (unsigned i = 0; i < count; ++i) {
-    parsers[i].finish(workers[i].sink, workers[i].report);
-    workers[i].sink.flush();
-    out.report.merge_counts(workers[i].report);
-    std::move(workers[i].sink.allow_rules().begin(), workers[i].sink.allow_rules().end(), std::back_inserter(rules));
-  }
+  for (unsigned i = 0; i < pass.size(); ++i) parsers.push_back(reader->parser());
+  LockedSource source(*reader, reader->input());
+  if (auto ok = pass.run(source, parsers); !ok) return ok;
+  pass.finish(out.report, &parsers);
   reader->finish(out.report);
-  std::sort(rules.begin(), rules.end(), [](const AllowRule& a, const AllowRule& b) {
-    return std::tie(a.line, a.order) < std::tie(b.line, b.order);
-  });
-  for (AllowRule& rule : rules) allow_rules_.push_back(std::move(rule.text));
   return {};
 }
 
@@ -159,26 +212,44 @@ Result<void> Intake::read_raw_file(const ListFile& file, FileIntake& out, const 
   auto input = ListInput::open(file.path);
   if (!input) return unexpected(std::move(input).error());
   LineBlocks blocks(*input);
-  std::deque<Worker> workers;
-  const unsigned count = std::max(1U, options_.threads);
-  for (unsigned i = 0; i < count; ++i) workers.emplace_back(collector_, false);
-  const auto next = [&](LineBlock& block) -> Result<bool> {
-    if (progress) progress(*input);
-    if (auto ok = check_limits(file); !ok) return unexpected(ok.error());
-    return blocks.next(block);
-  };
-  const auto parse = [&](unsigned i, const LineBlock& block) { parse_raw_lines(block, workers[i]); };
-  if (auto ok = run_blocks(next, count, parse); !ok) return ok;
-  for (Worker& worker : workers) {
-    worker.sink.flush();
-    out.report.merge_counts(worker.report);
-  }
+  Pass pass(*this, options_.threads, file.path, progress);
+  LockedSource source(blocks, *input);
+  const auto parse = [&](unsigned i, const LineBlock& block) { parse_raw_lines(block, pass.worker(i)); };
+  if (auto ok = pass.run(source, parse); !ok) return ok;
+  pass.finish(out.report, nullptr);
   out.report.path = file.path;
   out.report.list = file.list;
   out.report.compression = input->compression();
   out.report.text_bytes = input->text_bytes();
   out.report.digest = input->digest();
   return {};
+}
+
+Result<void> Intake::read(const GeneratedList& list, const IntakeProgress& progress) {
+  if (list.format == Format::auto_detect || !list.open)
+    return unexpected(Error{Errc::usage, list.name, "a generated list has a format and a source"});
+  auto source = list.open();
+  if (!source) return unexpected(std::move(source).error());
+  FileIntake out;
+  const DistinctByKind before = store_.distinct();
+  ParsePlan plan;
+  plan.format = list.format;
+  plan.options = options_.read;
+  const auto shared_plan = std::make_shared<const ParsePlan>(std::move(plan));
+  Pass pass(*this, options_.raw || is_order_free(list.format) ? options_.threads : 1, list.name, progress);
+  std::vector<BlockParser> parsers;
+  for (unsigned i = 0; i < pass.size(); ++i) parsers.emplace_back(shared_plan);
+  const auto parse = [&](unsigned i, const LineBlock& block) {
+    Worker& worker = pass.worker(i);
+    worker.report.text_bytes += block.text.size();
+    options_.raw ? parse_raw_lines(block, worker) : parsers[i].parse(block, worker.sink, worker.report);
+  };
+  if (auto ok = pass.run(**source, parse); !ok) return ok;
+  for (unsigned i = 0; i < pass.size(); ++i) out.report.text_bytes += pass.worker(i).report.text_bytes;
+  pass.finish(out.report, &parsers);
+  out.report.path = out.report.list = list.name;
+  out.report.format = list.format;
+  return take_in(std::move(out), before);
 }
 
 }  // namespace bloomwall::filter

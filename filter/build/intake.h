@@ -1,4 +1,4 @@
-// From the arguments of a build to the keys in a collector: folders expanded, every file read once, in order, with several
+// From the arguments of a build to the keys in a store: folders expanded, every file read once, in order, with several
 // threads each; what became of each file is reported, allow rules are kept where they are wanted.
 // The outcome is the same whatever the number of threads.
 // SPDX-License-Identifier: Apache-2.0
@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "filter/build/key_collector.h"
+#include "filter/build/block_source.h"
+#include "filter/build/key_store.h"
 #include "filter/lists/list_reader.h"
 
 namespace bloomwall::filter {
@@ -30,26 +32,33 @@ struct FileIntake {
   const char* format() const { return raw ? "raw" : to_string(report.format); }
 };
 
-// Of the file at hand; called on the thread that called read().
-using IntakeProgress = std::function<void(const ListInput& input)>;
+// Of the file at hand; called on the thread that called read(), before each block that it takes itself.
+struct IntakePosition {
+  std::string_view name;
+  BlockSource::Position position;  // bytes as stored
+};
+using IntakeProgress = std::function<void(const IntakePosition&)>;
 
 class Intake {
  public:
-  Intake(KeyCollector& collector, const IntakeOptions& options) : collector_(collector), options_(options) {}
-  // Reads one argument: a file, "-" or a folder. Errors: those of lists; limit where memory or allow rules run out.
-  // What was read before an error stays in files().
+  Intake(KeyStore& store, const IntakeOptions& options) : store_(store), options_(options) {}
+  // Reads one argument: a file, "-" or a folder. Errors: those of lists and of the store; limit where there are too many
+  // allow rules. What was read before an error stays in files().
   Result<void> read(const std::string& argument, const IntakeProgress& progress);
+  Result<void> read(const GeneratedList& list, const IntakeProgress& progress);
   const std::vector<FileIntake>& files() const { return files_; }
   const std::vector<std::string>& allow_rules() const { return allow_rules_; }  // in the order of files and lines
   std::uint64_t allow_rule_count() const { return allow_rule_count_; }
 
  private:
+  class Pass;
   Result<void> read_file(const ListFile& file, const IntakeProgress& progress);
   Result<void> read_list_file(const ListFile& file, FileIntake& out, const IntakeProgress& progress);
   Result<void> read_raw_file(const ListFile& file, FileIntake& out, const IntakeProgress& progress);
-  Result<void> check_limits(const ListFile& file) const;
+  Result<void> check_limits(const std::string& path) const;
+  Result<void> take_in(FileIntake file, const DistinctByKind& before);
 
-  KeyCollector& collector_;
+  KeyStore& store_;
   IntakeOptions options_;
   std::vector<FileIntake> files_;
   std::vector<std::string> allow_rules_;

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/build/key_collector.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <numeric>
 
 #include "filter/build/key_shard.h"
 #include "filter/build/parallel.h"
+#include "filter/build/quantity.h"
 #include "filter/policy/filter_plan.h"
 
 namespace bloomwall::filter {
@@ -83,9 +87,27 @@ KeyCollector::KeyCollector(const KeyMaker& keys, std::uint64_t ram_bytes)
 
 KeyCollector::~KeyCollector() = default;
 
+KeySink& KeyCollector::sink(unsigned worker) {
+  while (feeds_.size() <= worker) feeds_.push_back(std::make_unique<Feed>(*this));
+  return *feeds_[worker];
+}
+
+Result<void> KeyCollector::check() const {
+  if (!out_of_memory()) return {};
+  const DistinctByKind known = distinct();
+  return unexpected(
+      Error{Errc::limit,
+            {},
+            fmt::format("its keys do not fit in the {} of memory that a build may take; {} distinct entries did. "
+                        "Free memory, raise --ram, or split the lists; plan --entries says what files they make",
+                        format_bytes(ram_bytes()),
+                        format_count(std::accumulate(known.begin(), known.end(), std::uint64_t{0})))});
+}
+
 DistinctByKind KeyCollector::distinct() const {
   DistinctByKind sum{};
   for (const auto& shard : shards_) {
+    const std::lock_guard lock(shard->mutex);
     for (std::size_t i = 0; i < kKindCount; ++i) sum[i] += shard->distinct[i];
   }
   return sum;

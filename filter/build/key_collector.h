@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "filter/bits/key.h"
+#include "filter/build/key_store.h"
 #include "filter/build/key_summary.h"
 #include "filter/build/ram_budget.h"
 #include "filter/file/filter_writer.h"
@@ -21,19 +22,19 @@
 
 namespace bloomwall::filter {
 
-class KeyCollector {
+class KeyCollector final : public KeyStore {
  public:
   KeyCollector(const KeyMaker& keys, std::uint64_t ram_bytes);
-  ~KeyCollector();
+  ~KeyCollector() override;
 
   // Takes entries on one thread. What was added counts for the collector after flush(), which the destructor calls too.
-  class Feed {
+  class Feed final : public KeySink {
    public:
     explicit Feed(KeyCollector& collector);
-    ~Feed();
+    ~Feed() override;
     Feed(Feed&&) noexcept;
-    void add(const Entry& entry);
-    void flush();
+    void add(const Entry& entry) override;
+    void flush() override;
 
    private:
     struct State;
@@ -42,7 +43,10 @@ class KeyCollector {
 
   bool out_of_memory() const { return out_of_memory_.load(std::memory_order_relaxed); }
   std::uint64_t ram_bytes() const { return budget_.total(); }
-  DistinctByKind distinct() const;
+  KeySink& sink(unsigned worker) override;
+  // Error `limit` once the budget is used up.
+  Result<void> check() const override;
+  DistinctByKind distinct() const override;
   KeySummary summary(unsigned threads) const;
   // Inserts everything into the sections of the writer, which must have a section for each kind that is there.
   // False where `stop` said so.
@@ -56,6 +60,7 @@ class KeyCollector {
   std::atomic<bool> out_of_memory_ = false;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::unique_ptr<Ranges> ranges_;
+  std::vector<std::unique_ptr<Feed>> feeds_;  // by worker
 };
 
 }  // namespace bloomwall::filter

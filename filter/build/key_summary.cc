@@ -12,6 +12,7 @@ void set_counts(Header& header, const KeySummary& summary) {
     header.kinds[i].keys = summary.distinct[i];
     header.kinds[i].rounds = 1;
   }
+  header.compatible = summary.estimated ? header.compatible | kEstimatedCounts : header.compatible & ~kEstimatedCounts;
   header.hosts = summary.hosts;
   header.marks = summary.marks;
   header.mark_mask = summary.mark_mask;

@@ -14,6 +14,7 @@ namespace bloomwall::filter {
 using DistinctByKind = std::array<std::uint64_t, kKindCount>;  // by index_of(kind)
 
 struct KeySummary {
+  bool estimated = false;  // the counts below are within about 1 %; what is covered is not known
   DistinctByKind distinct{};
   std::uint64_t hosts = 0;                      // distinct hosts in H, marked ones too
   std::uint64_t marks = 0;                      // distinct (host, mark) pairs
@@ -25,6 +26,9 @@ struct KeySummary {
 
   std::uint64_t total() const;  // distinct entries
 };
+
+// In header.compatible: distinct counts are estimates, made from the section `sketches` where there is one.
+inline constexpr std::uint64_t kEstimatedCounts = 1;
 
 // The fields of a header that say how much there is: keys by kind (of one round), marks, hosts, ranges. Entries, which count
 // duplicates too, are not touched.

@@ -14,31 +14,6 @@ constexpr std::uint64_t kMostEntries = 1'000'000'000'000'000;  // beyond, sums o
 
 std::uint64_t rounded(double x) { return static_cast<std::uint64_t>(std::llround(x)); }
 
-Result<Header> counts_of(const PlanRequest& request) {
-  const double sum = std::accumulate(request.kinds.begin(), request.kinds.end(), 0.0);
-  if (request.entries == 0) return unexpected(Error{Errc::usage, "entries", "at least 1"});
-  if (request.entries > kMostEntries) return unexpected(Error{Errc::limit, "entries", "at most 10^15"});
-  if (!(sum > 0) || !std::isfinite(sum))
-    return unexpected(Error{Errc::usage, "kinds", "shares that add up to nothing"});
-  Header counts;
-  std::uint64_t host_entries = 0;
-  std::uint64_t path_entries = 0;
-  for (std::size_t i = 0; i < kKindCount; ++i) {
-    const std::uint64_t keys = rounded(static_cast<double>(request.entries) * (request.kinds[i] / sum));
-    counts.kinds[i].entries = counts.kinds[i].keys = keys;
-    if (is_host_kind(kKinds[i])) host_entries += keys;
-    if (is_path_kind(kKinds[i])) path_entries += keys;
-  }
-  if (path_entries > 0) {
-    const std::uint64_t usual = rounded(std::ceil(static_cast<double>(path_entries) / kEntriesPerHost));
-    const std::uint64_t marked = std::clamp<std::uint64_t>(request.hosts.value_or(usual), 1, path_entries);
-    counts.marks = std::min(path_entries, rounded(static_cast<double>(marked) * kMarksPerHost));
-    counts.hosts = marked;
-  }
-  counts.hosts += host_entries;
-  return counts;
-}
-
 PlanRow textbook_row(const PlanRequest& request) {
   const auto entries = static_cast<double>(request.entries);
   const double wanted = request.target.fpr.value_or(kDefaultTarget) / kTextbookP99Probes;
@@ -75,6 +50,31 @@ PlanRow row_of(std::string name, const Header& counts, const std::optional<Sizin
 
 }  // namespace
 
+Result<Header> expected_counts(const PlanRequest& request) {
+  const double sum = std::accumulate(request.kinds.begin(), request.kinds.end(), 0.0);
+  if (request.entries == 0) return unexpected(Error{Errc::usage, "entries", "at least 1"});
+  if (request.entries > kMostEntries) return unexpected(Error{Errc::limit, "entries", "at most 10^15"});
+  if (!(sum > 0) || !std::isfinite(sum))
+    return unexpected(Error{Errc::usage, "kinds", "shares that add up to nothing"});
+  Header counts;
+  std::uint64_t host_entries = 0;
+  std::uint64_t path_entries = 0;
+  for (std::size_t i = 0; i < kKindCount; ++i) {
+    const std::uint64_t keys = rounded(static_cast<double>(request.entries) * (request.kinds[i] / sum));
+    counts.kinds[i].entries = counts.kinds[i].keys = keys;
+    if (is_host_kind(kKinds[i])) host_entries += keys;
+    if (is_path_kind(kKinds[i])) path_entries += keys;
+  }
+  if (path_entries > 0) {
+    const std::uint64_t usual = rounded(std::ceil(static_cast<double>(path_entries) / kEntriesPerHost));
+    const std::uint64_t marked = std::clamp<std::uint64_t>(request.hosts.value_or(usual), 1, path_entries);
+    counts.marks = std::min(path_entries, rounded(static_cast<double>(marked) * kMarksPerHost));
+    counts.hosts = marked;
+  }
+  counts.hosts += host_entries;
+  return counts;
+}
+
 unsigned textbook_hashes(double bits_per_entry) {
   return static_cast<unsigned>(std::max(1L, std::lround(std::min(bits_per_entry, 1e6) * std::log(2.0))));
 }
@@ -87,7 +87,7 @@ double textbook_error(double bits_per_entry) {
 double textbook_bits(double error) { return -std::log(error) / (std::log(2.0) * std::log(2.0)); }
 
 Result<PlanTable> make_plan(const PlanRequest& request) {
-  auto counts = counts_of(request);
+  auto counts = expected_counts(request);
   if (!counts) return unexpected(std::move(counts).error());
   PlanTable table{.counts = *counts, .rows = {}, .refusal = {}};
   const Demand demand{.counts = *counts, .info_bytes = 0};

@@ -30,6 +30,9 @@ struct PlanRequest {
   Target target = {};
 };
 
+// The counts of a header that such entries come to. Errors: usage, limit.
+Result<Header> expected_counts(const PlanRequest& request);
+
 struct PlanRow {
   std::string name;      // "textbook", "2x8", "4x4", "chosen"
   bool possible = true;  // false: nothing else is set

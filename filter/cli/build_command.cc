@@ -49,11 +49,10 @@ class ProgressLine {
       case BuildPhase::finishing:
         return "digests and sync";
     }
-    if (progress.input == nullptr) return "reading";
-    const ListInput& input = *progress.input;
-    const std::uint64_t total = input.stored_total();
-    std::string out = fmt::format("reading {}: {}", printable(input.name()), format_bytes(input.stored_bytes()));
-    if (total > 0) out += fmt::format(" of {}", format_bytes(total));
+    const IntakePosition& input = progress.input;
+    if (input.name.empty()) return "reading";
+    std::string out = fmt::format("reading {}: {}", printable(input.name), format_bytes(input.position.done));
+    if (input.position.total > 0) out += fmt::format(" of {}", format_bytes(input.position.total));
     return out;
   }
   const Streams& io_;

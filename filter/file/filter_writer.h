@@ -12,18 +12,14 @@
 #include <string>
 #include <vector>
 
-#include "filter/file/file_info.h"
+#include "filter/file/filter_draft.h"
 #include "filter/file/filter_file.h"
 
 namespace bloomwall::filter {
 
 class FilterWriter {
  public:
-  struct Plan {
-    Header header;                              // identity, versions, counts; a file id of zeros becomes a random one
-    std::optional<Geometry> hosts, paths, raw;  // at least one
-    FileInfo info;
-  };
+  using Plan = FilterDraft::Plan;
   static Result<std::unique_ptr<FilterWriter>> create(const std::filesystem::path& target, Plan plan);
   ~FilterWriter();  // without commit(): removes the temporary file
 

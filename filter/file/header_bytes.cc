@@ -266,6 +266,8 @@ const char* to_string(SectionType type) {
       return "info";
     case SectionType::leaves:
       return "leaves";
+    case SectionType::sketches:
+      return "sketches";
   }
   return "unknown";
 }

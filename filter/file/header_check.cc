@@ -113,7 +113,7 @@ Checked check_pages(const SectionEntry& s) {
 }
 
 Checked check_section(const SectionEntry& s, std::uint64_t file_bytes) {
-  const bool known = s.type >= SectionType::hosts && s.type <= SectionType::leaves;
+  const bool known = s.type >= SectionType::hosts && s.type <= SectionType::sketches;
   if (!known && s.critical) {
     return refuse(Errc::unsupported, "section",
                   fmt::format("type {} is not known to this build", static_cast<std::uint32_t>(s.type)));
@@ -126,7 +126,7 @@ Checked check_section(const SectionEntry& s, std::uint64_t file_bytes) {
   const std::uint64_t alignment = s.length >= kSectionAlignment ? kSectionAlignment : kPageBytes;
   if (s.offset % alignment != 0) return refuse(Errc::bad_section, "section", "not aligned");
   if (has_pages(s.type)) return check_pages(s);
-  const bool plain = s.type == SectionType::info || s.type == SectionType::leaves;
+  const bool plain = s.type >= SectionType::info && s.type <= SectionType::sketches;
   if (plain && s.geometry != kNoGeometry)
     return refuse(Errc::bad_section, "section", "a geometry where there are no pages");
   return {};

@@ -11,22 +11,31 @@
 namespace bloomwall::filter {
 namespace {
 
-// Hands out blocks that hold nothing but their number.
-NextBlock numbered(std::uint64_t blocks, std::uint64_t& given) {
-  return [blocks, &given](LineBlock& block) -> Result<bool> {
-    if (given == blocks) return false;
-    block.first_line = ++given;
-    return true;
-  };
-}
+// Hands out blocks that hold nothing but their number; fails after `fails_after` of them.
+class Numbered final : public BlockSource {
+ public:
+  explicit Numbered(std::uint64_t blocks, std::uint64_t fails_after = ~std::uint64_t{0})
+      : blocks_(blocks), fails_after_(fails_after) {}
+  Result<bool> next(LineBlock& block) override {
+    const std::uint64_t number = given_.fetch_add(1) + 1;
+    if (number > fails_after_) return unexpected(Error{Errc::io, "disk", "broken"});
+    block.first_line = number;
+    return number <= blocks_;
+  }
+  Position position() const override { return {.done = given_.load(), .total = blocks_}; }
+
+ private:
+  std::uint64_t blocks_, fails_after_;
+  std::atomic<std::uint64_t> given_ = 0;
+};
 
 TEST(RunBlocks, ParsesEveryBlockOnceWithAnyNumberOfWorkers) {
   for (const unsigned workers : {1U, 2U, 5U}) {
     constexpr std::uint64_t kBlocks = 1000;
-    std::uint64_t given = 0;
+    Numbered source(kBlocks);
     std::vector<std::vector<std::uint64_t>> seen(workers);
-    const auto ok = run_blocks(numbered(kBlocks, given), workers,
-                               [&](unsigned w, const LineBlock& block) { seen[w].push_back(block.first_line); });
+    const auto ok = run_blocks(
+        source, workers, {.parse = [&](unsigned w, const LineBlock& block) { seen[w].push_back(block.first_line); }});
     ASSERT_TRUE(ok);
     std::vector<std::uint64_t> all;
     for (const auto& part : seen) {
@@ -39,43 +48,55 @@ TEST(RunBlocks, ParsesEveryBlockOnceWithAnyNumberOfWorkers) {
   }
 }
 
-TEST(RunBlocks, OneWorkerIsTheCaller) {
-  std::uint64_t given = 0;
-  const auto caller = std::this_thread::get_id();
-  ASSERT_TRUE(run_blocks(numbered(3, given), 1,
-                         [&](unsigned, const LineBlock&) { EXPECT_EQ(std::this_thread::get_id(), caller); }));
-  EXPECT_EQ(given, 3U);
+TEST(RunBlocks, WorkerZeroIsTheCaller) {
+  for (const unsigned workers : {1U, 3U}) {
+    Numbered source(100);
+    const auto caller = std::this_thread::get_id();
+    ASSERT_TRUE(run_blocks(source, workers, {.parse = [&](unsigned w, const LineBlock&) {
+                             EXPECT_EQ(std::this_thread::get_id() == caller, w == 0);
+                           }}));
+  }
 }
 
-TEST(RunBlocks, AnErrorOfTheReaderEndsItAfterWhatCameBefore) {
+TEST(RunBlocks, AnErrorOfTheSourceEndsItAfterWhatCameBefore) {
   for (const unsigned workers : {1U, 3U}) {
-    std::uint64_t given = 0;
+    Numbered source(1000, 50);
     std::atomic<std::uint64_t> parsed = 0;
-    const NextBlock next = [&](LineBlock&) -> Result<bool> {
-      if (given == 50) return unexpected(Error{Errc::io, "disk", "broken"});
-      ++given;
-      return true;
-    };
-    const auto ok = run_blocks(next, workers, [&](unsigned, const LineBlock&) { parsed.fetch_add(1); });
+    const auto ok = run_blocks(source, workers, {.parse = [&](unsigned, const LineBlock&) { parsed.fetch_add(1); }});
     ASSERT_FALSE(ok);
     EXPECT_EQ(ok.error().where, "disk");
     EXPECT_EQ(parsed.load(), 50U);
   }
 }
 
-TEST(RunBlocks, MemoryIsTwoBlocksAWorker) {
-  std::uint64_t given = 0;
-  std::vector<const char*> buffers;
-  const NextBlock next = [&](LineBlock& block) -> Result<bool> {
-    if (given++ == 200) return false;
-    if (block.text.capacity() < 1000) block.text.reserve(1000);  // a fresh one
-    buffers.push_back(block.text.data());
-    return true;
-  };
-  ASSERT_TRUE(run_blocks(next, 2, [](unsigned, const LineBlock&) {}));
-  std::sort(buffers.begin(), buffers.end());
-  buffers.erase(std::unique(buffers.begin(), buffers.end()), buffers.end());
-  EXPECT_LE(buffers.size(), 4U);
+TEST(RunBlocks, WhatIsAskedBeforeABlockMayEndIt) {
+  for (const unsigned workers : {1U, 3U}) {
+    Numbered source(1'000'000);
+    std::atomic<std::uint64_t> parsed = 0;
+    const auto ok = run_blocks(source, workers,
+                               {.parse = [&](unsigned, const LineBlock&) { parsed.fetch_add(1); },
+                                .before = [&](unsigned) -> Result<void> {
+                                  if (parsed.load() < 10) return {};
+                                  return unexpected(Error{Errc::limit, "memory", "full"});
+                                }});
+    ASSERT_FALSE(ok);
+    EXPECT_EQ(ok.error().code, Errc::limit);
+    EXPECT_LT(parsed.load(), 10U + workers);
+  }
+}
+
+TEST(RunBlocks, EveryWorkerBeginsAndEndsOnce) {
+  Numbered source(50);
+  std::vector<std::atomic<int>> begun(4), ended(4);
+  ASSERT_TRUE(run_blocks(source, 4,
+                         {.parse = [&](unsigned w, const LineBlock&) { EXPECT_EQ(begun[w] - ended[w], 1); },
+                          .before = {},
+                          .begin = [&](unsigned w) { ++begun[w]; },
+                          .end = [&](unsigned w) { ++ended[w]; }}));
+  for (unsigned w = 0; w < 4; ++w) {
+    EXPECT_EQ(begun[w], 1) << w;
+    EXPECT_EQ(ended[w], 1) << w;
+  }
 }
 
 }  // namespace

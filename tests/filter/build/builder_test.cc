@@ -303,10 +303,39 @@ TEST_F(BuilderTest, TellsItsPhases) {
   ASSERT_TRUE(build(options({write("list.txt", "a.example\n")}), report, [&](const BuildProgress& progress) {
     if (phases.empty() || phases.back() != progress.phase) phases.push_back(progress.phase);
     if (progress.phase == BuildPhase::writing) {
-      EXPECT_EQ(progress.input, nullptr);
+      EXPECT_TRUE(progress.input.name.empty());
     }
   }));
   EXPECT_EQ(phases, (std::vector{BuildPhase::reading, BuildPhase::writing, BuildPhase::finishing}));
+}
+
+// Lines that are made as they are asked for.
+class MadeUp final : public BlockSource {
+ public:
+  Result<bool> next(LineBlock& block) override {
+    const int number = given_.fetch_add(1);
+    block.text.clear();
+    for (int i = 0; i < 100; ++i) block.text += fmt::format("http://h{}.example/{}\n", number, i);
+    return number < 30;
+  }
+  Position position() const override { return {.done = static_cast<std::uint64_t>(given_.load()), .total = 30}; }
+
+ private:
+  std::atomic<int> given_ = 0;
+};
+
+TEST_F(BuilderTest, TakesLinesFromAGenerator) {
+  BuildOptions o = options({});
+  o.generated.push_back({.name = "made up", .open = [] { return std::make_unique<MadeUp>(); }});
+  BuildReport report;
+  ASSERT_TRUE(build(o, report));
+  EXPECT_EQ(report.summary.distinct[index_of(Kind::url)], 3000U);
+  EXPECT_EQ(report.summary.hosts, 30U);
+  ASSERT_EQ(report.info.sources.size(), 1U);
+  EXPECT_EQ(report.info.sources[0].name, "made up");
+  EXPECT_EQ(report.info.sources[0].entries, 3000U);
+  EXPECT_TRUE(listed(*open(), "http://h29.example/99"));
+  EXPECT_FALSE(listed(*open(), "http://h30.example/0"));
 }
 
 TEST_F(BuilderTest, OptionsOfTheConverterStandInTheHeader) {

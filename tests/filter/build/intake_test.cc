@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 
+#include "filter/build/key_collector.h"
 #include "tests/support/temp_dir.h"
 
 namespace bloomwall::filter {
@@ -19,9 +20,9 @@ std::uint64_t at(const DistinctByKind& counts, Kind kind) { return counts[index_
 class IntakeTest : public testing::Test {
  protected:
   Result<void> read(Intake& intake, const std::filesystem::path& path) {
-    return intake.read(path.string(), [this](const ListInput& input) {
+    return intake.read(path.string(), [this](const IntakePosition& input) {
       ++told_;
-      last_name_ = input.name();
+      last_name_ = input.name;
     });
   }
   TempDir dir_;

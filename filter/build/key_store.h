@@ -1,0 +1,34 @@
+// Where entries go while lists are read: the door behind which the strategies of a build stand, with keys that are all held
+// (KeyCollector) or that stream through into a file whose sizes are known (KeyStream).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "filter/build/key_summary.h"
+#include "filter/result.h"
+#include "filter/url/entry.h"
+
+namespace bloomwall::filter {
+
+// Takes entries on one thread.
+class KeySink {
+ public:
+  virtual ~KeySink() = default;
+  virtual void add(const Entry& entry) = 0;
+  virtual void flush() = 0;  // what was added counts for the store; on the thread that reads the lists
+};
+
+class KeyStore {
+ public:
+  virtual ~KeyStore() = default;
+  // The same one for the same worker, for all lists. Not thread-safe; references stay valid.
+  virtual KeySink& sink(unsigned worker) = 0;
+  // A worker's thread begins and ends; between them it may be made to wait for the others. Thread-safe.
+  virtual void begin_worker() {}
+  virtual void end_worker() {}
+  // Whether reading may go on; asked before every block. Thread-safe.
+  virtual Result<void> check() const = 0;
+  // Distinct entries so far, while no sink is in use; nothing but zeros where they are not known yet.
+  virtual DistinctByKind distinct() const = 0;
+};
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/file/filter_draft.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <thread>
+
+#include "filter/bits/bloom_math.h"
+#include "filter/file/prediction.h"
+
+namespace bloomwall::filter {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::uint64_t place_after(std::uint64_t end, std::uint64_t length) {
+  const std::uint64_t alignment = length >= kSectionAlignment ? kSectionAlignment : kPageBytes;
+  return (end + alignment - 1) / alignment * alignment;
+}
+
+Result<void> check_geometry(const Geometry& g) {
+  if (g.layout != Layout::sectors_2x8 && g.layout != Layout::lines_4x4) {
+    return unexpected(Error{Errc::usage, "geometry", "unknown layout"});
+  }
+  if (g.segments == 0 || g.pages_per_segment == 0) return unexpected(Error{Errc::usage, "geometry", "no pages"});
+  if (g.pages_per_segment > kMaxPages / g.segments) {
+    return unexpected(Error{Errc::limit, "geometry", fmt::format("more than {} pages", kMaxPages)});
+  }
+  return {};
+}
+
+Result<void> write_at(const TempFile& file, std::uint64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t done = pwrite(file.descriptor(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return system_error(file.path(), "write");
+    bytes = bytes.subspan(static_cast<std::size_t>(done));
+    offset += static_cast<std::uint64_t>(done);
+  }
+  return {};
+}
+
+FileId random_id() {
+  FileId id{};
+  while (getrandom(id.data(), id.size(), 0) != static_cast<ssize_t>(id.size())) {
+  }
+  return id;
+}
+
+unsigned least_rounds(const Header& h, std::initializer_list<Kind> kinds) {
+  unsigned least = 2;
+  bool any = false;
+  for (const Kind kind : kinds) {
+    const KindCounts& counts = h.kinds[index_of(kind)];
+    if (counts.keys == 0) continue;
+    any = true;
+    least = std::min<unsigned>(least, counts.rounds);
+  }
+  return any ? least : 1;
+}
+
+unsigned least_rounds(const Header& h, SectionType type) {
+  if (type == SectionType::hosts) return least_rounds(h, {Kind::suffix, Kind::exact_host, Kind::subdomains});
+  if (type == SectionType::paths) return least_rounds(h, {Kind::url, Kind::url_query, Kind::directory});
+  return least_rounds(h, {Kind::raw});
+}
+
+std::vector<LeafDigest> digests_of(const FilterDraft::SectionFacts& facts) {
+  std::vector<LeafDigest> out;
+  out.reserve(facts.size());
+  for (const auto& leaf : facts) out.push_back(leaf.digest);
+  return out;
+}
+
+SectionEntry entry_of(SectionType type, std::uint64_t offset, std::uint64_t length, const Geometry& g,
+                      std::span<const LeafDigest> leaves) {
+  const Roots roots = roots_of(leaves);
+  return {.type = type,
+          .critical = has_pages(type),
+          .offset = offset,
+          .length = length,
+          .geometry = g,
+          .xxh_root = roots.xxh,
+          .sha_root = roots.sha};
+}
+
+}  // namespace
+
+Result<FilterDraft> FilterDraft::create(const fs::path& target, Plan plan) {
+  auto file = TempFile::create(target);
+  if (!file) return unexpected(std::move(file).error());
+  if (plan.header.file_id == FileId{}) plan.header.file_id = random_id();
+  FilterDraft draft(*std::move(file), std::move(plan));
+  if (auto ok = draft.lay_out(); !ok) return unexpected(std::move(ok).error());
+  return draft;
+}
+
+Result<void> FilterDraft::lay_out() {
+  const auto place = [this](SectionType type, const std::optional<Geometry>& geometry,
+                            LineChoice lines) -> Result<void> {
+    if (!geometry) return {};
+    if (auto ok = check_geometry(*geometry); !ok) return ok;
+    const std::uint64_t offset = place_after(end_, geometry->bytes());
+    end_ = offset + geometry->bytes();
+    sections_.push_back({.type = type, .geometry = *geometry, .lines = lines, .offset = offset});
+    return {};
+  };
+  if (auto ok = place(SectionType::hosts, plan_.hosts, LineChoice::host); !ok) return ok;
+  if (auto ok = place(SectionType::paths, plan_.paths, LineChoice::own); !ok) return ok;
+  if (auto ok = place(SectionType::raw, plan_.raw, LineChoice::own); !ok) return ok;
+  if (sections_.empty()) return unexpected(Error{Errc::usage, "plan", "a filter without sections"});
+  int error = EINTR;
+  while (error == EINTR) error = posix_fallocate(file_.descriptor(), 0, static_cast<off_t>(end_));
+  if (error != 0) return system_error(file_.path(), fmt::format("reserve {} bytes", end_).c_str(), error);
+  return {};
+}
+
+FilterDraft::LeafFacts FilterDraft::facts_of(const PageSection& section, std::span<const std::byte> leaf) const {
+  const bool shared_lines = section.lines == LineChoice::host;
+  return {.digest = digest_leaf(leaf),
+          .fill = fill_error(section.geometry.layout, leaf, least_rounds(plan_.header, section.type), shared_lines)};
+}
+
+FilterDraft::SectionFacts FilterDraft::facts_of_all(const PageSection& section,
+                                                    std::span<const std::byte> pages) const {
+  constexpr std::size_t kLeavesPerThread = 8;  // below this a thread costs more than it saves
+  SectionFacts out(leaf_count(pages.size()));
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < out.size(); i = next++) {
+      const std::size_t at = i * kLeafBytes;
+      out[i] = facts_of(section, pages.subspan(at, std::min<std::size_t>(kLeafBytes, pages.size() - at)));
+    }
+  };
+  const std::size_t threads = std::min<std::size_t>(std::thread::hardware_concurrency(), out.size() / kLeavesPerThread);
+  std::vector<std::jthread> helpers;
+  for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back(work);
+  work();
+  helpers.clear();  // joins
+  return out;
+}
+
+double FilterDraft::fill_of(const PageSection& section, const SectionFacts& facts) {
+  constexpr std::uint64_t kLeafPages = kLeafBytes / kPageBytes;
+  std::uint64_t left = section.geometry.pages();
+  double sum = 0;
+  for (const LeafFacts& leaf : facts) {
+    const std::uint64_t pages = std::min(left, kLeafPages);
+    sum += leaf.fill * static_cast<double>(pages);
+    left -= pages;
+  }
+  return sum / static_cast<double>(section.geometry.pages());
+}
+
+Result<void> FilterDraft::add_text(SectionType type, std::span<const std::byte> text, std::vector<LeafDigest>& leaves) {
+  const std::uint64_t at = place_after(text_end_, text.size());
+  const auto own = digest_leaves(text);
+  table_.push_back(entry_of(type, at, text.size(), kNoGeometry, own));
+  leaves.insert(leaves.end(), own.begin(), own.end());
+  text_end_ = at + text.size();
+  return write_at(file_, at, text);
+}
+
+Result<void> FilterDraft::write_header(const std::vector<SectionFacts>& facts) {
+  Header& h = plan_.header;
+  h.predicted = predict(h, {.hosts = plan_.hosts, .paths = plan_.paths, .raw = plan_.raw});
+  for (std::size_t i = 0; i < sections_.size(); ++i) {
+    const double fill = stored_rate(fill_of(sections_[i], facts[i]));
+    if (sections_[i].type == SectionType::hosts) h.predicted.host_fill = fill;
+    if (sections_[i].type == SectionType::paths) h.predicted.path_fill = fill;
+    if (sections_[i].type == SectionType::raw) h.predicted.raw_fill = fill;
+  }
+  h.sections = table_;
+  h.file_bytes = text_end_;
+  const std::vector<std::byte> bytes = serialise_header(h);
+  if (auto readable = parse_header(bytes, h.file_bytes); !readable) return unexpected(std::move(readable).error());
+  return write_at(file_, 0, bytes);
+}
+
+Result<void> FilterDraft::commit(const std::vector<SectionFacts>& facts) {
+  std::vector<LeafDigest> leaves;
+  table_.clear();
+  text_end_ = end_;
+  for (std::size_t i = 0; i < sections_.size(); ++i) {
+    const PageSection& s = sections_[i];
+    const auto own = digests_of(facts[i]);
+    table_.push_back(entry_of(s.type, s.offset, s.geometry.bytes(), s.geometry, own));
+    leaves.insert(leaves.end(), own.begin(), own.end());
+  }
+  const std::vector<std::byte> info = serialise_info(plan_.info);
+  if (!parse_info(info))
+    return unexpected(Error{Errc::limit, "info", "sources and notes exceed 16 MiB or 100000 records"});
+  if (auto ok = add_text(SectionType::info, info, leaves); !ok) return ok;
+  if (!plan_.sketches.empty()) {
+    if (auto ok = add_text(SectionType::sketches, plan_.sketches, leaves); !ok) return ok;
+  }
+  const std::vector<LeafDigest> records = std::move(leaves);
+  std::vector<LeafDigest> of_records;
+  if (auto ok = add_text(SectionType::leaves, std::as_bytes(std::span(records)), of_records); !ok) return ok;
+  if (auto ok = write_header(facts); !ok) return ok;
+  return file_.commit();
+}
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,76 @@
+// A filter file on its way: a temporary file beside the target, where in it each section lies, and what is left to do once
+// the pages are written. Who fills the pages, in memory or piece by piece, is the caller's affair: FilterWriter maps them
+// all, a build that does not fit in memory goes over them in rounds.
+// Errors: as FilterWriter's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "filter/file/file_info.h"
+#include "filter/file/leaves.h"
+#include "filter/file/temp_file.h"
+
+namespace bloomwall::filter {
+
+class FilterDraft {
+ public:
+  struct Plan {
+    Header header;                              // identity, versions, counts; a file id of zeros becomes a random one
+    std::optional<Geometry> hosts, paths, raw;  // at least one
+    FileInfo info;
+    std::vector<std::byte> sketches = {};  // the section of that name, where it is not empty
+  };
+  struct PageSection {
+    SectionType type;
+    Geometry geometry;
+    LineChoice lines;
+    std::uint64_t offset;
+  };
+  // What the pages of a section came to: a record a leaf, in order. `fill` is the leaf's fill_error.
+  struct LeafFacts {
+    LeafDigest digest;
+    double fill = 0;
+  };
+  using SectionFacts = std::vector<LeafFacts>;
+
+  // The space that the pages take is reserved; a full disk is found here.
+  static Result<FilterDraft> create(const std::filesystem::path& target, Plan plan);
+
+  // Page sections, in the order in which they stand in the file.
+  const std::vector<PageSection>& sections() const { return sections_; }
+  const std::filesystem::path& path() const { return file_.path(); }
+  int descriptor() const { return file_.descriptor(); }
+  std::uint64_t end_of_pages() const { return end_; }
+  Plan& plan() { return plan_; }
+  const Plan& plan() const { return plan_; }
+
+  // Of `leaf`, the i-th kLeafBytes of that section or what is left of it. Thread-safe.
+  LeafFacts facts_of(const PageSection& section, std::span<const std::byte> leaf) const;
+  // Of a section in memory, by as many threads as there are processors.
+  SectionFacts facts_of_all(const PageSection& section, std::span<const std::byte> pages) const;
+  // The mean over pages of what its leaves came to.
+  static double fill_of(const PageSection& section, const SectionFacts& facts);
+  // Everything but the pages, then sync and rename. `facts`: one a page section, in order. Once only.
+  Result<void> commit(const std::vector<SectionFacts>& facts);
+
+ private:
+  FilterDraft(TempFile file, Plan plan) : file_(std::move(file)), plan_(std::move(plan)) {}
+  Result<void> lay_out();
+  Result<void> add_text(SectionType type, std::span<const std::byte> text, std::vector<LeafDigest>& leaves);
+  Result<void> write_header(const std::vector<SectionFacts>& facts);
+
+  TempFile file_;
+  Plan plan_;
+  std::vector<PageSection> sections_;
+  std::vector<SectionEntry> table_;
+  std::uint64_t end_ = kHeaderBytes;       // of the last page section
+  std::uint64_t text_end_ = kHeaderBytes;  // of what follows them, while it is written
+};
+
+}  // namespace bloomwall::filter
