@@ -22,7 +22,9 @@ FILTER_BELOW = {
     "filter/policy": ["filter", "filter/url", "filter/bits", "filter/file"],
     "filter/lists": ["filter", "filter/url"],
     "filter/build": ["filter", "filter/url", "filter/bits", "filter/file", "filter/policy", "filter/lists"],
-    "filter/cli": ["filter", "filter/url", "filter/bits", "filter/file", "filter/policy", "filter/lists", "filter/build"],
+    "filter/dedup": ["filter", "filter/bits", "filter/lists", "filter/build"],
+    "filter/cli": ["filter", "filter/url", "filter/bits", "filter/file", "filter/policy", "filter/lists", "filter/build",
+                   "filter/dedup"],
 }
 FILTER_DOORS = ["filter", "filter/url", "filter/file", "filter/policy"]  # what the proxy sees of filter/
 ALLOWED = {

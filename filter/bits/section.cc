@@ -95,6 +95,16 @@ void SectionView::prefetch(const Place& place) const {
   __builtin_prefetch(page_address(place) + first_line(geometry_.layout, x));
 }
 
+void SectionView::prefetch_all(const Place& place) const {
+  const std::uint64_t x = bits::first_word(place.fingerprint, 0);
+  const std::byte* const page = page_address(place);
+  if (geometry_.layout == Layout::sectors_2x8) {
+    for (const std::size_t line : SectorLines(x).at) __builtin_prefetch(page + line);
+  } else {
+    for (const std::size_t line : QuadLines(x).at) __builtin_prefetch(page + line);
+  }
+}
+
 bool SectionView::test(const Place& place, Variant variant, unsigned rounds) const {
   for (unsigned round = 0; round < rounds; ++round) {
     const std::uint64_t x = bits::first_word(place.fingerprint, variant + round * kRoundStride);

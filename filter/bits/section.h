@@ -59,7 +59,8 @@ class SectionView {
 
   Place place(const Hash128& key) const { return place_of(geometry_, key); }
   const std::byte* page_address(const Place& place) const { return pages_ + place.page * kPageBytes; }
-  void prefetch(const Place& place) const;  // the first line of the place
+  void prefetch(const Place& place) const;      // the first line of the place
+  void prefetch_all(const Place& place) const;  // all lines of variant 0: for keys that are there, or will be written
   // `rounds` (1 or 2) sets of bits, the second asked only where the first is there.
   bool test(const Place& place, Variant variant = 0, unsigned rounds = 1) const;
   // Several variants of one host at once, in a section of LineChoice::host: bit v of `wanted` asks variant v; the answer

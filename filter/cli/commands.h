@@ -11,6 +11,7 @@
 #include "filter/build/builder.h"
 #include "filter/build/plan.h"
 #include "filter/cli/streams.h"
+#include "filter/dedup/dedup_size.h"
 
 namespace bloomwall::filter {
 
@@ -54,6 +55,18 @@ struct PlanCommand {
   bool json = false;
 };
 int run_plan(const PlanCommand& command, const Streams& io);
+
+// Every line of the files (none, or "-": stdin) to out the first time it is seen; a summary on err, as text or JSON.
+// 1 where the error ended above target.fpr, 2 where not all could be read or written.
+struct DedupCommand {
+  std::vector<std::string> files;
+  DedupTarget target;
+  std::filesystem::path series_key_file;  // empty: a random key, which nobody can foresee
+  unsigned threads = 0;                   // that hash; 0: one a processor less one
+  bool json = false;
+  bool quiet = false;  // no summary
+};
+int run_dedup(const DedupCommand& command, const Streams& io);
 
 // The exit status for a file that can't be opened or read: 1 where its bytes are to blame, 2 where the system is.
 int status_of(const Error& error);

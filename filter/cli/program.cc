@@ -32,6 +32,14 @@ constexpr const char* kPlanFooter =
     "the error can be had in that size. Errors are those of a request, in the mean and at p99.\n"
     "Exit status: 0 done, 1 `build` would refuse, 2 error.";
 
+constexpr const char* kDedupFooter =
+    "Lines are compared octet by octet, without their line feed. No line comes out twice; a new line is lost where "
+    "the\n"
+    "filter takes it for seen, at the rate that the summary names: as predicted, and as the bits set at the end give "
+    "it.\n"
+    "A line over 1 MiB is written without being compared.\n"
+    "Exit status: 0 done, 1 the error ended above --fpr, 2 error.";
+
 // An option whose text goes through one of our own parsers.
 template <typename T, typename Assign>
 CLI::Option* add_parsed(CLI::App& app, const std::string& name, const char* type, const std::string& help,
@@ -203,6 +211,28 @@ void add_plan(CLI::App& program, int& status, PlanCommand& plan, const Streams& 
   app.footer(kPlanFooter);
 }
 
+void add_dedup(CLI::App& program, int& status, DedupCommand& dedup, const Streams& io) {
+  CLI::App& app = add_command(program, "dedup", "write each line the first time it is seen, in order", status,
+                              [&] { return run_dedup(dedup, io); });
+  app.add_option("files", dedup.files, "texts to read; none, or -: stdin; .gz, .xz and .zst are read as such")
+      ->type_name("FILE");
+  add_parsed(app, "--memory", "BYTES", "of the filter; default 200MB, which 50 million lines fill", parse_bytes,
+             [&dedup](std::uint64_t bytes) { dedup.target.memory = bytes; });
+  add_parsed(app, "--fpr", "RATE", "chance that the last new line is taken for seen; default with --entries 1e-6",
+             parse_rate, [&dedup](double rate) { dedup.target.fpr = rate; });
+  add_parsed(app, "--entries", "N", "distinct lines expected; without --memory they say how much is needed",
+             parse_count, [&dedup](std::uint64_t n) { dedup.target.entries = n; });
+  app.add_option("--series-key", dedup.series_key_file,
+                 "64 hex digits or 32 bytes; makes two runs err alike, default: random")
+      ->type_name("FILE");
+  app.add_option("--threads", dedup.threads, "that hash; default: one a processor, less one")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
+  app.add_flag("--json", dedup.json, "the summary as JSON, on standard error");
+  app.add_flag("-q,--quiet", dedup.quiet, "no summary");
+  app.footer(kDedupFooter);
+}
+
 // For reproducible builds; https://reproducible-builds.org/specs/source-date-epoch/
 Result<std::optional<std::uint64_t>> date_from_environment() {
   const char* text = std::getenv("SOURCE_DATE_EPOCH");
@@ -236,6 +266,7 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   QueryCommand query;
   VerifyCommand verify;
   PlanCommand plan;
+  DedupCommand dedup;
   const auto date = date_from_environment();
   if (!date) {
     print_error(io.err, date.error());
@@ -245,6 +276,7 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   add_build(app, status, build, io);
   add_readers(app, status, info, query, verify, io);
   add_plan(app, status, plan, io);
+  add_dedup(app, status, dedup, io);
   if (const auto unknown = unknown_command(app, arguments)) {
     print_error(io.err, *unknown);
     return kExitError;

@@ -82,6 +82,7 @@ struct ListInput::State {
   std::uint64_t stored_bytes = 0;
   std::uint64_t text_bytes = 0;
   DigestContext digest{EVP_MD_CTX_new()};
+  bool wants_digest = true;
 
   Result<void> refill();
   Result<void> start();
@@ -211,7 +212,7 @@ Result<std::string_view> ListInput::next() {
   }
   auto chunk = state_->decoder ? state_->decoded() : state_->plain();
   if (chunk) {
-    EVP_DigestUpdate(state_->digest.get(), chunk->data(), chunk->size());
+    if (state_->wants_digest) EVP_DigestUpdate(state_->digest.get(), chunk->data(), chunk->size());
     state_->text_bytes += chunk->size();
   }
   return chunk;
@@ -233,6 +234,8 @@ Compression ListInput::compression() const { return state_->compression; }
 std::uint64_t ListInput::text_bytes() const { return state_->text_bytes; }
 std::uint64_t ListInput::stored_bytes() const { return state_->stored_bytes; }
 std::uint64_t ListInput::stored_total() const { return state_->total; }
+
+void ListInput::without_digest() { state_->wants_digest = false; }
 
 TextDigest ListInput::digest() const {
   TextDigest result{};

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/dedup/dedup.h"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "filter/dedup/slice_ring.h"
+
+namespace bloomwall::filter {
+namespace {
+
+constexpr std::size_t kSlotsAThread = 4;
+constexpr std::size_t kAhead = 24;  // lines whose memory is on its way while one is asked about
+
+Result<void> read_file(const std::string& file, SliceRing& ring) {
+  auto input = ListInput::open(file);
+  if (!input) return unexpected(std::move(input).error());
+  input->without_digest();
+  LineSlices slices(*input);
+  while (RingSlot* slot = ring.next_empty()) {
+    const auto more = slices.next(slot->slice);
+    if (!more) return unexpected(more.error());
+    if (!*more) break;
+    ring.filled();
+  }
+  return {};
+}
+
+void hash_lines(const SeenLines& seen, RingSlot& slot) {
+  slot.lines.clear();
+  if (slot.slice.too_long) return;
+  const std::string_view text = slot.slice.text;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin);
+    const std::string_view line = text.substr(begin, end - begin);
+    begin = end + 1;
+    slot.lines.push_back({.place = seen.place(line), .end = static_cast<std::uint32_t>(begin)});
+  }
+}
+
+// Moves the lines that are new to the front of the slice; what is left are they.
+void drop_seen(SeenLines& seen, RingSlot& slot, DedupCounts& counts) {
+  std::string& text = slot.slice.text;
+  const std::vector<HashedLine>& lines = slot.lines;
+  for (std::size_t i = 0; i < std::min(kAhead, lines.size()); ++i) seen.prefetch(lines[i].place);
+  std::size_t kept = 0;   // octets at the front that stay
+  std::size_t begin = 0;  // of a run of new lines
+  std::size_t at = 0;     // end of the line before
+  const auto keep = [&](std::size_t end) {
+    if (kept != begin) std::memmove(text.data() + kept, text.data() + begin, end - begin);
+    kept += end - begin;
+  };
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (i + kAhead < lines.size()) seen.prefetch(lines[i + kAhead].place);
+    if (seen.add(lines[i].place)) {
+      ++counts.lines_out;
+    } else {
+      keep(at);
+      begin = lines[i].end;
+    }
+    at = lines[i].end;
+  }
+  keep(at);
+  text.resize(kept);
+  counts.lines_in += lines.size();
+}
+
+void count_piece(const LineSlice& piece, DedupCounts& counts) {
+  if (!piece.line_ends) return;
+  ++counts.lines_in;
+  ++counts.lines_out;
+  ++counts.too_long;
+}
+
+// False: nobody wants more.
+bool write_all(SliceRing& ring, SeenLines& seen, const WriteLines& write, DedupCounts& counts) {
+  while (RingSlot* slot = ring.next_hashed()) {
+    LineSlice& slice = slot->slice;
+    counts.bytes_in += slice.text.size();
+    if (slice.too_long) {
+      count_piece(slice, counts);
+    } else {
+      drop_seen(seen, *slot, counts);
+    }
+    counts.bytes_out += slice.text.size();
+    if (!slice.text.empty() && !write(slice.text)) return false;
+    ring.written();
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<void> dedup(const std::vector<std::string>& files, unsigned threads, SeenLines& seen, const WriteLines& write,
+                   DedupCounts& counts) {
+  threads = std::max(threads, 1U);
+  SliceRing ring((threads + 2) * kSlotsAThread);
+  Result<void> outcome;
+  std::vector<std::jthread> helpers;
+  helpers.emplace_back([&] {
+    for (const std::string& file : files) {
+      if (outcome = read_file(file, ring); !outcome) break;
+    }
+    ring.end();
+  });
+  for (unsigned i = 0; i < threads; ++i) {
+    helpers.emplace_back([&] {
+      while (RingSlot* slot = ring.next_filled()) {
+        hash_lines(seen, *slot);
+        ring.hashed(*slot);
+      }
+    });
+  }
+  const bool is_wanted = write_all(ring, seen, write, counts);
+  if (!is_wanted) ring.stop();
+  helpers.clear();  // joins
+  if (is_wanted) return outcome;
+  return unexpected(Error{Errc::io, "standard output", "can't be written"});
+}
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/dedup/dedup_size.h"
+
+#include <gtest/gtest.h>
+
+namespace bloomwall::filter {
+namespace {
+
+constexpr std::uint64_t kFifty = 50'000'000;
+
+TEST(DedupSize, FiftyMillionLinesAtThirtyTwoBitsErrLessThanOnceInAMillion) {
+  const auto usual = choose_dedup_size({});
+  ASSERT_TRUE(usual.has_value());
+  EXPECT_LE(usual->bytes(), kUsualMemory);
+  EXPECT_GT(usual->bytes(), kUsualMemory - kPageBytes);
+  EXPECT_LT(dedup_error(*usual, kFifty), 1e-6);
+  EXPECT_LT(dedup_losses(*usual, kFifty), 50);
+}
+
+TEST(DedupSize, EntriesAloneTakeTheLeastMemoryThatMeetsTheUsualError) {
+  const auto size = choose_dedup_size({.entries = kFifty});
+  ASSERT_TRUE(size.has_value());
+  EXPECT_LE(dedup_error(*size, kFifty), kUsualDedupError);
+  Geometry smaller = *size;
+  smaller.pages_per_segment = smaller.pages_per_segment * 99 / 100;
+  EXPECT_GT(dedup_error(smaller, kFifty), kUsualDedupError);
+}
+
+TEST(DedupSize, MemoryIsALimitWhereAnErrorIsAsked) {
+  const auto fits = choose_dedup_size({.entries = kFifty, .memory = 200'000'000, .fpr = 1e-6});
+  ASSERT_TRUE(fits.has_value());
+  EXPECT_GT(fits->bytes(), 199'000'000U) << "what is allowed is used";
+  const auto not_to_be_had = choose_dedup_size({.entries = kFifty, .memory = 20'000'000, .fpr = 1e-6});
+  ASSERT_FALSE(not_to_be_had.has_value());
+  EXPECT_EQ(not_to_be_had.error().code, Errc::unmet_target);
+}
+
+TEST(DedupSize, MemoryAloneIsUsedToTheLastPage) {
+  const auto size = choose_dedup_size({.memory = 10 * kPageBytes + 5});
+  ASSERT_TRUE(size.has_value());
+  EXPECT_EQ(size->pages(), 10U);
+  EXPECT_EQ(size->segments, 1U);
+}
+
+TEST(DedupSize, LessThanAPageIsRefused) {
+  const auto size = choose_dedup_size({.memory = kPageBytes - 1});
+  ASSERT_FALSE(size.has_value());
+  EXPECT_EQ(size.error().code, Errc::usage);
+}
+
+TEST(DedupSize, LossesAreTheSumOfTheChancesOfAllLines) {
+  const auto size = choose_dedup_size({.entries = 100'000, .fpr = 1e-3});
+  ASSERT_TRUE(size.has_value());
+  double sum = 0;
+  for (std::uint64_t n = 0; n < 100'000; n += 100) sum += 100 * dedup_error(*size, n + 50);
+  EXPECT_NEAR(dedup_losses(*size, 100'000) / sum, 1, 0.01);
+}
+
+}  // namespace
+}  // namespace bloomwall::filter
