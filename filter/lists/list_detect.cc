@@ -65,7 +65,9 @@ Format by_votes(const Votes& votes) {
   if (votes.most(votes[LineShape::csv]) || (votes[LineShape::csv_header] > 0 && votes.most(urls))) return Format::csv;
   if (votes.most(votes[LineShape::url])) return Format::urls;
   if (votes.most(votes[LineShape::url_no_scheme])) return Format::squidguard_urls;
-  return votes.most(votes[LineShape::wildcard]) ? Format::wildcard : Format::domains;
+  if (votes.most(votes[LineShape::wildcard])) return Format::wildcard;
+  // What people write by hand mixes domains and URLs. A list of URLs may hold bare domains, not the other way round.
+  return votes[LineShape::url] > 0 ? Format::urls : Format::domains;
 }
 
 class NoSink final : public ListSink {
@@ -90,7 +92,7 @@ std::string examples(const FileReport& report) {
   for (const ReasonCount& reason : report.malformed.by_count()) {
     for (const Example& example : reason.examples) {
       if (text.size() > 300) return text;
-      text += fmt::format("\n  line {}: {} ({})", example.line, example.text, reason.reason);
+      text += fmt::format("; line {}: {} ({})", example.line, example.text, reason.reason);
     }
   }
   return text;

@@ -1,6 +1,6 @@
 // Lists of URLs, and the files "urls" and "expressions" of a squidGuard category.
 //   urls              http://example.com/a?q   that URL (U, Q, D or, for a bare host, S), as any list entry means it;
-//                     without a scheme likewise
+//                     without a scheme likewise; a line that is a bare name is read as in a list of names
 //   squidguard_urls   example.com/dir          a prefix at the boundary of a path segment: U and D. squidGuard compares
 //                     without a leading "www.", so that of an entry is taken off where more than a public suffix is left;
 //                     subdomains are covered anyhow
@@ -27,6 +27,8 @@ bool is_known_scheme(std::string_view scheme) {
 
 class UrlParser final : public LineParser {
  public:
+  explicit UrlParser(const ParsePlan& plan) : names_(make_domain_parser(plan)) {}
+
   LineOutcome line(std::string_view text, EntryGate& gate) override {
     text = trim(text);
     if (text.empty()) return {LineClass::blank};
@@ -35,10 +37,13 @@ class UrlParser final : public LineParser {
     const std::string_view scheme = scheme_of(text);
     if (!scheme.empty())
       return is_known_scheme(scheme) ? gate.url(text) : unsupported("scheme other than http, https, ftp, ws");
-    if (text.find_first_of("/?") == std::string_view::npos) return gate.host(text, Kind::suffix);
+    if (text.find_first_of("/?") == std::string_view::npos) return names_->line(text, gate);
     if (std::any_of(text.begin(), text.end(), is_blank)) return malformed("several words where a URL is expected");
     return gate.url(text);
   }
+
+ private:
+  std::unique_ptr<LineParser> names_;
 };
 
 std::string_view without_www(std::string_view url) {
@@ -80,7 +85,7 @@ class ExpressionParser final : public LineParser {
 std::unique_ptr<LineParser> make_url_parser(const ParsePlan& plan) {
   if (plan.format == Format::squidguard_urls) return std::make_unique<SquidguardUrlParser>();
   if (plan.format == Format::squidguard_expressions) return std::make_unique<ExpressionParser>();
-  return std::make_unique<UrlParser>();
+  return std::make_unique<UrlParser>(plan);
 }
 
 }  // namespace bloomwall::filter

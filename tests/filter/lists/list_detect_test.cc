@@ -49,6 +49,7 @@ INSTANTIATE_TEST_SUITE_P(
              Format::rpz},
         Case{"RpzByMajority", "x", "a.example CNAME .\n*.a.example 300 IN CNAME .\n", Format::rpz},
         Case{"Urls", "x", "http://a.example/b\nhttps://c.example/\n", Format::urls},
+        Case{"DomainsAndUrls", "x", "a.example\nhttp://b.example/c/\n*.d.example\n.e.example\n192.0.2.1\n", Format::urls},
         Case{"UrlsWithCommas", "x", "http://a.example/b,c\nhttps://c.example/,\n", Format::urls},
         Case{"CsvWithHeader", "x", "date,URL,note\n1,http://a.example/b,n\n2,http://c.example/,n\n", Format::csv},
         Case{"CsvWithUrlFirst", "x", "url,id\nhttp://a.example/b,1\nhttp://c.example/,2\n", Format::csv},

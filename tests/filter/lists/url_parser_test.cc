@@ -36,6 +36,7 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"EveryFormOfAnAmbiguousPath", "http://example.com/a//../b\n", "U example.com/b, U example.com/a/b"},
         Row{"UserinfoIsOdd", "http://u@example.com/a\n",
             "U example.com/a, warn: odd host or URL, which a request may not be spelt like"},
+        Row{"WildcardsAndDots", "*.a.example\n.b.example\n", "S a.example, S b.example"},
         Row{"CommentsAndBlanks", "# a\n; b\n! c\n\n", "blank, comment x3"}),
     row_name);
 INSTANTIATE_TEST_SUITE_P(
