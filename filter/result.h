@@ -22,6 +22,8 @@ enum class Errc : std::uint8_t {
   unmet_target,  // an error rate or size that cannot be had
   limit,         // a size or count over its limit
   usage,         // a wrong combination of options
+  untrusted,     // not signed by a key that is trusted, or changed since
+  outdated,      // older than one that was accepted before
 };
 
 constexpr const char* to_string(Errc code) {
@@ -50,6 +52,10 @@ constexpr const char* to_string(Errc code) {
       return "limit";
     case Errc::usage:
       return "usage";
+    case Errc::untrusted:
+      return "untrusted";
+    case Errc::outdated:
+      return "outdated";
   }
   return "unknown";
 }

@@ -23,7 +23,8 @@ FILTER_BELOW = {
     "filter/lists": ["filter", "filter/url"],
     "filter/build": ["filter", "filter/url", "filter/bits", "filter/file", "filter/policy", "filter/lists"],
     "filter/dedup": ["filter", "filter/bits", "filter/lists", "filter/build"],
-    "filter/cli": ["filter", "filter/url", "filter/bits", "filter/file", "filter/policy", "filter/lists", "filter/build",
+    "filter/update": ["filter", "filter/url", "filter/bits", "filter/file", "filter/policy", "filter/lists", "filter/build"],
+    "filter/cli": ["filter/update", "filter", "filter/url", "filter/bits", "filter/file", "filter/policy", "filter/lists", "filter/build",
                    "filter/dedup"],
 }
 FILTER_DOORS = ["filter", "filter/url", "filter/file", "filter/policy"]  # what the proxy sees of filter/
@@ -50,7 +51,7 @@ PACKAGES = {
     "prometheus/": ["proxy/ops"],
     "systemd/": ["proxy/ops"],
 }
-RELEASE_CALL = re.compile(r"\b(event|event_base|evbuffer|bufferevent|evconnlistener|evhttp|SSL|SSL_CTX|EVP_MD_CTX|ares_destroy|"
+RELEASE_CALL = re.compile(r"\b(event|event_base|evbuffer|bufferevent|evconnlistener|evhttp|SSL|SSL_CTX|EVP_MD_CTX|EVP_PKEY|BIO|ares_destroy|"
                           r"psl|ZSTD)_free\w*\(|\bares_destroy\(|\buidna_close\(")
 HANDLES = ("handles.h",)
 

@@ -17,6 +17,8 @@ int status_of(const Error& error) {
     case Errc::bad_header:
     case Errc::bad_section:
     case Errc::bad_digest:
+    case Errc::untrusted:
+    case Errc::outdated:
       return kExitListed;
     case Errc::io:
     case Errc::bad_syntax:

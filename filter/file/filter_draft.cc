@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "filter/bits/bloom_math.h"
+#include "filter/bits/counters.h"
 #include "filter/file/prediction.h"
 
 namespace bloomwall::filter {
@@ -107,9 +108,10 @@ Result<void> FilterDraft::lay_out() {
                             LineChoice lines) -> Result<void> {
     if (!geometry) return {};
     if (auto ok = check_geometry(*geometry); !ok) return ok;
-    const std::uint64_t offset = place_after(end_, geometry->bytes());
-    end_ = offset + geometry->bytes();
-    sections_.push_back({.type = type, .geometry = *geometry, .lines = lines, .offset = offset});
+    const std::uint64_t bytes = geometry->pages() * bytes_per_bit_page(plan_.header.form());
+    const std::uint64_t offset = place_after(end_, bytes);
+    end_ = offset + bytes;
+    sections_.push_back({.type = type, .geometry = *geometry, .lines = lines, .offset = offset, .bytes = bytes});
     return {};
   };
   if (auto ok = place(SectionType::hosts, plan_.hosts, LineChoice::host); !ok) return ok;
@@ -124,8 +126,9 @@ Result<void> FilterDraft::lay_out() {
 
 FilterDraft::LeafFacts FilterDraft::facts_of(const PageSection& section, std::span<const std::byte> leaf) const {
   const bool shared_lines = section.lines == LineChoice::host;
+  const auto error = plan_.header.form() == Form::counters ? counter_fill_error : fill_error;
   return {.digest = digest_leaf(leaf),
-          .fill = fill_error(section.geometry.layout, leaf, least_rounds(plan_.header, section.type), shared_lines)};
+          .fill = error(section.geometry.layout, leaf, least_rounds(plan_.header, section.type), shared_lines)};
 }
 
 FilterDraft::SectionFacts FilterDraft::facts_of_all(const PageSection& section,
@@ -148,11 +151,11 @@ FilterDraft::SectionFacts FilterDraft::facts_of_all(const PageSection& section,
 }
 
 double FilterDraft::fill_of(const PageSection& section, const SectionFacts& facts) {
-  constexpr std::uint64_t kLeafPages = kLeafBytes / kPageBytes;
+  const std::uint64_t leaf_pages = kLeafBytes / (section.bytes / section.geometry.pages());
   std::uint64_t left = section.geometry.pages();
   double sum = 0;
   for (const LeafFacts& leaf : facts) {
-    const std::uint64_t pages = std::min(left, kLeafPages);
+    const std::uint64_t pages = std::min(left, leaf_pages);
     sum += leaf.fill * static_cast<double>(pages);
     left -= pages;
   }
@@ -180,7 +183,8 @@ Result<void> FilterDraft::write_header(const std::vector<SectionFacts>& facts) {
   h.sections = table_;
   h.file_bytes = text_end_;
   const std::vector<std::byte> bytes = serialise_header(h);
-  if (auto readable = parse_header(bytes, h.file_bytes); !readable) return unexpected(std::move(readable).error());
+  if (auto readable = parse_header(bytes, h.file_bytes, h.form()); !readable)
+    return unexpected(std::move(readable).error());
   return write_at(file_, 0, bytes);
 }
 
@@ -191,7 +195,7 @@ Result<void> FilterDraft::commit(const std::vector<SectionFacts>& facts) {
   for (std::size_t i = 0; i < sections_.size(); ++i) {
     const PageSection& s = sections_[i];
     const auto own = digests_of(facts[i]);
-    table_.push_back(entry_of(s.type, s.offset, s.geometry.bytes(), s.geometry, own));
+    table_.push_back(entry_of(s.type, s.offset, s.bytes, s.geometry, own));
     leaves.insert(leaves.end(), own.begin(), own.end());
   }
   const std::vector<std::byte> info = serialise_info(plan_.info);

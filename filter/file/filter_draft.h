@@ -21,7 +21,8 @@ namespace bloomwall::filter {
 class FilterDraft {
  public:
   struct Plan {
-    Header header;                              // identity, versions, counts; a file id of zeros becomes a random one
+    // Identity, versions, counts; a file id of zeros becomes a random one. Its form decides whether pages are of bits.
+    Header header;
     std::optional<Geometry> hosts, paths, raw;  // at least one
     FileInfo info;
     std::vector<std::byte> sketches = {};  // the section of that name, where it is not empty
@@ -31,6 +32,7 @@ class FilterDraft {
     Geometry geometry;
     LineChoice lines;
     std::uint64_t offset;
+    std::uint64_t bytes;  // of bits or counters, as the header's form has it
   };
   // What the pages of a section came to: a record a leaf, in order. `fill` is the leaf's fill_error.
   struct LeafFacts {

@@ -6,25 +6,27 @@
 
 namespace bloomwall::filter {
 
-Result<std::unique_ptr<FilterFile>> FilterFile::open(const std::filesystem::path& path) {
+Result<std::unique_ptr<FilterFile>> FilterFile::open(const std::filesystem::path& path, Form form) {
   auto map = MappedFile::open(path);
   if (!map) return unexpected(map.error());
   // A copy of the header, so that nobody can change it between the check and the use.
   HeaderBytes bytes{};
   const auto got = (*map)->read_at(0, bytes);
   if (!got) return unexpected(got.error());
-  auto header = parse_header(std::span(bytes).first(*got), (*map)->bytes().size());
+  auto header = parse_header(std::span(bytes).first(*got), (*map)->bytes().size(), form);
   if (!header) {
     Error error = std::move(header).error();
     error.where = path.string() + (error.where.empty() ? "" : ": " + error.where);
     return unexpected(std::move(error));
   }
-  return std::unique_ptr<FilterFile>(new FilterFile(path, *std::move(map), *std::move(header)));
+  return std::unique_ptr<FilterFile>(new FilterFile(path, *std::move(map), bytes, *std::move(header)));
 }
 
-FilterFile::FilterFile(std::filesystem::path path, std::unique_ptr<MappedFile> map, Header header)
+FilterFile::FilterFile(std::filesystem::path path, std::unique_ptr<MappedFile> map, const HeaderBytes& bytes,
+                       Header header)
     : path_(std::move(path)),
       map_(std::move(map)),
+      header_bytes_(bytes),
       header_(std::move(header)),
       keys_(header_.series_key),
       hosts_(view(SectionType::hosts, LineChoice::host)),
@@ -41,9 +43,11 @@ std::span<const std::byte> FilterFile::section_bytes(SectionType type) const {
 
 SectionView FilterFile::view(SectionType type, LineChoice lines) const {
   const SectionEntry* const entry = header_.find(type);
-  if (entry == nullptr) return {};
+  if (entry == nullptr || header_.form() == Form::counters) return {};
   return {entry->geometry, section_bytes(type).data(), lines};
 }
+
+int FilterFile::descriptor() const { return map_->descriptor(); }
 
 bool FilterFile::lost() const { return map_->lost(); }
 

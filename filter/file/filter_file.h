@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -21,13 +22,17 @@ using Progress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 class FilterFile {
  public:
   // Maps and checks the header; cost independent of the size. The bytes of sections are not looked at: see verify().
-  static Result<std::unique_ptr<FilterFile>> open(const std::filesystem::path& path);
+  // Of a file of counters: sections have bytes and digests, but no view that could be asked.
+  static Result<std::unique_ptr<FilterFile>> open(const std::filesystem::path& path, Form form = Form::bits);
   ~FilterFile();
   FilterFile(const FilterFile&) = delete;
   FilterFile& operator=(const FilterFile&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
   const Header& header() const { return header_; }
+  // The header as it stands in the file, and the open file itself: for signatures and copies.
+  std::span<const std::byte, kHeaderBytes> header_bytes() const { return header_bytes_; }
+  int descriptor() const;
   const KeyMaker& keys() const { return keys_; }
   // Empty (false) where the file has no such section.
   const SectionView& hosts() const { return hosts_; }
@@ -46,10 +51,12 @@ class FilterFile {
   Result<void> verify(Depth depth, const Progress& progress = {}) const;
 
  private:
-  FilterFile(std::filesystem::path path, std::unique_ptr<MappedFile> map, Header header);
+  using HeaderBytes = std::array<std::byte, kHeaderBytes>;
+  FilterFile(std::filesystem::path path, std::unique_ptr<MappedFile> map, const HeaderBytes& bytes, Header header);
   SectionView view(SectionType type, LineChoice lines) const;
   std::filesystem::path path_;
   std::unique_ptr<MappedFile> map_;
+  HeaderBytes header_bytes_;
   Header header_;
   KeyMaker keys_;
   SectionView hosts_, paths_, raw_;

@@ -49,13 +49,17 @@ struct FilterWriter::Impl {
     return {};
   }
   SectionWriter* writer(SectionType type) {
+    if (draft.plan().header.form() == Form::counters) return nullptr;
     for (std::size_t i = 0; i < writers.size(); ++i) {
       if (draft.sections()[i].type == type) return &writers[i];
     }
     return nullptr;
   }
+  std::span<std::byte> bytes(const FilterDraft::PageSection& section) const {
+    return {pages.at(section.offset), section.bytes};
+  }
   FilterDraft::SectionFacts facts(std::size_t section) const {
-    return draft.facts_of_all(draft.sections()[section], writers[section].bytes());
+    return draft.facts_of_all(draft.sections()[section], bytes(draft.sections()[section]));
   }
 };
 
@@ -69,6 +73,13 @@ Result<std::unique_ptr<FilterWriter>> FilterWriter::create(const fs::path& targe
 
 FilterWriter::FilterWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 FilterWriter::~FilterWriter() = default;
+
+std::span<std::byte> FilterWriter::pages(SectionType type) {
+  for (const auto& section : impl_->draft.sections()) {
+    if (section.type == type) return impl_->bytes(section);
+  }
+  return {};
+}
 
 SectionWriter* FilterWriter::hosts() { return impl_->writer(SectionType::hosts); }
 SectionWriter* FilterWriter::paths() { return impl_->writer(SectionType::paths); }

@@ -14,6 +14,7 @@
 
 #include "filter/file/filter_draft.h"
 #include "filter/file/filter_file.h"
+#include "filter/file/filter_file.h"
 
 namespace bloomwall::filter {
 
@@ -23,7 +24,9 @@ class FilterWriter {
   static Result<std::unique_ptr<FilterWriter>> create(const std::filesystem::path& target, Plan plan);
   ~FilterWriter();  // without commit(): removes the temporary file
 
-  // Null where the plan has no such section. Any number of threads may insert.
+  // All zero at first; empty where there is no such section. For a file of counters the way to fill it.
+  std::span<std::byte> pages(SectionType type);
+  // Null where the plan has no such section, or counters. Any number of threads may insert.
   SectionWriter* hosts();
   SectionWriter* paths();
   SectionWriter* raw();
@@ -32,7 +35,7 @@ class FilterWriter {
   FileInfo& info();
 
   // Error of one question as the bits now set give it (0 for a section that is not there), for the kind of that section
-  // with the fewest rounds. Reads every byte. Not while others insert.
+  // with the fewest rounds; a counter that is not zero is a bit. Reads every byte. Not while others insert.
   struct Fill {
     double hosts = 0, paths = 0, raw = 0;
   };

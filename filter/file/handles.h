@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <openssl/bio.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 #include <memory>
@@ -12,5 +14,21 @@ struct FreeDigestContext {
   void operator()(EVP_MD_CTX* context) const noexcept { EVP_MD_CTX_free(context); }
 };
 using DigestContextPtr = std::unique_ptr<EVP_MD_CTX, FreeDigestContext>;
+
+struct FreeKey {
+  void operator()(EVP_PKEY* key) const noexcept { EVP_PKEY_free(key); }
+};
+using KeyPtr = std::unique_ptr<EVP_PKEY, FreeKey>;
+
+struct FreeBio {
+  void operator()(BIO* bio) const noexcept { BIO_free(bio); }
+};
+using BioPtr = std::unique_ptr<BIO, FreeBio>;
+
+struct FreeOctets {
+  void operator()(void* bytes) const noexcept { OPENSSL_free(bytes); }
+};
+template <typename T>
+using OctetsPtr = std::unique_ptr<T, FreeOctets>;
 
 }  // namespace bloomwall::filter

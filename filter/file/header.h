@@ -18,6 +18,7 @@
 namespace bloomwall::filter {
 
 using FileId = std::array<std::uint8_t, 16>;
+using KeyId = std::array<std::uint8_t, 16>;  // of a public key: signature.h
 using Sha256 = std::array<std::uint8_t, 32>;
 std::string to_hex(std::span<const std::uint8_t> bytes);
 std::optional<FileId> parse_file_id(std::string_view hex);
@@ -39,6 +40,12 @@ inline constexpr Geometry kNoGeometry{.layout = Layout{}, .segments = 0, .pages_
 constexpr bool has_pages(SectionType type) {
   return type == SectionType::hosts || type == SectionType::paths || type == SectionType::raw;
 }
+
+// What a page section holds: bits (.bwf), or a 4-bit counter for each of them (.bwc), four times as long; only the former can
+// be asked, only the latter takes keys away again: bits/counters.h.
+enum class Form : std::uint8_t { bits, counters };
+inline constexpr std::uint64_t kCountersFeature = 1;  // bit of Header::incompatible
+constexpr std::uint64_t bytes_per_bit_page(Form form) { return form == Form::bits ? kPageBytes : 4 * kPageBytes; }
 
 struct SectionEntry {
   SectionType type{};
@@ -76,7 +83,7 @@ struct MeasuredError {
 struct Signature {
   std::uint32_t algorithm = 0;  // 1: Ed25519
   std::uint32_t parameter = 0;  // 0 for Ed25519
-  std::array<std::uint8_t, 16> key_id{};
+  KeyId key_id{};
   std::array<std::uint8_t, 64> bytes{};
   friend bool operator==(const Signature&, const Signature&) = default;
 };
@@ -111,6 +118,7 @@ struct Header {
   std::array<Signature, kMaxSignatures> signatures{};
 
   const SectionEntry* find(SectionType type) const;
+  Form form() const { return (incompatible & kCountersFeature) != 0 ? Form::counters : Form::bits; }
 };
 
 inline constexpr std::size_t kHeaderBytes = 4096;
@@ -129,7 +137,8 @@ constexpr std::uint64_t leaf_count(std::uint64_t length) {
 // is hostile: versions, feature bits, section types, ranges, sums and overlaps are checked here, digests of sections not.
 // What a caller may rely on: each kind with keys has its section (marks and path kinds have H and P), rounds are 1 or 2,
 // rates are finite and in range, geometries fit their sections, and the file ends with its last section.
-Result<Header> parse_header(std::span<const std::byte> head, std::uint64_t file_bytes);
+// A file of the other form is refused: unsupported.
+Result<Header> parse_header(std::span<const std::byte> head, std::uint64_t file_bytes, Form form = Form::bits);
 // kHeaderBytes bytes, digest included. The header must be one that parse_header accepts.
 std::vector<std::byte> serialise_header(const Header& header);
 

@@ -232,6 +232,24 @@ Digest128 header_digest(const HeaderBytes& bytes) {
   return to_digest(XXH3_128bits(copy.data(), copy.size()));
 }
 
+HeaderBytes without_signatures(const HeaderBytes& bytes) {
+  HeaderBytes out = bytes;
+  const auto begin = out.begin() + kSignaturesOffset;
+  std::fill(begin, begin + kMaxSignatures * kSignatureBytes, std::byte{0});
+  std::fill(out.begin() + kDigestOffset, out.end(), std::byte{0});
+  return out;
+}
+
+HeaderBytes with_signatures(const HeaderBytes& bytes, const std::array<Signature, kMaxSignatures>& signatures) {
+  HeaderBytes out = bytes;
+  const FieldWriter write(out);
+  for (std::size_t i = 0; i < kMaxSignatures; ++i) {
+    copy_signature(write, kSignaturesOffset + i * kSignatureBytes, signatures[i]);
+  }
+  write(kDigestOffset, header_digest(out));
+  return out;
+}
+
 Digest128 hash_self_test(const SeriesKey& key) {
   const Hash128 hash = KeyMaker(key).hash("bloomwall hash self-test 1");
   return to_digest({.low64 = hash.lo, .high64 = hash.hi});

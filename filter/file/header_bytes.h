@@ -15,6 +15,7 @@ namespace bloomwall::filter {
 inline constexpr std::array<std::uint8_t, 8> kMagic{0x89, 'B', 'W', 'F', '\r', '\n', 0x1a, '\n'};
 inline constexpr std::size_t kMajorOffset = 8;
 inline constexpr std::size_t kHeaderLengthOffset = 12;
+inline constexpr std::size_t kIncompatibleOffset = 24;
 inline constexpr std::size_t kSectionCountOffset = 148;
 inline constexpr std::size_t kSelfTestOffset = 160;
 inline constexpr std::size_t kDigestOffset = kHeaderBytes - 16;
@@ -26,6 +27,10 @@ Header read_fields(const HeaderBytes& bytes);
 std::uint32_t read_section_count(const HeaderBytes& bytes);
 // XXH3-128 (no seed) of the header with the digest field zeroed.
 Digest128 header_digest(const HeaderBytes& bytes);
+// What a signature is about: the header with all signatures and the digest zeroed.
+HeaderBytes without_signatures(const HeaderBytes& bytes);
+// The header with these signatures and the digest that fits; every other byte as it was, known to this build or not.
+HeaderBytes with_signatures(const HeaderBytes& bytes, const std::array<Signature, kMaxSignatures>& signatures);
 // What the series key makes of a fixed text: a reader whose hash differs finds out before it answers.
 Digest128 hash_self_test(const SeriesKey& key);
 

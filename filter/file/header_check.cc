@@ -43,11 +43,19 @@ Checked check_digest(const HeaderBytes& bytes) {
   return refuse(Errc::bad_digest, "header", "the header is damaged; fetch or build the file again");
 }
 
+Checked check_form(const Header& h, Form wanted) {
+  if (h.form() == wanted) return {};
+  return refuse(Errc::unsupported, "form",
+                wanted == Form::bits
+                    ? "a counting filter (.bwc), which is not asked itself; `bloomwall-filter emit` makes a .bwf of it"
+                    : "not a counting filter (.bwc); `bloomwall-filter build --counting` makes one from lists");
+}
+
 Checked check_known(const Header& h, const HeaderBytes& bytes) {
   const auto unknown = [](std::string_view where, std::uint64_t value) {
     return refuse(Errc::unsupported, where, fmt::format("{:#x} is not known to this build", value));
   };
-  if (h.incompatible != 0) return unknown("incompatible features", h.incompatible);
+  if ((h.incompatible & ~kCountersFeature) != 0) return unknown("incompatible features", h.incompatible);
   if (h.hash_id != 1) return unknown("hash", h.hash_id);
   if (h.key_derivation != 1) return unknown("key derivation", h.key_derivation);
   if (h.canonicalisation != 1) return unknown("canonicalisation", h.canonicalisation);
@@ -99,20 +107,20 @@ Checked check_contents(const Header& h) {
   return {};
 }
 
-Checked check_pages(const SectionEntry& s) {
+Checked check_pages(const SectionEntry& s, Form form) {
   const Geometry& g = s.geometry;
   if (g.layout != Layout::sectors_2x8 && g.layout != Layout::lines_4x4) {
     return refuse(Errc::unsupported, "section",
                   fmt::format("layout {} is not known to this build", static_cast<unsigned>(g.layout)));
   }
-  const std::uint64_t pages = s.length / kPageBytes;
-  const bool fits = s.length % kPageBytes == 0 && g.segments != 0 && pages % g.segments == 0 &&
+  const std::uint64_t pages = s.length / bytes_per_bit_page(form);
+  const bool fits = s.length % bytes_per_bit_page(form) == 0 && g.segments != 0 && pages % g.segments == 0 &&
                     pages / g.segments == g.pages_per_segment && g.pages_per_segment != 0;
   if (!fits) return refuse(Errc::bad_section, "section", "the geometry does not give the length");
   return {};
 }
 
-Checked check_section(const SectionEntry& s, std::uint64_t file_bytes) {
+Checked check_section(const SectionEntry& s, std::uint64_t file_bytes, Form form) {
   const bool known = s.type >= SectionType::hosts && s.type <= SectionType::sketches;
   if (!known && s.critical) {
     return refuse(Errc::unsupported, "section",
@@ -125,7 +133,7 @@ Checked check_section(const SectionEntry& s, std::uint64_t file_bytes) {
   }
   const std::uint64_t alignment = s.length >= kSectionAlignment ? kSectionAlignment : kPageBytes;
   if (s.offset % alignment != 0) return refuse(Errc::bad_section, "section", "not aligned");
-  if (has_pages(s.type)) return check_pages(s);
+  if (has_pages(s.type)) return check_pages(s, form);
   const bool plain = s.type >= SectionType::info && s.type <= SectionType::sketches;
   if (plain && s.geometry != kNoGeometry)
     return refuse(Errc::bad_section, "section", "a geometry where there are no pages");
@@ -149,7 +157,7 @@ Checked check_arrangement(const Header& h) {
 Checked check_sections(const Header& h) {
   std::uint64_t leaves = 0;
   for (const SectionEntry& s : h.sections) {
-    if (Checked ok = check_section(s, h.file_bytes); !ok) return ok;
+    if (Checked ok = check_section(s, h.file_bytes, h.form()); !ok) return ok;
     if (s.type != SectionType::leaves) leaves += leaf_count(s.length);
     const auto same = [&s](const SectionEntry& other) { return other.type == s.type; };
     if (std::count_if(h.sections.begin(), h.sections.end(), same) != 1) {
@@ -189,7 +197,7 @@ Checked check_reserved(const Header& h, const HeaderBytes& bytes) {
 
 }  // namespace
 
-Result<Header> parse_header(std::span<const std::byte> head, std::uint64_t file_bytes) {
+Result<Header> parse_header(std::span<const std::byte> head, std::uint64_t file_bytes, Form form) {
   if (Checked ok = check_magic(head); !ok) return unexpected(ok.error());
   if (head.size() < kHeaderBytes) {
     return refuse(Errc::too_short, "header", fmt::format("{} of {} bytes", head.size(), kHeaderBytes));
@@ -200,6 +208,7 @@ Result<Header> parse_header(std::span<const std::byte> head, std::uint64_t file_
   Checked ok = check_version(bytes, h.major);
   if (ok) ok = check_digest(bytes);
   if (ok) ok = check_known(h, bytes);
+  if (ok) ok = check_form(h, form);
   if (ok) ok = check_size(h, file_bytes);
   if (ok && (h.sections.empty() || read_section_count(bytes) > kMaxSections)) {
     ok = refuse(Errc::bad_header, "section count", fmt::format("{}", read_section_count(bytes)));

@@ -106,4 +106,16 @@ Result<void> TempFile::commit() {
   return {};
 }
 
+Result<void> replace_file(const fs::path& target, std::string_view content) {
+  auto file = TempFile::create(target);
+  if (!file) return unexpected(std::move(file).error());
+  while (!content.empty()) {
+    const ssize_t done = ::write(file->descriptor(), content.data(), content.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return system_error(target, "write");
+    content.remove_prefix(static_cast<std::size_t>(done));
+  }
+  return file->commit();
+}
+
 }  // namespace bloomwall::filter

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 
 #include "filter/file/descriptor.h"
 
@@ -30,5 +31,8 @@ class TempFile {
   std::filesystem::path path_;  // empty once committed
   Descriptor file_;
 };
+
+// A small file, whole or not at all.
+Result<void> replace_file(const std::filesystem::path& target, std::string_view content);
 
 }  // namespace bloomwall::filter

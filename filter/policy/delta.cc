@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <utility>
 
+#include "filter/policy/delta_signature.h"
 #include "filter/policy/entry_text.h"
 
 namespace bloomwall::filter {
@@ -15,6 +17,7 @@ namespace {
 constexpr std::string_view kMagic = "bloomwall-delta";
 constexpr std::string_view kVersion = "1";
 constexpr std::string_view kBase = "base=";
+constexpr std::string_view kSequence = "sequence=";
 
 // Raw keys keep the blanks at their end, so only this side is trimmed before the kind is known.
 std::string_view without_leading_blanks(std::string_view text) {
@@ -28,6 +31,23 @@ std::optional<Kind> take_kind(std::string_view& text) {
   if (known == kKinds.end()) return std::nullopt;
   text.remove_prefix(2);
   return *known;
+}
+
+// "sequence=7", or nothing at all.
+bool take_sequence(std::string_view& line, std::uint64_t& out) {
+  if (line.empty()) return true;
+  std::string_view word = take_word(line);
+  if (!word.starts_with(kSequence)) return false;
+  word.remove_prefix(kSequence.size());
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), out);
+  return error == std::errc{} && end == word.data() + word.size() && out != 0 && line.empty();
+}
+
+// Whether the text of a URL ends in its root: "example.com/", "http://example.com/".
+bool names_root(std::string_view text) {
+  const std::size_t scheme = text.find("://");
+  const std::size_t slash = text.find('/', scheme == std::string_view::npos ? 0 : scheme + 3);
+  return slash != std::string_view::npos && slash + 1 == text.size();
 }
 
 const char* shape_of(Kind kind) {
@@ -52,10 +72,14 @@ const char* shape_of(Kind kind) {
 
 class DeltaParser {
  public:
-  DeltaParser(const std::string& name, const KeyMaker& keys, const std::optional<FileId>& base)
-      : base_(base), errors_(name), delta_(keys) {}
+  DeltaParser(const std::string& name, const KeyMaker& keys, const std::optional<FileId>& base,
+              const DeltaReading& reading)
+      : base_(base), reading_(reading), name_(name), errors_(name), delta_(keys) {}
 
   Delta::Loaded parse(std::string_view text) {
+    if (auto checked = check_signatures(text); !checked) {
+      return tl::unexpected(std::vector<Error>{std::move(checked).error()});
+    }
     TextLines lines(text);
     if (!lines.next() || !first_line(lines.line())) {
       if (errors_.empty()) bad_first_line();
@@ -70,6 +94,18 @@ class DeltaParser {
   }
 
  private:
+  // Cuts them off. What nobody trusts is not looked at further.
+  Result<void> check_signatures(std::string_view& text) const {
+    const auto parts = split_signatures(text, name_);
+    if (!parts) return unexpected(parts.error());
+    text = parts->text;
+    if (reading_.trusted == nullptr) return {};
+    auto signer = reading_.trusted->check(parts->signatures, signed_message(text));
+    if (signer) return {};
+    signer.error().where = name_;
+    return unexpected(std::move(signer).error());
+  }
+
   void fail(Errc code, std::string what) { errors_.add(number_, code, std::move(what)); }
 
   void bad_first_line() {
@@ -87,7 +123,7 @@ class DeltaParser {
       return false;
     }
     const std::string_view base = take_word(line);
-    if (!base.starts_with(kBase) || !line.empty()) return false;
+    if (!base.starts_with(kBase) || !take_sequence(line, delta_.sequence_)) return false;
     const std::optional<FileId> id = parse_file_id(base.substr(kBase.size()));
     if (!id) return false;
     if (!base_ || *id == *base_) return true;
@@ -104,7 +140,11 @@ class DeltaParser {
       return true;
     }
     line = without_leading_blanks(line);
-    if (line.empty() || line.front() == '#') return true;
+    if (line.empty()) return true;
+    if (line.front() == '#') {
+      if (reading_.on_comment) reading_.on_comment(line);
+      return true;
+    }
     if (line.front() != '+' && line.front() != '-') {
       fail(Errc::bad_syntax, fmt::format("a change starts with '+' or '-', not with {}", in_quotes(line.substr(0, 1))));
       return true;
@@ -140,7 +180,7 @@ class DeltaParser {
     for (const Entry& found : parsed.entries) {
       if (!kind) {
         by_shape(found, answer);
-      } else if (!of_kind(found, *kind, answer)) {
+      } else if (!of_kind(found, *kind, answer, text)) {
         return fail(Errc::bad_syntax, fmt::format("kind {} is {}, which {} is not", static_cast<char>(*kind),
                                                   shape_of(*kind), in_quotes(text)));
       }
@@ -155,7 +195,13 @@ class DeltaParser {
     set(entry, answer);
   }
 
-  bool of_kind(Entry entry, Kind kind, DeltaAnswer answer) {
+  bool of_kind(Entry entry, Kind kind, DeltaAnswer answer, std::string_view text) {
+    if (kind == Kind::url && is_host_kind(entry.kind) && names_root(text)) {
+      entry.kind = Kind::url;
+      entry.path = "/";
+      set(entry, answer);
+      return true;
+    }
     if (is_host_kind(kind) != is_host_kind(entry.kind)) return false;
     if (is_path_kind(kind) && kind != entry.kind) return false;
     if (is_host_kind(kind) && entry.host_kind != HostKind::name) {
@@ -167,28 +213,41 @@ class DeltaParser {
     return true;
   }
 
-  void set(const Entry& entry, DeltaAnswer answer) { delta_.entries_.at(entry) = static_cast<std::uint32_t>(answer); }
+  void set(const Entry& entry, DeltaAnswer answer) {
+    delta_.entries_.at(entry) = static_cast<std::uint32_t>(answer);
+    if (reading_.on_change) reading_.on_change(entry, answer);
+  }
 
   const std::optional<FileId>& base_;
+  const DeltaReading& reading_;
+  const std::string& name_;
   std::size_t number_ = 1;
   LineErrors errors_;
   EntryParser parser_;
   Delta delta_;
 };
 
-std::string Delta::first_line(const FileId& base) {
-  return fmt::format("{} {} {}{}", kMagic, kVersion, kBase, to_hex(base));
+std::string Delta::first_line(const FileId& base, std::uint64_t sequence) {
+  const std::string line = fmt::format("{} {} {}{}", kMagic, kVersion, kBase, to_hex(base));
+  return sequence == 0 ? line : fmt::format("{} {}{}", line, kSequence, sequence);
+}
+
+double delta_share(std::uint64_t delta_entries, const Header& filter) {
+  std::uint64_t keys = 0;
+  for (const KindCounts& kind : filter.kinds) keys += kind.keys;
+  return static_cast<double>(delta_entries) / static_cast<double>(std::max<std::uint64_t>(keys, 1));
 }
 
 Delta::Loaded Delta::parse(std::string_view text, const std::string& name, const KeyMaker& keys,
-                           const std::optional<FileId>& base) {
-  return DeltaParser(name, keys, base).parse(text);
+                           const std::optional<FileId>& base, const DeltaReading& reading) {
+  return DeltaParser(name, keys, base, reading).parse(text);
 }
 
-Delta::Loaded Delta::load(const std::filesystem::path& file, const KeyMaker& keys, const std::optional<FileId>& base) {
+Delta::Loaded Delta::load(const std::filesystem::path& file, const KeyMaker& keys, const std::optional<FileId>& base,
+                          const DeltaReading& reading) {
   const Result<std::string> text = read_entry_text(file);
   if (!text) return tl::unexpected(std::vector<Error>{text.error()});
-  return parse(*text, file.string(), keys, base);
+  return parse(*text, file.string(), keys, base, reading);
 }
 
 }  // namespace bloomwall::filter

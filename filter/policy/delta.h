@@ -1,11 +1,15 @@
 // Adds and removes on top of one filter file: exact, small, text. Asked before the filter's bits.
-//   bloomwall-delta 1 base=00112233445566778899aabbccddeeff     the file id of the filter it was made for
+//   bloomwall-delta 1 base=00112233445566778899aabbccddeeff     the file id of the filter it was made for; and, if it has
+//                                 one, " sequence=7", which grows with each delta made for that file
 //   # a comment; blank lines count for nothing
 //   +example.com              adds it; the kind follows from the shape of the entry, as in any list (entry.h)
 //   -http://example.com/a     takes that URL away
 //   +X example.com            the kind given: one of S X W U Q D R
 //   -example.com              takes S and X of the host away; entries under it and its subdomains stay
+//   +U example.com/           the URL "/" of the host, which without the kind would be the whole host
 //   +R me@example.com         a raw key: every byte after the blank
+//   signature ed25519 ...     at the end, of everything before: delta_signature.h. Beside a signed filter whose
+//                             public key is known a delta must be signed too
 // The last line about an entry wins. An ambiguous URL is all its forms. Marks are never taken away.
 // Limits: lines of 64 KiB, kMaxExactEntries entries, kMaxEntryText bytes. Const calls are thread-safe.
 // SPDX-License-Identifier: Apache-2.0
@@ -13,6 +17,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +30,16 @@ namespace bloomwall::filter {
 
 enum class DeltaAnswer : std::uint8_t { nothing = 0, added = 1, removed = 2 };  // values in entries()
 
+class TrustedKeys;
+
+// What else is wanted of a text while it is read.
+struct DeltaReading {
+  const TrustedKeys* trusted = nullptr;  // one of them must have signed it, else untrusted and nothing is read
+  // In the order of lines; an ambiguous URL gives one change for each form, a removal without a kind two.
+  std::function<void(const Entry&, DeltaAnswer)> on_change = {};
+  std::function<void(std::string_view line)> on_comment = {};
+};
+
 class Delta {
  public:
   using Loaded = tl::expected<Delta, std::vector<Error>>;
@@ -32,11 +47,14 @@ class Delta {
   // `keys` are those of the filter it belongs to. `base` is the id of that filter; where the filter itself could not be
   // opened it is absent, and only the text is checked. Every error of the file (kMaxReportedErrors), with file:line;
   // Errc::wrong_base where it was made for another filter.
-  static Loaded load(const std::filesystem::path& file, const KeyMaker& keys, const std::optional<FileId>& base);
+  static Loaded load(const std::filesystem::path& file, const KeyMaker& keys, const std::optional<FileId>& base,
+                     const DeltaReading& reading = {});
   static Loaded parse(std::string_view text, const std::string& name, const KeyMaker& keys,
-                      const std::optional<FileId>& base);
-  // The first line of a delta for that filter, without a line end.
-  static std::string first_line(const FileId& base);
+                      const std::optional<FileId>& base, const DeltaReading& reading = {});
+  // The first line of a delta for that filter, without a line end. Sequence 0 is not written.
+  static std::string first_line(const FileId& base, std::uint64_t sequence = 0);
+
+  std::uint64_t sequence() const { return sequence_; }  // 0: none
 
   // What it says of exactly this entry (not of what the entry covers).
   DeltaAnswer answer(const Entry& entry) const { return static_cast<DeltaAnswer>(entries_.find(entry)); }
@@ -48,7 +66,14 @@ class Delta {
  private:
   friend class DeltaParser;
   explicit Delta(const KeyMaker& keys) : entries_(keys) {}
+  std::uint64_t sequence_ = 0;
   ExactSet entries_;
 };
+
+// How much of a filter a delta of so many entries is: of the distinct entries that its header counts. From some share on
+// (2 % unless configured) a rebuild is due: a delta costs RAM and start-up time that bits do not, and what it removes goes on
+// to answer by mistake for its neighbours.
+double delta_share(std::uint64_t delta_entries, const Header& filter);
+inline constexpr double kRebuildShare = 0.02;
 
 }  // namespace bloomwall::filter

@@ -61,10 +61,16 @@ std::vector<Policy::FilterState> Policy::filters() const {
   std::vector<FilterState> states;
   states.reserve(impl_->filters.size());
   for (const LoadedFilter& filter : impl_->filters) {
-    states.push_back({filter.spec, filter.file.get(), filter.delta ? filter.delta->size() : 0});
+    states.push_back({.spec = filter.spec,
+                      .file = filter.file.get(),
+                      .delta_entries = filter.delta ? filter.delta->size() : 0,
+                      .delta_sequence = filter.delta ? filter.delta->sequence() : 0,
+                      .signed_by = filter.signed_by});
   }
   return states;
 }
+
+double Policy::FilterState::delta_share() const { return filter::delta_share(delta_entries, file->header()); }
 
 std::uint64_t Policy::allow_entries() const { return impl_->allow.size(); }
 

@@ -29,6 +29,9 @@ struct FilterSpec {
   FilterAction action = FilterAction::block;
   OnFilterError on_error = OnFilterError::block;
   int status = 403;
+  // PEM, one or more keys: one must have signed the file and its delta, every byte of which is then verified in full.
+  std::filesystem::path public_key = {};
+  double rebuild_at = 0.02;  // share of the filter's entries that a delta may reach before a rebuild is due
 };
 
 struct PolicySpec {
@@ -101,8 +104,12 @@ class Policy {
 
   struct FilterState {
     const FilterSpec& spec;
-    const FilterFile* file;       // never null; ask its lost() and header()
-    std::uint64_t delta_entries;  // Delta::size(); 0 without a delta
+    const FilterFile* file;               // never null; ask its lost() and header()
+    std::uint64_t delta_entries;          // Delta::size(); 0 without a delta
+    std::uint64_t delta_sequence = 0;     // 0: none
+    std::optional<KeyId> signed_by = {};  // the trusted key, where spec.public_key asked for one
+    double delta_share() const;           // of the distinct entries in the file
+    bool rebuild_due() const { return delta_share() > spec.rebuild_at; }
   };
   std::vector<FilterState> filters() const;
   std::uint64_t allow_entries() const;

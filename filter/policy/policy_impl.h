@@ -17,8 +17,13 @@
 namespace bloomwall::filter {
 
 struct LoadedFilter {
-  LoadedFilter(FilterSpec its_spec, std::unique_ptr<FilterFile> its_file, std::optional<Delta> its_delta)
-      : spec(std::move(its_spec)), file(std::move(its_file)), delta(std::move(its_delta)), plan(*file) {}
+  LoadedFilter(FilterSpec its_spec, std::unique_ptr<FilterFile> its_file, std::optional<Delta> its_delta,
+               std::optional<KeyId> its_signer = {})
+      : spec(std::move(its_spec)),
+        file(std::move(its_file)),
+        delta(std::move(its_delta)),
+        plan(*file),
+        signed_by(its_signer) {}
 
   LookupTarget target() const { return {.file = file.get(), .delta = delta ? &*delta : nullptr, .plan = &plan}; }
 
@@ -26,6 +31,7 @@ struct LoadedFilter {
   std::unique_ptr<FilterFile> file;
   std::optional<Delta> delta;
   FilterPlan plan;
+  std::optional<KeyId> signed_by;
 };
 
 struct Policy::Impl {

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "filter/file/signature.h"
 #include "filter/policy/policy_impl.h"
 
 namespace bloomwall::filter {
@@ -51,30 +52,49 @@ class Loader {
   }
 
   void load_filter(const FilterSpec& spec) {
+    const std::optional<TrustedKeys> trusted = read_keys(spec);
     Result<std::unique_ptr<FilterFile>> file = FilterFile::open(spec.file);
+    std::optional<KeyId> signer;
     if (!file) {
       errors.push_back(file.error());
-    } else if (options_.verify) {
-      verify(**file);
+    } else if (!trusted || (signer = signer_of(**file, *trusted))) {
+      if (options_.verify) verify(**file, trusted ? FilterFile::Depth::tampering : FilterFile::Depth::accident);
     }
     if (is_stopped_) return;
     std::optional<Delta> delta;
     if (!spec.delta.empty()) {
+      const DeltaReading reading{.trusted = trusted ? &*trusted : nullptr};
       // Where the filter can't be opened its delta's text is checked all the same.
-      auto loaded = file ? Delta::load(spec.delta, (*file)->keys(), (*file)->header().file_id)
-                         : Delta::load(spec.delta, KeyMaker(SeriesKey{}), std::nullopt);
+      auto loaded = file ? Delta::load(spec.delta, (*file)->keys(), (*file)->header().file_id, reading)
+                         : Delta::load(spec.delta, KeyMaker(SeriesKey{}), std::nullopt, reading);
       if (!loaded) return add(std::move(loaded.error()));
       delta = std::move(*loaded);
     }
-    if (file) filters.emplace_back(spec, std::move(*file), std::move(delta));
+    if (file) filters.emplace_back(spec, std::move(*file), std::move(delta), signer);
   }
 
-  void verify(const FilterFile& file) {
+  // Nothing where none are asked for, or they can't be read, which is an error of the load.
+  std::optional<TrustedKeys> read_keys(const FilterSpec& spec) {
+    if (spec.public_key.empty()) return std::nullopt;
+    auto keys = TrustedKeys::read(spec.public_key);
+    if (keys) return *std::move(keys);
+    errors.push_back(std::move(keys).error());
+    return std::nullopt;
+  }
+
+  std::optional<KeyId> signer_of(const FilterFile& file, const TrustedKeys& trusted) {
+    const auto signer = check_signature(file, trusted);
+    if (signer) return *signer;
+    errors.push_back(signer.error());
+    return std::nullopt;
+  }
+
+  void verify(const FilterFile& file, FilterFile::Depth depth) {
     const auto progress = [&](std::uint64_t done, std::uint64_t total) {
       is_stopped_ = options_.progress && !options_.progress(file.path(), done, total);
       return !is_stopped_;
     };
-    const Result<void> outcome = file.verify(FilterFile::Depth::accident, progress);
+    const Result<void> outcome = file.verify(depth, progress);
     if (!outcome) errors.push_back(outcome.error());
   }
 

@@ -1,0 +1,59 @@
+// The counting form of a section: for each of its bits a 4-bit counter, a "cell". Page p of the section (32768 cells) is the
+// bytes from p * 16384 on; cell i of it is the low half of byte i / 2 where i is even, else the high half.
+//   A key adds one to each of its distinct cells, and one again when it is added again; removing takes one away.
+//   A cell that reaches 15 stays there: what passed through it is not known any more.
+//   A cell is the bit it stands for: set where it is not zero.
+//   A mark pins its cells at 15. It is never taken away (a page of P would else be asked for nothing, or worse not asked), and
+//   counting it would need to know whether it is there already: a mark that only seems to be there, for other keys' cells,
+//   and so is not counted, would go when they go, and hide the URLs it announces. Pinning needs to know nothing.
+// Threads: cells of one page are written by one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "filter/bits/section.h"
+
+namespace bloomwall::filter {
+
+inline constexpr std::size_t kCellsPerPage = kPageBytes * 8;
+inline constexpr std::size_t kCounterPageBytes = kCellsPerPage / 2;
+inline constexpr unsigned kStuckCell = 15;
+
+class CounterSection {
+ public:
+  // Borrows geometry.pages() * kCounterPageBytes bytes.
+  CounterSection(const Geometry& geometry, std::byte* cells, LineChoice lines)
+      : geometry_(geometry), cells_(cells), lines_(lines) {}
+
+  Place place(const Hash128& key) const { return place_of(geometry_, key); }
+  void prefetch(const Place& place, Variant variant = 0) const;  // some of its lines
+  // No cell of it is zero.
+  bool test(const Place& place, Variant variant = 0, unsigned rounds = 1) const;
+  void add(const Place& place, Variant variant = 0, unsigned rounds = 1);
+  // False, and nothing is changed, where test() is false.
+  bool remove(const Place& place, Variant variant = 0, unsigned rounds = 1);
+  void pin(const Place& place, Variant variant);
+
+ private:
+  std::byte* page(const Place& place) const { return cells_ + place.page * kCounterPageBytes; }
+  Geometry geometry_;
+  std::byte* cells_;
+  LineChoice lines_;
+};
+
+// Cells of whole pages by what they hold. Memory speed.
+struct CellCounts {
+  std::uint64_t cells = 0, used = 0, single = 0, stuck = 0;  // of them: not 0, 1, 15
+};
+CellCounts count_cells(std::span<const std::byte> cells);
+
+// The bits that cells stand for, page by page: bits.size() * 4 == cells.size().
+void cells_to_bits(std::span<const std::byte> cells, std::span<std::byte> bits);
+
+// fill_error() of those bits.
+double counter_fill_error(Layout layout, std::span<const std::byte> cells, unsigned rounds, bool shared_lines);
+
+}  // namespace bloomwall::filter

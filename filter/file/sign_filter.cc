@@ -1,0 +1,87 @@
+// sign_filter: a copy of the file with another header.
+// SPDX-License-Identifier: Apache-2.0
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <vector>
+
+#include "filter/file/header_bytes.h"
+#include "filter/file/signature.h"
+#include "filter/file/temp_file.h"
+
+namespace bloomwall::filter {
+namespace {
+
+constexpr std::size_t kCopyStep = std::size_t{64} << 20;
+
+Result<void> write_all(const TempFile& to, std::span<const std::byte> bytes, std::uint64_t offset) {
+  while (!bytes.empty()) {
+    const ssize_t done = pwrite(to.descriptor(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return system_error(to.path(), "write");
+    bytes = bytes.subspan(static_cast<std::size_t>(done));
+    offset += static_cast<std::uint64_t>(done);
+  }
+  return {};
+}
+
+tl::unexpected<Error> shrank(const FilterFile& from) {
+  return unexpected(Error{Errc::too_short, from.path().string(), "the file shrank while it was copied"});
+}
+
+// Where the kernel can't copy between these two file systems.
+Result<void> copy_by_hand(const FilterFile& from, const TempFile& to, std::uint64_t done) {
+  std::vector<std::byte> buffer(std::size_t{1} << 20);
+  while (done < from.header().file_bytes) {
+    const ssize_t got = pread(from.descriptor(), buffer.data(), buffer.size(), static_cast<off_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return system_error(from.path(), "read");
+    if (got == 0) return shrank(from);
+    if (auto ok = write_all(to, std::span(buffer).first(static_cast<std::size_t>(got)), done); !ok) return ok;
+    done += static_cast<std::uint64_t>(got);
+  }
+  return {};
+}
+
+Result<void> copy_content(const FilterFile& from, const TempFile& to) {
+  if (ioctl(to.descriptor(), FICLONE, from.descriptor()) == 0) return {};
+  std::uint64_t done = 0;
+  while (done < from.header().file_bytes) {
+    auto in = static_cast<off64_t>(done);
+    auto out = static_cast<off64_t>(done);
+    const std::size_t step = std::min<std::uint64_t>(kCopyStep, from.header().file_bytes - done);
+    const ssize_t copied = copy_file_range(from.descriptor(), &in, to.descriptor(), &out, step, 0);
+    if (copied < 0 && errno == EINTR) continue;
+    if (copied < 0) return copy_by_hand(from, to, done);  // a full disk will be told of there
+    if (copied == 0) return shrank(from);
+    done += static_cast<std::uint64_t>(copied);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> sign_filter(const std::filesystem::path& file, const std::filesystem::path& target, const SigningKey& key,
+                         const Progress& progress) {
+  const auto opened = FilterFile::open(file);
+  if (!opened) return unexpected(opened.error());
+  const FilterFile& from = **opened;
+  if (auto whole = from.verify(FilterFile::Depth::tampering, progress); !whole) return whole;
+  auto signatures = from.header().signatures;
+  if (!place_signature(signatures, key.sign(signed_message(from)))) {
+    return unexpected(Error{Errc::limit, file.string(), "holds eight signatures already"});
+  }
+  HeaderBytes header{};
+  std::copy(from.header_bytes().begin(), from.header_bytes().end(), header.begin());
+  header = with_signatures(header, signatures);
+  auto to = TempFile::create(target);
+  if (!to) return unexpected(std::move(to).error());
+  if (auto ok = copy_content(from, *to); !ok) return ok;
+  if (auto ok = write_all(*to, header, 0); !ok) return ok;
+  return to->commit();
+}
+
+}  // namespace bloomwall::filter

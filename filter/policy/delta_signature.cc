@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/policy/delta_signature.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+
+#include "filter/file/leaves.h"
+#include "filter/file/temp_file.h"
+#include "filter/policy/delta.h"
+#include "filter/policy/entry_text.h"
+
+namespace bloomwall::filter {
+namespace {
+
+constexpr std::string_view kWord = "signature";
+constexpr std::string_view kAlgorithm = "ed25519";
+
+// Where the first line that starts with the word begins; the end where there is none.
+std::size_t first_signature(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::string_view line = text.substr(at, text.find('\n', at) - at);
+    if (line.starts_with(kWord) && (line.size() == kWord.size() || line[kWord.size()] == ' ')) return at;
+    const std::size_t end = text.find('\n', at);
+    if (end == std::string_view::npos) break;
+    at = end + 1;
+  }
+  return text.size();
+}
+
+template <std::size_t kBytes>
+bool from_hex(std::string_view text, std::array<std::uint8_t, kBytes>& out) {
+  if (text.size() != 2 * kBytes) return false;
+  for (std::size_t i = 0; i < kBytes; ++i) {
+    const char* const at = text.data() + 2 * i;
+    const auto [end, error] = std::from_chars(at, at + 2, out[i], 16);
+    if (error != std::errc{} || end != at + 2) return false;
+  }
+  return true;
+}
+
+bool parse_line(std::string_view line, Signature& out) {
+  out.algorithm = kEd25519;
+  if (take_word(line) != kWord || take_word(line) != kAlgorithm) return false;
+  return from_hex(take_word(line), out.key_id) && from_hex(take_word(line), out.bytes) && line.empty();
+}
+
+}  // namespace
+
+Result<SignedDelta> split_signatures(std::string_view delta, const std::string& name) {
+  SignedDelta out;
+  out.text = delta.substr(0, first_signature(delta));
+  const std::size_t before = static_cast<std::size_t>(std::count(out.text.begin(), out.text.end(), '\n'));
+  for (TextLines lines(delta.substr(out.text.size())); lines.next();) {
+    const auto refuse = [&](Errc code, std::string what) {
+      return unexpected(Error{code, fmt::format("{}:{}", name, before + lines.number()), std::move(what)});
+    };
+    Signature signature;
+    if (!parse_line(lines.line(), signature)) {
+      return refuse(
+          Errc::bad_syntax,
+          "after a signature nothing but 'signature ed25519', a key id of 32 hex digits and a signature of 128");
+    }
+    if (out.signatures.size() == kMaxSignatures) {
+      return refuse(Errc::limit, fmt::format("more than {} signatures", kMaxSignatures));
+    }
+    out.signatures.push_back(signature);
+  }
+  return out;
+}
+
+std::string signed_message(std::string_view delta_text) {
+  const Sha256 digest = sha256(std::as_bytes(std::span(delta_text)));
+  return signed_message(kDeltaDomain, std::as_bytes(std::span(digest)));
+}
+
+std::string signature_line(const Signature& signature) {
+  return fmt::format("{} {} {} {}\n", kWord, kAlgorithm, to_hex(signature.key_id), to_hex(signature.bytes));
+}
+
+Result<std::string> sign_delta(std::string_view delta, const std::string& name, const SigningKey& key) {
+  const auto parts = split_signatures(delta, name);
+  if (!parts) return unexpected(parts.error());
+  std::string out(parts->text);
+  if (!out.ends_with('\n')) out += '\n';
+  std::array<Signature, kMaxSignatures> signatures{};
+  std::copy(parts->signatures.begin(), parts->signatures.end(), signatures.begin());
+  if (!place_signature(signatures, key.sign(signed_message(out)))) {
+    return unexpected(Error{Errc::limit, name, fmt::format("holds {} signatures already", kMaxSignatures)});
+  }
+  for (const Signature& signature : signatures) {
+    if (signature != Signature{}) out += signature_line(signature);
+  }
+  return out;
+}
+
+std::vector<Error> sign_delta_file(const std::filesystem::path& file, const std::filesystem::path& target,
+                                   const SigningKey& key) {
+  const auto text = read_entry_text(file);
+  if (!text) return {text.error()};
+  auto parsed = Delta::parse(*text, file.string(), KeyMaker(SeriesKey{}), std::nullopt);
+  if (!parsed) return std::move(parsed.error());
+  const auto made = sign_delta(*text, file.string(), key);
+  if (!made) return {made.error()};
+  if (auto ok = replace_file(target, *made); !ok) return {ok.error()};
+  return {};
+}
+
+}  // namespace bloomwall::filter
