@@ -1,12 +1,14 @@
-// `build`: lists in, a filter file out. Reads every list once, judges the reports, chooses the size, writes, replaces.
-// The steps stand apart, so that another strategy for the middle (keys that do not fit in RAM) needs only another collector:
+// `build`: lists in, a filter file out. Judges the reports, chooses the size, writes, replaces. Two strategies:
+//   collected  every list is read once; all keys are held, counts are exact, the size fits them        key_collector.h
+//   streamed   sizes come first, then entries stream through into the file, which may be larger than memory; counts are
+//              estimated                                                                              key_stream.h
+// Streamed is every build whose sizes are given: what is expected (`expected`), or the file it has to match (`like`).
+// Others are collected, and where memory does not suffice, what can be read again is: once for estimates, once streamed.
 //   replaced_header / choose_identity   who the file is                       identity.h
-//   Intake                              lists -> entries -> collector         intake.h
-//   judge                               is this what the user wants built?
+//   Intake                              lists -> entries -> store             intake.h
 //   choose_size                         geometries for the target             sizing.h
-//   insert_into, measure                collector -> FilterWriter
-//   commit                              digests, sync, rename
-// Equal lists and equal pinned fields give equal bytes, whatever the number of threads.
+// Equal lists and equal pinned fields give equal bytes, whatever the number of threads and rounds, and, where the sizes are
+// given, whatever the memory. The pages of a streamed build are those of a collected one with the same geometry.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,7 +22,7 @@
 
 #include "filter/build/identity.h"
 #include "filter/build/intake.h"
-#include "filter/build/key_collector.h"
+#include "filter/build/key_stream.h"
 #include "filter/build/plan.h"
 #include "filter/build/sizing.h"
 
@@ -36,9 +38,11 @@ struct BuildOptions {
   bool raw = false;
   std::string category;  // empty: that of the lists, where all have the same
   Target target;
-  // What the lists will hold (its target is ignored): decides the sizes, whatever they then do hold. Kinds that were not
-  // announced, and so many entries that the target is not met, are refused.
+  // What the lists will hold (its target is ignored): decides the sizes, whatever they then do hold. Kinds for which there is
+  // no room then, and so many entries that the target is not met, are refused.
   std::optional<PlanRequest> expected;
+  // Empty, or a filter file: the same series and geometry, so that both can be merged. Excludes `expected`.
+  std::filesystem::path like;
   bool force = false;  // not refused where the target is not met
   IdentityOptions identity;
   bool allow_unsupported = false;
@@ -50,10 +54,12 @@ struct BuildOptions {
   const std::atomic<bool>* stop = nullptr;  // becomes true: nothing is written, error `io` "interrupted"
 };
 
-enum class BuildPhase : std::uint8_t { reading, writing, finishing };
+// `estimating`: once more, for counts alone. `streaming`: reading while a temporary file is there.
+enum class BuildPhase : std::uint8_t { reading, estimating, streaming, writing, finishing };
 struct BuildProgress {
   BuildPhase phase = BuildPhase::reading;
-  IntakePosition input;  // while reading
+  IntakePosition input;            // while reading, estimating or streaming
+  KeyStream::Figures stream = {};  // while streaming, and after
 };
 // Called on the calling thread: at least once a phase, and once a block while reading.
 using OnBuildProgress = std::function<void(const BuildProgress&)>;
@@ -68,6 +74,8 @@ struct BuildReport {
   Header header;  // as written; file_bytes is 0 until then
   FileInfo info;
   std::vector<std::string> warnings;
+  bool streamed = false;
+  KeyStream::Figures stream = {};
 };
 
 // Errors: usage, unmet_target, limit, io, and those of lists. The target is untouched unless it is done.

@@ -55,6 +55,7 @@ std::optional<SeriesKey> from_hex(std::string_view text) {
 Result<SeriesKey> choose_key(const IdentityOptions& options, const std::optional<Header>& replaced,
                              std::vector<std::string>& warnings) {
   if (!options.series_key_file.empty()) return read_series_key(options.series_key_file, warnings);
+  if (options.series_key) return *options.series_key;
   if (replaced && !options.new_series) return replaced->series_key;
   return random_bytes<sizeof(SeriesKey)>();
 }
@@ -85,7 +86,7 @@ Result<std::optional<Header>> replaced_header(const fs::path& target, const Iden
   if (status.type() != fs::file_type::regular) return error(Errc::usage, target, "is there and no regular file");
   auto file = FilterFile::open(target);
   if (file) return (*file)->header();
-  if (options.new_series || !options.series_key_file.empty()) return std::nullopt;
+  if (options.new_series || options.series_key || !options.series_key_file.empty()) return std::nullopt;
   return error(
       file.error().code, target,
       fmt::format("is there and can't be read as a filter ({}); to replace it all the same begin a --new-series "

@@ -18,6 +18,7 @@ namespace bloomwall::filter {
 struct IdentityOptions {
   // 64 hex digits or 32 bytes; empty: the key of the file that is replaced, else a random one.
   std::filesystem::path series_key_file = {};
+  std::optional<SeriesKey> series_key = {};    // where there is no such file
   bool new_series = false;                     // not the replaced file's key but a random one
   std::optional<FileId> file_id = {};          // default: random
   std::optional<std::uint64_t> created = {};   // seconds since 1970; default: now

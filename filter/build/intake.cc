@@ -131,6 +131,7 @@ class Intake::Pass {
   // Counts and allow rules of all workers.
   void finish(FileReport& report, std::vector<BlockParser>* parsers) {
     std::vector<AllowRule> rules;
+    intake_.store_.begin_worker();
     for (unsigned i = 0; i < size(); ++i) {
       Worker& worker = workers_[i];
       if (parsers != nullptr) (*parsers)[i].finish(worker.sink, worker.report);
@@ -138,6 +139,7 @@ class Intake::Pass {
       report.merge_counts(worker.report);
       std::move(worker.sink.allow_rules().begin(), worker.sink.allow_rules().end(), std::back_inserter(rules));
     }
+    intake_.store_.end_worker();
     std::sort(rules.begin(), rules.end(), [](const AllowRule& a, const AllowRule& b) {
       return std::tie(a.line, a.order) < std::tie(b.line, b.order);
     });
@@ -151,7 +153,7 @@ class Intake::Pass {
   std::deque<Worker> workers_;  // never moved: sinks and reports are borrowed
 };
 
-Result<void> Intake::check_limits(const std::string& path) const {
+Result<void> Intake::check_limits(const std::string& path) {
   if (auto ok = store_.check(); !ok) {
     if (ok.error().where.empty()) ok.error().where = path;
     return ok;
@@ -179,10 +181,12 @@ Result<void> Intake::read(const std::string& argument, const IntakeProgress& pro
   return {};
 }
 
-Result<void> Intake::take_in(FileIntake file, const DistinctByKind& before) {
+Result<void> Intake::take_in(FileIntake file, const std::optional<DistinctByKind>& before) {
   file.raw = options_.raw;
-  file.fresh = store_.distinct();
-  for (std::size_t i = 0; i < kKindCount; ++i) file.fresh[i] -= before[i];
+  const auto after = store_.distinct_so_far();
+  for (std::size_t i = 0; i < kKindCount; ++i) {
+    file.fresh[i] = before && after ? (*after)[i] - (*before)[i] : file.report.entries[i];
+  }
   allow_rule_count_ += file.report.allow_rules;
   files_.push_back(std::move(file));
   return check_limits(files_.back().report.path);
@@ -190,7 +194,7 @@ Result<void> Intake::take_in(FileIntake file, const DistinctByKind& before) {
 
 Result<void> Intake::read_file(const ListFile& file, const IntakeProgress& progress) {
   FileIntake out;
-  const DistinctByKind before = store_.distinct();
+  const auto before = store_.distinct_so_far();
   Result<void> ok = options_.raw ? read_raw_file(file, out, progress) : read_list_file(file, out, progress);
   return ok ? take_in(std::move(out), before) : ok;
 }
@@ -231,7 +235,7 @@ Result<void> Intake::read(const GeneratedList& list, const IntakeProgress& progr
   auto source = list.open();
   if (!source) return unexpected(std::move(source).error());
   FileIntake out;
-  const DistinctByKind before = store_.distinct();
+  const auto before = store_.distinct_so_far();
   ParsePlan plan;
   plan.format = list.format;
   plan.options = options_.read;

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,7 +28,8 @@ struct IntakeOptions {
 struct FileIntake {
   FileReport report;
   bool raw = false;
-  DistinctByKind fresh{};  // entries that neither this file nor one before it had named before
+  // Entries that neither this file nor one before it had named before; all of them where that is not known.
+  DistinctByKind fresh{};
   std::uint64_t duplicates() const;
   const char* format() const { return raw ? "raw" : to_string(report.format); }
 };
@@ -55,8 +57,8 @@ class Intake {
   Result<void> read_file(const ListFile& file, const IntakeProgress& progress);
   Result<void> read_list_file(const ListFile& file, FileIntake& out, const IntakeProgress& progress);
   Result<void> read_raw_file(const ListFile& file, FileIntake& out, const IntakeProgress& progress);
-  Result<void> check_limits(const std::string& path) const;
-  Result<void> take_in(FileIntake file, const DistinctByKind& before);
+  Result<void> check_limits(const std::string& path);
+  Result<void> take_in(FileIntake file, const std::optional<DistinctByKind>& before);
 
   KeyStore& store_;
   IntakeOptions options_;

@@ -92,16 +92,16 @@ KeySink& KeyCollector::sink(unsigned worker) {
   return *feeds_[worker];
 }
 
-Result<void> KeyCollector::check() const {
+Result<void> KeyCollector::check() {
   if (!out_of_memory()) return {};
   const DistinctByKind known = distinct();
-  return unexpected(
-      Error{Errc::limit,
-            {},
-            fmt::format("its keys do not fit in the {} of memory that a build may take; {} distinct entries did. "
-                        "Free memory, raise --ram, or split the lists; plan --entries says what files they make",
-                        format_bytes(ram_bytes()),
-                        format_count(std::accumulate(known.begin(), known.end(), std::uint64_t{0})))});
+  return unexpected(Error{
+      Errc::limit,
+      {},
+      fmt::format("its keys do not fit in the {} of memory that a build may take; {} distinct entries did. "
+                  "Free memory or raise --ram; with --entries and --hosts they stream into a file of that size instead",
+                  format_bytes(ram_bytes()),
+                  format_count(std::accumulate(known.begin(), known.end(), std::uint64_t{0})))});
 }
 
 DistinctByKind KeyCollector::distinct() const {

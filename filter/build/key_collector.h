@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "filter/bits/key.h"
@@ -45,8 +46,9 @@ class KeyCollector final : public KeyStore {
   std::uint64_t ram_bytes() const { return budget_.total(); }
   KeySink& sink(unsigned worker) override;
   // Error `limit` once the budget is used up.
-  Result<void> check() const override;
-  DistinctByKind distinct() const override;
+  Result<void> check() override;
+  DistinctByKind distinct() const;
+  std::optional<DistinctByKind> distinct_so_far() const override { return distinct(); }
   KeySummary summary(unsigned threads) const;
   // Inserts everything into the sections of the writer, which must have a section for each kind that is there.
   // False where `stop` said so.

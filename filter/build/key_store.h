@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
 #include "filter/build/key_summary.h"
 #include "filter/result.h"
 #include "filter/url/entry.h"
@@ -25,10 +27,10 @@ class KeyStore {
   // A worker's thread begins and ends; between them it may be made to wait for the others. Thread-safe.
   virtual void begin_worker() {}
   virtual void end_worker() {}
-  // Whether reading may go on; asked before every block. Thread-safe.
-  virtual Result<void> check() const = 0;
-  // Distinct entries so far, while no sink is in use; nothing but zeros where they are not known yet.
-  virtual DistinctByKind distinct() const = 0;
+  // Whether reading may go on; asked by workers before every block, and may make them wait; and between lists.
+  virtual Result<void> check() = 0;
+  // Distinct entries so far, while no sink is in use; nothing where that is not known.
+  virtual std::optional<DistinctByKind> distinct_so_far() const { return std::nullopt; }
 };
 
 }  // namespace bloomwall::filter

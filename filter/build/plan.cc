@@ -68,7 +68,8 @@ Result<Header> expected_counts(const PlanRequest& request) {
   if (path_entries > 0) {
     const std::uint64_t usual = rounded(std::ceil(static_cast<double>(path_entries) / kEntriesPerHost));
     const std::uint64_t marked = std::clamp<std::uint64_t>(request.hosts.value_or(usual), 1, path_entries);
-    counts.marks = std::min(path_entries, rounded(static_cast<double>(marked) * kMarksPerHost));
+    const std::uint64_t usual_marks = rounded(static_cast<double>(marked) * kMarksPerHost);
+    counts.marks = std::clamp(request.marks.value_or(usual_marks), std::min(marked, path_entries), path_entries);
     counts.hosts = marked;
   }
   counts.hosts += host_entries;

@@ -26,6 +26,7 @@ inline constexpr std::array<double, kKindCount> kUsualKinds{1, 0, 0, 80, 12, 7, 
 struct PlanRequest {
   std::uint64_t entries = 0;
   std::optional<std::uint64_t> hosts = {};  // distinct hosts of the path entries; host entries are hosts of their own
+  std::optional<std::uint64_t> marks = {};  // distinct (host, mark) pairs; default: kMarksPerHost for each such host
   std::array<double, kKindCount> kinds = kUsualKinds;  // any scale; only their ratios count
   Target target = {};
 };

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <chrono>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "filter/build/quantity.h"
+#include "filter/cli/build_progress.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/header_json.h"
 #include "filter/cli/header_text.h"
@@ -14,58 +15,16 @@
 namespace bloomwall::filter {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-// One line that is written over and over.
-class ProgressLine {
- public:
-  explicit ProgressLine(const Streams& io) : io_(io) {}
-  ~ProgressLine() { clear(); }
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-
-  void show(const BuildProgress& progress) {
-    if (!io_.err_is_terminal) return;
-    const auto now = Clock::now();
-    const bool same = progress.phase == phase_;
-    if (same && now - shown_ < std::chrono::milliseconds(100)) return;
-    shown_ = now;
-    phase_ = progress.phase;
-    io_.err << "\r\x1b[K" << text(progress) << std::flush;
-    is_shown_ = true;
-  }
-  void clear() {
-    if (is_shown_) io_.err << "\r\x1b[K" << std::flush;
-    is_shown_ = false;
-  }
-
- private:
-  static std::string text(const BuildProgress& progress) {
-    switch (progress.phase) {
-      case BuildPhase::reading:
-        break;
-      case BuildPhase::writing:
-        return "writing";
-      case BuildPhase::finishing:
-        return "digests and sync";
-    }
-    const IntakePosition& input = progress.input;
-    if (input.name.empty()) return "reading";
-    std::string out = fmt::format("reading {}: {}", printable(input.name), format_bytes(input.position.done));
-    if (input.position.total > 0) out += fmt::format(" of {}", format_bytes(input.position.total));
-    return out;
-  }
-  const Streams& io_;
-  BuildPhase phase_ = BuildPhase::finishing;
-  Clock::time_point shown_;
-  bool is_shown_ = false;
-};
-
 std::uint64_t all_duplicates(const BuildReport& report) {
   std::uint64_t sum = 0;
   for (const FileIntake& file : report.files) sum += file.duplicates();
-  return sum;
+  if (!report.summary.estimated) return sum;
+  for (const FileIntake& file : report.files) sum += file.report.entry_count();
+  return sum - std::min(sum, report.summary.total());
 }
+
+// Before it a signal may end the process at once: nothing lies on disk.
+bool has_temporary_file(BuildPhase phase) { return phase != BuildPhase::reading && phase != BuildPhase::estimating; }
 
 std::string raw_file_text(const FileReport& r) {
   return fmt::format("{}: raw keys\n  {} lines: {} taken, {} blank, {} over 64 KiB\n", printable(r.path), r.lines,
@@ -93,8 +52,14 @@ std::string summary_text(const BuildReport& report, const std::filesystem::path&
   }
   std::string out = fmt::format("{}: {}, sequence {}\n", printable(output.string()),
                                 format_bytes(report.header.file_bytes), report.header.sequence);
-  out += fmt::format("  {} distinct entries ({}) on {} hosts; {} duplicates\n", format_count(s.total()), kinds,
-                     format_count(s.hosts), format_count(all_duplicates(report)));
+  out += fmt::format("  {}{} distinct entries ({}) on {} hosts; {} duplicates{}\n", s.estimated ? "about " : "",
+                     format_count(s.total()), kinds, format_count(s.hosts), format_count(all_duplicates(report)),
+                     s.estimated ? " (estimated, within 1 %)" : "");
+  if (report.streamed) {
+    out += fmt::format("  streamed in {} round{}: {} written, {} read again\n", report.stream.rounds,
+                       report.stream.rounds == 1 ? "" : "s", format_bytes(report.stream.bytes_written),
+                       format_bytes(report.stream.bytes_read));
+  }
   if (s.covered_hosts + s.covered_paths > 0) {
     out += fmt::format("  covered by a listed host or parent, and kept: {} host entries, {} URL entries\n",
                        format_count(s.covered_hosts), format_count(s.covered_paths));
@@ -129,6 +94,12 @@ nlohmann::ordered_json report_json(const BuildReport& report, const std::filesys
   out["warnings"] = report.warnings;
   out["entries"] = report.summary.total();
   out["duplicates"] = all_duplicates(report);
+  out["estimated"] = report.summary.estimated;
+  if (report.streamed) {
+    out["stream"] = {{"rounds", report.stream.rounds},
+                     {"bytes_written", report.stream.bytes_written},
+                     {"bytes_read", report.stream.bytes_read}};
+  }
   out["covered"] = {{"hosts", report.summary.covered_hosts}, {"urls", report.summary.covered_paths}};
   out["allow_rules"] = report.allow_rules;
   out["files"] = std::move(files);
@@ -146,10 +117,9 @@ int run_build(const BuildCommand& command, const Streams& io) {
   BuildOptions options = command.options;
   options.stop = &interrupt.requested();
   const auto result = [&] {
-    ProgressLine line(io);
-    // Until there is a temporary file a signal may end the process at once: nothing lies on disk.
+    BuildProgressLine line(io);
     return build(options, report, [&](const BuildProgress& progress) {
-      if (progress.phase == BuildPhase::writing) interrupt.begin();
+      if (has_temporary_file(progress.phase)) interrupt.begin();
       line.show(progress);
     });
   }();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "filter/build/builder.h"
+#include "filter/build/merge.h"
 #include "filter/build/plan.h"
 #include "filter/cli/streams.h"
 #include "filter/dedup/dedup_size.h"
@@ -22,6 +23,13 @@ struct BuildCommand {
   bool quiet = false;  // no report as text; warnings and errors all the same
 };
 int run_build(const BuildCommand& command, const Streams& io);
+
+// Report as of `build`.
+struct MergeCommand {
+  MergeOptions options;
+  bool json = false;
+};
+int run_merge(const MergeCommand& command, const Streams& io);
 
 // Everything in the header and the info section. Corrupt: 1.
 struct InfoCommand {

@@ -26,6 +26,11 @@ constexpr const char* kQueryFooter =
     "  listed<TAB>URL<TAB>expression    clear<TAB>URL    invalid<TAB>URL<TAB>reason\n"
     "Control octets in a URL are shown as \\xNN.\n"
     "Exit status: 0 nothing listed, 1 something listed, 2 error.";
+constexpr const char* kMergeFooter =
+    "Filters fit where one was built --like another, or all with the same --series-key, --entries, --hosts and "
+    "--kinds.\n"
+    "Shards of one input become, in any order, the filter that all of it would have made.\n"
+    "Exit status: 0 done, 2 refused or failed.";
 constexpr const char* kPlanFooter =
     "With --memory: the least error for that size; with --fpr (default 1e-6): the least size for that error; with "
     "both: whether\n"
@@ -131,11 +136,8 @@ void add_target_options(CLI::App& app, Target& target) {
              [&target](std::uint64_t bytes) { target.memory = bytes; });
 }
 
-void add_identity_options(CLI::App& app, IdentityOptions& o) {
-  app.add_option("--series-key", o.series_key_file,
-                 "the series' key: 64 hex digits or 32 bytes; mode 0600 keeps it secret")
-      ->type_name("FILE");
-  app.add_flag("--new-series", o.new_series, "a new random key instead of that of the file that is replaced");
+// What else of a file varies between two equal builds.
+void add_pins(CLI::App& app, IdentityOptions& o) {
   add_parsed(app, "--file-id", "HEX", "32 hex digits; default: random", file_id_from,
              [&o](FileId id) { o.file_id = id; });
   add_parsed(app, "--created", "SECONDS", "time of making, since 1970; default: now", parse_count,
@@ -144,6 +146,38 @@ void add_identity_options(CLI::App& app, IdentityOptions& o) {
              [&o](std::uint64_t n) { o.sequence = n; });
   add_parsed(app, "--valid-until", "SECONDS", "end of validity, since 1970; default: none", parse_count,
              [&o](std::uint64_t time) { o.valid_until = time; });
+}
+
+void add_identity_options(CLI::App& app, IdentityOptions& o) {
+  app.add_option("--series-key", o.series_key_file,
+                 "the series' key: 64 hex digits or 32 bytes; mode 0600 keeps it secret")
+      ->type_name("FILE");
+  app.add_flag("--new-series", o.new_series, "a new random key instead of that of the file that is replaced");
+  add_pins(app, o);
+}
+
+// What decides the sizes before the lists are read.
+void add_expected_options(CLI::App& app, BuildOptions& o) {
+  const auto expected = [&o]() -> PlanRequest& { return o.expected ? *o.expected : o.expected.emplace(); };
+  CLI::Option* const entries =
+      add_parsed(app, "--entries", "N", "distinct entries to make the file for; it may then be larger than memory",
+                 parse_count, [expected](std::uint64_t n) { expected().entries = n; });
+  add_parsed(app, "--hosts", "N", "with --entries: distinct hosts of the URL entries; default: one for 50 of them",
+             parse_count, [expected](std::uint64_t n) { expected().hosts = n; })
+      ->needs(entries);
+  add_parsed(app, "--marks", "N",
+             "with --entries: different kinds and depths of URL entries, summed over hosts; "
+             "default: 1.02 a host",
+             parse_count, [expected](std::uint64_t n) { expected().marks = n; })
+      ->needs(entries);
+  add_parsed(app, "--kinds", "K=SHARE,...",
+             "with --entries: shares of S, X, W, U, Q, D, R; default S=1,U=80,Q=12,D=7, with --raw R=1", parse_kinds,
+             [expected](const Shares& shares) { expected().kinds = shares; })
+      ->needs(entries);
+  app.add_option("--like", o.like, "make a file of the series and geometry of this one, to be merged with others")
+      ->type_name("FILE")
+      ->excludes(entries);
+  app.add_flag("--force", o.force, "take more entries than the file was made for, whatever its error is then");
 }
 
 void add_build(CLI::App& program, int& status, BuildCommand& command, const Streams& io) {
@@ -156,6 +190,7 @@ void add_build(CLI::App& program, int& status, BuildCommand& command, const Stre
   add_list_options(app, o);
   app.add_option("--category", o.category, "name of what the filter stops")->type_name("NAME");
   add_target_options(app, o.target);
+  add_expected_options(app, o);
   add_identity_options(app, o.identity);
   add_parsed(app, "--max-shrink", "PERCENT", "refuse when this much fewer entries than in the file that is replaced",
              parse_percent, [&o](double share) { o.max_shrink = share; });
@@ -194,6 +229,22 @@ void add_readers(CLI::App& program, int& status, InfoCommand& info, QueryCommand
   v.add_option("file", verify.file, "the filter file")->type_name("FILE")->required();
   v.add_flag("--json", verify.json, "as JSON");
   v.footer("Exit status: 0 whole, 1 corrupt, 2 error.");
+}
+
+void add_merge(CLI::App& program, int& status, MergeCommand& command, const Streams& io) {
+  CLI::App& app = add_command(program, "merge", "make one filter of several of the same series and geometry", status,
+                              [&] { return run_merge(command, io); });
+  MergeOptions& o = command.options;
+  app.footer(kMergeFooter);
+  app.add_option("-o,--output", o.output, "the filter file")->type_name("FILE")->required();
+  app.add_option("inputs", o.inputs, "filters, in any order")->type_name("FILE")->required();
+  add_parsed(app, "--fpr", "RATE", "error per request that must be met; default: what the filters were made for",
+             parse_rate, [&o](double rate) { o.fpr = rate; });
+  app.add_flag("--force", o.force, "also where that is not met");
+  app.add_flag("!--no-provenance", o.provenance, "do not note which files were merged");
+  add_pins(app, o.identity);
+  app.add_option("--threads", o.threads, "default: one a processor")->check(CLI::Range(1, 1024))->type_name("N");
+  app.add_flag("--json", command.json, "the report as JSON on standard output");
 }
 
 void add_plan(CLI::App& program, int& status, PlanCommand& plan, const Streams& io) {
@@ -262,6 +313,7 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   app.footer("Numbers take suffixes: 10G entries, 30GB, 24GiB. Results on stdout, messages on stderr.");
   int status = kExitDone;
   BuildCommand build;
+  MergeCommand merge;
   InfoCommand info;
   QueryCommand query;
   VerifyCommand verify;
@@ -273,7 +325,9 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
     return kExitError;
   }
   build.options.identity.created = *date;
+  merge.options.identity.created = *date;
   add_build(app, status, build, io);
+  add_merge(app, status, merge, io);
   add_readers(app, status, info, query, verify, io);
   add_plan(app, status, plan, io);
   add_dedup(app, status, dedup, io);

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/build/key_stream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+
+#include "filter/build/key_stream_sink.h"
+#include "filter/build/parallel.h"
+
+namespace bloomwall::filter {
+
+Result<std::unique_ptr<KeyStream>> KeyStream::create(const KeyMaker& keys, FilterDraft& draft, const Options& options) {
+  const unsigned threads = std::max(1U, options.threads);
+  auto memory = deal_out(draft, options.ram_bytes, threads);
+  if (!memory) return unexpected(std::move(memory).error());
+  auto hosts = AnonymousMemory::make(memory->host_bytes);
+  if (!hosts) return unexpected(std::move(hosts).error());
+  auto pool = AnonymousMemory::make(memory->pool_bytes);
+  if (!pool) return unexpected(std::move(pool).error());
+  auto file = PagedFile::open(draft.descriptor(), draft.path());
+  if (!file) return unexpected(std::move(file).error());
+  auto state = std::make_unique<State>(keys, draft, options.stop, *memory, *std::move(hosts), *std::move(pool),
+                                       *std::move(file));
+  return std::unique_ptr<KeyStream>(new KeyStream(std::move(state)));
+}
+
+KeyStream::KeyStream(std::unique_ptr<State> state) : state_(std::move(state)) {}
+KeyStream::~KeyStream() = default;
+
+KeyStream::State::State(const KeyMaker& the_keys, FilterDraft& the_draft, const std::atomic<bool>* the_stop,
+                        const StreamMemory& memory, AnonymousMemory hosts, AnonymousMemory records, PagedFile the_file)
+    : keys(the_keys),
+      draft(the_draft),
+      stop(the_stop),
+      host_memory(std::move(hosts)),
+      file(std::move(the_file)),
+      pool(std::move(records), memory.rows_per_chunk),
+      partitions(draft, memory.page_bits),
+      rounds(draft, file, partitions, memory.apply_threads) {
+  for (std::size_t s = 0; s < draft.sections().size(); ++s) {
+    const auto& section = draft.sections()[s];
+    if (section.type == SectionType::hosts) {
+      hosts_section.emplace(section.geometry, host_memory.bytes().data(), section.lines);
+    } else {
+      (section.type == SectionType::paths ? paths : raw) =
+          Target{.geometry = section.geometry, .first_partition = partitions.first_of(s)};
+    }
+  }
+}
+
+void KeyStream::State::fail(Error error) {
+  const std::lock_guard lock(mutex);
+  if (!first_error) first_error = std::move(error);
+  failed.store(true, std::memory_order_relaxed);
+}
+
+void KeyStream::State::apply(bool last) {
+  std::vector<RecordStage*> stages;
+  for (const auto& sink : sinks) stages.push_back(&sink->stage());
+  in_round.store(true);
+  if (auto ok = rounds.apply(stages, last, [this] { return is_stopped(); }); !ok) fail(std::move(ok).error());
+  pool.reset();
+  round_count.store(rounds.rounds());
+  in_round.store(false);
+}
+
+KeySink& KeyStream::sink(unsigned worker) {
+  auto& sinks = state_->sinks;
+  while (sinks.size() <= worker) sinks.push_back(std::make_unique<Sink>(*state_));
+  return *sinks[worker];
+}
+
+void KeyStream::begin_worker() { state_->gate.begin(); }
+void KeyStream::end_worker() { state_->gate.end(); }
+
+Result<void> KeyStream::check() {
+  State& s = *state_;
+  if (s.gate.is_wanted()) s.gate.wait([&s] { s.apply(false); });
+  if (s.is_stopped()) return unexpected(Error{Errc::io, {}, "interrupted"});
+  if (!s.failed.load(std::memory_order_relaxed)) return {};
+  const std::lock_guard lock(s.mutex);
+  return unexpected(*s.first_error);
+}
+
+Result<void> KeyStream::finish() {
+  State& s = *state_;
+  for (const auto& sink : s.sinks) sink->flush();
+  if (auto ok = check(); !ok) return ok;
+  s.apply(true);
+  if (auto ok = check(); !ok) return ok;
+  for (std::size_t i = 0; i < s.draft.sections().size(); ++i) {
+    const auto& section = s.draft.sections()[i];
+    if (section.type != SectionType::hosts) continue;
+    s.rounds.facts()[i] = s.draft.facts_of_all(section, s.host_memory.bytes());
+    if (auto ok = s.file.write(section.offset, s.host_memory.bytes()); !ok) return ok;
+  }
+  return {};
+}
+
+const std::vector<FilterDraft::SectionFacts>& KeyStream::facts() const { return state_->rounds.facts(); }
+
+EntrySketches KeyStream::sketches() const {
+  EntrySketches out;
+  for (const auto& sink : state_->sinks) out.merge(sink->sketches());
+  return out;
+}
+
+KeyStream::Figures KeyStream::figures() const {
+  const State& s = *state_;
+  return {.records = s.pool.chunks() * s.pool.rows_per_chunk() * kRowRecords,
+          .rounds = s.round_count.load(),
+          .in_round = s.in_round.load(),
+          .bytes_read = s.file.bytes_read(),
+          .bytes_written = s.file.bytes_written()};
+}
+
+}  // namespace bloomwall::filter

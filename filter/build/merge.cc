@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/build/merge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <tuple>
+
+#include "filter/build/anonymous_memory.h"
+#include "filter/build/merge_counts.h"
+#include "filter/build/paged_file.h"
+#include "filter/build/parallel.h"
+#include "filter/build/quantity.h"
+#include "filter/build/sizing.h"
+
+namespace bloomwall::filter {
+namespace {
+
+constexpr std::size_t kMostInputs = 4096;  // each is a mapping
+
+void or_into(std::span<std::byte> to, std::span<const std::byte> from) {
+  constexpr std::size_t kWord = sizeof(std::uint64_t);
+  for (std::size_t at = 0; at < to.size(); at += kWord) {
+    std::uint64_t a = 0;
+    std::uint64_t b = 0;
+    std::memcpy(&a, to.data() + at, kWord);
+    std::memcpy(&b, from.data() + at, kWord);
+    a |= b;
+    std::memcpy(to.data() + at, &a, kWord);
+  }
+}
+
+class Merge {
+ public:
+  Merge(const MergeOptions& options, MergeReport& report, const OnMergeProgress& progress)
+      : options_(options),
+        report_(report),
+        progress_(progress),
+        threads_(options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency())) {}
+  Result<void> run() {
+    for (const auto step : {&Merge::open, &Merge::check, &Merge::identify, &Merge::write}) {
+      if (auto ok = (this->*step)(); !ok) return ok;
+    }
+    return {};
+  }
+
+ private:
+  Result<void> open();
+  Result<void> check();
+  Result<void> identify();
+  void set_info();
+  Result<void> write();
+  Result<void> combine(FilterDraft& draft);
+  Result<void> combine_section(const FilterDraft& draft, std::size_t section, PagedFile& file);
+  Result<void> judge(const FilterDraft& draft) const;
+  void tell(MergePhase phase, std::uint64_t done = 0, std::uint64_t total = 0) const {
+    if (progress_) progress_(phase, done, total);
+  }
+  bool stopped() const { return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed); }
+  Result<void> interrupted() const { return unexpected(Error{Errc::io, {}, "interrupted"}); }
+
+  const MergeOptions& options_;
+  MergeReport& report_;
+  const OnMergeProgress& progress_;
+  unsigned threads_;
+  MergeInputs inputs_;
+  std::vector<FilterDraft::SectionFacts> facts_;
+};
+
+Result<void> Merge::open() {
+  if (options_.inputs.empty()) return unexpected(Error{Errc::usage, {}, "nothing to merge"});
+  if (options_.inputs.size() > kMostInputs)
+    return unexpected(Error{Errc::limit, {}, fmt::format("more than {} files at once", kMostInputs)});
+  for (const auto& path : options_.inputs) {
+    auto file = FilterFile::open(path);
+    if (!file) return unexpected(std::move(file).error());
+    inputs_.push_back(*std::move(file));
+  }
+  return judge_mergeable(inputs_);
+}
+
+Result<void> Merge::check() {
+  std::uint64_t total = 0;
+  for (const auto& input : inputs_) total += input->header().file_bytes;
+  std::uint64_t before = 0;
+  for (const auto& input : inputs_) {
+    const auto ok = input->verify(FilterFile::Depth::accident, [&](std::uint64_t done, std::uint64_t) {
+      tell(MergePhase::checking, before + done, total);
+      return !stopped();
+    });
+    if (stopped()) return interrupted();
+    if (!ok) return ok;
+    before += input->header().file_bytes;
+    if (input->header().find(SectionType::exceptions) == nullptr) continue;
+    report_.warnings.push_back(
+        fmt::format("{}: its exceptions are dropped; build the merged lists with --known-good "
+                    "to have them again",
+                    input->path().string()));
+  }
+  return {};
+}
+
+Result<void> Merge::identify() {
+  IdentityOptions identity_options = options_.identity;
+  identity_options.series_key = inputs_.front()->header().series_key;
+  auto replaced = replaced_header(options_.output, identity_options);
+  if (!replaced) return unexpected(std::move(replaced).error());
+  auto identity = choose_identity(identity_options, *replaced);
+  if (!identity) return unexpected(std::move(identity).error());
+  Header& header = report_.header = sum_counts(inputs_);
+  set_identity(header, *identity);
+  header.sections.clear();
+  header.signatures = {};
+  header.measured = {};
+  header.predicted = {};
+  set_info();
+  return {};
+}
+
+void Merge::set_info() {
+  FileInfo& out = report_.info;
+  out.builder = "bloomwall-filter " BLOOMWALL_VERSION;
+  std::vector<std::string> merged;
+  for (const auto& input : inputs_) {
+    const auto info = input->info();
+    if (!info) continue;  // verified: only a file without the section
+    if (&input == &inputs_.front()) out.category = info->category;
+    if (info->category != out.category) out.category.clear();
+    out.sources.insert(out.sources.end(), info->sources.begin(), info->sources.end());
+    merged.insert(merged.end(), info->provenance.begin(), info->provenance.end());
+    merged.push_back(fmt::format("{} of {}, sequence {}", to_hex(input->header().file_id),
+                                 format_time(input->header().created), input->header().sequence));
+  }
+  // The same whatever the order.
+  const auto key = [](const SourceInfo& s) { return std::tie(s.name, s.sha256, s.format, s.bytes, s.entries); };
+  std::sort(out.sources.begin(), out.sources.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  std::sort(merged.begin(), merged.end());
+  merged.erase(std::unique(merged.begin(), merged.end()), merged.end());
+  if (options_.provenance) out.provenance = std::move(merged);
+}
+
+Result<void> Merge::combine_section(const FilterDraft& draft, std::size_t index, PagedFile& file) {
+  const auto& section = draft.sections()[index];
+  const std::uint64_t length = section.geometry.bytes();
+  facts_[index].resize(leaf_count(length));
+  std::mutex mutex;
+  Result<void> outcome;
+  std::atomic<std::uint64_t> done = 0;
+  const auto caller = std::this_thread::get_id();
+  for_each_index(facts_[index].size(), threads_, [&](std::size_t leaf) {
+    if (stopped()) return;
+    const std::uint64_t at = leaf * kLeafBytes;
+    auto memory = AnonymousMemory::make(std::min(kLeafBytes, length - at));
+    Result<void> ok;
+    if (memory) {
+      for (const auto& input : inputs_) or_into(memory->bytes(), input->section_bytes(section.type).subspan(at));
+      facts_[index][leaf] = draft.facts_of(section, memory->bytes());
+      ok = file.write(section.offset + at, memory->bytes());
+    } else {
+      ok = unexpected(memory.error());
+    }
+    done += kLeafBytes;
+    if (std::this_thread::get_id() == caller) tell(MergePhase::writing, std::min(done.load(), length), length);
+    const std::lock_guard lock(mutex);
+    if (outcome && !ok) outcome = ok;
+  });
+  return stopped() ? interrupted() : outcome;
+}
+
+Result<void> Merge::combine(FilterDraft& draft) {
+  auto file = PagedFile::open(draft.descriptor(), draft.path());
+  if (!file) return unexpected(std::move(file).error());
+  facts_.resize(draft.sections().size());
+  for (std::size_t i = 0; i < facts_.size(); ++i) {
+    if (auto ok = combine_section(draft, i, *file); !ok) return ok;
+  }
+  for (const auto& input : inputs_) {
+    if (input->lost())
+      return unexpected(Error{Errc::io, input->path().string(), "changed or failed while it was read"});
+  }
+  return {};
+}
+
+Result<void> Merge::judge(const FilterDraft& draft) const {
+  double allowed = options_.fpr.value_or(kDefaultTarget);
+  for (const auto& input : inputs_) {
+    if (!options_.fpr) allowed = std::max(allowed, worst_error(input->header().predicted));
+  }
+  // A tenth: estimates of counts are within 1 %, and the error grows with their eighth power or so.
+  constexpr double kTolerance = 1.1;
+  const double error = worst_error(predict(draft.plan().header, geometries_of(inputs_.front()->header())));
+  if (error <= allowed * kTolerance || options_.force) return {};
+  return unexpected(
+      Error{Errc::unmet_target, options_.output.string(),
+            fmt::format("together they err on {} of the requests instead of {}; not written (--force takes "
+                        "it all the same, --fpr says what is enough)",
+                        format_rate(error), format_rate(allowed))});
+}
+
+Result<void> Merge::write() {
+  tell(MergePhase::writing);
+  const Geometries sections = geometries_of(inputs_.front()->header());
+  auto sketches = merge_sketches(inputs_);
+  if (!sketches) return unexpected(std::move(sketches).error());
+  auto draft = FilterDraft::create(options_.output, {.header = report_.header,
+                                                     .hosts = sections.hosts,
+                                                     .paths = sections.paths,
+                                                     .raw = sections.raw,
+                                                     .info = report_.info});
+  if (!draft) return unexpected(std::move(draft).error());
+  if (auto ok = combine(*draft); !ok) return ok;
+  Header& header = draft->plan().header;
+  if (*sketches) {
+    set_counts(header, (*sketches)->summary());
+    draft->plan().sketches = (*sketches)->serialise();
+  } else if (inputs_.size() > 1) {
+    settle_counts(header, *draft, facts_);
+  }
+  if (auto ok = judge(*draft); !ok) return ok;
+  tell(MergePhase::finishing);
+  if (stopped()) return interrupted();
+  if (auto ok = draft->commit(facts_); !ok) return ok;
+  report_.header = header;
+  return {};
+}
+
+}  // namespace
+
+Result<void> merge(const MergeOptions& options, MergeReport& report, const OnMergeProgress& progress) {
+  report = {};
+  return Merge(options, report, progress).run();
+}
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,47 @@
+// `merge`: several filters of one series and geometry become one that holds what any of them holds: their bits, ORed. Shards,
+// each a slice of the input built `--like` one file or with the same `--entries`, so become, in any order, the bytes of the
+// whole build (identity pinned, sources given in the order of their names, provenance left out).
+// Counts: entries add up; distinct keys come from the sketches where every input has them, else from the bits that are set.
+// Signatures, measurements and exceptions belong to the inputs and are dropped (the last with a warning).
+// Memory: a few MiB a thread. Every input is read twice: first all of its digests are checked.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "filter/build/identity.h"
+#include "filter/file/file_info.h"
+#include "filter/file/header.h"
+
+namespace bloomwall::filter {
+
+struct MergeOptions {
+  std::filesystem::path output;  // may be one of the inputs
+  std::vector<std::filesystem::path> inputs = {};
+  IdentityOptions identity = {};   // the series is that of the inputs
+  std::optional<double> fpr = {};  // must be met; default: the worst that an input was made for
+  bool force = false;              // not refused where it is not
+  bool provenance = true;          // a line for each input in the info section
+  unsigned threads = 0;            // 0: one a processor
+  const std::atomic<bool>* stop = nullptr;
+};
+
+struct MergeReport {
+  Header header;  // as written
+  FileInfo info;
+  std::vector<std::string> warnings;
+};
+
+enum class MergePhase : std::uint8_t { checking, writing, finishing };
+using OnMergeProgress = std::function<void(MergePhase phase, std::uint64_t done, std::uint64_t total)>;  // bytes
+
+// Errors: usage for inputs that do not fit each other, unmet_target, io, and those of opening and verifying a filter.
+Result<void> merge(const MergeOptions& options, MergeReport& report, const OnMergeProgress& progress = {});
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/build/record_stage.h"
+
+#include <algorithm>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace bloomwall::filter {
+namespace {
+
+// Past the cache where the processor can: the chunk is read again much later.
+void copy_row(std::byte* to, const std::byte* from) {
+#if defined(__SSE2__)
+  for (std::size_t at = 0; at < kRowBytes; at += sizeof(__m128i)) {
+    _mm_stream_si128(reinterpret_cast<__m128i*>(to + at), _mm_load_si128(reinterpret_cast<const __m128i*>(from + at)));
+  }
+#else
+  std::memcpy(to, from, kRowBytes);
+#endif
+}
+
+}  // namespace
+
+RecordStage::RecordStage(ChunkPool& pool, std::size_t partitions)
+    : pool_(pool), rows_(partitions), counts_(partitions), cursors_(partitions) {}
+
+bool RecordStage::hand_over(std::size_t partition) {
+  Cursor& cursor = cursors_[partition];
+  if (cursor.rows_left == 0) {
+    std::byte* const chunk = pool_.take();
+    if (chunk == nullptr) return false;
+    cursor = {.next = chunk, .rows_left = pool_.rows_per_chunk()};
+    taken_.push_back({.partition = partition, .rows = chunk, .rows_used = 0});
+  }
+  copy_row(cursor.next, rows_[partition].data());
+  cursor.next += kRowBytes;
+  --cursor.rows_left;
+  counts_[partition] = 0;
+  return true;
+}
+
+std::vector<RecordStage::Chunk> RecordStage::chunks() const {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+  std::vector<Chunk> out = taken_;
+  const std::size_t chunk_bytes = pool_.rows_per_chunk() * kRowBytes;
+  for (Chunk& chunk : out) {
+    const Cursor& cursor = cursors_[chunk.partition];
+    const bool is_last = cursor.next > chunk.rows && cursor.next <= chunk.rows + chunk_bytes;
+    chunk.rows_used = pool_.rows_per_chunk() - (is_last ? cursor.rows_left : 0);
+  }
+  return out;
+}
+
+void RecordStage::reset() {
+  std::fill(counts_.begin(), counts_.end(), std::uint8_t{0});
+  std::fill(cursors_.begin(), cursors_.end(), Cursor{});
+  taken_.clear();
+}
+
+}  // namespace bloomwall::filter

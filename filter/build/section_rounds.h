@@ -1,0 +1,68 @@
+// Applies records to the pages of P and R in the temporary file, round by round: for each partition its pages are read (in
+// the first round they are nothing but zeros), the bits are set, the pages are written back. Partitions are independent, so
+// all threads work, each with a buffer of one partition. In the last round every partition is visited and digested.
+// The file's bytes do not depend on how many rounds there were or what was in which.
+// Cost: apply about 10 ns a key and thread, and once the file's size read and written a round.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "filter/build/paged_file.h"
+#include "filter/build/record_stage.h"
+#include "filter/file/filter_draft.h"
+
+namespace bloomwall::filter {
+
+// The pages of P and R, cut into partitions of 2^page_bits pages (the last one of a section shorter).
+class Partitions {
+ public:
+  // A leaf of the digests at least, so that a partition is made of whole leaves.
+  static constexpr unsigned kLeastPageBits = 10;
+  Partitions(const FilterDraft& draft, unsigned page_bits);
+  std::size_t size() const { return all_.size(); }
+  std::uint64_t buffer_bytes() const { return std::uint64_t{kPageBytes} << page_bits_; }
+
+  struct Partition {
+    std::size_t section = 0;  // index in draft.sections()
+    std::uint64_t first_page = 0, pages = 0;
+  };
+  const Partition& operator[](std::size_t i) const { return all_[i]; }
+  // Where records of a section begin.
+  std::size_t first_of(std::size_t section) const { return first_[section]; }
+  unsigned page_bits() const { return page_bits_; }
+
+ private:
+  unsigned page_bits_;
+  std::vector<Partition> all_;
+  std::vector<std::size_t> first_;
+};
+
+class SectionRounds {
+ public:
+  SectionRounds(const FilterDraft& draft, PagedFile& file, const Partitions& partitions, unsigned threads);
+  // Everything that the stages hold, which are empty afterwards (the pool is the caller's to reset). `last`: there will be no
+  // more. Ends early, with the error io "interrupted", where `stop` says so.
+  Result<void> apply(const std::vector<RecordStage*>& stages, bool last, const std::function<bool()>& stop);
+  unsigned rounds() const { return rounds_; }
+  // After the last round, by section of the draft; nothing for H.
+  std::vector<FilterDraft::SectionFacts>& facts() { return facts_; }
+
+ private:
+  struct Work;
+  Result<void> apply_one(std::size_t partition, const Work& work, std::span<std::byte> buffer);
+
+  const FilterDraft& draft_;
+  PagedFile& file_;
+  const Partitions& partitions_;
+  unsigned threads_;
+  unsigned rounds_ = 0;
+  std::vector<AnonymousMemory> buffers_;  // by thread
+  std::vector<std::uint8_t> written_;     // by partition
+  std::vector<FilterDraft::SectionFacts> facts_;
+};
+
+}  // namespace bloomwall::filter

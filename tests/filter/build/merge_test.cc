@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/build/merge.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "filter/build/builder.h"
+#include "filter/policy/query.h"
+#include "tests/support/temp_dir.h"
+
+namespace bloomwall::filter {
+namespace {
+
+using test::TempDir;
+
+std::string bytes_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string url(int i) {
+  return fmt::format("http://h{}.example/{}{}", i / 7, i, i % 3 == 0 ? "?q" : i % 3 == 1 ? "/" : "");
+}
+
+class MergeTest : public testing::Test {
+ protected:
+  static constexpr int kUrls = 8000;
+  std::filesystem::path at(const std::string& name) const { return dir_.path() / name; }
+  std::string list(const std::string& name, int first, int last) {
+    std::string text;
+    for (int i = first; i < last; ++i) text += url(i) + '\n';
+    return dir_.write(name, text).string();
+  }
+  IdentityOptions pinned() {
+    return {.series_key_file = dir_.write("key", std::string(64, 'b')),
+            .file_id = FileId{9},
+            .created = 1'700'000'000,
+            .sequence = 1};
+  }
+  BuildOptions options(const std::string& name, std::vector<std::string> lists) {
+    BuildOptions o;
+    o.output = at(name);
+    o.lists = std::move(lists);
+    o.identity = pinned();
+    o.threads = 2;
+    o.ram_bytes = std::uint64_t{64} << 20;
+    return o;
+  }
+  void build_one(const BuildOptions& o) {
+    BuildReport report;
+    const auto ok = build(o, report);
+    ASSERT_TRUE(ok) << ok.error().text();
+  }
+  // Four slices that overlap, and what all of them are together.
+  void build_shards(bool streamed) {
+    std::vector<std::string> lists;
+    for (int i = 0; i < 4; ++i) {
+      lists.push_back(list(fmt::format("slice{}.txt", i), i * kUrls / 4, (i + 1) * kUrls / 4 + 100));
+    }
+    BuildOptions whole = options("whole.bwf", lists);
+    if (streamed) whole.expected = PlanRequest{.entries = kUrls + 100};
+    build_one(whole);
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+      BuildOptions shard = options(fmt::format("shard{}.bwf", i), {lists[i]});
+      if (streamed) {
+        shard.expected = whole.expected;
+      } else {
+        shard.like = at("whole.bwf");
+      }
+      shard.identity.file_id = FileId{static_cast<std::uint8_t>(i)};
+      shard.identity.sequence = 5;
+      build_one(shard);
+    }
+  }
+  MergeOptions merge_of(std::vector<std::string> names) {
+    MergeOptions o{.output = at("merged.bwf"), .identity = pinned(), .provenance = false, .threads = 2};
+    o.identity.series_key_file.clear();
+    for (const std::string& name : names) o.inputs.push_back(at(name));
+    return o;
+  }
+  Error refusal(const MergeOptions& o) {
+    MergeReport report;
+    const auto ok = merge(o, report);
+    EXPECT_FALSE(ok);
+    EXPECT_FALSE(std::filesystem::exists(at("merged.bwf")));
+    return ok ? Error{} : ok.error();
+  }
+  TempDir dir_;
+};
+
+TEST_F(MergeTest, ShardsInAnyOrderAreTheWholeByteForByte) {
+  build_shards(true);
+  const std::string whole = bytes_of(at("whole.bwf"));
+  std::vector<std::string> names{"shard0.bwf", "shard1.bwf", "shard2.bwf", "shard3.bwf"};
+  do {
+    MergeReport report;
+    const auto ok = merge(merge_of(names), report);
+    ASSERT_TRUE(ok) << ok.error().text();
+    ASSERT_TRUE(bytes_of(at("merged.bwf")) == whole) << names[0] << names[1] << names[2] << names[3];
+  } while (std::next_permutation(names.begin(), names.end()));
+}
+
+TEST_F(MergeTest, AMergeOfMergesIsTheWholeToo) {
+  build_shards(true);
+  MergeOptions left = merge_of({"shard3.bwf", "shard0.bwf"});
+  left.output = at("left.bwf");
+  MergeOptions right = merge_of({"shard1.bwf", "shard2.bwf"});
+  right.output = at("right.bwf");
+  MergeReport report;
+  ASSERT_TRUE(merge(left, report));
+  ASSERT_TRUE(merge(right, report));
+  MergeOptions all = merge_of({"right.bwf", "left.bwf"});
+  ASSERT_TRUE(merge(all, report));
+  EXPECT_TRUE(bytes_of(at("merged.bwf")) == bytes_of(at("whole.bwf")));
+}
+
+TEST_F(MergeTest, WithoutSketchesCountsComeFromTheBits) {
+  build_shards(false);
+  std::vector<std::string> names{"whole.bwf", "shard2.bwf", "shard0.bwf"};
+  MergeReport report;
+  const auto ok = merge(merge_of(names), report);
+  ASSERT_TRUE(ok) << ok.error().text();
+  const auto whole = FilterFile::open(at("whole.bwf"));
+  const auto merged = FilterFile::open(at("merged.bwf"));
+  ASSERT_TRUE(whole && merged);
+  const Header& a = (*whole)->header();
+  const Header& b = (*merged)->header();
+  EXPECT_EQ(a.find(SectionType::paths)->sha_root, b.find(SectionType::paths)->sha_root);
+  EXPECT_EQ(a.find(SectionType::hosts)->sha_root, b.find(SectionType::hosts)->sha_root);
+  EXPECT_EQ(b.compatible & kEstimatedCounts, kEstimatedCounts);
+  double exact = 0;
+  double estimated = 0;
+  for (std::size_t i = 0; i < kKindCount; ++i) {
+    exact += static_cast<double>(a.kinds[i].keys);
+    estimated += static_cast<double>(b.kinds[i].keys);
+  }
+  EXPECT_NEAR(estimated, exact, exact * 0.02);
+  EXPECT_NEAR(static_cast<double>(b.hosts), static_cast<double>(a.hosts), static_cast<double>(a.hosts) * 0.15);
+  EXPECT_TRUE((*merged)->verify(FilterFile::Depth::tampering));
+}
+
+TEST_F(MergeTest, SaysWhatWasMerged) {
+  build_shards(true);
+  MergeOptions o = merge_of({"shard1.bwf", "shard0.bwf"});
+  o.provenance = true;
+  MergeReport report;
+  ASSERT_TRUE(merge(o, report));
+  const auto merged = FilterFile::open(at("merged.bwf"));
+  ASSERT_TRUE(merged);
+  const auto info = (*merged)->info();
+  ASSERT_TRUE(info);
+  ASSERT_EQ(info->provenance.size(), 2U);
+  EXPECT_TRUE(info->provenance[0].starts_with(to_hex(FileId{0}))) << info->provenance[0];
+  EXPECT_NE(info->provenance[0].find("sequence 5"), std::string::npos) << info->provenance[0];
+  EXPECT_EQ(info->sources.size(), 2U);
+  Canonicaliser canonicaliser;
+  for (int i = 0; i < kUrls / 2; ++i) {
+    ASSERT_TRUE(FilterQuery(**merged).url(canonicaliser.url(url(i)))) << i;
+  }
+}
+
+TEST_F(MergeTest, RefusesWhatDoesNotFit) {
+  build_shards(true);
+  BuildOptions other_series = options("other.bwf", {list("other.txt", 0, 100)});
+  other_series.identity.series_key_file = dir_.write("other_key", std::string(64, 'c'));
+  other_series.expected = PlanRequest{.entries = kUrls + 100};
+  build_one(other_series);
+  EXPECT_NE(refusal(merge_of({"shard0.bwf", "other.bwf"})).what.find("another series"), std::string::npos);
+
+  build_one(options("small.bwf", {list("small.txt", 0, 100)}));
+  EXPECT_NE(refusal(merge_of({"shard0.bwf", "small.bwf"})).what.find("another geometry"), std::string::npos);
+
+  BuildOptions aggressive = options("aggressive.bwf", {list("aggressive.txt", 0, 100)});
+  aggressive.expected = other_series.expected;
+  aggressive.read.aggressive = true;
+  build_one(aggressive);
+  EXPECT_NE(refusal(merge_of({"shard0.bwf", "aggressive.bwf"})).what.find("other options"), std::string::npos);
+  EXPECT_EQ(refusal(merge_of({})).code, Errc::usage);
+}
+
+TEST_F(MergeTest, RefusesToPassTheTargetUnlessForced) {
+  BuildOptions first = options("a.bwf", {list("a.txt", 0, 3000)});
+  first.expected = PlanRequest{.entries = 3000};
+  build_one(first);
+  BuildOptions second = options("b.bwf", {list("b.txt", 3000, 6000)});
+  second.expected = first.expected;
+  build_one(second);
+  MergeOptions o = merge_of({"a.bwf", "b.bwf"});
+  EXPECT_EQ(refusal(o).code, Errc::unmet_target);
+  o.force = true;
+  MergeReport report;
+  ASSERT_TRUE(merge(o, report));
+  EXPECT_GT(worst_error(report.header.predicted), 1e-5);
+  std::filesystem::remove(at("merged.bwf"));
+  o.force = false;
+  o.fpr = 0.01;
+  EXPECT_TRUE(merge(o, report)) << "when that is enough";
+}
+
+TEST_F(MergeTest, ACorruptInputIsFound) {
+  build_shards(true);
+  std::fstream file(at("shard2.bwf"), std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(20'000);
+  file.put('x');
+  file.close();
+  EXPECT_EQ(refusal(merge_of({"shard0.bwf", "shard2.bwf"})).code, Errc::bad_digest);
+}
+
+TEST_F(MergeTest, TheTargetMayBeAnInput) {
+  build_shards(true);
+  MergeOptions o = merge_of({"shard0.bwf", "shard1.bwf"});
+  o.output = at("shard0.bwf");
+  o.identity.sequence.reset();
+  MergeReport report;
+  ASSERT_TRUE(merge(o, report));
+  EXPECT_EQ(report.header.sequence, 6U) << "one more than what it replaces";
+}
+
+}  // namespace
+}  // namespace bloomwall::filter
