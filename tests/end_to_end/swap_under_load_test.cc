@@ -21,7 +21,7 @@ struct Scale {
 };
 
 Scale scale() {
-  return std::getenv("BLOOMWALL_FULL_LOAD") != nullptr ? Scale{1000, 100, 20, std::uint64_t{1} << 30, 21'000'000}
+  return std::getenv("BLOOMWALL_FULL_LOAD") != nullptr ? Scale{1000, 100, 20, std::uint64_t{1} << 30, 27'000'000}
                                                        : Scale{100, 20, 6, std::uint64_t{32} << 20, 20'000};
 }
 
