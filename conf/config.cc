@@ -24,6 +24,7 @@ void read(MapReader& map, Config& out) {
   map.integer_or_auto("workers", out.workers, kMostWorkers);
   map.sections("filters", out.filters, "name", 0);
   map.path_list("allow_lists", out.allow_lists);
+  map.optional_path("state_dir", out.state_dir);
   map.section("block_page", out.block_page);
   map.section("access", out.access);
   map.section("dns", out.dns);

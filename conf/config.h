@@ -29,11 +29,15 @@ namespace bloomwall::conf {
 
 struct KeyInfo;
 
+inline constexpr const char* kDefaultStateDir = "/var/lib/bloomwall";
+
 struct Config {
   std::vector<Listener> listeners{Listener{}};
   std::uint32_t workers = 0;  // threads, 1 .. 1024; 0 = auto: one a processor
   std::vector<Filter> filters;
   std::vector<std::filesystem::path> allow_lists;
+  // Where what must outlive the process is kept: the highest sequence accepted of each filter. Empty: nothing is kept.
+  std::filesystem::path state_dir = kDefaultStateDir;
   BlockPage block_page;
   Access access;
   Dns dns;

@@ -16,6 +16,10 @@ struct Filter {
   std::string name;             // [A-Za-z0-9._-]{1,64}, unique
   std::filesystem::path file;   // .bwf
   std::filesystem::path delta;  // empty: none
+  // PEM, one or more Ed25519 keys; one of them must have signed the file and its delta. Empty: nobody need have.
+  std::filesystem::path public_key = {};
+  // A delta of more than this share of the filter's entries makes a rebuild due, which is told and nothing else. 1 to 100.
+  std::uint32_t rebuild_at = 2;  // percent
   Action action = Action::block;
   int status = 403;                   // 403 or 451
   std::string legal_link;             // status 451: the Link of RFC 7725 ("" = none)

@@ -72,6 +72,12 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
   return parse_in(kSizes, text, std::numeric_limits<std::uint64_t>::max());
 }
 
+std::optional<std::uint64_t> parse_percent(std::string_view text) {
+  if (!text.ends_with('%')) return std::nullopt;
+  text.remove_suffix(1);
+  return parse_integer(text);
+}
+
 std::string format_duration(Milliseconds value) {
   return format_in(kDurations, static_cast<std::uint64_t>(value.count()));
 }

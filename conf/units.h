@@ -18,6 +18,7 @@ std::optional<std::uint64_t> parse_integer(std::string_view text);  // decimal d
 std::optional<Milliseconds> parse_duration(std::string_view text);
 // Bytes. Units: none or B; K KB, M MB, G GB, T TB (powers of 1000); KiB MiB GiB TiB (powers of 1024).
 std::optional<std::uint64_t> parse_size(std::string_view text);
+std::optional<std::uint64_t> parse_percent(std::string_view text);  // "2%"
 
 // In the largest unit that says it exactly: "10m", "90s", "64KiB", "30GB". They parse back to the same value.
 std::string format_duration(Milliseconds value);

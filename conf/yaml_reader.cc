@@ -163,6 +163,17 @@ void MapReader::size(std::string_view key, std::uint64_t& out, std::uint64_t sma
   out = *value;
 }
 
+void MapReader::percent(std::string_view key, std::uint32_t& out, std::uint32_t smallest, std::uint32_t largest) {
+  const std::string range = fmt::format("{}% to {}%", smallest, largest);
+  const YamlNode* node = find(key, range);
+  if (node == nullptr) return;
+  const auto value = is_plain(*node) ? parse_percent(node->text) : std::nullopt;
+  if (!value || *value < smallest || *value > largest) {
+    return expected(*node, path_of(key), fmt::format("a share from {}, such as {}%", range, out));
+  }
+  out = static_cast<std::uint32_t>(*value);
+}
+
 void MapReader::flag(std::string_view key, bool& out) {
   const YamlNode* node = find(key, "true or false");
   if (node == nullptr) return;

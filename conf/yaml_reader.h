@@ -52,6 +52,7 @@ class MapReader {
   void integer_or_auto(std::string_view key, std::uint32_t& out, std::uint32_t largest);
   void duration(std::string_view key, Milliseconds& out, Milliseconds smallest, Milliseconds largest);
   void size(std::string_view key, std::uint64_t& out, std::uint64_t smallest, std::uint64_t largest);
+  void percent(std::string_view key, std::uint32_t& out, std::uint32_t smallest, std::uint32_t largest);
   void flag(std::string_view key, bool& out);
   void text(std::string_view key, std::string& out, const Form& form);
   void path(std::string_view key, std::filesystem::path& out);

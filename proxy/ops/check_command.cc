@@ -40,15 +40,20 @@ ordered_json filter_json(const filter::Policy::FilterState& state) {
       {"delta_entries", state.delta_entries},
       {"bytes", header.file_bytes},
       {"created", header.created},
+      {"sequence", header.sequence},
+      {"signed_by", state.signed_by ? ordered_json(filter::to_hex(*state.signed_by)) : ordered_json()},
+      {"delta_share", state.delta_share()},
+      {"rebuild_due", state.rebuild_due()},
       {"predicted_error",
        {{"unlisted_host", header.predicted.unlisted_host.mean}, {"listed_host", header.predicted.listed_host.mean}}}};
 }
 
-ordered_json policy_json(const filter::Policy& policy) {
+ordered_json policy_json(const filter::Policy& policy, const std::vector<std::string>& warnings) {
   ordered_json filters = ordered_json::array();
   for (const auto& state : policy.filters()) filters.push_back(filter_json(state));
   const auto error = policy.predicted_error();
   return {{"ok", true},
+          {"warnings", warnings},
           {"filters", std::move(filters)},
           {"allow_entries", policy.allow_entries()},
           {"predicted_error", {{"unlisted_host", error.unlisted_host}, {"listed_host", error.listed_host}}}};
@@ -57,9 +62,13 @@ ordered_json policy_json(const filter::Policy& policy) {
 void print_policy(std::ostream& out, const filter::Policy& policy) {
   for (const auto& state : policy.filters()) {
     const filter::Header& header = state.file->header();
-    out << fmt::format("filter {}: {}, {} entries, {} bytes, built {}", state.spec.name, name_of(state.spec.action),
-                       entries_of(state), header.file_bytes, day(header.created));
-    if (!state.spec.delta.empty()) out << fmt::format(", delta of {} entries", state.delta_entries);
+    out << fmt::format("filter {}: {}, {} entries, {} bytes, built {}, sequence {}", state.spec.name,
+                       name_of(state.spec.action), entries_of(state), header.file_bytes, day(header.created),
+                       header.sequence);
+    if (state.signed_by) out << fmt::format(", signed by {}", filter::to_hex(*state.signed_by));
+    if (!state.spec.delta.empty()) {
+      out << fmt::format(", delta of {} entries ({:.1f} %)", state.delta_entries, 100 * state.delta_share());
+    }
     out << fmt::format("\n  predicted error per request: {:.2e} on unlisted hosts, {:.2e} on listed ones\n",
                        header.predicted.unlisted_host.mean, header.predicted.listed_host.mean);
   }
@@ -93,18 +102,22 @@ bool show_progress(const Streams& io, const std::filesystem::path& file, std::ui
 int run_check(const CheckCommand& command, const Streams& io) {
   auto settings = load_settings(command.config);
   if (!settings) return refuse(settings.error(), command.json, io);
-  const auto snapshot =
-      load_snapshot(*settings,
-                    {.verify = true,
-                     .progress = [&](const std::filesystem::path& file, std::uint64_t done,
-                                     std::uint64_t total) { return show_progress(io, file, done, total); }},
-                    1);
+  std::vector<std::string> warnings;
+  const auto accepted = load_sequences(*settings, warnings);
+  if (!accepted) return refuse(accepted.error(), command.json, io);
+  const PolicyLoading loading{.verify = true,
+                              .progress = [&](const std::filesystem::path& file, std::uint64_t done,
+                                              std::uint64_t total) { return show_progress(io, file, done, total); },
+                              .accepted = &*accepted,
+                              .warnings = &warnings};
+  const auto snapshot = load_snapshot(*settings, loading, 1);
   if (!snapshot) return refuse(snapshot.error(), command.json, io);
   const filter::Policy& policy = *(*snapshot)->policy;
   if (command.json) {
-    filter::print_json(io.out, policy_json(policy));
+    filter::print_json(io.out, policy_json(policy, warnings));
     return kExitDone;
   }
+  for (const std::string& warning : warnings) print_lines(io.err, {"warning: " + warning});
   print_policy(io.out, policy);
   io.out << fmt::format("file descriptors at full load: {}\nok\n", descriptors_for(*settings));
   return kExitDone;

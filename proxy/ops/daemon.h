@@ -50,6 +50,7 @@ class Daemon {
   ReloadOutcome reload(std::uint64_t generation, const Stop& stop);
   ReloadOutcome load_and_publish(std::uint64_t generation, const Stop& stop);
   Loaded<SnapshotPtr> load(std::uint64_t generation, const Stop& stop, std::vector<std::string>& warnings);
+  void remember(const Snapshot& served, std::vector<std::string>& warnings);
   ReloadOutcome publish(const SnapshotPtr& snapshot, const Stop& stop);
   void tell_progress(const std::filesystem::path& file, std::uint64_t done, std::uint64_t total);
 
@@ -82,7 +83,8 @@ class Daemon {
   conf::Log logs_;  // as applied
   bool stalled_ = false;
   Timer drain_tick_, watchdog_;
-  Milliseconds last_progress_{0};  // the reloader's own
+  Milliseconds last_progress_{0};  // the reloader's own; the next too
+  AcceptedSequences sequences_;
   std::unique_ptr<Signals> signals_;
   std::unique_ptr<ControlSocket> control_;
   std::unique_ptr<AdminServer> admin_;

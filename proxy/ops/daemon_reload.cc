@@ -64,13 +64,30 @@ Loaded<SnapshotPtr> Daemon::load(std::uint64_t generation, const Stop& stop, std
   const std::uint64_t descriptors = raise_descriptor_limit(descriptors_for(*settings));
   if (auto sentence = fit_clients(*settings, descriptors)) warnings.push_back(*std::move(sentence));
 
+  const auto known = load_sequences(*settings, warnings);
+  if (!known) return tl::unexpected(known.error());
+  sequences_.merge(*known);
+
   manager_.extend(kMoreTime);
-  const PolicyLoading loading{
-      .verify = true, .progress = [&](const std::filesystem::path& file, std::uint64_t done, std::uint64_t total) {
-        tell_progress(file, done, total);
-        return !stop.load();
-      }};
+  const PolicyLoading loading{.verify = true,
+                              .progress =
+                                  [&](const std::filesystem::path& file, std::uint64_t done, std::uint64_t total) {
+                                    tell_progress(file, done, total);
+                                    return !stop.load();
+                                  },
+                              .accepted = &sequences_,
+                              .warnings = &warnings};
   return load_snapshot(*settings, loading, generation);
+}
+
+// What is served now may not be gone back behind, in this process and after it.
+void Daemon::remember(const Snapshot& served, std::vector<std::string>& warnings) {
+  sequences_.accept(*served.policy);
+  const bool asked_for = any_public_key(served.settings);
+  const auto saved = sequences_.save(state_folder(served.settings), asked_for);
+  if (saved || !asked_for) return;
+  warnings.push_back(
+      fmt::format("{}; after a restart an older filter could not be told from a new one", saved.error()));
 }
 
 void Daemon::tell_progress(const std::filesystem::path& file, std::uint64_t done, std::uint64_t total) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace bloomwall::proxy {
@@ -36,6 +37,18 @@ std::string grouped(std::uint64_t number) {
   return text;
 }
 
+// What only the past and the clock can tell of files that are good in themselves.
+Loaded<std::shared_ptr<const filter::Policy>> accept(std::shared_ptr<const filter::Policy> policy,
+                                                     const PolicyLoading& loading) {
+  Doubts doubts = doubts_of(*policy, std::chrono::system_clock::now());
+  if (loading.accepted != nullptr) loading.accepted->judge(*policy, doubts);
+  if (!doubts.refusals.empty()) return tl::unexpected(LoadFailure{kExitRefused, std::move(doubts.refusals)});
+  if (loading.warnings != nullptr) {
+    loading.warnings->insert(loading.warnings->end(), doubts.warnings.begin(), doubts.warnings.end());
+  }
+  return policy;
+}
+
 }  // namespace
 
 Loaded<conf::Config> load_settings(const std::filesystem::path& named) {
@@ -46,6 +59,14 @@ Loaded<conf::Config> load_settings(const std::filesystem::path& named) {
   return tl::unexpected(std::move(failure));
 }
 
+Loaded<AcceptedSequences> load_sequences(const conf::Config& settings, std::vector<std::string>& warnings) {
+  auto known = AcceptedSequences::load(state_folder(settings));
+  if (known) return *std::move(known);
+  if (any_public_key(settings)) return tl::unexpected(LoadFailure{kExitRefused, {known.error()}});
+  warnings.push_back(known.error());
+  return AcceptedSequences{};
+}
+
 filter::PolicySpec policy_spec(const conf::Config& settings) {
   filter::PolicySpec spec;
   for (const conf::Filter& filter : settings.filters) {
@@ -54,7 +75,9 @@ filter::PolicySpec policy_spec(const conf::Config& settings) {
                             .delta = filter.delta,
                             .action = action_of(filter.action),
                             .on_error = on_error_of(filter.on_error),
-                            .status = filter.status});
+                            .status = filter.status,
+                            .public_key = filter.public_key,
+                            .rebuild_at = filter.rebuild_at / 100.0});
   }
   spec.allow_lists = settings.allow_lists;
   return spec;
@@ -62,7 +85,7 @@ filter::PolicySpec policy_spec(const conf::Config& settings) {
 
 Loaded<std::shared_ptr<const filter::Policy>> load_policy(const conf::Config& settings, const PolicyLoading& loading) {
   auto policy = filter::Policy::load(policy_spec(settings), {.verify = loading.verify, .progress = loading.progress});
-  if (policy) return *std::move(policy);
+  if (policy) return accept(*std::move(policy), loading);
   // Bytes that are wrong stay wrong; a file that is missing or locked may come.
   LoadFailure failure{kExitRefused, {}};
   for (const filter::Error& error : policy.error()) {

@@ -13,6 +13,7 @@
 #include "conf/config.h"
 #include "filter/policy/policy.h"
 #include "proxy/net/snapshot.h"
+#include "proxy/ops/accepted_sequences.h"
 
 namespace bloomwall::proxy {
 
@@ -31,10 +32,16 @@ using Loaded = tl::expected<T, LoadFailure>;
 // `named` empty: the default file, else the built-in defaults.
 Loaded<conf::Config> load_settings(const std::filesystem::path& named);
 
+// What was accepted before, by the state folder. Where it can't be told: an error if a filter has a public key, for then an
+// older file could not be refused; else a warning, and nothing is known.
+Loaded<AcceptedSequences> load_sequences(const conf::Config& settings, std::vector<std::string>& warnings);
+
 struct PolicyLoading {
   bool verify = true;
   // A filter is being read: its file, its bytes so far and in all. False stops the load.
-  std::function<bool(const std::filesystem::path&, std::uint64_t done, std::uint64_t total)> progress;
+  std::function<bool(const std::filesystem::path&, std::uint64_t done, std::uint64_t total)> progress = {};
+  const AcceptedSequences* accepted = nullptr;   // what must not be gone back behind
+  std::vector<std::string>* warnings = nullptr;  // where to say what is served all the same
 };
 filter::PolicySpec policy_spec(const conf::Config& settings);
 Loaded<std::shared_ptr<const filter::Policy>> load_policy(const conf::Config& settings, const PolicyLoading& loading);

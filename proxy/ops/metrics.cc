@@ -82,6 +82,14 @@ void add_filters(MetricFamilies& out, const filter::Policy& policy, TimePoint no
            [](const auto& state) { return number(entries_of(state)); });
   add_each(out, filters, "filter_delta_entries", "Adds and removes on top of it",
            [](const auto& state) { return number(state.delta_entries); });
+  add_each(out, filters, "filter_delta_ratio", "The same as a share of the entries in the filter file",
+           [](const auto& state) { return state.delta_share(); });
+  add_each(out, filters, "filter_rebuild_due", "1 where that share is over rebuild_at",
+           [](const auto& state) { return state.rebuild_due() ? 1.0 : 0.0; });
+  add_each(out, filters, "filter_sequence", "Place of the filter file in its series",
+           [&](const auto& state) { return number(header(state).sequence); });
+  add_each(out, filters, "filter_signed", "1 where a trusted key signed it, as its public_key asks for",
+           [](const auto& state) { return state.signed_by ? 1.0 : 0.0; });
   add_each(out, filters, "filter_bytes", "Size of the filter file",
            [&](const auto& state) { return number(header(state).file_bytes); });
   add_each(out, filters, "filter_build_timestamp_seconds", "When the filter file was built",

@@ -138,7 +138,7 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
     ++keys[dot == std::string::npos ? "" : key.path.substr(0, dot)];
   }
   const std::map<std::string, std::size_t> fields{
-      {"", 2},  // workers, allow_lists; the others are sections, which follow
+      {"", 3},  // workers, allow_lists, state_dir; the others are sections, which follow
       {"listeners[]", field_count<Listener>()},
       {"filters[]", field_count<Filter>()},
       {"block_page", field_count<BlockPage>()},
@@ -153,7 +153,7 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
       {"admin", field_count<Admin>()},
       {"tls_inspection", field_count<TlsInspection>()}};
   EXPECT_EQ(keys, fields);
-  static_assert(field_count<Config>() == 14, "a new section: add it above and to bloomwall.yaml");
+  static_assert(field_count<Config>() == 15, "a new section: add it above and to bloomwall.yaml");
 }
 
 }  // namespace

@@ -38,6 +38,13 @@ TEST(Units, SizesKnowThousandsAndBinaryUnits) {
   }
 }
 
+TEST(Units, PercentAreWholeNumbersWithTheirSign) {
+  EXPECT_EQ(parse_percent("2%"), 2U);
+  EXPECT_EQ(parse_percent("100%"), 100U);
+  for (const char* bad : {"", "%", "2", "2 %", "-2%", "1.5%", "2%%", "two%"})
+    EXPECT_EQ(parse_percent(bad), std::nullopt) << bad;
+}
+
 TEST(Units, NothingWraps) {
   EXPECT_EQ(parse_integer("18446744073709551615"), UINT64_MAX);
   EXPECT_EQ(parse_integer("18446744073709551616"), std::nullopt);
