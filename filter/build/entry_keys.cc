@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/build/entry_keys.h"
 
-#include "filter/policy/url_parts.h"
+#include "filter/url/cut.h"
 
 namespace bloomwall::filter {
 namespace {
 
 EntryKeys path_keys(const KeyMaker& keys, const Entry& entry, const Hash128& host) {
-  const CanonicalUrl url = host_of(entry);
-  UrlParts parts(url);
-  parts.use_form({.path = entry.path, .query = entry.query, .has_query_mark = !entry.query.empty()});
-  UrlHashes hashes(keys, parts);
-  const std::size_t depth = parts.depth();
-  const Hash128& path = hashes.path(depth);
+  Hash128 path = keys.empty_path();
+  std::uint32_t depth = 0;
+  for (const PathSegment& segment : PathPrefixes(entry.path)) {
+    path = keys.segment(segment.text, path);
+    ++depth;
+  }
   EntryKeys out{.kind = entry.kind, .host = host};
   if (entry.kind == Kind::url) {
     out.host_variant = kVariantMarkUrl;
     out.key = keys.url(host, path);
   } else if (entry.kind == Kind::url_query) {
     out.host_variant = kVariantMarkQuery;
-    out.key = keys.url_query(host, path, hashes.query());
+    out.key = keys.url_query(host, path, keys.hash(entry.query));
   } else {
-    out.host_variant = directory_mark(static_cast<unsigned>(depth));
+    out.host_variant = directory_mark(depth);
     out.key = keys.directory(host, path);
-    out.depth = static_cast<std::uint32_t>(depth);
+    out.depth = depth;
   }
   return out;
 }
