@@ -19,6 +19,7 @@ namespace bloomwall::filter {
 // Report on err as text, or on out as one JSON object (also where the build is refused).
 struct BuildCommand {
   BuildOptions options;
+  bool counting = false;  // a counting filter: run_build_counting() in update_commands.h
   bool json = false;
   bool quiet = false;  // no report as text; warnings and errors all the same
 };
@@ -34,6 +35,7 @@ int run_merge(const MergeCommand& command, const Streams& io);
 // Everything in the header and the info section. Corrupt: 1.
 struct InfoCommand {
   std::filesystem::path file;
+  std::filesystem::path delta;  // empty: none; else how much of the filter it is, and whether a rebuild is due
   bool show_secret = false;
   bool json = false;
 };
@@ -50,9 +52,11 @@ struct QueryCommand {
 };
 int run_query(const QueryCommand& command, const Streams& io);
 
-// Reads every byte, checks every digest. "ok", or what is wrong and 1.
+// Reads every byte, checks every digest, and with a key who signed it. "ok", or what is wrong and 1. Of a delta: its
+// syntax, and with a key its signature.
 struct VerifyCommand {
   std::filesystem::path file;
+  std::filesystem::path key;  // of a public key; empty: signatures are not looked at
   bool json = false;
 };
 int run_verify(const VerifyCommand& command, const Streams& io);

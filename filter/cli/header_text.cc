@@ -87,7 +87,7 @@ void add_sections(const Header& h, Lines& out) {
   for (const SectionEntry& s : h.sections) {
     const Geometry& g = s.geometry;
     const double sets = has_pages(s.type) ? sets_of(h, s) : 0;
-    const std::string bits = sets > 0 ? fmt::format("{:.2f}", static_cast<double>(s.length) * 8 / sets) : "";
+    const std::string bits = sets > 0 ? fmt::format("{:.2f}", static_cast<double>(g.bytes()) * 8 / sets) : "";
     const std::string shape =
         has_pages(s.type) ? fmt::format("{:>8}{:>10}{:>12}", layout_name(g.layout), g.segments, g.pages_per_segment)
                           : std::string(30, ' ');
@@ -143,7 +143,7 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
 std::string header_text(const Header& h, bool show_secret) {
   Lines out;
   const auto or_none = [](const std::vector<std::string>& words) { return words.empty() ? "none" : joined(words); };
-  out.add("format", fmt::format("bloomwall filter {}.{}", h.major, h.minor));
+  out.add("format", fmt::format("bloomwall {}filter {}.{}", h.form() == Form::counters ? "counting " : "", h.major, h.minor));
   out.add("size", fmt::format("{} ({} bytes)", format_bytes(h.file_bytes), format_count(h.file_bytes)));
   if (h.compatible != 0) out.add("features", fmt::format("{:#x}", h.compatible));
   out.add("file id", to_hex(h.file_id));

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "filter/cli/commands.h"
 #include "filter/cli/header_json.h"
 #include "filter/cli/header_text.h"
 #include "filter/cli/text.h"
+#include "filter/cli/update_text.h"
+#include "filter/file/file_kind.h"
 #include "filter/file/filter_file.h"
+#include "filter/policy/entry_text.h"
+#include "filter/update/counting.h"
+#include "filter/update/delta_text.h"
 
 namespace bloomwall::filter {
 
@@ -31,24 +38,61 @@ int status_of(const Error& error) {
   return kExitError;
 }
 
+namespace {
+
+struct Told {
+  std::string text;
+  nlohmann::ordered_json json;
+};
+
+// What a delta, or the counters themselves, say of how the filter is now.
+Result<Told> present_state(const InfoCommand& command, const FilterFile& file) {
+  const Header& header = file.header();
+  Told out;
+  if (header.form() == Form::counters) {
+    for (const SectionEntry& section : header.sections) {
+      if (!has_pages(section.type)) continue;
+      const CellCounts cells = cells_of(file, section.type);
+      out.text += fmt::format("{:<18}{}: {}\n", "counters", to_string(section.type), cells_text(cells));
+      out.json["counters"][to_string(section.type)] = cells_json(cells);
+    }
+  }
+  if (command.delta.empty()) return out;
+  const auto text = read_entry_text(command.delta);
+  if (!text) return unexpected(text.error());
+  const auto read = DeltaText::read(*text, command.delta.string(), file.keys(), header.file_id);
+  if (!read) return unexpected(read.error().front());
+  out.text += fmt::format("{:<18}{}\n{:<18}{}\n", "delta", delta_text(read->added(), read->removed(), header),
+                          "error now", error_now_text(header));
+  out.json["delta"] = delta_json(read->added(), read->removed(), header);
+  return out;
+}
+
+}  // namespace
+
 int run_info(const InfoCommand& command, const Streams& io) {
   const auto fail = [&](const Error& error) {
     if (command.json) print_json_tall(io.out, {{"file", command.file.string()}, {"error", to_json(error)}});
     print_error(io.err, error);
     return status_of(error);
   };
-  const auto file = FilterFile::open(command.file);
+  const auto kind = file_kind(command.file);
+  if (!kind) return fail(kind.error());
+  const auto file = FilterFile::open(command.file, *kind == FileKind::counting ? Form::counters : Form::bits);
   if (!file) return fail(file.error());
   const auto info = (*file)->info();
   if (!info) return fail(info.error());
+  const auto now = present_state(command, **file);
+  if (!now) return fail(now.error());
   const Header& header = (*file)->header();
   if (!command.json) {
-    io.out << info_text(*info) << header_text(header, command.show_secret) << errors_text(header);
+    io.out << info_text(*info) << header_text(header, command.show_secret) << errors_text(header) << now->text;
     return kExitDone;
   }
   nlohmann::ordered_json out{{"file", command.file.string()}};
   out.update(to_json(*info));
   out.update(to_json(header, command.show_secret));
+  if (!now->json.is_null()) out.update(now->json);
   print_json_tall(io.out, out);
   return kExitDone;
 }

@@ -11,6 +11,7 @@
 #include "filter/build/quantity.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/text.h"
+#include "filter/cli/update_commands.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -181,8 +182,9 @@ void add_expected_options(CLI::App& app, BuildOptions& o) {
 }
 
 void add_build(CLI::App& program, int& status, BuildCommand& command, const Streams& io) {
-  CLI::App& app =
-      add_command(program, "build", "make a filter file from lists", status, [&] { return run_build(command, io); });
+  CLI::App& app = add_command(program, "build", "make a filter file from lists", status, [&] {
+    return command.counting ? run_build_counting(command, io) : run_build(command, io);
+  });
   BuildOptions& o = command.options;
   app.footer(kBuildFooter);
   app.add_option("-o,--output", o.output, "the filter file")->type_name("FILE")->required();
@@ -199,6 +201,8 @@ void add_build(CLI::App& program, int& status, BuildCommand& command, const Stre
   app.add_option("--threads", o.threads, "default: one a processor")->check(CLI::Range(1, 1024))->type_name("N");
   add_parsed(app, "--measure", "N", "measure the error with N requests; default: where some million do", parse_count,
              [&o](std::uint64_t n) { o.samples = n; });
+  app.add_flag("--counting", command.counting,
+               "a counting filter (.bwc), which `update` changes and `emit` makes filters of");
   app.add_flag("--json", command.json, "the report as JSON on standard output");
   app.add_flag("-q,--quiet", command.quiet, "no report as text");
 }
@@ -208,6 +212,7 @@ void add_readers(CLI::App& program, int& status, InfoCommand& info, QueryCommand
   CLI::App& i = add_command(program, "info", "show what a filter file says of itself", status,
                             [&] { return run_info(info, io); });
   i.add_option("file", info.file, "the filter file")->type_name("FILE")->required();
+  i.add_option("--delta", info.delta, "its delta: say how much of the filter it is")->type_name("FILE");
   i.add_flag("--show-secret", info.show_secret,
              "print the series key, too; who knows it can craft URLs that are blocked");
   i.add_flag("--json", info.json, "as JSON");
@@ -224,11 +229,12 @@ void add_readers(CLI::App& program, int& status, InfoCommand& info, QueryCommand
       "one JSON object a line: url, action, canonical, alternatives, expressions, verdict, filter, expression, reason");
   q.footer(kQueryFooter);
 
-  CLI::App& v = add_command(program, "verify", "read all of a filter file and check every digest", status,
+  CLI::App& v = add_command(program, "verify", "read all of a filter file and check every digest and signature", status,
                             [&] { return run_verify(verify, io); });
-  v.add_option("file", verify.file, "the filter file")->type_name("FILE")->required();
+  v.add_option("file", verify.file, "the filter file, or a delta")->type_name("FILE")->required();
+  v.add_option("--key", verify.key, "a public key; it must have signed the file")->type_name("PUBLIC");
   v.add_flag("--json", verify.json, "as JSON");
-  v.footer("Exit status: 0 whole, 1 corrupt, 2 error.");
+  v.footer("Exit status: 0 whole, 1 corrupt or not signed by the key, 2 error.");
 }
 
 void add_merge(CLI::App& program, int& status, MergeCommand& command, const Streams& io) {
@@ -319,6 +325,7 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   VerifyCommand verify;
   PlanCommand plan;
   DedupCommand dedup;
+  UpdateCommands update;
   const auto date = date_from_environment();
   if (!date) {
     print_error(io.err, date.error());
@@ -331,6 +338,7 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   add_readers(app, status, info, query, verify, io);
   add_plan(app, status, plan, io);
   add_dedup(app, status, dedup, io);
+  add_update_commands(app, status, update, io);
   if (const auto unknown = unknown_command(app, arguments)) {
     print_error(io.err, *unknown);
     return kExitError;

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/cli/update_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "filter/build/quantity.h"
+#include "filter/cli/text.h"
+#include "filter/policy/delta.h"
+
+namespace bloomwall::filter {
+namespace {
+
+double share(std::uint64_t part, std::uint64_t whole) {
+  return static_cast<double>(part) / static_cast<double>(std::max<std::uint64_t>(whole, 1));
+}
+
+}  // namespace
+
+std::string files_text(const std::vector<FileIntake>& files) {
+  std::string out;
+  for (const FileIntake& file : files) {
+    out += file.raw ? fmt::format("{}: raw keys\n  {} lines: {} taken, {} blank, {} over 64 KiB\n",
+                                  printable(file.report.path), file.report.lines, file.report.taken, file.report.blank,
+                                  file.report.unusable)
+                    : text_of(file.report);
+  }
+  return out;
+}
+
+std::string delta_text(std::uint64_t adds, std::uint64_t removes, const Header& filter) {
+  const double part = delta_share(adds + removes, filter);
+  return fmt::format("{} adds and {} removes, {:.2f} % of the filter's entries: {}", format_count(adds),
+                     format_count(removes), 100 * part,
+                     part > kRebuildShare ? fmt::format("a rebuild is due (from {:.0f} % on)", 100 * kRebuildShare)
+                                          : std::string("no rebuild is due"));
+}
+
+nlohmann::ordered_json delta_json(std::uint64_t adds, std::uint64_t removes, const Header& filter) {
+  const double part = delta_share(adds + removes, filter);
+  return {{"adds", adds}, {"removes", removes}, {"share", part}, {"rebuild_due", part > kRebuildShare}};
+}
+
+std::string error_now_text(const Header& filter) {
+  const PredictedErrors& p = filter.predicted;
+  return fmt::format(
+      "{} on unlisted hosts, {} on listed ones (a delta's entries are exact, what it removes keeps its bits)",
+      format_rate(p.unlisted_host.mean), format_rate(p.listed_host.mean));
+}
+
+std::string cells_text(const CellCounts& cells) {
+  return fmt::format("{} counters, {:.2f} % in use, {} stuck at 15 ({:.4f} %; marks are kept there)",
+                     format_count(cells.cells), 100 * share(cells.used, cells.cells), format_count(cells.stuck),
+                     100 * share(cells.stuck, cells.cells));
+}
+
+nlohmann::ordered_json cells_json(const CellCounts& cells) {
+  return {{"cells", cells.cells}, {"used", cells.used}, {"single", cells.single}, {"stuck", cells.stuck}};
+}
+
+}  // namespace bloomwall::filter

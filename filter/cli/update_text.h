@@ -1,0 +1,24 @@
+// What `update`, `build --counting` and `info` say of deltas and counters.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "filter/bits/counters.h"
+#include "filter/build/intake.h"
+#include "filter/file/header.h"
+
+namespace bloomwall::filter {
+
+std::string files_text(const std::vector<FileIntake>& files);
+// "12 adds and 3 removes, 1.4 % of the filter's 1,071 entries", and whether a rebuild is due.
+std::string delta_text(std::uint64_t adds, std::uint64_t removes, const Header& filter);
+nlohmann::ordered_json delta_json(std::uint64_t adds, std::uint64_t removes, const Header& filter);
+// The error of a request as the bits are now.
+std::string error_now_text(const Header& filter);
+std::string cells_text(const CellCounts& cells);
+nlohmann::ordered_json cells_json(const CellCounts& cells);
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,68 @@
+// Where entries go that change a counting filter: each is turned into its keys, and these into cells, at once and from any
+// number of threads. Nothing is held but some keys a thread, while their cells are fetched from memory.
+// Counts of distinct keys follow the counters themselves: a key that tested negative before it was added is a new one, one
+// that tests negative after it was removed is gone. So they are off by the error of one question.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "filter/bits/counters.h"
+#include "filter/build/key_store.h"
+#include "filter/file/header.h"
+
+namespace bloomwall::filter {
+
+enum class CellChange : std::uint8_t {
+  add,
+  remove,  // what is not there is counted and left alone
+  probe,   // as remove, but nothing is changed
+};
+
+// The cells of a counting filter in memory, with a lock for each of some groups of pages.
+struct CellSections {
+  std::optional<CounterSection> hosts, paths, raw;
+};
+
+// What became of the entries of a store.
+struct CellTally {
+  std::array<std::uint64_t, kKindCount> entries{};   // that were added or removed, duplicates too
+  std::array<std::uint64_t, kKindCount> distinct{};  // keys that came or went with them
+  std::uint64_t not_there = 0;                       // removals of what tests negative
+  std::uint64_t no_section = 0;                      // of a kind for which the filter has no section
+  std::uint64_t hosts = 0, marks = 0;                // that came (or, hosts only, went)
+  std::uint32_t mark_mask = 0;
+  std::uint32_t min_labels = 256, max_labels = 0, max_depth = 0;
+  void merge(const CellTally& other);
+  std::uint64_t entry_count() const;
+};
+
+class CellStore final : public KeyStore {
+ public:
+  // Rounds of each kind are those of `header`.
+  CellStore(const CellSections& sections, const Header& header, CellChange change);
+  ~CellStore() override;
+  KeySink& sink(unsigned worker) override;
+  Result<void> check() override { return {}; }
+  CellTally tally() const;  // of all sinks, after their flush()
+
+ private:
+  class Sink;
+  CellSections sections_;
+  std::array<std::uint8_t, kKindCount> rounds_{};
+  KeyMaker keys_;
+  CellChange change_;
+  std::unique_ptr<std::array<std::mutex, 1024>> locks_;
+  std::mutex sinks_mutex_;
+  std::vector<std::unique_ptr<Sink>> sinks_;
+};
+
+// Brings the counts of a header up to what was added or removed.
+void apply_tally(Header& header, const CellTally& tally, CellChange change);
+
+}  // namespace bloomwall::filter

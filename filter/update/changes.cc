@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/update/changes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "filter/build/builder.h"
+#include "filter/update/counting_pages.h"
+
+namespace bloomwall::filter {
+namespace {
+
+class CallingStore final : public KeyStore, private KeySink {
+ public:
+  explicit CallingStore(const OnEntry& on_entry) : on_entry_(on_entry) {}
+  KeySink& sink(unsigned /*worker*/) override { return *this; }
+  Result<void> check() override { return {}; }
+
+ private:
+  void add(const Entry& entry) override { on_entry_(entry); }
+  void flush() override {}
+  const OnEntry& on_entry_;
+};
+
+Result<void> judge(const std::vector<FileIntake>& files, std::size_t first) {
+  std::vector<FileReport> reports;
+  for (std::size_t i = first; i < files.size(); ++i) reports.push_back(files[i].report);
+  const UnusableShare worst = worst_unusable_share(reports);
+  if (worst.share <= kMostUnusable) return {};
+  return unexpected(
+      Error{Errc::bad_syntax, worst.list,
+            fmt::format("{} of {} rules can't be used; nothing was changed; --allow-unsupported takes the "
+                        "rest",
+                        worst.unusable, worst.content)});
+}
+
+}  // namespace
+
+Result<void> read_changes(const std::vector<std::string>& lists, const ChangeLists& options,
+                          std::vector<FileIntake>& files, const OnEntry& on_entry) {
+  CallingStore store(on_entry);
+  return read_into(store, lists, options, 1, files);
+}
+
+Result<void> read_into(KeyStore& store, const std::vector<std::string>& lists, const ChangeLists& options,
+                       unsigned threads, std::vector<FileIntake>& files) {
+  Intake intake(store, {.read = options.read, .raw = options.raw, .keep_allow_rules = false, .threads = threads});
+  for (const std::string& list : lists) {
+    if (auto ok = intake.read(list, {}); !ok) return ok;
+  }
+  const std::size_t first = files.size();
+  files.insert(files.end(), intake.files().begin(), intake.files().end());
+  return options.allow_unsupported ? Result<void>{} : judge(files, first);
+}
+
+Result<void> check_change_lists(const ChangeLists& lists) {
+  const auto stdins =
+      std::count(lists.add.begin(), lists.add.end(), "-") + std::count(lists.remove.begin(), lists.remove.end(), "-");
+  if (stdins > 1) return unexpected(Error{Errc::usage, {}, "standard input can be read once only"});
+  if (!lists.add.empty() || !lists.remove.empty()) return {};
+  return unexpected(Error{Errc::usage, {}, "nothing to do: name lists with --add and --remove"});
+}
+
+}  // namespace bloomwall::filter

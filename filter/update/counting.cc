@@ -1,0 +1,229 @@
+// update_counting and emit_filter.
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/update/counting.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+#include <thread>
+
+#include "filter/file/filter_writer.h"
+#include "filter/update/counting_pages.h"
+
+namespace bloomwall::filter {
+namespace {
+
+constexpr std::array kPageSections{SectionType::hosts, SectionType::paths, SectionType::raw};
+
+std::uint64_t time_now() { return static_cast<std::uint64_t>(std::max<std::time_t>(0, std::time(nullptr))); }
+
+// Open, and every byte of it whole: an update of damaged counters would spread the damage under new digests.
+Result<std::unique_ptr<FilterFile>> open_whole(const std::filesystem::path& path) {
+  auto file = FilterFile::open(path, Form::counters);
+  if (!file) return file;
+  if (auto whole = (*file)->verify(FilterFile::Depth::accident); !whole) return unexpected(whole.error());
+  return file;
+}
+
+FilterWriter::Plan plan_like(const FilterFile& file, FileInfo info) {
+  FilterWriter::Plan plan;
+  plan.header = file.header();
+  plan.header.file_id = {};
+  plan.header.signatures = {};
+  plan.header.sections.clear();
+  const auto geometry = [&](SectionType type) -> std::optional<Geometry> {
+    const SectionEntry* const section = file.header().find(type);
+    if (section == nullptr) return std::nullopt;
+    return section->geometry;
+  };
+  plan.hosts = geometry(SectionType::hosts);
+  plan.paths = geometry(SectionType::paths);
+  plan.raw = geometry(SectionType::raw);
+  plan.info = std::move(info);
+  return plan;
+}
+
+tl::unexpected<Error> lost(const FilterFile& file) {
+  return unexpected(Error{Errc::io, file.path().string(), "shrank or failed while it was read"});
+}
+
+// The work of one update, from the old counters to the new file.
+class Update {
+ public:
+  Update(const CountingUpdate& update, CountingUpdateReport& report) : update_(update), report_(report) {}
+
+  Result<void> run() {
+    for (const auto step : {&Update::open, &Update::probe, &Update::copy, &Update::change, &Update::finish}) {
+      if (auto ok = (this->*step)(); !ok) return ok;
+      if (update_.stop != nullptr && update_.stop->load()) return unexpected(Error{Errc::io, {}, "interrupted"});
+    }
+    return {};
+  }
+
+ private:
+  Result<void> open();
+  Result<void> probe();
+  Result<void> copy();
+  Result<void> change();
+  Result<void> finish();
+  Result<CellTally> pass(const CellSections& cells, CellChange change, const std::vector<std::string>& lists,
+                         bool reporting);
+  void weigh_risk();
+
+  const CountingUpdate& update_;
+  CountingUpdateReport& report_;
+  std::unique_ptr<FilterFile> file_;
+  std::unique_ptr<FilterWriter> writer_;
+};
+
+Result<void> Update::open() {
+  if (auto ok = check_change_lists(update_.lists); !ok) return ok;
+  auto file = open_whole(update_.file);
+  if (!file) return unexpected(std::move(file).error());
+  file_ = *std::move(file);
+  return {};
+}
+
+Result<CellTally> Update::pass(const CellSections& cells, CellChange change, const std::vector<std::string>& lists,
+                               bool reporting) {
+  CellStore store(cells, file_->header(), change);
+  std::vector<FileIntake> files;
+  const unsigned threads = update_.threads != 0 ? update_.threads : std::max(1U, std::thread::hardware_concurrency());
+  if (auto ok = read_into(store, lists, update_.lists, threads, files); !ok) return unexpected(ok.error());
+  if (reporting) report_.files.insert(report_.files.end(), files.begin(), files.end());
+  CellTally tally = store.tally();
+  if (tally.no_section != 0 && change == CellChange::add) {
+    return unexpected(Error{
+        Errc::limit, update_.file.string(),
+        fmt::format("{} entries are of kinds for which it has no section; build it anew with them", tally.no_section)});
+  }
+  return tally;
+}
+
+// Without force nothing is removed; but how much would be at stake is told in figures.
+Result<void> Update::probe() {
+  if (update_.lists.remove.empty() || update_.force) return {};
+  const auto tally = pass(sections_of(*file_), CellChange::probe, update_.lists.remove, true);
+  if (!tally) return unexpected(tally.error());
+  report_.risk.listed = tally->entry_count();
+  report_.risk.not_there = tally->not_there + tally->no_section;
+  weigh_risk();
+  if (file_->lost()) return lost(*file_);
+  const RemovalRisk& risk = report_.risk;
+  return unexpected(Error{
+      Errc::limit, update_.file.string(),
+      fmt::format(
+          "{} of {} removals are there by the counters, which can't tell whether they were ever added. One that was "
+          "not passes for there with a chance of {:.2e}, and then takes about {:.1f} other entries away: up to "
+          "{:.2g} entries lost if none of them was added. --force removes all the same",
+          risk.listed, risk.listed + risk.not_there, risk.passes, risk.loss, risk.expected_loss())});
+}
+
+void Update::weigh_risk() {
+  const PredictedErrors& p = file_->header().predicted;
+  for (const auto& [type, error] :
+       {std::pair{SectionType::hosts, p.host_fill}, std::pair{SectionType::paths, p.path_fill},
+        std::pair{SectionType::raw, p.raw_fill}}) {
+    const CellCounts cells = cells_of(*file_, type);
+    if (cells.used == 0) continue;
+    report_.risk.passes = std::max(report_.risk.passes, error);
+    const double loss = 16 * static_cast<double>(cells.single) / static_cast<double>(cells.used);
+    report_.risk.loss = std::max(report_.risk.loss, loss);
+  }
+}
+
+Result<void> Update::copy() {
+  auto info = file_->info();
+  if (!info) return unexpected(std::move(info).error());
+  auto writer = FilterWriter::create(update_.file, plan_like(*file_, *std::move(info)));
+  if (!writer) return unexpected(std::move(writer).error());
+  writer_ = *std::move(writer);
+  for (const SectionType type : kPageSections) {
+    const auto from = file_->section_bytes(type);
+    if (!from.empty()) std::memcpy(writer_->pages(type).data(), from.data(), from.size());
+  }
+  return file_->lost() ? lost(*file_) : Result<void>{};
+}
+
+Result<void> Update::change() {
+  const CellSections cells = sections_of(*writer_, *file_);
+  auto removed = pass(cells, CellChange::remove, update_.lists.remove, true);
+  if (!removed) return unexpected(std::move(removed).error());
+  auto added = pass(cells, CellChange::add, update_.lists.add, true);
+  if (!added) return unexpected(std::move(added).error());
+  report_.removed = *removed;
+  report_.added = *added;
+  Header& header = writer_->header();
+  apply_tally(header, *removed, CellChange::remove);
+  apply_tally(header, *added, CellChange::add);
+  header.compatible |= kEstimatedCounts;
+  header.measured = {};
+  header.created = update_.created.value_or(time_now());
+  ++header.sequence;
+  return {};
+}
+
+Result<void> Update::finish() {
+  report_.cells = {};
+  for (const SectionType type : kPageSections) add_cells(report_.cells, count_cells(writer_->pages(type)));
+  if (auto ok = writer_->commit(); !ok) return ok;
+  report_.header = writer_->header();
+  return {};
+}
+
+Result<void> check_replaced(const std::filesystem::path& output, const Header& from) {
+  std::error_code error;
+  if (!std::filesystem::exists(output, error)) return {};
+  auto replaced = FilterFile::open(output);
+  if (!replaced) {
+    return unexpected(Error{replaced.error().code, output.string(),
+                            fmt::format("is there and is no filter ({}); it is not replaced", replaced.error().what)});
+  }
+  const Header& there = (*replaced)->header();
+  if (there.series_id != from.series_id || there.sequence <= from.sequence) return {};
+  return unexpected(Error{Errc::outdated, output.string(),
+                          fmt::format("has sequence {}, above {} of the counting file; it is not replaced",
+                                      there.sequence, from.sequence)});
+}
+
+}  // namespace
+
+double RemovalRisk::expected_loss() const { return static_cast<double>(listed + not_there) * passes * loss; }
+
+void add_cells(CellCounts& sum, const CellCounts& more) {
+  sum.cells += more.cells;
+  sum.used += more.used;
+  sum.single += more.single;
+  sum.stuck += more.stuck;
+}
+
+CellCounts cells_of(const FilterFile& counting, SectionType type) { return count_cells(counting.section_bytes(type)); }
+
+Result<void> update_counting(const CountingUpdate& update, CountingUpdateReport& report) {
+  return Update(update, report).run();
+}
+
+Result<Header> emit_filter(const EmitOptions& options) {
+  auto file = open_whole(options.file);
+  if (!file) return unexpected(std::move(file).error());
+  auto info = (*file)->info();
+  if (!info) return unexpected(std::move(info).error());
+  if (auto ok = check_replaced(options.output, (*file)->header()); !ok) return unexpected(ok.error());
+  FilterWriter::Plan plan = plan_like(**file, *std::move(info));
+  plan.header.incompatible &= ~kCountersFeature;
+  plan.header.created = options.created.value_or(time_now());
+  if (options.file_id) plan.header.file_id = *options.file_id;
+  auto writer = FilterWriter::create(options.output, std::move(plan));
+  if (!writer) return unexpected(std::move(writer).error());
+  for (const SectionType type : kPageSections) {
+    const auto cells = (*file)->section_bytes(type);
+    if (!cells.empty()) cells_to_bits(cells, (*writer)->pages(type));
+  }
+  if ((*file)->lost()) return lost(**file);
+  if (auto ok = (*writer)->commit(); !ok) return unexpected(std::move(ok).error());
+  return (*writer)->header();
+}
+
+}  // namespace bloomwall::filter

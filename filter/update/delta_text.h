@@ -1,0 +1,54 @@
+// A delta as text that is going to be changed: what it says, in the order of last changes, without what was overruled.
+//   first line, with a sequence one higher at each write; comments; one line an entry, its kind written out
+// The order matters: an ambiguous URL stands for all its forms, so a line may touch entries that others name too.
+// Comments stand before the entries; one behind an entry is lost. Signatures are lost: who changes it signs it again.
+// Memory: about 150 bytes an entry. Not thread-safe.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "filter/policy/delta.h"
+
+namespace bloomwall::filter {
+
+class DeltaText {
+ public:
+  explicit DeltaText(const FileId& base) : base_(base) {}
+  // What stands in the file now; errors: all of it, wrong_base too.
+  static tl::expected<DeltaText, std::vector<Error>> read(std::string_view text, const std::string& name,
+                                                          const KeyMaker& keys, const FileId& base);
+
+  // The last word about an entry. Nothing: the delta says no more about it than the filter itself. True where that changes
+  // what the delta says.
+  bool set(const Entry& entry, DeltaAnswer answer);
+  DeltaAnswer answer(const Entry& entry) const;
+  std::uint64_t size() const { return places_.size(); }
+  std::uint64_t added() const { return added_; }
+  std::uint64_t removed() const { return size() - added_; }
+  std::uint64_t sequence() const { return sequence_; }
+  void set_sequence(std::uint64_t sequence) { sequence_ = sequence; }
+
+  // Delta::parse gives back what this says.
+  std::string text() const;
+
+ private:
+  struct Line {
+    std::string entry;  // "S example.com"; empty: overruled later
+    DeltaAnswer answer;
+  };
+  void compact();
+
+  FileId base_;
+  std::uint64_t sequence_ = 0;
+  std::uint64_t added_ = 0;
+  std::vector<std::string> comments_;
+  std::vector<Line> lines_;
+  std::unordered_map<std::string, std::size_t> places_;  // in lines_
+};
+
+}  // namespace bloomwall::filter

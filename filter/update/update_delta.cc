@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/update/update_delta.h"
+
+#include <fmt/format.h>
+
+#include <system_error>
+#include <utility>
+
+#include "filter/file/temp_file.h"
+#include "filter/policy/delta_signature.h"
+#include "filter/policy/entry_text.h"
+#include "filter/update/delta_text.h"
+#include "filter/update/entry_probe.h"
+
+namespace bloomwall::filter {
+namespace {
+
+class Update {
+ public:
+  Update(const DeltaUpdate& update, DeltaUpdateReport& report, const FilterFile& file)
+      : update_(update), report_(report), file_(file), text_(file.header().file_id) {}
+
+  std::vector<Error> run() {
+    if (auto errors = read_delta(); !errors.empty()) return errors;
+    const auto removing = [this](const Entry& entry) { remove(entry); };
+    const auto adding = [this](const Entry& entry) { note(text_.set(entry, DeltaAnswer::added)); };
+    if (auto ok = read_changes(update_.lists.remove, update_.lists, report_.files, removing); !ok) return {ok.error()};
+    if (auto ok = read_changes(update_.lists.add, update_.lists, report_.files, adding); !ok) return {ok.error()};
+    if (file_.lost()) return {{Errc::io, update_.filter.string(), "shrank or failed while it was read"}};
+    return write();
+  }
+
+ private:
+  std::vector<Error> read_delta() {
+    std::error_code error;
+    const auto status = std::filesystem::status(update_.delta, error);
+    if (status.type() == std::filesystem::file_type::not_found) return {};
+    const auto text = read_entry_text(update_.delta);
+    if (!text) return {text.error()};
+    auto read = DeltaText::read(*text, update_.delta.string(), file_.keys(), file_.header().file_id);
+    if (!read) return std::move(read.error());
+    const auto parts = split_signatures(*text, update_.delta.string());
+    report_.was_signed = parts && !parts->signatures.empty();
+    text_ = *std::move(read);
+    return {};
+  }
+
+  void note(bool changed) { report_.changed += changed ? 1 : 0; }
+
+  void remove(Entry entry) {
+    remove_one(entry);
+    if (entry.kind != Kind::suffix && entry.kind != Kind::exact_host) return;
+    entry.kind = entry.kind == Kind::suffix ? Kind::exact_host : Kind::suffix;
+    remove_one(entry);
+  }
+
+  void remove_one(const Entry& entry) {
+    const bool held = may_hold(file_, entry);
+    if (!held && text_.answer(entry) != DeltaAnswer::added) ++report_.not_there;
+    note(text_.set(entry, held ? DeltaAnswer::removed : DeltaAnswer::nothing));
+  }
+
+  std::vector<Error> write() {
+    if (text_.size() > kMaxExactEntries) {
+      return {{Errc::limit, update_.delta.string(),
+               fmt::format("would hold {} entries, of at most {}; build a new filter instead", text_.size(),
+                           kMaxExactEntries)}};
+    }
+    text_.set_sequence(text_.sequence() + 1);
+    std::string text = text_.text();
+    const std::string name = update_.delta.string();
+    // What a proxy would not take is not written.
+    if (auto readable = Delta::parse(text, name, file_.keys(), file_.header().file_id); !readable) {
+      return std::move(readable.error());
+    }
+    if (update_.key != nullptr) {
+      auto made = sign_delta(text, name, *update_.key);
+      if (!made) return {made.error()};
+      text = *std::move(made);
+    }
+    if (auto ok = replace_file(update_.delta, text); !ok) return {ok.error()};
+    report_.added = text_.added();
+    report_.removed = text_.removed();
+    report_.bytes = text.size();
+    return {};
+  }
+
+  const DeltaUpdate& update_;
+  DeltaUpdateReport& report_;
+  const FilterFile& file_;
+  DeltaText text_;
+};
+
+}  // namespace
+
+double DeltaUpdateReport::share() const { return delta_share(added + removed, filter); }
+
+std::vector<Error> update_delta(const DeltaUpdate& update, DeltaUpdateReport& report) {
+  if (auto ok = check_change_lists(update.lists); !ok) return {ok.error()};
+  const auto file = FilterFile::open(update.filter);
+  if (!file) return {file.error()};
+  report.filter = (*file)->header();
+  return Update(update, report, **file).run();
+}
+
+}  // namespace bloomwall::filter

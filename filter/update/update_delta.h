@@ -1,0 +1,39 @@
+// `update F.bwf --delta D`: what lists add and remove, written into the delta of a filter.
+//   The delta keeps what it says already; the last word about an entry counts, and overruled lines go.
+//   Removes first, then adds: what both name is added.
+//   Removing a host removes it alone and with its subdomains (S and X), whichever a list meant.
+//   A removal of what the filter surely does not hold says nothing, and is left out.
+// Replaced as a whole or not at all. Memory: that of the delta.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "filter/file/signature.h"
+#include "filter/update/changes.h"
+
+namespace bloomwall::filter {
+
+struct DeltaUpdate {
+  std::filesystem::path filter, delta;
+  ChangeLists lists;
+  const SigningKey* key = nullptr;  // signs the result
+};
+
+struct DeltaUpdateReport {
+  std::vector<FileIntake> files;
+  std::uint64_t changed = 0;             // entries about which the delta says something else now
+  std::uint64_t not_there = 0;           // removals left out
+  std::uint64_t added = 0, removed = 0;  // entries in the delta, as written
+  std::uint64_t bytes = 0;
+  bool was_signed = false;
+  Header filter;
+  double share() const;  // of the filter's entries
+};
+
+// Every error where the delta there can't be used (wrong_base among them), else one. Nothing is written then.
+std::vector<Error> update_delta(const DeltaUpdate& update, DeltaUpdateReport& report);
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,218 @@
+// The counting form: what is built, changed and emitted, held against sets of entries.
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/update/counting.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "filter/policy/query.h"
+#include "filter/update/entry_probe.h"
+#include "tests/filter/policy/filter_maker.h"
+
+namespace bloomwall::filter {
+namespace {
+
+using testing::HasSubstr;
+
+class Counting : public testing::Test {
+ protected:
+  std::string list(const std::string& name, std::string_view text) { return folder_.write(name, text).string(); }
+  Result<void> build(std::vector<std::string> lists, bool raw = false) {
+    BuildOptions options;
+    options.output = counting_;
+    options.lists = std::move(lists);
+    options.raw = raw;
+    options.target.fpr = 1e-3;
+    options.threads = 2;
+    built_ = {};
+    return build_counting(options, built_);
+  }
+  std::string update(std::vector<std::string> add, std::vector<std::string> remove, bool force = true) {
+    updated_ = {};
+    CountingUpdate update;
+    update.file = counting_;
+    update.lists.add = std::move(add);
+    update.lists.remove = std::move(remove);
+    update.lists.raw = raw_;
+    update.force = force;
+    update.threads = 2;
+    const auto done = update_counting(update, updated_);
+    return done ? "" : std::string(to_string(done.error().code)) + " " + done.error().text();
+  }
+  std::unique_ptr<FilterFile> emit() {
+    const auto header = emit_filter({.file = counting_, .output = filter_});
+    if (!header) throw std::runtime_error(header.error().text());
+    return open_filter(filter_);
+  }
+  bool raw_ = false;
+  TempFolder folder_;
+  const std::filesystem::path counting_ = folder_ / "f.bwc", filter_ = folder_ / "f.bwf";
+  CountingReport built_;
+  CountingUpdateReport updated_;
+};
+
+std::string raw_lines(int from, int to) {
+  std::string out;
+  for (int i = from; i < to; ++i) out += "user" + std::to_string(i) + "@mail.example\n";
+  return out;
+}
+OwnEntry raw_entry(int i) { return OwnEntry("R user" + std::to_string(i) + "@mail.example"); }
+
+constexpr const char* kMixed =
+    "a.example\nb.example\nhttp://c.example/x\nhttp://c.example/y?q=1\nhttp://d.example/dir/sub/\nhttp://a.example/z\n";
+
+TEST_F(Counting, EmitsTheBitsThatABuildSets) {
+  ASSERT_TRUE(build({list("l", kMixed)}));
+  const auto emitted = emit();
+  BuildOptions options;
+  options.output = folder_ / "plain.bwf";
+  options.lists = {(folder_ / "l").string()};
+  options.target.fpr = 1e-3;
+  options.identity.series_key_file = folder_.write("key", to_hex(emitted->header().series_key)).string();
+  std::filesystem::permissions(folder_ / "key", std::filesystem::perms::owner_read);
+  BuildReport report;
+  const auto plain_built = filter::build(options, report);
+  ASSERT_TRUE(plain_built) << plain_built.error().text();
+  const auto plain = open_filter(options.output);
+  for (const SectionType type : {SectionType::hosts, SectionType::paths}) {
+    ASSERT_EQ(emitted->header().find(type)->geometry, plain->header().find(type)->geometry);
+    const auto mine = emitted->section_bytes(type), theirs = plain->section_bytes(type);
+    EXPECT_TRUE(std::equal(mine.begin(), mine.end(), theirs.begin(), theirs.end())) << to_string(type);
+  }
+  EXPECT_EQ(emitted->header().kinds[index_of(Kind::url)].keys, 2U);
+  EXPECT_EQ(emitted->header().mark_mask, plain->header().mark_mask);
+  EXPECT_EQ(emitted->header().hosts, plain->header().hosts);
+  EXPECT_EQ(emitted->header().max_depth, plain->header().max_depth);
+  EXPECT_TRUE(emitted->verify(FilterFile::Depth::tampering));
+}
+
+TEST_F(Counting, AReaderOfFiltersRefusesTheOtherFormAndSaysWhatToDo) {
+  ASSERT_TRUE(build({list("l", kMixed)}));
+  const auto opened = FilterFile::open(counting_);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Errc::unsupported);
+  EXPECT_THAT(opened.error().text(), HasSubstr("bloomwall-filter emit"));
+  emit();
+  EXPECT_THAT(FilterFile::open(filter_, Form::counters).error().text(), HasSubstr("build --counting"));
+  const auto counters = FilterFile::open(counting_, Form::counters);
+  ASSERT_TRUE(counters) << counters.error().text();
+  EXPECT_FALSE((*counters)->hosts()) << "nothing that could be asked";
+  EXPECT_TRUE((*counters)->verify(FilterFile::Depth::tampering));
+  EXPECT_EQ((*counters)->section_bytes(SectionType::hosts).size(),
+            4 * (*counters)->header().find(SectionType::hosts)->geometry.bytes());
+}
+
+// The whole set is exchanged, in steps; at every step all that should be there is, and in the end the bits are those of a
+// filter that never held anything else.
+TEST_F(Counting, ChurnOfTheWholeSetLosesNothing) {
+  raw_ = true;
+  constexpr int kKeys = 4000, kStep = 500;
+  ASSERT_TRUE(build({list("l", raw_lines(0, kKeys))}, true));
+  for (int gone = 0; gone < kKeys; gone += kStep) {
+    ASSERT_EQ(
+        update({list("a", raw_lines(kKeys + gone, kKeys + gone + kStep))}, {list("r", raw_lines(gone, gone + kStep))}),
+        "");
+    EXPECT_EQ(updated_.removed.not_there, 0U);
+    const auto file = emit();
+    for (int i = gone + kStep; i < kKeys + gone + kStep; ++i) {
+      ASSERT_TRUE(may_hold(*file, raw_entry(i).view())) << "lost " << i << " after " << gone;
+    }
+  }
+  const auto file = emit();
+  EXPECT_EQ(file->header().kinds[index_of(Kind::raw)].entries, std::uint64_t{kKeys});
+  EXPECT_NEAR(static_cast<double>(file->header().kinds[index_of(Kind::raw)].keys), kKeys, kKeys * 0.01);
+  const Geometry geometry = file->header().find(SectionType::raw)->geometry;
+  std::vector<std::byte> pages(geometry.bytes());
+  SectionWriter fresh(geometry, pages.data());
+  for (int i = kKeys; i < 2 * kKeys; ++i) fresh.insert(file->keys().raw(raw_entry(i).path));
+  const auto bits = file->section_bytes(SectionType::raw);
+  EXPECT_EQ(updated_.cells.stuck, 0U);
+  EXPECT_TRUE(std::equal(bits.begin(), bits.end(), pages.begin(), pages.end()));
+  int passed = 0;
+  for (int i = 0; i < kKeys; ++i) passed += may_hold(*file, raw_entry(i).view()) ? 1 : 0;
+  EXPECT_LE(passed, 20) << "4000 questions at 1e-3";
+}
+
+TEST_F(Counting, WhatWasAddedTwiceIsRemovedTwice) {
+  ASSERT_TRUE(build({list("l", "twice.example\ntwice.example\nonce.example\n")}));
+  EXPECT_EQ(built_.added.entry_count(), 3U);
+  ASSERT_EQ(update({}, {list("r", "twice.example\nonce.example\n")}), "");
+  auto file = emit();
+  EXPECT_TRUE(may_hold(*file, OwnEntry("S twice.example").view()));
+  EXPECT_FALSE(may_hold(*file, OwnEntry("S once.example").view()));
+  ASSERT_EQ(update({}, {list("r2", "twice.example\ntwice.example\n")}), "");
+  EXPECT_EQ(updated_.removed.entry_count(), 1U);
+  EXPECT_EQ(updated_.removed.not_there, 1U);
+  file = emit();
+  EXPECT_FALSE(may_hold(*file, OwnEntry("S twice.example").view()));
+  EXPECT_EQ(file->header().kinds[0].keys, 0U);
+  EXPECT_EQ(file->header().hosts, 0U);
+}
+
+TEST_F(Counting, MarksStayAndUrlsGo) {
+  ASSERT_TRUE(build({list("l", kMixed)}));
+  ASSERT_EQ(update({}, {list("r", "http://c.example/x\nhttp://d.example/dir/sub/\n")}), "");
+  const auto file = emit();
+  EXPECT_FALSE(may_hold(*file, OwnEntry("U c.example/x").view()));
+  EXPECT_TRUE(may_hold(*file, OwnEntry("Q c.example/y?q=1").view()));
+  const auto& hosts = file->hosts();
+  EXPECT_TRUE(hosts.test(hosts.place(file->keys().host("d.example")), directory_mark(2)));
+  EXPECT_TRUE(hosts.test(hosts.place(file->keys().host("c.example")), kVariantMarkUrl));
+}
+
+TEST_F(Counting, AnAddedUrlBringsItsMarkDepthAndLabels) {
+  ASSERT_TRUE(build({list("l", kMixed)}));
+  ASSERT_EQ(update({list("a", "http://one.two.three.four.example/1/2/3/4/5/\nvery.long.name.of.a.host.example\n")}, {}),
+            "");
+  EXPECT_EQ(updated_.header.max_depth, 5U);
+  EXPECT_EQ(updated_.header.max_labels, 7U);
+  EXPECT_EQ(updated_.header.sequence, built_.header.sequence + 1);
+  const auto file = emit();
+  Canonicaliser urls;
+  EXPECT_TRUE(query(*file, nullptr, urls.url("http://one.two.three.four.example/1/2/3/4/5/6")));
+  EXPECT_TRUE(query(*file, nullptr, urls.url("http://x.very.long.name.of.a.host.example/")));
+  EXPECT_FALSE(query(*file, nullptr, urls.url("http://one.two.three.four.example/1/2/3/4/")));
+}
+
+TEST_F(Counting, RemovingIsRefusedWithTheExpectedLossUnlessForced) {
+  ASSERT_TRUE(build({list("l", kMixed)}));
+  const auto before = std::filesystem::last_write_time(counting_);
+  const std::string refusal = update({}, {list("r", "a.example\nnever.example\n")}, false);
+  EXPECT_THAT(refusal, testing::AllOf(HasSubstr("limit "), HasSubstr("1 of 2 removals"), HasSubstr("--force")));
+  EXPECT_EQ(updated_.risk.listed, 1U);
+  EXPECT_EQ(updated_.risk.not_there, 1U);
+  EXPECT_GT(updated_.risk.loss, 10) << "cells of a sparse filter have one owner";
+  EXPECT_EQ(std::filesystem::last_write_time(counting_), before);
+  EXPECT_EQ(update({list("a", "new.example\n")}, {}, false), "") << "adding needs no force";
+}
+
+TEST_F(Counting, RefusalsSayWhy) {
+  const std::string good = list("l", kMixed);
+  EXPECT_THAT(build({"-"}).error().text(), HasSubstr("twice"));
+  EXPECT_FALSE(build({}));
+  ASSERT_TRUE(build({good}));
+  EXPECT_THAT(update({}, {}), HasSubstr("nothing to do"));
+  raw_ = true;
+  EXPECT_THAT(update({good}, {}), HasSubstr("no section"));
+  raw_ = false;
+  list("f.bwf", "not a filter");
+  EXPECT_THAT(emit_filter({.file = counting_, .output = filter_}).error().text(), HasSubstr("is no filter"));
+  std::filesystem::remove(filter_);
+  emit();
+  EXPECT_TRUE(emit_filter({.file = counting_, .output = filter_})) << "the same sequence again";
+  EXPECT_EQ(emit_filter({.file = filter_, .output = counting_}).error().code, Errc::unsupported);
+  std::filesystem::copy_file(counting_, folder_ / "old.bwc");
+  ASSERT_EQ(update({good}, {}), "");
+  emit();
+  EXPECT_EQ(emit_filter({.file = folder_ / "old.bwc", .output = filter_}).error().code, Errc::outdated);
+  std::fstream damaged(counting_, std::ios::in | std::ios::out | std::ios::binary);
+  damaged.seekp(static_cast<std::streamoff>(built_.header.find(SectionType::hosts)->offset));
+  damaged.put('\x77');
+  damaged.close();
+  EXPECT_THAT(update({good}, {}), HasSubstr("bad_digest"));
+}
+
+}  // namespace
+}  // namespace bloomwall::filter

@@ -1,0 +1,203 @@
+// What `update --delta` writes, and that a delta read again says it.
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/update/update_delta.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "filter/policy/entry_text.h"
+#include "filter/policy/query.h"
+#include "filter/update/delta_text.h"
+#include "filter/update/entry_probe.h"
+#include "tests/filter/policy/filter_maker.h"
+
+namespace bloomwall::filter {
+namespace {
+
+using testing::HasSubstr;
+
+class UpdateDelta : public testing::Test {
+ protected:
+  UpdateDelta() {
+    make_filter(filter_, {.entries = {"S old.example", "X exact.example", "U pages.example/a", "R raw key"}});
+  }
+  std::string list(const std::string& name, std::string_view text) { return folder_.write(name, text).string(); }
+  // Errors as text; the report stays.
+  std::string update(std::vector<std::string> add, std::vector<std::string> remove, bool raw = false) {
+    report_ = {};
+    DeltaUpdate update{.filter = filter_, .delta = delta_, .lists = {}};
+    update.lists.add = std::move(add);
+    update.lists.remove = std::move(remove);
+    update.lists.raw = raw;
+    return texts_of(update_delta(update, report_));
+  }
+  std::string text() const {
+    std::ifstream in(delta_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  // Its lines after the first.
+  std::string changes() const { return text().substr(text().find('\n') + 1); }
+  Delta load() const {
+    auto delta = Delta::load(delta_, KeyMaker(open_filter(filter_)->header().series_key), id_of(1));
+    if (!delta) throw std::runtime_error(texts_of(delta.error()));
+    return *std::move(delta);
+  }
+  TempFolder folder_;
+  const std::filesystem::path filter_ = folder_ / "f.bwf", delta_ = folder_ / "f.delta";
+  DeltaUpdateReport report_;
+};
+
+TEST_F(UpdateDelta, AddsAndRemovesWhatListsName) {
+  ASSERT_EQ(update({list("a", "new.example\nhttp://pages.example/b?x=1\nhttp://pages.example/dir/\n")},
+                   {list("r", "old.example\nhttp://pages.example/a\n")}),
+            "");
+  EXPECT_EQ(text(), Delta::first_line(id_of(1), 1) +
+                        "\n-S old.example\n-U pages.example/a\n+S new.example\n+Q pages.example/b?x=1\n"
+                        "+D pages.example/dir/\n");
+  EXPECT_EQ(report_.changed, 5U);
+  EXPECT_EQ(report_.added, 3U);
+  EXPECT_EQ(report_.removed, 2U);
+  const auto file = open_filter(filter_);
+  const Delta delta = load();
+  Canonicaliser urls;
+  EXPECT_FALSE(query(*file, &delta, urls.url("http://old.example/")));
+  EXPECT_TRUE(query(*file, &delta, urls.url("http://sub.new.example/")));
+  EXPECT_FALSE(query(*file, &delta, urls.url("http://pages.example/a")));
+}
+
+TEST_F(UpdateDelta, KeepsWhatItSaidAndTheLastWordCounts) {
+  ASSERT_EQ(update({list("a", "one.example\ntwo.example\n")}, {}), "");
+  ASSERT_EQ(update({list("b", "three.example\n")}, {list("r", "one.example\n")}), "");
+  EXPECT_EQ(changes(), "+S two.example\n+S three.example\n") << "what was added here and removed again is gone";
+  EXPECT_EQ(load().sequence(), 2U);
+  ASSERT_EQ(update({}, {list("r", "exact.example\n")}), "");
+  ASSERT_EQ(update({list("c", "exact.example\n")}, {}), "");
+  EXPECT_EQ(load().answer(OwnEntry("S exact.example").view()), DeltaAnswer::added);
+  EXPECT_EQ(load().answer(OwnEntry("X exact.example").view()), DeltaAnswer::removed) << "the list meant S";
+}
+
+TEST_F(UpdateDelta, WhatBothListsNameIsAdded) {
+  ASSERT_EQ(update({list("a", "both.example\n")}, {list("r", "both.example\n")}), "");
+  EXPECT_EQ(changes(), "+S both.example\n");
+}
+
+TEST_F(UpdateDelta, RemovingAHostTakesItAloneAndWithItsSubdomains) {
+  ASSERT_EQ(update({}, {list("r", "exact.example\nnever.example\n")}), "");
+  EXPECT_EQ(changes(), "-X exact.example\n") << "the filter holds no S of it";
+  EXPECT_EQ(report_.not_there, 3U);
+  ASSERT_EQ(update({}, {list("h", "0.0.0.0 old.example\n")}), "");
+  EXPECT_THAT(changes(), HasSubstr("-S old.example\n"));
+}
+
+TEST_F(UpdateDelta, CommentsStayAndHandWrittenKindsAreWrittenOut) {
+  folder_.write("f.delta",
+                Delta::first_line(id_of(1)) + "\n# ticket 7\n+a.example\n-old.example # gone\n+R  two blanks\n");
+  ASSERT_EQ(update({list("b", "b.example\n")}, {}), "");
+  EXPECT_EQ(changes(), "# ticket 7\n+S a.example\n-S old.example\n-X old.example\n+R  two blanks\n+S b.example\n");
+}
+
+TEST_F(UpdateDelta, RawKeysAreWhatTheyAre) {
+  ASSERT_EQ(update({list("a", " lead\ntail \r\r\nS x\n+y\n#z\nsignature\n")}, {list("r", "raw key\n")}, true), "");
+  const Delta delta = load();
+  for (const char* key : {"R  lead", "R tail \r", "R S x", "R +y", "R #z", "R signature"}) {
+    EXPECT_EQ(delta.answer(OwnEntry(key).view()), DeltaAnswer::added) << key << text();
+  }
+  EXPECT_EQ(delta.answer(OwnEntry("R raw key").view()), DeltaAnswer::removed);
+}
+
+// Whatever a list says, the delta that is written says on reading what was meant, ambiguous paths and roots included.
+TEST_F(UpdateDelta, OddUrlsSurvive) {
+  const std::string urls =
+      "http://u.example/a//b\nhttp://u.example/a/%2e%2e/c\nhttp://u.example//\nhttp://u.example/%2f\n"
+      "http://u.example/a;b?q=//x\nhttp://[2001:db8::1]/p\nhttp://192.0.2.7/p/\nhttp://u.example/?q\n";
+  std::vector<std::string> meant;
+  std::vector<FileIntake> files;
+  ChangeLists lists;
+  lists.add = {list("u", urls)};
+  ASSERT_TRUE(read_changes(lists.add, lists, files, [&](const Entry& e) {
+    meant.push_back(std::string(1, static_cast<char>(e.kind)) + " " + std::string(e.host) + std::string(e.path) +
+                    (e.kind == Kind::url_query ? "?" + std::string(e.query) : ""));
+  }));
+  ASSERT_GE(meant.size(), 8U);
+  ASSERT_EQ(update(lists.add, {}), "");
+  const Delta delta = load();
+  for (const std::string& entry : meant) {
+    EXPECT_EQ(delta.answer(OwnEntry(entry).view()), DeltaAnswer::added) << entry << "\n" << text();
+  }
+  const std::string first = changes();
+  ASSERT_EQ(update(lists.add, {}), "");
+  EXPECT_EQ(report_.changed, 0U);
+}
+
+TEST_F(UpdateDelta, ARefusalChangesNothing) {
+  ASSERT_EQ(update({list("a", "a.example\n")}, {}), "");
+  const std::string before = text();
+  EXPECT_THAT(update({}, {}), HasSubstr("nothing to do"));
+  EXPECT_THAT(update({"-"}, {"-"}), HasSubstr("read once only"));
+  std::string junk;
+  for (int i = 0; i < 20; ++i) junk += "good" + std::to_string(i) + ".example\n";
+  EXPECT_THAT(update({list("junk", junk + "two words\nand three more\n")}, {}), HasSubstr("can't be used"));
+  EXPECT_THAT(update({(folder_ / "none").string()}, {}), HasSubstr("io "));
+  EXPECT_EQ(text(), before);
+  make_filter(filter_, {.entries = {"S old.example"}, .file_id = 2});
+  EXPECT_THAT(update({list("b", "b.example\n")}, {}), HasSubstr("wrong_base"));
+  EXPECT_EQ(text(), before);
+  std::filesystem::remove(filter_);
+  EXPECT_THAT(update({list("b", "b.example\n")}, {}), HasSubstr("io "));
+}
+
+TEST_F(UpdateDelta, ASignedDeltaIsSignedAgainOrSaysThatItIsNot) {
+  const SigningKey key = SigningKey::generate();
+  ASSERT_TRUE(key.write(folder_ / "k", folder_ / "k.pub"));
+  const auto trusted = TrustedKeys::read(folder_ / "k.pub");
+  DeltaUpdate update{.filter = filter_, .delta = delta_, .lists = {}, .key = &key};
+  update.lists.add = {list("a", "a.example\n")};
+  ASSERT_TRUE(update_delta(update, report_).empty());
+  EXPECT_TRUE(Delta::load(delta_, KeyMaker(SeriesKey{}), id_of(1), {.trusted = &*trusted}));
+  update.key = nullptr;
+  report_ = {};
+  ASSERT_TRUE(update_delta(update, report_).empty());
+  EXPECT_TRUE(report_.was_signed);
+  EXPECT_FALSE(Delta::load(delta_, KeyMaker(SeriesKey{}), id_of(1), {.trusted = &*trusted}));
+}
+
+TEST_F(UpdateDelta, TheShareIsOfTheDistinctEntries) {
+  ASSERT_EQ(update({list("a", "a.example\n")}, {}), "");
+  EXPECT_DOUBLE_EQ(report_.share(), 1.0 / 4);
+}
+
+TEST_F(UpdateDelta, AProbeAsksForExactlyOneEntry) {
+  const auto file = open_filter(filter_);
+  for (const char* there : {"S old.example", "X exact.example", "U pages.example/a", "R raw key"}) {
+    EXPECT_TRUE(may_hold(*file, OwnEntry(there).view())) << there;
+  }
+  for (const char* absent :
+       {"X old.example", "W old.example", "S exact.example", "S pages.example", "U pages.example/b",
+        "D pages.example/a/", "Q pages.example/a?q", "R raw", "S sub.old.example"}) {
+    EXPECT_FALSE(may_hold(*file, OwnEntry(absent).view())) << absent;
+  }
+}
+
+TEST(DeltaTextOrder, CompactionKeepsTheOrderOfLastChanges) {
+  DeltaText text(id_of(1));
+  for (int round = 0; round < 5; ++round) {
+    for (int i = 0; i < 400; ++i) {
+      const OwnEntry entry("S h" + std::to_string((i * 7 + round) % 400) + ".example");
+      text.set(entry.view(), round % 2 == 0 ? DeltaAnswer::added : DeltaAnswer::removed);
+    }
+  }
+  EXPECT_EQ(text.size(), 400U);
+  EXPECT_EQ(text.added(), 400U);
+  const std::string out = text.text();
+  EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 401);
+  EXPECT_LT(out.find("+S h4.example\n"), out.find("+S h11.example\n")) << "the order of the last round";
+  const auto back = DeltaText::read(out, "d", KeyMaker(SeriesKey{}), id_of(1));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->text(), out);
+}
+
+}  // namespace
+}  // namespace bloomwall::filter
