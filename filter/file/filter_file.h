@@ -11,6 +11,7 @@
 
 #include "filter/file/file_info.h"
 #include "filter/file/header.h"
+#include "filter/file/residence.h"
 
 namespace bloomwall::filter {
 
@@ -41,6 +42,17 @@ class FilterFile {
   std::span<const std::byte> section_bytes(SectionType type) const;
   bool lost() const;
 
+  // For a file that is going to be served: decides where its bytes are to be and brings them there; see residence.h. Once,
+  // before anybody asks and before verify(). Reads the whole file unless that is paged. Errors: limit, io.
+  Result<void> settle(MemoryUse use, const Progress& progress = {});
+  Residence residence() const { return residence_; }
+  bool hosts_locked() const { return hosts_locked_; }  // of a paged file: its host section cannot leave memory
+  // Whether reading this page of a section may wait for the disk: no more than a comparison unless the file is paged, then
+  // one system call.
+  bool may_wait(const std::byte* page) const {
+    return residence_ == Residence::paged && !lost() && !is_cached(page);
+  }
+
   // Of the `info` section: sources, builder, category. Errors: bad_section; a file without the section gives an empty one.
   Result<FileInfo> info() const;
 
@@ -54,12 +66,16 @@ class FilterFile {
   using HeaderBytes = std::array<std::byte, kHeaderBytes>;
   FilterFile(std::filesystem::path path, std::unique_ptr<MappedFile> map, const HeaderBytes& bytes, Header header);
   SectionView view(SectionType type, LineChoice lines) const;
+  Result<void> settle_paged();
+  bool is_cached(const std::byte* page) const;
   std::filesystem::path path_;
   std::unique_ptr<MappedFile> map_;
   HeaderBytes header_bytes_;
   Header header_;
   KeyMaker keys_;
   SectionView hosts_, paths_, raw_;
+  Residence residence_ = Residence::unmanaged;
+  bool hosts_locked_ = false;
 };
 
 }  // namespace bloomwall::filter

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -29,13 +30,28 @@ class MappedFile {
   // file.
   Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out) const;
 
+  // mapped_file_memory.cc. Ranges lie within bytes(). GoOn is told how much is done, and stops the rest with false: error io.
+  using GoOn = std::function<bool(std::uint64_t done)>;
+  // Every page of the range is in memory once, and mapped; in huge pages where the file system has large folios.
+  Result<void> read_in(std::span<const std::byte> range, const GoOn& go_on = {}) const;
+  Result<void> lock(std::span<const std::byte> range) const;   // reads it in, too
+  void expect_random(std::span<const std::byte> range) const;  // no read-ahead
+  // bytes() is an anonymous copy from now on, at the same address. Before anybody else reads it.
+  Result<void> copy_to_memory(const GoOn& go_on = {});
+  // Whether the page of this address can be read without waiting. One system call; where it can't, newer kernels begin to
+  // read it. False where the file system can't say.
+  bool is_cached(const std::byte* address) const;
+
  private:
+  std::byte* reserve_copy() const;
+  Result<void> fill_copy(std::byte* copy, const GoOn& go_on) const;
   MappedFile(std::filesystem::path path, Descriptor file, std::size_t size);
   std::filesystem::path path_;
   Descriptor file_;
   std::size_t size_;
   const std::byte* address_ = nullptr;
   std::optional<BusGuard> guard_;
+  bool is_copied_ = false;
 };
 
 }  // namespace bloomwall::filter

@@ -24,9 +24,20 @@ class Verifier {
         buffer_(std::min(kLeafBytes, file.header().file_bytes)) {}
 
   Result<void> run() {
+    posix_fadvise(map_.descriptor(), 0, 0, POSIX_FADV_SEQUENTIAL);
+    const Result<void> outcome = check_all();
+    posix_fadvise(map_.descriptor(), 0, 0, is_paged() ? POSIX_FADV_RANDOM : POSIX_FADV_NORMAL);
+    return outcome;
+  }
+
+ private:
+  // Not to be kept in memory: what is read is given up at once, lest it drive out the file that is being served. Pages
+  // that somebody has mapped stay.
+  bool is_paged() const { return file_.residence() == Residence::paged; }
+
+  Result<void> check_all() {
     std::vector<SectionEntry> order = file_.header().sections;
     std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
-    posix_fadvise(map_.descriptor(), 0, 0, POSIX_FADV_SEQUENTIAL);
     done_ = kHeaderBytes;
     for (const SectionEntry& section : order) {
       if (Result<void> ok = check_gap(section.offset); !ok) return ok;
@@ -35,7 +46,6 @@ class Verifier {
     return {};
   }
 
- private:
   // The next `bytes` of the file.
   Result<std::span<const std::byte>> read(std::uint64_t bytes) {
     const std::span<std::byte> out = std::span(buffer_).first(bytes);
@@ -43,6 +53,9 @@ class Verifier {
     if (!got) return unexpected(got.error());
     if (*got < bytes || file_.lost()) {
       return unexpected(Error{Errc::too_short, file_.path().string(), "the file shrank while it was open"});
+    }
+    if (is_paged()) {
+      posix_fadvise(map_.descriptor(), static_cast<off_t>(done_), static_cast<off_t>(bytes), POSIX_FADV_DONTNEED);
     }
     done_ += bytes;
     if (progress_ && !progress_(done_, file_.header().file_bytes)) {

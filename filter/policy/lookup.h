@@ -69,6 +69,12 @@ class Lookup {
   bool advance();
   // First byte of each page of P that the next advance() reads. May be empty.
   std::span<const std::byte* const> pending_pages() const { return pages_.view(); }
+  // The questions that these pages are for: who asks very many at once may sort them by page and ask them himself.
+  struct PathQuestion {
+    Place place;
+    Question question;
+  };
+  std::span<const PathQuestion> pending_questions() const { return paths_.view(); }
 
   const std::optional<LookupMatch>& match() const { return match_; }
   std::uint32_t questions() const { return questions_; }   // put to the bits so far
@@ -81,10 +87,6 @@ class Lookup {
     Place place;
     std::uint32_t wanted;
     std::uint16_t suffix;
-  };
-  struct PathQuestion {
-    Place place;
-    Question question;
   };
   struct Marked {
     std::uint16_t suffix;

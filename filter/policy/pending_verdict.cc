@@ -43,6 +43,12 @@ std::span<const std::byte* const> PendingVerdict::pages() const {
   return slot.lookup ? slot.lookup->pending_pages() : std::span<const std::byte* const>{};
 }
 
+void PendingVerdict::append_absent(std::vector<const std::byte*>& out) const {
+  for (const std::byte* page : pages()) {
+    if (policy_.filters[filter_].file->may_wait(page)) out.push_back(page);
+  }
+}
+
 void PendingVerdict::begin_form() {
   if (!url_.forms.empty()) parts_.use_form(url_.forms[form_]);
   for (Slot& slot : slots_) {

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "filter/policy/lazy.h"
 #include "filter/policy/lookup.h"
@@ -41,6 +42,8 @@ class PendingVerdict {
   bool advance();
   // First byte of each page that the next advance() reads; not empty after advance() gave false.
   std::span<const std::byte* const> pages() const;
+  // Those of them that are not in memory.
+  void append_absent(std::vector<const std::byte*>& out) const;
   Verdict take() { return std::move(worst_); }
 
  private:

@@ -51,7 +51,10 @@ const char* to_string(VerdictReason reason) {
   return "unknown";
 }
 
-Policy::Policy(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Policy::Policy(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
+  const auto is_paged = [](const LoadedFilter& filter) { return filter.file->residence() == Residence::paged; };
+  is_paged_ = std::any_of(impl_->filters.begin(), impl_->filters.end(), is_paged);
+}
 Policy::~Policy() = default;
 
 Verdict Policy::judge(const CanonicalUrl& url) const { return judge_without_stopping(*this, url, Scope::url); }

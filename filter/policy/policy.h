@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,7 @@ struct FilterSpec {
   std::filesystem::path delta;  // empty: none
   FilterAction action = FilterAction::block;
   OnFilterError on_error = OnFilterError::block;
+  MemoryUse memory = MemoryUse::automatic;  // where LoadOptions::settle
   int status = 403;
   // PEM, one or more keys: one must have signed the file and its delta, every byte of which is then verified in full.
   std::filesystem::path public_key = {};
@@ -85,7 +87,8 @@ inline constexpr std::size_t kMaxStoryBytes = std::size_t{4} << 20;
 class Policy {
  public:
   struct LoadOptions {
-    bool verify = true;  // read and check every byte of every filter before use
+    bool verify = true;   // read and check every byte of every filter before use
+    bool settle = false;  // bring every filter where FilterSpec::memory says: for those who serve it
     std::function<bool(const std::filesystem::path& file, std::uint64_t done, std::uint64_t total)>
         progress;  // false stops
   };
@@ -101,6 +104,14 @@ class Policy {
   // A host alone (CONNECT, SNI): only host kinds are asked. `host` comes from Canonicaliser::host or url.
   Verdict judge_host(const CanonicalUrl& host) const;
   Story explain(const CanonicalUrl& url) const;
+
+  // Whether judge() may have to wait for the disk: some filter is paged. judge_host() never does.
+  bool is_paged() const { return is_paged_; }
+  // judge() for who must not wait: where a page that it would read next is not in memory, nothing, and `absent` names all
+  // such pages. Ask again once they are there (bring_in), from any thread; other pages may then be absent.
+  std::optional<Verdict> judge_at_once(const CanonicalUrl& url, std::vector<const std::byte*>& absent) const;
+  // Reads these pages, all at once as far as the disk can, and returns when they have been there. Any thread but a loop's.
+  static void bring_in(std::span<const std::byte* const> pages);
 
   struct FilterState {
     const FilterSpec& spec;
@@ -124,6 +135,7 @@ class Policy {
   struct Impl;
   explicit Policy(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
+  bool is_paged_ = false;
 };
 
 }  // namespace bloomwall::filter

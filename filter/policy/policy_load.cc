@@ -58,7 +58,8 @@ class Loader {
     if (!file) {
       errors.push_back(file.error());
     } else if (!trusted || (signer = signer_of(**file, *trusted))) {
-      if (options_.verify) verify(**file, trusted ? FilterFile::Depth::tampering : FilterFile::Depth::accident);
+      if (settle(**file, spec.memory) && options_.verify)
+        verify(**file, trusted ? FilterFile::Depth::tampering : FilterFile::Depth::accident);
     }
     if (is_stopped_) return;
     std::optional<Delta> delta;
@@ -87,6 +88,16 @@ class Loader {
     if (signer) return *signer;
     errors.push_back(signer.error());
     return std::nullopt;
+  }
+
+  bool settle(FilterFile& file, MemoryUse use) {
+    if (!options_.settle) return true;
+    const Result<void> outcome = file.settle(use, [&](std::uint64_t done, std::uint64_t total) {
+      is_stopped_ = options_.progress && !options_.progress(file.path(), done, total);
+      return !is_stopped_;
+    });
+    if (!outcome) errors.push_back(outcome.error());
+    return outcome.has_value();
   }
 
   void verify(const FilterFile& file, FilterFile::Depth depth) {

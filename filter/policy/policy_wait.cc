@@ -1,0 +1,27 @@
+// Verdicts whose pages may have to come from disk.
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/mman.h>
+
+#include <cstdint>
+
+#include "filter/policy/pending_verdict.h"
+#include "filter/policy/policy.h"
+
+namespace bloomwall::filter {
+
+std::optional<Verdict> Policy::judge_at_once(const CanonicalUrl& url, std::vector<const std::byte*>& absent) const {
+  absent.clear();
+  PendingVerdict pending(*this, url, Scope::url);
+  while (!pending.advance()) {
+    pending.append_absent(absent);
+    if (!absent.empty()) return std::nullopt;
+  }
+  return pending.take();
+}
+
+void Policy::bring_in(std::span<const std::byte* const> pages) {
+  for (const std::byte* page : pages) madvise(const_cast<std::byte*>(page), kPageBytes, MADV_WILLNEED);
+  for (const std::byte* page : pages) static_cast<void>(*const_cast<const volatile std::byte*>(page));
+}
+
+}  // namespace bloomwall::filter
