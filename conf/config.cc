@@ -93,12 +93,25 @@ tl::expected<Config, ConfigErrors> load(const std::filesystem::path& named, cons
   return load_file(fallback);  // what cannot even be looked at is an error there
 }
 
+namespace {
+
+// Of each listener what a reload cannot change.
+std::vector<std::tuple<std::string, bool, bool>> doors(const Config& config) {
+  std::vector<std::tuple<std::string, bool, bool>> doors;
+  for (const Listener& listener : config.listeners) {
+    doors.emplace_back(listener.address, listener.tls.certificate.empty(), listener.proxy_protocol.empty());
+  }
+  return doors;
+}
+
+}  // namespace
+
 std::vector<std::string> needs_restart(const Config& running, const Config& loaded) {
   std::vector<std::string> keys;
   const auto sealed = [&](const char* key, const auto& before, const auto& after) {
     if (!(before == after)) keys.emplace_back(key);
   };
-  sealed("listeners", running.listeners, loaded.listeners);
+  sealed("listeners", doors(running), doors(loaded));
   sealed("workers", running.workers, loaded.workers);
   sealed("dns.servers", running.dns.servers, loaded.dns.servers);
   sealed("dns.cache_entries", running.dns.cache_entries, loaded.dns.cache_entries);

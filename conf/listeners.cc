@@ -5,6 +5,18 @@
 
 namespace bloomwall::conf {
 
-void read(MapReader& map, Listener& out) { map.text("address", out.address, kListenAddress); }
+void read(MapReader& map, ListenerTls& out) {
+  map.optional_path("certificate", out.certificate);
+  map.optional_path("key", out.key);
+  if (out.certificate.empty() != out.key.empty()) {
+    map.fail(out.key.empty() ? "certificate" : "key", "certificate and key go together");
+  }
+}
+
+void read(MapReader& map, Listener& out) {
+  map.text("address", out.address, kListenAddress);
+  map.section("tls", out.tls);
+  map.text_list("proxy_protocol", out.proxy_protocol, kNetwork);
+}
 
 }  // namespace bloomwall::conf

@@ -2,14 +2,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
 #include <string>
+#include <vector>
 
 namespace bloomwall::conf {
 
 class MapReader;
 
+// Clients speak TLS to the proxy itself. Both or none.
+struct ListenerTls {
+  std::filesystem::path certificate, key;  // PEM files; read again by each reload
+  friend bool operator==(const ListenerTls&, const ListenerTls&) = default;
+};
+void read(MapReader& map, ListenerTls& out);
+
 struct Listener {
   std::string address = "127.0.0.1:3128";  // ip:port, [ip6]:port or :port (all addresses); port 0: the kernel chooses
+  ListenerTls tls;                         // empty: plain
+  // Networks of load balancers. Not empty: whoever connects must be in one and begin with a PROXY header.
+  std::vector<std::string> proxy_protocol;
   friend bool operator==(const Listener&, const Listener&) = default;
 };
 

@@ -33,9 +33,10 @@ ALLOWED = {
     "conf": [],
     "proxy/http": ["conf"] + FILTER_DOORS,
     "proxy/log": ["conf"],
-    "proxy/io": [],
+    "proxy/tls": [],
+    "proxy/io": ["proxy/tls"],
     "proxy/dns": ["conf", "proxy/io"],
-    "proxy/net": ["conf", "proxy/http", "proxy/log", "proxy/io", "proxy/dns"] + FILTER_DOORS,
+    "proxy/net": ["conf", "proxy/http", "proxy/log", "proxy/tls", "proxy/io", "proxy/dns"] + FILTER_DOORS,
     # filter/cli: what both programs have in common on a terminal (streams, lines, printable text).
     "proxy/ops": ["conf", "proxy/http", "proxy/log", "proxy/io", "proxy/net", "filter/cli"] + FILTER_DOORS,
 }

@@ -19,6 +19,8 @@ namespace bloomwall::proxy {
 #define BLOOMWALL_COUNTERS(X)                                                                      \
   X(client_connections_total, "Client connections accepted")                                       \
   X(client_connections_refused_total, "Client connections closed at once: not allowed or no room") \
+  X(proxy_headers_malformed_total, "Connections closed because of a malformed PROXY header")       \
+  X(tls_handshake_failures_total, "TLS handshakes with clients that failed or took too long")      \
   X(client_bytes_received_total, "Bytes read from clients")                                        \
   X(client_bytes_sent_total, "Bytes written to clients")                                           \
   X(upstream_connections_total, "Connections to origins and parents established")                  \

@@ -13,6 +13,7 @@ namespace bloomwall::proxy {
 namespace {
 
 constexpr std::size_t kMaxPieces = 64;
+constexpr std::size_t kMostBacklog = std::size_t{4} << 20;  // of a secured stream; handlers keep to far less
 
 std::size_t total(std::span<const iovec> pieces) {
   std::size_t sum = 0;
@@ -49,6 +50,11 @@ void Stream::open(UniqueFd fd, Handler& handler) {
       [](evutil_socket_t, short, void* self) { static_cast<Stream*>(self)->on_writable(); }, this);
   last_active_ = monotonic_now();
   read_.arm();
+}
+
+void Stream::secure(std::unique_ptr<TlsSession> session) {
+  tls_ = std::move(session);
+  flush_tls();
 }
 
 void Stream::close() {
@@ -97,13 +103,16 @@ void Stream::on_readable() {
 // Offers bytes until the handler pauses, closes, or has used them all; says how many were used.
 std::size_t Stream::deliver(std::span<const char> bytes) {
   std::size_t used = 0;
+  const bool was_plain = tls_ == nullptr;
   while (used < bytes.size() && fd_ && gate_.open()) {
     const std::size_t taken = handler_->on_data(bytes.subspan(used));
-    if (taken == 0 && fd_ && gate_.open()) {  // a broken handler must not stop the loop
+    if (taken == 0 && fd_ && gate_.open() &&
+        was_plain == (tls_ == nullptr)) {  // a broken handler must not stop the loop
       close();
       handler_->on_failed(EPROTO);
     }
     used += taken;
+    if (was_plain && tls_ != nullptr) break;  // the rest is ciphertext
   }
   return used;
 }
@@ -121,31 +130,58 @@ void Stream::receive() {
   const std::size_t size = std::min<std::size_t>(read_size_, io_.scratch.size());
   const ssize_t got = ::recv(fd_.get(), io_.scratch.data(), size, MSG_DONTWAIT);
   if (got < 0) {
-    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return;
-    const int error = errno;
-    close();
-    handler_->on_failed(error);
+    if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) fail_read(errno);
     return;
   }
   if (got == 0) {
+    if (tls_ != nullptr && tls_->is_client()) return fail_read(ECONNRESET);
     read_ended_ = true;
     read_.disarm();
     return;
   }
   const auto bytes = io_.scratch.first(static_cast<std::size_t>(got));
-  bytes_in_ += bytes.size();
   last_active_ = monotonic_now();
-  const std::size_t used = deliver(bytes);
-  if (!fd_) return;
-  if (used < bytes.size() && !inbox_.append(bytes.subspan(used))) {
-    close();
-    handler_->on_failed(ENOBUFS);
-    return;
-  }
+  tls_ == nullptr ? take(bytes) : decrypt(bytes);
   // A stream that fills its reads and whose other side keeps up is read in larger pieces; one that must wait in
   // smaller ones, since a read is what then lies in memory.
   const bool keeps_up = bytes.size() == size && gate_.open();
   read_size_ = keeps_up ? static_cast<std::uint32_t>(io_.scratch.size()) : kSmallRead;
+}
+
+void Stream::take(std::span<const char> bytes) {
+  const bool was_plain = tls_ == nullptr;
+  bytes_in_ += bytes.size();
+  const std::size_t used = inbox_.empty() ? deliver(bytes) : 0;
+  if (!fd_ || used == bytes.size()) return;
+  if (was_plain && tls_ != nullptr) {  // the handler has found where TLS begins
+    bytes_in_ -= bytes.size() - used;
+    return decrypt(bytes.subspan(used));
+  }
+  if (!inbox_.append(bytes.subspan(used))) fail_read(ENOBUFS);
+}
+
+void Stream::decrypt(std::span<const char> bytes) {
+  const bool held = tls_->held() > 0;
+  tls_->feed(bytes);  // a copy: the scratch memory is free for what it decrypts to
+  flush_tls();
+  if (held && backlog() == 0) tell_drained();
+  while (fd_) {
+    const std::size_t got = tls_->read(io_.scratch);
+    flush_tls();
+    if (!fd_) return;
+    if (tls_->state() == TlsSession::State::failed) return fail_read(EPROTO);
+    if (tls_->state() == TlsSession::State::ended) {
+      read_ended_ = true;
+      read_.disarm();
+    }
+    if (got == 0) return;
+    take(io_.scratch.first(got));
+  }
+}
+
+void Stream::fail_read(int error) {
+  close();
+  handler_->on_failed(error);
 }
 
 void Stream::maybe_end() {
@@ -164,6 +200,14 @@ void Stream::send(std::span<const iovec> pieces) {
   const std::size_t size = total(pieces);
   if (size == 0) return;
   bytes_out_ += size;
+  if (tls_ == nullptr) return put(pieces);
+  for (const iovec& piece : pieces) tls_->write({static_cast<const char*>(piece.iov_base), piece.iov_len});
+  flush_tls();
+}
+
+// To the kernel as far as it takes it, the rest behind what waits.
+void Stream::put(std::span<const iovec> pieces) {
+  const std::size_t size = total(pieces);
   std::size_t sent = 0;
   if (outbox_.empty()) {
     const ssize_t result = send_pieces(fd_.get(), pieces);
@@ -172,6 +216,18 @@ void Stream::send(std::span<const iovec> pieces) {
     if (sent > 0) last_active_ = monotonic_now();
   }
   if (sent < size) keep(pieces, sent);
+}
+
+void Stream::flush_tls() {
+  const std::span<const char> wire = tls_->pending();
+  if (wire.empty()) return;
+  if (write_error_ == 0) {
+    const iovec piece{.iov_base = const_cast<char*>(wire.data()), .iov_len = wire.size()};
+    put(std::span(&piece, 1));
+  }
+  tls_->sent();
+  // What TLS itself answers is not asked for by any handler, so no handler stops reading because of it.
+  if (outbox_.size() > kMostBacklog) fail_write(ENOBUFS);
 }
 
 void Stream::keep(std::span<const iovec> pieces, std::size_t skip) {
@@ -204,6 +260,10 @@ void Stream::on_writable() {
     if (static_cast<std::size_t>(sent) < total(offered)) return;  // full again; the event stays armed
   }
   write_.disarm();
+  if (backlog() == 0) tell_drained();  // else there is more behind the handshake
+}
+
+void Stream::tell_drained() {
   if (shut_after_flush_) ::shutdown(fd_.get(), SHUT_WR);
   shut_after_flush_ = false;
   handler_->on_drained();
@@ -211,7 +271,11 @@ void Stream::on_writable() {
 
 void Stream::shut_write() {
   if (!fd_) return;
-  if (outbox_.empty()) {
+  if (tls_ != nullptr) {
+    tls_->end();
+    flush_tls();
+  }
+  if (backlog() == 0) {
     ::shutdown(fd_.get(), SHUT_WR);
   } else {
     shut_after_flush_ = true;

@@ -7,6 +7,9 @@
 // Bounds: a handler that stops reading the other side while backlog() > 0 keeps the queue below one read plus framing.
 // Errors: a broken write drops the queue and is reported once by on_write_failed(), on the next turn; reading goes on,
 // because the peer may have answered before it reset. A broken read is reported by on_failed(), once, and closes.
+// TLS: once secured, everything above is about plaintext; backlog() counts ciphertext, and what waits for the handshake.
+// A failed handshake is on_failed(EPROTO). What ends without close_notify is an end from a client, which frames what it
+// sends, and a failure (ECONNRESET) from a server.
 // Lifetime: callbacks may close() the stream or bury its owner; they must not destroy it. None comes after close().
 // Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
@@ -16,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -23,6 +27,7 @@
 #include "proxy/io/event_loop.h"
 #include "proxy/io/handles.h"
 #include "proxy/io/read_gate.h"
+#include "proxy/tls/tls_session.h"
 
 namespace bloomwall::proxy {
 
@@ -55,6 +60,9 @@ class Stream {
 
   void open(UniqueFd fd, Handler& handler);  // starts reading; the socket must be non-blocking
   void set_handler(Handler& handler) { handler_ = &handler; }
+  // From here on the peer speaks TLS: right after open(), or from within on_data(), whose unused octets are the first.
+  void secure(std::unique_ptr<TlsSession> session);
+  const TlsSession* tls() const { return tls_.get(); }  // nullptr: plain
   bool is_open() const { return static_cast<bool>(fd_); }
   int fd() const { return fd_.get(); }
   void close();             // at once; what waits is dropped
@@ -70,7 +78,7 @@ class Stream {
 
   void send(std::span<const iovec> pieces);
   void send(std::string_view text);
-  std::size_t backlog() const { return outbox_.size(); }
+  std::size_t backlog() const { return outbox_.size() + (tls_ == nullptr ? 0 : tls_->held()); }
   bool write_failed() const { return write_error_ != 0; }
   void shut_write();  // FIN after all that was sent
   bool read_ended() const { return read_ended_; }
@@ -85,6 +93,12 @@ class Stream {
   void deliver_inbox();
   std::size_t deliver(std::span<const char> bytes);
   void receive();
+  void take(std::span<const char> bytes);
+  void decrypt(std::span<const char> bytes);
+  void put(std::span<const iovec> pieces);
+  void flush_tls();
+  void fail_read(int error);
+  void tell_drained();
   void maybe_end();
   void flush();
   void keep(std::span<const iovec> pieces, std::size_t skip);
@@ -93,6 +107,7 @@ class Stream {
   IoContext& io_;
   Handler* handler_ = nullptr;
   UniqueFd fd_;
+  std::unique_ptr<TlsSession> tls_;
   Event read_, write_;
   Chain inbox_, outbox_;
   std::uint64_t bytes_in_ = 0, bytes_out_ = 0;

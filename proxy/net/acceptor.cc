@@ -22,11 +22,12 @@ bool is_out_of_resources(int error) {
 
 }  // namespace
 
-Acceptor::Acceptor(EventLoop& loop, Handler& handler, ListeningSocket socket)
+Acceptor::Acceptor(EventLoop& loop, Handler& handler, ListeningSocket socket, std::size_t index)
     : loop_(loop),
       handler_(handler),
       socket_(std::move(socket)),
       name_(socket_.address.text()),
+      index_(index),
       pause_(loop.timers(), [](void* self) { static_cast<Acceptor*>(self)->event_.arm(); }, this) {
   event_.assign(
       loop_.base(), socket_.fd.get(), EV_READ | EV_PERSIST,

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "proxy/io/event_loop.h"
@@ -20,7 +21,8 @@ class Acceptor {
    protected:
     ~Handler() = default;
   };
-  Acceptor(EventLoop& loop, Handler& handler, ListeningSocket socket);
+  // `index`: of its listener in the configuration.
+  Acceptor(EventLoop& loop, Handler& handler, ListeningSocket socket, std::size_t index);
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
@@ -28,6 +30,7 @@ class Acceptor {
   // Takes what already waits in the queue, then closes: a connection that was made is not reset.
   void finish();
   const std::string& name() const { return name_; }  // "127.0.0.1:3128"
+  std::size_t index() const { return index_; }
 
  private:
   void on_ready();
@@ -37,6 +40,7 @@ class Acceptor {
   Handler& handler_;
   ListeningSocket socket_;
   std::string name_;
+  std::size_t index_;
   Event event_;
   Timer pause_;
 };

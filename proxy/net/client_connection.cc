@@ -15,7 +15,7 @@ constexpr std::uint64_t kLingerBytes = std::uint64_t{1} << 20U;
 }  // namespace
 
 ClientConnection::ClientConnection(WorkerState& state, ExchangePool& exchanges, Owner& owner, UniqueFd fd,
-                                   const Endpoint& endpoint, const std::string& listener)
+                                   const Endpoint& endpoint, const std::string& listener, const ListenerRules& rules)
     : state_(state),
       exchanges_(exchanges),
       owner_(owner),
@@ -25,8 +25,17 @@ ClientConnection::ClientConnection(WorkerState& state, ExchangePool& exchanges, 
   state_.counters.client_connections_total.add();
   state_.counters.client_connections_active.add();
   stream_.open(std::move(fd), *this);
+  if (!rules.balancers.empty()) {
+    greeting_ = std::make_unique<ProxyHeaderReader>();
+    tls_after_greeting_ = rules.tls;
+    phase_ = State::greeting;
+  } else if (rules.tls != nullptr) {
+    stream_.secure(TlsSession::accept(*rules.tls));
+  }
+  is_arriving_ = greeting_ != nullptr || rules.tls != nullptr;
   // Browsers connect ahead of need: until the first octet it is idle like any other.
-  timer_.set(state_.snapshot->settings.timeouts.idle);
+  const conf::Timeouts& timeouts = state_.snapshot->settings.timeouts;
+  timer_.set(is_arriving_ ? timeouts.request_header : timeouts.idle);
 }
 
 ClientConnection::~ClientConnection() {
@@ -41,13 +50,44 @@ std::size_t ClientConnection::on_data(std::span<const char> bytes) {
     if (lingered_ > kLingerBytes) close();
     return bytes.size();
   }
+  if (phase_ == State::greeting) return on_greeting(bytes);
   if (phase_ == State::idle) {
     phase_ = State::reading_head;
+    is_arriving_ = false;
     timer_.set(state_.snapshot->settings.timeouts.request_header);
     if (exchange_ == nullptr) exchange_ = exchanges_.take();
     exchange_->begin(*this);
   }
   return exchange_->on_client_data(bytes);
+}
+
+std::size_t ClientConnection::on_greeting(std::span<const char> bytes) {
+  const auto step = greeting_->feed(bytes);
+  switch (step.result) {
+    case ProxyHeaderReader::Result::need_more:
+      return step.consumed;
+    case ProxyHeaderReader::Result::malformed:
+      state_.counters.proxy_headers_malformed_total.add();
+      close();
+      return bytes.size();
+    case ProxyHeaderReader::Result::done:
+      break;
+  }
+  if (const auto& source = greeting_->source()) {
+    info_.endpoint = endpoint_of(source->address, source->port);
+    info_.address = info_.endpoint.ip();
+  }
+  greeting_.reset();
+  phase_ = State::idle;
+  const bool admitted = owner_.on_client_named(*this);
+  const TlsContextPtr tls = std::move(tls_after_greeting_);
+  if (admitted && tls != nullptr) {
+    stream_.secure(TlsSession::accept(*tls));
+  } else if (!admitted) {
+    if (tls == nullptr) stream_.send(state_.text);
+    linger(false);
+  }
+  return step.consumed;
 }
 
 void ClientConnection::on_head_read() {
@@ -108,6 +148,8 @@ void ClientConnection::on_tunnel_end() { close(); }
 
 void ClientConnection::on_end() {
   switch (phase_) {
+    case State::greeting:
+      return close();
     case State::idle:
       return linger(true);
     case State::reading_head:
@@ -131,6 +173,7 @@ void ClientConnection::on_drained() {
     case State::lingering:
       if (close_when_drained_ || stream_.read_ended()) return close();
       return timer_.set(kLinger);
+    case State::greeting:
     case State::reading_head:
     case State::tunnelling:
     case State::closed:
@@ -140,11 +183,20 @@ void ClientConnection::on_drained() {
 
 void ClientConnection::on_write_failed(int) { close(); }
 
-void ClientConnection::on_failed(int) { close(); }
+void ClientConnection::on_failed(int) {
+  if (is_shaking_hands()) state_.counters.tls_handshake_failures_total.add();
+  close();
+}
 
 void ClientConnection::on_timer() {
   switch (phase_) {
+    case State::greeting:
+      return close();
     case State::idle:
+      if (std::exchange(is_arriving_, false)) {
+        return is_shaking_hands() ? on_failed(0) : timer_.set(state_.snapshot->settings.timeouts.idle);
+      }
+      [[fallthrough]];
     case State::lingering: {
       // Slow is not idle, as long as what waits moves.
       const Milliseconds left = stream_.last_active() + state_.snapshot->settings.timeouts.idle - monotonic_now();
@@ -165,7 +217,7 @@ void ClientConnection::on_timer() {
 }
 
 void ClientConnection::drain() {
-  if (phase_ == State::idle) close();
+  if (phase_ == State::idle || phase_ == State::greeting) close();
 }
 
 void ClientConnection::rest_exchange() {

@@ -1,5 +1,6 @@
 // One accepted client socket: one exchange at a time, pipelined requests in order, then perhaps a tunnel.
 //
+//   greeting --PROXY header--> idle
 //   idle --octets--> reading_head --head--> exchanging --keep--> idle ...
 //                                               |--tunnel--> tunnelling
 //                                               \--close--> lingering --> closed
@@ -13,6 +14,7 @@
 #include <memory>
 #include <string>
 
+#include "proxy/http/proxy_header.h"
 #include "proxy/net/exchange.h"
 #include "proxy/net/exchange_pool.h"
 #include "proxy/net/tunnel.h"
@@ -21,9 +23,11 @@ namespace bloomwall::proxy {
 
 class ClientConnection final : public Buried, public Exchange::Owner, public Tunnel::Owner, Stream::Handler {
  public:
-  enum class State : std::uint8_t { idle, reading_head, exchanging, tunnelling, lingering, closed };
+  enum class State : std::uint8_t { greeting, idle, reading_head, exchanging, tunnelling, lingering, closed };
   class Owner {
    public:
+    // Who the client is has come with a PROXY header. false: it may not stay; the answer stands in WorkerState::text.
+    virtual bool on_client_named(ClientConnection& client) = 0;
     virtual void on_client_closed(ClientConnection& client) = 0;  // once
 
    protected:
@@ -31,7 +35,7 @@ class ClientConnection final : public Buried, public Exchange::Owner, public Tun
   };
 
   ClientConnection(WorkerState& state, ExchangePool& exchanges, Owner& owner, UniqueFd fd, const Endpoint& endpoint,
-                   const std::string& listener);
+                   const std::string& listener, const ListenerRules& rules);
   ~ClientConnection() override;
 
   void close();  // idempotent; safe from any callback; cuts what is under way
@@ -53,6 +57,8 @@ class ClientConnection final : public Buried, public Exchange::Owner, public Tun
   void on_tunnel(UpstreamPtr upstream, Tunnel::Start start) override;
   void on_tunnel_end() override;
 
+  std::size_t on_greeting(std::span<const char> bytes);
+  bool is_shaking_hands() const { return stream_.tls() != nullptr && !stream_.tls()->is_established(); }
   void go_idle();
   void linger(bool request_was_read);
   void resume();
@@ -65,10 +71,13 @@ class ClientConnection final : public Buried, public Exchange::Owner, public Tun
   ClientInfo info_;
   Stream stream_;
   Timer timer_;
+  std::unique_ptr<ProxyHeaderReader> greeting_;
+  TlsContextPtr tls_after_greeting_;
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<Tunnel> tunnel_;
   std::uint64_t lingered_ = 0;  // octets dropped while lingering
   bool close_when_drained_ = false;
+  bool is_arriving_ = false;  // timer_ is that of the PROXY header and the TLS handshake
   State phase_ = State::idle;
 };
 

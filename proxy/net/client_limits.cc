@@ -18,19 +18,27 @@ ClientLimits::Key ClientLimits::key_of(const Endpoint& client) {
 }
 
 ClientLimits::Admission ClientLimits::enter(const Endpoint& client, const conf::Limits& limits, bool& counted) {
-  counted = limits.connections_per_client > 0;
-  if (total_.fetch_add(1, std::memory_order_relaxed) >= limits.client_connections) {
-    total_.fetch_sub(1, std::memory_order_relaxed);
-    return Admission::full;
-  }
-  if (!counted) return Admission::admitted;
+  counted = false;
+  if (const auto first = enter_unnamed(limits); first != Admission::admitted) return first;
+  const auto second = name(client, limits, counted);
+  if (second != Admission::admitted) total_.fetch_sub(1, std::memory_order_relaxed);
+  return second;
+}
+
+ClientLimits::Admission ClientLimits::enter_unnamed(const conf::Limits& limits) {
+  if (total_.fetch_add(1, std::memory_order_relaxed) < limits.client_connections) return Admission::admitted;
+  total_.fetch_sub(1, std::memory_order_relaxed);
+  return Admission::full;
+}
+
+ClientLimits::Admission ClientLimits::name(const Endpoint& client, const conf::Limits& limits, bool& counted) {
+  counted = false;
+  if (limits.connections_per_client == 0) return Admission::admitted;
   const std::scoped_lock lock(mutex_);
   std::uint32_t& count = by_client_[key_of(client)];
-  if (count >= limits.connections_per_client) {
-    total_.fetch_sub(1, std::memory_order_relaxed);
-    return Admission::client_full;
-  }
+  if (count >= limits.connections_per_client) return Admission::client_full;
   ++count;
+  counted = true;
   return Admission::admitted;
 }
 

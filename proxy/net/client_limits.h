@@ -21,6 +21,9 @@ class ClientLimits {
   enum class Admission : std::uint8_t { admitted, full, client_full };
   // leave() must follow an admission, with the same address and `counted`.
   Admission enter(const Endpoint& client, const conf::Limits& limits, bool& counted);
+  // The two halves of enter(), for clients of whom only later is known who they are.
+  Admission enter_unnamed(const conf::Limits& limits);
+  Admission name(const Endpoint& client, const conf::Limits& limits, bool& counted);
   void leave(const Endpoint& client, bool counted);
   std::uint64_t total() const { return total_.load(std::memory_order_relaxed); }
 

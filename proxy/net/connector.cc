@@ -39,6 +39,12 @@ Address rule_address(const Endpoint& endpoint) {
   return address;
 }
 
+Endpoint endpoint_of(const Address& address, std::uint16_t port) {
+  in6_addr v6{};
+  std::memcpy(&v6, address.octets.data(), address.octets.size());
+  return Endpoint::from(v6, port).unmapped();
+}
+
 bool OwnAddresses::contains(const Endpoint& target) const {
   const Endpoint plain = target.unmapped();
   return std::any_of(listening_.begin(), listening_.end(), [&](const Endpoint& own) {

@@ -24,6 +24,7 @@ namespace bloomwall::proxy {
 
 // The form in which access rules are asked.
 Address rule_address(const Endpoint& endpoint);
+Endpoint endpoint_of(const Address& address, std::uint16_t port);  // the way back
 
 struct DialTarget {
   std::string_view host;  // a canonical name, or an address (IPv6 with or without brackets); copied

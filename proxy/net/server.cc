@@ -66,7 +66,7 @@ tl::expected<void, std::string> Server::Impl::bind_listeners() {
       auto socket = listen_on(*address);
       if (!socket) return failure(socket.error());
       address = socket->address;  // the others share the port that the kernel chose for the first
-      worker->add_listener(*std::move(socket));
+      worker->add_listener(*std::move(socket), i);
     }
     addresses.push_back(*address);
     own.add(*address);

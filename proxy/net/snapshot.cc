@@ -43,6 +43,24 @@ tl::expected<std::optional<ParentProxy>, std::string> compile_parent(const conf:
   return std::optional<ParentProxy>(ParentProxy{std::move(lower), authority->port});
 }
 
+std::vector<ListenerRules> compile_listeners(const conf::Config& settings, std::vector<std::string>& errors) {
+  std::vector<ListenerRules> listeners;
+  for (const conf::Listener& listener : settings.listeners) {
+    ListenerRules& rules = listeners.emplace_back();
+    const std::string key = fmt::format("listeners[{}]", listeners.size() - 1);
+    rules.address = listener.address;
+    if (!listener.tls.certificate.empty()) {
+      auto tls = TlsContext::for_listener(listener.tls.certificate, listener.tls.key);
+      if (!tls) errors.push_back(fmt::format("{}.tls: {}", key, tls.error()));
+      if (tls) rules.tls = *std::move(tls);
+    }
+    auto balancers = CidrSet::build(listener.proxy_protocol);
+    if (!balancers) errors.push_back(fmt::format("{}.proxy_protocol: not a network: {}", key, balancers.error()));
+    if (balancers) rules.balancers = *std::move(balancers);
+  }
+  return listeners;
+}
+
 }  // namespace
 
 tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Config& settings,
@@ -57,9 +75,11 @@ tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Co
   if (!parent) errors.push_back(parent.error());
   auto hosts = StaticHosts::build(settings.dns.hosts);
   if (!hosts) errors.push_back(fmt::format("dns.hosts.{}: not an IP address", hosts.error()));
+  auto listeners = compile_listeners(settings, errors);
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   return std::make_shared<const Snapshot>(Snapshot{generation, settings, std::move(policy), *std::move(access),
-                                                   *std::move(page), *std::move(parent), *std::move(hosts)});
+                                                   *std::move(page), *std::move(parent), *std::move(hosts),
+                                                   std::move(listeners)});
 }
 
 }  // namespace bloomwall::proxy

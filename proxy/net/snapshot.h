@@ -1,8 +1,8 @@
 // Everything that a reload may replace, as one immutable bundle. Built off the event loops, published whole; a request
 // keeps the snapshot it began with, so a swap never disturbs it, and the last holder frees the old one.
 // What a running Server reads from here: filters and allow lists (policy), access.*, block_page, headers, timeouts,
-// limits, upstream, dns.hosts, log.access.format and .strip_query. Not read again after create(): listeners, workers and
-// the rest of dns.
+// limits, upstream, dns.hosts, log.access.format and .strip_query, certificates and balancers of listeners. Not read again
+// after create(): the rest of listeners and dns, workers.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,12 +18,20 @@
 #include "proxy/dns/static_hosts.h"
 #include "proxy/http/access_rules.h"
 #include "proxy/http/block_template.h"
+#include "proxy/tls/tls_context.h"
 
 namespace bloomwall::proxy {
 
 struct ParentProxy {
   std::string host;  // a name in lower case, or an address without brackets
   std::uint16_t port = 0;
+};
+
+// What a reload may change of a listener; where it listens, and whether it speaks TLS or PROXY, it may not.
+struct ListenerRules {
+  std::string address;  // as configured: what tells listeners apart
+  TlsContextPtr tls;    // nullptr: plain
+  CidrSet balancers;    // not empty: only these may connect, and begin with a PROXY header
 };
 
 struct Snapshot {
@@ -34,11 +42,12 @@ struct Snapshot {
   BlockTemplate page;                            // from settings.block_page, or the built-in one
   std::optional<ParentProxy> parent;             // from settings.upstream
   StaticHosts hosts;                             // from settings.dns.hosts and /etc/hosts
+  std::vector<ListenerRules> listeners;          // from settings.listeners, in their order
 };
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
 
 // Compiles what the settings spell as text. Every error at once, one line each: "access.clients: not a network:
-// 10.0.0.0/99". Reads the block page's template file and /etc/hosts; touches no socket.
+// 10.0.0.0/99". Reads the block page's template file, certificates and /etc/hosts; touches no socket.
 tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Config& settings,
                                                                   std::shared_ptr<const filter::Policy> policy,
                                                                   std::uint64_t generation);

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sys/random.h>
 
+#include <algorithm>
 #include <csignal>
 #include <stdexcept>
 #include <utility>
@@ -67,8 +68,8 @@ Worker::~Worker() {
   while (!loop_.graveyard().empty()) loop_.graveyard().sweep();
 }
 
-void Worker::add_listener(ListeningSocket socket) {
-  acceptors_.push_back(std::make_unique<Acceptor>(loop_, *this, std::move(socket)));
+void Worker::add_listener(ListeningSocket socket, std::size_t index) {
+  acceptors_.push_back(std::make_unique<Acceptor>(loop_, *this, std::move(socket), index));
 }
 
 void Worker::start() {
@@ -96,8 +97,21 @@ void Worker::adopt(SnapshotPtr next) {
   // A control block of this worker's own: what its requests count up and down is in no other worker's cache.
   auto own = std::make_shared<const SnapshotPtr>(std::move(next));
   const Snapshot* const snapshot = own->get();
+  adopt_listeners(*snapshot);
   state_->adopt(SnapshotPtr(std::move(own), snapshot));
   generation_.store(generation, std::memory_order_release);
+}
+
+// Listeners are sealed, and those of the new settings may be others: each takes over what still stands under its address.
+void Worker::adopt_listeners(const Snapshot& next) {
+  if (listeners_.empty()) listeners_ = next.listeners;
+  for (ListenerRules& running : listeners_) {
+    const auto same = std::find_if(next.listeners.begin(), next.listeners.end(), [&](const ListenerRules& listener) {
+      return listener.address == running.address && (listener.tls == nullptr) == (running.tls == nullptr) &&
+             listener.balancers.empty() == running.balancers.empty();
+    });
+    if (same != next.listeners.end()) running = *same;
+  }
 }
 
 void Worker::drain(Milliseconds deadline) {
@@ -132,23 +146,39 @@ void Worker::stop() {
 }
 
 void Worker::on_accepted(UniqueFd fd, const Endpoint& client, const Acceptor& from) {
+  const ListenerRules& rules = listeners_[from.index()];
+  const bool named_later = !rules.balancers.empty();
+  if (named_later && !rules.balancers.contains(rule_address(client.unmapped()))) {
+    counters_.client_connections_refused_total.add();
+    return;
+  }
+  const conf::Limits& limits = state_->snapshot->settings.limits;
   bool counted = false;
-  switch (limits_.enter(client, state_->snapshot->settings.limits, counted)) {
+  switch (named_later ? limits_.enter_unnamed(limits) : limits_.enter(client, limits, counted)) {
     case ClientLimits::Admission::admitted:
       break;
     case ClientLimits::Admission::full:
-      return refuse(std::move(fd), "limits.client_connections");
+      return refuse(std::move(fd), "limits.client_connections", rules.tls == nullptr);
     case ClientLimits::Admission::client_full:
-      return refuse(std::move(fd), "limits.connections_per_client");
+      return refuse(std::move(fd), "limits.connections_per_client", rules.tls == nullptr);
   }
-  auto connection = std::make_unique<ClientConnection>(*state_, *exchanges_, *this, std::move(fd), client, from.name());
+  auto connection =
+      std::make_unique<ClientConnection>(*state_, *exchanges_, *this, std::move(fd), client, from.name(), rules);
   connection->table_index = clients_.size();
   connection->counted_by_address = counted;
   clients_.push_back(std::move(connection));
 }
 
-// Said and closed at once: whoever is refused for want of room must not take up any.
-void Worker::refuse(UniqueFd fd, std::string_view detail) {
+bool Worker::on_client_named(ClientConnection& client) {
+  const auto admission =
+      limits_.name(client.client_info().endpoint, state_->snapshot->settings.limits, client.counted_by_address);
+  if (admission == ClientLimits::Admission::admitted) return true;
+  write_refusal("limits.connections_per_client");
+  return false;
+}
+
+// Puts the answer into state_->text.
+void Worker::write_refusal(std::string_view detail) {
   counters_.client_connections_refused_total.add();
   counters_.count_error(ErrorKind::connection_limit);
   ReplyContext context;
@@ -157,6 +187,12 @@ void Worker::refuse(UniqueFd fd, std::string_view detail) {
   context.close = true;
   state_->text.clear();
   write_error(state_->text, {ErrorKind::connection_limit, detail}, context);
+}
+
+// Said and closed at once: whoever is refused for want of room must not take up any, such as that for a TLS handshake.
+void Worker::refuse(UniqueFd fd, std::string_view detail, bool in_words) {
+  write_refusal(detail);
+  if (!in_words) return;
   [[maybe_unused]] const auto sent = ::send(fd.get(), state_->text.data(), state_->text.size(), MSG_NOSIGNAL);
 }
 

@@ -36,7 +36,7 @@ class Worker final : public Acceptor::Handler, public ClientConnection::Owner {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  void add_listener(ListeningSocket socket);  // before start()
+  void add_listener(ListeningSocket socket, std::size_t index);  // before start(); its place in settings.listeners
   void start();
   void join();
   bool ended() const { return ended_.load(std::memory_order_acquire); }
@@ -54,9 +54,12 @@ class Worker final : public Acceptor::Handler, public ClientConnection::Owner {
   explicit Worker(const Shared& shared);
   void run();
   void on_accepted(UniqueFd fd, const Endpoint& client, const Acceptor& from) override;
-  void refuse(UniqueFd fd, std::string_view detail);
+  void refuse(UniqueFd fd, std::string_view detail, bool in_words);
+  void write_refusal(std::string_view detail);
+  bool on_client_named(ClientConnection& client) override;
   void on_client_closed(ClientConnection& client) override;
   void adopt(SnapshotPtr next);
+  void adopt_listeners(const Snapshot& next);
   void begin_drain(Milliseconds deadline);
   void finish();
   void maybe_drained();
@@ -71,6 +74,7 @@ class Worker final : public Acceptor::Handler, public ClientConnection::Owner {
   std::unique_ptr<WorkerState> state_;
   std::unique_ptr<ExchangePool> exchanges_;
   std::vector<std::unique_ptr<Acceptor>> acceptors_;
+  std::vector<ListenerRules> listeners_;                    // by Acceptor::index()
   std::vector<std::unique_ptr<ClientConnection>> clients_;  // each knows its place
   Timer drain_deadline_;
   std::thread thread_;

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/tls/tls_context.h"
+
+#include <fmt/format.h>
+#include <openssl/err.h>
+
+#include <array>
+#include <utility>
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr std::array<unsigned char, 9> kHttp11{8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
+
+tl::expected<SslContextPtr, std::string> make(const SSL_METHOD* method) {
+  SslContextPtr context(SSL_CTX_new(method));
+  if (context == nullptr) return tl::unexpected(tls_error("no TLS"));
+  SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+  SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+  SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS);  // idle connections hold none
+  return context;
+}
+
+// A client that offers only what is not spoken here is told so, instead of being answered in what it cannot read.
+int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* size, const unsigned char* offered,
+                    unsigned int offered_size, void*) {
+  unsigned char* out = nullptr;
+  if (SSL_select_next_proto(&out, size, kHttp11.data(), kHttp11.size(), offered, offered_size) !=
+      OPENSSL_NPN_NEGOTIATED) {
+    return SSL_TLSEXT_ERR_ALERT_FATAL;
+  }
+  *chosen = out;
+  return SSL_TLSEXT_ERR_OK;
+}
+
+tl::unexpected<std::string> failure(const std::filesystem::path& file, const char* otherwise) {
+  return tl::unexpected(fmt::format("{}: {}", file.string(), tls_error(otherwise)));
+}
+
+// Never asks a terminal for a passphrase: a daemon has none.
+int no_passphrase(char*, int, int, void*) { return 0; }
+
+}  // namespace
+
+TlsContext::Made TlsContext::for_listener(const std::filesystem::path& certificate, const std::filesystem::path& key) {
+  ERR_clear_error();
+  auto made = make(TLS_server_method());
+  if (!made) return tl::unexpected(made.error());
+  SSL_CTX* const context = made->get();
+  SSL_CTX_set_default_passwd_cb(context, no_passphrase);
+  if (SSL_CTX_use_certificate_chain_file(context, certificate.c_str()) != 1)
+    return failure(certificate, "no certificate");
+  if (SSL_CTX_use_PrivateKey_file(context, key.c_str(), SSL_FILETYPE_PEM) != 1) return failure(key, "no private key");
+  if (SSL_CTX_check_private_key(context) != 1) return failure(key, "not the certificate's key");
+  SSL_CTX_set_alpn_select_cb(context, choose_protocol, nullptr);
+  SSL_CTX_set_session_id_context(context, kHttp11.data(), kHttp11.size());
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // tickets do without memory here
+  return std::shared_ptr<const TlsContext>(new TlsContext(*std::move(made)));
+}
+
+TlsContext::Made TlsContext::for_peers(const std::filesystem::path& authorities) {
+  ERR_clear_error();
+  auto made = make(TLS_client_method());
+  if (!made) return tl::unexpected(made.error());
+  SSL_CTX* const context = made->get();
+  const bool found = authorities.empty() ? SSL_CTX_set_default_verify_paths(context) == 1
+                                         : SSL_CTX_load_verify_file(context, authorities.c_str()) == 1;
+  if (!found) return failure(authorities, "no certificates of authorities");
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
+  SSL_CTX_set_alpn_protos(context, kHttp11.data(), kHttp11.size());
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  return std::shared_ptr<const TlsContext>(new TlsContext(*std::move(made)));
+}
+
+std::string tls_error(const char* otherwise) {
+  const unsigned long code = ERR_peek_last_error();
+  ERR_clear_error();
+  if (code == 0) return otherwise;
+  const char* const reason = ERR_reason_error_string(code);
+  return reason != nullptr ? reason : otherwise;
+}
+
+}  // namespace bloomwall::proxy

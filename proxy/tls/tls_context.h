@@ -1,0 +1,36 @@
+// What connections of one kind share: certificate and key of a listener, or the authorities that a parent proxy must be
+// vouched for by. TLS 1.2 and 1.3 alone, no renegotiation, no compression; HTTP/1.1 is the one protocol of ALPN.
+// Immutable once made, shared by all workers; sessions keep their own reference, so a reload never disturbs them.
+// Errors: one line that names the file and what OpenSSL objects to.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <tl/expected.hpp>
+
+#include "proxy/tls/handles.h"
+
+namespace bloomwall::proxy {
+
+class TlsContext {
+ public:
+  using Made = tl::expected<std::shared_ptr<const TlsContext>, std::string>;
+  // PEM both; the certificate is followed by its chain. The key must be the certificate's.
+  static Made for_listener(const std::filesystem::path& certificate, const std::filesystem::path& key);
+  // Peers are verified against the authorities in the file; empty: against the system's.
+  static Made for_peers(const std::filesystem::path& authorities);
+
+  SSL_CTX* get() const { return context_.get(); }
+
+ private:
+  explicit TlsContext(SslContextPtr context) : context_(std::move(context)) {}
+  SslContextPtr context_;
+};
+using TlsContextPtr = std::shared_ptr<const TlsContext>;
+
+// The newest reason on OpenSSL's queue, which is emptied; `otherwise` where there is none.
+std::string tls_error(const char* otherwise);
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/tls/tls_session.h"
+
+#include <arpa/inet.h>
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <stdexcept>
+#include <utility>
+
+namespace bloomwall::proxy {
+namespace {
+
+bool is_address(const std::string& host) {
+  std::array<unsigned char, 16> octets{};
+  return inet_pton(AF_INET, host.c_str(), octets.data()) == 1 || inet_pton(AF_INET6, host.c_str(), octets.data()) == 1;
+}
+
+// Pieces that OpenSSL's ints can count.
+int clamped(std::size_t size) { return static_cast<int>(std::min<std::size_t>(size, INT_MAX)); }
+
+// SSL_set_tlsext_host_name() without its cast.
+bool send_name(SSL* ssl, std::string host) {
+  return SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, host.data()) == 1;
+}
+
+// An empty queue that says "later" and not "end".
+BIO* new_queue() {
+  BIO* const queue = BIO_new(BIO_s_mem());
+  if (queue == nullptr) throw std::bad_alloc();
+  BIO_set_mem_eof_return(queue, -1);
+  return queue;
+}
+
+// A queue that once was large must not keep that memory for as long as its connection idles.
+constexpr std::size_t kKeptBytes = std::size_t{20} * 1024;
+bool is_large(BIO* queue) {
+  BUF_MEM* memory = nullptr;
+  BIO_get_mem_ptr(queue, &memory);
+  return memory->max > kKeptBytes;
+}
+
+}  // namespace
+
+TlsSession::TlsSession(const TlsContext& context, bool is_client)
+    : ssl_(SSL_new(context.get())), is_client_(is_client) {
+  if (ssl_ == nullptr) throw std::bad_alloc();
+  in_ = new_queue();
+  SSL_set0_rbio(ssl_.get(), in_);  // which owns it from here on
+  out_ = new_queue();
+  SSL_set0_wbio(ssl_.get(), out_);
+}
+
+std::unique_ptr<TlsSession> TlsSession::accept(const TlsContext& context) {
+  std::unique_ptr<TlsSession> session(new TlsSession(context, false));
+  SSL_set_accept_state(session->ssl_.get());
+  return session;
+}
+
+std::unique_ptr<TlsSession> TlsSession::connect(const TlsContext& context, const std::string& host) {
+  std::unique_ptr<TlsSession> session(new TlsSession(context, true));
+  SSL* const ssl = session->ssl_.get();
+  SSL_set_connect_state(ssl);
+  const bool named = is_address(host) ? X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host.c_str()) == 1
+                                      : SSL_set1_host(ssl, host.c_str()) == 1 && send_name(ssl, host);
+  if (!named) throw std::bad_alloc();  // nothing else can go wrong with a host name
+  session->handshake();                // the ClientHello
+  return session;
+}
+
+void TlsSession::feed(std::span<const char> ciphertext) {
+  while (!ciphertext.empty()) {
+    const int taken = BIO_write(in_, ciphertext.data(), clamped(ciphertext.size()));
+    if (taken <= 0) throw std::bad_alloc();
+    ciphertext = ciphertext.subspan(static_cast<std::size_t>(taken));
+  }
+  if (!established_) handshake();
+}
+
+void TlsSession::handshake() {
+  if (state_ != State::open || established_) return;
+  ERR_clear_error();
+  const int result = SSL_do_handshake(ssl_.get());
+  if (result != 1) return note(result);
+  established_ = true;
+  encrypt(std::exchange(held_, {}));
+  if (end_wanted_) end();
+}
+
+std::size_t TlsSession::read(std::span<char> room) {
+  if (state_ != State::open || !established_ || room.empty()) return 0;
+  ERR_clear_error();
+  const int got = SSL_read(ssl_.get(), room.data(), clamped(room.size()));
+  if (got > 0) return static_cast<std::size_t>(got);
+  note(got);
+  if (state_ == State::open && BIO_ctrl_pending(in_) == 0 && is_large(in_)) {
+    in_ = new_queue();
+    SSL_set0_rbio(ssl_.get(), in_);
+  }
+  return 0;
+}
+
+void TlsSession::write(std::span<const char> plaintext) {
+  if (state_ == State::failed || end_wanted_) return;
+  if (!established_) {
+    held_.append(plaintext.data(), plaintext.size());
+  } else {
+    encrypt(plaintext);
+  }
+}
+
+void TlsSession::encrypt(std::span<const char> plaintext) {
+  while (!plaintext.empty() && state_ != State::failed) {
+    ERR_clear_error();
+    const int taken = SSL_write(ssl_.get(), plaintext.data(), clamped(plaintext.size()));
+    if (taken <= 0) return note(taken);
+    plaintext = plaintext.subspan(static_cast<std::size_t>(taken));
+  }
+}
+
+void TlsSession::end() {
+  end_wanted_ = true;
+  if (established_ && state_ != State::failed) SSL_shutdown(ssl_.get());
+}
+
+void TlsSession::note(int result) {
+  switch (SSL_get_error(ssl_.get(), result)) {
+    case SSL_ERROR_WANT_READ:
+    case SSL_ERROR_WANT_WRITE:
+      return;
+    case SSL_ERROR_ZERO_RETURN:
+      state_ = State::ended;
+      return;
+    default:
+      break;
+  }
+  const long verified = SSL_get_verify_result(ssl_.get());
+  const std::string reason = tls_error("TLS failed");
+  why_ = is_client_ && verified != X509_V_OK ? X509_verify_cert_error_string(verified) : reason;
+  state_ = State::failed;
+}
+
+std::span<const char> TlsSession::pending() const {
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(out_, &data);
+  return size > 0 ? std::span<const char>(data, static_cast<std::size_t>(size)) : std::span<const char>();
+}
+
+void TlsSession::sent() {
+  (void)BIO_reset(out_);
+  if (!is_large(out_)) return;
+  out_ = new_queue();
+  SSL_set0_wbio(ssl_.get(), out_);
+}
+
+}  // namespace bloomwall::proxy

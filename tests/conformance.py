@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Runs a black-box conformance suite for forward proxies against the real programs, with every group it can ask for.
+
+Usage: conformance.py BUILD_DIR [--only IDS] [--set public|all] [--json FILE] [--jobs N]
+The suite is not part of this repository: it is looked for in BLOOMWALL_CONFORMANCE, else beside the source tree in
+../shared/conformance. Exit status: 0 nothing failed, 1 something failed, 77 (skipped) where the suite is absent.
+SPDX-License-Identifier: Apache-2.0
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SUITE = pathlib.Path(os.environ.get("BLOOMWALL_CONFORMANCE", ROOT.parent / "shared/conformance"))
+LISTS = {"hosts.txt": "blocked.test\n", "urls.txt": "http://mixed.test/bad/\n"}
+ALLOW = "allowed.blocked.test\n"
+
+
+def free_ports(count):
+    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [s.getsockname()[1] for s in held]
+    for s in held:
+        s.close()
+    return ports
+
+
+def make_certificate(folder):
+    """A certificate of the proxy's own, for the listener that speaks TLS."""
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30",
+                    "-subj", "/CN=proxy", "-addext", "subjectAltName=DNS:proxy",
+                    "-keyout", f"{folder}/key.pem", "-out", f"{folder}/cert.pem"], check=True, capture_output=True)
+
+
+def configuration(folder, denied_port, dns_port):
+    # Every port but one: what the suite tests is that the list of ports is heeded.
+    ports = ", ".join(str(p) for p in range(1, 65536) if p != denied_port)
+    return f"""
+listeners:
+- address: 127.0.0.1:0
+- {{address: 127.0.0.2:0, tls: {{certificate: cert.pem, key: key.pem}}}}
+- {{address: 127.0.0.3:0, proxy_protocol: [127.0.0.0/8]}}
+workers: 2
+filters: [{{name: suite, file: suite.bwf}}]
+allow_lists: [allow.txt]
+access:
+  clients: [0.0.0.0/0]
+  connect_ports: [{ports}]
+  deny_destinations: [127.0.0.66]
+dns: {{servers: ["127.0.0.1:{dns_port}"]}}
+timeouts: {{request_header: 2s}}
+log: {{access: {{file: access.log, format: json}}}}
+admin: {{address: null, control_socket: control.sock}}
+"""
+
+
+class Running:
+    """`bloomwall run`, and the ports it says it listens on, by address."""
+
+    def __init__(self, build, folder):
+        self.process = subprocess.Popen([str(build / "bloomwall"), "run", "--config", f"{folder}/bloomwall.yaml"],
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.ports, self.said = {}, []
+        for line in self.process.stderr:
+            self.said.append(line)
+            found = re.search(r"(127\.0\.0\.\d):(\d+)", line)
+            if found:
+                self.ports[found[1]] = int(found[2])
+            if len(self.ports) == 3:
+                break
+        threading.Thread(target=lambda: self.said.extend(self.process.stderr), daemon=True).start()
+
+    def end(self):
+        self.process.terminate()
+        try:
+            self.process.wait(40)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+        return self.process.returncode
+
+
+def run_suite(args, folder, proxy, denied_port):
+    report = args.json or f"{folder}/report.json"
+    done = subprocess.run(
+        [sys.executable, str(SUITE / "run.py"), "--set", args.set, "--quiet", "--jobs", str(args.jobs), "--json", report,
+         "--proxy", f"127.0.0.1:{proxy.ports['127.0.0.1']}", "--tls-proxy", f"127.0.0.2:{proxy.ports['127.0.0.2']}",
+         "--pp-proxy", f"127.0.0.3:{proxy.ports['127.0.0.3']}", "--deny-ip", "--sni", "--denied-port", str(denied_port),
+         "--header-timeout", "2", "--access-log", f"{folder}/access.log", "--sighup-pid", str(proxy.process.pid)]
+        + (["--only", args.only] if args.only else []), env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+    print_table(json.loads(pathlib.Path(report).read_text())["cases"])
+    return done.returncode
+
+
+def print_table(cases):
+    areas = {}
+    for case in cases:
+        counts = areas.setdefault(case["id"].split("-")[0], {})
+        counts[case["verdict"]] = counts.get(case["verdict"], 0) + 1
+    print(f"{'group':6} {'passed':>7} {'failed':>7} {'skipped':>7}")
+    for area, counts in sorted(areas.items()):
+        print(f"{area:6} {counts.get('PASS', 0):7} {counts.get('FAIL', 0) + counts.get('ERROR', 0):7} {counts.get('SKIP', 0):7}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--only")
+    parser.add_argument("--set", default="all")
+    parser.add_argument("--json")
+    parser.add_argument("--jobs", type=int, default=4)
+    args = parser.parse_args()
+    if not (SUITE / "run.py").exists():
+        print(f"skipped: no conformance suite in {SUITE}")
+        return 77
+    build = args.build.resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        denied_port, dns_port = free_ports(2)
+        make_certificate(folder)
+        for name, text in [*LISTS.items(), ("allow.txt", ALLOW),
+                           ("bloomwall.yaml", configuration(folder, denied_port, dns_port))]:
+            pathlib.Path(folder, name).write_text(text)
+        subprocess.run([str(build / "bloomwall-filter"), "build", "-o", f"{folder}/suite.bwf"]
+                       + [f"{folder}/{name}" for name in LISTS], check=True, capture_output=True)
+        dns = subprocess.Popen([sys.executable, str(SUITE / "dns_server.py"), f"127.0.0.1:{dns_port}"])
+        try:
+            proxy = Running(build, folder)
+            if len(proxy.ports) != 3:
+                print("the proxy did not start:", *proxy.said)
+                return 1
+            status = run_suite(args, folder, proxy, denied_port)
+            alive = proxy.process.poll() is None
+            ended = proxy.end()
+            if not alive or ended != 0:
+                print(f"the proxy ended with {ended}:", *proxy.said[-20:])
+                return 1
+            return status
+        finally:
+            dns.kill()
+            dns.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
