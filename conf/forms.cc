@@ -118,6 +118,13 @@ Checked check_host_name(std::string& value) {
   return good_if(is_host_name(value));
 }
 
+// What is half a network is none, and no name either: a name that ends in a number is an address to some.
+Checked check_bypass(std::string& value) {
+  const bool like_network =
+      value.find_first_of(":/") != std::string::npos || value.find_first_not_of("0123456789.") == std::string::npos;
+  return like_network ? check_network(value) : check_host_name(value);
+}
+
 Checked check_label(std::string& value) {
   const auto allowed = [](char c) { return is_word(c) || c == '.' || c == '_' || c == '-'; };
   return good_if(!value.empty() && value.size() <= 64 && std::ranges::all_of(value, allowed));
@@ -174,6 +181,7 @@ const Form kHostPort{"host:port, such as proxy.example.com:3128", check_host_por
 const Form kNetwork{"an address or a network, such as 10.0.0.0/8 or fd00::/8", check_network};
 const Form kDestination{"loopback, private, link_local, shared, multicast, unspecified, an address or a network",
                         check_destination};
+const Form kBypass{"a host name in ASCII (xn-- for others), an address or a network", check_bypass};
 const Form kHostName{"a host name in ASCII (xn-- for others)", check_host_name};
 const Form kIp{"an IP address", check_ip};
 const Form kLabel{"1 to 64 of A-Z a-z 0-9 . _ -", check_label};

@@ -39,9 +39,10 @@ enum class ErrorKind : std::uint8_t {
   connection_limit,         // 503 the proxy has no room for more
   shutting_down,            // 503
   loop,                     // 502 this proxy stands in Via already, or the target is itself
+  parent_tls,               // 502 the parent proxy speaks no TLS, or cannot prove who it is
   version_unsupported,      // 505
 };
-inline constexpr std::size_t kErrorKinds = 29;  // checked where the table stands
+inline constexpr std::size_t kErrorKinds = 30;  // checked where the table stands
 
 struct HttpError {
   ErrorKind kind = ErrorKind::internal;

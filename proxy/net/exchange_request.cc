@@ -18,7 +18,8 @@ void make_pool_key(std::string& key, const ParentProxy* parent, std::string_view
 }  // namespace
 
 void Exchange::route_to_origin() {
-  const ParentProxy* const parent = snapshot_->parent ? &*snapshot_->parent : nullptr;
+  const bool direct = !snapshot_->parent || snapshot_->parent->bypass.contains(host_);
+  const ParentProxy* const parent = direct ? nullptr : &*snapshot_->parent;
   to_parent_ = parent != nullptr;
   response_state_ = ResponseState::awaited;
   make_pool_key(pool_key_, parent, host_, port_);
@@ -50,6 +51,9 @@ void Exchange::on_connected(UniqueFd fd, const Endpoint& peer) {
   state_.counters.upstream_connect_failures_total.add(connector_.attempts_failed());
   upstream_ = state_.upstreams.make(std::move(fd), peer, pool_key_, *this);
   if (is_connect() && !to_parent_) return establish_tunnel();
+  if (to_parent_ && snapshot_->parent->tls != nullptr) {
+    upstream_->stream.secure(TlsSession::connect(*snapshot_->parent->tls, snapshot_->parent->host));
+  }
   send_request();
   state_.to_origin.flush(upstream_->stream, upload_is_chunked());
   if (request_state_ == RequestState::awaiting_upstream) {
@@ -73,7 +77,9 @@ RequestRewrite Exchange::request_rewrite() const {
   how.client_address = owner_->client_info().address;
   how.forwarded_for = headers.x_forwarded_for;
   how.to_parent = to_parent_;
-  if (to_parent_ && is_connect()) {  // the client's answer to a challenge of the parent's
+  if (to_parent_ && !snapshot_->parent->authorization.empty()) {
+    how.parent_authorization = snapshot_->parent->authorization;
+  } else if (to_parent_ && is_connect()) {  // the client's answer to a challenge of the parent's
     if (const Field* field = find_field(request_.head().fields, FieldId::proxy_authorization)) {
       how.parent_authorization = field->value;
     }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
+#include "proxy/log/log.h"
 #include "proxy/net/exchange.h"
 
 namespace bloomwall::proxy {
@@ -100,6 +101,11 @@ void Exchange::on_end() {
 
 void Exchange::on_failed(int) {
   if (may_retry()) return retry();
+  const TlsSession* const tls = upstream_ == nullptr ? nullptr : upstream_->stream.tls();
+  if (tls != nullptr && !tls->is_established()) {
+    log::debug("parent {}: {}", upstream_->peer_text, tls->why());
+    return fail_response({ErrorKind::parent_tls, "the TLS handshake with the parent proxy failed"});
+  }
   fail_response({ErrorKind::connection_terminated, "the origin reset the connection"});
 }
 

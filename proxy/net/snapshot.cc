@@ -8,8 +8,6 @@
 #include <iterator>
 #include <utility>
 
-#include "proxy/http/request.h"
-
 namespace bloomwall::proxy {
 namespace {
 
@@ -28,19 +26,6 @@ tl::expected<BlockTemplate, std::string> load_page(const std::filesystem::path& 
         fmt::format("block_page.template: {}:{}:{}: {}", file.string(), error.line, error.column, error.what));
   }
   return *std::move(page);
-}
-
-tl::expected<std::optional<ParentProxy>, std::string> compile_parent(const conf::Upstream& upstream) {
-  if (!upstream.parent) return std::optional<ParentProxy>{};
-  const auto authority = parse_authority(*upstream.parent);
-  if (!authority || authority->port == 0) {
-    return tl::unexpected(fmt::format("upstream.parent: expected host:port, got {}", *upstream.parent));
-  }
-  std::string_view host = authority->host;
-  if (host.front() == '[') host = host.substr(1, host.size() - 2);
-  std::string lower(host);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return std::optional<ParentProxy>(ParentProxy{std::move(lower), authority->port});
 }
 
 std::vector<ListenerRules> compile_listeners(const conf::Config& settings, std::vector<std::string>& errors) {
@@ -71,7 +56,7 @@ tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Co
   if (!access) errors.push_back(access.error());
   auto page = load_page(settings.block_page.html_template);
   if (!page) errors.push_back(page.error());
-  auto parent = compile_parent(settings.upstream);
+  auto parent = ParentProxy::compile(settings.upstream);
   if (!parent) errors.push_back(parent.error());
   auto hosts = StaticHosts::build(settings.dns.hosts);
   if (!hosts) errors.push_back(fmt::format("dns.hosts.{}: not an IP address", hosts.error()));

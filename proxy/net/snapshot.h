@@ -18,14 +18,10 @@
 #include "proxy/dns/static_hosts.h"
 #include "proxy/http/access_rules.h"
 #include "proxy/http/block_template.h"
+#include "proxy/net/parent_proxy.h"
 #include "proxy/tls/tls_context.h"
 
 namespace bloomwall::proxy {
-
-struct ParentProxy {
-  std::string host;  // a name in lower case, or an address without brackets
-  std::uint16_t port = 0;
-};
 
 // What a reload may change of a listener; where it listens, and whether it speaks TLS or PROXY, it may not.
 struct ListenerRules {
@@ -47,7 +43,7 @@ struct Snapshot {
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
 
 // Compiles what the settings spell as text. Every error at once, one line each: "access.clients: not a network:
-// 10.0.0.0/99". Reads the block page's template file, certificates and /etc/hosts; touches no socket.
+// 10.0.0.0/99". Reads the block page's template file, certificates, credentials and /etc/hosts; touches no socket.
 tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Config& settings,
                                                                   std::shared_ptr<const filter::Policy> policy,
                                                                   std::uint64_t generation);

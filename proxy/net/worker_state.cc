@@ -19,8 +19,12 @@ WorkerState::WorkerState(IoContext& io_context, DialContext dial_context, Counte
 
 void WorkerState::adopt(SnapshotPtr next) {
   const conf::Config& settings = next->settings;
-  // A name that leads elsewhere now must not be served over a connection to where it led before.
-  if (snapshot != nullptr && snapshot->settings.dns.hosts != settings.dns.hosts) upstreams.clear();
+  // A name that leads elsewhere now must not be served over a connection to where it led before,
+  // nor a parent over one that was made under other terms.
+  if (snapshot != nullptr &&
+      (snapshot->settings.dns.hosts != settings.dns.hosts || snapshot->settings.upstream != settings.upstream)) {
+    upstreams.clear();
+  }
   // Readers hold references to these and take new limits with the next message.
   request_limits.head_bytes = settings.limits.request_header;
   response_limits.head_bytes = settings.limits.response_header;
