@@ -13,8 +13,10 @@ void read(MapReader& map, Timeouts& out) {
   map.duration("request_header", out.request_header, kShortest, kLongest);
   map.duration("connect", out.connect, kShortest, kLongest);
   map.duration("response_header", out.response_header, kShortest, kLongest);
+  map.duration("body", out.body, kShortest, kLongest);
   map.duration("idle", out.idle, kShortest, kLongest);
   map.duration("tunnel_idle", out.tunnel_idle, kShortest, 30 * kLongest);
+  map.duration("tunnel_lifetime", out.tunnel_lifetime, 0ms, 30 * kLongest);
   map.duration("drain", out.drain, 0ms, kLongest);
 }
 

@@ -12,8 +12,10 @@ struct Timeouts {
   Milliseconds request_header{10'000};   // from the first byte of a request to the end of its head
   Milliseconds connect{10'000};          // resolving and dialling, all addresses together
   Milliseconds response_header{60'000};  // from the end of the request to the end of the response's head
-  Milliseconds idle{60'000};             // a client connection between requests; a body without progress
+  Milliseconds body{60'000};             // a body, of request or response, without progress
+  Milliseconds idle{60'000};             // a connection between requests, of a client or to an origin
   Milliseconds tunnel_idle{600'000};     // a tunnel without a byte in either direction
+  Milliseconds tunnel_lifetime{0};       // a tunnel in all; 0: no limit
   Milliseconds drain{30'000};            // SIGTERM: what is under way after this is cut
   friend bool operator==(const Timeouts&, const Timeouts&) = default;
 };

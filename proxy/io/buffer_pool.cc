@@ -7,6 +7,8 @@ namespace bloomwall::proxy {
 
 BufferPool::BufferPool(std::size_t limit_bytes) : limit_blocks_(limit_bytes / sizeof(Block)) {}
 
+void BufferPool::set_limit(std::size_t limit_bytes) { limit_blocks_ = limit_bytes / sizeof(Block); }
+
 BufferPool::~BufferPool() {
   while (free_ != nullptr) {
     const std::unique_ptr<Block> dead(std::exchange(free_, free_->next));

@@ -31,7 +31,8 @@ class BufferPool {
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
 
-  Block* take();  // empty; nullptr at the limit
+  void set_limit(std::size_t limit_bytes);  // what is held beyond a lower one stays until it is given back
+  Block* take();                            // empty; nullptr at the limit
   void give(Block* block);
   std::uint64_t in_use() const { return blocks_in_use_.load(std::memory_order_relaxed) * sizeof(Block); }
 

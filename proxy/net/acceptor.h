@@ -22,7 +22,7 @@ class Acceptor {
     ~Handler() = default;
   };
   // `index`: of its listener in the configuration.
-  Acceptor(EventLoop& loop, Handler& handler, ListeningSocket socket, std::size_t index);
+  Acceptor(EventLoop& loop, Handler& handler, ListeningSocket socket, std::size_t index = 0);
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 

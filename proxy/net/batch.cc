@@ -53,6 +53,10 @@ void Batch::flush(Stream& to, bool chunked) {
   if (framed) out[n++] = as_iovec(kChunkTail);
   if (!tail_.empty()) out[n++] = as_iovec(tail_);
   if (n > 0) to.send(std::span<const iovec>(out.data(), n));
+  clear();
+}
+
+void Batch::clear() {
   clear_text(head_);
   clear_text(tail_);
   count_ = 0;

@@ -29,6 +29,7 @@ class Batch {
   std::string& tail() { return tail_; }  // leaves last: the last chunk
   void add_body(std::span<const char> piece, Stream& to, bool chunked);  // may flush where it is full
   void flush(Stream& to, bool chunked);
+  void clear();  // drops what was gathered
   bool empty() const { return head_.empty() && tail_.empty() && body_bytes_ == 0; }
   std::uint64_t body_bytes() const { return body_bytes_; }
 

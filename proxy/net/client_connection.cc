@@ -93,7 +93,7 @@ std::size_t ClientConnection::on_greeting(std::span<const char> bytes) {
 void ClientConnection::on_head_read() {
   phase_ = State::exchanging;
   const conf::Timeouts& timeouts = state_.snapshot->settings.timeouts;
-  timer_.set(std::min(timeouts.idle, timeouts.response_header));  // when to look first
+  timer_.set(std::min(timeouts.body, timeouts.response_header));  // when to look first
 }
 
 void ClientConnection::on_exchange_end(Exchange::After after) {

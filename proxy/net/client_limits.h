@@ -18,6 +18,9 @@ namespace bloomwall::proxy {
 
 class ClientLimits {
  public:
+  using Key = std::array<std::uint8_t, 16>;
+  static Key key_of(const Endpoint& client);  // equal for whoever counts as one client
+
   enum class Admission : std::uint8_t { admitted, full, client_full };
   // leave() must follow an admission, with the same address and `counted`.
   Admission enter(const Endpoint& client, const conf::Limits& limits, bool& counted);
@@ -28,9 +31,6 @@ class ClientLimits {
   std::uint64_t total() const { return total_.load(std::memory_order_relaxed); }
 
  private:
-  using Key = std::array<std::uint8_t, 16>;
-  static Key key_of(const Endpoint& client);
-
   std::atomic<std::uint64_t> total_{0};
   std::mutex mutex_;
   std::map<Key, std::uint32_t> by_client_;  // guarded by mutex_

@@ -132,6 +132,13 @@ std::optional<HttpError> Exchange::refuse_client() const {
   if (!state_.via.empty() && has_looped(request_.head(), state_.via)) {
     return HttpError{ErrorKind::loop, "this proxy stands in Via already"};
   }
+  const conf::Limits& limits = snapshot_->settings.limits;
+  if (limits.requests_per_second > 0 && !state_.rate.allow(client, limits.requests_per_second)) {
+    return HttpError{ErrorKind::too_many_requests, "limits.requests_per_second"};
+  }
+  if (limits.request_body > 0 && request_.head().content_length > limits.request_body) {
+    return HttpError{ErrorKind::body_too_large, "limits.request_body"};
+  }
   return std::nullopt;
 }
 
@@ -260,6 +267,7 @@ void Exchange::end(After after) {
   write_log();
   connector_.cancel();
   release_upstream(false);
+  state_.to_origin.clear();  // what was gathered for an origin that is given up must not go to the next one
   Owner& owner = *std::exchange(owner_, nullptr);
   snapshot_.reset();
   owner.on_exchange_end(after);  // last: the owner puts us to rest
@@ -291,12 +299,12 @@ void Exchange::on_head_timeout() {
 
 Milliseconds Exchange::check_progress() {
   const conf::Timeouts& timeouts = snapshot_->settings.timeouts;
-  const Milliseconds often = std::min(timeouts.idle, timeouts.response_header);  // what is waited for changes
+  const Milliseconds often = std::min(timeouts.body, timeouts.response_header);  // what is waited for changes
   Milliseconds active = client().last_active();
   if (upstream_ == nullptr && !answered_here_) return often;  // the Connector has a deadline of its own
   if (upstream_ != nullptr) active = std::max(active, upstream_->stream.last_active());
   const bool waits_for_head = request_state_ == RequestState::complete && response_state_ == ResponseState::awaited;
-  const Milliseconds limit = waits_for_head ? timeouts.response_header : timeouts.idle;
+  const Milliseconds limit = waits_for_head ? timeouts.response_header : timeouts.body;
   const Milliseconds still = monotonic_now() - active;
   if (still < limit) return std::min(limit - still, often);
   broken_ = true;

@@ -104,6 +104,8 @@ void Exchange::upload(std::span<const char> piece) {
   body_received_ += piece.size();
   if (answered_here_ && body_received_ > kDrainBytes) return end(After::close);
   if (answered_here_ || upload_stopped_ || upstream_ == nullptr) return;
+  const std::uint64_t most = snapshot_->settings.limits.request_body;
+  if (most > 0 && body_received_ > most) return fail_request({ErrorKind::body_too_large, "limits.request_body"});
   state_.to_origin.add_body(piece, upstream_->stream, upload_is_chunked());
 }
 

@@ -37,6 +37,7 @@ struct Server::Impl {
   SnapshotPtr snapshot;  // the first; what it seals is read from here
   OwnAddresses own;
   ClientLimits limits;
+  RequestRate rate;
   std::vector<Endpoint> addresses;
   std::vector<std::unique_ptr<Worker>> workers;
 };
@@ -44,7 +45,7 @@ struct Server::Impl {
 tl::expected<void, std::string> Server::Impl::add_workers(AccessLog& log) {
   const std::size_t count = worker_count(snapshot->settings);
   const std::size_t cache_share = snapshot->settings.dns.cache_entries / count;
-  const Worker::Shared shared{snapshot, log, limits, own, random_instance(), cache_share};
+  const Worker::Shared shared{snapshot, log, limits, own, random_instance(), cache_share, rate, count};
   for (std::size_t i = 0; i < count; ++i) {
     auto worker = Worker::create(shared);
     if (!worker) return tl::unexpected(worker.error());

@@ -15,13 +15,15 @@ Tunnel::Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, Start sta
       owner_(&owner),
       upstream_(std::move(upstream)),
       start_(std::move(start)),
-      timer_(state.io.loop.timers(), [](void* self) { static_cast<Tunnel*>(self)->on_timer(); }, this) {
+      timer_(
+          state.io.loop.timers(), [](void* self) { static_cast<Tunnel*>(self)->on_timer(); }, this),
+      opened_(monotonic_now()) {
   state_.counters.tunnels_total.add();
   state_.counters.tunnels_active.add();
   if (start_.is_connect) gate_ = std::make_unique<HelloGate>(state_);
-  timer_.set(start_.snapshot->settings.timeouts.tunnel_idle);
   upstream_->stream.set_handler(far_);
   owner.client_stream().set_handler(client_);
+  timer_.set(longest_wait());
 }
 
 Tunnel::~Tunnel() { state_.counters.tunnels_active.subtract(); }
@@ -81,7 +83,7 @@ void Tunnel::open_gate() {
   const auto gate = std::move(gate_);
   sni_ = gate->name();
   if (gate->has_name() && gate->verdict().decision == filter::Decision::monitored) start_.verdict = gate->verdict();
-  timer_.set(start_.snapshot->settings.timeouts.tunnel_idle);
+  timer_.set(longest_wait());
   while (!gate->held().empty()) {
     std::array<iovec, 8> pieces{};
     const std::size_t count = gate->held().pieces(pieces);
@@ -119,11 +121,22 @@ void Tunnel::cut(const char* why) {
 
 void Tunnel::on_timer() {
   if (gate_ != nullptr && !gate_->held().empty()) return cut("the ClientHello came too slowly");
-  const Milliseconds limit = start_.snapshot->settings.timeouts.tunnel_idle;
+  const conf::Timeouts& timeouts = start_.snapshot->settings.timeouts;
+  const Milliseconds now = monotonic_now();
   const Milliseconds active = std::max(client_.stream().last_active(), far_.stream().last_active());
-  const Milliseconds idle = monotonic_now() - active;
-  if (idle >= limit) return cut("idle for too long");
-  timer_.set(limit - idle);
+  const Milliseconds idle_left = timeouts.tunnel_idle - (now - active);
+  if (idle_left <= Milliseconds(0)) return cut("idle for too long");
+  if (timeouts.tunnel_lifetime == Milliseconds(0)) return timer_.set(idle_left);
+  const Milliseconds life_left = timeouts.tunnel_lifetime - (now - opened_);
+  if (life_left <= Milliseconds(0)) return cut("timeouts.tunnel_lifetime");
+  timer_.set(std::min(idle_left, life_left));
+}
+
+// Until there can be a reason to end it.
+Milliseconds Tunnel::longest_wait() const {
+  const conf::Timeouts& timeouts = start_.snapshot->settings.timeouts;
+  const bool mortal = timeouts.tunnel_lifetime > Milliseconds(0);
+  return mortal ? std::min(timeouts.tunnel_idle, timeouts.tunnel_lifetime) : timeouts.tunnel_idle;
 }
 
 void Tunnel::close() {

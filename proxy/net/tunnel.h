@@ -75,6 +75,7 @@ class Tunnel final : public Buried {
   void maybe_finish();
   void cut(const char* why);
   void on_timer();
+  Milliseconds longest_wait() const;
   void write_log();
 
   WorkerState& state_;
@@ -86,6 +87,7 @@ class Tunnel final : public Buried {
   std::string sni_;
   const char* cut_why_ = "";
   Timer timer_;
+  Milliseconds opened_;
 };
 
 }  // namespace bloomwall::proxy

@@ -66,8 +66,12 @@ UpstreamPtr UpstreamPool::take(std::string_view key, Stream::Handler& user) {
 
 void UpstreamPool::put(UpstreamPtr connection, Milliseconds keep_for) {
   UpstreamHost& host = connection->host_;
-  if (host.idle_count >= kMaxIdlePerHost) drop(host.idle.back());
-  if (idle_ >= kMaxIdle) drop(by_age_.front());
+  if (most_idle_ == 0 || most_idle_per_host_ == 0) {
+    connection->stream.close();
+    return io_.loop.graveyard().bury(std::move(connection));
+  }
+  if (host.idle_count >= most_idle_per_host_) drop(host.idle.back());
+  if (idle_ >= most_idle_) drop(by_age_.front());
   UpstreamConnection& kept = *connection.release();  // the list owns it; remove() gives it back
   kept.stream.set_handler(kept);
   kept.expiry_.set(keep_for);
@@ -95,6 +99,14 @@ void UpstreamPool::drop(UpstreamConnection& connection) {
 
 void UpstreamPool::forget(UpstreamHost& host) {
   if (--host.members == 0) hosts_.erase(hosts_.find(host.key));
+}
+
+void UpstreamPool::set_limits(std::size_t most_idle, std::size_t most_idle_per_host) {
+  // Hosts that hold more than a lower share now are rare, and simplest begun anew.
+  if (most_idle_per_host < most_idle_per_host_) clear();
+  most_idle_ = most_idle;
+  most_idle_per_host_ = most_idle_per_host;
+  while (idle_ > most_idle_) drop(by_age_.front());
 }
 
 void UpstreamPool::clear() {

@@ -1,7 +1,7 @@
 // Connections to origins and parents, and the pool in which a worker keeps those that may carry another request.
 // A connection enters the pool only after an exact message end, and leaves it by being taken (the one used last first, so
 // that spare ones age and go), or by being closed: after a time, when it becomes readable, because nothing it could say
-// now is an answer to us, or when there is no room (kMaxIdlePerHost, kMaxIdle).
+// now is an answer to us, or when there is no room (set_limits()).
 // Cost: make() one hash look-up, take() one, put() none. Thread: the loop's. The pool outlives its connections.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -63,9 +63,6 @@ using UpstreamPtr = std::unique_ptr<UpstreamConnection>;
 
 class UpstreamPool {
  public:
-  static constexpr std::size_t kMaxIdlePerHost = 128;
-  static constexpr std::size_t kMaxIdle = 4096;
-
   UpstreamPool(IoContext& io, Counters& counters) : io_(io), counters_(counters) {}
   ~UpstreamPool() { clear(); }
   UpstreamPool(const UpstreamPool&) = delete;
@@ -76,6 +73,7 @@ class UpstreamPool {
   UpstreamPtr take(std::string_view key, Stream::Handler& user);  // nullptr: none is idle
   void put(UpstreamPtr connection, Milliseconds keep_for);
   void clear();
+  void set_limits(std::size_t most_idle, std::size_t most_idle_per_host);  // 0: nothing is kept
   std::size_t idle() const { return idle_; }
 
  private:
@@ -93,6 +91,7 @@ class UpstreamPool {
   std::unordered_map<std::string, UpstreamHost, Hash, std::equal_to<>> hosts_;
   IntrusiveList<UpstreamConnection, IdleByAge> by_age_;  // owns what is idle; idle for longest first
   std::size_t idle_ = 0;
+  std::size_t most_idle_ = 4096, most_idle_per_host_ = 128;
 };
 
 }  // namespace bloomwall::proxy

@@ -17,8 +17,6 @@ namespace {
 
 // One read takes at most this much; larger ones cost less CPU a byte up to here, smaller ones a lot more.
 constexpr std::size_t kScratchBytes = std::size_t{256} * 1024;
-// What waits for slow peers, all connections of one worker together; one that finds no room is cut.
-constexpr std::size_t kBufferLimit = std::size_t{1} << 30;
 
 DecisionIds::Key random_key() {
   DecisionIds::Key key{};
@@ -40,7 +38,7 @@ void block_signals() {
 }  // namespace
 
 Worker::Worker(const Shared& shared)
-    : pool_(kBufferLimit),
+    : pool_(shared.snapshot->settings.limits.buffer_memory / shared.workers),
       scratch_(kScratchBytes),
       io_{loop_, pool_, scratch_},
       limits_(shared.limits),
@@ -51,9 +49,9 @@ tl::expected<std::unique_ptr<Worker>, std::string> Worker::create(const Shared& 
   auto resolver = CaresResolver::create(worker->loop_, shared.snapshot->settings.dns, shared.dns_cache_entries);
   if (!resolver) return tl::unexpected(resolver.error());
   worker->resolver_ = *std::move(resolver);
-  worker->state_ =
-      std::make_unique<WorkerState>(worker->io_, DialContext{worker->loop_, *worker->resolver_, shared.own},
-                                    worker->counters_, shared.log, random_key(), shared.instance);
+  worker->state_ = std::make_unique<WorkerState>(
+      worker->io_, DialContext{worker->loop_, *worker->resolver_, shared.own}, worker->counters_, shared.log,
+      random_key(), shared.instance, shared.rate, shared.workers);
   worker->exchanges_ = std::make_unique<ExchangePool>(*worker->state_);
   worker->adopt(shared.snapshot);
   return worker;

@@ -29,6 +29,8 @@ class Worker final : public Acceptor::Handler, public ClientConnection::Owner {
     const OwnAddresses& own;
     std::string instance;
     std::size_t dns_cache_entries = 0;  // each worker's share
+    RequestRate& rate;
+    std::size_t workers = 1;
   };
   // Error: what the resolver objects to.
   static tl::expected<std::unique_ptr<Worker>, std::string> create(const Shared& shared);

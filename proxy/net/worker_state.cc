@@ -6,11 +6,14 @@
 namespace bloomwall::proxy {
 
 WorkerState::WorkerState(IoContext& io_context, DialContext dial_context, Counters& own_counters, AccessLog& access_log,
-                         const DecisionIds::Key& key, std::string instance_name)
+                         const DecisionIds::Key& key, std::string instance_name, RequestRate& request_rate,
+                         std::size_t worker_count)
     : io(io_context),
       dial(dial_context),
       counters(own_counters),
       log(access_log),
+      rate(request_rate),
+      workers(worker_count),
       upstreams(io_context, own_counters),
       ids(key),
       instance(std::move(instance_name)),
@@ -29,6 +32,9 @@ void WorkerState::adopt(SnapshotPtr next) {
   request_limits.head_bytes = settings.limits.request_header;
   response_limits.head_bytes = settings.limits.response_header;
   request_limits.fields = response_limits.fields = settings.limits.header_fields;
+  const std::size_t pooled = settings.limits.pooled_connections;
+  upstreams.set_limits((pooled + workers - 1) / workers, settings.limits.pooled_per_origin);
+  io.pool.set_limit(static_cast<std::size_t>(settings.limits.buffer_memory) / workers);
   via = settings.headers.via ? settings.headers.via_name + " (" + instance + ")" : std::string();
   snapshot = std::move(next);
   JudgeRules rules;

@@ -15,6 +15,7 @@
 #include "proxy/log/access_log.h"
 #include "proxy/net/batch.h"
 #include "proxy/net/connector.h"
+#include "proxy/net/request_rate.h"
 #include "proxy/net/snapshot.h"
 #include "proxy/net/upstream.h"
 
@@ -22,12 +23,14 @@ namespace bloomwall::proxy {
 
 struct WorkerState {
   WorkerState(IoContext& io, DialContext dial, Counters& counters, AccessLog& log, const DecisionIds::Key& key,
-              std::string instance);
+              std::string instance, RequestRate& rate, std::size_t workers);
 
   IoContext& io;
   DialContext dial;
   Counters& counters;
   AccessLog& log;
+  RequestRate& rate;
+  std::size_t workers;  // among whom limits of the whole process are shared out
   UpstreamPool upstreams;
   DecisionIds ids;
   std::string instance;  // random; stands in Via, so that a request that comes back is known from one of a namesake

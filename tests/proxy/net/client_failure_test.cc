@@ -43,7 +43,7 @@ TEST(Client, AnIdleConnectionIsClosedInItsTime) {
 
 TEST(Client, OneThatNeverReadsIsCutOff) {
   HarnessOptions options;
-  options.settings.timeouts.idle = conf::Milliseconds(300);
+  options.settings.timeouts.body = conf::Milliseconds(300);
   ProxyHarness proxy(std::move(options));
   ScriptedListener origin;
   auto client = proxy.client();

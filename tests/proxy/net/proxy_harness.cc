@@ -29,7 +29,7 @@ bool equal_names(std::string_view a, std::string_view b) {
 
 conf::Config HarnessOptions::permissive() {
   conf::Config settings;
-  settings.listeners = {conf::Listener{"127.0.0.1:0"}};
+  settings.listeners.front().address = "127.0.0.1:0";
   settings.workers = 1;
   settings.access.connect_ports = {};
   settings.access.deny_destinations = {};

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/net/request_rate.h"
+
+#include <gtest/gtest.h>
+
+namespace bloomwall::proxy {
+namespace {
+
+Milliseconds now{1'000'000};  // NOLINT: the hands that the test turns
+Milliseconds test_clock() { return now; }
+
+Endpoint ip(const char* text) { return *Endpoint::parse_ip(text); }
+
+int allowed_of(RequestRate& rate, const Endpoint& client, std::uint32_t per_second, int asked) {
+  int allowed = 0;
+  for (int i = 0; i < asked; ++i) allowed += rate.allow(client, per_second);
+  return allowed;
+}
+
+TEST(RequestRate, OneSecondsShareAtOnceAndThenAsTimePasses) {
+  RequestRate rate(test_clock);
+  const Endpoint client = ip("192.0.2.1");
+  EXPECT_EQ(allowed_of(rate, client, 10, 50), 10);
+  now += Milliseconds(99);
+  EXPECT_EQ(allowed_of(rate, client, 10, 50), 0);
+  now += Milliseconds(1);
+  EXPECT_EQ(allowed_of(rate, client, 10, 50), 1);
+  now += Milliseconds(500);
+  EXPECT_EQ(allowed_of(rate, client, 10, 50), 5);
+  now += Milliseconds(60'000);
+  EXPECT_EQ(allowed_of(rate, client, 10, 50), 10) << "a long rest saves up no more than a second";
+}
+
+TEST(RequestRate, OneASecondIsOne) {
+  RequestRate rate(test_clock);
+  const Endpoint client = ip("192.0.2.1");
+  EXPECT_EQ(allowed_of(rate, client, 1, 5), 1);
+  now += Milliseconds(1000);
+  EXPECT_EQ(allowed_of(rate, client, 1, 5), 1);
+}
+
+TEST(RequestRate, ClientsAreCountedApartAndIpv6BySite) {
+  RequestRate rate(test_clock);
+  EXPECT_EQ(allowed_of(rate, ip("192.0.2.1"), 3, 9), 3);
+  EXPECT_EQ(allowed_of(rate, ip("192.0.2.2"), 3, 9), 3);
+  EXPECT_EQ(allowed_of(rate, ip("::ffff:192.0.2.2"), 3, 9), 0) << "the same client";
+  EXPECT_EQ(allowed_of(rate, ip("2001:db8::1"), 3, 9), 3);
+  EXPECT_EQ(allowed_of(rate, ip("2001:db8::2"), 3, 9), 0) << "one /64";
+  EXPECT_EQ(allowed_of(rate, ip("2001:db8:0:1::1"), 3, 9), 3);
+}
+
+TEST(RequestRate, RemembersABoundedNumber) {
+  RequestRate rate(test_clock);
+  const std::size_t most = RequestRate::kShards * RequestRate::kMostClients;
+  for (std::uint32_t i = 0; i < most + 200'000; ++i) {
+    in_addr address{.s_addr = i};
+    ASSERT_TRUE(rate.allow(Endpoint::from(address, 0), 1));
+  }
+  EXPECT_LE(rate.clients(), most);
+  EXPECT_GT(rate.clients(), most * 9 / 10);
+}
+
+}  // namespace
+}  // namespace bloomwall::proxy
