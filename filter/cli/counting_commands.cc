@@ -26,13 +26,9 @@ const char* unfit_option(const BuildOptions& o) {
 }
 
 std::string built_text(const CountingReport& report, const std::filesystem::path& file) {
-  const PredictedErrors& p = report.header.predicted;
-  return fmt::format(
-      "{}: {}, {} entries counted, sequence {}\n  {}\n"
-      "  error of a request at p99, predicted: {} on an unlisted host, {} on a listed one\n",
-      printable(file.string()), format_bytes(report.header.file_bytes), format_count(report.added.entry_count()),
-      report.header.sequence, cells_text(report.cells), format_rate(p.unlisted_host.p99),
-      format_rate(p.listed_host.p99));
+  return fmt::format("{}: {}, {} entries counted, sequence {}\n  {}\n  {}, predicted\n", printable(file.string()),
+                     format_bytes(report.header.file_bytes), format_count(report.added.entry_count()),
+                     report.header.sequence, cells_text(report.cells), worst_error_text(report.header));
 }
 
 }  // namespace

@@ -74,13 +74,11 @@ Json tally_json(const CellTally& tally) {
 }
 
 std::string counting_text(const CountingUpdateReport& report, const std::filesystem::path& file) {
-  const PredictedErrors& p = report.header.predicted;
-  return fmt::format(
-      "{}: {} added, {} removed, {} removals of what is not there left out; sequence {}\n  {}\n"
-      "  error of a request at p99: {} on an unlisted host, {} on a listed one\n",
-      printable(file.string()), format_count(report.added.entry_count()), format_count(report.removed.entry_count()),
-      format_count(report.removed.not_there + report.removed.no_section), report.header.sequence,
-      cells_text(report.cells), format_rate(p.unlisted_host.p99), format_rate(p.listed_host.p99));
+  return fmt::format("{}: {} added, {} removed, {} removals of what is not there left out; sequence {}\n  {}\n  {}\n",
+                     printable(file.string()), format_count(report.added.entry_count()),
+                     format_count(report.removed.entry_count()),
+                     format_count(report.removed.not_there + report.removed.no_section), report.header.sequence,
+                     cells_text(report.cells), worst_error_text(report.header));
 }
 
 int update_counting_file(const UpdateCommand& command, const Streams& io) {

@@ -50,6 +50,13 @@ std::string error_now_text(const Header& filter) {
       format_rate(p.unlisted_host.mean), format_rate(p.listed_host.mean));
 }
 
+std::string worst_error_text(const Header& filter) {
+  const PredictedErrors& p = filter.predicted;
+  if (filter.find(SectionType::hosts) == nullptr) return fmt::format("error of a raw key: {}", format_rate(p.raw_fill));
+  return fmt::format("error of a request at p99: {} on an unlisted host, {} on a listed one",
+                     format_rate(p.unlisted_host.p99), format_rate(p.listed_host.p99));
+}
+
 std::string cells_text(const CellCounts& cells) {
   return fmt::format("{} counters, {:.2f} % in use, {} stuck at 15 ({:.4f} %; marks are kept there)",
                      format_count(cells.cells), 100 * share(cells.used, cells.cells), format_count(cells.stuck),

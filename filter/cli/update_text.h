@@ -18,6 +18,7 @@ std::string delta_text(std::uint64_t adds, std::uint64_t removes, const Header& 
 nlohmann::ordered_json delta_json(std::uint64_t adds, std::uint64_t removes, const Header& filter);
 // The error of a request as the bits are now.
 std::string error_now_text(const Header& filter);
+std::string worst_error_text(const Header& filter);  // at p99
 std::string cells_text(const CellCounts& cells);
 nlohmann::ordered_json cells_json(const CellCounts& cells);
 
