@@ -9,6 +9,7 @@ void read(MapReader& map, Filter& out) {
   map.text("name", out.name, kLabel);
   map.path("file", out.file);
   map.optional_path("delta", out.delta);
+  map.optional_path("exact", out.exact);
   map.optional_path("public_key", out.public_key);
   map.percent("rebuild_at", out.rebuild_at, 1, 100);
   map.choice("action", out.action, {{"block", Filter::Action::block}, {"monitor", Filter::Action::monitor}});

@@ -13,9 +13,10 @@ class MapReader;
 struct Filter {
   enum class Action : std::uint8_t { block, monitor };
   enum class OnError : std::uint8_t { block, allow };
-  std::string name;             // [A-Za-z0-9._-]{1,64}, unique
-  std::filesystem::path file;   // .bwf
-  std::filesystem::path delta;  // empty: none
+  std::string name;                  // [A-Za-z0-9._-]{1,64}, unique
+  std::filesystem::path file;        // .bwf
+  std::filesystem::path delta;       // empty: none
+  std::filesystem::path exact = {};  // .bwx; empty: none
   // PEM, one or more Ed25519 keys; one of them must have signed the file and its delta. Empty: nobody need have.
   std::filesystem::path public_key = {};
   // A delta of more than this share of the filter's entries makes a rebuild due, which is told and nothing else. 1 to 100.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "filter/build/build_extras.h"
 #include "filter/build/builder.h"
 #include "filter/build/key_collector.h"
 #include "filter/file/filter_writer.h"
@@ -20,6 +21,8 @@ class BuildRun {
 
  private:
   Result<void> identify();
+  Result<void> prepare_extras();
+  Result<void> commit_extras(FilterDraft& draft);
   Result<void> read_like();
   // All lists into a store; what became of them into the report, unless this is not the first time they are read.
   Result<void> read(KeyStore& store, BuildPhase phase, const KeyStream* stream = nullptr);
@@ -53,6 +56,7 @@ class BuildRun {
   const OnBuildProgress& progress_;
   unsigned threads_;
   std::uint64_t ram_bytes_;
+  BuildExtras extras_;
   std::unique_ptr<KeyCollector> collector_;
   std::optional<Header> like_;
   Sizing sizing_;

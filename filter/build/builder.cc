@@ -74,6 +74,7 @@ BuildRun::BuildRun(const BuildOptions& options, BuildReport& report, const OnBui
 
 Result<void> BuildRun::run() {
   if (auto ok = identify(); !ok) return ok;
+  if (auto ok = prepare_extras(); !ok) return ok;
   return options_.expected || like_ ? stream() : collect();
 }
 
@@ -101,6 +102,25 @@ Result<void> BuildRun::identify() {
   return {};
 }
 
+Result<void> BuildRun::prepare_extras() {
+  const std::uint64_t ram = options_.exact_side ? ram_bytes_ / 4 : 0;
+  ram_bytes_ -= ram;
+  auto extras =
+      BuildExtras::create({.known_good = options_.known_good, .exact_side = options_.exact_side, .raw = options_.raw},
+                          KeyMaker(report_.header.series_key), options_.output, ram);
+  if (!extras) return unexpected(std::move(extras).error());
+  extras_ = *std::move(extras);
+  return {};
+}
+
+// Once all pages are written, and before the file takes the place of the one before it.
+Result<void> BuildRun::commit_extras(FilterDraft& draft) {
+  if (auto ok = extras_.add_exceptions(draft); !ok) return ok;
+  if (auto ok = extras_.commit_exact_side(report_.header.file_id); !ok) return ok;
+  report_.notes = extras_.notes();
+  return {};
+}
+
 Result<void> BuildRun::read_like() {
   if (options_.expected || options_.identity.new_series) {
     return refuse_build(Errc::usage, options_.like.string(), "--like excludes --entries and --new-series");
@@ -119,7 +139,8 @@ Result<void> BuildRun::read(KeyStore& store, BuildPhase phase, const KeyStream* 
   Intake intake(store, {.read = options_.read,
                         .raw = options_.raw,
                         .keep_allow_rules = is_first && !options_.allow_out.empty(),
-                        .threads = threads_});
+                        .threads = threads_,
+                        .observers = phase == BuildPhase::estimating ? nullptr : extras_.observers()});
   const IntakeProgress progress = [&](const IntakePosition& input) {
     if (stream != nullptr) report_.stream = stream->figures();
     tell(phase, input);
@@ -249,6 +270,7 @@ Result<void> BuildRun::write_collected() {
   tell(BuildPhase::finishing);
   if (stopped()) return refuse_build(Errc::io, {}, "interrupted");
   if (auto ok = write_allow_rules(); !ok) return ok;
+  if (auto ok = commit_extras((*writer)->draft()); !ok) return ok;
   if (auto ok = (*writer)->commit(); !ok) return ok;
   report_.header = (*writer)->header();
   return {};

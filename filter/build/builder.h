@@ -43,7 +43,9 @@ struct BuildOptions {
   std::optional<PlanRequest> expected;
   // Empty, or a filter file: the same series and geometry, so that both can be merged. Excludes `expected`.
   std::filesystem::path like;
-  bool force = false;  // not refused where the target is not met
+  std::vector<std::string> known_good;  // lists of URLs that must not be stopped by mistake: known_good.h
+  bool exact_side = false;              // writes F.bwx beside F.bwf: exact_writer.h
+  bool force = false;                   // not refused where the target is not met
   IdentityOptions identity;
   bool allow_unsupported = false;
   std::filesystem::path allow_out;          // empty: allow rules are counted and dropped
@@ -74,6 +76,7 @@ struct BuildReport {
   Header header;  // as written; file_bytes is 0 until then
   FileInfo info;
   std::vector<std::string> warnings;
+  std::vector<std::string> notes;  // of the extras
   bool streamed = false;
   KeyStream::Figures stream = {};
 };

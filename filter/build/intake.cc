@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "filter/build/block_pipeline.h"
+#include "filter/build/build_extras.h"
 #include "filter/build/quantity.h"
 #include "filter/lists/line_parser.h"
 #include "filter/policy/entry_text.h"
@@ -26,8 +27,12 @@ struct AllowRule {
 // What one thread makes of its blocks of one file.
 class WorkerSink final : public ListSink {
  public:
-  WorkerSink(KeySink& keys, bool keep_allow_rules) : keys_(keys), keep_allow_rules_(keep_allow_rules) {}
-  void entry(const Entry& entry, std::uint64_t /*line*/) override { keys_.add(entry); }
+  WorkerSink(KeySink& keys, unsigned worker, const IntakeOptions& options)
+      : keys_(keys), observers_(options.observers), worker_(worker), keep_allow_rules_(options.keep_allow_rules) {}
+  void entry(const Entry& entry, std::uint64_t /*line*/) override {
+    keys_.add(entry);
+    if (observers_ != nullptr) observers_->seen(worker_, entry);
+  }
   void allow(std::string_view text, std::uint64_t line) override {
     if (keep_allow_rules_ && allow_rules_.size() <= kMaxExactEntries) {
       allow_rules_.push_back({line, allow_rules_.size(), std::string(text)});
@@ -38,12 +43,14 @@ class WorkerSink final : public ListSink {
 
  private:
   KeySink& keys_;
+  const KeyObservers* observers_;
+  unsigned worker_;
   bool keep_allow_rules_;
   std::vector<AllowRule> allow_rules_;
 };
 
 struct Worker {
-  Worker(KeySink& keys, bool keep_allow_rules) : sink(keys, keep_allow_rules) {}
+  Worker(KeySink& keys, unsigned worker, const IntakeOptions& options) : sink(keys, worker, options) {}
   WorkerSink sink;
   FileReport report;
 };
@@ -106,8 +113,9 @@ class Intake::Pass {
  public:
   Pass(Intake& intake, unsigned threads, std::string name, const IntakeProgress& progress)
       : intake_(intake), name_(std::move(name)), progress_(progress) {
+    if (intake.options_.observers != nullptr) intake.options_.observers->expect_workers(std::max(1U, threads));
     for (unsigned i = 0; i < std::max(1U, threads); ++i) {
-      workers_.emplace_back(intake.store_.sink(i), intake.options_.keep_allow_rules);
+      workers_.emplace_back(intake.store_.sink(i), i, intake.options_);
     }
   }
   unsigned size() const { return static_cast<unsigned>(workers_.size()); }

@@ -18,11 +18,14 @@
 
 namespace bloomwall::filter {
 
+class KeyObservers;
+
 struct IntakeOptions {
   ReadOptions read = {};
   bool raw = false;  // every line that is not empty is a key, byte for byte (but for a CR before the LF)
   bool keep_allow_rules = false;
   unsigned threads = 1;
+  const KeyObservers* observers = nullptr;  // null: none
 };
 
 struct FileIntake {

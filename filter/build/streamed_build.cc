@@ -118,6 +118,7 @@ Result<void> BuildRun::stream_into(FilterDraft& draft) {
   draft.plan().sketches = sketches.serialise();
   tell(BuildPhase::finishing);
   if (auto ok = write_allow_rules(); !ok) return ok;
+  if (auto ok = commit_extras(draft); !ok) return ok;
   if (auto ok = draft.commit((*keys)->facts()); !ok) return ok;
   report_.header = draft.plan().header;
   return {};

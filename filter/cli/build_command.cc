@@ -102,6 +102,7 @@ nlohmann::ordered_json report_json(const BuildReport& report, const std::filesys
   }
   out["covered"] = {{"hosts", report.summary.covered_hosts}, {"urls", report.summary.covered_paths}};
   out["allow_rules"] = report.allow_rules;
+  out["notes"] = report.notes;
   out["files"] = std::move(files);
   if (!result) return out;
   out["header"] = to_json(report.header, false);
@@ -127,6 +128,7 @@ int run_build(const BuildCommand& command, const Streams& io) {
     print_json_tall(io.out, report_json(report, options.output, result));
   } else if (!command.quiet || !result) {
     io.err << report_text(report, options.output);
+    for (const std::string& note : report.notes) io.err << "  " << note << '\n';
   }
   for (const std::string& warning : report.warnings)
     io.err << "bloomwall-filter: warning: " << printable(warning) << '\n';

@@ -47,6 +47,7 @@ struct QueryCommand {
   std::filesystem::path file;
   std::vector<std::string> urls;
   std::filesystem::path delta;  // empty: none
+  std::filesystem::path exact;  // the exact side; empty: none
   bool raw = false;
   bool json = false;
 };

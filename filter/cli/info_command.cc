@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "filter/build/exact_writer.h"
+#include "filter/build/quantity.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/header_json.h"
 #include "filter/cli/header_text.h"
@@ -70,6 +72,39 @@ Result<Told> present_state(const InfoCommand& command, const FilterFile& file) {
 
 }  // namespace
 
+namespace {
+
+// The exact side beside it, where there is one that belongs to it.
+std::unique_ptr<ExactSide> exact_beside(const FilterFile& file) {
+  auto exact = ExactSide::open(exact_side_of(file.path()), file.header().file_id);
+  return exact ? *std::move(exact) : nullptr;
+}
+
+std::string extras_text(const FilterFile& file) {
+  std::string out;
+  if (!file.exceptions().empty()) {
+    out += fmt::format("exceptions    {} keys of known-good URLs\n", format_count(file.exceptions().size()));
+  }
+  const auto exact = exact_beside(file);
+  if (!exact) return out;
+  const ExactHeader& h = exact->header();
+  return out + fmt::format("exact side    {}: {} fingerprints, {}; confirms an unlisted key with probability {}\n",
+                           printable(exact->path().string()), format_count(h.fingerprints), format_bytes(h.file_bytes),
+                           format_rate(residual_error(h)));
+}
+
+nlohmann::ordered_json exact_json(const FilterFile& file) {
+  const auto exact = exact_beside(file);
+  if (!exact) return nullptr;
+  const ExactHeader& h = exact->header();
+  return {{"file", exact->path().string()},
+          {"fingerprints", h.fingerprints},
+          {"bytes", h.file_bytes},
+          {"residual_error", residual_error(h)}};
+}
+
+}  // namespace
+
 int run_info(const InfoCommand& command, const Streams& io) {
   const auto fail = [&](const Error& error) {
     if (command.json) print_json_tall(io.out, {{"file", command.file.string()}, {"error", to_json(error)}});
@@ -86,13 +121,16 @@ int run_info(const InfoCommand& command, const Streams& io) {
   if (!now) return fail(now.error());
   const Header& header = (*file)->header();
   if (!command.json) {
-    io.out << info_text(*info) << header_text(header, command.show_secret) << errors_text(header) << now->text;
+    io.out << info_text(*info) << header_text(header, command.show_secret) << errors_text(header) << now->text
+           << extras_text(**file);
     return kExitDone;
   }
   nlohmann::ordered_json out{{"file", command.file.string()}};
   out.update(to_json(*info));
   out.update(to_json(header, command.show_secret));
   if (!now->json.is_null()) out.update(now->json);
+  out["exceptions"] = (*file)->exceptions().size();
+  out["exact_side"] = exact_json(**file);
   print_json_tall(io.out, out);
   return kExitDone;
 }

@@ -194,6 +194,11 @@ void add_build(CLI::App& program, int& status, BuildCommand& command, const Stre
   add_target_options(app, o.target);
   add_expected_options(app, o);
   add_identity_options(app, o.identity);
+  app.add_option("--known-good", o.known_good,
+                 "URLs that must not be stopped by mistake; those that would be become exceptions of the filter")
+      ->type_name("LIST");
+  app.add_flag("--exact-side", o.exact_side,
+               "write F.bwx beside F.bwf, too: some 6 bytes an entry by which the proxy confirms or refutes a match");
   add_parsed(app, "--max-shrink", "PERCENT", "refuse when this much fewer entries than in the file that is replaced",
              parse_percent, [&o](double share) { o.max_shrink = share; });
   add_parsed(app, "--ram", "BYTES", "memory that keys may take; default: what is free, less a reserve", parse_bytes,
@@ -223,6 +228,7 @@ void add_readers(CLI::App& program, int& status, InfoCommand& info, QueryCommand
   q.add_option("file", query.file, "the filter file")->type_name("FILE")->required();
   q.add_option("urls", query.urls, "URLs; none, or -: from stdin, one a line")->type_name("URL");
   q.add_option("--delta", query.delta, "adds and removes made for this file")->type_name("FILE");
+  q.add_option("--exact", query.exact, "the exact side of this file: what it refutes is clear")->type_name("FILE");
   q.add_flag("--raw", query.raw, "ask about raw keys instead of URLs");
   q.add_flag(
       "--json", query.json,

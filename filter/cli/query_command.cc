@@ -23,7 +23,8 @@ constexpr const char* kTooLong = "over 64 KiB";
 
 struct Opened {
   std::unique_ptr<FilterFile> file;
-  std::unique_ptr<Delta> delta;  // null: none
+  std::unique_ptr<Delta> delta;      // null: none
+  std::unique_ptr<ExactSide> exact;  // null: none
 };
 
 Result<Opened> open_files(const QueryCommand& command) {
@@ -37,6 +38,11 @@ Result<Opened> open_files(const QueryCommand& command) {
   if (command.raw && !has_raw) return unexpected(Error{Errc::usage, command.file.string(), "holds no raw keys"});
   if (!command.raw && !has_hosts) {
     return unexpected(Error{Errc::usage, command.file.string(), "holds raw keys alone; ask with --raw"});
+  }
+  if (!command.exact.empty()) {
+    auto exact = ExactSide::open(command.exact, header.file_id);
+    if (!exact) return unexpected(std::move(exact).error());
+    out.exact = *std::move(exact);
   }
   if (command.delta.empty()) return out;
   auto delta = Delta::load(command.delta, out.file->keys(), header.file_id);
@@ -127,9 +133,10 @@ Answer raw_as_json(const FilterQuery& query, std::string name, std::ostream& out
     f.action = "lookup";
     f.canonical = f.expressions.emplace_back(line);
     f.verdict = to_string(match ? Decision::blocked : Decision::allowed);
-    f.reason = to_string(!match            ? VerdictReason::unlisted
-                         : match->by_delta ? VerdictReason::delta
-                                           : VerdictReason::listed);
+    f.reason = to_string(!match             ? VerdictReason::unlisted
+                         : match->by_delta  ? VerdictReason::delta
+                         : match->confirmed ? VerdictReason::confirmed
+                                            : VerdictReason::listed);
     if (match) {
       f.filter = name;
       f.expression = line;
@@ -147,7 +154,7 @@ std::string name_of(const FilterFile& file) {
 
 Result<std::shared_ptr<const Policy>> policy_of(const QueryCommand& command, const FilterFile& file) {
   PolicySpec spec;
-  spec.filters.push_back({.name = name_of(file), .file = command.file, .delta = command.delta});
+  spec.filters.push_back({.name = name_of(file), .file = command.file, .delta = command.delta, .exact = command.exact});
   Policy::LoadOptions options;
   options.verify = false;  // that is what `verify` is for
   auto policy = Policy::load(spec, options);
@@ -173,7 +180,7 @@ int run_query(const QueryCommand& command, const Streams& io) {
   };
   const auto opened = open_files(command);
   if (!opened) return fail(opened.error());
-  const FilterQuery query(*opened->file, opened->delta.get());
+  const FilterQuery query(*opened->file, opened->delta.get(), opened->exact.get());
   const auto answer = make_answer(command, query, *opened->file, io.out);
   if (!answer) return fail(answer.error());
   bool any_listed = false;

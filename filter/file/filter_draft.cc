@@ -202,6 +202,9 @@ Result<void> FilterDraft::commit(const std::vector<SectionFacts>& facts) {
   if (!parse_info(info))
     return unexpected(Error{Errc::limit, "info", "sources and notes exceed 16 MiB or 100000 records"});
   if (auto ok = add_text(SectionType::info, info, leaves); !ok) return ok;
+  if (!plan_.exceptions.empty()) {
+    if (auto ok = add_text(SectionType::exceptions, plan_.exceptions, leaves); !ok) return ok;
+  }
   if (!plan_.sketches.empty()) {
     if (auto ok = add_text(SectionType::sketches, plan_.sketches, leaves); !ok) return ok;
   }

@@ -25,6 +25,7 @@ class FilterDraft {
     Header header;
     std::optional<Geometry> hosts, paths, raw;  // at least one
     FileInfo info;
+    std::vector<std::byte> exceptions = {};  // serialise_exceptions(); may be set until commit()
     std::vector<std::byte> sketches = {};  // the section of that name, where it is not empty
   };
   struct PageSection {

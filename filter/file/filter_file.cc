@@ -19,7 +19,19 @@ Result<std::unique_ptr<FilterFile>> FilterFile::open(const std::filesystem::path
     error.where = path.string() + (error.where.empty() ? "" : ": " + error.where);
     return unexpected(std::move(error));
   }
-  return std::unique_ptr<FilterFile>(new FilterFile(path, *std::move(map), bytes, *std::move(header)));
+  std::unique_ptr<FilterFile> file(new FilterFile(path, *std::move(map), bytes, *std::move(header)));
+  if (auto ok = file->take_exceptions(); !ok) return unexpected(std::move(ok).error());
+  return file;
+}
+
+Result<void> FilterFile::take_exceptions() {
+  if (header_.find(SectionType::exceptions) == nullptr) return {};
+  auto parsed = Exceptions::parse(section_bytes(SectionType::exceptions));
+  if (!parsed) {
+    return unexpected(Error{parsed.error().code, path_.string() + ": " + parsed.error().where, parsed.error().what});
+  }
+  exceptions_ = *std::move(parsed);
+  return {};
 }
 
 FilterFile::FilterFile(std::filesystem::path path, std::unique_ptr<MappedFile> map, const HeaderBytes& bytes,

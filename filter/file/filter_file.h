@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 
+#include "filter/file/exceptions.h"
 #include "filter/file/file_info.h"
 #include "filter/file/header.h"
 #include "filter/file/residence.h"
@@ -39,6 +40,7 @@ class FilterFile {
   const SectionView& hosts() const { return hosts_; }
   const SectionView& paths() const { return paths_; }
   const SectionView& raw() const { return raw_; }
+  const Exceptions& exceptions() const { return exceptions_; }
   std::span<const std::byte> section_bytes(SectionType type) const;
   bool lost() const;
 
@@ -49,9 +51,7 @@ class FilterFile {
   bool hosts_locked() const { return hosts_locked_; }  // of a paged file: its host section cannot leave memory
   // Whether reading this page of a section may wait for the disk: no more than a comparison unless the file is paged, then
   // one system call.
-  bool may_wait(const std::byte* page) const {
-    return residence_ == Residence::paged && !lost() && !is_cached(page);
-  }
+  bool may_wait(const std::byte* page) const { return residence_ == Residence::paged && !lost() && !is_cached(page); }
 
   // Of the `info` section: sources, builder, category. Errors: bad_section; a file without the section gives an empty one.
   Result<FileInfo> info() const;
@@ -66,6 +66,7 @@ class FilterFile {
   using HeaderBytes = std::array<std::byte, kHeaderBytes>;
   FilterFile(std::filesystem::path path, std::unique_ptr<MappedFile> map, const HeaderBytes& bytes, Header header);
   SectionView view(SectionType type, LineChoice lines) const;
+  Result<void> take_exceptions();
   Result<void> settle_paged();
   bool is_cached(const std::byte* page) const;
   std::filesystem::path path_;
@@ -74,6 +75,7 @@ class FilterFile {
   Header header_;
   KeyMaker keys_;
   SectionView hosts_, paths_, raw_;
+  Exceptions exceptions_;
   Residence residence_ = Residence::unmanaged;
   bool hosts_locked_ = false;
 };

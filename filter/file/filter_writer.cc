@@ -86,6 +86,7 @@ SectionWriter* FilterWriter::paths() { return impl_->writer(SectionType::paths);
 SectionWriter* FilterWriter::raw() { return impl_->writer(SectionType::raw); }
 Header& FilterWriter::header() { return impl_->draft.plan().header; }
 FileInfo& FilterWriter::info() { return impl_->draft.plan().info; }
+FilterDraft& FilterWriter::draft() { return impl_->draft; }
 
 FilterWriter::Fill FilterWriter::fill() const {
   Fill out;

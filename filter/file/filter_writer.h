@@ -33,6 +33,7 @@ class FilterWriter {
   // Both may be changed until commit(). Sections, length and predictions are filled in by commit().
   Header& header();
   FileInfo& info();
+  FilterDraft& draft();  // for what stands beside the pages
 
   // Error of one question as the bits now set give it (0 for a section that is not there), for the kind of that section
   // with the fewest rounds; a counter that is not zero is a bit. Reads every byte. Not while others insert.

@@ -73,6 +73,12 @@ class StoryTeller final : public VerdictWatcher {
         return is_overruled_ && !question.is_mark ? AskedQuestion::Answer::overruled : AskedQuestion::Answer::yes;
       case LookupAnswer::added_by_delta:
         return is_overruled_ ? AskedQuestion::Answer::overruled : AskedQuestion::Answer::added_by_delta;
+      case LookupAnswer::exception:
+        return AskedQuestion::Answer::exception;
+      case LookupAnswer::refuted:
+        return AskedQuestion::Answer::refuted;
+      case LookupAnswer::confirmed:
+        return is_overruled_ ? AskedQuestion::Answer::overruled : AskedQuestion::Answer::confirmed;
     }
     return AskedQuestion::Answer::no;
   }
@@ -160,6 +166,12 @@ const char* to_string(AskedQuestion::Answer answer) {
       return "added by the delta";
     case AskedQuestion::Answer::overruled:
       return "yes, but overruled by the allow list";
+    case AskedQuestion::Answer::exception:
+      return "yes, but known to be good (exception)";
+    case AskedQuestion::Answer::refuted:
+      return "yes, but refuted by the exact side";
+    case AskedQuestion::Answer::confirmed:
+      return "yes, confirmed by the exact side";
   }
   return "unknown";
 }

@@ -51,8 +51,14 @@ bool Lookup::start() {
 }
 
 bool Lookup::advance() {
-  if (!asking_hosts_) return evaluate_paths() || plan_paths();
-  return evaluate_hosts() || plan_hosts();
+  if (!candidates_.empty()) {
+    if (confirm()) return true;
+  } else if (asking_hosts_ ? evaluate_hosts() : evaluate_paths()) {
+    return true;
+  } else if (!candidates_.empty()) {
+    return plan_confirmation();
+  }
+  return asking_hosts_ ? plan_hosts() : plan_paths();
 }
 
 bool Lookup::ask_delta() {
@@ -63,7 +69,7 @@ bool Lookup::ask_delta() {
     tell({found.kind, false, found.suffix, found.depth},
          added ? LookupAnswer::added_by_delta : LookupAnswer::removed_by_delta);
     if (!added) continue;
-    match_ = {found.kind, found.suffix, found.depth, true};
+    match_ = {.kind = found.kind, .suffix = found.suffix, .depth = found.depth, .by_delta = true};
     return true;
   }
   if (scope_ == Scope::host) host_has_marks_ = entries.has_path_entries(url_);
@@ -103,20 +109,76 @@ bool Lookup::evaluate_hosts() {
   for (const HostQuestion& asked : hosts_) {
     const std::uint32_t hits = target_.file->hosts().test_variants(asked.place, asked.wanted, target_.plan->doubled);
     questions_ += static_cast<std::uint32_t>(std::popcount(asked.wanted));
-    if (trace_ != nullptr) tell_hosts(asked, hits);
-    if (hits != 0 && take_hits(asked, hits)) return true;
+    const std::uint32_t excepted = exceptions_of(asked, hits);
+    is_excepted_ |= excepted != 0;
+    if (trace_ != nullptr) tell_hosts(asked, hits, excepted);
+    if (hits != excepted && take_hits(asked, hits & ~excepted)) return true;
   }
   return false;
 }
 
-bool Lookup::take_hits(const HostQuestion& asked, std::uint32_t hits) {
-  if ((hits & kHostKindBits) != 0) {
-    const auto variant = static_cast<Variant>(std::countr_zero(hits & kHostKindBits));
-    match_ = {question_of(variant, asked.suffix).kind, asked.suffix, 0, false};
-    return true;
+// Variants of this host that tested positive and are known to be good.
+std::uint32_t Lookup::exceptions_of(const HostQuestion& asked, std::uint32_t hits) {
+  const Exceptions& exceptions = target_.file->exceptions();
+  if ((hits & kHostKindBits) == 0 || exceptions.empty()) return 0;
+  const KindMask kinds = exceptions.of(url_.host(asked.suffix));
+  std::uint32_t out = 0;
+  for (const Kind kind : {Kind::suffix, Kind::exact_host, Kind::subdomains}) {
+    if ((kinds & kind_bit(kind)) != 0) out |= variant_bit(host_variant(kind));
   }
+  return out & hits;
+}
+
+bool Lookup::take_hits(const HostQuestion& asked, std::uint32_t hits) {
+  for (std::uint32_t rest = hits & kHostKindBits; rest != 0; rest &= rest - 1) {
+    const Question question = question_of(static_cast<Variant>(std::countr_zero(rest)), asked.suffix);
+    if (take_hit(question, url_.host(asked.suffix))) return true;
+  }
+  if ((hits & kMarkBits) == 0) return false;
   host_has_marks_ = true;
   marked_.push_back({asked.suffix, hits & kMarkBits});
+  return false;
+}
+
+// True: that is the answer. With an exact side it waits for confirmation.
+bool Lookup::take_hit(const Question& question, const Hash128& key) {
+  if (target_.exact != nullptr) {
+    candidates_.push_back({question, exact_fingerprint(question.kind, key)});
+    return false;
+  }
+  match_ = {.kind = question.kind, .suffix = question.suffix, .depth = question.depth};
+  return true;
+}
+
+// Always false: the pages may have to be awaited.
+bool Lookup::plan_confirmation() {
+  hosts_.clear();
+  paths_.clear();
+  pages_.clear();
+  for (const Candidate& candidate : candidates_) {
+    if (const std::byte* const page = target_.exact->page_of(candidate.fingerprint)) pages_.push_back(page);
+  }
+  return false;
+}
+
+bool Lookup::confirm() {
+  pages_.clear();
+  for (const Candidate& candidate : candidates_) {
+    const ExactAnswer answer = target_.exact->ask(candidate.fingerprint);
+    const Question& question = candidate.question;
+    if (answer == ExactAnswer::refuted) {
+      is_refuted_ = true;
+      tell(question, LookupAnswer::refuted);
+      continue;
+    }
+    // Where nothing can be said the bits have the last word.
+    const bool confirmed = answer == ExactAnswer::confirmed;
+    tell(question, confirmed ? LookupAnswer::confirmed : LookupAnswer::yes);
+    match_ = {.kind = question.kind, .suffix = question.suffix, .depth = question.depth, .confirmed = confirmed};
+    candidates_.clear();
+    return true;
+  }
+  candidates_.clear();
   return false;
 }
 
@@ -139,12 +201,22 @@ bool Lookup::evaluate_paths() {
   for (const PathQuestion& asked : paths_) {
     const bool hit = target_.file->paths().test(asked.place, 0, rounds_of(asked.question.kind));
     ++questions_;
-    tell(asked.question, hit ? LookupAnswer::yes : LookupAnswer::no);
-    if (!hit) continue;
-    match_ = {asked.question.kind, asked.question.suffix, asked.question.depth, false};
-    return true;
+    if (!hit) {
+      tell(asked.question, LookupAnswer::no);
+    } else if (is_exception(asked.question)) {
+      is_excepted_ = true;
+      tell(asked.question, LookupAnswer::exception);
+    } else {
+      if (target_.exact == nullptr) tell(asked.question, LookupAnswer::yes);
+      if (take_hit(asked.question, key_of(asked.question))) return true;
+    }
   }
   return false;
+}
+
+bool Lookup::is_exception(const Question& question) {
+  const Exceptions& exceptions = target_.file->exceptions();
+  return !exceptions.empty() && (exceptions.of(key_of(question)) & kind_bit(question.kind)) != 0;
 }
 
 // Walks over the marked suffixes; on each, step 0 is U, step 1 is Q, step 1 + d is D at depth d.
@@ -207,10 +279,19 @@ void Lookup::tell(const Question& question, LookupAnswer answer) {
   if (trace_ != nullptr) trace_->asked(question, answer);
 }
 
-void Lookup::tell_hosts(const HostQuestion& asked, std::uint32_t hits) {
+// What waits for confirmation is told with it.
+void Lookup::tell_hosts(const HostQuestion& asked, std::uint32_t hits, std::uint32_t excepted) {
   for (std::uint32_t rest = asked.wanted; rest != 0; rest &= rest - 1) {
     const auto variant = static_cast<Variant>(std::countr_zero(rest));
-    tell(question_of(variant, asked.suffix), (hits & variant_bit(variant)) != 0 ? LookupAnswer::yes : LookupAnswer::no);
+    const std::uint32_t bit = variant_bit(variant);
+    const Question question = question_of(variant, asked.suffix);
+    if ((hits & bit) == 0) {
+      tell(question, LookupAnswer::no);
+    } else if ((excepted & bit) != 0) {
+      tell(question, LookupAnswer::exception);
+    } else if (question.is_mark || target_.exact == nullptr) {
+      tell(question, LookupAnswer::yes);
+    }
   }
 }
 

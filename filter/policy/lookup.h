@@ -1,8 +1,10 @@
 // One filter, one form of one URL: plan the questions -> prefetch their lines -> evaluate, round by round.
 //   round 1: the host and its parents, S, X, W and marks of each asked together (one cache line each)
 //   then:    on marked hosts, the U, Q and D questions that the marks announce, kPathRound at a time
-// The filter's delta comes before its bits: an added entry is a hit, a removed one is not asked.
-// start() and advance() end a round by planning the next one and never touch a page of section P that
+//   last:    where there is an exact side, it is asked about the positives of a round before the next one is planned
+// The filter's delta comes before its bits: an added entry is a hit, a removed one is not asked. A positive that is one of
+// the filter's exceptions is none.
+// start() and advance() end a round by planning the next one and never touch a page of section P or of the exact side that
 // pending_pages() has not named since the call before: a caller that may not block on a page fault sees to those pages
 // first. (H is resident by contract.) The first hit ends it.
 // Work is bounded by the suffixes of the host plus, on each marked host, the depths that the file has. No allocation
@@ -17,6 +19,7 @@
 #include <span>
 #include <string>
 
+#include "filter/file/exact_side.h"
 #include "filter/policy/delta.h"
 #include "filter/policy/filter_plan.h"
 #include "filter/policy/small_buffer.h"
@@ -37,7 +40,8 @@ std::string expression_of(Kind kind, std::size_t suffix, std::size_t depth, UrlP
 // The same with what is asked in front: "S example.com", "mark U example.com", "mark D16+ example.com".
 std::string text_of(const Question& question, UrlParts& parts);
 
-enum class LookupAnswer : std::uint8_t { no, yes, removed_by_delta, added_by_delta };
+// exception: the bits said yes, but the key is known to be good. refuted, confirmed: they said yes, and the exact side that.
+enum class LookupAnswer : std::uint8_t { no, yes, removed_by_delta, added_by_delta, exception, refuted, confirmed };
 
 // Told of every question and its answer, in order. Only for explain: a judgement has none.
 class LookupTrace {
@@ -51,12 +55,14 @@ struct LookupMatch {
   std::uint16_t suffix = 0;
   std::uint32_t depth = 0;
   bool by_delta = false;
+  bool confirmed = false;  // by the exact side
 };
 
 struct LookupTarget {
   const FilterFile* file = nullptr;
   const Delta* delta = nullptr;  // may be null
   const FilterPlan* plan = nullptr;
+  const ExactSide* exact = nullptr;  // may be null
 };
 
 class Lookup {
@@ -67,7 +73,7 @@ class Lookup {
   // Each returns true when the answer is there. start() is called once, advance() until it returns true.
   bool start();
   bool advance();
-  // First byte of each page of P that the next advance() reads. May be empty.
+  // First byte of each page of P, or of the exact side, that the next advance() reads. May be empty.
   std::span<const std::byte* const> pending_pages() const { return pages_.view(); }
   // The questions that these pages are for: who asks very many at once may sort them by page and ask them himself.
   struct PathQuestion {
@@ -77,6 +83,9 @@ class Lookup {
   std::span<const PathQuestion> pending_questions() const { return paths_.view(); }
 
   const std::optional<LookupMatch>& match() const { return match_; }
+  // Where there is no match: whether there would have been one but for an exception, or but for the exact side.
+  bool is_excepted() const { return is_excepted_; }
+  bool is_refuted() const { return is_refuted_; }
   std::uint32_t questions() const { return questions_; }   // put to the bits so far
   bool host_has_marks() const { return host_has_marks_; }  // URL entries exist on a suffix; Scope::host only
 
@@ -92,13 +101,22 @@ class Lookup {
     std::uint16_t suffix;
     std::uint32_t marks;
   };
+  struct Candidate {  // positive by the bits, not yet confirmed
+    Question question;
+    std::uint64_t fingerprint;
+  };
 
   bool ask_delta();
   std::uint32_t wanted_of(std::size_t suffix) const;
   std::uint32_t without_removed(std::size_t suffix, std::uint32_t wanted);
   bool plan_hosts();
   bool evaluate_hosts();
+  std::uint32_t exceptions_of(const HostQuestion& asked, std::uint32_t hits);
   bool take_hits(const HostQuestion& asked, std::uint32_t hits);
+  bool is_exception(const Question& question);
+  bool take_hit(const Question& question, const Hash128& key);
+  bool plan_confirmation();
+  bool confirm();
   bool plan_paths();
   bool evaluate_paths();
   bool next_question(Question& question);
@@ -106,7 +124,7 @@ class Lookup {
   Hash128 key_of(const Question& question);
   unsigned rounds_of(Kind kind) const;
   void tell(const Question& question, LookupAnswer answer);
-  void tell_hosts(const HostQuestion& asked, std::uint32_t hits);
+  void tell_hosts(const HostQuestion& asked, std::uint32_t hits, std::uint32_t excepted);
 
   LookupTarget target_;
   UrlHashes& url_;
@@ -114,6 +132,8 @@ class Lookup {
   Scope scope_;
   bool asking_hosts_ = true;
   bool host_has_marks_ = false;
+  bool is_excepted_ = false;
+  bool is_refuted_ = false;
   std::uint32_t questions_ = 0;
   std::size_t next_suffix_ = 0, last_suffix_ = 0;    // hosts still to plan: [next_suffix_, last_suffix_)
   std::size_t next_marked_ = 0, next_step_ = 0;      // path questions still to plan
@@ -123,6 +143,7 @@ class Lookup {
   SmallBuffer<Marked, 4> marked_;
   SmallBuffer<PathQuestion, kPathRound> paths_;
   SmallBuffer<const std::byte*, kPathRound> pages_;
+  SmallBuffer<Candidate, 4> candidates_;
   ExactMatches removed_;
 };
 

@@ -6,6 +6,18 @@
 #include "filter/policy/policy_impl.h"
 
 namespace bloomwall::filter {
+namespace {
+
+VerdictReason reason_without_match(const Lookup& lookup) {
+  if (lookup.is_refuted()) return VerdictReason::refuted;
+  return lookup.is_excepted() ? VerdictReason::exception : VerdictReason::unlisted;
+}
+
+bool is_open(VerdictReason reason) {
+  return reason == VerdictReason::unlisted || reason == VerdictReason::exception || reason == VerdictReason::refuted;
+}
+
+}  // namespace
 
 PendingVerdict::PendingVerdict(const Policy& policy, const CanonicalUrl& url, Scope scope, VerdictWatcher* watcher)
     : policy_(*policy.impl_), url_(url), scope_(scope), watcher_(watcher), parts_(url) {
@@ -45,7 +57,9 @@ std::span<const std::byte* const> PendingVerdict::pages() const {
 
 void PendingVerdict::append_absent(std::vector<const std::byte*>& out) const {
   for (const std::byte* page : pages()) {
-    if (policy_.filters[filter_].file->may_wait(page)) out.push_back(page);
+    const LoadedFilter& filter = policy_.filters[filter_];
+    const bool is_exact = filter.exact && filter.exact->holds(page);
+    if (is_exact ? filter.exact->may_wait(page) : filter.file->may_wait(page)) out.push_back(page);
   }
 }
 
@@ -86,7 +100,7 @@ const ExactMatch* PendingVerdict::overruled_by(std::size_t filter) const {
 
 // Stands unless a filter that is not overruled says otherwise.
 void PendingVerdict::allow(const ExactMatch& entry) {
-  if (verdict_.reason != VerdictReason::unlisted) return;
+  if (!is_open(verdict_.reason)) return;
   verdict_.reason = VerdictReason::allow_list;
   verdict_.kind = entry.kind;
   verdict_.expression = expression_of(entry.kind, entry.suffix, entry.depth, parts_);
@@ -140,7 +154,11 @@ bool PendingVerdict::conclude(const LoadedFilter& filter, const Slot& slot) {
   if (filter.file->lost()) {
     return filter.spec.on_error == OnFilterError::block && hit(filter, VerdictReason::filter_lost, nullptr);
   }
-  return match != nullptr && hit(filter, VerdictReason::listed, match);
+  if (match == nullptr) {
+    if (verdict_.reason == VerdictReason::unlisted) verdict_.reason = reason_without_match(lookup);
+    return false;
+  }
+  return hit(filter, match->confirmed ? VerdictReason::confirmed : VerdictReason::listed, match);
 }
 
 bool PendingVerdict::hit(const LoadedFilter& filter, VerdictReason reason, const LookupMatch* match) {

@@ -41,8 +41,14 @@ const char* to_string(VerdictReason reason) {
       return "allow_list";
     case VerdictReason::listed:
       return "listed";
+    case VerdictReason::confirmed:
+      return "confirmed";
     case VerdictReason::delta:
       return "delta";
+    case VerdictReason::exception:
+      return "exception";
+    case VerdictReason::refuted:
+      return "refuted";
     case VerdictReason::filter_lost:
       return "filter_lost";
     case VerdictReason::bad_url:
@@ -68,7 +74,8 @@ std::vector<Policy::FilterState> Policy::filters() const {
                       .file = filter.file.get(),
                       .delta_entries = filter.delta ? filter.delta->size() : 0,
                       .delta_sequence = filter.delta ? filter.delta->sequence() : 0,
-                      .signed_by = filter.signed_by});
+                      .signed_by = filter.signed_by,
+                      .exact = filter.exact.get()});
   }
   return states;
 }

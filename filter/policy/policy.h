@@ -26,7 +26,8 @@ enum class OnFilterError : std::uint8_t { block, allow };
 struct FilterSpec {
   std::string name;
   std::filesystem::path file;
-  std::filesystem::path delta;  // empty: none
+  std::filesystem::path delta;       // empty: none
+  std::filesystem::path exact = {};  // the exact side, .bwx; empty: none
   FilterAction action = FilterAction::block;
   OnFilterError on_error = OnFilterError::block;
   MemoryUse memory = MemoryUse::automatic;  // where LoadOptions::settle
@@ -49,7 +50,10 @@ enum class VerdictReason : std::uint8_t {
   unlisted,     // no filter holds it
   allow_list,   // an allow entry overrules every filter that could have held it
   listed,       // a key of the filter's bits
+  confirmed,    // likewise, and the exact side holds it, too
   delta,        // an exact entry of the filter's delta
+  exception,    // the bits hold it, but it is known to be good: passes
+  refuted,      // the bits hold it, but the exact side does not: passes
   filter_lost,  // the filter's file failed under us and on_error is block
   bad_url,      // the URL was rejected
 };
@@ -71,7 +75,17 @@ struct AskedQuestion {
   std::string filter;      // name; empty for the allow lists, of which only the entries that match are told
   std::string expression;  // e.g. "S example.com", "mark U example.com", "D example.com/a/", "S example.com @ads"
   // overruled: the filter would have said yes, but an allow entry speaks against it (it was asked for the story only).
-  enum class Answer : std::uint8_t { no, yes, removed_by_delta, added_by_delta, overruled } answer = Answer::no;
+  // exception, refuted, confirmed: as in lookup.h.
+  enum class Answer : std::uint8_t {
+    no,
+    yes,
+    removed_by_delta,
+    added_by_delta,
+    overruled,
+    exception,
+    refuted,
+    confirmed
+  } answer = Answer::no;
   std::uint8_t form = 0;
 };
 const char* to_string(AskedQuestion::Answer answer);
@@ -83,6 +97,8 @@ struct Story {
 };
 inline constexpr std::size_t kMaxStoryItems = 4096;  // of each of the two
 inline constexpr std::size_t kMaxStoryBytes = std::size_t{4} << 20;
+
+class ExactSide;
 
 class Policy {
  public:
@@ -119,6 +135,7 @@ class Policy {
     std::uint64_t delta_entries;          // Delta::size(); 0 without a delta
     std::uint64_t delta_sequence = 0;     // 0: none
     std::optional<KeyId> signed_by = {};  // the trusted key, where spec.public_key asked for one
+    const ExactSide* exact = nullptr;     // null: none
     double delta_share() const;           // of the distinct entries in the file
     bool rebuild_due() const { return delta_share() > spec.rebuild_at; }
   };

@@ -18,18 +18,22 @@ namespace bloomwall::filter {
 
 struct LoadedFilter {
   LoadedFilter(FilterSpec its_spec, std::unique_ptr<FilterFile> its_file, std::optional<Delta> its_delta,
-               std::optional<KeyId> its_signer = {})
+               std::optional<KeyId> its_signer = {}, std::unique_ptr<ExactSide> its_exact = nullptr)
       : spec(std::move(its_spec)),
         file(std::move(its_file)),
         delta(std::move(its_delta)),
+        exact(std::move(its_exact)),
         plan(*file),
         signed_by(its_signer) {}
 
-  LookupTarget target() const { return {.file = file.get(), .delta = delta ? &*delta : nullptr, .plan = &plan}; }
+  LookupTarget target() const {
+    return {.file = file.get(), .delta = delta ? &*delta : nullptr, .plan = &plan, .exact = exact.get()};
+  }
 
   FilterSpec spec;
   std::unique_ptr<FilterFile> file;
   std::optional<Delta> delta;
+  std::unique_ptr<ExactSide> exact;  // null: none
   FilterPlan plan;
   std::optional<KeyId> signed_by;
 };

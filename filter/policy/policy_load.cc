@@ -71,7 +71,11 @@ class Loader {
       if (!loaded) return add(std::move(loaded.error()));
       delta = std::move(*loaded);
     }
-    if (file) filters.emplace_back(spec, std::move(*file), std::move(delta), signer);
+    if (!file) return;
+    auto exact = load_exact(spec, (*file)->header().file_id);
+    if (exact && !is_stopped_) {
+      filters.emplace_back(spec, std::move(*file), std::move(delta), signer, *std::move(exact));
+    }
   }
 
   // Nothing where none are asked for, or they can't be read, which is an error of the load.
@@ -100,7 +104,27 @@ class Loader {
     return outcome.has_value();
   }
 
-  void verify(const FilterFile& file, FilterFile::Depth depth) {
+  // Null: none is configured. Nothing: it can't be used.
+  std::optional<std::unique_ptr<ExactSide>> load_exact(const FilterSpec& spec, const FileId& filter) {
+    if (spec.exact.empty()) return nullptr;
+    if (!spec.public_key.empty()) {
+      errors.push_back(
+          {Errc::usage, spec.exact.string(),
+           "nobody signs an exact side, and this one could unlist what a signed filter lists; leave it out, or "
+           "the public key"});
+      return std::nullopt;
+    }
+    auto exact = ExactSide::open(spec.exact, filter);
+    if (!exact) {
+      errors.push_back(std::move(exact).error());
+      return std::nullopt;
+    }
+    if (options_.verify) verify(**exact, FilterFile::Depth::accident);
+    return *std::move(exact);
+  }
+
+  template <typename File>
+  void verify(const File& file, FilterFile::Depth depth) {
     const auto progress = [&](std::uint64_t done, std::uint64_t total) {
       is_stopped_ = options_.progress && !options_.progress(file.path(), done, total);
       return !is_stopped_;

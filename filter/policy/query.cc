@@ -12,13 +12,14 @@ std::optional<FilterMatch> FilterQuery::url(const CanonicalUrl& url) const {
   for (const UrlForm& form : url.forms) {
     parts.use_form(form);
     hashes.forget_form();
-    Lookup lookup({.file = &file_, .delta = delta_, .plan = &plan_}, hashes, Scope::url);
+    Lookup lookup({.file = &file_, .delta = delta_, .plan = &plan_, .exact = exact_}, hashes, Scope::url);
     if (!lookup.start()) {
       while (!lookup.advance()) {
       }
     }
     if (const std::optional<LookupMatch>& match = lookup.match()) {
-      return FilterMatch{match->kind, expression_of(match->kind, match->suffix, match->depth, parts), match->by_delta};
+      return FilterMatch{match->kind, expression_of(match->kind, match->suffix, match->depth, parts), match->by_delta,
+                         match->confirmed};
     }
   }
   return std::nullopt;
@@ -36,8 +37,12 @@ std::optional<FilterMatch> FilterQuery::raw(std::string_view bytes) const {
   const SectionView& section = file_.raw();
   if (!section) return std::nullopt;
   const unsigned rounds = file_.header().kinds[index_of(Kind::raw)].rounds;
-  if (!section.test(section.place(file_.keys().raw(bytes)), 0, rounds)) return std::nullopt;
-  return FilterMatch{Kind::raw, std::string(bytes), false};
+  const Hash128 key = file_.keys().raw(bytes);
+  if (!section.test(section.place(key), 0, rounds)) return std::nullopt;
+  if (file_.exceptions().of(key) != 0) return std::nullopt;
+  const ExactAnswer second = exact_ == nullptr ? ExactAnswer::unknown : exact_->ask(exact_fingerprint(Kind::raw, key));
+  if (second == ExactAnswer::refuted) return std::nullopt;
+  return FilterMatch{Kind::raw, std::string(bytes), false, second == ExactAnswer::confirmed};
 }
 
 }  // namespace bloomwall::filter

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "filter/file/exact_side.h"
 #include "filter/policy/delta.h"
 #include "filter/policy/filter_plan.h"
 
@@ -15,13 +16,14 @@ struct FilterMatch {
   Kind kind = Kind::suffix;
   std::string expression;  // "example.com", "example.com/a/", the raw bytes
   bool by_delta = false;
+  bool confirmed = false;  // by the exact side
 };
 
-// Cheap to make; borrows both. Thread-safe. After an answer ask file.lost(): if it is, the answer means nothing.
+// Cheap to make; borrows all. Thread-safe. After an answer ask file.lost(): if it is, the answer means nothing.
 class FilterQuery {
  public:
-  explicit FilterQuery(const FilterFile& file, const Delta* delta = nullptr)
-      : file_(file), delta_(delta), plan_(file) {}
+  explicit FilterQuery(const FilterFile& file, const Delta* delta = nullptr, const ExactSide* exact = nullptr)
+      : file_(file), delta_(delta), exact_(exact), plan_(file) {}
 
   // The first match of any form. A URL that is to be rejected matches nothing.
   std::optional<FilterMatch> url(const CanonicalUrl& url) const;
@@ -31,6 +33,7 @@ class FilterQuery {
  private:
   const FilterFile& file_;
   const Delta* delta_;
+  const ExactSide* exact_;
   FilterPlan plan_;
 };
 

@@ -144,11 +144,15 @@ std::string_view reason_sentence(filter::VerdictReason reason) {
   switch (reason) {
     case filter::VerdictReason::listed:
       return "Its address is on this filter's list.";
+    case filter::VerdictReason::confirmed:
+      return "Its address is on this filter's list, which a second check confirmed.";
     case filter::VerdictReason::delta:
       return "Its address was added to this filter's list recently.";
     case filter::VerdictReason::filter_lost:
       return "The filter's file cannot be read at the moment, and until it can nothing passes.";
     case filter::VerdictReason::unlisted:
+    case filter::VerdictReason::exception:
+    case filter::VerdictReason::refuted:
     case filter::VerdictReason::allow_list:
     case filter::VerdictReason::bad_url:
       break;

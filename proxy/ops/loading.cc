@@ -73,6 +73,7 @@ filter::PolicySpec policy_spec(const conf::Config& settings) {
     spec.filters.push_back({.name = filter.name,
                             .file = filter.file,
                             .delta = filter.delta,
+                            .exact = filter.exact,
                             .action = action_of(filter.action),
                             .on_error = on_error_of(filter.on_error),
                             .status = filter.status,

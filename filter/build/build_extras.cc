@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/build/build_extras.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <cmath>
+
+#include "filter/build/quantity.h"
+#include "filter/file/descriptor.h"
+
+namespace bloomwall::filter {
+namespace {
+
+// The pages of a draft, to be asked; gone with this object.
+class DraftPages {
+ public:
+  explicit DraftPages(const FilterDraft& draft) : bytes_(draft.end_of_pages()) {
+    void* const at = mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, draft.descriptor(), 0);
+    if (at != MAP_FAILED) address_ = static_cast<const std::byte*>(at);
+  }
+  ~DraftPages() {
+    if (address_ != nullptr) munmap(const_cast<std::byte*>(address_), bytes_);
+  }
+  DraftPages(const DraftPages&) = delete;
+  DraftPages& operator=(const DraftPages&) = delete;
+  explicit operator bool() const { return address_ != nullptr; }
+  KnownGood::Sections sections(const FilterDraft& draft) const {
+    KnownGood::Sections out;
+    for (const FilterDraft::PageSection& s : draft.sections()) {
+      SectionView& view = s.type == SectionType::hosts ? out.hosts : s.type == SectionType::paths ? out.paths : out.raw;
+      view = SectionView(s.geometry, address_ + s.offset, s.lines);
+    }
+    return out;
+  }
+
+ private:
+  const std::byte* address_ = nullptr;
+  std::size_t bytes_;
+};
+
+}  // namespace
+
+Result<BuildExtras> BuildExtras::create(const Options& options, const KeyMaker& keys,
+                                        const std::filesystem::path& output, std::uint64_t ram_bytes) {
+  BuildExtras out;
+  std::vector<KeyObserver*> all;
+  if (!options.known_good.empty()) {
+    out.known_good_ = std::make_unique<KnownGood>(keys, options.raw);
+    for (const std::string& list : options.known_good) {
+      if (auto ok = out.known_good_->load(list); !ok) return unexpected(std::move(ok).error());
+    }
+    all.push_back(out.known_good_.get());
+  }
+  if (options.exact_side) {
+    out.exact_ = std::make_unique<ExactWriter>(exact_side_of(output), ram_bytes);
+    all.push_back(out.exact_.get());
+  }
+  if (!all.empty()) out.observers_.emplace(keys, std::move(all));
+  return out;
+}
+
+Result<void> BuildExtras::add_exceptions(FilterDraft& draft) {
+  if (!known_good_) return {};
+  const DraftPages pages(draft);
+  if (!pages) return system_error(draft.path(), "map");
+  const auto found = known_good_->exceptions(pages.sections(draft));
+  if (!found) return unexpected(found.error());
+  draft.plan().exceptions = serialise_exceptions(*found);
+  notes_.push_back(fmt::format("known good: {} lines, {} keys; {} of them tested positive and are exceptions now",
+                               format_count(known_good_->lines()), format_count(known_good_->keys()),
+                               format_count(found->size())));
+  if (known_good_->unusable() > 0) {
+    notes_.push_back(fmt::format("known good: {} lines are no URLs", format_count(known_good_->unusable())));
+  }
+  return {};
+}
+
+Result<void> BuildExtras::commit_exact_side(const FileId& filter) {
+  if (!exact_) return {};
+  const auto header = exact_->commit(filter);
+  if (!header) return unexpected(header.error());
+  notes_.push_back(fmt::format(
+      "exact side: {} fingerprints in {}; it confirms a key that is not listed with probability {}",
+      format_count(header->fingerprints), format_bytes(header->file_bytes), format_rate(residual_error(*header))));
+  return {};
+}
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/file/exact_side.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+
+#include "filter/file/leaves.h"
+#include "filter/file/mapped_file.h"
+
+namespace bloomwall::filter {
+namespace {
+
+constexpr std::array<std::uint8_t, 8> kMagic{0x89, 'B', 'W', 'X', '\r', '\n', 0x1A, '\n'};
+constexpr std::uint32_t kVersion = 1;
+constexpr std::size_t kDigestOffset = kHeaderBytes - 16;
+constexpr std::uint64_t kPageAndEntry = kExactPageBytes + sizeof(std::uint64_t);
+
+template <typename T>
+void read_at(std::span<const std::byte> bytes, std::size_t at, T& out) {
+  std::memcpy(&out, bytes.data() + at, sizeof out);
+}
+template <typename T>
+void write_at(std::span<std::byte> bytes, std::size_t at, const T& value) {
+  std::memcpy(bytes.data() + at, &value, sizeof value);
+}
+
+tl::unexpected<Error> refuse(Errc code, std::string what) {
+  return unexpected(Error{code, "exact side", std::move(what)});
+}
+
+// Of a page at least one fingerprint, at most as many as take a bit each.
+bool is_possible(const ExactHeader& h) {
+  if (h.file_bytes < kHeaderBytes) return false;
+  const std::uint64_t body = h.file_bytes - kHeaderBytes;
+  return body % kPageAndEntry == 0 && body / kPageAndEntry == h.pages && h.fingerprints >= h.pages &&
+         h.fingerprints / kExactPayloadBits <= h.pages && (h.pages != 0 || h.fingerprints == 0);
+}
+
+}  // namespace
+
+Result<ExactHeader> parse_exact_header(std::span<const std::byte> head, std::uint64_t file_bytes) {
+  if (head.size() < kMagic.size() || std::memcmp(head.data(), kMagic.data(), kMagic.size()) != 0) {
+    return refuse(Errc::bad_magic, "not the exact side of a filter");
+  }
+  if (head.size() < kHeaderBytes) return refuse(Errc::too_short, "not even a header");
+  std::uint32_t version = 0;
+  std::uint32_t bits = 0;
+  read_at(head, 8, version);
+  read_at(head, 12, bits);
+  if (version != kVersion || bits != kExactBits) {
+    return refuse(Errc::unsupported, fmt::format("version {} with {} bits is not known to this build", version, bits));
+  }
+  Xxh128 digest{};
+  read_at(head, kDigestOffset, digest);
+  if (xxh128(head.first(kDigestOffset)) != digest) return refuse(Errc::bad_digest, "the header is damaged");
+  ExactHeader h;
+  read_at(head, 16, h.filter);
+  read_at(head, 32, h.fingerprints);
+  read_at(head, 40, h.pages);
+  read_at(head, 48, h.file_bytes);
+  read_at(head, 56, h.xxh_root);
+  read_at(head, 72, h.sha_root);
+  if (h.file_bytes > file_bytes) return refuse(Errc::too_short, "the file is not complete");
+  if (h.file_bytes < file_bytes) return refuse(Errc::bad_header, "bytes follow its end");
+  if (!is_possible(h)) return refuse(Errc::bad_header, "its fields contradict each other");
+  return h;
+}
+
+std::vector<std::byte> serialise_exact_header(const ExactHeader& header) {
+  std::vector<std::byte> out(kHeaderBytes);
+  write_at(out, 0, kMagic);
+  write_at(out, 8, kVersion);
+  write_at(out, 12, std::uint32_t{kExactBits});
+  write_at(out, 16, header.filter);
+  write_at(out, 32, header.fingerprints);
+  write_at(out, 40, header.pages);
+  write_at(out, 48, header.file_bytes);
+  write_at(out, 56, header.xxh_root);
+  write_at(out, 72, header.sha_root);
+  write_at(out, kDigestOffset, xxh128(std::span(out).first(kDigestOffset)));
+  return out;
+}
+
+ExactSide::ExactSide(std::filesystem::path path, std::unique_ptr<MappedFile> map, const ExactHeader& header)
+    : path_(std::move(path)), map_(std::move(map)), header_(header) {}
+ExactSide::~ExactSide() = default;
+
+Result<std::unique_ptr<ExactSide>> ExactSide::open(const std::filesystem::path& path, const FileId& filter) {
+  auto map = MappedFile::open(path);
+  if (!map) return unexpected(std::move(map).error());
+  const std::span<const std::byte> bytes = (*map)->bytes();
+  const auto header = parse_exact_header(bytes.first(std::min(bytes.size(), kHeaderBytes)), bytes.size());
+  const auto with_path = [&path](Error error) {
+    error.where = path.string();
+    return unexpected(std::move(error));
+  };
+  if (!header) return with_path(header.error());
+  if (header->filter != filter) {
+    return with_path(
+        {Errc::wrong_base,
+         {},
+         fmt::format("belongs to the filter {}, not to {}; build both again", to_hex(header->filter), to_hex(filter))});
+  }
+  std::unique_ptr<ExactSide> out(new ExactSide(path, *std::move(map), *header));
+  out->directory_.resize(header->pages);
+  const std::size_t directory = kHeaderBytes + header->pages * kExactPageBytes;
+  if (header->pages > 0) std::memcpy(out->directory_.data(), bytes.data() + directory, header->pages * 8);
+  const auto& first = out->directory_;
+  if (std::adjacent_find(first.begin(), first.end(), std::greater_equal<>()) != first.end()) {
+    return with_path({Errc::bad_section, {}, "its directory is not in order"});
+  }
+  return out;
+}
+
+const std::byte* ExactSide::page_of(std::uint64_t fingerprint) const {
+  const auto behind = std::upper_bound(directory_.begin(), directory_.end(), fingerprint);
+  if (behind == directory_.begin()) return nullptr;
+  const auto page = static_cast<std::size_t>(behind - directory_.begin() - 1);
+  return map_->bytes().data() + kHeaderBytes + page * kExactPageBytes;
+}
+
+ExactAnswer ExactSide::ask(std::uint64_t fingerprint) const {
+  const std::byte* const page = page_of(fingerprint);
+  if (page == nullptr) return ExactAnswer::refuted;
+  const ExactAnswer answer =
+      ask_exact_page(std::span<const std::byte, kExactPageBytes>(page, kExactPageBytes), fingerprint);
+  return lost() ? ExactAnswer::unknown : answer;  // what was read from a file that failed means nothing
+}
+
+double residual_error(const ExactHeader& header) { return std::ldexp(static_cast<double>(header.fingerprints), -48); }
+
+bool ExactSide::holds(const std::byte* page) const {
+  const auto bytes = map_->bytes();
+  return !std::less<>()(page, bytes.data()) && std::less<>()(page, bytes.data() + bytes.size());
+}
+
+bool ExactSide::may_wait(const std::byte* page) const { return !lost() && !map_->is_cached(page); }
+
+bool ExactSide::lost() const { return map_->lost(); }
+
+Result<void> ExactSide::verify(FilterFile::Depth depth, const Progress& progress) const {
+  RootStream roots;
+  std::vector<std::byte> leaf(kLeafBytes);
+  for (std::uint64_t at = kHeaderBytes; at < header_.file_bytes; at += kLeafBytes) {
+    const std::uint64_t size = std::min(kLeafBytes, header_.file_bytes - at);
+    const std::span<std::byte> part = std::span(leaf).first(size);
+    const auto got = map_->read_at(at, part);
+    if (!got) return unexpected(got.error());
+    if (*got != size) return unexpected(Error{Errc::too_short, path_.string(), "shrank while it was read"});
+    roots.add(digest_leaf(part));
+    if (progress && !progress(at + size, header_.file_bytes)) {
+      return unexpected(Error{Errc::io, path_.string(), "stopped"});
+    }
+  }
+  const Roots found = roots.finish();
+  const bool is_whole =
+      found.xxh == header_.xxh_root && (depth == FilterFile::Depth::accident || found.sha == header_.sha_root);
+  if (!is_whole) return unexpected(Error{Errc::bad_digest, path_.string(), "damaged; build it again"});
+  return {};
+}
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,72 @@
+// Section E of a .bwf file: keys of known-good URLs that test positive although nobody listed them. A hit on a key that
+// stands here is no hit. What is excepted is a key, not a URL: other URLs that ask for the same host or folder profit.
+//   offset  size  field
+//   0       4     magic "BWE1"
+//   4       4     bytes a record, u32: 24
+//   8       8     records, u64, 1 to kMaxExceptions
+//   16      24n   records, strictly ascending by (hi, lo): so by segment, too, which is in the top bits of hi
+// A record, all of it little-endian:
+//   0       8     hi of the key
+//   8       8     lo
+//   16      4     kinds, u32: bit i for kKinds[i]. S, X, W: the key is the hash of a host, and these kinds of it are
+//                 excepted; U, Q, D, R: the key is that of the expression, and has that kind alone
+//   20      4     zero
+// Not critical: a reader that passes the section over errs more, and misses nothing. Held in RAM.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "filter/bits/key.h"
+#include "filter/result.h"
+
+namespace bloomwall::filter {
+
+inline constexpr std::uint64_t kMaxExceptions = std::uint64_t{1} << 22;  // 96 MiB
+inline constexpr std::size_t kExceptionHeaderBytes = 16;
+inline constexpr std::size_t kExceptionBytes = 24;
+
+using KindMask = std::uint32_t;
+constexpr KindMask kind_bit(Kind kind) { return KindMask{1} << index_of(kind); }
+inline constexpr KindMask kHostKindMask =
+    kind_bit(Kind::suffix) | kind_bit(Kind::exact_host) | kind_bit(Kind::subdomains);
+
+struct Exception {
+  Hash128 key;
+  KindMask kinds = 0;
+  friend bool operator==(const Exception&, const Exception&) = default;
+};
+constexpr bool in_file_order(const Hash128& a, const Hash128& b) { return a.hi != b.hi ? a.hi < b.hi : a.lo < b.lo; }
+
+// Immutable; thread-safe. Memory: 24 bytes an exception.
+class Exceptions {
+ public:
+  Exceptions() = default;
+  // `sorted` as the records of the file.
+  explicit Exceptions(std::vector<Exception> sorted) : sorted_(std::move(sorted)) {}
+  // Hostile bytes. Errors: bad_section.
+  static Result<Exceptions> parse(std::span<const std::byte> section);
+
+  // Kinds that are excepted for this key; 0: none. Asked of positives only; a binary search.
+  KindMask of(const Hash128& key) const;
+  bool empty() const { return sorted_.empty(); }
+  std::size_t size() const { return sorted_.size(); }
+  std::span<const Exception> all() const { return sorted_; }
+
+ private:
+  std::vector<Exception> sorted_;
+};
+
+// The bytes of the section; `sorted` as the records. Empty where there is none.
+std::vector<std::byte> serialise_exceptions(std::span<const Exception> sorted);
+
+class FilterFile;
+
+// The exceptions of a merge: those where every input has it or tests negative. Inputs are of one series; a key is asked
+// in the inputs that lack it, so their bytes must be right (verify).
+std::vector<Exception> merged_exceptions(std::span<const FilterFile* const> inputs);
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/build/exact_writer.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "filter/bits/bit_choice.h"
+#include "filter/build/exact_runs.h"
+#include "tests/support/temp_dir.h"
+
+namespace bloomwall::filter {
+namespace {
+
+constexpr FileId kFilter{1, 2, 3};
+
+EntryKeys key_number(std::uint64_t n) {
+  const std::uint64_t lo = bits::mix64(2 * n + 1);
+  const Hash128 key{.lo = lo, .hi = bits::mix64(lo)};
+  if (n % 3 == 0) return {.kind = Kind::suffix, .host = key, .host_variant = kVariantSuffix};
+  return {.kind = n % 3 == 1 ? Kind::url : Kind::raw, .key = key};
+}
+std::uint64_t fingerprint_of(const EntryKeys& keys) {
+  return exact_fingerprint(keys.kind, is_host_kind(keys.kind) ? keys.host : keys.key);
+}
+
+class ExactWriterTest : public testing::Test {
+ protected:
+  // Keys 0 .. count-1, every tenth twice, by so many workers.
+  ExactHeader write(const std::string& name, std::uint64_t count, std::uint64_t ram, unsigned workers) const {
+    ExactWriter writer(dir_.path() / name, ram);
+    writer.expect_workers(workers);
+    {
+      std::vector<std::jthread> threads;
+      for (unsigned w = 0; w < workers; ++w) {
+        threads.emplace_back([&writer, count, workers, w] {
+          for (std::uint64_t n = w; n < count; n += workers) {
+            writer.seen(w, key_number(n));
+            if (n % 10 == 0) writer.seen(w, key_number(n));
+          }
+        });
+      }
+    }
+    EXPECT_TRUE(writer.check().has_value());
+    const auto header = writer.commit(kFilter);
+    EXPECT_TRUE(header.has_value()) << header.error().text();
+    return header.value_or(ExactHeader{});
+  }
+  std::string bytes_of(const std::string& name) const {
+    std::ifstream in(dir_.path() / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  test::TempDir dir_;
+};
+
+TEST_F(ExactWriterTest, ConfirmsEveryKeyAndRefutesOthers) {
+  constexpr std::uint64_t kCount = 100'000;
+  const ExactHeader header = write("f.bwx", kCount, 64 << 20, 2);
+  EXPECT_EQ(header.fingerprints, kCount);
+  const auto side = ExactSide::open(dir_.path() / "f.bwx", kFilter);
+  ASSERT_TRUE(side.has_value()) << side.error().text();
+  EXPECT_TRUE((*side)->verify(FilterFile::Depth::tampering).has_value());
+  std::uint64_t confirmed = 0;
+  std::uint64_t refuted = 0;
+  for (std::uint64_t n = 0; n < kCount; ++n) {
+    if ((*side)->ask(fingerprint_of(key_number(n))) == ExactAnswer::confirmed) ++confirmed;
+    if ((*side)->ask(fingerprint_of(key_number(kCount + n))) == ExactAnswer::refuted) ++refuted;
+  }
+  EXPECT_EQ(confirmed, kCount);
+  EXPECT_EQ(refuted, kCount) << "expected to be wrong " << kCount * residual_error(header) << " times";
+  EXPECT_LT(header.file_bytes, kCount * 6);
+}
+
+TEST_F(ExactWriterTest, MemoryAndThreadsMakeNoDifference) {
+  constexpr std::uint64_t kCount = 700'000;  // three runs of the least memory
+  write("one.bwx", kCount, 64 << 20, 1);
+  write("two.bwx", kCount, 0, 3);
+  EXPECT_TRUE(bytes_of("one.bwx") == bytes_of("two.bwx"));
+  EXPECT_GT(bytes_of("one.bwx").size(), kCount);
+}
+
+TEST_F(ExactWriterTest, NoEntriesMakeAFileThatRefutesAll) {
+  write("none.bwx", 0, 0, 1);
+  const auto side = ExactSide::open(dir_.path() / "none.bwx", kFilter);
+  ASSERT_TRUE(side.has_value()) << side.error().text();
+  EXPECT_TRUE((*side)->verify(FilterFile::Depth::accident).has_value());
+  EXPECT_EQ((*side)->ask(42), ExactAnswer::refuted);
+}
+
+TEST_F(ExactWriterTest, BelongsToOneFilter) {
+  write("f.bwx", 100, 0, 1);
+  const auto side = ExactSide::open(dir_.path() / "f.bwx", FileId{9});
+  ASSERT_FALSE(side.has_value());
+  EXPECT_EQ(side.error().code, Errc::wrong_base);
+}
+
+TEST_F(ExactWriterTest, VerifyFindsAnyChangedByteOfTheBody) {
+  write("f.bwx", 5000, 0, 1);
+  const std::string whole = bytes_of("f.bwx");
+  for (const std::size_t at : {std::size_t{4096}, std::size_t{5000}, whole.size() - 1}) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    dir_.write("damaged.bwx", damaged);
+    const auto side = ExactSide::open(dir_.path() / "damaged.bwx", kFilter);
+    if (!side) continue;  // the directory is checked at once
+    const auto verified = (*side)->verify(FilterFile::Depth::accident);
+    ASSERT_FALSE(verified.has_value()) << at;
+    EXPECT_EQ(verified.error().code, Errc::bad_digest);
+  }
+}
+
+TEST_F(ExactWriterTest, LeavesNothingBehind) {
+  write("f.bwx", 700'000, 0, 2);
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(dir_.path())) {
+    if (entry.exists()) ++files;
+  }
+  EXPECT_EQ(files, 1U);
+}
+
+TEST(ExactRuns, GiveBackEachNumberOnceInOrder) {
+  const test::TempDir dir;
+  ExactRuns runs(dir.path(), 0);
+  std::vector<std::uint64_t> batch;
+  for (std::uint64_t n = 0; n < 800'000; ++n) {
+    batch.push_back(bits::mix64(n % 600'000));
+    if (batch.size() < 1000) continue;
+    ASSERT_TRUE(runs.add(batch).has_value());
+    batch.clear();
+  }
+  EXPECT_GE(runs.runs(), 2U);
+  std::uint64_t count = 0;
+  std::uint64_t last = 0;
+  const auto done = runs.drain([&](std::uint64_t n) -> Result<void> {
+    if (count > 0) {
+      EXPECT_GT(n, last);
+    }
+    last = n;
+    ++count;
+    return {};
+  });
+  EXPECT_TRUE(done.has_value());
+  EXPECT_EQ(count, 600'000U);
+}
+
+}  // namespace
+}  // namespace bloomwall::filter
