@@ -16,6 +16,11 @@ void read(MapReader& map, Filter& out) {
   map.choice("status", out.status, {{"403", 403}, {"451", 451}});
   map.text("legal_link", out.legal_link, kHttpUrl);
   map.choice("on_error", out.on_error, {{"block", Filter::OnError::block}, {"allow", Filter::OnError::allow}});
+  map.choice("memory", out.memory,
+             {{"auto", Filter::Memory::automatic},
+              {"paged", Filter::Memory::paged},
+              {"locked", Filter::Memory::locked},
+              {"copied", Filter::Memory::copied}});
   map.require("name");
   map.require("file");
   if (!out.legal_link.empty() && out.status != 451) map.fail("legal_link", "goes with status: 451 only");

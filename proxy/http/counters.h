@@ -40,6 +40,7 @@ namespace bloomwall::proxy {
   X(dns_failures_total, "Names that did not resolve")                                              \
   X(dns_cache_hits_total, "Names answered from memory")                                            \
   X(filter_lookups_total, "Questions put to filters' bits")                                        \
+  X(verdicts_waited_total, "Requests whose verdict waited for pages of a filter from disk")        \
   X(allowlist_hits_total, "Requests that an allow entry let pass")                                 \
   X(log_lines_dropped_total, "Access log lines dropped because the disk was slow")
 

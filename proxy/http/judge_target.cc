@@ -39,7 +39,8 @@ Route route_of(const RequestHead& head) {
 }  // namespace
 
 tl::expected<Judgement, HttpError> TargetJudge::request(const RequestHead& head, const filter::Policy& policy,
-                                                        const AccessRules& access) {
+                                                        const AccessRules& access, Waiting waiting) {
+  waiting_ = waiting;
   if (goes_round(head, rules_.via_name)) {
     return tl::unexpected(HttpError{ErrorKind::loop, "Via names this proxy again and again"});
   }
@@ -87,7 +88,14 @@ tl::expected<Judgement, HttpError> TargetJudge::judge(std::string_view url, cons
     return tl::unexpected(HttpError{ErrorKind::ambiguous_path, "a path with alternative forms"});
   }
   Judgement judgement;
-  judgement.verdict = policy.judge(canonical);
+  if (waiting_ == Waiting::allowed || !policy.is_paged()) {
+    judgement.verdict = policy.judge(canonical);
+  } else if (auto verdict = policy.judge_at_once(canonical, absent_)) {
+    judgement.verdict = *std::move(verdict);
+  } else {
+    judgement.pages_absent = true;
+    return judgement;
+  }
   if (judgement.verdict.decision == filter::Decision::rejected) return tl::unexpected(refused(canonical));
   judgement.route = route_of(head);
   judgement.host = canonical.host;

@@ -5,9 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <tl/expected.hpp>
 
@@ -32,6 +35,9 @@ enum class Route : std::uint8_t {
   answer_options,
 };
 
+// Whether a verdict may wait for the disk where a filter is larger than memory.
+enum class Waiting : std::uint8_t { allowed, never };
+
 struct Judgement {
   Route route = Route::forward;
   filter::Verdict verdict = {};  // allowed, monitored or blocked; never rejected (that is an error)
@@ -39,6 +45,7 @@ struct Judgement {
   filter::HostKind host_kind = filter::HostKind::name;
   std::uint16_t port = 0;             // to dial
   std::uint16_t host_field_port = 0;  // for RequestRewrite::port: as the target gave it
+  bool pages_absent = false;  // there is no verdict before TargetJudge::absent_pages() are read; all else means nothing
 };
 
 class TargetJudge {
@@ -49,7 +56,9 @@ class TargetJudge {
   // A whole request head; CONNECT included. Errors: bad_target, ambiguous_path, port_denied, not_implemented (scheme),
   // misdirected (origin-form on a forward listener), method_not_allowed (CONNECT on a transparent one), loop.
   tl::expected<Judgement, HttpError> request(const RequestHead& head, const filter::Policy& policy,
-                                             const AccessRules& access);
+                                             const AccessRules& access, Waiting waiting = Waiting::allowed);
+  // Of the request that was judged last, until the next; Waiting::never only.
+  std::span<const std::byte* const> absent_pages() const { return absent_; }
   // The name in a ClientHello: host-level expressions only. Error bad_target: a name no host can have.
   struct Sni {
     filter::Verdict verdict;
@@ -66,6 +75,8 @@ class TargetJudge {
                                              const AccessRules& access);
   JudgeRules rules_;
   filter::Canonicaliser canonicaliser_;
+  Waiting waiting_ = Waiting::allowed;
+  std::vector<const std::byte*> absent_;
   std::string url_;  // origin-form only: scheme, Host and target joined
 };
 

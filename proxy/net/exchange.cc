@@ -10,6 +10,10 @@
 namespace bloomwall::proxy {
 namespace {
 
+// Pages that came may be driven out again before they are asked; at some point a request has waited enough, and its worker
+// waits with it.
+constexpr unsigned kMostPageWaits = 64;
+
 // A request that this very process sent out before: it stands in Via with its instance. Namesakes are the judge's affair.
 bool has_looped(const RequestHead& head, std::string_view own_via) {
   for (const Field& field : head.fields) {
@@ -23,7 +27,7 @@ bool has_looped(const RequestHead& head, std::string_view own_via) {
 Exchange::Exchange(WorkerState& state)
     : state_(state), request_(state.request_limits), response_(state.response_limits), connector_(state.dial, *this) {}
 
-Exchange::~Exchange() = default;
+Exchange::~Exchange() { cancel_page_wait(); }
 
 void Exchange::begin(Owner& owner) {
   owner_ = &owner;
@@ -36,6 +40,7 @@ void Exchange::begin(Owner& owner) {
   request_state_ = RequestState::head;
   response_state_ = ResponseState::none;
   head_known_ = answered_here_ = retried_ = to_parent_ = has_error_ = upload_stopped_ = false;
+  page_waits_ = 0;
   verdict_ = {};
   decision_id_ = {};
   plan_ = {};
@@ -95,7 +100,6 @@ void Exchange::fail_request(const HttpError& error) {
 void Exchange::break_off() { end(plan_.framing == BodyFraming::until_close ? After::cut : After::close); }
 
 bool Exchange::on_head() {
-  const RequestHead& head = request_.head();
   head_known_ = true;
   snapshot_ = state_.snapshot;
   started_ = std::chrono::system_clock::now();
@@ -106,11 +110,16 @@ bool Exchange::on_head() {
     answer_error(*refusal);
     return !is_over();
   }
-  auto judgement = state_.judge.request(head, *snapshot_->policy, snapshot_->access);
-  if (!judgement) {
-    answer_error(judgement.error());
-    return !is_over();
-  }
+  judge();
+  return !is_over();
+}
+
+void Exchange::judge() {
+  const RequestHead& head = request_.head();
+  const Waiting waiting = page_waits_ < kMostPageWaits ? Waiting::never : Waiting::allowed;
+  auto judgement = state_.judge.request(head, *snapshot_->policy, snapshot_->access, waiting);
+  if (!judgement) return answer_error(judgement.error());
+  if (judgement->pages_absent) return await_pages();
   host_ = judgement->host;
   port_ = judgement->port;
   host_field_port_ = judgement->host_field_port;
@@ -121,7 +130,24 @@ bool Exchange::on_head() {
   if (verdict_.reason == filter::VerdictReason::allow_list) counters.allowlist_hits_total.add();
   if (verdict_.host_has_marks) counters.host_only_requests_total.add();
   act_on(*judgement);
-  return !is_over();
+}
+
+// The client is read no further than the end of the head, as while dialling.
+void Exchange::await_pages() {
+  if (page_waits_ == 0) state_.counters.verdicts_waited_total.add();
+  ++page_waits_;
+  if (request_state_ != RequestState::complete) request_state_ = RequestState::awaiting_upstream;
+  page_wait_ = state_.pages.read(snapshot_, state_.judge.absent_pages(), *this);
+}
+
+void Exchange::on_pages_read() {
+  page_wait_ = nullptr;
+  judge();
+  flush_upload();  // nobody reads the client just now, who would do it
+}
+
+void Exchange::cancel_page_wait() {
+  if (page_wait_ != nullptr) state_.pages.cancel(std::exchange(page_wait_, nullptr));
 }
 
 std::optional<HttpError> Exchange::refuse_client() const {
@@ -265,6 +291,7 @@ void Exchange::release_upstream(bool reusable) {
 void Exchange::end(After after) {
   if (is_over()) return;
   write_log();
+  cancel_page_wait();
   connector_.cancel();
   release_upstream(false);
   state_.to_origin.clear();  // what was gathered for an origin that is given up must not go to the next one

@@ -4,6 +4,8 @@
 //              \--> pooled connection or Connector -> origin   response: none -> awaited -> body -> complete
 //                                     \-> tunnel (CONNECT, 101)
 //
+// Where the verdict needs pages of a filter that are not in memory, they are awaited (PageReader) and the request is judged
+// again, from the start: it costs a microsecond, and nothing of the judge's state has to be kept meanwhile.
 // Both bodies stream at the same time; each side is read only while the other takes what was read (peer_full), so memory
 // is bounded by one read a direction. Each turn sends one writev a side.
 // A request is sent again, once, only if it is idempotent, has no body, went out on a pooled connection, and not one octet
@@ -36,7 +38,7 @@ struct ClientInfo {
   const std::string* listener = nullptr;  // "127.0.0.1:3128"
 };
 
-class Exchange final : public Buried, Stream::Handler, Connector::Handler {
+class Exchange final : public Buried, Stream::Handler, Connector::Handler, PageReader::Handler {
  public:
   // What a client may still send of a request that was answered here, for its connection to live on.
   static constexpr std::uint64_t kDrainBytes = std::uint64_t{64} * 1024;
@@ -81,6 +83,10 @@ class Exchange final : public Buried, Stream::Handler, Connector::Handler {
 
   // exchange.cc: the head and what is answered here.
   bool on_head();  // false: the exchange is over
+  void judge();
+  void await_pages();
+  void on_pages_read() override;
+  void cancel_page_wait();
   void fail_request(const HttpError& error);
   void break_off();
   bool is_refused_connect() const;
@@ -139,6 +145,8 @@ class Exchange final : public Buried, Stream::Handler, Connector::Handler {
   Connector connector_;
   UpstreamPtr upstream_;
   SnapshotPtr snapshot_;
+  PageReader::Wait* page_wait_ = nullptr;  // the verdict waits for the disk
+  unsigned page_waits_ = 0;
   filter::Verdict verdict_;
   DecisionId decision_id_;
   ResponsePlan plan_;

@@ -15,6 +15,7 @@ WorkerState::WorkerState(IoContext& io_context, DialContext dial_context, Counte
       rate(request_rate),
       workers(worker_count),
       upstreams(io_context, own_counters),
+      pages(io_context.loop),
       ids(key),
       instance(std::move(instance_name)),
       to_client(io_context.scratch.size()),

@@ -15,6 +15,7 @@
 #include "proxy/log/access_log.h"
 #include "proxy/net/batch.h"
 #include "proxy/net/connector.h"
+#include "proxy/net/page_reader.h"
 #include "proxy/net/request_rate.h"
 #include "proxy/net/snapshot.h"
 #include "proxy/net/upstream.h"
@@ -32,6 +33,7 @@ struct WorkerState {
   RequestRate& rate;
   std::size_t workers;  // among whom limits of the whole process are shared out
   UpstreamPool upstreams;
+  PageReader pages;
   DecisionIds ids;
   std::string instance;  // random; stands in Via, so that a request that comes back is known from one of a namesake
 

@@ -48,6 +48,8 @@ ReloadOutcome Daemon::load_and_publish(std::uint64_t generation, const Stop& sto
   for (const auto& warning : published.warnings) outcome.warnings.push_back(warning);
   for (const auto& line : published.lines) outcome.lines.push_back(line);
   if (outcome.ok()) {
+    remember(**snapshot, outcome.warnings);
+    for (auto& line : describe_memory(*(*snapshot)->policy)) outcome.lines.push_back(std::move(line));
     outcome.lines.push_back(fmt::format("generation {} is served: {}, loaded in {:.2f} s", generation,
                                         describe(*(*snapshot)->policy), seconds_since(begin)));
   }
@@ -70,6 +72,7 @@ Loaded<SnapshotPtr> Daemon::load(std::uint64_t generation, const Stop& stop, std
 
   manager_.extend(kMoreTime);
   const PolicyLoading loading{.verify = true,
+                              .settle = true,
                               .progress =
                                   [&](const std::filesystem::path& file, std::uint64_t done, std::uint64_t total) {
                                     tell_progress(file, done, total);

@@ -30,6 +30,20 @@ filter::OnFilterError on_error_of(conf::Filter::OnError on_error) {
   return filter::OnFilterError::block;
 }
 
+filter::MemoryUse memory_of(conf::Filter::Memory memory) {
+  switch (memory) {
+    case conf::Filter::Memory::automatic:
+      return filter::MemoryUse::automatic;
+    case conf::Filter::Memory::paged:
+      return filter::MemoryUse::paged;
+    case conf::Filter::Memory::locked:
+      return filter::MemoryUse::locked;
+    case conf::Filter::Memory::copied:
+      return filter::MemoryUse::copied;
+  }
+  return filter::MemoryUse::automatic;
+}
+
 // "5,000,000".
 std::string grouped(std::uint64_t number) {
   std::string text = std::to_string(number);
@@ -76,6 +90,7 @@ filter::PolicySpec policy_spec(const conf::Config& settings) {
                             .exact = filter.exact,
                             .action = action_of(filter.action),
                             .on_error = on_error_of(filter.on_error),
+                            .memory = memory_of(filter.memory),
                             .status = filter.status,
                             .public_key = filter.public_key,
                             .rebuild_at = filter.rebuild_at / 100.0});
@@ -85,7 +100,8 @@ filter::PolicySpec policy_spec(const conf::Config& settings) {
 }
 
 Loaded<std::shared_ptr<const filter::Policy>> load_policy(const conf::Config& settings, const PolicyLoading& loading) {
-  auto policy = filter::Policy::load(policy_spec(settings), {.verify = loading.verify, .progress = loading.progress});
+  auto policy = filter::Policy::load(
+      policy_spec(settings), {.verify = loading.verify, .settle = loading.settle, .progress = loading.progress});
   if (policy) return accept(*std::move(policy), loading);
   // Bytes that are wrong stay wrong; a file that is missing or locked may come.
   LoadFailure failure{kExitRefused, {}};
@@ -109,6 +125,21 @@ std::uint64_t entries_of(const filter::Policy::FilterState& state) {
   std::uint64_t entries = 0;
   for (const filter::KindCounts& kind : state.file->header().kinds) entries += kind.entries;
   return entries;
+}
+
+std::vector<std::string> describe_memory(const filter::Policy& policy) {
+  std::vector<std::string> lines;
+  for (const auto& state : policy.filters()) {
+    const auto gigabytes = static_cast<double>(state.file->header().file_bytes) / 1e9;
+    std::string line =
+        fmt::format("filter {}: {:.3f} GB, {}", state.spec.name, gigabytes, filter::to_string(state.file->residence()));
+    if (state.file->residence() == filter::Residence::paged) {
+      line += state.file->hosts_locked() ? ", its host section locked in memory"
+                                         : ", its host section in memory but not locked (LimitMEMLOCK=)";
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
 }
 
 std::string describe(const filter::Policy& policy) {

@@ -38,6 +38,7 @@ Loaded<AcceptedSequences> load_sequences(const conf::Config& settings, std::vect
 
 struct PolicyLoading {
   bool verify = true;
+  bool settle = false;  // bring each filter where its `memory` says: to serve it
   // A filter is being read: its file, its bytes so far and in all. False stops the load.
   std::function<bool(const std::filesystem::path&, std::uint64_t done, std::uint64_t total)> progress = {};
   const AcceptedSequences* accepted = nullptr;   // what must not be gone back behind
@@ -47,6 +48,8 @@ filter::PolicySpec policy_spec(const conf::Config& settings);
 Loaded<std::shared_ptr<const filter::Policy>> load_policy(const conf::Config& settings, const PolicyLoading& loading);
 Loaded<SnapshotPtr> load_snapshot(const conf::Config& settings, const PolicyLoading& loading, std::uint64_t generation);
 
+// "filter malware: 25.000 GB, paged, its host section locked in memory", one line each.
+std::vector<std::string> describe_memory(const filter::Policy& policy);
 // "2 filters (5,000,000 entries), 12 allow entries": for logs.
 std::string describe(const filter::Policy& policy);
 std::uint64_t entries_of(const filter::Policy::FilterState& state);  // lines that went into the filter file

@@ -98,6 +98,14 @@ void add_filters(MetricFamilies& out, const filter::Policy& policy, TimePoint no
            [&](const auto& state) { return std::max(0.0, seconds(now) - number(header(state).created)); });
   add_each(out, filters, "filter_lost", "1 where the file failed under the running proxy and on_error decides",
            [](const auto& state) { return state.file->lost() ? 1.0 : 0.0; });
+  out.gauge("filter_residence", "1 for where the bytes of the filter are");
+  for (const auto& state : filters) {
+    for (const filter::Residence where : {filter::Residence::resident, filter::Residence::locked,
+                                          filter::Residence::copied, filter::Residence::paged}) {
+      out.row(state.file->residence() == where ? 1.0 : 0.0,
+              {{"list", state.spec.name}, {"residence", filter::to_string(where)}});
+    }
+  }
   out.gauge("filter_expected_fp_ratio", "Share of requests that the filter would match by mistake, as predicted");
   for (const auto& state : filters) {
     const filter::PredictedErrors& predicted = header(state).predicted;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/proxy/net/proxy_harness.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <fstream>
 #include <iterator>
@@ -9,6 +12,7 @@
 #include <utility>
 
 #include "filter/build/builder.h"
+#include "proxy/io/handles.h"
 
 namespace bloomwall::test {
 namespace {
@@ -23,6 +27,14 @@ std::string vec(std::size_t length_bytes, const std::string& data) {
 bool equal_names(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+// Pages that nobody has mapped leave the page cache.
+void drop_from_memory(const std::filesystem::path& file) {
+  const proxy::UniqueFd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0 || fsync(fd.get()) != 0 || posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED) != 0) {
+    throw std::runtime_error("cannot drop " + file.string() + " from memory");
+  }
 }
 
 }  // namespace
@@ -72,6 +84,7 @@ proxy::SnapshotPtr ProxyHarness::snapshot() {
     filter::FilterSpec one;
     one.name = "testlist";
     one.file = build.output;
+    if (options_.paged) one.memory = filter::MemoryUse::paged;
     spec.filters.push_back(one);
     conf::Filter configured;
     configured.name = one.name;
@@ -79,8 +92,9 @@ proxy::SnapshotPtr ProxyHarness::snapshot() {
     settings.filters = {configured};
   }
   if (!options_.allow.empty()) spec.allow_lists.push_back(dir_.write("allow.txt", options_.allow));
-  auto policy = filter::Policy::load(spec, {});
+  auto policy = filter::Policy::load(spec, {.verify = true, .settle = options_.paged, .progress = {}});
   if (!policy) throw std::runtime_error(policy.error().front().text());
+  if (options_.paged) drop_from_memory(spec.filters.front().file);
   auto made = proxy::make_snapshot(settings, *std::move(policy), generation_);
   if (!made) throw std::runtime_error(made.error().front());
   return *std::move(made);

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/net/page_reader.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace bloomwall::proxy {
+
+PageReader::~PageReader() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+PageReader::Wait* PageReader::read(SnapshotPtr snapshot, std::span<const std::byte* const> pages, Handler& handler) {
+  auto wait = std::make_unique<Wait>();
+  wait->snapshot = std::move(snapshot);
+  wait->pages.assign(pages.begin(), pages.end());
+  wait->handler = &handler;
+  Wait* const ticket = wait.get();
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(wait));
+  }
+  // Begun by the worker's thread, it blocks the signals that this one blocks.
+  if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+  wake_.notify_one();
+  return ticket;
+}
+
+void PageReader::cancel(Wait* wait) { wait->handler = nullptr; }
+
+void PageReader::run() {
+  pthread_setname_np(pthread_self(), "pages");
+  for (std::unique_lock lock(mutex_);;) {
+    wake_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+    if (stopping_) return;
+    const auto count = static_cast<std::ptrdiff_t>(std::min(waiting_.size(), kMostAtOnce));
+    Waits now(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(waiting_.begin() + count));
+    waiting_.erase(waiting_.begin(), waiting_.begin() + count);
+    lock.unlock();
+    std::vector<const std::byte*> pages;
+    for (const auto& wait : now) pages.insert(pages.end(), wait->pages.begin(), wait->pages.end());
+    filter::Policy::bring_in(pages);
+    lock.lock();
+    const bool is_told = !done_.empty();
+    std::move(now.begin(), now.end(), std::back_inserter(done_));
+    if (!is_told) loop_.post([this] { finish(); });
+  }
+}
+
+void PageReader::finish() {
+  Waits done;
+  {
+    const std::lock_guard lock(mutex_);
+    done.swap(done_);
+  }
+  for (const auto& wait : done) {
+    if (wait->handler != nullptr) wait->handler->on_pages_read();
+  }
+}
+
+}  // namespace bloomwall::proxy

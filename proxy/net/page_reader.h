@@ -1,0 +1,58 @@
+// Waits for pages of a paged filter on a thread of its own, so that no event loop does. What comes in while the thread
+// waits is asked for together next time: the busier it is, the more reads the disk is given at once.
+// One a worker; the thread begins with the first wait. Everything is called on the worker's loop.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "proxy/io/event_loop.h"
+#include "proxy/net/snapshot.h"
+
+namespace bloomwall::proxy {
+
+class PageReader {
+ public:
+  class Handler {
+   public:
+    virtual void on_pages_read() = 0;  // once, on the loop; what becomes of a page that can't be read, the filter knows
+
+   protected:
+    ~Handler() = default;
+  };
+  struct Wait {  // until its handler is called
+    SnapshotPtr snapshot;
+    std::vector<const std::byte*> pages;
+    Handler* handler = nullptr;  // the loop's alone; null: cancelled
+  };
+
+  explicit PageReader(EventLoop& loop) : loop_(loop) {}
+  ~PageReader();
+  PageReader(const PageReader&) = delete;
+  PageReader& operator=(const PageReader&) = delete;
+
+  // The snapshot keeps the pages mapped.
+  Wait* read(SnapshotPtr snapshot, std::span<const std::byte* const> pages, Handler& handler);
+  void cancel(Wait* wait);  // its handler is not called any more
+
+ private:
+  using Waits = std::vector<std::unique_ptr<Wait>>;
+  static constexpr std::size_t kMostAtOnce = 64;  // waits that are asked for together, and end together
+  void run();
+  void finish();
+
+  EventLoop& loop_;
+  std::thread thread_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  Waits waiting_, done_;  // these three are guarded by mutex_
+  bool stopping_ = false;
+};
+
+}  // namespace bloomwall::proxy
