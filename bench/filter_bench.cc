@@ -1,18 +1,26 @@
 // Look-ups and insertion per layout: hits and misses, one at a time and in batches that prefetch their first lines.
 // Counters: bits and bytes a key, the error measured on the misses and the one predicted. Keys are hashes made beforehand,
 // so that what is timed is place and bits; `hash` times the hashing of a URL of 60 bytes.
+// Beside them, in the same run and at the same bits a key: Debian's libbloom, where it is installed, and what the machine
+// takes for one random line of as much memory, which no filter can do without.
 // Sizes: 1e6 keys; more with BLOOMWALL_BENCH_KEYS=100000000 (0.3 GB).
 // SPDX-License-Identifier: Apache-2.0
 #include <benchmark/benchmark.h>
 #include <sys/mman.h>
 
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
+
+#ifdef BLOOMWALL_HAS_LIBBLOOM
+#include <bloom.h>
+#endif
 
 #include "filter/bits/bloom_math.h"
 
@@ -159,6 +167,80 @@ void insert(benchmark::State& state) {
   add_counters(state, view);
 }
 
+// Lines of a section of that size at random, 32 under way at once: nothing is hashed, nothing is tested.
+void random_lines(benchmark::State& state) {
+  constexpr std::size_t kAtOnce = 32;
+  const std::span<const std::byte> bytes = section(layout_of(state), keys_of(state)).view().bytes();
+  const std::uint64_t lines = bytes.size() / kLineBytes;
+  std::array<const std::byte*, kAtOnce> at{};
+  std::uint64_t i = 0;
+  while (state.KeepRunningBatch(kAtOnce)) {
+    for (const std::byte*& line : at) {
+      line = bytes.data() + key(i++).lo % lines * kLineBytes;
+      __builtin_prefetch(line);
+    }
+    for (const std::byte* line : at) benchmark::DoNotOptimize(*line);
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+
+#ifdef BLOOMWALL_HAS_LIBBLOOM
+// A filter of libbloom with as many bits a key. Its sizes are ints of bits: some 10^8 keys are the most.
+class Libbloom {
+ public:
+  explicit Libbloom(std::uint64_t keys) {
+    constexpr double kLn2 = 0.6931471805599453;
+    if (bloom_init(&filter_, static_cast<int>(keys), std::exp(-kBitsPerKey * kLn2 * kLn2)) != 0) std::abort();
+    for (std::uint64_t i = 0; i < keys; ++i) add(key(2 * i));
+  }
+  ~Libbloom() { bloom_free(&filter_); }
+  Libbloom(const Libbloom&) = delete;
+  Libbloom& operator=(const Libbloom&) = delete;
+  void add(const Hash128& key) { bloom_add(&filter_, &key, sizeof key); }
+  bool test(const Hash128& key) { return bloom_check(&filter_, &key, sizeof key) == 1; }
+  std::size_t bytes() const { return static_cast<std::size_t>(filter_.bytes); }
+
+ private:
+  struct bloom filter_{};
+};
+
+constexpr std::uint64_t kMostLibbloomKeys = 80'000'000;
+
+Libbloom& libbloom(std::uint64_t keys) {
+  static std::map<std::uint64_t, std::unique_ptr<Libbloom>> made;
+  auto& at = made[keys];
+  if (!at) at = std::make_unique<Libbloom>(keys);
+  return *at;
+}
+
+void libbloom_look_up(benchmark::State& state) {
+  if (keys_of(state) > kMostLibbloomKeys) return state.SkipWithError("more keys than libbloom can count bits for");
+  Libbloom& filter = libbloom(keys_of(state));
+  const bool hits = state.range(2) != 0;
+  std::uint64_t i = 0;
+  std::uint64_t found = 0;
+  for (auto unused : state) {
+    static_cast<void>(unused);
+    found += filter.test(asked_key(state, i++)) ? 1U : 0U;
+  }
+  if (!hits) state.counters["fpr"] = static_cast<double>(found) / static_cast<double>(i);
+  if (hits && found != i) state.SkipWithError("a key that was inserted was not found");
+  state.counters["bytes_per_key"] = static_cast<double>(filter.bytes()) / static_cast<double>(keys_of(state));
+  state.SetItemsProcessed(state.iterations());
+}
+
+void libbloom_insert(benchmark::State& state) {
+  if (keys_of(state) > kMostLibbloomKeys) return state.SkipWithError("more keys than libbloom can count bits for");
+  Libbloom& filter = libbloom(keys_of(state));  // that its bits are set already makes it no slower
+  std::uint64_t i = 0;
+  for (auto unused : state) {
+    static_cast<void>(unused);
+    filter.add(key(2 * (i++ % keys_of(state))));
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+#endif
+
 void hash(benchmark::State& state) {
   const KeyMaker keys(SeriesKey{1});
   std::string host = "www.example.com";
@@ -214,6 +296,18 @@ BENCHMARK(look_up_batch<32>)->Apply(hit_and_miss);
 BENCHMARK(ask_hosts)->Apply(sizes);
 BENCHMARK(insert<true>)->Apply(sizes);
 BENCHMARK(insert<false>)->Apply(sizes);
+BENCHMARK(random_lines)->Apply(sizes);
+#ifdef BLOOMWALL_HAS_LIBBLOOM
+void libbloom_hit_and_miss(benchmark::internal::Benchmark* b) {
+  b->ArgNames({"-", "keys", "hit"});
+  for (const std::uint64_t keys : {std::uint64_t{1'000'000}, large_size()}) {
+    if (keys == 0) continue;
+    for (const std::int64_t hit : {0, 1}) b->Args({0, static_cast<std::int64_t>(keys), hit});
+  }
+}
+BENCHMARK(libbloom_look_up)->Apply(libbloom_hit_and_miss);
+BENCHMARK(libbloom_insert)->Apply(libbloom_hit_and_miss);
+#endif
 BENCHMARK(fill)->Apply(sizes);
 BENCHMARK(hash);
 BENCHMARK(predict_error)->ArgName("layout")->Arg(1)->Arg(2);

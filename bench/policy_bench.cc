@@ -6,6 +6,7 @@
 #include <benchmark/benchmark.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -39,7 +40,11 @@ namespace {
 
 using namespace bloomwall::filter;
 
-constexpr std::uint64_t kHosts = 250'000;
+// Domains, and as many URLs: 500,000 entries; BLOOMWALL_BENCH_HOSTS=50000000 makes it 1e8 (0.6 GB of disk and memory).
+const std::uint64_t kHosts = [] {
+  const char* const wanted = std::getenv("BLOOMWALL_BENCH_HOSTS");
+  return wanted == nullptr ? std::uint64_t{250'000} : std::max<std::uint64_t>(std::strtoull(wanted, nullptr, 10), 1000);
+}();
 
 std::string host_of(std::uint64_t i) { return "listed" + std::to_string(i) + ".example"; }
 
