@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 namespace bloomwall::proxy {
 namespace {
@@ -63,6 +64,8 @@ void Stream::close() {
   fd_.reset();
   inbox_.clear();
   outbox_.clear();
+  if (pipe_) io_.pipes->give(std::exchange(pipe_, {}));
+  sink_ = nullptr;
 }
 
 void Stream::close_with_reset() {
@@ -126,7 +129,53 @@ void Stream::deliver_inbox() {
   if (fd_ && gate_.open() && !read_ended_) read_.arm();
 }
 
+bool Stream::may_relay() const {
+  return sink_ != nullptr && io_.pipes != nullptr && flows_ && tls_ == nullptr && inbox_.empty() && sink_->fd_ &&
+         sink_->write_error_ == 0 && sink_->backlog() == 0 && sink_->tls_ == nullptr;
+}
+
+// False where no pipe was to be had: then this piece is copied.
+bool Stream::relay() {
+  const ssize_t got = sink_->pull(fd_.get());
+  if (got == -ENOBUFS) return false;
+  if (got < 0) {
+    if (got != -EAGAIN) fail_read(static_cast<int>(-got));
+    return true;
+  }
+  if (got == 0) {
+    read_ended_ = true;
+    read_.disarm();
+    return true;
+  }
+  bytes_in_ += static_cast<std::size_t>(got);
+  last_active_ = monotonic_now();
+  flows_ = static_cast<std::size_t>(got) >= kLeastRelayed;
+  handler_->on_relayed();
+  return true;
+}
+
+// Takes over what the socket has, as far as a pipe holds it, and hands the kernel what it takes at once.
+ssize_t Stream::pull(int socket) {
+  pipe_ = io_.pipes->take();
+  if (!pipe_) return -ENOBUFS;
+  const ssize_t got = pipe_.fill_from(socket);
+  if (got > 0) bytes_out_ += static_cast<std::size_t>(got);
+  flush_pipe();
+  return got;
+}
+
+void Stream::flush_pipe() {
+  while (!pipe_.empty()) {
+    const ssize_t sent = pipe_.drain_to(fd_.get());
+    if (is_full(sent)) return write_.arm();
+    if (sent <= 0) return fail_write(static_cast<int>(-sent));
+    last_active_ = monotonic_now();
+  }
+  io_.pipes->give(std::exchange(pipe_, {}));
+}
+
 void Stream::receive() {
+  if (may_relay() && relay()) return;
   const std::size_t size = std::min<std::size_t>(read_size_, io_.scratch.size());
   const ssize_t got = ::recv(fd_.get(), io_.scratch.data(), size, MSG_DONTWAIT);
   if (got < 0) {
@@ -145,6 +194,7 @@ void Stream::receive() {
   // A stream that fills its reads and whose other side keeps up is read in larger pieces; one that must wait in
   // smaller ones, since a read is what then lies in memory.
   const bool keeps_up = bytes.size() == size && gate_.open();
+  flows_ = keeps_up;
   read_size_ = keeps_up ? static_cast<std::uint32_t>(io_.scratch.size()) : kSmallRead;
 }
 
@@ -209,7 +259,7 @@ void Stream::send(std::span<const iovec> pieces) {
 void Stream::put(std::span<const iovec> pieces) {
   const std::size_t size = total(pieces);
   std::size_t sent = 0;
-  if (outbox_.empty()) {
+  if (outbox_.empty() && !pipe_) {
     const ssize_t result = send_pieces(fd_.get(), pieces);
     if (result < 0 && !is_full(result)) return fail_write(static_cast<int>(-result));
     sent = result > 0 ? static_cast<std::size_t>(result) : 0;
@@ -243,11 +293,16 @@ void Stream::keep(std::span<const iovec> pieces, std::size_t skip) {
 void Stream::fail_write(int error) {
   write_error_ = error;
   outbox_.clear();
+  if (pipe_) io_.pipes->give(std::exchange(pipe_, {}));
   write_.disarm();
   read_.trigger();  // told from there: the caller of send() must not find its world changed
 }
 
 void Stream::on_writable() {
+  if (pipe_) {
+    flush_pipe();
+    if (pipe_ || write_error_ != 0) return;
+  }
   while (!outbox_.empty()) {
     std::array<iovec, kMaxPieces> pieces;  // NOLINT: filled as far as it is used
     const std::size_t count = outbox_.pieces(pieces);

@@ -4,6 +4,7 @@
 // not use is kept here and offered again after resume(). The read event stays registered while reads are paused; only when
 // bytes really arrive meanwhile is it taken off the kernel's list. So a request and its answer cost no epoll_ctl.
 // Writing: send() goes to the kernel straight away in one sendmsg; what it does not take waits in pooled blocks.
+// Relaying: what streams from here to another stream in large pieces goes through a pipe in the kernel (see relay_to()).
 // Bounds: a handler that stops reading the other side while backlog() > 0 keeps the queue below one read plus framing.
 // Errors: a broken write drops the queue and is reported once by on_write_failed(), on the next turn; reading goes on,
 // because the peer may have answered before it reset. A broken read is reported by on_failed(), once, and closes.
@@ -26,6 +27,7 @@
 #include "proxy/io/chain.h"
 #include "proxy/io/event_loop.h"
 #include "proxy/io/handles.h"
+#include "proxy/io/pipe_pool.h"
 #include "proxy/io/read_gate.h"
 #include "proxy/tls/tls_session.h"
 
@@ -35,7 +37,8 @@ namespace bloomwall::proxy {
 struct IoContext {
   EventLoop& loop;
   BufferPool& pool;
-  std::span<char> scratch;  // where every recv goes; at least 64 KiB
+  std::span<char> scratch;    // where every recv goes; at least 64 KiB
+  PipePool* pipes = nullptr;  // without one, every octet is copied
 };
 
 class Stream {
@@ -45,6 +48,7 @@ class Stream {
     // Returns how many octets were used. Unused ones are offered again as soon as the gate is open; a handler that uses
     // none while the gate is open would be asked for ever, so it must pause or close first.
     virtual std::size_t on_data(std::span<const char> bytes) = 0;
+    virtual void on_relayed() {}                  // octets went to the sink of relay_to() unseen; look at its backlog
     virtual void on_end() = 0;                    // the peer's FIN, once all its octets were used
     virtual void on_drained() = 0;                // the backlog has gone to the kernel
     virtual void on_write_failed(int error) = 0;  // nothing can be sent any more
@@ -78,10 +82,15 @@ class Stream {
 
   void send(std::span<const iovec> pieces);
   void send(std::string_view text);
-  std::size_t backlog() const { return outbox_.size() + (tls_ == nullptr ? 0 : tls_->held()); }
+  std::size_t backlog() const { return pipe_.size() + outbox_.size() + (tls_ == nullptr ? 0 : tls_->held()); }
   bool write_failed() const { return write_error_ != 0; }
   void shut_write();  // FIN after all that was sent
   bool read_ended() const { return read_ended_; }
+
+  // From now on the handler wants to see nothing of what arrives but pass it on to `sink`, where nobody else writes. It is
+  // shown to on_data() all the same until it flows: then large pieces go straight to the sink, with on_relayed() after
+  // each. Both streams must end together; close() ends it too.
+  void relay_to(Stream& sink) { sink_ = &sink; }
 
   Milliseconds last_active() const { return last_active_; }  // when octets last moved, either way
   std::uint64_t bytes_in() const { return bytes_in_; }
@@ -93,6 +102,10 @@ class Stream {
   void deliver_inbox();
   std::size_t deliver(std::span<const char> bytes);
   void receive();
+  bool may_relay() const;
+  bool relay();
+  ssize_t pull(int socket);
+  void flush_pipe();
   void take(std::span<const char> bytes);
   void decrypt(std::span<const char> bytes);
   void put(std::span<const iovec> pieces);
@@ -110,16 +123,20 @@ class Stream {
   std::unique_ptr<TlsSession> tls_;
   Event read_, write_;
   Chain inbox_, outbox_;
+  Pipe pipe_;  // holds what was relayed and not yet taken by the kernel; goes out before the outbox
+  Stream* sink_ = nullptr;
   std::uint64_t bytes_in_ = 0, bytes_out_ = 0;
   Milliseconds last_active_{0};
   std::uint32_t read_size_ = kSmallRead;
   int write_error_ = 0;
   ReadGate gate_;
+  bool flows_ = false;       // the last read was full and could go on at once
   bool read_ended_ = false;  // FIN seen
   bool end_told_ = false;    // and on_end() called
   bool write_error_told_ = false;
   bool shut_after_flush_ = false;
   static constexpr std::uint32_t kSmallRead = 64 * 1024;
+  static constexpr std::size_t kLeastRelayed = 16 * 1024;  // less is copied as cheaply
 };
 
 }  // namespace bloomwall::proxy

@@ -23,6 +23,8 @@ Tunnel::Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, Start sta
   if (start_.is_connect) gate_ = std::make_unique<HelloGate>(state_);
   upstream_->stream.set_handler(far_);
   owner.client_stream().set_handler(client_);
+  upstream_->stream.relay_to(owner.client_stream());
+  if (gate_ == nullptr) owner.client_stream().relay_to(upstream_->stream);
   timer_.set(longest_wait());
 }
 
@@ -36,6 +38,10 @@ std::size_t Tunnel::Side::on_data(std::span<const char> bytes) {
   if (is_client_ && tunnel_.gate_ != nullptr) return tunnel_.on_hello(bytes);
   tunnel_.relay(*this, bytes);
   return bytes.size();
+}
+
+void Tunnel::Side::on_relayed() {
+  if (other().stream().backlog() > 0) stream().pause(PauseReason::peer_full);
 }
 
 // It takes nothing more, but may still be sending: only the other direction stops.
@@ -80,6 +86,7 @@ std::size_t Tunnel::on_hello(std::span<const char> bytes) {
 }
 
 void Tunnel::open_gate() {
+  client_.stream().relay_to(upstream_->stream);
   const auto gate = std::move(gate_);
   sni_ = gate->name();
   if (gate->has_name() && gate->verdict().decision == filter::Decision::monitored) start_.verdict = gate->verdict();

@@ -55,6 +55,7 @@ class Tunnel final : public Buried {
    public:
     Side(Tunnel& tunnel, bool is_client) : tunnel_(tunnel), is_client_(is_client) {}
     std::size_t on_data(std::span<const char> bytes) override;
+    void on_relayed() override;
     void on_end() override { tunnel_.on_side_end(*this); }
     void on_drained() override { tunnel_.on_side_drained(*this); }
     void on_write_failed(int error) override;

@@ -40,7 +40,7 @@ void block_signals() {
 Worker::Worker(const Shared& shared)
     : pool_(shared.snapshot->settings.limits.buffer_memory / shared.workers),
       scratch_(kScratchBytes),
-      io_{loop_, pool_, scratch_},
+      io_{loop_, pool_, scratch_, &pipes_},
       limits_(shared.limits),
       drain_deadline_(loop_.timers(), [](void* self) { static_cast<Worker*>(self)->finish(); }, this) {}
 

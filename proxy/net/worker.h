@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "proxy/dns/cares_resolver.h"
+#include "proxy/io/pipe_pool.h"
 #include "proxy/net/acceptor.h"
 #include "proxy/net/client_connection.h"
 #include "proxy/net/client_limits.h"
@@ -70,6 +71,7 @@ class Worker final : public Acceptor::Handler, public ClientConnection::Owner {
   EventLoop loop_;
   BufferPool pool_;
   std::vector<char> scratch_;
+  PipePool pipes_;
   IoContext io_;
   std::unique_ptr<CaresResolver> resolver_;
   ClientLimits& limits_;

@@ -13,7 +13,7 @@ TEST(DescriptorLimit, TwoForEachClientAndSomeForTheRest) {
   settings.limits.client_connections = 1000;
   const std::uint64_t base = descriptors_for(settings);
   EXPECT_GT(base, 2000U);
-  EXPECT_LT(base, 2600U);
+  EXPECT_LT(base, 3100U);
   settings.limits.client_connections = 1001;
   EXPECT_EQ(descriptors_for(settings), base + 2);
   settings.filters.resize(3);
