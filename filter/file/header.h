@@ -30,7 +30,7 @@ enum class SectionType : std::uint32_t {
   exceptions = 4,  // E: exact keys of known-good URLs, per segment
   info = 5,        // sources, builder, category, provenance: records of file_info.h
   leaves = 6,      // digests of the leaves of every other section
-  sketches = 7,    // what distinct counts were estimated from (key_sketch.h); no look-up reads it, an older reader skips it
+  sketches = 7,    // what distinct counts were estimated from (key_sketch.h); no look-up reads it
 };
 
 const char* to_string(SectionType type);
