@@ -143,7 +143,8 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
 std::string header_text(const Header& h, bool show_secret) {
   Lines out;
   const auto or_none = [](const std::vector<std::string>& words) { return words.empty() ? "none" : joined(words); };
-  out.add("format", fmt::format("bloomwall {}filter {}.{}", h.form() == Form::counters ? "counting " : "", h.major, h.minor));
+  out.add("format",
+          fmt::format("bloomwall {}filter {}.{}", h.form() == Form::counters ? "counting " : "", h.major, h.minor));
   out.add("size", fmt::format("{} ({} bytes)", format_bytes(h.file_bytes), format_count(h.file_bytes)));
   if (h.compatible != 0) out.add("features", fmt::format("{:#x}", h.compatible));
   out.add("file id", to_hex(h.file_id));

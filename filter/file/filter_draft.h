@@ -26,7 +26,7 @@ class FilterDraft {
     std::optional<Geometry> hosts, paths, raw;  // at least one
     FileInfo info;
     std::vector<std::byte> exceptions = {};  // serialise_exceptions(); may be set until commit()
-    std::vector<std::byte> sketches = {};  // the section of that name, where it is not empty
+    std::vector<std::byte> sketches = {};    // the section of that name, where it is not empty
   };
   struct PageSection {
     SectionType type;

@@ -14,7 +14,6 @@
 
 #include "filter/file/filter_draft.h"
 #include "filter/file/filter_file.h"
-#include "filter/file/filter_file.h"
 
 namespace bloomwall::filter {
 

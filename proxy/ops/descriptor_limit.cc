@@ -12,10 +12,10 @@
 namespace bloomwall::proxy {
 namespace {
 
-constexpr std::uint64_t kForEachClient = 2;   // its socket and the origin's
+constexpr std::uint64_t kForEachClient = 2;  // its socket and the origin's
 // epoll, eventfds, resolver sockets; pipes of relays
 constexpr std::uint64_t kForEachWorker = 64 + 2 * PipePool::kMost;
-constexpr std::uint64_t kForTheRest = 128;    // logs, admin and control connections, files while a reload reads them
+constexpr std::uint64_t kForTheRest = 128;  // logs, admin and control connections, files while a reload reads them
 
 std::uint64_t workers_of(const conf::Config& settings) {
   return settings.workers != 0 ? settings.workers : std::max(1U, std::thread::hardware_concurrency());

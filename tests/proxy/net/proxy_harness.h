@@ -18,8 +18,8 @@ namespace bloomwall::test {
 
 struct HarnessOptions {
   conf::Config settings = permissive();
-  std::string list;   // blocked entries, one a line; empty: no filter
-  std::string allow;  // allow list
+  std::string list;    // blocked entries, one a line; empty: no filter
+  std::string allow;   // allow list
   bool paged = false;  // the filter is served page by page, and at first no page of its URLs is in memory
   // One worker, any CONNECT port, loopback allowed, no log.
   static conf::Config permissive();
