@@ -55,8 +55,8 @@ namespace bloomwall::proxy {
 // Bounded classes of methods, so that a client cannot make labels.
 enum class MethodClass : std::uint8_t { get, head, post, put, connect, options, other };
 inline constexpr std::size_t kMethodClasses = 7;
-inline constexpr std::size_t kDecisions = 4;
-inline constexpr std::size_t kReasons = 6;
+inline constexpr std::size_t kDecisions = static_cast<std::size_t>(filter::Decision::rejected) + 1;
+inline constexpr std::size_t kReasons = static_cast<std::size_t>(filter::VerdictReason::bad_url) + 1;
 
 inline constexpr std::size_t kStatusClasses = 6;  // index status / 100; 0: none
 

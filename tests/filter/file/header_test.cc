@@ -153,7 +153,7 @@ const Refusal kRefusals[] = {
     {"FileShorterThanPromised", Errc::too_short, [](Header& h) { h.file_bytes += 1; }},
     {"FileLongerThanPromised", Errc::bad_header, [](Header& h) { h.file_bytes -= 1; }},
     {"UnknownCriticalSection", Errc::unsupported,
-     [](Header& h) { h.sections[1].type = SectionType{7}, h.sections[1].critical = true; }},
+     [](Header& h) { h.sections[1].type = SectionType{77}, h.sections[1].critical = true; }},
     {"SectionTypeZero", Errc::bad_section, [](Header& h) { h.sections[1].type = SectionType{}; }},
     {"TwoSectionsOfOneType", Errc::bad_section, [](Header& h) { h.sections[1].type = SectionType::leaves; }},
     {"NoSections", Errc::bad_header, [](Header& h) { h.sections.clear(); }},
@@ -201,7 +201,7 @@ INSTANTIATE_TEST_SUITE_P(Rules, HeaderRefuses, testing::ValuesIn(kRefusals),
 
 TEST(HeaderTest, AnUnknownSectionThatIsNotCriticalIsPassedOver) {
   Header h = good();
-  h.sections[1].type = SectionType{7};
+  h.sections[1].type = SectionType{77};
   h.sections[1].geometry = {.layout = Layout{9}, .segments = 8, .pages_per_segment = 7};  // its own affair
   const auto back = round_trip(h);
   ASSERT_TRUE(back) << back.error().text();
