@@ -6,7 +6,7 @@
 namespace bloomwall::conf {
 
 void read(MapReader& map, Limits& out) {
-  constexpr std::uint64_t kKiB = 1024, kMiB = 1024 * kKiB, kTiB = 1024 * 1024 * kMiB;
+  constexpr std::uint64_t kKiB = 1024, kMiB = 1024 * kKiB, kTiB = kMiB * 1024 * 1024;
   map.size("request_header", out.request_header, kKiB, kMiB);
   map.size("response_header", out.response_header, kKiB, 16 * kMiB);
   map.integer("header_fields", out.header_fields, 16U, 10'000U);

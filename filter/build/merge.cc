@@ -87,7 +87,7 @@ Result<void> Merge::check() {
   for (const auto& input : inputs_) total += input->header().file_bytes;
   std::uint64_t before = 0;
   for (const auto& input : inputs_) {
-    const auto ok = input->verify(FilterFile::Depth::accident, [&](std::uint64_t done, std::uint64_t) {
+    auto ok = input->verify(FilterFile::Depth::accident, [&](std::uint64_t done, std::uint64_t) {
       tell(MergePhase::checking, before + done, total);
       return !stopped();
     });

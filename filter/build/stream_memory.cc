@@ -32,7 +32,7 @@ Dealt deal(const FilterDraft& draft, std::uint64_t ram_bytes, unsigned threads, 
     if (section.type == SectionType::hosts) m.host_bytes = section.geometry.bytes();
   }
   const std::uint64_t buffer = partitions.size() == 0 ? 0 : partitions.buffer_bytes();
-  const bool is_roomy = 2 * threads * buffer <= ram_bytes / 32;
+  const bool is_roomy = std::uint64_t{2} * threads * buffer <= ram_bytes / 32;
   m.apply_threads = is_roomy ? 2 * threads : threads;
   const std::uint64_t fixed =
       m.host_bytes + threads * (kThreadBytes + RecordStage::bytes_for(partitions.size())) + m.apply_threads * buffer;

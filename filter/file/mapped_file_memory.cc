@@ -23,6 +23,15 @@ std::span<std::byte> pages_of(std::span<const std::byte> range) {
   return {const_cast<std::byte*>(range.data() - before), range.size() + before};
 }
 
+// False on kernels before 5.14, and where it fails.
+bool populate([[maybe_unused]] std::span<std::byte> range) {
+#ifdef MADV_POPULATE_READ
+  return madvise(range.data(), range.size(), MADV_POPULATE_READ) == 0;
+#else
+  return false;
+#endif
+}
+
 // Reads one octet of each page: what MADV_POPULATE_READ does, for kernels before 5.14.
 void touch(std::span<const std::byte> range) {
   for (std::size_t at = 0; at < range.size(); at += kPage) {
@@ -38,10 +47,7 @@ Result<void> MappedFile::read_in(std::span<const std::byte> range, const GoOn& g
   for (std::size_t at = 0; at < all.size(); at += kStep) {
     const std::span<std::byte> step = all.subspan(at, std::min(kStep, all.size() - at));
     madvise(step.data(), step.size(), MADV_WILLNEED);
-#ifdef MADV_POPULATE_READ
-    if (madvise(step.data(), step.size(), MADV_POPULATE_READ) != 0)
-#endif
-      touch(step);
+    if (!populate(step)) touch(step);
     if (lost()) return unexpected(Error{Errc::io, path_.string(), "the file failed while it was read into memory"});
     if (go_on && !go_on(at + step.size())) return unexpected(Error{Errc::io, path_.string(), "loading was stopped"});
   }

@@ -136,7 +136,7 @@ class Stream {
   bool write_error_told_ = false;
   bool shut_after_flush_ = false;
   static constexpr std::uint32_t kSmallRead = 64 * 1024;
-  static constexpr std::size_t kLeastRelayed = 16 * 1024;  // less is copied as cheaply
+  static constexpr std::size_t kLeastRelayed = std::size_t{16} * 1024;  // less is copied as cheaply
 };
 
 }  // namespace bloomwall::proxy
