@@ -29,8 +29,9 @@ void apply_group_limits(MemoryFacts& facts) {
       const std::string folder = "/sys/fs/cgroup" + group;
       const std::uint64_t most = number_in(folder + "/memory.max", kUnlimited);
       if (most == kUnlimited) continue;
-      // What the group holds of files can be given up for another.
       std::uint64_t used = number_in(folder + "/memory.current", 0);
+      facts.left_in_group = std::min(facts.left_in_group, most - std::min(most, used));
+      // What the group holds of files can be given up for another.
       std::ifstream stat(folder + "/memory.stat");
       std::string name;
       for (std::uint64_t bytes = 0; stat >> name >> bytes;) {

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 
 #include "filter/result.h"
 
@@ -24,6 +25,8 @@ const char* to_string(Residence residence);
 struct MemoryFacts {
   std::uint64_t total = 0;      // of the machine, or of the control group where that is less
   std::uint64_t available = 0;  // could be used without anybody else giving anything up but cached files
+  // What the limit of our control group leaves when its cached files count as used; the largest number without a limit.
+  std::uint64_t left_in_group = std::numeric_limits<std::int64_t>::max();
 };
 MemoryFacts memory_facts();
 
