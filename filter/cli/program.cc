@@ -10,6 +10,7 @@
 
 #include "filter/build/quantity.h"
 #include "filter/cli/commands.h"
+#include "filter/cli/parsed_option.h"
 #include "filter/cli/text.h"
 #include "filter/cli/update_commands.h"
 
@@ -45,35 +46,6 @@ constexpr const char* kDedupFooter =
     "it.\n"
     "A line over 1 MiB is written without being compared.\n"
     "Exit status: 0 done, 1 the error ended above --fpr, 2 error.";
-
-// An option whose text goes through one of our own parsers.
-template <typename T, typename Assign>
-CLI::Option* add_parsed(CLI::App& app, const std::string& name, const char* type, const std::string& help,
-                        Result<T> (*parse)(std::string_view), Assign assign) {
-  return app
-      .add_option_function<std::string>(
-          name,
-          [name, parse, assign](const std::string& text) {
-            auto value = parse(text);
-            if (!value) throw CLI::ValidationError(name, value.error().what);
-            assign(*value);
-          },
-          help)
-      ->type_name(type);
-}
-
-Result<Format> format_named(std::string_view name) {
-  if (const auto format = parse_format(name)) return *format;
-  std::vector<std::string> names;
-  names.reserve(kFormats.size());
-  for (const Format format : kFormats) names.emplace_back(to_string(format));
-  return unexpected(Error{Errc::usage, {}, fmt::format("'{}' is none of {}", name, fmt::join(names, ", "))});
-}
-
-Result<FileId> file_id_from(std::string_view text) {
-  if (const auto id = parse_file_id(text)) return *id;
-  return unexpected(Error{Errc::usage, {}, fmt::format("'{}' is not 32 hexadecimal digits", text)});
-}
 
 Result<double> parse_percent(std::string_view text) {
   if (text.ends_with('%')) text.remove_suffix(1);

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "filter/build/quantity.h"
+#include "filter/cli/parsed_option.h"
 #include "filter/cli/update_commands.h"
 
 namespace bloomwall::filter {
@@ -33,35 +34,10 @@ constexpr const char* kEmitFooter =
     "replaces is to be made anew.\n"
     "Exit status: 0 done, 1 refused or corrupt, 2 error.";
 
-// Text of an option that one of our own parsers reads.
-template <typename T, typename Assign>
-void add_parsed(CLI::App& app, const std::string& name, const char* type, const std::string& help,
-                Result<T> (*parse)(std::string_view), Assign assign) {
-  app.add_option_function<std::string>(
-         name,
-         [name, parse, assign](const std::string& text) {
-           auto value = parse(text);
-           if (!value) throw CLI::ValidationError(name, value.error().what);
-           assign(*value);
-         },
-         help)
-      ->type_name(type);
-}
-
-Result<Format> format_from(std::string_view name) {
-  if (const auto format = parse_format(name)) return *format;
-  return unexpected(Error{Errc::usage, {}, "'" + std::string(name) + "' is no format; `build --help` names them"});
-}
-
-Result<FileId> id_from(std::string_view text) {
-  if (const auto id = parse_file_id(text)) return *id;
-  return unexpected(Error{Errc::usage, {}, "'" + std::string(text) + "' is not 32 hexadecimal digits"});
-}
-
 void add_list_options(CLI::App& app, ChangeLists& lists) {
   app.add_option("--add", lists.add, "lists whose entries are to be there; - for stdin")->type_name("LIST");
   app.add_option("--remove", lists.remove, "lists whose entries are not to be there; - for stdin")->type_name("LIST");
-  add_parsed(app, "--format", "NAME", "format of the lists; default: told from each file", format_from,
+  add_parsed(app, "--format", "NAME", "format of the lists; default: told from each file", format_named,
              [&lists](Format format) { lists.read.format = format; });
   app.add_flag("--raw", lists.raw, "every line is a key, byte for byte");
   app.add_flag("--exact", lists.read.exact, "names of plain lists stand for themselves alone");
@@ -95,7 +71,7 @@ void add_emit(CLI::App& program, int& status, EmitCommand& command, const Stream
   app.final_callback([&] { status = run_emit(command, io); });
   app.add_option("file", command.file, "the counting filter")->type_name("FILE")->required();
   app.add_option("-o,--output", command.output, "the filter file")->type_name("FILE")->required();
-  add_parsed(app, "--file-id", "HEX", "32 hex digits; default: random", id_from,
+  add_parsed(app, "--file-id", "HEX", "32 hex digits; default: random", file_id_from,
              [&command](FileId id) { command.file_id = id; });
   add_parsed(app, "--created", "SECONDS", "time of making, since 1970; default: now", parse_count,
              [&command](std::uint64_t time) { command.created = time; });

@@ -1,0 +1,35 @@
+// Options of a command line whose text goes through one of our own parsers.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
+
+#include "filter/file/header.h"
+#include "filter/lists/list_format.h"
+#include "filter/result.h"
+
+namespace bloomwall::filter {
+
+// Parsers of what several commands take; errors are Errc::usage and say what is expected.
+Result<Format> format_named(std::string_view name);
+Result<FileId> file_id_from(std::string_view text);
+
+// Where the parser refuses the text, the command line is refused with its words. `assign` takes the value.
+template <typename T, typename Assign>
+CLI::Option* add_parsed(CLI::App& app, const std::string& name, const char* type, const std::string& help,
+                        Result<T> (*parse)(std::string_view), Assign assign) {
+  return app
+      .add_option_function<std::string>(
+          name,
+          [name, parse, assign](const std::string& text) {
+            auto value = parse(text);
+            if (!value) throw CLI::ValidationError(name, value.error().what);
+            assign(*value);
+          },
+          help)
+      ->type_name(type);
+}
+
+}  // namespace bloomwall::filter
