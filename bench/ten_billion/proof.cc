@@ -7,7 +7,7 @@
 #include <mutex>
 #include <utility>
 
-#include "filter/build/parallel.h"
+#include "filter/parallel.h"
 #include "filter/policy/lookup.h"
 
 namespace bloomwall::bench {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "filter/build/parallel.h"
+#include "filter/parallel.h"
 
 namespace bloomwall::bench {
 namespace {

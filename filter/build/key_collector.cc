@@ -9,8 +9,8 @@
 #include <numeric>
 
 #include "filter/build/key_shard.h"
-#include "filter/build/parallel.h"
 #include "filter/build/quantity.h"
+#include "filter/parallel.h"
 #include "filter/policy/filter_plan.h"
 
 namespace bloomwall::filter {

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "filter/build/key_stream_sink.h"
-#include "filter/build/parallel.h"
+#include "filter/parallel.h"
 
 namespace bloomwall::filter {
 

@@ -12,9 +12,9 @@
 #include "filter/build/anonymous_memory.h"
 #include "filter/build/merge_counts.h"
 #include "filter/build/paged_file.h"
-#include "filter/build/parallel.h"
 #include "filter/build/quantity.h"
 #include "filter/build/sizing.h"
+#include "filter/parallel.h"
 
 namespace bloomwall::filter {
 namespace {

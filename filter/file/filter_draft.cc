@@ -8,9 +8,7 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
-#include <thread>
 
 #include "filter/bits/bloom_math.h"
 #include "filter/bits/counters.h"
@@ -133,20 +131,8 @@ FilterDraft::LeafFacts FilterDraft::facts_of(const PageSection& section, std::sp
 
 FilterDraft::SectionFacts FilterDraft::facts_of_all(const PageSection& section,
                                                     std::span<const std::byte> pages) const {
-  constexpr std::size_t kLeavesPerThread = 8;  // below this a thread costs more than it saves
   SectionFacts out(leaf_count(pages.size()));
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t i = next++; i < out.size(); i = next++) {
-      const std::size_t at = i * kLeafBytes;
-      out[i] = facts_of(section, pages.subspan(at, std::min<std::size_t>(kLeafBytes, pages.size() - at)));
-    }
-  };
-  const std::size_t threads = std::min<std::size_t>(std::thread::hardware_concurrency(), out.size() / kLeavesPerThread);
-  std::vector<std::jthread> helpers;
-  for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back(work);
-  work();
-  helpers.clear();  // joins
+  for_each_leaf(pages, [&](std::size_t i, std::span<const std::byte> leaf) { out[i] = facts_of(section, leaf); });
   return out;
 }
 

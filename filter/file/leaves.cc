@@ -3,16 +3,11 @@
 
 #include <xxhash.h>
 
-#include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <new>
-#include <thread>
 
 namespace bloomwall::filter {
 namespace {
-
-constexpr std::size_t kLeavesPerThread = 8;  // below this a thread costs more than it saves
 
 void require(int openssl_result) {
   if (openssl_result != 1) throw std::bad_alloc();  // the only way these calls fail with SHA-256 present
@@ -54,18 +49,7 @@ LeafDigest digest_leaf(std::span<const std::byte> leaf) { return {.xxh = xxh128(
 
 std::vector<LeafDigest> digest_leaves(std::span<const std::byte> section) {
   std::vector<LeafDigest> out(leaf_count(section.size()));
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t i = next++; i < out.size(); i = next++) {
-      const std::size_t at = i * kLeafBytes;
-      out[i] = digest_leaf(section.subspan(at, std::min<std::size_t>(kLeafBytes, section.size() - at)));
-    }
-  };
-  const std::size_t threads = std::min<std::size_t>(std::thread::hardware_concurrency(), out.size() / kLeavesPerThread);
-  std::vector<std::jthread> helpers;
-  for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back(work);
-  work();
-  helpers.clear();  // joins
+  for_each_leaf(section, [&](std::size_t i, std::span<const std::byte> leaf) { out[i] = digest_leaf(leaf); });
   return out;
 }
 

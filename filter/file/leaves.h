@@ -3,14 +3,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "filter/file/handles.h"
 #include "filter/file/header.h"
+#include "filter/parallel.h"
 
 namespace bloomwall::filter {
 
@@ -36,7 +39,19 @@ struct LeafDigest {
 };
 static_assert(sizeof(LeafDigest) == kLeafRecordBytes);
 LeafDigest digest_leaf(std::span<const std::byte> leaf);
-// All leaves of a section in memory, by as many threads as there are processors where there is enough to do.
+
+// Calls work(i, leaf) for each leaf of a section in memory, by as many threads as there are processors where there is
+// enough to do. `work` must not throw.
+template <typename Work>
+void for_each_leaf(std::span<const std::byte> section, const Work& work) {
+  constexpr std::size_t kLeavesPerThread = 8;  // below this a thread costs more than it saves
+  const std::size_t count = leaf_count(section.size());
+  const std::size_t threads = std::min<std::size_t>(std::thread::hardware_concurrency(), count / kLeavesPerThread);
+  for_each_index(count, static_cast<unsigned>(threads), [&](std::size_t i) {
+    const std::size_t at = i * kLeafBytes;
+    work(i, section.subspan(at, std::min<std::size_t>(kLeafBytes, section.size() - at)));
+  });
+}
 std::vector<LeafDigest> digest_leaves(std::span<const std::byte> section);
 
 struct Roots {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/build/parallel.h"
+#include "filter/parallel.h"
 
 #include <gtest/gtest.h>
 
