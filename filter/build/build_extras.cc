@@ -2,45 +2,11 @@
 #include "filter/build/build_extras.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
-#include <cmath>
-
+#include "filter/build/draft_pages.h"
 #include "filter/build/quantity.h"
-#include "filter/file/descriptor.h"
 
 namespace bloomwall::filter {
-namespace {
-
-// The pages of a draft, to be asked; gone with this object.
-class DraftPages {
- public:
-  explicit DraftPages(const FilterDraft& draft) : bytes_(draft.end_of_pages()) {
-    void* const at = mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, draft.descriptor(), 0);
-    if (at != MAP_FAILED) address_ = static_cast<const std::byte*>(at);
-  }
-  ~DraftPages() {
-    if (address_ != nullptr) munmap(const_cast<std::byte*>(address_), bytes_);
-  }
-  DraftPages(const DraftPages&) = delete;
-  DraftPages& operator=(const DraftPages&) = delete;
-  explicit operator bool() const { return address_ != nullptr; }
-  KnownGood::Sections sections(const FilterDraft& draft) const {
-    KnownGood::Sections out;
-    for (const FilterDraft::PageSection& s : draft.sections()) {
-      SectionView& view = s.type == SectionType::hosts ? out.hosts : s.type == SectionType::paths ? out.paths : out.raw;
-      view = SectionView(s.geometry, address_ + s.offset, s.lines);
-    }
-    return out;
-  }
-
- private:
-  const std::byte* address_ = nullptr;
-  std::size_t bytes_;
-};
-
-}  // namespace
-
 Result<BuildExtras> BuildExtras::create(const Options& options, const KeyMaker& keys,
                                         const std::filesystem::path& output, std::uint64_t ram_bytes) {
   BuildExtras out;
@@ -62,9 +28,9 @@ Result<BuildExtras> BuildExtras::create(const Options& options, const KeyMaker& 
 
 Result<void> BuildExtras::add_exceptions(FilterDraft& draft) {
   if (!known_good_) return {};
-  const DraftPages pages(draft);
-  if (!pages) return system_error(draft.path(), "map");
-  const auto found = known_good_->exceptions(pages.sections(draft));
+  const auto pages = DraftPages::map(draft);
+  if (!pages) return unexpected(pages.error());
+  const auto found = known_good_->exceptions(pages->views());
   if (!found) return unexpected(found.error());
   draft.plan().exceptions = serialise_exceptions(*found);
   notes_.push_back(fmt::format("known good: {} lines, {} keys; {} of them tested positive and are exceptions now",

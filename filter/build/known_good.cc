@@ -12,9 +12,9 @@
 namespace bloomwall::filter {
 namespace {
 
-bool tests_positive(const KnownGood::Sections& sections, const Hash128& key, Kind kind) {
+bool tests_positive(const PageViews& pages, const Hash128& key, Kind kind) {
   const bool is_host = is_host_kind(kind);
-  const SectionView& section = is_host ? sections.hosts : kind == Kind::raw ? sections.raw : sections.paths;
+  const SectionView& section = is_host ? pages.hosts : kind == Kind::raw ? pages.raw : pages.paths;
   return section && section.test(section.place(key), is_host ? host_variant(kind) : 0);
 }
 
@@ -89,7 +89,7 @@ void KnownGood::seen(unsigned /*worker*/, const EntryKeys& keys) {
   std::atomic_ref(at->second.listed).fetch_or(kind_bit(keys.kind), std::memory_order_relaxed);
 }
 
-Result<std::vector<Exception>> KnownGood::exceptions(const Sections& sections) const {
+std::vector<Exception> KnownGood::positives(const PageViews& pages) const {
   std::vector<Exception> out;
   out.reserve(known_.size());
   for (const auto& [key, known] : known_) {
@@ -100,11 +100,16 @@ Result<std::vector<Exception>> KnownGood::exceptions(const Sections& sections) c
   for (Exception& e : out) {
     KindMask positive = 0;
     for (const Kind kind : kKinds) {
-      if ((e.kinds & kind_bit(kind)) != 0 && tests_positive(sections, e.key, kind)) positive |= kind_bit(kind);
+      if ((e.kinds & kind_bit(kind)) != 0 && tests_positive(pages, e.key, kind)) positive |= kind_bit(kind);
     }
     e.kinds = positive;
   }
   std::erase_if(out, [](const Exception& e) { return e.kinds == 0; });
+  return out;
+}
+
+Result<std::vector<Exception>> KnownGood::exceptions(const PageViews& pages) const {
+  std::vector<Exception> out = positives(pages);
   if (out.size() <= kMaxExceptions) return out;
   return unexpected(Error{Errc::limit, "--known-good",
                           fmt::format("{} exceptions, more than {}: the filter is too small for its entries",

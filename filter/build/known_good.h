@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "filter/bits/section.h"
+#include "filter/build/draft_pages.h"
 #include "filter/build/key_observer.h"
 #include "filter/file/exceptions.h"
 #include "filter/policy/url_parts.h"
@@ -32,11 +32,11 @@ class KnownGood final : public KeyObserver {
   void seen(unsigned worker, const EntryKeys& keys) override;
   Result<void> check() const override { return {}; }
 
-  // After the last entry is in. A section that is not there is false. Errors: limit where there are too many.
-  struct Sections {
-    SectionView hosts, paths, raw;
-  };
-  Result<std::vector<Exception>> exceptions(const Sections& sections) const;
+  // After the last entry is in: the keys that test positive and were not seen, sorted as records. Those of them are
+  // exceptions that nobody listed: all, where every entry of the filter was seen.
+  std::vector<Exception> positives(const PageViews& pages) const;
+  // The same. Errors: limit where there are too many.
+  Result<std::vector<Exception>> exceptions(const PageViews& pages) const;
 
   std::uint64_t lines() const { return lines_; }        // taken
   std::uint64_t unusable() const { return unusable_; }  // no URLs

@@ -10,6 +10,8 @@
 #include <tuple>
 
 #include "filter/build/anonymous_memory.h"
+#include "filter/build/draft_pages.h"
+#include "filter/build/known_good.h"
 #include "filter/build/merge_counts.h"
 #include "filter/build/paged_file.h"
 #include "filter/build/quantity.h"
@@ -41,7 +43,7 @@ class Merge {
         progress_(progress),
         threads_(options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency())) {}
   Result<void> run() {
-    for (const auto step : {&Merge::open, &Merge::check, &Merge::identify, &Merge::write}) {
+    for (const auto step : {&Merge::open, &Merge::load_known_good, &Merge::check, &Merge::identify, &Merge::write}) {
       if (auto ok = (this->*step)(); !ok) return ok;
     }
     return {};
@@ -49,12 +51,16 @@ class Merge {
 
  private:
   Result<void> open();
+  Result<void> load_known_good();
   Result<void> check();
   Result<void> identify();
   void set_info();
   Result<void> write();
   Result<void> combine(FilterDraft& draft);
   Result<void> combine_section(const FilterDraft& draft, std::size_t section, PagedFile& file);
+  Result<void> add_exceptions(FilterDraft& draft);
+  void note_exceptions(std::size_t kept);
+  Result<void> judge_inputs() const;
   Result<void> judge(const FilterDraft& draft) const;
   void tell(MergePhase phase, std::uint64_t done = 0, std::uint64_t total = 0) const {
     if (progress_) progress_(phase, done, total);
@@ -67,6 +73,7 @@ class Merge {
   const OnMergeProgress& progress_;
   unsigned threads_;
   MergeInputs inputs_;
+  std::unique_ptr<KnownGood> known_good_;
   std::vector<FilterDraft::SectionFacts> facts_;
 };
 
@@ -82,6 +89,17 @@ Result<void> Merge::open() {
   return judge_mergeable(inputs_);
 }
 
+// Before anything takes long.
+Result<void> Merge::load_known_good() {
+  if (options_.known_good.empty()) return {};
+  const bool raw = inputs_.front()->header().find(SectionType::hosts) == nullptr;
+  known_good_ = std::make_unique<KnownGood>(inputs_.front()->keys(), raw);
+  for (const std::string& list : options_.known_good) {
+    if (auto ok = known_good_->load(list); !ok) return ok;
+  }
+  return {};
+}
+
 Result<void> Merge::check() {
   std::uint64_t total = 0;
   for (const auto& input : inputs_) total += input->header().file_bytes;
@@ -94,11 +112,6 @@ Result<void> Merge::check() {
     if (stopped()) return interrupted();
     if (!ok) return ok;
     before += input->header().file_bytes;
-    if (input->header().find(SectionType::exceptions) == nullptr) continue;
-    report_.warnings.push_back(
-        fmt::format("{}: its exceptions are dropped; build the merged lists with --known-good "
-                    "to have them again",
-                    input->path().string()));
   }
   return {};
 }
@@ -177,11 +190,47 @@ Result<void> Merge::combine(FilterDraft& draft) {
   for (std::size_t i = 0; i < facts_.size(); ++i) {
     if (auto ok = combine_section(draft, i, *file); !ok) return ok;
   }
+  return judge_inputs();
+}
+
+Result<void> Merge::judge_inputs() const {
   for (const auto& input : inputs_) {
     if (input->lost())
       return unexpected(Error{Errc::io, input->path().string(), "changed or failed while it was read"});
   }
   return {};
+}
+
+Result<void> Merge::add_exceptions(FilterDraft& draft) {
+  std::vector<Exception> asked;
+  if (known_good_) {
+    const auto pages = DraftPages::map(draft);
+    if (!pages) return unexpected(pages.error());
+    asked = known_good_->positives(pages->views());
+  }
+  std::vector<const FilterFile*> inputs;
+  for (const auto& input : inputs_) inputs.push_back(input.get());
+  const auto merged = merged_exceptions(inputs, asked);
+  if (auto ok = judge_inputs(); !ok) return ok;
+  if (!merged) return unexpected(merged.error());
+  draft.plan().exceptions = serialise_exceptions(*merged);
+  note_exceptions(merged->size());
+  return {};
+}
+
+void Merge::note_exceptions(std::size_t kept) {
+  std::size_t before = 0;
+  for (const auto& input : inputs_) before += input->exceptions().size();
+  if (known_good_) {
+    report_.notes.push_back(fmt::format("known good: {} lines, {} keys", format_count(known_good_->lines()),
+                                        format_count(known_good_->keys())));
+  }
+  if (before == 0 && !known_good_) return;
+  report_.notes.push_back(fmt::format("exceptions: {}, of {} in the files", format_count(kept), format_count(before)));
+  if (known_good_ || inputs_.size() == 1) return;
+  report_.warnings.emplace_back(
+      "known-good URLs that are stopped only by the bits of several files together have no exception; "
+      "--known-good asks them again");
 }
 
 Result<void> Merge::judge(const FilterDraft& draft) const {
@@ -212,6 +261,7 @@ Result<void> Merge::write() {
                                                      .info = report_.info});
   if (!draft) return unexpected(std::move(draft).error());
   if (auto ok = combine(*draft); !ok) return ok;
+  if (auto ok = add_exceptions(*draft); !ok) return ok;
   Header& header = draft->plan().header;
   if (*sketches) {
     set_counts(header, (*sketches)->summary());

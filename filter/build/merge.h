@@ -2,7 +2,10 @@
 // each a slice of the input built `--like` one file or with the same `--entries`, so become, in any order, the bytes of the
 // whole build (identity pinned, sources given in the order of their names, provenance left out).
 // Counts: entries add up; distinct keys come from the sketches where every input has them, else from the bits that are set.
-// Signatures, measurements and exceptions belong to the inputs and are dropped (the last with a warning).
+// Signatures and measurements belong to the inputs and are dropped.
+// An exception is kept where every input has it or tests negative: then nobody listed the key. Known-good URLs are asked
+// again where they are given, for keys that test positive only now that the bits are together; with the list that every
+// shard was built with, the exceptions are those of the whole build.
 // Memory: a few MiB a thread. Every input is read twice: first all of its digests are checked.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -24,17 +27,19 @@ namespace bloomwall::filter {
 struct MergeOptions {
   std::filesystem::path output;  // may be one of the inputs
   std::vector<std::filesystem::path> inputs = {};
-  IdentityOptions identity = {};   // the series is that of the inputs
-  std::optional<double> fpr = {};  // must be met; default: the worst that an input was made for
-  bool force = false;              // not refused where it is not
-  bool provenance = true;          // a line for each input in the info section
-  unsigned threads = 0;            // 0: one a processor
+  IdentityOptions identity = {};             // the series is that of the inputs
+  std::vector<std::string> known_good = {};  // lists, as of a build
+  std::optional<double> fpr = {};            // must be met; default: the worst that an input was made for
+  bool force = false;                        // not refused where it is not
+  bool provenance = true;                    // a line for each input in the info section
+  unsigned threads = 0;                      // 0: one a processor
   const std::atomic<bool>* stop = nullptr;
 };
 
 struct MergeReport {
   Header header;  // as written
   FileInfo info;
+  std::vector<std::string> notes;  // what became of exceptions
   std::vector<std::string> warnings;
 };
 

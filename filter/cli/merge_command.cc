@@ -37,6 +37,7 @@ std::string report_text(const MergeCommand& command, const MergeReport& report) 
   out += fmt::format("  {}{} distinct entries on {} hosts{}\n", estimated ? "about " : "", format_count(keys),
                      format_count(report.header.hosts), estimated ? " (estimated)" : "");
   out += fmt::format("  error of a request at p99, predicted: {}\n", format_rate(worst_error(p)));
+  for (const std::string& note : report.notes) out += fmt::format("  {}\n", printable(note));
   return out;
 }
 
@@ -57,6 +58,7 @@ int run_merge(const MergeCommand& command, const Streams& io) {
   if (command.json) {
     nlohmann::ordered_json out{{"file", options.output.string()}, {"status", result ? "done" : "refused"}};
     if (!result) out["error"] = to_json(result.error());
+    out["notes"] = report.notes;
     out["warnings"] = report.warnings;
     if (result) {
       out["header"] = to_json(report.header, false);

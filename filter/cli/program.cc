@@ -31,7 +31,8 @@ constexpr const char* kQueryFooter =
 constexpr const char* kMergeFooter =
     "Filters fit where one was built --like another, or all with the same --series-key, --entries, --hosts and "
     "--kinds.\n"
-    "Shards of one input become, in any order, the filter that all of it would have made.\n"
+    "Shards of one input become, in any order, the filter that all of it would have made; where they were built with\n"
+    "--known-good, with the same lists here. An exception goes where one of the files may list what it excepts.\n"
     "Exit status: 0 done, 2 refused or failed.";
 constexpr const char* kPlanFooter =
     "With --memory: the least error for that size; with --fpr (default 1e-6): the least size for that error; with "
@@ -225,6 +226,9 @@ void add_merge(CLI::App& program, int& status, MergeCommand& command, const Stre
   add_parsed(app, "--fpr", "RATE", "error per request that must be met; default: what the filters were made for",
              parse_rate, [&o](double rate) { o.fpr = rate; });
   app.add_flag("--force", o.force, "also where that is not met");
+  app.add_option("--known-good", o.known_good,
+                 "URLs that must not be stopped by mistake, as of `build`: asked again now that bits are together")
+      ->type_name("LIST");
   app.add_flag("!--no-provenance", o.provenance, "do not note which files were merged");
   add_pins(app, o.identity);
   app.add_option("--threads", o.threads, "default: one a processor")->check(CLI::Range(1, 1024))->type_name("N");

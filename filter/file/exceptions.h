@@ -65,8 +65,11 @@ std::vector<std::byte> serialise_exceptions(std::span<const Exception> sorted);
 
 class FilterFile;
 
-// The exceptions of a merge: those where every input has it or tests negative. Inputs are of one series; a key is asked
-// in the inputs that lack it, so their bytes must be right (verify).
-std::vector<Exception> merged_exceptions(std::span<const FilterFile* const> inputs);
+// The exceptions of a merge: of those that inputs have, and of `more` that test positive in what the inputs become together,
+// the ones that every input has or tests negative for. What tests negative is surely not listed, and what was made an
+// exception neither. Inputs are of one series; a key is asked in the inputs that lack it, so their bytes must be right
+// (verify). Errors: limit, where there are more than a file can hold.
+Result<std::vector<Exception>> merged_exceptions(std::span<const FilterFile* const> inputs,
+                                                 std::span<const Exception> more = {});
 
 }  // namespace bloomwall::filter

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "filter/file/exceptions.h"
@@ -22,8 +24,9 @@ bool speaks_against(const FilterFile& file, const Hash128& key, Kind kind) {
 
 }  // namespace
 
-std::vector<Exception> merged_exceptions(std::span<const FilterFile* const> inputs) {
-  std::vector<Exception> all;
+Result<std::vector<Exception>> merged_exceptions(std::span<const FilterFile* const> inputs,
+                                                 std::span<const Exception> more) {
+  std::vector<Exception> all(more.begin(), more.end());
   for (const FilterFile* file : inputs) {
     const auto own = file->exceptions().all();
     all.insert(all.end(), own.begin(), own.end());
@@ -40,6 +43,10 @@ std::vector<Exception> merged_exceptions(std::span<const FilterFile* const> inpu
       }
     }
     if (merged.kinds != 0) out.push_back(merged);
+  }
+  if (out.size() > kMaxExceptions) {
+    return unexpected(Error{Errc::limit, "exceptions",
+                            fmt::format("{} of them, more than the {} of a file", out.size(), kMaxExceptions)});
   }
   return out;
 }

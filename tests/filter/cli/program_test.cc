@@ -80,6 +80,8 @@ TEST_F(ProgramTest, HelpNamesEveryOption) {
                              "--sequence",
                              "--valid-until",
                              "--max-shrink",
+                             "--known-good",
+                             "--exact-side",
                              "--ram",
                              "--threads",
                              "--measure",
@@ -91,6 +93,9 @@ TEST_F(ProgramTest, HelpNamesEveryOption) {
   }
   for (const char* option : {"--delta", "--raw", "--json", "listed<TAB>URL<TAB>expression"}) {
     EXPECT_THAT(run({"query", "--help"}).out, HasSubstr(option));
+  }
+  for (const char* option : {"--fpr", "--force", "--known-good", "--no-provenance", "--json"}) {
+    EXPECT_THAT(run({"merge", "--help"}).out, HasSubstr(option));
   }
   for (const char* option : {"--entries", "--hosts", "--kinds", "--memory", "--fpr", "--json"}) {
     EXPECT_THAT(run({"plan", "--help"}).out, HasSubstr(option));

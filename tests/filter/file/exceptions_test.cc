@@ -104,8 +104,32 @@ TEST_F(MergedExceptionsTest, KeepsWhatEveryInputHasOrTestsNegative) {
   const auto two = make("two.bwf", {kInBoth, kListedThere}, {{kInBoth, suffix}});
   const std::array<const FilterFile*, 2> inputs{one.get(), two.get()};
   const auto merged = merged_exceptions(inputs);
+  ASSERT_TRUE(merged.has_value()) << merged.error().text();
   const std::vector<Exception> want{{kInBoth, suffix}, {kOnlyHere, suffix}};
-  EXPECT_EQ(merged, want);
+  EXPECT_EQ(*merged, want);
+}
+
+TEST_F(MergedExceptionsTest, TakesOfWhatIsAskedAgainOnlyWhatNobodyListed) {
+  constexpr Hash128 kListed{.lo = std::uint64_t{1} << 50, .hi = 1};
+  constexpr Hash128 kByAccident{.lo = std::uint64_t{2} << 50, .hi = 2};  // of the bits of both together
+  const KindMask suffix = kind_bit(Kind::suffix);
+  const auto one = make("one.bwf", {kListed}, {});
+  const auto two = make("two.bwf", {{.lo = 7, .hi = 7}}, {});
+  const std::array<const FilterFile*, 2> inputs{one.get(), two.get()};
+  const std::vector<Exception> asked{{kListed, suffix}, {kByAccident, suffix | kind_bit(Kind::exact_host)}};
+  const auto merged = merged_exceptions(inputs, asked);
+  ASSERT_TRUE(merged.has_value()) << merged.error().text();
+  EXPECT_EQ(*merged, std::vector<Exception>{asked[1]});
+}
+
+TEST_F(MergedExceptionsTest, RefusesMoreThanAFileHolds) {
+  const auto one = make("one.bwf", {{.lo = 1, .hi = 1}}, {});
+  const std::array<const FilterFile*, 1> inputs{one.get()};
+  std::vector<Exception> asked(kMaxExceptions + 1);
+  for (std::size_t i = 0; i < asked.size(); ++i) asked[i] = {{.lo = 0, .hi = i}, kind_bit(Kind::raw)};
+  const auto merged = merged_exceptions(inputs, asked);
+  ASSERT_FALSE(merged.has_value());
+  EXPECT_EQ(merged.error().code, Errc::limit);
 }
 
 TEST_F(MergedExceptionsTest, AFileWithExceptionsIsReadVerifiedAndSmallInTheHeader) {
