@@ -3,9 +3,10 @@
 //   A key adds one to each of its distinct cells, and one again when it is added again; removing takes one away.
 //   A cell that reaches 15 stays there: what passed through it is not known any more.
 //   A cell is the bit it stands for: set where it is not zero.
-//   A mark pins its cells at 15. It is never taken away (a page of P would else be asked for nothing, or worse not asked), and
-//   counting it would need to know whether it is there already: a mark that only seems to be there, for other keys' cells,
-//   and so is not counted, would go when they go, and hide the URLs it announces. Pinning needs to know nothing.
+//   A mark is counted once and stays: its first URL sets its cells to 15, further ones change nothing, and nothing takes it
+//   away. The bits are those of a mark counted by one and never removed: no cell of a mark that stays is ever zero.
+//   Counted by one it could be lost: that it was counted can only be asked of the cells, so a mark that tests positive by
+//   other keys' cells alone would be passed over, go when they go, and hide listed URLs, which are asked on marked hosts only.
 // Threads: cells of one page are written by one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -35,7 +36,7 @@ class CounterSection {
   void add(const Place& place, Variant variant = 0, unsigned rounds = 1);
   // False, and nothing is changed, where test() is false.
   bool remove(const Place& place, Variant variant = 0, unsigned rounds = 1);
-  void pin(const Place& place, Variant variant);
+  void pin(const Place& place, Variant variant);  // of marks: all cells to 15
 
  private:
   std::byte* page(const Place& place) const { return cells_ + place.page * kCounterPageBytes; }

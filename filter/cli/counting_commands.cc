@@ -28,7 +28,8 @@ const char* unfit_option(const BuildOptions& o) {
 std::string built_text(const CountingReport& report, const std::filesystem::path& file) {
   return fmt::format("{}: {}, {} entries counted, sequence {}\n  {}\n  {}, predicted\n", printable(file.string()),
                      format_bytes(report.header.file_bytes), format_count(report.added.entry_count()),
-                     report.header.sequence, cells_text(report.cells), worst_error_text(report.header));
+                     report.header.sequence, cells_text(report.cells, report.header.marks > 0),
+                     worst_error_text(report.header));
 }
 
 }  // namespace

@@ -55,7 +55,8 @@ Result<Told> present_state(const InfoCommand& command, const FilterFile& file) {
     for (const SectionEntry& section : header.sections) {
       if (!has_pages(section.type)) continue;
       const CellCounts cells = cells_of(file, section.type);
-      out.text += fmt::format("{:<18}{}: {}\n", "counters", to_string(section.type), cells_text(cells));
+      const bool with_marks = section.type == SectionType::hosts && header.marks > 0;
+      out.text += fmt::format("{:<18}{}: {}\n", "counters", to_string(section.type), cells_text(cells, with_marks));
       out.json["counters"][to_string(section.type)] = cells_json(cells);
     }
   }

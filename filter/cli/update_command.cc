@@ -78,7 +78,7 @@ std::string counting_text(const CountingUpdateReport& report, const std::filesys
                      printable(file.string()), format_count(report.added.entry_count()),
                      format_count(report.removed.entry_count()),
                      format_count(report.removed.not_there + report.removed.no_section), report.header.sequence,
-                     cells_text(report.cells), worst_error_text(report.header));
+                     cells_text(report.cells, report.header.marks > 0), worst_error_text(report.header));
 }
 
 int update_counting_file(const UpdateCommand& command, const Streams& io) {

@@ -57,10 +57,10 @@ std::string worst_error_text(const Header& filter) {
                      format_rate(p.unlisted_host.p99), format_rate(p.listed_host.p99));
 }
 
-std::string cells_text(const CellCounts& cells) {
-  return fmt::format("{} counters, {:.2f} % in use, {} stuck at 15 ({:.4f} %; marks are kept there)",
-                     format_count(cells.cells), 100 * share(cells.used, cells.cells), format_count(cells.stuck),
-                     100 * share(cells.stuck, cells.cells));
+std::string cells_text(const CellCounts& cells, bool with_marks) {
+  return fmt::format("{} counters, {:.2f} % in use, {} stuck at 15 ({:.4f} %{})", format_count(cells.cells),
+                     100 * share(cells.used, cells.cells), format_count(cells.stuck),
+                     100 * share(cells.stuck, cells.cells), with_marks ? ", those of marks among them" : "");
 }
 
 nlohmann::ordered_json cells_json(const CellCounts& cells) {

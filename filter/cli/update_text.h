@@ -19,7 +19,8 @@ nlohmann::ordered_json delta_json(std::uint64_t adds, std::uint64_t removes, con
 // The error of a request as the bits are now.
 std::string error_now_text(const Header& filter);
 std::string worst_error_text(const Header& filter);  // at p99
-std::string cells_text(const CellCounts& cells);
+// Marks have their counters at 15 from the start: they are there in the host section alone.
+std::string cells_text(const CellCounts& cells, bool with_marks);
 nlohmann::ordered_json cells_json(const CellCounts& cells);
 
 }  // namespace bloomwall::filter
