@@ -1,4 +1,4 @@
-# Installs unit, logrotate rule and configuration. With --prefix /usr the configuration goes to /etc, as on Debian; with any
+# Installs units, logrotate rule and configuration. With --prefix /usr the configuration goes to /etc, as on Debian; with any
 # other prefix below it, and the unit names the paths that were chosen. A configuration that is there is never overwritten.
 # SPDX-License-Identifier: Apache-2.0
 set(prefix "${CMAKE_INSTALL_PREFIX}")
@@ -14,7 +14,11 @@ string(REPLACE "--config /etc/bloomwall" "--config ${etc}/bloomwall" unit "${uni
 string(REPLACE "/usr/share/doc" "${prefix}/share/doc" unit "${unit}")
 file(WRITE "${BLOOMWALL_BINARY}/systemd/bloomwall.service" "${unit}")
 
-file(INSTALL "${BLOOMWALL_BINARY}/systemd/bloomwall.service" DESTINATION "${prefix}/lib/systemd/system")
+file(READ "${BLOOMWALL_SOURCE}/systemd/bloomwall.socket" socket)
+string(REPLACE "/usr/share/doc" "${prefix}/share/doc" socket "${socket}")
+file(WRITE "${BLOOMWALL_BINARY}/systemd/bloomwall.socket" "${socket}")
+
+file(INSTALL "${BLOOMWALL_BINARY}/systemd/bloomwall.service" "${BLOOMWALL_BINARY}/systemd/bloomwall.socket" DESTINATION "${prefix}/lib/systemd/system")
 file(INSTALL "${BLOOMWALL_SOURCE}/systemd/bloomwall.logrotate" DESTINATION "${etc}/logrotate.d" RENAME bloomwall)
 file(INSTALL "${BLOOMWALL_SOURCE}/conf/bloomwall.yaml" "${BLOOMWALL_SOURCE}/conf/blocked.html"
      DESTINATION "${prefix}/share/doc/bloomwall/examples")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `cmake --install` puts where: programs, unit, logrotate rule and configuration, all naming each other's real paths.
+"""What `cmake --install` puts where: programs, units, logrotate rule and configuration, all naming each other's real paths.
 
 Usage: install_test.py BUILD_DIRECTORY. Exit status 77 (skipped) where the programs are not built.
 SPDX-License-Identifier: Apache-2.0
@@ -24,6 +24,7 @@ def check(prefix, etc):
         root = pathlib.Path(folder)
         install(folder, prefix)
         wanted = [f"{prefix}/bin/bloomwall", f"{prefix}/bin/bloomwall-filter", f"{prefix}/lib/systemd/system/bloomwall.service",
+                  f"{prefix}/lib/systemd/system/bloomwall.socket",
                   f"{etc}/logrotate.d/bloomwall", f"{etc}/bloomwall/bloomwall.yaml",
                   f"{prefix}/share/doc/bloomwall/examples/bloomwall.yaml", f"{prefix}/share/doc/bloomwall/examples/blocked.html"]
         for path in wanted:

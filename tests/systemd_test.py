@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The unit file is rated 2.0 or better and says what the daemon needs; logrotate takes the log rule.
+"""The service is rated 2.0 or better and says what the daemon needs; systemd takes both units; logrotate takes the log rule.
 
 Exit status 77 (skipped) where systemd-analyze is absent.
 SPDX-License-Identifier: Apache-2.0
@@ -37,6 +37,23 @@ def check_logrotate():
         assert done.returncode == 0 and "error:" not in done.stderr, done.stderr
 
 
+def check_units():
+    """systemd-analyze reads both as systemd would; the socket is where a listener of the shipped configuration is."""
+    socket = (SYSTEMD / "bloomwall.socket").read_text()
+    address = re.search(r"^ListenStream=(.*)$", socket, re.M).group(1)
+    shipped = (SYSTEMD.parent / "conf" / "bloomwall.yaml").read_text()
+    assert re.search(rf"^- address: {re.escape(address)}\s", shipped, re.M), address
+    with tempfile.TemporaryDirectory() as folder:
+        units = pathlib.Path(folder)
+        (units / "bloomwall.socket").write_text(socket)
+        # The program need not be installed here.
+        (units / "bloomwall.service").write_text(UNIT.read_text().replace("/usr/bin/bloomwall run", f"{sys.executable} run"))
+        done = subprocess.run(["systemd-analyze", "verify", "--man=no", str(units / "bloomwall.socket"), str(units / "bloomwall.service")],
+                              capture_output=True, text=True, timeout=60)
+        ours = [line for line in done.stderr.splitlines() if "bloomwall" in line]
+        assert not ours, done.stderr
+
+
 def main():
     if not shutil.which("systemd-analyze"):
         print("systemd-analyze is absent")
@@ -47,6 +64,7 @@ def main():
     rating = exposure()
     print(f"exposure {rating}")
     assert rating <= 2.0, rating
+    check_units()
     check_logrotate()
     return 0
 

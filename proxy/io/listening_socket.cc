@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/io/listening_socket.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 namespace bloomwall::proxy {
 namespace {
@@ -35,16 +38,46 @@ tl::expected<UniqueFd, int> bound_or_v4(const Endpoint& address, bool shared) {
   return bound(Endpoint().with_port(address.port()), shared);
 }
 
+int option_of(const UniqueFd& fd, int option) {
+  int value = 0;
+  socklen_t size = sizeof value;
+  return ::getsockopt(fd.get(), SOL_SOCKET, option, &value, &size) == 0 ? value : -1;
+}
+
+// Of one that listens.
+tl::expected<ListeningSocket, std::string> complete(UniqueFd fd, bool is_passed) {
+  const int on = 1;
+  ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  sockaddr_storage name{};
+  socklen_t size = sizeof name;
+  if (::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&name), &size) != 0) return failure(errno);
+  return ListeningSocket{std::move(fd), Endpoint::from(reinterpret_cast<const sockaddr*>(&name)), is_passed};
+}
+
 }  // namespace
 
 tl::expected<ListeningSocket, std::string> listen_on(const Endpoint& address) {
   auto fd = bound_or_v4(address, true);
   if (!fd) return failure(fd.error());
   if (::listen(fd->get(), kBacklog) != 0) return failure(errno);
-  sockaddr_storage name{};
-  socklen_t size = sizeof name;
-  if (::getsockname(fd->get(), reinterpret_cast<sockaddr*>(&name), &size) != 0) return failure(errno);
-  return ListeningSocket{*std::move(fd), Endpoint::from(reinterpret_cast<const sockaddr*>(&name))};
+  return complete(*std::move(fd), false);
+}
+
+tl::expected<ListeningSocket, std::string> take_over(UniqueFd fd) {
+  const int family = option_of(fd, SO_DOMAIN);
+  if (family != AF_INET && family != AF_INET6) return tl::unexpected(std::string("no TCP socket"));
+  if (option_of(fd, SO_TYPE) != SOCK_STREAM) return tl::unexpected(std::string("no TCP socket"));
+  if (option_of(fd, SO_ACCEPTCONN) != 1) return tl::unexpected(std::string("a socket that does not listen"));
+  const int flags = ::fcntl(fd.get(), F_GETFL);
+  if (flags < 0 || ::fcntl(fd.get(), F_SETFL, flags | O_NONBLOCK) != 0) return failure(errno);
+  if (::fcntl(fd.get(), F_SETFD, FD_CLOEXEC) != 0) return failure(errno);
+  return complete(std::move(fd), true);
+}
+
+tl::expected<ListeningSocket, std::string> share(const ListeningSocket& socket) {
+  UniqueFd fd(::fcntl(socket.fd.get(), F_DUPFD_CLOEXEC, 0));
+  if (!fd) return failure(errno);
+  return ListeningSocket{std::move(fd), socket.address, socket.is_passed};
 }
 
 tl::expected<void, std::string> check_free(const Endpoint& address) {

@@ -2,7 +2,6 @@
 #include "proxy/io/stream.h"
 
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -41,8 +40,6 @@ bool is_full(ssize_t result) { return result == -EAGAIN || result == -EWOULDBLOC
 void Stream::open(UniqueFd fd, Handler& handler) {
   fd_ = std::move(fd);
   handler_ = &handler;
-  const int on = 1;
-  ::setsockopt(fd_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   read_.assign(
       io_.loop.base(), fd_.get(), EV_READ | EV_PERSIST,
       [](evutil_socket_t, short, void* self) { static_cast<Stream*>(self)->on_readable(); }, this);

@@ -62,7 +62,7 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  void open(UniqueFd fd, Handler& handler);  // starts reading; the socket must be non-blocking
+  void open(UniqueFd fd, Handler& handler);  // starts reading; the socket must be non-blocking and have TCP_NODELAY
   void set_handler(Handler& handler) { handler_ = &handler; }
   // From here on the peer speaks TLS: right after open(), or from within on_data(), whose unused octets are the first.
   void secure(std::unique_ptr<TlsSession> session);

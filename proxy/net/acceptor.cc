@@ -62,7 +62,7 @@ bool Acceptor::accept_one() {
 void Acceptor::finish() {
   pause_.clear();
   event_.disarm();
-  for (int i = 0; i < kMostQueued && accept_one(); ++i) {
+  for (int i = 0; !socket_.is_passed && i < kMostQueued && accept_one(); ++i) {
   }
   pause_.clear();
   event_.disarm();

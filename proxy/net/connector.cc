@@ -2,6 +2,7 @@
 #include "proxy/net/connector.h"
 
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -185,6 +186,8 @@ bool Connector::dial(const Endpoint& peer) {
     last_errno_ = errno;
     return false;
   }
+  const int on = 1;
+  ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // streams write in whole messages
   if (::connect(fd.get(), peer.raw(), peer.raw_size()) == 0) {
     connected_ = std::move(fd);
     peer_ = peer;

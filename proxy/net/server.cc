@@ -32,7 +32,9 @@ std::size_t worker_count(const conf::Config& settings) {
 struct Server::Impl {
   explicit Impl(SnapshotPtr first) : snapshot(std::move(first)) {}
   tl::expected<void, std::string> add_workers(AccessLog& log);
-  tl::expected<void, std::string> bind_listeners();
+  tl::expected<void, std::string> bind_listeners(std::vector<ListeningSocket> passed);
+  tl::expected<Endpoint, std::string> listen(Endpoint address, std::size_t index);
+  tl::expected<Endpoint, std::string> serve_passed(const ListeningSocket& socket, std::size_t index);
 
   SnapshotPtr snapshot;  // the first; what it seals is read from here
   OwnAddresses own;
@@ -54,25 +56,47 @@ tl::expected<void, std::string> Server::Impl::add_workers(AccessLog& log) {
   return {};
 }
 
-tl::expected<void, std::string> Server::Impl::bind_listeners() {
+tl::expected<void, std::string> Server::Impl::bind_listeners(std::vector<ListeningSocket> passed) {
   const auto& listeners = snapshot->settings.listeners;
   for (std::size_t i = 0; i < listeners.size(); ++i) {
     const auto failure = [&](std::string_view why) {
       return tl::unexpected(fmt::format("listeners[{}] {}: {}", i, listeners[i].address, why));
     };
-    auto address = Endpoint::parse(listeners[i].address);
-    if (!address) return failure("expected ip:port, [ip6]:port or :port");
-    if (const auto free = check_free(*address); !free) return failure(free.error());
-    for (auto& worker : workers) {
-      auto socket = listen_on(*address);
-      if (!socket) return failure(socket.error());
-      address = socket->address;  // the others share the port that the kernel chose for the first
-      worker->add_listener(*std::move(socket), i);
-    }
+    const auto wanted = Endpoint::parse(listeners[i].address);
+    if (!wanted) return failure("expected ip:port, [ip6]:port or :port");
+    const auto given = std::find_if(passed.begin(), passed.end(),
+                                    [&](const ListeningSocket& socket) { return socket.address == *wanted; });
+    const auto address = given == passed.end() ? listen(*wanted, i) : serve_passed(*given, i);
+    if (!address) return failure(address.error());
+    if (given != passed.end()) passed.erase(given);
     addresses.push_back(*address);
     own.add(*address);
   }
-  return {};
+  if (passed.empty()) return {};
+  return tl::unexpected(fmt::format("listeners: the service manager passed a socket for {}, which no listener has",
+                                    passed.front().address.text()));
+}
+
+// A socket, and so a queue, for each worker.
+tl::expected<Endpoint, std::string> Server::Impl::listen(Endpoint address, std::size_t index) {
+  if (const auto free = check_free(address); !free) return tl::unexpected(free.error());
+  for (auto& worker : workers) {
+    auto socket = listen_on(address);
+    if (!socket) return tl::unexpected(socket.error());
+    address = socket->address;  // the others share the port that the kernel chose for the first
+    worker->add_listener(*std::move(socket), index);
+  }
+  return address;
+}
+
+// One queue for all workers. Each client wakes those that wait; the first takes it, the others find nothing.
+tl::expected<Endpoint, std::string> Server::Impl::serve_passed(const ListeningSocket& socket, std::size_t index) {
+  for (auto& worker : workers) {
+    auto own_descriptor = share(socket);
+    if (!own_descriptor) return tl::unexpected(own_descriptor.error());
+    worker->add_listener(*std::move(own_descriptor), index);
+  }
+  return socket.address;
 }
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -82,10 +106,11 @@ Server::~Server() {
   wait();
 }
 
-tl::expected<std::unique_ptr<Server>, std::string> Server::create(SnapshotPtr snapshot, AccessLog& log) {
+tl::expected<std::unique_ptr<Server>, std::string> Server::create(SnapshotPtr snapshot, AccessLog& log,
+                                                                  std::vector<ListeningSocket> passed) {
   auto impl = std::make_unique<Impl>(std::move(snapshot));
   if (auto made = impl->add_workers(log); !made) return tl::unexpected(made.error());
-  if (auto bound = impl->bind_listeners(); !bound) return tl::unexpected(bound.error());
+  if (auto bound = impl->bind_listeners(std::move(passed)); !bound) return tl::unexpected(bound.error());
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 

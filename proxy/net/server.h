@@ -12,7 +12,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-#include "proxy/io/endpoint.h"
+#include "proxy/io/listening_socket.h"
 #include "proxy/net/snapshot.h"
 
 namespace bloomwall::proxy {
@@ -30,8 +30,10 @@ struct Gauges {
 class Server {
  public:
   // The error names the listener: "listeners[1] 10.0.0.1:3128: Cannot assign requested address".
+  // `passed`: sockets that listen already; each serves the listener with its address and must have one.
   // `log` must outlive the server. listeners, workers and dns are taken from this snapshot and are sealed.
-  static tl::expected<std::unique_ptr<Server>, std::string> create(SnapshotPtr snapshot, AccessLog& log);
+  static tl::expected<std::unique_ptr<Server>, std::string> create(SnapshotPtr snapshot, AccessLog& log,
+                                                                   std::vector<ListeningSocket> passed = {});
   ~Server();  // stop() and wait()
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

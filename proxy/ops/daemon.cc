@@ -22,13 +22,15 @@ constexpr Milliseconds kStopMargin{10'000};
 
 }  // namespace
 
-Daemon::Daemon(std::filesystem::path file, conf::Config settings, std::unique_ptr<AccessLog> access_log)
+Daemon::Daemon(std::filesystem::path file, conf::Config settings, std::unique_ptr<AccessLog> access_log,
+               std::vector<ListeningSocket> passed)
     : file_(std::move(file)),
       started_with_(std::move(settings)),
       access_log_(std::move(access_log)),
       pool_(kPoolBytes),
       scratch_(kScratchBytes),
       io_{loop_, pool_, scratch_},
+      passed_(std::move(passed)),
       logs_(started_with_.log),
       drain_tick_(
           loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_drain_tick(); }, this),

@@ -31,8 +31,10 @@ namespace bloomwall::proxy {
 
 class Daemon {
  public:
-  // `settings` as loaded from `file` (empty: the default place); the daemon's log is open already.
-  Daemon(std::filesystem::path file, conf::Config settings, std::unique_ptr<AccessLog> access_log);
+  // `settings` as loaded from `file` (empty: the default place); the daemon's log is open already. `passed`: sockets that
+  // clients connect to already (passed_sockets.h).
+  Daemon(std::filesystem::path file, conf::Config settings, std::unique_ptr<AccessLog> access_log,
+         std::vector<ListeningSocket> passed);
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
@@ -77,7 +79,8 @@ class Daemon {
   IoContext io_;
   Phase phase_ = Phase::starting;
   int exit_status_ = kExitDone;
-  SnapshotPtr snapshot_;  // being served; null while starting
+  std::vector<ListeningSocket> passed_;  // until the server has them
+  SnapshotPtr snapshot_;                 // being served; null while starting
   std::unique_ptr<Server> server_;
   ReloadCounts reloads_;
   conf::Log logs_;  // as applied

@@ -149,7 +149,7 @@ ReloadOutcome Daemon::serve(const SnapshotPtr& snapshot) {
 }
 
 ReloadOutcome Daemon::start_serving(const SnapshotPtr& snapshot) {
-  auto server = Server::create(snapshot, *access_log_);
+  auto server = Server::create(snapshot, *access_log_, std::exchange(passed_, {}));
   if (!server) return {kExitError, {}, {server.error()}};
   server_ = *std::move(server);
   server_->start();
