@@ -30,6 +30,12 @@ class KeyObservers {
     const EntryKeys keys = keys_of(keys_, entry, host);
     for (KeyObserver* observer : all_) observer->seen(worker, keys);
   }
+  // What went wrong so far: a full disk, say, ends a build at once. Thread-safe.
+  Result<void> check() const {
+    Result<void> ok;
+    for (std::size_t i = 0; ok && i < all_.size(); ++i) ok = all_[i]->check();
+    return ok;
+  }
 
  private:
   KeyMaker keys_;

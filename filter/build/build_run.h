@@ -22,6 +22,7 @@ class BuildRun {
  private:
   Result<void> identify();
   Result<void> prepare_extras();
+  Result<void> measure(FilterDraft& draft) const;  // the error, of the pages as they are now
   Result<void> commit_extras(FilterDraft& draft);
   Result<void> read_like();
   // All lists into a store; what became of them into the report, unless this is not the first time they are read.

@@ -113,6 +113,16 @@ Result<void> BuildRun::prepare_extras() {
   return {};
 }
 
+Result<void> BuildRun::measure(FilterDraft& draft) const {
+  Header& header = draft.plan().header;
+  const PredictedErrors predicted = predict(header, sizing_.sections);
+  const auto measured =
+      measure_error(draft, predicted, samples_for(options_.samples, draft, predicted), [this] { return stopped(); });
+  if (!measured) return unexpected(measured.error());
+  header.measured = *measured;
+  return {};
+}
+
 // Once all pages are written, and before the file takes the place of the one before it.
 Result<void> BuildRun::commit_extras(FilterDraft& draft) {
   if (auto ok = extras_.add_exceptions(draft); !ok) return ok;
@@ -264,9 +274,7 @@ Result<void> BuildRun::write_collected() {
   if (!writer) return unexpected(std::move(writer).error());
   const bool done = collector_->insert_into(**writer, threads_, [this] { return stopped(); });
   if (!done || stopped()) return refuse_build(Errc::io, {}, "interrupted");
-  const PredictedErrors& predicted = sizing_.predicted;
-  const std::uint64_t samples = options_.samples.value_or(usual_samples(predicted));
-  (*writer)->header().measured = measure_error(**writer, predicted, samples, [this] { return stopped(); });
+  if (auto ok = measure((*writer)->draft()); !ok) return ok;
   tell(BuildPhase::finishing);
   if (stopped()) return refuse_build(Errc::io, {}, "interrupted");
   if (auto ok = write_allow_rules(); !ok) return ok;

@@ -166,6 +166,9 @@ Result<void> Intake::check_limits(const std::string& path) {
     if (ok.error().where.empty()) ok.error().where = path;
     return ok;
   }
+  if (options_.observers != nullptr) {
+    if (auto ok = options_.observers->check(); !ok) return ok;
+  }
   if (allow_rules_.size() > kMaxExactEntries) {
     return unexpected(
         Error{Errc::limit, path,

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/build/measure.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <vector>
+
+#include "filter/build/draft_pages.h"
+#include "filter/build/quantity.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -35,27 +41,48 @@ unsigned whole(double questions) { return static_cast<unsigned>(std::lround(std:
 // The questions of one request, by section.
 struct Asked {
   unsigned hosts = 0, paths = 0, raw = 0;
+  unsigned all() const { return hosts + paths + raw; }
 };
 
-Asked worst_request(FilterWriter& writer, const PredictedErrors& p) {
+Asked worst_request(const PageViews& pages, const PredictedErrors& p) {
   Asked out;
-  if (writer.hosts() == nullptr) {
+  if (!pages.hosts) {
     out.raw = 1;
     return out;
   }
   if (p.host_key > 0) out.hosts = whole(p.unlisted_host.p99 / p.host_key);
-  if (writer.paths() != nullptr) out.paths = whole(p.listed_host.p99_questions - p.unlisted_host.p99_questions);
+  if (pages.paths) out.paths = whole(p.listed_host.p99_questions - p.unlisted_host.p99_questions);
   return out;
 }
 
-bool any_hit(SectionWriter* section, unsigned questions, Variant variant, Stream& stream) {
-  bool hit = false;
-  for (unsigned i = 0; i < questions; ++i) {
-    const SectionView view = section->view();
-    hit |= view.test(view.place(stream.hash()), variant);
+struct Question {
+  Hash128 key;  // the upper half orders keys as their pages lie
+  std::uint32_t request;
+};
+
+// Requests of one batch: their questions of one section, front to back, and which of them meet a key.
+class Batch {
+ public:
+  explicit Batch(std::size_t requests) : hit_(requests) {}
+  void ask(const SectionView& section, unsigned questions, Variant variant, Stream& stream) {
+    if (questions == 0) return;
+    questions_.clear();
+    questions_.reserve(hit_.size() * questions);
+    for (std::uint32_t request = 0; request < hit_.size(); ++request) {
+      for (unsigned i = 0; i < questions; ++i) questions_.push_back({.key = stream.hash(), .request = request});
+    }
+    std::sort(questions_.begin(), questions_.end(),
+              [](const Question& a, const Question& b) { return a.key.hi < b.key.hi; });
+    for (const Question& q : questions_) {
+      if (section.test(section.place(q.key), variant)) hit_[q.request] = 1;
+    }
   }
-  return hit;
-}
+  std::uint64_t hits() const { return static_cast<std::uint64_t>(std::count(hit_.begin(), hit_.end(), 1)); }
+
+ private:
+  std::vector<std::uint8_t> hit_;
+  std::vector<Question> questions_;
+};
 
 }  // namespace
 
@@ -65,18 +92,42 @@ std::uint64_t usual_samples(const PredictedErrors& predicted) {
   return static_cast<std::uint64_t>(std::ceil(kHitsWanted / error));
 }
 
-MeasuredError measure_error(FilterWriter& writer, const PredictedErrors& predicted, std::uint64_t samples,
-                            const std::function<bool()>& stop) {
-  constexpr std::uint64_t kBetweenLooks = 4096;
-  const Asked asked = worst_request(writer, predicted);
-  Stream stream(KeyMaker(writer.header().series_key).seed());
+std::uint64_t samples_for(const std::optional<std::uint64_t>& asked, const FilterDraft& draft,
+                          const PredictedErrors& predicted) {
+  if (asked) return *asked;
+  return draft.end_of_pages() <= kMostMeasuredBytes ? usual_samples(predicted) : 0;
+}
+
+std::string measured_text(const Header& header) {
+  const MeasuredError& m = header.measured;
+  if (m.samples > 0) {
+    return fmt::format("{} ({} of {} requests)",
+                       format_rate(static_cast<double>(m.hits) / static_cast<double>(m.samples)), format_count(m.hits),
+                       format_count(m.samples));
+  }
+  if (usual_samples(header.predicted) > 0) return "not done (--measure N does it)";
+  return "not done: it is so rare that --measure needs very many requests";
+}
+
+Result<MeasuredError> measure_error(const FilterDraft& draft, const PredictedErrors& predicted, std::uint64_t samples,
+                                    const std::function<bool()>& stop) {
+  constexpr std::uint64_t kQuestionsAtOnce = std::uint64_t{1} << 19;
   MeasuredError out;
-  for (; out.samples < samples; ++out.samples) {
-    if (out.samples % kBetweenLooks == 0 && stop && stop()) break;
-    bool hit = any_hit(writer.hosts(), asked.hosts, kVariantSuffix, stream);
-    hit |= any_hit(writer.paths(), asked.paths, 0, stream);
-    hit |= any_hit(writer.raw(), asked.raw, 0, stream);
-    out.hits += hit ? 1 : 0;
+  if (samples == 0) return out;
+  const auto pages = DraftPages::map(draft);
+  if (!pages) return unexpected(pages.error());
+  const PageViews& views = pages->views();
+  const Asked asked = worst_request(views, predicted);
+  const std::uint64_t at_once = std::max<std::uint64_t>(1, kQuestionsAtOnce / std::max(1U, asked.all()));
+  Stream stream(KeyMaker(draft.plan().header.series_key).seed());
+  while (out.samples < samples && !(stop && stop())) {
+    const std::uint64_t now = std::min(at_once, samples - out.samples);
+    Batch batch(now);
+    batch.ask(views.hosts, asked.hosts, kVariantSuffix, stream);
+    batch.ask(views.paths, asked.paths, 0, stream);
+    batch.ask(views.raw, asked.raw, 0, stream);
+    out.samples += now;
+    out.hits += batch.hits();
   }
   return out;
 }

@@ -12,6 +12,7 @@
 #include "filter/build/anonymous_memory.h"
 #include "filter/build/draft_pages.h"
 #include "filter/build/known_good.h"
+#include "filter/build/measure.h"
 #include "filter/build/merge_counts.h"
 #include "filter/build/paged_file.h"
 #include "filter/build/quantity.h"
@@ -62,6 +63,7 @@ class Merge {
   void note_exceptions(std::size_t kept);
   Result<void> judge_inputs() const;
   Result<void> judge(const FilterDraft& draft) const;
+  Result<void> measure(FilterDraft& draft) const;
   void tell(MergePhase phase, std::uint64_t done = 0, std::uint64_t total = 0) const {
     if (progress_) progress_(phase, done, total);
   }
@@ -249,6 +251,15 @@ Result<void> Merge::judge(const FilterDraft& draft) const {
                         format_rate(error), format_rate(allowed))});
 }
 
+Result<void> Merge::measure(FilterDraft& draft) const {
+  const PredictedErrors predicted = predict(draft.plan().header, geometries_of(inputs_.front()->header()));
+  const auto measured =
+      measure_error(draft, predicted, samples_for(options_.samples, draft, predicted), [this] { return stopped(); });
+  if (!measured) return unexpected(measured.error());
+  draft.plan().header.measured = *measured;
+  return {};
+}
+
 Result<void> Merge::write() {
   tell(MergePhase::writing);
   const Geometries sections = geometries_of(inputs_.front()->header());
@@ -270,6 +281,7 @@ Result<void> Merge::write() {
     settle_counts(header, *draft, facts_);
   }
   if (auto ok = judge(*draft); !ok) return ok;
+  if (auto ok = measure(*draft); !ok) return ok;
   tell(MergePhase::finishing);
   if (stopped()) return interrupted();
   if (auto ok = draft->commit(facts_); !ok) return ok;

@@ -2,7 +2,7 @@
 // each a slice of the input built `--like` one file or with the same `--entries`, so become, in any order, the bytes of the
 // whole build (identity pinned, sources given in the order of their names, provenance left out).
 // Counts: entries add up; distinct keys come from the sketches where every input has them, else from the bits that are set.
-// Signatures and measurements belong to the inputs and are dropped.
+// Signatures belong to the inputs and are dropped; the error is measured anew, as a build would.
 // An exception is kept where every input has it or tests negative: then nobody listed the key. Known-good URLs are asked
 // again where they are given, for keys that test positive only now that the bits are together; with the list that every
 // shard was built with, the exceptions are those of the whole build.
@@ -27,12 +27,13 @@ namespace bloomwall::filter {
 struct MergeOptions {
   std::filesystem::path output;  // may be one of the inputs
   std::vector<std::filesystem::path> inputs = {};
-  IdentityOptions identity = {};             // the series is that of the inputs
-  std::vector<std::string> known_good = {};  // lists, as of a build
-  std::optional<double> fpr = {};            // must be met; default: the worst that an input was made for
-  bool force = false;                        // not refused where it is not
-  bool provenance = true;                    // a line for each input in the info section
-  unsigned threads = 0;                      // 0: one a processor
+  IdentityOptions identity = {};              // the series is that of the inputs
+  std::vector<std::string> known_good = {};   // lists, as of a build
+  std::optional<double> fpr = {};             // must be met; default: the worst that an input was made for
+  bool force = false;                         // not refused where it is not
+  std::optional<std::uint64_t> samples = {};  // requests to measure the error with; default: samples_for()
+  bool provenance = true;                     // a line for each input in the info section
+  unsigned threads = 0;                       // 0: one a processor
   const std::atomic<bool>* stop = nullptr;
 };
 

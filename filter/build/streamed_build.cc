@@ -83,9 +83,6 @@ Result<void> BuildRun::stream() {
   if (auto ok = size_streamed(); !ok) return ok;
   report_.sizing = sizing_;
   report_.streamed = true;
-  if (options_.samples.value_or(0) > 0) {
-    report_.warnings.emplace_back("the error of a streamed build is not measured; its header has that of its bits");
-  }
   tell(BuildPhase::streaming);  // whoever wants to end it cleanly knows now
   const Geometries& sections = sizing_.sections;
   auto draft = FilterDraft::create(
@@ -116,7 +113,9 @@ Result<void> BuildRun::stream_into(FilterDraft& draft) {
   draft.plan().header = report_.header;
   draft.plan().info = report_.info;
   draft.plan().sketches = sketches.serialise();
+  if (auto ok = measure(draft); !ok) return ok;
   tell(BuildPhase::finishing);
+  if (stopped()) return refuse_build(Errc::io, {}, "interrupted");
   if (auto ok = write_allow_rules(); !ok) return ok;
   if (auto ok = commit_extras(draft); !ok) return ok;
   if (auto ok = draft.commit((*keys)->facts()); !ok) return ok;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "filter/build/measure.h"
 #include "filter/build/quantity.h"
 #include "filter/cli/build_progress.h"
 #include "filter/cli/commands.h"
@@ -60,7 +61,9 @@ std::string summary_text(const BuildReport& report, const std::filesystem::path&
                        report.stream.rounds == 1 ? "" : "s", format_bytes(report.stream.bytes_written),
                        format_bytes(report.stream.bytes_read));
   }
-  if (s.covered_hosts + s.covered_paths > 0) {
+  if (s.estimated) {
+    out += "  covered by a listed host or parent: kept, not counted (nothing is held of an entry that streams)\n";
+  } else if (s.covered_hosts + s.covered_paths > 0) {
     out += fmt::format("  covered by a listed host or parent, and kept: {} host entries, {} URL entries\n",
                        format_count(s.covered_hosts), format_count(s.covered_paths));
   }
@@ -72,7 +75,7 @@ std::string summary_text(const BuildReport& report, const std::filesystem::path&
   if (report.header.find(SectionType::paths) != nullptr) {
     out += fmt::format(", {} on a listed one", format_rate(p.listed_host.p99));
   }
-  return out + '\n';
+  return out + fmt::format("\n  error of a request, measured: {}\n", measured_text(report.header));
 }
 
 std::string report_text(const BuildReport& report, const std::filesystem::path& output) {
@@ -100,7 +103,10 @@ nlohmann::ordered_json report_json(const BuildReport& report, const std::filesys
                      {"bytes_written", report.stream.bytes_written},
                      {"bytes_read", report.stream.bytes_read}};
   }
-  out["covered"] = {{"hosts", report.summary.covered_hosts}, {"urls", report.summary.covered_paths}};
+  // Of entries that stream nothing is held with which their parents could be compared.
+  out["covered"] = nullptr;
+  if (!report.summary.estimated)
+    out["covered"] = {{"hosts", report.summary.covered_hosts}, {"urls", report.summary.covered_paths}};
   out["allow_rules"] = report.allow_rules;
   out["notes"] = report.notes;
   out["files"] = std::move(files);

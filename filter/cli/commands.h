@@ -13,6 +13,7 @@
 #include "filter/build/plan.h"
 #include "filter/cli/streams.h"
 #include "filter/dedup/dedup_size.h"
+#include "filter/policy/delta.h"
 
 namespace bloomwall::filter {
 
@@ -36,6 +37,7 @@ int run_merge(const MergeCommand& command, const Streams& io);
 struct InfoCommand {
   std::filesystem::path file;
   std::filesystem::path delta;  // empty: none; else how much of the filter it is, and whether a rebuild is due
+  double rebuild_at = kRebuildShare;
   bool show_secret = false;
   bool json = false;
 };

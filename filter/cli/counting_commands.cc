@@ -22,6 +22,11 @@ const char* unfit_option(const BuildOptions& o) {
   if (!o.allow_out.empty()) return "--allow-out";
   if (o.max_shrink) return "--max-shrink";
   if (o.samples) return "--measure";
+  if (!o.known_good.empty()) return "--known-good";
+  if (o.exact_side) return "--exact-side";
+  if (o.expected) return "--entries";
+  if (!o.like.empty()) return "--like";
+  if (o.force) return "--force";
   return nullptr;
 }
 

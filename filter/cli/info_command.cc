@@ -65,9 +65,10 @@ Result<Told> present_state(const InfoCommand& command, const FilterFile& file) {
   if (!text) return unexpected(text.error());
   const auto read = DeltaText::read(*text, command.delta.string(), file.keys(), header.file_id);
   if (!read) return unexpected(read.error().front());
-  out.text += fmt::format("{:<18}{}\n{:<18}{}\n", "delta", delta_text(read->added(), read->removed(), header),
-                          "error now", error_now_text(header));
-  out.json["delta"] = delta_json(read->added(), read->removed(), header);
+  const DeltaSize delta{.adds = read->added(), .removes = read->removed(), .rebuild_at = command.rebuild_at};
+  out.text +=
+      fmt::format("{:<18}{}\n{:<18}{}\n", "delta", delta_text(delta, header), "error now", error_now_text(header));
+  out.json["delta"] = delta_json(delta, header);
   return out;
 }
 

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "filter/build/measure.h"
 #include "filter/build/quantity.h"
 #include "filter/cli/build_progress.h"
 #include "filter/cli/commands.h"
@@ -37,6 +38,7 @@ std::string report_text(const MergeCommand& command, const MergeReport& report) 
   out += fmt::format("  {}{} distinct entries on {} hosts{}\n", estimated ? "about " : "", format_count(keys),
                      format_count(report.header.hosts), estimated ? " (estimated)" : "");
   out += fmt::format("  error of a request at p99, predicted: {}\n", format_rate(worst_error(p)));
+  out += fmt::format("  error of a request, measured: {}\n", measured_text(report.header));
   for (const std::string& note : report.notes) out += fmt::format("  {}\n", printable(note));
   return out;
 }

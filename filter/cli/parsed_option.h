@@ -15,6 +15,7 @@ namespace bloomwall::filter {
 // Parsers of what several commands take; errors are Errc::usage and say what is expected.
 Result<Format> format_named(std::string_view name);
 Result<FileId> file_id_from(std::string_view text);
+Result<double> parse_percent(std::string_view text);  // "2%", "0.5": a share, 0 to 1
 
 // Where the parser refuses the text, the command line is refused with its words. `assign` takes the value.
 template <typename T, typename Assign>
@@ -31,5 +32,8 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& name, const char* type
           help)
       ->type_name(type);
 }
+
+// --rebuild-at: the share of a filter's entries from which on a delta makes a rebuild due.
+CLI::Option* add_rebuild_at(CLI::App& app, double& share);
 
 }  // namespace bloomwall::filter

@@ -48,13 +48,6 @@ constexpr const char* kDedupFooter =
     "A line over 1 MiB is written without being compared.\n"
     "Exit status: 0 done, 1 the error ended above --fpr, 2 error.";
 
-Result<double> parse_percent(std::string_view text) {
-  if (text.ends_with('%')) text.remove_suffix(1);
-  const auto value = parse_weight(text);
-  if (value && *value <= 100) return *value / 100;
-  return unexpected(Error{Errc::usage, {}, fmt::format("'{}' is not a percentage from 0 to 100", text)});
-}
-
 Result<WhiteUse> parse_white(std::string_view text) {
   if (text == "refuse") return WhiteUse::refuse;
   if (text == "allow") return WhiteUse::allow;
@@ -177,7 +170,8 @@ void add_build(CLI::App& program, int& status, BuildCommand& command, const Stre
   add_parsed(app, "--ram", "BYTES", "memory that keys may take; default: what is free, less a reserve", parse_bytes,
              [&o](std::uint64_t bytes) { o.ram_bytes = bytes; });
   app.add_option("--threads", o.threads, "default: one a processor")->check(CLI::Range(1, 1024))->type_name("N");
-  add_parsed(app, "--measure", "N", "measure the error with N requests; default: where some million do", parse_count,
+  add_parsed(app, "--measure", "N",
+             "measure the error with N requests; default: where some million do, in files up to 1 GiB", parse_count,
              [&o](std::uint64_t n) { o.samples = n; });
   app.add_flag("--counting", command.counting,
                "a counting filter (.bwc), which `update` changes and `emit` makes filters of");
@@ -190,7 +184,9 @@ void add_readers(CLI::App& program, int& status, InfoCommand& info, QueryCommand
   CLI::App& i = add_command(program, "info", "show what a filter file says of itself", status,
                             [&] { return run_info(info, io); });
   i.add_option("file", info.file, "the filter file")->type_name("FILE")->required();
-  i.add_option("--delta", info.delta, "its delta: say how much of the filter it is")->type_name("FILE");
+  CLI::Option* const delta =
+      i.add_option("--delta", info.delta, "its delta: say how much of the filter it is")->type_name("FILE");
+  add_rebuild_at(i, info.rebuild_at)->needs(delta);
   i.add_flag("--show-secret", info.show_secret,
              "print the series key, too; who knows it can craft URLs that are blocked");
   i.add_flag("--json", info.json, "as JSON");
@@ -226,6 +222,8 @@ void add_merge(CLI::App& program, int& status, MergeCommand& command, const Stre
   add_parsed(app, "--fpr", "RATE", "error per request that must be met; default: what the filters were made for",
              parse_rate, [&o](double rate) { o.fpr = rate; });
   app.add_flag("--force", o.force, "also where that is not met");
+  add_parsed(app, "--measure", "N", "measure the error with N requests; default: as `build` does", parse_count,
+             [&o](std::uint64_t n) { o.samples = n; });
   app.add_option("--known-good", o.known_good,
                  "URLs that must not be stopped by mistake, as of `build`: asked again now that bits are together")
       ->type_name("LIST");

@@ -52,19 +52,20 @@ int update_delta_file(const UpdateCommand& command, const Streams& io) {
     io.err << "bloomwall-filter: warning: " << printable(command.delta.string())
            << ": was signed and is not any more; sign it again, or update it with --key\n";
   }
+  const DeltaSize size{.adds = report.added, .removes = report.removed, .rebuild_at = command.rebuild_at};
   if (command.json) {
     Json out{{"file", command.delta.string()},
              {"status", "done"},
              {"changed", report.changed},
              {"not_there", report.not_there}};
-    out["delta"] = delta_json(report.added, report.removed, report.filter);
+    out["delta"] = delta_json(size, report.filter);
     out["signed_by"] = key ? Json(to_hex(key->id())) : Json();
     print_json_tall(io.out, out);
   } else if (!command.quiet) {
     io.err << fmt::format(
         "{}: {} entries changed, {} removals of what is not in the filter left out\n  {}\n  error of a request: {}\n",
         printable(command.delta.string()), format_count(report.changed), format_count(report.not_there),
-        delta_text(report.added, report.removed, report.filter), error_now_text(report.filter));
+        delta_text(size, report.filter), error_now_text(report.filter));
   }
   return kExitDone;
 }

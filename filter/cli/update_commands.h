@@ -40,7 +40,8 @@ struct UpdateCommand {
   std::filesystem::path delta;  // of a filter
   ChangeLists lists;
   std::filesystem::path key;  // signs the delta
-  bool force = false;         // of a counting filter, and the next two
+  double rebuild_at = kRebuildShare;
+  bool force = false;  // of a counting filter, and the next two
   std::optional<std::uint64_t> created;
   unsigned threads = 0;
   bool json = false;

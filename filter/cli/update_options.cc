@@ -55,6 +55,7 @@ void add_update(CLI::App& program, int& status, UpdateCommand& command, const St
   app.add_option("--delta", command.delta, "the delta of that filter; made where it is not there")->type_name("FILE");
   add_list_options(app, command.lists);
   app.add_option("--key", command.key, "a private key to sign the delta with")->type_name("PRIVATE");
+  add_rebuild_at(app, command.rebuild_at);
   app.add_flag("--force", command.force, "counting filter: remove although it may take other entries away");
   add_parsed(app, "--created", "SECONDS", "counting filter: time of making, since 1970; default: now", parse_count,
              [&command](std::uint64_t time) { command.created = time; });

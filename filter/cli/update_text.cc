@@ -8,7 +8,6 @@
 
 #include "filter/build/quantity.h"
 #include "filter/cli/text.h"
-#include "filter/policy/delta.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -30,17 +29,21 @@ std::string files_text(const std::vector<FileIntake>& files) {
   return out;
 }
 
-std::string delta_text(std::uint64_t adds, std::uint64_t removes, const Header& filter) {
-  const double part = delta_share(adds + removes, filter);
-  return fmt::format("{} adds and {} removes, {:.2f} % of the filter's entries: {}", format_count(adds),
-                     format_count(removes), 100 * part,
-                     part > kRebuildShare ? fmt::format("a rebuild is due (from {:.0f} % on)", 100 * kRebuildShare)
-                                          : std::string("no rebuild is due"));
+std::string delta_text(const DeltaSize& delta, const Header& filter) {
+  const double part = delta_share(delta.adds + delta.removes, filter);
+  return fmt::format("{} adds and {} removes, {:.2f} % of the filter's entries: {}", format_count(delta.adds),
+                     format_count(delta.removes), 100 * part,
+                     part > delta.rebuild_at ? fmt::format("a rebuild is due (over {:g} %)", 100 * delta.rebuild_at)
+                                             : std::string("no rebuild is due"));
 }
 
-nlohmann::ordered_json delta_json(std::uint64_t adds, std::uint64_t removes, const Header& filter) {
-  const double part = delta_share(adds + removes, filter);
-  return {{"adds", adds}, {"removes", removes}, {"share", part}, {"rebuild_due", part > kRebuildShare}};
+nlohmann::ordered_json delta_json(const DeltaSize& delta, const Header& filter) {
+  const double part = delta_share(delta.adds + delta.removes, filter);
+  return {{"adds", delta.adds},
+          {"removes", delta.removes},
+          {"share", part},
+          {"rebuild_at", delta.rebuild_at},
+          {"rebuild_due", part > delta.rebuild_at}};
 }
 
 std::string error_now_text(const Header& filter) {

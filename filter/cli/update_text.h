@@ -9,13 +9,19 @@
 #include "filter/bits/counters.h"
 #include "filter/build/intake.h"
 #include "filter/file/header.h"
+#include "filter/policy/delta.h"
 
 namespace bloomwall::filter {
 
 std::string files_text(const std::vector<FileIntake>& files);
-// "12 adds and 3 removes, 1.4 % of the filter's 1,071 entries", and whether a rebuild is due.
-std::string delta_text(std::uint64_t adds, std::uint64_t removes, const Header& filter);
-nlohmann::ordered_json delta_json(std::uint64_t adds, std::uint64_t removes, const Header& filter);
+// What a delta holds, and from which share of its filter on a rebuild is due.
+struct DeltaSize {
+  std::uint64_t adds = 0, removes = 0;
+  double rebuild_at = kRebuildShare;
+};
+// "12 adds and 3 removes, 1.40 % of the filter's entries: no rebuild is due".
+std::string delta_text(const DeltaSize& delta, const Header& filter);
+nlohmann::ordered_json delta_json(const DeltaSize& delta, const Header& filter);
 // The error of a request as the bits are now.
 std::string error_now_text(const Header& filter);
 std::string worst_error_text(const Header& filter);  // at p99

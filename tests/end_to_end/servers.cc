@@ -60,15 +60,25 @@ bool accepts_connections(std::uint16_t port, Seconds bound) {
   return false;
 }
 
-Proxy::Proxy(const TempDir& folder, const std::string& yaml) {
+Proxy::Proxy(const TempDir& folder, const std::string& yaml, Admin admin) : admin_(admin) {
+  configure(folder, yaml);
+  process_ = std::make_unique<Process>(std::vector<std::string>{bloomwall_program(), "run", "--config", config_});
+  port_ = port_in("listening on 127.0.0.1:");
+  if (admin_ == Admin::on) admin_port_ = port_in("admin on 127.0.0.1:");
+}
+
+void Proxy::configure(const TempDir& folder, const std::string& yaml) {
   config_ = folder.write("bloomwall.yaml",
                          "listeners: [{address: 127.0.0.1:0}]\n"
-                         "admin: {address: null, control_socket: control.sock}\n" +
-                             yaml);
-  process_ = std::make_unique<Process>(std::vector<std::string>{bloomwall_program(), "run", "--config", config_});
-  const auto line = process_->wait_for_line("listening on 127.0.0.1:");
+                         "admin: {address: " +
+                             std::string(admin_ == Admin::on ? "127.0.0.1:0" : "null") +
+                             ", control_socket: control.sock}\n" + yaml);
+}
+
+std::uint16_t Proxy::port_in(const std::string& prefix) {
+  const auto line = process_->wait_for_line(prefix);
   if (!line) throw std::runtime_error("bloomwall did not start:\n" + process_->output());
-  port_ = static_cast<std::uint16_t>(std::stoi(line->substr(line->rfind(':') + 1)));
+  return static_cast<std::uint16_t>(std::stoi(line->substr(line->find(prefix) + prefix.size())));
 }
 
 Nginx::Nginx(const TempDir& folder) : folder_(folder.path("nginx")) {

@@ -23,19 +23,26 @@ bool accepts_connections(std::uint16_t port, Seconds bound = Seconds(10));
 // `bloomwall run` with a configuration of the test's. Listens on a port of the kernel's choice.
 class Proxy {
  public:
-  // `yaml` comes after listeners, admin and log, which are set here: each test has its own control socket.
-  Proxy(const TempDir& folder, const std::string& yaml);
+  // `yaml` comes after listeners and admin, which are set here: each test has its own control socket, and an admin
+  // listener where it wants one.
+  enum class Admin : std::uint8_t { off, on };
+  Proxy(const TempDir& folder, const std::string& yaml, Admin admin = Admin::off);
   Process& process() { return *process_; }
   std::uint16_t port() const { return port_; }
+  std::uint16_t admin_port() const { return admin_port_; }
+  // Another configuration under the same name, for the next reload.
+  void configure(const TempDir& folder, const std::string& yaml);
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   std::string url() const { return "http://" + address(); }
   const std::string& config() const { return config_; }
   Finished reload() const { return run({bloomwall_program(), "reload", "--config", config_}); }
 
  private:
+  std::uint16_t port_in(const std::string& prefix);
+  Admin admin_;
   std::string config_;
   std::unique_ptr<Process> process_;
-  std::uint16_t port_ = 0;
+  std::uint16_t port_ = 0, admin_port_ = 0;
 };
 
 // nginx with a document root, plain and TLS (a certificate of its own for *.example.test), everything below `folder`.

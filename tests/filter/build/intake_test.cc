@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <string>
 
+#include "filter/build/build_extras.h"
 #include "filter/build/key_collector.h"
 #include "tests/support/temp_dir.h"
 
@@ -145,6 +147,34 @@ TEST_F(IntakeTest, ThreadsDoNotChangeTheOutcome) {
   }
   EXPECT_EQ(outcomes[0], outcomes[1]);
   EXPECT_EQ(outcomes[0], outcomes[2]);
+}
+
+// Fails once it has seen that many entries, as an exact side on a full disk.
+class FailingObserver final : public KeyObserver {
+ public:
+  explicit FailingObserver(int entries) : left_(entries) {}
+  void expect_workers(unsigned /*workers*/) override {}
+  void seen(unsigned /*worker*/, const EntryKeys& /*keys*/) override { --left_; }
+  Result<void> check() const override {
+    if (left_ > 0) return {};
+    return unexpected(Error{Errc::io, "the exact side", "no space left"});
+  }
+
+ private:
+  std::atomic<int> left_;
+};
+
+TEST_F(IntakeTest, AnObserverThatFailsEndsTheReading) {
+  std::string text;
+  for (int i = 0; i < 200'000; ++i) text += "host" + std::to_string(i) + ".example\n";  // many blocks
+  const auto path = dir_.write("list.txt", text);
+  FailingObserver observer(10);
+  const KeyObservers observers(test_keys(), {&observer});
+  Intake intake(collector_, {.threads = 2, .observers = &observers});
+  const auto ok = read(intake, path);
+  ASSERT_FALSE(ok);
+  EXPECT_EQ(ok.error().text(), "the exact side: no space left");
+  EXPECT_LT(collector_.summary(1).total(), 200'000U) << "at once, not at the end";
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "filter/file/filter_writer.h"
 #include "filter/file/prediction.h"
 #include "tests/support/temp_dir.h"
 
@@ -67,6 +68,11 @@ class MeasureError : public testing::TestWithParam<Case> {
     }
     for (std::uint64_t i = 0; i < raw; ++i) writer_->raw()->insert(key());
   }
+  MeasuredError measured(std::uint64_t samples, const std::function<bool()>& stop = {}) {
+    const auto m = measure_error(writer_->draft(), predicted_, samples, stop);
+    EXPECT_TRUE(m) << m.error().text();
+    return m.value_or(MeasuredError{});
+  }
   TempDir dir_;
   PredictedErrors predicted_;
   std::unique_ptr<FilterWriter> writer_;
@@ -74,7 +80,7 @@ class MeasureError : public testing::TestWithParam<Case> {
 
 TEST_P(MeasureError, AgreesWithThePrediction) {
   constexpr std::uint64_t kSamples = 100'000;
-  const MeasuredError m = measure_error(*writer_, predicted_, kSamples);
+  const MeasuredError m = measured(kSamples);
   EXPECT_EQ(m.samples, kSamples);
   // Prediction off by 1 %, whole pages, and a measurement that takes the listed host for a stranger: 5 % besides 3 sigma.
   const double expected = worst_error(predicted_) * kSamples;
@@ -83,25 +89,32 @@ TEST_P(MeasureError, AgreesWithThePrediction) {
 }
 
 TEST_P(MeasureError, IsTheSameEveryTimeForOneSeries) {
-  const MeasuredError a = measure_error(*writer_, predicted_, 20'000);
-  const MeasuredError b = measure_error(*writer_, predicted_, 20'000);
+  const MeasuredError a = measured(20'000);
+  const MeasuredError b = measured(20'000);
   EXPECT_EQ(a.hits, b.hits);
   writer_->header().series_key[0] = 43;
-  const MeasuredError other = measure_error(*writer_, predicted_, 20'000);
+  const MeasuredError other = measured(20'000);
   EXPECT_NE(a.hits, other.hits) << "other requests (equal by chance about once in thirty)";
 }
 
 TEST_P(MeasureError, NoSamplesMeanNotMeasured) {
-  const MeasuredError m = measure_error(*writer_, predicted_, 0);
+  const MeasuredError m = measured(0);
   EXPECT_EQ(m.samples, 0U);
   EXPECT_EQ(m.hits, 0U);
 }
 
 TEST_P(MeasureError, EndsEarlyWhenTold) {
   int looks = 0;
-  const MeasuredError m = measure_error(*writer_, predicted_, 1'000'000'000, [&] { return ++looks > 2; });
+  const MeasuredError m = measured(1'000'000'000, [&] { return ++looks > 2; });
   EXPECT_GT(m.samples, 0U);
-  EXPECT_LT(m.samples, 100'000U);
+  EXPECT_LT(m.samples, 2'000'000U);
+}
+
+TEST_P(MeasureError, ByDefaultOnlyWhereItSaysSomething) {
+  EXPECT_EQ(samples_for(std::nullopt, writer_->draft(), predicted_), usual_samples(predicted_));
+  EXPECT_EQ(samples_for(7, writer_->draft(), predicted_), 7U);
+  EXPECT_EQ(samples_for(0, writer_->draft(), predicted_), 0U);
+  EXPECT_EQ(samples_for(std::nullopt, writer_->draft(), with_worst(1e-6)), 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Filters, MeasureError,

@@ -94,7 +94,7 @@ TEST_F(ProgramTest, HelpNamesEveryOption) {
   for (const char* option : {"--delta", "--raw", "--json", "listed<TAB>URL<TAB>expression"}) {
     EXPECT_THAT(run({"query", "--help"}).out, HasSubstr(option));
   }
-  for (const char* option : {"--fpr", "--force", "--known-good", "--no-provenance", "--json"}) {
+  for (const char* option : {"--fpr", "--force", "--measure", "--known-good", "--no-provenance", "--json"}) {
     EXPECT_THAT(run({"merge", "--help"}).out, HasSubstr(option));
   }
   for (const char* option : {"--entries", "--hosts", "--kinds", "--memory", "--fpr", "--json"}) {
