@@ -17,7 +17,8 @@ bool ByteRing::push(std::string_view line) noexcept {
     seen_tail_ = tail_.load(std::memory_order_acquire);
     if (line.size() > capacity() - (head - seen_tail_)) return false;
   }
-  const std::size_t at = head & mask_;
+  if (place_of(head) >= kStartOver && tail_.load(std::memory_order_acquire) == head) start_ = seen_tail_ = head;
+  const std::size_t at = place_of(head);
   const std::size_t first = std::min(line.size(), capacity() - at);
   std::memcpy(bytes_.get() + at, line.data(), first);
   if (first < line.size()) std::memcpy(bytes_.get(), line.data() + first, line.size() - first);
@@ -29,7 +30,8 @@ bool ByteRing::push(std::string_view line) noexcept {
 std::array<std::string_view, 2> ByteRing::readable() const noexcept {
   const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
   const auto waiting = static_cast<std::size_t>(head_.load(std::memory_order_seq_cst) - tail);
-  const std::size_t at = tail & mask_;
+  if (waiting == 0) return {};
+  const std::size_t at = place_of(tail);
   const std::size_t first = std::min(waiting, capacity() - at);
   return {std::string_view(bytes_.get() + at, first), std::string_view(bytes_.get(), waiting - first)};
 }

@@ -49,6 +49,25 @@ TEST(ByteRing, LinesGoRoundItsEnd) {
   }
 }
 
+// Else every page of every ring would be touched in the end, however few lines ever wait.
+TEST(ByteRing, AnEmptyOneBeginsAnew) {
+  ByteRing ring(std::size_t{1} << 20);
+  const std::string line(1000, 'l');
+  ASSERT_TRUE(ring.push(line));
+  const char* const start = ring.readable()[0].data();
+  ring.consume(line.size());
+  for (int i = 0; i < 3000; ++i) {
+    ASSERT_TRUE(ring.push(line));
+    const auto pieces = ring.readable();
+    ASSERT_EQ(pieces[0].size(), line.size());
+    ASSERT_LT(static_cast<std::size_t>(pieces[0].data() - start), ByteRing::kStartOver);
+    ring.consume(line.size());
+  }
+  std::size_t lines = 0;  // one that is never empty uses all of it
+  while (ring.push(line)) ++lines;
+  EXPECT_EQ(lines, ring.capacity() / line.size());
+}
+
 TEST(ByteRing, RoundsItsCapacityUp) {
   EXPECT_EQ(ByteRing(0).capacity(), 64U);
   EXPECT_EQ(ByteRing(65).capacity(), 128U);
@@ -56,8 +75,8 @@ TEST(ByteRing, RoundsItsCapacityUp) {
 }
 
 TEST(ByteRing, OneThreadPushesWhileAnotherTakes) {
-  ByteRing ring(256);
-  constexpr int kLines = 20'000;
+  ByteRing ring(2 * ByteRing::kStartOver);  // large enough to begin anew now and then
+  constexpr int kLines = 200'000;
   std::thread producer([&] {
     for (int i = 0; i < kLines;) {
       if (ring.push(std::to_string(i) + "\n")) {
