@@ -96,10 +96,12 @@ tl::expected<Config, ConfigErrors> load(const std::filesystem::path& named, cons
 namespace {
 
 // Of each listener what a reload cannot change.
-std::vector<std::tuple<std::string, bool, bool>> doors(const Config& config) {
-  std::vector<std::tuple<std::string, bool, bool>> doors;
+using Door = std::tuple<std::string, Listener::Mode, bool, bool>;
+std::vector<Door> doors(const Config& config) {
+  std::vector<Door> doors;
   for (const Listener& listener : config.listeners) {
-    doors.emplace_back(listener.address, listener.tls.certificate.empty(), listener.proxy_protocol.empty());
+    doors.emplace_back(listener.address, listener.mode, listener.tls.certificate.empty(),
+                       listener.proxy_protocol.empty());
   }
   return doors;
 }

@@ -15,8 +15,12 @@ void read(MapReader& map, ListenerTls& out) {
 
 void read(MapReader& map, Listener& out) {
   map.text("address", out.address, kListenAddress);
+  map.choice("mode", out.mode, {{"forward", Listener::Mode::forward}, {"transparent", Listener::Mode::transparent}});
   map.section("tls", out.tls);
   map.text_list("proxy_protocol", out.proxy_protocol, kNetwork);
+  if (out.mode == Listener::Mode::forward) return;
+  if (!out.tls.certificate.empty()) map.fail("tls", "goes with mode: forward only");
+  if (!out.proxy_protocol.empty()) map.fail("proxy_protocol", "goes with mode: forward only");
 }
 
 }  // namespace bloomwall::conf

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -18,8 +19,11 @@ struct ListenerTls {
 void read(MapReader& map, ListenerTls& out);
 
 struct Listener {
+  enum class Mode : std::uint8_t { forward, transparent };
   std::string address = "127.0.0.1:3128";  // ip:port, [ip6]:port or :port (all addresses); port 0: the kernel chooses
-  ListenerTls tls;                         // empty: plain
+  // transparent: clients know nothing of the proxy; a firewall redirects their connections here. Plain HTTP and TLS.
+  Mode mode = Mode::forward;
+  ListenerTls tls;  // empty: plain
   // Networks of load balancers. Not empty: whoever connects must be in one and begin with a PROXY header.
   std::vector<std::string> proxy_protocol;
   friend bool operator==(const Listener&, const Listener&) = default;

@@ -1,6 +1,7 @@
 // One accepted client socket: one exchange at a time, pipelined requests in order, then perhaps a tunnel.
 //
-//   greeting --PROXY header--> idle
+//   greeting --PROXY header, or redirected and no TLS--> idle
+//        \--redirected ClientHello--> exchanging
 //   idle --octets--> reading_head --head--> exchanging --keep--> idle ...
 //                                               |--tunnel--> tunnelling
 //                                               \--close--> lingering --> closed
@@ -38,6 +39,9 @@ class ClientConnection final : public Buried, public Exchange::Owner, public Tun
                    const std::string& listener, const ListenerRules& rules);
   ~ClientConnection() override;
 
+  // Right after construction: a firewall redirected it, and it knows nothing of the proxy. Its first octet says what it
+  // speaks: TLS becomes a tunnel as if it had asked for one, to the host in its ClientHello; all else is HTTP.
+  void expect_redirected(const Endpoint& destination);
   void close();  // idempotent; safe from any callback; cuts what is under way
   void drain();  // closes now if idle; what is under way may end first
   const ClientInfo& client_info() const override { return info_; }
@@ -58,6 +62,10 @@ class ClientConnection final : public Buried, public Exchange::Owner, public Tun
   void on_tunnel_end() override;
 
   std::size_t on_greeting(std::span<const char> bytes);
+  std::size_t on_redirected(std::span<const char> bytes);
+  std::size_t on_hello(std::span<const char> bytes);
+  void open_unasked_tunnel();
+  bool relay_hello();
   bool is_shaking_hands() const { return stream_.tls() != nullptr && !stream_.tls()->is_established(); }
   void go_idle();
   void linger(bool request_was_read);
@@ -71,7 +79,13 @@ class ClientConnection final : public Buried, public Exchange::Owner, public Tun
   ClientInfo info_;
   Stream stream_;
   Timer timer_;
+  struct Hello {  // of a redirected client, until there is a tunnel
+    explicit Hello(BufferPool& pool) : octets(pool) {}
+    ClientHelloReader reader;
+    Chain octets;
+  };
   std::unique_ptr<ProxyHeaderReader> greeting_;
+  std::unique_ptr<Hello> hello_;
   TlsContextPtr tls_after_greeting_;
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<Tunnel> tunnel_;

@@ -22,6 +22,8 @@
 
 namespace bloomwall::proxy {
 
+class OwnConnections;  // proxy/net/redirection.h
+
 // The form in which access rules are asked.
 Address rule_address(const Endpoint& endpoint);
 Endpoint endpoint_of(const Address& address, std::uint16_t port);  // the way back
@@ -46,6 +48,7 @@ struct DialContext {
   EventLoop& loop;
   Resolver& resolver;
   const OwnAddresses& own;
+  OwnConnections* own_connections = nullptr;
 };
 
 class Connector final : Query::Handler {

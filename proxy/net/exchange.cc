@@ -8,21 +8,6 @@
 #include "proxy/net/request_log.h"
 
 namespace bloomwall::proxy {
-namespace {
-
-// Pages that came may be driven out again before they are asked; at some point a request has waited enough, and its worker
-// waits with it.
-constexpr unsigned kMostPageWaits = 64;
-
-// A request that this very process sent out before: it stands in Via with its instance. Namesakes are the judge's affair.
-bool has_looped(const RequestHead& head, std::string_view own_via) {
-  for (const Field& field : head.fields) {
-    if (field.id == FieldId::via && field.value.find(own_via) != std::string_view::npos) return true;
-  }
-  return false;
-}
-
-}  // namespace
 
 Exchange::Exchange(WorkerState& state)
     : state_(state), request_(state.request_limits), response_(state.response_limits), connector_(state.dial, *this) {}
@@ -39,7 +24,7 @@ void Exchange::begin(Owner& owner) {
   broken_ = false;
   request_state_ = RequestState::head;
   response_state_ = ResponseState::none;
-  head_known_ = answered_here_ = retried_ = to_parent_ = has_error_ = upload_stopped_ = false;
+  head_known_ = answered_here_ = is_unasked_ = retried_ = to_parent_ = has_error_ = upload_stopped_ = false;
   page_waits_ = 0;
   verdict_ = {};
   decision_id_ = {};
@@ -53,6 +38,14 @@ void Exchange::begin(Owner& owner) {
   peer_text_.clear();
   peer_was_reused_ = false;
   sent_before_ = owner.client_stream().bytes_out();
+}
+
+void Exchange::begin_unasked_tunnel(Owner& owner, std::string_view authority) {
+  begin(owner);
+  is_unasked_ = true;
+  std::string head("CONNECT ");
+  head.append(authority).append(" HTTP/1.1\r\nHost: ").append(authority).append("\r\n\r\n");
+  on_client_data(head);
 }
 
 std::size_t Exchange::on_client_data(std::span<const char> bytes) {
@@ -112,60 +105,6 @@ bool Exchange::on_head() {
   }
   judge();
   return !is_over();
-}
-
-void Exchange::judge() {
-  const RequestHead& head = request_.head();
-  const Waiting waiting = page_waits_ < kMostPageWaits ? Waiting::never : Waiting::allowed;
-  auto judgement = state_.judge.request(head, *snapshot_->policy, snapshot_->access, waiting);
-  if (!judgement) return answer_error(judgement.error());
-  if (judgement->pages_absent) return await_pages();
-  host_ = judgement->host;
-  port_ = judgement->port;
-  host_field_port_ = judgement->host_field_port;
-  verdict_ = std::move(judgement->verdict);
-  Counters& counters = state_.counters;
-  counters.count_request(class_of(head.method), verdict_.decision, verdict_.reason);
-  counters.filter_lookups_total.add(verdict_.questions);
-  if (verdict_.reason == filter::VerdictReason::allow_list) counters.allowlist_hits_total.add();
-  if (verdict_.host_has_marks) counters.host_only_requests_total.add();
-  act_on(*judgement);
-}
-
-// The client is read no further than the end of the head, as while dialling.
-void Exchange::await_pages() {
-  if (page_waits_ == 0) state_.counters.verdicts_waited_total.add();
-  ++page_waits_;
-  if (request_state_ != RequestState::complete) request_state_ = RequestState::awaiting_upstream;
-  page_wait_ = state_.pages.read(snapshot_, state_.judge.absent_pages(), *this);
-}
-
-void Exchange::on_pages_read() {
-  page_wait_ = nullptr;
-  judge();
-  flush_upload();  // nobody reads the client just now, who would do it
-}
-
-void Exchange::cancel_page_wait() {
-  if (page_wait_ != nullptr) state_.pages.cancel(std::exchange(page_wait_, nullptr));
-}
-
-std::optional<HttpError> Exchange::refuse_client() const {
-  const Endpoint client = owner_->client_info().endpoint.unmapped();
-  if (!snapshot_->access.client_allowed(rule_address(client))) {
-    return HttpError{ErrorKind::client_denied, "access.clients"};
-  }
-  if (!state_.via.empty() && has_looped(request_.head(), state_.via)) {
-    return HttpError{ErrorKind::loop, "this proxy stands in Via already"};
-  }
-  const conf::Limits& limits = snapshot_->settings.limits;
-  if (limits.requests_per_second > 0 && !state_.rate.allow(client, limits.requests_per_second)) {
-    return HttpError{ErrorKind::too_many_requests, "limits.requests_per_second"};
-  }
-  if (limits.request_body > 0 && request_.head().content_length > limits.request_body) {
-    return HttpError{ErrorKind::body_too_large, "limits.request_body"};
-  }
-  return std::nullopt;
 }
 
 void Exchange::act_on(const Judgement& judgement) {
@@ -256,7 +195,8 @@ bool Exchange::is_refused_connect() const { return head_known_ && is_connect(); 
 
 // The whole answer stands in the batch. What is left of the request is dropped as it comes.
 void Exchange::answer_local(int status, bool must_close) {
-  status_ = status;
+  status_ = is_unasked_ ? 0 : status;
+  if (is_unasked_) state_.to_client.clear();
   answered_here_ = true;
   response_state_ = ResponseState::complete;
   connector_.cancel();
@@ -380,7 +320,7 @@ void Exchange::write_log() {
     record.method = head.method_name;
     record.url = url_;
     record.http10 = head.version == Version::http10;
-    record.bytes_received += head.bytes;
+    record.bytes_received += is_unasked_ ? client().bytes_in() : head.bytes;
     if (const Field* field = find_field(head.fields, FieldId::referer)) record.referer = field->value;
     if (const Field* field = find_field(head.fields, FieldId::user_agent)) record.user_agent = field->value;
   }

@@ -17,6 +17,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,6 +37,12 @@ struct ClientInfo {
   Endpoint endpoint;
   std::string address;                    // without port, for logs and X-Forwarded-For
   const std::string* listener = nullptr;  // "127.0.0.1:3128"
+  struct Destination {
+    Endpoint endpoint;
+    std::string address;  // without port
+  };
+  // On a transparent listener: where it meant to connect, which is what is dialled whatever it says there.
+  std::unique_ptr<const Destination> destination = nullptr;
 };
 
 class Exchange final : public Buried, Stream::Handler, Connector::Handler, PageReader::Handler {
@@ -65,6 +72,9 @@ class Exchange final : public Buried, Stream::Handler, Connector::Handler, PageR
   ~Exchange() override;
 
   void begin(Owner& owner);
+  // The CONNECT that a client on a transparent listener would have sent before its ClientHello. As it knows nothing of it,
+  // nothing is answered: there is a tunnel, or the end.
+  void begin_unasked_tunnel(Owner& owner, std::string_view authority);
   // The client's side, as in Stream::Handler.
   std::size_t on_client_data(std::span<const char> bytes);
   void on_client_end();  // it will send nothing more
@@ -83,14 +93,9 @@ class Exchange final : public Buried, Stream::Handler, Connector::Handler, PageR
 
   // exchange.cc: the head and what is answered here.
   bool on_head();  // false: the exchange is over
-  void judge();
-  void await_pages();
-  void on_pages_read() override;
-  void cancel_page_wait();
   void fail_request(const HttpError& error);
   void break_off();
   bool is_refused_connect() const;
-  std::optional<HttpError> refuse_client() const;
   void act_on(const Judgement& judgement);
   void deny();
   void answer_error(const HttpError& error);
@@ -103,8 +108,17 @@ class Exchange final : public Buried, Stream::Handler, Connector::Handler, PageR
   void write_log();
   void release_upstream(bool reusable);
 
+  // exchange_verdict.cc: whether it may go on.
+  std::optional<HttpError> refuse_client() const;
+  void judge();
+  void add_verdict(filter::Verdict other);
+  void await_pages(std::span<const std::byte* const> absent);
+  void on_pages_read() override;
+  void cancel_page_wait();
+
   // exchange_request.cc: towards the origin.
   void route_to_origin();
+  DialTarget origin() const;
   void dial();
   void send_request();
   void upload(std::span<const char> piece);
@@ -162,6 +176,7 @@ class Exchange final : public Buried, Stream::Handler, Connector::Handler, PageR
   ResponseState response_state_ = ResponseState::none;
   bool head_known_ = false;     // request_.head() may be looked at
   bool answered_here_ = false;  // the answer is ours; what comes of the request's body is dropped
+  bool is_unasked_ = false;     // begin_unasked_tunnel(): the client must not hear of it
   bool retried_ = false;
   bool to_parent_ = false;
   bool has_error_ = false;

@@ -8,11 +8,11 @@ namespace bloomwall::proxy {
 namespace {
 
 // Where a connection leads and how: requests with the same key may share it.
-void make_pool_key(std::string& key, const ParentProxy* parent, std::string_view host, std::uint16_t port) {
+void make_pool_key(std::string& key, const ParentProxy* parent, const DialTarget& origin) {
   key.assign(parent != nullptr ? "parent " : "");
-  key.append(parent != nullptr ? std::string_view(parent->host) : host);
+  key.append(parent != nullptr ? std::string_view(parent->host) : origin.host);
   key.push_back(':');
-  key.append(std::to_string(parent != nullptr ? parent->port : port));
+  key.append(std::to_string(parent != nullptr ? parent->port : origin.port));
 }
 
 }  // namespace
@@ -22,7 +22,7 @@ void Exchange::route_to_origin() {
   const ParentProxy* const parent = direct ? nullptr : &*snapshot_->parent;
   to_parent_ = parent != nullptr;
   response_state_ = ResponseState::awaited;
-  make_pool_key(pool_key_, parent, host_, port_);
+  make_pool_key(pool_key_, parent, origin());
   // Only a request that may be sent again goes out on a connection that may have died while it was idle.
   if (is_idempotent(request_.head().method) && request_.head().framing == BodyFraming::none) {
     upstream_ = state_.upstreams.take(pool_key_, *this);
@@ -35,13 +35,20 @@ void Exchange::route_to_origin() {
   send_request();
 }
 
+// A redirected client is taken to the address it meant to reach: what it calls that may be a lie.
+DialTarget Exchange::origin() const {
+  const auto& meant = owner_->client_info().destination;
+  if (meant != nullptr) return {.host = meant->address, .port = meant->endpoint.port()};
+  return {.host = host_, .port = port_};
+}
+
 void Exchange::dial() {
   request_state_ = request_.at_end() ? RequestState::complete : RequestState::awaiting_upstream;
   waiting_since_ = monotonic_now();
   if (to_parent_) {
     connector_.start({.host = snapshot_->parent->host, .port = snapshot_->parent->port, .is_parent = true}, snapshot_);
   } else {
-    connector_.start({.host = host_, .port = port_}, snapshot_);
+    connector_.start(origin(), snapshot_);
   }
 }
 
@@ -140,7 +147,7 @@ void Exchange::retry() {
 // --- tunnels
 
 void Exchange::establish_tunnel() {
-  write_connect_established(state_.to_client.head(), state_.via);
+  if (!is_unasked_) write_connect_established(state_.to_client.head(), state_.via);
   state_.to_client.flush(client(), false);
   status_ = 200;
   hand_over_to_tunnel();
@@ -167,7 +174,7 @@ Tunnel::Start Exchange::tunnel_start() {
   start.resolve_time = resolve_time_;
   start.connect_time = connect_time_;
   start.client_sent_before = sent_before_;
-  start.client_received_before = client().bytes_in() - client().unread() - head.bytes;
+  if (!is_unasked_) start.client_received_before = client().bytes_in() - client().unread() - head.bytes;
   start.status = status_;
   start.is_connect = is_connect();
   start.http10 = head.version == Version::http10;

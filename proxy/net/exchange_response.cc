@@ -55,12 +55,14 @@ ResponseRewrite Exchange::response_rewrite() {
 }
 
 void Exchange::relay_interim() {
+  if (is_unasked_) return;
   write_interim_head(state_.to_client.head(), response_.head(), response_rewrite());
   flush_download();
 }
 
 void Exchange::on_response_head() {
   if (response_.switched()) return;  // `end` follows and tells the client
+  if (is_unasked_) return fail_response({ErrorKind::connection_failed, "the parent proxy refused the tunnel"});
   const ResponseHead& head = response_.head();
   status_ = head.status;
   if (const Field* type = find_field(head.fields, "content-type")) content_type_ = type->value;

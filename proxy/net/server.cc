@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "proxy/net/redirection.h"
 #include "proxy/net/worker.h"
 
 namespace bloomwall::proxy {
@@ -38,6 +39,7 @@ struct Server::Impl {
 
   SnapshotPtr snapshot;  // the first; what it seals is read from here
   OwnAddresses own;
+  OwnConnections own_connections;
   ClientLimits limits;
   RequestRate rate;
   std::vector<Endpoint> addresses;
@@ -47,7 +49,19 @@ struct Server::Impl {
 tl::expected<void, std::string> Server::Impl::add_workers(AccessLog& log) {
   const std::size_t count = worker_count(snapshot->settings);
   const std::size_t cache_share = snapshot->settings.dns.cache_entries / count;
-  const Worker::Shared shared{snapshot, log, limits, own, random_instance(), cache_share, rate, count};
+  const auto& listeners = snapshot->settings.listeners;
+  const bool redirected = std::any_of(listeners.begin(), listeners.end(), [](const conf::Listener& listener) {
+    return listener.mode == conf::Listener::Mode::transparent;
+  });
+  const Worker::Shared shared{.snapshot = snapshot,
+                              .log = log,
+                              .limits = limits,
+                              .own = own,
+                              .own_connections = redirected ? &own_connections : nullptr,
+                              .instance = random_instance(),
+                              .dns_cache_entries = cache_share,
+                              .rate = rate,
+                              .workers = count};
   for (std::size_t i = 0; i < count; ++i) {
     auto worker = Worker::create(shared);
     if (!worker) return tl::unexpected(worker.error());

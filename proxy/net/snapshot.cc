@@ -34,6 +34,7 @@ std::vector<ListenerRules> compile_listeners(const conf::Config& settings, std::
     ListenerRules& rules = listeners.emplace_back();
     const std::string key = fmt::format("listeners[{}]", listeners.size() - 1);
     rules.address = listener.address;
+    rules.mode = listener.mode;
     if (!listener.tls.certificate.empty()) {
       auto tls = TlsContext::for_listener(listener.tls.certificate, listener.tls.key);
       if (!tls) errors.push_back(fmt::format("{}.tls: {}", key, tls.error()));

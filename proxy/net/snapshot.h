@@ -23,11 +23,12 @@
 
 namespace bloomwall::proxy {
 
-// What a reload may change of a listener; where it listens, and whether it speaks TLS or PROXY, it may not.
+// What a reload may change of a listener; where it listens, its mode, and whether it speaks TLS or PROXY, it may not.
 struct ListenerRules {
   std::string address;  // as configured: what tells listeners apart
-  TlsContextPtr tls;    // nullptr: plain
-  CidrSet balancers;    // not empty: only these may connect, and begin with a PROXY header
+  conf::Listener::Mode mode = conf::Listener::Mode::forward;
+  TlsContextPtr tls;  // nullptr: plain
+  CidrSet balancers;  // not empty: only these may connect, and begin with a PROXY header
 };
 
 struct Snapshot {

@@ -40,6 +40,11 @@ std::size_t Tunnel::Side::on_data(std::span<const char> bytes) {
   return bytes.size();
 }
 
+bool Tunnel::take_early(std::span<const char> bytes) {
+  client_.on_data(bytes);
+  return owner_ != nullptr;
+}
+
 void Tunnel::Side::on_relayed() {
   if (other().stream().backlog() > 0) stream().pause(PauseReason::peer_full);
 }

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "proxy/net/hello_gate.h"
@@ -48,6 +49,8 @@ class Tunnel final : public Buried {
   Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, Start start);
   ~Tunnel() override;
   void close();  // idempotent
+  // What the client sent before; false: the tunnel is over.
+  bool take_early(std::span<const char> bytes);
 
  private:
   // One direction's reader.

@@ -11,6 +11,7 @@ UpstreamConnection::UpstreamConnection(IoContext& io, UpstreamPool& pool, Upstre
       peer(reached),
       pool_(pool),
       host_(host),
+      entry_(pool.own_, fd.get(), reached),
       expiry_(
           io.loop.timers(),
           [](void* self) {

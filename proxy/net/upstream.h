@@ -16,6 +16,7 @@
 #include "proxy/io/endpoint.h"
 #include "proxy/io/intrusive_list.h"
 #include "proxy/io/stream.h"
+#include "proxy/net/redirection.h"
 
 namespace bloomwall::proxy {
 
@@ -57,13 +58,16 @@ class UpstreamConnection final : public Buried,
 
   UpstreamPool& pool_;
   UpstreamHost& host_;
+  OwnConnections::Entry entry_;
   Timer expiry_;
 };
 using UpstreamPtr = std::unique_ptr<UpstreamConnection>;
 
 class UpstreamPool {
  public:
-  UpstreamPool(IoContext& io, Counters& counters) : io_(io), counters_(counters) {}
+  // `own`: told of every connection; nullptr: nobody asks.
+  UpstreamPool(IoContext& io, Counters& counters, OwnConnections* own = nullptr)
+      : io_(io), counters_(counters), own_(own) {}
   ~UpstreamPool() { clear(); }
   UpstreamPool(const UpstreamPool&) = delete;
   UpstreamPool& operator=(const UpstreamPool&) = delete;
@@ -88,6 +92,7 @@ class UpstreamPool {
 
   IoContext& io_;
   Counters& counters_;
+  OwnConnections* const own_;
   std::unordered_map<std::string, UpstreamHost, Hash, std::equal_to<>> hosts_;
   IntrusiveList<UpstreamConnection, IdleByAge> by_age_;  // owns what is idle; idle for longest first
   std::size_t idle_ = 0;

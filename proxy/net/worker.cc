@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <csignal>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include "proxy/http/replies.h"
 #include "proxy/log/log.h"
+#include "proxy/net/redirection.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -50,8 +52,8 @@ tl::expected<std::unique_ptr<Worker>, std::string> Worker::create(const Shared& 
   if (!resolver) return tl::unexpected(resolver.error());
   worker->resolver_ = *std::move(resolver);
   worker->state_ = std::make_unique<WorkerState>(
-      worker->io_, DialContext{worker->loop_, *worker->resolver_, shared.own}, worker->counters_, shared.log,
-      random_key(), shared.instance, shared.rate, shared.workers);
+      worker->io_, DialContext{worker->loop_, *worker->resolver_, shared.own, shared.own_connections},
+      worker->counters_, shared.log, random_key(), shared.instance, shared.rate, shared.workers);
   worker->exchanges_ = std::make_unique<ExchangePool>(*worker->state_);
   worker->adopt(shared.snapshot);
   return worker;
@@ -105,7 +107,8 @@ void Worker::adopt_listeners(const Snapshot& next) {
   if (listeners_.empty()) listeners_ = next.listeners;
   for (ListenerRules& running : listeners_) {
     const auto same = std::find_if(next.listeners.begin(), next.listeners.end(), [&](const ListenerRules& listener) {
-      return listener.address == running.address && (listener.tls == nullptr) == (running.tls == nullptr) &&
+      return listener.address == running.address && listener.mode == running.mode &&
+             (listener.tls == nullptr) == (running.tls == nullptr) &&
              listener.balancers.empty() == running.balancers.empty();
     });
     if (same != next.listeners.end()) running = *same;
@@ -150,18 +153,27 @@ void Worker::on_accepted(UniqueFd fd, const Endpoint& client, const Acceptor& fr
     counters_.client_connections_refused_total.add();
     return;
   }
+  std::optional<Endpoint> destination;
+  if (rules.mode == conf::Listener::Mode::transparent) {
+    destination = original_destination(fd.get());
+    if (!destination) {
+      return refuse(std::move(fd), {ErrorKind::misdirected, "this listener is for redirected connections"}, true);
+    }
+  }
   const conf::Limits& limits = state_->snapshot->settings.limits;
   bool counted = false;
   switch (named_later ? limits_.enter_unnamed(limits) : limits_.enter(client, limits, counted)) {
     case ClientLimits::Admission::admitted:
       break;
     case ClientLimits::Admission::full:
-      return refuse(std::move(fd), "limits.client_connections", rules.tls == nullptr);
+      return refuse(std::move(fd), {ErrorKind::connection_limit, "limits.client_connections"}, rules.tls == nullptr);
     case ClientLimits::Admission::client_full:
-      return refuse(std::move(fd), "limits.connections_per_client", rules.tls == nullptr);
+      return refuse(std::move(fd), {ErrorKind::connection_limit, "limits.connections_per_client"},
+                    rules.tls == nullptr);
   }
   auto connection =
       std::make_unique<ClientConnection>(*state_, *exchanges_, *this, std::move(fd), client, from.name(), rules);
+  if (destination) connection->expect_redirected(*destination);
   connection->table_index = clients_.size();
   connection->counted_by_address = counted;
   clients_.push_back(std::move(connection));
@@ -171,25 +183,25 @@ bool Worker::on_client_named(ClientConnection& client) {
   const auto admission =
       limits_.name(client.client_info().endpoint, state_->snapshot->settings.limits, client.counted_by_address);
   if (admission == ClientLimits::Admission::admitted) return true;
-  write_refusal("limits.connections_per_client");
+  write_refusal({ErrorKind::connection_limit, "limits.connections_per_client"});
   return false;
 }
 
 // Puts the answer into state_->text.
-void Worker::write_refusal(std::string_view detail) {
+void Worker::write_refusal(const HttpError& why) {
   counters_.client_connections_refused_total.add();
-  counters_.count_error(ErrorKind::connection_limit);
+  counters_.count_error(why.kind);
   ReplyContext context;
   context.proxy_name = state_->snapshot->settings.headers.via_name;
   context.now = std::chrono::system_clock::now();
   context.close = true;
   state_->text.clear();
-  write_error(state_->text, {ErrorKind::connection_limit, detail}, context);
+  write_error(state_->text, why, context);
 }
 
 // Said and closed at once: whoever is refused for want of room must not take up any, such as that for a TLS handshake.
-void Worker::refuse(UniqueFd fd, std::string_view detail, bool in_words) {
-  write_refusal(detail);
+void Worker::refuse(UniqueFd fd, const HttpError& why, bool in_words) {
+  write_refusal(why);
   if (!in_words) return;
   [[maybe_unused]] const auto sent = ::send(fd.get(), state_->text.data(), state_->text.size(), MSG_NOSIGNAL);
 }

@@ -28,6 +28,7 @@ class Worker final : public Acceptor::Handler, public ClientConnection::Owner {
     AccessLog& log;
     ClientLimits& limits;
     const OwnAddresses& own;
+    OwnConnections* own_connections = nullptr;  // kept where a listener is transparent
     std::string instance;
     std::size_t dns_cache_entries = 0;  // each worker's share
     RequestRate& rate;
@@ -57,8 +58,8 @@ class Worker final : public Acceptor::Handler, public ClientConnection::Owner {
   explicit Worker(const Shared& shared);
   void run();
   void on_accepted(UniqueFd fd, const Endpoint& client, const Acceptor& from) override;
-  void refuse(UniqueFd fd, std::string_view detail, bool in_words);
-  void write_refusal(std::string_view detail);
+  void refuse(UniqueFd fd, const HttpError& why, bool in_words);
+  void write_refusal(const HttpError& why);
   bool on_client_named(ClientConnection& client) override;
   void on_client_closed(ClientConnection& client) override;
   void adopt(SnapshotPtr next);

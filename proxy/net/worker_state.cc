@@ -14,7 +14,7 @@ WorkerState::WorkerState(IoContext& io_context, DialContext dial_context, Counte
       log(access_log),
       rate(request_rate),
       workers(worker_count),
-      upstreams(io_context, own_counters),
+      upstreams(io_context, own_counters, dial_context.own_connections),
       pages(io_context.loop),
       ids(key),
       instance(std::move(instance_name)),
@@ -42,6 +42,8 @@ void WorkerState::adopt(SnapshotPtr next) {
   rules.strict_path = snapshot->settings.access.strict_path;
   if (snapshot->settings.headers.via) rules.via_name = snapshot->settings.headers.via_name;  // lives in the snapshot
   judge = TargetJudge(rules);
+  rules.accept_origin_form = true;
+  redirected_judge = TargetJudge(rules);
 }
 
 std::string_view WorkerState::date(TimePoint now) {

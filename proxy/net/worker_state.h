@@ -40,6 +40,7 @@ struct WorkerState {
   // Follow the current snapshot: see adopt().
   SnapshotPtr snapshot;
   TargetJudge judge{JudgeRules{}};
+  TargetJudge redirected_judge{JudgeRules{}};  // of plain HTTP on transparent listeners
   HeadLimits request_limits, response_limits;
   std::string via;  // "bloomwall (instance)"; empty: headers.via is off
   bool draining = false;

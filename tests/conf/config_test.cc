@@ -111,6 +111,9 @@ TEST(Config, NamesTheKeysThatNeedARestart) {
   loaded.admin.address.reset();
   EXPECT_EQ(needs_restart(running, loaded),
             (std::vector<std::string>{"listeners", "workers", "log.access.file", "admin.address"}));
+  loaded = running;
+  loaded.listeners[0].mode = Listener::Mode::transparent;
+  EXPECT_EQ(needs_restart(running, loaded), (std::vector<std::string>{"listeners"}));
   Config sealed;
   sealed.dns.servers = {"192.0.2.1"};
   sealed.dns.cache_entries = 1;

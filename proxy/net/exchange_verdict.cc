@@ -1,0 +1,95 @@
+// The verdict on an exchange's request: who asks, what for, and the pages of filters that it takes.
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "proxy/net/exchange.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+// Pages that came may be driven out again before they are asked; at some point a request has waited enough, and its worker
+// waits with it.
+constexpr unsigned kMostPageWaits = 64;
+
+// A request that this very process sent out before: it stands in Via with its instance. Namesakes are the judge's affair.
+bool has_looped(const RequestHead& head, std::string_view own_via) {
+  for (const Field& field : head.fields) {
+    if (field.id == FieldId::via && field.value.find(own_via) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void Exchange::judge() {
+  const RequestHead& head = request_.head();
+  const Waiting waiting = page_waits_ < kMostPageWaits ? Waiting::never : Waiting::allowed;
+  const bool redirected = owner_->client_info().destination != nullptr && !is_unasked_;
+  TargetJudge& judge = redirected ? state_.redirected_judge : state_.judge;
+  auto judgement = judge.request(head, *snapshot_->policy, snapshot_->access, waiting);
+  if (!judgement) return answer_error(judgement.error());
+  if (judgement->pages_absent) return await_pages(judge.absent_pages());
+  host_ = judgement->host;
+  port_ = judgement->port;
+  host_field_port_ = judgement->host_field_port;
+  verdict_ = std::move(judgement->verdict);
+  if (const auto& meant = owner_->client_info().destination; meant != nullptr) {
+    auto judged = state_.judge.sni(meant->address, *snapshot_->policy);
+    if (!judged) return answer_error(judged.error());
+    add_verdict(std::move(judged->verdict));
+  }
+  Counters& counters = state_.counters;
+  counters.count_request(class_of(head.method), verdict_.decision, verdict_.reason);
+  counters.filter_lookups_total.add(verdict_.questions);
+  if (verdict_.reason == filter::VerdictReason::allow_list) counters.allowlist_hits_total.add();
+  if (verdict_.host_has_marks) counters.host_only_requests_total.add();
+  act_on(*judgement);
+}
+
+// Whoever is redirected may name any host whatever the address: each needs its own pass, and the worse verdict counts.
+void Exchange::add_verdict(filter::Verdict other) {
+  const auto rank = [](const filter::Verdict& verdict) {
+    if (verdict.decision == filter::Decision::blocked) return 2;
+    return verdict.decision == filter::Decision::monitored ? 1 : 0;
+  };
+  if (rank(other) > rank(verdict_)) std::swap(other, verdict_);
+  verdict_.questions += other.questions;
+}
+
+// The client is read no further than the end of the head, as while dialling.
+void Exchange::await_pages(std::span<const std::byte* const> absent) {
+  if (page_waits_ == 0) state_.counters.verdicts_waited_total.add();
+  ++page_waits_;
+  if (request_state_ != RequestState::complete) request_state_ = RequestState::awaiting_upstream;
+  page_wait_ = state_.pages.read(snapshot_, absent, *this);
+}
+
+void Exchange::on_pages_read() {
+  page_wait_ = nullptr;
+  judge();
+  flush_upload();  // nobody reads the client just now, who would do it
+}
+
+void Exchange::cancel_page_wait() {
+  if (page_wait_ != nullptr) state_.pages.cancel(std::exchange(page_wait_, nullptr));
+}
+
+std::optional<HttpError> Exchange::refuse_client() const {
+  const Endpoint client = owner_->client_info().endpoint.unmapped();
+  if (!snapshot_->access.client_allowed(rule_address(client))) {
+    return HttpError{ErrorKind::client_denied, "access.clients"};
+  }
+  if (!state_.via.empty() && has_looped(request_.head(), state_.via)) {
+    return HttpError{ErrorKind::loop, "this proxy stands in Via already"};
+  }
+  const conf::Limits& limits = snapshot_->settings.limits;
+  if (limits.requests_per_second > 0 && !state_.rate.allow(client, limits.requests_per_second)) {
+    return HttpError{ErrorKind::too_many_requests, "limits.requests_per_second"};
+  }
+  if (limits.request_body > 0 && request_.head().content_length > limits.request_body) {
+    return HttpError{ErrorKind::body_too_large, "limits.request_body"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,249 @@
+// The real program behind a firewall that redirects: a router and a client, each a network namespace of its own, joined by
+// a veth pair. The origin (nginx) listens on addresses of the router's loopback, so nothing leaves the machine.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "tests/end_to_end/servers.h"
+
+namespace bloomwall::test {
+namespace {
+
+bool wait_until(const std::function<bool()>& holds, Seconds bound = Seconds(10)) {
+  const auto deadline = std::chrono::steady_clock::now() + bound;
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return true;
+}
+
+// A network namespace that lives as long as the process that made it.
+class Namespace {
+ public:
+  Namespace() : process_({"unshare", "-n", "sleep", "60"}) {
+    const auto of = [](const std::string& pid) {
+      std::error_code gone;
+      return std::filesystem::read_symlink("/proc/" + pid + "/ns/net", gone);
+    };
+    apart_ = wait_until([&] { return of(pid()) != of("self") && !of(pid()).empty(); });
+  }
+  bool apart() const { return apart_; }
+  std::string pid() const { return std::to_string(process_.pid()); }
+  std::vector<std::string> inside(std::vector<std::string> argv) const {
+    argv.insert(argv.begin(), {"nsenter", "-t", pid(), "-n"});
+    return argv;
+  }
+  Finished run(const std::vector<std::string>& argv) const { return test::run(inside(argv), {}, Seconds(20)); }
+
+ private:
+  Process process_;
+  bool apart_ = false;
+};
+
+constexpr const char* kFirewall =
+    "table inet bloomwall {\n  chain inward {\n    type nat hook prerouting priority dstnat;\n"
+    "    iifname \"inside\" tcp dport { 80, 443, 8080 } redirect to :3129\n  }\n}\n";
+
+class Transparent : public testing::Test {
+ protected:
+  static constexpr const char* kOrigin = "192.0.2.10";
+  static constexpr const char* kListedAddress = "192.0.2.66";
+
+  void SetUp() override {
+    for (const char* program : {"unshare", "nsenter", "ip", "nft", "nginx", "openssl", "curl"}) {
+      if (!have_program(program)) GTEST_SKIP() << "needs " << program;
+    }
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root, to make network namespaces";
+    router_ = std::make_unique<Namespace>();
+    client_ = std::make_unique<Namespace>();
+    if (!router_->apart() || !client_->apart()) GTEST_SKIP() << "no network namespaces here";
+    join_networks();
+    const auto rules = run(router_->inside({"nft", "-f", "-"}), kFirewall);
+    if (rules.out.find("Error: Could not process rule") != std::string::npos) {
+      GTEST_SKIP() << "the kernel takes no nat rules: " << rules.out;
+    }
+    ASSERT_EQ(rules.status, 0) << rules.out;
+    start_origin();
+    start_proxy();
+  }
+  void join_networks() const {
+    ip_ok(nullptr, {"link", "add", "inside", "netns", router_->pid(), "type", "veth", "peer", "name", "outside",
+                    "netns", client_->pid()});
+    for (const std::vector<std::string>& command : {std::vector<std::string>{"link", "set", "lo", "up"},
+                                                    {"addr", "add", "192.0.2.10/32", "dev", "lo"},
+                                                    {"addr", "add", "192.0.2.66/32", "dev", "lo"},
+                                                    {"addr", "add", "2001:db8::10/128", "dev", "lo", "nodad"},
+                                                    {"addr", "add", "10.9.0.1/24", "dev", "inside"},
+                                                    {"addr", "add", "fd09::1/64", "dev", "inside", "nodad"},
+                                                    {"link", "set", "inside", "up"}}) {
+      ip_ok(router_.get(), command);
+    }
+    for (const std::vector<std::string>& command :
+         {std::vector<std::string>{"addr", "add", "10.9.0.2/24", "dev", "outside"},
+          {"addr", "add", "fd09::2/64", "dev", "outside", "nodad"},
+          {"link", "set", "outside", "up"},
+          {"route", "add", "default", "via", "10.9.0.1"},
+          {"-6", "route", "add", "default", "via", "fd09::1"}}) {
+      ip_ok(client_.get(), command);
+    }
+  }
+  static void ip_ok(const Namespace* where, std::vector<std::string> argv) {
+    argv.insert(argv.begin(), "ip");
+    const auto done = where == nullptr ? run(argv) : where->run(argv);
+    ASSERT_EQ(done.status, 0) << argv.at(1) << ": " << done.out;
+  }
+  void start_origin() {
+    const auto made = run({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                           "-nodes", "-keyout", folder_.path("key.pem"), "-out", folder_.path("cert.pem"), "-days", "2",
+                           "-subj", "/CN=example.test"});
+    ASSERT_EQ(made.status, 0) << made.out;
+    const std::string config = folder_.write(
+        "nginx.conf", "daemon off; worker_processes 1; user root; pid " + folder_.path("nginx.pid") +
+                          ";\nevents {}\nhttp {\n access_log off;\n server {\n  listen 192.0.2.10:80;"
+                          " listen 192.0.2.10:8080; listen 192.0.2.66:80; listen [2001:db8::10]:80;\n"
+                          "  listen 192.0.2.10:443 ssl; listen 192.0.2.66:443 ssl; listen [2001:db8::10]:443 ssl;\n"
+                          "  ssl_certificate " +
+                          folder_.path("cert.pem") + "; ssl_certificate_key " + folder_.path("key.pem") +
+                          ";\n  return 200 \"$scheme $http_host $request_uri via=$http_via\\n\";\n }\n}\n");
+    origin_ = std::make_unique<Process>(
+        router_->inside({"nginx", "-p", folder_.path(), "-c", config, "-e", folder_.path("error.log")}));
+    ASSERT_TRUE(wait_until([&] {
+      return router_->run({"curl", "-s", "-o", "/dev/null", "http://192.0.2.10/"}).status == 0;
+    })) << origin_->output();
+  }
+  void start_proxy(const std::string& more = {}) {
+    build_filter(folder_.path("lists.bwf"),
+                 "blocked.example.test\nhttp://mixed.example.test/bad/\n" + std::string(kListedAddress) + "\n");
+    const std::string config = folder_.write("bloomwall.yaml", R"(
+listeners: [{address: ":3129", mode: transparent}]
+workers: 2
+filters: [{name: lists, file: lists.bwf}]
+access: {clients: [10.9.0.0/24, "fd09::/64", 192.0.2.10]}
+admin: {address: null, control_socket: null}
+log: {level: debug, access: {file: access.log}}
+)" + more);
+    proxy_ = std::make_unique<Process>(router_->inside({bloomwall_program(), "run", "--config", config}));
+    ASSERT_TRUE(proxy_->wait_for_line("is served:")) << proxy_->output();
+  }
+  // What curl in the client's network gets; `host` is taken to be at `address`.
+  Finished fetch(const std::string& url, const std::vector<std::string>& options = {},
+                 const std::string& address = kOrigin) const {
+    const std::string host = url.substr(url.find("//") + 2, url.find('/', url.find("//") + 2) - url.find("//") - 2);
+    std::vector<std::string> argv{"curl", "-sk", "-m", "10", "-w", "%{http_code}", "-H", "Accept: text/plain"};
+    for (const char* port : {"80", "443", "8080"}) {
+      argv.insert(argv.end(), {"--resolve", host.substr(0, host.find(':')) + ":" + port + ":" + address});
+    }
+    argv.insert(argv.end(), options.begin(), options.end());
+    argv.push_back(url);
+    return client_->run(argv);
+  }
+  // What comes back when a client says just this, in the escapes of printf(1), to port 443.
+  Finished said(const std::string& text) const {
+    return client_->run(
+        {"bash", "-c", "exec 3<>/dev/tcp/192.0.2.10/443; printf '" + text + "' >&3; timeout 10 cat <&3; exit 0"});
+  }
+  std::string access_log() {
+    proxy_->signal(SIGTERM);
+    EXPECT_EQ(proxy_->wait(), 0) << proxy_->output();
+    std::ifstream in(folder_.path("access.log"));
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  const TempDir folder_;
+  std::unique_ptr<Namespace> router_, client_;
+  std::unique_ptr<Process> origin_, proxy_;
+};
+
+bool has(const Finished& done, const std::string& text) { return done.out.find(text) != std::string::npos; }
+
+TEST_F(Transparent, PlainHttpIsJudgedByHostAndPath) {
+  const auto plain = fetch("http://good.example.test/x?y");
+  EXPECT_TRUE(has(plain, "http good.example.test /x?y via=1.1 bloomwall")) << plain.out << proxy_->output();
+  EXPECT_TRUE(has(fetch("http://good.example.test:8080/"), "http good.example.test:8080 /")) << "the port it went to";
+  EXPECT_TRUE(has(fetch("http://blocked.example.test/"), "403"));
+  EXPECT_TRUE(has(fetch("http://mixed.example.test/ok"), "200"));
+  EXPECT_TRUE(has(fetch("http://mixed.example.test/x/../bad/y", {"--path-as-is"}), "403"));
+  EXPECT_TRUE(has(fetch("http://good.example.test/6", {}, "[2001:db8::10]"), "http good.example.test /6 via="));
+  const std::string log = access_log();
+  EXPECT_NE(log.find("\"http://good.example.test/x?y\""), std::string::npos) << log;
+  EXPECT_NE(log.find("\"192.0.2.10:80\""), std::string::npos) << "the address it meant: " << log;
+  EXPECT_NE(log.find("[2001:db8::10]:80"), std::string::npos) << log;
+}
+
+TEST_F(Transparent, TlsIsJudgedByServerName) {
+  EXPECT_TRUE(has(fetch("https://good.example.test/x"), "https good.example.test /x via=\n")) << proxy_->output();
+  EXPECT_TRUE(has(fetch("https://good.example.test/6", {}, "[2001:db8::10]"), "https good.example.test /6"));
+  const auto blocked = fetch("https://blocked.example.test/");
+  EXPECT_NE(blocked.status, 0) << "ended without an answer, which TLS could not read: " << blocked.out;
+  EXPECT_TRUE(has(fetch("https://192.0.2.10/unnamed"), "https 192.0.2.10 /unnamed")) << "no server name";
+  const std::string log = access_log();
+  EXPECT_NE(log.find("\"good.example.test:443\""), std::string::npos) << log;
+  EXPECT_NE(log.find("\"blocked.example.test:443\""), std::string::npos) << log;
+  EXPECT_NE(log.find("\"192.0.2.10:443\""), std::string::npos) << log;
+}
+
+// A client may say of any address that it is an innocent host.
+TEST_F(Transparent, TheAddressIsJudgedWhateverTheHostIsCalled) {
+  EXPECT_TRUE(has(fetch("http://good.example.test/", {}, kListedAddress), "403")) << proxy_->output();
+  EXPECT_NE(fetch("https://good.example.test/", {}, kListedAddress).status, 0);
+  EXPECT_NE(fetch("https://192.0.2.66/", {}, kListedAddress).status, 0) << "no server name";
+  // 10.9.0.1 is private, and not redirected away from: what is dialled is what access.deny_destinations is asked about.
+  EXPECT_TRUE(has(fetch("http://good.example.test/", {}, "10.9.0.1"), "403")) << "a private address";
+}
+
+TEST_F(Transparent, OnlyRedirectedConnectionsAreTaken) {
+  const auto direct = client_->run({"curl", "-s", "-m", "10", "-w", "%{http_code}", "http://10.9.0.1:3129/"});
+  EXPECT_TRUE(has(direct, "421")) << direct.out;
+  const auto asked = fetch("http://good.example.test/", {"--proxytunnel", "-x", "http://192.0.2.10:80"});
+  EXPECT_TRUE(has(asked, "405") || asked.status == 56) << "CONNECT is for proxies that are known of: " << asked.out;
+  EXPECT_TRUE(has(said("SSH-2.0-x\\r\\n\\r\\n"), "400 Bad Request"));
+  EXPECT_EQ(said("\\026\\003\\001\\000\\005hello").out, "") << "no ClientHello, although it begins like one";
+  EXPECT_TRUE(has(fetch("http://good.example.test/after"), "200"));
+}
+
+// A rule that also catches what the proxy itself sends would send it round for ever.
+TEST_F(Transparent, ItsOwnConnectionsAreNotTakenForClients) {
+  const auto rule = router_->run({"nft", "add chain inet bloomwall out { type nat hook output priority -100; }"});
+  ASSERT_EQ(rule.status, 0) << rule.out;
+  ASSERT_EQ(router_->run({"nft", "add rule inet bloomwall out tcp dport { 80, 443 } redirect to :3129"}).status, 0);
+  EXPECT_TRUE(has(fetch("http://good.example.test/"), "502")) << proxy_->output();
+  EXPECT_NE(fetch("https://good.example.test/").status, 0);
+  EXPECT_TRUE(proxy_->wait_for_line("a connection of this proxy's own to 192.0.2.10:443 was redirected"))
+      << proxy_->output();
+  const std::string log = access_log();
+  EXPECT_LE(std::count(log.begin(), log.end(), '\n'), 6) << "no circle: " << log;
+}
+
+// The parent is asked by name, and dials where it finds that.
+TEST_F(Transparent, AParentProxyIsAskedForWhatTheClientNamed) {
+  const std::string config = folder_.write("parent.yaml", R"(
+listeners: [{address: "127.0.0.1:3128"}]
+dns: {hosts: {good.example.test: 192.0.2.10, refused.example.test: 127.0.0.1}}
+headers: {via_name: parent}
+admin: {address: null, control_socket: null}
+log: {access: {file: off}}
+)");
+  Process parent(router_->inside({bloomwall_program(), "run", "--config", config}));
+  ASSERT_TRUE(parent.wait_for_line("is served:")) << parent.output();
+  proxy_->signal(SIGINT);
+  ASSERT_EQ(proxy_->wait(), 0);
+  start_proxy("upstream: {parent: \"127.0.0.1:3128\"}\n");
+  EXPECT_TRUE(has(fetch("http://good.example.test/x"), "http good.example.test /x via=1.1 bloomwall"));
+  EXPECT_TRUE(has(fetch("https://good.example.test/x"), "https good.example.test /x")) << proxy_->output();
+  EXPECT_TRUE(has(fetch("http://refused.example.test/"), "403"));
+  const auto refused = fetch("https://refused.example.test/", {"-v"});
+  EXPECT_NE(refused.status, 0);
+  EXPECT_FALSE(has(refused, "wrong version number")) << "nothing but TLS is said to it: " << refused.out;
+}
+
+}  // namespace
+}  // namespace bloomwall::test
