@@ -1,36 +1,18 @@
 // Hostile bytes as a whole filter file: the header as it stands, then sealed with the right digest so that the checks
 // behind it are reached, then opened from a file, asked, verified and its info read.
 // SPDX-License-Identifier: Apache-2.0
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include "filter/file/filter_file.h"
-#include "filter/file/header_bytes.h"
+#include "tests/fuzz/sealed_file.h"
 
 namespace {
 
 using namespace bloomwall::filter;
-
-// Magic, lengths and digests as a careful attacker would set them; everything else is the fuzzer's.
-void seal(std::vector<std::byte>& file) {
-  HeaderBytes head{};
-  std::copy_n(file.begin(), kHeaderBytes, head.begin());
-  std::memcpy(head.data(), kMagic.data(), kMagic.size());
-  SeriesKey key{};
-  std::memcpy(key.data(), head.data() + 72, key.size());
-  const Digest128 test = hash_self_test(key);
-  std::memcpy(head.data() + kSelfTestOffset, test.data(), test.size());
-  const Digest128 digest = header_digest(head);
-  std::memcpy(head.data() + kDigestOffset, digest.data(), digest.size());
-  std::copy(head.begin(), head.end(), file.begin());
-}
 
 void ask(const SectionView& section, const Hash128& key) {
   if (!section) return;
@@ -44,9 +26,8 @@ void ask(const SectionView& section, const Hash128& key) {
 }
 
 void open_and_ask(const std::vector<std::byte>& bytes) {
-  const int fd = memfd_create("filter", MFD_CLOEXEC);
-  if (fd < 0 || write(fd, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) abort();
-  const auto file = FilterFile::open("/proc/self/fd/" + std::to_string(fd));
+  const bloomwall::fuzz::MemoryFile in_memory(bytes);
+  const auto file = FilterFile::open(in_memory.path());
   if (file) {
     for (std::uint64_t i = 0; i < 64; ++i) {
       const Hash128 key = (*file)->keys().raw(std::to_string(i));
@@ -58,7 +39,6 @@ void open_and_ask(const std::vector<std::byte>& bytes) {
     static_cast<void>((*file)->verify(FilterFile::Depth::tampering));
     if ((*file)->lost()) abort();
   }
-  close(fd);
 }
 
 }  // namespace
@@ -69,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static_cast<void>(parse_header(file, file.size()));
   static_cast<void>(parse_info(file));
   if (file.size() >= kHeaderBytes) {
-    seal(file);
+    bloomwall::fuzz::seal(file);
     const auto header = parse_header(file, file.size());
     // What is accepted must be what is written again.
     if (header && header->minor == 0) {

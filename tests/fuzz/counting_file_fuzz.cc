@@ -1,0 +1,107 @@
+// Hostile bytes as a whole counting filter (.bwc): the header sealed with the right digest and the feature bit of counters, then
+// opened from a file, its counters counted, asked, changed in a copy and turned into bits, all of it verified.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "filter/build/anonymous_memory.h"
+#include "filter/file/filter_file.h"
+#include "filter/update/counting.h"
+#include "filter/update/counting_pages.h"
+#include "tests/fuzz/sealed_file.h"
+
+namespace {
+
+using namespace bloomwall::filter;
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+// Bits and counters must say the same of a key, and a key that is added and removed must leave no trace where nothing sticks.
+void change(const Geometry& geometry, std::vector<std::byte>& cells, LineChoice lines, const Hash128& key,
+            unsigned rounds) {
+  CounterSection section(geometry, cells.data(), lines);
+  const Place place = section.place(key);
+  require(place.page < geometry.pages());
+  const auto before = cells;
+  const bool was_there = section.test(place, 0, rounds);
+  section.add(place, 0, rounds);
+  require(section.test(place, 0, rounds));
+  const bool sticks = count_cells(cells).stuck > 0;
+  require(section.remove(place, 0, rounds));
+  if (!sticks) require(cells == before && section.test(place, 0, rounds) == was_there);
+  const auto bits = AnonymousMemory::make(geometry.bytes());  // of whole pages, as a section must be
+  require(bits.has_value());
+  cells_to_bits(cells, bits->bytes());
+  const SectionView view(geometry, bits->bytes().data(), lines);
+  require(view.test(view.place(key), 0, rounds) == section.test(place, 0, rounds));
+}
+
+void work_on(const FilterFile& file) {
+  for (const SectionEntry& entry : file.header().sections) {
+    if (!has_pages(entry.type)) continue;
+    const auto bytes = file.section_bytes(entry.type);
+    require(bytes.size() / kCounterPageBytes == entry.geometry.pages() && bytes.size() % kCounterPageBytes == 0);
+    const CellCounts counts = cells_of(file, entry.type);
+    require(counts.cells == bytes.size() * 2 && counts.single + counts.stuck <= counts.used &&
+            counts.used <= counts.cells);
+    const LineChoice lines = entry.type == SectionType::hosts ? LineChoice::host : LineChoice::own;
+    std::vector<std::byte> cells(bytes.begin(), bytes.end());
+    const double fill = counter_fill_error(entry.geometry.layout, cells, 1, lines == LineChoice::host);
+    require(fill >= 0 && fill <= 1);
+    for (unsigned rounds = 1; rounds <= 2; ++rounds) {
+      change(entry.geometry, cells, lines, file.keys().raw("key"), rounds);
+      change(entry.geometry, cells, lines, {.lo = ~std::uint64_t{0}, .hi = ~std::uint64_t{0}}, rounds);
+    }
+  }
+  // As an update asks before it removes anything.
+  CellStore store(sections_of(file), file.header(), CellChange::probe);
+  KeySink& sink = store.sink(0);
+  for (const Kind kind : kKinds) {
+    const bool raw = kind == Kind::raw;
+    sink.add({.kind = kind,
+              .host_kind = HostKind::name,
+              .host = raw ? "" : "host.example",
+              .path = raw ? "key" : "/a/b/",
+              .query = "q"});
+  }
+  sink.flush();
+  const CellTally tally = store.tally();
+  require(tally.entry_count() + tally.not_there + tally.no_section == kKindCount);
+}
+
+void open_and_work(const std::vector<std::byte>& bytes) {
+  const bloomwall::fuzz::MemoryFile in_memory(bytes);
+  const auto file = FilterFile::open(in_memory.path(), Form::counters);
+  require(!file || !FilterFile::open(in_memory.path()));  // it is of one form
+  if (!file) return;
+  require(!(*file)->hosts() && !(*file)->paths() && !(*file)->raw());
+  work_on(**file);
+  static_cast<void>((*file)->info());
+  static_cast<void>((*file)->verify(FilterFile::Depth::tampering));
+  require(!(*file)->lost());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto input = std::as_bytes(std::span(data, size));
+  std::vector<std::byte> file(input.begin(), input.end());
+  static_cast<void>(parse_header(file, file.size(), Form::counters));
+  if (file.size() >= kHeaderBytes) {
+    file[kIncompatibleOffset] |= static_cast<std::byte>(kCountersFeature);
+    bloomwall::fuzz::seal(file);
+    const auto header = parse_header(file, file.size(), Form::counters);
+    // What is accepted must be what is written again.
+    if (header && header->minor == 0) {
+      const auto again = serialise_header(*header);
+      require(std::equal(again.begin(), again.end(), file.begin()));
+    }
+  }
+  open_and_work(file);
+  return 0;
+}
