@@ -62,6 +62,7 @@ class BuildRun {
   std::optional<Header> like_;
   Sizing sizing_;
   double allowed_error_ = 1;  // of a streamed build
+  IntakePosition position_;   // where reading is
   std::vector<std::string> allow_rules_;
 };
 

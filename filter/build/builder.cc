@@ -152,6 +152,7 @@ Result<void> BuildRun::read(KeyStore& store, BuildPhase phase, const KeyStream* 
                         .threads = threads_,
                         .observers = phase == BuildPhase::estimating ? nullptr : extras_.observers()});
   const IntakeProgress progress = [&](const IntakePosition& input) {
+    position_ = input;
     if (stream != nullptr) report_.stream = stream->figures();
     tell(phase, input);
   };

@@ -61,10 +61,21 @@ void KeyStream::State::apply(bool last) {
   std::vector<RecordStage*> stages;
   for (const auto& sink : sinks) stages.push_back(&sink->stage());
   in_round.store(true);
-  if (auto ok = rounds.apply(stages, last, [this] { return is_stopped(); }); !ok) fail(std::move(ok).error());
+  if (auto ok = rounds.apply(stages, last, [this] { return is_stopped(); }, meanwhile()); !ok)
+    fail(std::move(ok).error());
   pool.reset();
   round_count.store(rounds.rounds());
   in_round.store(false);
+}
+
+const std::function<void()>& KeyStream::State::meanwhile() const {
+  static const std::function<void()> kNothing;
+  return std::this_thread::get_id() == owner ? own_meanwhile : kNothing;
+}
+
+void KeyStream::call_meanwhile(std::function<void()> meanwhile) {
+  state_->own_meanwhile = std::move(meanwhile);
+  state_->owner = std::this_thread::get_id();
 }
 
 KeySink& KeyStream::sink(unsigned worker) {
@@ -74,11 +85,11 @@ KeySink& KeyStream::sink(unsigned worker) {
 }
 
 void KeyStream::begin_worker() { state_->gate.begin(); }
-void KeyStream::end_worker() { state_->gate.end(); }
+void KeyStream::end_worker() { state_->gate.end(state_->meanwhile()); }
 
 Result<void> KeyStream::check() {
   State& s = *state_;
-  if (s.gate.is_wanted()) s.gate.wait([&s] { s.apply(false); });
+  if (s.gate.is_wanted()) s.gate.wait([&s] { s.apply(false); }, s.meanwhile());
   if (s.is_stopped()) return unexpected(Error{Errc::io, {}, "interrupted"});
   if (!s.failed.load(std::memory_order_relaxed)) return {};
   const std::lock_guard lock(s.mutex);
@@ -113,6 +124,8 @@ KeyStream::Figures KeyStream::figures() const {
   return {.records = s.pool.chunks() * s.pool.rows_per_chunk() * kRowRecords,
           .rounds = s.round_count.load(),
           .in_round = s.in_round.load(),
+          .parts_done = s.rounds.partitions_done(),
+          .parts = s.partitions.size(),
           .bytes_read = s.file.bytes_read(),
           .bytes_written = s.file.bytes_written()};
 }

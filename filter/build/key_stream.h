@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -39,6 +40,10 @@ class KeyStream final : public KeyStore {
   // of a kind for which the file has no section.
   Result<void> check() override;
 
+  // Called from now on by this thread alone while it works on a round or waits for one, several times a second. It is one of
+  // the workers; what it calls may ask for figures().
+  void call_meanwhile(std::function<void()> meanwhile);
+
   // After the last entry: the last round, and H. What remains is draft.commit(facts()).
   Result<void> finish();
   const std::vector<FilterDraft::SectionFacts>& facts() const;
@@ -46,8 +51,9 @@ class KeyStream final : public KeyStore {
 
   struct Figures {
     std::uint64_t records = 0;  // that fit in one round
-    unsigned rounds = 0;
-    bool in_round = false;
+    unsigned rounds = 0;        // that are done
+    bool in_round = false;      // and how much of that one is
+    std::uint64_t parts_done = 0, parts = 0;
     std::uint64_t bytes_read = 0, bytes_written = 0;  // of the temporary file
   };
   Figures figures() const;  // thread-safe

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "filter/build/key_stream.h"
@@ -29,6 +30,8 @@ struct KeyStream::State {
   };
   void fail(Error error);
   void apply(bool last);  // while no sink is in use
+  // What this thread is to do while it waits; empty for all but one.
+  const std::function<void()>& meanwhile() const;
   bool is_stopped() const { return stop != nullptr && stop->load(std::memory_order_relaxed); }
 
   KeyMaker keys;
@@ -45,6 +48,8 @@ struct KeyStream::State {
   std::vector<std::unique_ptr<Sink>> sinks;  // by worker
   std::atomic<unsigned> round_count = 0;
   std::atomic<bool> in_round = false;
+  std::function<void()> own_meanwhile;  // of the thread `owner`
+  std::thread::id owner;
 
   std::atomic<bool> failed = false;
   std::mutex mutex;

@@ -101,9 +101,10 @@ Result<void> SectionRounds::apply_one(std::size_t p, const Work& work, std::span
   return file_.write(offset, pages);
 }
 
-Result<void> SectionRounds::apply(const std::vector<RecordStage*>& stages, bool last,
-                                  const std::function<bool()>& stop) {
+Result<void> SectionRounds::apply(const std::vector<RecordStage*>& stages, bool last, const std::function<bool()>& stop,
+                                  const std::function<void()>& meanwhile) {
   ++rounds_;
+  done_ = 0;
   while (buffers_.size() < threads_) {
     auto buffer = AnonymousMemory::make(partitions_.buffer_bytes());
     if (!buffer) return unexpected(std::move(buffer).error());
@@ -117,6 +118,8 @@ Result<void> SectionRounds::apply(const std::vector<RecordStage*>& stages, bool 
     for (std::size_t p = next++; p < partitions_.size(); p = next++) {
       auto ok = stop() ? Result<void>(unexpected(Error{Errc::io, {}, "interrupted"}))
                        : apply_one(p, work, buffers_[thread].bytes());
+      ++done_;
+      if (thread == 0 && meanwhile) meanwhile();
       if (ok) continue;
       const std::lock_guard lock(mutex);
       if (!error) error = std::move(ok).error();
@@ -126,6 +129,7 @@ Result<void> SectionRounds::apply(const std::vector<RecordStage*>& stages, bool 
   {
     std::vector<std::jthread> helpers;
     for (unsigned i = 1; i < threads_; ++i) helpers.emplace_back(run, i);
+    if (meanwhile) meanwhile();
     run(0);
   }
   for (RecordStage* stage : stages) stage->reset();

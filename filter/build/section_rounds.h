@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -45,9 +46,12 @@ class SectionRounds {
  public:
   SectionRounds(const FilterDraft& draft, PagedFile& file, const Partitions& partitions, unsigned threads);
   // Everything that the stages hold, which are empty afterwards (the pool is the caller's to reset). `last`: there will be no
-  // more. Ends early, with the error io "interrupted", where `stop` says so.
-  Result<void> apply(const std::vector<RecordStage*>& stages, bool last, const std::function<bool()>& stop);
+  // more. Ends early, with the error io "interrupted", where `stop` says so. `meanwhile`, if any, is called by this thread
+  // at the beginning and after each partition that it has done.
+  Result<void> apply(const std::vector<RecordStage*>& stages, bool last, const std::function<bool()>& stop,
+                     const std::function<void()>& meanwhile = {});
   unsigned rounds() const { return rounds_; }
+  std::uint64_t partitions_done() const { return done_.load(std::memory_order_relaxed); }  // of this round; thread-safe
   // After the last round, by section of the draft; nothing for H.
   std::vector<FilterDraft::SectionFacts>& facts() { return facts_; }
 
@@ -60,6 +64,7 @@ class SectionRounds {
   const Partitions& partitions_;
   unsigned threads_;
   unsigned rounds_ = 0;
+  std::atomic<std::uint64_t> done_ = 0;
   std::vector<AnonymousMemory> buffers_;  // by thread
   std::vector<std::uint8_t> written_;     // by partition
   std::vector<FilterDraft::SectionFacts> facts_;

@@ -97,8 +97,14 @@ Result<void> BuildRun::stream_into(FilterDraft& draft) {
   auto keys = KeyStream::create(KeyMaker(report_.header.series_key), draft,
                                 {.ram_bytes = ram_bytes_, .threads = threads_, .stop = options_.stop});
   if (!keys) return unexpected(std::move(keys).error());
-  if (auto ok = read(**keys, BuildPhase::streaming, keys->get()); !ok) return ok;
-  tell(BuildPhase::writing);
+  BuildPhase phase = BuildPhase::streaming;
+  (*keys)->call_meanwhile([&] {
+    report_.stream = (*keys)->figures();
+    tell(phase, phase == BuildPhase::streaming ? position_ : IntakePosition{});
+  });
+  if (auto ok = read(**keys, phase, keys->get()); !ok) return ok;
+  phase = BuildPhase::writing;
+  tell(phase);
   const EntrySketches sketches = (*keys)->sketches();
   report_.summary = sketches.summary();
   if (!was_read) {

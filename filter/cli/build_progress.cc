@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "filter/build/quantity.h"
 #include "filter/cli/text.h"
 
@@ -33,8 +35,12 @@ std::string reading_text(const char* verb, const IntakePosition& input, double s
 
 std::string stream_text(const KeyStream::Figures& stream) {
   if (stream.rounds == 0 && !stream.in_round) return {};
-  return fmt::format("; round {}{}, {} written", stream.rounds, stream.in_round ? " under way" : "",
-                     format_bytes(stream.bytes_written));
+  const std::string written = format_bytes(stream.bytes_written) + " written";
+  if (!stream.in_round)
+    return fmt::format("; {} round{} done, {}", stream.rounds, stream.rounds == 1 ? "" : "s", written);
+  const double part =
+      static_cast<double>(stream.parts_done) / static_cast<double>(std::max<std::uint64_t>(1, stream.parts));
+  return fmt::format("; round {}: {:.0f} %, {}", stream.rounds + 1, 100 * part, written);
 }
 
 }  // namespace

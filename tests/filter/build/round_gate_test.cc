@@ -46,6 +46,30 @@ TEST(RoundGate, WorkIsDoneOnceWhileAllWait) {
   EXPECT_FALSE(gate.is_wanted());
 }
 
+TEST(RoundGate, WhoWaitsMayDoSomethingMeanwhile) {
+  RoundGate gate;
+  gate.begin();
+  gate.begin();
+  std::atomic<int> meanwhile = 0;
+  const RoundGate::Meanwhile count = [&] {
+    ++meanwhile;
+    meanwhile.notify_all();
+  };
+  int done = 0;
+  std::jthread other([&] {
+    gate.wait([&] { ++done; }, count);
+    gate.end();
+  });
+  meanwhile.wait(0);  // it was called, so the other one waits
+  EXPECT_EQ(done, 0);
+  gate.wait([&] {
+    meanwhile.wait(meanwhile.load());  // and is called on while the work is done
+    ++done;
+  });
+  gate.end();
+  EXPECT_EQ(done, 1);
+}
+
 TEST(RoundGate, WorkersThatEndAreNotWaitedFor) {
   RoundGate gate;
   gate.begin();

@@ -141,6 +141,28 @@ TEST_F(StreamedBuildTest, EqualBytesWhateverThreadsRoundsAndMemory) {
   EXPECT_TRUE(built(many) == once);
 }
 
+TEST_F(StreamedBuildTest, ProgressGoesOnInARoundOnTheCallersThread) {
+  const auto caller = std::this_thread::get_id();
+  for (const unsigned threads : {1U, 3U}) {
+    BuildOptions o = roomy(lines(0, 4 * kLines));
+    o.threads = threads;
+    std::uint64_t inside = 0;
+    BuildReport report;
+    const OnBuildProgress progress = [&](const BuildProgress& p) {
+      EXPECT_EQ(std::this_thread::get_id(), caller);
+      if (!p.stream.in_round) return;
+      EXPECT_LE(p.stream.parts_done, p.stream.parts);
+      EXPECT_EQ(p.stream.parts, 2U);
+      ++inside;
+      EXPECT_EQ(p.input.name.empty(), p.phase != BuildPhase::streaming);
+    };
+    const auto ok = build(o, report, progress);
+    ASSERT_TRUE(ok) << ok.error().text();
+    // With one thread every round is the caller's; with several the last one is.
+    EXPECT_GE(inside, threads == 1 ? report.stream.rounds : 1U);
+  }
+}
+
 TEST_F(StreamedBuildTest, SeveralThreadsShareTheRounds) {
   const std::string once = built(roomy(lines(0, kLines)));
   BuildOptions o = roomy(lines(0, kLines));
