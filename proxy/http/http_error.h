@@ -40,9 +40,10 @@ enum class ErrorKind : std::uint8_t {
   shutting_down,            // 503
   loop,                     // 502 this proxy stands in Via already, or the target is itself
   parent_tls,               // 502 the parent proxy speaks no TLS, or cannot prove who it is
+  parent_auth,              // 502 the parent proxy does not take our credentials, or wants some
   version_unsupported,      // 505
 };
-inline constexpr std::size_t kErrorKinds = 30;  // checked where the table stands
+inline constexpr std::size_t kErrorKinds = 31;  // checked where the table stands
 
 struct HttpError {
   ErrorKind kind = ErrorKind::internal;

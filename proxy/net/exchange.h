@@ -141,6 +141,8 @@ class Exchange final : public Buried, Stream::Handler, Connector::Handler, PageR
   void on_failed(int error) override;
   void relay_interim();
   void on_response_head();
+  bool is_challenge_ours() const;
+  void fail_challenge();
   void flush_download();
   void on_response_end(bool surplus);
   void on_switched();

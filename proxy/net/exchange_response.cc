@@ -62,12 +62,34 @@ void Exchange::relay_interim() {
 
 void Exchange::on_response_head() {
   if (response_.switched()) return;  // `end` follows and tells the client
-  if (is_unasked_) return fail_response({ErrorKind::connection_failed, "the parent proxy refused the tunnel"});
   const ResponseHead& head = response_.head();
+  if (head.status == 407 && is_challenge_ours()) return fail_challenge();
+  if (is_unasked_) return fail_response({ErrorKind::connection_failed, "the parent proxy refused the tunnel"});
   status_ = head.status;
   if (const Field* type = find_field(head.fields, "content-type")) content_type_ = type->value;
   plan_ = write_response_head(state_.to_client.head(), head, response_rewrite());
   response_state_ = ResponseState::body;
+}
+
+// Whether a 407 is about us: clients may answer their parent's challenge only where they are meant to speak to it, which is
+// without credentials of our own and with clients that know of a proxy. Any other would be asked for a password that is
+// none of its business.
+bool Exchange::is_challenge_ours() const {
+  if (!to_parent_) return false;
+  return !snapshot_->parent->authorization.empty() || owner_->client_info().destination != nullptr;
+}
+
+void Exchange::fail_challenge() {
+  constexpr Milliseconds kSayAgain{60'000};
+  const Milliseconds now = monotonic_now();
+  if (state_.challenge_told == Milliseconds(0) || now - state_.challenge_told > kSayAgain) {
+    state_.challenge_told = now;
+    log::error("parent {}: 407: {}", upstream_->peer_text,
+               snapshot_->parent->authorization.empty()
+                   ? "it wants credentials, and upstream.credentials_file is not set"
+                   : "it does not take those of upstream.credentials_file");
+  }
+  fail_response({ErrorKind::parent_auth, "the parent proxy answered 407"});
 }
 
 void Exchange::flush_download() {

@@ -44,6 +44,7 @@ struct WorkerState {
   HeadLimits request_limits, response_limits;
   std::string via;  // "bloomwall (instance)"; empty: headers.via is off
   bool draining = false;
+  Milliseconds challenge_told{0};  // when a parent's 407 was last logged; 0: never
 
   // Scratch of whoever runs now; empty between two callbacks.
   Batch to_client, to_origin;

@@ -90,6 +90,26 @@ TEST_F(Parent, IsSentOurCredentialsAndNotTheClients) {
   }
 }
 
+// The client must not be asked for a password to a proxy that it does not know of.
+TEST_F(Parent, ThatDoesNotTakeOurCredentialsIsABadGateway) {
+  ProxyHarness proxy(options());
+  auto client = proxy.client();
+  for (const std::string& text : {get("far.example"), connect_to("far.example:443")}) {
+    client.send(text);
+    auto up = parent_.accept();
+    up.read_head();
+    up.send(
+        "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=\"p\"\r\n"
+        "Content-Length: 2\r\n\r\nno");
+    const std::string head = client.read_head();
+    EXPECT_EQ(status_of(head), 502) << head;
+    EXPECT_EQ(field_of(head, "Proxy-Authenticate"), "");
+    EXPECT_NE(field_of(head, "Proxy-Status").find("proxy_configuration_error"), std::string::npos) << head;
+    client.read_exactly(std::stoul(field_of(head, "Content-Length")));
+  }
+  client.expect_end();  // after a CONNECT that failed nobody knows what the client says next
+}
+
 TEST_F(Parent, IsLeftOutForWhatTheBypassHolds) {
   ScriptedListener origin;
   HarnessOptions with = options();
