@@ -15,6 +15,7 @@ namespace {
 constexpr std::uint64_t kForEachClient = 2;  // its socket and the origin's
 // epoll, eventfds, resolver sockets; pipes of relays
 constexpr std::uint64_t kForEachWorker = 64 + 2 * PipePool::kMost;
+constexpr std::uint64_t kShareOfPool = 8;   // clients come first where there are too few for all
 constexpr std::uint64_t kForTheRest = 128;  // logs, admin and control connections, files while a reload reads them
 
 std::uint64_t workers_of(const conf::Config& settings) {
@@ -27,10 +28,16 @@ std::uint64_t without_clients(const conf::Config& settings) {
   return kForTheRest + workers_of(settings) * each_worker + 2 * settings.filters.size();
 }
 
+// Each worker may keep its share, rounded up.
+std::uint64_t pooled(const conf::Config& settings) {
+  const std::uint64_t workers = workers_of(settings);
+  return (settings.limits.pooled_connections + workers - 1) / workers * workers;
+}
+
 }  // namespace
 
 std::uint64_t descriptors_for(const conf::Config& settings) {
-  return without_clients(settings) + kForEachClient * settings.limits.client_connections;
+  return without_clients(settings) + pooled(settings) + kForEachClient * settings.limits.client_connections;
 }
 
 std::uint64_t raise_descriptor_limit(std::uint64_t wanted) {
@@ -48,14 +55,20 @@ std::uint64_t raise_descriptor_limit(std::uint64_t wanted) {
 std::optional<std::string> fit_clients(conf::Config& settings, std::uint64_t available) {
   const std::uint64_t wanted = descriptors_for(settings);
   if (wanted <= available) return std::nullopt;
+  const conf::Limits asked = settings.limits;
+  conf::Limits& limits = settings.limits;
   const std::uint64_t rest = without_clients(settings);
-  const std::uint64_t fits = available > rest ? (available - rest) / kForEachClient : 0;
-  const auto clients = static_cast<std::uint32_t>(std::max<std::uint64_t>(fits, 1));
+  const std::uint64_t room = available > rest ? available - rest : 0;
+  const std::uint64_t most_pooled = room / kShareOfPool / workers_of(settings) * workers_of(settings);
+  limits.pooled_connections =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(asked.pooled_connections, most_pooled));
+  const std::uint64_t fits = (room - std::min(room, pooled(settings))) / kForEachClient;
+  limits.client_connections = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(fits, 1, asked.client_connections));
   auto sentence = fmt::format(
-      "limits.client_connections: {} clients need {} file descriptors and {} are allowed; {} clients are served "
-      "(raise LimitNOFILE or ulimit -n)",
-      settings.limits.client_connections, wanted, available, clients);
-  settings.limits.client_connections = clients;
+      "limits.client_connections: {} clients and {} idle connections to origins need {} file descriptors and {} are "
+      "allowed; {} clients are served and {} connections kept (raise LimitNOFILE or ulimit -n)",
+      asked.client_connections, asked.pooled_connections, wanted, available, limits.client_connections,
+      limits.pooled_connections);
   return sentence;
 }
 

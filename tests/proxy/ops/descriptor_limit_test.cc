@@ -11,6 +11,7 @@ TEST(DescriptorLimit, TwoForEachClientAndSomeForTheRest) {
   conf::Config settings;
   settings.workers = 4;
   settings.limits.client_connections = 1000;
+  settings.limits.pooled_connections = 0;
   const std::uint64_t base = descriptors_for(settings);
   EXPECT_GT(base, 2000U);
   EXPECT_LT(base, 3100U);
@@ -18,6 +19,8 @@ TEST(DescriptorLimit, TwoForEachClientAndSomeForTheRest) {
   EXPECT_EQ(descriptors_for(settings), base + 2);
   settings.filters.resize(3);
   EXPECT_EQ(descriptors_for(settings), base + 2 + 6) << "old and new ones during a reload";
+  settings.limits.pooled_connections = 401;
+  EXPECT_EQ(descriptors_for(settings), base + 2 + 6 + 404) << "idle ones; each of four workers rounds its share up";
 }
 
 TEST(DescriptorLimit, ClientsAreLoweredToWhatFitsAndBothNumbersAreSaid) {
@@ -34,6 +37,23 @@ TEST(DescriptorLimit, ClientsAreLoweredToWhatFitsAndBothNumbersAreSaid) {
   EXPECT_LE(descriptors_for(settings), 1024U);
   EXPECT_NE(sentence->find("client_connections: 20000"), std::string::npos) << *sentence;
   EXPECT_NE(sentence->find(std::to_string(fits) + " clients are served"), std::string::npos) << *sentence;
+}
+
+TEST(DescriptorLimit, IdleConnectionsGiveWayToClients) {
+  conf::Config settings;
+  settings.workers = 3;
+  settings.limits.client_connections = 1000;
+  settings.limits.pooled_connections = 0;
+  const std::uint64_t enough = descriptors_for(settings) + 300;
+  settings.limits.pooled_connections = 4096;
+  const auto sentence = fit_clients(settings, enough);
+  ASSERT_TRUE(sentence.has_value());
+  EXPECT_EQ(settings.limits.client_connections, 1000U) << *sentence;
+  EXPECT_LT(settings.limits.pooled_connections, 300U);
+  EXPECT_GT(settings.limits.pooled_connections, 200U);
+  EXPECT_EQ(settings.limits.pooled_connections % 3, 0U);
+  EXPECT_LE(descriptors_for(settings), enough);
+  EXPECT_NE(sentence->find("4096 idle connections"), std::string::npos) << *sentence;
 }
 
 TEST(DescriptorLimit, AtLeastOneClientIsServed) {
