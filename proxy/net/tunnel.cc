@@ -111,7 +111,8 @@ void Tunnel::on_side_end(Side& side) {
   side.ended = true;
   // A ClientHello that was begun and not finished is none; a client that said nothing may still listen.
   if (&side == &client_ && gate_ != nullptr && !gate_->held().empty()) return cut("the ClientHello is cut short");
-  side.other().stream().shut_write();
+  Stream& other = side.other().stream();
+  if (!is_finished() || other.tls() != nullptr) other.shut_write();  // else the close that follows says it as well
   maybe_finish();
 }
 
@@ -120,9 +121,12 @@ void Tunnel::on_side_drained(Side& side) {
   maybe_finish();
 }
 
+bool Tunnel::is_finished() const {
+  return client_.ended && far_.ended && client_.stream().backlog() == 0 && far_.stream().backlog() == 0;
+}
+
 void Tunnel::maybe_finish() {
-  if (owner_ == nullptr || !client_.ended || !far_.ended) return;
-  if (client_.stream().backlog() == 0 && far_.stream().backlog() == 0) close();
+  if (owner_ != nullptr && is_finished()) close();
 }
 
 void Tunnel::cut(const char* why) {

@@ -76,6 +76,7 @@ class Tunnel final : public Buried {
   void open_gate();
   void on_side_end(Side& side);
   void on_side_drained(Side& side);
+  bool is_finished() const;  // only while it is open
   void maybe_finish();
   void cut(const char* why);
   void on_timer();
