@@ -1,20 +1,34 @@
 // From lines to a filter, entries per second on one core: from plain text and from .zst, step by step.
+//   step_canonical    a line in the cache: its canonical form. Goal: 40 ns
+//   step_entry        the same, and the entry that it is
+//   step_hash         the hashes of an entry: host, path, key
+//   step_keys         line -> canonical -> entry -> all hashes. Goal: 120 ns
+//   step_sketch       an entry as a build takes it: host hashed where it is another one, hashes, sketches, nothing stored
+//   step_stage        a key's place, and its record into the row of its partition; rows past the cache into their chunk
+//   step_apply        a record's bits into a partition in memory (4 and 32 MiB, both layouts). Goal: 15 ns
+//   apply_round       the same through a whole round: 2^22 records into a file of 64 MiB, written back
 //   lines_to_keys     split, parse, canonicalise, hash, count in sketches; nothing is stored
 //   build_collected   the whole build, all keys held in memory
 //   build_streamed    the whole build, keys streamed into a file of known size
-// URLs are 64 octets in the mean, 50 a host, a fifth with a query. items_per_second is entries; run with --benchmark_filter.
+// URLs are 64 octets in the mean, 50 a host, a fifth with a query. items_per_second is entries; run with --benchmark_filter
+// (steps: --benchmark_filter=step_; ns per entry are the times shown). All on one thread.
 // SPDX-License-Identifier: Apache-2.0
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <zstd.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "filter/build/builder.h"
+#include "filter/build/entry_keys.h"
+#include "filter/build/section_rounds.h"
 #include "filter/build/sketching_sink.h"
 
 namespace bloomwall::filter {
@@ -71,6 +85,181 @@ void finish(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kEntries));
   state.SetLabel(state.range(0) == 0 ? "text" : "zst");
 }
+
+// As many lines as stay in a processor's cache.
+const std::vector<std::string>& some_lines() {
+  static const std::vector<std::string> made = [] {
+    constexpr std::size_t kLines = 8192;
+    std::vector<std::string> out;
+    const std::string text = made_up_text();
+    for (std::size_t at = 0; out.size() < kLines;) {
+      const std::size_t end = text.find('\n', at);
+      out.push_back(text.substr(at, end - at));
+      at = end + 1;
+    }
+    return out;
+  }();
+  return made;
+}
+
+// Work on one line after the other.
+template <typename Work>
+void each_line(benchmark::State& state, Work&& work) {
+  const auto& all = some_lines();
+  std::size_t next = 0;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(work(std::string_view(all[next])));
+    next = (next + 1) % all.size();
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+
+void step_canonical(benchmark::State& state) {
+  Canonicaliser canonicaliser;
+  each_line(state, [&](std::string_view line) { return canonicaliser.url(line).forms.data(); });
+}
+BENCHMARK(step_canonical);
+
+void step_entry(benchmark::State& state) {
+  EntryParser parser;
+  each_line(state, [&](std::string_view line) { return parser.url(line).entries.data(); });
+}
+BENCHMARK(step_entry);
+
+EntryKeys all_keys(const KeyMaker& keys, const Entry& entry) { return keys_of(keys, entry, keys.host(entry.host)); }
+
+void step_keys(benchmark::State& state) {
+  EntryParser parser;
+  const KeyMaker keys((SeriesKey{}));
+  each_line(state, [&](std::string_view line) { return all_keys(keys, parser.url(line).entries.front()); });
+}
+BENCHMARK(step_keys);
+
+// Work on entries made beforehand, whose texts are those of some_lines().
+template <typename Work>
+void each_entry(benchmark::State& state, Work&& work) {
+  EntryParser parser;
+  std::vector<Entry> all;
+  for (const std::string& line : some_lines()) all.push_back(parser.url(line).entries.front());
+  std::size_t next = 0;
+  for (auto _ : state) {
+    work(all[next]);
+    next = (next + 1) % all.size();
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+
+void step_hash(benchmark::State& state) {
+  const KeyMaker keys((SeriesKey{}));
+  each_entry(state, [&](const Entry& entry) { benchmark::DoNotOptimize(all_keys(keys, entry)); });
+}
+BENCHMARK(step_hash);
+
+void step_sketch(benchmark::State& state) {
+  SketchingSink sink((KeyMaker(SeriesKey{})));
+  each_entry(state, [&](const Entry& entry) { sink.add(entry); });
+}
+BENCHMARK(step_sketch);
+
+// Keys as good as hashes.
+class Keys {
+ public:
+  Hash128 next() {
+    const std::uint64_t lo = word();
+    return {.lo = lo, .hi = word()};
+  }
+
+ private:
+  std::uint64_t word() {  // splitmix64
+    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    return z ^ (z >> 31);
+  }
+  std::uint64_t state_ = 1;
+};
+
+// So that no page is missing when it is first written to.
+void touch(AnonymousMemory& memory) { std::memset(memory.bytes().data(), 1, memory.bytes().size()); }
+
+void step_stage(benchmark::State& state) {
+  const auto partitions = static_cast<std::size_t>(state.range(0));
+  constexpr std::uint64_t kPages = std::uint64_t{1} << kPartitionPageBits;
+  const Geometry geometry{.pages_per_segment = partitions * kPages};
+  auto memory = AnonymousMemory::make(std::uint64_t{64} << 20);
+  if (!memory) return state.SkipWithError(memory.error().text().c_str());
+  touch(*memory);
+  ChunkPool pool(*std::move(memory), 64);
+  RecordStage stage(pool, partitions);
+  Keys keys;
+  for (auto _ : state) {
+    const Place place = place_of(geometry, keys.next());
+    if (stage.add(place.page / kPages, record_of(place.page % kPages, place.fingerprint))) continue;
+    stage.reset();
+    pool.reset();
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(step_stage)->ArgName("partitions")->Arg(16)->Arg(800);
+
+void step_apply(benchmark::State& state) {
+  const Geometry geometry{.layout = static_cast<Layout>(state.range(0)),
+                          .pages_per_segment = std::uint64_t{1} << state.range(1)};
+  constexpr std::size_t kRecords = std::size_t{1} << 20;
+  auto memory = AnonymousMemory::make(geometry.bytes());
+  auto records = AnonymousMemory::make(kRecords * kRecordBytes + sizeof(std::uint64_t));
+  if (!memory || !records) return state.SkipWithError("no memory");
+  touch(*memory);
+  Keys keys;
+  for (std::size_t i = 0; i < kRecords; ++i) {
+    const Place place = place_of(geometry, keys.next());
+    const std::uint64_t record = record_of(place.page, place.fingerprint);
+    std::memcpy(records->bytes().data() + i * kRecordBytes, &record, sizeof record);
+  }
+  SectionWriter section(geometry, memory->bytes().data());  // its bits are written whatever they were
+  std::size_t next = 0;
+  for (auto _ : state) {
+    section.insert_exclusive(place_of_record(records->bytes().data() + next * kRecordBytes));
+    next = (next + 1) % kRecords;
+  }
+  state.SetItemsProcessed(state.iterations());
+  state.SetLabel(geometry.layout == Layout::sectors_2x8 ? "2x8" : "4x4");
+}
+BENCHMARK(step_apply)->ArgNames({"layout", "page_bits"})->ArgsProduct({{1, 2}, {10, 13}});
+
+void apply_round(benchmark::State& state) {
+  constexpr std::uint64_t kPages = std::uint64_t{1} << 14, kRecords = std::uint64_t{1} << 22;
+  const Geometry geometry{.layout = static_cast<Layout>(state.range(0)), .pages_per_segment = kPages};
+  auto draft =
+      FilterDraft::create(lists().output(), {.header = {}, .hosts = {}, .paths = geometry, .raw = {}, .info = {}});
+  auto memory = AnonymousMemory::make(kRecords * kRecordBytes * 2);
+  if (!draft || !memory) return state.SkipWithError("no memory, or no disk");
+  auto file = PagedFile::open(draft->descriptor(), draft->path());
+  if (!file) return state.SkipWithError(file.error().text().c_str());
+  const Partitions partitions(*draft, kPartitionPageBits);
+  SectionRounds rounds(*draft, *file, partitions, 1);
+  ChunkPool pool(*std::move(memory), 64);
+  RecordStage stage(pool, partitions.size());
+  Keys keys;
+  constexpr std::uint64_t kInPartition = std::uint64_t{1} << kPartitionPageBits;
+  for (auto _ : state) {
+    state.PauseTiming();
+    for (std::uint64_t i = 0; i < kRecords; ++i) {
+      const Place place = place_of(geometry, keys.next());
+      stage.add(place.page / kInPartition, record_of(place.page % kInPartition, place.fingerprint));
+    }
+    state.ResumeTiming();
+    const auto ok = rounds.apply({&stage}, false, [] { return false; });
+    if (!ok) return state.SkipWithError(ok.error().text().c_str());
+    pool.reset();
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kRecords));
+  state.counters["ns_per_key"] =
+      benchmark::Counter(static_cast<double>(state.iterations()) * static_cast<double>(kRecords) / 1e9,
+                         benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.SetLabel(geometry.layout == Layout::sectors_2x8 ? "2x8" : "4x4");
+}
+BENCHMARK(apply_round)->ArgName("layout")->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond);
 
 void lines_to_keys(benchmark::State& state) {
   for (auto _ : state) {
