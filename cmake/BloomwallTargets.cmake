@@ -19,6 +19,7 @@ endif()
 if(BLOOMWALL_SANITIZE)
   target_compile_options(bloomwall_options INTERFACE -fsanitize=${BLOOMWALL_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(bloomwall_options INTERFACE -fsanitize=${BLOOMWALL_SANITIZE})
+  target_compile_definitions(bloomwall_options INTERFACE BLOOMWALL_SANITIZED)
 endif()
 if(BLOOMWALL_FUZZ)  # the fuzzer learns from the branches of the code under test, not of its own target alone
   target_compile_options(bloomwall_options INTERFACE -fsanitize=fuzzer-no-link)
@@ -35,6 +36,32 @@ function(bloomwall_apply_lto target)
   endif()
 endfunction()
 
+# What nearly every file includes is parsed once, which takes a third off a build from nothing. ccache does better, and can't
+# see through a precompiled header, so it is one or the other. The linter turns it off: it must see each file by itself.
+option(BLOOMWALL_PRECOMPILE "Precompile the headers that sources share" ON)
+set(BLOOMWALL_SHARED_HEADERS <algorithm> <array> <chrono> <filesystem> <functional> <memory> <optional> <span> <string>
+    <string_view> <vector> <fmt/format.h> <tl/expected.hpp>)
+set(BLOOMWALL_SHARED_TEST_HEADERS ${BLOOMWALL_SHARED_HEADERS} <map> <random> <thread> <gmock/gmock.h> <gtest/gtest.h>)
+
+# bloomwall_precompile(NAME HEADERS [libs...]): NAME reads what the variable HEADERS lists in its compiled form, made once for
+# each top folder.
+function(bloomwall_precompile name headers)
+  if(NOT BLOOMWALL_PRECOMPILE OR BLOOMWALL_CCACHE)
+    return()
+  endif()
+  file(RELATIVE_PATH folder ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  string(REGEX REPLACE "/.*" "_headers" owner bloomwall_${folder}/)
+  if(NOT TARGET ${owner})
+    file(WRITE ${CMAKE_BINARY_DIR}/${owner}.cc "")
+    add_library(${owner} OBJECT ${CMAKE_BINARY_DIR}/${owner}.cc)
+    target_link_libraries(${owner} PRIVATE bloomwall_options fmt::fmt ${ARGN})
+    target_include_directories(${owner} SYSTEM PRIVATE ${EXPECTED_INCLUDE_DIR})
+    target_precompile_headers(${owner} PRIVATE ${${headers}})
+    bloomwall_apply_lto(${owner})
+  endif()
+  target_precompile_headers(${name} REUSE_FROM ${owner})
+endfunction()
+
 # bloomwall_library(NAME LINK libs... SYSTEM_INCLUDE dirs...): a static library of every .cc in this folder except
 # main.cc and *_main.cc.
 function(bloomwall_library name)
@@ -46,28 +73,12 @@ function(bloomwall_library name)
     target_link_libraries(${name} PUBLIC bloomwall_options ${ARG_LINK})
     target_include_directories(${name} SYSTEM PUBLIC ${ARG_SYSTEM_INCLUDE})
     bloomwall_apply_lto(${name})
+    bloomwall_precompile(${name} BLOOMWALL_SHARED_HEADERS)
   else()
     add_library(${name} INTERFACE)
     target_link_libraries(${name} INTERFACE bloomwall_options ${ARG_LINK})
     target_include_directories(${name} SYSTEM INTERFACE ${ARG_SYSTEM_INCLUDE})
   endif()
-endfunction()
-
-# What nearly every test includes is parsed once, which takes a third off a build from nothing. ccache does better, and can't
-# see through a precompiled header, so it is one or the other. The linter must see each file by itself.
-option(BLOOMWALL_PRECOMPILE "Precompile the headers that tests share" ON)
-function(bloomwall_precompile_tests name)
-  if(NOT BLOOMWALL_PRECOMPILE OR BLOOMWALL_CCACHE)
-    return()
-  endif()
-  if(NOT TARGET bloomwall_test_headers)
-    file(WRITE ${CMAKE_BINARY_DIR}/test_headers.cc "")
-    add_library(bloomwall_test_headers OBJECT ${CMAKE_BINARY_DIR}/test_headers.cc)
-    target_link_libraries(bloomwall_test_headers PRIVATE bloomwall_options GTest::gmock GTest::gtest)
-    target_precompile_headers(bloomwall_test_headers PRIVATE <chrono> <filesystem> <functional> <map> <memory> <optional>
-                              <random> <span> <string> <thread> <vector> <gmock/gmock.h> <gtest/gtest.h>)
-  endif()
-  target_precompile_headers(${name} REUSE_FROM bloomwall_test_headers)
 endfunction()
 
 # bloomwall_tests(NAME LINK libs...): one GoogleTest program of every .cc in this folder; its cases are ctest tests.
@@ -79,7 +90,7 @@ function(bloomwall_tests name)
   endif()
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main)
-  bloomwall_precompile_tests(${name})
+  bloomwall_precompile(${name} BLOOMWALL_SHARED_TEST_HEADERS GTest::gmock GTest::gtest)
   target_compile_definitions(${name} PRIVATE BLOOMWALL_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                              BLOOMWALL_BINARY_DIR="${CMAKE_BINARY_DIR}")
   include(GoogleTest)

@@ -18,7 +18,7 @@
 namespace bloomwall::test {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef BLOOMWALL_SANITIZED
 constexpr bool kMemoryIsOurs = false;  // a sanitizer's own memory would be measured
 #else
 constexpr bool kMemoryIsOurs = true;

@@ -121,7 +121,7 @@ TEST(EntrySketches, AddressesHaveNoLabels) {
 
 TEST(EntrySketches, RefuseBytesThatAreNotTheirs) {
   auto bytes = some_entries(0, 500).serialise();
-  for (std::size_t size = 0; size < bytes.size(); size += 7) {
+  for (std::size_t size = 0; size < bytes.size(); size += size < 200 ? 1 : 997) {
     EXPECT_FALSE(EntrySketches::parse(std::span(bytes).first(size))) << "cut at " << size;
   }
   auto longer = bytes;

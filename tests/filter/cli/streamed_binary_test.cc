@@ -127,8 +127,10 @@ TEST_F(StreamedBinaryTest, MoreKeysThanMemoryAreStreamedInRounds) {
   const Ended ended = wait_for(start({"build", "-q", "--raw", "-o", at("out.bwf"), "--series-key", at("key"),
                                       "--entries", "1M", "--threads", "1", "--ram", "8500kB", at("list.txt")}));
   ASSERT_EQ(ended.status, 0);
+#ifndef BLOOMWALL_SANITIZED  // whose own memory would be measured
   // What the program itself takes, with its libraries, comes on top.
   EXPECT_LT(ended.peak_bytes, 40'000'000U);
+#endif
   const auto file = FilterFile::open(at("out.bwf"));
   ASSERT_TRUE(file);
   const SectionView raw = (*file)->raw();

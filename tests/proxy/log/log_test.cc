@@ -12,6 +12,7 @@ namespace bloomwall::proxy {
 namespace {
 
 using namespace std::chrono_literals;
+using namespace std::string_literals;
 using test::lines_of;
 using test::Scratch;
 
@@ -48,7 +49,7 @@ TEST_F(DaemonLog, ALineHasTimeLevelAndText) {
 
 TEST_F(DaemonLog, NothingFromOutsideCanForgeALine) {
   open(log::Level::info);
-  log::info("host {}", std::string("a\n2024-01-01 forged\r\x1b[2J\x7f\0b", 32));
+  log::info("host {}", "a\n2024-01-01 forged\r\x1b[2J\x7f\0b"s);
   const auto got = lines();
   ASSERT_EQ(got.size(), 1U);
   EXPECT_NE(got[0].find("host a\\x0a2024-01-01 forged\\x0d\\x1b[2J\\x7f\\x00b"), std::string::npos) << got[0];
