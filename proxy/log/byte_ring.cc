@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/log/byte_ring.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
+#include <cstdint>
 #include <cstring>
 
 namespace bloomwall::proxy {
@@ -17,7 +21,7 @@ bool ByteRing::push(std::string_view line) noexcept {
     seen_tail_ = tail_.load(std::memory_order_acquire);
     if (line.size() > capacity() - (head - seen_tail_)) return false;
   }
-  if (place_of(head) >= kStartOver && tail_.load(std::memory_order_acquire) == head) start_ = seen_tail_ = head;
+  if (head - start_ >= kStartOver && tail_.load(std::memory_order_acquire) == head) start_over(head);
   const std::size_t at = place_of(head);
   const std::size_t first = std::min(line.size(), capacity() - at);
   std::memcpy(bytes_.get() + at, line.data(), first);
@@ -25,6 +29,17 @@ bool ByteRing::push(std::string_view line) noexcept {
   // Sequentially consistent: the producer goes on to look whether the consumer sleeps, and must not look before this.
   head_.store(head + line.size(), std::memory_order_seq_cst);
   return true;
+}
+
+void ByteRing::start_over(std::uint64_t head) noexcept {
+  const auto used = static_cast<std::size_t>(std::min<std::uint64_t>(head - start_, capacity()));
+  if (used > kKept) {  // seldom; whole pages only, and a later write finds them empty
+    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const auto begin = reinterpret_cast<std::uintptr_t>(bytes_.get());
+    const std::uintptr_t from = (begin + kKept + page - 1) / page * page, to = (begin + used) / page * page;
+    if (to > from) ::madvise(bytes_.get() + (from - begin), to - from, MADV_DONTNEED);
+  }
+  start_ = seen_tail_ = head;
 }
 
 std::array<std::string_view, 2> ByteRing::readable() const noexcept {

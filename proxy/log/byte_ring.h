@@ -1,6 +1,6 @@
 // Whole lines on their way from one thread to another: a ring of bytes with one producer and one consumer, no lock, no
 // allocation after the constructor. An empty ring begins anew at its start, so memory is touched only as far as lines really
-// wait, and what is used over and over stays in the caches.
+// wait, and what is used over and over stays in the caches; what a burst took beyond kKept goes back to the system then.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,7 +31,10 @@ class ByteRing {
 
   static constexpr std::size_t kStartOver = std::size_t{16} * 1024;  // bytes from the start at which that is worth it
 
+  static constexpr std::size_t kKept = std::size_t{256} * 1024;
+
  private:
+  void start_over(std::uint64_t head) noexcept;
   std::size_t place_of(std::uint64_t position) const noexcept { return (position - start_) & mask_; }
 
   const std::size_t mask_;

@@ -2,9 +2,14 @@
 #include "proxy/log/byte_ring.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace bloomwall::proxy {
 namespace {
@@ -66,6 +71,34 @@ TEST(ByteRing, AnEmptyOneBeginsAnew) {
   std::size_t lines = 0;  // one that is never empty uses all of it
   while (ring.push(line)) ++lines;
   EXPECT_EQ(lines, ring.capacity() / line.size());
+}
+
+std::size_t pages_in_memory(const char* begin, std::size_t size) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const auto skip = (page - reinterpret_cast<std::uintptr_t>(begin) % page) % page;
+  std::vector<unsigned char> there((size - skip) / page);
+  char* const first = const_cast<char*>(begin) + skip;  // mincore() does not write there
+  EXPECT_EQ(::mincore(first, there.size() * page, there.data()), 0);
+  return static_cast<std::size_t>(std::count_if(there.begin(), there.end(), [](auto bits) { return (bits & 1) != 0; }));
+}
+
+TEST(ByteRing, WhatABurstTookGoesBack) {
+  ByteRing ring(std::size_t{4} << 20);
+  const std::string line(1000, 'l');
+  ASSERT_TRUE(ring.push(line));
+  const char* const start = ring.readable()[0].data();
+  while (ring.push(line)) {
+  }
+  EXPECT_GT(pages_in_memory(start, ring.capacity()), 1000U);
+  while (!ring.readable()[0].empty()) take_all(ring);
+  ASSERT_TRUE(ring.push("after\n"));
+  EXPECT_LT(pages_in_memory(start, ring.capacity()), 100U);
+  EXPECT_EQ(take_all(ring), "after\n");
+  for (int i = 0; i < 3; ++i) {  // and can be used again
+    std::string all;
+    for (; all.size() < ring.capacity() - line.size(); all += line) ASSERT_TRUE(ring.push(line));
+    ASSERT_EQ(take_all(ring), all);
+  }
 }
 
 TEST(ByteRing, RoundsItsCapacityUp) {
