@@ -191,6 +191,35 @@ TEST_F(Transparent, TlsIsJudgedByServerName) {
   EXPECT_NE(log.find("\"192.0.2.10:443\""), std::string::npos) << log;
 }
 
+// Speaks TLS by hand to send each octet of the ClientHello by itself; prints what comes of a request.
+constexpr const char* kInPieces = R"(
+import socket, ssl, sys
+context = ssl._create_unverified_context()
+incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+tls = context.wrap_bio(incoming, outgoing, server_hostname=sys.argv[1])
+peer = socket.create_connection(("192.0.2.10", 443), timeout=10)
+peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+def pump(step):
+    while True:
+        try:
+            return step()
+        except ssl.SSLWantReadError:
+            for octet in outgoing.read(): peer.sendall(bytes([octet]))
+            got = peer.recv(65536)
+            if not got: sys.exit("ended")
+            incoming.write(got)
+pump(tls.do_handshake)
+tls.write(b"GET /pieces HTTP/1.0\r\nHost: " + sys.argv[1].encode() + b"\r\n\r\n")
+print(pump(lambda: tls.read(4096)).decode())
+)";
+
+TEST_F(Transparent, AClientHelloMayComeInPieces) {
+  if (!have_program("python3")) GTEST_SKIP() << "needs python3";
+  const auto good = client_->run({"python3", "-c", kInPieces, "good.example.test"});
+  EXPECT_TRUE(has(good, "https good.example.test /pieces")) << good.out << proxy_->output();
+  EXPECT_EQ(client_->run({"python3", "-c", kInPieces, "blocked.example.test"}).out, "ended\n");
+}
+
 // A client may say of any address that it is an innocent host.
 TEST_F(Transparent, TheAddressIsJudgedWhateverTheHostIsCalled) {
   EXPECT_TRUE(has(fetch("http://good.example.test/", {}, kListedAddress), "403")) << proxy_->output();
