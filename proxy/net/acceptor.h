@@ -27,8 +27,8 @@ class Acceptor {
   Acceptor& operator=(const Acceptor&) = delete;
 
   void start();
-  // Takes what already waits in the queue, then closes: a connection that was made is not reset. The queue of a socket
-  // that was passed to us stays, and is left to whoever comes next.
+  // Takes what already waits in the queue, then closes: a connection that was made is not reset. A socket that
+  // was passed to us is left to whoever comes next, with all that waits.
   void finish();
   const std::string& name() const { return name_; }  // "127.0.0.1:3128"
   std::size_t index() const { return index_; }

@@ -29,6 +29,15 @@ bool equal_names(std::string_view a, std::string_view b) {
                     [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
+std::vector<proxy::ListeningSocket> passed_sockets(int fd) {
+  std::vector<proxy::ListeningSocket> sockets;
+  if (fd < 0) return sockets;
+  auto socket = proxy::take_over(proxy::UniqueFd(fcntl(fd, F_DUPFD_CLOEXEC, 0)));
+  if (!socket) throw std::runtime_error(socket.error());
+  sockets.push_back(*std::move(socket));
+  return sockets;
+}
+
 // Pages that nobody has mapped leave the page cache.
 void drop_from_memory(const std::filesystem::path& file) {
   const proxy::UniqueFd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
@@ -61,7 +70,7 @@ ProxyHarness::ProxyHarness(HarnessOptions options) : options_(std::move(options)
   auto log = proxy::AccessLog::open(options_.settings.log.access);
   if (!log) throw std::runtime_error(log.error());
   log_ = *std::move(log);
-  auto server = proxy::Server::create(snapshot(), *log_);
+  auto server = proxy::Server::create(snapshot(), *log_, passed_sockets(options_.passed));
   if (!server) throw std::runtime_error(server.error());
   server_ = *std::move(server);
   server_->start();

@@ -21,6 +21,7 @@ struct HarnessOptions {
   std::string list;    // blocked entries, one a line; empty: no filter
   std::string allow;   // allow list
   bool paged = false;  // the filter is served page by page, and at first no page of its URLs is in memory
+  int passed = -1;  // a listening socket of the test's, on the address of a listener: served instead of one of our own
   // One worker, any CONNECT port, loopback allowed, no log.
   static conf::Config permissive();
 };
