@@ -16,32 +16,37 @@
 
 namespace bloomwall::proxy {
 
-#define BLOOMWALL_COUNTERS(X)                                                                      \
-  X(client_connections_total, "Client connections accepted")                                       \
-  X(client_connections_refused_total, "Client connections closed at once: not allowed or no room") \
-  X(proxy_headers_malformed_total, "Connections closed because of a malformed PROXY header")       \
-  X(tls_handshake_failures_total, "TLS handshakes with clients that failed or took too long")      \
-  X(client_bytes_received_total, "Bytes read from clients")                                        \
-  X(client_bytes_sent_total, "Bytes written to clients")                                           \
-  X(upstream_connections_total, "Connections to origins and parents established")                  \
-  X(upstream_connect_failures_total, "Connection attempts that failed, each address counted")      \
-  X(upstream_reuses_total, "Requests sent on a pooled upstream connection")                        \
-  X(upstream_retries_total, "Requests sent again because a pooled connection had died")            \
-  X(upstream_bytes_received_total, "Bytes read from origins and parents")                          \
-  X(upstream_bytes_sent_total, "Bytes written to origins and parents")                             \
-  X(tunnels_total, "CONNECT tunnels and upgrades established")                                     \
-  X(tunnel_bytes_total, "Bytes relayed through tunnels, both directions")                          \
-  X(host_only_requests_total, "Requests judged by host alone on a host that has URL entries")      \
-  X(sni_seen_total, "Tunnels whose ClientHello named a host")                                      \
-  X(sni_absent_total, "Tunnels whose ClientHello named no host")                                   \
-  X(sni_mismatch_total, "Tunnels whose ClientHello named another host than CONNECT")               \
-  X(sni_malformed_total, "Tunnels closed because of a malformed ClientHello")                      \
-  X(dns_queries_total, "Names asked of the resolver")                                              \
-  X(dns_failures_total, "Names that did not resolve")                                              \
-  X(dns_cache_hits_total, "Names answered from memory")                                            \
-  X(filter_lookups_total, "Questions put to filters' bits")                                        \
-  X(verdicts_waited_total, "Requests whose verdict waited for pages of a filter from disk")        \
-  X(allowlist_hits_total, "Requests that an allow entry let pass")                                 \
+#define BLOOMWALL_COUNTERS(X)                                                                       \
+  X(client_connections_total, "Client connections accepted")                                        \
+  X(client_connections_refused_total, "Client connections closed at once: not allowed or no room")  \
+  X(accept_pauses_total, "Times a listener paused because file descriptors or memory had run out")  \
+  X(client_idle_timeouts_total, "Client connections closed because nothing was asked for too long") \
+  X(buffer_refusals_total, "Times limits.buffer_memory had nothing left for a connection")          \
+  X(proxy_headers_malformed_total, "Connections closed because of a malformed PROXY header")        \
+  X(tls_handshake_failures_total, "TLS handshakes with clients that failed or took too long")       \
+  X(client_bytes_received_total, "Bytes read from clients")                                         \
+  X(client_bytes_sent_total, "Bytes written to clients")                                            \
+  X(upstream_connections_total, "Connections to origins and parents established")                   \
+  X(upstream_connect_failures_total, "Connection attempts that failed, each address counted")       \
+  X(upstream_reuses_total, "Requests sent on a pooled upstream connection")                         \
+  X(upstream_retries_total, "Requests sent again because a pooled connection had died")             \
+  X(upstream_bytes_received_total, "Bytes read from origins and parents")                           \
+  X(upstream_bytes_sent_total, "Bytes written to origins and parents")                              \
+  X(tunnels_total, "CONNECT tunnels and upgrades established")                                      \
+  X(tunnel_idle_timeouts_total, "Tunnels closed because nothing passed for too long")               \
+  X(tunnel_lifetime_timeouts_total, "Tunnels closed because they had been open for too long")       \
+  X(tunnel_bytes_total, "Bytes relayed through tunnels, both directions")                           \
+  X(host_only_requests_total, "Requests judged by host alone on a host that has URL entries")       \
+  X(sni_seen_total, "Tunnels whose ClientHello named a host")                                       \
+  X(sni_absent_total, "Tunnels whose ClientHello named no host")                                    \
+  X(sni_mismatch_total, "Tunnels whose ClientHello named another host than CONNECT")                \
+  X(sni_malformed_total, "Tunnels closed because of a malformed ClientHello")                       \
+  X(dns_queries_total, "Names asked of the resolver")                                               \
+  X(dns_failures_total, "Names that did not resolve")                                               \
+  X(dns_cache_hits_total, "Names answered from memory")                                             \
+  X(filter_lookups_total, "Questions put to filters' bits")                                         \
+  X(verdicts_waited_total, "Requests whose verdict waited for pages of a filter from disk")         \
+  X(allowlist_hits_total, "Requests that an allow entry let pass")                                  \
   X(log_lines_dropped_total, "Access log lines dropped because the disk was slow")
 
 // Values that go up and down; a worker only ever adds to its own, sums are right although single ones may be read torn
@@ -83,7 +88,7 @@ struct Counters {
 
   // bloomwall_requests_total{method_class,verdict,reason}
   std::array<std::array<std::array<Count, kReasons>, kDecisions>, kMethodClasses> requests;
-  std::array<Count, kErrorKinds> errors;        // bloomwall_errors_total{kind}: answers the proxy made itself
+  std::array<Count, kErrorKinds> errors;        // bloomwall_errors_total{kind}: what the proxy ended itself
   std::array<Count, kStatusClasses> responses;  // bloomwall_responses_total{class}: sent to clients
   std::array<Count, kDurationBounds.size() + 1> request_duration;  // bloomwall_request_duration_seconds, not cumulative
   Count request_duration_microseconds;

@@ -28,6 +28,7 @@ constexpr std::array<Row, kErrorKinds> kRows{{
      {403, "destination_ip_prohibited", "The proxy may not connect to this address.", false}},
     {ErrorKind::method_not_allowed, "method_not_allowed", {405, kRequest, "This method is not allowed here.", false}},
     {ErrorKind::request_timeout, "request_timeout", {408, kRequest, "The request took too long to arrive.", true}},
+    {ErrorKind::client_stalled, "client_stalled", {408, kRequest, "The client did not take its answer.", true}},
     {ErrorKind::body_too_large, "body_too_large", {413, kRequest, "The body of the request is too large.", true}},
     {ErrorKind::uri_too_long, "uri_too_long", {414, kRequest, "The address is too long.", true}},
     {ErrorKind::misdirected, "misdirected", {421, kRequest, "This is a proxy, not the server asked for.", false}},

@@ -19,6 +19,7 @@ enum class ErrorKind : std::uint8_t {
   destination_denied,       // 403 access.deny_destinations
   method_not_allowed,       // 405 with Allow
   request_timeout,          // 408 the head or the body came too slowly
+  client_stalled,           // 408 it does not take its answer; never said, as it would not be read
   body_too_large,           // 413
   uri_too_long,             // 414
   misdirected,              // 421 a request for this proxy itself, or origin-form where no Host can route it
@@ -43,7 +44,7 @@ enum class ErrorKind : std::uint8_t {
   parent_auth,              // 502 the parent proxy does not take our credentials, or wants some
   version_unsupported,      // 505
 };
-inline constexpr std::size_t kErrorKinds = 31;  // checked where the table stands
+inline constexpr std::size_t kErrorKinds = 32;  // checked where the table stands
 
 struct HttpError {
   ErrorKind kind = ErrorKind::internal;

@@ -17,7 +17,10 @@ BufferPool::~BufferPool() {
 
 BufferPool::Block* BufferPool::take() {
   const auto in_use = blocks_in_use_.load(std::memory_order_relaxed);
-  if (in_use >= limit_blocks_) return nullptr;
+  if (in_use >= limit_blocks_) {
+    refusals_.store(refusals_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    return nullptr;
+  }
   blocks_in_use_.store(in_use + 1, std::memory_order_relaxed);
   if (free_ == nullptr) return new Block;  // bytes stay unset
   --kept_;

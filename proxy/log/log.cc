@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/log/log.h"
 
+#include <poll.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
@@ -19,7 +20,10 @@ namespace {
 
 constexpr std::size_t kQueueBytes = std::size_t{1} << 20;
 
+// Waits for nobody: a log whose file is full must not be stopped by a terminal that is stopped too.
 void write_to_stderr(std::string_view line) {
+  pollfd room{STDERR_FILENO, POLLOUT, 0};
+  if (::poll(&room, 1, 0) == 0) return;
   // Nobody is left to tell where even this fails.
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
 }

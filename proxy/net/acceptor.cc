@@ -16,8 +16,26 @@ constexpr int kPerTurn = 64;  // so that a flood of connections does not starve 
 constexpr Milliseconds kBackOff{200};
 constexpr int kMostQueued = 4096;  // as many as the queue holds
 
-bool is_out_of_resources(int error) {
-  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+constexpr Milliseconds kSayAgain{60'000};
+
+// accept(2): errors of the connection that was to be taken, which is gone then, and not of the socket. The next may be good.
+bool is_of_one_connection(int error) {
+  switch (error) {
+    case EINTR:
+    case ECONNABORTED:
+    case EPERM:  // a firewall
+    case EPROTO:
+    case ENETDOWN:
+    case ENOPROTOOPT:
+    case EHOSTDOWN:
+    case ENONET:
+    case EHOSTUNREACH:
+    case EOPNOTSUPP:
+    case ENETUNREACH:
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace
@@ -49,14 +67,20 @@ bool Acceptor::accept_one() {
     handler_.on_accepted(std::move(fd), Endpoint::from(reinterpret_cast<const sockaddr*>(&peer)), *this);
     return true;
   }
-  if (is_out_of_resources(errno)) {
-    log::warning("listener {}: {}; accepting again in {} ms", name_, std::strerror(errno), kBackOff.count());
-    event_.disarm();
-    pause_.set(kBackOff);
-    return false;
-  }
-  // One that was reset while it waited is no reason to stop.
-  return errno == ECONNABORTED || errno == EINTR || errno == EPROTO;
+  if (is_of_one_connection(errno)) return true;
+  if (errno != EAGAIN && errno != EWOULDBLOCK) pause(errno);
+  return false;
+}
+
+// Descriptors or memory have run out, or the socket is of no use any more. The kernel would go on saying that it is ready.
+void Acceptor::pause(int error) {
+  event_.disarm();
+  pause_.set(kBackOff);
+  handler_.on_accept_paused();
+  const Milliseconds now = monotonic_now();
+  if (told_ != Milliseconds(0) && now - told_ < kSayAgain) return;
+  told_ = now;
+  log::warning("listener {}: {}; trying again every {} ms", name_, std::strerror(error), kBackOff.count());
 }
 
 void Acceptor::finish() {

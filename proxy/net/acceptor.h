@@ -1,5 +1,6 @@
 // Takes connections off one listening socket. When the process has no descriptor left it stops for a moment instead of
-// spinning: the clients wait in the kernel's queue, and those that are connected are served on.
+// spinning: the clients wait in the kernel's queue, and those that are connected are served on. The log is told once a
+// minute for as long as that lasts.
 // Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -17,6 +18,7 @@ class Acceptor {
   class Handler {
    public:
     virtual void on_accepted(UniqueFd fd, const Endpoint& client, const Acceptor& from) = 0;
+    virtual void on_accept_paused() {}  // nothing can be taken off the queue for a moment
 
    protected:
     ~Handler() = default;
@@ -36,6 +38,7 @@ class Acceptor {
  private:
   void on_ready();
   bool accept_one();
+  void pause(int error);
 
   EventLoop& loop_;
   Handler& handler_;
@@ -44,6 +47,7 @@ class Acceptor {
   std::size_t index_;
   Event event_;
   Timer pause_;
+  Milliseconds told_{0};  // when the log was last told of a pause; 0: never
 };
 
 }  // namespace bloomwall::proxy

@@ -271,6 +271,7 @@ void ClientConnection::on_timer() {
       // Slow is not idle, as long as what waits moves.
       const Milliseconds left = stream_.last_active() + state_.snapshot->settings.timeouts.idle - monotonic_now();
       if (stream_.backlog() > 0 && left.count() > 0) return timer_.set(left);
+      if (phase_ == State::idle) state_.counters.client_idle_timeouts_total.add();
       return close();
     }
     case State::reading_head:

@@ -264,15 +264,23 @@ void Exchange::on_head_timeout() {
   answer_error({ErrorKind::request_timeout, "timeouts.request_header"});
 }
 
+// An origin that has all there is of the request owes a head: neither octets of one that drip in nor interim answers are
+// progress, or it could hold a client for ever.
+Milliseconds Exchange::last_progress() const {
+  const Milliseconds client = owner_->client_stream().last_active();
+  if (upstream_ == nullptr) return client;
+  const Stream& origin = upstream_->stream;
+  if (response_state_ != ResponseState::awaited || origin.backlog() > 0) return std::max(client, origin.last_active());
+  return request_state_ == RequestState::complete ? asked_at_ : std::max(client, asked_at_);
+}
+
 Milliseconds Exchange::check_progress() {
   const conf::Timeouts& timeouts = snapshot_->settings.timeouts;
   const Milliseconds often = std::min(timeouts.body, timeouts.response_header);  // what is waited for changes
-  Milliseconds active = client().last_active();
   if (upstream_ == nullptr && !answered_here_) return often;  // the Connector has a deadline of its own
-  if (upstream_ != nullptr) active = std::max(active, upstream_->stream.last_active());
   const bool waits_for_head = request_state_ == RequestState::complete && response_state_ == ResponseState::awaited;
   const Milliseconds limit = waits_for_head ? timeouts.response_header : timeouts.body;
-  const Milliseconds still = monotonic_now() - active;
+  const Milliseconds still = monotonic_now() - last_progress();
   if (still < limit) return std::min(limit - still, often);
   broken_ = true;
   if (response_state_ == ResponseState::awaited) {
@@ -280,8 +288,10 @@ Milliseconds Exchange::check_progress() {
                      ? HttpError{ErrorKind::upstream_timeout, "timeouts.response_header"}
                      : HttpError{ErrorKind::request_timeout, "the request's body stands still"});
   } else {
-    error_ = {ErrorKind::upstream_timeout, "the body stands still"};
+    error_ = client().backlog() > 0 ? HttpError{ErrorKind::client_stalled, "the client does not read"}
+                                    : HttpError{ErrorKind::upstream_timeout, "the body stands still"};
     has_error_ = true;
+    state_.counters.count_error(error_.kind);
     end(After::cut);
   }
   return often;

@@ -95,6 +95,7 @@ class Exchange final : public Buried, Stream::Handler, Connector::Handler, PageR
   bool on_head();  // false: the exchange is over
   void fail_request(const HttpError& error);
   void break_off();
+  Milliseconds last_progress() const;
   bool is_refused_connect() const;
   void act_on(const Judgement& judgement);
   void deny();
@@ -171,6 +172,7 @@ class Exchange final : public Buried, Stream::Handler, Connector::Handler, PageR
   std::chrono::system_clock::time_point started_;
   std::chrono::steady_clock::time_point started_steady_;
   Milliseconds waiting_since_{0}, resolve_time_{0}, connect_time_{0};
+  Milliseconds asked_at_{0};  // when the origin was last given something of the request to answer
   std::uint64_t sent_before_ = 0, body_received_ = 0;
   int status_ = 0;
   std::uint16_t port_ = 0, host_field_port_ = 0;

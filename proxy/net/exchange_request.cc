@@ -97,6 +97,7 @@ RequestRewrite Exchange::request_rewrite() const {
 
 // Puts the head into the batch; whoever reads the client next flushes it, with what there is of the body.
 void Exchange::send_request() {
+  asked_at_ = monotonic_now();
   const RequestRewrite how = request_rewrite();
   response_.start({.method = request_.head().method, .upgrade_forwarded = how.forward_upgrade});
   std::string& out = state_.to_origin.head();
@@ -123,6 +124,7 @@ void Exchange::flush_upload() {
 }
 
 void Exchange::on_request_complete() {
+  asked_at_ = monotonic_now();
   request_state_ = RequestState::complete;
   if (answered_here_) return end(After::keep);
   if (upstream_ == nullptr) return;  // still dialling

@@ -140,6 +140,7 @@ void Exchange::on_write_failed(int) {
 }
 
 void Exchange::on_drained() {
+  asked_at_ = monotonic_now();
   if (!is_over()) client().resume(PauseReason::peer_full);
 }
 

@@ -141,10 +141,16 @@ void Tunnel::on_timer() {
   const Milliseconds now = monotonic_now();
   const Milliseconds active = std::max(client_.stream().last_active(), far_.stream().last_active());
   const Milliseconds idle_left = timeouts.tunnel_idle - (now - active);
-  if (idle_left <= Milliseconds(0)) return cut("idle for too long");
+  if (idle_left <= Milliseconds(0)) {
+    state_.counters.tunnel_idle_timeouts_total.add();
+    return cut("idle for too long");
+  }
   if (timeouts.tunnel_lifetime == Milliseconds(0)) return timer_.set(idle_left);
   const Milliseconds life_left = timeouts.tunnel_lifetime - (now - opened_);
-  if (life_left <= Milliseconds(0)) return cut("timeouts.tunnel_lifetime");
+  if (life_left <= Milliseconds(0)) {
+    state_.counters.tunnel_lifetime_timeouts_total.add();
+    return cut("timeouts.tunnel_lifetime");
+  }
   timer_.set(std::min(idle_left, life_left));
 }
 

@@ -220,6 +220,7 @@ void Worker::on_client_closed(ClientConnection& client) {
 
 void Worker::add_counters_to(Counters& sum) const {
   add_counters(sum, counters_);
+  sum.buffer_refusals_total.add(pool_.refusals());
   const ResolverCounts& names = resolver_->counts();
   sum.dns_queries_total.add(names.queries.load(std::memory_order_relaxed));
   sum.dns_cache_hits_total.add(names.cache_hits.load(std::memory_order_relaxed));

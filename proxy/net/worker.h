@@ -58,6 +58,7 @@ class Worker final : public Acceptor::Handler, public ClientConnection::Owner {
   explicit Worker(const Shared& shared);
   void run();
   void on_accepted(UniqueFd fd, const Endpoint& client, const Acceptor& from) override;
+  void on_accept_paused() override { counters_.accept_pauses_total.add(); }
   void refuse(UniqueFd fd, const HttpError& why, bool in_words);
   void write_refusal(const HttpError& why);
   bool on_client_named(ClientConnection& client) override;

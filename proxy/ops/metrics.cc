@@ -31,7 +31,7 @@ void add_requests(MetricFamilies& out, const Counters& counters) {
 }
 
 void add_answers(MetricFamilies& out, const Counters& counters) {
-  out.counter("errors_total", "Requests that the proxy answered with an error of its own, by cause");
+  out.counter("errors_total", "Requests that the proxy answered with an error of its own, or cut short, by cause");
   for (std::size_t kind = 0; kind < kErrorKinds; ++kind) {
     out.row(number(counters.errors[kind].get()), {{"kind", to_string(static_cast<ErrorKind>(kind))}});
   }

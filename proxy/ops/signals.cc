@@ -26,7 +26,7 @@ void block_signals() {
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
   struct sigaction ignore{};
   ignore.sa_handler = SIG_IGN;
-  ::sigaction(SIGPIPE, &ignore, nullptr);
+  for (const int number : {SIGPIPE, SIGXFSZ}) ::sigaction(number, &ignore, nullptr);
 }
 
 Signals::Signals(EventLoop& loop, Handler handler) : handler_(std::move(handler)) {

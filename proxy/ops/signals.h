@@ -9,7 +9,7 @@
 
 namespace bloomwall::proxy {
 
-// SIGHUP, SIGUSR1, SIGTERM and SIGINT wait for Signals from here on; SIGPIPE is ignored.
+// SIGHUP, SIGUSR1, SIGTERM and SIGINT wait for Signals from here on; SIGPIPE is ignored, and SIGXFSZ.
 void block_signals();
 
 class Signals {

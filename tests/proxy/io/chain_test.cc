@@ -79,7 +79,9 @@ TEST(Chain, SaysNoAtThePoolsLimitAndFreesEverythingAfterwards) {
   BufferPool pool(4 * sizeof(BufferPool::Block));
   Chain first(pool), second(pool);
   EXPECT_TRUE(first.append(view(pattern(3 * BufferPool::Block::kBytes))));
+  EXPECT_EQ(pool.refusals(), 0u);
   EXPECT_FALSE(second.append(view(pattern(2 * BufferPool::Block::kBytes))));
+  EXPECT_EQ(pool.refusals(), 1u);
   first.clear();
   second.clear();
   EXPECT_EQ(pool.in_use(), 0u);

@@ -2,6 +2,8 @@
 #include "proxy/log/line_writer.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include <condition_variable>
 #include <mutex>
@@ -124,6 +126,31 @@ TEST(LineWriter, AFullDiskIsSaidOnceAndCloseEndsInItsBound) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
   EXPECT_EQ(log.writer->dropped(), 10U);
   EXPECT_EQ(log.notices.wait_for(1).size(), 1U);
+}
+
+// No room, as on a full disk, and then room again: what waited is written, whole and in order.
+TEST(LineWriter, AFileWithoutRoomGetsItsLinesOnceThereIsSome) {
+  ::signal(SIGXFSZ, SIG_IGN);
+  const Scratch scratch;
+  Opened log(scratch.path("a.log"));
+  LineWriter::Ring* ring = log.writer->add_ring();
+  rlimit saved{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &saved), 0);
+  const rlimit small{.rlim_cur = 1003, .rlim_max = saved.rlim_max};  // in the middle of a line
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  std::string want;
+  for (int i = 1000; i < 2000; ++i) {
+    const std::string line = std::to_string(i) + "\n";
+    log.writer->push(ring, line);
+    want += line;
+  }
+  const auto told = log.notices.wait_for(1);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &saved), 0);
+  EXPECT_NE(told.at(0).find("File too large"), std::string::npos) << told.at(0);
+  ASSERT_TRUE(log.writer->flush(20s));
+  EXPECT_EQ(scratch.read("a.log"), want);
+  EXPECT_EQ(log.writer->dropped(), 0U);
+  EXPECT_NE(log.notices.wait_for(2).at(1).find("takes lines again; 0 were dropped"), std::string::npos);
 }
 
 TEST(LineWriter, LinesBeforeAReopenStayInTheOldFile) {

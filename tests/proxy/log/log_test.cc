@@ -99,6 +99,32 @@ TEST_F(DaemonLog, TheJournalGetsPrioritiesInsteadOfTimes) {
   EXPECT_EQ(lines(), (std::vector<std::string>{"<7>d", "<6>i", "<4>w", "<3>e"}));
 }
 
+// Its troubles go to stderr; where that is stuck as well, nobody waits for it.
+TEST_F(DaemonLog, AStuckStderrHoldsUpNothing) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "needs /dev/full";
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const std::string block(4096, 'x');
+  ::fcntl(ends[1], F_SETFL, O_NONBLOCK);
+  while (::write(ends[1], block.data(), block.size()) > 0) {
+  }
+  ::fcntl(ends[1], F_SETFL, 0);  // full, and whoever writes waits
+  const int saved = ::dup(STDERR_FILENO);
+  ASSERT_EQ(::dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+  settings_.file = "/dev/full";
+  const auto opened = open_log(settings_);
+  log::info("kept");
+  EXPECT_FALSE(flush_log(100ms)) << "it cannot be written, and that is told to stderr";
+  settings_.file = scratch_.path("d.log");
+  reopen_log(settings_);
+  const bool written = flush_log(20s);
+  ::dup2(saved, STDERR_FILENO);
+  for (const int fd : {saved, ends[0], ends[1]}) ::close(fd);
+  ASSERT_TRUE(opened.has_value());
+  EXPECT_TRUE(written);
+  EXPECT_NE(lines().at(0).find("kept"), std::string::npos);
+}
+
 TEST_F(DaemonLog, WithoutALogLinesGoToStderr) {
   testing::internal::CaptureStderr();
   log::info("early {}", 1);

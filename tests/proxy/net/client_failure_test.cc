@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -39,6 +40,7 @@ TEST(Client, AnIdleConnectionIsClosedInItsTime) {
   client.expect("x");
   client.expect_end();
   server.expect_end();
+  EXPECT_EQ(proxy.counter(&Counters::client_idle_timeouts_total), 1U);
 }
 
 TEST(Client, OneThatNeverReadsIsCutOff) {
@@ -59,7 +61,29 @@ TEST(Client, OneThatNeverReadsIsCutOff) {
   });
   proxy.wait_for_counter(&Counters::client_connections_active, 0);
   sender.join();
+  const auto counters = std::make_unique<Counters>();
+  proxy.server().add_counters_to(*counters);
+  EXPECT_EQ(counters->errors[static_cast<std::size_t>(proxy::ErrorKind::client_stalled)].get(), 1U);
   expect_alive(proxy);
+}
+
+// Its origin is, in the middle of an answer: the cut is seen, and told as the origin's.
+TEST(Client, IsCutOffFromAnOriginThatStandsStill) {
+  HarnessOptions options;
+  options.settings.timeouts.body = conf::Milliseconds(200);
+  ProxyHarness proxy(std::move(options));
+  ScriptedListener origin;
+  auto client = proxy.client();
+  client.send(get(origin.authority()));
+  auto server = origin.accept();
+  server.read_head();
+  server.send("HTTP/1.1 200 OK\r\n\r\nhalf");  // as long as it lasts: chunked for the client
+  client.read_head();
+  EXPECT_THROW(client.read_chunked(), std::runtime_error) << "it must not look whole";
+  proxy.wait_for_counter(&Counters::client_connections_active, 0);
+  const auto counters = std::make_unique<Counters>();
+  proxy.server().add_counters_to(*counters);
+  EXPECT_EQ(counters->errors[static_cast<std::size_t>(proxy::ErrorKind::upstream_timeout)].get(), 1U);
 }
 
 TEST(Client, OneThatAsksAndNeverReadsFillsNoMemory) {

@@ -229,6 +229,7 @@ TEST(Connect, AnIdleTunnelIsClosedInItsTime) {
   client.read_head();
   client.expect_end();
   server.expect_end();
+  EXPECT_EQ(proxy.counter(&Counters::tunnel_idle_timeouts_total), 1U);
 }
 
 TEST(Connect, TheParentProxyCarriesTunnelsAndRequests) {

@@ -113,6 +113,8 @@ TEST(Descriptors, WhenTheyRunOutThoseWhoAreConnectedAreServedOn) {
   server.send(ok("two"));
   EXPECT_EQ(status_of(client.read_head()), 200);
   client.expect("two");
+  EXPECT_GE(proxy.counter(&Counters::accept_pauses_total), 1U);
+  EXPECT_LE(proxy.counter(&Counters::accept_pauses_total), 50U) << "it spins instead of pausing";
   for (const int fd : plugs) ::close(fd);
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &saved), 0);
   waiting_one.send("GET http://" + origin.authority() + "/3 HTTP/1.1\r\nHost: x\r\n\r\n");

@@ -132,6 +132,31 @@ TEST(Origin, FailuresHaveTheirStatus) {
   EXPECT_EQ(status_of(refused.read_head()), 502);
 }
 
+// A head is late when it is not whole in time, however busy its origin looks meanwhile.
+TEST(Origin, AHeadThatDripsInIsLateAllTheSame) {
+  HarnessOptions options;
+  options.settings.timeouts.response_header = conf::Milliseconds(200);
+  ProxyHarness proxy(std::move(options));
+  struct Row {
+    const char* name;
+    std::string piece;
+  };
+  for (const Row& row : {Row{"octets", "h"}, Row{"interim answers", "1.1 103 Early Hints\r\n\r\nHTTP/"}}) {
+    ScriptedListener origin;
+    auto client = proxy.client();
+    client.send(get(origin.authority()));
+    auto server = origin.accept();
+    server.read_head();
+    server.send("HTTP/");
+    if (row.piece == "h") server.send("1.1 200 OK\r\n");
+    for (int i = 0; i < 90 && server.is_quiet_for(std::chrono::milliseconds(20)); ++i) server.send(row.piece);
+    int status = 0;
+    while (status < 200) status = status_of(client.read_head());
+    EXPECT_EQ(status, 504) << row.name;
+    EXPECT_FALSE(server.is_quiet_for(std::chrono::milliseconds(20))) << row.name << ": left alone, not waited for";
+  }
+}
+
 TEST(Origin, ANameThatResolvesToNothingHasItsStatus) {
   HarnessOptions options;
   options.settings.timeouts.connect = conf::Milliseconds(300);

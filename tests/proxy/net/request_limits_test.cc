@@ -158,6 +158,7 @@ TEST(Tunnels, LiveNoLongerThanTheyMay) {
     EXPECT_GE(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(250));
   }
   proxy.wait_for_counter(&Counters::tunnels_active, 0);
+  EXPECT_EQ(proxy.counter(&Counters::tunnel_lifetime_timeouts_total), 1U);
 }
 
 }  // namespace

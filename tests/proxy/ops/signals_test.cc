@@ -27,12 +27,15 @@ TEST(Signals, ArriveAsEventsOfTheLoop) {
   EXPECT_EQ(got, want);
 }
 
+// Nor is a log that has reached the size that files may have.
 TEST(Signals, ABrokenPipeIsNoReasonToDie) {
   block_signals();
-  ::raise(SIGPIPE);
-  struct sigaction now{};
-  ASSERT_EQ(::sigaction(SIGPIPE, nullptr, &now), 0);
-  EXPECT_EQ(now.sa_handler, SIG_IGN);
+  for (const int number : {SIGPIPE, SIGXFSZ}) {
+    ::raise(number);
+    struct sigaction now{};
+    ASSERT_EQ(::sigaction(number, nullptr, &now), 0);
+    EXPECT_EQ(now.sa_handler, SIG_IGN) << number;
+  }
 }
 
 }  // namespace
