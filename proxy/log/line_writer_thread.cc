@@ -95,6 +95,7 @@ void LineWriter::State::consume(const Waiting& shown, std::size_t bytes) {
 }
 
 void LineWriter::State::reopen_now(const std::string& target) {
+  const auto before = file.identity();
   if (target.empty() || target == file.target()) {
     if (const auto again = file.reopen(); !again) return notice(again.error() + "; writing to the old file goes on");
   } else {
@@ -102,7 +103,7 @@ void LineWriter::State::reopen_now(const std::string& target) {
     if (!next) return notice(fmt::format("{}; writing to {} goes on", next.error(), file.target()));
     file = std::move(*next);
   }
-  if (mid_line) skip_rest_of_line();  // its beginning is in the old file
+  if (mid_line && file.identity() != before) skip_rest_of_line();  // its beginning is in the old file
 }
 
 void LineWriter::State::skip_rest_of_line() {

@@ -117,6 +117,12 @@ OutputFile::Written OutputFile::write_some(std::span<const std::string_view> pie
   return result_of(::sendmsg(fd_, &message, MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
+std::pair<std::uint64_t, std::uint64_t> OutputFile::identity() const {
+  struct stat status{};
+  if (::fstat(fd_, &status) != 0) return {};
+  return {status.st_dev, status.st_ino};
+}
+
 bool OutputFile::is_journal() const {
   // systemd names device and inode of the stream it made; any other descriptor is not it (systemd.exec(5), JOURNAL_STREAM).
   const char* stream = std::getenv("JOURNAL_STREAM");

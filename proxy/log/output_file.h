@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
+#include <utility>
 
 namespace bloomwall::proxy {
 
@@ -30,6 +31,8 @@ class OutputFile {
   tl::expected<void, std::string> reopen();  // a path: opens it by name again; failure keeps the old one
 
   int fd() const { return fd_; }
+  // Device and inode: equal where a file that was opened again is the one it was.
+  std::pair<std::uint64_t, std::uint64_t> identity() const;
   const std::string& target() const { return target_; }
   bool is_journal() const;  // what systemd made for stdout and stderr of a service
 

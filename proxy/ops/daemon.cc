@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -18,6 +19,7 @@ constexpr Milliseconds kDrainTick{50};
 constexpr Milliseconds kWatchTick{1000};
 constexpr Milliseconds kStall{5000};  // a loop that has not turned for so long is told of
 constexpr Milliseconds kFlushBound{5000};
+constexpr Milliseconds kReloadBound{2000};  // for a reload to give up
 constexpr Milliseconds kStopMargin{10'000};
 
 }  // namespace
@@ -50,6 +52,7 @@ int Daemon::run() {
   reloader_->request({});
   loop_.run();
 
+  if (!reloader_->stop(kReloadBound)) leave_reload_behind();
   reloader_.reset();
   control_.reset();
   admin_.reset();
@@ -57,6 +60,15 @@ int Daemon::run() {
   access_log_->close(kFlushBound);
   log::info("stopped");
   return exit_status_;
+}
+
+// What it waits for may never come, and it uses all that would be destroyed here. It writes nothing that could be torn.
+void Daemon::leave_reload_behind() {
+  control_.reset();
+  access_log_->close(kFlushBound);
+  log::warning("the reload under way does not end: leaving it behind");
+  close_log(kFlushBound);
+  ::_exit(exit_status_);
 }
 
 tl::expected<void, std::string> Daemon::open_doors() {

@@ -44,6 +44,7 @@ class Daemon {
 
  private:
   tl::expected<void, std::string> open_doors();
+  [[noreturn]] void leave_reload_behind();
   void on_signal(int number);
   void on_stop_signal(bool now);
 

@@ -138,6 +138,7 @@ void Daemon::ask_for_reload(Reloader::Done done) {
 }
 
 ReloadOutcome Daemon::serve(const SnapshotPtr& snapshot) {
+  if (phase_ == Phase::draining) return {kExitError, {}, {"bloomwall is stopping"}};  // workers that ended take nothing
   if (server_ == nullptr) {
     if (const ReloadOutcome started = start_serving(snapshot); !started.ok()) return started;
   } else {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace bloomwall::proxy {
@@ -63,6 +65,27 @@ Loaded<std::shared_ptr<const filter::Policy>> accept(std::shared_ptr<const filte
   return policy;
 }
 
+// A pipe holds whoever opens it until somebody writes, and is empty for the next reload.
+std::vector<std::string> pipes_among(const conf::Config& settings) {
+  std::vector<std::filesystem::path> files = settings.allow_lists;
+  for (const conf::Filter& filter : settings.filters) {
+    files.insert(files.end(), {filter.delta, filter.public_key});
+  }
+  for (const conf::Listener& listener : settings.listeners) {
+    files.insert(files.end(), {listener.tls.certificate, listener.tls.key});
+  }
+  files.insert(files.end(),
+               {settings.block_page.html_template, settings.upstream.ca_file, settings.upstream.credentials_file});
+  std::vector<std::string> lines;
+  for (const auto& file : files) {
+    std::error_code ignored;  // what cannot be looked at is told by whoever reads it
+    if (!file.empty() && std::filesystem::is_fifo(file, ignored)) {
+      lines.push_back(fmt::format("{}: is a pipe, not a file that each reload can read", file.string()));
+    }
+  }
+  return lines;
+}
+
 }  // namespace
 
 Loaded<conf::Config> load_settings(const std::filesystem::path& named) {
@@ -100,6 +123,9 @@ filter::PolicySpec policy_spec(const conf::Config& settings) {
 }
 
 Loaded<std::shared_ptr<const filter::Policy>> load_policy(const conf::Config& settings, const PolicyLoading& loading) {
+  if (auto pipes = pipes_among(settings); !pipes.empty()) {
+    return tl::unexpected(LoadFailure{kExitRefused, std::move(pipes)});
+  }
   auto policy = filter::Policy::load(
       policy_spec(settings), {.verify = loading.verify, .settle = loading.settle, .progress = loading.progress});
   if (policy) return accept(*std::move(policy), loading);

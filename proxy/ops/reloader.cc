@@ -8,12 +8,15 @@ namespace bloomwall::proxy {
 Reloader::Reloader(Work work) : work_(std::move(work)), thread_([this] { run(); }) {}
 
 Reloader::~Reloader() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  wanted_.notify_all();
+  stop(std::chrono::milliseconds(0));
   thread_.join();
+}
+
+bool Reloader::stop(std::chrono::milliseconds bound) {
+  std::unique_lock lock(mutex_);
+  stopping_ = true;
+  wanted_.notify_all();
+  return over_.wait_for(lock, bound, [this] { return ended_; });
 }
 
 void Reloader::request(Done done) {
@@ -30,7 +33,10 @@ void Reloader::run() {
     {
       std::unique_lock lock(mutex_);
       wanted_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
-      if (waiting_.empty()) return;
+      if (waiting_.empty()) {
+        ended_ = true;
+        return over_.notify_all();
+      }
       asked = std::exchange(waiting_, {});
     }
     const ReloadOutcome outcome =

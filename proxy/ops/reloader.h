@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -35,6 +36,10 @@ class Reloader {
   Reloader(const Reloader&) = delete;
   Reloader& operator=(const Reloader&) = delete;
 
+  // Asks a run to give up. False where it has not within the bound, as nobody can who waits for a file that does not come;
+  // then the destructor would wait as well, and only the end of the process helps.
+  bool stop(std::chrono::milliseconds bound);
+
   void request(Done done);  // an empty one where nobody waits
 
  private:
@@ -45,7 +50,9 @@ class Reloader {
   std::uint64_t generation_ = 0;  // the thread's own
   std::mutex mutex_;
   std::condition_variable wanted_;
+  std::condition_variable over_;
   std::vector<Done> waiting_;  // guarded by mutex_
+  bool ended_ = false;         // guarded by mutex_
   std::thread thread_;         // last: it uses all of the above
 };
 

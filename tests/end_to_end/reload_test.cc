@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -111,6 +112,18 @@ TEST_F(Reload, AFileThatShrinksUnderTheProxyBlocksAndDoesNotKill) {
   EXPECT_EQ(status("one.example.test"), "403");
   EXPECT_EQ(status("two.example.test"), "403") << "on_error: block";
   EXPECT_FALSE(proxy_->process().wait(Seconds(0)).has_value()) << proxy_->process().output();
+}
+
+// A configuration that became a pipe, or lies on a server that is gone: whoever reads it waits for ever.
+TEST_F(Reload, OneThatIsStuckDoesNotHoldUpTheEnd) {
+  std::filesystem::remove(proxy_->config());
+  ASSERT_EQ(::mkfifo(proxy_->config().c_str(), 0600), 0);
+  proxy_->process().signal(SIGHUP);
+  ASSERT_TRUE(proxy_->process().wait_for_line("reload asked for")) << proxy_->process().output();
+  EXPECT_EQ(status("one.example.test"), "403") << "meanwhile it serves";
+  proxy_->process().signal(SIGTERM);
+  EXPECT_EQ(proxy_->process().wait(Seconds(20)), 0);
+  EXPECT_NE(proxy_->process().output().find("the reload under way does not end"), std::string::npos);
 }
 
 TEST_F(Reload, MissingFilterAtStartIs2AndBadConfigurationIs78) {

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/ops/daemon.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -226,6 +228,36 @@ TEST_F(DaemonTest, DrainingWaitsForTunnelsAndASecondTermDoesNot) {
   client.send("still here");
   other_end->expect("still here");
   EXPECT_EQ(served_.wait_for(0ms), std::future_status::timeout);
+  signal(SIGTERM);
+  EXPECT_EQ(exit_status(), 0);
+}
+
+// The configuration is a pipe, so that the test decides how long reading it lasts.
+TEST_F(DaemonTest, AReloadThatTheEndOvertakesSaysSo) {
+  start_and_wait();
+  ScriptedListener origin;
+  std::optional<ScriptedPeer> other_end;
+  auto client = tunnel(origin, other_end);
+  const std::string text = read("bloomwall.yaml");
+  std::filesystem::copy_file(config_, site_.dir.path() / "copy.yaml");
+  std::filesystem::remove(config_);
+  ASSERT_EQ(::mkfifo(config_.c_str(), 0600), 0);
+  auto asked = std::async(std::launch::async, [&] {
+    std::istringstream in;
+    std::ostringstream out;
+    run_reload({site_.dir.path() / "copy.yaml"}, {.in = in, .out = out, .err = out});
+    return out.str();
+  });
+  const int pipe = ::open(config_.c_str(), O_WRONLY | O_CLOEXEC);  // returns once it is being read
+  ASSERT_GE(pipe, 0);
+  signal(SIGTERM);
+  EXPECT_NE(systemd_.wait_for("STOPPING=1"), "");
+  EXPECT_EQ(::write(pipe, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  ::close(pipe);
+  ASSERT_EQ(asked.wait_for(20s), std::future_status::ready);
+  EXPECT_NE(asked.get().find("bloomwall is stopping"), std::string::npos);
+  client.send("still here");
+  other_end->expect("still here");
   signal(SIGTERM);
   EXPECT_EQ(exit_status(), 0);
 }

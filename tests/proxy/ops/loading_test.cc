@@ -2,6 +2,7 @@
 #include "proxy/ops/loading.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "tests/proxy/ops/site.h"
 
@@ -86,6 +87,21 @@ TEST(Loading, EveryErrorOfEveryFileIsThere) {
   const std::string all = lines_of(policy.error());
   for (const char* file : {"ads.bwf", "one.txt", "two.txt"})
     EXPECT_NE(all.find(file), std::string::npos) << file << all;
+}
+
+// Opening it would last until somebody writes to it.
+TEST(Loading, APipeIsRefusedUnopened) {
+  const Site site;
+  ASSERT_EQ(::mkfifo((site.dir.path() / "pipe").c_str(), 0600), 0);
+  for (const char* more : {"allow_lists: [pipe]\n", "block_page: {template: pipe}\n",
+                           "upstream: {parent: \"127.0.0.1:1\", credentials_file: pipe}\n"}) {
+    const auto settings = load_settings(site.configure(more));
+    ASSERT_TRUE(settings.has_value()) << lines_of(settings.error());
+    const auto snapshot = load_snapshot(*settings, {}, 1);
+    ASSERT_FALSE(snapshot.has_value()) << more;
+    EXPECT_EQ(snapshot.error().status, kExitRefused) << more;
+    EXPECT_NE(lines_of(snapshot.error()).find("pipe: is a pipe"), std::string::npos) << lines_of(snapshot.error());
+  }
 }
 
 TEST(Loading, ALoadCanBeStopped) {

@@ -98,6 +98,21 @@ TEST(Reloader, NobodyNeedsToWait) {
   EXPECT_TRUE(get(answer).ok());
 }
 
+TEST(Reloader, ARunThatDoesNotGiveUpIsToldOf) {
+  std::promise<void> begun, release;
+  Reloader reloader([&](std::uint64_t, const std::atomic<bool>&) {
+    begun.set_value();
+    release.get_future().wait();
+    return ReloadOutcome{};
+  });
+  Answer answer = ask(reloader);
+  begun.get_future().wait();
+  EXPECT_FALSE(reloader.stop(50ms));
+  release.set_value();
+  EXPECT_TRUE(reloader.stop(20s));
+  EXPECT_TRUE(get(answer).ok());
+}
+
 TEST(Reloader, StoppingEndsTheRunAndAnswersWhoeverWaits) {
   FakeWork work;
   auto reloader = std::make_unique<Reloader>(work.work());
