@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/dns/cares_channel.h"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <array>
 #include <mutex>
@@ -12,6 +14,9 @@ namespace {
 constexpr int kFirstTimeoutMs = 1500;  // doubled with each round over the servers
 constexpr int kTries = 3;
 constexpr std::size_t kMaxAddresses = 16;  // of one family of one name; the rest is not used
+
+// c-ares says the same of a server that refuses and of a socket that cannot be had.
+bool is_out_of_sockets() { return !UniqueFd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)); }
 
 ResolveError error_of(int status) {
   switch (status) {
@@ -25,7 +30,9 @@ ResolveError error_of(int status) {
       return ResolveError::bad_name;
     case ARES_ETIMEOUT:
       return ResolveError::timed_out;
-    default:  // among them ARES_ECONNREFUSED: every server failed or refused
+    case ARES_ECONNREFUSED:
+      return is_out_of_sockets() ? ResolveError::overloaded : ResolveError::failed;
+    default:
       return ResolveError::failed;
   }
 }

@@ -27,7 +27,7 @@ enum class ResolveError : std::uint8_t {
   bad_name,      // no name at all: over its limits, or it ends in a number
   timed_out,     // no server answered
   failed,        // servers answered nonsense or an error
-  overloaded,    // too many names are being asked for
+  overloaded,    // too many names are being asked for, or there is no socket to ask with
 };
 const char* to_string(ResolveError error);
 

@@ -40,11 +40,11 @@ bool is_of_one_connection(int error) {
 
 }  // namespace
 
-Acceptor::Acceptor(EventLoop& loop, Handler& handler, ListeningSocket socket, std::size_t index)
+Acceptor::Acceptor(EventLoop& loop, Handler& handler, ListeningSocket socket, std::size_t index, std::string name)
     : loop_(loop),
       handler_(handler),
       socket_(std::move(socket)),
-      name_(socket_.address.text()),
+      name_(name.empty() ? socket_.address.text() : std::move(name)),
       index_(index),
       pause_(loop.timers(), [](void* self) { static_cast<Acceptor*>(self)->event_.arm(); }, this) {
   event_.assign(

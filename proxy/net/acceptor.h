@@ -23,8 +23,8 @@ class Acceptor {
    protected:
     ~Handler() = default;
   };
-  // `index`: of its listener in the configuration.
-  Acceptor(EventLoop& loop, Handler& handler, ListeningSocket socket, std::size_t index = 0);
+  // `index`: of its listener in the configuration. `name`: for the log; empty: the address.
+  Acceptor(EventLoop& loop, Handler& handler, ListeningSocket socket, std::size_t index = 0, std::string name = {});
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 

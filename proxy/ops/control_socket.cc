@@ -125,7 +125,7 @@ ControlSocket::ControlSocket(IoContext& io, std::filesystem::path path, OnReload
       path_(std::move(path)),
       on_reload_(std::move(on_reload)),
       bounds_(bounds),
-      acceptor_(io.loop, *this, std::move(socket)) {}
+      acceptor_(io.loop, *this, std::move(socket), 0, path_.string()) {}
 
 ControlSocket::~ControlSocket() { ::unlink(path_.c_str()); }
 

@@ -1,9 +1,11 @@
 // SIGHUP and `bloomwall reload` with files that are good, broken, foreign or half there: the running filter stays until a
 // whole new one is ready, and every refusal says which file and why.
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -124,6 +126,25 @@ TEST_F(Reload, OneThatIsStuckDoesNotHoldUpTheEnd) {
   proxy_->process().signal(SIGTERM);
   EXPECT_EQ(proxy_->process().wait(Seconds(20)), 0);
   EXPECT_NE(proxy_->process().output().find("the reload under way does not end"), std::string::npos);
+}
+
+// Nothing that a killed process leaves, half a reload and a socket nobody listens on, is in the way of the next.
+TEST_F(Reload, KilledInTheMiddleOfOneItStartsAgain) {
+  const std::string config = proxy_->config();
+  std::filesystem::rename(config, config + ".kept");
+  ASSERT_EQ(::mkfifo(config.c_str(), 0600), 0);
+  Process asker({bloomwall_program(), "reload", "--config", config + ".kept"});
+  const int pipe = ::open(config.c_str(), O_WRONLY | O_CLOEXEC);  // returns once the reload reads it
+  ASSERT_GE(pipe, 0);
+  proxy_->process().signal(SIGKILL);
+  EXPECT_EQ(asker.wait(), 2) << asker.output();
+  EXPECT_NE(asker.output().find("went away before it answered"), std::string::npos) << asker.output();
+  ::close(pipe);
+  std::filesystem::remove(config);
+  ASSERT_TRUE(std::filesystem::exists(folder_.path("control.sock")));
+  proxy_ = std::make_unique<Proxy>(folder_, kYaml);
+  EXPECT_EQ(status("one.example.test"), "403");
+  EXPECT_EQ(proxy_->reload().status, 0);
 }
 
 TEST_F(Reload, MissingFilterAtStartIs2AndBadConfigurationIs78) {

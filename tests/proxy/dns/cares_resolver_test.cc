@@ -2,6 +2,7 @@
 #include "proxy/dns/cares_resolver.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <memory>
 #include <string>
@@ -149,6 +150,23 @@ TEST_F(CaresResolverTest, ASilentServerHoldsUpNobodyElse) {
   resolver.reset();  // its end answers what is open
   EXPECT_TRUE(stuck.is_settled());
   EXPECT_EQ(stuck.text(Family::v4), "failed");
+}
+
+TEST_F(CaresResolverTest, WithoutASocketToAskWithNothingIsRemembered) {
+  dns.set("later.example", {.v4 = {"10.0.0.1"}});
+  rlimit saved{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &saved), 0);
+  const rlimit none{.rlim_cur = 3, .rlim_max = saved.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  Asker early;
+  resolver->resolve(early.query, "later.example");
+  settle(early);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &saved), 0);
+  EXPECT_EQ(early.text(Family::v4), "overloaded");
+  Asker later;
+  resolver->resolve(later.query, "later.example");
+  settle(later);
+  EXPECT_EQ(later.text(Family::v4), "10.0.0.1");
 }
 
 TEST(CaresResolverSettings, ABadServerIsAnError) {
