@@ -28,6 +28,7 @@ namespace {
 std::atomic<std::uint64_t> allocations = 0;
 }
 
+#ifndef BLOOMWALL_SANITIZED  // whose operator new counts nothing
 void* operator new(std::size_t bytes) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   if (void* const memory = std::malloc(bytes != 0 ? bytes : 1)) return memory;
@@ -35,6 +36,7 @@ void* operator new(std::size_t bytes) {
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#endif
 
 namespace {
 

@@ -139,6 +139,7 @@ bool Run::build() {
   build.category = "made-up";
   build.target.memory = bytes_allowed(series_.entries());
   build.ram_bytes = options_.ram;
+  build.samples = 0;  // proven below, by questions of our own
   const std::filesystem::path key = product_.path().string() + ".key";
   std::ofstream(key) << fmt::format("{:064x}", mix(options_.seed + 1));  // so that equal runs give equal files
   build.identity.series_key_file = key;
