@@ -90,9 +90,7 @@ void Acceptor::finish() {
   }
   pause_.clear();
   event_.disarm();
-  // The loop tells the kernel at its next turn. Closing forgets an interest only with the last descriptor of a socket, and
-  // others hold this one: it would be told of its clients for ever, by a number that means something else by then.
-  if (!socket_.is_passed) socket_.fd.reset();
+  socket_.fd.reset();
 }
 
 }  // namespace bloomwall::proxy
