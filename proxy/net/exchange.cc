@@ -274,6 +274,15 @@ Milliseconds Exchange::last_progress() const {
   return request_state_ == RequestState::complete ? asked_at_ : std::max(client, asked_at_);
 }
 
+// Whom everybody waits for.
+HttpError Exchange::late_answer() const {
+  if (request_state_ == RequestState::complete) return {ErrorKind::upstream_timeout, "timeouts.response_header"};
+  if (upstream_ != nullptr && upstream_->stream.backlog() > 0) {
+    return {ErrorKind::upstream_timeout, "the origin does not take the request's body"};
+  }
+  return {ErrorKind::request_timeout, "the request's body stands still"};
+}
+
 Milliseconds Exchange::check_progress() {
   const conf::Timeouts& timeouts = snapshot_->settings.timeouts;
   const Milliseconds often = std::min(timeouts.body, timeouts.response_header);  // what is waited for changes
@@ -284,16 +293,16 @@ Milliseconds Exchange::check_progress() {
   if (still < limit) return std::min(limit - still, often);
   broken_ = true;
   if (response_state_ == ResponseState::awaited) {
-    answer_error(request_state_ == RequestState::complete
-                     ? HttpError{ErrorKind::upstream_timeout, "timeouts.response_header"}
-                     : HttpError{ErrorKind::request_timeout, "the request's body stands still"});
-  } else {
+    answer_error(late_answer());
+    return often;
+  }
+  if (!answered_here_) {
     error_ = client().backlog() > 0 ? HttpError{ErrorKind::client_stalled, "the client does not read"}
                                     : HttpError{ErrorKind::upstream_timeout, "the body stands still"};
     has_error_ = true;
     state_.counters.count_error(error_.kind);
-    end(After::cut);
   }
+  end(After::cut);
   return often;
 }
 

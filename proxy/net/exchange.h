@@ -96,6 +96,7 @@ class Exchange final : public Buried, Stream::Handler, Connector::Handler, PageR
   void fail_request(const HttpError& error);
   void break_off();
   Milliseconds last_progress() const;
+  HttpError late_answer() const;
   bool is_refused_connect() const;
   void act_on(const Judgement& judgement);
   void deny();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/proxy/net/proxy_harness.h"
@@ -98,6 +99,27 @@ TEST(RequestLimits, ABodyThatStandsStillIsEnded) {
   server.read_head();
   EXPECT_EQ(status_of(client.read_head()), 408);
   client.read_to_end();
+}
+
+TEST(RequestLimits, ABodyThatTheOriginDoesNotTakeIsNotTheClientsFault) {
+  HarnessOptions options;
+  options.settings.timeouts.body = conf::Milliseconds(200);
+  ProxyHarness proxy(std::move(options));
+  ScriptedListener origin;
+  auto client = proxy.client();
+  client.send(request("POST", origin.authority(), "/", "Content-Length: 100000000\r\n"));
+  auto server = origin.accept();
+  server.read_head();
+  std::jthread sender([&] {
+    try {
+      client.send(std::string(100'000'000, 'u'));
+    } catch (const std::exception&) {
+      // told and cut off
+    }
+  });
+  const std::string head = client.read_head();
+  EXPECT_EQ(status_of(head), 504);
+  EXPECT_NE(head.find("the origin does not take the request's body"), std::string::npos) << head;
 }
 
 TEST(Pool, KeepsNothingWhereNothingMayBeKept) {
