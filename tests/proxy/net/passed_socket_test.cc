@@ -71,5 +71,24 @@ TEST_F(PassedSocket, IsLeftAloneWhileWhatIsUnderWayEnds) {
   far.expect("still");
 }
 
+// accept() fails from then on, and the kernel goes on saying that it is ready.
+TEST_F(PassedSocket, ThatSomebodyShutsDownIsNotSpunOn) {
+  ProxyHarness proxy(options(1));
+  ScriptedListener origin;
+  auto tunnel = proxy.client();
+  tunnel.send(connect_to(origin.authority()));
+  auto far = origin.accept();
+  EXPECT_EQ(status_of(tunnel.read_head()), 200);
+  const auto before = processor_time();
+  ASSERT_EQ(::shutdown(held_->fd.get(), SHUT_RDWR), 0);
+  EXPECT_TRUE(tunnel.is_quiet_for(std::chrono::milliseconds(500)));
+  EXPECT_LT(processor_time() - before, std::chrono::milliseconds(100));
+  const std::uint64_t pauses = proxy.counter(&proxy::Counters::accept_pauses_total);
+  EXPECT_GE(pauses, 1U);
+  EXPECT_LE(pauses, 4U);
+  tunnel.send("still");
+  far.expect("still");
+}
+
 }  // namespace
 }  // namespace bloomwall::test
