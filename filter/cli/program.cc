@@ -219,7 +219,7 @@ void add_merge(CLI::App& program, int& status, MergeCommand& command, const Stre
   app.footer(kMergeFooter);
   app.add_option("-o,--output", o.output, "the filter file")->type_name("FILE")->required();
   app.add_option("inputs", o.inputs, "filters, in any order")->type_name("FILE")->required();
-  add_parsed(app, "--fpr", "RATE", "error per request that must be met; default: what the filters were made for",
+  add_parsed(app, "--fpr", "RATE", "error per request that must be met; default: 1e-6, or that of the worst of them",
              parse_rate, [&o](double rate) { o.fpr = rate; });
   app.add_flag("--force", o.force, "also where that is not met");
   add_parsed(app, "--measure", "N", "measure the error with N requests; default: as `build` does", parse_count,
