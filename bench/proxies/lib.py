@@ -128,6 +128,19 @@ def memory(pids):
     return rss / 1024, pss / 1024
 
 
+def anonymous(pids):
+    """MiB that are the processes' own: no file stands behind them (RssAnon)."""
+    total = 0
+    for pid in pids:
+        try:
+            for line in open("/proc/%d/status" % pid):
+                if line.startswith("RssAnon:"):
+                    total += int(line.split()[1])
+        except OSError:
+            pass
+    return total / 1024
+
+
 def stop(popen, limit=3):
     """Stop one program we started, and its descendants, by pid."""
     if popen is None:

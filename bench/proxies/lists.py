@@ -128,6 +128,7 @@ def reload_under_load(p, f, n, rps, ext):
     with open(f, "a") as o:
         o.write(new + ("\n" if A.kind == "domain" else "/x.html\n"))
     t0 = time.monotonic()
+    anon, anon_peak = anonymous(p.pids()), 0.0
     peak = [0.0]
     if not ext:
         p.refresh()
@@ -142,6 +143,7 @@ def reload_under_load(p, f, n, rps, ext):
         # short: a question asked before the reload may hang on the unknown name (DNS, retries)
         s = http_status(p.addr, url, 0.5, p.block_text)
         peak[0] = max(peak[0], memory(p.pids())[1])
+        anon_peak = max(anon_peak, anonymous(p.pids()))
         if is_blocked(s):
             took = time.monotonic() - t0
             break
@@ -158,7 +160,7 @@ def reload_under_load(p, f, n, rps, ext):
     except ValueError:
         r = {"ok": 0, "err": -1, "bad": -1, "stall_ms": -1, "p99_ms": -1, "max_ms": -1, "retried": 0}
     rec = {"test": "reload", "proxy": p.name, "kind": A.kind, "n": n, "prep_s": prep, "effect_s": took, "rate": rate, "ok": r["ok"], "err": r["err"], "bad": r["bad"],
-           "retried": r["retried"], "stall_ms": r["stall_ms"], "max_ms": r["max_ms"], "p99_ms": r["p99_ms"], "peak_pss": peak[0], "died": died}
+           "retried": r["retried"], "stall_ms": r["stall_ms"], "max_ms": r["max_ms"], "p99_ms": r["p99_ms"], "peak_pss": peak[0], "anon": anon, "peak_anon": anon_peak, "died": died}
     log(rec)
     print(f"reload     {p.name:<14} {A.kind} n={n} rate={rate:.0f}/s prep={prep:.2f}s {died}effective_after={'%.2fs' % took if took is not None else 'NEVER(60s)'} "
-          f"ok={r['ok']} err={r['err']} bad={r['bad']} retried={r['retried']} longest_stall={r['stall_ms']:.0f}ms max_latency={r['max_ms']:.0f}ms peak_PSS={peak[0]:.0f}MiB status={r.get('status')}", flush=True)
+          f"ok={r['ok']} err={r['err']} bad={r['bad']} retried={r['retried']} longest_stall={r['stall_ms']:.0f}ms max_latency={r['max_ms']:.0f}ms peak_PSS={peak[0]:.0f}MiB anonymous={anon:.1f}->{anon_peak:.1f}MiB status={r.get('status')}", flush=True)
