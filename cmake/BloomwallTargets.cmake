@@ -64,10 +64,10 @@ function(bloomwall_precompile name headers)
   target_precompile_headers(${name} REUSE_FROM ${owner})
 endfunction()
 
-# bloomwall_library(NAME LINK libs... SYSTEM_INCLUDE dirs...): a static library of every .cc in this folder except
-# main.cc and *_main.cc.
+# bloomwall_library(NAME [OWN_OPTIONS] LINK libs... SYSTEM_INCLUDE dirs...): a static library of every .cc in this folder
+# except main.cc and *_main.cc. OWN_OPTIONS: it is optimised unlike the others, and can't use headers compiled with them.
 function(bloomwall_library name)
-  cmake_parse_arguments(ARG "" "" "LINK;SYSTEM_INCLUDE" ${ARGN})
+  cmake_parse_arguments(ARG "OWN_OPTIONS" "" "LINK;SYSTEM_INCLUDE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cc *.c)
   list(FILTER sources EXCLUDE REGEX "_main\\.cc$|/main\\.cc$")
   if(sources)
@@ -75,7 +75,9 @@ function(bloomwall_library name)
     target_link_libraries(${name} PUBLIC bloomwall_options ${ARG_LINK})
     target_include_directories(${name} SYSTEM PUBLIC ${ARG_SYSTEM_INCLUDE})
     bloomwall_apply_lto(${name})
-    bloomwall_precompile(${name} BLOOMWALL_SHARED_HEADERS)
+    if(NOT ARG_OWN_OPTIONS)
+      bloomwall_precompile(${name} BLOOMWALL_SHARED_HEADERS)
+    endif()
   else()
     add_library(${name} INTERFACE)
     target_link_libraries(${name} INTERFACE bloomwall_options ${ARG_LINK})
