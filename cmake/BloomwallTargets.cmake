@@ -93,7 +93,7 @@ function(bloomwall_tests name)
     return()
   endif()
   add_executable(${name} ${sources})
-  target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} fmt::fmt GTest::gmock GTest::gtest_main)
   bloomwall_precompile(${name} BLOOMWALL_SHARED_TEST_HEADERS GTest::gmock GTest::gtest)
   target_compile_definitions(${name} PRIVATE BLOOMWALL_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                              BLOOMWALL_BINARY_DIR="${CMAKE_BINARY_DIR}")
