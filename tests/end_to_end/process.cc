@@ -123,6 +123,8 @@ std::optional<int> Process::wait(Seconds bound) {
   int status = 0;
   ::waitpid(pid_, &status, 0);
   status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  std::unique_lock lock(mutex_);  // a child of its own may hold the pipe open
+  changed_.wait_for(lock, Seconds(5), [this] { return ended_; });
   return status_;
 }
 
@@ -138,8 +140,10 @@ Finished run(const std::vector<std::string>& argv, const std::string& input, Sec
   Process process(argv, input);
   const auto status = process.wait(bound);
   result.status = status.value_or(-1);
-  if (!status) process.signal(SIGKILL);
-  process.wait_for_line(std::string(1, '\0') + "no such line: waits for the end of the output", Seconds(5));
+  if (!status) {
+    process.signal(SIGKILL);
+    process.wait(Seconds(5));
+  }
   result.out = process.output();
   return result;
 }

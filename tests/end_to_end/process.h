@@ -30,7 +30,7 @@ class Process {
   // The first line from `from` on that contains `text`, or nothing within the bound. `from` counts lines.
   std::optional<std::string> wait_for_line(const std::string& text, Seconds bound = Seconds(20), std::size_t from = 0);
   std::size_t lines() const;
-  // Exit status, or 128 + signal; nothing where it still runs after the bound.
+  // Exit status, or 128 + signal, with the output read to its end; nothing where it still runs after the bound.
   std::optional<int> wait(Seconds bound = Seconds(30));
   std::string output() const;
 
