@@ -84,6 +84,64 @@ int new_socket(const std::string& ip) {
 
 }  // namespace
 
+void Peer::fail(const std::string& what) const {
+  throw std::runtime_error("scripted peer: " + what + "; unread: " + shown(unread_));
+}
+
+void Peer::expect(std::string_view bytes) {
+  const Deadline deadline = patience();
+  while (unread_.size() < bytes.size()) {
+    if (unread_ != bytes.substr(0, unread_.size()) || !fill(deadline)) break;
+  }
+  if (!unread_.starts_with(bytes)) fail("expected " + shown(bytes));
+  unread_.erase(0, bytes.size());
+}
+
+std::string Peer::read_exactly(std::size_t size) {
+  const Deadline deadline = patience();
+  while (unread_.size() < size) {
+    if (!fill(deadline)) fail("closed before " + std::to_string(size) + " octets came");
+  }
+  std::string out = unread_.substr(0, size);
+  unread_.erase(0, size);
+  return out;
+}
+
+std::string Peer::read_until(std::string_view end) {
+  const Deadline deadline = patience();
+  std::size_t at = 0;
+  while ((at = unread_.find(end)) == std::string::npos) {
+    if (!fill(deadline)) fail("closed before " + shown(end));
+  }
+  return read_exactly(at + end.size());
+}
+
+std::string Peer::read_chunked(std::string* trailers) {
+  std::string body;
+  for (;;) {
+    const std::string line = read_until("\r\n");
+    const std::size_t size = std::stoul(line, nullptr, 16);
+    if (size == 0) break;
+    body += read_exactly(size);
+    expect("\r\n");
+  }
+  for (std::string line = read_until("\r\n"); line != "\r\n"; line = read_until("\r\n")) {
+    if (trailers != nullptr) *trailers += line;
+  }
+  return body;
+}
+
+std::string Peer::read_to_end() {
+  const Deadline deadline = patience();
+  while (fill(deadline)) {
+  }
+  return std::exchange(unread_, {});
+}
+
+void Peer::expect_end() {
+  if (const std::string rest = read_to_end(); !rest.empty()) fail("expected the end, got " + shown(rest));
+}
+
 ScriptedPeer ScriptedPeer::connect(std::uint16_t port, const std::string& ip) {
   ScriptedPeer peer(new_socket(ip));
   socklen_t size = 0;
@@ -97,21 +155,17 @@ ScriptedPeer ScriptedPeer::connect(std::uint16_t port, const std::string& ip) {
 }
 
 ScriptedPeer::ScriptedPeer(ScriptedPeer&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), buffer_(std::move(other.buffer_)), ended_(other.ended_) {}
+    : Peer(std::move(other)), fd_(std::exchange(other.fd_, -1)), ended_(other.ended_) {}
 
 ScriptedPeer& ScriptedPeer::operator=(ScriptedPeer&& other) noexcept {
   close();
   fd_ = std::exchange(other.fd_, -1);
-  buffer_ = std::move(other.buffer_);
+  Peer::operator=(std::move(other));
   ended_ = other.ended_;
   return *this;
 }
 
 ScriptedPeer::~ScriptedPeer() { close(); }
-
-void ScriptedPeer::fail(const std::string& what) const {
-  throw std::runtime_error("scripted peer: " + what + "; unread: " + shown(buffer_));
-}
 
 void ScriptedPeer::send(std::string_view bytes) {
   const Deadline deadline = patience();
@@ -129,54 +183,19 @@ void ScriptedPeer::send_in_pieces(std::string_view bytes, std::size_t piece) {
   for (; !bytes.empty(); bytes.remove_prefix(std::min(piece, bytes.size()))) send(bytes.substr(0, piece));
 }
 
+void ScriptedPeer::await_news(Deadline deadline) const {
+  if (!wait_for(fd_, POLLIN, deadline)) fail("nothing came in time");
+}
+
 bool ScriptedPeer::fill(Deadline deadline) {
   if (ended_) return false;
-  if (!wait_for(fd_, POLLIN, deadline)) fail("nothing came in time");
+  await_news(deadline);
   std::array<char, 65536> piece;
   const ssize_t n = ::recv(fd_, piece.data(), piece.size(), 0);
   if (n < 0) fail(std::string("recv: ") + std::strerror(errno));
   if (n == 0) ended_ = true;
-  if (n > 0) buffer_.append(piece.data(), static_cast<std::size_t>(n));
+  if (n > 0) unread_.append(piece.data(), static_cast<std::size_t>(n));
   return n > 0;
-}
-
-std::string ScriptedPeer::read_exactly(std::size_t size) {
-  const Deadline deadline = patience();
-  while (buffer_.size() < size) {
-    if (!fill(deadline)) fail("closed before " + std::to_string(size) + " octets came");
-  }
-  std::string out = buffer_.substr(0, size);
-  buffer_.erase(0, size);
-  return out;
-}
-
-void ScriptedPeer::expect(std::string_view bytes) {
-  const Deadline deadline = patience();
-  while (buffer_.size() < bytes.size()) {
-    if (buffer_ != bytes.substr(0, buffer_.size()) || !fill(deadline)) break;
-  }
-  if (!buffer_.starts_with(bytes)) fail("expected " + shown(bytes));
-  buffer_.erase(0, bytes.size());
-}
-
-std::string ScriptedPeer::read_until(std::string_view end) {
-  const Deadline deadline = patience();
-  std::size_t at = 0;
-  while ((at = buffer_.find(end)) == std::string::npos) {
-    if (!fill(deadline)) fail("closed before " + shown(end));
-  }
-  return read_exactly(at + end.size());
-}
-
-std::string ScriptedPeer::read_to_end() {
-  const Deadline deadline = patience();
-  while (fill(deadline)) {
-  }
-  return std::exchange(buffer_, {});
-}
-
-void ScriptedPeer::expect_end() {
-  if (const std::string rest = read_to_end(); !rest.empty()) fail("expected the end, got " + shown(rest));
 }
 
 void ScriptedPeer::expect_reset() {
@@ -190,22 +209,7 @@ void ScriptedPeer::expect_reset() {
 }
 
 bool ScriptedPeer::is_quiet_for(std::chrono::milliseconds time) {
-  return buffer_.empty() && !wait_for(fd_, POLLIN, std::chrono::steady_clock::now() + time);
-}
-
-std::string ScriptedPeer::read_chunked(std::string* trailers) {
-  std::string body;
-  for (;;) {
-    const std::string line = read_until("\r\n");
-    const std::size_t size = std::stoul(line, nullptr, 16);
-    if (size == 0) break;
-    body += read_exactly(size);
-    expect("\r\n");
-  }
-  for (std::string line = read_until("\r\n"); line != "\r\n"; line = read_until("\r\n")) {
-    if (trailers != nullptr) *trailers += line;
-  }
-  return body;
+  return unread_.empty() && !wait_for(fd_, POLLIN, std::chrono::steady_clock::now() + time);
 }
 
 void ScriptedPeer::shut_write() { ::shutdown(fd_, SHUT_WR); }

@@ -1,5 +1,5 @@
-// The other side of a conversation in a test: a blocking socket that is told line by line what to say and what it must
-// hear. Every wait has a deadline; what does not happen in time, or differently, is a std::runtime_error that says what
+// The other side of a conversation in a test: it is told line by line what to say and what it must hear. Every call ends
+// within kPatience; what does not happen in time, or differently, is a std::runtime_error that says what
 // came instead, so a script reads top to bottom without checks.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,27 +14,46 @@ namespace bloomwall::test {
 
 inline constexpr std::chrono::milliseconds kPatience{8000};  // long enough for a loaded machine under a sanitizer
 
-class ScriptedPeer {
+// What is said and read, over whatever carries the octets.
+class Peer {
+ public:
+  Peer() = default;
+  Peer(Peer&&) noexcept = default;
+  Peer& operator=(Peer&&) noexcept = default;
+  virtual ~Peer() = default;
+
+  virtual void send(std::string_view bytes) = 0;
+  void expect(std::string_view bytes);  // the next bytes are exactly these
+  std::string read_exactly(std::size_t size);
+  std::string read_until(std::string_view end);  // `end` included
+  std::string read_head() { return read_until("\r\n\r\n"); }
+  // The body of a chunked message, its coding removed; what follows it is appended to `trailers`, line by line.
+  std::string read_chunked(std::string* trailers = nullptr);
+  std::string read_to_end();  // until the other side closes
+  void expect_end();          // it closes and says nothing more
+
+ protected:
+  using Deadline = std::chrono::steady_clock::time_point;
+  // Appends what comes next to unread_. False: the other side ended. Throws where nothing comes in time.
+  virtual bool fill(Deadline deadline) = 0;
+  [[noreturn]] void fail(const std::string& what) const;
+  std::string unread_;
+};
+
+// A blocking socket.
+class ScriptedPeer final : public Peer {
  public:
   explicit ScriptedPeer(int connected_fd) : fd_(connected_fd) {}
   static ScriptedPeer connect(std::uint16_t port, const std::string& ip = "127.0.0.1");
   ScriptedPeer(ScriptedPeer&& other) noexcept;
   ScriptedPeer& operator=(ScriptedPeer&& other) noexcept;
-  ~ScriptedPeer();
+  ~ScriptedPeer() override;
 
-  void send(std::string_view bytes);
+  void send(std::string_view bytes) override;
   void send_in_pieces(std::string_view bytes, std::size_t piece);  // each in a segment of its own
-  // The next bytes are exactly these.
-  void expect(std::string_view bytes);
-  std::string read_exactly(std::size_t size);
-  std::string read_until(std::string_view end);  // `end` included
-  std::string read_head() { return read_until("\r\n\r\n"); }
-  std::string read_to_end();  // until the other side closes
-  void expect_end();          // it closes and says nothing more
   void expect_reset();
   bool is_quiet_for(std::chrono::milliseconds time);  // nothing comes and nothing ends
-  // The body of a chunked message, its coding removed; trailers stay unread up to the empty line, which is taken.
-  std::string read_chunked(std::string* trailers = nullptr);
+  void await_news(Deadline deadline) const;           // there is something to receive
 
   void shut_write();
   void reset();
@@ -43,10 +62,8 @@ class ScriptedPeer {
   std::uint16_t local_port() const;
 
  private:
-  bool fill(std::chrono::steady_clock::time_point deadline);  // false: the other side closed
-  [[noreturn]] void fail(const std::string& what) const;
+  bool fill(Deadline deadline) override;
   int fd_ = -1;
-  std::string buffer_;
   bool ended_ = false;
 };
 
