@@ -1,175 +1,125 @@
 // Listeners that do not begin with a request: PROXY headers from load balancers, TLS, and one behind the other.
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
 #include <string>
 #include <thread>
 
-#include "tests/proxy/net/proxy_harness.h"
+#include "tests/proxy/net/proxy_fixture.h"
 #include "tests/proxy/net/tls_peer.h"
 #include "tests/support/test_certificate.h"
 
 namespace bloomwall::test {
 namespace {
 
-using proxy::Counters;
+using namespace std::chrono_literals;
 using proxy::TlsContext;
 using proxy::TlsSession;
 
 const std::string kHeader = "PROXY TCP4 198.51.100.7 192.0.2.1 4711 80\r\n";
 
-HarnessOptions balanced() {
-  HarnessOptions options;
-  options.settings.listeners.front().proxy_protocol = {"127.0.0.0/8"};
-  options.settings.access.clients = {"198.51.100.0/24", "127.0.0.1"};
-  options.settings.headers.x_forwarded_for = conf::Headers::ForwardedFor::append;
-  return options;
-}
+class ProxyProtocol : public ProxyTest {
+ protected:
+  ProxyProtocol() {
+    given.settings.listeners.front().proxy_protocol = {"127.0.0.0/8"};
+    given.settings.access.clients = {"198.51.100.0/24", "127.0.0.1"};
+    given.settings.headers.x_forwarded_for = conf::Headers::ForwardedFor::append;
+  }
+};
 
-TEST(ProxyProtocol, TheHeaderNamesTheClient) {
-  HarnessOptions options = balanced();
-  options.settings.log.access.file = "file";
-  ProxyHarness proxy(std::move(options));
-  ScriptedListener origin;
+TEST_F(ProxyProtocol, TheHeaderNamesTheClient) {
+  given.logged = true;
   {
-    auto client = proxy.client();
-    client.send_in_pieces(kHeader + get(origin.authority(), "/1"), 9);
+    auto client = new_client();
+    client.send_in_pieces(kHeader + get_origin("/1"), 9);
     auto server = origin.accept();
     EXPECT_EQ(field_of(server.read_head(), "X-Forwarded-For"), "198.51.100.7");
-    server.send(ok("one"));
-    EXPECT_EQ(status_of(client.read_head()), 200);
-    client.expect("one");
+    answer(server, client, "one");
   }
-  proxy.wait_for_counter(&Counters::client_connections_active, 0);
-  EXPECT_NE(proxy.log_text().find("\"inbound_remote_addr\":\"198.51.100.7:4711\""), std::string::npos);
+  wait_for_counter(&Counters::client_connections_active, 0);
+  EXPECT_NE(log_text().find("\"inbound_remote_addr\":\"198.51.100.7:4711\""), std::string::npos);
 }
 
-TEST(ProxyProtocol, AccessRulesAreAboutWhoIsNamed) {
-  ProxyHarness proxy(balanced());
-  auto client = proxy.client();
-  client.send("PROXY TCP4 203.0.113.9 192.0.2.1 4711 80\r\n" + get("ok.test"));
-  EXPECT_EQ(status_of(client.read_head()), 403);
+TEST_F(ProxyProtocol, AccessRulesAreAboutWhoIsNamed) {
+  EXPECT_EQ(status_of(reply_to("PROXY TCP4 203.0.113.9 192.0.2.1 4711 80\r\n" + get("ok.test"))), 403);
 }
 
-TEST(ProxyProtocol, WhereNobodyIsNamedItIsTheBalancer) {
-  ProxyHarness proxy(balanced());
-  ScriptedListener origin;
-  auto client = proxy.client();
-  client.send("PROXY UNKNOWN\r\n" + get(origin.authority()));
-  EXPECT_EQ(field_of(origin.accept().read_head(), "X-Forwarded-For"), "127.0.0.1");
+TEST_F(ProxyProtocol, WhereNobodyIsNamedItIsTheBalancer) {
+  EXPECT_EQ(field_of(exchange("PROXY UNKNOWN\r\n" + get_origin()).asked, "X-Forwarded-For"), "127.0.0.1");
 }
 
-TEST(ProxyProtocol, OnlyBalancersMayConnect) {
-  HarnessOptions options = balanced();
-  options.settings.listeners.front().proxy_protocol = {"192.0.2.0/24"};
-  ProxyHarness proxy(std::move(options));
-  auto client = proxy.client();
-  client.expect_end();
-  EXPECT_EQ(proxy.counter(&Counters::client_connections_refused_total), 1U);
+TEST_F(ProxyProtocol, OnlyBalancersMayConnect) {
+  given.settings.listeners.front().proxy_protocol = {"192.0.2.0/24"};
+  new_client().expect_end();
+  EXPECT_EQ(counter(&Counters::client_connections_refused_total), 1U);
 }
 
-TEST(ProxyProtocol, WhatIsNoHeaderEndsTheConnection) {
-  ProxyHarness proxy(balanced());
-  auto client = proxy.client();
-  client.send(get("ok.test"));
-  client.read_to_end();
-  proxy.wait_for_counter(&Counters::proxy_headers_malformed_total, 1);
-  auto half = proxy.client();
-  half.send("PROXY TCP4 ");
+TEST_F(ProxyProtocol, WhatIsNoHeaderEndsTheConnection) {
+  new_client(get("ok.test")).read_to_end();
+  wait_for_counter(&Counters::proxy_headers_malformed_total, 1);
+  auto half = new_client("PROXY TCP4 ");
   half.shut_write();
   half.expect_end();
 }
 
-TEST(ProxyProtocol, AHeaderThatDoesNotComeEndsTheConnection) {
-  HarnessOptions options = balanced();
-  options.settings.timeouts.request_header = std::chrono::milliseconds(100);
-  ProxyHarness proxy(std::move(options));
-  auto client = proxy.client();
-  client.send("PROXY TCP4 ");
-  client.expect_end();
+TEST_F(ProxyProtocol, AHeaderThatDoesNotComeEndsTheConnection) {
+  given.settings.timeouts.request_header = 100ms;
+  new_client("PROXY TCP4 ").expect_end();
 }
 
-TEST(ProxyProtocol, SharesAreThoseOfWhoIsNamed) {
-  HarnessOptions options = balanced();
-  options.settings.limits.connections_per_client = 1;
-  ProxyHarness proxy(std::move(options));
-  ScriptedListener origin;
-  auto first = proxy.client();
-  first.send(kHeader + get(origin.authority()));
-  origin.accept().read_head();
-  auto second = proxy.client();
-  second.send(kHeader + get(origin.authority()));
+TEST_F(ProxyProtocol, SharesAreThoseOfWhoIsNamed) {
+  given.settings.limits.connections_per_client = 1;
+  auto first = exchange(kHeader + get_origin());
+  auto second = new_client(kHeader + get_origin());
   EXPECT_EQ(status_of(second.read_head()), 503);
   second.read_to_end();
-  auto another = proxy.client();
-  another.send("PROXY TCP4 198.51.100.8 192.0.2.1 4711 80\r\n" + get(origin.authority(), "/another"));
-  EXPECT_TRUE(origin.accept().read_head().starts_with("GET /another "));
-  first.close();
-  proxy.wait_for_counter(&Counters::client_connections_active, 1);
-  auto again = proxy.client();
-  again.send(kHeader + get(origin.authority(), "/again"));
-  EXPECT_TRUE(origin.accept().read_head().starts_with("GET /again "));
+  auto another = exchange("PROXY TCP4 198.51.100.8 192.0.2.1 4711 80\r\n" + get_origin("/another"));
+  EXPECT_TRUE(another.asked.starts_with("GET /another "));
+  first.server.close();
+  first.client.close();
+  wait_for_counter(&Counters::client_connections_active, 1);
+  EXPECT_TRUE(exchange(kHeader + get_origin("/again")).asked.starts_with("GET /again "));
 }
 
-class TlsListener : public ::testing::Test {
+class TlsListener : public ProxyTest {
  protected:
-  TlsListener() : files_(make_certificate(dir_.path(), "proxy", "proxy.test")) {}
-  HarnessOptions options() const {
-    HarnessOptions options;
-    options.settings.listeners.front().tls = {files_.certificate, files_.key};
-    return options;
-  }
-  TlsPeer connect(const ProxyHarness& proxy, const std::string& greeting = {}) const {
+  TlsListener() { given.settings.listeners.front().tls = {files_.certificate, files_.key}; }
+  TlsPeer new_tls_client(const std::string& text = "", const std::string& greeting = "") {
     const auto peers = TlsContext::for_peers(files_.certificate);
     if (!peers) throw std::runtime_error(peers.error());
-    ScriptedPeer socket = proxy.client();
-    if (!greeting.empty()) socket.send(greeting);
-    TlsPeer peer(std::move(socket), TlsSession::connect(**peers, "proxy.test"));
+    TlsPeer peer(new_client(greeting), TlsSession::connect(**peers, "proxy.test"));
     peer.shake_hands();
+    peer.send(text);
     return peer;
   }
-  TempDir dir_;
-  TestCertificate files_;
+  TestCertificate files_ = make_certificate(dir.path(), "proxy", "proxy.test");
 };
 
 TEST_F(TlsListener, ServesRequestsOneAfterTheOther) {
-  ProxyHarness proxy(options());
-  ScriptedListener origin;
-  auto client = connect(proxy);
-  client.send(get(origin.authority(), "/1") + get(origin.authority(), "/2"));
+  auto client = new_tls_client(get_origin("/1") + get_origin("/2"));
   auto server = origin.accept();
-  for (const char* path : {"/1", "/2"}) {
-    EXPECT_TRUE(server.read_head().starts_with("GET " + std::string(path) + " "));
-    server.send(ok(path));
-    EXPECT_EQ(status_of(client.read_head()), 200);
-    EXPECT_EQ(client.read_exactly(2), path);
+  for (const std::string path : {"/1", "/2"}) {
+    EXPECT_TRUE(server.read_head().starts_with("GET " + path + " "));
+    answer(server, client, path);
   }
-  EXPECT_EQ(proxy.counter(&Counters::tls_handshake_failures_total), 0U);
+  EXPECT_EQ(counter(&Counters::tls_handshake_failures_total), 0U);
 }
 
 TEST_F(TlsListener, CarriesLargeBodiesBothWays) {
-  ProxyHarness proxy(options());
-  ScriptedListener origin;
   const std::string body(3'000'000, 'b');
-  auto client = connect(proxy);
+  auto client = new_tls_client();
   std::thread far([&] {
     auto server = origin.accept();
     server.read_head();
     EXPECT_EQ(server.read_exactly(body.size()), body);
     server.send(ok(body));
   });
-  client.send(
-      request("POST", origin.authority(), "/", "Content-Length: " + std::to_string(body.size()) + "\r\n", body));
+  client.send(post_origin(length_field(body.size()), body));
   EXPECT_EQ(status_of(client.read_head()), 200);
   EXPECT_EQ(client.read_exactly(body.size()), body);
   far.join();
 }
 
 TEST_F(TlsListener, TunnelsEndByHalves) {
-  ProxyHarness proxy(options());
-  ScriptedListener origin;
-  auto client = connect(proxy);
-  client.send(connect_to(origin.authority()) + "early");
+  auto client = new_tls_client(connect_to(origin.authority()) + "early");
   auto server = origin.accept();
   EXPECT_EQ(status_of(client.read_head()), 200);
   server.expect("early");
@@ -184,69 +134,48 @@ TEST_F(TlsListener, TunnelsEndByHalves) {
 }
 
 TEST_F(TlsListener, PlainHttpAndSilenceAreNoTls) {
-  HarnessOptions set = options();
-  set.settings.timeouts.request_header = std::chrono::milliseconds(150);
-  ProxyHarness proxy(std::move(set));
-  auto plain = proxy.client();
-  plain.send(get("ok.test"));
-  EXPECT_EQ(plain.read_to_end().find("HTTP/"), std::string::npos);
-  auto silent = proxy.client();
-  silent.expect_end();
-  proxy.wait_for_counter(&Counters::tls_handshake_failures_total, 2);
+  given.settings.timeouts.request_header = 150ms;
+  EXPECT_EQ(new_client(get("ok.test")).read_to_end().find("HTTP/"), std::string::npos);
+  new_client().expect_end();
+  wait_for_counter(&Counters::tls_handshake_failures_total, 2);
 }
 
 // The time for a handshake does not count against the client that waits before it asks.
 TEST_F(TlsListener, APatientClientOutlivesTheHandshakesTimer) {
-  HarnessOptions set = options();
-  set.settings.timeouts.request_header = std::chrono::milliseconds(100);
-  ProxyHarness proxy(std::move(set));
-  ScriptedListener origin;
-  auto patient = connect(proxy);
-  auto silent = proxy.client();  // came later, and is closed by that timer
-  silent.expect_end();
-  patient.send(get(origin.authority(), "/late"));
+  given.settings.timeouts.request_header = 100ms;
+  auto patient = new_tls_client();
+  new_client().expect_end();  // came later, and is closed by that timer
+  patient.send(get_origin("/late"));
   EXPECT_TRUE(origin.accept().read_head().starts_with("GET /late "));
 }
 
 TEST_F(TlsListener, BehindABalancer) {
-  HarnessOptions set = options();
-  set.settings.listeners.front().proxy_protocol = {"127.0.0.1"};
-  set.settings.access.clients = {"198.51.100.7"};
-  ProxyHarness proxy(std::move(set));
-  ScriptedListener origin;
-  auto client = connect(proxy, kHeader);
-  client.send(get(origin.authority(), "/both"));
+  given.settings.listeners.front().proxy_protocol = {"127.0.0.1"};
+  given.settings.access.clients = {"198.51.100.7"};
+  auto client = new_tls_client(get_origin("/both"), kHeader);
   auto server = origin.accept();
   EXPECT_TRUE(server.read_head().starts_with("GET /both "));
-  server.send(ok("x"));
-  EXPECT_EQ(status_of(client.read_head()), 200);
+  answer(server, client, "x");
 }
 
 TEST_F(TlsListener, AReloadTakesTheNewCertificateAndLeavesTheOldConnections) {
-  ProxyHarness proxy(options());
-  ScriptedListener origin;
-  auto old = connect(proxy);
-  old.send(get(origin.authority(), "/1"));
+  auto old = new_tls_client(get_origin("/1"));
   auto server = origin.accept();
   server.read_head();
-  server.send(ok("1"));
-  old.read_head();
-  old.read_exactly(1);
-  files_ = make_certificate(dir_.path(), "proxy", "proxy.test");  // another key under the same names
-  EXPECT_THROW(connect(proxy).read_until("x"), std::runtime_error) << "still the old one";
-  proxy.reload(proxy.settings());
-  auto fresh = connect(proxy);
-  fresh.send(get("ok.test:1"));
-  EXPECT_EQ(status_of(fresh.read_head()), 502);
-  old.send(get(origin.authority(), "/2"));
+  answer(server, old, "1");
+  files_ = make_certificate(dir.path(), "proxy", "proxy.test");  // another key under the same names
+  EXPECT_THROW(new_tls_client(), std::runtime_error) << "still the old one";
+  reload();
+  EXPECT_EQ(status_of(new_tls_client(get("ok.test:1")).read_head()), 502);
+  old.send(get_origin("/2"));
   EXPECT_TRUE(server.read_head().starts_with("GET /2 "));
 }
 
 TEST_F(TlsListener, AReloadRefusesACertificateThatIsNone) {
-  ProxyHarness proxy(options());
-  dir_.write("proxy.crt", "broken\n");
+  the_proxy();
+  dir.write("proxy.crt", "broken\n");
   try {
-    proxy.reload(proxy.settings());
+    reload();
     FAIL() << "taken";
   } catch (const std::runtime_error& error) {
     EXPECT_NE(std::string(error.what()).find("listeners[0].tls: " + files_.certificate.string()), std::string::npos)

@@ -1,69 +1,52 @@
 // What a client may ask for: how often, how much, how long; and what is kept of connections to origins.
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
 #include <sys/socket.h>
 
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "tests/proxy/net/proxy_harness.h"
+#include "tests/proxy/net/proxy_fixture.h"
 
 namespace bloomwall::test {
 namespace {
 
-using proxy::Counters;
+using namespace std::chrono_literals;
+using Pool = ProxyTest;
+using RequestLimits = ProxyTest;
+using Tunnels = ProxyTest;
 
-std::string chunked_post(const std::string& authority) {
-  return request("POST", authority, "/", "Transfer-Encoding: chunked\r\n");
-}
+constexpr const char* kChunked = "Transfer-Encoding: chunked\r\n";
 
-TEST(RequestLimits, MoreRequestsASecondThanAllowedAreAnswered429) {
-  HarnessOptions options;
-  options.list = "blocked.test\n";
-  options.settings.limits.requests_per_second = 2;
-  ProxyHarness proxy(std::move(options));
-  auto client = proxy.client();
+TEST_F(RequestLimits, MoreRequestsASecondThanAllowedAreAnswered429) {
+  given.list = "blocked.test\n";
+  given.settings.limits.requests_per_second = 2;
+  auto client = new_client();
   for (const int status : {403, 403, 429}) {
     client.send(get("blocked.test"));
-    const std::string head = client.read_head();
+    const std::string head = read_answer(client).head;
     ASSERT_EQ(status_of(head), status);
     EXPECT_EQ(field_of(head, "Retry-After").empty(), status != 429) << head;
-    client.read_exactly(std::stoul(field_of(head, "Content-Length")));
   }
-  auto settings = proxy.settings();
-  settings.limits.requests_per_second = 0;
-  proxy.reload(settings);
+  given.settings.limits.requests_per_second = 0;
+  reload();
   client.send(get("blocked.test"));
   EXPECT_EQ(status_of(client.read_head()), 403) << "the connection is still good, and the limit gone";
 }
 
-TEST(RequestLimits, ABodyThatSaysItIsTooLongGoesNowhere) {
-  HarnessOptions options;
-  options.settings.limits.request_body = 1000;
-  ProxyHarness proxy(std::move(options));
-  ScriptedListener origin;
-  auto client = proxy.client();
-  client.send(request("POST", origin.authority(), "/", "Content-Length: 1001\r\n"));
+TEST_F(RequestLimits, ABodyThatSaysItIsTooLongGoesNowhere) {
+  given.settings.limits.request_body = 1000;
+  auto client = new_client(post_origin(length_field(1001)));
   EXPECT_EQ(status_of(client.read_head()), 413);
   client.read_to_end();
-  EXPECT_TRUE(origin.nobody_comes_for(std::chrono::milliseconds(50)));
-  auto small = proxy.client();
-  small.send(request("POST", origin.authority(), "/", "Content-Length: 1000\r\n", std::string(1000, 'x')));
-  auto server = origin.accept();
-  server.read_head();
-  EXPECT_EQ(server.read_exactly(1000), std::string(1000, 'x'));
+  EXPECT_TRUE(origin.nobody_comes_for(50ms));
+  auto small = exchange(post_origin(length_field(1000), std::string(1000, 'x')));
+  EXPECT_EQ(small.server.read_exactly(1000), std::string(1000, 'x'));
 }
 
-TEST(RequestLimits, ABodyThatTurnsOutTooLongIsCut) {
-  HarnessOptions options;
-  options.settings.limits.request_body = 1000;
-  ProxyHarness proxy(std::move(options));
-  ScriptedListener origin;
-  auto client = proxy.client();
-  client.send(chunked_post(origin.authority()));
-  auto server = origin.accept();
-  server.read_head();
+TEST_F(RequestLimits, ABodyThatTurnsOutTooLongIsCut) {
+  given.settings.limits.request_body = 1000;
+  auto [client, server, asked] = exchange(post_origin(kChunked));
   client.send("200\r\n" + std::string(512, 'a') + "\r\n");
   server.read_until("\r\n" + std::string(512, 'a') + "\r\n");
   client.send("200\r\n" + std::string(512, 'b') + "\r\n");
@@ -73,44 +56,25 @@ TEST(RequestLimits, ABodyThatTurnsOutTooLongIsCut) {
 }
 
 // What was gathered for one origin when its request broke must not be sent to the next.
-TEST(RequestLimits, WhatABrokenRequestLeftReachesNobodyElse) {
-  ProxyHarness proxy;
-  ScriptedListener origin;
-  auto client = proxy.client();
-  client.send(chunked_post(origin.authority()));
-  auto server = origin.accept();
-  server.read_head();
+TEST_F(RequestLimits, WhatABrokenRequestLeftReachesNobodyElse) {
+  auto [client, server, asked] = exchange(post_origin(kChunked));
   client.send("5\r\nSMUGG\r\nZZ\r\n");
   EXPECT_EQ(status_of(client.read_head()), 400);
-  auto other = proxy.client();
-  other.send(get(origin.authority(), "/other"));
-  auto second = origin.accept();
-  EXPECT_TRUE(second.read_head().starts_with("GET /other "));
-  EXPECT_TRUE(second.is_quiet_for(std::chrono::milliseconds(50))) << "not one octet behind the head";
+  auto other = exchange(get_origin("/other"));
+  EXPECT_TRUE(other.asked.starts_with("GET /other "));
+  EXPECT_TRUE(other.server.is_quiet_for(50ms)) << "not one octet behind the head";
 }
 
-TEST(RequestLimits, ABodyThatStandsStillIsEnded) {
-  HarnessOptions options;
-  options.settings.timeouts.body = conf::Milliseconds(200);
-  ProxyHarness proxy(std::move(options));
-  ScriptedListener origin;
-  auto client = proxy.client();
-  client.send(request("POST", origin.authority(), "/", "Content-Length: 10\r\n", "half"));
-  auto server = origin.accept();
-  server.read_head();
+TEST_F(RequestLimits, ABodyThatStandsStillIsEnded) {
+  given.settings.timeouts.body = 200ms;
+  auto [client, server, asked] = exchange(post_origin(length_field(10), "half"));
   EXPECT_EQ(status_of(client.read_head()), 408);
   client.read_to_end();
 }
 
-TEST(RequestLimits, ABodyThatTheOriginDoesNotTakeIsNotTheClientsFault) {
-  HarnessOptions options;
-  options.settings.timeouts.body = conf::Milliseconds(200);
-  ProxyHarness proxy(std::move(options));
-  ScriptedListener origin;
-  auto client = proxy.client();
-  client.send(request("POST", origin.authority(), "/", "Content-Length: 100000000\r\n"));
-  auto server = origin.accept();
-  server.read_head();
+TEST_F(RequestLimits, ABodyThatTheOriginDoesNotTakeIsNotTheClientsFault) {
+  given.settings.timeouts.body = 200ms;
+  auto [client, server, asked] = exchange(post_origin(length_field(100'000'000)));
   bool cut_off = false;
   std::jthread sender([fd = client.fd(), &cut_off] {  // by the descriptor: the client reads at the same time
     const std::string piece(1'000'000, 'u');
@@ -123,65 +87,52 @@ TEST(RequestLimits, ABodyThatTheOriginDoesNotTakeIsNotTheClientsFault) {
   EXPECT_TRUE(cut_off);
 }
 
-TEST(Pool, KeepsNothingWhereNothingMayBeKept) {
-  HarnessOptions options;
-  options.settings.limits.pooled_connections = 0;
-  ProxyHarness proxy(std::move(options));
-  ScriptedListener origin;
-  auto client = proxy.client();
+TEST_F(Pool, KeepsNothingWhereNothingMayBeKept) {
+  given.settings.limits.pooled_connections = 0;
+  auto client = new_client();
   for (int i = 0; i < 2; ++i) {
-    client.send(get(origin.authority()));
+    client.send(get_origin());
     auto server = origin.accept();
     server.read_head();
-    server.send(ok("x"));
-    client.read_head();
-    client.expect("x");
+    answer(server, client, "x");
     server.expect_end();
   }
 }
 
-TEST(Pool, AReloadWithLessRoomLetsTheOldestGo) {
-  ProxyHarness proxy;
-  ScriptedListener one, two;
-  auto client = proxy.client();
+TEST_F(Pool, AReloadWithLessRoomLetsTheOldestGo) {
+  ScriptedListener another;
+  auto client = new_client();
   std::vector<ScriptedPeer> kept;
-  for (ScriptedListener* origin : {&one, &two}) {
-    client.send(get(origin->authority()));
-    kept.push_back(origin->accept());
+  for (ScriptedListener* listener : {&origin, &another}) {
+    client.send(get(listener->authority()));
+    kept.push_back(listener->accept());
     kept.back().read_head();
-    kept.back().send(ok("x"));
-    client.read_head();
-    client.expect("x");
+    answer(kept.back(), client, "x");
   }
-  proxy.wait_for_counter(&Counters::upstream_connections_idle, 2);
-  auto settings = proxy.settings();
-  settings.limits.pooled_connections = 1;
-  proxy.reload(settings);
+  wait_for_counter(&Counters::upstream_connections_idle, 2);
+  given.settings.limits.pooled_connections = 1;
+  reload();
   kept.front().expect_end();
-  client.send(get(two.authority(), "/again"));
+  client.send(get(another.authority(), "/again"));
   EXPECT_TRUE(kept.back().read_head().starts_with("GET /again ")) << "the younger one is still of use";
 }
 
-TEST(Tunnels, LiveNoLongerThanTheyMay) {
-  HarnessOptions options;
-  options.settings.timeouts.tunnel_lifetime = conf::Milliseconds(300);
-  ProxyHarness proxy(std::move(options));
-  ScriptedListener origin;
-  auto client = proxy.client();
-  client.send(connect_to(origin.authority()));
-  auto server = origin.accept();
-  client.read_head();
+TEST_F(Tunnels, LiveNoLongerThanTheyMay) {
+  given.settings.timeouts.tunnel_lifetime = 300ms;
+  auto [client, server] = tunnel();
   const auto began = std::chrono::steady_clock::now();
+  const auto deadline = began + kPatience;
   try {
-    for (;;) {  // never idle
+    while (std::chrono::steady_clock::now() < deadline) {  // never idle
       client.send("x");
       server.expect("x");
     }
+    ADD_FAILURE() << "it lives on";
   } catch (const std::runtime_error&) {
-    EXPECT_GE(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(250));
+    EXPECT_GE(std::chrono::steady_clock::now() - began, 250ms);
   }
-  proxy.wait_for_counter(&Counters::tunnels_active, 0);
-  EXPECT_EQ(proxy.counter(&Counters::tunnel_lifetime_timeouts_total), 1U);
+  wait_for_counter(&Counters::tunnels_active, 0);
+  EXPECT_EQ(counter(&Counters::tunnel_lifetime_timeouts_total), 1U);
 }
 
 }  // namespace

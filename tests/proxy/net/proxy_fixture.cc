@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/proxy/net/proxy_fixture.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "filter/build/builder.h"
+#include "proxy/io/handles.h"
+
+namespace bloomwall::test {
+namespace {
+
+std::vector<proxy::ListeningSocket> passed_sockets(int fd) {
+  std::vector<proxy::ListeningSocket> sockets;
+  if (fd < 0) return sockets;
+  auto socket = proxy::take_over(proxy::UniqueFd(fcntl(fd, F_DUPFD_CLOEXEC, 0)));
+  if (!socket) throw std::runtime_error(socket.error());
+  sockets.push_back(*std::move(socket));
+  return sockets;
+}
+
+// Pages that nobody has mapped leave the page cache.
+void drop_from_memory(const std::filesystem::path& file) {
+  const proxy::UniqueFd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0 || fsync(fd.get()) != 0 || posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED) != 0) {
+    throw std::runtime_error("cannot drop " + file.string() + " from memory");
+  }
+}
+
+}  // namespace
+
+conf::Config ProxyTest::Given::permissive() {
+  conf::Config settings;
+  settings.listeners.front().address = "127.0.0.1:0";
+  settings.workers = 1;
+  settings.access.connect_ports = {};
+  settings.access.deny_destinations = {};
+  settings.dns.servers = {"127.0.0.1:9"};  // discard: whatever is asked there is a mistake
+  for (const char* name : {"ok.test", "blocked.test", "sub.blocked.test", "mixed.test"}) {
+    settings.dns.hosts[name] = "127.0.0.1";
+  }
+  settings.log.access.file = "off";
+  settings.admin.address = std::nullopt;
+  return settings;
+}
+
+std::string ProxyTest::get_origin(const std::string& path, const std::string& fields) const {
+  return get(origin.authority(), path, fields);
+}
+
+std::string ProxyTest::post_origin(const std::string& fields, const std::string& body, const std::string& path) const {
+  return request("POST", origin.authority(), path, fields, body);
+}
+
+proxy::Server& ProxyTest::the_proxy() {
+  if (server_ != nullptr) return *server_;
+  if (given.logged) given.settings.log.access.file = (dir.path() / "access.log").string();
+  auto log = proxy::AccessLog::open(given.settings.log.access);
+  if (!log) throw std::runtime_error(log.error());
+  log_ = *std::move(log);
+  auto server = proxy::Server::create(snapshot(), *log_, passed_sockets(given.passed));
+  if (!server) throw std::runtime_error(server.error());
+  server_ = *std::move(server);
+  server_->start();
+  return *server_;
+}
+
+filter::FilterSpec ProxyTest::build_filter() const {
+  const std::string stem = "list" + std::to_string(generation_);
+  filter::BuildOptions build;
+  build.output = dir.path() / (stem + ".bwf");
+  build.lists = {dir.write(stem + ".txt", given.list).string()};
+  build.threads = 1;
+  filter::BuildReport report;
+  if (const auto built = filter::build(build, report); !built) throw std::runtime_error(built.error().text());
+  filter::FilterSpec spec;
+  spec.name = "testlist";
+  spec.file = build.output;
+  if (given.paged) spec.memory = filter::MemoryUse::paged;
+  return spec;
+}
+
+proxy::SnapshotPtr ProxyTest::snapshot() {
+  ++generation_;
+  filter::PolicySpec spec;
+  conf::Config settings = given.settings;
+  if (!given.list.empty()) {
+    const filter::FilterSpec& built = spec.filters.emplace_back(build_filter());
+    conf::Filter& configured = settings.filters.emplace_back();
+    configured.name = built.name;
+    configured.file = built.file;
+  }
+  auto policy = filter::Policy::load(spec, {.verify = true, .settle = given.paged, .progress = {}});
+  if (!policy) throw std::runtime_error(policy.error().front().text());
+  if (given.paged) drop_from_memory(spec.filters.front().file);
+  auto made = proxy::make_snapshot(settings, *std::move(policy), generation_);
+  if (!made) throw std::runtime_error(made.error().front());
+  return *std::move(made);
+}
+
+void ProxyTest::reload() {
+  proxy::Server& server = the_proxy();
+  server.publish(snapshot());
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (server.generation() != generation_) {
+    if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error("the snapshot was not taken over");
+    std::this_thread::yield();
+  }
+}
+
+ScriptedPeer ProxyTest::new_client(const std::string& text) {
+  auto client = ScriptedPeer::connect(the_proxy().addresses().front().port());
+  client.send(text);
+  return client;
+}
+
+std::string ProxyTest::reply_to(const std::string& text) { return new_client(text).read_head(); }
+
+ProxyTest::Exchange ProxyTest::exchange(const std::string& request) {
+  auto client = new_client(request);
+  auto server = origin.accept();
+  std::string asked = server.read_head();
+  return {std::move(client), std::move(server), std::move(asked)};
+}
+
+ProxyTest::Tunnel ProxyTest::tunnel(const std::string& host) {
+  auto client = new_client(connect_to(at(host)));
+  auto server = origin.accept();
+  const std::string head = client.read_head();
+  if (status_of(head) != 200) throw std::runtime_error("no tunnel: " + head);
+  return {std::move(client), std::move(server)};
+}
+
+std::unique_ptr<Counters> ProxyTest::counters() {
+  auto sum = std::make_unique<Counters>();
+  the_proxy().add_counters_to(*sum);
+  return sum;
+}
+
+std::uint64_t ProxyTest::counter(proxy::Count Counters::* member) { return ((*counters()).*member).get(); }
+
+std::uint64_t ProxyTest::errors(proxy::ErrorKind kind) {
+  return counters()->errors[static_cast<std::size_t>(kind)].get();
+}
+
+void ProxyTest::wait_for_counter(proxy::Count Counters::* member, std::uint64_t value) {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (counter(member) != value) {
+    if (std::chrono::steady_clock::now() > deadline) {
+      throw std::runtime_error("counter is " + std::to_string(counter(member)) + ", expected " + std::to_string(value));
+    }
+    std::this_thread::yield();
+  }
+}
+
+std::string ProxyTest::log_text() {
+  log_->flush(kPatience);
+  std::ifstream in(given.settings.log.access.file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void ProxyTest::expect_alive() {
+  ScriptedListener another;
+  auto client = new_client(get(another.authority(), "/alive"));
+  auto server = another.accept();
+  server.read_head();
+  answer(server, client, "alive");
+}
+
+void answer(Peer& server, Peer& client, const std::string& body) {
+  server.send(ok(body));
+  const std::string head = client.read_head();
+  if (status_of(head) != 200) throw std::runtime_error("not the origin's answer: " + head);
+  client.expect(body);
+}
+
+Answer read_answer(Peer& client) {
+  Answer answer;
+  answer.head = client.read_head();
+  answer.body = client.read_exactly(std::stoul(field_of(answer.head, "Content-Length")));
+  return answer;
+}
+
+}  // namespace bloomwall::test
