@@ -74,7 +74,7 @@ TEST_F(Forward, ThousandsOfTinyChunksCostNoThousandsOfWrites) {
     chunks += "1\r\n" + std::string(1, static_cast<char>('a' + i % 26)) + "\r\n";
     body += static_cast<char>('a' + i % 26);
   }
-  std::jthread sender([&chunks, &server = server] { server.send(chunks + "0\r\n\r\n"); });
+  std::jthread sender([&] { server.send(chunks + "0\r\n\r\n"); });
   client.read_head();
   EXPECT_EQ(client.read_chunked(), body);
   sender.join();
@@ -210,7 +210,7 @@ TEST_F(Forward, LargeBodiesBothWaysArriveUnchanged) {
 TEST_F(Forward, ASlowReaderHoldsUpTheOriginAndNotTheMemory) {
   constexpr std::size_t kBytes = 64 << 20;
   auto [client, server, asked] = exchange();
-  std::jthread sender([&server = server] {
+  std::jthread sender([&] {
     try {
       server.send("HTTP/1.1 200 OK\r\n" + length_field(kBytes) + "\r\n");
       const std::string piece(1 << 20, 'z');
