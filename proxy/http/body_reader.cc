@@ -2,7 +2,6 @@
 #include "proxy/http/body_reader.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "proxy/http/field_parser.h"
 
@@ -26,7 +25,6 @@ void BodyReader::begin(const Rules& rules) {
       break;
     case BodyFraming::until_close:
       stage_ = Stage::until_close;
-      left_ = std::numeric_limits<std::uint64_t>::max();
       break;
   }
 }
@@ -51,7 +49,8 @@ tl::expected<ReadStep, HttpError> BodyReader::feed(std::span<const char> bytes, 
 ReadStep BodyReader::feed_counted(std::span<const char> bytes) {
   if (bytes.empty()) return {};
   const auto body = bytes.first(std::min<std::uint64_t>(left_, bytes.size()));
-  skip(body.size());
+  left_ -= body.size();
+  if (left_ == 0) stage_ = Stage::done;
   return {ReadEvent::body, body.size(), body};
 }
 
@@ -97,18 +96,6 @@ tl::expected<ReadStep, HttpError> BodyReader::feed_trailers(std::span<const char
   stage_ = Stage::done;
   step.event = ReadEvent::end;
   return step;
-}
-
-void BodyReader::skip(std::uint64_t octets) {
-  if (stage_ != Stage::counted) return;
-  left_ -= std::min(octets, left_);
-  if (left_ == 0) stage_ = Stage::done;
-}
-
-void BodyReader::release() {
-  begin({});
-  trailer_section_.release();
-  std::vector<Field>().swap(trailers_);
 }
 
 }  // namespace bloomwall::proxy

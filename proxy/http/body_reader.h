@@ -32,10 +32,8 @@ class BodyReader {
 
   bool done() const { return stage_ == Stage::done; }
   void finish_until_close() { stage_ = Stage::done; }
-  std::uint64_t left() const { return stage_ == Stage::done ? 0 : left_; }
-  void skip(std::uint64_t octets);
+  std::uint64_t left() const { return left_; }  // octets, where they are counted
   std::span<const Field> trailers() const { return trailers_; }
-  void release();
 
  private:
   enum class Stage : std::uint8_t { counted, until_close, chunks, trailers, done };

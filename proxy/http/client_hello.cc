@@ -149,6 +149,4 @@ HelloResult ClientHelloReader::fail(const char* why) {
   return HelloResult::malformed;
 }
 
-void ClientHelloReader::release() { std::string().swap(message_); }
-
 }  // namespace bloomwall::proxy

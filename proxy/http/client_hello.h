@@ -32,7 +32,6 @@ class ClientHelloReader {
   HelloResult result() const { return result_; }
   std::string_view name() const { return name_; }  // as in the hello: case and a trailing dot kept
   const char* why() const { return why_; }         // malformed: a literal for the log
-  void release();                                  // frees its buffer; result and name stay
 
  private:
   HelloResult step(std::span<const char>& bytes);

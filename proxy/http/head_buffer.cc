@@ -66,9 +66,4 @@ HeadState HeadBuffer::empty_line() {
   return HeadState::need_more;
 }
 
-void HeadBuffer::release() {
-  begin({});
-  std::string().swap(text_);
-}
-
 }  // namespace bloomwall::proxy

@@ -43,7 +43,6 @@ class HeadBuffer {
   std::size_t lines() const { return lines_; }         // complete ones, the empty line not counted
   bool needs_repair() const { return needs_repair_; }  // a bare LF or a fold was taken
   bool empty() const { return text_.empty(); }
-  void release();  // frees the memory
 
  private:
   HeadState end_of_line();

@@ -75,10 +75,7 @@ tl::expected<Target, HttpError> parse_absolute(std::string_view raw) {
   const std::size_t end = std::min(rest.find_first_of("/?"), rest.size());
   std::string_view authority = rest.substr(0, end);
   target.path_and_query = rest.substr(end);
-  if (const std::size_t at = authority.rfind('@'); at != std::string_view::npos) {
-    target.has_userinfo = true;
-    authority.remove_prefix(at + 1);
-  }
+  if (const std::size_t at = authority.rfind('@'); at != std::string_view::npos) authority.remove_prefix(at + 1);
   const auto parsed = parse_authority(authority);
   if (!parsed) return tl::unexpected(parsed.error());
   target.authority = *parsed;

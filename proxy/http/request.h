@@ -39,8 +39,7 @@ struct Target {
   std::string_view raw =
       {};  // as it came; no control octet, space, '\\' or '#'; octets above 0x7f in path, query and userinfo alone
   std::string_view scheme = {};          // absolute form: as spelt
-  bool has_userinfo = false;             // absolute form; never forwarded
-  Authority authority = {};              // absolute and authority form
+  Authority authority = {};              // absolute and authority form; userinfo is dropped
   std::string_view path_and_query = {};  // absolute form: may be empty or begin with '?'; origin form: begins with '/'
 };
 tl::expected<Target, HttpError> parse_target(Method method, std::string_view raw);

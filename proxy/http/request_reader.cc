@@ -113,14 +113,7 @@ bool RequestReader::at_end() const { return impl_->stage == Impl::Stage::body &&
 std::uint64_t RequestReader::body_left() const {
   return impl_->stage == Impl::Stage::body && impl_->head.framing == BodyFraming::length ? impl_->body.left() : 0;
 }
-void RequestReader::skip_body(std::uint64_t octets) { impl_->body.skip(octets); }
 
 void RequestReader::next() { impl_->begin(); }
-void RequestReader::release() {
-  impl_->buffer.release();
-  impl_->begin();
-  impl_->body.release();
-  impl_->head = RequestHead();
-}
 
 }  // namespace bloomwall::proxy

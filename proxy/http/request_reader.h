@@ -14,7 +14,7 @@
 // tokens, several or malformed Host, no Host in 1.1, malformed Content-Length or more than one, Transfer-Encoding with
 // Content-Length or in HTTP/1.0, chunked that is not the only coding (400); other codings (501); versions other than
 // 1.x (505); targets with octets that no URL has (400); over limits (431, 414; trailers and chunk lines 400).
-// Views in head() and trailers() live until next() or release(). Allocates only while its buffers grow to their
+// Views in head() and trailers() live until next(). Allocates only while its buffers grow to their
 // working size. Grammar by llhttp (fields, chunks), request line and the checks above by us; both must agree on framing.
 // Errors are final: after one, feed() gives the same error again.
 // SPDX-License-Identifier: Apache-2.0
@@ -44,12 +44,9 @@ class RequestReader {
 
   bool at_start() const;  // nothing of a message read yet (empty lines do not count): closing now cuts nothing off
   bool at_end() const;    // `end` was reported
-  // Framing length only: octets of the body still to come, and how to tell that some went past the reader (splice).
-  std::uint64_t body_left() const;
-  void skip_body(std::uint64_t octets);  // at most body_left()
+  std::uint64_t body_left() const;  // framing length only: octets of the body still to come
 
-  void next();     // forget this message, be ready for the next one; only at_end()
-  void release();  // next() that also frees every buffer: for connections that go idle
+  void next();  // forget this message, be ready for the next one; only at_end()
 
  private:
   struct Impl;

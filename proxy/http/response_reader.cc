@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/http/response_reader.h"
 
-#include <limits>
 #include <optional>
 
 #include "proxy/http/body_reader.h"
@@ -159,15 +158,6 @@ bool ResponseReader::untouched() const {
 }
 bool ResponseReader::reusable() const {
   return at_end() && !switched() && impl_->head.keep_alive && impl_->head.framing != BodyFraming::until_close;
-}
-std::uint64_t ResponseReader::body_left() const { return impl_->stage == Impl::Stage::body ? impl_->body.left() : 0; }
-void ResponseReader::skip_body(std::uint64_t octets) { impl_->body.skip(octets); }
-
-void ResponseReader::release() {
-  impl_->buffer.release();
-  impl_->begin_head();
-  impl_->body.release();
-  impl_->head = ResponseHead();
 }
 
 }  // namespace bloomwall::proxy

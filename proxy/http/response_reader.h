@@ -49,9 +49,6 @@ class ResponseReader {
   // True at the exact end of a response whose connection may carry another one. Octets beyond the end forbid it too:
   // the caller sees them, because feed() does not consume them.
   bool reusable() const;
-  std::uint64_t body_left() const;  // framing length; until_close: 2^64-1
-  void skip_body(std::uint64_t octets);
-  void release();  // frees every buffer; start() comes next
 
  private:
   struct Impl;

@@ -63,7 +63,6 @@ void write_connect_established(std::string& out, std::string_view via_name);
 using ChunkHead = std::array<char, 18>;  // 16 hex digits and CRLF
 std::string_view chunk_head(std::uint64_t octets, ChunkHead& buffer);
 inline constexpr std::string_view kChunkTail = "\r\n";
-inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
 // The last chunk with those trailer fields that may be relayed: none about framing, routing, authentication, hop-by-hop.
 void write_last_chunk(std::string& out, std::span<const Field> trailers);
 

@@ -14,7 +14,6 @@ class ListLink {
   ~ListLink() { leave(); }
   ListLink(const ListLink&) = delete;
   ListLink& operator=(const ListLink&) = delete;
-  bool in_list() const { return next_ != nullptr; }
   void leave() {
     if (next_ == nullptr) return;
     prev_->next_ = next_;

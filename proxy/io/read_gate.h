@@ -24,7 +24,6 @@ class ReadGate {
     return open();
   }
   constexpr bool open() const { return reasons_ == 0; }
-  constexpr bool paused_for(PauseReason reason) const { return (reasons_ & static_cast<std::uint8_t>(reason)) != 0; }
 
  private:
   std::uint8_t reasons_ = 0;

@@ -68,7 +68,6 @@ class Stream {
   void secure(std::unique_ptr<TlsSession> session);
   const TlsSession* tls() const { return tls_.get(); }  // nullptr: plain
   bool is_open() const { return static_cast<bool>(fd_); }
-  int fd() const { return fd_.get(); }
   void close();             // at once; what waits is dropped
   void close_with_reset();  // the peer sees a reset and not an end: what was cut must not look whole
 
@@ -113,7 +112,6 @@ class Stream {
   void fail_read(int error);
   void tell_drained();
   void maybe_end();
-  void flush();
   void keep(std::span<const iovec> pieces, std::size_t skip);
   void fail_write(int error);
 

@@ -31,7 +31,6 @@ class Batch {
   void flush(Stream& to, bool chunked);
   void clear();  // drops what was gathered
   bool empty() const { return head_.empty() && tail_.empty() && body_bytes_ == 0; }
-  std::uint64_t body_bytes() const { return body_bytes_; }
 
  private:
   static constexpr std::size_t kMaxPieces = 32;

@@ -28,7 +28,6 @@ class ClientLimits {
   Admission enter_unnamed(const conf::Limits& limits);
   Admission name(const Endpoint& client, const conf::Limits& limits, bool& counted);
   void leave(const Endpoint& client, bool counted);
-  std::uint64_t total() const { return total_.load(std::memory_order_relaxed); }
 
  private:
   std::atomic<std::uint64_t> total_{0};

@@ -78,7 +78,6 @@ class UpstreamPool {
   void put(UpstreamPtr connection, Milliseconds keep_for);
   void clear();
   void set_limits(std::size_t most_idle, std::size_t most_idle_per_host);  // 0: nothing is kept
-  std::size_t idle() const { return idle_; }
 
  private:
   friend class UpstreamConnection;

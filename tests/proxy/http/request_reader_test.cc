@@ -388,27 +388,17 @@ TEST(RequestReader, EmptyLinesBetweenMessagesAreStillTheStart) {
   EXPECT_FALSE(reader.at_start());
 }
 
-TEST(RequestReader, CountsWhatWentPastIt) {
+TEST(RequestReader, SaysHowMuchOfABodyIsStillToCome) {
   RequestReader reader(kLimits);
-  const std::string input = with("Content-Length: 1000000");
+  const std::string input = with("Content-Length: 10");
   run(reader, {input, "abc"});
-  EXPECT_EQ(reader.body_left(), 999'997U);
-  reader.skip_body(999'990);
+  EXPECT_EQ(reader.body_left(), 7U);
   EXPECT_FALSE(reader.at_end());
   const Transcript t = run(reader, {"1234567GET"});
   EXPECT_EQ(t.body, "1234567");
   EXPECT_EQ(t.rest, "GET");
   EXPECT_TRUE(reader.at_end());
-}
-
-TEST(RequestReader, ServesAgainAfterItsBuffersWereReleased) {
-  RequestReader reader(kLimits);
-  run(reader, {with("X: y")});
-  reader.release();
-  EXPECT_TRUE(reader.at_start());
-  EXPECT_TRUE(reader.head().fields.empty());
-  const Transcript t = run(reader, {with("X: z")});
-  EXPECT_NE(t.events.find("[X]=[z]"), std::string::npos);
+  EXPECT_EQ(reader.body_left(), 0U);
 }
 
 TEST(RequestReader, NothingOfOneMessageReachesTheNext) {
