@@ -20,9 +20,7 @@ struct ResponseHead {
   std::uint64_t content_length = 0;
   bool has_content_length = false;  // kept also where there is no body (HEAD, 304) so that it can be forwarded
   bool keep_alive = false;          // the origin's offer
-  bool has_date = false;
-  std::vector<Field> fields = {};  // Content-Length and Transfer-Encoding included, as received
-  std::size_t bytes = 0;
+  std::vector<Field> fields = {};   // Content-Length and Transfer-Encoding included, as received
 };
 
 }  // namespace bloomwall::proxy

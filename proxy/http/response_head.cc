@@ -51,7 +51,6 @@ void read_wishes(ResponseHead& head) {
       close = close || has_element(field.value, "close");
       keep = keep || has_element(field.value, "keep-alive");
     }
-    head.has_date = head.has_date || field.id == FieldId::date;
   }
   // Chunked from HTTP/1.0 is faulty framing: readable, but the connection is not to be trusted (RFC 9112 section 6.1).
   const bool faulty = head.version == Version::http10 && head.framing == BodyFraming::chunked;
@@ -62,7 +61,6 @@ Fault parse_once(std::string_view text, std::size_t most_fields, ResponseHead& h
   std::vector<Field> fields = std::move(head.fields);
   head = ResponseHead();
   head.fields = std::move(fields);
-  head.bytes = text.size();
   const std::size_t line_end = text.find("\r\n");
   if (const Fault fault = parse_status_line(text.substr(0, line_end), head)) return fault;
   const auto second = parse_fields(text.substr(line_end + 2), most_fields, head.fields);
@@ -143,11 +141,9 @@ std::string repair_response_head(std::string_view text) {
 
 std::optional<HttpError> parse_response_head(std::string& text, bool needs_repair, std::size_t most_fields,
                                              ResponseHead& head) {
-  const std::size_t bytes = text.size();
   if (!needs_repair && !parse_once(text, most_fields, head)) return std::nullopt;
   text = repair_response_head(text);
   const Fault fault = parse_once(text, most_fields, head);
-  head.bytes = bytes;
   // Whoever sent both framing fields may mean the other one: nothing after this message can be trusted.
   if (head.framing == BodyFraming::chunked) head.keep_alive = false;
   return fault;
