@@ -102,4 +102,11 @@ bool Endpoint::same_ip(const Endpoint& other) const {
   return std::memcmp(&v6(), &other.v6(), sizeof(in6_addr)) == 0 && any_.sin6_scope_id == other.any_.sin6_scope_id;
 }
 
+std::optional<Endpoint> local_end(int socket) {
+  sockaddr_storage name{};
+  socklen_t size = sizeof name;
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&name), &size) != 0) return std::nullopt;
+  return Endpoint::from(reinterpret_cast<const sockaddr*>(&name));
+}
+
 }  // namespace bloomwall::proxy

@@ -46,4 +46,7 @@ class Endpoint {
   sockaddr_in6 any_{.sin6_family = AF_INET, .sin6_port = 0, .sin6_flowinfo = 0, .sin6_addr = {}, .sin6_scope_id = 0};
 };
 
+// The address that this end of a socket has; nothing, and errno says why, where it has none.
+std::optional<Endpoint> local_end(int socket);
+
 }  // namespace bloomwall::proxy

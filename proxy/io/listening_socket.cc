@@ -13,8 +13,6 @@
 namespace bloomwall::proxy {
 namespace {
 
-constexpr int kBacklog = 4096;
-
 tl::unexpected<std::string> failure(int error) { return tl::unexpected(std::generic_category().message(error)); }
 
 tl::expected<UniqueFd, int> bound(Endpoint address, bool shared) {
@@ -48,10 +46,9 @@ int option_of(const UniqueFd& fd, int option) {
 tl::expected<ListeningSocket, std::string> complete(UniqueFd fd, bool is_passed) {
   const int on = 1;
   ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  sockaddr_storage name{};
-  socklen_t size = sizeof name;
-  if (::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&name), &size) != 0) return failure(errno);
-  return ListeningSocket{std::move(fd), Endpoint::from(reinterpret_cast<const sockaddr*>(&name)), is_passed};
+  const auto address = local_end(fd.get());
+  if (!address) return failure(errno);
+  return ListeningSocket{std::move(fd), *address, is_passed};
 }
 
 }  // namespace
@@ -59,7 +56,7 @@ tl::expected<ListeningSocket, std::string> complete(UniqueFd fd, bool is_passed)
 tl::expected<ListeningSocket, std::string> listen_on(const Endpoint& address) {
   auto fd = bound_or_v4(address, true);
   if (!fd) return failure(fd.error());
-  if (::listen(fd->get(), kBacklog) != 0) return failure(errno);
+  if (::listen(fd->get(), kListenBacklog) != 0) return failure(errno);
   return complete(*std::move(fd), false);
 }
 

@@ -11,6 +11,8 @@
 
 namespace bloomwall::proxy {
 
+inline constexpr int kListenBacklog = 4096;  // connections that may wait in one queue
+
 struct ListeningSocket {
   UniqueFd fd;
   Endpoint address;        // with the port the kernel chose where 0 was asked for

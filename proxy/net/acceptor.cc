@@ -14,8 +14,6 @@ namespace {
 
 constexpr int kPerTurn = 64;  // so that a flood of connections does not starve those that are there
 constexpr Milliseconds kBackOff{200};
-constexpr int kMostQueued = 4096;  // as many as the queue holds
-
 constexpr Milliseconds kSayAgain{60'000};
 
 // accept(2): errors of the connection that was to be taken, which is gone then, and not of the socket. The next may be good.
@@ -84,9 +82,7 @@ void Acceptor::pause(int error) {
 }
 
 void Acceptor::finish() {
-  pause_.clear();
-  event_.disarm();
-  for (int i = 0; !socket_.is_passed && i < kMostQueued && accept_one(); ++i) {
+  for (int i = 0; !socket_.is_passed && i < kListenBacklog && accept_one(); ++i) {
   }
   pause_.clear();
   event_.disarm();

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 namespace bloomwall::proxy {
@@ -19,40 +18,7 @@ constexpr std::uint32_t kMaxAttempts = 16;
 
 Family other(Family family) { return family == Family::v4 ? Family::v6 : Family::v4; }
 
-// Whether packets to this address would come back to this machine: the kernel then picks the address itself, or a
-// loopback one, as their source. Sends nothing.
-bool is_local(const Endpoint& target) {
-  if (!target.is_v6() && (ntohl(target.v4().s_addr) >> 24) == 127) return true;
-  const UniqueFd probe(::socket(target.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (!probe || ::connect(probe.get(), target.raw(), target.raw_size()) != 0) return false;
-  sockaddr_storage source{};
-  socklen_t size = sizeof source;
-  if (::getsockname(probe.get(), reinterpret_cast<sockaddr*>(&source), &size) != 0) return false;
-  return Endpoint::from(reinterpret_cast<const sockaddr*>(&source)).same_ip(target);
-}
-
 }  // namespace
-
-Address rule_address(const Endpoint& endpoint) {
-  if (!endpoint.is_v6()) return Address::v4(ntohl(endpoint.v4().s_addr));
-  Address address;
-  std::memcpy(address.octets.data(), &endpoint.v6(), address.octets.size());
-  return address;
-}
-
-Endpoint endpoint_of(const Address& address, std::uint16_t port) {
-  in6_addr v6{};
-  std::memcpy(&v6, address.octets.data(), address.octets.size());
-  return Endpoint::from(v6, port).unmapped();
-}
-
-bool OwnAddresses::contains(const Endpoint& target) const {
-  const Endpoint plain = target.unmapped();
-  return std::any_of(listening_.begin(), listening_.end(), [&](const Endpoint& own) {
-    if (own.port() != plain.port()) return false;
-    return own.is_wildcard() ? plain.is_wildcard() || is_local(plain) : own.unmapped().same_ip(plain);
-  });
-}
 
 Connector::Connector(DialContext& context, Handler& handler)
     : context_(context),
@@ -68,9 +34,7 @@ Connector::Connector(DialContext& context, Handler& handler)
         if (me.connected_) {
           me.succeed(std::move(me.connected_), me.peer_);
         } else {
-          const HttpError error = me.error_;
-          me.cancel();
-          me.handler_.on_dial_failed(error);
+          me.fail(me.error_);
         }
       },
       this);
@@ -244,14 +208,17 @@ void Connector::succeed(UniqueFd fd, const Endpoint& peer) {
 }
 
 void Connector::on_deadline() {
-  error_ = {ErrorKind::connect_timeout, "no connection within timeouts.connect"};
-  if (attempts_made_ == 0 && awaiting_names()) error_ = {ErrorKind::dns_timeout, "no answer from the name servers"};
-  const HttpError error = error_;
+  if (attempts_made_ == 0 && awaiting_names()) return fail({ErrorKind::dns_timeout, "no answer from the name servers"});
+  fail({ErrorKind::connect_timeout, "no connection within timeouts.connect"});
+}
+
+// A copy: the handler may start() again, which changes error_.
+void Connector::fail(HttpError error) {  // NOLINT(performance-unnecessary-value-param)
   cancel();
   handler_.on_dial_failed(error);
 }
 
-void Connector::fail_later(HttpError error) {
+void Connector::fail_later(const HttpError& error) {
   error_ = error;
   tell_.trigger();
 }

@@ -18,30 +18,17 @@
 #include "proxy/dns/resolver.h"
 #include "proxy/http/http_error.h"
 #include "proxy/io/event_loop.h"
+#include "proxy/net/addresses.h"
 #include "proxy/net/snapshot.h"
 
 namespace bloomwall::proxy {
 
 class OwnConnections;  // proxy/net/redirection.h
 
-// The form in which access rules are asked.
-Address rule_address(const Endpoint& endpoint);
-Endpoint endpoint_of(const Address& address, std::uint16_t port);  // the way back
-
 struct DialTarget {
   std::string_view host;  // a canonical name, or an address (IPv6 with or without brackets); copied
   std::uint16_t port = 0;
   bool is_parent = false;  // the parent proxy is exempt from access.deny_destinations
-};
-
-// Where this process listens, so that it never connects to itself.
-class OwnAddresses {
- public:
-  void add(const Endpoint& listening) { listening_.push_back(listening); }
-  bool contains(const Endpoint& target) const;  // wildcard listeners stand for every local address
-
- private:
-  std::vector<Endpoint> listening_;
 };
 
 struct DialContext {
@@ -91,7 +78,8 @@ class Connector final : Query::Handler {
   void drop(Attempt& attempt);
   void succeed(UniqueFd fd, const Endpoint& peer);
   void on_deadline();
-  void fail_later(HttpError error);
+  void fail(HttpError error);
+  void fail_later(const HttpError& error);
   bool awaiting_names() const;
   HttpError verdict() const;  // what to say when nothing could be reached
 

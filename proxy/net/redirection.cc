@@ -13,25 +13,19 @@ namespace {
 // The same number as SO_ORIGINAL_DST; its own header does not go together with <netinet/in.h>.
 constexpr int kOriginalDestinationV6 = 80;  // IP6T_SO_ORIGINAL_DST
 
-std::optional<Endpoint> local_end(int fd) {
-  sockaddr_storage name{};
-  socklen_t size = sizeof name;
-  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&name), &size) != 0) return std::nullopt;
-  return Endpoint::from(reinterpret_cast<const sockaddr*>(&name)).unmapped();
-}
-
 }  // namespace
 
 std::optional<Endpoint> original_destination(int accepted) {
-  const auto local = local_end(accepted);
-  if (!local) return std::nullopt;
+  const auto bound = local_end(accepted);
+  if (!bound) return std::nullopt;
+  const Endpoint local = bound->unmapped();
   sockaddr_storage name{};
   socklen_t size = sizeof name;
-  const int level = local->is_v6() ? IPPROTO_IPV6 : IPPROTO_IP;
-  const int option = local->is_v6() ? kOriginalDestinationV6 : SO_ORIGINAL_DST;
+  const int level = local.is_v6() ? IPPROTO_IPV6 : IPPROTO_IP;
+  const int option = local.is_v6() ? kOriginalDestinationV6 : SO_ORIGINAL_DST;
   if (::getsockopt(accepted, level, option, &name, &size) != 0) return std::nullopt;
   const Endpoint meant = Endpoint::from(reinterpret_cast<const sockaddr*>(&name));
-  if (meant == *local) return std::nullopt;
+  if (meant == local) return std::nullopt;
   return meant;
 }
 
