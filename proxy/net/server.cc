@@ -2,26 +2,19 @@
 #include "proxy/net/server.h"
 
 #include <fmt/format.h>
-#include <sys/random.h>
 
 #include <algorithm>
-#include <stdexcept>
 #include <thread>
 #include <utility>
 
+#include "proxy/io/random.h"
 #include "proxy/net/redirection.h"
 #include "proxy/net/worker.h"
 
 namespace bloomwall::proxy {
 namespace {
 
-std::string random_instance() {
-  std::uint64_t number = 0;
-  if (::getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) {
-    throw std::runtime_error("getrandom: the system gives no random octets");
-  }
-  return fmt::format("{:012x}", number >> 16U);
-}
+std::string random_instance() { return fmt::format("{:012x}", random_value<std::uint64_t>() >> 16U); }
 
 std::size_t worker_count(const conf::Config& settings) {
   if (settings.workers > 0) return settings.workers;
@@ -57,10 +50,10 @@ tl::expected<void, std::string> Server::Impl::add_workers(AccessLog& log) {
                               .log = log,
                               .limits = limits,
                               .own = own,
+                              .rate = rate,
                               .own_connections = redirected ? &own_connections : nullptr,
                               .instance = random_instance(),
                               .dns_cache_entries = cache_share,
-                              .rate = rate,
                               .workers = count};
   for (std::size_t i = 0; i < count; ++i) {
     auto worker = Worker::create(shared);

@@ -2,16 +2,16 @@
 #include "proxy/net/worker.h"
 
 #include <pthread.h>
-#include <sys/random.h>
 
 #include <algorithm>
 #include <csignal>
 #include <optional>
-#include <stdexcept>
 #include <utility>
 
 #include "proxy/http/replies.h"
+#include "proxy/io/random.h"
 #include "proxy/log/log.h"
+#include "proxy/net/addresses.h"
 #include "proxy/net/redirection.h"
 
 namespace bloomwall::proxy {
@@ -19,14 +19,6 @@ namespace {
 
 // One read takes at most this much; larger ones cost less CPU a byte up to here, smaller ones a lot more.
 constexpr std::size_t kScratchBytes = std::size_t{256} * 1024;
-
-DecisionIds::Key random_key() {
-  DecisionIds::Key key{};
-  if (::getrandom(key.data(), sizeof key, 0) != static_cast<ssize_t>(sizeof key)) {
-    throw std::runtime_error("getrandom: the system gives no random octets");
-  }
-  return key;
-}
 
 // Signals are main's business: none that is sent is ever delivered to a worker. Those of a fault in this very thread stay
 // open: a filter that shrinks under its mapping raises SIGBUS, which filter/ turns into a lost filter.
@@ -53,7 +45,7 @@ tl::expected<std::unique_ptr<Worker>, std::string> Worker::create(const Shared& 
   worker->resolver_ = *std::move(resolver);
   worker->state_ = std::make_unique<WorkerState>(
       worker->io_, DialContext{worker->loop_, *worker->resolver_, shared.own, shared.own_connections},
-      worker->counters_, shared.log, random_key(), shared.instance, shared.rate, shared.workers);
+      worker->counters_, shared.log, random_value<DecisionIds::Key>(), shared.instance, shared.rate, shared.workers);
   worker->exchanges_ = std::make_unique<ExchangePool>(*worker->state_);
   worker->adopt(shared.snapshot);
   return worker;

@@ -1,5 +1,5 @@
 // One thread of the data plane: an event loop with its own listening sockets, connections, resolver and upstream pool.
-// Workers share nothing that a request touches.
+// What workers share stands in Worker::Shared: immutable, atomic, or behind a lock that is held for one look-up.
 // Threads: constructed by the server's; publish(), drain(), stop() and the counters may be used from any thread; the rest
 // happens on the worker's own.
 // SPDX-License-Identifier: Apache-2.0
@@ -28,10 +28,10 @@ class Worker final : public Acceptor::Handler, public ClientConnection::Owner {
     AccessLog& log;
     ClientLimits& limits;
     const OwnAddresses& own;
-    OwnConnections* own_connections = nullptr;  // kept where a listener is transparent
-    std::string instance;
-    std::size_t dns_cache_entries = 0;  // each worker's share
     RequestRate& rate;
+    OwnConnections* own_connections = nullptr;  // kept where a listener is transparent
+    std::string instance;                       // stands in Via
+    std::size_t dns_cache_entries = 0;          // each worker's share
     std::size_t workers = 1;
   };
   // Error: what the resolver objects to.
