@@ -82,6 +82,10 @@ void Stream::resume(PauseReason reason) {
   }
 }
 
+void Stream::resume_all() {
+  for (const PauseReason reason : {PauseReason::not_ready, PauseReason::peer_full, PauseReason::busy}) resume(reason);
+}
+
 void Stream::on_readable() {
   if (write_error_ != 0 && !write_error_told_) {
     write_error_told_ = true;
@@ -106,13 +110,13 @@ std::size_t Stream::deliver(std::span<const char> bytes) {
   const bool was_plain = tls_ == nullptr;
   while (used < bytes.size() && fd_ && gate_.open()) {
     const std::size_t taken = handler_->on_data(bytes.subspan(used));
-    if (taken == 0 && fd_ && gate_.open() &&
-        was_plain == (tls_ == nullptr)) {  // a broken handler must not stop the loop
+    const bool secured = was_plain && tls_ != nullptr;
+    if (taken == 0 && fd_ && gate_.open() && !secured) {  // a broken handler must not stop the loop
       close();
       handler_->on_failed(EPROTO);
     }
     used += taken;
-    if (was_plain && tls_ != nullptr) break;  // the rest is ciphertext
+    if (secured) break;  // the rest is ciphertext
   }
   return used;
 }

@@ -73,6 +73,7 @@ class Stream {
 
   void pause(PauseReason reason) { gate_.pause(reason); }
   void resume(PauseReason reason);
+  void resume_all();  // for whatever reason it was paused
   const ReadGate& gate() const { return gate_; }
   // Octets or an end are known to be there that the handler has not seen yet.
   bool has_news() const { return read_.is_due() || !inbox_.empty() || read_ended_; }
@@ -96,6 +97,9 @@ class Stream {
   std::uint64_t bytes_out() const { return bytes_out_; }  // accepted by send(), on the wire or waiting
 
  private:
+  static constexpr std::uint32_t kSmallRead = 64 * 1024;
+  static constexpr std::size_t kLeastRelayed = std::size_t{16} * 1024;  // less is copied as cheaply
+
   void on_readable();
   void on_writable();
   void deliver_inbox();
@@ -133,8 +137,6 @@ class Stream {
   bool end_told_ = false;    // and on_end() called
   bool write_error_told_ = false;
   bool shut_after_flush_ = false;
-  static constexpr std::uint32_t kSmallRead = 64 * 1024;
-  static constexpr std::size_t kLeastRelayed = std::size_t{16} * 1024;  // less is copied as cheaply
 };
 
 }  // namespace bloomwall::proxy
