@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "proxy/log/log.h"
+#include "proxy/net/addresses.h"
 #include "proxy/net/redirection.h"
 
 namespace bloomwall::proxy {
@@ -182,7 +183,7 @@ void ClientConnection::go_idle() {
   phase_ = State::idle;
   if (stream_.unread() == 0) rest_exchange();
   timer_.set(state_.snapshot->settings.timeouts.idle);
-  resume();
+  stream_.resume_all();
   // Whoever asks without reading the answers is asked to wait, else answers would pile up here.
   if (stream_.backlog() > 0) stream_.pause(PauseReason::peer_full);
 }
@@ -195,13 +196,7 @@ void ClientConnection::linger(bool request_was_read) {
   if (stream_.write_failed() || (close_when_drained_ && stream_.backlog() == 0)) return close();
   stream_.shut_write();
   timer_.set(stream_.backlog() == 0 ? kLinger : state_.snapshot->settings.timeouts.idle);
-  resume();
-}
-
-void ClientConnection::resume() {
-  for (const PauseReason reason : {PauseReason::not_ready, PauseReason::peer_full, PauseReason::busy}) {
-    stream_.resume(reason);
-  }
+  stream_.resume_all();
 }
 
 void ClientConnection::on_tunnel(UpstreamPtr upstream, Tunnel::Start start) {
@@ -211,7 +206,7 @@ void ClientConnection::on_tunnel(UpstreamPtr upstream, Tunnel::Start start) {
   upstream->stream.resume(PauseReason::peer_full);
   tunnel_ = std::make_unique<Tunnel>(state_, *this, std::move(upstream), std::move(start));
   if (hello_ != nullptr && !relay_hello()) return;
-  resume();
+  stream_.resume_all();
 }
 
 void ClientConnection::on_tunnel_end() { close(); }

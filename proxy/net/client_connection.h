@@ -69,7 +69,6 @@ class ClientConnection final : public Buried, public Exchange::Owner, public Tun
   bool is_shaking_hands() const { return stream_.tls() != nullptr && !stream_.tls()->is_established(); }
   void go_idle();
   void linger(bool request_was_read);
-  void resume();
   void rest_exchange();
   void on_timer();
 

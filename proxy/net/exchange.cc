@@ -4,9 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "proxy/http/replies.h"
-#include "proxy/net/request_log.h"
-
 namespace bloomwall::proxy {
 
 Exchange::Exchange(WorkerState& state)
@@ -31,7 +28,6 @@ void Exchange::begin(Owner& owner) {
   plan_ = {};
   status_ = 0;
   body_received_ = 0;
-  resolve_time_ = connect_time_ = Milliseconds(0);
   host_.clear();
   url_.clear();
   content_type_.clear();
@@ -95,8 +91,7 @@ void Exchange::break_off() { end(plan_.framing == BodyFraming::until_close ? Aft
 bool Exchange::on_head() {
   head_known_ = true;
   snapshot_ = state_.snapshot;
-  started_ = std::chrono::system_clock::now();
-  started_steady_ = std::chrono::steady_clock::now();
+  times_ = RequestTimes::from_now();
   owner_->on_head_read();
   request_state_ = RequestState::body;  // unless it must wait for the origin
   if (const auto refusal = refuse_client()) {
@@ -107,119 +102,15 @@ bool Exchange::on_head() {
   return !is_over();
 }
 
-void Exchange::act_on(const Judgement& judgement) {
-  if (verdict_.decision != filter::Decision::allowed) decision_id_ = state_.ids.next();
-  if (verdict_.decision == filter::Decision::blocked) return deny();
-  switch (judgement.route) {
-    case Route::forward:
-    case Route::tunnel:
-      return route_to_origin();
-    case Route::answer_trace:
-      write_trace_reply(state_.to_client.head(), request_.head(), reply_context(!may_keep_after_local_answer()));
-      return answer_local(200, false);
-    case Route::answer_options:
-      write_options_reply(state_.to_client.head(), reply_context(!may_keep_after_local_answer()));
-      return answer_local(200, false);
-  }
-}
-
-ReplyContext Exchange::reply_context(bool close) {
-  ReplyContext context;
-  context.proxy_name = state_.snapshot->settings.headers.via_name;
-  context.now = std::chrono::system_clock::now();
-  context.close = close;
-  context.decision_id = decision_id_.text();
-  if (head_known_) {
-    const RequestHead& head = request_.head();
-    context.method = head.method;
-    context.client = head.version;
-    if (const Field* accept = find_field(head.fields, FieldId::accept)) context.accept = accept->value;
-  }
-  return context;
-}
-
-// Whether what is left of the request can be read and dropped, so that the next one is found where it begins.
-bool Exchange::may_keep_after_local_answer() const {
-  if (!head_known_ || broken_ || state_.draining) return false;
-  const RequestHead& head = request_.head();
-  if (!head.keep_alive) return false;
-  if (request_state_ == RequestState::complete || head.framing == BodyFraming::none) return true;
-  if (head.expect_continue) return false;  // the client may now send the body, or may not
-  return head.framing != BodyFraming::length || request_.body_left() <= kDrainBytes;
-}
-
-void Exchange::deny() {
-  const auto& filters = snapshot_->settings.filters;
-  const auto spec = std::find_if(filters.begin(), filters.end(),
-                                 [&](const conf::Filter& f) { return f.name == verdict_.filter->name; });
-  const bool legal = verdict_.filter->status == 451 && spec != filters.end();
-  append_display_url(url_, request_.head());
-  const bool close = is_connect() ? true : !may_keep_after_local_answer();
-  write_denial(state_.to_client.head(),
-               {.verdict = &verdict_,
-                .url = url_,
-                .host = host_,
-                .page = &snapshot_->settings.block_page,
-                .html = &snapshot_->page,
-                .legal_link = legal ? std::string_view(spec->legal_link) : std::string_view()},
-               reply_context(close));
-  answer_local(verdict_.filter->status == 451 ? 451 : 403, close);
-}
-
-void Exchange::answer_error(const HttpError& error) {
-  if (snapshot_ == nullptr) {  // no head was understood
-    snapshot_ = state_.snapshot;
-    started_ = std::chrono::system_clock::now();
-    started_steady_ = std::chrono::steady_clock::now();
-  }
-  error_ = error;
-  has_error_ = true;
-  state_.counters.count_error(error.kind);
-  note_refused_target(error.kind);
-  const bool close = facts(error.kind).must_close || is_refused_connect() || !may_keep_after_local_answer();
-  write_error(state_.to_client.head(), error, reply_context(close));
-  answer_local(facts(error.kind).status, close);
-}
-
-// A URL that cannot be judged has a verdict of its own.
-void Exchange::note_refused_target(ErrorKind kind) {
-  if (kind != ErrorKind::bad_target && kind != ErrorKind::ambiguous_path) return;
-  verdict_.decision = filter::Decision::rejected;
-  verdict_.reason = filter::VerdictReason::bad_url;
-  const MethodClass method = head_known_ ? class_of(request_.head().method) : MethodClass::other;
-  state_.counters.count_request(method, verdict_.decision, verdict_.reason);
-}
-
-// After a CONNECT that failed clients go on in the tunnel's protocol, or close.
-bool Exchange::is_refused_connect() const { return head_known_ && is_connect(); }
-
-// The whole answer stands in the batch. What is left of the request is dropped as it comes.
-void Exchange::answer_local(int status, bool must_close) {
-  status_ = is_unasked_ ? 0 : status;
-  if (is_unasked_) state_.to_client.clear();
-  answered_here_ = true;
-  response_state_ = ResponseState::complete;
-  connector_.cancel();
-  release_upstream(false);
-  state_.to_client.flush(client(), false);
-  const bool keep = !must_close && may_keep_after_local_answer();
-  if (!keep) return end(After::close);
-  if (request_state_ == RequestState::complete) return end(After::keep);
-  request_state_ = RequestState::body;
-  resume_client();
-}
-
-void Exchange::resume_client() {
-  Stream& stream = client();
-  for (const PauseReason reason : {PauseReason::not_ready, PauseReason::peer_full, PauseReason::busy}) {
-    stream.resume(reason);
-  }
+void Exchange::use(UpstreamPtr upstream) {
+  upstream_ = std::move(upstream);
+  if (upstream_ == nullptr) return;
+  peer_text_ = upstream_->peer_text;
+  peer_was_reused_ = upstream_->reused;
 }
 
 void Exchange::release_upstream(bool reusable) {
   if (upstream_ == nullptr) return;
-  peer_text_ = upstream_->peer_text;
-  peer_was_reused_ = upstream_->reused;
   if (reusable && upstream_->stream.gate().open() && upstream_->stream.backlog() == 0) {
     state_.upstreams.put(std::move(upstream_), snapshot_->settings.timeouts.idle);
     return;
@@ -297,54 +188,51 @@ Milliseconds Exchange::check_progress() {
     return often;
   }
   if (!answered_here_) {
-    error_ = client().backlog() > 0 ? HttpError{ErrorKind::client_stalled, "the client does not read"}
-                                    : HttpError{ErrorKind::upstream_timeout, "the body stands still"};
-    has_error_ = true;
-    state_.counters.count_error(error_.kind);
+    note_error(client().backlog() > 0 ? HttpError{ErrorKind::client_stalled, "the client does not read"}
+                                      : HttpError{ErrorKind::upstream_timeout, "the body stands still"});
   }
   end(After::cut);
   return often;
 }
 
+void Exchange::note_error(const HttpError& error) {
+  error_ = error;
+  has_error_ = true;
+  state_.counters.count_error(error.kind);
+}
+
 void Exchange::write_log() {
   if (!head_known_ && status_ == 0) return;  // a connection that closed before it asked anything
-  const auto lasted =
-      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - started_steady_);
+  const std::chrono::microseconds lasted = times_.lasted();
   state_.counters.count_response(status_, static_cast<std::uint64_t>(lasted.count()));
   if (!state_.log.enabled()) return;
-  const ClientInfo& info = owner_->client_info();
-  AccessRecord record;
-  record.start = started_;
-  record.duration = lasted;
-  record.dns = resolve_time_;
-  record.connect = connect_time_;
-  record.client = info.address;
-  record.client_port = info.endpoint.port();
-  record.listener = *info.listener;
+  AccessRecord record = begin_record(owner_->client_info(), times_, lasted);
   record.status = status_;
   record.bytes_sent = client().bytes_out() - sent_before_;
   record.bytes_received = body_received_;
   record.host = host_;
   record.content_type = content_type_;
-  record.peer = upstream_ != nullptr ? std::string_view(upstream_->peer_text) : std::string_view(peer_text_);
+  record.peer = peer_text_;
   record.peer_is_parent = to_parent_;
-  record.reused = upstream_ != nullptr ? upstream_->reused : peer_was_reused_;
+  record.reused = peer_was_reused_;
   if (has_error_) {
     record.error = to_string(error_.kind);
     record.detail = error_.detail;
   }
-  if (head_known_) {
-    const RequestHead& head = request_.head();
-    if (url_.empty()) append_display_url(url_, head);
-    record.method = head.method_name;
-    record.url = url_;
-    record.http10 = head.version == Version::http10;
-    record.bytes_received += is_unasked_ ? client().bytes_in() : head.bytes;
-    if (const Field* field = find_field(head.fields, FieldId::referer)) record.referer = field->value;
-    if (const Field* field = find_field(head.fields, FieldId::user_agent)) record.user_agent = field->value;
-  }
+  if (head_known_) describe_request(record);
   note_verdict(record, verdict_, decision_id_);
   write_record(state_, record, *snapshot_);
+}
+
+void Exchange::describe_request(AccessRecord& record) {
+  const RequestHead& head = request_.head();
+  if (url_.empty()) append_display_url(url_, head);
+  record.method = head.method_name;
+  record.url = url_;
+  record.http10 = head.version == Version::http10;
+  record.bytes_received += is_unasked_ ? client().bytes_in() : head.bytes;
+  if (const Field* field = find_field(head.fields, FieldId::referer)) record.referer = field->value;
+  if (const Field* field = find_field(head.fields, FieldId::user_agent)) record.user_agent = field->value;
 }
 
 }  // namespace bloomwall::proxy

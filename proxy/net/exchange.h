@@ -11,11 +11,11 @@
 // A request is sent again, once, only if it is idempotent, has no body, went out on a pooled connection, and not one octet
 // of an answer came. A response that cannot be completed ends the client's connection so that it does not look whole.
 // Reused: begin() may follow once an exchange is over; ExchangePool keeps spare ones warm, so that idle clients hold none.
-// Owned by a ClientConnection; destroyed by the Graveyard only. Thread: the worker's.
+// Owned by a ClientConnection, which gives it back to the pool as soon as it is over; there it rests for a turn, because its
+// own code may still be on the stack. Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -26,26 +26,15 @@
 #include "proxy/http/request_reader.h"
 #include "proxy/http/response_reader.h"
 #include "proxy/http/rewrite.h"
+#include "proxy/net/client_info.h"
 #include "proxy/net/connector.h"
+#include "proxy/net/request_log.h"
 #include "proxy/net/tunnel.h"
 #include "proxy/net/worker_state.h"
 
 namespace bloomwall::proxy {
 
-// Who the client is; lives as long as its connection.
-struct ClientInfo {
-  Endpoint endpoint;
-  std::string address;                    // without port, for logs and X-Forwarded-For
-  const std::string* listener = nullptr;  // "127.0.0.1:3128"
-  struct Destination {
-    Endpoint endpoint;
-    std::string address;  // without port
-  };
-  // On a transparent listener: where it meant to connect, which is what is dialled whatever it says there.
-  std::unique_ptr<const Destination> destination = nullptr;
-};
-
-class Exchange final : public Buried, Stream::Handler, Connector::Handler, PageReader::Handler {
+class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler {
  public:
   // What a client may still send of a request that was answered here, for its connection to live on.
   static constexpr std::uint64_t kDrainBytes = std::uint64_t{64} * 1024;
@@ -69,7 +58,9 @@ class Exchange final : public Buried, Stream::Handler, Connector::Handler, PageR
   };
 
   explicit Exchange(WorkerState& state);
-  ~Exchange() override;
+  ~Exchange();
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
 
   void begin(Owner& owner);
   // The CONNECT that a client on a transparent listener would have sent before its ClientHello. As it knows nothing of it,
@@ -91,24 +82,18 @@ class Exchange final : public Buried, Stream::Handler, Connector::Handler, PageR
   enum class RequestState : std::uint8_t { head, awaiting_upstream, body, complete };
   enum class ResponseState : std::uint8_t { none, awaited, body, complete };
 
-  // exchange.cc: the head and what is answered here.
+  // exchange.cc: its course, and what the log says of it.
   bool on_head();  // false: the exchange is over
   void fail_request(const HttpError& error);
   void break_off();
+  void use(UpstreamPtr upstream);
+  void release_upstream(bool reusable);
+  void end(After after);
   Milliseconds last_progress() const;
   HttpError late_answer() const;
-  bool is_refused_connect() const;
-  void act_on(const Judgement& judgement);
-  void deny();
-  void answer_error(const HttpError& error);
-  void note_refused_target(ErrorKind kind);
-  void answer_local(int status, bool must_close);
-  void resume_client();
-  bool may_keep_after_local_answer() const;
-  ReplyContext reply_context(bool close);
-  void end(After after);
+  void note_error(const HttpError& error);
   void write_log();
-  void release_upstream(bool reusable);
+  void describe_request(AccessRecord& record);
 
   // exchange_verdict.cc: whether it may go on.
   std::optional<HttpError> refuse_client() const;
@@ -117,6 +102,16 @@ class Exchange final : public Buried, Stream::Handler, Connector::Handler, PageR
   void await_pages(std::span<const std::byte* const> absent);
   void on_pages_read() override;
   void cancel_page_wait();
+  void act_on(const Judgement& judgement);
+
+  // exchange_answer.cc: what is answered here.
+  void deny();
+  void answer_error(const HttpError& error);
+  void note_refused_target(ErrorKind kind);
+  void answer_local(int status, bool must_close);
+  bool may_keep_after_local_answer() const;
+  bool is_refused_connect() const;
+  ReplyContext reply_context(bool close);
 
   // exchange_request.cc: towards the origin.
   void route_to_origin();
@@ -170,10 +165,10 @@ class Exchange final : public Buried, Stream::Handler, Connector::Handler, PageR
   ResponsePlan plan_;
   HttpError error_;
   std::string host_, pool_key_, url_, content_type_;
-  std::chrono::system_clock::time_point started_;
-  std::chrono::steady_clock::time_point started_steady_;
-  Milliseconds waiting_since_{0}, resolve_time_{0}, connect_time_{0};
-  Milliseconds asked_at_{0};  // when the origin was last given something of the request to answer
+  std::string peer_text_;  // whom the request went to; empty: nobody
+  RequestTimes times_;
+  Milliseconds waiting_since_{0};  // for a connection
+  Milliseconds asked_at_{0};       // when the origin was last given something of the request to answer
   std::uint64_t sent_before_ = 0, body_received_ = 0;
   int status_ = 0;
   std::uint16_t port_ = 0, host_field_port_ = 0;
@@ -188,7 +183,6 @@ class Exchange final : public Buried, Stream::Handler, Connector::Handler, PageR
   bool broken_ = false;          // the request reader stopped at an error
   bool upload_stopped_ = false;  // the origin takes no more of the request's body
   bool peer_was_reused_ = false;
-  std::string peer_text_;
 };
 
 }  // namespace bloomwall::proxy

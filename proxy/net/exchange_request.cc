@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
+#include "proxy/net/addresses.h"
 #include "proxy/net/exchange.h"
 
 namespace bloomwall::proxy {
@@ -25,7 +26,7 @@ void Exchange::route_to_origin() {
   make_pool_key(pool_key_, parent, origin());
   // Only a request that may be sent again goes out on a connection that may have died while it was idle.
   if (is_idempotent(request_.head().method) && request_.head().framing == BodyFraming::none) {
-    upstream_ = state_.upstreams.take(pool_key_, *this);
+    use(state_.upstreams.take(pool_key_, *this));
     if (upstream_ != nullptr && !to_parent_ && !snapshot_->access.destination_allowed(rule_address(upstream_->peer))) {
       release_upstream(false);  // the rules have changed since it was dialled
     }
@@ -53,10 +54,10 @@ void Exchange::dial() {
 }
 
 void Exchange::on_connected(UniqueFd fd, const Endpoint& peer) {
-  resolve_time_ = connector_.resolve_time();
-  connect_time_ = monotonic_now() - waiting_since_ - resolve_time_;
+  times_.resolving = connector_.resolve_time();
+  times_.connecting = monotonic_now() - waiting_since_ - times_.resolving;
   state_.counters.upstream_connect_failures_total.add(connector_.attempts_failed());
-  upstream_ = state_.upstreams.make(std::move(fd), peer, pool_key_, *this);
+  use(state_.upstreams.make(std::move(fd), peer, pool_key_, *this));
   if (is_connect() && !to_parent_) return establish_tunnel();
   if (to_parent_ && snapshot_->parent->tls != nullptr) {
     upstream_->stream.secure(TlsSession::connect(*snapshot_->parent->tls, snapshot_->parent->host));
@@ -70,7 +71,7 @@ void Exchange::on_connected(UniqueFd fd, const Endpoint& peer) {
 }
 
 void Exchange::on_dial_failed(const HttpError& error) {
-  resolve_time_ = connector_.resolve_time();
+  times_.resolving = connector_.resolve_time();
   state_.counters.upstream_connect_failures_total.add(connector_.attempts_failed());
   answer_error(error);
 }
@@ -171,10 +172,7 @@ Tunnel::Start Exchange::tunnel_start() {
   start.host = host_;
   start.verdict = std::move(verdict_);
   start.decision_id = decision_id_;
-  start.started = started_;
-  start.started_steady = started_steady_;
-  start.resolve_time = resolve_time_;
-  start.connect_time = connect_time_;
+  start.times = times_;
   start.client_sent_before = sent_before_;
   if (!is_unasked_) start.client_received_before = client().bytes_in() - client().unread() - head.bytes;
   start.status = status_;

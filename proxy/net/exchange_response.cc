@@ -147,9 +147,7 @@ void Exchange::on_drained() {
 void Exchange::fail_response(const HttpError& error) {
   if (response_state_ == ResponseState::awaited) return answer_error(error);
   flush_download();
-  error_ = error;
-  has_error_ = true;
-  state_.counters.count_error(error.kind);
+  note_error(error);
   break_off();
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
+#include "proxy/net/addresses.h"
 #include "proxy/net/exchange.h"
 
 namespace bloomwall::proxy {
@@ -44,6 +45,22 @@ void Exchange::judge() {
   if (verdict_.reason == filter::VerdictReason::allow_list) counters.allowlist_hits_total.add();
   if (verdict_.host_has_marks) counters.host_only_requests_total.add();
   act_on(*judgement);
+}
+
+void Exchange::act_on(const Judgement& judgement) {
+  if (verdict_.decision != filter::Decision::allowed) decision_id_ = state_.ids.next();
+  if (verdict_.decision == filter::Decision::blocked) return deny();
+  switch (judgement.route) {
+    case Route::forward:
+    case Route::tunnel:
+      return route_to_origin();
+    case Route::answer_trace:
+      write_trace_reply(state_.to_client.head(), request_.head(), reply_context(!may_keep_after_local_answer()));
+      return answer_local(200, false);
+    case Route::answer_options:
+      write_options_reply(state_.to_client.head(), reply_context(!may_keep_after_local_answer()));
+      return answer_local(200, false);
+  }
 }
 
 // Whoever is redirected may name any host whatever the address: each needs its own pass, and the worse verdict counts.

@@ -3,6 +3,22 @@
 
 namespace bloomwall::proxy {
 
+std::chrono::microseconds RequestTimes::lasted() const {
+  return std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - started_steady);
+}
+
+AccessRecord begin_record(const ClientInfo& client, const RequestTimes& times, std::chrono::microseconds lasted) {
+  AccessRecord record;
+  record.start = times.started;
+  record.duration = lasted;
+  record.dns = times.resolving;
+  record.connect = times.connecting;
+  record.client = client.address;
+  record.client_port = client.endpoint.port();
+  record.listener = *client.listener;
+  return record;
+}
+
 void note_verdict(AccessRecord& record, const filter::Verdict& verdict, const DecisionId& id) {
   record.decision = verdict.decision;
   record.reason = verdict.reason;

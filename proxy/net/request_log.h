@@ -5,9 +5,22 @@
 #include <chrono>
 
 #include "proxy/http/access_record.h"
+#include "proxy/net/client_info.h"
 #include "proxy/net/worker_state.h"
 
 namespace bloomwall::proxy {
+
+struct RequestTimes {
+  static RequestTimes from_now() { return {std::chrono::system_clock::now(), std::chrono::steady_clock::now()}; }
+  std::chrono::microseconds lasted() const;  // until now
+
+  std::chrono::system_clock::time_point started;
+  std::chrono::steady_clock::time_point started_steady;  // the same moment, on a clock that nobody sets
+  Milliseconds resolving{0}, connecting{0};
+};
+
+// Who asked, when, and how long it took.
+AccessRecord begin_record(const ClientInfo& client, const RequestTimes& times, std::chrono::microseconds lasted);
 
 // Verdict, filter name, expression and decision id.
 void note_verdict(AccessRecord& record, const filter::Verdict& verdict, const DecisionId& id);

@@ -5,9 +5,6 @@
 #include <array>
 #include <utility>
 
-#include "proxy/net/exchange.h"
-#include "proxy/net/request_log.h"
-
 namespace bloomwall::proxy {
 
 Tunnel::Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, Start start)
@@ -174,29 +171,18 @@ void Tunnel::close() {
 
 void Tunnel::write_log() {
   const Stream& client = owner_->client_stream();
-  const ClientInfo& info = owner_->client_info();
-  const std::uint64_t received = client.bytes_in() - start_.client_received_before;
-  const std::uint64_t sent = client.bytes_out() - start_.client_sent_before;
-  const auto lasted =
-      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start_.started_steady);
+  const std::chrono::microseconds lasted = start_.times.lasted();
   state_.counters.tunnel_bytes_total.add(upstream_->stream.bytes_in() + upstream_->stream.bytes_out());
   state_.counters.count_response(start_.status, static_cast<std::uint64_t>(lasted.count()));
-  AccessRecord record;
-  record.start = start_.started;
-  record.duration = lasted;
-  record.dns = start_.resolve_time;
-  record.connect = start_.connect_time;
-  record.client = info.address;
-  record.client_port = info.endpoint.port();
-  record.listener = *info.listener;
+  AccessRecord record = begin_record(owner_->client_info(), start_.times, lasted);
   record.method = start_.method;
   record.url = start_.target;
   record.host = start_.host;
   record.sni = sni_;
   record.http10 = start_.http10;
   record.status = start_.status;
-  record.bytes_sent = sent;
-  record.bytes_received = received;
+  record.bytes_sent = client.bytes_out() - start_.client_sent_before;
+  record.bytes_received = client.bytes_in() - start_.client_received_before;
   record.peer = upstream_->peer_text;
   record.peer_is_parent = start_.to_parent;
   record.tunnel = true;

@@ -6,18 +6,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 
+#include "proxy/net/client_info.h"
 #include "proxy/net/hello_gate.h"
+#include "proxy/net/request_log.h"
 #include "proxy/net/worker_state.h"
 
 namespace bloomwall::proxy {
-
-struct ClientInfo;
 
 class Tunnel final : public Buried {
  public:
@@ -27,9 +26,7 @@ class Tunnel final : public Buried {
     std::string method, target, host;
     filter::Verdict verdict;
     DecisionId decision_id;
-    std::chrono::system_clock::time_point started;
-    std::chrono::steady_clock::time_point started_steady;
-    Milliseconds resolve_time{0}, connect_time{0};
+    RequestTimes times;
     std::uint64_t client_received_before = 0, client_sent_before = 0;  // octets of this client's earlier requests
     int status = 200;
     bool is_connect = true;  // the client's first octets are looked at

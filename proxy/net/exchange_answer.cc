@@ -1,0 +1,92 @@
+// What an exchange answers by itself: denials, errors, and what may become of the connection afterwards.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "proxy/net/exchange.h"
+
+namespace bloomwall::proxy {
+
+ReplyContext Exchange::reply_context(bool close) {
+  ReplyContext context;
+  context.proxy_name = state_.snapshot->settings.headers.via_name;
+  context.now = std::chrono::system_clock::now();
+  context.close = close;
+  context.decision_id = decision_id_.text();
+  if (head_known_) {
+    const RequestHead& head = request_.head();
+    context.method = head.method;
+    context.client = head.version;
+    if (const Field* accept = find_field(head.fields, FieldId::accept)) context.accept = accept->value;
+  }
+  return context;
+}
+
+// Whether what is left of the request can be read and dropped, so that the next one is found where it begins.
+bool Exchange::may_keep_after_local_answer() const {
+  if (!head_known_ || broken_ || state_.draining) return false;
+  const RequestHead& head = request_.head();
+  if (!head.keep_alive) return false;
+  if (request_state_ == RequestState::complete || head.framing == BodyFraming::none) return true;
+  if (head.expect_continue) return false;  // the client may now send the body, or may not
+  return head.framing != BodyFraming::length || request_.body_left() <= kDrainBytes;
+}
+
+void Exchange::deny() {
+  const auto& filters = snapshot_->settings.filters;
+  const auto spec = std::find_if(filters.begin(), filters.end(),
+                                 [&](const conf::Filter& f) { return f.name == verdict_.filter->name; });
+  const bool legal = verdict_.filter->status == 451 && spec != filters.end();
+  append_display_url(url_, request_.head());
+  const bool close = is_connect() ? true : !may_keep_after_local_answer();
+  write_denial(state_.to_client.head(),
+               {.verdict = &verdict_,
+                .url = url_,
+                .host = host_,
+                .page = &snapshot_->settings.block_page,
+                .html = &snapshot_->page,
+                .legal_link = legal ? std::string_view(spec->legal_link) : std::string_view()},
+               reply_context(close));
+  answer_local(verdict_.filter->status == 451 ? 451 : 403, close);
+}
+
+void Exchange::answer_error(const HttpError& error) {
+  if (snapshot_ == nullptr) {  // no head was understood
+    snapshot_ = state_.snapshot;
+    times_ = RequestTimes::from_now();
+  }
+  note_error(error);
+  note_refused_target(error.kind);
+  const bool close = facts(error.kind).must_close || is_refused_connect() || !may_keep_after_local_answer();
+  write_error(state_.to_client.head(), error, reply_context(close));
+  answer_local(facts(error.kind).status, close);
+}
+
+// A URL that cannot be judged has a verdict of its own.
+void Exchange::note_refused_target(ErrorKind kind) {
+  if (kind != ErrorKind::bad_target && kind != ErrorKind::ambiguous_path) return;
+  verdict_.decision = filter::Decision::rejected;
+  verdict_.reason = filter::VerdictReason::bad_url;
+  const MethodClass method = head_known_ ? class_of(request_.head().method) : MethodClass::other;
+  state_.counters.count_request(method, verdict_.decision, verdict_.reason);
+}
+
+// After a CONNECT that failed clients go on in the tunnel's protocol, or close.
+bool Exchange::is_refused_connect() const { return head_known_ && is_connect(); }
+
+// The whole answer stands in the batch. What is left of the request is dropped as it comes.
+void Exchange::answer_local(int status, bool must_close) {
+  status_ = is_unasked_ ? 0 : status;
+  if (is_unasked_) state_.to_client.clear();
+  answered_here_ = true;
+  response_state_ = ResponseState::complete;
+  connector_.cancel();
+  release_upstream(false);
+  state_.to_client.flush(client(), false);
+  const bool keep = !must_close && may_keep_after_local_answer();
+  if (!keep) return end(After::close);
+  if (request_state_ == RequestState::complete) return end(After::keep);
+  request_state_ = RequestState::body;
+  client().resume_all();
+}
+
+}  // namespace bloomwall::proxy
