@@ -28,7 +28,7 @@ class Graveyard {
     pending_.push_back(std::move(dead));
     sweep_.trigger();
   }
-  // Everything at once; for the end of the loop, when no callback is on the stack.
+  // Destroys what was buried so far: on the loop's next turn, and at its end, when no callback is on the stack.
   void sweep() {
     auto batch = std::exchange(pending_, {});
     batch.clear();

@@ -2,7 +2,7 @@
 // Resolution kTick; a timer never fires early and at most two ticks late. A hashed wheel: a timer further away than one
 // revolution is looked at once a revolution. Moving a timer later (the usual case: traffic came) only stores the new
 // deadline; the wheel notices when it comes by the old one.
-// Whoever owns it calls advance() once a tick while it is not empty. Thread: one.
+// Whoever owns it calls advance() once a tick. Thread: one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -2,12 +2,7 @@
 #include "proxy/net/client_connection.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
-
-#include "proxy/log/log.h"
-#include "proxy/net/addresses.h"
-#include "proxy/net/redirection.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -64,100 +59,6 @@ std::size_t ClientConnection::on_data(std::span<const char> bytes) {
     exchange_->begin(*this);
   }
   return exchange_->on_client_data(bytes);
-}
-
-std::size_t ClientConnection::on_greeting(std::span<const char> bytes) {
-  const auto step = greeting_->feed(bytes);
-  switch (step.result) {
-    case ProxyHeaderReader::Result::need_more:
-      return step.consumed;
-    case ProxyHeaderReader::Result::malformed:
-      state_.counters.proxy_headers_malformed_total.add();
-      close();
-      return bytes.size();
-    case ProxyHeaderReader::Result::done:
-      break;
-  }
-  if (const auto& source = greeting_->source()) {
-    info_.endpoint = endpoint_of(source->address, source->port);
-    info_.address = info_.endpoint.ip();
-  }
-  greeting_.reset();
-  phase_ = State::idle;
-  const bool admitted = owner_.on_client_named(*this);
-  const TlsContextPtr tls = std::move(tls_after_greeting_);
-  if (admitted && tls != nullptr) {
-    stream_.secure(TlsSession::accept(*tls));
-  } else if (!admitted) {
-    if (tls == nullptr) stream_.send(state_.text);
-    linger(false);
-  }
-  return step.consumed;
-}
-
-void ClientConnection::expect_redirected(const Endpoint& destination) {
-  info_.destination =
-      std::make_unique<const ClientInfo::Destination>(ClientInfo::Destination{destination, destination.ip()});
-  phase_ = State::greeting;
-}
-
-std::size_t ClientConnection::on_redirected(std::span<const char> bytes) {
-  constexpr char kTlsHandshake = 0x16;
-  if (hello_ != nullptr) return on_hello(bytes);
-  const OwnConnections* const own = state_.dial.own_connections;
-  if (own != nullptr && own->contains(info_.endpoint, info_.destination->endpoint)) {
-    state_.counters.count_error(ErrorKind::loop);
-    log::warning("a connection of this proxy's own to {} was redirected to {}: the firewall must leave them out",
-                 info_.destination->endpoint.text(), *info_.listener);
-    close();
-    return bytes.size();
-  }
-  if (bytes.front() != kTlsHandshake) {
-    phase_ = State::idle;
-    return on_data(bytes);
-  }
-  timer_.set(state_.snapshot->settings.timeouts.request_header);
-  hello_ = std::make_unique<Hello>(state_.io.pool);
-  return on_hello(bytes);
-}
-
-std::size_t ClientConnection::on_hello(std::span<const char> bytes) {
-  const bool kept = hello_->octets.append(bytes);
-  const HelloResult result = hello_->reader.feed(bytes);
-  if (!kept || result == HelloResult::malformed) {
-    if (kept) state_.counters.sni_malformed_total.add();
-    close();
-  } else if (result != HelloResult::need_more) {
-    open_unasked_tunnel();
-  }
-  return bytes.size();
-}
-
-// Without a server name the address stands for the host.
-void ClientConnection::open_unasked_tunnel() {
-  std::string authority = info_.destination->endpoint.text();
-  if (hello_->reader.result() == HelloResult::name) {
-    const auto named = state_.judge.sni(hello_->reader.name(), *state_.snapshot->policy);
-    if (!named) {
-      state_.counters.sni_malformed_total.add();
-      return close();
-    }
-    authority.assign(named->host).append(":").append(std::to_string(info_.destination->endpoint.port()));
-  }
-  phase_ = State::reading_head;
-  exchange_ = exchanges_.take();
-  exchange_->begin_unasked_tunnel(*this, authority);
-}
-
-// Into the tunnel, which looks at it as at every ClientHello. False: it is over.
-bool ClientConnection::relay_hello() {
-  const auto hello = std::move(hello_);
-  while (!hello->octets.empty()) {
-    const auto piece = hello->octets.front();
-    if (!tunnel_->take_early(piece)) return false;
-    hello->octets.consume(piece.size());
-  }
-  return true;
 }
 
 void ClientConnection::on_head_read() {

@@ -61,16 +61,23 @@ class ClientConnection final : public Buried, public Exchange::Owner, public Tun
   void on_tunnel(UpstreamPtr upstream, Tunnel::Start start) override;
   void on_tunnel_end() override;
 
-  std::size_t on_greeting(std::span<const char> bytes);
-  std::size_t on_redirected(std::span<const char> bytes);
-  std::size_t on_hello(std::span<const char> bytes);
-  void open_unasked_tunnel();
-  bool relay_hello();
   bool is_shaking_hands() const { return stream_.tls() != nullptr && !stream_.tls()->is_established(); }
   void go_idle();
   void linger(bool request_was_read);
   void rest_exchange();
   void on_timer();
+
+  // client_arrival.cc: before the first request.
+  struct Hello {  // of a redirected client, until there is a tunnel
+    explicit Hello(BufferPool& pool) : octets(pool) {}
+    ClientHelloReader reader;
+    Chain octets;
+  };
+  std::size_t on_greeting(std::span<const char> bytes);
+  std::size_t on_redirected(std::span<const char> bytes);
+  std::size_t on_hello(std::span<const char> bytes);
+  void open_unasked_tunnel();
+  bool relay_hello();
 
   WorkerState& state_;
   ExchangePool& exchanges_;
@@ -78,11 +85,6 @@ class ClientConnection final : public Buried, public Exchange::Owner, public Tun
   ClientInfo info_;
   Stream stream_;
   Timer timer_;
-  struct Hello {  // of a redirected client, until there is a tunnel
-    explicit Hello(BufferPool& pool) : octets(pool) {}
-    ClientHelloReader reader;
-    Chain octets;
-  };
   std::unique_ptr<ProxyHeaderReader> greeting_;
   std::unique_ptr<Hello> hello_;
   TlsContextPtr tls_after_greeting_;

@@ -37,7 +37,7 @@ void Exchange::deny() {
                                  [&](const conf::Filter& f) { return f.name == verdict_.filter->name; });
   const bool legal = verdict_.filter->status == 451 && spec != filters.end();
   append_display_url(url_, request_.head());
-  const bool close = is_connect() ? true : !may_keep_after_local_answer();
+  const bool close = is_connect() || !may_keep_after_local_answer();
   write_denial(state_.to_client.head(),
                {.verdict = &verdict_,
                 .url = url_,
