@@ -112,10 +112,9 @@ TEST_F(ConnectorTest, AnAddressThatDoesNotAnswerHoldsUpTheNextOnlyBriefly) {
   const auto deaf_ip = Endpoint::parse_ip("127.0.0.5");
   ASSERT_EQ(::bind(deaf.get(), deaf_ip->raw(), deaf_ip->raw_size()), 0);
   ASSERT_EQ(::listen(deaf.get(), 0), 0);
-  sockaddr_storage name{};
-  socklen_t size = sizeof name;
-  ASSERT_EQ(::getsockname(deaf.get(), reinterpret_cast<sockaddr*>(&name), &size), 0);
-  const Endpoint deaf_address = Endpoint::from(reinterpret_cast<const sockaddr*>(&name));
+  const auto bound = local_end(deaf.get());
+  ASSERT_TRUE(bound.has_value());
+  const Endpoint& deaf_address = *bound;
   std::vector<UniqueFd> plugs;
   for (int i = 0; i < 8; ++i) {
     plugs.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));

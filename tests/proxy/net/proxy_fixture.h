@@ -41,10 +41,8 @@ class ProxyTest : public ::testing::Test {
     std::string list;     // blocked entries, one a line; empty: no filter
     bool paged = false;   // the filter is served page by page, and at first no page of its URLs is in memory
     bool logged = false;  // there is an access log
-    int passed =
-        -1;  // a listening socket of the test's, on the address of a listener: served instead of one of our own
-    // One worker, any CONNECT port, loopback allowed, no log.
-    static conf::Config permissive();
+    int passed = -1;      // the test's own listening socket, on the address of a listener: served instead of a new one
+    static conf::Config permissive();  // one worker, any CONNECT port, loopback allowed, no log
   };
   // A client, the connection to the origin that was made for it, and the head that the origin was sent.
   struct Exchange {
@@ -59,6 +57,7 @@ class ProxyTest : public ::testing::Test {
   Given given;
   ScriptedListener origin;
   TempDir dir;
+  // "HOST:port", the port being the origin's; and requests to it by its address.
   std::string at(const std::string& host) const { return host + ":" + std::to_string(origin.port()); }
   std::string get_origin(const std::string& path = "/", const std::string& fields = "") const;
   std::string post_origin(const std::string& fields, const std::string& body = "", const std::string& path = "/") const;
@@ -67,7 +66,7 @@ class ProxyTest : public ::testing::Test {
   proxy::Server& the_proxy();
   ScriptedPeer new_client(const std::string& text = "");  // that says this
   std::string reply_to(const std::string& text);          // the head that a new client gets who says this
-  Exchange exchange(const std::string& request);
+  Exchange exchange(const std::string& request);          // a new client has said this, and the origin read the head
   Exchange exchange() { return exchange(get_origin()); }
   Tunnel tunnel(const std::string& host = "127.0.0.1");  // open, and nothing has been said in it
   void reload();                                         // returns when every worker has what is given by now
