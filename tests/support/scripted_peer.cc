@@ -6,6 +6,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <array>
@@ -142,6 +143,11 @@ void Peer::expect_end() {
   if (const std::string rest = read_to_end(); !rest.empty()) fail("expected the end, got " + shown(rest));
 }
 
+ScriptedPeer::ScriptedPeer(int fd) : fd_(fd) {
+  const timeval most{.tv_sec = std::chrono::ceil<std::chrono::seconds>(kPatience).count(), .tv_usec = 0};
+  for (const int way : {SO_RCVTIMEO, SO_SNDTIMEO}) ::setsockopt(fd_, SOL_SOCKET, way, &most, sizeof most);
+}
+
 ScriptedPeer ScriptedPeer::connect(std::uint16_t port, const std::string& ip) {
   ScriptedPeer peer(new_socket(ip));
   socklen_t size = 0;
@@ -154,13 +160,14 @@ ScriptedPeer ScriptedPeer::connect(std::uint16_t port, const std::string& ip) {
   return peer;
 }
 
-ScriptedPeer::ScriptedPeer(ScriptedPeer&& other) noexcept
-    : Peer(std::move(other)), fd_(std::exchange(other.fd_, -1)), ended_(other.ended_) {}
+ScriptedPeer::ScriptedPeer(ScriptedPeer&& other) noexcept : fd_(std::exchange(other.fd_, -1)), ended_(other.ended_) {
+  unread_ = std::move(other.unread_);
+}
 
 ScriptedPeer& ScriptedPeer::operator=(ScriptedPeer&& other) noexcept {
   close();
   fd_ = std::exchange(other.fd_, -1);
-  Peer::operator=(std::move(other));
+  unread_ = std::move(other.unread_);
   ended_ = other.ended_;
   return *this;
 }

@@ -43,7 +43,7 @@ class Peer {
 // A blocking socket.
 class ScriptedPeer final : public Peer {
  public:
-  explicit ScriptedPeer(int connected_fd) : fd_(connected_fd) {}
+  explicit ScriptedPeer(int fd);  // connected, or about to be; no call on it blocks for longer than kPatience
   static ScriptedPeer connect(std::uint16_t port, const std::string& ip = "127.0.0.1");
   ScriptedPeer(ScriptedPeer&& other) noexcept;
   ScriptedPeer& operator=(ScriptedPeer&& other) noexcept;

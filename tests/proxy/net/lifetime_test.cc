@@ -52,7 +52,7 @@ TEST_F(Drain, IdleOnesCloseAtOnceAndRequestsFinish) {
   near.close();
   far.expect_end();
   far.close();
-  the_proxy().wait();
+  wait_until_ended();
   EXPECT_TRUE(the_proxy().ended());
 }
 
@@ -61,7 +61,7 @@ TEST_F(Drain, WhatIsLeftIsCutAtTheDeadline) {
   the_proxy().drain(150ms);
   client.expect_end();
   server.expect_end();
-  the_proxy().wait();
+  wait_until_ended();
 }
 
 TEST_F(Log, EachRequestHasOneLine) {

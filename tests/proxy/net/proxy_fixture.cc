@@ -33,6 +33,17 @@ void drop_from_memory(const std::filesystem::path& file) {
   }
 }
 
+// False: not within kPatience.
+template <typename Condition>
+bool comes_true(const Condition& condition) {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
 }  // namespace
 
 conf::Config ProxyTest::Given::permissive() {
@@ -107,10 +118,8 @@ proxy::SnapshotPtr ProxyTest::snapshot() {
 void ProxyTest::reload() {
   proxy::Server& server = the_proxy();
   server.publish(snapshot());
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (server.generation() != generation_) {
-    if (std::chrono::steady_clock::now() > deadline) throw std::runtime_error("the snapshot was not taken over");
-    std::this_thread::yield();
+  if (!comes_true([&] { return server.generation() == generation_; })) {
+    throw std::runtime_error("the snapshot was not taken over");
   }
 }
 
@@ -150,13 +159,13 @@ std::uint64_t ProxyTest::errors(proxy::ErrorKind kind) {
 }
 
 void ProxyTest::wait_for_counter(proxy::Count Counters::* member, std::uint64_t value) {
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (counter(member) != value) {
-    if (std::chrono::steady_clock::now() > deadline) {
-      throw std::runtime_error("counter is " + std::to_string(counter(member)) + ", expected " + std::to_string(value));
-    }
-    std::this_thread::yield();
-  }
+  if (comes_true([&] { return counter(member) == value; })) return;
+  throw std::runtime_error("counter is " + std::to_string(counter(member)) + ", expected " + std::to_string(value));
+}
+
+void ProxyTest::wait_until_ended() {
+  if (!comes_true([&] { return the_proxy().ended(); })) throw std::runtime_error("the proxy does not end");
+  the_proxy().wait();
 }
 
 std::string ProxyTest::log_text() {

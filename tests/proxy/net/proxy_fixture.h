@@ -76,8 +76,9 @@ class ProxyTest : public ::testing::Test {
   std::uint64_t errors(proxy::ErrorKind kind);
   std::unique_ptr<Counters> counters();
   void wait_for_counter(proxy::Count Counters::* member, std::uint64_t value);
-  std::string log_text();  // what the access log holds by now
-  void expect_alive();     // somebody new is served
+  void wait_until_ended();  // after drain(): every worker is done
+  std::string log_text();   // what the access log holds by now
+  void expect_alive();      // somebody new is served
 
  private:
   proxy::SnapshotPtr snapshot();
