@@ -29,14 +29,18 @@ bool test_quad(const std::byte* line, std::uint64_t word) {
   return (all & 1) != 0;
 }
 
-void set_sectors(std::byte* line, std::uint64_t word) {
-  for (unsigned i = 0; i < 8; ++i) words(line)[i] |= std::uint64_t{1} << sector_bit(word, i);
+void set_sectors(std::span<const LineWrite> writes) {
+  for (const auto& [line, word] : writes) {
+    for (unsigned i = 0; i < 8; ++i) words(line)[i] |= std::uint64_t{1} << sector_bit(word, i);
+  }
 }
 
-void set_quad(std::byte* line, std::uint64_t word) {
-  for (unsigned i = 0; i < 4; ++i) {
-    const unsigned bit = quad_bit(word, i);
-    words(line)[bit >> 6] |= std::uint64_t{1} << (bit & 63);
+void set_quad(std::span<const LineWrite> writes) {
+  for (const auto& [line, word] : writes) {
+    for (unsigned i = 0; i < 4; ++i) {
+      const unsigned bit = quad_bit(word, i);
+      words(line)[bit >> 6] |= std::uint64_t{1} << (bit & 63);
+    }
   }
 }
 

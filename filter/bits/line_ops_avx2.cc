@@ -54,8 +54,12 @@ BLOOMWALL_AVX2 inline void add(std::byte* line, const Mask& mask) {
 
 BLOOMWALL_AVX2 bool test_sectors(const std::byte* line, std::uint64_t word) { return holds(line, sector_mask(word)); }
 BLOOMWALL_AVX2 bool test_quad(const std::byte* line, std::uint64_t word) { return holds(line, quad_mask(word)); }
-BLOOMWALL_AVX2 void set_sectors(std::byte* line, std::uint64_t word) { add(line, sector_mask(word)); }
-BLOOMWALL_AVX2 void set_quad(std::byte* line, std::uint64_t word) { add(line, quad_mask(word)); }
+BLOOMWALL_AVX2 void set_sectors(std::span<const LineWrite> writes) {
+  for (const auto& [line, word] : writes) add(line, sector_mask(word));
+}
+BLOOMWALL_AVX2 void set_quad(std::span<const LineWrite> writes) {
+  for (const auto& [line, word] : writes) add(line, quad_mask(word));
+}
 
 constexpr LineOps kAvx2Ops{test_sectors, test_quad, set_sectors, set_quad};
 

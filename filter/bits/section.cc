@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/bits/section.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -61,23 +62,37 @@ bool test_set(Layout layout, const std::byte* page, std::uint64_t lx, std::uint6
   return test_first_line(layout, page + first_line(layout, lx), x) && test_further_lines(layout, page, lx, x);
 }
 
-using WriteLine = void (*)(std::byte*, std::uint64_t);
-
-void write_set(Layout layout, std::byte* page, std::uint64_t lx, std::uint64_t x, WriteLine sectors, WriteLine quad) {
-  if (layout == Layout::sectors_2x8) {
-    const SectorLines lines(lx);
-    const auto words = bits::sector_words(x);
-    for (std::size_t j = 0; j < 2; ++j) sectors(page + lines.at[j], words[j]);
-    return;
-  }
-  const QuadLines lines(lx);
-  const auto words = bits::quad_words(x);
-  for (std::size_t j = 0; j < 4; ++j) quad(page + lines.at[j], words[j]);
-}
-
 // The word that chooses the lines of a set whose own first word is x.
 std::uint64_t line_word(LineChoice lines, std::uint64_t fingerprint, std::uint64_t x) {
   return lines == LineChoice::own ? x : bits::first_word(fingerprint, 0);
+}
+
+// The lines of one set and what is to be set in each.
+constexpr std::size_t kMostLines = 4;
+using LineWrites = std::array<bits::LineWrite, kMostLines>;
+
+std::span<const bits::LineWrite> list_writes(Layout layout, std::byte* page, std::uint64_t lx, std::uint64_t x,
+                                             std::span<bits::LineWrite, kMostLines> out) {
+  if (layout == Layout::sectors_2x8) {
+    const SectorLines lines(lx);
+    const auto words = bits::sector_words(x);
+    for (std::size_t j = 0; j < 2; ++j) out[j] = {page + lines.at[j], words[j]};
+    return out.first(2);
+  }
+  const QuadLines lines(lx);
+  const auto words = bits::quad_words(x);
+  for (std::size_t j = 0; j < 4; ++j) out[j] = {page + lines.at[j], words[j]};
+  return out;
+}
+
+void write_exclusive(Layout layout, std::span<const bits::LineWrite> writes) {
+  layout == Layout::sectors_2x8 ? ops().set_sectors(writes) : ops().set_quad(writes);
+}
+
+void write_shared(Layout layout, std::span<const bits::LineWrite> writes) {
+  for (const auto& [line, word] : writes) {
+    layout == Layout::sectors_2x8 ? bits::or_sectors(line, word) : bits::or_quad(line, word);
+  }
 }
 
 }  // namespace
@@ -135,20 +150,42 @@ std::uint32_t SectionView::test_variants(const Place& place, std::uint32_t wante
   return found;
 }
 
-void SectionWriter::insert(const Place& place, Variant variant, unsigned rounds) {
+template <typename Write>
+void SectionWriter::insert_sets(const Place& place, Variant variant, unsigned rounds, Write&& write) {
+  std::byte* const page = pages_ + place.page * kPageBytes;
   for (unsigned round = 0; round < rounds; ++round) {
     const std::uint64_t x = bits::first_word(place.fingerprint, variant + round * kRoundStride);
-    write_set(geometry_.layout, pages_ + place.page * kPageBytes, line_word(lines_, place.fingerprint, x), x,
-              bits::or_sectors, bits::or_quad);
+    LineWrites writes;
+    write(geometry_.layout, list_writes(geometry_.layout, page, line_word(lines_, place.fingerprint, x), x, writes));
   }
 }
 
+void SectionWriter::insert(const Place& place, Variant variant, unsigned rounds) {
+  insert_sets(place, variant, rounds, write_shared);
+}
+
 void SectionWriter::insert_exclusive(const Place& place, Variant variant, unsigned rounds) {
-  for (unsigned round = 0; round < rounds; ++round) {
-    const std::uint64_t x = bits::first_word(place.fingerprint, variant + round * kRoundStride);
-    write_set(geometry_.layout, pages_ + place.page * kPageBytes, line_word(lines_, place.fingerprint, x), x,
-              ops().set_sectors, ops().set_quad);
+  insert_sets(place, variant, rounds, write_exclusive);
+}
+
+void SectionWriter::insert_exclusive(std::span<const Place> places) {
+  constexpr std::size_t kBlock = 16;  // twice so many keys' lines are under way: as many as a core fetches at once
+  std::array<std::array<bits::LineWrite, kBlock * kMostLines>, 2> blocks;
+  std::span<const bits::LineWrite> fetched;
+  for (unsigned b = 0; !places.empty(); b ^= 1) {
+    std::size_t used = 0;
+    for (const Place& place : places.first(std::min(places.size(), kBlock))) {
+      const std::uint64_t x = bits::first_word(place.fingerprint, 0);  // chooses the lines whatever the LineChoice
+      const auto writes = list_writes(geometry_.layout, pages_ + place.page * kPageBytes, x, x,
+                                      std::span(blocks[b]).subspan(used).first<kMostLines>());
+      for (const auto& write : writes) __builtin_prefetch(write.line, 1);
+      used += writes.size();
+    }
+    places = places.subspan(std::min(places.size(), kBlock));
+    write_exclusive(geometry_.layout, fetched);
+    fetched = std::span(blocks[b]).first(used);
   }
+  write_exclusive(geometry_.layout, fetched);
 }
 
 BitPositions bit_positions(Layout layout, std::uint64_t fingerprint, Variant variant, unsigned round,

@@ -75,8 +75,9 @@ class SectionView {
 };
 
 // Writes keys into a section in memory. insert() uses an atomic OR: any number of threads may insert at once.
-// insert_exclusive() is several times faster, for a caller that alone writes to that page meanwhile (one thread, or one
-// thread a range of pages). Both leave the same bits.
+// insert_exclusive() is several times faster, for a caller that alone writes to those pages meanwhile (one thread, or one
+// thread a range of pages); of many places it fetches the lines of some while it writes those of others. All leave the same
+// bits.
 class SectionWriter {
  public:
   SectionWriter(const Geometry& geometry, std::byte* pages, LineChoice lines = LineChoice::own)
@@ -86,12 +87,16 @@ class SectionWriter {
   }
   void insert(const Place& place, Variant variant = 0, unsigned rounds = 1);
   void insert_exclusive(const Place& place, Variant variant = 0, unsigned rounds = 1);
+  void insert_exclusive(std::span<const Place> places);  // variant 0, one round
   const Geometry& geometry() const { return geometry_; }
   LineChoice lines() const { return lines_; }
   std::span<std::byte> bytes() const { return {pages_, geometry_.bytes()}; }
   SectionView view() const { return {geometry_, pages_, lines_}; }  // not while others insert
 
  private:
+  template <typename Write>
+  void insert_sets(const Place& place, Variant variant, unsigned rounds, Write&& write);
+
   Geometry geometry_;
   std::byte* pages_;
   LineChoice lines_;

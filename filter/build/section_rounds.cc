@@ -2,6 +2,7 @@
 #include "filter/build/section_rounds.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <mutex>
 #include <optional>
@@ -16,11 +17,13 @@ static_assert(kLeafPages == std::uint64_t{1} << Partitions::kLeastPageBits);
 }  // namespace
 
 void insert_records(SectionWriter& section, RecordRun run) {
-  constexpr std::size_t kAhead = 12 * kRecordBytes;  // as many lines as a core fetches at once
-  const SectionView view = section.view();
-  for (std::size_t at = 0; at < run.size(); at += kRecordBytes) {
-    if (at + kAhead < run.size()) view.prefetch_all(place_of_record(run.data() + at + kAhead));
-    section.insert_exclusive(place_of_record(run.data() + at));
+  std::array<Place, 256> places;  // long enough for the fetching ahead to pay
+  while (!run.empty()) {
+    std::size_t count = 0;
+    for (; count < places.size() && !run.empty(); run = run.subspan(kRecordBytes)) {
+      places[count++] = place_of_record(run.data());
+    }
+    section.insert_exclusive(std::span(places).first(count));
   }
 }
 

@@ -170,6 +170,24 @@ TEST_P(SectionTest, ScalarAndAvx2AgreeOnAMillionPlaces) {
   }
 }
 
+TEST_P(SectionTest, ManyPlacesAtOnceLeaveTheBitsOfOneAfterTheOther) {
+  for (const std::size_t count : {0U, 1U, 15U, 16U, 17U, 31U, 32U, 33U, 200U}) {
+    for (const LineChoice lines : {LineChoice::own, LineChoice::host}) {
+      for (const Simd simd : {Simd::avx2, Simd::scalar}) {
+        SCOPED_TRACE(testing::Message() << count << " places");
+        force_simd_for_testing(simd);
+        std::mt19937_64 random(kSeed);
+        std::vector<Place> places(count);
+        for (Place& place : places) place = place_of(geometry(), {.lo = random(), .hi = random()});
+        OwnedSection at_once(geometry(), lines), one_by_one(geometry(), lines);
+        at_once.writer().insert_exclusive(places);
+        for (const Place& place : places) one_by_one.writer().insert(place);
+        ASSERT_TRUE(std::ranges::equal(at_once.writer().bytes(), one_by_one.writer().bytes()));
+      }
+    }
+  }
+}
+
 TEST_P(SectionTest, ManyThreadsInsertingLoseNothing) {
   OwnedSection together(geometry(1, 2), LineChoice::own);
   OwnedSection alone(geometry(1, 2), LineChoice::own);
