@@ -57,8 +57,8 @@ class FilterFile {
   Result<FileInfo> info() const;
 
   // Reads every byte after the header and compares XXH3-128 (tampering: SHA-256 too) of leaves and roots; bytes between
-  // sections must be zero. With open() it finds any bit that changed. Memory: one leaf. Errors: bad_digest, too_short, io.
-  // Throughput: memory or disk.
+  // sections must be zero. With open() it finds any bit that changed. Memory: 64 KiB.
+  // Errors: bad_digest, too_short, io. Throughput: memory or disk.
   enum class Depth : std::uint8_t { accident, tampering };
   Result<void> verify(Depth depth, const Progress& progress = {}) const;
 

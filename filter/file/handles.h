@@ -5,6 +5,7 @@
 #include <openssl/bio.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <xxhash.h>
 
 #include <memory>
 
@@ -14,6 +15,11 @@ struct FreeDigestContext {
   void operator()(EVP_MD_CTX* context) const noexcept { EVP_MD_CTX_free(context); }
 };
 using DigestContextPtr = std::unique_ptr<EVP_MD_CTX, FreeDigestContext>;
+
+struct FreeXxhState {
+  void operator()(XXH3_state_t* state) const noexcept { XXH3_freeState(state); }
+};
+using XxhStatePtr = std::unique_ptr<XXH3_state_t, FreeXxhState>;
 
 struct FreeKey {
   void operator()(EVP_PKEY* key) const noexcept { EVP_PKEY_free(key); }

@@ -13,13 +13,29 @@ void require(int openssl_result) {
   if (openssl_result != 1) throw std::bad_alloc();  // the only way these calls fail with SHA-256 present
 }
 
-}  // namespace
-
-Xxh128 xxh128(std::span<const std::byte> bytes) {
-  const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
+Xxh128 in_file_order(const XXH128_hash_t& hash) {
   Xxh128 out{};
   std::memcpy(out.data(), &hash.low64, 8);
   std::memcpy(out.data() + 8, &hash.high64, 8);
+  return out;
+}
+
+}  // namespace
+
+Xxh128 xxh128(std::span<const std::byte> bytes) { return in_file_order(XXH3_128bits(bytes.data(), bytes.size())); }
+
+Xxh128Stream::Xxh128Stream() : state_(XXH3_createState()) {
+  if (!state_) throw std::bad_alloc();
+  XXH3_128bits_reset(state_.get());
+}
+
+void Xxh128Stream::add(std::span<const std::byte> bytes) {
+  XXH3_128bits_update(state_.get(), bytes.data(), bytes.size());
+}
+
+Xxh128 Xxh128Stream::finish() {
+  const Xxh128 out = in_file_order(XXH3_128bits_digest(state_.get()));
+  XXH3_128bits_reset(state_.get());
   return out;
 }
 
@@ -47,6 +63,17 @@ Sha256 sha256(std::span<const std::byte> bytes) {
 
 LeafDigest digest_leaf(std::span<const std::byte> leaf) { return {.xxh = xxh128(leaf), .sha = sha256(leaf)}; }
 
+LeafStream::LeafStream(bool with_sha) {
+  if (with_sha) sha_.emplace();
+}
+
+void LeafStream::add(std::span<const std::byte> bytes) {
+  xxh_.add(bytes);
+  if (sha_) sha_->add(bytes);
+}
+
+LeafDigest LeafStream::finish() { return {.xxh = xxh_.finish(), .sha = sha_ ? sha_->finish() : Sha256{}}; }
+
 std::vector<LeafDigest> digest_leaves(std::span<const std::byte> section) {
   std::vector<LeafDigest> out(leaf_count(section.size()));
   for_each_leaf(section, [&](std::size_t i, std::span<const std::byte> leaf) { out[i] = digest_leaf(leaf); });
@@ -54,16 +81,11 @@ std::vector<LeafDigest> digest_leaves(std::span<const std::byte> section) {
 }
 
 void RootStream::add(const LeafDigest& leaf) {
-  const auto xxh = std::as_bytes(std::span(leaf.xxh));
-  xxh_.insert(xxh_.end(), xxh.begin(), xxh.end());
+  xxh_.add(std::as_bytes(std::span(leaf.xxh)));
   sha_.add(std::as_bytes(std::span(leaf.sha)));
 }
 
-Roots RootStream::finish() {
-  const Roots roots{.xxh = xxh128(xxh_), .sha = sha_.finish()};
-  xxh_.clear();
-  return roots;
-}
+Roots RootStream::finish() { return {.xxh = xxh_.finish(), .sha = sha_.finish()}; }
 
 Roots roots_of(std::span<const LeafDigest> leaves) {
   RootStream stream;

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
@@ -20,7 +21,17 @@ namespace bloomwall::filter {
 using Xxh128 = std::array<std::uint8_t, 16>;
 Xxh128 xxh128(std::span<const std::byte> bytes);
 
-// SHA-256 in pieces or at once. Throws std::bad_alloc where OpenSSL has no memory.
+// XXH3-128 and SHA-256 of what comes in pieces. They throw std::bad_alloc where there is no memory for a state.
+class Xxh128Stream {
+ public:
+  Xxh128Stream();
+  void add(std::span<const std::byte> bytes);
+  Xxh128 finish();  // and start again
+
+ private:
+  XxhStatePtr state_;
+};
+
 class Sha256Stream {
  public:
   Sha256Stream();
@@ -40,6 +51,18 @@ struct LeafDigest {
 static_assert(sizeof(LeafDigest) == kLeafRecordBytes);
 LeafDigest digest_leaf(std::span<const std::byte> leaf);
 
+// The same of a leaf that comes in pieces; without SHA-256 that digest is zero.
+class LeafStream {
+ public:
+  explicit LeafStream(bool with_sha);
+  void add(std::span<const std::byte> bytes);
+  LeafDigest finish();  // and start again
+
+ private:
+  Xxh128Stream xxh_;
+  std::optional<Sha256Stream> sha_;
+};
+
 // Calls work(i, leaf) for each leaf of a section in memory, by as many threads as there are processors where there is
 // enough to do. `work` must not throw.
 template <typename Work>
@@ -58,14 +81,14 @@ struct Roots {
   Xxh128 xxh{};
   Sha256 sha{};
 };
-// Leaves in their order; keeps the digests of the one kind and the state of the other.
+// Leaves in their order.
 class RootStream {
  public:
   void add(const LeafDigest& leaf);
   Roots finish();
 
  private:
-  std::vector<std::byte> xxh_;  // 16 bytes a leaf of 4 MiB
+  Xxh128Stream xxh_;
   Sha256Stream sha_;
 };
 Roots roots_of(std::span<const LeafDigest> leaves);

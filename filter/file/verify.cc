@@ -1,5 +1,5 @@
 // FilterFile::verify: one pass over the file by read(), not through the mapping, so that a failing disk is an error with
-// a name and the memory used is one leaf.
+// a name and the memory used is a piece of a leaf.
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,6 +14,8 @@
 namespace bloomwall::filter {
 namespace {
 
+constexpr std::size_t kPieceBytes = std::size_t{64} * 1024;  // stays in a processor's cache between read and digest
+
 class Verifier {
  public:
   Verifier(const FilterFile& file, const MappedFile& map, FilterFile::Depth depth, const Progress& progress)
@@ -21,7 +23,8 @@ class Verifier {
         map_(map),
         deep_(depth == FilterFile::Depth::tampering),
         progress_(progress),
-        buffer_(std::min(kLeafBytes, file.header().file_bytes)) {}
+        leaf_(deep_),
+        buffer_(kPieceBytes) {}
 
   Result<void> run() {
     posix_fadvise(map_.descriptor(), 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -46,22 +49,27 @@ class Verifier {
     return {};
   }
 
-  // The next `bytes` of the file.
-  Result<std::span<const std::byte>> read(std::uint64_t bytes) {
-    const std::span<std::byte> out = std::span(buffer_).first(bytes);
-    const auto got = map_.read_at(done_, out);
-    if (!got) return unexpected(got.error());
-    if (*got < bytes || file_.lost()) {
-      return unexpected(Error{Errc::too_short, file_.path().string(), "the file shrank while it was open"});
+  // The next `bytes` of the file, a leaf at most, piece by piece.
+  template <typename Take>
+  Result<void> read(std::uint64_t bytes, const Take& take) {
+    const std::uint64_t begin = done_, end = begin + bytes;
+    while (done_ < end) {
+      const std::span<std::byte> piece = std::span(buffer_).first(std::min<std::uint64_t>(kPieceBytes, end - done_));
+      const auto got = map_.read_at(done_, piece);
+      if (!got) return unexpected(got.error());
+      if (*got < piece.size() || file_.lost()) {
+        return unexpected(Error{Errc::too_short, file_.path().string(), "the file shrank while it was open"});
+      }
+      take(std::span<const std::byte>(piece));
+      done_ += piece.size();
     }
     if (is_paged()) {
-      posix_fadvise(map_.descriptor(), static_cast<off_t>(done_), static_cast<off_t>(bytes), POSIX_FADV_DONTNEED);
+      posix_fadvise(map_.descriptor(), static_cast<off_t>(begin), static_cast<off_t>(bytes), POSIX_FADV_DONTNEED);
     }
-    done_ += bytes;
     if (progress_ && !progress_(done_, file_.header().file_bytes)) {
       return unexpected(Error{Errc::io, file_.path().string(), "verification was stopped"});
     }
-    return out;
+    return {};
   }
 
   Result<void> damaged(const SectionEntry& section, std::uint64_t from, std::uint64_t bytes) const {
@@ -73,9 +81,12 @@ class Verifier {
   Result<void> check_gap(std::uint64_t until) {
     const std::uint64_t from = done_;
     if (until == from) return {};
-    const auto bytes = read(until - from);
-    if (!bytes) return unexpected(bytes.error());
-    if (std::all_of(bytes->begin(), bytes->end(), [](std::byte b) { return b == std::byte{0}; })) return {};
+    bool is_zero = true;
+    const auto look = [&is_zero](std::span<const std::byte> piece) {
+      is_zero = is_zero && std::all_of(piece.begin(), piece.end(), [](std::byte b) { return b == std::byte{0}; });
+    };
+    if (Result<void> ok = read(until - from, look); !ok) return ok;
+    if (is_zero) return {};
     return unexpected(Error{Errc::bad_digest, file_.path().string(),
                             fmt::format("bytes {} to {} between sections are not zero", from, until - 1)});
   }
@@ -110,9 +121,8 @@ class Verifier {
     RootStream roots;
     for (std::uint64_t at = 0; at < section.length; at += kLeafBytes, record += kLeafRecordBytes) {
       const std::uint64_t size = std::min(kLeafBytes, section.length - at);
-      const auto bytes = read(size);
-      if (!bytes) return unexpected(bytes.error());
-      const LeafDigest found{.xxh = xxh128(*bytes), .sha = deep_ ? sha256(*bytes) : Sha256{}};
+      if (Result<void> ok = read(size, [this](auto piece) { leaf_.add(piece); }); !ok) return ok;
+      const LeafDigest found = leaf_.finish();
       if (has_records) {
         const auto stored = stored_digest(record);
         if (!stored) return unexpected(stored.error());
@@ -129,6 +139,7 @@ class Verifier {
   const MappedFile& map_;
   const bool deep_;
   const Progress& progress_;
+  LeafStream leaf_;
   std::vector<std::byte> buffer_;
   std::uint64_t done_ = 0;
 };
