@@ -2,7 +2,7 @@
 // the first round they are nothing but zeros), the bits are set, the pages are written back. Partitions are independent, so
 // all threads work, each with a buffer of one partition. In the last round every partition is visited and digested.
 // The file's bytes do not depend on how many rounds there were or what was in which.
-// Cost: apply some 30 ns a key and thread (bench/build_bench), and once the file's size read and written a round.
+// Cost: some 12 ns a key and thread with 2x8, 25 with 4x4 (bench/build_bench); the file read and written once a round.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
