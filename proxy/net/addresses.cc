@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "proxy/io/handles.h"
@@ -16,7 +17,8 @@ namespace {
 bool is_local(const Endpoint& target) {
   if (!target.is_v6() && (ntohl(target.v4().s_addr) >> 24) == 127) return true;
   const UniqueFd probe(::socket(target.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (!probe || ::connect(probe.get(), target.raw(), target.raw_size()) != 0) return false;
+  if (!probe) return errno != EAFNOSUPPORT;  // it can't be asked now, and the next socket may be had
+  if (::connect(probe.get(), target.raw(), target.raw_size()) != 0) return false;
   const auto source = local_end(probe.get());
   return source && source->same_ip(target);
 }

@@ -16,6 +16,21 @@ constexpr Milliseconds kStagger{250};         // RFC 8305 section 5: Connection 
 constexpr Milliseconds kResolutionDelay{50};  // RFC 8305 section 3
 constexpr std::uint32_t kMaxAttempts = 16;
 
+// The kernel has nothing left to connect with: descriptors, memory, ports (EAGAIN: room for a route to remember).
+bool is_shortage(int error) {
+  switch (error) {
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOMEM:
+    case EAGAIN:
+    case EADDRNOTAVAIL:
+      return true;
+    default:
+      return false;
+  }
+}
+
 Family other(Family family) { return family == Family::v4 ? Family::v6 : Family::v4; }
 
 }  // namespace
@@ -228,8 +243,7 @@ HttpError Connector::verdict() const {
   if (attempts_made_ > 0) {
     if (last_errno_ == ECONNREFUSED) return {ErrorKind::connection_refused, "connection refused"};
     if (last_errno_ == ETIMEDOUT) return {ErrorKind::connect_timeout, "connection attempt timed out"};
-    if (last_errno_ == EMFILE || last_errno_ == ENFILE || last_errno_ == ENOBUFS || last_errno_ == ENOMEM ||
-        last_errno_ == EADDRNOTAVAIL) {
+    if (is_shortage(last_errno_)) {
       return {ErrorKind::connection_limit, "no socket left for a connection to the origin"};
     }
     return {ErrorKind::connection_failed, "no address could be reached"};

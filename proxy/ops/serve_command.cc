@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <event2/event.h>
+
+#include <atomic>
 #include <chrono>
 #include <exception>
 #include <utility>
@@ -12,6 +15,18 @@ namespace bloomwall::proxy {
 namespace {
 
 constexpr std::chrono::milliseconds kFlushBound{2000};
+constexpr Milliseconds kSayAgain{60'000};
+
+// What libevent says goes to our log. While the kernel refuses to watch sockets it says so of each, again and again.
+void on_libevent_message(int severity, const char* text) {
+  static std::atomic<Milliseconds::rep> told{0};  // when it was last warned; 0: never
+  if (severity >= EVENT_LOG_ERR) return log::error("libevent: {}", text);
+  if (severity < EVENT_LOG_WARN) return log::debug("libevent: {}", text);
+  const Milliseconds::rep now = monotonic_now().count();
+  Milliseconds::rep last = told.load(std::memory_order_relaxed);
+  if (last != 0 && now - last < kSayAgain.count()) return;
+  if (told.compare_exchange_strong(last, now, std::memory_order_relaxed)) log::warning("libevent: {}", text);
+}
 
 int serve(const std::filesystem::path& config, conf::Config settings, std::unique_ptr<AccessLog> access_log,
           std::vector<ListeningSocket> passed) {
@@ -47,6 +62,7 @@ int run_serve(const ServeCommand& command, const Streams& io) {
     print_lines(io.err, {access_log.error()});
     return kExitError;
   }
+  event_set_log_callback(on_libevent_message);
   log::info("bloomwall {} starts", BLOOMWALL_VERSION);
   const int status = serve(command.config, *std::move(settings), *std::move(access_log), *std::move(passed));
   close_log(kFlushBound);

@@ -36,10 +36,22 @@ int input_file(const std::string& input) {
   return fd;
 }
 
-pid_t spawn(const std::vector<std::string>& argv, int in, int out) {
+// Like spawn(), for who has something to do in the child.
+pid_t fork_and_exec(char* const* args, int in, int out, const BeforeExec& before_exec) {
+  const pid_t pid = ::fork();
+  if (pid < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  if (pid > 0) return pid;
+  ::setpgid(0, 0);
+  const bool ready = ::dup2(in, 0) == 0 && ::dup2(out, 1) == 1 && ::dup2(out, 2) == 2 && before_exec();
+  if (ready) ::execvp(args[0], args);
+  ::_exit(127);
+}
+
+pid_t spawn(const std::vector<std::string>& argv, int in, int out, const BeforeExec& before_exec) {
   std::vector<char*> args;
   for (const auto& arg : argv) args.push_back(const_cast<char*>(arg.c_str()));
   args.push_back(nullptr);
+  if (before_exec) return fork_and_exec(args.data(), in, out, before_exec);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, in, 0);
@@ -58,11 +70,11 @@ pid_t spawn(const std::vector<std::string>& argv, int in, int out) {
 
 }  // namespace
 
-Process::Process(const std::vector<std::string>& argv, const std::string& input) {
+Process::Process(const std::vector<std::string>& argv, const std::string& input, const BeforeExec& before_exec) {
   std::array<int, 2> out{};
   if (::pipe2(out.data(), O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
   const int in = input_file(input);
-  pid_ = spawn(argv, in, out[1]);
+  pid_ = spawn(argv, in, out[1], before_exec);
   ::close(in);
   ::close(out[1]);
   reader_ = std::thread([this, fd = out[0]] { read_output(fd); });

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -17,10 +18,14 @@ namespace bloomwall::test {
 
 using Seconds = std::chrono::seconds;
 
+// Runs in the child between fork and exec, so only what is safe in a signal handler; false: the child ends with 127.
+using BeforeExec = std::function<bool()>;
+
 class Process {
  public:
   // argv[0] is looked up in PATH. stdin is `input` (a file of it); stdout and stderr are read together, in order.
-  explicit Process(const std::vector<std::string>& argv, const std::string& input = {});
+  explicit Process(const std::vector<std::string>& argv, const std::string& input = {},
+                   const BeforeExec& before_exec = {});
   ~Process();  // SIGKILL to its process group
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;

@@ -60,9 +60,11 @@ bool accepts_connections(std::uint16_t port, Seconds bound) {
   return false;
 }
 
-Proxy::Proxy(const TempDir& folder, const std::string& yaml, Admin admin) : admin_(admin) {
+Proxy::Proxy(const TempDir& folder, const std::string& yaml, Admin admin, const BeforeExec& before_exec)
+    : admin_(admin) {
   configure(folder, yaml);
-  process_ = std::make_unique<Process>(std::vector<std::string>{bloomwall_program(), "run", "--config", config_});
+  process_ = std::make_unique<Process>(std::vector<std::string>{bloomwall_program(), "run", "--config", config_},
+                                       std::string(), before_exec);
   port_ = port_in("listening on 127.0.0.1:");
   if (admin_ == Admin::on) admin_port_ = port_in("admin on 127.0.0.1:");
 }

@@ -26,7 +26,7 @@ class Proxy {
   // `yaml` comes after listeners and admin, which are set here: each test has its own control socket, and an admin
   // listener where it wants one.
   enum class Admin : std::uint8_t { off, on };
-  Proxy(const TempDir& folder, const std::string& yaml, Admin admin = Admin::off);
+  Proxy(const TempDir& folder, const std::string& yaml, Admin admin = Admin::off, const BeforeExec& before_exec = {});
   Process& process() { return *process_; }
   std::uint16_t port() const { return port_; }
   std::uint16_t admin_port() const { return admin_port_; }

@@ -3,6 +3,7 @@
 #include "proxy/net/connector.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <optional>
 #include <string>
@@ -160,6 +161,20 @@ TEST_F(ConnectorTest, ItsOwnListenersAreNeverDialled) {
     turn_until_told();
     EXPECT_EQ(failure, ErrorKind::loop) << host;
   }
+}
+
+// Whether an address is this machine's takes a socket to find out.
+TEST_F(ConnectorTest, WithoutASocketWhatMayBeItsOwnIsNotDialled) {
+  own.add(*Endpoint::parse(":3128"));
+  const Endpoint elsewhere = *Endpoint::parse("192.0.2.1:3128");
+  EXPECT_FALSE(own.contains(elsewhere));
+  rlimit saved{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &saved), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = saved.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const bool may_be = own.contains(elsewhere);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &saved), 0);
+  EXPECT_TRUE(may_be);
 }
 
 TEST_F(ConnectorTest, FailuresAreToldApart) {

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/io/handles.h"
+
+#include <poll.h>
+
+namespace bloomwall::proxy {
+
+void Event::look_out() {
+  lookout_ = std::make_unique<Lookout>();
+  event_assign(
+      &lookout_->timer, event_.ev_base, -1, 0,
+      [](evutil_socket_t, short, void* self) { static_cast<Event*>(self)->look(); }, this);
+  event_add(&lookout_->timer, &kLookPeriod);
+}
+
+void Event::look() {
+  if (event_add(&event_, nullptr) == 0) return lookout_.reset();  // libevent has done with a timer before it calls it
+  event_add(&lookout_->timer, &kLookPeriod);
+  const auto wanted = static_cast<short>(((event_.ev_events & EV_READ) != 0 ? POLLIN : 0) |
+                                         ((event_.ev_events & EV_WRITE) != 0 ? POLLOUT : 0));
+  pollfd socket{event_.ev_fd, wanted, 0};
+  if (::poll(&socket, 1, 0) > 0) event_active(&event_, event_.ev_events & (EV_READ | EV_WRITE), 0);
+}
+
+}  // namespace bloomwall::proxy

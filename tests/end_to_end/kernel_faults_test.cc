@@ -1,0 +1,268 @@
+// A kernel that has nothing left: no descriptors, no ports, no memory for sockets, pipes and watches. Those who are connected
+// notice nothing, who asks for more is told so, the proxy does not spin and leaks nothing, and afterwards all is as before.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <iterator>
+#include <optional>
+#include <thread>
+
+#include "tests/end_to_end/kernel_faults.h"
+#include "tests/end_to_end/load.h"
+#include "tests/end_to_end/servers.h"
+#include "tests/support/scripted_dns.h"
+#include "tests/support/scripted_peer.h"
+
+namespace bloomwall::test {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A client and the origin that it asks, each of which sees the other's octets as they were sent.
+class Pair {
+ public:
+  explicit Pair(std::uint16_t proxy, std::string host = "127.0.0.1")
+      : host_(std::move(host)), client(ScriptedPeer::connect(proxy)) {}
+  std::string authority() const { return host_ + ":" + std::to_string(listener_.port()); }
+  void ask() { client.send("GET http://" + authority() + "/ HTTP/1.1\r\nHost: " + authority() + "\r\n\r\n"); }
+  void serve() {
+    if (!origin) origin.emplace(listener_.accept());
+    EXPECT_TRUE(origin->read_head().starts_with("GET / "));
+    origin->send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+  }
+  void expect_answer() {
+    EXPECT_TRUE(client.read_head().starts_with("HTTP/1.1 200 "));
+    client.expect("ok");
+  }
+  void exchange() {
+    ask();
+    serve();
+    expect_answer();
+  }
+  void open_tunnel() {
+    client.send("CONNECT " + authority() + " HTTP/1.1\r\nHost: " + authority() + "\r\n\r\n");
+    EXPECT_TRUE(client.read_head().starts_with("HTTP/1.1 200 "));
+    origin.emplace(listener_.accept());
+  }
+
+ private:
+  std::string host_;
+  ScriptedListener listener_;
+
+ public:
+  ScriptedPeer client;
+  std::optional<ScriptedPeer> origin;
+};
+
+// Sends more than the kernel's buffers hold, and reads it once `meanwhile` has returned.
+void expect_carried(ScriptedPeer& from, ScriptedPeer& to, const std::function<void()>& meanwhile = [] {}) {
+  std::string octets(std::size_t{16} << 20, '\0');
+  for (std::size_t i = 0; i < octets.size(); ++i) octets[i] = static_cast<char>(pattern(i));
+  auto sent = std::async(std::launch::async, [&] { from.send(octets); });
+  meanwhile();
+  EXPECT_TRUE(to.read_exactly(octets.size()) == octets) << "changed on the way";
+  sent.get();
+}
+
+bool comes_true(const std::function<bool()>& condition) {
+  for (const auto end = std::chrono::steady_clock::now() + kPatience; std::chrono::steady_clock::now() < end;) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(milliseconds(5));  // another process gives no event to wait for
+  }
+  return false;
+}
+
+class KernelRunsOut : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!KernelFaults::available()) GTEST_SKIP() << "no filter over a child's system calls is permitted here";
+    names_.set("there.example.test", {.v4 = {"127.0.0.1"}});
+    proxy_.emplace(folder_,
+                   "workers: 1\naccess: {connect_ports: [], deny_destinations: []}\nlog: {access: {file: off}}\n"
+                   "dns: {servers: [\"" +
+                       names_.address() + "\"]}\n",
+                   Proxy::Admin::off, faults_.before_exec());
+    idle_descriptors_ = descriptors();
+  }
+  std::size_t descriptors() {
+    const std::filesystem::directory_iterator open("/proc/" + std::to_string(proxy_->process().pid()) + "/fd");
+    return static_cast<std::size_t>(std::distance(begin(open), end(open)));
+  }
+  // Once everybody has left.
+  void expect_as_before() {
+    EXPECT_TRUE(comes_true([&] { return descriptors() == idle_descriptors_; }))
+        << descriptors() << " descriptors, at first " << idle_descriptors_;
+    EXPECT_FALSE(proxy_->process().wait(Seconds(0)).has_value()) << proxy_->process().output();
+    EXPECT_LE(proxy_->process().lines(), lines_ + 4) << "the log is flooded:\n" << proxy_->process().output();
+    lines_ = proxy_->process().lines();
+  }
+  std::uint16_t port() const { return proxy_->port(); }
+
+  TempDir folder_;
+  ScriptedDns names_;
+  KernelFaults faults_;
+  std::optional<Proxy> proxy_;
+  std::size_t idle_descriptors_ = 0;
+  std::size_t lines_ = 6;
+};
+
+TEST_F(KernelRunsOut, WhoCannotBeAcceptedWaitsForHisTurn) {
+  for (const int error : {ENFILE, EMFILE, ENOBUFS, ENOMEM}) {
+    SCOPED_TRACE(std::strerror(error));
+    {
+      Pair steady(port());
+      steady.exchange();
+      faults_.begin(SYS_accept4, error);
+      Pair fresh(port());
+      fresh.ask();
+      ASSERT_TRUE(faults_.wait_for_failed(1));
+      const auto first = std::chrono::steady_clock::now();
+      steady.exchange();
+      ASSERT_TRUE(faults_.wait_for_failed(2)) << "it has given up";
+      EXPECT_GE(std::chrono::steady_clock::now() - first, milliseconds(150)) << "it spins instead of pausing";
+      steady.exchange();
+      faults_.end();
+      fresh.serve();
+      fresh.expect_answer();
+    }
+    expect_as_before();
+  }
+}
+
+// They are gone, and with them what the kernel had to say of them.
+TEST_F(KernelRunsOut, ConnectionsThatWereAbortedDoNotHoldUpTheNext) {
+  {
+    faults_.begin(SYS_accept4, ECONNABORTED, 3);
+    Pair fresh(port());
+    fresh.exchange();
+    EXPECT_EQ(faults_.failed(), 3U);
+  }
+  expect_as_before();
+}
+
+TEST_F(KernelRunsOut, WhatNeedsASocketIsToldAndTheRestGoesOn) {
+  const struct {
+    unsigned call;
+    int error;
+    const char* status;
+    const char* why;
+  } rows[] = {
+      {SYS_socket, EMFILE, "503 ", "connection_limit_reached"},
+      {SYS_socket, ENFILE, "503 ", "connection_limit_reached"},
+      {SYS_socket, ENOBUFS, "503 ", "connection_limit_reached"},
+      {SYS_socket, ENOMEM, "503 ", "connection_limit_reached"},
+      {SYS_connect, EAGAIN, "503 ", "connection_limit_reached"},
+      {SYS_connect, EADDRNOTAVAIL, "503 ", "connection_limit_reached"},
+      {SYS_connect, ENOBUFS, "503 ", "connection_limit_reached"},
+      {SYS_connect, ENOMEM, "503 ", "connection_limit_reached"},
+      {SYS_connect, ENETUNREACH, "502 ", "destination_ip_unroutable"},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(std::string(row.call == SYS_socket ? "socket: " : "connect: ") + std::strerror(row.error));
+    {
+      Pair steady(port());
+      steady.exchange();
+      faults_.begin(row.call, row.error);
+      steady.exchange();
+      EXPECT_EQ(faults_.failed(), 0U) << "a pooled connection needs no other";
+      Pair fresh(port());
+      fresh.ask();
+      const std::string head = fresh.client.read_head();
+      EXPECT_TRUE(head.starts_with("HTTP/1.1 " + std::string(row.status))) << head;
+      EXPECT_NE(head.find(row.why), std::string::npos) << head;
+      EXPECT_EQ(faults_.failed(), 1U) << "once for each address";
+      steady.exchange();
+      faults_.end();
+      Pair(port()).exchange();
+    }
+    expect_as_before();
+  }
+}
+
+TEST_F(KernelRunsOut, ANameThatCouldNotBeAskedForIsNotTakenForOneThatIsNotThere) {
+  for (const int error : {EMFILE, ENFILE, ENOBUFS, ENOMEM}) {
+    SCOPED_TRACE(std::strerror(error));
+    names_.set("there.example.test", {.v4 = {"127.0.0.1"}, .ttl = 0});
+    {
+      Pair fresh(port(), "there.example.test");
+      faults_.begin(SYS_socket, error);
+      fresh.ask();
+      const std::string head = fresh.client.read_head();
+      EXPECT_TRUE(head.starts_with("HTTP/1.1 503 ")) << head;
+      EXPECT_GE(faults_.failed(), 1U);
+      EXPECT_LE(faults_.failed(), 16U) << "tries of two families over one server";
+      faults_.end();
+      Pair(port(), "there.example.test").exchange();
+    }
+    expect_as_before();
+  }
+}
+
+TEST_F(KernelRunsOut, WithoutRoomToWatchSocketsTheyAreLookedAt) {
+  for (const int error : {ENOSPC, ENOMEM}) {
+    SCOPED_TRACE(std::strerror(error));
+    names_.set("there.example.test", {.v4 = {"127.0.0.1"}, .ttl = 0});
+    {
+      Pair steady(port());
+      steady.exchange();
+      faults_.begin(SYS_epoll_ctl, error);
+      steady.exchange();
+      EXPECT_EQ(faults_.failed(), 0U) << "a socket that is watched is not watched anew";
+      Pair fresh(port(), "there.example.test");
+      const auto begun = std::chrono::steady_clock::now();
+      fresh.exchange();
+      steady.exchange();
+      EXPECT_GE(faults_.failed(), 1U);
+      const auto periods = (std::chrono::steady_clock::now() - begun) / milliseconds(50) + 1;
+      EXPECT_LE(faults_.failed(), 8 * static_cast<std::size_t>(periods)) << "it spins";
+      faults_.end();
+      fresh.exchange();
+      EXPECT_TRUE(comes_true([&] {
+        faults_.begin(SYS_epoll_ctl, error);
+        const bool asks_again = faults_.wait_for_failed(1, milliseconds(200));
+        faults_.end();
+        return !asks_again;
+      })) << "it has not come back to being told";
+      Pair(port()).exchange();
+    }
+    expect_as_before();
+  }
+}
+
+// Reading from the far end has to begin again whenever the client has caught up.
+TEST_F(KernelRunsOut, ATunnelThatPausedGoesOnWithoutRoomToWatchIt) {
+  {
+    Pair tunnel(port());
+    tunnel.open_tunnel();
+    faults_.begin(SYS_epoll_ctl, ENOSPC);
+    expect_carried(*tunnel.origin, tunnel.client);
+    EXPECT_GE(faults_.failed(), 1U) << "the test has not met what it is for";
+    expect_carried(tunnel.client, *tunnel.origin);
+    faults_.end();
+    EXPECT_TRUE(proxy_->process().wait_for_line(std::strerror(ENOSPC))) << "the operator should know";
+  }
+  Pair(port()).exchange();
+}
+
+TEST_F(KernelRunsOut, ATunnelWithoutPipesIsCopied) {
+  for (const int error : {EMFILE, ENFILE}) {
+    SCOPED_TRACE(std::strerror(error));
+    {
+      Pair tunnel(port());
+      tunnel.open_tunnel();
+      faults_.begin(SYS_pipe2, error);
+      expect_carried(*tunnel.origin, tunnel.client, [&] { EXPECT_TRUE(faults_.wait_for_failed(1)); });
+      expect_carried(tunnel.client, *tunnel.origin);
+      faults_.end();
+    }
+    expect_as_before();
+  }
+}
+
+}  // namespace
+}  // namespace bloomwall::test
