@@ -1,10 +1,12 @@
-// Work that falls into independent pieces, done by several threads. The calling thread is one of them.
+// Work that falls into independent pieces, done by several threads. The calling thread is one of them, and where the
+// system gives no more threads than that (limits on tasks), it does what the others would have done.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -19,7 +21,10 @@ void for_each_index(std::size_t count, unsigned threads, const Work& work) {
   };
   std::vector<std::jthread> helpers;
   helpers.reserve(threads);
-  for (std::size_t i = 1; i < std::min<std::size_t>(threads, count); ++i) helpers.emplace_back(run);
+  try {
+    for (std::size_t i = 1; i < std::min<std::size_t>(threads, count); ++i) helpers.emplace_back(run);
+  } catch (const std::system_error&) {  // those that there are suffice
+  }
   run();
 }
 

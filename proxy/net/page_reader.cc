@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <system_error>
 #include <utility>
 
 namespace bloomwall::proxy {
@@ -24,14 +25,24 @@ PageReader::Wait* PageReader::read(SnapshotPtr snapshot, std::span<const std::by
   wait->pages.assign(pages.begin(), pages.end());
   wait->handler = &handler;
   Wait* const ticket = wait.get();
-  {
-    const std::lock_guard lock(mutex_);
-    waiting_.push_back(std::move(wait));
+  std::unique_lock lock(mutex_);
+  waiting_.push_back(std::move(wait));
+  if (has_thread()) {
+    wake_.notify_one();
+  } else {
+    take_turn(lock);
   }
-  // Begun by the worker's thread, it blocks the signals that this one blocks.
-  if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
-  wake_.notify_one();
   return ticket;
+}
+
+bool PageReader::has_thread() {
+  if (thread_.joinable()) return true;
+  try {  // begun by the worker's thread, it blocks the signals that this one blocks
+    thread_ = std::thread([this] { run(); });
+    return true;
+  } catch (const std::system_error&) {  // tried again with the next wait
+    return false;
+  }
 }
 
 void PageReader::cancel(Wait* wait) { wait->handler = nullptr; }
@@ -41,18 +52,23 @@ void PageReader::run() {
   for (std::unique_lock lock(mutex_);;) {
     wake_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
     if (stopping_) return;
-    const auto count = static_cast<std::ptrdiff_t>(std::min(waiting_.size(), kMostAtOnce));
-    Waits now(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(waiting_.begin() + count));
-    waiting_.erase(waiting_.begin(), waiting_.begin() + count);
-    lock.unlock();
-    std::vector<const std::byte*> pages;
-    for (const auto& wait : now) pages.insert(pages.end(), wait->pages.begin(), wait->pages.end());
-    filter::Policy::bring_in(pages);
-    lock.lock();
-    const bool is_told = !done_.empty();
-    std::move(now.begin(), now.end(), std::back_inserter(done_));
-    if (!is_told) loop_.post([this] { finish(); });
+    take_turn(lock);
   }
+}
+
+// Reads for those who wait now; lets go of the lock meanwhile.
+void PageReader::take_turn(std::unique_lock<std::mutex>& lock) {
+  const auto count = static_cast<std::ptrdiff_t>(std::min(waiting_.size(), kMostAtOnce));
+  Waits now(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(waiting_.begin() + count));
+  waiting_.erase(waiting_.begin(), waiting_.begin() + count);
+  lock.unlock();
+  std::vector<const std::byte*> pages;
+  for (const auto& wait : now) pages.insert(pages.end(), wait->pages.begin(), wait->pages.end());
+  filter::Policy::bring_in(pages);
+  lock.lock();
+  const bool is_told = !done_.empty();
+  std::move(now.begin(), now.end(), std::back_inserter(done_));
+  if (!is_told) loop_.post([this] { finish(); });
 }
 
 void PageReader::finish() {

@@ -1,6 +1,7 @@
 // Waits for pages of a paged filter on a thread of its own, so that no event loop does. What comes in while the thread
 // waits is asked for together next time: the busier it is, the more reads the disk is given at once.
-// One a worker; the thread begins with the first wait. Everything is called on the worker's loop.
+// One a worker; the thread begins with the first wait. Where the system gives no thread, the loop reads after all: late
+// is better than never. Everything is called on the worker's loop.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -44,7 +45,9 @@ class PageReader {
  private:
   using Waits = std::vector<std::unique_ptr<Wait>>;
   static constexpr std::size_t kMostAtOnce = 64;  // waits that are asked for together, and end together
+  bool has_thread();
   void run();
+  void take_turn(std::unique_lock<std::mutex>& lock);
   void finish();
 
   EventLoop& loop_;

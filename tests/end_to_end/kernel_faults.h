@@ -23,7 +23,8 @@ namespace bloomwall::test {
 
 class KernelFaults {
  public:
-  static constexpr std::array<unsigned, 5> kWatched{SYS_accept4, SYS_socket, SYS_connect, SYS_epoll_ctl, SYS_pipe2};
+  static constexpr std::array<unsigned, 7> kWatched{SYS_accept4, SYS_socket, SYS_connect, SYS_epoll_ctl,
+                                                    SYS_pipe2,   SYS_openat, SYS_clone3};
   static constexpr std::size_t kAlways = std::numeric_limits<std::size_t>::max();
 
   // Whether this machine lets a process filter its child's calls; containers may not.

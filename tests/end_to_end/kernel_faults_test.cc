@@ -1,7 +1,9 @@
 // A kernel that has nothing left: no descriptors, no ports, no memory for sockets, pipes and watches. Those who are connected
 // notice nothing, who asks for more is told so, the proxy does not spin and leaks nothing, and afterwards all is as before.
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -85,10 +87,11 @@ class KernelRunsOut : public testing::Test {
     proxy_.emplace(folder_,
                    "workers: 1\naccess: {connect_ports: [], deny_destinations: []}\nlog: {access: {file: off}}\n"
                    "dns: {servers: [\"" +
-                       names_.address() + "\"]}\n",
+                       names_.address() + "\"]}\n" + filters(),
                    Proxy::Admin::off, faults_.before_exec());
     idle_descriptors_ = descriptors();
   }
+  virtual std::string filters() { return {}; }
   std::size_t descriptors() {
     const std::filesystem::directory_iterator open("/proc/" + std::to_string(proxy_->process().pid()) + "/fd");
     return static_cast<std::size_t>(std::distance(begin(open), end(open)));
@@ -262,6 +265,52 @@ TEST_F(KernelRunsOut, ATunnelWithoutPipesIsCopied) {
     }
     expect_as_before();
   }
+}
+
+TEST_F(KernelRunsOut, AReloadThatCannotOpenItsFilesChangesNothing) {
+  for (const int error : {EMFILE, ENFILE, ENOMEM}) {
+    SCOPED_TRACE(std::strerror(error));
+    Pair steady(port());
+    steady.exchange();
+    faults_.begin(SYS_openat, error);
+    const auto refused = proxy_->reload();
+    EXPECT_EQ(refused.status, 1) << refused.out;
+    EXPECT_NE(refused.out.find(std::strerror(error)), std::string::npos) << refused.out;
+    steady.exchange();
+    faults_.end();
+    const auto done = proxy_->reload();
+    EXPECT_EQ(done.status, 0) << done.out;
+    steady.exchange();
+  }
+}
+
+// A verdict on a URL whose page is on the disk, which a thread reads that begins when it is first needed.
+class ThreadsRunOut : public KernelRunsOut {
+ protected:
+  std::string filters() override {
+    build_filter(file_, "http://127.0.0.1/listed\n", {"--format", "urls"});
+    return "filters: [{name: paged, file: paged.bwf, memory: paged}]\n";
+  }
+  void expect_page_read_and_blocked() {
+    const int fd = ::open(file_.c_str(), O_RDONLY | O_CLOEXEC);
+    EXPECT_EQ(::fsync(fd), 0);
+    EXPECT_EQ(::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);  // what nobody has mapped leaves the memory
+    ::close(fd);
+    auto client = ScriptedPeer::connect(port());
+    client.send("GET http://127.0.0.1:1/listed HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n");
+    EXPECT_TRUE(client.read_head().starts_with("HTTP/1.1 403 "));
+  }
+
+  const std::string file_ = folder_.path("paged.bwf");
+};
+
+TEST_F(ThreadsRunOut, AVerdictComesAllTheSame) {
+  faults_.begin(SYS_clone3, EAGAIN);
+  expect_page_read_and_blocked();
+  EXPECT_EQ(faults_.failed(), 1U) << "the file system kept the page in memory";
+  faults_.end();
+  expect_page_read_and_blocked();
+  expect_as_before();
 }
 
 }  // namespace
