@@ -2,7 +2,9 @@
 #include "proxy/dns/static_hosts.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
+#include <system_error>
 #include <utility>
 
 namespace bloomwall::proxy {
@@ -34,12 +36,16 @@ tl::expected<StaticHosts, std::string> StaticHosts::build(const std::map<std::st
                                                           const std::filesystem::path& file) {
   StaticHosts hosts;
   std::ifstream in(file);
+  const int why = in.is_open() ? 0 : errno;
+  if (why == EMFILE || why == ENFILE || why == ENOMEM) {
+    return tl::unexpected(file.string() + ": " + std::generic_category().message(why));
+  }
   for (std::string line; hosts.names_.size() < kMaxNames && std::getline(in, line);) {
     if (line.size() <= kMaxLine) hosts.read_line(line);
   }
   for (const auto& [name, text] : configured) {
     const auto address = Endpoint::parse_ip(text);
-    if (!address) return tl::unexpected(name);
+    if (!address) return tl::unexpected("dns.hosts." + name + ": not an IP address");
     hosts.names_[canonical(name)] = {*address};  // instead of the file's
   }
   hosts.localhost_ = {*Endpoint::parse_ip("127.0.0.1"), *Endpoint::parse_ip("::1")};

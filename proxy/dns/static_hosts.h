@@ -20,7 +20,8 @@ namespace bloomwall::proxy {
 
 class StaticHosts {
  public:
-  // Error: the name in `configured` whose value is no IP address. A file that cannot be read counts as empty.
+  // The error names a name in `configured` whose value is no IP address, or a file for which there is no descriptor or
+  // memory now: its names must not be lost for that. One that cannot be read for other reasons counts as empty.
   static tl::expected<StaticHosts, std::string> build(const std::map<std::string, std::string>& configured,
                                                       const std::filesystem::path& file = "/etc/hosts");
   // Every address of both families, port 0; empty: ask the resolver. `host` is lower case without a trailing dot.

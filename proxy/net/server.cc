@@ -30,7 +30,7 @@ struct Server::Impl {
   tl::expected<Endpoint, std::string> listen(Endpoint address, std::size_t index);
   tl::expected<Endpoint, std::string> serve_passed(const ListeningSocket& socket, std::size_t index);
 
-  SnapshotPtr snapshot;  // the first; what it seals is read from here
+  SnapshotPtr snapshot;  // the first, while what it seals is read; to hold it longer were to keep its filters for ever
   OwnAddresses own;
   OwnConnections own_connections;
   ClientLimits limits;
@@ -118,6 +118,7 @@ tl::expected<std::unique_ptr<Server>, std::string> Server::create(SnapshotPtr sn
   auto impl = std::make_unique<Impl>(std::move(snapshot));
   if (auto made = impl->add_workers(log); !made) return tl::unexpected(made.error());
   if (auto bound = impl->bind_listeners(std::move(passed)); !bound) return tl::unexpected(bound.error());
+  impl->snapshot.reset();
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 

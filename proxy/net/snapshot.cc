@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cerrno>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 #include <utility>
 
 namespace bloomwall::proxy {
@@ -14,7 +16,10 @@ namespace {
 tl::expected<BlockTemplate, std::string> load_page(const std::filesystem::path& file) {
   if (file.empty()) return BlockTemplate::built_in();
   std::ifstream in(file, std::ios::binary);
-  if (!in) return tl::unexpected(fmt::format("block_page.template: cannot read {}", file.string()));
+  if (!in) {
+    const std::string why = std::generic_category().message(errno);
+    return tl::unexpected(fmt::format("block_page.template: cannot read {}: {}", file.string(), why));
+  }
   std::string text(BlockTemplate::kMaxBytes + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (in.bad()) return tl::unexpected(fmt::format("block_page.template: cannot read {}", file.string()));
@@ -60,7 +65,7 @@ tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Co
   auto parent = ParentProxy::compile(settings.upstream);
   if (!parent) errors.push_back(parent.error());
   auto hosts = StaticHosts::build(settings.dns.hosts);
-  if (!hosts) errors.push_back(fmt::format("dns.hosts.{}: not an IP address", hosts.error()));
+  if (!hosts) errors.push_back(hosts.error());
   auto listeners = compile_listeners(settings, errors);
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   return std::make_shared<const Snapshot>(Snapshot{generation, settings, std::move(policy), *std::move(access),

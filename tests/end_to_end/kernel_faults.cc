@@ -130,17 +130,22 @@ int KernelFaults::decide(unsigned call, unsigned long long second_argument) {
   const std::lock_guard lock(mutex_);
   if (error_ == 0 || call != call_ || times_ == 0) return 0;
   if (call == SYS_epoll_ctl && second_argument != EPOLL_CTL_ADD) return 0;
+  if (after_ > 0) {
+    --after_;
+    return 0;
+  }
   --times_;
   ++failed_;
   changed_.notify_all();
   return error_;
 }
 
-void KernelFaults::begin(unsigned call, int error, std::size_t times) {
+void KernelFaults::begin(unsigned call, int error, std::size_t times, std::size_t after) {
   const std::lock_guard lock(mutex_);
   call_ = call;
   error_ = error;
   times_ = times;
+  after_ = after;
   failed_ = 0;
 }
 

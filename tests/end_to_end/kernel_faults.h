@@ -37,8 +37,9 @@ class KernelFaults {
 
   BeforeExec before_exec();  // for one Process
 
-  // From now on this call fails, so many times. Of epoll_ctl only EPOLL_CTL_ADD, the one that needs memory.
-  void begin(unsigned call, int error, std::size_t times = kAlways);
+  // From now on this call fails, so many times, after so many that go well. Of epoll_ctl only EPOLL_CTL_ADD counts, the one
+  // that needs memory.
+  void begin(unsigned call, int error, std::size_t times = kAlways, std::size_t after = 0);
   void end();
   std::size_t failed() const;  // calls that did since begin()
   bool wait_for_failed(std::size_t calls, std::chrono::milliseconds bound = std::chrono::seconds(8));
@@ -51,9 +52,10 @@ class KernelFaults {
   int stop_ = -1;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  unsigned call_ = 0;      // these four are guarded by mutex_
+  unsigned call_ = 0;      // these five are guarded by mutex_
   int error_ = 0;          // 0: no fault
   std::size_t times_ = 0;  // still to come
+  std::size_t after_ = 0;  // still to go well before
   std::size_t failed_ = 0;
   std::thread supervisor_;
 };

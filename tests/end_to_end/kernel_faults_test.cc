@@ -267,21 +267,58 @@ TEST_F(KernelRunsOut, ATunnelWithoutPipesIsCopied) {
   }
 }
 
-TEST_F(KernelRunsOut, AReloadThatCannotOpenItsFilesChangesNothing) {
-  for (const int error : {EMFILE, ENFILE, ENOMEM}) {
-    SCOPED_TRACE(std::strerror(error));
-    Pair steady(port());
-    steady.exchange();
-    faults_.begin(SYS_openat, error);
-    const auto refused = proxy_->reload();
-    EXPECT_EQ(refused.status, 1) << refused.out;
-    EXPECT_NE(refused.out.find(std::strerror(error)), std::string::npos) << refused.out;
-    steady.exchange();
-    faults_.end();
-    const auto done = proxy_->reload();
-    EXPECT_EQ(done.status, 0) << done.out;
-    steady.exchange();
+// Each file that a reload opens, one after the other, cannot be: it is refused, or all is there nevertheless.
+class ReloadRunsOut : public KernelRunsOut {
+ protected:
+  std::string filters() override {
+    build_filter(folder_.path("listed.bwf"), "listed.example.test\nwrong.example.test\n", {"--format", "domains"});
+    const auto added = run({filter_program(), "update", folder_.path("listed.bwf"), "--delta", folder_.path("delta"),
+                            "--add", folder_.write("added", "added.example.test\n")});
+    EXPECT_EQ(added.status, 0) << added.out;
+    folder_.write("allow.txt", "wrong.example.test\n");
+    folder_.write("page.html", "<!doctype html><title>the house's own page</title>\n");
+    return "filters: [{name: listed, file: listed.bwf, delta: delta}]\nallow_lists: [allow.txt]\n"
+           "block_page: {template: page.html}\n";
   }
+  std::string answer_to(const std::string& host) {
+    auto client = ScriptedPeer::connect(port());
+    client.send("GET http://" + host + "/ HTTP/1.1\r\nHost: " + host +
+                "\r\nAccept: text/html\r\nConnection: close\r\n\r\n");
+    return client.read_to_end();
+  }
+  void expect_all_there() {
+    for (const char* host : {"listed.example.test", "added.example.test"}) {
+      const std::string answer = answer_to(host);
+      EXPECT_TRUE(answer.starts_with("HTTP/1.1 403 ")) << host << ": " << answer;
+      EXPECT_NE(answer.find("the house's own page"), std::string::npos) << host << ": " << answer;
+    }
+    const std::string answer = answer_to("wrong.example.test");  // the name server knows of no such name
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 502 ")) << answer;
+  }
+};
+
+TEST_F(ReloadRunsOut, ItIsRefusedOrWhole) {
+  for (const int error : {EMFILE, ENFILE, ENOMEM}) {
+    std::size_t refused = 0;
+    for (std::size_t nth = 0;; ++nth) {
+      SCOPED_TRACE(std::string(std::strerror(error)) + " at file " + std::to_string(nth));
+      faults_.begin(SYS_openat, error, 1, nth);
+      const auto answer = proxy_->reload();
+      faults_.end();
+      if (faults_.failed() == 0) {
+        EXPECT_EQ(answer.status, 0) << answer.out;
+        break;
+      }
+      if (answer.status != 0) {
+        ++refused;
+        EXPECT_NE(answer.out.find(std::strerror(error)), std::string::npos) << answer.out;
+      }
+      expect_all_there();
+    }
+    EXPECT_GE(refused, 6U) << "configuration, filter, delta, allow list, page, names";
+  }
+  lines_ = proxy_->process().lines();  // every reload says what became of it
+  expect_as_before();
 }
 
 // A verdict on a URL whose page is on the disk, which a thread reads that begins when it is first needed.

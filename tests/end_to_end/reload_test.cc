@@ -69,6 +69,27 @@ TEST_F(Reload, FollowsTheNewFileAndKeepsTheSeries) {
   EXPECT_EQ(status("two.example.test"), "403");
 }
 
+// A file that was replaced takes up its room on the disk, and in memory, for as long as somebody has it open.
+TEST_F(Reload, LetsGoOfTheFileThatWasReplaced) {
+  const auto open_filters = [&] {
+    std::vector<std::string> names;
+    std::error_code gone;  // a descriptor that was closed since it was listed
+    for (const auto& fd :
+         std::filesystem::directory_iterator("/proc/" + std::to_string(proxy_->process().pid()) + "/fd")) {
+      const std::string name = std::filesystem::read_symlink(fd, gone).string();
+      if (name.starts_with(file_)) names.push_back(name);
+    }
+    return names;
+  };
+  for (const char* list : {"two.example.test\n", "one.example.test\n"}) {
+    build(list);
+    ASSERT_EQ(proxy_->reload().status, 0);
+    const auto end = std::chrono::steady_clock::now() + Seconds(10);
+    while (open_filters().size() > 1 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    EXPECT_EQ(open_filters(), std::vector<std::string>{file_});
+  }
+}
+
 TEST_F(Reload, SighupDoesTheSame) {
   build("two.example.test\n");
   const auto seen = proxy_->process().lines();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <string>
 
@@ -59,7 +60,20 @@ TEST(StaticHosts, ConfigurationBeatsTheFileAndTheFileBeatsNothing) {
 TEST(StaticHosts, ABadAddressNamesItsName) {
   const auto hosts = StaticHosts::build({{"a.example", "10.0.0.1"}, {"b.example", "10.0.0"}}, "/nonexistent");
   ASSERT_FALSE(hosts);
-  EXPECT_EQ(hosts.error(), "b.example");
+  EXPECT_EQ(hosts.error(), "dns.hosts.b.example: not an IP address");
+}
+
+TEST(StaticHosts, AFileThatCannotBeOpenedJustNowIsNotTakenForEmpty) {
+  const test::TempDir dir;
+  const auto file = dir.write("hosts", "10.1.1.1 printer.example\n");
+  rlimit saved{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &saved), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = saved.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto hosts = StaticHosts::build({}, file);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &saved), 0);
+  ASSERT_FALSE(hosts);
+  EXPECT_EQ(hosts.error(), std::string(file) + ": Too many open files");
 }
 
 Milliseconds hands{0};
