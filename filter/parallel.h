@@ -12,6 +12,17 @@
 
 namespace bloomwall::filter {
 
+// False: the system gives none.
+template <typename Run>
+bool add_thread(std::vector<std::jthread>& threads, const Run& run) {
+  try {
+    threads.emplace_back(run);
+    return true;
+  } catch (const std::system_error&) {
+    return false;
+  }
+}
+
 // Calls work(i) for every i below `count`, each once, in any order; returns when all are done. `work` must not throw.
 template <typename Work>
 void for_each_index(std::size_t count, unsigned threads, const Work& work) {
@@ -21,9 +32,7 @@ void for_each_index(std::size_t count, unsigned threads, const Work& work) {
   };
   std::vector<std::jthread> helpers;
   helpers.reserve(threads);
-  try {
-    for (std::size_t i = 1; i < std::min<std::size_t>(threads, count); ++i) helpers.emplace_back(run);
-  } catch (const std::system_error&) {  // those that there are suffice
+  for (std::size_t i = 1; i < std::min<std::size_t>(threads, count) && add_thread(helpers, run); ++i) {
   }
   run();
 }

@@ -16,8 +16,6 @@
 #include <stdexcept>
 #include <system_error>
 
-extern char** environ;
-
 namespace bloomwall::test {
 namespace {
 
