@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstring>
 
+#include "filter/bits/short_hash.h"
+
 // Inlined because keys are short: a call into the shared library costs as much as the hash.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -42,14 +44,16 @@ Hash128 hash_joined(std::uint64_t seed, std::string_view head, std::string_view 
   return of(XXH3_128bits_digest(&state));
 }
 
-// One kind byte followed by hashes, low half first.
-template <std::size_t N>
-Hash128 hash_kind(std::uint64_t seed, char kind, const std::array<const Hash128*, N>& parts) {
-  std::array<char, 1 + N * sizeof(Hash128)> bytes{kind};
-  for (std::size_t i = 0; i < N; ++i) {
-    std::memcpy(bytes.data() + 1 + i * sizeof(Hash128), parts[i], sizeof(Hash128));
-  }
-  return of(XXH3_128bits_withSeed(bytes.data(), bytes.size(), seed));
+// One octet and the first fifteen of `part`.
+Hash128 after_octet(std::uint64_t before, const Hash128& part) {
+  return bits::spliced({.lo = before, .hi = 0}, 1, part);
+}
+
+// The digest of kind || host || path.
+Hash128 hash_kind(std::uint64_t seed, char kind, const Hash128& host, const Hash128& path) {
+  constexpr std::size_t kSize = 1 + 2 * sizeof(Hash128);
+  const auto octet = static_cast<std::uint8_t>(kind);
+  return bits::ShortHash(seed).up_to_64(after_octet(octet, host), after_octet(host.hi >> 56, path), host, path, kSize);
 }
 
 }  // namespace
@@ -61,21 +65,32 @@ Hash128 KeyMaker::hash(std::string_view bytes) const {
 }
 
 Hash128 KeyMaker::segment(std::string_view text, const Hash128& parent) const {
-  std::array<char, sizeof parent> bytes;  // NOLINT: written by the next line
-  std::memcpy(bytes.data(), &parent, sizeof parent);
-  return hash_joined(seed_, text, {bytes.data(), bytes.size()});
+  constexpr std::size_t kWord = sizeof parent;
+  const char* const at = text.data();
+  const std::size_t size = text.size();
+  if (size == 0 || size > 3 * kWord) {
+    std::array<char, kWord> bytes;  // NOLINT: written by the next line
+    std::memcpy(bytes.data(), &parent, kWord);
+    return hash_joined(seed_, text, {bytes.data(), bytes.size()});
+  }
+  const bits::ShortHash hash(seed_);
+  const auto ending = [&](std::size_t from) {  // of the text, from there on, and of the parent
+    return bits::spliced(bits::load_octets(at + from, size - from), size - from, parent);
+  };
+  if (size <= kWord) return hash.up_to_32(ending(0), parent, size + kWord);
+  const Hash128 second = size <= 2 * kWord ? ending(kWord) : bits::load_sixteen(at + kWord);
+  return hash.up_to_64(bits::load_sixteen(at), second, bits::load_sixteen(at + size - kWord), parent, size + kWord);
 }
 
-Hash128 KeyMaker::url(const Hash128& host, const Hash128& path) const {
-  return hash_kind<2>(seed_, 'U', {&host, &path});
-}
+Hash128 KeyMaker::url(const Hash128& host, const Hash128& path) const { return hash_kind(seed_, 'U', host, path); }
 
 Hash128 KeyMaker::directory(const Hash128& host, const Hash128& prefix) const {
-  return hash_kind<2>(seed_, 'D', {&host, &prefix});
+  return hash_kind(seed_, 'D', host, prefix);
 }
 
 Hash128 KeyMaker::url_query(const Hash128& host, const Hash128& path, const Hash128& query) const {
-  return hash_kind<3>(seed_, 'Q', {&host, &path, &query});
+  constexpr std::size_t kSize = 1 + 3 * sizeof(Hash128);
+  return bits::ShortHash(seed_).up_to_64(after_octet('Q', host), after_octet(host.hi >> 56, path), path, query, kSize);
 }
 
 Hash128 KeyMaker::raw(std::string_view bytes) const { return hash_joined(seed_, "R", bytes); }

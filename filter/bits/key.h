@@ -48,7 +48,8 @@ struct Hash128 {
 // craft URLs that are blocked.
 using SeriesKey = std::array<std::uint8_t, 32>;
 
-// Makes keys for one series. Stateless but for the seed; copy freely; thread-safe. Cost: one XXH3 call each.
+// Makes keys for one series. Stateless but for the seed; copy freely; thread-safe. Cost: one XXH3-128 each, and where it ends
+// in a hash that was just made (all but host, hash and raw) eight nanoseconds in a chain (bench/build_bench).
 class KeyMaker {
  public:
   explicit KeyMaker(const SeriesKey& key);

@@ -3,7 +3,10 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstring>
+#include <memory>
+#include <random>
 #include <set>
 #include <string>
 
@@ -62,6 +65,32 @@ TEST(KeyMakerTest, LongTextsAreHashedInPiecesToTheSameDigest) {
     const std::string segment(length, 's');
     ASSERT_EQ(keys.segment(segment, parent), direct(segment + text(parent))) << length;
     ASSERT_EQ(keys.raw(segment), direct("R" + segment)) << length;
+  }
+}
+
+// Short texts are hashed from words, without the library: at each length, whatever stands in them.
+TEST(KeyMakerTest, ShortSegmentsAndKeysAreHashedAsTheLibraryHashesThem) {
+  std::mt19937_64 random(kSeed);
+  const auto hash = [&random] { return Hash128{.lo = random(), .hi = random()}; };
+  for (int round = 0; round < 200; ++round) {
+    SeriesKey key{};
+    for (std::uint8_t& octet : key) octet = static_cast<std::uint8_t>(round == 0 ? 0 : round == 1 ? 255 : random());
+    const KeyMaker keys(key);
+    const auto library = [&keys](const std::string& bytes) {
+      const XXH128_hash_t h = XXH3_128bits_withSeed(bytes.data(), bytes.size(), keys.seed());
+      return Hash128{.lo = h.low64, .hi = h.high64};
+    };
+    const Hash128 a = hash(), b = hash(), c = hash();
+    for (std::size_t length = 0; length <= 80; ++length) {
+      std::string segment(length, '\0');
+      for (char& octet : segment) octet = static_cast<char>(random());
+      const auto exact = std::make_unique<char[]>(length);  // a sanitizer sees a read beyond it
+      std::copy(segment.begin(), segment.end(), exact.get());
+      ASSERT_EQ(keys.segment({exact.get(), length}, a), library(segment + text(a))) << length;
+    }
+    ASSERT_EQ(keys.url(a, b), library("U" + text(a) + text(b)));
+    ASSERT_EQ(keys.directory(a, b), library("D" + text(a) + text(b)));
+    ASSERT_EQ(keys.url_query(a, b, c), library("Q" + text(a) + text(b) + text(c)));
   }
 }
 
