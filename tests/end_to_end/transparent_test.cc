@@ -3,51 +3,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
-#include <functional>
 #include <memory>
-#include <thread>
 
+#include "tests/end_to_end/networks.h"
 #include "tests/end_to_end/servers.h"
 
 namespace bloomwall::test {
 namespace {
-
-bool wait_until(const std::function<bool()>& holds, Seconds bound = Seconds(10)) {
-  const auto deadline = std::chrono::steady_clock::now() + bound;
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return true;
-}
-
-// A network namespace that lives as long as the process that made it.
-class Namespace {
- public:
-  Namespace() : process_({"unshare", "-n", "sleep", "60"}) {
-    const auto of = [](const std::string& pid) {
-      std::error_code gone;
-      return std::filesystem::read_symlink("/proc/" + pid + "/ns/net", gone);
-    };
-    apart_ = wait_until([&] { return of(pid()) != of("self") && !of(pid()).empty(); });
-  }
-  bool apart() const { return apart_; }
-  std::string pid() const { return std::to_string(process_.pid()); }
-  std::vector<std::string> inside(std::vector<std::string> argv) const {
-    argv.insert(argv.begin(), {"nsenter", "-t", pid(), "-n"});
-    return argv;
-  }
-  Finished run(const std::vector<std::string>& argv) const { return test::run(inside(argv), {}, Seconds(20)); }
-
- private:
-  Process process_;
-  bool apart_ = false;
-};
 
 constexpr const char* kFirewall =
     "table inet bloomwall {\n  chain inward {\n    type nat hook prerouting priority dstnat;\n"
@@ -59,15 +24,11 @@ class Transparent : public testing::Test {
   static constexpr const char* kListedAddress = "192.0.2.66";
 
   void SetUp() override {
-    for (const char* program : {"unshare", "nsenter", "ip", "nft", "nginx", "openssl", "curl"}) {
-      if (!have_program(program)) GTEST_SKIP() << "needs " << program;
-    }
-    if (::geteuid() != 0) GTEST_SKIP() << "needs root, to make network namespaces";
+    if (const auto why = no_networks_here({"nginx", "openssl", "curl"}); !why.empty()) GTEST_SKIP() << why;
     router_ = std::make_unique<Namespace>();
     client_ = std::make_unique<Namespace>();
-    if (!router_->apart() || !client_->apart()) GTEST_SKIP() << "no network namespaces here";
     join_networks();
-    const auto rules = run(router_->inside({"nft", "-f", "-"}), kFirewall);
+    const auto rules = router_->run({"nft", "-f", "-"}, kFirewall);
     if (rules.out.find("Error: Could not process rule") != std::string::npos) {
       GTEST_SKIP() << "the kernel takes no nat rules: " << rules.out;
     }
@@ -76,30 +37,21 @@ class Transparent : public testing::Test {
     start_proxy();
   }
   void join_networks() const {
-    ip_ok(nullptr, {"link", "add", "inside", "netns", router_->pid(), "type", "veth", "peer", "name", "outside",
-                    "netns", client_->pid()});
-    for (const std::vector<std::string>& command : {std::vector<std::string>{"link", "set", "lo", "up"},
-                                                    {"addr", "add", "192.0.2.10/32", "dev", "lo"},
-                                                    {"addr", "add", "192.0.2.66/32", "dev", "lo"},
-                                                    {"addr", "add", "2001:db8::10/128", "dev", "lo", "nodad"},
-                                                    {"addr", "add", "10.9.0.1/24", "dev", "inside"},
-                                                    {"addr", "add", "fd09::1/64", "dev", "inside", "nodad"},
-                                                    {"link", "set", "inside", "up"}}) {
-      ip_ok(router_.get(), command);
-    }
-    for (const std::vector<std::string>& command :
-         {std::vector<std::string>{"addr", "add", "10.9.0.2/24", "dev", "outside"},
-          {"addr", "add", "fd09::2/64", "dev", "outside", "nodad"},
-          {"link", "set", "outside", "up"},
-          {"route", "add", "default", "via", "10.9.0.1"},
-          {"-6", "route", "add", "default", "via", "fd09::1"}}) {
-      ip_ok(client_.get(), command);
-    }
-  }
-  static void ip_ok(const Namespace* where, std::vector<std::string> argv) {
-    argv.insert(argv.begin(), "ip");
-    const auto done = where == nullptr ? run(argv) : where->run(argv);
-    ASSERT_EQ(done.status, 0) << argv.at(1) << ": " << done.out;
+    router_->ip("link add inside type veth peer name outside netns " + client_->pid() + R"(
+link set lo up
+addr add 192.0.2.10/32 dev lo
+addr add 192.0.2.66/32 dev lo
+addr add 2001:db8::10/128 dev lo nodad
+addr add 10.9.0.1/24 dev inside
+addr add fd09::1/64 dev inside nodad
+link set inside up
+)");
+    client_->ip(R"(addr add 10.9.0.2/24 dev outside
+addr add fd09::2/64 dev outside nodad
+link set outside up
+route add default via 10.9.0.1
+route add default via fd09::1
+)");
   }
   void start_origin() {
     const auto made = run({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
