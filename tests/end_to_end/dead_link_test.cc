@@ -2,12 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <functional>
 #include <future>
 #include <optional>
-#include <stdexcept>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/end_to_end/proxy_between_links.h"
@@ -79,13 +83,16 @@ class DeadLink : public ProxyBetweenLinks {
     Pair afresh{call_from(*client_), listen_at(*origin_)};
     afresh.exchange(2);
   }
-  // Sends until told that nobody listens. Whether it was told.
-  static std::future<bool> send_in_vain(ScriptedPeer& peer, std::size_t size) {
-    return std::async(std::launch::async, [&peer, size] {
-      try {
-        peer.send(std::string(size, 'x'));
-      } catch (const std::runtime_error&) {
-        return true;
+  // Sends until told that nobody listens, or until nobody has read for long. Whether it came to that. By the descriptor:
+  // what the peer has received belongs to whoever reads meanwhile.
+  static std::future<bool> send_in_vain(const ScriptedPeer& peer, std::size_t size) {
+    return std::async(std::launch::async, [fd = peer.fd(), bytes = std::string(size, 'x')] {
+      for (std::string_view rest = bytes; !rest.empty();) {
+        pollfd socket{fd, POLLOUT, 0};
+        if (::poll(&socket, 1, static_cast<int>(kPatience.count())) <= 0) return true;
+        const ssize_t sent = ::send(fd, rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0 && errno != EAGAIN && errno != EINTR) return true;
+        if (sent > 0) rest.remove_prefix(static_cast<std::size_t>(sent));
       }
       return false;
     });
