@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <span>
 #include <utility>
 
 #include "filter/policy/delta_signature.h"
@@ -17,6 +18,8 @@ namespace {
 constexpr std::string_view kMagic = "bloomwall-delta";
 constexpr std::string_view kVersion = "1";
 constexpr std::string_view kBase = "base=";
+// An escape takes three octets for one, so a line that a list may hold is longer in canonical form.
+constexpr std::size_t kMaxCanonicalLine = 4 * kMaxEntryLine;
 constexpr std::string_view kSequence = "sequence=";
 
 // Raw keys keep the blanks at their end, so only this side is trimmed before the kind is known.
@@ -135,10 +138,7 @@ class DeltaParser {
 
   // One line after the first. False: no use in reading on.
   bool change(std::string_view line) {
-    if (line.size() > kMaxEntryLine) {
-      fail(Errc::limit, fmt::format("a line of {} bytes; at most {} are read", line.size(), kMaxEntryLine));
-      return true;
-    }
+    const std::size_t length = line.size();
     line = without_leading_blanks(line);
     if (line.empty()) return true;
     if (line.front() == '#') {
@@ -152,7 +152,10 @@ class DeltaParser {
     const DeltaAnswer answer = line.front() == '+' ? DeltaAnswer::added : DeltaAnswer::removed;
     line = without_leading_blanks(line.substr(1));
     const std::optional<Kind> kind = take_kind(line);
-    if (kind == Kind::raw) {
+    const std::size_t longest = kind ? kMaxCanonicalLine : kMaxEntryLine;
+    if (length > longest) {
+      fail(Errc::limit, fmt::format("a line of {} bytes; at most {} are read", length, longest));
+    } else if (kind == Kind::raw) {
       raw(line, answer);
     } else {
       entry(trim_blanks(without_comment(line)), kind, answer);
@@ -175,16 +178,25 @@ class DeltaParser {
       return fail(Errc::bad_syntax,
                   fmt::format("{} has white space inside; one entry a line, a blank in a URL is %20", in_quotes(text)));
     }
+    if (kind) {
+      if (const auto known = parser_.canonical(*kind, text)) return set(*known, answer);
+    }
     const ParsedEntry parsed = parser_.any(text);
     if (parsed.entries.empty()) return fail(Errc::bad_syntax, problem_text(parsed, text));
-    for (const Entry& found : parsed.entries) {
-      if (!kind) {
-        by_shape(found, answer);
-      } else if (!of_kind(found, *kind, answer, text)) {
-        return fail(Errc::bad_syntax, fmt::format("kind {} is {}, which {} is not", static_cast<char>(*kind),
-                                                  shape_of(*kind), in_quotes(text)));
-      }
+    if (kind) return typed_with_kind(parsed.entries, *kind, answer, text);
+    for (const Entry& found : parsed.entries) by_shape(found, answer);
+  }
+
+  // The text is not canonical, so a person wrote it. Several forms can't all be meant by one kind and one text.
+  void typed_with_kind(std::span<const Entry> found, Kind kind, DeltaAnswer answer, std::string_view text) {
+    if (found.size() > 1) {
+      return fail(Errc::bad_syntax, fmt::format("{} can be read in several ways; leave out the {} to mean all of them, "
+                                                "or write the canonical form of one",
+                                                in_quotes(text), static_cast<char>(kind)));
     }
+    if (of_kind(found.front(), kind, answer, text)) return;
+    fail(Errc::bad_syntax,
+         fmt::format("kind {} is {}, which {} is not", static_cast<char>(kind), shape_of(kind), in_quotes(text)));
   }
 
   void by_shape(Entry entry, DeltaAnswer answer) {

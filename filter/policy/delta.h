@@ -4,14 +4,16 @@
 //   # a comment; blank lines count for nothing
 //   +example.com              adds it; the kind follows from the shape of the entry, as in any list (entry.h)
 //   -http://example.com/a     takes that URL away
-//   +X example.com            the kind given: one of S X W U Q D R
+//   +X example.com            the kind given: one of S X W U Q D R. Then the text is the canonical entry itself, octet for
+//                             octet (text_of() in entry.h): "+U example.com/a/../b" has a segment "..". Text that is
+//                             not canonical is read as if typed, where it can be read in one way only
 //   -example.com              takes S and X of the host away; entries under it and its subdomains stay
 //   +U example.com/           the URL "/" of the host, which without the kind would be the whole host
 //   +R me@example.com         a raw key: every byte after the blank
 //   signature ed25519 ...     at the end, of everything before: delta_signature.h. Beside a signed filter whose
 //                             public key is known a delta must be signed too
-// The last line about an entry wins. An ambiguous URL is all its forms. Marks are never taken away.
-// Limits: lines of 64 KiB, kMaxExactEntries entries, kMaxEntryText bytes. Const calls are thread-safe.
+// The last line about an entry wins. An ambiguous URL without a kind is all its forms. Marks are never taken away.
+// Limits: lines of 64 KiB, of 256 KiB where the kind is given, kMaxExactEntries entries, kMaxEntryText bytes. Const calls are thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -47,17 +47,21 @@ class Update {
 
   void note(bool changed) { report_.changed += changed ? 1 : 0; }
 
+  // A list of another format may have meant the other host kind; one of the two being there is enough.
   void remove(Entry entry) {
-    remove_one(entry);
-    if (entry.kind != Kind::suffix && entry.kind != Kind::exact_host) return;
-    entry.kind = entry.kind == Kind::suffix ? Kind::exact_host : Kind::suffix;
-    remove_one(entry);
+    bool was_there = remove_one(entry);
+    if (entry.kind == Kind::suffix || entry.kind == Kind::exact_host) {
+      entry.kind = entry.kind == Kind::suffix ? Kind::exact_host : Kind::suffix;
+      was_there = remove_one(entry) || was_there;
+    }
+    if (!was_there) ++report_.not_there;
   }
 
-  void remove_one(const Entry& entry) {
+  bool remove_one(const Entry& entry) {
     const bool held = may_hold(file_, entry);
-    if (!held && text_.answer(entry) != DeltaAnswer::added) ++report_.not_there;
+    const bool was_there = held || text_.answer(entry) == DeltaAnswer::added;
     note(text_.set(entry, held ? DeltaAnswer::removed : DeltaAnswer::nothing));
+    return was_there;
   }
 
   std::vector<Error> write() {

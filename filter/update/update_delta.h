@@ -25,7 +25,7 @@ struct DeltaUpdate {
 struct DeltaUpdateReport {
   std::vector<FileIntake> files;
   std::uint64_t changed = 0;             // entries about which the delta says something else now
-  std::uint64_t not_there = 0;           // removals left out
+  std::uint64_t not_there = 0;           // removals left out; of a host, where it is neither S nor X
   std::uint64_t added = 0, removed = 0;  // entries in the delta, as written
   std::uint64_t bytes = 0;
   bool was_signed = false;

@@ -7,6 +7,7 @@
 
 #include "filter/url/ipv4.h"
 #include "filter/url/ipv6.h"
+#include "filter/url/percent.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -38,6 +39,45 @@ bool is_range(std::string_view text) {
 
 std::string_view without_trailing_slash(std::string_view path) {
   return path.size() > 1 && path.ends_with('/') ? path.substr(0, path.size() - 1) : path;
+}
+
+// Paths and queries as forms.h writes them: an escape stands only for an octet that is always escaped, or in a path for a
+// separator that is data.
+bool is_canonical_text(std::string_view text, bool is_path) {
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c != '%') {
+      if (is_escaped_always(c) || (is_path && (c == '\\' || c == '?'))) return false;
+      if (is_path && c == '/' && at + 1 < text.size() && text[at + 1] == '/') return false;
+      continue;
+    }
+    const int octet = escape_at(text, at);
+    if (octet < 0) return false;
+    const bool upper = text.substr(at + 1, 2).find_first_of("abcdef") == kNone;
+    const bool is_data = is_path && (octet == '/' || octet == '\\' || octet == '?');
+    if (!upper || !(is_data || is_escaped_always(static_cast<char>(octet)))) return false;
+    at += 2;
+  }
+  return true;
+}
+
+// What entry_of() makes of a form.
+bool fits_kind(Kind kind, std::string_view path, bool has_query, std::string_view query) {
+  const bool ends_in_slash = path.ends_with('/');
+  switch (kind) {
+    case Kind::url:
+      return !has_query && (path == "/" || !ends_in_slash);
+    case Kind::url_query:
+      return has_query && !query.empty() && (path == "/" || !ends_in_slash);
+    case Kind::directory:
+      return !has_query && ends_in_slash && path != "/";
+    case Kind::suffix:
+    case Kind::exact_host:
+    case Kind::subdomains:
+    case Kind::raw:
+      return false;
+  }
+  return false;
 }
 
 Entry entry_of(const CanonicalUrl& url, const UrlForm& form) {
@@ -102,6 +142,27 @@ ParsedEntry EntryParser::any(std::string_view text) {
   if (is_range(text) || (separator != kNone && text[separator] == '@')) return {.problem = EntryProblem::pattern};
   const bool is_url = text.find_first_of("/?\\") != kNone || (text.find(':') != kNone && !is_bare_ipv6(text));
   return is_url ? url(text) : domain(text);
+}
+
+std::optional<Entry> EntryParser::canonical(Kind kind, std::string_view text) {
+  if (kind == Kind::raw) return text.empty() ? std::nullopt : std::optional(Entry{.kind = kind, .path = text});
+  const std::size_t slash = is_host_kind(kind) ? text.size() : std::min(text.find('/'), text.size());
+  const std::string_view host = text.substr(0, slash);
+  const CanonicalUrl& found = canonicaliser_.host(host);
+  if (!found.has_canonical || found.host != host || host.find('*') != kNone) return std::nullopt;
+  Entry entry{.kind = kind, .host_kind = found.host_kind, .host = host};
+  if (is_host_kind(kind)) {
+    if (found.host_kind == HostKind::name) return entry;
+    if (kind == Kind::subdomains) return std::nullopt;
+    entry.kind = Kind::exact_host;  // an address has neither subdomains nor parents
+    return entry;
+  }
+  const std::size_t mark = std::min(text.find('?', slash), text.size());
+  entry.path = text.substr(slash, mark - slash);
+  entry.query = text.substr(std::min(mark + 1, text.size()));
+  const bool fits = entry.path.starts_with('/') && fits_kind(kind, entry.path, mark != text.size(), entry.query);
+  if (!fits || !is_canonical_text(entry.path, true) || !is_canonical_text(entry.query, false)) return std::nullopt;
+  return entry;
 }
 
 ParsedEntry EntryParser::from(const CanonicalUrl& url) {

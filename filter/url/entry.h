@@ -8,10 +8,13 @@
 // An entry whose path is ambiguous gives one Entry for each form, all of them URLs, queries or directories: where such a form
 // is the root, it is the URL "/" and not the whole host, which nobody asked for.
 // A lone '?' is no query. Names beyond ASCII are converted (UTS 46).
+// What text_of() gives is canonical already and read back by canonical(), which never decodes nor resolves again: an
+// alternative form may hold a segment ".." that is a name, and an escaped separator that is data.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,6 +61,9 @@ class EntryParser {
   ParsedEntry domain(std::string_view text, Kind kind = Kind::suffix);  // a bare host or address; IP addresses become X
   ParsedEntry url(std::string_view text);                               // with or without scheme
   ParsedEntry any(std::string_view text);                               // the table above, by its shape
+  // The entry of that kind whose text_of() is `text`, octet for octet; nothing where no entry has that text. An address is
+  // an exact host, whatever host kind was asked for, but never `subdomains`.
+  std::optional<Entry> canonical(Kind kind, std::string_view text);
 
  private:
   ParsedEntry from(const CanonicalUrl& url);

@@ -9,8 +9,7 @@ namespace {
 // 0: as it is; 1: always escaped; 2: escaped where it is data.
 constexpr std::array<std::uint8_t, 256> make_escape_table() {
   std::array<std::uint8_t, 256> table{};
-  for (unsigned c = 0; c < 256; ++c) table[c] = c <= 0x20 || c >= 0x7F ? 1 : 0;
-  table['#'] = table['%'] = 1;
+  for (unsigned c = 0; c < 256; ++c) table[c] = is_escaped_always(static_cast<char>(c)) ? 1 : 0;
   table['/'] = table['\\'] = table['?'] = 2;
   return table;
 }

@@ -17,6 +17,10 @@ void append_decoded_fully(std::string_view in, std::string& out);  // to the fix
 void append_decoded_once(std::string_view in, std::string& out);   // one pass from left to right; "%zz" stays
 
 // Bytes <= 0x20, >= 0x7F, '#' and '%' become %XX, upper case.
+constexpr bool is_escaped_always(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte <= 0x20 || byte >= 0x7F || c == '#' || c == '%';
+}
 enum class Separators : std::uint8_t {
   plain,   // "/ \ ?" are written as they are
   escape,  // they are data of a segment and written %2F %5C %3F

@@ -47,7 +47,7 @@ class ServedDelta : public testing::Test {
   // 403 blocked; 502 passed, since nobody listens on that port.
   std::string status(const std::string& host_and_path) const {
     const auto slash = host_and_path.find('/');
-    return run({"curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-m", "20", "-x", proxy_->url(),
+    return run({"curl", "-s", "--path-as-is", "-o", "/dev/null", "-w", "%{http_code}", "-m", "20", "-x", proxy_->url(),
                 "http://" + host_and_path.substr(0, slash) + ":" + std::to_string(closed_port_) +
                     host_and_path.substr(slash)})
         .out;
@@ -68,6 +68,27 @@ class ServedDelta : public testing::Test {
   int lists_ = 0;
   std::unique_ptr<Proxy> proxy_;
 };
+
+// The delta names each reading of an ambiguous URL; what was typed is blocked, and free again once it was taken away.
+TEST_F(ServedDelta, AmbiguousUrlsAreAddedAndTakenAwayAsTyped) {
+  const std::vector<std::string> paths{"/a%3fb",          "/x/%252e%252e/y", "/a%2f..%2fb",
+                                       "/x%255c..%255cy", "/a//../b",        "/%2f"};
+  std::string text = "plain.example.test\n";
+  for (const std::string& path : paths) text += "http://comes.example.test" + path + "\n";
+  const auto query = [&](const std::string& url) {
+    return run({filter_program(), "query", file_, "--delta", delta_, url}).status;
+  };
+  const std::string both = list(text);
+  for (const bool adds : {true, false}) {
+    const auto updated = update({adds ? "--add" : "--remove", both});
+    ASSERT_EQ(updated.status, 0) << updated.out;
+    hang_up();
+    for (const std::string& path : paths) {
+      EXPECT_EQ(status("comes.example.test" + path), adds ? "403" : "502") << path;
+      EXPECT_EQ(query("http://comes.example.test" + path), adds ? 1 : 0) << path;
+    }
+  }
+}
 
 TEST_F(ServedDelta, AddsAndRemovesAreServedAfterSighup) {
   const auto updated = update({"--add", list("comes.example.test\n"), "--remove",

@@ -58,6 +58,13 @@ void check_delta(const std::string& text, const KeyMaker& keys, const FileId& ba
     const std::string_view line = trim_blanks(lines.line());
     if (line.empty() || line.front() == '#') continue;
     const std::string_view rest = trim_blanks(without_comment(line.substr(1)));
+    // The text of any entry is that entry again, octet for octet, whatever readings it has as a URL.
+    for (const Entry& entry : parser.any(rest).entries) {
+      const std::string canonical = text_of(entry);
+      EntryParser again;
+      const auto same = again.canonical(entry.kind, canonical);
+      require(same && *same == entry);
+    }
     if (rest.find_first_of(" \t") != std::string_view::npos) continue;
     for (const Entry& entry : parser.any(rest).entries) require(delta->answer(entry) != DeltaAnswer::nothing);
   }

@@ -100,6 +100,24 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"AnAmbiguousUrlIsAllItsForms",
             "+http://example.com/evil/%252e%252e/x\n",
             {{"U example.com/x", kAdded}, {"U example.com/evil/../x", kAdded}}},
+        Row{"WithAKindTheTextIsCanonicalAndTakenByteForByte",
+            "+U example.com/a%3Fb\n-U example.com/x/../y\n+D example.com/x/../\n+Q example.com/a%2Fb?%25?/\\\n"
+            "+U example.com/./c\n+Q example.com/?q\n+U example.com/..\n+X [2001:db8::1]\n+D [2001:db8::1]/x%5Cy/\n",
+            {{"U example.com/a%3Fb", kAdded},
+             {"Q example.com/a?b", kNothing},
+             {"U example.com/x/../y", kRemoved},
+             {"U example.com/y", kNothing},
+             {"D example.com/x/../", kAdded},
+             {"U example.com/", kNothing},
+             {"U example.com/./c", kAdded},
+             {"U example.com/c", kNothing},
+             {"Q example.com/?q", kAdded},
+             {"U example.com/..", kAdded},
+             {"X [2001:db8::1]", kAdded},
+             {"D [2001:db8::1]/x%5Cy/", kAdded}}},
+        Row{"TextThatIsNotCanonicalIsReadAsTypedWhateverTheKind",
+            "+U EXAMPLE.com/%61/../b\n+U http://example.com/c\n+U example.com//d\n",
+            {{"U example.com/b", kAdded}, {"U example.com/c", kAdded}, {"U example.com/d", kAdded}}},
         Row{"RawIsEveryByteAfterTheBlank",
             "+R me@example.com\n-R  two blanks # no comment \n",
             {{"R me@example.com", kAdded}, {"R  two blanks # no comment ", kRemoved}, {"R two blanks", kNothing}}},
@@ -149,6 +167,9 @@ INSTANTIATE_TEST_SUITE_P(
                     BadRow{"DirectoryKindOfAUrl", "\n-D http://example.com/a\n", Errc::bad_syntax, "ends in '/'"},
                     BadRow{"QueryKindWithoutQuery", "\n+Q http://example.com/a\n", Errc::bad_syntax, "with a query"},
                     BadRow{"SubdomainsOfAnAddress", "\n+W 192.0.2.1\n", Errc::bad_syntax, "kind W is a host"},
+                    BadRow{"OneKindForSeveralReadings", "\n+U example.com/a%3fb\n", Errc::bad_syntax, "several ways"},
+                    BadRow{"QueryOfNothing", "\n+Q example.com/a?\n", Errc::bad_syntax, "with a query"},
+                    BadRow{"TheRootIsNoDirectory", "\n+D example.com/\n", Errc::bad_syntax, "kind D is a URL"},
                     BadRow{"RawWithoutBytes", "\n+R \n", Errc::bad_syntax, "no bytes"}),
     [](const auto& row) { return std::string(row.param.name); });
 
@@ -159,6 +180,15 @@ TEST(Delta, ALineOverTheLimitIsRefusedAndTheNextOneRead) {
   EXPECT_EQ(delta.error()[0].code, Errc::limit);
   EXPECT_THAT(delta.error()[0].text(), AllOf(HasSubstr("my.delta:2: "), HasSubstr("65537 bytes")));
   EXPECT_THAT(delta.error()[1].text(), HasSubstr("my.delta:3: "));
+}
+
+TEST(Delta, ALineWithAKindMayBeAsLongAsAListsLineInCanonicalForm) {
+  std::string escapes;
+  for (std::size_t i = 0; i < kMaxEntryLine; ++i) escapes += "%E4";
+  const auto delta = parse("+U example.com/" + escapes + "\n+R " + std::string(kMaxEntryLine, 'r') + "\n");
+  ASSERT_TRUE(delta) << texts_of(delta.error());
+  EXPECT_EQ(delta->answer(OwnEntry("U example.com/" + escapes).view()), kAdded);
+  EXPECT_FALSE(parse("+R " + std::string(4 * kMaxEntryLine, 'r') + "\n"));
 }
 
 TEST(Delta, ReportsEveryBadLine) {
