@@ -42,10 +42,12 @@ Result<void> BuildExtras::add_exceptions(FilterDraft& draft) {
   return {};
 }
 
-Result<void> BuildExtras::commit_exact_side(const FileId& filter) {
+Result<void> BuildExtras::commit_exact_side(FilterDraft& draft) {
   if (!exact_) return {};
-  const auto header = exact_->commit(filter);
+  Header& own = draft.plan().header;
+  const auto header = exact_->commit(own.file_id);
   if (!header) return unexpected(header.error());
+  own.exact_root = header->sha_root;
   notes_.push_back(fmt::format(
       "exact side: {} fingerprints in {}; it confirms a key that is not listed with probability {}",
       format_count(header->fingerprints), format_bytes(header->file_bytes), format_rate(residual_error(*header))));

@@ -31,6 +31,9 @@ enum class SectionType : std::uint32_t {
   info = 5,        // sources, builder, category, provenance: records of file_info.h
   leaves = 6,      // digests of the leaves of every other section
   sketches = 7,    // what distinct counts were estimated from (key_sketch.h); no look-up reads it
+  page_sums = 8,   // CRC32C of each page of H, P and R
+  signatures = 9,  // of any length, beside the slots of the header
+  networks = 10,   // exact ranges of IPv4 and IPv6 addresses; critical
 };
 
 const char* to_string(SectionType type);
@@ -114,6 +117,7 @@ struct Header {
   std::uint16_t max_depth = 0;                  // of D entries, capped at 65535
   PredictedErrors predicted;
   MeasuredError measured;
+  Sha256 exact_root{};  // of the exact side that was made with the file (exact_side.h); zeros: none was
   std::vector<SectionEntry> sections;
   std::array<Signature, kMaxSignatures> signatures{};
 
@@ -122,7 +126,7 @@ struct Header {
 };
 
 inline constexpr std::size_t kHeaderBytes = 4096;
-inline constexpr std::size_t kMaxSections = 16;
+inline constexpr std::size_t kMaxSections = 18;
 inline constexpr std::uint64_t kLeafBytes = std::uint64_t{4} << 20;
 inline constexpr std::uint64_t kSectionAlignment = std::uint64_t{2} << 20;  // of sections of that size and more
 

@@ -23,7 +23,7 @@
 //  136     4     canonical options  none defined
 //  140     4     converter options  as the builder was asked; for people
 //  144     4     Unicode version    0x0F0000 is 15.0.0
-//  148     4     section count      1..16
+//  148     4     section count      1..18
 //  152     8     PSL time           seconds since 1970; 0: no public suffix list used
 //  160     16    hash self-test     H128("bloomwall hash self-test 1")
 //  176     384   kinds              16 of 24: entries u64, keys u64, rounds u8, 7 reserved; order S X W U Q D R, 9 reserved
@@ -38,10 +38,11 @@
 //  664     32    listed host        likewise
 //  696     64    reserved           two more request classes
 //  760     16    measured           samples u64, hits u64
-//  776     248   reserved
-//  1024    2048  section table      16 of 128, see below
-//  3072    704   signatures         8 of 88: algorithm u32, parameter u32, key id 16, signature 64
-//  3776    304   reserved
+//  776     32    exact side         SHA-256 root of the .bwx made with the file; zeros: none was
+//  808     216   reserved
+//  1024    2304  section table      18 of 128, see below
+//  3328    704   signatures         8 of 88: algorithm u32, parameter u32, key id 16, signature 64
+//  4032    48    reserved
 //  4080    16    header digest      XXH3-128 of the header with this field zeroed
 //
 // A section entry:
@@ -71,10 +72,10 @@ constexpr std::size_t kKindsOffset = 176;
 constexpr std::size_t kKindBytes = 24;
 constexpr std::size_t kSectionsOffset = 1024;
 constexpr std::size_t kSectionBytes = 128;
-constexpr std::size_t kSignaturesOffset = 3072;
+constexpr std::size_t kSignaturesOffset = 3328;
 constexpr std::size_t kSignatureBytes = 88;
 static_assert(kSectionsOffset + kMaxSections * kSectionBytes == kSignaturesOffset);
-static_assert(kSignaturesOffset + kMaxSignatures * kSignatureBytes == 3776);
+static_assert(kSignaturesOffset + kMaxSignatures * kSignatureBytes == 4032);
 
 // Both copy a field to or from its offset, so that one list of fields serves reading and writing. Fields are scalars and
 // arrays of bytes; the machine is little-endian (key.cc asserts it).
@@ -163,6 +164,7 @@ void copy_errors(const Copy& copy, HeaderType& h) {
   copy_class(copy, 664, p.listed_host);
   copy(760, h.measured.samples);
   copy(768, h.measured.hits);
+  copy(776, h.exact_root);
 }
 
 template <typename Copy, typename EntryType>
@@ -286,6 +288,12 @@ const char* to_string(SectionType type) {
       return "leaves";
     case SectionType::sketches:
       return "sketches";
+    case SectionType::page_sums:
+      return "page sums";
+    case SectionType::signatures:
+      return "signatures";
+    case SectionType::networks:
+      return "networks";
   }
   return "unknown";
 }

@@ -120,9 +120,11 @@ Checked check_pages(const SectionEntry& s, Form form) {
   return {};
 }
 
+// Of the types that have a name, those that this build does not read yet are as unknown as any other.
+bool is_known(SectionType type) { return type >= SectionType::hosts && type <= SectionType::signatures; }
+
 Checked check_section(const SectionEntry& s, std::uint64_t file_bytes, Form form) {
-  const bool known = s.type >= SectionType::hosts && s.type <= SectionType::sketches;
-  if (!known && s.critical) {
+  if (!is_known(s.type) && s.critical) {
     return refuse(Errc::unsupported, "section",
                   fmt::format("type {} is not known to this build", static_cast<std::uint32_t>(s.type)));
   }
@@ -134,7 +136,7 @@ Checked check_section(const SectionEntry& s, std::uint64_t file_bytes, Form form
   const std::uint64_t alignment = s.length >= kSectionAlignment ? kSectionAlignment : kPageBytes;
   if (s.offset % alignment != 0) return refuse(Errc::bad_section, "section", "not aligned");
   if (has_pages(s.type)) return check_pages(s, form);
-  const bool plain = s.type >= SectionType::info && s.type <= SectionType::sketches;
+  const bool plain = s.type >= SectionType::info && s.type <= SectionType::signatures;
   if (plain && s.geometry != kNoGeometry)
     return refuse(Errc::bad_section, "section", "a geometry where there are no pages");
   return {};

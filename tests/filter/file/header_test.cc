@@ -224,7 +224,7 @@ TEST(HeaderTest, BytesAfterTheLastSectionAreRefused) {
 TEST(HeaderTest, ReservedBytesMustBeZero) {
   const std::uint8_t one[] = {1};
   for (const std::size_t at :
-       {134U, 193U, 344U, 696U, 776U, 1023U, 1024U + 26, 1024U + 88, 1024U + 3 * 128, 3776U, 4079U}) {
+       {134U, 193U, 344U, 696U, 808U, 1023U, 1024U + 26, 1024U + 88, 1024U + 3 * 128, 4032U, 4079U}) {
     const auto got = parse_resealed(at, one);
     ASSERT_FALSE(got) << at;
     EXPECT_EQ(got.error().code, Errc::bad_header) << at;
@@ -256,7 +256,7 @@ TEST(HeaderTest, AHashThatDiffersIsRefused) {
 }
 
 TEST(HeaderTest, SectionCountAndHeaderLengthAreChecked) {
-  const std::uint8_t many[] = {17, 0, 0, 0};
+  const std::uint8_t many[] = {kMaxSections + 1, 0, 0, 0};
   EXPECT_FALSE(parse_resealed(kSectionCountOffset, many));
   const std::uint8_t huge[] = {255, 255, 255, 255};
   EXPECT_FALSE(parse_resealed(kSectionCountOffset, huge));

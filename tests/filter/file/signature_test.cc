@@ -137,7 +137,7 @@ TEST_F(Signing, ASignedFilterIsTrustedAndOtherwiseTheSame) {
   const auto after = read_bytes(file_);
   ASSERT_EQ(after.size(), before.size());
   for (std::size_t i = 0; i < before.size(); ++i) {
-    const bool may_differ = (i >= 3072 && i < 3072 + 88) || (i >= 4080 && i < 4096);
+    const bool may_differ = (i >= 3328 && i < 3328 + 88) || (i >= 4080 && i < 4096);
     ASSERT_TRUE(may_differ || before[i] == after[i]) << i;
   }
   const auto checked = check(file_, trusted("a.pub"));
@@ -196,7 +196,7 @@ TEST_F(Signing, EveryAlteredByteOfTheHeaderIsFoundOut) {
   HeaderBytes header{};
   std::size_t found = 0;
   for (const std::size_t at : {40U, 56U, 104U, 112U, 120U, 176U, 184U, 560U, 568U, 584U, 760U, 1024U + 40, 1024U + 56,
-                               1024U + 128 + 56, 3072U + 8, 3072U + 24, 3072U + 87}) {
+                               776U, 1024U + 128 + 56, 3328U + 8, 3328U + 24, 3328U + 87}) {
     std::copy_n(bytes.begin(), kHeaderBytes, header.begin());
     header[at] ^= std::byte{1};
     const Digest128 digest = header_digest(header);
@@ -209,7 +209,7 @@ TEST_F(Signing, EveryAlteredByteOfTheHeaderIsFoundOut) {
     EXPECT_EQ(checked.error().code, Errc::untrusted) << at << " " << checked.error().text();
     ++found;
   }
-  EXPECT_EQ(found, 17U);
+  EXPECT_EQ(found, 18U);
 }
 
 TEST_F(Signing, WhatIsDamagedIsNotSigned) {
