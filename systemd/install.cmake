@@ -1,8 +1,9 @@
-# Installs units, logrotate rule and configuration. With --prefix /usr the configuration goes to /etc, as on Debian; with any
-# other prefix below it, and the unit names the paths that were chosen. A configuration that is there is never overwritten.
+# Installs units, user, logrotate rule, configuration and documents. With --prefix /usr or /usr/local what belongs into /etc goes
+# to /etc, where the programs and logrotate look; with any other prefix below it, and the units name the paths that were chosen. A
+# configuration that is there is never overwritten.
 # SPDX-License-Identifier: Apache-2.0
 set(prefix "${CMAKE_INSTALL_PREFIX}")
-if(prefix STREQUAL "/usr")
+if(prefix MATCHES "^/usr(/local)?$")
   set(etc "/etc")
 else()
   set(etc "${prefix}/etc")
@@ -19,10 +20,12 @@ string(REPLACE "/usr/share/doc" "${prefix}/share/doc" socket "${socket}")
 file(WRITE "${BLOOMWALL_BINARY}/systemd/bloomwall.socket" "${socket}")
 
 file(INSTALL "${BLOOMWALL_BINARY}/systemd/bloomwall.service" "${BLOOMWALL_BINARY}/systemd/bloomwall.socket" DESTINATION "${prefix}/lib/systemd/system")
+file(INSTALL "${BLOOMWALL_SOURCE}/systemd/bloomwall.sysusers" DESTINATION "${prefix}/lib/sysusers.d" RENAME bloomwall.conf)
+file(INSTALL "${BLOOMWALL_SOURCE}/systemd/bloomwall.tmpfiles" DESTINATION "${prefix}/lib/tmpfiles.d" RENAME bloomwall.conf)
 file(INSTALL "${BLOOMWALL_SOURCE}/systemd/bloomwall.logrotate" DESTINATION "${etc}/logrotate.d" RENAME bloomwall)
 file(INSTALL "${BLOOMWALL_SOURCE}/conf/bloomwall.yaml" "${BLOOMWALL_SOURCE}/conf/blocked.html"
      DESTINATION "${prefix}/share/doc/bloomwall/examples")
-file(INSTALL "${BLOOMWALL_SOURCE}/README.md" DESTINATION "${prefix}/share/doc/bloomwall")
+file(INSTALL "${BLOOMWALL_SOURCE}/README.md" "${BLOOMWALL_SOURCE}/LICENSE" DESTINATION "${prefix}/share/doc/bloomwall")
 if(NOT EXISTS "$ENV{DESTDIR}${etc}/bloomwall/bloomwall.yaml")
   file(INSTALL "${BLOOMWALL_SOURCE}/conf/bloomwall.yaml" DESTINATION "${etc}/bloomwall")
 endif()

@@ -24,13 +24,15 @@ def check(prefix, etc):
         root = pathlib.Path(folder)
         install(folder, prefix)
         wanted = [f"{prefix}/bin/bloomwall", f"{prefix}/bin/bloomwall-filter", f"{prefix}/lib/systemd/system/bloomwall.service",
-                  f"{prefix}/lib/systemd/system/bloomwall.socket",
+                  f"{prefix}/lib/systemd/system/bloomwall.socket", f"{prefix}/lib/sysusers.d/bloomwall.conf",
+                  f"{prefix}/lib/tmpfiles.d/bloomwall.conf", f"{prefix}/share/doc/bloomwall/LICENSE",
                   f"{etc}/logrotate.d/bloomwall", f"{etc}/bloomwall/bloomwall.yaml",
                   f"{prefix}/share/doc/bloomwall/examples/bloomwall.yaml", f"{prefix}/share/doc/bloomwall/examples/blocked.html"]
         for path in wanted:
             assert (root / path[1:]).is_file(), f"{path} is missing"
         unit = (root / f"{prefix[1:]}/lib/systemd/system/bloomwall.service").read_text()
         assert f"ExecStart={prefix}/bin/bloomwall run --config {etc}/bloomwall/bloomwall.yaml\n" in unit, unit
+        assert f"ExecReload={prefix}/bin/bloomwall reload --config {etc}/bloomwall/bloomwall.yaml\n" in unit, unit
 
         configuration = root / f"{etc[1:]}/bloomwall/bloomwall.yaml"
         program = root / f"{prefix[1:]}/bin/bloomwall"
@@ -46,6 +48,7 @@ def main():
         print("the programs are not built")
         return 77
     check("/usr", "/etc")
+    check("/usr/local", "/etc")
     check("/opt/bloomwall", "/opt/bloomwall/etc")
     return 0
 

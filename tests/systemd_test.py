@@ -13,8 +13,8 @@ import tempfile
 
 SYSTEMD = pathlib.Path(__file__).resolve().parent.parent / "systemd"
 UNIT = SYSTEMD / "bloomwall.service"
-WANTED = ["Type=notify", "ExecReload=/bin/kill -HUP $MAINPID", "RestartPreventExitStatus=78", "LimitNOFILE=", "StateDirectory=bloomwall",
-          "RuntimeDirectory=bloomwall", "NotifyAccess="]
+WANTED = ["Type=notify", "ExecReload=/usr/bin/bloomwall reload --config /etc/bloomwall/bloomwall.yaml", "RestartPreventExitStatus=78",
+          "LimitNOFILE=", "StateDirectory=bloomwall", "RuntimeDirectory=bloomwall", "NotifyAccess="]
 
 
 def exposure():
@@ -25,13 +25,23 @@ def exposure():
     return float(found.group(1))
 
 
+def check_restarts(unit):
+    """Attempts end: so many of them fit into the interval, each taking as long as a start may."""
+    number = {key: int(re.search(rf"^{key}=(\d+)", unit, re.M).group(1)) for key in
+              ("StartLimitIntervalSec", "StartLimitBurst", "RestartSec", "TimeoutStartSec")}
+    assert "StartLimitIntervalSec=30min\n" in unit
+    seconds = number["StartLimitBurst"] * (number["RestartSec"] + number["TimeoutStartSec"])
+    assert seconds <= 60 * number["StartLimitIntervalSec"], number
+
+
 def check_logrotate():
     if not shutil.which("logrotate"):
         print("logrotate is absent: its rule was not tried")
         return
     with tempfile.TemporaryDirectory() as folder:
         rule = pathlib.Path(folder) / "rule"
-        rule.write_text((SYSTEMD / "bloomwall.logrotate").read_text())
+        # The service's user need not be here.
+        rule.write_text((SYSTEMD / "bloomwall.logrotate").read_text().replace("su bloomwall bloomwall", ""))
         rule.chmod(0o644)
         done = subprocess.run(["logrotate", "--debug", "--state", f"{folder}/state", str(rule)], capture_output=True, text=True, timeout=60)
         assert done.returncode == 0 and "error:" not in done.stderr, done.stderr
@@ -47,7 +57,7 @@ def check_units():
         units = pathlib.Path(folder)
         (units / "bloomwall.socket").write_text(socket)
         # The program need not be installed here.
-        (units / "bloomwall.service").write_text(UNIT.read_text().replace("/usr/bin/bloomwall run", f"{sys.executable} run"))
+        (units / "bloomwall.service").write_text(UNIT.read_text().replace("/usr/bin/bloomwall ", f"{sys.executable} "))
         done = subprocess.run(["systemd-analyze", "verify", "--man=no", str(units / "bloomwall.socket"), str(units / "bloomwall.service")],
                               capture_output=True, text=True, timeout=60)
         ours = [line for line in done.stderr.splitlines() if "bloomwall" in line]
@@ -61,6 +71,7 @@ def main():
     unit = UNIT.read_text()
     for line in WANTED:
         assert line in unit, line
+    check_restarts(unit)
     rating = exposure()
     print(f"exposure {rating}")
     assert rating <= 2.0, rating

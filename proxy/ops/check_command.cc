@@ -10,6 +10,7 @@
 #include "proxy/ops/commands.h"
 #include "proxy/ops/descriptor_limit.h"
 #include "proxy/ops/loading.h"
+#include "proxy/ops/readable.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -97,6 +98,17 @@ bool show_progress(const Streams& io, const std::filesystem::path& file, std::ui
   return true;
 }
 
+// What root can read and the service cannot: lines, to be refused where the user was named.
+tl::expected<std::vector<std::string>, std::string> unreadable_files(const CheckCommand& command,
+                                                                     const conf::Config& settings) {
+  if (command.as_user.empty() && !service_user_may_differ()) return {};
+  std::vector<std::filesystem::path> files = named_files(settings);
+  files.insert(files.begin(),
+               command.config.empty() ? std::filesystem::path(conf::kDefaultConfigFile) : command.config);
+  if (std::error_code ignored; !std::filesystem::exists(files.front(), ignored)) files.erase(files.begin());
+  return unreadable_for(command.as_user.empty() ? kServiceUser : command.as_user, files);
+}
+
 }  // namespace
 
 int run_check(const CheckCommand& command, const Streams& io) {
@@ -112,6 +124,12 @@ int run_check(const CheckCommand& command, const Streams& io) {
                               .warnings = &warnings};
   const auto snapshot = load_snapshot(*settings, loading, 1);
   if (!snapshot) return refuse(snapshot.error(), command.json, io);
+  auto unreadable = unreadable_files(command, *settings);
+  if (!unreadable) return refuse({kExitError, {unreadable.error()}}, command.json, io);
+  if (!command.as_user.empty() && !unreadable->empty()) {
+    return refuse({kExitRefused, *std::move(unreadable)}, command.json, io);
+  }
+  warnings.insert(warnings.end(), unreadable->begin(), unreadable->end());
   const filter::Policy& policy = *(*snapshot)->policy;
   if (command.json) {
     filter::print_json(io.out, policy_json(policy, warnings));

@@ -24,6 +24,9 @@ int run_serve(const ServeCommand& command, const Streams& io);
 struct CheckCommand {
   std::filesystem::path config;
   bool json = false;
+  // The user that the service runs as: files that it cannot read are refused (1). Empty: the user "bloomwall", if there is one and
+  // the caller is root, and a warning.
+  std::string as_user = {};
 };
 int run_check(const CheckCommand& command, const Streams& io);
 

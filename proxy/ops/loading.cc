@@ -9,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "proxy/ops/readable.h"
+
 namespace bloomwall::proxy {
 namespace {
 
@@ -67,19 +69,10 @@ Loaded<std::shared_ptr<const filter::Policy>> accept(std::shared_ptr<const filte
 
 // A pipe holds whoever opens it until somebody writes, and is empty for the next reload.
 std::vector<std::string> pipes_among(const conf::Config& settings) {
-  std::vector<std::filesystem::path> files = settings.allow_lists;
-  for (const conf::Filter& filter : settings.filters) {
-    files.insert(files.end(), {filter.delta, filter.public_key});
-  }
-  for (const conf::Listener& listener : settings.listeners) {
-    files.insert(files.end(), {listener.tls.certificate, listener.tls.key});
-  }
-  files.insert(files.end(),
-               {settings.block_page.html_template, settings.upstream.ca_file, settings.upstream.credentials_file});
   std::vector<std::string> lines;
-  for (const auto& file : files) {
+  for (const auto& file : named_files(settings)) {
     std::error_code ignored;  // what cannot be looked at is told by whoever reads it
-    if (!file.empty() && std::filesystem::is_fifo(file, ignored)) {
+    if (std::filesystem::is_fifo(file, ignored)) {
       lines.push_back(fmt::format("{}: is a pipe, not a file that each reload can read", file.string()));
     }
   }

@@ -58,6 +58,10 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   auto* check_app = add_command(app, "check", "Validates configuration, filters, allow lists and templates.", check,
                                 status, io, run_check);
   check_app->add_flag("--json", check.json, "as JSON");
+  check_app
+      ->add_option("--as-user", check.as_user,
+                   "refuse files that this user cannot read; root is warned of those that bloomwall cannot read")
+      ->type_name("NAME");
   auto* explain_app =
       add_command(app, "explain", "What would be done with a URL, and why.", explain, status, io, run_explain);
   explain_app->add_option("URL", explain.urls, "URLs; none or - for stdin");

@@ -1,6 +1,7 @@
 // The commands as they are typed, on streams: results, messages and exit statuses.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -89,6 +90,24 @@ TEST_F(Program, CheckRefusesWithTheFittingStatus) {
   const auto object = json::parse(missing.out);
   EXPECT_EQ(object.at("ok"), false);
   EXPECT_NE(object.at("errors").at(0).get<std::string>().find("ads.bwf"), std::string::npos);
+}
+
+TEST_F(Program, CheckSaysWhatAnotherUserCannotRead) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can ask for another user";
+  using std::filesystem::perms;
+  const auto check = [&] { return run({"check", "--as-user", "nobody", "--config", config_.string()}); };
+  std::filesystem::permissions(site_.dir.path(), perms::all);
+  std::filesystem::permissions(config_, perms::all);
+  std::filesystem::permissions(site_.dir.path() / "ads.bwf", perms::all);
+  EXPECT_EQ(check().status, 0) << check().err;
+  std::filesystem::permissions(site_.dir.path() / "ads.bwf", perms::owner_all);
+  EXPECT_EQ(check().status, 1);
+  EXPECT_NE(check().err.find("ads.bwf: the user nobody cannot read it: Permission denied"), std::string::npos);
+  EXPECT_EQ(check().err.find("bloomwall.yaml"), std::string::npos) << check().err;
+  std::filesystem::permissions(site_.dir.path(), perms::owner_all);
+  EXPECT_NE(check().err.find("bloomwall.yaml: the user nobody cannot read it"), std::string::npos)
+      << "the folder counts";
+  EXPECT_EQ(run({"check", "--as-user", "no such user", "--config", config_.string()}).status, 2);
 }
 
 TEST_F(Program, CheckVerifiesEveryByteAndExplainDoesNot) {

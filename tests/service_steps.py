@@ -1,0 +1,391 @@
+#!/usr/bin/env python3
+"""What service_test.py does inside the system that it boots. As root; nothing but this runs there.
+
+Usage: service_steps.py RESULTS. One JSON object a step: {"step", "ok", "seconds", "detail"}; the last step is "the end".
+SPDX-License-Identifier: Apache-2.0
+"""
+import http.server
+import json
+import os
+import pathlib
+import pwd
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import traceback
+
+CONFIG = pathlib.Path("/etc/bloomwall/bloomwall.yaml")
+FILTERS = pathlib.Path("/var/lib/bloomwall")
+LISTS = pathlib.Path("/root/lists")
+DROP_IN = pathlib.Path("/run/systemd/system/bloomwall.service.d/test.conf")
+PROXY = ("127.0.0.1", 3128)
+BOUND = 30  # seconds for anything to come true
+STEPS = []
+
+
+def step(function):
+    STEPS.append(function)
+    return function
+
+
+# ---- the system
+
+def run(*command, umask=0o022):
+    """Exit status and all that was printed."""
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=90,
+                          check=False, umask=umask)
+    return done.returncode, done.stdout
+
+
+def must(*command, **more):
+    status, output = run(*command, **more)
+    assert status == 0, f"{' '.join(command)}: status {status}\n{output}\n{journal()}"
+    return output
+
+
+def journal(since=None):
+    must_not_wait = ["journalctl", "--no-pager", "-o", "cat", "-u", "bloomwall.service"]
+    return run(*must_not_wait, *([f"--since=@{since}"] if since else []))[1][-6000:]
+
+
+def state():
+    names = "ActiveState,SubState,Result,NRestarts,MainPID,ExecMainStatus,StatusText"
+    return dict(line.split("=", 1) for line in run("systemctl", "show", "bloomwall", "-p", names)[1].splitlines())
+
+
+def wait_for(what, condition):
+    end = time.monotonic() + BOUND
+    while time.monotonic() < end:
+        if condition():
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"not within {BOUND} s: {what}\n{state()}\n{journal()}")
+
+
+def said(text, since):
+    run("journalctl", "--sync")
+    return text in journal(since)
+
+
+def systemctl(*arguments):
+    return run("systemctl", *arguments)
+
+
+# ---- the proxy
+
+def build(name, *entries, umask=0o022):
+    LISTS.mkdir(exist_ok=True)
+    (LISTS / f"{name}.txt").write_text("".join(f"{entry}\n" for entry in entries))
+    return must("bloomwall-filter", "build", "-q", "-o", f"{FILTERS}/{name}.bwf", f"{LISTS}/{name}.txt", umask=umask)
+
+
+def configure(text=""):
+    CONFIG.write_text("filters: [{name: ads, file: /var/lib/bloomwall/ads.bwf}]\n"
+                      "access: {deny_destinations: []}\n"
+                      "dns: {hosts: {" + ", ".join(f"{host}: 127.0.0.1" for host in ("good.test", "ads.test", "new.test")) + "}}\n"
+                      "timeouts: {drain: 1s}\n" + text)
+
+
+def get(host):
+    """Status line of http://host/ through the proxy; empty where nobody answers."""
+    try:
+        with socket.create_connection(PROXY, timeout=BOUND) as client:
+            client.sendall(f"GET http://{host}:8080/ HTTP/1.1\r\nHost: {host}:8080\r\nConnection: close\r\n\r\n".encode())
+            answer = b""
+            while b"\r\n" not in answer and (more := client.recv(4096)):
+                answer += more
+            return answer.split(b"\r\n")[0].decode()
+    except OSError:
+        return ""
+
+
+def passes(host):
+    assert get(host).startswith("HTTP/1.1 200"), f"{host}: {get(host)!r}\n{journal()}"
+
+
+def is_blocked(host):
+    assert get(host).startswith("HTTP/1.1 403"), f"{host}: {get(host)!r}\n{journal()}"
+
+
+def drop_in(text):
+    """Settings of the unit for one step; empty: as it ships."""
+    if text:
+        DROP_IN.parent.mkdir(parents=True, exist_ok=True)
+        DROP_IN.write_text(text)
+    else:
+        DROP_IN.unlink(missing_ok=True)
+    must("systemctl", "daemon-reload")
+
+
+QUICK = "[Service]\nRestartSec=50ms\n"  # the number of attempts stays the unit's own
+
+
+def afresh():
+    """The service runs with a filter of ads.test, as after an installation."""
+    systemctl("stop", "bloomwall.socket", "bloomwall.service")
+    drop_in("")
+    systemctl("reset-failed", "bloomwall.socket", "bloomwall.service")
+    configure()
+    build("ads", "ads.test")
+    must("systemctl", "start", "bloomwall")
+    is_blocked("ads.test")
+
+
+def fails_in_the_end(reason, since):
+    """It was tried again, said why, and rests where monitors see it."""
+    wait_for("the unit is failed", lambda: state()["ActiveState"] == "failed")
+    now = state()
+    assert int(now["NRestarts"]) >= 5, now
+    assert "bloomwall.service" in must("systemctl", "--failed", "--no-legend", "--plain")
+    assert said(reason, since), journal(since)
+    pid = now["MainPID"]
+    assert pid == "0", now
+
+
+# ---- the steps
+
+@step
+def the_installation_has_made_user_and_folder():
+    account = pwd.getpwnam("bloomwall")
+    folder = FILTERS.stat()
+    assert (folder.st_uid, folder.st_gid) == (account.pw_uid, account.pw_gid), folder
+    assert folder.st_mode & 0o7777 == 0o2750, oct(folder.st_mode)
+
+
+@step
+def a_filter_that_root_built_is_served():
+    configure()
+    build("ads", "ads.test", umask=0o027)
+    must("systemctl", "start", "bloomwall")
+    assert state()["ActiveState"] == "active"
+    uid = pathlib.Path(f"/proc/{state()['MainPID']}").stat().st_uid
+    assert uid == pwd.getpwnam("bloomwall").pw_uid, uid
+    is_blocked("ads.test")
+    passes("good.test")
+    assert FILTERS.stat().st_mode & 0o7777 == 0o2750, "the service manager changed the folder"
+
+
+@step
+def every_rebuild_is_served_after_a_reload():
+    afresh()
+    for umask in (0o022, 0o027):
+        for entries in (("ads.test", "new.test"), ("ads.test",)):
+            build("ads", *entries, umask=umask)
+            must("systemctl", "reload", "bloomwall")
+            is_blocked("ads.test")
+            (is_blocked if "new.test" in entries else passes)("new.test")
+
+
+@step
+def a_rebuild_is_served_after_a_restart():
+    afresh()
+    build("ads", "new.test", umask=0o027)
+    must("systemctl", "restart", "bloomwall")
+    is_blocked("new.test")
+    passes("ads.test")
+
+
+@step
+def a_refused_reload_fails_and_says_why():
+    afresh()
+    for spoil, reason in [(lambda: CONFIG.write_text("filtres: []\n"), "unknown key"),
+                          (lambda: (FILTERS / "ads.bwf").chmod(0), "Permission denied"),
+                          (lambda: (FILTERS / "ads.bwf").unlink(), "No such file")]:
+        since = time.time()
+        spoil()
+        status, _ = systemctl("reload", "bloomwall")
+        assert status != 0, "a refused reload must not look like one that went well"
+        wait_for(f"the journal says {reason}", lambda: said(reason, since))
+        assert state()["ActiveState"] == "active", state()
+        is_blocked("ads.test")
+        configure()
+        build("ads", "ads.test")
+        (FILTERS / "ads.bwf").chmod(0o640)
+    must("systemctl", "reload", "bloomwall")
+
+
+@step
+def check_says_what_the_service_cannot_read():
+    afresh()
+    _, output = run("bloomwall", "check")
+    assert "bloomwall cannot read" not in output, output
+    (FILTERS / "ads.bwf").chmod(0o600)
+    os.chown(FILTERS / "ads.bwf", 0, 0)
+    status, output = run("bloomwall", "check")
+    assert status == 0 and "ads.bwf: the user bloomwall cannot read it: Permission denied" in output, output
+    status, output = run("bloomwall", "check", "--as-user", "bloomwall")
+    assert status == 1 and "ads.bwf: the user bloomwall cannot read it: Permission denied" in output, output
+    (FILTERS / "ads.bwf").unlink()
+
+
+@step
+def a_missing_filter_is_no_endless_loop():
+    afresh()
+    systemctl("stop", "bloomwall")
+    drop_in(QUICK)
+    (FILTERS / "ads.bwf").unlink()
+    since = time.time()
+    status, _ = systemctl("start", "bloomwall")
+    assert status != 0
+    fails_in_the_end("No such file", since)
+
+
+@step
+def an_unreadable_filter_is_no_endless_loop():
+    afresh()
+    systemctl("stop", "bloomwall")
+    drop_in(QUICK)
+    (FILTERS / "ads.bwf").chmod(0)
+    since = time.time()
+    systemctl("start", "bloomwall")
+    fails_in_the_end("Permission denied", since)
+    (FILTERS / "ads.bwf").chmod(0o640)
+
+
+@step
+def a_missing_filter_that_appears_is_served():
+    afresh()
+    systemctl("stop", "bloomwall")
+    drop_in("[Service]\nRestartSec=1s\n")
+    (FILTERS / "ads.bwf").unlink()
+    systemctl("start", "bloomwall")
+    build("ads", "ads.test")
+    wait_for("it serves", lambda: get("ads.test").startswith("HTTP/1.1 403"))
+
+
+@step
+def a_port_that_is_taken_is_no_endless_loop():
+    afresh()
+    systemctl("stop", "bloomwall")
+    drop_in(QUICK)
+    since = time.time()
+    with socket.create_server(PROXY):
+        systemctl("start", "bloomwall")
+        fails_in_the_end("Address already in use", since)
+    systemctl("reset-failed", "bloomwall")
+    must("systemctl", "start", "bloomwall")
+    is_blocked("ads.test")
+
+
+@step
+def a_wrong_configuration_is_not_tried_again():
+    afresh()
+    systemctl("stop", "bloomwall")
+    CONFIG.write_text("workers: many\n")
+    since = time.time()
+    status, _ = systemctl("start", "bloomwall")
+    now = state()
+    assert status != 0 and now["ActiveState"] == "failed" and now["ExecMainStatus"] == "78" and now["NRestarts"] == "0", now
+    assert said("workers", since), journal(since)
+
+
+@step
+def a_killed_process_is_started_again():
+    afresh()
+    pid = int(state()["MainPID"])
+    os.kill(pid, signal.SIGKILL)
+    wait_for("another process serves", lambda: state()["MainPID"] not in ("0", str(pid)) and get("ads.test").startswith("HTTP/1.1 403"))
+
+
+@step
+def a_process_that_hangs_is_started_again():
+    afresh()
+    drop_in("[Service]\nWatchdogSec=2s\nRestartSec=50ms\nTimeoutAbortSec=5s\nLimitCORE=0\n")
+    must("systemctl", "restart", "bloomwall")
+    pid = int(state()["MainPID"])
+    os.kill(pid, signal.SIGSTOP)
+    wait_for("another process serves", lambda: state()["MainPID"] not in ("0", str(pid)) and state()["ActiveState"] == "active")
+    is_blocked("ads.test")
+    assert said("watchdog", None) or said("Watchdog", None), journal()
+
+
+@step
+def a_client_of_the_socket_starts_the_service_and_outwaits_a_restart():
+    afresh()
+    systemctl("stop", "bloomwall")
+    must("systemctl", "start", "bloomwall.socket")
+    assert state()["ActiveState"] == "inactive", state()
+    is_blocked("ads.test")
+    assert state()["ActiveState"] == "active", state()
+    restart = subprocess.Popen(["systemctl", "restart", "bloomwall"], stdin=subprocess.DEVNULL)
+    asked = 0
+    while restart.poll() is None or asked < 3:
+        is_blocked("ads.test")
+        asked += 1
+    assert restart.returncode == 0
+    systemctl("stop", "bloomwall.socket", "bloomwall.service")
+
+
+@step
+def logrotate_loses_no_line():
+    afresh()
+    log = pathlib.Path("/var/log/bloomwall/access.log")
+    configure(f"log: {{access: {{file: {log}}}}}\n")
+    must("systemctl", "restart", "bloomwall")
+    is_blocked("ads.test")
+    wait_for("the first line", lambda: log.is_file() and "ads.test" in log.read_text())
+    must("logrotate", "--force", "/etc/logrotate.d/bloomwall")
+    old = log.with_name("access.log.1")
+    wait_for("the log is opened anew", log.is_file)
+    passes("good.test")
+    wait_for("the second line", lambda: "good.test" in log.read_text())
+    assert "ads.test" in old.read_text() and "good.test" not in old.read_text()
+    assert must("systemctl", "start", "logrotate") == ""
+
+
+@step
+def keys_of_the_group_are_read():
+    afresh()
+    secret = pathlib.Path("/etc/bloomwall/parent-password")
+    secret.write_text("user:password\n")
+    os.chown(secret, 0, pwd.getpwnam("bloomwall").pw_gid)
+    secret.chmod(0o640)
+    configure(f"upstream: {{parent: 127.0.0.1:8080, tls: true, credentials_file: {secret}}}\n")
+    must("systemctl", "restart", "bloomwall")
+    secret.chmod(0o600)
+    status, _ = systemctl("reload", "bloomwall")
+    assert status != 0, "the service cannot read what is root's alone"
+
+
+@step
+def free_memory_is_known():
+    """What `memory: auto` asks must be there in the sandbox."""
+    afresh()
+    pid = state()["MainPID"]
+    assert "MemAvailable" in must("nsenter", "-t", pid, "-m", "cat", "/proc/meminfo")
+
+
+class Origin(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format, *args):
+        pass
+
+
+def tell(results, name, began, detail):
+    with results.open("a") as file:
+        file.write(json.dumps({"step": name, "ok": detail is None, "seconds": time.monotonic() - began, "detail": detail or ""}) + "\n")
+
+
+def main():
+    results = pathlib.Path(sys.argv[1])
+    origin = http.server.ThreadingHTTPServer(("127.0.0.1", 8080), Origin)
+    threading.Thread(target=origin.serve_forever, daemon=True).start()
+    for function in STEPS:
+        began = time.monotonic()
+        try:
+            function()
+            detail = None
+        except Exception:  # the other steps can still be judged
+            detail = traceback.format_exc()
+        tell(results, function.__name__.replace("_", " "), began, detail)
+    tell(results, "the end", time.monotonic(), None)
+
+
+main()
