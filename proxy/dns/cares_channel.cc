@@ -13,6 +13,10 @@ namespace {
 
 constexpr int kFirstTimeoutMs = 1500;  // doubled with each round over the servers
 constexpr int kTries = 3;
+constexpr Milliseconds kTick{200};  // how late a time-out may be
+#ifdef ARES_OPT_UDP_MAX_QUERIES
+constexpr int kQuestionsAPort = 16;  // then the next leave from another
+#endif
 constexpr std::size_t kMaxAddresses = 16;  // of one family of one name; the rest is not used
 
 // c-ares says the same of a server that refuses and of a socket that cannot be had.
@@ -58,9 +62,9 @@ void init_library() {
 }  // namespace
 
 CaresChannel::CaresChannel(EventLoop& loop)
-    : loop_(loop), timer_(loop.timers(), [](void* self) { static_cast<CaresChannel*>(self)->on_timeout(); }, this) {}
+    : loop_(loop), tick_(loop.timers(), [](void* self) { static_cast<CaresChannel*>(self)->on_tick(); }, this) {}
 
-CaresChannel::~CaresChannel() { timer_.clear(); }
+CaresChannel::~CaresChannel() { tick_.clear(); }
 
 tl::expected<std::unique_ptr<CaresChannel>, std::string> CaresChannel::create(EventLoop& loop,
                                                                               const std::vector<std::string>& servers) {
@@ -79,8 +83,12 @@ tl::expected<std::unique_ptr<CaresChannel>, std::string> CaresChannel::create(Ev
     static_cast<CaresChannel*>(self)->on_socket_state(fd, readable != 0, writable != 0);
   };
   options.sock_state_cb_data = made.get();
-  const int mask = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_DOMAINS | ARES_OPT_LOOKUPS |
-                   ARES_OPT_SOCK_STATE_CB;
+  int mask = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_DOMAINS | ARES_OPT_LOOKUPS |
+             ARES_OPT_SOCK_STATE_CB;
+#ifdef ARES_OPT_UDP_MAX_QUERIES
+  options.udp_max_queries = kQuestionsAPort;
+  mask |= ARES_OPT_UDP_MAX_QUERIES;
+#endif
   ares_channel channel = nullptr;
   int status = ares_init_options(&channel, &options, mask);
   if (status == ARES_SUCCESS) made->channel_.reset(channel);
@@ -94,10 +102,14 @@ void CaresChannel::ask(const std::string& host, Family family, Asker& asker) {
   hints.ai_flags = ARES_AI_NOSORT;
   hints.ai_family = family == Family::v4 ? AF_INET : AF_INET6;
   hints.ai_socktype = SOCK_STREAM;
+  ++open_;
+  if (!tick_.is_set()) tick_.set(kTick);
+  auto question = std::make_unique<Asked>(Asked{this, &asker});
   ares_getaddrinfo(
       channel_.get(), host.c_str(), nullptr, &hints,
       [](void* to, int status, int, ares_addrinfo* raw) {
         const AresAddrinfoPtr info(raw);
+        const std::unique_ptr<Asked> asked(static_cast<Asked*>(to));
         FamilyAnswer answer{.addresses = {}, .error = error_of(status)};
         int ttl = static_cast<int>(std::chrono::seconds(std::chrono::hours(24)).count());
         for (auto* node = info ? info->nodes : nullptr; node != nullptr; node = node->ai_next) {
@@ -108,10 +120,10 @@ void CaresChannel::ask(const std::string& host, Family family, Asker& asker) {
           ttl = std::min(ttl, alias->ttl);
         }
         if (status == ARES_SUCCESS && answer.addresses.empty()) answer.error = ResolveError::no_address;
-        static_cast<Asker*>(to)->on_answer(std::move(answer), std::chrono::seconds(std::max(ttl, 0)));
+        --asked->channel->open_;
+        asked->asker->on_answer(std::move(answer), std::chrono::seconds(std::max(ttl, 0)));
       },
-      &asker);
-  set_timer();
+      question.release());
 }
 
 void CaresChannel::on_socket_state(int fd, bool readable, bool writable) {
@@ -138,21 +150,11 @@ void CaresChannel::on_socket_state(int fd, bool readable, bool writable) {
 void CaresChannel::on_ready(int fd, short what) {
   ares_process_fd(channel_.get(), (what & EV_READ) != 0 ? fd : ARES_SOCKET_BAD,
                   (what & EV_WRITE) != 0 ? fd : ARES_SOCKET_BAD);
-  set_timer();
 }
 
-void CaresChannel::on_timeout() {
+void CaresChannel::on_tick() {
   ares_process_fd(channel_.get(), ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-  set_timer();
-}
-
-void CaresChannel::set_timer() {
-  timeval left{};
-  if (ares_timeout(channel_.get(), nullptr, &left) == nullptr) {
-    timer_.clear();
-  } else {
-    timer_.set(Milliseconds(left.tv_sec * 1000 + left.tv_usec / 1000 + 1));
-  }
+  if (open_ > 0) tick_.set(kTick);
 }
 
 }  // namespace bloomwall::proxy

@@ -1,6 +1,8 @@
 // c-ares on the event loop: one channel whose sockets and time-outs the loop watches. Asks for one name and one family,
 // exactly as given: no search domains, no HOSTALIASES, no hosts file, no sorting of answers.
-// Sockets are closed as soon as they idle, so that each question leaves from a fresh port.
+// A socket is closed once nothing is open on it, and takes a bounded number of questions where c-ares can count them
+// (1.20); before that, questions that overlap share their source port.
+// Questions that have waited too long are looked for by a fixed tick: c-ares 1.18 walks all of them to say which is next.
 // Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -37,6 +39,10 @@ class CaresChannel {
   void ask(const std::string& host, Family family, Asker& asker);  // the asker must live until it is told
 
  private:
+  struct Asked {  // while c-ares has the question
+    CaresChannel* channel;
+    Asker* asker;
+  };
   // One c-ares socket on the loop.
   struct Watch final : Buried {
     CaresChannel* channel = nullptr;
@@ -46,11 +52,11 @@ class CaresChannel {
   explicit CaresChannel(EventLoop& loop);
   void on_socket_state(int fd, bool readable, bool writable);
   void on_ready(int fd, short what);
-  void on_timeout();
-  void set_timer();
+  void on_tick();
 
   EventLoop& loop_;
-  Timer timer_;
+  Timer tick_;  // set while anything is open
+  std::size_t open_ = 0;
   std::vector<std::unique_ptr<Watch>> watches_;
   AresChannelPtr channel_;  // last: its end still closes sockets through watches_
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/dns/cares_resolver.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace bloomwall::proxy {
@@ -24,7 +25,11 @@ tl::expected<std::unique_ptr<CaresResolver>, std::string> CaresResolver::create(
 }
 
 CaresResolver::CaresResolver(std::unique_ptr<CaresChannel> channel, EventLoop& loop, std::size_t cache_entries)
-    : loop_(loop), cache_(cache_entries), channel_(std::move(channel)) {}
+    : loop_(loop), cache_(cache_entries), channel_(std::move(channel)) {
+  room_.assign(
+      loop.base(), -1, 0, [](evutil_socket_t, short, void* self) { static_cast<CaresResolver*>(self)->on_room(); },
+      this);
+}
 
 void CaresResolver::bump(std::atomic<std::uint64_t>& count) {
   count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -37,31 +42,69 @@ void CaresResolver::resolve(Query& query, std::string_view host) {
   resolve_family(query, name, Family::v4);
 }
 
-void CaresResolver::resolve_family(Query& query, const std::string& host, Family family) {
-  if (!is_resolvable_name(host)) return query.settle(family, {.addresses = {}, .error = ResolveError::bad_name});
-  if (is_never_asked(host)) return query.settle(family, {.addresses = {}, .error = ResolveError::no_such_name});
-  if (const FamilyAnswer* known = cache_.find(host, family)) {
+// What needs no server.
+bool CaresResolver::settle_known(Query& query, const std::string& host, Family family) {
+  if (!is_resolvable_name(host)) {
+    query.settle(family, {.addresses = {}, .error = ResolveError::bad_name});
+  } else if (is_never_asked(host)) {
+    query.settle(family, {.addresses = {}, .error = ResolveError::no_such_name});
+  } else if (const FamilyAnswer* known = cache_.find(host, family)) {
     bump(counts_.cache_hits);
-    return query.settle(family, *known);
+    query.settle(family, *known);
+  } else {
+    return false;
   }
+  return true;
+}
+
+void CaresResolver::resolve_family(Query& query, const std::string& host, Family family) {
+  if (settle_known(query, host, family)) return;
   auto& open_here = open_[index(family)];
   if (const auto found = open_here.find(host); found != open_here.end()) {
     return found->second->waiting.push_back(query.waiting(family));
   }
-  if (open_here.size() >= kMaxOpen) {
+  Client& client = client_of(query);
+  if (has_room(client)) return ask(query, host, family, client);
+  if (client.open == 0) {  // nothing of its own is there to wait for
+    forget_unless_used(client);
     return query.settle(family, {.addresses = {}, .error = ResolveError::overloaded});
   }
+  query.host = host;
+  client.waiting.push_back(query.waiting(family));
+}
+
+CaresResolver::Client& CaresResolver::client_of(const Query& query) {
+  Client& client = clients_[query.client()];
+  client.key = query.client();
+  return client;
+}
+
+bool CaresResolver::has_room(const Client& client) const {
+  constexpr std::size_t kShareOfFree = 8;
+  if (open_questions_ >= kMaxOpen) return false;
+  const std::size_t share = (kMaxOpen - open_questions_) / kShareOfFree;
+  return client.open < std::clamp<std::size_t>(share, 2, kMostOfClient);  // 2: both families of a name
+}
+
+void CaresResolver::ask(Query& query, const std::string& host, Family family, Client& client) {
   bump(counts_.queries);
-  Open& open = *open_here.emplace(host, std::make_unique<Open>()).first->second;
+  Open& open = *open_[index(family)].emplace(host, std::make_unique<Open>()).first->second;
   open.resolver = this;
+  open.client = &client;
   open.host = host;
   open.family = family;
+  ++open_questions_;
+  ++client.open;
   channel_->ask(host, family, open);  // may answer at once; `open` is then buried but still alive
   if (open.answered) return query.settle(family, open.answer);
   open.waiting.push_back(query.waiting(family));
 }
 
 void CaresResolver::finish(Open& open, FamilyAnswer answer, std::chrono::seconds ttl) {
+  if (answer.error == ResolveError::timed_out && !open.waiting.empty() && ++open.rounds < kMostRounds) {
+    asked_again_.push_back(open);  // once c-ares has let go of its stalled connection
+    return room_.trigger();
+  }
   if (answer.error != ResolveError::none && answer.error != ResolveError::no_address) bump(counts_.failures);
   open.answered = true;
   open.answer = std::move(answer);
@@ -71,12 +114,67 @@ void CaresResolver::finish(Open& open, FamilyAnswer answer, std::chrono::seconds
   const auto found = open_here.find(open.host);
   auto keep_alive = std::move(found->second);
   open_here.erase(found);
+  release(*open.client);
   while (!open.waiting.empty()) {
     Query& query = *open.waiting.front().query;
     query.settle(open.family, open.answer);
     query.tell();
   }
   loop_.graveyard().bury(std::move(keep_alive));
+}
+
+void CaresResolver::release(Client& client) {
+  --open_questions_;
+  --client.open;
+  forget_unless_used(client);
+}
+
+// Those of the client that wait are seen to on the next turn: an answer may come from within ask(), and one would be asked
+// inside the other without end.
+void CaresResolver::forget_unless_used(Client& client) {
+  served_.push_back(client);
+  room_.trigger();
+}
+
+void CaresResolver::on_room() {
+  while (!asked_again_.empty()) {
+    Open& open = asked_again_.front();
+    open.leave();
+    if (open.waiting.empty()) {
+      finish(open, {.addresses = {}, .error = ResolveError::timed_out}, std::chrono::seconds(0));
+    } else {
+      channel_->ask(open.host, open.family, open);
+    }
+  }
+  while (!served_.empty()) {
+    Client& client = served_.front();
+    client.leave();
+    serve(client);
+    if (client.open == 0 && client.waiting.empty()) clients_.erase(client.key);
+  }
+}
+
+void CaresResolver::serve(Client& client) {
+  while (!client.waiting.empty() && (has_room(client) || client.open == 0)) {
+    Query::Waiting& next = client.waiting.front();
+    Query& query = *next.query;
+    const Family family = next.family;
+    const std::string host = query.host;
+    next.leave();
+    auto& open_here = open_[index(family)];
+    if (const auto found = open_here.find(host); found != open_here.end()) {
+      found->second->waiting.push_back(next);
+      continue;
+    }
+    if (!settle_known(query, host, family)) {
+      if (has_room(client)) {
+        ask(query, host, family, client);
+      } else {
+        query.settle(family, {.addresses = {}, .error = ResolveError::overloaded});
+      }
+    }
+    if (query.state(family) == Query::State::done) query.tell();
+  }
 }
 
 }  // namespace bloomwall::proxy

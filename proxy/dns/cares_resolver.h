@@ -1,10 +1,14 @@
 // The resolver of one worker: a cache in front of c-ares, equal questions joined into one.
 // Never asked of a server: names that end in a number, .invalid (RFC 6761) and .onion (RFC 7686).
-// Bounds: cache entries, and kMaxOpen questions on the wire; beyond, `overloaded`.
+// Bounds: cache entries, and kMaxOpen questions on the wire, of which a client has an eighth of what is free, kMostOfClient
+// at most: its others wait in their order until one of its own is done. So a client that asks for thousands of names,
+// which no server may ever answer, leaves room for everybody else. A question stays on the wire, and on its client's
+// account, until c-ares gives it up, even if nobody waits for it any more. No room at all: `overloaded`.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <string>
 #include <tl/expected.hpp>
@@ -24,19 +28,31 @@ struct ResolverCounts {
 
 class CaresResolver final : public Resolver {
  public:
-  static constexpr std::size_t kMaxOpen = 10'000;
+  // A question is one name and one family.
+  static constexpr std::size_t kMaxOpen = 2048;
+  static constexpr std::size_t kMostOfClient = 128;
+  static constexpr unsigned kMostRounds = 4;  // c-ares gives up a stalled TCP connection after its first time-out
 
   // `cache_entries` is this worker's share of dns.cache_entries.
   static tl::expected<std::unique_ptr<CaresResolver>, std::string> create(EventLoop& loop, const conf::Dns& settings,
                                                                           std::size_t cache_entries);
   void resolve(Query& query, std::string_view host) override;
   std::size_t cache_size() const { return cache_.size(); }
+  std::size_t open() const { return open_questions_; }
   const ResolverCounts& counts() const { return counts_; }
 
  private:
+  // One client's questions: how many are on the wire, and which wait until they may be.
+  struct Client : ListLink<Client> {  // in `served_` while some of its waiting ones may go
+    ResolvingClient key{};
+    std::size_t open = 0;
+    IntrusiveList<Query::Waiting, Query::Waiting> waiting;
+  };
   // One question on the wire and everybody who waits for it.
-  struct Open final : CaresChannel::Asker, Buried {
+  struct Open final : CaresChannel::Asker, Buried, ListLink<Open> {  // in `asked_again_` after a time-out
     CaresResolver* resolver = nullptr;
+    Client* client = nullptr;
+    unsigned rounds = 0;
     std::string host;
     Family family = Family::v4;
     bool answered = false;
@@ -47,13 +63,26 @@ class CaresResolver final : public Resolver {
     }
   };
   CaresResolver(std::unique_ptr<CaresChannel> channel, EventLoop& loop, std::size_t cache_entries);
+  bool settle_known(Query& query, const std::string& host, Family family);
   void resolve_family(Query& query, const std::string& host, Family family);
+  void ask(Query& query, const std::string& host, Family family, Client& client);
+  Client& client_of(const Query& query);
+  bool has_room(const Client& client) const;
+  void release(Client& client);
+  void forget_unless_used(Client& client);
+  void on_room();
+  void serve(Client& client);
   void finish(Open& open, FamilyAnswer answer, std::chrono::seconds ttl);
   static void bump(std::atomic<std::uint64_t>& count);
 
   EventLoop& loop_;
   AddressCache cache_;
   ResolverCounts counts_;
+  std::size_t open_questions_ = 0;
+  std::map<ResolvingClient, Client> clients_;  // who has anything open
+  IntrusiveList<Client, Client> served_;
+  IntrusiveList<Open, Open> asked_again_;
+  Event room_;  // somebody is in one of these lists
   std::array<std::unordered_map<std::string, std::unique_ptr<Open>>, kFamilies> open_;
   std::unique_ptr<CaresChannel> channel_;  // last: its end answers what is open
 };

@@ -34,6 +34,7 @@ void Query::cancel() {
 Query::Waiting& Query::waiting(Family family) {
   states_[index(family)] = State::pending;
   waiting_[index(family)].query = this;
+  waiting_[index(family)].family = family;
   return waiting_[index(family)];
 }
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -37,6 +38,9 @@ struct FamilyAnswer {
   ResolveError error = ResolveError::none;
 };
 
+// On whose behalf names are asked for: what a resolver shares its room by. All zero: the proxy's own affairs.
+using ResolvingClient = std::array<std::uint8_t, 16>;
+
 // One question of one asker; a member of the asker. Destroying it takes the question back.
 class Query {
  public:
@@ -57,17 +61,22 @@ class Query {
   State state(Family family) const { return states_[index(family)]; }
   const FamilyAnswer& answer(Family family) const { return answers_[index(family)]; }  // where done
   void cancel();
+  void set_client(const ResolvingClient& client) { client_ = client; }  // before resolve()
+  const ResolvingClient& client() const { return client_; }
 
   // For resolvers.
   struct Waiting : ListLink<Waiting> {
     Query* query = nullptr;
+    Family family = Family::v4;
   };
+  std::string host;                                        // kept by a resolver that puts the question off
   Waiting& waiting(Family family);                         // marks the family pending
   void settle(Family family, const FamilyAnswer& answer);  // fills in, tells nobody
   void tell() { handler_.on_resolved(*this); }
 
  private:
   Handler& handler_;
+  ResolvingClient client_{};
   std::array<Waiting, kFamilies> waiting_;
   std::array<State, kFamilies> states_{};
   std::array<FamilyAnswer, kFamilies> answers_;

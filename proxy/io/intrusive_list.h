@@ -42,8 +42,14 @@ class IntrusiveList {
   bool empty() const { return head_.next_ == &head_; }
   T& front() { return static_cast<T&>(*head_.next_); }
   T& back() { return static_cast<T&>(*head_.prev_); }
-  void push_back(T& item) { insert(*head_.prev_, item); }
-  void push_front(T& item) { insert(head_, item); }
+  void push_back(T& item) {
+    item.ListLink<Tag>::leave();  // first: it may be the last one
+    insert(*head_.prev_, item);
+  }
+  void push_front(T& item) {
+    item.ListLink<Tag>::leave();
+    insert(head_, item);
+  }
   // The one after `item`, nullptr at the end.
   T* after(T& item) {
     ListLink<Tag>& link = item;
@@ -52,7 +58,6 @@ class IntrusiveList {
 
  private:
   void insert(ListLink<Tag>& before, ListLink<Tag>& link) {
-    link.leave();
     link.prev_ = &before;
     link.next_ = before.next_;
     before.next_->prev_ = &link;

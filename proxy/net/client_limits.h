@@ -4,7 +4,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -12,13 +11,14 @@
 #include <mutex>
 
 #include "conf/config.h"
+#include "proxy/dns/resolver.h"
 #include "proxy/io/endpoint.h"
 
 namespace bloomwall::proxy {
 
 class ClientLimits {
  public:
-  using Key = std::array<std::uint8_t, 16>;
+  using Key = ResolvingClient;
   static Key key_of(const Endpoint& client);  // equal for whoever counts as one client
 
   enum class Admission : std::uint8_t { admitted, full, client_full };
@@ -26,6 +26,9 @@ class ClientLimits {
   Admission enter(const Endpoint& client, const conf::Limits& limits, bool& counted);
   // The two halves of enter(), for clients of whom only later is known who they are.
   Admission enter_unnamed(const conf::Limits& limits);
+  // Somebody else is about to leave for this one: past limits.client_connections until then.
+  Admission enter_in_place(const Endpoint& client, const conf::Limits& limits, bool& counted);
+  void enter_unnamed_in_place() { total_.fetch_add(1, std::memory_order_relaxed); }
   Admission name(const Endpoint& client, const conf::Limits& limits, bool& counted);
   void leave(const Endpoint& client, bool counted);
 

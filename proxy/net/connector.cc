@@ -79,6 +79,7 @@ void Connector::start(const DialTarget& target, SnapshotPtr snapshot) {
   started_ = monotonic_now();
   resolve_time_ = Milliseconds(0);
   deadline_.set(snapshot_->settings.timeouts.connect);
+  query_.set_client(target.client);
   look_up(target.host);
   step();
 }

@@ -28,7 +28,8 @@ class OwnConnections;  // proxy/net/redirection.h
 struct DialTarget {
   std::string_view host;  // a canonical name, or an address (IPv6 with or without brackets); copied
   std::uint16_t port = 0;
-  bool is_parent = false;  // the parent proxy is exempt from access.deny_destinations
+  bool is_parent = false;    // the parent proxy is exempt from access.deny_destinations
+  ResolvingClient client{};  // for whom a name is resolved
 };
 
 struct DialContext {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "proxy/net/addresses.h"
+#include "proxy/net/client_limits.h"
 #include "proxy/net/exchange.h"
 
 namespace bloomwall::proxy {
@@ -40,7 +41,7 @@ void Exchange::route_to_origin() {
 DialTarget Exchange::origin() const {
   const auto& meant = owner_->client_info().destination;
   if (meant != nullptr) return {.host = meant->address, .port = meant->endpoint.port()};
-  return {.host = host_, .port = port_};
+  return {.host = host_, .port = port_, .client = ClientLimits::key_of(owner_->client_info().endpoint)};
 }
 
 void Exchange::dial() {

@@ -148,9 +148,21 @@ ScriptedPeer::ScriptedPeer(int fd) : fd_(fd) {
   for (const int way : {SO_RCVTIMEO, SO_SNDTIMEO}) ::setsockopt(fd_, SOL_SOCKET, way, &most, sizeof most);
 }
 
-ScriptedPeer ScriptedPeer::connect(std::uint16_t port, const std::string& ip) {
+ScriptedPeer ScriptedPeer::connect(std::uint16_t port, const std::string& ip) { return made({}, port, ip); }
+
+ScriptedPeer ScriptedPeer::connect_from(const std::string& own_ip, std::uint16_t port) {
+  return made(own_ip, port, "127.0.0.1");
+}
+
+ScriptedPeer ScriptedPeer::made(const std::string& own_ip, std::uint16_t port, const std::string& ip) {
   ScriptedPeer peer(new_socket(ip));
   socklen_t size = 0;
+  if (!own_ip.empty()) {
+    const sockaddr_storage from = address_of(own_ip, 0, size);
+    if (::bind(peer.fd_, reinterpret_cast<const sockaddr*>(&from), size) != 0) {
+      peer.fail(std::string("bind: ") + std::strerror(errno));
+    }
+  }
   const sockaddr_storage to = address_of(ip, port, size);
   if (::connect(peer.fd_, reinterpret_cast<const sockaddr*>(&to), size) != 0) {
     peer.fail(std::string("connect: ") + std::strerror(errno));

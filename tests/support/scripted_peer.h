@@ -45,6 +45,8 @@ class ScriptedPeer final : public Peer {
  public:
   explicit ScriptedPeer(int fd);  // connected, or about to be; no call on it blocks for longer than kPatience
   static ScriptedPeer connect(std::uint16_t port, const std::string& ip = "127.0.0.1");
+  // To 127.0.0.1, as the client `own_ip` (127.0.0.2 and so on).
+  static ScriptedPeer connect_from(const std::string& own_ip, std::uint16_t port);
   ScriptedPeer(ScriptedPeer&& other) noexcept;
   ScriptedPeer& operator=(ScriptedPeer&& other) noexcept;
   ~ScriptedPeer() override;
@@ -62,6 +64,7 @@ class ScriptedPeer final : public Peer {
   std::uint16_t local_port() const;
 
  private:
+  static ScriptedPeer made(const std::string& own_ip, std::uint16_t port, const std::string& ip);
   bool fill(Deadline deadline) override;
   int fd_ = -1;
   bool ended_ = false;

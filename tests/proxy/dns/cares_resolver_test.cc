@@ -152,6 +152,63 @@ TEST_F(CaresResolverTest, ASilentServerHoldsUpNobodyElse) {
   EXPECT_EQ(stuck.text(Family::v4), "failed");
 }
 
+constexpr ResolvingClient kGreedy{1}, kOther{2};
+
+TEST_F(CaresResolverTest, AClientHasItsShareAndItsOtherNamesWaitTheirTurn) {
+  std::vector<std::unique_ptr<Asker>> stuck;
+  for (int i = 0; i < 500; ++i) {
+    const std::string name = "n" + std::to_string(i) + ".silent.example";
+    dns.set(name, {.silent = true});
+    stuck.push_back(std::make_unique<Asker>());
+    stuck.back()->query.set_client(kGreedy);
+    resolver->resolve(stuck.back()->query, name);
+  }
+  EXPECT_LE(resolver->open(), CaresResolver::kMostOfClient);
+  dns.set("fine.example", {.v4 = {"10.0.0.1"}});
+  Asker other;
+  other.query.set_client(kOther);
+  resolver->resolve(other.query, "fine.example");
+  settle(other);
+  EXPECT_EQ(other.text(Family::v4), "10.0.0.1");
+}
+
+TEST_F(CaresResolverTest, ManyNamesOfOneClientAreAllAnsweredInTheEnd) {
+  constexpr int kNames = 400;
+  std::vector<std::unique_ptr<Asker>> askers;
+  for (int i = 0; i < kNames; ++i) {
+    const std::string name = "n" + std::to_string(i) + ".example";
+    dns.set(name, {.v4 = {"10.0.0." + std::to_string(i % 250)}});
+    askers.push_back(std::make_unique<Asker>());
+    askers.back()->query.set_client(kGreedy);
+    resolver->resolve(askers.back()->query, name);
+  }
+  askers[kNames - 2].reset();  // leaves while it waits for its turn
+  for (const auto& asker : askers) {
+    if (asker != nullptr) settle(*asker);
+  }
+  EXPECT_EQ(askers.back()->text(Family::v4), "10.0.0.149");
+  EXPECT_EQ(resolver->open(), 0U);
+}
+
+TEST_F(CaresResolverTest, ManyClientsNeverTakeAllTheRoom) {
+  dns.set("fine.example", {.v4 = {"10.0.0.1"}});
+  std::vector<std::unique_ptr<Asker>> stuck;
+  for (int i = 0; i < 6000; ++i) {
+    const std::string name = "n" + std::to_string(i) + ".silent.example";
+    dns.set(name, {.silent = true});
+    stuck.push_back(std::make_unique<Asker>());
+    stuck.back()->query.set_client({3, static_cast<std::uint8_t>(i % 60)});
+    resolver->resolve(stuck.back()->query, name);
+  }
+  stuck.clear();  // their questions stay on their accounts
+  EXPECT_LT(resolver->open(), CaresResolver::kMaxOpen);
+  Asker other;
+  other.query.set_client(kOther);
+  resolver->resolve(other.query, "fine.example");
+  settle(other);
+  EXPECT_EQ(other.text(Family::v4), "10.0.0.1");
+}
+
 TEST_F(CaresResolverTest, WithoutASocketToAskWithNothingIsRemembered) {
   dns.set("later.example", {.v4 = {"10.0.0.1"}});
   rlimit saved{};
