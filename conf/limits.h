@@ -18,7 +18,7 @@ struct Limits {
   std::uint32_t pooled_per_origin = 128;                     // of these to one origin, of each worker, 0 .. 100,000
   std::uint64_t buffer_memory = std::uint64_t{1} << 30;      // bytes, whole process, 16MiB .. 1TiB
   std::uint32_t client_connections = 20'000;                 // whole process, 1 .. 10,000,000
-  std::uint32_t connections_per_client = 0;                  // by address; 0: no limit
+  std::uint32_t connections_per_client = 4096;               // by address; 0: no limit
   friend bool operator==(const Limits&, const Limits&) = default;
 };
 

@@ -17,6 +17,7 @@ void read(MapReader& map, Timeouts& out) {
   map.duration("idle", out.idle, kShortest, kLongest);
   map.duration("tunnel_idle", out.tunnel_idle, kShortest, 30 * kLongest);
   map.duration("tunnel_lifetime", out.tunnel_lifetime, 0ms, 30 * kLongest);
+  map.duration("announce", out.announce, 0ms, kLongest);
   map.duration("drain", out.drain, 0ms, kLongest);
 }
 

@@ -16,7 +16,8 @@ struct Timeouts {
   Milliseconds idle{60'000};             // a connection between requests, of a client or to an origin
   Milliseconds tunnel_idle{600'000};     // a tunnel without a byte in either direction
   Milliseconds tunnel_lifetime{0};       // a tunnel in all; 0: no limit
-  Milliseconds drain{30'000};            // SIGTERM: what is under way after this is cut
+  Milliseconds announce{5'000};          // SIGTERM: listeners stay open for so long, while answers close; 0: not at all
+  Milliseconds drain{30'000};            // after that: what is still under way then is cut
   friend bool operator==(const Timeouts&, const Timeouts&) = default;
 };
 

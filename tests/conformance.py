@@ -54,7 +54,7 @@ access:
   connect_ports: [{ports}]
   deny_destinations: [127.0.0.66]
 dns: {{servers: ["127.0.0.1:{dns_port}"]}}
-timeouts: {{request_header: 2s}}
+timeouts: {{request_header: 2s, announce: 0}}
 log: {{access: {{file: access.log, format: json}}}}
 admin: {{address: null, control_socket: control.sock}}
 """

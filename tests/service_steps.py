@@ -86,7 +86,7 @@ def configure(text=""):
     CONFIG.write_text("filters: [{name: ads, file: /var/lib/bloomwall/ads.bwf}]\n"
                       "access: {deny_destinations: []}\n"
                       "dns: {hosts: {" + ", ".join(f"{host}: 127.0.0.1" for host in ("good.test", "ads.test", "new.test")) + "}}\n"
-                      "timeouts: {drain: 1s}\n" + text)
+                      "timeouts: {announce: 0, drain: 1s}\n" + text)
 
 
 def get(host):

@@ -21,6 +21,7 @@ namespace bloomwall::proxy {
   X(client_connections_refused_total, "Client connections closed at once: not allowed or no room")  \
   X(accept_pauses_total, "Times a listener paused because file descriptors or memory had run out")  \
   X(client_idle_timeouts_total, "Client connections closed because nothing was asked for too long") \
+  X(client_connections_shed_total, "Idle client connections closed to make room for new ones")      \
   X(buffer_refusals_total, "Times limits.buffer_memory had nothing left for a connection")          \
   X(proxy_headers_malformed_total, "Connections closed because of a malformed PROXY header")        \
   X(tls_handshake_failures_total, "TLS handshakes with clients that failed or took too long")       \
@@ -51,10 +52,11 @@ namespace bloomwall::proxy {
 
 // Values that go up and down; a worker only ever adds to its own, sums are right although single ones may be read torn
 // in time.
-#define BLOOMWALL_GAUGES(X)                                        \
-  X(client_connections_active, "Client connections open")          \
-  X(upstream_connections_active, "Upstream connections open")      \
-  X(upstream_connections_idle, "Upstream connections in the pool") \
+#define BLOOMWALL_GAUGES(X)                                                          \
+  X(client_connections_active, "Client connections open")                            \
+  X(client_connections_idle, "Client connections that wait for their client to ask") \
+  X(upstream_connections_active, "Upstream connections open")                        \
+  X(upstream_connections_idle, "Upstream connections in the pool")                   \
   X(tunnels_active, "Tunnels open")
 
 // Bounded classes of methods, so that a client cannot make labels.

@@ -2,6 +2,7 @@
 #include "proxy/io/stream.h"
 
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -63,6 +64,11 @@ void Stream::close() {
   outbox_.clear();
   if (pipe_) io_.pipes->give(std::exchange(pipe_, {}));
   sink_ = nullptr;
+}
+
+bool Stream::has_unseen() const {
+  int waiting = 0;
+  return has_news() || (fd_ && ::ioctl(fd_.get(), FIONREAD, &waiting) == 0 && waiting > 0);
 }
 
 void Stream::close_with_reset() {

@@ -77,6 +77,8 @@ class Stream {
   const ReadGate& gate() const { return gate_; }
   // Octets or an end are known to be there that the handler has not seen yet.
   bool has_news() const { return read_.is_due() || !inbox_.empty() || read_ended_; }
+  // The same, or octets that the loop has not heard of yet; one system call.
+  bool has_unseen() const;
   // Octets that arrived and were not used yet.
   std::size_t unread() const { return inbox_.size(); }
 

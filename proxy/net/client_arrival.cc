@@ -61,6 +61,7 @@ std::size_t ClientConnection::on_redirected(std::span<const char> bytes) {
     phase_ = State::idle;
     return on_data(bytes);
   }
+  set_idle(false);
   timer_.set(state_.snapshot->settings.timeouts.request_header);
   hello_ = std::make_unique<Hello>(state_.io.pool);
   return on_hello(bytes);

@@ -11,6 +11,7 @@ namespace {
 // the answer. So our side ends first and what still comes is dropped, for so long and so much.
 constexpr Milliseconds kLinger{2000};
 constexpr std::uint64_t kLingerBytes = std::uint64_t{1} << 20U;
+constexpr Milliseconds kSoon{50};  // for octets that have arrived to be read
 
 }  // namespace
 
@@ -36,6 +37,7 @@ ClientConnection::ClientConnection(WorkerState& state, ExchangePool& exchanges, 
   // Browsers connect ahead of need: until the first octet it is idle like any other.
   const conf::Timeouts& timeouts = state_.snapshot->settings.timeouts;
   timer_.set(is_arriving_ ? timeouts.request_header : timeouts.idle);
+  set_idle(true);
 }
 
 ClientConnection::~ClientConnection() {
@@ -53,6 +55,8 @@ std::size_t ClientConnection::on_data(std::span<const char> bytes) {
   if (phase_ == State::greeting) return info_.destination != nullptr ? on_redirected(bytes) : on_greeting(bytes);
   if (phase_ == State::idle) {
     phase_ = State::reading_head;
+    set_idle(false);
+    has_asked_ = true;
     is_arriving_ = false;
     timer_.set(state_.snapshot->settings.timeouts.request_header);
     if (exchange_ == nullptr) exchange_ = exchanges_.take();
@@ -82,6 +86,7 @@ void ClientConnection::on_exchange_end(Exchange::After after) {
 
 void ClientConnection::go_idle() {
   phase_ = State::idle;
+  set_idle(true);
   if (stream_.unread() == 0) rest_exchange();
   timer_.set(state_.snapshot->settings.timeouts.idle);
   stream_.resume_all();
@@ -89,9 +94,14 @@ void ClientConnection::go_idle() {
   if (stream_.backlog() > 0) stream_.pause(PauseReason::peer_full);
 }
 
+void ClientConnection::set_idle(bool is_idle) {
+  if (std::exchange(is_idle_, is_idle) != is_idle) owner_.on_client_idle(*this, is_idle);
+}
+
 // Everything was said that will be: ends our side, and the rest when the client has ended its own.
 void ClientConnection::linger(bool request_was_read) {
   phase_ = State::lingering;
+  set_idle(false);
   rest_exchange();
   close_when_drained_ = stream_.read_ended() || (request_was_read && !stream_.has_news());
   if (stream_.write_failed() || (close_when_drained_ && stream_.backlog() == 0)) return close();
@@ -159,8 +169,11 @@ void ClientConnection::on_timer() {
     case State::greeting:
       return close();
     case State::idle:
-      if (std::exchange(is_arriving_, false)) {
+      if (std::exchange(is_arriving_, false) && !state_.draining) {
         return is_shaking_hands() ? on_failed(0) : timer_.set(state_.snapshot->settings.timeouts.idle);
+      }
+      if (stream_.backlog() == 0 && stream_.has_unseen()) {
+        return timer_.set(kSoon);  // closing now would reset a request that is there
       }
       [[fallthrough]];
     case State::lingering: {
@@ -183,8 +196,10 @@ void ClientConnection::on_timer() {
   }
 }
 
-void ClientConnection::drain() {
-  if (phase_ == State::idle || phase_ == State::greeting) close();
+void ClientConnection::drain(Milliseconds idle) {
+  if (phase_ != State::idle && phase_ != State::greeting) return;
+  if (is_arriving_) return;  // its time is running
+  timer_.set(has_asked_ ? idle : state_.snapshot->settings.timeouts.request_header);
 }
 
 void ClientConnection::rest_exchange() {
@@ -194,6 +209,7 @@ void ClientConnection::rest_exchange() {
 void ClientConnection::close() {
   if (phase_ == State::closed) return;
   phase_ = State::closed;
+  set_idle(false);
   timer_.clear();
   if (tunnel_ != nullptr) {
     tunnel_->close();

@@ -22,13 +22,19 @@
 
 namespace bloomwall::proxy {
 
-class ClientConnection final : public Buried, public Exchange::Owner, public Tunnel::Owner, Stream::Handler {
+class ClientConnection final : public Buried,
+                               public ListLink<ClientConnection>,  // of those that are idle; the owner's
+                               public Exchange::Owner,
+                               public Tunnel::Owner,
+                               Stream::Handler {
  public:
   enum class State : std::uint8_t { greeting, idle, reading_head, exchanging, tunnelling, lingering, closed };
   class Owner {
    public:
     // Who the client is has come with a PROXY header. false: it may not stay; the answer stands in WorkerState::text.
     virtual bool on_client_named(ClientConnection& client) = 0;
+    // It waits for its client to ask: from now on, or no longer. Once each time, and before on_client_closed().
+    virtual void on_client_idle(ClientConnection& client, bool is_idle) = 0;
     virtual void on_client_closed(ClientConnection& client) = 0;  // once
 
    protected:
@@ -43,7 +49,11 @@ class ClientConnection final : public Buried, public Exchange::Owner, public Tun
   // speaks: TLS becomes a tunnel as if it had asked for one, to the host in its ClientHello; all else is HTTP.
   void expect_redirected(const Endpoint& destination);
   void close();  // idempotent; safe from any callback; cuts what is under way
-  void drain();  // closes now if idle; what is under way may end first
+  // The listener is closed. What is under way may end, and so may a request that is on its way: who has not spoken yet has
+  // timeouts.request_header for it, who is idle between two requests has `idle`. Every answer closes.
+  void drain(Milliseconds idle);
+  State state() const { return phase_; }
+  bool has_unseen() const { return stream_.has_unseen(); }  // the client has said more than was read
   const ClientInfo& client_info() const override { return info_; }
   std::size_t table_index = 0;  // these two are the owner's
   bool counted_by_address = false;
@@ -63,6 +73,7 @@ class ClientConnection final : public Buried, public Exchange::Owner, public Tun
 
   bool is_shaking_hands() const { return stream_.tls() != nullptr && !stream_.tls()->is_established(); }
   void go_idle();
+  void set_idle(bool is_idle);
   void linger(bool request_was_read);
   void rest_exchange();
   void on_timer();
@@ -92,6 +103,8 @@ class ClientConnection final : public Buried, public Exchange::Owner, public Tun
   std::unique_ptr<Tunnel> tunnel_;
   std::uint64_t lingered_ = 0;  // octets dropped while lingering
   bool close_when_drained_ = false;
+  bool is_idle_ = false;      // as the owner was told
+  bool has_asked_ = false;    // one request at least has begun
   bool is_arriving_ = false;  // timer_ is that of the PROXY header and the TLS handshake
   State phase_ = State::idle;
 };

@@ -25,6 +25,14 @@ ClientLimits::Admission ClientLimits::enter(const Endpoint& client, const conf::
   return second;
 }
 
+ClientLimits::Admission ClientLimits::enter_in_place(const Endpoint& client, const conf::Limits& limits,
+                                                     bool& counted) {
+  enter_unnamed_in_place();
+  const auto admission = name(client, limits, counted);
+  if (admission != Admission::admitted) total_.fetch_sub(1, std::memory_order_relaxed);
+  return admission;
+}
+
 ClientLimits::Admission ClientLimits::enter_unnamed(const conf::Limits& limits) {
   if (total_.fetch_add(1, std::memory_order_relaxed) < limits.client_connections) return Admission::admitted;
   total_.fetch_sub(1, std::memory_order_relaxed);

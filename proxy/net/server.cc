@@ -49,6 +49,7 @@ tl::expected<void, std::string> Server::Impl::add_workers(AccessLog& log) {
   const Worker::Shared shared{.snapshot = snapshot,
                               .log = log,
                               .limits = limits,
+                              .peers = workers,
                               .own = own,
                               .rate = rate,
                               .own_connections = redirected ? &own_connections : nullptr,
@@ -138,6 +139,10 @@ std::uint64_t Server::generation() const {
   return lowest;
 }
 
+void Server::announce() {
+  for (auto& worker : impl_->workers) worker->announce();
+}
+
 void Server::drain(std::chrono::milliseconds deadline) {
   for (auto& worker : impl_->workers) worker->drain(deadline);
 }
@@ -148,6 +153,15 @@ void Server::stop() {
 
 void Server::wait() {
   for (auto& worker : impl_->workers) worker->join();
+}
+
+Server::Cut Server::cut() const {
+  Cut sum;
+  for (const auto& worker : impl_->workers) {
+    sum.tunnels += worker->cut_tunnels();
+    sum.requests += worker->cut_requests();
+  }
+  return sum;
 }
 
 bool Server::ended() const {

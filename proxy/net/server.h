@@ -46,11 +46,19 @@ class Server {
   // The generation that every worker has taken over (the lowest of them): a reload is complete once it is `next`'s.
   std::uint64_t generation() const;
 
-  // Closes listeners and idle connections at once, lets requests and tunnels finish, cuts what is left at the deadline.
+  // Ahead of drain(): listeners stay open, and every answer says that its connection ends, so that clients go elsewhere.
+  void announce();
+  // Takes whoever waits in the queues, closes the listeners, answers every request that has arrived or comes within
+  // timeouts.request_header on a connection that is new (5 s on one that is idle), lets tunnels go on, and cuts what is
+  // left at the deadline.
   void drain(std::chrono::milliseconds deadline);
   void stop();  // cuts everything now
   void wait();  // until every worker has ended
   bool ended() const;
+  struct Cut {
+    std::uint64_t tunnels = 0, requests = 0;
+  };
+  Cut cut() const;  // what was under way when it was stopped or its deadline came
 
   void add_counters_to(Counters& sum) const;  // those of every worker, gauges included
   Gauges gauges() const;

@@ -5,20 +5,18 @@
 
 #include <algorithm>
 #include <csignal>
-#include <optional>
 #include <utility>
 
-#include "proxy/http/replies.h"
 #include "proxy/io/random.h"
 #include "proxy/log/log.h"
-#include "proxy/net/addresses.h"
-#include "proxy/net/redirection.h"
 
 namespace bloomwall::proxy {
 namespace {
 
 // One read takes at most this much; larger ones cost less CPU a byte up to here, smaller ones a lot more.
 constexpr std::size_t kScratchBytes = std::size_t{256} * 1024;
+// How long a client that is idle when the listeners close may still ask: longer than a request takes to arrive.
+constexpr Milliseconds kIdleDrain{5000};
 
 // Signals are main's business: none that is sent is ever delivered to a worker. Those of a fault in this very thread stay
 // open: a filter that shrinks under its mapping raises SIGBUS, which filter/ turns into a lost filter.
@@ -36,6 +34,8 @@ Worker::Worker(const Shared& shared)
       scratch_(kScratchBytes),
       io_{loop_, pool_, scratch_, &pipes_},
       limits_(shared.limits),
+      peers_(shared.peers),
+      refused_(loop_),
       drain_deadline_(loop_.timers(), [](void* self) { static_cast<Worker*>(self)->finish(); }, this) {}
 
 tl::expected<std::unique_ptr<Worker>, std::string> Worker::create(const Shared& shared) {
@@ -107,6 +107,10 @@ void Worker::adopt_listeners(const Snapshot& next) {
   }
 }
 
+void Worker::announce() {
+  loop_.post([this] { state_->draining = true; });
+}
+
 void Worker::drain(Milliseconds deadline) {
   loop_.post([this, deadline] { begin_drain(deadline); });
 }
@@ -114,88 +118,47 @@ void Worker::drain(Milliseconds deadline) {
 void Worker::begin_drain(Milliseconds deadline) {
   for (auto& acceptor : acceptors_) acceptor->finish();
   state_->draining = true;
+  listeners_closed_ = true;
   drain_deadline_.set(deadline);
-  // From the back: closing one moves the last into its place.
-  for (std::size_t i = clients_.size(); i > 0; --i) clients_[i - 1]->drain();
+  for (const auto& client : clients_) client->drain(std::min(deadline, kIdleDrain));
   state_->upstreams.clear();
   maybe_drained();
 }
 
 void Worker::maybe_drained() {
-  if (state_->draining && clients_.empty()) finish();
+  if (listeners_closed_ && clients_.empty()) finish();
 }
 
 void Worker::finish() {
+  for (const auto& client : clients_) count_cut(client->state());
   while (!clients_.empty()) clients_.back()->close();
   loop_.stop();
+}
+
+void Worker::count_cut(ClientConnection::State state) {
+  switch (state) {
+    case ClientConnection::State::tunnelling:
+      cut_tunnels_.fetch_add(1, std::memory_order_relaxed);
+      return;
+    case ClientConnection::State::reading_head:
+    case ClientConnection::State::exchanging:
+      cut_requests_.fetch_add(1, std::memory_order_relaxed);
+      return;
+    case ClientConnection::State::greeting:
+    case ClientConnection::State::idle:
+    case ClientConnection::State::lingering:
+    case ClientConnection::State::closed:
+      return;
+  }
 }
 
 void Worker::stop() {
   loop_.post([this] {
     state_->draining = true;
+    listeners_closed_ = true;
     for (auto& acceptor : acceptors_) acceptor->finish();
     finish();
   });
-}
-
-void Worker::on_accepted(UniqueFd fd, const Endpoint& client, const Acceptor& from) {
-  const ListenerRules& rules = listeners_[from.index()];
-  const bool named_later = !rules.balancers.empty();
-  if (named_later && !rules.balancers.contains(rule_address(client.unmapped()))) {
-    counters_.client_connections_refused_total.add();
-    return;
-  }
-  std::optional<Endpoint> destination;
-  if (rules.mode == conf::Listener::Mode::transparent) {
-    destination = original_destination(fd.get());
-    if (!destination) {
-      return refuse(std::move(fd), {ErrorKind::misdirected, "this listener is for redirected connections"}, true);
-    }
-  }
-  const conf::Limits& limits = state_->snapshot->settings.limits;
-  bool counted = false;
-  switch (named_later ? limits_.enter_unnamed(limits) : limits_.enter(client, limits, counted)) {
-    case ClientLimits::Admission::admitted:
-      break;
-    case ClientLimits::Admission::full:
-      return refuse(std::move(fd), {ErrorKind::connection_limit, "limits.client_connections"}, rules.tls == nullptr);
-    case ClientLimits::Admission::client_full:
-      return refuse(std::move(fd), {ErrorKind::connection_limit, "limits.connections_per_client"},
-                    rules.tls == nullptr);
-  }
-  auto connection =
-      std::make_unique<ClientConnection>(*state_, *exchanges_, *this, std::move(fd), client, from.name(), rules);
-  if (destination) connection->expect_redirected(*destination);
-  connection->table_index = clients_.size();
-  connection->counted_by_address = counted;
-  clients_.push_back(std::move(connection));
-}
-
-bool Worker::on_client_named(ClientConnection& client) {
-  const auto admission =
-      limits_.name(client.client_info().endpoint, state_->snapshot->settings.limits, client.counted_by_address);
-  if (admission == ClientLimits::Admission::admitted) return true;
-  write_refusal({ErrorKind::connection_limit, "limits.connections_per_client"});
-  return false;
-}
-
-// Puts the answer into state_->text.
-void Worker::write_refusal(const HttpError& why) {
-  counters_.client_connections_refused_total.add();
-  counters_.count_error(why.kind);
-  ReplyContext context;
-  context.proxy_name = state_->snapshot->settings.headers.via_name;
-  context.now = std::chrono::system_clock::now();
-  context.close = true;
-  state_->text.clear();
-  write_error(state_->text, why, context);
-}
-
-// Said and closed at once: whoever is refused for want of room must not take up any, such as that for a TLS handshake.
-void Worker::refuse(UniqueFd fd, const HttpError& why, bool in_words) {
-  write_refusal(why);
-  if (!in_words) return;
-  [[maybe_unused]] const auto sent = ::send(fd.get(), state_->text.data(), state_->text.size(), MSG_NOSIGNAL);
 }
 
 void Worker::on_client_closed(ClientConnection& client) {

@@ -17,6 +17,7 @@
 #include "proxy/net/acceptor.h"
 #include "proxy/net/client_connection.h"
 #include "proxy/net/client_limits.h"
+#include "proxy/net/refused_clients.h"
 #include "proxy/net/server.h"
 
 namespace bloomwall::proxy {
@@ -27,6 +28,7 @@ class Worker final : public Acceptor::Handler, public ClientConnection::Owner {
     SnapshotPtr snapshot;
     AccessLog& log;
     ClientLimits& limits;
+    const std::vector<std::unique_ptr<Worker>>& peers;  // every worker; complete before the first starts
     const OwnAddresses& own;
     RequestRate& rate;
     OwnConnections* own_connections = nullptr;  // kept where a listener is transparent
@@ -46,8 +48,11 @@ class Worker final : public Acceptor::Handler, public ClientConnection::Owner {
   bool ended() const { return ended_.load(std::memory_order_acquire); }
 
   void publish(SnapshotPtr next);
+  void announce();  // goes on accepting, but every answer closes
   void drain(Milliseconds deadline);
   void stop();
+  std::uint64_t cut_tunnels() const { return cut_tunnels_.load(std::memory_order_relaxed); }
+  std::uint64_t cut_requests() const { return cut_requests_.load(std::memory_order_relaxed); }
 
   void add_counters_to(Counters& sum) const;
   std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
@@ -57,17 +62,28 @@ class Worker final : public Acceptor::Handler, public ClientConnection::Owner {
  private:
   explicit Worker(const Shared& shared);
   void run();
+  // worker_admission.cc: who may come in.
   void on_accepted(UniqueFd fd, const Endpoint& client, const Acceptor& from) override;
+  ClientLimits::Admission admit(const Endpoint& client, bool named_later, bool& counted);
+  ClientLimits::Admission admit_in_place(const Endpoint& client, bool named_later, bool& counted);
+  bool shed_idle();
+  bool shed_idle_of(const ClientLimits::Key& client);
+  bool shed_at_peer();
+  bool is_stranger(const Endpoint& client) const;
+  void note_stranger(const Endpoint& client);
   void on_accept_paused() override { counters_.accept_pauses_total.add(); }
   void refuse(UniqueFd fd, const HttpError& why, bool in_words);
   void write_refusal(const HttpError& why);
   bool on_client_named(ClientConnection& client) override;
+  void on_client_idle(ClientConnection& client, bool is_idle) override;
+
   void on_client_closed(ClientConnection& client) override;
   void adopt(SnapshotPtr next);
   void adopt_listeners(const Snapshot& next);
   void begin_drain(Milliseconds deadline);
   void finish();
   void maybe_drained();
+  void count_cut(ClientConnection::State state);
 
   Counters counters_;
   EventLoop loop_;
@@ -77,14 +93,21 @@ class Worker final : public Acceptor::Handler, public ClientConnection::Owner {
   IoContext io_;
   std::unique_ptr<CaresResolver> resolver_;
   ClientLimits& limits_;
+  const std::vector<std::unique_ptr<Worker>>& peers_;
+  RefusedClients refused_;
   std::unique_ptr<WorkerState> state_;
   std::unique_ptr<ExchangePool> exchanges_;
   std::vector<std::unique_ptr<Acceptor>> acceptors_;
   std::vector<ListenerRules> listeners_;                    // by Acceptor::index()
   std::vector<std::unique_ptr<ClientConnection>> clients_;  // each knows its place
+  IntrusiveList<ClientConnection, ClientConnection> idle_;  // who has idled longest first
+  Milliseconds stranger_told_{0};                           // when the log was last told of one; 0: never
+  std::uint64_t strangers_untold_ = 0;
+  bool listeners_closed_ = false;
   Timer drain_deadline_;
   std::thread thread_;
   std::atomic<std::uint64_t> generation_{0};
+  std::atomic<std::uint64_t> cut_tunnels_{0}, cut_requests_{0};
   std::atomic<bool> ended_{false};
 };
 

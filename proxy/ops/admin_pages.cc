@@ -43,13 +43,15 @@ std::string_view host_of(const RequestHead& head) {
 }
 
 Answer answer_for(const RequestHead& head, const AdminAnswers& answers) {
-  if (!is_admin_host(host_of(head), answers.hosts)) {
+  const std::string_view path = path_of(head.target);
+  const bool is_check = path == "/healthz" || path == "/readyz";  // balancers ask these without a Host
+  const std::string_view host = host_of(head);
+  if (!(is_check && host.empty()) && !is_admin_host(host, answers.hosts)) {
     return {.status = 421, .body = "This host name is not known here: ask by address, or add it to admin.hosts.\n"};
   }
   if (head.method != Method::get && head.method != Method::head) {
     return {.status = 405, .body = "GET and HEAD only.\n", .more_fields = "Allow: GET, HEAD\r\n"};
   }
-  const std::string_view path = path_of(head.target);
   if (path == "/healthz") return {.body = "alive\n"};
   if (path == "/readyz") return ready_answer(answers.phase);
   if (path == "/metrics") return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = answers.metrics()};

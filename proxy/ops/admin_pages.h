@@ -1,9 +1,9 @@
 // What the admin address answers: a request head in, the bytes of a whole response out. No sockets, no clock.
 //   /healthz  200 while the process turns
-//   /readyz   200 while it serves with its filters loaded; 503 while starting or draining
+//   /readyz   200 while it serves with its filters loaded; 503 while starting, announcing its end, or draining
 //   /metrics  Prometheus text exposition, version 0.0.4
 // GET and HEAD only (405). A Host that is no IP address, no "localhost" and not in admin.hosts is refused (421): else a web
-// page could rename its own host to this address and read the answers.
+// page could rename its own host to this address and read the answers. A health check need not name a host.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -34,6 +34,8 @@ Daemon::Daemon(std::filesystem::path file, conf::Config settings, std::unique_pt
       io_{loop_, pool_, scratch_},
       passed_(std::move(passed)),
       logs_(started_with_.log),
+      announced_(
+          loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->drain(); }, this),
       drain_tick_(
           loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_drain_tick(); }, this),
       watchdog_(loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_watchdog(); }, this) {}
@@ -109,21 +111,41 @@ void Daemon::on_stop_signal(bool now) {
   manager_.stopping(now ? "stopping" : "draining");
   if (server_ == nullptr) return loop_.stop();
   phase_ = Phase::draining;
-  if (now) {
-    log::info("stopping now");
-    server_->stop();
-  } else {
-    const Milliseconds bound = snapshot_->settings.timeouts.drain;
-    log::info("draining for at most {}", conf::format_duration(bound));
-    manager_.extend(bound + kStopMargin);
-    server_->drain(bound);
-  }
+  if (!now) return announce();
+  log::info("stopping now");
+  announced_.clear();
+  server_->stop();
+  drain_tick_.set(kDrainTick);
+}
+
+void Daemon::announce() {
+  const conf::Timeouts& timeouts = snapshot_->settings.timeouts;
+  manager_.extend(timeouts.announce + timeouts.drain + kStopMargin);
+  if (timeouts.announce == Milliseconds(0)) return drain();
+  log::info("announcing the end for {}: new clients are accepted, every answer closes",
+            conf::format_duration(timeouts.announce));
+  server_->announce();
+  announced_.set(timeouts.announce);
+}
+
+void Daemon::drain() {
+  const Milliseconds bound = snapshot_->settings.timeouts.drain;
+  log::info("draining for at most {}", conf::format_duration(bound));
+  manager_.extend(bound + kStopMargin);
+  server_->drain(bound);
   drain_tick_.set(kDrainTick);
 }
 
 void Daemon::on_drain_tick() {
-  if (server_->ended()) return loop_.stop();
-  drain_tick_.set(kDrainTick);
+  if (!server_->ended()) return drain_tick_.set(kDrainTick);
+  tell_what_was_cut();
+  loop_.stop();
+}
+
+void Daemon::tell_what_was_cut() const {
+  const Server::Cut cut = server_->cut();
+  if (cut.tunnels + cut.requests == 0) return;
+  log::warning("{} tunnels and {} requests were still under way and were cut", cut.tunnels, cut.requests);
 }
 
 void Daemon::on_watchdog() {

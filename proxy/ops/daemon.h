@@ -1,7 +1,8 @@
 // `bloomwall run`: what surrounds the data plane. One main loop (signals, control socket, admin address, watchdog), one
 // reloader thread, and the Server's workers.
 //
-//   starting --first load--> serving --SIGTERM--> draining --all ended, or the deadline--> stopped
+//   starting --first load--> serving --SIGTERM--> draining: announced --timeouts.announce--> listeners closed
+//        --all ended, or timeouts.drain--> stopped
 //       \-- the load fails: stopped, with its exit status      SIGINT or a second SIGTERM: stop now
 //
 // SIGHUP reloads and reopens logs, SIGUSR1 reopens logs. A reload that fails changes nothing and says why.
@@ -63,8 +64,10 @@ class Daemon {
   ReloadOutcome start_serving(const SnapshotPtr& snapshot);
   void after_load(const ReloadOutcome& outcome);
   void reopen_logs(const conf::Log& settings);
+  void announce();
   void drain();
   void on_drain_tick();
+  void tell_what_was_cut() const;
   void on_watchdog();
   std::string status_text() const;
   AdminAnswers admin_answers() const;
@@ -86,7 +89,7 @@ class Daemon {
   ReloadCounts reloads_;
   conf::Log logs_;  // as applied
   bool stalled_ = false;
-  Timer drain_tick_, watchdog_;
+  Timer announced_, drain_tick_, watchdog_;
   Milliseconds last_progress_{0};  // the reloader's own; the next too
   AcceptedSequences sequences_;
   std::unique_ptr<Signals> signals_;

@@ -17,7 +17,7 @@ constexpr const char* kFooter =
     "Every key of the configuration is described in the bloomwall.yaml that was installed with this program.";
 constexpr const char* kRunFooter =
     "Signals: SIGHUP reloads all that can change without new listeners and reopens logs; SIGUSR1 reopens logs;\n"
-    "SIGTERM drains, a second one stops now; SIGINT stops now.";
+    "SIGTERM announces the end and drains (timeouts.announce, .drain), a second one stops now; SIGINT stops now.";
 constexpr const char* kExplainFooter =
     "Without a URL (or with -) URLs are read from stdin, one a line, and answered in their order:\n"
     "  listed<TAB>URL<TAB>expression    clear<TAB>URL    invalid<TAB>URL<TAB>reason\n"

@@ -22,7 +22,7 @@ class Activation : public testing::Test {
     const std::string config = folder_.write(
         "bloomwall.yaml", "listeners: [{address: \"" + listener +
                               "\"}]\nworkers: 2\naccess: {deny_destinations: []}\nlog: {access: {file: off}}\n"
-                              "admin: {address: null, control_socket: null}\n");
+                              "admin: {address: null, control_socket: null}\ntimeouts: {announce: 0}\n");
     auto process = std::make_unique<Process>(std::vector<std::string>{"systemd-socket-activate", "-l",
                                                                       "127.0.0.1:" + std::to_string(port),
                                                                       bloomwall_program(), "run", "--config", config});

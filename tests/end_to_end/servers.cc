@@ -70,11 +70,12 @@ Proxy::Proxy(const TempDir& folder, const std::string& yaml, Admin admin, const 
 }
 
 void Proxy::configure(const TempDir& folder, const std::string& yaml) {
-  config_ = folder.write("bloomwall.yaml",
-                         "listeners: [{address: 127.0.0.1:0}]\n"
-                         "admin: {address: " +
-                             std::string(admin_ == Admin::on ? "127.0.0.1:0" : "null") +
-                             ", control_socket: control.sock}\n" + yaml);
+  config_ =
+      folder.write("bloomwall.yaml",
+                   "listeners: [{address: 127.0.0.1:0}]\n"
+                   "admin: {address: " +
+                       std::string(admin_ == Admin::on ? "127.0.0.1:0" : "null") + ", control_socket: control.sock}\n" +
+                       (yaml.find("timeouts:") == std::string::npos ? "timeouts: {announce: 0}\n" : "") + yaml);
 }
 
 std::uint16_t Proxy::port_in(const std::string& prefix) {

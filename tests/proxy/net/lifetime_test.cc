@@ -35,13 +35,14 @@ TEST_F(Reload, VerdictsFollowTheNewListAndWhatRunsRunsOn) {
   answer(now_free, keep, "free");
 }
 
-TEST_F(Drain, IdleOnesCloseAtOnceAndRequestsFinish) {
-  auto idle = new_client();
+TEST_F(Drain, RequestsFinishAndWhoSaysNothingIsClosed) {
+  given.settings.timeouts.request_header = 200ms;
+  auto silent = new_client();
   auto [busy, server, asked] = exchange();
   auto [near, far] = tunnel();
   wait_for_counter(&Counters::client_connections_active, 3);
   the_proxy().drain(20s);
-  idle.expect_end();
+  silent.expect_end();
   near.send("still");
   far.expect("still");
   server.send(ok("finished"));
@@ -56,12 +57,55 @@ TEST_F(Drain, IdleOnesCloseAtOnceAndRequestsFinish) {
   EXPECT_TRUE(the_proxy().ended());
 }
 
+TEST_F(Drain, WhoHasNotSpokenYetAndWhoIsIdleMayStillAsk) {
+  auto fresh = new_client();
+  auto kept = new_client(get("ok.test:1"));
+  read_answer(kept);
+  wait_for_counter(&Counters::client_connections_idle, 2);
+  the_proxy().drain(20s);
+  for (ScriptedPeer* const client : {&fresh, &kept}) {
+    client->send(get("ok.test:1"));
+    const Answer last = read_answer(*client);
+    EXPECT_EQ(status_of(last.head), 502);
+    EXPECT_EQ(field_of(last.head, "Connection"), "close");
+    client->expect_end();
+  }
+  wait_until_ended();
+}
+
+TEST_F(Drain, AnIdleOneIsClosedAtTheDeadlineAtTheLatest) {
+  auto kept = new_client(get("ok.test:1"));
+  read_answer(kept);
+  the_proxy().drain(150ms);
+  kept.expect_end();
+  wait_until_ended();
+  EXPECT_EQ(the_proxy().cut().requests, 0U);
+}
+
+TEST_F(Drain, AnnouncedAnswersCloseAndNewClientsAreServed) {
+  auto kept = new_client(get("ok.test:1"));
+  read_answer(kept);
+  the_proxy().announce();
+  for (int i = 0; i < 3; ++i) {
+    ScriptedPeer client = i == 0 ? std::move(kept) : new_client();
+    client.send(get("ok.test:1"));
+    EXPECT_EQ(field_of(read_answer(client).head, "Connection"), "close");
+    client.expect_end();
+  }
+  EXPECT_FALSE(the_proxy().ended()) << "although nobody is connected";
+  the_proxy().drain(20s);
+  wait_until_ended();
+}
+
 TEST_F(Drain, WhatIsLeftIsCutAtTheDeadline) {
   auto [client, server] = tunnel();
+  auto [busy, slow, asked] = exchange();
   the_proxy().drain(150ms);
   client.expect_end();
   server.expect_end();
   wait_until_ended();
+  EXPECT_EQ(the_proxy().cut().tunnels, 1U);
+  EXPECT_EQ(the_proxy().cut().requests, 1U);
 }
 
 TEST_F(Log, EachRequestHasOneLine) {

@@ -14,11 +14,10 @@ using Descriptors = ProxyTest;
 using Limits = ProxyTest;
 using Loops = ProxyTest;
 
-TEST_F(Limits, ClientsBeyondTheirNumberAreTurnedAway) {
+TEST_F(Limits, ClientsBeyondTheirNumberAreTurnedAwayWhereAllAreBusy) {
   given.settings.limits.client_connections = 3;
-  std::vector<ScriptedPeer> held;
-  for (int i = 0; i < 3; ++i) held.push_back(new_client());
-  wait_for_counter(&Counters::client_connections_active, 3);
+  std::vector<Exchange> held;
+  for (int i = 0; i < 3; ++i) held.push_back(exchange());
   auto refused = new_client();
   EXPECT_EQ(status_of(refused.read_head()), 503);
   refused.read_to_end();
@@ -27,16 +26,53 @@ TEST_F(Limits, ClientsBeyondTheirNumberAreTurnedAway) {
   expect_alive();
 }
 
+TEST_F(Limits, WhoeverHasIdledLongestMakesRoom) {
+  given.settings.limits.client_connections = 3;
+  auto [busy, server, asked] = exchange();
+  auto first = new_client();
+  wait_for_counter(&Counters::client_connections_idle, 1);
+  auto second = new_client();
+  wait_for_counter(&Counters::client_connections_idle, 2);
+  auto third = new_client(get("ok.test:1"));
+  EXPECT_EQ(status_of(third.read_head()), 502) << "served";
+  first.expect_end();
+  EXPECT_EQ(counter(&Counters::client_connections_shed_total), 1U);
+  second.send(get("ok.test:1"));
+  EXPECT_EQ(status_of(second.read_head()), 502);
+  answer(server, busy, "busy is not idle");
+}
+
+TEST_F(Limits, TheOtherWorkersIdleClientsMakeRoomToo) {
+  given.settings.workers = 4;
+  given.settings.limits.client_connections = 2;
+  std::vector<ScriptedPeer> held;
+  for (int i = 0; i < 2; ++i) held.push_back(new_client());
+  for (int i = 0; i < 40; ++i) {
+    wait_for_counter(&Counters::client_connections_idle, 2);
+    held.push_back(new_client(get("ok.test:1")));
+    EXPECT_EQ(status_of(read_answer(held.back()).head), 502) << i;
+  }
+  EXPECT_EQ(counter(&Counters::client_connections_refused_total), 0U);
+}
+
 TEST_F(Limits, OneAddressHasItsShare) {
   given.settings.limits.connections_per_client = 2;
-  auto first = new_client(), second = new_client();
-  wait_for_counter(&Counters::client_connections_active, 2);
+  auto first = exchange(), second = exchange();
   auto third = new_client();
   EXPECT_EQ(status_of(third.read_head()), 503);
-  new_client().close();
-  first.close();
+  first.server.close();
+  first.client.close();
   wait_for_counter(&Counters::client_connections_active, 1);
   expect_alive();
+}
+
+TEST_F(Limits, AnAddressThatHasItsShareGivesUpAnIdleOne) {
+  given.settings.limits.connections_per_client = 2;
+  auto first = new_client();
+  wait_for_counter(&Counters::client_connections_idle, 1);
+  auto second = exchange();
+  expect_alive();
+  first.expect_end();
 }
 
 TEST_F(Limits, StrangersAreRefused) {
@@ -44,6 +80,31 @@ TEST_F(Limits, StrangersAreRefused) {
   auto client = new_client(get("ok.test"));
   EXPECT_EQ(status_of(client.read_head()), 403);
   client.read_to_end();
+}
+
+TEST_F(Limits, StrangersTakeNobodysRoom) {
+  given.settings.access.clients = {"127.0.0.1"};
+  given.settings.limits.client_connections = 4;
+  const std::uint16_t port = the_proxy().addresses().front().port();
+  std::vector<Exchange> held;
+  for (int i = 0; i < 3; ++i) held.push_back(exchange());
+  std::vector<ScriptedPeer> strangers;
+  for (int i = 0; i < 50; ++i) strangers.push_back(ScriptedPeer::connect_from("127.0.0.2", port));
+  expect_alive();
+  EXPECT_EQ(status_of(strangers.back().read_to_end()), 403);
+  EXPECT_EQ(errors(proxy::ErrorKind::client_denied), 50U);
+  EXPECT_EQ(counter(&Counters::client_connections_total), 4U);
+}
+
+// The rules of the moment: who was let in before a reload is asked about again with its next request.
+TEST_F(Limits, AReloadMakesAStranger) {
+  auto client = new_client(get("ok.test:1"));
+  EXPECT_EQ(status_of(read_answer(client).head), 502);
+  given.settings.access.clients = {"10.0.0.0/8"};
+  reload();
+  client.send(get("ok.test:1"));
+  EXPECT_EQ(status_of(client.read_head()), 403);
+  EXPECT_EQ(status_of(reply_to("")), 403);
 }
 
 void expect_loop(const std::string& head) {

@@ -133,6 +133,20 @@ TEST_F(TlsListener, TunnelsEndByHalves) {
   EXPECT_EQ(client.session().state(), TlsSession::State::ended) << "an end that nobody else can fake";
 }
 
+TEST_F(TlsListener, StrangersGetNoHandshake) {
+  given.settings.access.clients = {"10.0.0.0/8"};
+  new_client().expect_end();
+  EXPECT_EQ(errors(proxy::ErrorKind::client_denied), 1U);
+  EXPECT_EQ(counter(&Counters::client_connections_total), 0U);
+}
+
+TEST_F(TlsListener, StrangersBehindABalancerGetNoHandshake) {
+  given.settings.listeners.front().proxy_protocol = {"127.0.0.1"};
+  given.settings.access.clients = {"127.0.0.1"};
+  new_client(kHeader).expect_end();
+  EXPECT_EQ(errors(proxy::ErrorKind::client_denied), 1U);
+}
+
 TEST_F(TlsListener, PlainHttpAndSilenceAreNoTls) {
   given.settings.timeouts.request_header = 150ms;
   EXPECT_EQ(new_client(get("ok.test")).read_to_end().find("HTTP/"), std::string::npos);

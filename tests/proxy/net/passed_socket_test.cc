@@ -47,6 +47,7 @@ TEST_F(PassedSocket, ThatNoListenerHasIsAnError) {
 }
 
 TEST_F(PassedSocket, IsLeftAloneWhileWhatIsUnderWayEnds) {
+  given.settings.timeouts.request_header = 100ms;
   auto [client, server] = tunnel();
   auto idle = new_client();
   wait_for_counter(&Counters::client_connections_active, 2);

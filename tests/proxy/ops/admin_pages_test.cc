@@ -57,7 +57,9 @@ TEST(AdminPages, AnswersByPathMethodAndPhase) {
       {"foreign absolute target", "GET http://evil.example/metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", Phase::serving,
        "421", nullptr},
       {"known host", "GET /healthz HTTP/1.1\r\nHost: Proxy.Example.com:9128\r\n\r\n", Phase::serving, "200", "alive\n"},
-      {"no host", "GET /healthz HTTP/1.0\r\n\r\n", Phase::serving, "421", nullptr},
+      {"a balancer's check names no host", "GET /healthz HTTP/1.0\r\n\r\n", Phase::serving, "200", "alive\n"},
+      {"the same for readiness", "GET /readyz HTTP/1.0\r\n\r\n", Phase::draining, "503", "draining\n"},
+      {"no host", "GET /metrics HTTP/1.0\r\n\r\n", Phase::serving, "421", nullptr},
       {"no HTTP", "\x16\x03\x01\x02\r\n\r\n", Phase::serving, "400", nullptr},
       {"two hosts", "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: a\r\n\r\n", Phase::serving, "400", nullptr},
   };

@@ -33,6 +33,7 @@ admin: {address: "127.0.0.1:0", control_socket: c.sock}
 log: {file: daemon.log, access: {file: access.log}}
 access: {connect_ports: [], deny_destinations: []}
 dns: {hosts: {listed.example.test: 127.0.0.1, other.example.test: 127.0.0.1}}
+timeouts: {announce: 0}
 )";
 
 class DaemonTest : public testing::Test {
@@ -273,6 +274,38 @@ TEST_F(DaemonTest, DrainingEndsWithTheLastTunnel) {
   other_end->expect_end();
   other_end->close();
   EXPECT_EQ(exit_status(), 0);
+}
+
+TEST_F(DaemonTest, TheEndIsAnnouncedBeforeListenersClose) {
+  std::string settings = kSettings;
+  settings.replace(settings.find("announce: 0"), 11, "announce: 1h");
+  site_.configure(settings);
+  start_and_wait();
+  signal(SIGTERM);
+  EXPECT_NE(systemd_.wait_for("STOPPING=1"), "");
+  const std::string ready = admin("/readyz");
+  EXPECT_NE(ready.find(" 503 "), std::string::npos) << ready;
+  EXPECT_EQ(status_of("listed.example.test"), "403") << "still accepted";
+  auto kept = ScriptedPeer::connect(port_);
+  kept.send("GET http://listed.example.test/ HTTP/1.1\r\nHost: listed.example.test\r\n\r\n");
+  EXPECT_NE(kept.read_to_end().find("\r\nConnection: close\r\n"), std::string::npos);
+  signal(SIGTERM);
+  EXPECT_EQ(exit_status(), 0);
+}
+
+TEST_F(DaemonTest, AfterTheAnnouncementItDrainsAndSaysWhatWasCut) {
+  std::string settings = kSettings;
+  settings.replace(settings.find("announce: 0"), 11, "announce: 200ms, drain: 200ms");
+  site_.configure(settings);
+  start_and_wait();
+  ScriptedListener origin;
+  std::optional<ScriptedPeer> other_end;
+  auto client = tunnel(origin, other_end);
+  signal(SIGTERM);
+  client.expect_end();
+  EXPECT_EQ(exit_status(), 0);
+  EXPECT_NE(read("daemon.log").find("draining for at most 200ms"), std::string::npos) << read("daemon.log");
+  EXPECT_NE(read("daemon.log").find("1 tunnels and 0 requests were still under way and were cut"), std::string::npos);
 }
 
 TEST_F(DaemonTest, SigintEndsNow) {

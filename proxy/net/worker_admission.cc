@@ -1,0 +1,170 @@
+// Who may come in: strangers and those beyond the limits are turned away before they cost anything. Where there is no room,
+// whoever has idled longest makes some.
+// SPDX-License-Identifier: Apache-2.0
+#include <optional>
+#include <utility>
+
+#include "proxy/http/replies.h"
+#include "proxy/log/log.h"
+#include "proxy/net/addresses.h"
+#include "proxy/net/redirection.h"
+#include "proxy/net/worker.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr std::size_t kMostLookedAt = 256;  // idle connections, in search of one of a certain client's
+constexpr Milliseconds kTellAgain{60'000};
+
+using Admission = ClientLimits::Admission;
+
+}  // namespace
+
+void Worker::on_accepted(UniqueFd fd, const Endpoint& client, const Acceptor& from) {
+  const ListenerRules& rules = listeners_[from.index()];
+  const bool named_later = !rules.balancers.empty();
+  if (named_later && !rules.balancers.contains(rule_address(client.unmapped()))) {
+    counters_.client_connections_refused_total.add();
+    return;
+  }
+  const bool in_words = rules.tls == nullptr;
+  if (!named_later && is_stranger(client)) {
+    note_stranger(client);
+    return refuse(std::move(fd), {ErrorKind::client_denied, "access.clients"}, in_words);
+  }
+  std::optional<Endpoint> destination;
+  if (rules.mode == conf::Listener::Mode::transparent) {
+    destination = original_destination(fd.get());
+    if (!destination) {
+      return refuse(std::move(fd), {ErrorKind::misdirected, "this listener is for redirected connections"}, true);
+    }
+  }
+  bool counted = false;
+  switch (admit(client, named_later, counted)) {
+    case Admission::admitted:
+      break;
+    case Admission::full:
+      return refuse(std::move(fd), {ErrorKind::connection_limit, "limits.client_connections"}, in_words);
+    case Admission::client_full:
+      return refuse(std::move(fd), {ErrorKind::connection_limit, "limits.connections_per_client"}, in_words);
+  }
+  auto connection =
+      std::make_unique<ClientConnection>(*state_, *exchanges_, *this, std::move(fd), client, from.name(), rules);
+  if (destination) connection->expect_redirected(*destination);
+  connection->table_index = clients_.size();
+  connection->counted_by_address = counted;
+  clients_.push_back(std::move(connection));
+}
+
+Admission Worker::admit(const Endpoint& client, bool named_later, bool& counted) {
+  const conf::Limits& limits = state_->snapshot->settings.limits;
+  const auto enter = [&] {
+    return named_later ? limits_.enter_unnamed(limits) : limits_.enter(client, limits, counted);
+  };
+  Admission admission = enter();
+  if (admission == Admission::client_full && shed_idle_of(ClientLimits::key_of(client))) admission = enter();
+  if (admission != Admission::full) return admission;
+  if (shed_idle()) return enter();
+  return shed_at_peer() ? admit_in_place(client, named_later, counted) : admission;
+}
+
+// A peer closes one of its own for this one, in a moment.
+Admission Worker::admit_in_place(const Endpoint& client, bool named_later, bool& counted) {
+  if (!named_later) return limits_.enter_in_place(client, state_->snapshot->settings.limits, counted);
+  limits_.enter_unnamed_in_place();
+  return Admission::admitted;
+}
+
+// Those who have just asked are not idle, whatever the list says.
+bool Worker::shed_idle() {
+  std::size_t looked_at = 0;
+  ClientConnection* client = idle_.empty() ? nullptr : &idle_.front();
+  while (client != nullptr && client->has_unseen() && ++looked_at < kMostLookedAt) client = idle_.after(*client);
+  if (client == nullptr || looked_at == kMostLookedAt) return false;
+  counters_.client_connections_shed_total.add();
+  client->close();
+  return true;
+}
+
+bool Worker::shed_idle_of(const ClientLimits::Key& key) {
+  std::size_t looked_at = 0;
+  for (auto* client = idle_.empty() ? nullptr : &idle_.front(); client != nullptr; client = idle_.after(*client)) {
+    if (++looked_at > kMostLookedAt) return false;
+    if (!client->counted_by_address || ClientLimits::key_of(client->client_info().endpoint) != key) continue;
+    if (client->has_unseen()) continue;
+    counters_.client_connections_shed_total.add();
+    client->close();
+    return true;
+  }
+  return false;
+}
+
+bool Worker::shed_at_peer() {
+  for (const auto& peer : peers_) {
+    if (peer.get() == this || peer->counters_.client_connections_idle.get() == 0) continue;
+    peer->loop_.post([&other = *peer] { other.shed_idle(); });
+    return true;
+  }
+  return false;
+}
+
+bool Worker::is_stranger(const Endpoint& client) const {
+  return !state_->snapshot->access.client_allowed(rule_address(client.unmapped()));
+}
+
+// Whoever sets up a proxy for others looks here first; whoever floods it must not fill the log.
+void Worker::note_stranger(const Endpoint& client) {
+  ++strangers_untold_;
+  const Milliseconds now = monotonic_now();
+  if (stranger_told_ != Milliseconds(0) && now - stranger_told_ < kTellAgain) return;
+  stranger_told_ = now;
+  log::warning("{} is not in access.clients and was refused ({} connections of such clients since the last such line)",
+               client.unmapped().ip(), std::exchange(strangers_untold_, 0));
+}
+
+bool Worker::on_client_named(ClientConnection& client) {
+  const Endpoint& endpoint = client.client_info().endpoint;
+  if (is_stranger(endpoint)) {
+    note_stranger(endpoint);
+    write_refusal({ErrorKind::client_denied, "access.clients"});
+    return false;
+  }
+  const conf::Limits& limits = state_->snapshot->settings.limits;
+  auto admission = limits_.name(endpoint, limits, client.counted_by_address);
+  if (admission == Admission::client_full && shed_idle_of(ClientLimits::key_of(endpoint))) {
+    admission = limits_.name(endpoint, limits, client.counted_by_address);
+  }
+  if (admission == Admission::admitted) return true;
+  write_refusal({ErrorKind::connection_limit, "limits.connections_per_client"});
+  return false;
+}
+
+void Worker::on_client_idle(ClientConnection& client, bool is_idle) {
+  if (is_idle) {
+    idle_.push_back(client);
+    counters_.client_connections_idle.add();
+  } else {
+    client.leave();
+    counters_.client_connections_idle.subtract();
+  }
+}
+
+// Puts the answer into state_->text.
+void Worker::write_refusal(const HttpError& why) {
+  counters_.client_connections_refused_total.add();
+  counters_.count_error(why.kind);
+  ReplyContext context;
+  context.proxy_name = state_->snapshot->settings.headers.via_name;
+  context.now = std::chrono::system_clock::now();
+  context.close = true;
+  state_->text.clear();
+  write_error(state_->text, why, context);
+}
+
+// Said at once: whoever is refused must not take up any room, such as that for a TLS handshake.
+void Worker::refuse(UniqueFd fd, const HttpError& why, bool in_words) {
+  write_refusal(why);
+  if (in_words) refused_.tell(std::move(fd), state_->text);
+}
+
+}  // namespace bloomwall::proxy
