@@ -35,6 +35,9 @@ endif()
 function(bloomwall_apply_lto target)
   if(BLOOMWALL_LTO)
     set_property(TARGET ${target} PROPERTY INTERPROCEDURAL_OPTIMIZATION ON)
+    # Types and functions of one name that differ between files are seen here only: the whole program is read as one.
+    target_compile_options(${target} PRIVATE -Wodr -Werror=odr)
+    target_link_options(${target} PRIVATE -Wodr -Werror=odr)
   endif()
 endfunction()
 

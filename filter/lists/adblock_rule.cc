@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "filter/lists/adblock_modifiers.h"
-#include "filter/lists/text_scan.h"
+#include "filter/text.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -7,7 +7,7 @@
 #include <array>
 #include <cstddef>
 
-#include "filter/lists/text_scan.h"
+#include "filter/text.h"
 
 namespace bloomwall::filter {
 namespace {

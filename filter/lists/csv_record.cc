@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "filter/lists/text_scan.h"
+#include "filter/text.h"
 
 namespace bloomwall::filter {
 

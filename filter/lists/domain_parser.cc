@@ -10,7 +10,7 @@
 
 #include "filter/lists/entry_gate.h"
 #include "filter/lists/line_parser.h"
-#include "filter/lists/text_scan.h"
+#include "filter/text.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "filter/lists/public_suffix.h"
-#include "filter/lists/text_scan.h"
+#include "filter/text.h"
 
 namespace bloomwall::filter {
 namespace {

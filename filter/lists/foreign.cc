@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "filter/lists/list_format.h"
-#include "filter/lists/text_scan.h"
+#include "filter/text.h"
 
 namespace bloomwall::filter {
 namespace {

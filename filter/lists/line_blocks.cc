@@ -2,12 +2,8 @@
 #include "filter/lists/line_blocks.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace bloomwall::filter {
-namespace {
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-}
 
 // A line that never ends must not be collected: one octet over the limit is enough to know it for what it is.
 void LineBlocks::keep(std::string_view unfinished) {
@@ -43,18 +39,6 @@ Result<bool> LineBlocks::next(LineBlock& block) {
     keep(chunk->substr(end + 1));
     return true;
   }
-}
-
-bool LineWalk::next() {
-  if (rest_.empty()) return false;
-  const void* const end = std::memchr(rest_.data(), '\n', rest_.size());
-  const std::size_t size =
-      end == nullptr ? rest_.size() : static_cast<std::size_t>(static_cast<const char*>(end) - rest_.data());
-  line_ = rest_.substr(0, size);
-  rest_.remove_prefix(std::min(size + 1, rest_.size()));
-  if (!line_.empty() && line_.back() == '\r') line_.remove_suffix(1);
-  ++number_;
-  return true;
 }
 
 }  // namespace bloomwall::filter

@@ -1,5 +1,5 @@
 // Cuts the chunks of a ListInput into blocks of whole lines, so that blocks can be parsed apart from each other, on several
-// threads if need be. And cuts a block into lines. Bytes are copied once, from the chunk into the block.
+// threads if need be. Bytes are copied once, from the chunk into the block.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,11 +10,9 @@
 
 #include "filter/lists/list_input.h"
 #include "filter/result.h"
+#include "filter/text.h"
 
 namespace bloomwall::filter {
-
-// A longer line is cut here, counted as unusable and skipped: no URL that a proxy lets pass is that long.
-inline constexpr std::size_t kMaxLineBytes = std::size_t{64} << 10;
 
 struct LineBlock {
   std::uint64_t first_line = 1;  // number of its first line
@@ -36,21 +34,6 @@ class LineBlocks {
   std::string tail_;  // the beginning of a line that goes on in the next chunk
   std::uint64_t next_line_ = 1;
   bool at_start_ = true;  // a UTF-8 byte order mark is dropped there
-};
-
-// Walks the lines of a text without copying. A line's LF, and a CR before it, are not part of it.
-class LineWalk {
- public:
-  explicit LineWalk(std::string_view text, std::uint64_t first_line = 1) : rest_(text), number_(first_line - 1) {}
-  bool next();  // false at the end
-  std::string_view line() const { return line_; }
-  std::uint64_t number() const { return number_; }
-  bool too_long() const { return line_.size() > kMaxLineBytes; }
-
- private:
-  std::string_view rest_;
-  std::string_view line_;
-  std::uint64_t number_;
 };
 
 }  // namespace bloomwall::filter

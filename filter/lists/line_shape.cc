@@ -7,7 +7,7 @@
 #include "filter/lists/address_text.h"
 #include "filter/lists/csv_layout.h"
 #include "filter/lists/line_parser.h"
-#include "filter/lists/text_scan.h"
+#include "filter/text.h"
 
 namespace bloomwall::filter {
 namespace {

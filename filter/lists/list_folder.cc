@@ -13,7 +13,7 @@
 
 #include "filter/lists/line_blocks.h"
 #include "filter/lists/list_input.h"
-#include "filter/lists/text_scan.h"
+#include "filter/text.h"
 
 namespace bloomwall::filter {
 namespace fs = std::filesystem;

@@ -12,7 +12,7 @@
 #include "filter/lists/entry_gate.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/rpz_pairs.h"
-#include "filter/lists/text_scan.h"
+#include "filter/text.h"
 #include "filter/lists/zone_record.h"
 
 namespace bloomwall::filter {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "filter/policy/entry_text.h"
+#include "filter/text.h"
 
 namespace bloomwall::filter {
 
@@ -55,7 +56,7 @@ class AllowListParser {
   AllowListParser(AllowLists& lists, const std::string& name) : lists_(lists), errors_(name) {}
 
   std::vector<Error> parse(std::string_view text) {
-    TextLines lines(text);
+    LineWalk lines(text);
     while (lines.next()) {
       number_ = lines.number();
       if (!read(lines.line())) break;
@@ -72,9 +73,9 @@ class AllowListParser {
       fail(Errc::limit, fmt::format("a line of {} bytes; at most {} are read", line.size(), kMaxEntryLine));
       return true;
     }
-    std::string_view rest = trim_blanks(without_comment(line));
+    std::string_view rest = without_comment(line);
     if (rest.empty()) return true;
-    const std::string_view text = take_word(rest);
+    const std::string_view text = next_word(rest);
     AllowLists::Filters filters;
     if (!read_filters(rest, filters)) return true;
     const ParsedEntry parsed = parser_.any(text);
@@ -97,7 +98,7 @@ class AllowListParser {
   bool read_filters(std::string_view rest, AllowLists::Filters& filters) {
     bool fine = true;
     while (!rest.empty()) {
-      const std::string_view word = take_word(rest);
+      const std::string_view word = next_word(rest);
       if (word.front() != '@') {
         fail(Errc::bad_syntax, fmt::format("{} after the entry: only names of filters may stand there, as in "
                                            "'example.com @ads'; one entry a line",

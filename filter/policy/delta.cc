@@ -11,6 +11,7 @@
 
 #include "filter/policy/delta_signature.h"
 #include "filter/policy/entry_text.h"
+#include "filter/text.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -39,7 +40,7 @@ std::optional<Kind> take_kind(std::string_view& text) {
 // "sequence=7", or nothing at all.
 bool take_sequence(std::string_view& line, std::uint64_t& out) {
   if (line.empty()) return true;
-  std::string_view word = take_word(line);
+  std::string_view word = next_word(line);
   if (!word.starts_with(kSequence)) return false;
   word.remove_prefix(kSequence.size());
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), out);
@@ -83,7 +84,7 @@ class DeltaParser {
     if (auto checked = check_signatures(text); !checked) {
       return tl::unexpected(std::vector<Error>{std::move(checked).error()});
     }
-    TextLines lines(text);
+    LineWalk lines(text);
     if (!lines.next() || !first_line(lines.line())) {
       if (errors_.empty()) bad_first_line();
       return tl::unexpected(errors_.take());
@@ -118,14 +119,14 @@ class DeltaParser {
   }
 
   bool first_line(std::string_view line) {
-    if (take_word(line) != kMagic) return false;
-    const std::string_view version = take_word(line);
+    if (next_word(line) != kMagic) return false;
+    const std::string_view version = next_word(line);
     if (version != kVersion) {
       fail(Errc::unsupported,
            fmt::format("deltas of version {} are not known here, only {}", in_quotes(version), kVersion));
       return false;
     }
-    const std::string_view base = take_word(line);
+    const std::string_view base = next_word(line);
     if (!base.starts_with(kBase) || !take_sequence(line, delta_.sequence_)) return false;
     const std::optional<FileId> id = parse_file_id(base.substr(kBase.size()));
     if (!id) return false;
@@ -158,7 +159,7 @@ class DeltaParser {
     } else if (kind == Kind::raw) {
       raw(line, answer);
     } else {
-      entry(trim_blanks(without_comment(line)), kind, answer);
+      entry(without_comment(line), kind, answer);
     }
     if (delta_.size() <= kMaxExactEntries) return true;
     fail(Errc::limit, fmt::format("more than {} entries; build a new filter instead", kMaxExactEntries));

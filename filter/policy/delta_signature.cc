@@ -12,6 +12,7 @@
 #include "filter/file/temp_file.h"
 #include "filter/policy/delta.h"
 #include "filter/policy/entry_text.h"
+#include "filter/text.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -45,8 +46,10 @@ bool from_hex(std::string_view text, std::array<std::uint8_t, kBytes>& out) {
 
 bool parse_line(std::string_view line, Signature& out) {
   out.algorithm = kEd25519;
-  if (take_word(line) != kWord || take_word(line) != kAlgorithm) return false;
-  return from_hex(take_word(line), out.key_id) && from_hex(take_word(line), out.bytes) && line.empty();
+  if (line.find_first_of("\f\v\r") != std::string_view::npos)
+    return false;  // blanks elsewhere, but not under a signature
+  if (next_word(line) != kWord || next_word(line) != kAlgorithm) return false;
+  return from_hex(next_word(line), out.key_id) && from_hex(next_word(line), out.bytes) && line.empty();
 }
 
 }  // namespace
@@ -55,7 +58,7 @@ Result<SignedDelta> split_signatures(std::string_view delta, const std::string& 
   SignedDelta out;
   out.text = delta.substr(0, first_signature(delta));
   const std::size_t before = static_cast<std::size_t>(std::count(out.text.begin(), out.text.end(), '\n'));
-  for (TextLines lines(delta.substr(out.text.size())); lines.next();) {
+  for (LineWalk lines(delta.substr(out.text.size())); lines.next();) {
     const auto refuse = [&](Errc code, std::string what) {
       return unexpected(Error{code, fmt::format("{}:{}", name, before + lines.number()), std::move(what)});
     };

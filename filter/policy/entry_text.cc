@@ -12,8 +12,6 @@
 namespace bloomwall::filter {
 namespace {
 
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
-
 Error io_error(const std::filesystem::path& path, int code) {
   return {Errc::io, path.string(), fmt::format("can't read it: {}", std::generic_category().message(code))};
 }
@@ -41,41 +39,6 @@ Result<std::string> read_entry_text(const std::filesystem::path& path) {
   }
   if (in.bad()) return unexpected(io_error(path, errno == 0 ? EIO : errno));
   return text;
-}
-
-TextLines::TextLines(std::string_view text) : rest_(text) {
-  if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);
-}
-
-bool TextLines::next() {
-  if (rest_.empty()) return false;
-  const std::size_t end = rest_.find('\n');
-  line_ = rest_.substr(0, end);
-  rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
-  if (line_.ends_with('\r')) line_.remove_suffix(1);
-  ++number_;
-  return true;
-}
-
-std::string_view trim_blanks(std::string_view text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-std::string_view without_comment(std::string_view line) {
-  for (std::size_t at = line.find('#'); at != std::string_view::npos; at = line.find('#', at + 1)) {
-    if (at == 0 || is_blank(line[at - 1])) return line.substr(0, at);
-  }
-  return line;
-}
-
-std::string_view take_word(std::string_view& rest) {
-  rest = trim_blanks(rest);
-  const std::size_t end = rest.find_first_of(" \t");
-  const std::string_view word = rest.substr(0, end);
-  rest = trim_blanks(rest.substr(word.size()));
-  return word;
 }
 
 std::string in_quotes(std::string_view text) {

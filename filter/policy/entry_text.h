@@ -1,5 +1,5 @@
-// What deltas and allow lists have in common as text: whole-file reading with a limit, lines with their numbers,
-// comments, and the wording of errors. Every byte is hostile.
+// What deltas and allow lists have in common as files of text: whole-file reading with a limit, and the wording of errors.
+// Lines, words and comments: filter/text.h. Every byte is hostile.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,24 +22,6 @@ inline constexpr std::size_t kMaxReportedErrors = 200;              // of one fi
 
 Result<std::string> read_entry_text(const std::filesystem::path& path);
 
-// Lines of a text, without LF or CRLF, a byte-order mark at the start skipped. Numbers start at 1.
-class TextLines {
- public:
-  explicit TextLines(std::string_view text);
-  bool next();
-  std::string_view line() const { return line_; }
-  std::size_t number() const { return number_; }
-
- private:
-  std::string_view rest_, line_;
-  std::size_t number_ = 0;
-};
-
-std::string_view trim_blanks(std::string_view text);  // spaces and tabs at both ends
-// Cuts what follows a '#' at the start or after a blank: a '#' inside a word belongs to the word.
-std::string_view without_comment(std::string_view line);
-// The first word; `rest` becomes what follows it, without blanks in front.
-std::string_view take_word(std::string_view& rest);
 // For a message: quoted, control and non-ASCII octets as \xNN, shortened.
 std::string in_quotes(std::string_view text);
 // Why an entry was not taken and what to write instead.

@@ -10,6 +10,7 @@
 #include "filter/policy/allow_list.h"
 #include "filter/policy/delta.h"
 #include "filter/policy/entry_text.h"
+#include "filter/text.h"
 
 namespace {
 
@@ -38,7 +39,7 @@ void ask(const ExactSet& entries, const CanonicalUrl& url) {
 void ask_every_line(const ExactSet& entries, std::string_view text) {
   Canonicaliser canonicaliser;
   std::size_t asked = 0;
-  for (TextLines lines(text); lines.next() && asked < 16; ++asked) {
+  for (LineWalk lines(text); lines.next() && asked < 16; ++asked) {
     const std::string_view line = lines.line();
     ask(entries, canonicaliser.url(line.substr(line.empty() ? 0 : 1)));
   }
@@ -53,11 +54,11 @@ void check_delta(const std::string& text, const KeyMaker& keys, const FileId& ba
   }
   // An accepted change without a kind names an entry that the delta must know.
   EntryParser parser;
-  TextLines lines(text);
+  LineWalk lines(text);
   for (lines.next(); lines.next();) {
-    const std::string_view line = trim_blanks(lines.line());
+    const std::string_view line = trim(lines.line());
     if (line.empty() || line.front() == '#') continue;
-    const std::string_view rest = trim_blanks(without_comment(line.substr(1)));
+    const std::string_view rest = without_comment(line.substr(1));
     // The text of any entry is that entry again, octet for octet, whatever readings it has as a URL.
     for (const Entry& entry : parser.any(rest).entries) {
       const std::string canonical = text_of(entry);

@@ -58,13 +58,10 @@ INSTANTIATE_TEST_SUITE_P(
                          "a\nb\n",
                          {{1, "a"}, {2, "b"}}},
                     Case{"ByteOrderMarkAlone", "\xef\xbb\xbf\n", {{1, ""}}},
-                    Case{"ByteOrderMarkOnlyAtTheStart",
+                    Case{"ByteOrderMarkWhereFilesWereJoined",
                          "a\n\xef\xbb\xbf"
-                         "b\n",
-                         {{1, "a"},
-                          {2,
-                           "\xef\xbb\xbf"
-                           "b"}}},
+                         "b\nc\xef\xbb\xbf\n",
+                         {{1, "a"}, {2, "b"}, {3, "c\xef\xbb\xbf"}}},
                     Case{"Nul", std::string_view("a\0b\nc\n", 6), {{1, std::string("a\0b", 3)}, {2, "c"}}}),
     [](const testing::TestParamInfo<Case>& row) { return std::string(row.param.rule); });
 

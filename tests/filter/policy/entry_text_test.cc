@@ -12,44 +12,7 @@
 namespace bloomwall::filter {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
-
-std::vector<std::string> lines_of(std::string_view text) {
-  std::vector<std::string> out;
-  for (TextLines lines(text); lines.next();)
-    out.push_back(std::to_string(lines.number()) + ":" + std::string(lines.line()));
-  return out;
-}
-
-TEST(TextLines, AreNumberedFromOneAndLoseTheirLineEnds) {
-  EXPECT_THAT(lines_of("a\nb\r\n\nc"), ElementsAre("1:a", "2:b", "3:", "4:c"));
-  EXPECT_THAT(lines_of("a\n"), ElementsAre("1:a"));
-  EXPECT_THAT(lines_of(""), ElementsAre());
-}
-
-TEST(TextLines, SkipAByteOrderMarkAtTheStartOnly) {
-  EXPECT_THAT(lines_of("\xEF\xBB\xBF"
-                       "a\n\xEF\xBB\xBF"),
-              ElementsAre("1:a", "2:\xEF\xBB\xBF"));
-}
-
-TEST(Comments, StartAtAHashAfterABlankOrAtTheStart) {
-  EXPECT_EQ(without_comment("example.com # why"), "example.com ");
-  EXPECT_EQ(without_comment("# all of it"), "");
-  EXPECT_EQ(without_comment("http://example.com/a#b"), "http://example.com/a#b") << "a fragment is no comment";
-  EXPECT_EQ(without_comment("http://example.com/a#b #c"), "http://example.com/a#b ");
-  EXPECT_EQ(without_comment("plain"), "plain");
-}
-
-TEST(Words, AreTakenOneByOne) {
-  std::string_view rest = "  one\t two   three ";
-  EXPECT_EQ(take_word(rest), "one");
-  EXPECT_EQ(take_word(rest), "two");
-  EXPECT_EQ(rest, "three");
-  EXPECT_EQ(take_word(rest), "three");
-  EXPECT_EQ(take_word(rest), "");
-}
 
 TEST(InQuotes, IsPrintableAndShort) {
   EXPECT_EQ(in_quotes("ab'c\\\x01\x7F\xC3"), "'ab\\x27c\\x5C\\x01\\x7F\\xC3'");
