@@ -14,6 +14,7 @@ constexpr std::size_t kHandshakeHeader = 4;
 constexpr std::uint8_t kHandshakeRecord = 0x16;
 constexpr std::uint8_t kClientHello = 1;
 constexpr std::uint16_t kServerName = 0;
+constexpr std::uint16_t kEarlyData = 42;
 
 // Takes numbers and vectors off the front of a message; `ok` is false once something did not fit.
 class Cursor {
@@ -46,6 +47,7 @@ class Cursor {
 struct Name {
   const char* fault = nullptr;  // a literal; else `text`, empty where no name was given
   std::string_view text;
+  bool early_data = false;
 };
 
 // server_name of RFC 6066: exactly one entry, of type host_name.
@@ -76,6 +78,7 @@ Name parse_extensions(std::string_view bytes) {
     name = parse_server_name(body);
     if (name.fault != nullptr) return name;
   }
+  name.early_data = seen.test(kEarlyData);
   return name;
 }
 
@@ -112,15 +115,7 @@ HelloResult ClientHelloReader::step(std::span<const char>& bytes) {
     bytes = bytes.subspan(1);
     ++total_;
     header_[header_used_++] = octet;
-    if (header_used_ == 1 && octet != kHandshakeRecord) {
-      return message_.empty() ? HelloResult::not_tls : fail("another record inside the ClientHello");
-    }
-    if (header_used_ == 2 && octet != 3) return fail("no TLS record version");
-    if (header_used_ < 5) return HelloResult::need_more;
-    record_left_ = static_cast<std::uint32_t>(header_[3]) << 8 | header_[4];
-    header_used_ = 0;
-    if (record_left_ == 0 || record_left_ > kMostRecord) return fail("a TLS record of impossible length");
-    return HelloResult::need_more;
+    return total_ <= 5 && header_[0] >= 0x80 ? take_sslv2(octet) : take_header(octet);
   }
   const std::size_t take = std::min<std::size_t>(record_left_, bytes.size());
   message_.append(bytes.data(), take);
@@ -128,6 +123,29 @@ HelloResult ClientHelloReader::step(std::span<const char>& bytes) {
   record_left_ -= static_cast<std::uint32_t>(take);
   total_ += take;
   return finish_message();
+}
+
+HelloResult ClientHelloReader::take_header(std::uint8_t octet) {
+  if (header_used_ == 1 && octet != kHandshakeRecord) {
+    if (!message_.empty()) return fail("another record inside the ClientHello");
+    return is_tls_record(static_cast<char>(octet)) ? fail("a TLS record before the ClientHello") : HelloResult::not_tls;
+  }
+  if (header_used_ == 2 && octet != 3) return fail("no TLS record version");
+  if (header_used_ < 5) return HelloResult::need_more;
+  record_left_ = static_cast<std::uint32_t>(header_[3]) << 8 | header_[4];
+  header_used_ = 0;
+  if (record_left_ == 0 || record_left_ > kMostRecord) return fail("a TLS record of impossible length");
+  return HelloResult::need_more;
+}
+
+// The ClientHello of SSLv2, which servers took as that of SSLv3 and TLS, too: two octets of length, 1, and the version. It
+// has no room for a name.
+HelloResult ClientHelloReader::take_sslv2(std::uint8_t octet) {
+  const bool is_old = header_used_ == 5 && header_[3] == 0 && octet == 2;
+  if (is_old || (header_used_ == 4 && octet == 3)) return fail("the ClientHello of SSLv2");
+  if (header_used_ == 3 && octet != kClientHello) return HelloResult::not_tls;
+  if (header_used_ == 4 && octet != 0) return HelloResult::not_tls;
+  return header_used_ == 5 ? HelloResult::not_tls : HelloResult::need_more;
 }
 
 HelloResult ClientHelloReader::finish_message() {
@@ -141,6 +159,7 @@ HelloResult ClientHelloReader::finish_message() {
   const Name name = parse_hello(std::string_view(message_).substr(kHandshakeHeader));
   if (name.fault != nullptr) return fail(name.fault);
   name_ = name.text;
+  early_data_ = name.early_data;
   return name_.empty() ? HelloResult::no_name : HelloResult::name;
 }
 

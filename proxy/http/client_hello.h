@@ -1,5 +1,8 @@
 // Reads the server name out of a TLS ClientHello that arrives in any number of segments, records and fragments.
 // Only looks: the caller keeps the bytes and relays them unchanged once the name was judged.
+// Whether it is TLS at all, the first octet says: 0x14 to 0x18 are TLS records, of which only a handshake record may begin
+// a connection. Servers pass over alerts (BoringSSL) and ChangeCipherSpec (GnuTLS) before a ClientHello, so what looks like
+// them is malformed and not some other protocol.
 // Bounds: records of at most 16,384 octets, a handshake message of at most 64 KiB, 64 KiB + 4 KiB of bytes in all; more is
 // `malformed`. Linear in the bytes; one buffer, only where the hello spans records.
 // Source: RFC 8446 sections 4.1.2 and 5.1, RFC 6066 section 3.
@@ -16,14 +19,14 @@ namespace bloomwall::proxy {
 
 enum class HelloResult : std::uint8_t {
   need_more,
-  not_tls,    // first octet is not 0x16: some other protocol, to be relayed as it is
+  not_tls,    // neither a TLS record nor the ClientHello of SSLv2: some other protocol
   no_name,    // a ClientHello without server_name
   name,       // name() holds the one host_name, as spelt
-  malformed,  // TLS by its first octet but no ClientHello within the rules: close
+  malformed,  // TLS by its first octets but no ClientHello within the rules: close
 };
 // malformed also: several host_names or an unknown name type, an empty name, an octet outside 0x21..0x7e in it, an
-// extension twice, lengths that do not add up, octets of the hello beyond its extensions. What an encrypted inner hello
-// says cannot be seen: the outer name counts.
+// extension twice, lengths that do not add up, octets of the hello beyond its extensions, the ClientHello of SSLv2 (RFC 8446
+// appendix D.5: not to be sent). What an encrypted inner hello says cannot be seen: the outer name counts.
 
 class ClientHelloReader {
  public:
@@ -32,9 +35,13 @@ class ClientHelloReader {
   HelloResult result() const { return result_; }
   std::string_view name() const { return name_; }  // as in the hello: case and a trailing dot kept
   const char* why() const { return why_; }         // malformed: a literal for the log
+  bool offers_early_data() const { return early_data_; }
+  std::size_t used() const { return total_; }  // octets up to the result, record headers included
 
  private:
   HelloResult step(std::span<const char>& bytes);
+  HelloResult take_header(std::uint8_t octet);
+  HelloResult take_sslv2(std::uint8_t octet);
   HelloResult finish_message();
   HelloResult fail(const char* why);
 
@@ -42,10 +49,13 @@ class ClientHelloReader {
   const char* why_ = "";
   std::uint8_t header_[5] = {};  // of the record being read
   std::uint8_t header_used_ = 0;
+  bool early_data_ = false;
   std::uint32_t record_left_ = 0;
   std::size_t total_ = 0;
   std::string message_;  // handshake message so far
   std::string name_;
 };
+
+inline constexpr bool is_tls_record(char first_octet) { return first_octet >= 0x14 && first_octet <= 0x18; }
 
 }  // namespace bloomwall::proxy

@@ -42,7 +42,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view name = whole.name();
   require((whole.result() == HelloResult::name) == !name.empty());
   require(std::all_of(name.begin(), name.end(), [](char c) { return c > 0x20 && c < 0x7f; }));
-  if (bytes.size() > 0 && bytes[0] != 0x16) require(whole.result() == HelloResult::not_tls);
+  if (!bytes.empty() && bytes[0] >= 0x14 && bytes[0] <= 0x18 && bytes[0] != 0x16) {
+    require(whole.result() == HelloResult::malformed);
+  }
+  if (!bytes.empty() && bytes[0] >= 0 && (bytes[0] < 0x14 || bytes[0] > 0x18)) {
+    require(whole.result() == HelloResult::not_tls);
+  }
   if (bytes.size() > 90 * 1024) require(whole.result() != HelloResult::need_more);
   return 0;
 }

@@ -1,0 +1,70 @@
+// What a TLS client sends after its first ClientHello, as far as there may be another one: after a HelloRetryRequest the
+// client says hello again, and OpenSSL then believes the second name. Reads record headers, passes over records that may
+// come between (ChangeCipherSpec, alerts, rejected early data), and compares the second hello's name with the first one's.
+// Ends with the first record that shows that the handshake has gone on. Only looks: the caller holds back or relays.
+// Bounds: kMostSkipped records between; of a second hello what ClientHelloReader allows. No allocation where none comes.
+// Source: RFC 8446 sections 4.1.2, 4.2.10, 5 and D.4.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "proxy/http/client_hello.h"
+
+namespace bloomwall::proxy {
+
+class AfterHello {
+ public:
+  enum class Result : std::uint8_t {
+    relay,      // all that was given may pass; give what follows
+    wait,       // hold back what was given since the last `relay`, and give what follows
+    done,       // all may pass, and no further hello can come
+    malformed,  // close; why() says why
+  };
+  static constexpr unsigned kMostSkipped = 64;  // application data is not counted
+
+  explicit AfterHello(const ClientHelloReader& first);  // whose result is name or no_name
+  Result feed(std::span<const char> bytes);             // the next octets, each once
+  const char* why() const { return why_; }
+  // Only where early data was offered records of it do not end this; the server's answer does (RetryPeek).
+  bool awaits_answer() const { return early_data_; }
+
+ private:
+  enum class Step : std::uint8_t { more, done, malformed };
+  Step take_header(std::span<const char>& bytes);
+  Step begin_record();
+  Step take_fragment(std::span<const char>& bytes);
+  Step look_at_message();
+  Step take_hello(std::span<const char>& bytes);
+  Step fail(const char* why);
+
+  std::string name_;
+  const char* why_ = "";
+  std::string candidate_;  // records of what may be a hello, until its first octets have shown it
+  std::string message_;    // their content
+  std::optional<ClientHelloReader> second_;
+  std::uint8_t header_[5] = {};
+  std::uint8_t header_used_ = 0;
+  std::uint32_t record_left_ = 0;
+  unsigned skipped_ = 0;
+  bool has_name_, early_data_;
+  bool cipher_changed_ = false;  // a handshake record may be encrypted from now on
+  bool in_handshake_ = false;    // record_left_ is about a handshake record
+};
+
+// Says of a TLS server's first octets whether they ask for another ClientHello.
+class RetryPeek {
+ public:
+  enum class Result : std::uint8_t { need_more, retry, no_retry, unknown };
+  Result feed(std::span<const char> bytes);
+
+ private:
+  Result result_ = Result::need_more;
+  std::string begin_;
+};
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/http/request_line_peek.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "proxy/http/octets.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr std::array<std::string_view, 43> kMethods{"ACL",
+                                                    "BASELINE-CONTROL",
+                                                    "BIND",
+                                                    "CHECKIN",
+                                                    "CHECKOUT",
+                                                    "CONNECT",
+                                                    "COPY",
+                                                    "DELETE",
+                                                    "GET",
+                                                    "HEAD",
+                                                    "LABEL",
+                                                    "LINK",
+                                                    "LOCK",
+                                                    "MERGE",
+                                                    "MKACTIVITY",
+                                                    "MKCALENDAR",
+                                                    "MKCOL",
+                                                    "MKREDIRECTREF",
+                                                    "MKWORKSPACE",
+                                                    "MOVE",
+                                                    "OPTIONS",
+                                                    "ORDERPATCH",
+                                                    "PATCH",
+                                                    "POST",
+                                                    "PRI",
+                                                    "PROPFIND",
+                                                    "PROPPATCH",
+                                                    "PURGE",
+                                                    "PUT",
+                                                    "QUERY",
+                                                    "REBIND",
+                                                    "REPORT",
+                                                    "SEARCH",
+                                                    "TRACE",
+                                                    "UNBIND",
+                                                    "UNCHECKOUT",
+                                                    "UNLINK",
+                                                    "UNLOCK",
+                                                    "UPDATE",
+                                                    "UPDATEREDIRECTREF",
+                                                    "VERSION-CONTROL",
+                                                    "M-SEARCH",
+                                                    "NOTIFY"};
+constexpr std::string_view kVersion = "HTTP/";
+constexpr std::size_t kTellingTarget = 4;  // "http"
+
+// What some server takes for white space between the words of a request line.
+bool is_gap(char c) {
+  switch (static_cast<std::uint8_t>(c)) {
+    case '\t':
+    case '\v':
+    case '\f':
+    case '\r':
+    case ' ':
+    case 0x1c:
+    case 0x1d:
+    case 0x1e:
+    case 0x1f:
+    case 0x85:
+    case 0xa0:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool begins_a_method(std::string_view text) {
+  return std::any_of(kMethods.begin(), kMethods.end(), [&](std::string_view name) { return name.starts_with(text); });
+}
+bool is_method(std::string_view text) { return std::find(kMethods.begin(), kMethods.end(), text) != kMethods.end(); }
+
+}  // namespace
+
+RequestLinePeek::Result RequestLinePeek::feed(std::span<const char> bytes) {
+  for (const char c : bytes) {
+    if (result_ != Result::hold && result_ != Result::relay) break;
+    result_ = step(c);
+    held_ = result_ == Result::hold ? held_ + 1 : 0;
+    if (held_ > kMostHeld) result_ = Result::http;
+  }
+  return result_;
+}
+
+RequestLinePeek::Result RequestLinePeek::step(char c) {
+  switch (place_) {
+    case Place::before:
+      if (c == '\r' || c == '\n') return Result::relay;
+      if (is_gap(c)) {
+        is_known_ = false;  // has passed, so whatever follows is not whole any more
+        return Result::relay;
+      }
+      place_ = Place::method;
+      return in_method(c);
+    case Place::method:
+      return in_method(c);
+    case Place::gap:
+    case Place::target:
+    case Place::rest:
+      return in_line(c);
+  }
+  return Result::other;
+}
+
+RequestLinePeek::Result RequestLinePeek::in_method(char c) {
+  if (is(octets::token, c)) {
+    if (!is_known_) return Result::relay;
+    method_.push_back(c);
+    is_known_ = begins_a_method(method_);
+    return undecided();
+  }
+  if (!is_gap(c)) return Result::other;
+  is_known_ = is_known_ && is_method(method_);
+  place_ = Place::gap;
+  version_ = 1;
+  return undecided();
+}
+
+// Behind the method. Without a version only GET of HTTP/0.9 is a request, and its target is a path or a URL.
+RequestLinePeek::Result RequestLinePeek::in_line(char c) {
+  if (c == '\n') return Result::other;
+  const bool gap = is_gap(c);
+  if (!gap && place_ != Place::rest && is_known_) {
+    place_ = Place::target;
+    if (target_.empty() && c == '/') return Result::http;
+    if (target_.size() < kTellingTarget) target_.push_back(lower(c));
+    if (method_ == "GET" && target_ == "http") return Result::http;
+  }
+  if (gap && place_ == Place::target) place_ = Place::rest;
+  if (gap) {
+    version_ = 1;  // "HTTP/" may begin
+  } else if (version_ > 0) {
+    const char wanted = lower(kVersion[version_ - std::size_t{1}]);
+    version_ = lower(c) == wanted ? static_cast<std::uint8_t>(version_ + 1) : std::uint8_t{0};
+    if (version_ == kVersion.size() + 1) return found();
+  }
+  return undecided();
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,48 @@
+// Whether what a client says first through a tunnel is a request of HTTP/1, without keeping a client of any other protocol
+// waiting. A line that begins like a registered method is held back until it is decided; any other text is let pass and
+// watched to the end of its line, so that a request with a method of the client's own invention is seen before it is whole.
+// Reads as the most lenient servers do: empty lines and blanks before the method, any white space between the words,
+// HTTP/0.9. What is taken for HTTP here and is none of ours to understand, RequestReader refuses.
+// No allocation beyond the method's few octets; no clock. Bound: kMostHeld octets are held back.
+// Source: RFC 9112 sections 2.2 and 3, RFC 9110 section 9; the methods: IANA HTTP Method Registry.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace bloomwall::proxy {
+
+class RequestLinePeek {
+ public:
+  enum class Result : std::uint8_t {
+    hold,   // may be a request: hold back what was given since the last `relay`, and give what follows
+    relay,  // let pass what was given, and give what follows
+    http,   // what is held is a request, or the beginning of one
+    other,  // it is not HTTP/1, and need not be looked at any more
+    late,   // a request of which a part has passed: its end must not
+  };
+  static constexpr std::size_t kMostHeld = std::size_t{16} * 1024;
+
+  Result feed(std::span<const char> bytes);  // the next octets, each once; after http, other or late it says so again
+
+ private:
+  enum class Place : std::uint8_t { before, method, gap, target, rest };
+  Result step(char c);
+  Result in_method(char c);
+  Result in_line(char c);
+  Result undecided() const { return is_known_ && place_ != Place::before ? Result::hold : Result::relay; }
+  Result found() const { return is_known_ ? Result::http : Result::late; }
+
+  std::string method_;  // while it may be a registered one
+  std::string target_;  // its first octets
+  std::size_t held_ = 0;
+  Place place_ = Place::before;
+  std::uint8_t version_ = 0;  // how much of "HTTP/" the octets before this one match
+  bool is_known_ = true;      // begins like a registered method
+  Result result_ = Result::relay;
+};
+
+}  // namespace bloomwall::proxy
