@@ -13,6 +13,11 @@ void read(MapReader& map, Access& out) {
   map.choice(
       "sni_mismatch", out.sni_mismatch,
       {{"allow", Access::SniMismatch::allow}, {"log", Access::SniMismatch::log}, {"deny", Access::SniMismatch::deny}});
+  map.choice("no_sni", out.no_sni, {{"allow", Access::NoSni::allow}, {"deny", Access::NoSni::deny}});
+  map.choice("opaque_tunnels", out.opaque_tunnels,
+             {{"allow", Access::OpaqueTunnels::allow},
+              {"http", Access::OpaqueTunnels::http},
+              {"deny", Access::OpaqueTunnels::deny}});
   map.flag("strict_path", out.strict_path);
 }
 

@@ -87,7 +87,7 @@ void append_json_line(std::string& out, const AccessRecord& record, const LogSty
   line.text("id", record.decision_id);
   line.endpoint("inbound_remote_addr", record.client, record.client_port);
   line.text("listener", record.listener);
-  line.text("proxy_type", record.tunnel ? "connect" : "http");
+  line.text("proxy_type", record.tunnel ? "connect" : record.inside ? "http_in_tunnel" : "http");
   line.text("method", record.method);
   line.text("url", shown(record.url, style, kMostUrl), kMostUrl);
   line.text("requested_host", record.host);

@@ -38,6 +38,7 @@ struct AccessRecord {
   std::string_view peer = {};  // endpoint dialled, "198.51.100.9:80"; empty: none
   bool peer_is_parent = false;
   bool tunnel = false;
+  bool inside = false;  // a request that came through a tunnel
   bool reused = false;  // a pooled origin connection
   filter::Decision decision = filter::Decision::allowed;
   filter::VerdictReason reason = filter::VerdictReason::unlisted;

@@ -56,6 +56,6 @@ class ClientHelloReader {
   std::string name_;
 };
 
-inline constexpr bool is_tls_record(char first_octet) { return first_octet >= 0x14 && first_octet <= 0x18; }
+constexpr bool is_tls_record(char first_octet) { return first_octet >= 0x14 && first_octet <= 0x18; }
 
 }  // namespace bloomwall::proxy

@@ -36,9 +36,13 @@ namespace bloomwall::proxy {
   X(tunnels_total, "CONNECT tunnels and upgrades established")                                      \
   X(tunnel_idle_timeouts_total, "Tunnels closed because nothing passed for too long")               \
   X(tunnel_lifetime_timeouts_total, "Tunnels closed because they had been open for too long")       \
+  X(tunnels_with_requests_total, "Tunnels in which HTTP/1 was found and judged")                    \
+  X(tunnels_refused_total, "Tunnels closed because of access.opaque_tunnels, no_sni, sni_mismatch") \
+  X(tunnels_cut_by_reload_total, "Tunnels closed because a reload had blocked their host")          \
   X(tunnel_bytes_total, "Bytes relayed through tunnels, both directions")                           \
   X(host_only_requests_total, "Requests judged by host alone on a host that has URL entries")       \
   X(sni_seen_total, "Tunnels whose ClientHello named a host")                                       \
+  X(sni_blocked_total, "Tunnels closed because their ClientHello named a blocked host")             \
   X(sni_absent_total, "Tunnels whose ClientHello named no host")                                    \
   X(sni_mismatch_total, "Tunnels whose ClientHello named another host than CONNECT")                \
   X(sni_malformed_total, "Tunnels closed because of a malformed ClientHello")                       \

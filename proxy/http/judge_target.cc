@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/http/judge_target.h"
 
+#include <utility>
+
 #include "proxy/http/serialise.h"
 
 namespace bloomwall::proxy {
@@ -74,10 +76,43 @@ tl::expected<Judgement, HttpError> TargetJudge::origin(const RequestHead& head, 
     return own;
   }
   if (!head.host) return tl::unexpected(HttpError{ErrorKind::misdirected, "no Host to route by"});
-  url_.assign("http://").append(head.host->host);
-  append_port(url_, head.host->port);
-  url_.append(head.target.path_and_query);
-  return judge(url_, head, head.host->port, policy);
+  return judge(url_at(head.host->host, head.host->port, head), head, head.host->port, policy);
+}
+
+std::string_view TargetJudge::url_at(std::string_view host, std::uint16_t port, const RequestHead& head) {
+  url_.assign("http://").append(host);
+  append_port(url_, port);
+  if (!head.target.path_and_query.starts_with('/')) url_.push_back('/');
+  return url_.append(head.target.path_and_query);
+}
+
+tl::expected<Judgement, HttpError> TargetJudge::inside(const RequestHead& head, std::string_view host,
+                                                       std::uint16_t port, const filter::Policy& policy,
+                                                       Waiting waiting) {
+  waiting_ = waiting;
+  if (goes_round(head, rules_.via_name)) {
+    return tl::unexpected(HttpError{ErrorKind::loop, "Via names this proxy again and again"});
+  }
+  if (head.target.form == TargetForm::authority) {
+    return tl::unexpected(HttpError{ErrorKind::method_not_allowed, "CONNECT inside a tunnel"});
+  }
+  const std::uint16_t shown_port = port == kHttpPort ? 0 : port;
+  auto own = judge(url_at(host, shown_port, head), head, shown_port, policy);
+  const bool absolute_form = head.target.form == TargetForm::absolute;
+  const bool names_host = absolute_form || head.host;
+  const std::string_view named = absolute_form ? head.target.authority.host : head.host ? head.host->host : host;
+  if (!own || own->pages_absent || !names_host) return own;
+  if (same_name(named, host) && !absolute_form) {
+    own->host_field_port = head.host->port;
+    return own;
+  }
+  filter::Verdict verdict = std::move(own->verdict);
+  auto judgement = absolute_form ? absolute(head, policy)
+                                 : judge(url_at(named, head.host->port, head), head, head.host->port, policy);
+  if (!judgement || judgement->pages_absent) return judgement;
+  verdict.questions += judgement->verdict.questions;
+  if (verdict.decision > judgement->verdict.decision) judgement->verdict = std::move(verdict);
+  return judgement;
 }
 
 tl::expected<Judgement, HttpError> TargetJudge::judge(std::string_view url, const RequestHead& head, std::uint16_t port,
@@ -131,11 +166,21 @@ tl::expected<TargetJudge::Sni, HttpError> TargetJudge::sni(std::string_view name
     url_.assign("[").append(name).append("]");
     name = url_;
   }
+  return host(name, policy);
+}
+
+tl::expected<TargetJudge::Sni, HttpError> TargetJudge::host(std::string_view name, const filter::Policy& policy) {
   const filter::CanonicalUrl& canonical = canonicaliser_.host(name);
   if (canonical.action == filter::UrlAction::reject) return tl::unexpected(refused(canonical));
   Sni sni{policy.judge_host(canonical), canonical.host};
   if (sni.verdict.decision == filter::Decision::rejected) return tl::unexpected(refused(canonical));
   return sni;
+}
+
+std::optional<filter::Verdict> TargetJudge::url_at_once(std::string_view url, const filter::Policy& policy) {
+  const filter::CanonicalUrl& canonical = canonicaliser_.url(url);
+  if (!policy.is_paged()) return policy.judge(canonical);
+  return policy.judge_at_once(canonical, absent_);
 }
 
 void append_display_url(std::string& out, const RequestHead& head) {

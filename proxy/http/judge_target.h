@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -57,6 +58,11 @@ class TargetJudge {
   // misdirected (origin-form on a forward listener), method_not_allowed (CONNECT on a transparent one), loop.
   tl::expected<Judgement, HttpError> request(const RequestHead& head, const filter::Policy& policy,
                                              const AccessRules& access, Waiting waiting = Waiting::allowed);
+  // A request that came through a tunnel to `host` (canonical): like one on a transparent listener, but it needs a pass for
+  // the tunnel's host as well as for what Host or its URL names, and without Host it is for the tunnel's. Of the two verdicts
+  // the worse counts.
+  tl::expected<Judgement, HttpError> inside(const RequestHead& head, std::string_view host, std::uint16_t port,
+                                            const filter::Policy& policy, Waiting waiting);
   // Of the request that was judged last, until the next; Waiting::never only.
   std::span<const std::byte* const> absent_pages() const { return absent_; }
   // The name in a ClientHello: host-level expressions only. Error bad_target: a name no host can have.
@@ -65,10 +71,14 @@ class TargetJudge {
     std::string_view host;  // canonical
   };
   tl::expected<Sni, HttpError> sni(std::string_view name, const filter::Policy& policy);
+  // Again, what was judged before: a canonical host, or a URL where that takes no page from the disk.
+  tl::expected<Sni, HttpError> host(std::string_view name, const filter::Policy& policy);
+  std::optional<filter::Verdict> url_at_once(std::string_view url, const filter::Policy& policy);
 
  private:
   tl::expected<Judgement, HttpError> absolute(const RequestHead& head, const filter::Policy& policy);
   tl::expected<Judgement, HttpError> origin(const RequestHead& head, const filter::Policy& policy);
+  std::string_view url_at(std::string_view host, std::uint16_t port, const RequestHead& head);
   tl::expected<Judgement, HttpError> judge(std::string_view url, const RequestHead& head, std::uint16_t port,
                                            const filter::Policy& policy);
   tl::expected<Judgement, HttpError> connect(const RequestHead& head, const filter::Policy& policy,
@@ -77,7 +87,7 @@ class TargetJudge {
   filter::Canonicaliser canonicaliser_;
   Waiting waiting_ = Waiting::allowed;
   std::vector<const std::byte*> absent_;
-  std::string url_;  // origin-form only: scheme, Host and target joined
+  std::string url_;  // origin-form, and inside a tunnel: scheme, host and target joined
 };
 
 // The URL a person knows the request by: for the page and the log. CONNECT: host:port. Userinfo is left out.

@@ -93,6 +93,7 @@ class Stream {
   // shown to on_data() all the same until it flows: then large pieces go straight to the sink, with on_relayed() after
   // each. Both streams must end together; close() ends it too.
   void relay_to(Stream& sink) { sink_ = &sink; }
+  void relay_nowhere() { sink_ = nullptr; }  // everything is shown again
 
   Milliseconds last_active() const { return last_active_; }  // when octets last moved, either way
   std::uint64_t bytes_in() const { return bytes_in_; }

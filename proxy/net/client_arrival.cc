@@ -47,7 +47,6 @@ void ClientConnection::expect_redirected(const Endpoint& destination) {
 }
 
 std::size_t ClientConnection::on_redirected(std::span<const char> bytes) {
-  constexpr char kTlsHandshake = 0x16;
   if (hello_ != nullptr) return on_hello(bytes);
   const OwnConnections* const own = state_.dial.own_connections;
   if (own != nullptr && own->contains(info_.endpoint, info_.destination->endpoint)) {
@@ -57,7 +56,7 @@ std::size_t ClientConnection::on_redirected(std::span<const char> bytes) {
     close();
     return bytes.size();
   }
-  if (bytes.front() != kTlsHandshake) {
+  if (!is_tls_record(bytes.front())) {
     phase_ = State::idle;
     return on_data(bytes);
   }
@@ -83,7 +82,7 @@ std::size_t ClientConnection::on_hello(std::span<const char> bytes) {
 void ClientConnection::open_unasked_tunnel() {
   std::string authority = info_.destination->endpoint.text();
   if (hello_->reader.result() == HelloResult::name) {
-    const auto named = state_.judge.sni(hello_->reader.name(), *state_.snapshot->policy);
+    const auto named = state_.judge.sni(hello_->reader.name(), *state_.policy);
     if (!named) {
       state_.counters.sni_malformed_total.add();
       return close();

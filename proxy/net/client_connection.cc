@@ -74,7 +74,7 @@ void ClientConnection::on_head_read() {
 void ClientConnection::on_exchange_end(Exchange::After after) {
   switch (after) {
     case Exchange::After::keep:
-      if (!state_.draining && !stream_.write_failed()) return go_idle();
+      if (!state_.draining && !stream_.write_failed() && (info_.inside == nullptr || has_inner())) return go_idle();
       [[fallthrough]];
     case Exchange::After::close:
       return linger(exchange_->read_whole_request());
@@ -103,6 +103,7 @@ void ClientConnection::linger(bool request_was_read) {
   phase_ = State::lingering;
   set_idle(false);
   rest_exchange();
+  drop_inner();
   close_when_drained_ = stream_.read_ended() || (request_was_read && !stream_.has_news());
   if (stream_.write_failed() || (close_when_drained_ && stream_.backlog() == 0)) return close();
   stream_.shut_write();
@@ -217,6 +218,7 @@ void ClientConnection::close() {
   }
   if (exchange_ != nullptr) exchange_->abandon();
   rest_exchange();
+  drop_inner();
   stream_.close();
   owner_.on_client_closed(*this);  // last: the owner buries us
 }

@@ -1,9 +1,10 @@
-// One accepted client socket: one exchange at a time, pipelined requests in order, then perhaps a tunnel.
+// One accepted client socket: one exchange at a time, pipelined requests in order, then perhaps a tunnel, in which there may
+// be requests again: those go out on the tunnel's connection, and end with it.
 //
 //   greeting --PROXY header, or redirected and no TLS--> idle
 //        \--redirected ClientHello--> exchanging
 //   idle --octets--> reading_head --head--> exchanging --keep--> idle ...
-//                                               |--tunnel--> tunnelling
+//                                               |--tunnel--> tunnelling --HTTP/1 in it--> idle ...
 //                                               \--close--> lingering --> closed
 //
 // Idle, it holds no exchange and no buffer. Owned by the Worker's table; destroyed only by the Graveyard, so no callback
@@ -71,6 +72,28 @@ class ClientConnection final : public Buried,
   void on_tunnel(UpstreamPtr upstream, Tunnel::Start start) override;
   void on_tunnel_end() override;
 
+  // client_inside.cc: requests inside a tunnel.
+  class Inner final : public Stream::Handler {  // their connection, while no request uses it
+   public:
+    explicit Inner(ClientConnection& client) : client_(client) {}
+    UpstreamPtr upstream;
+
+   private:
+    std::size_t on_data(std::span<const char> bytes) override;
+    void on_end() override;
+    void on_drained() override {}
+    void on_write_failed(int error) override;
+    void on_failed(int error) override;
+    ClientConnection& client_;
+  };
+  std::size_t on_requests_inside(UpstreamPtr upstream, ClientInfo::Inside inside, std::span<const char> held,
+                                 std::span<const char> bytes) override;
+  UpstreamPtr take_inner() override;
+  void keep_inner(UpstreamPtr upstream) override;
+  bool has_inner() const override { return inner_.upstream != nullptr; }
+  void drop_inner();
+  void on_inner_end();
+
   bool is_shaking_hands() const { return stream_.tls() != nullptr && !stream_.tls()->is_established(); }
   void go_idle();
   void set_idle(bool is_idle);
@@ -101,10 +124,12 @@ class ClientConnection final : public Buried,
   TlsContextPtr tls_after_greeting_;
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<Tunnel> tunnel_;
+  Inner inner_{*this};
   std::uint64_t lingered_ = 0;  // octets dropped while lingering
   bool close_when_drained_ = false;
   bool is_idle_ = false;      // as the owner was told
   bool has_asked_ = false;    // one request at least has begun
+  bool inner_used_ = false;   // a request has been sent on it
   bool is_arriving_ = false;  // timer_ is that of the PROXY header and the TLS handshake
   State phase_ = State::idle;
 };

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -18,6 +19,13 @@ struct ClientInfo {
     Endpoint endpoint;
     std::string address;  // without port
   };
+  // It speaks HTTP/1 through a tunnel: what its CONNECT named, which needs its own pass with every request.
+  struct Inside {
+    std::string host;  // canonical
+    std::uint16_t port = 0;
+    std::uint64_t judged_by = 0;  // generation of the CONNECT's verdict
+  };
+  std::unique_ptr<const Inside> inside = nullptr;
   // On a transparent listener: where it meant to connect, which is what is dialled whatever it says there.
   std::unique_ptr<const Destination> destination = nullptr;
 };

@@ -112,6 +112,7 @@ void Exchange::use(UpstreamPtr upstream) {
 void Exchange::release_upstream(bool reusable) {
   if (upstream_ == nullptr) return;
   if (reusable && upstream_->stream.gate().open() && upstream_->stream.backlog() == 0) {
+    if (is_inside()) return owner_->keep_inner(std::move(upstream_));
     state_.upstreams.put(std::move(upstream_), snapshot_->settings.timeouts.idle);
     return;
   }

@@ -3,6 +3,7 @@
 //   head --judge--> local answer (page, error, TRACE)          request:  head -> awaiting_upstream -> body -> complete
 //              \--> pooled connection or Connector -> origin   response: none -> awaited -> body -> complete
 //                                     \-> tunnel (CONNECT, 101)
+// Inside a tunnel all requests go out on the connection of that tunnel.
 //
 // Where the verdict needs pages of a filter that are not in memory, they are awaited (PageReader) and the request is judged
 // again, from the start: it costs a microsecond, and nothing of the judge's state has to be kept meanwhile.
@@ -28,6 +29,7 @@
 #include "proxy/http/rewrite.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/connector.h"
+#include "proxy/net/kept_verdict.h"
 #include "proxy/net/request_log.h"
 #include "proxy/net/tunnel.h"
 #include "proxy/net/worker_state.h"
@@ -52,6 +54,10 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
     virtual void on_head_read() = 0;  // the time-out of request heads no longer counts
     virtual void on_exchange_end(After after) = 0;
     virtual void on_tunnel(UpstreamPtr upstream, Tunnel::Start start) = 0;  // ends the exchange as well
+    // ClientInfo::inside: the one connection that its requests go out on, and none other.
+    virtual UpstreamPtr take_inner() = 0;  // nullptr: it is gone
+    virtual void keep_inner(UpstreamPtr upstream) = 0;
+    virtual bool has_inner() const = 0;
 
    protected:
     ~Owner() = default;
@@ -98,7 +104,7 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   // exchange_verdict.cc: whether it may go on.
   std::optional<HttpError> refuse_client() const;
   void judge();
-  void add_verdict(filter::Verdict other);
+  void add_verdict(KeptVerdict other);
   void await_pages(std::span<const std::byte* const> absent);
   void on_pages_read() override;
   void cancel_page_wait();
@@ -115,6 +121,7 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
 
   // exchange_request.cc: towards the origin.
   void route_to_origin();
+  void route_inside();
   DialTarget origin() const;
   void dial();
   void send_request();
@@ -149,6 +156,7 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   Stream& client() { return owner_->client_stream(); }
   bool upload_is_chunked() const { return request_.head().framing == BodyFraming::chunked; }
   bool is_chunked_to_client() const { return plan_.framing == BodyFraming::chunked; }
+  bool is_inside() const { return owner_->client_info().inside != nullptr; }
   bool is_connect() const { return request_.head().method == Method::connect; }
 
   WorkerState& state_;
@@ -160,7 +168,7 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   SnapshotPtr snapshot_;
   PageReader::Wait* page_wait_ = nullptr;  // the verdict waits for the disk
   unsigned page_waits_ = 0;
-  filter::Verdict verdict_;
+  KeptVerdict verdict_;
   DecisionId decision_id_;
   ResponsePlan plan_;
   HttpError error_;

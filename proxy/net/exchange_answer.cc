@@ -25,7 +25,7 @@ ReplyContext Exchange::reply_context(bool close) {
 bool Exchange::may_keep_after_local_answer() const {
   if (!head_known_ || broken_ || state_.draining) return false;
   const RequestHead& head = request_.head();
-  if (!head.keep_alive) return false;
+  if (!head.keep_alive || (is_inside() && !owner_->has_inner())) return false;
   if (request_state_ == RequestState::complete || head.framing == BodyFraming::none) return true;
   if (head.expect_continue) return false;  // the client may now send the body, or may not
   return head.framing != BodyFraming::length || request_.body_left() <= kDrainBytes;

@@ -9,6 +9,8 @@
 namespace bloomwall::proxy {
 namespace {
 
+constexpr std::uint16_t kHttpPort = 80;
+
 // Where a connection leads and how: requests with the same key may share it.
 void make_pool_key(std::string& key, const ParentProxy* parent, const DialTarget& origin) {
   key.assign(parent != nullptr ? "parent " : "");
@@ -20,6 +22,7 @@ void make_pool_key(std::string& key, const ParentProxy* parent, const DialTarget
 }  // namespace
 
 void Exchange::route_to_origin() {
+  if (is_inside()) return route_inside();
   const bool direct = !snapshot_->parent || snapshot_->parent->bypass.contains(host_);
   const ParentProxy* const parent = direct ? nullptr : &*snapshot_->parent;
   to_parent_ = parent != nullptr;
@@ -35,6 +38,19 @@ void Exchange::route_to_origin() {
   if (upstream_ == nullptr) return dial();
   state_.counters.upstream_reuses_total.add();
   send_request();
+}
+
+// Whatever Host says.
+void Exchange::route_inside() {
+  to_parent_ = false;
+  response_state_ = ResponseState::awaited;
+  use(owner_->take_inner());
+  if (upstream_ == nullptr) return answer_error({ErrorKind::connection_terminated, "the tunnel's far end is gone"});
+  upstream_->stream.set_handler(*this);
+  send_request();
+  if (request_state_ != RequestState::awaiting_upstream) return;
+  request_state_ = RequestState::body;
+  client().resume(PauseReason::not_ready);
 }
 
 // A redirected client is taken to the address it meant to reach: what it calls that may be a lie.
@@ -82,6 +98,10 @@ RequestRewrite Exchange::request_rewrite() const {
   RequestRewrite how;
   how.host = host_;
   how.port = is_connect() ? port_ : host_field_port_;
+  // A parent is asked by name, but for the port that the client went to.
+  if (const auto& meant = owner_->client_info().destination; meant != nullptr && to_parent_ && !is_connect()) {
+    how.port = meant->endpoint.port() == kHttpPort ? std::uint16_t{0} : meant->endpoint.port();
+  }
   how.via_name = state_.via;
   how.client_address = owner_->client_info().address;
   how.forwarded_for = headers.x_forwarded_for;
@@ -137,8 +157,9 @@ void Exchange::on_request_complete() {
 // --- stale connections
 
 bool Exchange::may_retry() const {
-  return upstream_ != nullptr && upstream_->reused && !retried_ && response_state_ == ResponseState::awaited &&
-         request_.head().framing == BodyFraming::none && is_idempotent(request_.head().method) && response_.untouched();
+  return upstream_ != nullptr && !is_inside() && upstream_->reused && !retried_ &&
+         response_state_ == ResponseState::awaited && request_.head().framing == BodyFraming::none &&
+         is_idempotent(request_.head().method) && response_.untouched();
 }
 
 void Exchange::retry() {
@@ -168,9 +189,10 @@ Tunnel::Start Exchange::tunnel_start() {
   const RequestHead& head = request_.head();
   Tunnel::Start start;
   append_display_url(start.target, head);
-  start.snapshot = snapshot_;
+  start.judged_by = snapshot_->generation;
   start.method = head.method_name;
   start.host = host_;
+  start.port = port_;
   start.verdict = std::move(verdict_);
   start.decision_id = decision_id_;
   start.times = times_;

@@ -145,6 +145,10 @@ void Exchange::on_drained() {
 }
 
 void Exchange::fail_response(const HttpError& error) {
+  if (is_inside() && response_state_ == ResponseState::awaited && peer_was_reused_ && response_.untouched()) {
+    note_error(error);  // an idle connection has ended, as any may: the client sees just that and asks again
+    return end(After::close);
+  }
   if (response_state_ == ResponseState::awaited) return answer_error(error);
   flush_download();
   note_error(error);

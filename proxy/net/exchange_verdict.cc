@@ -27,7 +27,9 @@ void Exchange::judge() {
   const Waiting waiting = page_waits_ < kMostPageWaits ? Waiting::never : Waiting::allowed;
   const bool redirected = owner_->client_info().destination != nullptr && !is_unasked_;
   TargetJudge& judge = redirected ? state_.redirected_judge : state_.judge;
-  auto judgement = judge.request(head, *snapshot_->policy, snapshot_->access, waiting);
+  const ClientInfo::Inside* const inside = owner_->client_info().inside.get();
+  auto judgement = inside != nullptr ? judge.inside(head, inside->host, inside->port, *state_.policy, waiting)
+                                     : judge.request(head, *state_.policy, snapshot_->access, waiting);
   if (!judgement) return answer_error(judgement.error());
   if (judgement->pages_absent) return await_pages(judge.absent_pages());
   host_ = judgement->host;
@@ -35,7 +37,7 @@ void Exchange::judge() {
   host_field_port_ = judgement->host_field_port;
   verdict_ = std::move(judgement->verdict);
   if (const auto& meant = owner_->client_info().destination; meant != nullptr) {
-    auto judged = state_.judge.sni(meant->address, *snapshot_->policy);
+    auto judged = state_.judge.sni(meant->address, *state_.policy);
     if (!judged) return answer_error(judged.error());
     add_verdict(std::move(judged->verdict));
   }
@@ -64,7 +66,7 @@ void Exchange::act_on(const Judgement& judgement) {
 }
 
 // Whoever is redirected may name any host whatever the address: each needs its own pass, and the worse verdict counts.
-void Exchange::add_verdict(filter::Verdict other) {
+void Exchange::add_verdict(KeptVerdict other) {
   const auto rank = [](const filter::Verdict& verdict) {
     if (verdict.decision == filter::Decision::blocked) return 2;
     return verdict.decision == filter::Decision::monitored ? 1 : 0;
@@ -78,11 +80,12 @@ void Exchange::await_pages(std::span<const std::byte* const> absent) {
   if (page_waits_ == 0) state_.counters.verdicts_waited_total.add();
   ++page_waits_;
   if (request_state_ != RequestState::complete) request_state_ = RequestState::awaiting_upstream;
-  page_wait_ = state_.pages.read(snapshot_, absent, *this);
+  page_wait_ = state_.pages.read(state_.policy, absent, *this);
 }
 
 void Exchange::on_pages_read() {
   page_wait_ = nullptr;
+  snapshot_ = state_.snapshot;  // the verdict may come from another policy than the one that was asked first
   judge();
   flush_upload();  // nobody reads the client just now, who would do it
 }

@@ -6,57 +6,170 @@
 #include "proxy/log/log.h"
 
 namespace bloomwall::proxy {
+namespace {
 
-HelloGate::Result HelloGate::feed(std::span<const char> bytes, std::string_view authority, const Snapshot& snapshot) {
+using Opaque = conf::Access::OpaqueTunnels;
+
+constexpr std::uint16_t kHttpPort = 80;
+constexpr Milliseconds kSayAgain{1000};  // a client opens as many tunnels as it likes
+
+}  // namespace
+
+HelloGate::Result HelloGate::feed(std::span<const char> bytes) {
   if (!held_.append(bytes)) {
     why_ = "no memory left for buffers";
+    status_ = 503;
     return Result::cut;
   }
+  if (after_) return follow(bytes);
+  return is_text_ ? look_for_request(bytes) : on_hello(bytes);
+}
+
+HelloGate::Result HelloGate::on_hello(std::span<const char> bytes) {
+  given_ += bytes.size();
   switch (reader_.feed(bytes)) {
     case HelloResult::need_more:
       return Result::wait;
     case HelloResult::not_tls:
-      return Result::pass;
+      is_text_ = true;
+      return on_other(bytes);
     case HelloResult::no_name:
-      state_.counters.sni_absent_total.add();
-      return Result::pass;
+      return on_unnamed(bytes);
     case HelloResult::name:
-      return judge(authority, snapshot);
+      return on_named(bytes);
     case HelloResult::malformed:
-      state_.counters.sni_malformed_total.add();
-      why_ = reader_.why();
-      return Result::cut;
+      return malformed(reader_.why());
   }
   return Result::cut;
 }
 
-HelloGate::Result HelloGate::judge(std::string_view authority, const Snapshot& snapshot) {
+HelloGate::Result HelloGate::on_unnamed(std::span<const char> bytes) {
+  state_.counters.sni_absent_total.add();
+  if (access().no_sni == conf::Access::NoSni::deny) return refuse("access.no_sni: the ClientHello names no host");
+  return begin_following(bytes);
+}
+
+HelloGate::Result HelloGate::on_named(std::span<const char> bytes) {
   state_.counters.sni_seen_total.add();
-  auto judged = state_.judge.sni(reader_.name(), *snapshot.policy);
-  if (!judged) {
-    why_ = "a server name that no host can have";
-    return Result::cut;
-  }
+  auto judged = state_.judge.sni(reader_.name(), *state_.policy);
+  if (!judged) return malformed("a server name that no host can have");
   has_name_ = true;
   host_ = judged->host;
   verdict_ = std::move(judged->verdict);
   state_.counters.filter_lookups_total.add(verdict_.questions);
   if (verdict_.decision == filter::Decision::blocked) {
+    state_.counters.sni_blocked_total.add();
+    state_.counters.count_request(MethodClass::connect, verdict_.decision, verdict_.reason);
     why_ = "the server name is blocked";
     return Result::cut;
   }
-  if (host_ == authority) return Result::pass;
+  const Result result = host_ == authority_ ? Result::pass : compare_with_authority();
+  return result == Result::pass ? begin_following(bytes) : result;
+}
+
+HelloGate::Result HelloGate::compare_with_authority() {
   state_.counters.sni_mismatch_total.add();
-  switch (snapshot.settings.access.sni_mismatch) {
+  switch (access().sni_mismatch) {
     case conf::Access::SniMismatch::allow:
       return Result::pass;
-    case conf::Access::SniMismatch::log:
-      log::warning("tunnel to {}: the ClientHello names {}", authority, host_);
+    case conf::Access::SniMismatch::log: {
+      const Milliseconds now = monotonic_now();
+      ++state_.mismatches_untold;
+      if (now - state_.mismatch_told < kSayAgain) return Result::pass;
+      state_.mismatch_told = now;
+      log::warning("tunnel to {}: the ClientHello names {}; {} such tunnels since this was last said", authority_,
+                   host_, std::exchange(state_.mismatches_untold, 0));
       return Result::pass;
+    }
     case conf::Access::SniMismatch::deny:
-      why_ = "the server name is not the tunnel's host";
-      return Result::cut;
+      return refuse("access.sni_mismatch: the server name is not the tunnel's host");
   }
+  return Result::cut;
+}
+
+// `bytes`: the last that the reader was given, of which it may not have used all.
+HelloGate::Result HelloGate::begin_following(std::span<const char> bytes) {
+  after_.emplace(reader_);
+  return follow(bytes.last(given_ - reader_.used()));
+}
+
+HelloGate::Result HelloGate::follow(std::span<const char> bytes) {
+  switch (after_->feed(bytes)) {
+    case AfterHello::Result::relay:
+      return Result::relay;
+    case AfterHello::Result::wait:
+      return Result::wait;
+    case AfterHello::Result::done:
+      return Result::pass;
+    case AfterHello::Result::malformed:
+      return malformed(after_->why());
+  }
+  return Result::cut;
+}
+
+// Whether nothing goes but what is judged.
+bool HelloGate::is_strict() const {
+  const Opaque mode = access().opaque_tunnels;
+  return mode == Opaque::deny || (mode == Opaque::http && port_ == kHttpPort);
+}
+
+HelloGate::Result HelloGate::on_other(std::span<const char> bytes) {
+  switch (access().opaque_tunnels) {
+    case Opaque::allow:
+      return Result::pass;
+    case Opaque::deny:
+      return refuse("access.opaque_tunnels: the client does not speak TLS");
+    case Opaque::http:
+      break;
+  }
+  if (far_has_spoken_) return Result::pass;
+  const std::size_t before = held_.size() - bytes.size();  // what might have become the ClientHello of SSLv2
+  const Result first = before == 0 ? Result::relay : look_for_request(held_.front().first(before));
+  return first == Result::relay || first == Result::wait ? look_for_request(bytes) : first;
+}
+
+HelloGate::Result HelloGate::look_for_request(std::span<const char> bytes) {
+  switch (line_.feed(bytes)) {
+    case RequestLinePeek::Result::hold:
+      return Result::wait;
+    case RequestLinePeek::Result::relay:
+      if (is_strict()) {
+        return held_.size() > RequestLinePeek::kMostHeld ? refuse("access.opaque_tunnels: no request line")
+                                                         : Result::wait;
+      }
+      has_passed_ = true;
+      return Result::relay;
+    case RequestLinePeek::Result::http:
+      return Result::http;
+    case RequestLinePeek::Result::other:
+      return is_strict() ? refuse("access.opaque_tunnels: neither TLS nor HTTP/1, to port 80") : Result::pass;
+    case RequestLinePeek::Result::late:
+      return has_passed_ ? refuse("access.opaque_tunnels: a request with a method that nobody knows") : Result::http;
+  }
+  return Result::cut;
+}
+
+HelloGate::Result HelloGate::on_answer(std::span<const char> bytes) {
+  if (after_) {
+    return after_->awaits_answer() && retry_.feed(bytes) == RetryPeek::Result::no_retry ? Result::pass : Result::relay;
+  }
+  if (!is_text_ && !held_.empty()) return Result::relay;  // TLS has begun
+  if (is_strict()) return refuse("access.opaque_tunnels: the far end spoke before the client");
+  far_has_spoken_ = true;
+  return is_text_ ? Result::pass : Result::relay;
+}
+
+HelloGate::Result HelloGate::refuse(const char* why) {
+  state_.counters.tunnels_refused_total.add();
+  why_ = why;
+  return Result::cut;
+}
+
+HelloGate::Result HelloGate::malformed(const char* why) {
+  state_.counters.sni_malformed_total.add();
+  state_.counters.count_request(MethodClass::connect, filter::Decision::blocked, filter::VerdictReason::bad_url);
+  why_ = why;
+  status_ = 400;
   return Result::cut;
 }
 

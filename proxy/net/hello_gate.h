@@ -1,16 +1,24 @@
-// Holds back what a client sends first through a CONNECT tunnel until it is known to be allowed: reads the ClientHello,
-// judges its server name, compares it with the authority. Holds at most what ClientHelloReader allows.
+// Holds back what a client sends through a CONNECT tunnel until it is known to be allowed. What it says first decides:
+//   a TLS record      must be a ClientHello, whose server name is judged before one octet of it is relayed; what follows is
+//                     watched until no second ClientHello can come (AfterHello)
+//   HTTP/1            to be handed to those who judge requests, where access.opaque_tunnels says so
+//   anything else     passes without delay, or ends the tunnel, as access.opaque_tunnels says
+// A far end that speaks first speaks no HTTP/1. To port 80 nothing but HTTP/1 and TLS goes while HTTP is judged.
+// Judges by the policy and the settings of the moment. Holds at most what ClientHelloReader and RequestLinePeek allow.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "filter/policy/policy.h"
+#include "proxy/http/after_hello.h"
 #include "proxy/http/client_hello.h"
+#include "proxy/http/request_line_peek.h"
 #include "proxy/io/chain.h"
+#include "proxy/net/kept_verdict.h"
 #include "proxy/net/worker_state.h"
 
 namespace bloomwall::proxy {
@@ -18,31 +26,58 @@ namespace bloomwall::proxy {
 class HelloGate {
  public:
   enum class Result : std::uint8_t {
-    wait,  // for more of the hello
-    pass,  // relay what is held, and everything after it
-    cut,   // close; why() and verdict() say why
+    wait,   // for more
+    relay,  // relay what is held, and ask again with what comes next
+    pass,   // relay what is held, and everything after it
+    http,   // what is held, and what comes next, is requests
+    cut,    // close; why(), status() and verdict() say why
   };
-  explicit HelloGate(WorkerState& state) : state_(state), held_(state.io.pool) {}
+  // The CONNECT's canonical host, which must outlive the gate, and its port.
+  HelloGate(WorkerState& state, std::string_view authority, std::uint16_t port)
+      : state_(state), authority_(authority), port_(port), held_(state.io.pool) {}
 
-  // The client's next octets; all of them are kept. `authority` is the canonical host of the CONNECT.
-  Result feed(std::span<const char> bytes, std::string_view authority, const Snapshot& snapshot);
+  Result feed(std::span<const char> bytes);       // the client's next octets; all of them are kept
+  Result on_answer(std::span<const char> bytes);  // those of the far end, which the caller relays unless they are cut
 
   Chain& held() { return held_; }
+  bool holds_text() const { return is_text_; }  // which cannot be a whole request
   bool has_name() const { return has_name_; }
-  std::string_view name() const { return host_; }              // canonical; empty: none
-  const filter::Verdict& verdict() const { return verdict_; }  // of the name
+  std::string_view name() const { return host_; }  // canonical; empty: none
+  KeptVerdict& verdict() { return verdict_; }      // of the name
   const char* why() const { return why_; }
+  int status() const { return status_; }  // for the log: 403 not permitted, 400 malformed, 503 no room
 
  private:
-  Result judge(std::string_view authority, const Snapshot& snapshot);
+  Result on_hello(std::span<const char> bytes);
+  Result on_unnamed(std::span<const char> bytes);
+  Result on_named(std::span<const char> bytes);
+  Result compare_with_authority();
+  Result begin_following(std::span<const char> bytes);
+  Result follow(std::span<const char> bytes);
+  Result on_other(std::span<const char> bytes);
+  Result look_for_request(std::span<const char> bytes);
+  bool is_strict() const;
+  Result refuse(const char* why);
+  Result malformed(const char* why);
+  const conf::Access& access() const { return state_.snapshot->settings.access; }
 
   WorkerState& state_;
+  std::string_view authority_;
+  std::uint16_t port_;
   ClientHelloReader reader_;
+  std::optional<AfterHello> after_;
+  RetryPeek retry_;
+  RequestLinePeek line_;
   Chain held_;
-  filter::Verdict verdict_;
+  KeptVerdict verdict_;
   std::string host_;
   const char* why_ = "";
+  std::size_t given_ = 0;  // octets, to reader_
+  int status_ = 403;
   bool has_name_ = false;
+  bool is_text_ = false;     // no TLS
+  bool has_passed_ = false;  // a part of the text
+  bool far_has_spoken_ = false;
 };
 
 }  // namespace bloomwall::proxy

@@ -19,9 +19,9 @@ PageReader::~PageReader() {
   if (thread_.joinable()) thread_.join();
 }
 
-PageReader::Wait* PageReader::read(SnapshotPtr snapshot, std::span<const std::byte* const> pages, Handler& handler) {
+PageReader::Wait* PageReader::read(PolicyPtr policy, std::span<const std::byte* const> pages, Handler& handler) {
   auto wait = std::make_unique<Wait>();
-  wait->snapshot = std::move(snapshot);
+  wait->policy = std::move(policy);
   wait->pages.assign(pages.begin(), pages.end());
   wait->handler = &handler;
   Wait* const ticket = wait.get();

@@ -28,7 +28,7 @@ class PageReader {
     ~Handler() = default;
   };
   struct Wait {  // until its handler is called
-    SnapshotPtr snapshot;
+    PolicyPtr policy;
     std::vector<const std::byte*> pages;
     Handler* handler = nullptr;  // the loop's alone; null: cancelled
   };
@@ -38,8 +38,8 @@ class PageReader {
   PageReader(const PageReader&) = delete;
   PageReader& operator=(const PageReader&) = delete;
 
-  // The snapshot keeps the pages mapped.
-  Wait* read(SnapshotPtr snapshot, std::span<const std::byte* const> pages, Handler& handler);
+  // The policy keeps the pages mapped.
+  Wait* read(PolicyPtr policy, std::span<const std::byte* const> pages, Handler& handler);
   void cancel(Wait* wait);  // its handler is not called any more
 
  private:

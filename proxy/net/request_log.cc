@@ -16,6 +16,7 @@ AccessRecord begin_record(const ClientInfo& client, const RequestTimes& times, s
   record.client = client.address;
   record.client_port = client.endpoint.port();
   record.listener = *client.listener;
+  record.inside = client.inside != nullptr;
   return record;
 }
 

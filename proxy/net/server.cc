@@ -24,13 +24,13 @@ std::size_t worker_count(const conf::Config& settings) {
 }  // namespace
 
 struct Server::Impl {
-  explicit Impl(SnapshotPtr first) : snapshot(std::move(first)) {}
+  explicit Impl(Edition first) : edition(std::move(first)) {}
   tl::expected<void, std::string> add_workers(AccessLog& log);
   tl::expected<void, std::string> bind_listeners(std::vector<ListeningSocket> passed);
   tl::expected<Endpoint, std::string> listen(Endpoint address, std::size_t index);
   tl::expected<Endpoint, std::string> serve_passed(const ListeningSocket& socket, std::size_t index);
 
-  SnapshotPtr snapshot;  // the first, while what it seals is read; to hold it longer were to keep its filters for ever
+  Edition edition;  // the first, while what it seals is read; to hold it longer were to keep its filters for ever
   OwnAddresses own;
   OwnConnections own_connections;
   ClientLimits limits;
@@ -40,13 +40,13 @@ struct Server::Impl {
 };
 
 tl::expected<void, std::string> Server::Impl::add_workers(AccessLog& log) {
-  const std::size_t count = worker_count(snapshot->settings);
-  const std::size_t cache_share = snapshot->settings.dns.cache_entries / count;
-  const auto& listeners = snapshot->settings.listeners;
+  const std::size_t count = worker_count(edition.snapshot->settings);
+  const std::size_t cache_share = edition.snapshot->settings.dns.cache_entries / count;
+  const auto& listeners = edition.snapshot->settings.listeners;
   const bool redirected = std::any_of(listeners.begin(), listeners.end(), [](const conf::Listener& listener) {
     return listener.mode == conf::Listener::Mode::transparent;
   });
-  const Worker::Shared shared{.snapshot = snapshot,
+  const Worker::Shared shared{.edition = edition,
                               .log = log,
                               .limits = limits,
                               .peers = workers,
@@ -65,7 +65,7 @@ tl::expected<void, std::string> Server::Impl::add_workers(AccessLog& log) {
 }
 
 tl::expected<void, std::string> Server::Impl::bind_listeners(std::vector<ListeningSocket> passed) {
-  const auto& listeners = snapshot->settings.listeners;
+  const auto& listeners = edition.snapshot->settings.listeners;
   for (std::size_t i = 0; i < listeners.size(); ++i) {
     const auto failure = [&](std::string_view why) {
       return tl::unexpected(fmt::format("listeners[{}] {}: {}", i, listeners[i].address, why));
@@ -114,12 +114,12 @@ Server::~Server() {
   wait();
 }
 
-tl::expected<std::unique_ptr<Server>, std::string> Server::create(SnapshotPtr snapshot, AccessLog& log,
+tl::expected<std::unique_ptr<Server>, std::string> Server::create(Edition edition, AccessLog& log,
                                                                   std::vector<ListeningSocket> passed) {
-  auto impl = std::make_unique<Impl>(std::move(snapshot));
+  auto impl = std::make_unique<Impl>(std::move(edition));
   if (auto made = impl->add_workers(log); !made) return tl::unexpected(made.error());
   if (auto bound = impl->bind_listeners(std::move(passed)); !bound) return tl::unexpected(bound.error());
-  impl->snapshot.reset();
+  impl->edition = {};
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 
@@ -129,7 +129,7 @@ void Server::start() {
 
 const std::vector<Endpoint>& Server::addresses() const { return impl_->addresses; }
 
-void Server::publish(const SnapshotPtr& next) {
+void Server::publish(const Edition& next) {
   for (auto& worker : impl_->workers) worker->publish(next);
 }
 

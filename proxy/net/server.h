@@ -31,8 +31,8 @@ class Server {
  public:
   // The error names the listener: "listeners[1] 10.0.0.1:3128: Cannot assign requested address".
   // `passed`: sockets that listen already; each serves the listener with its address and must have one.
-  // `log` must outlive the server. listeners, workers and dns are taken from this snapshot and are sealed.
-  static tl::expected<std::unique_ptr<Server>, std::string> create(SnapshotPtr snapshot, AccessLog& log,
+  // `log` must outlive the server. listeners, workers and dns are taken from this edition and are sealed.
+  static tl::expected<std::unique_ptr<Server>, std::string> create(Edition edition, AccessLog& log,
                                                                    std::vector<ListeningSocket> passed = {});
   ~Server();  // stop() and wait()
   Server(const Server&) = delete;
@@ -41,8 +41,9 @@ class Server {
   void start();
   // In the order of settings.listeners, with the ports the kernel chose.
   const std::vector<Endpoint>& addresses() const;
-  // Hands every worker the next snapshot by a message to its loop. Requests under way keep theirs.
-  void publish(const SnapshotPtr& next);
+  // Hands every worker the next edition by a message to its loop. Requests under way keep their snapshot; tunnels whose
+  // host or server name is blocked now end.
+  void publish(const Edition& next);
   // The generation that every worker has taken over (the lowest of them): a reload is complete once it is `next`'s.
   std::uint64_t generation() const;
 

@@ -55,7 +55,6 @@ std::vector<ListenerRules> compile_listeners(const conf::Config& settings, std::
 }  // namespace
 
 tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Config& settings,
-                                                                  std::shared_ptr<const filter::Policy> policy,
                                                                   std::uint64_t generation) {
   std::vector<std::string> errors;
   auto access = AccessRules::build(settings.access);
@@ -68,9 +67,8 @@ tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Co
   if (!hosts) errors.push_back(hosts.error());
   auto listeners = compile_listeners(settings, errors);
   if (!errors.empty()) return tl::unexpected(std::move(errors));
-  return std::make_shared<const Snapshot>(Snapshot{generation, settings, std::move(policy), *std::move(access),
-                                                   *std::move(page), *std::move(parent), *std::move(hosts),
-                                                   std::move(listeners)});
+  return std::make_shared<const Snapshot>(Snapshot{generation, settings, *std::move(access), *std::move(page),
+                                                   *std::move(parent), *std::move(hosts), std::move(listeners)});
 }
 
 }  // namespace bloomwall::proxy

@@ -1,5 +1,7 @@
-// Everything that a reload may replace, as one immutable bundle. Built off the event loops, published whole; a request
-// keeps the snapshot it began with, so a swap never disturbs it, and the last holder frees the old one.
+// Everything that a reload may replace, immutable, in two parts that are built off the event loops and published together.
+// A request keeps the snapshot it began with, so a swap never disturbs it. The policy is held by workers alone, and by
+// whoever waits for its pages: a verdict takes a microsecond, what it lets pass may last for days, and an old policy that
+// somebody holds is gigabytes of filters in memory and on the disk.
 // What a running Server reads from here: filters and allow lists (policy), access.*, block_page, headers, timeouts,
 // limits, upstream, dns.hosts, log.access.format and .strip_query, certificates and balancers of listeners. Not read again
 // after create(): the rest of listeners and dns, workers.
@@ -34,19 +36,24 @@ struct ListenerRules {
 struct Snapshot {
   std::uint64_t generation = 0;  // 1 for the first, one more for each reload; stands in metrics
   conf::Config settings;
-  std::shared_ptr<const filter::Policy> policy;  // never null
-  AccessRules access;                            // compiled from settings.access
-  BlockTemplate page;                            // from settings.block_page, or the built-in one
-  std::optional<ParentProxy> parent;             // from settings.upstream
-  StaticHosts hosts;                             // from settings.dns.hosts and /etc/hosts
-  std::vector<ListenerRules> listeners;          // from settings.listeners, in their order
+  AccessRules access;                    // compiled from settings.access
+  BlockTemplate page;                    // from settings.block_page, or the built-in one
+  std::optional<ParentProxy> parent;     // from settings.upstream
+  StaticHosts hosts;                     // from settings.dns.hosts and /etc/hosts
+  std::vector<ListenerRules> listeners;  // from settings.listeners, in their order
 };
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
+using PolicyPtr = std::shared_ptr<const filter::Policy>;
+
+// What one reload brings.
+struct Edition {
+  SnapshotPtr snapshot;
+  PolicyPtr policy;
+};
 
 // Compiles what the settings spell as text. Every error at once, one line each: "access.clients: not a network:
 // 10.0.0.0/99". Reads the block page's template file, certificates, credentials and /etc/hosts; touches no socket.
 tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Config& settings,
-                                                                  std::shared_ptr<const filter::Policy> policy,
                                                                   std::uint64_t generation);
 
 }  // namespace bloomwall::proxy

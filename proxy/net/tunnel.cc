@@ -17,12 +17,13 @@ Tunnel::Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, Start sta
       opened_(monotonic_now()) {
   state_.counters.tunnels_total.add();
   state_.counters.tunnels_active.add();
-  if (start_.is_connect) gate_ = std::make_unique<HelloGate>(state_);
+  if (start_.is_connect) gate_ = std::make_unique<HelloGate>(state_, start_.host, start_.port);
   upstream_->stream.set_handler(far_);
   owner.client_stream().set_handler(client_);
   upstream_->stream.relay_to(owner.client_stream());
   if (gate_ == nullptr) owner.client_stream().relay_to(upstream_->stream);
   timer_.set(longest_wait());
+  state_.tunnels.add(*this, start_.judged_by);
 }
 
 Tunnel::~Tunnel() { state_.counters.tunnels_active.subtract(); }
@@ -33,6 +34,10 @@ Stream& Tunnel::Side::stream() const {
 
 std::size_t Tunnel::Side::on_data(std::span<const char> bytes) {
   if (is_client_ && tunnel_.gate_ != nullptr) return tunnel_.on_hello(bytes);
+  if (!is_client_ && tunnel_.gate_ != nullptr) {
+    tunnel_.on_answer(bytes);
+    if (tunnel_.owner_ == nullptr) return bytes.size();
+  }
   tunnel_.relay(*this, bytes);
   return bytes.size();
 }
@@ -67,47 +72,145 @@ void Tunnel::relay(Side& from, std::span<const char> bytes) {
 }
 
 std::size_t Tunnel::on_hello(std::span<const char> bytes) {
-  switch (gate_->feed(bytes, start_.host, *start_.snapshot)) {
+  switch (gate_->feed(bytes)) {
     case HelloGate::Result::wait:
+      note_name();
       // A hello that drips in is a request head that drips in.
-      if (gate_->held().size() == bytes.size()) timer_.set(start_.snapshot->settings.timeouts.request_header);
+      if (gate_->held().size() == bytes.size()) timer_.set(settings().timeouts.request_header);
+      break;
+    case HelloGate::Result::relay:
+      note_name();
+      release_held();
       break;
     case HelloGate::Result::pass:
       open_gate();
       break;
+    case HelloGate::Result::http:
+      return hand_over(bytes);
     case HelloGate::Result::cut:
-      if (gate_->has_name()) {
-        sni_ = gate_->name();
-        if (gate_->verdict().decision != filter::Decision::allowed) start_.verdict = gate_->verdict();
-        if (start_.decision_id.empty()) start_.decision_id = state_.ids.next();
-      }
-      cut(gate_->why());
+      cut_by_gate();
       break;
   }
   return bytes.size();
 }
 
-void Tunnel::open_gate() {
-  client_.stream().relay_to(upstream_->stream);
-  const auto gate = std::move(gate_);
-  sni_ = gate->name();
-  if (gate->has_name() && gate->verdict().decision == filter::Decision::monitored) start_.verdict = gate->verdict();
-  timer_.set(longest_wait());
-  while (!gate->held().empty()) {
+void Tunnel::on_answer(std::span<const char> bytes) {
+  switch (gate_->on_answer(bytes)) {
+    case HelloGate::Result::pass:
+      return open_gate();
+    case HelloGate::Result::cut:
+      return cut_by_gate();
+    case HelloGate::Result::wait:
+    case HelloGate::Result::relay:
+    case HelloGate::Result::http:
+      return;
+  }
+}
+
+void Tunnel::note_name() {
+  if (!gate_->has_name() || !sni_.empty()) return;
+  sni_ = gate_->name();
+  if (gate_->verdict().decision == filter::Decision::allowed) return;
+  start_.verdict = std::move(gate_->verdict());
+  if (start_.decision_id.empty()) start_.decision_id = state_.ids.next();
+}
+
+void Tunnel::release_held() {
+  Chain& held = gate_->held();
+  while (!held.empty()) {
     std::array<iovec, 8> pieces{};
-    const std::size_t count = gate->held().pieces(pieces);
+    const std::size_t count = held.pieces(pieces);
     upstream_->stream.send(std::span<const iovec>(pieces.data(), count));
     std::size_t sent = 0;
     for (std::size_t i = 0; i < count; ++i) sent += pieces[i].iov_len;
-    gate->held().consume(sent);
+    held.consume(sent);
   }
+  timer_.set(longest_wait());
   if (upstream_->stream.backlog() > 0) client_.stream().pause(PauseReason::peer_full);
+}
+
+void Tunnel::open_gate() {
+  client_.stream().relay_to(upstream_->stream);
+  note_name();
+  release_held();
+  gate_.reset();
+}
+
+void Tunnel::cut_by_gate() {
+  note_name();
+  if (start_.decision_id.empty()) start_.decision_id = state_.ids.next();
+  cut_status_ = gate_->status();
+  cut(gate_->why());
+}
+
+// All that is held of earlier reads is a part of one line, so that whoever takes it takes it whole.
+std::size_t Tunnel::hand_over(std::span<const char> bytes) {
+  state_.counters.tunnels_with_requests_total.add();
+  std::string held;
+  for (const std::size_t before = gate_->held().size() - bytes.size(); held.size() < before;) {
+    const auto piece = gate_->held().front();
+    const std::size_t size = std::min(piece.size(), before - held.size());
+    held.append(piece.data(), size);
+    gate_->held().consume(size);
+  }
+  timer_.clear();
+  leave();
+  write_log();
+  gate_.reset();
+  upstream_->stream.relay_nowhere();
+  Owner& owner = *std::exchange(owner_, nullptr);
+  return owner.on_requests_inside(std::move(upstream_), {start_.host, start_.port, start_.judged_by}, held, bytes);
+}
+
+// A microsecond each.
+void Tunnel::review() {
+  const char* const why = blocked_by_now();
+  if (why != nullptr) {
+    state_.counters.tunnels_cut_by_reload_total.add();
+    cut_status_ = 403;
+    return cut(why);
+  }
+  if (gate_ == nullptr || gate_->held().empty()) on_timer();  // the new time-outs may be shorter
+}
+
+// nullptr: nothing speaks against it.
+const char* Tunnel::blocked_by_now() {
+  const ClientInfo& client = owner_->client_info();
+  const auto is_blocked_host = [&](std::string_view host) {
+    auto judged = state_.judge.host(host, *state_.policy);
+    return judged && is_blocked_by_now(std::move(judged->verdict));
+  };
+  if (is_blocked_host(start_.host)) return "a reload has blocked the host";
+  if (client.inside != nullptr && is_blocked_host(client.inside->host)) return "a reload has blocked the tunnel's host";
+  if (!sni_.empty() && is_blocked_host(sni_)) return "a reload has blocked the server name";
+  if (client.destination != nullptr) {
+    auto judged = state_.judge.sni(client.destination->address, *state_.policy);
+    if (judged && is_blocked_by_now(std::move(judged->verdict))) return "a reload has blocked the address";
+  }
+  if (start_.is_connect) return nullptr;
+  auto judged = state_.judge.url_at_once(start_.target, *state_.policy);
+  return judged && is_blocked_by_now(*std::move(judged)) ? "a reload has blocked the URL" : nullptr;
+}
+
+bool Tunnel::is_blocked_by_now(filter::Verdict verdict) {
+  if (verdict.decision != filter::Decision::blocked) return false;
+  const MethodClass method = start_.is_connect ? MethodClass::connect : MethodClass::get;
+  state_.counters.count_request(method, verdict.decision, verdict.reason);
+  start_.verdict = std::move(verdict);
+  start_.decision_id = state_.ids.next();
+  return true;
 }
 
 void Tunnel::on_side_end(Side& side) {
   side.ended = true;
   // A ClientHello that was begun and not finished is none; a client that said nothing may still listen.
-  if (&side == &client_ && gate_ != nullptr && !gate_->held().empty()) return cut("the ClientHello is cut short");
+  if (&side == &client_ && gate_ != nullptr && !gate_->held().empty()) {
+    if (!gate_->holds_text()) {
+      cut_status_ = 400;
+      return cut("the ClientHello is cut short");
+    }
+    open_gate();  // no request can come of it any more
+  }
   Stream& other = side.other().stream();
   if (!is_finished() || other.tls() != nullptr) other.shut_write();  // else the close that follows says it as well
   maybe_finish();
@@ -133,8 +236,11 @@ void Tunnel::cut(const char* why) {
 }
 
 void Tunnel::on_timer() {
-  if (gate_ != nullptr && !gate_->held().empty()) return cut("the ClientHello came too slowly");
-  const conf::Timeouts& timeouts = start_.snapshot->settings.timeouts;
+  if (gate_ != nullptr && !gate_->held().empty()) {
+    cut_status_ = 408;
+    return cut(gate_->holds_text() ? "the request came too slowly" : "the ClientHello came too slowly");
+  }
+  const conf::Timeouts& timeouts = settings().timeouts;
   const Milliseconds now = monotonic_now();
   const Milliseconds active = std::max(client_.stream().last_active(), far_.stream().last_active());
   const Milliseconds idle_left = timeouts.tunnel_idle - (now - active);
@@ -153,7 +259,7 @@ void Tunnel::on_timer() {
 
 // Until there can be a reason to end it.
 Milliseconds Tunnel::longest_wait() const {
-  const conf::Timeouts& timeouts = start_.snapshot->settings.timeouts;
+  const conf::Timeouts& timeouts = settings().timeouts;
   const bool mortal = timeouts.tunnel_lifetime > Milliseconds(0);
   return mortal ? std::min(timeouts.tunnel_idle, timeouts.tunnel_lifetime) : timeouts.tunnel_idle;
 }
@@ -161,6 +267,7 @@ Milliseconds Tunnel::longest_wait() const {
 void Tunnel::close() {
   if (owner_ == nullptr) return;
   timer_.clear();
+  leave();
   write_log();
   Owner& owner = *std::exchange(owner_, nullptr);
   upstream_->stream.close();
@@ -180,7 +287,7 @@ void Tunnel::write_log() {
   record.host = start_.host;
   record.sni = sni_;
   record.http10 = start_.http10;
-  record.status = start_.status;
+  record.status = cut_status_ != 0 ? cut_status_ : start_.status;
   record.bytes_sent = client.bytes_out() - start_.client_sent_before;
   record.bytes_received = client.bytes_in() - start_.client_received_before;
   record.peer = upstream_->peer_text;
@@ -189,7 +296,7 @@ void Tunnel::write_log() {
   record.reused = upstream_->reused;
   record.detail = cut_why_;
   note_verdict(record, start_.verdict, start_.decision_id);
-  write_record(state_, record, *start_.snapshot);
+  write_record(state_, record, *state_.snapshot);
 }
 
 }  // namespace bloomwall::proxy

@@ -1,7 +1,8 @@
 // Relays octets both ways between a client and the far end, after CONNECT or an upgrade: half close, back-pressure, idle
-// time-out. After CONNECT the client's first octet decides: 0x16 must go on as a ClientHello, whose server name is judged
-// before one octet of it is relayed (HelloGate); anything else is opaque and passes at once, as does everything from the
-// far end, so protocols in which the server speaks first do not wait.
+// time-out. After CONNECT what the client says first is looked at before it goes on (HelloGate): TLS by its server name,
+// HTTP/1 is handed back to be judged request by request; everything from the far end passes at once.
+// It holds no part of the policy that let it in, and follows the settings of the moment. Each reload reviews it: where its
+// host or its server name is blocked by then, it ends.
 // Idle, it holds no buffer. Owned by a ClientConnection; destroyed by the Graveyard only. Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -13,18 +14,20 @@
 
 #include "proxy/net/client_info.h"
 #include "proxy/net/hello_gate.h"
+#include "proxy/net/live_tunnels.h"
 #include "proxy/net/request_log.h"
 #include "proxy/net/worker_state.h"
 
 namespace bloomwall::proxy {
 
-class Tunnel final : public Buried {
+class Tunnel final : public Buried, LiveTunnel {
  public:
   // What is remembered of the request that opened it, for the SNI's verdict and for the log line at its end.
   struct Start {
-    SnapshotPtr snapshot;
+    std::uint64_t judged_by = 0;  // generation of the verdict
     std::string method, target, host;
-    filter::Verdict verdict;
+    std::uint16_t port = 0;
+    KeptVerdict verdict;
     DecisionId decision_id;
     RequestTimes times;
     std::uint64_t client_received_before = 0, client_sent_before = 0;  // octets of this client's earlier requests
@@ -38,6 +41,10 @@ class Tunnel final : public Buried {
     virtual Stream& client_stream() = 0;
     virtual const ClientInfo& client_info() const = 0;
     virtual void on_tunnel_end() = 0;  // once; both streams are closed
+    // Instead: the client speaks HTTP/1 to the far end. `held` is the beginning of its first request, `bytes` are what
+    // comes next; returns how many of these were used.
+    virtual std::size_t on_requests_inside(UpstreamPtr upstream, ClientInfo::Inside inside, std::span<const char> held,
+                                           std::span<const char> bytes) = 0;
 
    protected:
     ~Owner() = default;
@@ -70,13 +77,22 @@ class Tunnel final : public Buried {
   };
   void relay(Side& from, std::span<const char> bytes);
   std::size_t on_hello(std::span<const char> bytes);
+  void on_answer(std::span<const char> bytes);
+  std::size_t hand_over(std::span<const char> bytes);
+  void review() override;
+  const char* blocked_by_now();
+  bool is_blocked_by_now(filter::Verdict verdict);
+  void note_name();
+  void release_held();
   void open_gate();
+  void cut_by_gate();
   void on_side_end(Side& side);
   void on_side_drained(Side& side);
   bool is_finished() const;  // only while it is open
   void maybe_finish();
   void cut(const char* why);
   void on_timer();
+  const conf::Config& settings() const { return state_.snapshot->settings; }
   Milliseconds longest_wait() const;
   void write_log();
 
@@ -88,6 +104,7 @@ class Tunnel final : public Buried {
   std::unique_ptr<HelloGate> gate_;  // until the client's first octets are judged
   std::string sni_;
   const char* cut_why_ = "";
+  int cut_status_ = 0;  // for the log, where it was not permitted; 0: Start::status
   Timer timer_;
   Milliseconds opened_;
 };

@@ -30,7 +30,7 @@ void block_signals() {
 }  // namespace
 
 Worker::Worker(const Shared& shared)
-    : pool_(shared.snapshot->settings.limits.buffer_memory / shared.workers),
+    : pool_(shared.edition.snapshot->settings.limits.buffer_memory / shared.workers),
       scratch_(kScratchBytes),
       io_{loop_, pool_, scratch_, &pipes_},
       limits_(shared.limits),
@@ -40,14 +40,14 @@ Worker::Worker(const Shared& shared)
 
 tl::expected<std::unique_ptr<Worker>, std::string> Worker::create(const Shared& shared) {
   std::unique_ptr<Worker> worker(new Worker(shared));
-  auto resolver = CaresResolver::create(worker->loop_, shared.snapshot->settings.dns, shared.dns_cache_entries);
+  auto resolver = CaresResolver::create(worker->loop_, shared.edition.snapshot->settings.dns, shared.dns_cache_entries);
   if (!resolver) return tl::unexpected(resolver.error());
   worker->resolver_ = *std::move(resolver);
   worker->state_ = std::make_unique<WorkerState>(
       worker->io_, DialContext{worker->loop_, *worker->resolver_, shared.own, shared.own_connections},
       worker->counters_, shared.log, random_value<DecisionIds::Key>(), shared.instance, shared.rate, shared.workers);
   worker->exchanges_ = std::make_unique<ExchangePool>(*worker->state_);
-  worker->adopt(shared.snapshot);
+  worker->adopt(shared.edition);
   return worker;
 }
 
@@ -80,17 +80,17 @@ void Worker::join() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Worker::publish(SnapshotPtr next) {
+void Worker::publish(Edition next) {
   loop_.post([this, next = std::move(next)]() mutable { adopt(std::move(next)); });
 }
 
-void Worker::adopt(SnapshotPtr next) {
-  const std::uint64_t generation = next->generation;
+void Worker::adopt(Edition next) {
+  const std::uint64_t generation = next.snapshot->generation;
   // A control block of this worker's own: what its requests count up and down is in no other worker's cache.
-  auto own = std::make_shared<const SnapshotPtr>(std::move(next));
+  auto own = std::make_shared<const SnapshotPtr>(std::move(next.snapshot));
   const Snapshot* const snapshot = own->get();
   adopt_listeners(*snapshot);
-  state_->adopt(SnapshotPtr(std::move(own), snapshot));
+  state_->adopt(SnapshotPtr(std::move(own), snapshot), std::move(next.policy));
   generation_.store(generation, std::memory_order_release);
 }
 

@@ -25,7 +25,7 @@ namespace bloomwall::proxy {
 class Worker final : public Acceptor::Handler, public ClientConnection::Owner {
  public:
   struct Shared {  // by all workers
-    SnapshotPtr snapshot;
+    Edition edition;
     AccessLog& log;
     ClientLimits& limits;
     const std::vector<std::unique_ptr<Worker>>& peers;  // every worker; complete before the first starts
@@ -47,7 +47,7 @@ class Worker final : public Acceptor::Handler, public ClientConnection::Owner {
   void join();
   bool ended() const { return ended_.load(std::memory_order_acquire); }
 
-  void publish(SnapshotPtr next);
+  void publish(Edition next);
   void announce();  // goes on accepting, but every answer closes
   void drain(Milliseconds deadline);
   void stop();
@@ -78,7 +78,7 @@ class Worker final : public Acceptor::Handler, public ClientConnection::Owner {
   void on_client_idle(ClientConnection& client, bool is_idle) override;
 
   void on_client_closed(ClientConnection& client) override;
-  void adopt(SnapshotPtr next);
+  void adopt(Edition next);
   void adopt_listeners(const Snapshot& next);
   void begin_drain(Milliseconds deadline);
   void finish();

@@ -16,12 +16,13 @@ WorkerState::WorkerState(IoContext& io_context, DialContext dial_context, Counte
       workers(worker_count),
       upstreams(io_context, own_counters, dial_context.own_connections),
       pages(io_context.loop),
+      tunnels(io_context.loop),
       ids(key),
       instance(std::move(instance_name)),
       to_client(io_context.scratch.size()),
       to_origin(io_context.scratch.size()) {}
 
-void WorkerState::adopt(SnapshotPtr next) {
+void WorkerState::adopt(SnapshotPtr next, PolicyPtr next_policy) {
   const conf::Config& settings = next->settings;
   // A name that leads elsewhere now must not be served over a connection to where it led before,
   // nor a parent over one that was made under other terms.
@@ -38,12 +39,14 @@ void WorkerState::adopt(SnapshotPtr next) {
   io.pool.set_limit(static_cast<std::size_t>(settings.limits.buffer_memory) / workers);
   via = settings.headers.via ? settings.headers.via_name + " (" + instance + ")" : std::string();
   snapshot = std::move(next);
+  policy = std::move(next_policy);
   JudgeRules rules;
   rules.strict_path = snapshot->settings.access.strict_path;
   if (snapshot->settings.headers.via) rules.via_name = snapshot->settings.headers.via_name;  // lives in the snapshot
   judge = TargetJudge(rules);
   rules.accept_origin_form = true;
   redirected_judge = TargetJudge(rules);
+  tunnels.review(snapshot->generation);
 }
 
 std::string_view WorkerState::date(TimePoint now) {

@@ -15,6 +15,7 @@
 #include "proxy/log/access_log.h"
 #include "proxy/net/batch.h"
 #include "proxy/net/connector.h"
+#include "proxy/net/live_tunnels.h"
 #include "proxy/net/page_reader.h"
 #include "proxy/net/request_rate.h"
 #include "proxy/net/snapshot.h"
@@ -34,23 +35,27 @@ struct WorkerState {
   std::size_t workers;  // among whom limits of the whole process are shared out
   UpstreamPool upstreams;
   PageReader pages;
+  LiveTunnels tunnels;
   DecisionIds ids;
   std::string instance;  // random; stands in Via, so that a request that comes back is known from one of a namesake
 
   // Follow the current snapshot: see adopt().
   SnapshotPtr snapshot;
+  PolicyPtr policy;
   TargetJudge judge{JudgeRules{}};
   TargetJudge redirected_judge{JudgeRules{}};  // of plain HTTP on transparent listeners
   HeadLimits request_limits, response_limits;
   std::string via;  // "bloomwall (instance)"; empty: headers.via is off
   bool draining = false;
   Milliseconds challenge_told{0};  // when a parent's 407 was last logged; 0: never
+  Milliseconds mismatch_told{0};   // likewise a ClientHello that names another host than CONNECT did
+  std::uint64_t mismatches_untold = 0;
 
   // Scratch of whoever runs now; empty between two callbacks.
   Batch to_client, to_origin;
   std::string text;
 
-  void adopt(SnapshotPtr next);
+  void adopt(SnapshotPtr next, PolicyPtr next_policy);
   std::string_view date(TimePoint now);  // IMF-fixdate, made once a second
 
  private:

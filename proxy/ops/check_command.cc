@@ -122,15 +122,15 @@ int run_check(const CheckCommand& command, const Streams& io) {
                                               std::uint64_t total) { return show_progress(io, file, done, total); },
                               .accepted = &*accepted,
                               .warnings = &warnings};
-  const auto snapshot = load_snapshot(*settings, loading, 1);
-  if (!snapshot) return refuse(snapshot.error(), command.json, io);
+  const auto edition = load_edition(*settings, loading, 1);
+  if (!edition) return refuse(edition.error(), command.json, io);
   auto unreadable = unreadable_files(command, *settings);
   if (!unreadable) return refuse({kExitError, {unreadable.error()}}, command.json, io);
   if (!command.as_user.empty() && !unreadable->empty()) {
     return refuse({kExitRefused, *std::move(unreadable)}, command.json, io);
   }
   warnings.insert(warnings.end(), unreadable->begin(), unreadable->end());
-  const filter::Policy& policy = *(*snapshot)->policy;
+  const filter::Policy& policy = *edition->policy;
   if (command.json) {
     filter::print_json(io.out, policy_json(policy, warnings));
     return kExitDone;

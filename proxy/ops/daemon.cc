@@ -119,7 +119,7 @@ void Daemon::on_stop_signal(bool now) {
 }
 
 void Daemon::announce() {
-  const conf::Timeouts& timeouts = snapshot_->settings.timeouts;
+  const conf::Timeouts& timeouts = served_.snapshot->settings.timeouts;
   manager_.extend(timeouts.announce + timeouts.drain + kStopMargin);
   if (timeouts.announce == Milliseconds(0)) return drain();
   log::info("announcing the end for {}: new clients are accepted, every answer closes",
@@ -129,7 +129,7 @@ void Daemon::announce() {
 }
 
 void Daemon::drain() {
-  const Milliseconds bound = snapshot_->settings.timeouts.drain;
+  const Milliseconds bound = served_.snapshot->settings.timeouts.drain;
   log::info("draining for at most {}", conf::format_duration(bound));
   manager_.extend(bound + kStopMargin);
   server_->drain(bound);
@@ -165,8 +165,8 @@ void Daemon::reopen_logs(const conf::Log& settings) {
 }
 
 std::string Daemon::status_text() const {
-  return snapshot_ == nullptr ? "starting"
-                              : fmt::format("generation {}: {}", snapshot_->generation, describe(*snapshot_->policy));
+  if (served_.snapshot == nullptr) return "starting";
+  return fmt::format("generation {}: {}", served_.snapshot->generation, describe(*served_.policy));
 }
 
 AdminAnswers Daemon::admin_answers() const {
@@ -176,9 +176,13 @@ AdminAnswers Daemon::admin_answers() const {
 std::string Daemon::metrics() const {
   Counters sum;
   if (server_ != nullptr) server_->add_counters_to(sum);
+  const auto alive =
+      std::count_if(policies_.begin(), policies_.end(), [](const auto& policy) { return !policy.expired(); });
   const MetricsInput input{.counters = sum,
                            .gauges = server_ == nullptr ? Gauges{} : server_->gauges(),
-                           .snapshot = snapshot_.get(),
+                           .snapshot = served_.snapshot.get(),
+                           .policy = served_.policy.get(),
+                           .policies_alive = static_cast<std::size_t>(alive),
                            .reloads = reloads_,
                            .logs = {access_log_->lines_written(), access_log_->lines_dropped(), log_lines_dropped()},
                            .phase = phase_,

@@ -53,15 +53,15 @@ class Daemon {
   using Stop = std::atomic<bool>;
   ReloadOutcome reload(std::uint64_t generation, const Stop& stop);
   ReloadOutcome load_and_publish(std::uint64_t generation, const Stop& stop);
-  Loaded<SnapshotPtr> load(std::uint64_t generation, const Stop& stop, std::vector<std::string>& warnings);
-  void remember(const Snapshot& served, std::vector<std::string>& warnings);
-  ReloadOutcome publish(const SnapshotPtr& snapshot, const Stop& stop);
+  Loaded<Edition> load(std::uint64_t generation, const Stop& stop, std::vector<std::string>& warnings);
+  void remember(const Edition& served, std::vector<std::string>& warnings);
+  ReloadOutcome publish(const Edition& edition, const Stop& stop);
   void tell_progress(const std::filesystem::path& file, std::uint64_t done, std::uint64_t total);
 
   // On the main loop.
   void ask_for_reload(Reloader::Done done);
-  ReloadOutcome serve(const SnapshotPtr& snapshot);
-  ReloadOutcome start_serving(const SnapshotPtr& snapshot);
+  ReloadOutcome serve(const Edition& edition);
+  ReloadOutcome start_serving(const Edition& edition);
   void after_load(const ReloadOutcome& outcome);
   void reopen_logs(const conf::Log& settings);
   void announce();
@@ -83,8 +83,9 @@ class Daemon {
   IoContext io_;
   Phase phase_ = Phase::starting;
   int exit_status_ = kExitDone;
-  std::vector<ListeningSocket> passed_;  // until the server has them
-  SnapshotPtr snapshot_;                 // being served; null while starting
+  std::vector<ListeningSocket> passed_;                        // until the server has them
+  Edition served_;                                             // null while starting
+  std::vector<std::weak_ptr<const filter::Policy>> policies_;  // all that were served and may still be held
   std::unique_ptr<Server> server_;
   ReloadCounts reloads_;
   conf::Log logs_;  // as applied

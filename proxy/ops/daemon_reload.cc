@@ -36,28 +36,28 @@ ReloadOutcome Daemon::reload(std::uint64_t generation, const Stop& stop) {
 ReloadOutcome Daemon::load_and_publish(std::uint64_t generation, const Stop& stop) {
   const auto begin = std::chrono::steady_clock::now();
   ReloadOutcome outcome;
-  auto snapshot = load(generation, stop, outcome.warnings);
-  if (!snapshot) {
-    outcome.status = snapshot.error().status;
-    for (auto& line : snapshot.error().lines) outcome.lines.push_back(std::move(line));
+  auto edition = load(generation, stop, outcome.warnings);
+  if (!edition) {
+    outcome.status = edition.error().status;
+    for (auto& line : edition.error().lines) outcome.lines.push_back(std::move(line));
     if (generation > 1) outcome.lines.push_back(fmt::format("generation {} is served on", generation - 1));
     return outcome;
   }
-  const ReloadOutcome published = publish(*snapshot, stop);
+  const ReloadOutcome published = publish(*edition, stop);
   outcome.status = published.status;
   for (const auto& warning : published.warnings) outcome.warnings.push_back(warning);
   for (const auto& line : published.lines) outcome.lines.push_back(line);
   if (outcome.ok()) {
-    remember(**snapshot, outcome.warnings);
-    for (auto& line : describe_memory(*(*snapshot)->policy)) outcome.lines.push_back(std::move(line));
+    remember(*edition, outcome.warnings);
+    for (auto& line : describe_memory(*edition->policy)) outcome.lines.push_back(std::move(line));
     outcome.lines.push_back(fmt::format("generation {} is served: {}, loaded in {:.2f} s", generation,
-                                        describe(*(*snapshot)->policy), seconds_since(begin)));
+                                        describe(*edition->policy), seconds_since(begin)));
   }
   return outcome;
 }
 
 // Settings, then filters.
-Loaded<SnapshotPtr> Daemon::load(std::uint64_t generation, const Stop& stop, std::vector<std::string>& warnings) {
+Loaded<Edition> Daemon::load(std::uint64_t generation, const Stop& stop, std::vector<std::string>& warnings) {
   auto settings = generation == 1 ? Loaded<conf::Config>(started_with_) : load_settings(file_);
   if (!settings) return tl::unexpected(std::move(settings).error());
   const auto sealed = conf::needs_restart(started_with_, *settings);
@@ -80,14 +80,14 @@ Loaded<SnapshotPtr> Daemon::load(std::uint64_t generation, const Stop& stop, std
                                   },
                               .accepted = &sequences_,
                               .warnings = &warnings};
-  return load_snapshot(*settings, loading, generation);
+  return load_edition(*settings, loading, generation);
 }
 
 // What is served now may not be gone back behind, in this process and after it.
-void Daemon::remember(const Snapshot& served, std::vector<std::string>& warnings) {
+void Daemon::remember(const Edition& served, std::vector<std::string>& warnings) {
   sequences_.accept(*served.policy);
-  const bool asked_for = any_public_key(served.settings);
-  const auto saved = sequences_.save(state_folder(served.settings), asked_for);
+  const bool asked_for = any_public_key(served.snapshot->settings);
+  const auto saved = sequences_.save(state_folder(served.snapshot->settings), asked_for);
   if (saved || !asked_for) return;
   warnings.push_back(
       fmt::format("{}; after a restart an older filter could not be told from a new one", saved.error()));
@@ -108,23 +108,29 @@ void Daemon::tell_progress(const std::filesystem::path& file, std::uint64_t done
 }
 
 // The main loop hands it to the workers; then every worker must have taken it, so that whoever asked for the reload sees
-// its verdicts from now on.
-ReloadOutcome Daemon::publish(const SnapshotPtr& snapshot, const Stop& stop) {
+// its verdicts from now on. What was served before is held until then and freed here: to unmap gigabytes takes a while, and
+// no loop may stand still for it.
+ReloadOutcome Daemon::publish(const Edition& edition, const Stop& stop) {
   const auto promise = std::make_shared<std::promise<ReloadOutcome>>();
   auto answer = promise->get_future();
-  loop_.post([this, promise, snapshot] { promise->set_value(serve(snapshot)); });
+  const auto replaced = std::make_shared<PolicyPtr>();
+  loop_.post([this, promise, replaced, edition] {
+    *replaced = served_.policy;
+    promise->set_value(serve(edition));
+  });
   while (answer.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
     if (stop.load()) return {kExitError, {}, {"bloomwall is stopping"}};
   }
   ReloadOutcome outcome = answer.get();
   const auto deadline = std::chrono::steady_clock::now() + kAdoptionBound;
-  while (outcome.ok() && server_->generation() < snapshot->generation && !stop.load()) {
+  while (outcome.ok() && server_->generation() < edition.snapshot->generation && !stop.load()) {
     if (std::chrono::steady_clock::now() > deadline) {
       outcome.warnings.emplace_back("a worker is busy and has not taken it over yet");
       break;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+  replaced->reset();
   return outcome;
 }
 
@@ -137,25 +143,27 @@ void Daemon::ask_for_reload(Reloader::Done done) {
   reloader_->request(std::move(done));
 }
 
-ReloadOutcome Daemon::serve(const SnapshotPtr& snapshot) {
+ReloadOutcome Daemon::serve(const Edition& edition) {
   if (phase_ == Phase::draining) return {kExitError, {}, {"bloomwall is stopping"}};  // workers that ended take nothing
   if (server_ == nullptr) {
-    if (const ReloadOutcome started = start_serving(snapshot); !started.ok()) return started;
+    if (const ReloadOutcome started = start_serving(edition); !started.ok()) return started;
   } else {
-    server_->publish(snapshot);
-    if (!(snapshot->settings.log == logs_)) reopen_logs(snapshot->settings.log);
+    server_->publish(edition);
+    if (!(edition.snapshot->settings.log == logs_)) reopen_logs(edition.snapshot->settings.log);
   }
-  snapshot_ = snapshot;
+  served_ = edition;
+  std::erase_if(policies_, [](const auto& policy) { return policy.expired(); });
+  policies_.emplace_back(edition.policy);
   return {};
 }
 
-ReloadOutcome Daemon::start_serving(const SnapshotPtr& snapshot) {
-  auto server = Server::create(snapshot, *access_log_, std::exchange(passed_, {}));
+ReloadOutcome Daemon::start_serving(const Edition& edition) {
+  auto server = Server::create(edition, *access_log_, std::exchange(passed_, {}));
   if (!server) return {kExitError, {}, {server.error()}};
   server_ = *std::move(server);
   server_->start();
   for (const Endpoint& address : server_->addresses()) log::info("listening on {}", address.text());
-  if (snapshot->settings.filters.empty()) log::warning("no filters are configured: nothing will be blocked");
+  if (edition.snapshot->settings.filters.empty()) log::warning("no filters are configured: nothing will be blocked");
   phase_ = Phase::serving;
   return {};
 }

@@ -131,12 +131,11 @@ Loaded<std::shared_ptr<const filter::Policy>> load_policy(const conf::Config& se
   return tl::unexpected(std::move(failure));
 }
 
-Loaded<SnapshotPtr> load_snapshot(const conf::Config& settings, const PolicyLoading& loading,
-                                  std::uint64_t generation) {
+Loaded<Edition> load_edition(const conf::Config& settings, const PolicyLoading& loading, std::uint64_t generation) {
   auto policy = load_policy(settings, loading);
   if (!policy) return tl::unexpected(std::move(policy).error());
-  auto snapshot = make_snapshot(settings, *std::move(policy), generation);
-  if (snapshot) return *std::move(snapshot);
+  auto snapshot = make_snapshot(settings, generation);
+  if (snapshot) return Edition{*std::move(snapshot), *std::move(policy)};
   return tl::unexpected(LoadFailure{kExitConfiguration, std::move(snapshot).error()});
 }
 

@@ -46,7 +46,7 @@ struct PolicyLoading {
 };
 filter::PolicySpec policy_spec(const conf::Config& settings);
 Loaded<std::shared_ptr<const filter::Policy>> load_policy(const conf::Config& settings, const PolicyLoading& loading);
-Loaded<SnapshotPtr> load_snapshot(const conf::Config& settings, const PolicyLoading& loading, std::uint64_t generation);
+Loaded<Edition> load_edition(const conf::Config& settings, const PolicyLoading& loading, std::uint64_t generation);
 
 // "filter malware: 25.000 GB, paged, its host section locked in memory", one line each.
 std::vector<std::string> describe_memory(const filter::Policy& policy);

@@ -128,6 +128,8 @@ void add_reloads(MetricFamilies& out, const MetricsInput& input) {
   out.row(input.reloads.succeeded == 0 ? 0.0 : seconds(input.reloads.last_success));
   out.gauge("generation", "How often what is served has been replaced, plus one");
   out.row(input.snapshot == nullptr ? 0.0 : number(input.snapshot->generation));
+  out.gauge("generations_alive", "Generations whose filters are in memory: 1, and 2 while one replaces the other");
+  out.row(number(input.policies_alive));
   out.gauge("ready", "1 while it serves");
   out.row(input.phase == Phase::serving ? 1.0 : 0.0);
   out.gauge("build_info", "1, with the version");
@@ -157,7 +159,7 @@ std::string metrics_text(const MetricsInput& input) {
   add_requests(out, input.counters);
   add_answers(out, input.counters);
   add_rows(out, input);
-  if (input.snapshot != nullptr) add_filters(out, *input.snapshot->policy, input.now);
+  if (input.policy != nullptr) add_filters(out, *input.policy, input.now);
   add_reloads(out, input);
   add_process(out);
   return out.text();

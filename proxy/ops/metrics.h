@@ -27,7 +27,9 @@ struct LogCounts {
 struct MetricsInput {
   const Counters& counters;  // the sum over workers
   Gauges gauges;
-  const Snapshot* snapshot = nullptr;  // null while starting
+  const Snapshot* snapshot = nullptr;  // these two are null while starting
+  const filter::Policy* policy = nullptr;
+  std::size_t policies_alive = 0;  // the one that is served, and those that somebody still holds
   ReloadCounts reloads;
   LogCounts logs;
   Phase phase = Phase::starting;

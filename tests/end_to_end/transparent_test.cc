@@ -219,6 +219,9 @@ log: {access: {file: off}}
   ASSERT_EQ(proxy_->wait(), 0);
   start_proxy("upstream: {parent: \"127.0.0.1:3128\"}\n");
   EXPECT_TRUE(has(fetch("http://good.example.test/x"), "http good.example.test /x via=1.1 bloomwall"));
+  EXPECT_TRUE(has(fetch("http://good.example.test:8080/y", {"-H", "Host: good.example.test"}),
+                  "http good.example.test:8080 /y"))
+      << "the port it went to";
   EXPECT_TRUE(has(fetch("https://good.example.test/x"), "https good.example.test /x")) << proxy_->output();
   EXPECT_TRUE(has(fetch("http://refused.example.test/"), "403"));
   const auto refused = fetch("https://refused.example.test/", {"-v"});

@@ -155,6 +155,21 @@ TEST_F(Verdict, ConnectToAListedHostIs403AndUrlEntriesNeverBlockAHost) {
   EXPECT_EQ(pages.out.substr(pages.out.rfind('\n') + 1), "200") << pages.out;
 }
 
+// What ws:// clients do: CONNECT, and HTTP in it.
+TEST_F(Verdict, AnHttpUrlThroughATunnelIsJudgedLikeAnyOther) {
+  const auto status = [&](const std::string& url, std::vector<std::string> options = {}) {
+    options.insert(options.end(), {"--proxytunnel", "--path-as-is"});
+    const auto got = curl(plain(url), options);
+    return got.out.substr(got.out.rfind('\n') + 1);
+  };
+  EXPECT_EQ(status("pages.example.test/other.html"), "200");
+  EXPECT_EQ(status("pages.example.test/listed.html"), "403");
+  EXPECT_EQ(status("pages.example.test/x/../listed%2ehtml"), "403");
+  EXPECT_EQ(status("innocent.example.test/", {"-H", "Host: listed.example.test"}), "403");
+  EXPECT_EQ(status("pages.example.test/dir/x", {"-H", "Host: innocent.example.test"}), "403");
+  EXPECT_EQ(status("innocent.example.test/", {"-X", "BREW"}), "405") << "nginx's own answer";
+}
+
 TEST_F(Verdict, ListedSniInAnInnocentTunnelIsCutBeforeAByteLeaves) {
   const std::string port = std::to_string(nginx_->tls_port());
   // --connect-to: CONNECT names the innocent host, the ClientHello the listed one.

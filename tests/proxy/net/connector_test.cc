@@ -33,9 +33,7 @@ class ConnectorTest : public testing::Test, public Connector::Handler {
     failure = error.kind;
   }
   void dial(std::string_view host, std::uint16_t port, bool is_parent = false) {
-    auto policy = filter::Policy::load({}, {});
-    ASSERT_TRUE(policy);
-    auto snapshot = make_snapshot(settings, *policy, 1);
+    auto snapshot = make_snapshot(settings, 1);
     ASSERT_TRUE(snapshot);
     connector.start({.host = host, .port = port, .is_parent = is_parent}, *snapshot);
     EXPECT_EQ(told, 0) << "never from within start()";

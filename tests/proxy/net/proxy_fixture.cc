@@ -75,7 +75,7 @@ proxy::Server& ProxyTest::the_proxy() {
   auto log = proxy::AccessLog::open(given.settings.log.access);
   if (!log) throw std::runtime_error(log.error());
   log_ = *std::move(log);
-  auto server = proxy::Server::create(snapshot(), *log_, passed_sockets(given.passed));
+  auto server = proxy::Server::create(edition(), *log_, passed_sockets(given.passed));
   if (!server) throw std::runtime_error(server.error());
   server_ = *std::move(server);
   server_->start();
@@ -97,7 +97,7 @@ filter::FilterSpec ProxyTest::build_filter() const {
   return spec;
 }
 
-proxy::SnapshotPtr ProxyTest::snapshot() {
+proxy::Edition ProxyTest::edition() {
   ++generation_;
   filter::PolicySpec spec;
   conf::Config settings = given.settings;
@@ -110,14 +110,14 @@ proxy::SnapshotPtr ProxyTest::snapshot() {
   auto policy = filter::Policy::load(spec, {.verify = true, .settle = given.paged, .progress = {}});
   if (!policy) throw std::runtime_error(policy.error().front().text());
   if (given.paged) drop_from_memory(spec.filters.front().file);
-  auto made = proxy::make_snapshot(settings, *std::move(policy), generation_);
+  auto made = proxy::make_snapshot(settings, generation_);
   if (!made) throw std::runtime_error(made.error().front());
-  return *std::move(made);
+  return {*std::move(made), *std::move(policy)};
 }
 
 void ProxyTest::reload() {
   proxy::Server& server = the_proxy();
-  server.publish(snapshot());
+  server.publish(edition());
   if (!comes_true([&] { return server.generation() == generation_; })) {
     throw std::runtime_error("the snapshot was not taken over");
   }

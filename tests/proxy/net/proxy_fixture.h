@@ -81,7 +81,7 @@ class ProxyTest : public ::testing::Test {
   void expect_alive();      // somebody new is served
 
  private:
-  proxy::SnapshotPtr snapshot();
+  proxy::Edition edition();
   filter::FilterSpec build_filter() const;
   std::uint64_t generation_ = 0;
   std::unique_ptr<proxy::AccessLog> log_;

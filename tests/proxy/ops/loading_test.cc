@@ -46,12 +46,12 @@ TEST(Loading, ASnapshotHoldsWhatTheFilesSay) {
   site.dir.write("allow.txt", "ok.example.test\n");
   const auto settings = load_settings(site.configure("allow_lists: [allow.txt]\n"));
   ASSERT_TRUE(settings.has_value()) << lines_of(settings.error());
-  const auto snapshot = load_snapshot(*settings, {}, 7);
-  ASSERT_TRUE(snapshot.has_value()) << lines_of(snapshot.error());
-  EXPECT_EQ((*snapshot)->generation, 7U);
-  EXPECT_EQ(describe(*(*snapshot)->policy), "1 filter (2 entries), 1 allow entries");
+  const auto edition = load_edition(*settings, {}, 7);
+  ASSERT_TRUE(edition.has_value()) << lines_of(edition.error());
+  EXPECT_EQ(edition->snapshot->generation, 7U);
+  EXPECT_EQ(describe(*edition->policy), "1 filter (2 entries), 1 allow entries");
   filter::Canonicaliser canonicaliser;
-  EXPECT_EQ((*snapshot)->policy->judge(canonicaliser.url("http://listed.example.test/")).decision,
+  EXPECT_EQ(edition->policy->judge(canonicaliser.url("http://listed.example.test/")).decision,
             filter::Decision::blocked);
 }
 
@@ -60,8 +60,8 @@ TEST(Loading, StatusesTellWhatMayStillCome) {
   const auto status_of = [&](const std::string& more) {
     const auto settings = load_settings(site.configure(more));
     if (!settings) return settings.error().status;
-    const auto snapshot = load_snapshot(*settings, {}, 1);
-    return snapshot ? 0 : snapshot.error().status;
+    const auto edition = load_edition(*settings, {}, 1);
+    return edition ? 0 : edition.error().status;
   };
   EXPECT_EQ(status_of(""), kExitDone);
   EXPECT_EQ(status_of("workers: many\n"), kExitConfiguration);
@@ -97,10 +97,10 @@ TEST(Loading, APipeIsRefusedUnopened) {
                            "upstream: {parent: \"127.0.0.1:1\", credentials_file: pipe}\n"}) {
     const auto settings = load_settings(site.configure(more));
     ASSERT_TRUE(settings.has_value()) << lines_of(settings.error());
-    const auto snapshot = load_snapshot(*settings, {}, 1);
-    ASSERT_FALSE(snapshot.has_value()) << more;
-    EXPECT_EQ(snapshot.error().status, kExitRefused) << more;
-    EXPECT_NE(lines_of(snapshot.error()).find("pipe: is a pipe"), std::string::npos) << lines_of(snapshot.error());
+    const auto edition = load_edition(*settings, {}, 1);
+    ASSERT_FALSE(edition.has_value()) << more;
+    EXPECT_EQ(edition.error().status, kExitRefused) << more;
+    EXPECT_NE(lines_of(edition.error()).find("pipe: is a pipe"), std::string::npos) << lines_of(edition.error());
   }
 }
 

@@ -89,13 +89,15 @@ TEST(Metrics, FiltersReloadsAndLogs) {
   const test::Site site;
   const auto settings = load_settings(site.configure());
   ASSERT_TRUE(settings.has_value());
-  const auto snapshot = load_snapshot(*settings, {}, 3);
-  ASSERT_TRUE(snapshot.has_value());
+  const auto edition = load_edition(*settings, {}, 3);
+  ASSERT_TRUE(edition.has_value());
   const Counters counters;
   const MetricsInput input{
       .counters = counters,
       .gauges = {.requests_in_flight = 4, .dns_cache_entries = 5, .buffer_bytes = 6},
-      .snapshot = snapshot->get(),
+      .snapshot = edition->snapshot.get(),
+      .policy = edition->policy.get(),
+      .policies_alive = 1,
       .reloads = {.succeeded = 3, .failed = 2, .last_success = TimePoint(std::chrono::seconds(99))},
       .logs = {.access_written = 10, .access_dropped = 11, .daemon_dropped = 12},
       .phase = Phase::serving,
