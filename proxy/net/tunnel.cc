@@ -76,7 +76,7 @@ std::size_t Tunnel::on_hello(std::span<const char> bytes) {
     case HelloGate::Result::wait:
       note_name();
       // A hello that drips in is a request head that drips in.
-      if (gate_->held().size() == bytes.size()) timer_.set(settings().timeouts.request_header);
+      if (!std::exchange(hello_is_timed_, true)) timer_.set(settings().timeouts.request_header);
       break;
     case HelloGate::Result::relay:
       note_name();
@@ -125,7 +125,7 @@ void Tunnel::release_held() {
     for (std::size_t i = 0; i < count; ++i) sent += pieces[i].iov_len;
     held.consume(sent);
   }
-  timer_.set(longest_wait());
+  if (std::exchange(hello_is_timed_, false)) timer_.set(Milliseconds(0));  // which finds out what is next
   if (upstream_->stream.backlog() > 0) client_.stream().pause(PauseReason::peer_full);
 }
 

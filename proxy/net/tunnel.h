@@ -104,7 +104,8 @@ class Tunnel final : public Buried, LiveTunnel {
   std::unique_ptr<HelloGate> gate_;  // until the client's first octets are judged
   std::string sni_;
   const char* cut_why_ = "";
-  int cut_status_ = 0;  // for the log, where it was not permitted; 0: Start::status
+  bool hello_is_timed_ = false;  // timer_ is that of a hello, or a request line, that has begun
+  int cut_status_ = 0;           // for the log, where it was not permitted; 0: Start::status
   Timer timer_;
   Milliseconds opened_;
 };
