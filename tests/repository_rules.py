@@ -48,7 +48,7 @@ PACKAGES = {
     "llhttp": ["proxy/http"],
     "xxhash": ["filter/bits", "filter/file"],
     "unicode/": ["filter/url"],
-    "libpsl": ["filter/lists"],
+    "libpsl": ["filter/url"],
     "prometheus/": ["proxy/ops"],
     "systemd/": ["proxy/ops"],
 }

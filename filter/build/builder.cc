@@ -16,7 +16,7 @@
 #include "filter/build/quantity.h"
 #include "filter/file/filter_file.h"
 #include "filter/file/temp_file.h"
-#include "filter/lists/public_suffix.h"
+#include "filter/url/public_suffix.h"
 #include "filter/url/idna.h"
 
 namespace bloomwall::filter {

@@ -180,7 +180,7 @@ Result<void> Intake::check_limits(const std::string& path) {
 Result<void> Intake::read(const std::string& argument, const IntakeProgress& progress) {
   std::vector<ListFile> files;
   if (options_.raw) {
-    files.push_back({.path = argument, .list = argument, .category = {}, .aliases = {}});
+    files.push_back({.path = argument, .list = argument, .category = {}, .aliases = {}, .left_out = {}});
   } else {
     auto expanded = expand_list(argument);
     if (!expanded) return unexpected(std::move(expanded).error());

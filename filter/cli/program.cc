@@ -81,7 +81,7 @@ CLI::App& add_command(CLI::App& app, const char* name, const char* help, int& st
 
 void add_list_options(CLI::App& app, BuildOptions& o) {
   add_parsed(app, "--format", "NAME",
-             "format of the lists (auto, domains, hosts, adblock, urls, ...); default: told from each file",
+             "format of the lists (auto, domains, hosts, adblock, urls, csv, mixed, ...); default: told from each file",
              format_named, [&o](Format f) { o.read.format = f; });
   app.add_flag("--raw", o.raw, "every line is a key, byte for byte");
   app.add_flag("--exact", o.read.exact, "names of plain lists stand for themselves alone, not for their subdomains");

@@ -3,7 +3,8 @@
 //   ||example.com^   ||example.com^*   ||example.com/      S
 //   ||example.com                      S, narrowed (it would match example.com.other.test too)
 //   ||example.com/dir/   .../dir/*     D
-//   ||example.com/file^  .../file|     U
+//   ||example.com/file|                U
+//   ||example.com/file^  .../file^*    U and D, narrowed: "/file;x" is not covered ('^' is any separator, '/' among them)
 //   ||example.com/pre    .../pre*      U and D, narrowed: "/prefix" is not covered
 //   ||example.com/p?a=b|               Q        ||example.com/p?a=b   Q, narrowed        ||example.com/p?   U, any query
 //   example.com   192.0.2.1   0.0.0.0 example.com   http://example.com/a     as in lists of those formats; a bare name only
@@ -13,6 +14,7 @@
 // does $important, because the allow list overrules every filter. --aggressive keeps $third-party. Every other modifier
 // narrows a rule to some requests, so the rule is left out; so is an exception with any modifier but $document.
 // $badfilter takes back the rule that is written like it but for that modifier, wherever in the file.
+// Behind a rule, after white space, '#', ';', '!' and "//" begin a comment: lists written by hand have them.
 // Paths are compared with their case, as $match-case has it: a proxy cannot know better.
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/lists/adblock_rule.h"
@@ -24,8 +26,8 @@
 #include "filter/lists/address_text.h"
 #include "filter/lists/entry_gate.h"
 #include "filter/lists/line_parser.h"
-#include "filter/lists/public_suffix.h"
 #include "filter/text.h"
+#include "filter/url/public_suffix.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -84,8 +86,10 @@ class AdblockParser final : public LineParser {
         return unsupported("include of another list");
       case AdblockLine::cosmetic:
         return unsupported("cosmetic rule");
-      case AdblockLine::network:
-        return network_rule(text, gate);
+      case AdblockLine::network: {
+        const std::string_view rule = without_comment(text, kListMarks);
+        return network_rule(rule.empty() ? text : rule, gate);
+      }
     }
     return malformed("not an adblock rule");
   }
@@ -166,8 +170,9 @@ class AdblockParser final : public LineParser {
       if (terminated) return unsupported("rule for the root page alone");
       return gate.host(text.substr(0, path), Kind::suffix, side);
     }
-    // "/dir/|" is the directory's own page, which U of "/dir" stands for.
-    if (terminated) return gate.url(text.ends_with('/') ? text.substr(0, text.size() - 1) : text, side);
+    // "/dir/|" and "/dir/^" are the directory's own page, which U of "/dir" stands for.
+    if (tail.ends) return gate.url(text.ends_with('/') ? text.substr(0, text.size() - 1) : text, side);
+    if (tail.separator && text.ends_with('/')) return gate.url(text.substr(0, text.size() - 1), side);
     if (text.ends_with('/')) return gate.url(text, side);
     const LineOutcome outcome = gate.url_prefix(text, side);
     if (outcome.used()) gate.warn(kWarnNarrowed);

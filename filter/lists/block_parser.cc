@@ -6,10 +6,8 @@
 #include "filter/lists/list_reader.h"
 
 namespace bloomwall::filter {
-namespace {
 
-void count(const LineOutcome& outcome, std::uint64_t line, std::string_view text, FileReport& report) {
-  ++report.lines;
+void count_outcome(const LineOutcome& outcome, std::uint64_t line, std::string_view text, FileReport& report) {
   switch (outcome.what) {
     case LineClass::blank:
       ++report.blank;
@@ -19,6 +17,8 @@ void count(const LineOutcome& outcome, std::uint64_t line, std::string_view text
       return;
     case LineClass::boilerplate:
       ++report.boilerplate;
+      return;
+    case LineClass::held:
       return;
     case LineClass::taken:
       ++report.taken;
@@ -40,7 +40,12 @@ void count(const LineOutcome& outcome, std::uint64_t line, std::string_view text
   }
 }
 
+namespace {
+
 bool has_nul(std::string_view text) { return !text.empty() && std::memchr(text.data(), '\0', text.size()) != nullptr; }
+
+// A CR that ends no line: a file of another age, whose lines would be read as one, or a stray octet.
+bool has_lone_return(std::string_view line) { return trim(line).find('\r') != std::string_view::npos; }
 
 }  // namespace
 
@@ -69,6 +74,8 @@ std::unique_ptr<LineParser> make_line_parser(const ParsePlan& plan) {
       return make_csv_parser(plan);
     case Format::privoxy:
       return make_privoxy_parser(plan);
+    case Format::mixed:
+      return make_mixed_parser(plan);
   }
   return make_domain_parser(plan);
 }
@@ -90,6 +97,7 @@ void BlockParser::parse(const LineBlock& block, ListSink& sink, FileReport& repo
   EntryGate& gate = state_->gate;
   gate.bind(sink, report);
   const bool look_for_nul = has_nul(block.text);
+  const bool look_for_returns = block.text.find('\r') != std::string::npos;
   LineWalk lines(block.text, block.first_line);
   while (lines.next()) {
     gate.begin_line(lines.number(), lines.line());
@@ -98,10 +106,13 @@ void BlockParser::parse(const LineBlock& block, ListSink& sink, FileReport& repo
       outcome = malformed("line over 64 KiB");
     } else if (look_for_nul && has_nul(lines.line())) {
       outcome = malformed("NUL octets");
+    } else if (look_for_returns && has_lone_return(lines.line())) {
+      outcome = malformed("carriage return inside the line");
     } else {
       outcome = state_->parser->line(lines.line(), gate);
     }
-    count(outcome, lines.number(), lines.line(), report);
+    ++report.lines;
+    count_outcome(outcome, lines.number(), lines.line(), report);
   }
 }
 

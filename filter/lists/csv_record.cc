@@ -11,13 +11,13 @@ bool CsvWalk::next() {
   if (!more_ || quote_open_ || damaged_) return false;
   doubled_ = false;
   std::size_t at = 0;
-  while (at < rest_.size() && is_blank(rest_[at])) ++at;
+  while (at < rest_.size() && is_blank(rest_[at]) && rest_[at] != separator_) ++at;
   if (at < rest_.size() && rest_[at] == '"') {
     rest_.remove_prefix(at + 1);
     return quoted();
   }
-  more_ = rest_.find(',') != std::string_view::npos;
-  field_ = next_part(rest_, ',');
+  more_ = rest_.find(separator_) != std::string_view::npos;
+  field_ = next_part(rest_, separator_);
   return true;
 }
 
@@ -34,8 +34,8 @@ bool CsvWalk::quoted() {
   }
   field_ = rest_.substr(0, end);
   rest_.remove_prefix(end + 1);
-  more_ = rest_.find(',') != std::string_view::npos;
-  damaged_ = !trim(next_part(rest_, ',')).empty();
+  more_ = rest_.find(separator_) != std::string_view::npos;
+  damaged_ = !trim(next_part(rest_, separator_)).empty();
   return !damaged_;
 }
 

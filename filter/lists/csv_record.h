@@ -1,4 +1,4 @@
-// Splits one CSV record into fields as RFC 4180 has it: ',' between them, '"' around those that need it, '""' for a '"'.
+// Splits one CSV record into fields as RFC 4180 has it: ',' (or another separator) between them, '"' around those that need it, '""' for a '"'.
 // Lenient where nothing is lost by it: blanks before an opening quote, a '"' within an unquoted field.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -10,7 +10,7 @@ namespace bloomwall::filter {
 
 class CsvWalk {
  public:
-  explicit CsvWalk(std::string_view record) : rest_(record) {}
+  explicit CsvWalk(std::string_view record, char separator = ',') : rest_(record), separator_(separator) {}
   bool next();                                     // to the next field; false at the end or after damage
   std::string_view raw() const { return field_; }  // without the quotes around it, doubled ones still doubled
   // The field as it was meant; a view of `scratch` where quotes were doubled.
@@ -22,6 +22,7 @@ class CsvWalk {
  private:
   bool quoted();
   std::string_view rest_;
+  char separator_;
   std::string_view field_;
   bool more_ = true;
   bool doubled_ = false;

@@ -2,7 +2,7 @@
 //   address=/a.example/b.example/0.0.0.0    both stopped; whatever the address is, or '#', or nothing
 //   server=/a.example/   local=/a.example/  never asked of a server: stopped
 // Unsupported: server=/a.example/192.0.2.53 and server=/a.example/# (who answers for it, not that it is stopped),
-// address=/#/... (every name), *a.example (no boundary of a label). Every other option is boilerplate.
+// ipset=/a.example/x, conf-file= and its like (names elsewhere), address=/#/... (every name), *a.example (no boundary of a label). Every other option is boilerplate.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <string_view>
@@ -17,6 +17,17 @@ namespace {
 bool is_option_name(std::string_view name) {
   return !name.empty() &&
          std::all_of(name.begin(), name.end(), [](char c) { return is_alpha(c) || is_digit(c) || c == '-'; });
+}
+
+// Names that stand elsewhere.
+bool is_include(std::string_view option) {
+  return option == "conf-file" || option == "conf-dir" || option == "servers-file" || option == "addn-hosts" ||
+         option == "hostsdir";
+}
+
+// "log-facility=/var/log/x", "dhcp-leasefile=/x": a file, where other options have domains ("ipset=/a.example/x").
+bool is_path_option(std::string_view option) {
+  return option != "ipset" && option != "nftset" && option != "rev-server" && option != "rebind-domain-ok";
 }
 
 LineOutcome domain(std::string_view name, EntryGate& gate) {
@@ -57,7 +68,11 @@ class DnsmasqParser final : public LineParser {
     const std::string_view value = trim(text);
     if (!is_option_name(option)) return malformed("not a dnsmasq option");
     const bool address = option == "address";
-    if (!address && option != "server" && option != "local") return {LineClass::boilerplate};
+    if (is_include(option)) return unsupported("include of another file");
+    if (!address && option != "server" && option != "local") {
+      return value.starts_with('/') && !is_path_option(option) ? unsupported("option that stops no domain")
+                                                               : LineOutcome{LineClass::boilerplate};
+    }
     if (value.starts_with('/')) return domains(value, address, gate);
     return address ? malformed("address= without a domain") : LineOutcome{LineClass::boilerplate};
   }

@@ -3,8 +3,9 @@
 //   .example.com       S (squid's dstdomain: the leading dot says "with subdomains")
 //   *.example.com      S: publishers of such lists mean the domain too; with --strict-wildcard W
 //   192.0.2.1          X       2001:db8::1 or [2001:db8::1]   X
-//   # ; ! //           comment; '#' after white space starts one too
-// Unsupported: 192.0.2.0/24, wildcards elsewhere, hosts with a port. Malformed: URLs, several words.
+//   192.0.2.0/24   192.0.2.0-192.0.2.9   2001:db8::/32       a range of addresses (address_range.h)
+//   # ; ! //           comment, also after white space
+// Unsupported: wildcards elsewhere, hosts with a port. Malformed: URLs, several words.
 // SPDX-License-Identifier: Apache-2.0
 #include <string_view>
 
@@ -24,17 +25,14 @@ class DomainParser final : public LineParser {
   LineOutcome line(std::string_view text, EntryGate& gate) override {
     text = trim(text);
     if (text.empty()) return {LineClass::blank};
-    if (is_comment(text)) return {LineClass::comment};
-    text = without_comment(text);
+    if (is_comment(text, kListMarks)) return {LineClass::comment};
+    text = without_comment(text, kListMarks);
     if (text.starts_with("*.")) return gate.host(text.substr(2), starred_);
     if (text.starts_with('.')) return gate.host(text.substr(1), Kind::suffix);
     return gate.host(text, bare_);
   }
 
  private:
-  static bool is_comment(std::string_view text) {
-    return text.front() == '#' || text.front() == ';' || text.front() == '!' || text.starts_with("//");
-  }
   Kind bare_;
   Kind starred_;
 };

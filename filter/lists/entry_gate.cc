@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <array>
 
-#include "filter/lists/public_suffix.h"
+#include "filter/lists/address_text.h"
 #include "filter/text.h"
+#include "filter/url/host.h"
+#include "filter/url/public_suffix.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -29,15 +31,29 @@ bool looks_like_ipv6(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return is_hex(c) || c == ':' || c == '.'; });
 }
 
-bool looks_like_range(std::string_view text) {
-  const std::string_view address = next_part(text, '/');
-  const bool digits = !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
-  return digits && !address.empty() && (is_digit(address.front()) || looks_like_ipv6(address)) &&
-         std::all_of(address.begin(), address.end(), [](char c) { return is_hex(c) || c == ':' || c == '.'; });
+bool has_mark(std::string_view text) { return text.find(kByteOrderMark) != std::string_view::npos; }
+
+// Of a canonical name that was spelt oddly: whether a request may have it. For others the answer of the proxy is 400.
+bool can_be_asked_for(const Entry& entry) {
+  if (entry.host_kind != HostKind::name) return true;
+  std::size_t label = 0;
+  for (const char c : entry.host) {
+    label = c == '.' ? 0 : label + 1;
+    if (label > kMaxLabel || !(is_alpha(c) || is_digit(c) || c == '-' || c == '_' || c == '.')) return false;
+  }
+  return entry.host.size() <= kMaxHost;
+}
+
+constexpr std::string_view kNoSuchHost = "host that no request can have";
+constexpr std::string_view kMarkInside = "byte order mark inside the line";
+
+// "http://example.com/#!/page", "example.com#top": the fragment never reaches a proxy, and nothing else was left.
+bool is_host_by_fragment(const Entry& entry, std::string_view text) {
+  return is_host_kind(entry.kind) && text.find('#') != std::string_view::npos;
 }
 
 LineOutcome why_no_host(std::string_view text) {
-  if (looks_like_range(text)) return unsupported("address range");
+  if (has_mark(text)) return malformed(kMarkInside);
   if (text.find('*') != std::string_view::npos) return unsupported("wildcard inside a host");
   if (!scheme_of(text).empty()) return malformed("URL where a host is expected");
   if (text.find('/') != std::string_view::npos) return malformed("path where a host is expected");
@@ -70,10 +86,12 @@ LineOutcome EntryGate::used(Side side) const {
 }
 
 EntryGate::CheckedHost EntryGate::check_host(std::string_view text, Kind kind) {
+  if (has_mark(text)) return {malformed(kMarkInside), {}};
   if (!plain_host(text) && !text.starts_with('[') && !looks_like_ipv6(text)) return {why_no_host(text), {}};
   const ParsedEntry parsed = parser_.domain(text, kind);
   if (parsed.entries.empty()) return {why_not(parsed), {}};
   Entry entry = parsed.entries.front();
+  if (parsed.problem == EntryProblem::odd && !can_be_asked_for(entry)) return {malformed(kNoSuchHost), {}};
   if (entry.host_kind == HostKind::name && is_public_suffix(entry.host)) {
     if (entry.host.find('.') != std::string_view::npos) {
       warn(kWarnPublicSuffix);
@@ -88,15 +106,70 @@ EntryGate::CheckedHost EntryGate::check_host(std::string_view text, Kind kind) {
 }
 
 LineOutcome EntryGate::host(std::string_view text, Kind kind, Side side) {
+  if (const RangeReading reading = read_address_range(text); reading.outcome != RangeReading::Outcome::no_range) {
+    return range(reading, side);
+  }
   const CheckedHost checked = check_host(text, kind);
   if (!checked.outcome.used()) return checked.outcome;
   hand_over(checked.entry, side, line_);
   return used(side);
 }
 
-LineOutcome EntryGate::url(std::string_view text, Side side) { return each(parser_.url(text), false, side); }
+LineOutcome EntryGate::range(const RangeReading& reading, Side side) {
+  switch (reading.outcome) {
+    case RangeReading::Outcome::no_range:
+    case RangeReading::Outcome::malformed:
+      return malformed(reading.reason);
+    case RangeReading::Outcome::unsupported:
+      return unsupported(reading.reason);
+    case RangeReading::Outcome::range:
+      break;
+  }
+  if (reading.range.is_one_address()) {
+    return host(host_text(reading.range.kind, reading.range.first), Kind::exact_host, side);
+  }
+  if (side == Side::allow || to_allow_) return unsupported("address range in an allow rule");
+  if (!sink_->takes_ranges()) return unsupported("address range");
+  sink_->range(reading.range, line_);
+  ++report_->ranges;
+  return used(side);
+}
 
-LineOutcome EntryGate::url_prefix(std::string_view text, Side side) { return each(parser_.url(text), true, side); }
+LineOutcome EntryGate::url(std::string_view text, Side side) { return any_url(text, false, side, false); }
+
+LineOutcome EntryGate::url_prefix(std::string_view text, Side side) { return any_url(text, true, side, false); }
+
+LineOutcome EntryGate::any_url(std::string_view text, bool as_prefix, Side side, bool field) {
+  if (has_mark(text)) return malformed(kMarkInside);
+  // What a blank follows in the fragment is never sent, whatever it is.
+  const std::string_view before_fragment = text.substr(0, text.find('#'));
+  if (!field && std::any_of(before_fragment.begin(), before_fragment.end(), is_blank)) {
+    return malformed("several words where a URL is expected");
+  }
+  if (std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; })) {
+    return malformed("control octets in a URL");
+  }
+  const RangeReading reading = read_address_range(text);
+  // "192.0.2.5/42" can't be a range; where only URLs are expected it is a page of that address.
+  const bool page =
+      as_prefix && reading.outcome == RangeReading::Outcome::malformed && is_ipv4(text.substr(0, text.find('/')));
+  if (reading.outcome != RangeReading::Outcome::no_range && !page) return range(reading, side);
+  const std::string_view before_query = text.substr(0, text.find_first_of("?#"));
+  if (before_query.find('*') != std::string_view::npos) {
+    const bool whole = before_query.size() == text.size() && before_query.ends_with("/*") &&
+                       before_query.find('*') + 1 == before_query.size();
+    if (!whole && !field) return unsupported("wildcard inside a URL");
+    if (whole) text.remove_suffix(1);
+    as_prefix = as_prefix && !whole;
+  }
+  const ParsedEntry parsed = parser_.url(text);
+  if (!parsed.entries.empty() && parsed.problem == EntryProblem::odd && !can_be_asked_for(parsed.entries.front())) {
+    return malformed(kNoSuchHost);
+  }
+  const LineOutcome outcome = each(parsed, as_prefix, side);
+  if (outcome.used() && is_host_by_fragment(parsed.entries.front(), text)) warn(kWarnFragment);
+  return outcome;
+}
 
 LineOutcome EntryGate::each(const ParsedEntry& parsed, bool as_prefix, Side side) {
   if (parsed.entries.empty()) return why_not(parsed);

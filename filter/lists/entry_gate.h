@@ -1,6 +1,10 @@
 // The one way from a parser to the sink: makes entries of hosts and URLs, keeps the rules that hold whatever the format is,
 // and counts. Those rules:
-//   an IP address is X, whatever kind was asked for; a range of addresses is unsupported
+//   an IP address is X, whatever kind was asked for; a range of addresses (address_range.h) is handed over as such where
+//   the sink takes ranges and is unsupported elsewhere, a range of one address is that address
+//   a host that no request can have (its octets, its length) is malformed wherever it stands, and so is text with a blank
+//   or a byte order mark in it
+//   "*" at the end of a path, after '/', is the directory; elsewhere in a path it is unsupported, but in a field of its own
 //   a bare top-level domain is skipped unless --allow-tld; other single labels ("intranet") are taken
 //   a public suffix is taken with a warning; the URL of one ("http://github.io/") is X instead of S
 //   "http://host/" is S
@@ -13,7 +17,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "filter/lists/address_range.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/list_reader.h"
 #include "filter/lists/list_report.h"
@@ -36,11 +42,14 @@ class EntryGate {
     text_ = text;
   }
   std::uint64_t line() const { return line_; }
+  std::pair<std::uint64_t, std::string_view> place() const { return {line_, text_}; }  // what begin_line() was given
 
   // A host or an address, IPv6 with or without brackets.
   LineOutcome host(std::string_view text, Kind kind, Side side = Side::block);
   // A URL as a list of URLs means it.
   LineOutcome url(std::string_view text, Side side = Side::block);
+  // A URL in a field of its own, as it was seen on the wire: a blank begins nothing else, and '*' is a letter but at the end.
+  LineOutcome url_field(std::string_view text) { return any_url(text, false, Side::block, true); }
   // A URL as the beginning of others, at the boundary of a path segment: U and D, or D alone where it ends in '/'.
   LineOutcome url_prefix(std::string_view text, Side side = Side::block);
 
@@ -59,8 +68,14 @@ class EntryGate {
   void warn(std::string_view reason) { report_->warnings.add(reason, line_, text_); }
   // Names of the line that gave nothing while others were taken.
   void skip_names(std::size_t count) { report_->skipped_names += count; }
+  // What became of a line that was held.
+  void settle(const LineOutcome& outcome, std::uint64_t line, std::string_view text) {
+    count_outcome(outcome, line, text, *report_);
+  }
 
  private:
+  LineOutcome any_url(std::string_view text, bool as_prefix, Side side, bool field);
+  LineOutcome range(const RangeReading& reading, Side side);
   LineOutcome each(const ParsedEntry& parsed, bool as_prefix, Side side);
   void hand_over_children(const Entry& entry, Side side);
 

@@ -32,8 +32,8 @@ class HostsParser final : public LineParser {
   LineOutcome line(std::string_view text, EntryGate& gate) override {
     text = trim(text);
     if (text.empty()) return {LineClass::blank};
-    if (text.front() == '#' || text.front() == ';' || text.front() == '!') return {LineClass::comment};
-    text = without_comment(text);
+    if (is_comment(text, kListMarks)) return {LineClass::comment};
+    text = without_comment(text, kListMarks);
     if (!is_address(next_word(text))) return malformed("does not begin with an address");
     std::string_view name = next_word(text);
     if (name.empty()) return malformed("an address without names");

@@ -1,6 +1,10 @@
 // One line of a list in, what it was out. The door behind which every format has its file.
 // Rules that all formats share: a parser hands entries to the EntryGate and never to the sink; it gives exactly one outcome
-// per line; it keeps no state between lines unless is_order_free(format) is false, and then a bounded amount.
+// per line; it keeps no state between lines unless is_order_free(format) is false, and then a bounded amount. A line whose
+// record goes on is `held`, and settled with EntryGate::settle when it is known what became of the record, at the latest in
+// finish(): nothing that a list holds vanishes from the counts.
+// Ranges of addresses are entries of their own: EntryGate::host and url recognise them (address_range.h) and hand them to
+// ListSink::range where the sink takes ranges; else they are unsupported.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,12 +15,23 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "filter/lists/csv_layout.h"
 #include "filter/lists/list_format.h"
 #include "filter/lists/list_reader.h"
 
 namespace bloomwall::filter {
 
-enum class LineClass : std::uint8_t { blank, comment, boilerplate, taken, allowed, cancelled, unsupported, malformed };
+enum class LineClass : std::uint8_t {
+  blank,
+  comment,
+  boilerplate,
+  held,
+  taken,
+  allowed,
+  cancelled,
+  unsupported,
+  malformed
+};
 
 struct LineOutcome {
   LineClass what = LineClass::blank;
@@ -32,6 +47,9 @@ constexpr void add_outcome(LineOutcome& sum, LineOutcome next) {
       next.what == LineClass::taken || (next.what == LineClass::allowed && sum.what != LineClass::taken);
   if (sum.what == LineClass::blank || better) sum = next;
 }
+
+// Adds what became of a line to the counts of a report, but for the number of its lines. A held line adds nothing yet.
+void count_outcome(const LineOutcome& outcome, std::uint64_t line, std::string_view text, FileReport& report);
 
 class EntryGate;  // entry_gate.h
 
@@ -57,9 +75,7 @@ struct ParsePlan {
   ReadOptions options;
   bool to_allow = false;                            // a white category: what would be an entry becomes an allow rule
   std::shared_ptr<const BadFilterRules> cancelled;  // adblock only; may be null
-  std::size_t csv_url_column = kNoColumn;           // csv only: told from the sample; a header line overrules it
-
-  static constexpr std::size_t kNoColumn = static_cast<std::size_t>(-1);
+  CsvLayout csv;  // csv only: told from the sample; a header line overrules the column
 };
 
 std::unique_ptr<LineParser> make_line_parser(const ParsePlan& plan);
@@ -74,5 +90,6 @@ std::unique_ptr<LineParser> make_rpz_parser(const ParsePlan& plan);
 std::unique_ptr<LineParser> make_url_parser(const ParsePlan& plan);  // urls, squidguard_urls, squidguard_expressions
 std::unique_ptr<LineParser> make_csv_parser(const ParsePlan& plan);
 std::unique_ptr<LineParser> make_privoxy_parser(const ParsePlan& plan);
+std::unique_ptr<LineParser> make_mixed_parser(const ParsePlan& plan);
 
 }  // namespace bloomwall::filter

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/lists/line_shape.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "filter/lists/adblock_rule.h"
+#include "filter/lists/address_range.h"
 #include "filter/lists/address_text.h"
 #include "filter/lists/csv_layout.h"
-#include "filter/lists/line_parser.h"
 #include "filter/text.h"
 
 namespace bloomwall::filter {
@@ -14,7 +15,8 @@ namespace {
 
 bool is_csv_header(std::string_view text) {
   while (text.starts_with('#')) text.remove_prefix(1);
-  return csv_header_column(text) != ParsePlan::kNoColumn;
+  return std::any_of(kCsvSeparators.begin(), kCsvSeparators.end(),
+                     [text](char separator) { return csv_header_column(text, separator) != kNoColumn; });
 }
 
 LineShape comment_shape(std::string_view text) {
@@ -29,6 +31,13 @@ LineShape comment_shape(std::string_view text) {
 bool is_adblock(std::string_view text) {
   return text.starts_with("||") || text.starts_with("@@") || text.find("##") != std::string_view::npos ||
          text.find("#@#") != std::string_view::npos;
+}
+
+bool is_adblock_host(std::string_view text) {
+  if (!text.starts_with("||")) return false;
+  text = without_comment(text, kListMarks);
+  if (text.ends_with('^')) text.remove_suffix(1);
+  return text.substr(2).find_first_of("$*^|# ") == std::string_view::npos;
 }
 
 bool is_adblock_title(std::string_view text) {
@@ -66,7 +75,7 @@ bool is_unbound(std::string_view text) {
 
 bool is_hosts(std::string_view text) {
   const std::string_view first = next_word(text);
-  return is_address(first) && !trim(text).empty() && !trim(text).starts_with('#');
+  return is_address(first) && !without_comment(text, kListMarks).empty();
 }
 
 LineShape url_shape(std::string_view text) {
@@ -90,8 +99,12 @@ LineShape shape_of(std::string_view line) {
   if (is_privoxy(text)) return LineShape::privoxy;
   if (is_unbound(text)) return LineShape::unbound;
   if (is_dnsmasq(text)) return LineShape::dnsmasq;
+  if (read_address_range(without_comment(text, kListMarks)).outcome != RangeReading::Outcome::no_range) {
+    return LineShape::range;
+  }
   if (is_hosts(text)) return LineShape::hosts;
   if (const LineShape zone = zone_shape(text); zone != LineShape::other && !indented) return zone;
+  if (is_adblock_host(text)) return LineShape::adblock_host;
   if (is_adblock(text) && scheme_of(text).empty() && text.front() != '"') return LineShape::adblock;
   if (const LineShape url = url_shape(text); url != LineShape::other) return url;
   return text.starts_with("*.") ? LineShape::wildcard : LineShape::other;

@@ -10,15 +10,17 @@ namespace bloomwall::filter {
 enum class LineShape : std::uint8_t {
   empty,          // blank or a comment
   adblock_title,  // "[Adblock Plus 2.0]", "! Title: ..."
-  adblock,        // "||...", "@@...", "...##..."
+  adblock,        // "@@...", "...##...", "||..." with modifiers or wildcards
+  adblock_host,   // "||example.com^", "||example.com/dir/": lists of other kinds hold such lines, too
   privoxy,        // "{+block{...}}", "{{alias}}"
   zone_head,      // "$TTL", "$ORIGIN", an SOA record
   zone_record,    // "... CNAME ..."
   unbound,        // "local-zone:", "local-data:"
   dnsmasq,        // "address=/", "server=/", "local=/"
+  range,          // a range of addresses
   hosts,          // an address and a name
   csv,            // a quote or a comma, and a URL that does not begin the line
-  csv_header,     // a header with a column "url", in a comment or not
+  csv_header,     // a header with a column "url", in a comment or not, whatever separates its columns
   url,            // "scheme://"
   url_no_scheme,  // "host/path"
   wildcard,       // "*.host"

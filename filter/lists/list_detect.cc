@@ -1,17 +1,21 @@
 // How a file's format is told. The lines of a sample vote by their shape, in an order in which what is rare elsewhere comes
-// first; then the format chosen must really read the sample.
+// first; then the format chosen must really read the sample, or its lines are of several formats. What may be a table is
+// never taken for URLs: the user is asked.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "filter/lists/csv_layout.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/line_shape.h"
 #include "filter/lists/list_reader.h"
+#include "filter/text.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -19,7 +23,8 @@ namespace {
 struct Votes {
   std::array<std::size_t, static_cast<std::size_t>(LineShape::other) + 1> of{};
   std::size_t content = 0;
-  std::string_view sampled;  // the part of the sample that was looked at
+  std::string_view sampled;    // the part of the sample that was looked at
+  bool bracket_title = false;  // "[Adblock Plus 2.0]"
 
   std::size_t operator[](LineShape shape) const { return of[static_cast<std::size_t>(shape)]; }
   bool most(std::size_t count) const { return count * 2 > content; }
@@ -31,6 +36,8 @@ Votes count_votes(std::string_view sample) {
   while (votes.content < kSampleLines && lines.next()) {
     const LineShape shape = shape_of(lines.line());
     ++votes.of[static_cast<std::size_t>(shape)];
+    votes.bracket_title =
+        votes.bracket_title || (shape == LineShape::adblock_title && trim(lines.line()).starts_with('['));
     if (shape != LineShape::empty && shape != LineShape::adblock_title && shape != LineShape::csv_header)
       ++votes.content;
     votes.sampled =
@@ -47,22 +54,26 @@ std::string_view file_name(std::string_view path) {
   return name;
 }
 
-Format by_name(std::string_view path, const Votes& votes) {
+// What a name says that squidGuard gives counts only where the lines do not say something else.
+Format by_name(std::string_view path, Format voted) {
   const std::string_view name = file_name(path);
-  if (name == "domains" && !votes.most(votes[LineShape::hosts])) return Format::squidguard_domains;
-  if (name == "urls" && !votes.most(votes[LineShape::url])) return Format::squidguard_urls;
-  return name == "expressions" ? Format::squidguard_expressions : Format::auto_detect;
+  const bool names = voted == Format::domains || voted == Format::wildcard;
+  if (name == "domains" && (names || voted == Format::urls)) return Format::squidguard_domains;
+  if (name == "urls" && (names || voted == Format::squidguard_urls)) return Format::squidguard_urls;
+  return name == "expressions" ? Format::squidguard_expressions : voted;
 }
 
-Format by_votes(const Votes& votes) {
-  if (votes[LineShape::adblock_title] > 0 || votes.most(votes[LineShape::adblock])) return Format::adblock;
+Format by_votes(const Votes& votes, bool is_table) {
+  const std::size_t rules = votes[LineShape::adblock] + votes[LineShape::adblock_host];
+  // A title in a comment is a habit of other lists, too.
+  if (votes.bracket_title || (votes[LineShape::adblock_title] > 0 && rules > 0) || votes.most(rules))
+    return Format::adblock;
   if (votes[LineShape::privoxy] > 0) return Format::privoxy;
   if (votes[LineShape::zone_head] > 0 || votes.most(votes[LineShape::zone_record])) return Format::rpz;
   if (votes.most(votes[LineShape::unbound])) return Format::unbound;
   if (votes.most(votes[LineShape::dnsmasq])) return Format::dnsmasq;
   if (votes.most(votes[LineShape::hosts])) return Format::hosts;
-  const std::size_t urls = votes[LineShape::url] + votes[LineShape::csv];
-  if (votes.most(votes[LineShape::csv]) || (votes[LineShape::csv_header] > 0 && votes.most(urls))) return Format::csv;
+  if (votes.most(votes[LineShape::csv]) || is_table) return Format::csv;
   if (votes.most(votes[LineShape::url])) return Format::urls;
   if (votes.most(votes[LineShape::url_no_scheme])) return Format::squidguard_urls;
   if (votes.most(votes[LineShape::wildcard])) return Format::wildcard;
@@ -79,7 +90,7 @@ class NoSink final : public ListSink {
 FileReport try_format(Format format, std::string_view sample) {
   ParsePlan plan;
   plan.format = format;
-  if (format == Format::csv) plan.csv_url_column = csv_url_column(sample);
+  if (format == Format::csv) plan.csv = csv_layout(sample);
   BlockParser parser(std::make_shared<const ParsePlan>(plan));
   NoSink sink;
   FileReport report;
@@ -98,20 +109,130 @@ std::string examples(const FileReport& report) {
   return text;
 }
 
+// Of content lines, whether they have the columns that a header promises: all but a few, some, or hardly any.
+enum class TableFit : std::uint8_t { none, some, most };
+TableFit fits_header(std::string_view sample) {
+  std::size_t wanted = 0;
+  std::size_t lines = 0;
+  std::size_t fitting = 0;
+  char separator = ',';
+  for (LineWalk walk(sample); walk.next();) {
+    std::string_view text = trim(walk.line());
+    const LineShape shape = shape_of(text);
+    if (shape == LineShape::csv_header) {
+      while (text.starts_with('#')) text.remove_prefix(1);
+      separator = csv_layout(text).separator;
+      wanted = csv_columns(text, separator);
+    } else if (shape != LineShape::empty) {
+      ++lines;
+      if (wanted > 1 && csv_columns(text, separator) == wanted) ++fitting;
+    }
+  }
+  if (wanted < 2 || fitting * 10 < lines) return TableFit::none;
+  return fitting * 10 >= lines * 9 ? TableFit::most : TableFit::some;
+}
+
+// Whether a line may be a URL and columns behind it. A ';' that a '/' follows is within the path.
+std::size_t separators_of(std::string_view line, char separator) {
+  if (separator == ';' && line.find('/', std::min(line.find(';'), line.size())) != std::string_view::npos) return 0;
+  return static_cast<std::size_t>(std::count(line.begin(), line.end(), separator));
+}
+
+// The separator that most lines hold equally often, and how often; 0 where there is none. Few lines prove nothing about
+// octets that paths are full of.
+std::pair<char, std::size_t> common_separator(std::string_view sample) {
+  constexpr std::size_t kMostColumns = 32;
+  std::array<std::array<std::size_t, kMostColumns + 1>, kCsvSeparators.size()> counts{};
+  std::size_t content = 0;
+  LineWalk lines(sample);
+  while (content < kSampleLines && lines.next()) {
+    const std::string_view text = without_comment(lines.line(), "#;!");
+    if (text.empty()) continue;
+    ++content;
+    const LineShape shape = shape_of(text);
+    if (shape != LineShape::url && shape != LineShape::url_no_scheme && shape != LineShape::csv) continue;
+    for (std::size_t i = 0; i < kCsvSeparators.size(); ++i) {
+      ++counts[i][std::min(separators_of(text, kCsvSeparators[i]), kMostColumns)];
+    }
+  }
+  for (std::size_t i = 0; i < kCsvSeparators.size(); ++i) {
+    if (kCsvSeparators[i] != ',' && content < 3) continue;
+    for (std::size_t often = 1; often <= kMostColumns; ++often) {
+      if (counts[i][often] * 2 > content) return {kCsvSeparators[i], often};
+    }
+  }
+  return {'\0', 0};
+}
+
+Error may_be_table(std::string_view path, std::string_view why) {
+  return Error{Errc::usage, std::string(path),
+               fmt::format("cannot tell the format: {}; say --format csv if these are columns, --format urls if they "
+                           "are parts of the URLs",
+                           why)};
+}
+
+std::string name_of(char separator) { return separator == '\t' ? "TAB" : fmt::format("'{}'", separator); }
+
+// Formats whose lines may be read one by one, so that lines of others among them can be, too.
+bool may_be_mixed(Format format, const Votes& votes) {
+  switch (format) {
+    case Format::domains:
+    case Format::wildcard:
+    case Format::hosts:
+    case Format::urls:
+    case Format::dnsmasq:
+    case Format::unbound:
+      return true;
+    case Format::adblock:  // pieces of URLs would pass for hosts where the list is an adblock list
+      return votes[LineShape::adblock] == 0 && !votes.bracket_title && votes[LineShape::adblock_title] == 0;
+    default:
+      return false;
+  }
+}
+
+Error no_format(std::string_view path, Format format, const FileReport& report) {
+  return Error{Errc::usage, std::string(path),
+               fmt::format("cannot tell the format: as \"{}\" it would have {} unreadable lines among the first "
+                           "{}; say --format if you know it{}",
+                           to_string(format), report.malformed.total(), report.content_lines(), examples(report))};
+}
+
+bool mostly_malformed(const FileReport& report) { return report.malformed.total() * 10 > report.content_lines(); }
+
 }  // namespace
+
+Result<void> refuse_columns(std::string_view sample, std::string_view path, Format format) {
+  if (format != Format::urls && format != Format::squidguard_urls && format != Format::mixed) return {};
+  const auto [separator, often] = common_separator(sample);
+  if (often > 0) {
+    return unexpected(may_be_table(
+        path, fmt::format("most lines hold {} {}, as the lines of a table do", often, name_of(separator))));
+  }
+  const bool named = file_name(path).ends_with(".csv");
+  if (named && sample.find(',') != std::string_view::npos) {
+    return unexpected(may_be_table(path, "its name says CSV, its lines do not"));
+  }
+  return {};
+}
 
 Result<Format> detect_format(std::string_view sample, std::string_view path) {
   const Votes votes = count_votes(sample);
-  Format format = by_name(path, votes);
-  if (format == Format::auto_detect) format = by_votes(votes);
-  const FileReport report = try_format(format, votes.sampled);
-  const std::uint64_t bad = report.malformed.total();
-  if (bad * 10 <= report.content_lines()) return format;
-  return unexpected(
-      Error{Errc::usage, std::string(path),
-            fmt::format("cannot tell the format: as \"{}\" it would have {} unreadable lines among the first "
-                        "{}; say --format if you know it{}",
-                        to_string(format), bad, report.content_lines(), examples(report))});
+  const TableFit table = votes[LineShape::csv_header] > 0 ? fits_header(votes.sampled) : TableFit::none;
+  Format format = by_name(path, by_votes(votes, table == TableFit::most));
+  if (table == TableFit::some && (format == Format::urls || format == Format::squidguard_urls)) {
+    return unexpected(may_be_table(path, "it has the header of a table, but not all lines have its columns"));
+  }
+  FileReport report = try_format(format, votes.sampled);
+  if (report.unusable > 0 && (may_be_mixed(format, votes) || mostly_malformed(report))) {
+    FileReport mixed = try_format(Format::mixed, votes.sampled);
+    if (mixed.unusable < report.unusable && !mostly_malformed(mixed)) {
+      format = Format::mixed;
+      report = std::move(mixed);
+    }
+  }
+  if (auto ok = refuse_columns(votes.sampled, path, format); !ok) return unexpected(ok.error());
+  if (mostly_malformed(report)) return unexpected(no_format(path, format, report));
+  return format;
 }
 
 }  // namespace bloomwall::filter

@@ -1,8 +1,10 @@
 // Turns an argument of `build` into the files that are to be read: a file or "-" is itself; a folder in squidGuard/UT1 form
 // is its member files, each with its format and category.
 //   malware/domains  malware/urls  malware/expressions  malware/usage      (each perhaps with .gz, .xz or .zst)
-// A folder of such folders (blacklists/malware/..., up to three deep) gives all its categories, in the order of their
-// names. A category that is a symbolic link to another one of the same folder is an alias and is not read twice.
+// A folder of such folders (blacklists/malware/..., categories within categories too, kMaxFolderDepth deep) gives all its
+// categories, in the order of their names. A category that is a symbolic link to another one of the same folder is an alias
+// and is not read twice. What else the folder holds is named in `left_out` of the first file: nothing is passed over in
+// silence. A link to nowhere, a pipe, a socket or a device is an error: it may be the list that somebody meant.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -27,9 +29,11 @@ struct ListFile {
   std::vector<std::string> aliases;  // other names of that category
   Format format = Format::auto_detect;
   Usage usage = Usage::unknown;
+  std::vector<std::string> left_out;  // paths in the folder that nobody reads, and why
 };
 
 inline constexpr std::size_t kMaxFolderFiles = 10'000;
+inline constexpr int kMaxFolderDepth = 16;
 
 Result<std::vector<ListFile>> expand_list(const std::string& argument);
 

@@ -35,6 +35,8 @@ const char* to_string(Format format) {
       return "csv";
     case Format::privoxy:
       return "privoxy";
+    case Format::mixed:
+      return "mixed";
   }
   return "unknown";
 }

@@ -28,6 +28,7 @@ enum class Format : std::uint8_t {
   urls,                    // http://example.com/path
   csv,                     // "1","2026-01-01","http://example.com/path"
   privoxy,                 // {+block} followed by .example.com
+  mixed,  // lines of several of these, each plain by itself: example.com, ||example.com^, 0.0.0.0 example.com
 };
 inline constexpr std::array kFormats{Format::auto_detect,
                                      Format::domains,
@@ -42,7 +43,8 @@ inline constexpr std::array kFormats{Format::auto_detect,
                                      Format::squidguard_expressions,
                                      Format::urls,
                                      Format::csv,
-                                     Format::privoxy};
+                                     Format::privoxy,
+                                     Format::mixed};
 
 const char* to_string(Format format);                       // "auto", "domains", ... "squidguard-urls"
 std::optional<Format> parse_format(std::string_view name);  // what --format takes
@@ -58,8 +60,13 @@ inline constexpr std::size_t kSampleBytes = std::size_t{1} << 20;
 // auto-configuration scripts, UTF-16, archives and other binary data.
 Result<void> refuse_foreign(std::string_view sample, std::string_view path);
 
-// The format of the file `path` that begins with `sample` (whole lines). Error `usage`, asking for --format, unless 90 %
-// of the sampled lines can be read in the format that fits best.
+// Refuses what looks like a table, most of its lines having as many commas (semicolons, bars, tabs), where `format` would
+// take the columns for parts of a URL. Error `usage`, asking for --format.
+Result<void> refuse_columns(std::string_view sample, std::string_view path, Format format);
+
+// The format of the file `path` that begins with `sample` (whole lines). Lines of several formats are `mixed`. Error
+// `usage`, asking for --format, unless 90 % of the sampled lines can be read in the format that fits best, and where the
+// lines may be columns.
 Result<Format> detect_format(std::string_view sample, std::string_view path);
 
 }  // namespace bloomwall::filter

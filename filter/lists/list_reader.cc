@@ -89,8 +89,11 @@ Result<void> ListReader::State::prepare() {
     plan.format = *format;
     detected = true;
   }
-  if (plan.format == Format::csv) plan.csv_url_column = csv_url_column(*sample);
-  if (plan.format == Format::adblock) {
+  if (file.format != Format::auto_detect) {  // the category's word, not that of the user
+    if (auto ok = refuse_columns(*sample, input.name(), plan.format); !ok) return ok;
+  }
+  if (plan.format == Format::csv) plan.csv = csv_layout(*sample);
+  if (plan.format == Format::adblock || plan.format == Format::mixed) {
     if (auto ok = find_bad_filters(); !ok) return ok;
   }
   shared_plan = std::make_shared<const ParsePlan>(plan);
@@ -164,6 +167,7 @@ void ListReader::finish(FileReport& report) const {
   report.compression = state_->input.compression();
   report.text_bytes = state_->input.text_bytes();
   report.digest = state_->input.digest();
+  report.left_out = state_->file.left_out;
 }
 
 Result<FileReport> read_list(const ListFile& file, const ReadOptions& options, ListSink& sink) {

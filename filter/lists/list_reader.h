@@ -13,6 +13,7 @@
 #include <memory>
 #include <string_view>
 
+#include "filter/lists/address_range.h"
 #include "filter/lists/line_blocks.h"
 #include "filter/lists/list_folder.h"
 #include "filter/lists/list_format.h"
@@ -46,6 +47,9 @@ class ListSink {
   virtual void entry(const Entry& entry, std::uint64_t line) = 0;
   // An allow rule in the text form of an allow list: "example.com", "example.com/path".
   virtual void allow(std::string_view text, std::uint64_t line) = 0;
+  // A range of more than one address ("1.10.16.0/20"). Only where takes_ranges(); else such a line is unsupported.
+  virtual bool takes_ranges() const { return false; }
+  virtual void range(const AddressRange& /*range*/, std::uint64_t /*line*/) {}
 };
 
 struct ParsePlan;  // line_parser.h

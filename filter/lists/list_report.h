@@ -55,6 +55,7 @@ struct FileReport {
   Compression compression = Compression::none;
   std::uint64_t text_bytes = 0;
   TextDigest digest{};
+  std::vector<std::string> left_out;  // of a folder, with its first file: what it holds and nobody reads, and why
 
   // Lines; their sum is `lines`.
   std::uint64_t lines = 0;
@@ -78,6 +79,7 @@ struct FileReport {
   std::uint64_t single_label = 0;                   // hosts like "intranet"
   std::uint64_t tlds_taken = 0;                     // bare TLDs, with --allow-tld only
   std::uint64_t skipped_names = 0;                  // left out of lines of several names: localhost, single labels
+  std::uint64_t ranges = 0;                         // of addresses, beside the entries
   ReasonTally warnings;                             // taken all the same; kWarn... below
 
   std::uint64_t entry_count() const;
@@ -100,7 +102,7 @@ inline constexpr std::string_view kWarnThirdParty = "$third-party, taken for eve
 inline constexpr std::string_view kWarnCondition = "condition of the list's preprocessor, read as if it held";
 inline constexpr std::string_view kWarnWwwStripped = "leading www. taken off";
 inline constexpr std::string_view kWarnAllowWidened = "allow rule for one host, written for its subdomains too";
-inline constexpr std::string_view kWarnUnfinished = "the file ends within a record";
+inline constexpr std::string_view kWarnFragment = "fragment cut off, taken as the whole host";
 
 // The largest unusable share over the arguments of a build; files of one argument (`list`) are judged together, so that
 // one line in a category's "expressions" does not spoil the category.

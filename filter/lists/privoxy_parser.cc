@@ -5,13 +5,15 @@
 //   example.com/            likewise; '/' alone as path says nothing
 // Aliases are followed. A '\' at the end of a line joins the next one to it; '#' starts a comment unless escaped.
 // Unsupported: path patterns (regular expressions), wildcards, hosts open to the right ("ads."), ports, tags, and patterns
-// in sections that say nothing about blocking. Boilerplate: section heads, {{settings}}, {{alias}}, {{description}}.
+// in sections that say nothing about blocking. Lines whose joined line can't be used are lost with it, each of them counted.
+// Boilerplate: section heads, {{settings}}, {{alias}}, {{description}}.
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "filter/lists/entry_gate.h"
+#include "filter/lists/held_lines.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/privoxy_actions.h"
 #include "filter/text.h"
@@ -51,32 +53,35 @@ class PrivoxyParser final : public LineParser {
   LineOutcome line(std::string_view text, EntryGate& gate) override {
     const bool all_comment = trim(text).starts_with('#');
     text = trim(without_escaped_comment(text));
-    if (text.ends_with('\\')) return join(text.substr(0, text.size() - 1));
-    if (joined_lines_ == 0) {
+    if (text.ends_with('\\')) return join(text.substr(0, text.size() - 1), gate);
+    if (held_.empty()) {
       if (text.empty()) return {all_comment ? LineClass::comment : LineClass::blank};
       return logical_line(text, gate);
     }
     if (all_comment) return {LineClass::comment};
     joined_.append(text);
-    joined_lines_ = 0;
     const std::string whole = std::exchange(joined_, {});
-    return logical_line(trim(whole), gate);
+    const LineOutcome outcome = logical_line(trim(whole), gate);
+    if (outcome.what == LineClass::malformed || outcome.what == LineClass::unsupported) {
+      held_.lose(gate, outcome);
+    } else {
+      held_.use_up(gate);
+    }
+    return outcome;
   }
 
-  void finish(EntryGate& gate) override {
-    if (joined_lines_ > 0) gate.warn(kWarnUnfinished);
-  }
+  void finish(EntryGate& gate) override { held_.lose(gate, malformed("the file ends within a joined line")); }
 
  private:
   enum class Section : std::uint8_t { none, alias, settings, actions };
 
-  LineOutcome join(std::string_view text) {
+  LineOutcome join(std::string_view text, EntryGate& gate) {
     joined_.append(text).push_back(' ');
-    ++joined_lines_;
-    if (joined_lines_ <= kMaxJoinedLines && joined_.size() <= kMaxLineBytes) return {LineClass::boilerplate};
-    joined_lines_ = 0;
+    if (!held_.full()) return held_.hold(text, gate);
+    const LineOutcome outcome = malformed("line joined from too many");
+    held_.lose(gate, outcome);
     joined_.clear();
-    return malformed("line joined from too many");
+    return outcome;
   }
 
   LineOutcome logical_line(std::string_view text, EntryGate& gate) {
@@ -119,7 +124,7 @@ class PrivoxyParser final : public LineParser {
   Section section_ = Section::none;
   PrivoxyEffect effect_ = PrivoxyEffect::none;
   std::string joined_;
-  std::size_t joined_lines_ = 0;
+  HeldLines held_{kMaxJoinedLines};
 };
 
 }  // namespace

@@ -5,7 +5,7 @@ namespace bloomwall::filter {
 namespace {
 constexpr char kBlockKey = '-';
 constexpr char kAllowKey = '+';
-constexpr std::size_t kLongestName = 253;  // no name of the DNS is longer, but a hostile file may say so
+
 }  // namespace
 
 void RpzPairs::hand_over(const std::string& key, Kind kind, std::uint64_t line, EntryGate& gate) {
@@ -18,10 +18,6 @@ void RpzPairs::hand_over(const std::string& key, Kind kind, std::uint64_t line, 
 void RpzPairs::add(std::string_view host, bool wildcard, Side side, EntryGate& gate) {
   std::string key(1, side == Side::allow ? kAllowKey : kBlockKey);
   key.append(host);
-  if (host.size() > kLongestName) {  // not worth remembering
-    hand_over(key, wildcard ? Kind::subdomains : Kind::exact_host, gate.line(), gate);
-    return;
-  }
   const auto [at, is_new] = halves_.try_emplace(key, Half{gate.line(), wildcard, false});
   if (is_new) {
     order_.push_back(std::move(key));

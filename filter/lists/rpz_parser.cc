@@ -4,20 +4,26 @@
 // x alone is X, *.x alone is W, both (the usual case) are one S. An IP address as owner is X.
 // Unsupported: triggers other than names (rpz-ip, rpz-nsip, rpz-nsdname, rpz-client-ip), rpz-tcp-only, "*" alone, data of
 // other types, $INCLUDE, $GENERATE. Boilerplate: SOA, NS, DNSSEC records, $TTL, $ORIGIN, lines of a record that goes on.
+// A parenthesis that is never closed, or that would swallow a line which is a record by itself, was a mistake: its line is
+// malformed and the others are read by themselves.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
 #include <string_view>
 
+#include "filter/lists/address_text.h"
 #include "filter/lists/entry_gate.h"
+#include "filter/lists/held_lines.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/rpz_pairs.h"
-#include "filter/text.h"
 #include "filter/lists/zone_record.h"
+#include "filter/text.h"
 
 namespace bloomwall::filter {
 namespace {
 
+constexpr std::size_t kMaxRecordLines = 100;  // records of keys and signatures have some ten
+constexpr std::string_view kOpenParenthesis = "parenthesis is not closed";
 constexpr std::array<std::string_view, 10> kZoneTypes{"SOA",   "NS",         "DNSKEY", "RRSIG",   "NSEC",
                                                       "NSEC3", "NSEC3PARAM", "CDS",    "CDNSKEY", "ZONEMD"};
 
@@ -38,6 +44,18 @@ std::string_view other_trigger(std::string_view owner) {
   return {};
 }
 
+// A whole record with an owner, as no line inside parentheses is: "x 300 IN CNAME .", "x A 192.0.2.1".
+bool is_record(std::string_view text) {
+  if (text.empty() || is_blank(text.front())) return false;
+  next_word(text);
+  for (int i = 0; i < 3; ++i) {
+    const std::string_view word = next_word(text);
+    if (equals_ignoring_case(word, "CNAME")) return true;
+    if (equals_ignoring_case(word, "A") || equals_ignoring_case(word, "AAAA")) return is_address(next_word(text));
+  }
+  return false;
+}
+
 bool is_action(std::string_view data, std::string_view name) {
   if (data.ends_with('.')) data.remove_suffix(1);
   return equals_ignoring_case(data, name);
@@ -46,32 +64,54 @@ bool is_action(std::string_view data, std::string_view name) {
 class RpzParser final : public LineParser {
  public:
   LineOutcome line(std::string_view text, EntryGate& gate) override {
+    if (!held_.empty() && (held_.full() || is_record(text))) return without_held(text, gate);
     switch (zone_.line(text)) {
       case ZoneLine::blank:
         return {LineClass::blank};
       case ZoneLine::comment:
         return {LineClass::comment};
       case ZoneLine::directive:
-      case ZoneLine::open:
         return {LineClass::boilerplate};
+      case ZoneLine::open:
+        return held_.hold(text, gate);
       case ZoneLine::unread:
         return unsupported("directive that adds names from elsewhere");
       case ZoneLine::never_closed:
-        return malformed("parenthesis is not closed");
+        return held_.empty() ? malformed(kOpenParenthesis) : without_held(text, gate);
       case ZoneLine::damaged:
-        return malformed("not a zone record");
+        return held_.empty() ? malformed("not a zone record") : without_held(text, gate);
       case ZoneLine::record:
-        return record(zone_.record(), gate);
+        return whole_record(gate);
     }
     return malformed("not a zone record");
   }
 
   void finish(EntryGate& gate) override {
-    if (zone_.in_record()) gate.warn(kWarnUnfinished);
+    while (!held_.empty()) give_up(gate);
     pairs_.flush(gate);
   }
 
  private:
+  LineOutcome whole_record(EntryGate& gate) {
+    const LineOutcome outcome = record(zone_.record(), gate);
+    if (outcome.what == LineClass::malformed) {
+      held_.lose(gate, outcome);
+    } else {
+      held_.use_up(gate);
+    }
+    return outcome;
+  }
+
+  void give_up(EntryGate& gate) {
+    zone_.abandon();
+    held_.give_up(gate, malformed(kOpenParenthesis),
+                  [this](std::string_view text, EntryGate& g) { return line(text, g); });
+  }
+  LineOutcome without_held(std::string_view text, EntryGate& gate) {
+    give_up(gate);
+    return line(text, gate);
+  }
+
   LineOutcome record(const ZoneRecord& record, EntryGate& gate) {
     if (is_zone_type(record.type)) return {LineClass::boilerplate};
     if (record.owner.empty() || record.owner == "*") return unsupported("every name");
@@ -102,6 +142,7 @@ class RpzParser final : public LineParser {
 
   ZoneReader zone_;
   RpzPairs pairs_;
+  HeldLines held_{kMaxRecordLines};
 };
 
 }  // namespace

@@ -2,7 +2,7 @@
 //   local-zone: "a.example." always_nxdomain    S, for the types that stop a zone
 //   local-data: "a.example. A 0.0.0.0"          X, for address records
 // Unsupported: types that let a zone through or only log it (transparent, typetransparent, nodefault, inform, ...), data of
-// other types, the root. Every other option is boilerplate.
+// other types, the root, include. Every other option is boilerplate.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
@@ -90,6 +90,8 @@ class UnboundParser final : public LineParser {
     const std::string_view option = text.substr(0, colon);
     if (option == "local-zone") return local_zone(text.substr(colon + 1), gate);
     if (option == "local-data") return local_data(text.substr(colon + 1), gate);
+    if (option == "include" || option == "include-toplevel") return unsupported("include of another file");
+    if (text.substr(colon + 1).starts_with("//")) return malformed("not an unbound option");
     const bool name =
         std::all_of(option.begin(), option.end(), [](char c) { return is_alpha(c) || is_digit(c) || c == '-'; });
     return name && !option.empty() ? LineOutcome{LineClass::boilerplate} : malformed("not an unbound option");

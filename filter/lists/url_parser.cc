@@ -5,7 +5,8 @@
 //                     without a leading "www.", so that of an entry is taken off where more than a public suffix is left;
 //                     subdomains are covered anyhow
 //   squidguard_expressions                     regular expressions: all unsupported
-// '#' after white space starts a comment; a '#' within a URL is its fragment.
+// '#', ';' and '!' at the start or after white space start a comment; a '#' within a URL is its fragment. A range of
+// addresses ("192.0.2.0/24") is one here too, and never a host with a path.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
@@ -13,11 +14,14 @@
 
 #include "filter/lists/entry_gate.h"
 #include "filter/lists/line_parser.h"
-#include "filter/lists/public_suffix.h"
 #include "filter/text.h"
+#include "filter/url/public_suffix.h"
 
 namespace bloomwall::filter {
 namespace {
+
+constexpr std::string_view kMarks = "#;!";  // of comments; "//" would begin a URL without its scheme
+constexpr std::string_view kOtherScheme = "scheme other than http, https, ftp, ws";
 
 bool is_known_scheme(std::string_view scheme) {
   constexpr std::array<std::string_view, 5> kKnown{"http", "https", "ftp", "ws", "wss"};
@@ -32,13 +36,11 @@ class UrlParser final : public LineParser {
   LineOutcome line(std::string_view text, EntryGate& gate) override {
     text = trim(text);
     if (text.empty()) return {LineClass::blank};
-    if (text.front() == '#' || text.front() == ';' || text.front() == '!') return {LineClass::comment};
-    text = without_comment(text);
+    if (is_comment(text, kMarks)) return {LineClass::comment};
+    text = without_comment(text, kMarks);
     const std::string_view scheme = scheme_of(text);
-    if (!scheme.empty())
-      return is_known_scheme(scheme) ? gate.url(text) : unsupported("scheme other than http, https, ftp, ws");
+    if (!scheme.empty()) return is_known_scheme(scheme) ? gate.url(text) : unsupported(kOtherScheme);
     if (text.find_first_of("/?") == std::string_view::npos) return names_->line(text, gate);
-    if (std::any_of(text.begin(), text.end(), is_blank)) return malformed("several words where a URL is expected");
     return gate.url(text);
   }
 
@@ -60,12 +62,16 @@ class SquidguardUrlParser final : public LineParser {
   LineOutcome line(std::string_view text, EntryGate& gate) override {
     text = trim(text);
     if (text.empty()) return {LineClass::blank};
-    if (text.front() == '#') return {LineClass::comment};
+    if (is_comment(text, kMarks)) return {LineClass::comment};
+    text = without_comment(text, kMarks);
     const std::string_view scheme = scheme_of(text);
-    if (!scheme.empty() && is_known_scheme(scheme)) text.remove_prefix(scheme.size() + 3);
-    const std::string_view url = without_www(text);
-    const LineOutcome outcome = gate.url_prefix(url);
-    if (outcome.used() && url.size() != text.size()) gate.warn(kWarnWwwStripped);
+    if (!scheme.empty() && !is_known_scheme(scheme)) return unsupported(kOtherScheme);
+    // "http://192.0.2.1/24" is a URL, "192.0.2.1/24" is a range: the scheme goes with the "www." only.
+    const std::string_view bare = scheme.empty() ? text : text.substr(scheme.size() + 3);
+    const std::string_view url = without_www(bare);
+    const bool stripped = url.size() != bare.size();
+    const LineOutcome outcome = gate.url_prefix(stripped ? url : text);
+    if (outcome.used() && stripped) gate.warn(kWarnWwwStripped);
     return outcome;
   }
 };

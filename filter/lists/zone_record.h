@@ -36,7 +36,8 @@ class ZoneReader {
  public:
   ZoneLine line(std::string_view text);
   const ZoneRecord& record() const { return record_; }  // after ZoneLine::record, until the next line
-  bool in_record() const { return depth_ > 0; }
+  // Drops a record that goes on: the next line begins a new one.
+  void abandon() { depth_ = 0; }
 
  private:
   static constexpr std::size_t kMaxWords = 8;  // owner, TTL, class, type, data and some to spare

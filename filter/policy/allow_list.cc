@@ -8,6 +8,9 @@
 
 #include "filter/policy/entry_text.h"
 #include "filter/text.h"
+#include "filter/url/ipv4.h"
+#include "filter/url/ipv6.h"
+#include "filter/url/public_suffix.h"
 
 namespace bloomwall::filter {
 
@@ -75,23 +78,49 @@ class AllowListParser {
     }
     std::string_view rest = without_comment(line);
     if (rest.empty()) return true;
-    const std::string_view text = next_word(rest);
+    std::string_view text = next_word(rest);
+    if (text.starts_with("@@||")) text.remove_prefix(2);  // an exception of an adblock list
+    // A line of a hosts file: its names, each for itself.
+    std::vector<std::string_view> names;
+    if (is_address(text)) {
+      while (!rest.empty() && rest.front() != '@') names.push_back(next_word(rest));
+    }
     AllowLists::Filters filters;
     if (!read_filters(rest, filters)) return true;
-    const ParsedEntry parsed = parser_.any(text);
-    if (parsed.entries.empty() || parsed.problem == EntryProblem::odd) {
-      fail(Errc::bad_syntax, problem_text(parsed, text));
-      return true;
+    if (names.empty()) {
+      take(text, parser_.any(text), filters);
+    } else {
+      for (const std::string_view name : names) take(name, parser_.domain(name, Kind::exact_host), filters);
     }
-    if (parsed.entries.size() > 1) {
-      fail(Errc::bad_syntax, fmt::format("{} may be read in {} ways; write the path plainly, without escapes or '..'",
-                                         in_quotes(text), parsed.entries.size()));
-      return true;
-    }
-    lists_.allow(parsed.entries.front(), filters);
     if (lists_.size() <= kMaxExactEntries) return true;
     fail(Errc::limit, fmt::format("more than {} entries in all allow lists", kMaxExactEntries));
     return false;
+  }
+
+  static bool is_address(std::string_view text) { return read_dotted_ipv4(text) || read_ipv6(text); }
+
+  void take(std::string_view text, const ParsedEntry& parsed, const AllowLists::Filters& filters) {
+    if (parsed.entries.empty() || parsed.problem == EntryProblem::odd) {
+      return fail(Errc::bad_syntax, problem_text(parsed, text));
+    }
+    if (parsed.entries.size() > 1) {
+      return fail(Errc::bad_syntax, fmt::format("{} may be read in {} ways; write the path plainly, without escapes "
+                                                "or '..'",
+                                                in_quotes(text), parsed.entries.size()));
+    }
+    const Entry& entry = parsed.entries.front();
+    if (is_host_kind(entry.kind) && text.find('#') != std::string_view::npos) {
+      return fail(Errc::bad_syntax, fmt::format("{} would allow all of {}: what follows '#' is never sent to a proxy; "
+                                                "write the host alone if that is meant",
+                                                in_quotes(text), entry.host));
+    }
+    const bool spelt_out = text.starts_with('.') || text.starts_with("*.");
+    if (is_host_kind(entry.kind) && !spelt_out && is_top_level_domain(entry.host)) {
+      return fail(Errc::bad_syntax, fmt::format("{} is a top-level domain and would allow everything below it; write "
+                                                "'*.{}' if that is meant",
+                                                in_quotes(text), entry.host));
+    }
+    lists_.allow(entry, filters);
   }
 
   // "@ads @malware"; nothing leaves `filters` empty, which is all of them.

@@ -2,6 +2,9 @@
 //   example.com                    # overrules every filter, for the host, its subdomains, every path
 //   http://example.com/a/ @ads     # overrules the filter "ads" alone, under that path
 //   example.org @ads @malware
+//   @@||example.net^               # as in adblock lists
+//   0.0.0.0 example.net            # as in hosts files: the host alone
+// A top-level domain is refused unless it is written "*.com", and so is a URL of which only the host is left ("/#!/page").
 // An entry on several lines overrules what any of them names. An entry with alternative forms is refused: which of them
 // would it open? All lists of a configuration go into one AllowLists. Const calls are thread-safe.
 // SPDX-License-Identifier: Apache-2.0

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "filter/build/key_collector.h"
-#include "filter/lists/public_suffix.h"
+#include "filter/url/public_suffix.h"
 #include "filter/update/counting.h"
 #include "filter/update/counting_pages.h"
 

@@ -2,6 +2,7 @@
 #include "filter/url/entry.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -35,6 +36,23 @@ bool is_range(std::string_view text) {
     address.remove_suffix(1);
   }
   return read_dotted_ipv4(address).has_value() || read_ipv6(address).has_value();
+}
+
+constexpr std::array<std::string_view, 5> kSchemes{"http", "https", "ws", "wss", "ftp"};
+
+bool is_scheme_name(std::string_view host) {
+  return std::find(kSchemes.begin(), kSchemes.end(), host) != kSchemes.end();
+}
+
+// "1http://example.com", "\u200Bhttp://example.com": what stands before "://" is no scheme, and would be taken for a host.
+bool has_text_before_scheme(std::string_view text) {
+  const std::size_t end = text.find_first_of("/?\\#");
+  if (end == kNone || end == 0 || text[end - 1] != ':' || !text.substr(end).starts_with("//")) return false;
+  const std::string_view scheme = text.substr(0, end - 1);
+  return std::none_of(kSchemes.begin(), kSchemes.end(), [&](std::string_view known) {
+    return std::equal(known.begin(), known.end(), scheme.begin(), scheme.end(),
+                      [](char a, char b) { return a == (b >= 'A' && b <= 'Z' ? b + ('a' - 'A') : b); });
+  });
 }
 
 std::string_view without_trailing_slash(std::string_view path) {
@@ -126,6 +144,9 @@ ParsedEntry EntryParser::domain(std::string_view text, Kind kind) {
 ParsedEntry EntryParser::url(std::string_view text) {
   text = trim(text);
   if (text.empty()) return {.problem = EntryProblem::empty};
+  if (has_text_before_scheme(text)) {
+    return {.problem = EntryProblem::no_host, .url_reason = UrlReason::unknown_scheme};
+  }
   return from(canonicaliser_.url(text));
 }
 
@@ -167,6 +188,10 @@ std::optional<Entry> EntryParser::canonical(Kind kind, std::string_view text) {
 
 ParsedEntry EntryParser::from(const CanonicalUrl& url) {
   if (!url.has_canonical) return {.problem = EntryProblem::no_host, .url_reason = url.reason};
+  // "http//example.com", "http://https://example.com": nobody has a host of that name.
+  if (is_scheme_name(url.host)) {
+    return {.problem = EntryProblem::no_host, .url_reason = UrlReason::unknown_scheme};
+  }
   if (url.host.find('*') != kNone) return {.problem = EntryProblem::pattern};
   entries_.clear();
   for (const UrlForm& form : url.forms) {

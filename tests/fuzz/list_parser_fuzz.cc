@@ -31,7 +31,16 @@ struct Checked final : ListSink {
     ++allowed;
     require(!text.empty() && text.find('\n') == std::string_view::npos);
   }
+  bool takes_ranges() const override { return true; }
+  void range(const AddressRange& range, std::uint64_t line) override {
+    ++ranges;
+    require(line > 0 && range.kind != HostKind::name && range.first < range.last);
+    // What is shown is what was read.
+    const RangeReading again = read_address_range(text_of(range));
+    require(again.outcome == RangeReading::Outcome::range && again.range == range);
+  }
   std::uint64_t entries = 0;
+  std::uint64_t ranges = 0;
   std::uint64_t allowed = 0;
 };
 
@@ -64,7 +73,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(report->lines == report->blank + report->comments + report->boilerplate + report->taken + report->allowed +
                                report->cancelled + report->unusable);
   require(report->unusable == report->unsupported.total() + report->malformed.total());
-  require(report->entry_count() == sink.entries && report->allow_rules == sink.allowed);
+  require(report->entry_count() == sink.entries && report->allow_rules == sink.allowed &&
+          report->ranges == sink.ranges);
   require(text_of(*report).ends_with('\n'));
   return 0;
 }

@@ -30,6 +30,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Row{"BareAddress", "192.0.2.1\n", "X 192.0.2.1"},
                     Row{"HostsLine", "0.0.0.0 a.example.com b.example.com\n127.0.0.1 localhost\n",
                         "X a.example.com, X b.example.com, boilerplate"},
+                    Row{"CommentAfterARule", "||a.example^ # why\n||b.example^\t! why\nexample.com // why\n",
+                        "S a.example, S b.example, S example.com"},
                     Row{"BareUrl", "http://example.com/a/b\n", "U example.com/a/b"}),
     row_name);
 
@@ -45,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"OneScheme", "|https://example.com^\n|http://\n", "skip: rule for one scheme x2"},
         Row{"FileNamesAreNoHosts", "banner.js\nads.php\n-banner.com\n.example.com\nexample.com^\n",
             "skip: piece of a URL x5"},
-        Row{"AddressRange", "||192.0.2.0/24^\n", "U 192.0.2.0/24"},
+        Row{"AddressRange", "||192.0.2.0/24^\n", "skip: address range"},
         Row{"Nothing", "||^\n||\n|\n", "skip: piece of a URL x2, skip: rule for one scheme"},
         Row{"BadAddress", "||192.0.2.999^\n", "bad: host ends in a number but is no IPv4 address"},
         Row{"OpenBracket", "||[2001:db8::1^\n", "bad: octets that no host has"}),
@@ -55,7 +57,8 @@ INSTANTIATE_TEST_SUITE_P(
     Paths, Adblock,
     testing::Values(
         Row{"Directory", "||example.com/a/\n||example.com/b/*\n", "D example.com/a/, D example.com/b/"},
-        Row{"FileAndSeparator", "||example.com/a.js^\n", "U example.com/a.js"},
+        Row{"FileAndSeparator", "||example.com/a.js^\n", "U example.com/a.js, D example.com/a.js/, " NARROWED},
+        Row{"FileAndSeparatorAndStar", "||example.com/a^*\n", "U example.com/a, D example.com/a/, " NARROWED},
         Row{"FileAndEnd", "||example.com/a.js|\n", "U example.com/a.js"},
         Row{"DirectoryPageAlone", "||example.com/a/|\n||example.com/b/^\n", "U example.com/a, U example.com/b"},
         Row{"PrefixIsNarrowed", "||example.com/pre\n", "U example.com/pre, D example.com/pre/, " NARROWED},
@@ -65,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"AnyQuery", "||example.com/a?\n", "U example.com/a, warn: taken for any query"},
         Row{"DollarInPath", "||example.com/a$b/\n", "D example.com/a$b/"},
         Row{"UrlInQuery", "||example.com/a?u=http://example.net/|\n", "Q example.com/a?u=http://example.net/"},
-        Row{"AddressAndPath", "||192.0.2.1/a^\n", "U 192.0.2.1/a"}),
+        Row{"AddressAndPath", "||192.0.2.1/a^\n", "U 192.0.2.1/a, D 192.0.2.1/a/, " NARROWED}),
     row_name);
 
 INSTANTIATE_TEST_SUITE_P(
@@ -87,7 +90,8 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"All", "||example.com^$all\n", "S example.com"},
         Row{"Document", "||a.example^$document\n||b.example^$doc\n", "S a.example, S b.example"},
         Row{"PopupWithDocument", "||a.example^$popup,doc\n||b.example^$all,popup\n", "S a.example, S b.example"},
-        Row{"MatchCaseAndNoops", "||example.com/A^$match-case,_,____\n", "U example.com/A"},
+        Row{"MatchCaseAndNoops", "||example.com/A^$match-case,_,____\n",
+            "U example.com/A, D example.com/A/, " NARROWED},
         Row{"PopupAlone", "||example.com^$popup\n", "skip: modifier $popup"},
         Row{"ThirdParty", "||a.example^$third-party\n||b.example^$3p\n", "skip: modifier $third-party x2"},
         Row{"NotThirdParty", "||a.example^$~third-party\n||b.example^$1p\n",
@@ -142,7 +146,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Row{"OfAnException", "@@||a.example^\n@@||a.example^$badfilter\n", "cancelled x2"},
                     Row{"OfASkippedRule", "||a.example^$script\n||a.example^$badfilter,script\n", "cancelled x2"},
                     Row{"OfNothing", "||a.example^$badfilter\n", "cancelled"},
-                    Row{"WordInAPath", "||a.example/badfilter^\n", "U a.example/badfilter"}),
+                    Row{"WordInAPath", "||a.example/badfilter^\n",
+                        "U a.example/badfilter, D a.example/badfilter/, " NARROWED}),
     row_name);
 
 TEST(AdblockOptions, AggressiveKeepsThirdPartyAlone) {

@@ -62,6 +62,12 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"BareHost", "url,id\nhttp://a.example/,1\n", "S a.example, boilerplate"},
         Row{"NoScheme", "url,id\na.example/x,1\n", "U a.example/x, boilerplate"},
         Row{"CarriageReturns", "url,id\r\nhttp://a.example/x,1\r\n", "U a.example/x, boilerplate"},
+        Row{"Semicolons", "url;id\nhttp://a.example/x,y;1\n", "U a.example/x,y, boilerplate"},
+        Row{"Tabs", "1\thttp://a.example/x\tn\n\thttp://b.example/y\t\n", "U a.example/x, U b.example/y"},
+        Row{"Bars", "http://a.example/x|1\n\"http://b.example/y|z\"|2\n", "U a.example/x, U b.example/y|z"},
+        Row{"HeaderWithTheWordUrl", "phish_url,date\nhttp://a.example/x,1\n", "U a.example/x, boilerplate"},
+        Row{"StarInAField", "url,id\nhttp://a.example/*x,1\n", "U a.example/*x, boilerplate"},
+        Row{"BlankInAField", "url,id\n\"http://a.example/x y\",1\n", "U a.example/x%20y, boilerplate"},
         Row{"CommentsAndBlanks", "#######\n# text, with a comma\n\nurl,id\n", "blank, comment x2, boilerplate"}),
     row_name);
 INSTANTIATE_TEST_SUITE_P(Broken, Csv,
@@ -72,28 +78,53 @@ INSTANTIATE_TEST_SUITE_P(Broken, Csv,
                                          Row{"TextAfterQuote", "id,url\n1,\"http://a.example/x\"y\n",
                                              "bad: text after a closing quote, boilerplate"},
                                          Row{"OpenAtTheEnd", "id,url\n1,\"http://a.example/x\n",
-                                             "boilerplate x2, warn: the file ends within a record"},
+                                             "bad: quote is not closed, boilerplate"},
                                          Row{"AddressThatIsNone", "id,url\n1,http://999.0.2.1/x\n",
                                              "bad: host ends in a number but is no IPv4 address, boilerplate"}),
                          row_name);
 
-TEST(CsvFeed, AQuoteThatIsNeverClosedLosesABoundedNumberOfLines) {
+TEST(CsvFeed, AQuoteThatIsNeverClosedLosesItsLineAlone) {
   std::string text = "url,note\nhttp://a.example/0,\"open\n";
   for (int i = 1; i <= 40; ++i) text += fmt::format("http://a.example/{},n\n", i);
   const Reading reading = read_text(text, Format::csv);
   EXPECT_EQ(reading.report.malformed.count("quote is not closed"), 1U);
-  EXPECT_EQ(reading.sink.entries.size(), 25U);  // 40 less the 15 that the open field swallowed
-  EXPECT_EQ(reading.sink.entries.front(), "U a.example/16");
+  EXPECT_EQ(reading.report.unusable, 1U);
+  EXPECT_EQ(reading.sink.entries.size(), 40U);
+  EXPECT_EQ(reading.sink.entries.front(), "U a.example/1");
+  EXPECT_EQ(reading.sink.lines.front(), 3U);
+  expect_sums(reading);
+}
+
+TEST(CsvFeed, LinesThatAQuoteSwallowsAreCountedWhereverItCloses) {
+  std::string text = "date,URL,note\n";
+  for (int i = 1; i <= 2000; ++i) text += fmt::format("2020,http://e{}.example/x,{}\n", i, i % 7 == 0 ? "\"bad" : "ok");
+  const Reading reading = read_text(text, Format::csv);
+  EXPECT_EQ(reading.report.unusable, 285U);
+  EXPECT_EQ(reading.report.taken, 1715U);
+  EXPECT_EQ(reading.report.boilerplate, 1U);
+  expect_sums(reading);
+}
+
+TEST(CsvFeed, LinesThatAreNoRecordsAreGivenBackAfterABound) {
+  std::string text = "url,note\nhttp://a.example/0,\"open\n";
+  for (int i = 0; i < 40; ++i) text += "no record\n";
+  const Reading reading = read_text(text, Format::csv);
+  EXPECT_EQ(reading.report.malformed.count("quote is not closed"), 1U);
+  EXPECT_EQ(reading.report.unusable, 41U);
   expect_sums(reading);
 }
 
 TEST(CsvLayout, FindsTheColumn) {
   EXPECT_EQ(csv_header_column("id,dateadded,url,status"), 2U);
   EXPECT_EQ(csv_header_column(" id, \"URL\" ,x"), 1U);
-  EXPECT_EQ(csv_header_column("url"), ParsePlan::kNoColumn);
-  EXPECT_EQ(csv_header_column("url,http://a.example/"), ParsePlan::kNoColumn);
-  EXPECT_EQ(csv_url_column("# url,x\n1,http://a.example/\n2,http://b.example/\n"), 1U);
-  EXPECT_EQ(csv_url_column("1,2\n"), ParsePlan::kNoColumn);
+  EXPECT_EQ(csv_header_column("url"), kNoColumn);
+  EXPECT_EQ(csv_header_column("url,http://a.example/"), kNoColumn);
+  EXPECT_EQ(csv_header_column("phish_url,date"), kNoColumn);
+  EXPECT_EQ(csv_header_column("date,phish_url", ',', true), 1U);
+  EXPECT_EQ(csv_header_column("2020,no url here", ',', true), kNoColumn);
+  EXPECT_EQ(csv_layout("1,http://a.example/\n2,http://b.example/\n").url_column, 1U);
+  EXPECT_EQ(csv_layout("1;http://a.example/,\n2;http://b.example/,\n").separator, ';');
+  EXPECT_EQ(csv_layout("1,2\n").url_column, kNoColumn);
 }
 
 }  // namespace

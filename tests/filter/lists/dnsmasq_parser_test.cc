@@ -24,7 +24,8 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"LeadingDot", "address=/.a.example/#\n", "S a.example"},
         Row{"BlanksAround", "  address = /a.example/# # why\n", "S a.example"},
         Row{"CommentsAndBlanks", "# address=/a.example/#\n\n", "blank, comment"},
-        Row{"OtherOptions", "domain-needed\ncache-size=1000\nserver=192.0.2.53\nserver=//192.0.2.1\nconf-file=/etc/x\n",
+        Row{"OtherOptions",
+            "domain-needed\ncache-size=1000\nserver=192.0.2.53\nserver=//192.0.2.1\nlog-facility=/var/log/x\n",
             "skip: server for a domain, boilerplate x4"},
         Row{"NamesWithoutDot", "server=//\nlocal=//\n", "boilerplate x2"}),
     row_name);
@@ -38,6 +39,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Row{"NotClosed", "address=/a.example\n", "bad: no '/' after the domain"},
                     Row{"AddressAlone", "address=192.0.2.1\n", "bad: address= without a domain"},
                     Row{"NoOption", "||a.example^\n", "bad: not a dnsmasq option"},
+                    Row{"NamesElsewhere", "conf-file=/etc/x\naddn-hosts=/etc/y\n", "skip: include of another file x2"},
+                    Row{"OtherOptionsOfDomains", "ipset=/a.example/x\n", "skip: option that stops no domain"},
                     Row{"GoodBesideBad", "address=/zip/a.example/#\n", "S a.example, skipped name"}),
     row_name);
 

@@ -26,6 +26,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Row{"HashComment", "# example.com\n#example.com\n", "comment x2"},
                     Row{"OtherComments", "; a\n! b\n// c\n", "comment x3"},
                     Row{"CommentAfterName", "example.com # why\n", "S example.com"},
+                    Row{"EveryCommentAfterName", "a.example ; b\nc.example\t// d\ne.example ! f\n",
+                        "S a.example, S c.example, S e.example"},
+                    Row{"RangeOfOneIsTheAddress", "192.0.2.1/32\n2001:db8::1/128\n192.0.2.2-192.0.2.2\n",
+                        "X 192.0.2.1, X [2001:db8::1], X 192.0.2.2"},
                     Row{"HashInsideWordIsNoComment", "exam#ple.com\n", "bad: octets that no host has"},
                     Row{"LeadingDotIsSuffix", ".example.com\n", "S example.com"},
                     Row{"StarDotIsSuffix", "*.example.com\n", "S example.com"},
@@ -46,7 +50,20 @@ INSTANTIATE_TEST_SUITE_P(
     row_name);
 INSTANTIATE_TEST_SUITE_P(
     Broken, PlainDomains,
-    testing::Values(Row{"AddressRange", "192.0.2.0/24\n2001:db8::/32\n", "skip: address range x2"},
+    testing::Values(Row{"AddressRange", "192.0.2.0/24 ; SBL1\n2001:db8::/32\n192.0.2.0 - 192.0.2.9\n",
+                        "skip: address range x3"},
+                    Row{"AddressRangeThatIsNone", "192.0.2.1/24\n10/8\n192.0.2.0/33\n",
+                        "bad: address range whose address can't be read, bad: address range with bits set beyond its "
+                        "prefix, bad: prefix longer than the address"},
+                    Row{"CarriageReturnInside", "a.example\rb.example\r\n# c\rd.example\n",
+                        "bad: carriage return inside the line x2"},
+                    Row{"ByteOrderMarkInside",
+                        "a.example\xef\xbb\xbf"
+                        "b.example\n",
+                        "bad: byte order mark inside the line"},
+                    Row{"NoBreakSpace", "e4.de\xc2\xa0\n", "bad: host that no request can have"},
+                    Row{"LongLabel", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.example\n",
+                        "bad: host that no request can have"},
                     Row{"WildcardInside", "ad*.example.com\n", "skip: wildcard inside a host"},
                     Row{"Port", "example.com:8080\n", "skip: host with a port"},
                     Row{"Url", "http://example.com/a\n", "bad: URL where a host is expected"},

@@ -51,7 +51,17 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"Urls", "x", "http://a.example/b\nhttps://c.example/\n", Format::urls},
         Case{"DomainsAndUrls", "x", "a.example\nhttp://b.example/c/\n*.d.example\n.e.example\n192.0.2.1\n",
              Format::urls},
-        Case{"UrlsWithCommas", "x", "http://a.example/b,c\nhttps://c.example/,\n", Format::urls},
+        Case{"UrlsWithCommas", "x", "http://a.example/b,c\nhttps://c.example/,\nhttp://a.example/\nhttp://d.example/\n",
+             Format::urls},
+        Case{"CsvWithoutSchemes", "x", "url,date\nevil1.example/a,2020\nevil2.example/a,2020\n", Format::csv},
+        Case{"NameUrlsButCsv", "/lists/urls", "2019/01/02 10:00,http://evil1.example/x,Brand\n", Format::csv},
+        Case{"Mixed", "x", "a.example\n||b.example^\na.example/x/\n0.0.0.0 c.example\naddress=/d.example/#\n",
+             Format::mixed},
+        Case{"HalfAndHalf", "x", "a.example\n0.0.0.0 b.example\nc.example\n0.0.0.0 d.example\n", Format::mixed},
+        Case{"AdblockHostsAndNames", "x", "||a.test^\n||b.test^\n||c.test^\nd.test\n", Format::mixed},
+        Case{"TitleWithoutRules", "x", "! Title: x\n0.0.0.0 a.example\n0.0.0.0 b.example\n", Format::hosts},
+        Case{"Ranges", "x", "; DROP\n1.10.16.0/20 ; SBL1\n1.19.0.0/16 ; SBL2\n", Format::domains},
+        Case{"RangesWithDashes", "x", "192.0.2.0 - 192.0.2.9\n198.51.100.0-198.51.100.9\n", Format::domains},
         Case{"CsvWithHeader", "x", "date,URL,note\n1,http://a.example/b,n\n2,http://c.example/,n\n", Format::csv},
         Case{"CsvWithUrlFirst", "x", "url,id\nhttp://a.example/b,1\nhttp://c.example/,2\n", Format::csv},
         Case{"CsvQuoted", "x", "\"1\",\"http://a.example/b\"\n\"2\",\"http://c.example/\"\n", Format::csv},
@@ -81,7 +91,18 @@ INSTANTIATE_TEST_SUITE_P(
     Rules, NoDetection,
     testing::Values(
         Case{"Prose", "x", "This is no list.\nIt has words.\n", Format::auto_detect},
-        Case{"HalfAndHalf", "x", "a.example\n0.0.0.0 b.example\nc.example\n0.0.0.0 d.example\n", Format::auto_detect},
+        Case{"UrlThenText", "x", "http://a.example/x\tphish\nhttp://b.example/x\tphish\n", Format::auto_detect},
+        Case{"CsvWithoutHeader", "x", "http://a.example/x,2020,online\nhttp://b.example/x,2020,online\n",
+             Format::auto_detect},
+        Case{"CsvWithUnknownHeader", "x", "phish_url,date\nhttp://a.example/x,2020\nhttp://b.example/x,2020\n",
+             Format::auto_detect},
+        Case{"Semicolons", "x", "http://a.example/x;2020\nhttp://b.example/x;2020\nhttp://c.example/x;2020\n",
+             Format::auto_detect},
+        Case{"CsvWithoutSchemeOrHeader", "x", "a.example/x,2020\nb.example/x,2020\n", Format::auto_detect},
+        Case{"HeaderThatDoesNotFit", "x", "# url,date\nhttp://e.example/x,y\nhttp://e2.example/x\n",
+             Format::auto_detect},
+        Case{"NameSaysCsv", "x.csv", "http://a.example/x\nhttp://b.example/x,y\nhttp://c.example/x\n",
+             Format::auto_detect},
         Case{"EightInNine", "x",
              "a.example\nb.example\nc.example\nd.example\ne.example\nf.example\ng.example\nh.example\na b\n",
              Format::auto_detect},
@@ -100,7 +121,7 @@ TEST(Formats, HaveNamesThatReadBack) {
   for (const Format format : kFormats) EXPECT_EQ(parse_format(to_string(format)), format);
   EXPECT_EQ(parse_format("nonsense"), std::nullopt);
   EXPECT_EQ(parse_format(""), std::nullopt);
-  EXPECT_EQ(kFormats.size(), static_cast<std::size_t>(Format::privoxy) + 1);
+  EXPECT_EQ(kFormats.size(), static_cast<std::size_t>(Format::mixed) + 1);
 }
 
 struct Foreign {

@@ -2,6 +2,7 @@
 #include "filter/lists/list_folder.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -90,6 +91,50 @@ TEST_F(ListFolder, UsageWordsAreRead) {
   put("none/usage", "whitespace\n");
   EXPECT_EQ(expand(), (std::vector<std::string>{"both domains squidguard-domains black and white",
                                                 "none domains squidguard-domains unknown"}));
+}
+
+TEST_F(ListFolder, WhatIsNotReadIsNamed) {
+  put("cat/domains", "");
+  put("cat/domains.gz", gzip("b.example\n"));
+  put("cat/README", "");
+  put("cat/.git/domains", "");
+  put("top.txt", "");
+  const auto files = expand_list(root_.string());
+  ASSERT_TRUE(files) << files.error().text();
+  ASSERT_EQ(files->size(), 1U);
+  EXPECT_EQ(files->front().left_out,
+            (std::vector<std::string>{(root_ / "top.txt").string() + " (no file of a category)",
+                                      (root_ / "cat/README").string() + " (no file of a category)",
+                                      (root_ / "cat/domains.gz").string() + " (beside domains)",
+                                      (root_ / "cat/.git").string() + " (a hidden folder)"}));
+}
+
+TEST_F(ListFolder, CategoriesMayBeDeepAndWithinEachOther) {
+  put("a/b/c/d/domains", "");
+  put("cat/domains", "");
+  put("cat/sub/domains", "");
+  EXPECT_EQ(expand(), (std::vector<std::string>{"a/b/c/d domains squidguard-domains unknown",
+                                                "cat domains squidguard-domains unknown",
+                                                "cat/sub domains squidguard-domains unknown"}));
+}
+
+TEST_F(ListFolder, LinksToNowhereAndPipesAreErrors) {
+  put("good/domains", "");
+  fs::create_symlink("gone", root_ / "good/urls");
+  EXPECT_EQ(expand(), std::vector<std::string>{"error: is a link to nowhere"});
+  fs::remove(root_ / "good/urls");
+  ASSERT_EQ(mkfifo((root_ / "good/urls").c_str(), 0600), 0);
+  EXPECT_EQ(expand(), std::vector<std::string>{"error: is a pipe, a socket or a device, not a list"});
+}
+
+TEST_F(ListFolder, AMemberThatIsATableIsRefused) {
+  put("cat/urls", "http://a.example/x,2020\nhttp://b.example/x,2020\n");
+  const auto files = expand_list((root_ / "cat").string());
+  ASSERT_TRUE(files);
+  Collected sink;
+  const auto report = read_list(files->front(), {}, sink);
+  ASSERT_FALSE(report);
+  EXPECT_NE(report.error().what.find("--format csv"), std::string::npos);
 }
 
 TEST_F(ListFolder, AFolderWithoutCategoriesIsAnError) {

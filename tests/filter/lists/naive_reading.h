@@ -117,12 +117,24 @@ inline NaiveReading naive_urls() {
   return [](const std::string& line) -> std::optional<Entries> {
     const std::string lower = line.substr(0, line.find("://"));
     const bool known = lower == "http" || lower == "https";
+    if (line.substr(0, line.find('?')).ends_with("/*")) return std::nullopt;  // the directory
     return known ? naive_url(line.substr(lower.size() + 3), false) : std::nullopt;
   };
 }
 
+// As naive_urls(), but in a list '*' stands for anything.
+inline NaiveReading naive_url_list() {
+  return [](const std::string& line) -> std::optional<Entries> {
+    return line.substr(0, line.find('?')).find('*') == std::string::npos ? naive_urls()(line) : std::nullopt;
+  };
+}
+
 inline NaiveReading naive_squidguard_urls() {
-  return [](const std::string& line) { return naive_is_comment(line) ? Entries{} : naive_url(line, true); };
+  return [](const std::string& line) -> std::optional<Entries> {
+    static const std::regex range(R"([0-9.]+/\d{1,3})");  // of addresses, unless bits are set beyond the prefix
+    if (std::regex_match(line, range)) return std::nullopt;
+    return naive_is_comment(line) ? Entries{} : naive_url(line, true);
+  };
 }
 
 // date,URL,description; records with quotes are left open.

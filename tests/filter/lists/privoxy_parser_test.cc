@@ -53,8 +53,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Row{"BeforeAnySection", ".a.example\n", "bad: pattern before any section"},
                     Row{"HeadNotClosed", "{+block\n.a.example\n",
                         "skip: section that says nothing about blocking, bad: section head is not closed"},
+                    Row{"LinesJoinedByMistake", "{+block}\n.a.example \\\n.b.example\n.c.example\n",
+                        "S c.example, bad: several words where a host is expected x2, boilerplate"},
                     Row{"NoAlias", "{{alias}}\nnonsense\n", "bad: not an alias, boilerplate"},
-                    Row{"JoinedAtTheEnd", "{+block \\\n", "boilerplate, warn: the file ends within a record"}),
+                    Row{"JoinedAtTheEnd", "{+block \\\n", "bad: the file ends within a joined line"}),
     row_name);
 
 TEST(PrivoxyActions, UnbalancedBracesEnd) {
@@ -70,7 +72,7 @@ TEST(PrivoxyFile, LinesJoinedWithoutEndAreBounded) {
   for (int i = 0; i < 1500; ++i) text += ".a.example \\\n";
   text += "\n.b.example\n";
   const Reading reading = read_text(text, Format::privoxy);
-  EXPECT_EQ(reading.report.malformed.count("line joined from too many"), 1U);
+  EXPECT_EQ(reading.report.malformed.count("line joined from too many"), 1001U);
   EXPECT_EQ(reading.sink.entries.back(), "S b.example");
 }
 

@@ -68,17 +68,30 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"NoTarget", "a.example CNAME\n", "bad: CNAME without a target"},
         Row{"NoType", "a.example\n", "bad: not a zone record"},
         Row{"ParenthesisTooMany", "a.example CNAME . )\nb.example CNAME .\n", "X b.example, bad: not a zone record"},
-        Row{"ParenthesisOpen", "a.example CNAME ( .\n", "boilerplate, warn: the file ends within a record"},
+        Row{"ParenthesisOpen", "a.example CNAME ( .\n", "bad: parenthesis is not closed"},
         Row{"TopLevelDomain", "zip CNAME .\n*.zip CNAME .\n", "skip: top-level domain x2"},
         Row{"SubdomainsOfAnAddress", "*.192.0.2.1 CNAME .\n", "skip: subdomains of an address"}),
     row_name);
 
-TEST(RpzZone, AParenthesisThatIsNeverClosedEndsAfterABound) {
+TEST(RpzZone, AParenthesisThatIsNeverClosedLosesItsLineAlone) {
   std::string text = "a.example CNAME (\n";
   for (int i = 0; i < 1100; ++i) text += "b.example CNAME .\n";
   const Reading reading = read_text(text, Format::rpz);
   EXPECT_EQ(reading.report.malformed.count("parenthesis is not closed"), 1U);
   EXPECT_EQ(reading.sink.entries, std::vector<std::string>{"X b.example"});
+  EXPECT_EQ(reading.report.unusable, 1U);
+  EXPECT_EQ(reading.report.taken, 1100U);
+  expect_sums(reading);
+}
+
+TEST(RpzZone, LinesInAnOpenParenthesisThatAreNoRecordsAreCounted) {
+  std::string text = "a.example CNAME (\n";
+  for (int i = 0; i < 300; ++i) text += "nonsense\n";
+  text += "b.example CNAME .\n";
+  const Reading reading = read_text(text, Format::rpz);
+  EXPECT_EQ(reading.sink.entries, std::vector<std::string>{"X b.example"});
+  EXPECT_EQ(reading.report.unusable, 301U);
+  expect_sums(reading);
 }
 
 TEST(RpzPairs, HalvesThatLeaveTheWindowMeanTheSameUnpaired) {
@@ -104,10 +117,10 @@ TEST(RpzPairs, HalvesThatLeaveTheWindowMeanTheSameUnpaired) {
   EXPECT_EQ(sink.lines, (std::vector<std::uint64_t>{1, 2, 3, 4}));
 }
 
-TEST(RpzPairs, NamesTooLongForTheDnsAreNotRemembered) {
+TEST(RpzPairs, NamesTooLongForTheDnsAreMalformed) {
   const std::string name = std::string(60, 'a') + "." + std::string(240, 'b') + ".example";
   const Reading reading = read_text(name + " CNAME .\n*." + name + " CNAME .\n", Format::rpz);
-  EXPECT_EQ(reading.sink.entries, (std::vector<std::string>{"X " + name, "W " + name}));
+  EXPECT_EQ(describe(reading), "bad: host that no request can have x2");
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"AddressDataIsExact", "local-data: \"a.example. A 0.0.0.0\"\nlocal-data: 'b.example AAAA ::'\n",
             "X a.example, X b.example"},
         Row{"DataWithTtlAndClass", "local-data: \"a.example. 3600 IN A 0.0.0.0\"\n", "X a.example"},
-        Row{"OtherOptions", "server:\n  verbosity: 1\n  include: \"x\"\n", "boilerplate x3"},
+        Row{"OtherOptions", "server:\n  verbosity: 1\n", "boilerplate x2"},
         Row{"CommentsAndBlanks", "# local-zone: \"a.example\" deny\n\n", "blank, comment"}),
     row_name);
 INSTANTIATE_TEST_SUITE_P(
@@ -40,6 +40,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Row{"OtherData", "local-data: \"a.example TXT x\"\n", "skip: local-data other than addresses"},
                     Row{"NoType", "local-zone: \"a.example\"\n", "bad: local-zone without a name or a type"},
                     Row{"OpenQuote", "local-zone: \"a.example always_null\n", "bad: quote is not closed"},
+                    Row{"NamesElsewhere", "include: \"x\"\n", "skip: include of another file"},
+                    Row{"UrlIsNoOption", "http://a.example/\n", "bad: not an unbound option"},
                     Row{"NoOption", "a.example\n", "bad: not an unbound option"},
                     Row{"EmptyData", "local-data: \"\"\n", "bad: local-data without a name or a type"}),
     row_name);

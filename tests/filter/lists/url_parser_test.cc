@@ -31,6 +31,15 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"EmptyQueryGoes", "http://example.com/a?\n", "U example.com/a"},
         Row{"NoScheme", "example.com/a\nexample.net\n", "U example.com/a, S example.net"},
         Row{"ByteOrderMarkAndCr", "\xef\xbb\xbfhttp://example.com/a\r\n", "U example.com/a"},
+        Row{"ByteOrderMarkWhereFilesWereJoined", "http://a.example/x\n\xef\xbb\xbfhttp://c.example/x\n",
+            "U a.example/x, U c.example/x"},
+        Row{"StarAtTheEndIsADirectory", "http://a.example/b/*\nhttp://c.example/*\n", "D a.example/b/, S c.example"},
+        Row{"StarInAQuery", "http://a.example/b?c=*\n", "Q a.example/b?c=*"},
+        Row{"BlanksInAFragment", "http://a.example/b#c d\n", "U a.example/b"},
+        Row{"FragmentOfTheRoot", "http://a.example/#!/evil\n",
+            "S a.example, warn: fragment cut off, taken as the whole host"},
+        Row{"UrlWithDigits", "http://192.0.2.0/24\n192.0.2.0/2024\n", "U 192.0.2.0/24, U 192.0.2.0/2024"},
+        Row{"OtherCommentsAfter", "http://a.example/x ; why\nb.example/x ! why\n", "U a.example/x, U b.example/x"},
         Row{"CommentAfter", "http://example.com/a # why\n", "U example.com/a"},
         Row{"HashHashIsAFragment", "http://example.com/a##b\n", "U example.com/a"},
         Row{"EveryFormOfAnAmbiguousPath", "http://example.com/a//../b\n", "U example.com/b, U example.com/a/b"},
@@ -41,12 +50,23 @@ INSTANTIATE_TEST_SUITE_P(
     row_name);
 INSTANTIATE_TEST_SUITE_P(
     Broken, Urls,
-    testing::Values(Row{"OtherScheme", "hxxp://example.com/a\nmailto://a\n",
-                        "skip: scheme other than http, https, ftp, ws x2"},
-                    Row{"NoHost", "http:///a\n", "bad: empty host"},
-                    Row{"BadPort", "http://example.com:99999/a\n", "bad: port is not a number up to 65535"},
-                    Row{"BadAddress", "http://192.0.2.999/a\n", "bad: host ends in a number but is no IPv4 address"},
-                    Row{"Words", "see example.com/a\n", "bad: several words where a URL is expected"}),
+    testing::Values(
+        Row{"OtherScheme", "hxxp://example.com/a\nmailto://a\n", "skip: scheme other than http, https, ftp, ws x2"},
+        Row{"WordsAfterTheUrl", "http://a.example/x\tphish\nhttp://a.example/x 2020-01-01 y\n",
+            "bad: several words where a URL is expected x2"},
+        Row{"OddHosts",
+            "http://a|b.example/\na^.example/x\nb=c.example/x\na,b.example/x\n\"a.example/x\n<a.example/x\n",
+            "bad: host that no request can have x6"},
+        Row{"MistypedScheme", "http//a.example/x\n1http://a.example/x\nhttp://http://a.example/x\n",
+            "bad: unknown scheme, or no \"//\" after it x3"},
+        Row{"AddressRange", "10.9.0.0/16\n", "skip: address range"},
+        Row{"WildcardInAPath", "http://a.example/*.js\n", "skip: wildcard inside a URL"},
+        Row{"ByteOrderMarkInside", "http://a.example/x\xef\xbb\xbfhttp://b.example/\n",
+            "bad: byte order mark inside the line"},
+        Row{"NoHost", "http:///a\n", "bad: empty host"},
+        Row{"BadPort", "http://example.com:99999/a\n", "bad: port is not a number up to 65535"},
+        Row{"BadAddress", "http://192.0.2.999/a\n", "bad: host ends in a number but is no IPv4 address"},
+        Row{"Words", "see example.com/a\n", "bad: several words where a URL is expected"}),
     row_name);
 
 class SquidguardUrls : public testing::TestWithParam<Row> {};
@@ -58,6 +78,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Row{"WithQuery", "example.com/a?b=1\n", "Q example.com/a?b=1"},
                     Row{"HostAlone", "example.com\nexample.net/\n", "S example.com, S example.net"},
                     Row{"Address", "192.0.2.1/a\n", "U 192.0.2.1/a, D 192.0.2.1/a/"},
+                    Row{"NumberThatIsNoPrefix", "192.0.2.5/42\n192.0.2.5/8\n",
+                        "U 192.0.2.5/42, D 192.0.2.5/42/, U 192.0.2.5/8, D 192.0.2.5/8/"},
                     Row{"Tilde", "example.com/~a\n", "U example.com/~a, D example.com/~a/"},
                     Row{"SchemeGoes", "http://example.com/a/\n", "D example.com/a/"},
                     Row{"WwwGoes", "www.example.com/a/\n", "D example.com/a/, warn: leading www. taken off"},
@@ -68,11 +90,15 @@ INSTANTIATE_TEST_SUITE_P(
                         "U example.com/b, D example.com/b/, U example.com/a/b, D example.com/a/b/"},
                     Row{"CommentsAndBlanks", "# a\n\n", "blank, comment"}),
     row_name);
-INSTANTIATE_TEST_SUITE_P(Broken, SquidguardUrls,
-                         testing::Values(Row{"NoHost", "/a/b\n", "bad: empty host"},
-                                         Row{"BadAddress", "192.0.2.999/a\n",
-                                             "bad: host ends in a number but is no IPv4 address"}),
-                         row_name);
+INSTANTIATE_TEST_SUITE_P(
+    Broken, SquidguardUrls,
+    testing::Values(Row{"NoHost", "/a/b\n", "bad: empty host"},
+                    Row{"Words", "a.example/x y\n", "bad: several words where a URL is expected"},
+                    Row{"AddressRange", "192.0.2.0/24\n198.51.100.0/24 # why\n", "skip: address range x2"},
+                    Row{"OtherLists", "||a.example/b^\naddress=/a.example/#\n",
+                        "bad: host that no request can have x2"},
+                    Row{"BadAddress", "192.0.2.999/a\n", "bad: host ends in a number but is no IPv4 address"}),
+    row_name);
 
 TEST(SquidguardExpressions, AreCountedAndNotTaken) {
   expect_row({"", "(a|b)\\.example\n\n# c\n", "skip: regular expression, blank, comment"},

@@ -57,6 +57,9 @@ INSTANTIATE_TEST_SUITE_P(
              {"Q example.com/a?q", "all"},
              {"S example.org", "all"},
              {"S intranet", "all"}}},
+        Row{"ShapesOfOtherLists",
+            "@@||a.example^\n0.0.0.0 b.example c.example @ads # why\n*.zip\n",
+            {{"S a.example", "all"}, {"X b.example", " @ads"}, {"X c.example", " @ads"}, {"S zip", "all"}}},
         Row{"NamesOfSeveralLinesAddUp",
             "example.com @ads\nexample.com @malware\n",
             {{"S example.com", " @ads @malware"}}},
@@ -102,6 +105,9 @@ INSTANTIATE_TEST_SUITE_P(
                     BadRow{"NoHost", "http:///x", "neither a host nor a URL"},
                     BadRow{"Pattern", "ex*mple.com", "pattern"},
                     BadRow{"SpeltAsNoRequestMayBe", "http://good.example@evil.example/", "write it plainly"},
+                    BadRow{"MistypedScheme", "http//oops", "neither a host nor a URL"},
+                    BadRow{"TopLevelDomain", "com", "'*.com'"},
+                    BadRow{"HostByFragment", "http://github.com/#!/page", "would allow all of github.com"},
                     BadRow{"OnlyAFilter", "@ads", ""}),
     [](const auto& row) { return std::string(row.param.name); });
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/lists/public_suffix.h"
+#include "filter/url/public_suffix.h"
 
 #include <libpsl.h>
 

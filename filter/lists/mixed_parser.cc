@@ -1,0 +1,81 @@
+// Lists that people write by hand and services that join lists: lines of several formats, each plain by itself.
+//   example.com   *.example.com   .example.com   192.0.2.1   192.0.2.0/24   0.0.0.0 example.com     as in lists of these
+//   ||example.com^   @@||example.com^   ||example.com/ads/$important                                 adblock rules
+//   http://example.com/a   example.com/a                                                             URLs
+//   address=/example.com/#   local-zone: "example.com." always_null                                  dnsmasq, unbound
+// Malformed: what needs other lines to be understood (CSV, zones, Privoxy), and words without a dot, which may be anything.
+// SPDX-License-Identifier: Apache-2.0
+#include <string_view>
+
+#include "filter/lists/adblock_rule.h"
+#include "filter/lists/entry_gate.h"
+#include "filter/lists/line_parser.h"
+#include "filter/lists/line_shape.h"
+#include "filter/text.h"
+
+namespace bloomwall::filter {
+namespace {
+
+class MixedParser final : public LineParser {
+ public:
+  explicit MixedParser(const ParsePlan& plan)
+      : names_(make_domain_parser(plan)),
+        hosts_(make_hosts_parser(plan)),
+        adblock_(make_adblock_parser(plan)),
+        dnsmasq_(make_dnsmasq_parser(plan)),
+        unbound_(make_unbound_parser(plan)),
+        urls_(make_url_parser(plan)) {}
+
+  LineOutcome line(std::string_view text, EntryGate& gate) override {
+    text = trim(text);
+    if (text.empty()) return {LineClass::blank};
+    if (text.front() == '#' && adblock_line(text) == AdblockLine::cosmetic) return unsupported("cosmetic rule");
+    if (is_comment(text, kMarks)) return {LineClass::comment};
+    switch (shape_of(text)) {
+      case LineShape::empty:
+      case LineShape::adblock_title:
+        return {LineClass::comment};
+      case LineShape::adblock:
+      case LineShape::adblock_host:
+        return adblock_->line(text, gate);
+      case LineShape::unbound:
+        return unbound_->line(text, gate);
+      case LineShape::dnsmasq:
+        return dnsmasq_->line(text, gate);
+      case LineShape::hosts:
+        return hosts_->line(text, gate);
+      case LineShape::url:
+      case LineShape::url_no_scheme:
+        return urls_->line(text, gate);
+      case LineShape::wildcard:
+      case LineShape::range:
+      case LineShape::other:
+        return name(text, gate);
+      case LineShape::privoxy:
+      case LineShape::zone_head:
+      case LineShape::zone_record:
+      case LineShape::csv:
+      case LineShape::csv_header:
+        break;
+    }
+    return malformed("line of a format that can't be mixed");
+  }
+
+ private:
+  static constexpr std::string_view kMarks = "#;!";
+
+  LineOutcome name(std::string_view text, EntryGate& gate) {
+    if (without_comment(text, kListMarks).find_first_of(".:/") == std::string_view::npos) {
+      return malformed("single word in a list of several formats");
+    }
+    return names_->line(text, gate);
+  }
+
+  std::unique_ptr<LineParser> names_, hosts_, adblock_, dnsmasq_, unbound_, urls_;
+};
+
+}  // namespace
+
+std::unique_ptr<LineParser> make_mixed_parser(const ParsePlan& plan) { return std::make_unique<MixedParser>(plan); }
+
+}  // namespace bloomwall::filter
