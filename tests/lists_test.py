@@ -1,0 +1,486 @@
+#!/usr/bin/env python3
+"""Random lists in every format, read a second time by rules of this file's own, and asked of the linked programs.
+
+    lists_test.py BUILD_DIR [--seed N] [--rounds N]
+
+A round makes a list of each format, with every spelling that people and editors leave in such files, builds it with the
+format given and with the format told from the file, and asks `bloomwall-filter query` and the running proxy: what a line
+says is listed, its neighbours are clear, and every line stands in the report as what it is. Then fixed cases: lists that look
+like another format are refused or read right, never taken for something else. Prints its seed.
+SPDX-License-Identifier: Apache-2.0
+"""
+import argparse
+import gzip
+import json
+import lzma
+import os
+import pathlib
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+IDN = [("bücher", "xn--bcher-kva"), ("mañana", "xn--maana-pta"), ("例え", "xn--r8jz45g")]
+
+
+class Line:
+    """One line of a list: `stops` and `passes` are URLs; `kind` is the count of the report that it belongs to."""
+
+    def __init__(self, text, stops=(), passes=(), kind="taken"):
+        self.text, self.stops, self.passes, self.kind = text, list(stops), list(passes), kind
+
+
+class Maker:
+    def __init__(self, rng):
+        self.rng = rng
+        self.count = 0
+
+    def word(self, low=3, high=9):
+        return "".join(self.rng.choice(LETTERS) for _ in range(self.rng.randint(low, high)))
+
+    def name(self):
+        """A host nobody else has in this list, as it is asked for."""
+        self.count += 1
+        labels = [self.word() for _ in range(self.rng.randint(1, 3))]
+        return ".".join([*labels, f"{self.word()}{self.count}", self.rng.choice(["com", "org", "net"])])
+
+    def spelt(self, host):
+        """The same host as a list may write it."""
+        how = self.rng.randrange(6)
+        if how == 0:
+            return host.upper()
+        if how == 1:
+            return host.title()
+        return host + "." if how == 2 else host
+
+    def host(self):
+        """(as written, as asked for)"""
+        host = self.name()
+        if self.rng.random() < 0.1:
+            raw, ascii_form = self.rng.choice(IDN)
+            return f"{raw}.{host}", f"{ascii_form}.{host}"
+        return self.spelt(host), host
+
+    def address(self):
+        self.count += 1
+        return f"{self.rng.randint(20, 90)}.{self.rng.randint(0, 255)}.{self.count // 250}.{self.count % 250 + 1}"
+
+    def odd_address(self, address):
+        a, b, c, d = map(int, address.split("."))
+        return self.rng.choice([f"{a}.{b}.{c * 256 + d}", hex(a << 24 | b << 16 | c << 8 | d), f"{a}.{b}.{c}.0{d:o}"])
+
+    def path(self):
+        return "/" + "/".join(self.word() for _ in range(self.rng.randint(1, 3)))
+
+    def blanks(self):
+        return self.rng.choice(["", "", "", " ", "\t", "  \t"])
+
+    def comment(self, marks):
+        if self.rng.random() < 0.7:
+            return ""
+        return self.rng.choice([" ", "\t", "   "]) + self.rng.choice(marks) + " " + self.word()
+
+
+def suffix(text, host):
+    return Line(text, [f"http://{host}/", f"http://www.{host}/x", f"https://{host}:8443/y?z"],
+                [f"http://not{host}/", f"http://{host}x.com/"])
+
+
+def exact(text, *hosts):
+    return Line(text, [f"http://{h}/any" for h in hosts], [f"http://sub.{h}/" for h in hosts])
+
+
+def domain_line(m):
+    how = m.rng.randrange(10)
+    after = m.comment(["#", ";", "//", "!"])
+    if how == 0:
+        address = m.address()
+        return Line(m.rng.choice([address, m.odd_address(address)]) + after, [f"http://{address}/"])
+    if how == 1:
+        return Line(f"10.{m.rng.randint(0, 255)}.0.0/16{after}", kind="unusable")
+    if how == 2:
+        return Line(f"{m.name()} {m.word()}", kind="unusable")
+    if how == 3:
+        return Line(f"{m.name()}/{m.word()}", kind="unusable")
+    text, host = m.host()
+    return suffix(m.blanks() + m.rng.choice(["", "", ".", "*."]) + text + m.blanks() + after, host)
+
+
+def hosts_line(m):
+    names = [m.host() for _ in range(m.rng.choice([1, 1, 1, 2, 3]))]
+    sink = m.rng.choice(["0.0.0.0", "127.0.0.1", "::", "192.0.2.53"])
+    gap = m.rng.choice([" ", "\t", "   "])
+    return exact(gap.join([sink, *(t for t, _ in names)]) + m.comment(["#", ";"]), *(h for _, h in names))
+
+
+def adblock_line(m):
+    how = m.rng.randrange(6)
+    host, path = m.name(), m.path()
+    if how == 0:
+        return Line(f"||{host}^$script", passes=[f"http://{host}/"], kind="unusable")
+    if how == 1:
+        return Line(f"{host}##.ad", passes=[f"http://{host}/"], kind="unusable")
+    if how == 2:
+        return Line(f"||{host}{path}/", [f"http://{host}{path}/x"], [f"http://{host}/"])
+    if how == 3:
+        return Line(f"||{host}{path}^", [f"http://{host}{path}", f"http://{host}{path}/x"], [f"http://{host}{path}x"])
+    return suffix(f"||{host}^" + m.rng.choice(["", "", "$all", "$document"]), host)
+
+
+def dnsmasq_line(m):
+    text, host = m.host()
+    if m.rng.random() < 0.1:
+        return Line(f"server=/{host}/192.0.2.1", passes=[f"http://{host}/"], kind="unusable")
+    return suffix(m.rng.choice([f"address=/{text}/#", f"address=/{text}/0.0.0.0", f"server=/{text}/", f"local=/{text}/"]) +
+                  m.comment(["#"]), host)
+
+
+def unbound_line(m):
+    host = m.name()
+    if m.rng.random() < 0.1:
+        return Line(f'local-zone: "{host}." transparent', passes=[f"http://{host}/"], kind="unusable")
+    return suffix(f'local-zone: "{m.spelt(host)}" always_null' + m.comment(["#"]), host)
+
+
+def rpz_line(m):
+    host = m.name()
+    if m.rng.random() < 0.08:  # a parenthesis by mistake
+        return Line(f"{host} CNAME (", kind="unusable")
+    return exact(f"{host} {m.rng.choice(['', '300 ', 'IN ', '300 IN '])}CNAME {m.rng.choice(['.', '*.'])}" +
+                 m.rng.choice(["", " ; why"]), host)
+
+
+def url_of(m, host):
+    """(as written after the scheme, asked for, clear)"""
+    path = m.path()
+    written = path
+    if m.rng.random() < 0.3:
+        at = m.rng.randrange(1, len(path))
+        if path[at] != "/":
+            written = path[:at] + f"%{ord(path[at]):02x}" + path[at + 1:]
+    if m.rng.random() < 0.2:
+        written = "/./" + m.word() + "/.." + written
+    query = m.rng.choice(["", "", "", "?a=" + m.word()])
+    port = m.rng.choice(["", "", ":8080", ":443"])
+    wants = [f"http://{host}{path}{query}"] + ([] if query else [f"http://sub.{host}{path}?any=1"])
+    return f"{port}{written}{query}", wants, [f"http://{host}{path}x", f"http://{host}/"]
+
+
+def url_line(m):
+    how = m.rng.randrange(10)
+    if how == 0:
+        return Line(f"http://{m.name()}/{m.word()}{m.rng.choice([' ', chr(9)])}{m.word()}", kind="unusable")
+    if how == 1:
+        return Line(f"10.{m.rng.randint(0, 255)}.0.0/16", kind="unusable")
+    text, host = m.host()
+    if how == 2:
+        return Line(f"http://{text}/*", [f"http://{host}/x/y"])
+    if how == 3:
+        return suffix(m.rng.choice(["http://", "https://"]) + text + m.rng.choice(["", "/"]), host)
+    rest, stops, passes = url_of(m, host)
+    user = m.rng.choice(["", "", "", "", f"{m.word()}@"])
+    return Line(m.blanks() + m.rng.choice(["http://", "HTTPS://", ""]) + user + text + rest + m.blanks() +
+                m.comment(["#", ";"]), stops, passes)
+
+
+def squidguard_line(m):
+    host, path = m.name(), m.path()
+    if m.rng.random() < 0.1:
+        return Line(f"10.{m.rng.randint(0, 255)}.0.0/16", kind="unusable")
+    if m.rng.random() < 0.1:
+        return Line(f"{host}{path} {m.word()}", kind="unusable")
+    return Line(m.rng.choice(["", "www."]) + host + path, [f"http://{host}{path}", f"http://www.{host}{path}/x"],
+                [f"http://{host}{path}x"])
+
+
+def csv_line(m, separator=","):
+    text, host = m.host()
+    rest, stops, passes = url_of(m, host)
+    url = f"http://{text}{rest}"
+    if m.rng.random() < 0.06:  # a quote by mistake: the line is lost, and nothing else
+        return Line(separator.join(["2026-01-01", url, f'"{m.word()}']), kind="unusable")
+    if m.rng.random() < 0.4:
+        return Line(separator.join(['"2026-01-01"', f'"{url}"', f'"{m.word()}{separator} ""{m.word()}"""']), stops, passes)
+    return Line(separator.join(["2026-01-01", url, m.word()]), stops, passes)
+
+
+def privoxy_line(m):
+    host = m.name()
+    if m.rng.random() < 0.1:
+        return Line(f".{host}/ads/.*", kind="unusable")
+    return suffix(f".{host}", host) if m.rng.random() < 0.5 else exact(host, host)
+
+
+def mixed_line(m):
+    how = m.rng.randrange(5)
+    host = m.name()
+    if how == 0:
+        return exact(f"0.0.0.0 {host}", host)
+    if how == 1:
+        return Line(f"{host}/a", [f"http://{host}/a"], [f"http://{host}/ab"])
+    return suffix([f"||{host}^", f"address=/{host}/#", host][how - 2], host)
+
+
+FORMATS = {  # name: (maker of a line, lines before, marks of comments, told from the file under that name)
+    "domains": (domain_line, [], "#;!", False),
+    "hosts": (hosts_line, [], "#;!", True),
+    "adblock": (adblock_line, ["[Adblock Plus 2.0]"], "!", True),
+    "dnsmasq": (dnsmasq_line, [], "#", True),
+    "unbound": (unbound_line, ["server:"], "#", True),
+    "rpz": (rpz_line, ["$TTL 300", "@ SOA a. b. (", " 1 2 3", " 4 5 )"], ";", True),
+    "urls": (url_line, [], "#;!", False),
+    "squidguard-urls": (squidguard_line, [], "#", False),
+    "csv": (csv_line, ["date,URL,note"], "#", True),
+    "csv;": (lambda m: csv_line(m, ";"), ["date;url;note"], "#", False),
+    "csv\t": (lambda m: csv_line(m, "\t"), ["date\turl\tnote"], "#", False),
+    "privoxy": (privoxy_line, ["{+block{x}}"], "#", True),
+    "mixed": (mixed_line, [], "#;!", False),
+}
+
+
+class Failure(Exception):
+    pass
+
+
+def require(holds, what):
+    if not holds:
+        raise Failure(what)
+
+
+class Programs:
+    def __init__(self, build, folder):
+        self.filter, self.proxy, self.folder = build / "bloomwall-filter", build / "bloomwall", folder
+
+    def build(self, path, *options):
+        """(status, report of its only file or None, standard error)"""
+        out = self.folder / "out.bwf"
+        out.unlink(missing_ok=True)
+        done = subprocess.run([self.filter, "build", "--json", "-o", out, *options, path], capture_output=True, text=True,
+                              timeout=120)
+        report = json.loads(done.stdout) if done.returncode == 0 else None
+        return done.returncode, report, done.stderr
+
+    def query(self, urls):
+        done = subprocess.run([self.filter, "query", self.folder / "out.bwf"], input="\n".join(urls) + "\n",
+                              capture_output=True, text=True, timeout=120)
+        answers = [line.split("\t")[0] for line in done.stdout.splitlines()]
+        require(len(answers) == len(urls), f"{len(urls)} questions, {len(answers)} answers: {done.stderr}")
+        return dict(zip(urls, answers))
+
+
+def files_of(report):
+    for value in report.values():
+        if isinstance(value, list) and value and isinstance(value[0], dict) and "unusable" in value[0]:
+            return value
+    raise Failure(f"no files in the report: {report}")
+
+
+def text_of(m, lines):
+    """The file: line ends, byte order marks, no last line end."""
+    end = m.rng.choice(["\n", "\r\n"])
+    text = MARK if m.rng.random() < 0.3 else ""
+    for line in lines:
+        if m.rng.random() < 0.02:
+            text += MARK
+        text += line.text + end
+    cut = lines[-1].text and m.rng.random() < 0.3
+    return (text[:-len(end)] if cut else text).encode()
+
+
+def packed(m, data, path):
+    how = m.rng.randrange(5)
+    if how == 0:
+        data = gzip.compress(data[:len(data) // 2]) + gzip.compress(data[len(data) // 2:])
+    elif how == 1:
+        data = lzma.compress(data)
+    elif how == 2 and shutil.which("zstd"):
+        data = subprocess.run(["zstd", "-q", "-c"], input=data, capture_output=True, check=True).stdout
+    path.write_bytes(data)
+
+
+def one_list(programs, m, name, proxy_questions):
+    make, head, marks, told = FORMATS[name]
+    lines = [Line(text, kind="other") for text in head]
+    for _ in range(120):
+        lines.append(make(m))
+        if m.rng.random() < 0.1:
+            lines.append(Line(m.rng.choice(["", " ", f"{m.rng.choice(marks)} {m.word()}"]), kind="other"))
+    path = programs.folder / "list"
+    packed(m, text_of(m, lines), path)
+    for options in [["--format", name.rstrip(";\t")]] + ([[]] if told else []):
+        where = f"{name} {options}"
+        status, report, errors = programs.build(path, "--allow-unsupported", *options)
+        require(status == 0, f"{where}: {errors}")
+        counts = files_of(report)[0]
+        for kind in ("taken", "unusable"):
+            wanted = sum(line.kind == kind for line in lines)
+            require(counts[kind] == wanted, f"{where}: {kind} {counts[kind]}, not {wanted}: {errors}")
+        require(counts["lines"] == len(lines), f"{where}: {counts['lines']} lines, not {len(lines)}")
+        stops = [u for line in lines for u in line.stops]
+        passes = [u for line in lines for u in line.passes]
+        answers = programs.query(stops + passes)
+        missed = [u for u in stops if answers[u] != "listed"]
+        wrong = [u for u in passes if answers[u] != "clear"]
+        require(not missed, f"{where}: not listed: {missed[:5]}")
+        require(not wrong, f"{where}: listed: {wrong[:5]}")
+    kept = programs.folder / f"{len(proxy_questions)}.bwf"
+    shutil.copy(programs.folder / "out.bwf", kept)
+    proxy_questions.append((kept, m.rng.sample(stops, min(20, len(stops)))))
+
+
+def status_of(port, url):
+    """What the proxy answers to a GET of `url`."""
+    host = url.split("/")[2]
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as peer:
+        peer.sendall(f"GET {url} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+        answer = b""
+        while b"\r\n" not in answer:
+            data = peer.recv(4096)
+            if not data:
+                break
+            answer += data
+    return int(answer.split()[1])
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        return held.getsockname()[1]
+
+
+def ask_proxy(programs, questions):
+    port = free_port()
+    filters = ", ".join(f"{{name: f{i}, file: {path}}}" for i, (path, _) in enumerate(questions))
+    config = programs.folder / "proxy.yaml"
+    config.write_text(f"""listeners: [{{address: "127.0.0.1:{port}"}}]
+filters: [{filters}]
+dns: {{servers: ["127.0.0.1:9"], hosts: {{clear.test: 127.0.0.1}}}}
+access: {{deny_destinations: []}}
+state_dir: {programs.folder}
+admin: {{address: null, control_socket: {programs.folder}/control.sock}}
+log: {{access: {{file: {programs.folder}/access.log}}}}
+""")
+    # The others' entries may stop what one list lets pass: only what must be stopped is asked for, and one name of no list.
+    child = subprocess.Popen([programs.proxy, "run", "--config", config], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                             env={k: v for k, v in os.environ.items() if k != "NOTIFY_SOCKET"})
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=5).close()
+                break
+            except OSError:
+                require(child.poll() is None, f"the proxy ended: {child.stderr.read().decode() if child.poll() else ''}")
+                require(time.monotonic() < deadline, "the proxy does not listen")
+                time.sleep(0.05)
+        for _, urls in questions:
+            for url in urls:
+                if url.startswith("http:"):
+                    require(status_of(port, url) == 403, f"the proxy lets {url} pass")
+        require(status_of(port, f"http://clear.test:{free_port()}/") != 403, "the proxy stops everything")
+    finally:
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        child.stderr.close()
+
+
+def lines(pattern, count=20):
+    return "".join(pattern.format(i) + "\n" for i in range(1, count + 1))
+
+
+# Lists that have been taken for something else: name of the file, text, what must be listed if it is taken at all, and what
+# must never be listed.
+CONFUSING = [
+    ("drop", "; DROP\n1.10.16.0/20 ; SBL1\n1.19.0.0/16 ; SBL2\n", [], ["http://1.10.16.0/20"]),
+    ("ranges", lines("1.2.3.{}/32"), ["http://1.2.3.4/"], []),
+    ("tabs", lines("http://e{}.example/x\tphishing"), ["http://e1.example/x"], ["http://e1.example/xphishing"]),
+    ("words", lines("http://e{}.example/x 2020-01-01 phishing"), ["http://e1.example/x"], []),
+    ("mixture", lines("u{}.example/x") + lines("0.0.0.0 h{}.example\n||a{0}.example^\naddress=/d{0}.example/#".replace("{}", "{0}"), 6),
+     ["http://u1.example/x", "http://h1.example/", "http://a1.example/", "http://d1.example/"], []),
+    ("c.csv", lines("http://e{}.example/x,2020-01-01,online"), ["http://e1.example/x"], []),
+    ("noname", lines("http://e{}.example/x,2020-01-01,online"), ["http://e1.example/x"], []),
+    ("header", "phish_url,date\n" + lines("http://e{}.example/x,2020"), ["http://e1.example/x"], []),
+    ("semicolons", lines("http://e{}.example/x;2020;online"), ["http://e1.example/x"], []),
+    ("bars", lines("http://e{}.example/x|2020|online"), ["http://e1.example/x"], []),
+    ("bare", "url,date\n" + lines("evil{}.example/a,2020"), ["http://evil1.example/a"], ["http://url/"]),
+    ("urls", "2019/01/02 10:00,http://evil1.example/x,Brand\n", ["http://evil1.example/x"], ["http://0.0.7.227/"]),
+    ("marks", f"http://a.example/x\n{MARK}http://c.example/x\n", ["http://a.example/x", "http://c.example/x"],
+     ["http://http/c.example/x"]),
+    ("returns", "a.example\rb.example\rc.example\r", ["http://a.example/", "http://b.example/", "http://c.example/"],
+     ["http://a.exampleb.examplec.example/"]),
+    ("hash", "# url,date\nhttp://e.example/x,y\nhttp://e2.example/x\n", ["http://e.example/x,y", "http://e2.example/x"],
+     ["http://e.example/x"]),
+    ("byhand", "a.test\n||b.test^\nc.test/x/\n", ["http://a.test/", "http://b.test/", "http://c.test/x/y"],
+     ["http://c.test/"]),
+    ("nbsp", "e4.de\N{NO-BREAK SPACE}\n" + lines("ok{}.example"), ["http://ok1.example/"], []),
+    ("comments", lines("d{}.example") + "evil.example  # ticket 7\n.a.example # c\n*.b.example ; d\n",
+     ["http://evil.example/", "http://a.example/", "http://x.b.example/"], []),
+]
+
+
+def confusing(programs):
+    for name, text, stops, never in CONFUSING:
+        path = programs.folder / name
+        path.write_bytes(text.encode())
+        status, report, errors = programs.build(path)
+        if status == 0:
+            counts = files_of(report)[0]
+            answers = programs.query(stops + never + ["http://nothing.test/"])
+            missed = [u for u in stops if answers[u] != "listed"]
+            require(not missed, f"{name} was taken ({counts['format']}), and {missed} pass")
+            require(not [u for u in never if answers[u] == "listed"], f"{name} was taken, and stops {never}")
+        else:
+            require(status == 2 and errors.strip(), f"{name}: {status} without a word")
+        path.unlink()
+
+
+def folders(programs):
+    top = programs.folder / "folder"
+    for path, text in {"cat/domains": "a.example\n", "cat/sub/domains": "b.example\n", "a/b/c/d/urls": "c.example/x\n",
+                       "cat/domains.gz": "", "notes.txt": "z.example\n"}.items():
+        (top / path).parent.mkdir(parents=True, exist_ok=True)
+        (top / path).write_text(text)
+    status, report, errors = programs.build(top)
+    require(status == 0, errors)
+    left_out = sum((f["left_out"] for f in files_of(report)), [])
+    require(len(left_out) == 2 and all(any(n in line for line in left_out) for n in ("notes.txt", "domains.gz")), left_out)
+    answers = programs.query(["http://a.example/", "http://b.example/", "http://c.example/x"])
+    require(set(answers.values()) == {"listed"}, answers)
+    for make in (lambda p: p.symlink_to("gone"), os.mkfifo):
+        make(top / "cat/urls")
+        status, _, errors = programs.build(top)
+        require(status == 2 and "urls" in errors, f"{status} {errors}")
+        (top / "cat/urls").unlink()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    parser.add_argument("--rounds", type=int, default=2)
+    options = parser.parse_args()
+    print(f"seed {options.seed}")
+    with tempfile.TemporaryDirectory() as folder:
+        programs = Programs(options.build.resolve(), pathlib.Path(folder))
+        maker = Maker(random.Random(options.seed))
+        try:
+            confusing(programs)
+            folders(programs)
+            questions = []
+            for _ in range(options.rounds):
+                for name in FORMATS:
+                    one_list(programs, maker, name, questions)
+            ask_proxy(programs, questions)
+        except Failure as failure:
+            print(f"FAILED: {failure}; again with --seed {options.seed}")
+            return 1
+    print(f"{options.rounds} lists of each of {len(FORMATS)} formats, {len(CONFUSING)} confusing ones and a folder agree")
+    return 0
+
+
+sys.exit(main())

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Lists as they are published, built and asked by the linked program: what each line says by a rule of one line here is
+listed, or the line is one of those that the report counts as left out.
+
+    real_lists_test.py BUILD_DIR [NAME...]
+
+The lists are looked for in BLOOMWALL_LISTS, else beside the source tree in ../shared/lists. Exit status 77 (skipped) where
+they or zstd are absent.
+SPDX-License-Identifier: Apache-2.0
+"""
+import csv
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LISTS = pathlib.Path(os.environ.get("BLOOMWALL_LISTS", ROOT.parent / "shared/lists"))
+
+
+def by_pattern(pattern):
+    known = re.compile(pattern)
+
+    def read(line):
+        match = known.match(line)
+        return f"http://{match.group(1)}" if match else None
+    return read
+
+
+def csv_url(line):
+    for field in next(csv.reader([line]), []):
+        if re.match(r"(https?|ftp)://", field):
+            return field
+    return None
+
+
+READ = {  # folder: what a line says, as a URL; None where it says nothing that can be asked
+    "domains": by_pattern(r"([^\s#]+)\s*(?:#.*)?$"),
+    "wildcard": by_pattern(r"(?:\*\.)?([^\s#]+)\s*(?:#.*)?$"),
+    "hosts": by_pattern(r"(?:0\.0\.0\.0|127\.0\.0\.1)\s+([^\s#]+)"),
+    "adblock": by_pattern(r"\|\|([\w.-]+(?=\^$)|[\w.-]+/[\w./-]*/$)"),
+    "dnsmasq": by_pattern(r"(?:address|server|local)=/([^/]+)/#?$"),
+    "unbound": by_pattern(r'local-zone: "([^"]+)" always_null'),
+    "rpz": by_pattern(r"([^\s;*$@][^\s;]*) CNAME \."),
+    "urls": csv_url,
+    "benign-urls": lambda line: line if re.match(r"https?://", line) else None,
+    "allow": by_pattern(r"([^\s#]+)$"),
+    "benign-domains": by_pattern(r"([\w.-]+)$"),
+    "privoxy": lambda line: None,  # sections; read by the tests of the parser
+}
+
+
+def check(program, path, folder):
+    """What is wrong with one list; None where nothing is."""
+    text = subprocess.run(["zstd", "-qdc", path], capture_output=True, check=True).stdout
+    lines = [line.strip() for line in text.decode("utf-8", "replace").split("\n")]
+    read = READ[path.parent.name]
+    asked = [(line, read(line)) for line in lines if line and line[0] not in "#!;"]
+    asked = [(line, url) for line, url in asked if url]
+    out = folder / "out.bwf"
+    done = subprocess.run([program, "build", "--json", "--allow-unsupported", "-o", out, path], capture_output=True, text=True,
+                          check=False)
+    if done.returncode != 0:
+        if not asked and "--format" not in done.stderr:
+            return None  # a list of names that are not to be stopped
+        return f"not built: {done.stderr[-300:]}"
+    report = json.loads(done.stdout)
+    counts = next(v for v in report.values() if isinstance(v, list) and v and "unusable" in v[0])[0]
+    answers = subprocess.run([program, "query", out], input="\n".join(u for _, u in asked) + "\n", capture_output=True, text=True,
+                             check=False).stdout.splitlines()
+    if len(answers) != max(1, len(asked)):
+        return f"{len(asked)} questions, {len(answers)} answers"
+    missed = [line for (line, _), answer in zip(asked, answers) if not answer.startswith("listed\t")]
+    left_out = counts["unusable"] + counts["boilerplate"] + counts["allowed"] + counts["cancelled"]
+    shown = sum(reason["count"] for kind in ("unsupported", "malformed") for reason in counts[kind])
+    if shown != counts["unusable"]:
+        return f"{counts['unusable']} lines unusable, {shown} with a reason"
+    if len(missed) > left_out:
+        return f"{len(missed)} of {len(asked)} lines are not listed, {left_out} left out: {missed[:5]}"
+    print(f"{path.relative_to(LISTS)}: {counts['format']}, {len(lines)} lines, {len(asked)} asked, {len(missed)} left out of "
+          f"{left_out} counted")
+    return None
+
+
+def main():
+    program = pathlib.Path(sys.argv[1]).resolve() / "bloomwall-filter"
+    if not LISTS.is_dir() or not shutil.which("zstd"):
+        print(f"skipped: needs zstd and a collection of lists in {LISTS}")
+        return 77
+    wrong = 0
+    paths = [p for p in sorted(LISTS.rglob("*.zst")) if not p.name.endswith(".tar.zst")]
+    with tempfile.TemporaryDirectory() as folder:
+        for path in paths:
+            if len(sys.argv) > 2 and not any(name in str(path) for name in sys.argv[2:]):
+                continue
+            what = check(program, path, pathlib.Path(folder))
+            if what:
+                wrong += 1
+                print(f"{path.relative_to(LISTS)}: {what}")
+    return 1 if wrong or not paths else 0
+
+
+sys.exit(main())
