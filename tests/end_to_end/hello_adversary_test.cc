@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <random>
 #include <stdexcept>
@@ -161,6 +162,25 @@ TEST_F(HelloAdversary, NoListedNameReachesTheOrigin) {
   random_.seed(seed);
   for (std::uint64_t i = 0; i < rounds && !HasFailure(); ++i) play(script());
   if (HasFailure()) ADD_FAILURE() << "repeat with BLOOMWALL_SEED=" << seed;
+}
+
+// A client opens as many tunnels as it likes, and each could write a line.
+TEST_F(HelloAdversary, OtherNamesAreLoggedOnceASecond) {
+  std::string yaml = kYaml;
+  yaml.replace(yaml.find("access: {"), 9, "access: {sni_mismatch: log, ");
+  proxy_->configure(folder_, yaml);
+  ASSERT_EQ(proxy_->reload().status, 0);
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 40; ++i) {
+    const std::string said = client_hello(server_name("another.example.test"));
+    play({.said = said, .permitted = said, .story = "another name"});
+  }
+  const auto seconds = std::chrono::duration_cast<Seconds>(std::chrono::steady_clock::now() - begin).count() + 1;
+  ASSERT_TRUE(proxy_->process().wait_for_line("the ClientHello names another.example.test"));
+  const std::string output = proxy_->process().output();
+  long lines = 0;
+  for (std::size_t at = 0; (at = output.find("the ClientHello names", at)) != std::string::npos; ++at) ++lines;
+  EXPECT_LE(lines, 2 * seconds) << "each of two workers once a second";
 }
 
 // A server that wants another group asks for the hello again, and a client that is honest gets through.

@@ -188,6 +188,7 @@ TEST_F(Transparent, OnlyRedirectedConnectionsAreTaken) {
       << "for those who know that there is a proxy";
   EXPECT_TRUE(has(said("SSH-2.0-x\\r\\n\\r\\n"), "400 Bad Request"));
   EXPECT_EQ(said("\\026\\003\\001\\000\\005hello").out, "") << "no ClientHello, although it begins like one";
+  EXPECT_EQ(said("\\025\\003\\001\\000\\002\\001\\132").out, "") << "an alert, which some servers pass over";
   EXPECT_TRUE(has(fetch("http://good.example.test/after"), "200"));
 }
 
