@@ -30,6 +30,7 @@ namespace bloomwall::proxy {
   X(upstream_connections_total, "Connections to origins and parents established")                   \
   X(upstream_connect_failures_total, "Connection attempts that failed, each address counted")       \
   X(upstream_reuses_total, "Requests sent on a pooled upstream connection")                         \
+  X(upstream_surplus_total, "Upstream connections closed because of octets that answered nothing")  \
   X(upstream_retries_total, "Requests sent again because a pooled connection had died")             \
   X(upstream_bytes_received_total, "Bytes read from origins and parents")                           \
   X(upstream_bytes_sent_total, "Bytes written to origins and parents")                              \

@@ -49,6 +49,9 @@ class ResponseReader {
   // True at the exact end of a response whose connection may carry another one. Octets beyond the end forbid it too:
   // the caller sees them, because feed() does not consume them.
   bool reusable() const;
+  // Whether servers are known to send octets after such an answer that nobody asked for: one to HEAD that announced a
+  // body, 204 and 304 as such, and whatever came after an interim answer that announced a body.
+  bool may_be_followed() const;
 
  private:
   struct Impl;

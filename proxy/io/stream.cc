@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/io/stream.h"
 
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -77,6 +78,20 @@ void Stream::close_with_reset() {
     ::setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
   }
   close();
+}
+
+Stream::Arrived Stream::arrived() const {
+  if (!inbox_.empty() || (tls_ != nullptr && tls_->has_unread())) return Arrived::octets;
+  if (read_ended_ || !fd_) return Arrived::end;
+  char octet = 0;
+  const ssize_t got = ::recv(fd_.get(), &octet, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (got > 0) return Arrived::octets;
+  return got < 0 && is_full(-errno) ? Arrived::nothing : Arrived::end;
+}
+
+bool Stream::has_unconfirmed() const {
+  int octets = 0;
+  return fd_ && ::ioctl(fd_.get(), SIOCOUTQ, &octets) == 0 && octets > 0;
 }
 
 void Stream::resume(PauseReason reason) {

@@ -75,6 +75,11 @@ class Stream {
   void resume(PauseReason reason);
   void resume_all();  // for whatever reason it was paused
   const ReadGate& gate() const { return gate_; }
+  enum class Arrived : std::uint8_t { nothing, octets, end };
+  // What has come that the handler has not seen, asked of the kernel: one system call.
+  Arrived arrived() const;
+  // Octets that were sent and whose receipt the peer's kernel has not confirmed yet: one system call.
+  bool has_unconfirmed() const;
   // Octets or an end are known to be there that the handler has not seen yet.
   bool has_news() const { return read_.is_due() || !inbox_.empty() || read_ended_; }
   // The same, or octets that the loop has not heard of yet; one system call.

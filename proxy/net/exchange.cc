@@ -32,7 +32,7 @@ void Exchange::begin(Owner& owner) {
   url_.clear();
   content_type_.clear();
   peer_text_.clear();
-  peer_was_reused_ = false;
+  peer_was_reused_ = answered_early_ = false;
   sent_before_ = owner.client_stream().bytes_out();
 }
 
@@ -109,11 +109,12 @@ void Exchange::use(UpstreamPtr upstream) {
   peer_was_reused_ = upstream_->reused;
 }
 
-void Exchange::release_upstream(bool reusable) {
+void Exchange::release_upstream(Reuse reuse) {
   if (upstream_ == nullptr) return;
-  if (reusable && upstream_->stream.gate().open() && upstream_->stream.backlog() == 0) {
+  if (reuse != Reuse::never && upstream_->stream.gate().open() && upstream_->stream.backlog() == 0) {
     if (is_inside()) return owner_->keep_inner(std::move(upstream_));
-    state_.upstreams.put(std::move(upstream_), snapshot_->settings.timeouts.idle);
+    const Standing standing = reuse == Reuse::rested ? Standing::suspect : Standing::clear;
+    state_.upstreams.put(std::move(upstream_), standing, snapshot_->settings.timeouts.idle);
     return;
   }
   upstream_->stream.close();
@@ -125,8 +126,10 @@ void Exchange::end(After after) {
   write_log();
   cancel_page_wait();
   connector_.cancel();
-  release_upstream(false);
-  state_.to_origin.clear();  // what was gathered for an origin that is given up must not go to the next one
+  release_upstream(Reuse::never);
+  // What was gathered for an origin that is given up, or for a client, must not go to the next one.
+  state_.to_origin.clear();
+  state_.to_client.clear();
   Owner& owner = *std::exchange(owner_, nullptr);
   snapshot_.reset();
   owner.on_exchange_end(after);  // last: the owner puts us to rest

@@ -93,7 +93,9 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   void fail_request(const HttpError& error);
   void break_off();
   void use(UpstreamPtr upstream);
-  void release_upstream(bool reusable);
+  enum class Reuse : std::uint8_t { never, rested, at_once };
+  void release_upstream(Reuse reuse);
+  Reuse reuse_after(bool surplus) const;
   void end(After after);
   Milliseconds last_progress() const;
   HttpError late_answer() const;
@@ -139,6 +141,7 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
 
   // exchange_response.cc: towards the client.
   std::size_t on_data(std::span<const char> bytes) override;
+  bool spoke_too_early();
   void on_end() override;
   void on_drained() override;
   void on_write_failed(int error) override;
@@ -191,6 +194,7 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   bool broken_ = false;          // the request reader stopped at an error
   bool upload_stopped_ = false;  // the origin takes no more of the request's body
   bool peer_was_reused_ = false;
+  bool answered_early_ = false;  // its answer began before the request had arrived there
 };
 
 }  // namespace bloomwall::proxy

@@ -80,7 +80,7 @@ void Exchange::answer_local(int status, bool must_close) {
   answered_here_ = true;
   response_state_ = ResponseState::complete;
   connector_.cancel();
-  release_upstream(false);
+  release_upstream(Reuse::never);
   state_.to_client.flush(client(), false);
   const bool keep = !must_close && may_keep_after_local_answer();
   if (!keep) return end(After::close);

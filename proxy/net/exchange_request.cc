@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
+#include "proxy/http/serialise.h"
 #include "proxy/net/addresses.h"
 #include "proxy/net/client_limits.h"
 #include "proxy/net/exchange.h"
@@ -11,12 +12,14 @@ namespace {
 
 constexpr std::uint16_t kHttpPort = 80;
 
-// Where a connection leads and how: requests with the same key may share it.
-void make_pool_key(std::string& key, const ParentProxy* parent, const DialTarget& origin) {
-  key.assign(parent != nullptr ? "parent " : "");
-  key.append(parent != nullptr ? std::string_view(parent->host) : origin.host);
-  key.push_back(':');
-  key.append(std::to_string(parent != nullptr ? parent->port : origin.port));
+// Where a connection leads and how: requests with the same key may share it. `site` is what the client calls the origin: a
+// parent, or the address that a redirected client went to, serves many, and what one of them sends too much must not
+// reach those who ask another.
+void make_pool_key(std::string& key, const ParentProxy* parent, const DialTarget& origin, std::string_view site) {
+  key.clear();
+  if (parent != nullptr) append(key, {"parent ", parent->host, ":", std::to_string(parent->port), " "});
+  append(key, {origin.host, ":", std::to_string(origin.port)});
+  if (site != origin.host) append(key, {" ", site});
 }
 
 }  // namespace
@@ -27,12 +30,12 @@ void Exchange::route_to_origin() {
   const ParentProxy* const parent = direct ? nullptr : &*snapshot_->parent;
   to_parent_ = parent != nullptr;
   response_state_ = ResponseState::awaited;
-  make_pool_key(pool_key_, parent, origin());
+  make_pool_key(pool_key_, parent, origin(), host_);
   // Only a request that may be sent again goes out on a connection that may have died while it was idle.
   if (is_idempotent(request_.head().method) && request_.head().framing == BodyFraming::none) {
     use(state_.upstreams.take(pool_key_, *this));
     if (upstream_ != nullptr && !to_parent_ && !snapshot_->access.destination_allowed(rule_address(upstream_->peer))) {
-      release_upstream(false);  // the rules have changed since it was dialled
+      release_upstream(Reuse::never);  // the rules have changed since it was dialled
     }
   }
   if (upstream_ == nullptr) return dial();
@@ -165,7 +168,7 @@ bool Exchange::may_retry() const {
 void Exchange::retry() {
   retried_ = true;
   state_.counters.upstream_retries_total.add();
-  release_upstream(false);
+  release_upstream(Reuse::never);
   dial();
 }
 

@@ -7,7 +7,21 @@
 
 namespace bloomwall::proxy {
 
+// Octets that come before the request has reached the origin's kernel are no answer to it, but what was sent too much after
+// an earlier one; or the origin answers before it has read what it is asked, as some do that have no room.
+bool Exchange::spoke_too_early() {
+  if (response_state_ != ResponseState::awaited || is_connect() || !response_.untouched()) return false;
+  if (!upstream_->stream.has_unconfirmed()) return false;
+  answered_early_ = true;
+  return upstream_->reused;
+}
+
 std::size_t Exchange::on_data(std::span<const char> bytes) {
+  if (spoke_too_early() && may_retry()) {
+    state_.upstreams.distrust(*upstream_);
+    retry();
+    return bytes.size();
+  }
   std::size_t used = 0;
   while (!is_over() && upstream_ != nullptr) {
     const auto step = response_.feed(bytes.subspan(used));
@@ -102,9 +116,20 @@ void Exchange::on_response_end(bool surplus) {
   if (is_chunked_to_client()) write_last_chunk(state_.to_client.tail(), response_.trailers());
   state_.to_client.flush(client(), is_chunked_to_client());
   response_state_ = ResponseState::complete;
-  const bool whole_request = request_state_ == RequestState::complete && !upload_stopped_;
-  release_upstream(whole_request && !surplus && !is_connect() && response_.reusable());
+  release_upstream(reuse_after(surplus));
   end(plan_.close || request_state_ != RequestState::complete ? After::close : After::keep);
+}
+
+Exchange::Reuse Exchange::reuse_after(bool surplus) const {
+  if (surplus) state_.upstreams.distrust(*upstream_);
+  const bool whole_request = request_state_ == RequestState::complete && !upload_stopped_;
+  const bool asked_to_switch = request_.head().wants_upgrade;
+  if (!whole_request || surplus || answered_early_ || asked_to_switch || is_connect() || !response_.reusable()) {
+    return Reuse::never;
+  }
+  // An origin that does not read the body it was sent takes it for requests, and answers those as well.
+  const bool had_body = request_.head().framing != BodyFraming::none;
+  return had_body || response_.may_be_followed() ? Reuse::rested : Reuse::at_once;
 }
 
 // 101 to an upgrade that was forwarded, or a parent's 2xx to CONNECT.

@@ -36,7 +36,7 @@ UpstreamConnection::~UpstreamConnection() {
 
 // Idle: whatever comes while nothing was asked answers nothing of ours.
 std::size_t UpstreamConnection::on_data(std::span<const char> bytes) {
-  pool_.drop(*this);
+  pool_.on_surplus(*this);
   return bytes.size();
 }
 void UpstreamConnection::on_end() { pool_.drop(*this); }
@@ -48,39 +48,91 @@ UpstreamPtr UpstreamPool::make(UniqueFd fd, const Endpoint& peer, std::string_vi
   if (found == hosts_.end()) {
     found = hosts_.try_emplace(std::string(key)).first;
     found->second.key = found->first;
+    found->second.distrusted = is_distrusted(key);
   }
   return std::make_unique<UpstreamConnection>(io_, *this, found->second, std::move(fd), peer, user);
 }
 
 UpstreamPtr UpstreamPool::take(std::string_view key, Stream::Handler& user) {
   const auto found = hosts_.find(key);
-  if (found == hosts_.end()) return nullptr;
+  if (found == hosts_.end() || found->second.idle.empty()) return nullptr;
   UpstreamHost& host = found->second;
-  // One that became readable in this very turn must not have that taken for the answer to what is sent now.
-  while (!host.idle.empty() && host.idle.front().stream.has_news()) drop(host.idle.front());
-  if (host.idle.empty()) return nullptr;
-  UpstreamPtr taken = remove(host.idle.front());
-  taken->stream.set_handler(user);
-  taken->reused = true;
-  return taken;
+  const Milliseconds now = monotonic_now();
+  UpstreamConnection* next = &host.idle.front();
+  for (unsigned looks = 0; next != nullptr && looks < kMostLooks; ++looks) {
+    UpstreamConnection& idle = *next;
+    next = host.idle.after(idle);
+    const bool has_rested = now - idle.idle_since_ >= kRest;
+    if (idle.must_rest_ && !has_rested) continue;
+    switch (idle.stream.arrived()) {
+      case Stream::Arrived::nothing:
+        break;
+      case Stream::Arrived::end:
+        drop(idle);
+        continue;
+      case Stream::Arrived::octets:
+        on_surplus(idle);
+        if (host.distrusted) return nullptr;  // and nothing of it is idle any more
+        continue;
+    }
+    if (has_rested && host.proofs < kProofs) ++host.proofs;
+    UpstreamPtr taken = remove(idle);
+    taken->stream.set_handler(user);
+    taken->reused = true;
+    return taken;
+  }
+  return nullptr;
 }
 
-void UpstreamPool::put(UpstreamPtr connection, Milliseconds keep_for) {
+void UpstreamPool::put(UpstreamPtr connection, Standing standing, Milliseconds keep_for) {
   UpstreamHost& host = connection->host_;
-  if (most_idle_ == 0 || most_idle_per_host_ == 0) {
+  const bool must_rest = standing == Standing::suspect || host.proofs < kProofs;
+  const bool full = host.idle_count >= most_idle_per_host_;
+  // Where those that rest were driven out by those that come, none would ever have rested.
+  if (most_idle_ == 0 || most_idle_per_host_ == 0 || host.distrusted || (full && must_rest)) {
     connection->stream.close();
     return io_.loop.graveyard().bury(std::move(connection));
   }
-  if (host.idle_count >= most_idle_per_host_) drop(host.idle.back());
+  if (full) drop(host.idle.back());
   if (idle_ >= most_idle_) drop(by_age_.front());
   UpstreamConnection& kept = *connection.release();  // the list owns it; remove() gives it back
   kept.stream.set_handler(kept);
   kept.expiry_.set(keep_for);
+  kept.idle_since_ = monotonic_now();
+  kept.must_rest_ = must_rest;
   host.idle.push_front(kept);
   ++host.idle_count;
   by_age_.push_back(kept);
   ++idle_;
   counters_.upstream_connections_idle.add();
+}
+
+void UpstreamPool::on_surplus(UpstreamConnection& connection) {
+  if (monotonic_now() - connection.idle_since_ < kWatch) return distrust(connection);
+  counters_.upstream_surplus_total.add();
+  drop(connection);
+}
+
+void UpstreamPool::distrust(UpstreamConnection& connection) {
+  counters_.upstream_surplus_total.add();
+  UpstreamHost& host = connection.host_;
+  host.distrusted = true;
+  if (distrusted_.size() >= kMostDistrusted) distrusted_.erase(distrusted_.begin());
+  distrusted_.insert_or_assign(std::string(host.key), monotonic_now() + kDistrust);
+  drop_idle(host);
+}
+
+bool UpstreamPool::is_distrusted(std::string_view key) {
+  if (distrusted_.empty()) return false;
+  const auto found = distrusted_.find(key);
+  if (found == distrusted_.end()) return false;
+  if (monotonic_now() < found->second) return true;
+  distrusted_.erase(found);
+  return false;
+}
+
+void UpstreamPool::drop_idle(UpstreamHost& host) {
+  while (!host.idle.empty()) drop(host.idle.front());
 }
 
 UpstreamPtr UpstreamPool::remove(UpstreamConnection& connection) {

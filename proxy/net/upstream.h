@@ -2,7 +2,18 @@
 // A connection enters the pool only after an exact message end, and leaves it by being taken (the one used last first, so
 // that spare ones age and go), or by being closed: after a time, when it becomes readable, because nothing it could say
 // now is an answer to us, or when there is no room (set_limits()).
-// Cost: make() one hash look-up, take() one, put() none. Thread: the loop's. The pool outlives its connections.
+//
+// HTTP/1 has no numbers on its answers: octets that a server sends beyond one (a body after HEAD, a Content-Length that is
+// too small) would be read as the answer to whoever is given the connection next. Against that:
+//  - the kernel is asked, at the moment of taking, whether anything has come (the event loop may not know of it yet);
+//  - a connection must have rested for kRest, unread, as long as its host is not trusted, which it is after kProofs such
+//    rests; and always after answers that servers are known to go on after (Standing);
+//  - a host that has sent such octets within kWatch of an answer's end is distrusted: none of its connections is kept for
+//    kDistrust. What an idle connection says later is no such sign: some servers announce that they close it.
+// What remains, with a host that is trusted: octets that it sends after the next request has reached it (Exchange asks
+// whether the request had, see has_unconfirmed()).
+// Cost: make() one hash look-up, take() one and one system call, put() none. Thread: the loop's. The pool outlives its
+// connections.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,6 +41,8 @@ struct UpstreamHost {
   std::string_view key;
   std::size_t members = 0;  // busy or idle
   std::size_t idle_count = 0;
+  unsigned proofs = 0;  // connections that rested and had said nothing
+  bool distrusted = false;
   IntrusiveList<UpstreamConnection, IdleOfHost> idle;  // used last first
 };
 
@@ -60,8 +73,16 @@ class UpstreamConnection final : public Buried,
   UpstreamHost& host_;
   OwnConnections::Entry entry_;
   Timer expiry_;
+  Milliseconds idle_since_{0};
+  bool must_rest_ = false;
 };
 using UpstreamPtr = std::unique_ptr<UpstreamConnection>;
+
+// What the last answer says of a connection.
+enum class Standing : std::uint8_t {
+  clear,
+  suspect,  // servers are known to send more after such an answer, or such a request
+};
 
 class UpstreamPool {
  public:
@@ -72,10 +93,15 @@ class UpstreamPool {
   UpstreamPool(const UpstreamPool&) = delete;
   UpstreamPool& operator=(const UpstreamPool&) = delete;
 
+  static constexpr Milliseconds kRest{100}, kWatch{1000}, kDistrust{600'000};
+  static constexpr unsigned kProofs = 32;
+
   // `key` says where the connection leads and how; only equal keys share connections. The stream reads from now on.
   UpstreamPtr make(UniqueFd fd, const Endpoint& peer, std::string_view key, Stream::Handler& user);
-  UpstreamPtr take(std::string_view key, Stream::Handler& user);  // nullptr: none is idle
-  void put(UpstreamPtr connection, Milliseconds keep_for);
+  UpstreamPtr take(std::string_view key, Stream::Handler& user);  // nullptr: none is idle that may be used now
+  void put(UpstreamPtr connection, Standing standing, Milliseconds keep_for);
+  // It has sent octets that answer nothing: its host's idle connections are closed, and none is kept for kDistrust.
+  void distrust(UpstreamConnection& connection);
   void clear();
   void set_limits(std::size_t most_idle, std::size_t most_idle_per_host);  // 0: nothing is kept
 
@@ -85,14 +111,20 @@ class UpstreamPool {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
   };
+  static constexpr std::size_t kMostDistrusted = 1024;  // hosts; beyond, one of them is forgotten
+  static constexpr unsigned kMostLooks = 64;            // at idle connections, for one that may be used
   UpstreamPtr remove(UpstreamConnection& connection);
+  bool is_distrusted(std::string_view key);
+  void on_surplus(UpstreamConnection& connection);
   void drop(UpstreamConnection& connection);
+  void drop_idle(UpstreamHost& host);
   void forget(UpstreamHost& host);
 
   IoContext& io_;
   Counters& counters_;
   OwnConnections* const own_;
   std::unordered_map<std::string, UpstreamHost, Hash, std::equal_to<>> hosts_;
+  std::unordered_map<std::string, Milliseconds, Hash, std::equal_to<>> distrusted_;  // keys, and until when
   IntrusiveList<UpstreamConnection, IdleByAge> by_age_;  // owns what is idle; idle for longest first
   std::size_t idle_ = 0;
   std::size_t most_idle_ = 4096, most_idle_per_host_ = 128;

@@ -143,6 +143,8 @@ void TlsSession::note(int result) {
   state_ = State::failed;
 }
 
+bool TlsSession::has_unread() const { return BIO_ctrl_pending(in_) > 0 || SSL_has_pending(ssl_.get()) == 1; }
+
 std::span<const char> TlsSession::pending() const {
   char* data = nullptr;
   const long size = BIO_get_mem_data(out_, &data);

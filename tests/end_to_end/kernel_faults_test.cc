@@ -46,6 +46,7 @@ class Pair {
     serve();
     expect_answer();
   }
+  void rest() { EXPECT_TRUE(origin->is_quiet_for(milliseconds(150))); }  // before it carries the next request
   void open_tunnel() {
     client.send("CONNECT " + authority() + " HTTP/1.1\r\nHost: " + authority() + "\r\n\r\n");
     EXPECT_TRUE(client.read_head().starts_with("HTTP/1.1 200 "));
@@ -170,6 +171,7 @@ TEST_F(KernelRunsOut, WhatNeedsASocketIsToldAndTheRestGoesOn) {
     {
       Pair steady(port());
       steady.exchange();
+      steady.rest();
       faults_.begin(row.call, row.error);
       steady.exchange();
       EXPECT_EQ(faults_.failed(), 0U) << "a pooled connection needs no other";
@@ -179,6 +181,7 @@ TEST_F(KernelRunsOut, WhatNeedsASocketIsToldAndTheRestGoesOn) {
       EXPECT_TRUE(head.starts_with("HTTP/1.1 " + std::string(row.status))) << head;
       EXPECT_NE(head.find(row.why), std::string::npos) << head;
       EXPECT_EQ(faults_.failed(), 1U) << "once for each address";
+      steady.rest();
       steady.exchange();
       faults_.end();
       Pair(port()).exchange();

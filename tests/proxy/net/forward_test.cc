@@ -28,7 +28,10 @@ TEST_F(Forward, BothConnectionsAreKeptAndUsedAgain) {
   auto client = new_client(get_origin("/1"));
   auto server = origin.accept();
   for (int i = 1; i <= 5; ++i) {
-    if (i > 1) client.send(get_origin("/" + std::to_string(i)));
+    if (i > 1) {
+      rest(server);
+      client.send(get_origin("/" + std::to_string(i)));
+    }
     EXPECT_TRUE(server.read_head().starts_with("GET /" + std::to_string(i) + " "));
     answer(server, client, "body" + std::to_string(i));
   }
@@ -45,8 +48,9 @@ TEST_F(Forward, PipelinedRequestsAreAnsweredInOrder) {
   auto second = fast.accept();
   second.read_head();
   answer(second, client, "two");
-  EXPECT_TRUE(slow.read_head().starts_with("GET /3 "));
-  answer(slow, client, "three");
+  auto third = origin.accept();
+  EXPECT_TRUE(third.read_head().starts_with("GET /3 "));
+  answer(third, client, "three");
 }
 
 TEST_F(Forward, RequestsAndAnswersCutAtEveryOctetArriveWhole) {
@@ -105,16 +109,20 @@ TEST_F(Forward, AnHttp10ClientSeesACutBodyAsAReset) {
   client.expect_reset();
 }
 
-TEST_F(Forward, HeadAndBodilessAnswersLeaveTheConnectionUsable) {
+// Servers are known to send a body after these all the same, so they carry nothing until they have rested.
+TEST_F(Forward, HeadAndBodilessAnswersLeaveTheConnectionUsableAfterARest) {
   auto [client, server, asked] = exchange(request("HEAD", origin.authority(), "/h"));
   server.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n");
   EXPECT_EQ(field_of(client.read_head(), "Content-Length"), "100");
   for (const char* status : {"204 No Content", "304 Not Modified"}) {
     client.send(get_origin());
-    server.read_head();
-    server.send(std::string("HTTP/1.1 ") + status + "\r\n\r\n");
+    auto another = origin.accept();
+    another.read_head();
+    another.send(std::string("HTTP/1.1 ") + status + "\r\n\r\n");
     EXPECT_EQ(std::to_string(status_of(client.read_head())), std::string(status).substr(0, 3));
+    another.close();
   }
+  rest(server);
   client.send(get_origin("/last"));
   EXPECT_TRUE(server.read_head().starts_with("GET /last "));
   answer(server, client, "x");

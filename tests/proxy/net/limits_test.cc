@@ -141,6 +141,7 @@ TEST_F(Descriptors, WhenTheyRunOutThoseWhoAreConnectedAreServedOn) {
   for (int fd = dup(0); fd >= 0; fd = dup(0)) plugs.push_back(fd);
   const proxy::Endpoint& to = the_proxy().addresses().front();
   ASSERT_EQ(::connect(waiting_one.fd(), to.raw(), to.raw_size()), 0);
+  rest(server);
   client.send(get_origin("/2"));
   EXPECT_TRUE(server.read_head().starts_with("GET /2 "));
   server.send(ok("two"));
@@ -150,6 +151,7 @@ TEST_F(Descriptors, WhenTheyRunOutThoseWhoAreConnectedAreServedOn) {
   EXPECT_LE(counter(&Counters::accept_pauses_total), 50U) << "it spins instead of pausing";
   for (const int fd : plugs) ::close(fd);
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &saved), 0);
+  rest(server);
   waiting_one.send("GET http://" + origin.authority() + "/3 HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_TRUE(server.read_head().starts_with("GET /3 ")) << "its turn came";
 }

@@ -95,8 +95,8 @@ class TlsListener : public ProxyTest {
 
 TEST_F(TlsListener, ServesRequestsOneAfterTheOther) {
   auto client = new_tls_client(get_origin("/1") + get_origin("/2"));
-  auto server = origin.accept();
   for (const std::string path : {"/1", "/2"}) {
+    auto server = origin.accept();
     EXPECT_TRUE(server.read_head().starts_with("GET " + path + " "));
     answer(server, client, path);
   }
@@ -181,6 +181,7 @@ TEST_F(TlsListener, AReloadTakesTheNewCertificateAndLeavesTheOldConnections) {
   EXPECT_THROW(new_tls_client(), std::runtime_error) << "still the old one";
   reload();
   EXPECT_EQ(status_of(new_tls_client(get("ok.test:1")).read_head()), 502);
+  rest(server);
   old.send(get_origin("/2"));
   EXPECT_TRUE(server.read_head().starts_with("GET /2 "));
 }

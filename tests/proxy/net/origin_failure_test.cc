@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 
+#include "proxy/net/upstream.h"
 #include "tests/proxy/net/proxy_fixture.h"
 
 namespace bloomwall::test {
@@ -14,6 +15,7 @@ using Origin = ProxyTest;
 TEST_F(Stale, AGetOnAPooledConnectionThatDiedIsSentAgainOnce) {
   auto [client, server, asked] = exchange(get_origin("/1"));
   answer(server, client, "one");
+  rest(server);
   client.send(get_origin("/2"));
   EXPECT_TRUE(server.read_head().starts_with("GET /2 "));
   server.close();  // without an answer
@@ -45,6 +47,7 @@ TEST_F(Stale, APostIsNeverSentTwice) {
 TEST_F(Stale, AnAnswerThatHasBegunIsNotAskedForAgain) {
   auto [client, server, asked] = exchange();
   answer(server, client, "one");
+  rest(server);
   client.send(get_origin());
   server.read_head();
   server.send("HTTP/1.1 200 OK\r\nX-Half:");
@@ -62,8 +65,47 @@ TEST_F(Stale, OctetsBeyondAnAnswerAreNobodysAnswer) {
   auto fresh = origin.accept();
   fresh.read_head();
   answer(fresh, client, "two");
-  fresh.send("HTTP/1.1 200 OK\r\n");  // on an idle connection
-  fresh.expect_end();
+  fresh.expect_end();  // nothing of such an origin is kept
+  EXPECT_EQ(counter(&Counters::upstream_surplus_total), 1U);
+}
+
+TEST_F(Stale, OctetsOnAnIdleConnectionAreNobodysAnswer) {
+  auto [client, server, asked] = exchange();
+  answer(server, client, "one");
+  server.send("HTTP/1.1 200 OK\r\n");
+  server.expect_end();
+  EXPECT_EQ(counter(&Counters::upstream_surplus_total), 1U);
+  expect_alive();
+}
+
+TEST_F(Stale, AConnectionIsUsedAgainAfterARestAndWithoutOneOnceItsOriginIsTrusted) {
+  auto [client, server, asked] = exchange();
+  answer(server, client, "one");
+  {
+    client.send(get_origin("/at-once"));
+    auto fresh = origin.accept();
+    EXPECT_TRUE(fresh.read_head().starts_with("GET /at-once "));
+    answer(fresh, client, "two");
+  }
+  for (unsigned i = 0; i <= proxy::UpstreamPool::kProofs; ++i) {
+    if (i < proxy::UpstreamPool::kProofs) rest(server);
+    client.send(get_origin("/again"));
+    EXPECT_TRUE(server.read_head().starts_with("GET /again "));
+    answer(server, client, "again");
+  }
+}
+
+// An origin that does not read the body takes it for a request, and its answer for that must reach nobody.
+TEST_F(Stale, AConnectionThatCarriedABodyRestsFirst) {
+  auto [client, server, asked] = exchange(post_origin(length_field(3), "abc"));
+  server.expect("abc");
+  answer(server, client, "one");
+  client.send(get_origin("/next"));
+  auto fresh = origin.accept();
+  fresh.read_head();
+  server.send(ok("of the body"));
+  server.expect_end();
+  answer(fresh, client, "two");
 }
 
 TEST_F(Origin, FailuresHaveTheirStatus) {

@@ -42,8 +42,8 @@ TEST_F(PagedFilter, ABodyThatCameWithTheHeadIsKept) {
 
 TEST_F(PagedFilter, PipelinedRequestsAreAnsweredInOrder) {
   auto client = new_client(get_origin("/1") + get_origin("/2"));
-  auto server = origin.accept();
   for (const std::string number : {"1", "2"}) {
+    auto server = origin.accept();
     EXPECT_TRUE(server.read_head().starts_with("GET /" + number + " "));
     answer(server, client, "body" + number);
   }

@@ -124,8 +124,24 @@ TEST_F(TlsParent, CarriesRequestsAndIsKept) {
   second.read_head();
   EXPECT_EQ(second.read_exactly(body.size()), body);
   answer(second, client, "two");
+  rest(up.socket());
   client.send(get("far.example", "/3"));
-  EXPECT_TRUE(second.read_head().starts_with("GET http://far.example/3 "));
+  EXPECT_TRUE(up.read_head().starts_with("GET http://far.example/3 "));
+}
+
+// What one origin sends too much must not reach who asks another: they share the parent, not a connection to it.
+TEST_F(Parent, IsGivenAConnectionForEachOrigin) {
+  auto client = new_client(get("far.example", "/1"));
+  auto up = origin.accept();
+  up.read_head();
+  answer(up, client, "one");
+  client.send(get("near.example", "/2"));
+  auto second = origin.accept();
+  EXPECT_TRUE(second.read_head().starts_with("GET http://near.example/2 "));
+  answer(second, client, "two");
+  rest(up);
+  client.send(get("far.example", "/3"));
+  EXPECT_TRUE(up.read_head().starts_with("GET http://far.example/3 "));
 }
 
 TEST_F(TlsParent, CarriesTunnels) {

@@ -182,6 +182,10 @@ void ProxyTest::expect_alive() {
   answer(server, client, "alive");
 }
 
+void rest(ScriptedPeer& server) {
+  if (!server.is_quiet_for(std::chrono::milliseconds(150))) throw std::runtime_error("the connection is not kept");
+}
+
 void answer(Peer& server, Peer& client, const std::string& body) {
   server.send(ok(body));
   const std::string head = client.read_head();

@@ -88,6 +88,9 @@ class ProxyTest : public ::testing::Test {
   std::unique_ptr<proxy::Server> server_;
 };
 
+// A connection to an origin carries the next request only after this.
+void rest(ScriptedPeer& server);
+
 struct Answer {
   std::string head, body;
 };

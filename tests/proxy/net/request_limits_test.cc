@@ -113,6 +113,7 @@ TEST_F(Pool, AReloadWithLessRoomLetsTheOldestGo) {
   given.settings.limits.pooled_connections = 1;
   reload();
   kept.front().expect_end();
+  rest(kept.back());
   client.send(get(another.authority(), "/again"));
   EXPECT_TRUE(kept.back().read_head().starts_with("GET /again ")) << "the younger one is still of use";
 }
