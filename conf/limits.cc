@@ -11,6 +11,7 @@ void read(MapReader& map, Limits& out) {
   map.size("response_header", out.response_header, kKiB, 16 * kMiB);
   map.integer("header_fields", out.header_fields, 16U, 10'000U);
   map.size("request_body", out.request_body, 0, kTiB);
+  map.size("least_rate", out.least_rate, 0, kTiB / 1024);
   map.integer("requests_per_second", out.requests_per_second, 0U, 1'000'000U);
   map.integer("pooled_connections", out.pooled_connections, 0U, 1'000'000U);
   map.integer("pooled_per_origin", out.pooled_per_origin, 0U, 100'000U);

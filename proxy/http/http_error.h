@@ -19,6 +19,7 @@ enum class ErrorKind : std::uint8_t {
   destination_denied,       // 403 access.deny_destinations
   method_not_allowed,       // 405 with Allow
   request_timeout,          // 408 the head or the body came too slowly
+  client_gone,              // 400 it reset its connection, or ended it in the middle of its request; never said
   client_stalled,           // 408 it does not take its answer; never said, as it would not be read
   body_too_large,           // 413
   uri_too_long,             // 414
@@ -39,12 +40,16 @@ enum class ErrorKind : std::uint8_t {
   upstream_timeout,         // 504 no response head in time
   connection_limit,         // 503 the proxy has no room for more
   shutting_down,            // 503
+  filter_late,              // 503 pages of a filter did not come from the disk in time
+  dns_limit,                // 503 no room to ask for another name
   loop,                     // 502 this proxy stands in Via already, or the target is itself
   parent_tls,               // 502 the parent proxy speaks no TLS, or cannot prove who it is
+  parent_certificate,       // 502 the parent proxy's certificate is not one that can be believed
+  parent_refused,           // 502 the parent proxy answered something else than a tunnel
   parent_auth,              // 502 the parent proxy does not take our credentials, or wants some
   version_unsupported,      // 505
 };
-inline constexpr std::size_t kErrorKinds = 32;  // checked where the table stands
+inline constexpr std::size_t kErrorKinds = 37;  // checked where the table stands
 
 struct HttpError {
   ErrorKind kind = ErrorKind::internal;

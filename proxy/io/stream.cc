@@ -57,7 +57,23 @@ void Stream::secure(std::unique_ptr<TlsSession> session) {
   flush_tls();
 }
 
+void Stream::set_notices_reset(bool notices) {
+  notices_reset_ = notices;
+  if (!notices) unwatch();
+}
+
+void Stream::unwatch() {
+  if (is_watched_) io_.hangups->remove(fd_.get());
+  is_watched_ = false;
+}
+
+void Stream::on_hangup() {
+  if (!is_watched_) return;  // closed, or read on, in this very turn
+  fail_read(ECONNRESET);
+}
+
 void Stream::close() {
+  is_watched_ = false;
   read_.disarm();
   write_.disarm();
   fd_.reset();
@@ -96,6 +112,7 @@ bool Stream::has_unconfirmed() const {
 
 void Stream::resume(PauseReason reason) {
   if (gate_.open() || !gate_.resume(reason) || !fd_) return;
+  unwatch();
   if (!inbox_.empty() || (read_ended_ && !end_told_)) {
     read_.trigger();
   } else if (!read_ended_) {
@@ -115,6 +132,10 @@ void Stream::on_readable() {
   }
   if (!gate_.open()) {
     read_.disarm();  // asked for again by resume()
+    if (notices_reset_ && io_.hangups != nullptr && !is_watched_) {
+      is_watched_ = true;
+      io_.hangups->add(fd_.get(), *this);
+    }
     return;
   }
   if (!inbox_.empty()) {
@@ -273,7 +294,7 @@ void Stream::send(std::span<const iovec> pieces) {
   if (size == 0) return;
   bytes_out_ += size;
   if (tls_ == nullptr) return put(pieces);
-  for (const iovec& piece : pieces) tls_->write({static_cast<const char*>(piece.iov_base), piece.iov_len});
+  tls_->write(pieces);
   flush_tls();
 }
 

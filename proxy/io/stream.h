@@ -27,6 +27,7 @@
 #include "proxy/io/chain.h"
 #include "proxy/io/event_loop.h"
 #include "proxy/io/handles.h"
+#include "proxy/io/hangup_watch.h"
 #include "proxy/io/pipe_pool.h"
 #include "proxy/io/read_gate.h"
 #include "proxy/tls/tls_session.h"
@@ -37,8 +38,9 @@ namespace bloomwall::proxy {
 struct IoContext {
   EventLoop& loop;
   BufferPool& pool;
-  std::span<char> scratch;    // where every recv goes; at least 64 KiB
-  PipePool* pipes = nullptr;  // without one, every octet is copied
+  std::span<char> scratch;         // where every recv goes; at least 64 KiB
+  PipePool* pipes = nullptr;       // without one, every octet is copied
+  HangupWatch* hangups = nullptr;  // without one, a reset is noticed by who reads or writes
 };
 
 class Stream {
@@ -80,6 +82,10 @@ class Stream {
   Arrived arrived() const;
   // Octets that were sent and whose receipt the peer's kernel has not confirmed yet: one system call.
   bool has_unconfirmed() const;
+  // Whether a reset is a failure (on_failed()) at once even while reads are paused and octets that came before it wait.
+  void set_notices_reset(bool notices);
+  void on_hangup();  // the HangupWatch's
+
   // Octets or an end are known to be there that the handler has not seen yet.
   bool has_news() const { return read_.is_due() || !inbox_.empty() || read_ended_; }
   // The same, or octets that the loop has not heard of yet; one system call.
@@ -122,6 +128,7 @@ class Stream {
   void put(std::span<const iovec> pieces);
   void flush_tls();
   void fail_read(int error);
+  void unwatch();
   void tell_drained();
   void maybe_end();
   void keep(std::span<const iovec> pieces, std::size_t skip);
@@ -145,6 +152,8 @@ class Stream {
   bool end_told_ = false;    // and on_end() called
   bool write_error_told_ = false;
   bool shut_after_flush_ = false;
+  bool notices_reset_ = false;
+  bool is_watched_ = false;  // by the HangupWatch
 };
 
 }  // namespace bloomwall::proxy

@@ -26,6 +26,7 @@ ClientConnection::ClientConnection(WorkerState& state, ExchangePool& exchanges, 
   state_.counters.client_connections_total.add();
   state_.counters.client_connections_active.add();
   stream_.open(std::move(fd), *this);
+  stream_.set_notices_reset(true);
   if (!rules.balancers.empty()) {
     greeting_ = std::make_unique<ProxyHeaderReader>();
     tls_after_greeting_ = rules.tls;
@@ -92,6 +93,7 @@ void ClientConnection::go_idle() {
   stream_.resume_all();
   // Whoever asks without reading the answers is asked to wait, else answers would pile up here.
   if (stream_.backlog() > 0) stream_.pause(PauseReason::peer_full);
+  rate_.begin(octets_taken());
 }
 
 void ClientConnection::set_idle(bool is_idle) {
@@ -108,12 +110,14 @@ void ClientConnection::linger(bool request_was_read) {
   if (stream_.write_failed() || (close_when_drained_ && stream_.backlog() == 0)) return close();
   stream_.shut_write();
   timer_.set(stream_.backlog() == 0 ? kLinger : state_.snapshot->settings.timeouts.idle);
+  rate_.begin(octets_taken());
   stream_.resume_all();
 }
 
 void ClientConnection::on_tunnel(UpstreamPtr upstream, Tunnel::Start start) {
   phase_ = State::tunnelling;
-  timer_.clear();  // the tunnel has its own
+  timer_.clear();                    // the tunnel has its own
+  stream_.set_notices_reset(false);  // what was sent before it still goes to the other side
   rest_exchange();
   upstream->stream.resume(PauseReason::peer_full);
   tunnel_ = std::make_unique<Tunnel>(state_, *this, std::move(upstream), std::move(start));
@@ -158,11 +162,18 @@ void ClientConnection::on_drained() {
   }
 }
 
-void ClientConnection::on_write_failed(int) { close(); }
+void ClientConnection::on_write_failed(int) { on_client_gone(); }
+
+void ClientConnection::on_client_gone() {
+  if (phase_ == State::exchanging && exchange_ != nullptr && !exchange_->is_over()) {
+    return exchange_->on_client_gone();  // which comes back as on_exchange_end()
+  }
+  close();
+}
 
 void ClientConnection::on_failed(int) {
   if (is_shaking_hands()) state_.counters.tls_handshake_failures_total.add();
-  close();
+  on_client_gone();
 }
 
 void ClientConnection::on_timer() {
@@ -178,9 +189,12 @@ void ClientConnection::on_timer() {
       }
       [[fallthrough]];
     case State::lingering: {
-      // Slow is not idle, as long as what waits moves.
-      const Milliseconds left = stream_.last_active() + state_.snapshot->settings.timeouts.idle - monotonic_now();
-      if (stream_.backlog() > 0 && left.count() > 0) return timer_.set(left);
+      // Slow is not idle, as long as what waits moves fast enough.
+      const Milliseconds idle = state_.snapshot->settings.timeouts.idle;
+      const Milliseconds left = stream_.last_active() + idle - monotonic_now();
+      const bool moves = stream_.backlog() > 0 && left.count() > 0;
+      const std::uint64_t least = state_.snapshot->settings.limits.least_rate;
+      if (moves && !rate_.fell_short(octets_taken(), least, idle)) return timer_.set(left);
       if (phase_ == State::idle) state_.counters.client_idle_timeouts_total.add();
       return close();
     }

@@ -19,6 +19,7 @@
 #include "proxy/http/proxy_header.h"
 #include "proxy/net/exchange.h"
 #include "proxy/net/exchange_pool.h"
+#include "proxy/net/rate_check.h"
 #include "proxy/net/tunnel.h"
 
 namespace bloomwall::proxy {
@@ -99,6 +100,8 @@ class ClientConnection final : public Buried,
   void set_idle(bool is_idle);
   void linger(bool request_was_read);
   void rest_exchange();
+  void on_client_gone();
+  std::uint64_t octets_taken() const { return stream_.bytes_out() - stream_.backlog(); }  // by the client
   void on_timer();
 
   // client_arrival.cc: before the first request.
@@ -125,6 +128,7 @@ class ClientConnection final : public Buried,
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<Tunnel> tunnel_;
   Inner inner_{*this};
+  RateCheck rate_;              // of what waits for a client that is idle or lingers
   std::uint64_t lingered_ = 0;  // octets dropped while lingering
   bool close_when_drained_ = false;
   bool is_idle_ = false;      // as the owner was told

@@ -254,7 +254,7 @@ HttpError Connector::verdict() const {
   if (v4 == ResolveError::timed_out) return {ErrorKind::dns_timeout, "no answer from the name servers"};
   if (v4 == ResolveError::no_such_name) return {ErrorKind::dns_error, "the name does not exist"};
   if (v4 == ResolveError::bad_name) return {ErrorKind::dns_error, "no name that can be resolved"};
-  if (v4 == ResolveError::overloaded) return {ErrorKind::connection_limit, "no room to ask for another name"};
+  if (v4 == ResolveError::overloaded) return {ErrorKind::dns_limit, "no room to ask for another name"};
   if (v4 == ResolveError::failed) return {ErrorKind::dns_error, "the name servers failed"};
   return {ErrorKind::dns_error, "the name has no address"};
 }

@@ -7,7 +7,11 @@
 namespace bloomwall::proxy {
 
 Exchange::Exchange(WorkerState& state)
-    : state_(state), request_(state.request_limits), response_(state.response_limits), connector_(state.dial, *this) {}
+    : state_(state),
+      request_(state.request_limits),
+      response_(state.response_limits),
+      connector_(state.dial, *this),
+      deadline_(state.io.loop.timers(), [](void* self) { static_cast<Exchange*>(self)->on_deadline(); }, this) {}
 
 Exchange::~Exchange() { cancel_page_wait(); }
 
@@ -22,7 +26,7 @@ void Exchange::begin(Owner& owner) {
   request_state_ = RequestState::head;
   response_state_ = ResponseState::none;
   head_known_ = answered_here_ = is_unasked_ = retried_ = to_parent_ = has_error_ = upload_stopped_ = false;
-  page_waits_ = 0;
+  has_waited_for_pages_ = false;
   verdict_ = {};
   decision_id_ = {};
   plan_ = {};
@@ -93,6 +97,7 @@ bool Exchange::on_head() {
   snapshot_ = state_.snapshot;
   times_ = RequestTimes::from_now();
   owner_->on_head_read();
+  rate_.begin(0);
   request_state_ = RequestState::body;  // unless it must wait for the origin
   if (const auto refusal = refuse_client()) {
     answer_error(*refusal);
@@ -125,6 +130,7 @@ void Exchange::end(After after) {
   if (is_over()) return;
   write_log();
   cancel_page_wait();
+  deadline_.clear();
   connector_.cancel();
   release_upstream(Reuse::never);
   // What was gathered for an origin that is given up, or for a client, must not go to the next one.
@@ -139,7 +145,9 @@ void Exchange::on_client_end() {
   if (is_over()) return;
   if (request_state_ == RequestState::complete) return;  // it still wants its answer
   if (request_state_ == RequestState::head || answered_here_) return end(After::close);
-  if (response_state_ != ResponseState::body) return end(After::cut);  // an upload cut short is completed nowhere
+  if (response_state_ == ResponseState::body) return;
+  note_error({ErrorKind::client_gone, "the client ended its side in the middle of the request's body"});
+  end(After::cut);  // an upload cut short is completed nowhere
 }
 
 void Exchange::on_client_drained() {
@@ -150,6 +158,26 @@ void Exchange::abandon() {
   if (is_over()) return;
   broken_ = true;
   end(After::cut);
+}
+
+void Exchange::on_client_gone() {
+  if (is_over()) return;
+  if (!answered_here_ && !has_error_) note_error({ErrorKind::client_gone, "the client reset its connection"});
+  abandon();
+}
+
+// What must not take longer, whatever moves meanwhile.
+void Exchange::on_deadline() {
+  if (is_over()) return;
+  if (page_wait_ != nullptr) {
+    cancel_page_wait();
+    answer_error({ErrorKind::filter_late, "pages of a filter did not come within timeouts.connect"});
+  } else if (answered_here_) {
+    broken_ = true;
+    end(After::close);
+  } else if (upstream_ != nullptr && upstream_->stream.tls() != nullptr && !upstream_->stream.tls()->is_established()) {
+    fail_response({ErrorKind::connect_timeout, "no TLS with the parent proxy within timeouts.connect"});
+  }
 }
 
 void Exchange::on_head_timeout() {
@@ -175,7 +203,26 @@ HttpError Exchange::late_answer() const {
   if (upstream_ != nullptr && upstream_->stream.backlog() > 0) {
     return {ErrorKind::upstream_timeout, "the origin does not take the request's body"};
   }
-  return {ErrorKind::request_timeout, "the request's body stands still"};
+  return {ErrorKind::request_timeout, "the request's body stands still, or is slower than limits.least_rate"};
+}
+
+// Whether somebody must send or take octets just now. An answer of unknown length may be a stream of events, which is slow
+// by nature as long as the client takes it.
+bool Exchange::owes_octets() {
+  if (answered_here_) return false;  // has a deadline
+  if (request_state_ == RequestState::body) return true;
+  if (response_state_ != ResponseState::body) return false;
+  return client().backlog() > 0 || response_.head().framing == BodyFraming::length;
+}
+
+bool Exchange::is_too_slow() {
+  std::uint64_t moved = body_received_ + client().bytes_out() - client().backlog();
+  if (upstream_ != nullptr) moved += upstream_->stream.bytes_out() - upstream_->stream.backlog();
+  if (!owes_octets()) {
+    rate_.begin(moved);
+    return false;
+  }
+  return rate_.fell_short(moved, snapshot_->settings.limits.least_rate, snapshot_->settings.timeouts.body);
 }
 
 Milliseconds Exchange::check_progress() {
@@ -185,15 +232,19 @@ Milliseconds Exchange::check_progress() {
   const bool waits_for_head = request_state_ == RequestState::complete && response_state_ == ResponseState::awaited;
   const Milliseconds limit = waits_for_head ? timeouts.response_header : timeouts.body;
   const Milliseconds still = monotonic_now() - last_progress();
-  if (still < limit) return std::min(limit - still, often);
+  const bool is_slow = is_too_slow();
+  if (still < limit && !is_slow) return std::min(limit - still, often);
   broken_ = true;
   if (response_state_ == ResponseState::awaited) {
     answer_error(late_answer());
     return often;
   }
   if (!answered_here_) {
-    note_error(client().backlog() > 0 ? HttpError{ErrorKind::client_stalled, "the client does not read"}
-                                      : HttpError{ErrorKind::upstream_timeout, "the body stands still"});
+    const bool client_is_late = client().backlog() > 0;
+    note_error({client_is_late ? ErrorKind::client_stalled : ErrorKind::upstream_timeout,
+                still < limit    ? "slower than limits.least_rate"
+                : client_is_late ? "the client does not read"
+                                 : "the body stands still"});
   }
   end(After::cut);
   return often;

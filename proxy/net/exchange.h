@@ -30,6 +30,7 @@
 #include "proxy/net/client_info.h"
 #include "proxy/net/connector.h"
 #include "proxy/net/kept_verdict.h"
+#include "proxy/net/rate_check.h"
 #include "proxy/net/request_log.h"
 #include "proxy/net/tunnel.h"
 #include "proxy/net/worker_state.h"
@@ -38,8 +39,9 @@ namespace bloomwall::proxy {
 
 class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler {
  public:
-  // What a client may still send of a request that was answered here, for its connection to live on.
+  // What a client may still send of a request that was answered here, and how long, for its connection to live on.
   static constexpr std::uint64_t kDrainBytes = std::uint64_t{64} * 1024;
+  static constexpr Milliseconds kDrainTime{10'000};
 
   // What becomes of the client's connection afterwards.
   enum class After : std::uint8_t {
@@ -76,7 +78,8 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   std::size_t on_client_data(std::span<const char> bytes);
   void on_client_end();  // it will send nothing more
   void on_client_drained();
-  void abandon();  // the client is gone
+  void abandon();         // its connection is cut
+  void on_client_gone();  // likewise, by the client
   void on_head_timeout();
   // Nothing may stand still for ever: says when to ask again; acts, and may end the exchange, where time is up.
   Milliseconds check_progress();
@@ -97,7 +100,10 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   void release_upstream(Reuse reuse);
   Reuse reuse_after(bool surplus) const;
   void end(After after);
+  void on_deadline();
   Milliseconds last_progress() const;
+  bool is_too_slow();
+  bool owes_octets();
   HttpError late_answer() const;
   void note_error(const HttpError& error);
   void write_log();
@@ -125,6 +131,7 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   void route_to_origin();
   void route_inside();
   DialTarget origin() const;
+  bool may_ask_parent_for(const DialTarget& target) const;
   void dial();
   void send_request();
   void upload(std::span<const char> piece);
@@ -148,6 +155,7 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   void on_failed(int error) override;
   void relay_interim();
   void on_response_head();
+  static bool is_time_to_tell(Milliseconds& told);
   bool is_challenge_ours() const;
   void fail_challenge();
   void flush_download();
@@ -170,7 +178,10 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   UpstreamPtr upstream_;
   SnapshotPtr snapshot_;
   PageReader::Wait* page_wait_ = nullptr;  // the verdict waits for the disk
-  unsigned page_waits_ = 0;
+  bool has_waited_for_pages_ = false;
+  // Of a wait for the disk, of the TLS handshake with a parent (both timeouts.connect), of dropping a request's body.
+  Timer deadline_;
+  RateCheck rate_;
   KeptVerdict verdict_;
   DecisionId decision_id_;
   ResponsePlan plan_;
@@ -178,7 +189,7 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   std::string host_, pool_key_, url_, content_type_;
   std::string peer_text_;  // whom the request went to; empty: nobody
   RequestTimes times_;
-  Milliseconds waiting_since_{0};  // for a connection
+  Milliseconds waiting_since_{0};  // for the disk, then for a connection
   Milliseconds asked_at_{0};       // when the origin was last given something of the request to answer
   std::uint64_t sent_before_ = 0, body_received_ = 0;
   int status_ = 0;

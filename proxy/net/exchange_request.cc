@@ -1,5 +1,6 @@
 // The origin's side of an exchange: finding a connection, sending the request, and what becomes of it.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <utility>
 
 #include "proxy/http/serialise.h"
@@ -29,6 +30,9 @@ void Exchange::route_to_origin() {
   const bool direct = !snapshot_->parent || snapshot_->parent->bypass.contains(host_);
   const ParentProxy* const parent = direct ? nullptr : &*snapshot_->parent;
   to_parent_ = parent != nullptr;
+  if (to_parent_ && !may_ask_parent_for(origin())) {
+    return answer_error({ErrorKind::destination_denied, "access.deny_destinations"});
+  }
   response_state_ = ResponseState::awaited;
   make_pool_key(pool_key_, parent, origin(), host_);
   // Only a request that may be sent again goes out on a connection that may have died while it was idle.
@@ -63,6 +67,19 @@ DialTarget Exchange::origin() const {
   return {.host = host_, .port = port_, .client = ClientLimits::key_of(owner_->client_info().endpoint)};
 }
 
+// A parent resolves names by itself, but an address, or a name whose address is configured, is known to lead where the
+// parent must not be sent either.
+bool Exchange::may_ask_parent_for(const DialTarget& target) const {
+  std::string_view host = target.host;
+  if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
+  const auto allowed = [this](const Endpoint& address) {
+    return snapshot_->access.destination_allowed(rule_address(address));
+  };
+  if (const auto literal = Endpoint::parse_ip(host)) return allowed(*literal);
+  const auto known = snapshot_->hosts.find(host);
+  return std::all_of(known.begin(), known.end(), allowed);
+}
+
 void Exchange::dial() {
   request_state_ = request_.at_end() ? RequestState::complete : RequestState::awaiting_upstream;
   waiting_since_ = monotonic_now();
@@ -81,6 +98,8 @@ void Exchange::on_connected(UniqueFd fd, const Endpoint& peer) {
   if (is_connect() && !to_parent_) return establish_tunnel();
   if (to_parent_ && snapshot_->parent->tls != nullptr) {
     upstream_->stream.secure(TlsSession::connect(*snapshot_->parent->tls, snapshot_->parent->host));
+    const Milliseconds left = waiting_since_ + snapshot_->settings.timeouts.connect - monotonic_now();
+    deadline_.set(std::max(left, Milliseconds(1)));
   }
   send_request();
   state_.to_origin.flush(upstream_->stream, upload_is_chunked());
@@ -183,6 +202,7 @@ void Exchange::establish_tunnel() {
 
 void Exchange::hand_over_to_tunnel() {
   Tunnel::Start start = tunnel_start();
+  deadline_.clear();
   Owner& owner = *std::exchange(owner_, nullptr);
   snapshot_.reset();
   owner.on_tunnel(std::move(upstream_), std::move(start));  // last: the owner puts us to rest

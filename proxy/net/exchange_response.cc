@@ -69,7 +69,7 @@ ResponseRewrite Exchange::response_rewrite() {
 }
 
 void Exchange::relay_interim() {
-  if (is_unasked_) return;
+  if (is_connect()) return;  // a parent's, and a tunnel has none
   write_interim_head(state_.to_client.head(), response_.head(), response_rewrite());
   flush_download();
 }
@@ -79,10 +79,21 @@ void Exchange::on_response_head() {
   const ResponseHead& head = response_.head();
   if (head.status == 407 && is_challenge_ours()) return fail_challenge();
   if (is_unasked_) return fail_response({ErrorKind::connection_failed, "the parent proxy refused the tunnel"});
+  // A page of the parent's must not be taken for the origin's, nor its cookies and redirects.
+  if (is_connect() && head.status != 407) return fail_response({ErrorKind::parent_refused, "no 2xx to CONNECT"});
   status_ = head.status;
   if (const Field* type = find_field(head.fields, "content-type")) content_type_ = type->value;
   plan_ = write_response_head(state_.to_client.head(), head, response_rewrite());
   response_state_ = ResponseState::body;
+}
+
+// What is wrong with a parent is an error for the operator, but not once a request.
+bool Exchange::is_time_to_tell(Milliseconds& told) {
+  constexpr Milliseconds kSayAgain{60'000};
+  const Milliseconds now = monotonic_now();
+  if (told != Milliseconds(0) && now - told <= kSayAgain) return false;
+  told = now;
+  return true;
 }
 
 // Whether a 407 is about us: clients may answer their parent's challenge only where they are meant to speak to it, which is
@@ -94,10 +105,7 @@ bool Exchange::is_challenge_ours() const {
 }
 
 void Exchange::fail_challenge() {
-  constexpr Milliseconds kSayAgain{60'000};
-  const Milliseconds now = monotonic_now();
-  if (state_.challenge_told == Milliseconds(0) || now - state_.challenge_told > kSayAgain) {
-    state_.challenge_told = now;
+  if (is_time_to_tell(state_.challenge_told)) {
     log::error("parent {}: 407: {}", upstream_->peer_text,
                snapshot_->parent->authorization.empty()
                    ? "it wants credentials, and upstream.credentials_file is not set"
@@ -152,8 +160,12 @@ void Exchange::on_failed(int) {
   if (may_retry()) return retry();
   const TlsSession* const tls = upstream_ == nullptr ? nullptr : upstream_->stream.tls();
   if (tls != nullptr && !tls->is_established()) {
-    log::debug("parent {}: {}", upstream_->peer_text, tls->why());
-    return fail_response({ErrorKind::parent_tls, "the TLS handshake with the parent proxy failed"});
+    if (is_time_to_tell(state_.parent_tls_told)) {
+      log::error("parent {}: no TLS: {}", upstream_->peer_text, tls->why().empty() ? "it closed" : tls->why());
+    }
+    return fail_response(tls->certificate_refused()
+                             ? HttpError{ErrorKind::parent_certificate, "the parent proxy's certificate is refused"}
+                             : HttpError{ErrorKind::parent_tls, "the TLS handshake with the parent proxy failed"});
   }
   fail_response({ErrorKind::connection_terminated, "the origin reset the connection"});
 }

@@ -1,5 +1,6 @@
 // The verdict on an exchange's request: who asks, what for, and the pages of filters that it takes.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <utility>
 
 #include "proxy/net/addresses.h"
@@ -7,10 +8,6 @@
 
 namespace bloomwall::proxy {
 namespace {
-
-// Pages that came may be driven out again before they are asked; at some point a request has waited enough, and its worker
-// waits with it.
-constexpr unsigned kMostPageWaits = 64;
 
 // A request that this very process sent out before: it stands in Via with its instance. Namesakes are the judge's affair.
 bool has_looped(const RequestHead& head, std::string_view own_via) {
@@ -24,12 +21,11 @@ bool has_looped(const RequestHead& head, std::string_view own_via) {
 
 void Exchange::judge() {
   const RequestHead& head = request_.head();
-  const Waiting waiting = page_waits_ < kMostPageWaits ? Waiting::never : Waiting::allowed;
   const bool redirected = owner_->client_info().destination != nullptr && !is_unasked_;
   TargetJudge& judge = redirected ? state_.redirected_judge : state_.judge;
   const ClientInfo::Inside* const inside = owner_->client_info().inside.get();
-  auto judgement = inside != nullptr ? judge.inside(head, inside->host, inside->port, *state_.policy, waiting)
-                                     : judge.request(head, *state_.policy, snapshot_->access, waiting);
+  auto judgement = inside != nullptr ? judge.inside(head, inside->host, inside->port, *state_.policy, Waiting::never)
+                                     : judge.request(head, *state_.policy, snapshot_->access, Waiting::never);
   if (!judgement) return answer_error(judgement.error());
   if (judgement->pages_absent) return await_pages(judge.absent_pages());
   host_ = judgement->host;
@@ -77,8 +73,13 @@ void Exchange::add_verdict(KeptVerdict other) {
 
 // The client is read no further than the end of the head, as while dialling.
 void Exchange::await_pages(std::span<const std::byte* const> absent) {
-  if (page_waits_ == 0) state_.counters.verdicts_waited_total.add();
-  ++page_waits_;
+  if (!std::exchange(has_waited_for_pages_, true)) {
+    state_.counters.verdicts_waited_total.add();
+    waiting_since_ = monotonic_now();
+  }
+  // Pages that came may be driven out again before they are asked, so this may not be the first wait.
+  const Milliseconds left = waiting_since_ + snapshot_->settings.timeouts.connect - monotonic_now();
+  deadline_.set(std::max(left, Milliseconds(1)));
   if (request_state_ != RequestState::complete) request_state_ = RequestState::awaiting_upstream;
   page_wait_ = state_.pages.read(state_.policy, absent, *this);
 }
@@ -86,6 +87,7 @@ void Exchange::await_pages(std::span<const std::byte* const> absent) {
 void Exchange::on_pages_read() {
   page_wait_ = nullptr;
   snapshot_ = state_.snapshot;  // the verdict may come from another policy than the one that was asked first
+  deadline_.clear();
   judge();
   flush_upload();  // nobody reads the client just now, who would do it
 }

@@ -2,13 +2,19 @@
 #include "proxy/net/page_reader.h"
 
 #include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <system_error>
 #include <utility>
 
 namespace bloomwall::proxy {
+
+PageReader::PageReader(EventLoop& loop)
+    : loop_(loop), look_again_(loop.timers(), [](void* self) { static_cast<PageReader*>(self)->finish(); }, this) {}
 
 PageReader::~PageReader() {
   {
@@ -25,14 +31,27 @@ PageReader::Wait* PageReader::read(PolicyPtr policy, std::span<const std::byte* 
   wait->pages.assign(pages.begin(), pages.end());
   wait->handler = &handler;
   Wait* const ticket = wait.get();
-  std::unique_lock lock(mutex_);
-  waiting_.push_back(std::move(wait));
-  if (has_thread()) {
-    wake_.notify_one();
-  } else {
-    take_turn(lock);
+  if (!has_thread()) {
+    read_ahead(std::move(wait));
+    return ticket;
   }
+  const std::lock_guard lock(mutex_);
+  waiting_.push_back(std::move(wait));
+  wake_.notify_one();
   return ticket;
+}
+
+// The kernel begins to read and does not wait for it.
+void PageReader::read_ahead(std::unique_ptr<Wait> wait) {
+  constexpr Milliseconds kLookAgain{20};
+  const auto page_bytes = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  for (const std::byte* const page : wait->pages) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(page) / page_bytes * page_bytes;
+    ::madvise(reinterpret_cast<void*>(begin), page_bytes, MADV_WILLNEED);  // NOLINT: whole pages around an address
+  }
+  const std::lock_guard lock(mutex_);
+  done_.push_back(std::move(wait));
+  look_again_.set(kLookAgain);
 }
 
 bool PageReader::has_thread() {

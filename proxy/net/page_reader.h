@@ -1,7 +1,7 @@
 // Waits for pages of a paged filter on a thread of its own, so that no event loop does. What comes in while the thread
 // waits is asked for together next time: the busier it is, the more reads the disk is given at once.
-// One a worker; the thread begins with the first wait. Where the system gives no thread, the loop reads after all: late
-// is better than never. Everything is called on the worker's loop.
+// One a worker; the thread begins with the first wait. Where the system gives no thread, the kernel is asked to read ahead,
+// and the handler is called a little later, to look whether it has. Everything is called on the worker's loop.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,7 +22,9 @@ class PageReader {
  public:
   class Handler {
    public:
-    virtual void on_pages_read() = 0;  // once, on the loop; what becomes of a page that can't be read, the filter knows
+    // Once, on the loop. What becomes of a page that can't be read, the filter knows; one that is not there is to be asked
+    // for again.
+    virtual void on_pages_read() = 0;
 
    protected:
     ~Handler() = default;
@@ -33,7 +35,7 @@ class PageReader {
     Handler* handler = nullptr;  // the loop's alone; null: cancelled
   };
 
-  explicit PageReader(EventLoop& loop) : loop_(loop) {}
+  explicit PageReader(EventLoop& loop);
   ~PageReader();
   PageReader(const PageReader&) = delete;
   PageReader& operator=(const PageReader&) = delete;
@@ -48,9 +50,11 @@ class PageReader {
   bool has_thread();
   void run();
   void take_turn(std::unique_lock<std::mutex>& lock);
+  void read_ahead(std::unique_ptr<Wait> wait);
   void finish();
 
   EventLoop& loop_;
+  Timer look_again_;  // where there is no thread
   std::thread thread_;
   std::mutex mutex_;
   std::condition_variable wake_;

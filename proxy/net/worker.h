@@ -90,6 +90,7 @@ class Worker final : public Acceptor::Handler, public ClientConnection::Owner {
   BufferPool pool_;
   std::vector<char> scratch_;
   PipePool pipes_;
+  HangupWatch hangups_{loop_};
   IoContext io_;
   std::unique_ptr<CaresResolver> resolver_;
   ClientLimits& limits_;

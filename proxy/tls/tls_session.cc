@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <climits>
+#include <cstring>
 #include <stdexcept>
 #include <utility>
 
@@ -112,6 +113,28 @@ void TlsSession::write(std::span<const char> plaintext) {
   }
 }
 
+void TlsSession::write(std::span<const iovec> pieces) {
+  std::array<char, SSL3_RT_MAX_PLAIN_LENGTH> record;  // NOLINT: filled as far as it is used
+  std::size_t used = 0;
+  for (const iovec& piece : pieces) {
+    std::span<const char> rest(static_cast<const char*>(piece.iov_base), piece.iov_len);
+    while (!rest.empty()) {
+      if (used == 0 && rest.size() >= record.size()) {
+        const std::size_t whole = rest.size() / record.size() * record.size();
+        write(rest.first(whole));
+        rest = rest.subspan(whole);
+        continue;
+      }
+      const std::size_t taken = std::min(rest.size(), record.size() - used);
+      std::memcpy(record.data() + used, rest.data(), taken);
+      used += taken;
+      rest = rest.subspan(taken);
+      if (used == record.size()) write(std::span<const char>(record.data(), std::exchange(used, 0)));
+    }
+  }
+  if (used > 0) write(std::span<const char>(record.data(), used));
+}
+
 void TlsSession::encrypt(std::span<const char> plaintext) {
   while (!plaintext.empty() && state_ != State::failed) {
     ERR_clear_error();
@@ -139,7 +162,8 @@ void TlsSession::note(int result) {
   }
   const long verified = SSL_get_verify_result(ssl_.get());
   const std::string reason = tls_error("TLS failed");
-  why_ = is_client_ && verified != X509_V_OK ? X509_verify_cert_error_string(verified) : reason;
+  certificate_refused_ = is_client_ && verified != X509_V_OK;
+  why_ = certificate_refused_ ? X509_verify_cert_error_string(verified) : reason;
   state_ = State::failed;
 }
 

@@ -9,6 +9,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/uio.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -33,7 +35,8 @@ class TlsSession {
   void feed(std::span<const char> ciphertext);
   std::size_t read(std::span<char> room);  // 0: nothing now, see state()
   void write(std::span<const char> plaintext);
-  void end();  // close_notify: nothing more will be written
+  void write(std::span<const iovec> pieces);  // in as few records as they fit in
+  void end();                                 // close_notify: nothing more will be written
 
   std::span<const char> pending() const;  // ciphertext for the socket
   void sent();                            // all of pending() was taken
@@ -44,6 +47,7 @@ class TlsSession {
   std::size_t held() const { return held_.size(); }  // plaintext that waits for the handshake
   bool has_unread() const;  // ciphertext was fed that no read() has used up: a record that is not whole yet
   const std::string& why() const { return why_; }
+  bool certificate_refused() const { return certificate_refused_; }  // the peer's, by us
 
  private:
   TlsSession(const TlsContext& context, bool is_client);
@@ -59,6 +63,7 @@ class TlsSession {
   bool is_client_;
   bool established_ = false;
   bool end_wanted_ = false;
+  bool certificate_refused_ = false;
 };
 
 }  // namespace bloomwall::proxy

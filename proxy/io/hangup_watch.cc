@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/io/hangup_watch.h"
+
+#include <sys/epoll.h>
+
+#include <array>
+
+#include "proxy/io/stream.h"
+
+namespace bloomwall::proxy {
+
+HangupWatch::HangupWatch(EventLoop& loop) : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+  if (!epoll_) return;
+  ready_.assign(
+      loop.base(), epoll_.get(), EV_READ | EV_PERSIST,
+      [](evutil_socket_t, short, void* self) { static_cast<HangupWatch*>(self)->on_ready(); }, this);
+  ready_.arm();
+}
+
+void HangupWatch::add(int fd, Stream& stream) {
+  epoll_event wanted{.events = EPOLLET, .data = {.ptr = &stream}};  // errors and hang-ups need not be asked for
+  if (epoll_) ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &wanted);
+}
+
+void HangupWatch::remove(int fd) {
+  if (epoll_) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+}
+
+// Streams that are closed meanwhile are destroyed on a later turn, and know that they wait for nothing any more.
+void HangupWatch::on_ready() {
+  std::array<epoll_event, 64> events;  // NOLINT: filled as far as it is used
+  const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
+  for (int i = 0; i < count; ++i) static_cast<Stream*>(events[static_cast<std::size_t>(i)].data.ptr)->on_hangup();
+}
+
+}  // namespace bloomwall::proxy
