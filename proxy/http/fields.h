@@ -19,6 +19,7 @@ enum class FieldId : std::uint8_t {
   expect,
   forwarded,
   host,
+  http2_settings,
   keep_alive,
   max_forwards,
   proxy_authenticate,
@@ -28,6 +29,7 @@ enum class FieldId : std::uint8_t {
   proxy_status,
   proxy_other,  // any other name that begins with "Proxy-"
   referer,
+  sec_websocket_key,
   te,
   trailer,
   transfer_encoding,

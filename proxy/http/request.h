@@ -55,7 +55,9 @@ struct RequestHead {
   bool has_content_length = false;                 // also for "Content-Length: 0", which must be forwarded
   bool keep_alive = true;                          // the client's wish, Connection and Proxy-Connection considered
   bool expect_continue = false;                    // HTTP/1.1 and "Expect: 100-continue"
-  bool wants_upgrade = false;                      // HTTP/1.1, Upgrade present and nominated, not h2c
+  std::string_view upgrade = {};                   // the one protocol that a well-formed request to switch names
+  bool wants_upgrade = false;                      // there is such a one; only WebSocket is
+  bool takes_trailers = false;                     // TE: trailers
   std::optional<std::uint32_t> max_forwards = {};  // TRACE and OPTIONS only; larger numbers are cut to 2^32-1
   std::vector<Field> fields = {};                  // in the order received
   std::size_t bytes = 0;                           // of the head, request line and empty line included; for the log

@@ -76,25 +76,41 @@ Fault read_framing(RequestHead& head, const SecondReading& second) {
   return std::nullopt;
 }
 
+// What it asks to switch to, where that may be forwarded: WebSocket, asked for as RFC 6455 section 4.1 says. Whatever else
+// could follow a 101 (h2c, TLS) would carry requests that nobody here could judge; so one protocol, one line, one token,
+// however the origin may read lists.
+std::string_view asked_protocol(const RequestHead& head) {
+  std::string_view protocol;
+  std::size_t lines = 0;
+  bool has_key = false;
+  for (const Field& field : head.fields) {
+    has_key = has_key || (field.id == FieldId::sec_websocket_key && !field.value.empty() && !field.nominated);
+    if (field.id != FieldId::upgrade) continue;
+    ++lines;
+    if (field.nominated) protocol = field.value;
+  }
+  const bool asks = lines == 1 && same_name(protocol, "websocket") && has_key && head.method == Method::get &&
+                    head.version == Version::http11 && head.framing == BodyFraming::none;
+  return asks ? protocol : std::string_view();
+}
+
 // What the Connection options ask for. HTTP/1.0 clients of proxies say Proxy-Connection.
 void read_wishes(RequestHead& head) {
-  bool close = false, keep = false, upgrade = false, speaks_h2c = false;
+  bool close = false, keep = false;
   for (const Field& field : head.fields) {
     if (field.id == FieldId::connection || field.id == FieldId::proxy_connection) {
       close = close || has_element(field.value, "close");
       keep = keep || has_element(field.value, "keep-alive");
-    } else if (field.id == FieldId::upgrade) {
-      upgrade = upgrade || (field.nominated && !field.value.empty());
-      speaks_h2c = speaks_h2c || has_element(field.value, "h2c");
+    } else if (field.id == FieldId::te) {
+      head.takes_trailers = head.takes_trailers || has_element(field.value, "trailers");
     } else if (field.id == FieldId::expect) {
       head.expect_continue =
           head.expect_continue || (head.version == Version::http11 && same_name(field.value, "100-continue"));
     }
   }
   head.keep_alive = !close && (head.version == Version::http11 || keep);
-  // h2c would carry requests that nobody here could judge.
-  head.wants_upgrade = upgrade && !speaks_h2c && head.version == Version::http11 && head.framing == BodyFraming::none &&
-                       head.method != Method::connect;
+  head.upgrade = asked_protocol(head);
+  head.wants_upgrade = !head.upgrade.empty();
 }
 
 Fault read_max_forwards(RequestHead& head) {

@@ -3,7 +3,7 @@
 // head to `out`, so that head and first body octets leave in one writev.
 //
 // Removed in both directions: every field a Connection option nominates, Connection, Keep-Alive, Proxy-Connection, TE,
-// Trailer where no trailers can follow, Upgrade unless it is forwarded, Proxy-* meant for this hop. Content-Length,
+// HTTP2-Settings, Trailer where no trailers can follow, Upgrade unless it is forwarded, Proxy-* meant for this hop. Content-Length,
 // Transfer-Encoding, Host and Via cannot be nominated away: they are made here from parsed framing and target.
 // Cost: linear in the head, no allocation once `out` has its working size.
 // SPDX-License-Identifier: Apache-2.0
@@ -44,6 +44,7 @@ struct ResponseRewrite {
   std::string_view via_name = {};  // empty: no Via
   std::string_view date = {};      // IMF-fixdate of now, used where the origin sent none
   bool from_parent = false;        // keep Proxy-Authenticate
+  bool takes_trailers = false;     // the client said TE: trailers
 };
 // How the body must be sent after the head that was written, and whether the connection closes after it.
 struct ResponsePlan {
@@ -63,7 +64,8 @@ void write_connect_established(std::string& out, std::string_view via_name);
 using ChunkHead = std::array<char, 18>;  // 16 hex digits and CRLF
 std::string_view chunk_head(std::uint64_t octets, ChunkHead& buffer);
 inline constexpr std::string_view kChunkTail = "\r\n";
-// The last chunk with those trailer fields that may be relayed: none about framing, routing, authentication, hop-by-hop.
-void write_last_chunk(std::string& out, std::span<const Field> trailers);
+// The last chunk with those trailer fields that may be relayed: none about framing, routing, authentication, hop-by-hop,
+// and none that a Connection option in `head`, the fields of the same message's head, nominates.
+void write_last_chunk(std::string& out, std::span<const Field> trailers, std::span<const Field> head);
 
 }  // namespace bloomwall::proxy

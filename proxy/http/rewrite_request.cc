@@ -46,6 +46,7 @@ bool passes(const Field& field, const RequestHead& head, const RequestRewrite& h
     case FieldId::connection:
     case FieldId::content_length:
     case FieldId::host:
+    case FieldId::http2_settings:
     case FieldId::keep_alive:
     case FieldId::proxy_authenticate:
     case FieldId::proxy_authentication_info:
@@ -65,7 +66,8 @@ bool passes(const Field& field, const RequestHead& head, const RequestRewrite& h
       return !field.nominated && head.version == Version::http11;
     case FieldId::max_forwards:
       return !field.nominated && !head.max_forwards;
-    case FieldId::forwarded:
+    case FieldId::forwarded:  // beside an address that is added to X-Forwarded-For it would say something else
+      return !field.nominated && how.forwarded_for == conf::Headers::ForwardedFor::off;
     case FieldId::x_forwarded_for:
       return !field.nominated && !forget_client;
     case FieldId::via:
@@ -74,6 +76,7 @@ bool passes(const Field& field, const RequestHead& head, const RequestRewrite& h
     case FieldId::accept:
     case FieldId::date:
     case FieldId::referer:
+    case FieldId::sec_websocket_key:
     case FieldId::user_agent:
       return !field.nominated;
   }

@@ -11,7 +11,7 @@ namespace bloomwall::proxy {
 namespace {
 
 // Fields of a response that go on as they came.
-bool passes(const Field& field, bool from_parent, bool switching, bool chunked) {
+bool passes(const Field& field, bool from_parent, bool switching, bool trailers) {
   switch (field.id) {
     case FieldId::connection:
     case FieldId::content_length:
@@ -26,7 +26,7 @@ bool passes(const Field& field, bool from_parent, bool switching, bool chunked) 
     case FieldId::upgrade:
       return switching;
     case FieldId::trailer:
-      return !field.nominated && chunked;
+      return !field.nominated && trailers;
     case FieldId::via:
       return true;
     case FieldId::other:
@@ -35,11 +35,13 @@ bool passes(const Field& field, bool from_parent, bool switching, bool chunked) 
     case FieldId::expect:
     case FieldId::forwarded:
     case FieldId::host:
+    case FieldId::http2_settings:
     case FieldId::max_forwards:
     case FieldId::proxy_authorization:
     case FieldId::proxy_other:
     case FieldId::proxy_status:
     case FieldId::referer:
+    case FieldId::sec_websocket_key:
     case FieldId::user_agent:
     case FieldId::x_forwarded_for:
       return !field.nominated;
@@ -78,6 +80,13 @@ constexpr std::array<std::string_view, 22> kNeverTrailers{"age",
                                                           "if-modified-since",
                                                           "if-unmodified-since"};
 
+// `head`: of the same message.
+bool is_nominated(const Field& trailer, std::span<const Field> head) {
+  return std::any_of(head.begin(), head.end(), [&](const Field& field) {
+    return field.id == FieldId::connection && has_element(field.value, trailer.name);
+  });
+}
+
 bool may_trail(const Field& field) {
   if (field.nominated || (field.id != FieldId::other && field.id != FieldId::proxy_status)) return false;
   return std::none_of(kNeverTrailers.begin(), kNeverTrailers.end(),
@@ -102,7 +111,7 @@ ResponsePlan write_response_head(std::string& out, const ResponseHead& head, con
   bool dated = false;
   append_status_line(out, head);
   for (const Field& field : head.fields) {
-    if (!passes(field, how.from_parent, false, chunked)) continue;
+    if (!passes(field, how.from_parent, false, chunked && how.takes_trailers)) continue;
     append_field(out, field);
     dated = dated || field.id == FieldId::date;
   }
@@ -150,10 +159,10 @@ std::string_view chunk_head(std::uint64_t octets, ChunkHead& buffer) {
   return {buffer.data(), static_cast<std::size_t>(end - buffer.data()) + kLineEnd.size()};
 }
 
-void write_last_chunk(std::string& out, std::span<const Field> trailers) {
+void write_last_chunk(std::string& out, std::span<const Field> trailers, std::span<const Field> head) {
   out.append("0\r\n");
   for (const Field& field : trailers) {
-    if (may_trail(field)) append_field(out, field);
+    if (may_trail(field) && !is_nominated(field, head)) append_field(out, field);
   }
   out.append(kLineEnd);
 }

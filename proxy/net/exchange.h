@@ -125,6 +125,7 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   void answer_local(int status, bool must_close);
   bool may_keep_after_local_answer() const;
   bool is_refused_connect() const;
+  std::string_view accepted(const RequestHead& head);
   ReplyContext reply_context(bool close);
 
   // exchange_request.cc: towards the origin.
@@ -186,7 +187,7 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   DecisionId decision_id_;
   ResponsePlan plan_;
   HttpError error_;
-  std::string host_, pool_key_, url_, content_type_;
+  std::string host_, pool_key_, url_, content_type_, accept_;
   std::string peer_text_;  // whom the request went to; empty: nobody
   RequestTimes times_;
   Milliseconds waiting_since_{0};  // for the disk, then for a connection

@@ -6,6 +6,23 @@
 
 namespace bloomwall::proxy {
 
+// Several lines are one list (RFC 9110 section 5.3).
+std::string_view Exchange::accepted(const RequestHead& head) {
+  const Field* first = nullptr;
+  accept_.clear();
+  for (const Field& field : head.fields) {
+    if (field.id != FieldId::accept) continue;
+    if (first == nullptr) {
+      first = &field;
+      continue;
+    }
+    if (accept_.empty()) accept_ = first->value;
+    accept_.append(", ").append(field.value);
+  }
+  if (first == nullptr) return {};
+  return accept_.empty() ? first->value : std::string_view(accept_);
+}
+
 ReplyContext Exchange::reply_context(bool close) {
   ReplyContext context;
   context.proxy_name = state_.snapshot->settings.headers.via_name;
@@ -16,7 +33,7 @@ ReplyContext Exchange::reply_context(bool close) {
     const RequestHead& head = request_.head();
     context.method = head.method;
     context.client = head.version;
-    if (const Field* accept = find_field(head.fields, FieldId::accept)) context.accept = accept->value;
+    context.accept = accepted(head);
   }
   return context;
 }

@@ -172,7 +172,9 @@ void Exchange::on_request_complete() {
   request_state_ = RequestState::complete;
   if (answered_here_) return end(After::keep);
   if (upstream_ == nullptr) return;  // still dialling
-  if (upload_is_chunked() && !upload_stopped_) write_last_chunk(state_.to_origin.tail(), request_.trailers());
+  if (upload_is_chunked() && !upload_stopped_) {
+    write_last_chunk(state_.to_origin.tail(), request_.trailers(), request_.head().fields);
+  }
   flush_upload();
 }
 

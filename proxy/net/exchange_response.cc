@@ -65,6 +65,7 @@ ResponseRewrite Exchange::response_rewrite() {
   how.via_name = state_.via;
   how.date = state_.date(std::chrono::system_clock::now());
   how.from_parent = to_parent_;
+  how.takes_trailers = head.takes_trailers;
   return how;
 }
 
@@ -80,7 +81,12 @@ void Exchange::on_response_head() {
   if (head.status == 407 && is_challenge_ours()) return fail_challenge();
   if (is_unasked_) return fail_response({ErrorKind::connection_failed, "the parent proxy refused the tunnel"});
   // A page of the parent's must not be taken for the origin's, nor its cookies and redirects.
-  if (is_connect() && head.status != 407) return fail_response({ErrorKind::parent_refused, "no 2xx to CONNECT"});
+  if (is_connect() && head.status != 407) {
+    return fail_response(
+        {ErrorKind::parent_refused, head.status < 400   ? "the parent proxy answered CONNECT with a redirect"
+                                    : head.status < 500 ? "the parent proxy answered CONNECT with 4xx"
+                                                        : "the parent proxy answered CONNECT with 5xx"});
+  }
   status_ = head.status;
   if (const Field* type = find_field(head.fields, "content-type")) content_type_ = type->value;
   plan_ = write_response_head(state_.to_client.head(), head, response_rewrite());
@@ -121,7 +127,11 @@ void Exchange::flush_download() {
 }
 
 void Exchange::on_response_end(bool surplus) {
-  if (is_chunked_to_client()) write_last_chunk(state_.to_client.tail(), response_.trailers());
+  if (is_chunked_to_client()) {
+    const bool sent = request_.head().takes_trailers;
+    write_last_chunk(state_.to_client.tail(), sent ? response_.trailers() : std::span<const Field>(),
+                     response_.head().fields);
+  }
   state_.to_client.flush(client(), is_chunked_to_client());
   response_state_ = ResponseState::complete;
   release_upstream(reuse_after(surplus));
@@ -143,6 +153,10 @@ Exchange::Reuse Exchange::reuse_after(bool surplus) const {
 // 101 to an upgrade that was forwarded, or a parent's 2xx to CONNECT.
 void Exchange::on_switched() {
   if (is_connect()) return establish_tunnel();
+  const Field* const named = find_field(response_.head().fields, FieldId::upgrade);
+  if (named == nullptr || !same_name(named->value, request_.head().upgrade)) {
+    return fail_response({ErrorKind::upstream_protocol, "status 101 to another protocol than was asked for"});
+  }
   status_ = 101;
   write_switch_head(state_.to_client.head(), response_.head(), response_rewrite());
   state_.to_client.flush(client(), false);
