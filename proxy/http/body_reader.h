@@ -34,6 +34,7 @@ class BodyReader {
   void finish_until_close() { stage_ = Stage::done; }
   std::uint64_t left() const { return left_; }  // octets, where they are counted
   std::span<const Field> trailers() const { return trailers_; }
+  std::size_t memory() const { return trailer_section_.memory(); }
 
  private:
   enum class Stage : std::uint8_t { counted, until_close, chunks, trailers, done };

@@ -43,6 +43,7 @@ class HeadBuffer {
   std::size_t lines() const { return lines_; }         // complete ones, the empty line not counted
   bool needs_repair() const { return needs_repair_; }  // a bare LF or a fold was taken
   bool empty() const { return text_.empty(); }
+  std::size_t memory() const { return text_.capacity(); }  // bytes
 
  private:
   HeadState end_of_line();

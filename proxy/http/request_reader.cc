@@ -115,5 +115,6 @@ std::uint64_t RequestReader::body_left() const {
 }
 
 void RequestReader::next() { impl_->begin(); }
+std::size_t RequestReader::memory() const { return impl_->buffer.memory() + impl_->body.memory(); }
 
 }  // namespace bloomwall::proxy

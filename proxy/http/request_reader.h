@@ -46,7 +46,8 @@ class RequestReader {
   bool at_end() const;    // `end` was reported
   std::uint64_t body_left() const;  // framing length only: octets of the body still to come
 
-  void next();  // forget this message, be ready for the next one; only at_end()
+  void next();                 // forget this message, be ready for the next one; only at_end()
+  std::size_t memory() const;  // bytes held for head and trailers, also between messages
 
  private:
   struct Impl;

@@ -167,5 +167,6 @@ bool ResponseReader::may_be_followed() const { return impl_->body_left_out; }
 bool ResponseReader::reusable() const {
   return at_end() && !switched() && impl_->head.keep_alive && impl_->head.framing != BodyFraming::until_close;
 }
+std::size_t ResponseReader::memory() const { return impl_->buffer.memory() + impl_->body.memory(); }
 
 }  // namespace bloomwall::proxy

@@ -52,6 +52,7 @@ class ResponseReader {
   // Whether servers are known to send octets after such an answer that nobody asked for: one to HEAD that announced a
   // body, 204 and 304 as such, and whatever came after an interim answer that announced a body.
   bool may_be_followed() const;
+  std::size_t memory() const;  // bytes held for head and trailers, also between messages
 
  private:
   struct Impl;

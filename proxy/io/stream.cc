@@ -77,6 +77,7 @@ void Stream::close() {
   read_.disarm();
   write_.disarm();
   fd_.reset();
+  tls_memory_.set(0);
   inbox_.clear();
   outbox_.clear();
   if (pipe_) io_.pipes->give(std::exchange(pipe_, {}));
@@ -262,6 +263,7 @@ void Stream::decrypt(std::span<const char> bytes) {
     const std::size_t got = tls_->read(io_.scratch);
     flush_tls();
     if (!fd_) return;
+    if (!tls_memory_.set(tls_->memory())) return fail_read(ENOBUFS);
     if (tls_->state() == TlsSession::State::failed) return fail_read(EPROTO);
     if (tls_->state() == TlsSession::State::ended) {
       read_ended_ = true;

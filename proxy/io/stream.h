@@ -60,7 +60,7 @@ class Stream {
     ~Handler() = default;
   };
 
-  explicit Stream(IoContext& io) : io_(io), inbox_(io.pool), outbox_(io.pool) {}
+  explicit Stream(IoContext& io) : io_(io), tls_memory_(io.pool), inbox_(io.pool), outbox_(io.pool) {}
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
@@ -138,6 +138,7 @@ class Stream {
   Handler* handler_ = nullptr;
   UniqueFd fd_;
   std::unique_ptr<TlsSession> tls_;
+  Reservation tls_memory_;
   Event read_, write_;
   Chain inbox_, outbox_;
   Pipe pipe_;  // holds what was relayed and not yet taken by the kernel; goes out before the outbox

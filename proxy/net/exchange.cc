@@ -6,12 +6,20 @@
 
 namespace bloomwall::proxy {
 
+namespace {
+
+constexpr HttpError kNoMemory{ErrorKind::connection_limit, "limits.buffer_memory"};
+
+}  // namespace
+
 Exchange::Exchange(WorkerState& state)
     : state_(state),
       request_(state.request_limits),
       response_(state.response_limits),
       connector_(state.dial, *this),
-      deadline_(state.io.loop.timers(), [](void* self) { static_cast<Exchange*>(self)->on_deadline(); }, this) {}
+      deadline_(
+          state.io.loop.timers(), [](void* self) { static_cast<Exchange*>(self)->on_deadline(); }, this),
+      heads_(state.io.pool) {}
 
 Exchange::~Exchange() { cancel_page_wait(); }
 
@@ -40,6 +48,15 @@ void Exchange::begin(Owner& owner) {
   sent_before_ = owner.client_stream().bytes_out();
 }
 
+void Exchange::shrink() {
+  constexpr std::size_t kKept = std::size_t{16} * 1024;
+  if (request_.memory() > kKept) request_ = RequestReader(state_.request_limits);
+  if (response_.memory() > kKept) response_ = ResponseReader(state_.response_limits);
+  for (std::string* const text : {&url_, &accept_}) {
+    if (text->capacity() > kKept) std::string().swap(*text);
+  }
+}
+
 void Exchange::begin_unasked_tunnel(Owner& owner, std::string_view authority) {
   begin(owner);
   is_unasked_ = true;
@@ -61,6 +78,7 @@ std::size_t Exchange::on_client_data(std::span<const char> bytes) {
       case ReadEvent::need_more:
       case ReadEvent::interim:  // only responses have those
         flush_upload();
+        if (request_state_ == RequestState::head && !count_heads()) fail_request(kNoMemory);
         return used;
       case ReadEvent::head:
         if (!on_head()) return used;
@@ -99,6 +117,10 @@ bool Exchange::on_head() {
   owner_->on_head_read();
   rate_.begin(0);
   request_state_ = RequestState::body;  // unless it must wait for the origin
+  if (!count_heads()) {
+    answer_error(kNoMemory);
+    return !is_over();
+  }
   if (const auto refusal = refuse_client()) {
     answer_error(*refusal);
     return !is_over();
@@ -131,6 +153,7 @@ void Exchange::end(After after) {
   write_log();
   cancel_page_wait();
   deadline_.clear();
+  heads_.set(0);
   connector_.cancel();
   release_upstream(Reuse::never);
   // What was gathered for an origin that is given up, or for a client, must not go to the next one.

@@ -71,6 +71,7 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   Exchange& operator=(const Exchange&) = delete;
 
   void begin(Owner& owner);
+  void shrink();  // at rest: lets go of what a large head has left behind
   // The CONNECT that a client on a transparent listener would have sent before its ClientHello. As it knows nothing of it,
   // nothing is answered: there is a tunnel, or the end.
   void begin_unasked_tunnel(Owner& owner, std::string_view authority);
@@ -100,6 +101,7 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   void release_upstream(Reuse reuse);
   Reuse reuse_after(bool surplus) const;
   void end(After after);
+  bool count_heads() { return heads_.set(request_.memory() + response_.memory()); }  // false: limits.buffer_memory
   void on_deadline();
   Milliseconds last_progress() const;
   bool is_too_slow();
@@ -183,6 +185,7 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   // Of a wait for the disk, of the TLS handshake with a parent (both timeouts.connect), of dropping a request's body.
   Timer deadline_;
   RateCheck rate_;
+  Reservation heads_;  // both heads, and their trailers, are memory that waits for others as bodies are
   KeptVerdict verdict_;
   DecisionId decision_id_;
   ResponsePlan plan_;

@@ -11,7 +11,9 @@ ExchangePool::ExchangePool(WorkerState& state) : state_(state) {
       [](evutil_socket_t, short, void* self) {
         auto& me = *static_cast<ExchangePool*>(self);
         for (auto& rested : me.resting_) {
-          if (me.spare_.size() < kMaxSpare) me.spare_.push_back(std::move(rested));
+          if (me.spare_.size() == kMaxSpare) break;
+          rested->shrink();
+          me.spare_.push_back(std::move(rested));
         }
         me.resting_.clear();
       },

@@ -205,6 +205,7 @@ void Exchange::establish_tunnel() {
 void Exchange::hand_over_to_tunnel() {
   Tunnel::Start start = tunnel_start();
   deadline_.clear();
+  heads_.set(0);
   Owner& owner = *std::exchange(owner_, nullptr);
   snapshot_.reset();
   owner.on_tunnel(std::move(upstream_), std::move(start));  // last: the owner puts us to rest

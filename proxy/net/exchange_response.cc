@@ -33,6 +33,9 @@ std::size_t Exchange::on_data(std::span<const char> bytes) {
     switch (step->event) {
       case ReadEvent::need_more:
         flush_download();
+        if (!is_over() && response_state_ == ResponseState::awaited && !count_heads()) {
+          fail_response({ErrorKind::connection_limit, "limits.buffer_memory"});
+        }
         return used;
       case ReadEvent::interim:
         relay_interim();

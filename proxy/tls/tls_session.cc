@@ -167,6 +167,18 @@ void TlsSession::note(int result) {
   state_ = State::failed;
 }
 
+std::size_t TlsSession::memory() const {
+  // Measured, OpenSSL 3.0: growth of a process by 1,000 sessions. Its record buffers go when they are empty.
+  constexpr std::size_t kShakingHands = std::size_t{48} * 1024, kEstablished = std::size_t{16} * 1024;
+  std::size_t sum = (established_ ? kEstablished : kShakingHands) + held_.capacity();
+  for (BIO* const queue : {in_, out_}) {
+    BUF_MEM* memory = nullptr;
+    BIO_get_mem_ptr(queue, &memory);
+    sum += memory->max;
+  }
+  return sum;
+}
+
 bool TlsSession::has_unread() const { return BIO_ctrl_pending(in_) > 0 || SSL_has_pending(ssl_.get()) == 1; }
 
 std::span<const char> TlsSession::pending() const {

@@ -45,6 +45,7 @@ class TlsSession {
   bool is_established() const { return established_; }
   bool is_client() const { return is_client_; }
   std::size_t held() const { return held_.size(); }  // plaintext that waits for the handshake
+  std::size_t memory() const;                        // bytes, nearly: what OpenSSL holds for it, and what waits in it
   bool has_unread() const;  // ciphertext was fed that no read() has used up: a record that is not whole yet
   const std::string& why() const { return why_; }
   bool certificate_refused() const { return certificate_refused_; }  // the peer's, by us
