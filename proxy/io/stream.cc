@@ -62,6 +62,13 @@ void Stream::set_notices_reset(bool notices) {
   if (!notices) unwatch();
 }
 
+// Nobody waits for octets now, so nobody would learn of a reset.
+void Stream::watch() {
+  if (!notices_reset_ || io_.hangups == nullptr || is_watched_) return;
+  is_watched_ = true;
+  io_.hangups->add(fd_.get(), *this);
+}
+
 void Stream::unwatch() {
   if (is_watched_) io_.hangups->remove(fd_.get());
   is_watched_ = false;
@@ -133,10 +140,7 @@ void Stream::on_readable() {
   }
   if (!gate_.open()) {
     read_.disarm();  // asked for again by resume()
-    if (notices_reset_ && io_.hangups != nullptr && !is_watched_) {
-      is_watched_ = true;
-      io_.hangups->add(fd_.get(), *this);
-    }
+    watch();
     return;
   }
   if (!inbox_.empty()) {
@@ -170,7 +174,8 @@ void Stream::deliver_inbox() {
     if (!fd_) return;  // close() has emptied the inbox
     inbox_.consume(used);
   }
-  if (fd_ && gate_.open() && !read_ended_) read_.arm();
+  if (!gate_.open() || read_ended_) return watch();
+  read_.arm();
 }
 
 bool Stream::may_relay() const {

@@ -128,6 +128,7 @@ class Stream {
   void put(std::span<const iovec> pieces);
   void flush_tls();
   void fail_read(int error);
+  void watch();
   void unwatch();
   void tell_drained();
   void maybe_end();

@@ -48,7 +48,7 @@ struct WorkerState {
   std::string via;  // "bloomwall (instance)"; empty: headers.via is off
   bool draining = false;
   Milliseconds challenge_told{0}, parent_tls_told{0};  // when a parent's 407, or failed TLS, was last logged; 0: never
-  Milliseconds mismatch_told{0};   // likewise a ClientHello that names another host than CONNECT did
+  Milliseconds mismatch_told{0};  // likewise a ClientHello that names another host than CONNECT did
   std::uint64_t mismatches_untold = 0;
 
   // Scratch of whoever runs now; empty between two callbacks.

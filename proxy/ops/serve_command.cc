@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <event2/event.h>
+#include <malloc.h>
 
 #include <atomic>
 #include <chrono>
@@ -39,6 +40,14 @@ int serve(const std::filesystem::path& config, conf::Config settings, std::uniqu
   }
 }
 
+// What one peak has taken must not stay for ever: large pieces (heads, mostly) get pages of their own, which go back to the
+// system when they are freed, instead of lying in a heap whose end something small holds.
+void give_memory_back() {
+  constexpr int kOwnPages = 32 * 1024, kHeapTop = 256 * 1024;  // bytes
+  ::mallopt(M_MMAP_THRESHOLD, kOwnPages);
+  ::mallopt(M_TRIM_THRESHOLD, kHeapTop);
+}
+
 }  // namespace
 
 int run_serve(const ServeCommand& command, const Streams& io) {
@@ -47,6 +56,7 @@ int run_serve(const ServeCommand& command, const Streams& io) {
     print_lines(io.err, settings.error().lines);
     return settings.error().status;
   }
+  give_memory_back();
   auto passed = passed_sockets();  // before there are threads
   if (!passed) {
     print_lines(io.err, {passed.error()});

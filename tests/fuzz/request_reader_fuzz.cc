@@ -46,7 +46,7 @@ std::string forwarded(const RequestReader& reader, const std::string& body) {
   if (reader.head().framing != BodyFraming::chunked) return out + body;
   ChunkHead buffer;
   if (!body.empty()) out.append(chunk_head(body.size(), buffer)).append(body).append(kChunkTail);
-  write_last_chunk(out, reader.trailers());
+  write_last_chunk(out, reader.trailers(), reader.head().fields);
   return out;
 }
 

@@ -55,7 +55,7 @@ Sent sent_to_client(const ResponseReader& reader, const std::string& body, bool 
   }
   ChunkHead buffer;
   if (!body.empty()) sent.bytes.append(chunk_head(body.size(), buffer)).append(body).append(kChunkTail);
-  if (whole) write_last_chunk(sent.bytes, reader.trailers());
+  if (whole) write_last_chunk(sent.bytes, reader.trailers(), reader.head().fields);
   return sent;
 }
 

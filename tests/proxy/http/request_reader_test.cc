@@ -91,18 +91,68 @@ INSTANTIATE_TEST_SUITE_P(
         Good{"ExpectationOfHttp10IsIgnored",
              "PUT http://a/ HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nz",
              "head PUT http://a/ 1.0 length 1 close\n[Expect]=[100-continue]\n[Content-Length]=[1]\nend\n", "z", ""},
-        Good{"UpgradeNeedsItsConnectionOption",
-             "GET http://a/ HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+        Good{"UpgradeToWebSocket",
+             "GET http://a/ HTTP/1.1\r\nHost: a\r\nUpgrade: WebSocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: "
+             "k\r\n\r\n",
              "head GET http://a/ 1.1 none keep "
-             "upgrade\n[Host]=[a]\n[Upgrade]=[websocket]*\n[Connection]=[Upgrade]*\nend\n",
+             "upgrade\n[Host]=[a]\n[Upgrade]=[WebSocket]*\n[Connection]=[Upgrade]*\n[Sec-WebSocket-Key]=[k]\nend\n",
              "", ""},
-        Good{"UpgradeWithoutTheOptionIsNone", "GET http://a/ HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n\r\n",
-             "head GET http://a/ 1.1 none keep\n[Host]=[a]\n[Upgrade]=[websocket]\nend\n", "", ""},
-        Good{
-            "UpgradeToH2cIsNone",
-            "GET http://a/ HTTP/1.1\r\nHost: a\r\nUpgrade: websocket, H2C\r\nConnection: Upgrade\r\n\r\n",
-            "head GET http://a/ 1.1 none keep\n[Host]=[a]\n[Upgrade]=[websocket, H2C]*\n[Connection]=[Upgrade]*\nend\n",
-            "", ""},
+        Good{"UpgradeNeedsItsConnectionOption",
+             "GET http://a/ HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\n",
+             "head GET http://a/ 1.1 none keep\n[Host]=[a]\n[Upgrade]=[websocket]\n[Sec-WebSocket-Key]=[k]\nend\n", "",
+             ""},
+        Good{"UpgradeNeedsItsKey",
+             "GET http://a/ HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+             "head GET http://a/ 1.1 none keep\n[Host]=[a]\n[Upgrade]=[websocket]*\n[Connection]=[Upgrade]*\nend\n", "",
+             ""},
+        Good{"UpgradeNeedsGet",
+             "DELETE http://a/ HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: "
+             "k\r\n\r\n",
+             "head DELETE http://a/ 1.1 none "
+             "keep\n[Host]=[a]\n[Upgrade]=[websocket]*\n[Connection]=[Upgrade]*\n[Sec-WebSocket-Key]=[k]\nend\n",
+             "", ""},
+        Good{"UpgradeToH2cIsNone",
+             "GET http://a/ HTTP/1.1\r\nHost: a\r\nUpgrade: h2c\r\nConnection: Upgrade\r\nSec-WebSocket-Key: k\r\n\r\n",
+             "head GET http://a/ 1.1 none "
+             "keep\n[Host]=[a]\n[Upgrade]=[h2c]*\n[Connection]=[Upgrade]*\n[Sec-WebSocket-Key]=[k]\nend\n",
+             "", ""},
+        Good{"UpgradeToSeveralIsNone",
+             "GET http://a/ HTTP/1.1\r\nHost: a\r\nUpgrade: websocket, H2C\r\nConnection: "
+             "Upgrade\r\nSec-WebSocket-Key: k\r\n\r\n",
+             "head GET http://a/ 1.1 none keep\n[Host]=[a]\n[Upgrade]=[websocket, "
+             "H2C]*\n[Connection]=[Upgrade]*\n[Sec-WebSocket-Key]=[k]\nend\n",
+             "", ""},
+        Good{"UpgradeInSeveralLinesIsNone",
+             "GET http://a/ HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nUpgrade: h2c\r\nConnection: "
+             "Upgrade\r\nSec-WebSocket-Key: k\r\n\r\n",
+             "head GET http://a/ 1.1 none "
+             "keep\n[Host]=[a]\n[Upgrade]=[websocket]*\n[Upgrade]=[h2c]*\n[Connection]=[Upgrade]*\n[Sec-WebSocket-Key]="
+             "[k]\nend\n",
+             "", ""},
+        Good{"UpgradeBehindAnOpenQuoteIsNone",
+             "GET http://a/ HTTP/1.1\r\nHost: a\r\nUpgrade: \", h2c\r\nConnection: Upgrade\r\nSec-WebSocket-Key: "
+             "k\r\n\r\n",
+             "head GET http://a/ 1.1 none keep\n[Host]=[a]\n[Upgrade]=[\", "
+             "h2c]*\n[Connection]=[Upgrade]*\n[Sec-WebSocket-Key]=[k]\nend\n",
+             "", ""},
+        Good{"UpgradeToAVersionIsNone",
+             "GET http://a/ HTTP/1.1\r\nHost: a\r\nUpgrade: websocket/13\r\nConnection: Upgrade\r\nSec-WebSocket-Key: "
+             "k\r\n\r\n",
+             "head GET http://a/ 1.1 none "
+             "keep\n[Host]=[a]\n[Upgrade]=[websocket/13]*\n[Connection]=[Upgrade]*\n[Sec-WebSocket-Key]=[k]\nend\n",
+             "", ""},
+        Good{"UpgradeToAnyWordIsNone",
+             "GET http://a/ HTTP/1.1\r\nHost: a\r\nUpgrade: TLS/1.0\r\nConnection: Upgrade\r\nSec-WebSocket-Key: "
+             "k\r\n\r\n",
+             "head GET http://a/ 1.1 none "
+             "keep\n[Host]=[a]\n[Upgrade]=[TLS/1.0]*\n[Connection]=[Upgrade]*\n[Sec-WebSocket-Key]=[k]\nend\n",
+             "", ""},
+        Good{"UpgradeWithAKeyThatIsNominatedAwayIsNone",
+             "GET http://a/ HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade, "
+             "Sec-WebSocket-Key\r\nSec-WebSocket-Key: k\r\n\r\n",
+             "head GET http://a/ 1.1 none keep\n[Host]=[a]\n[Upgrade]=[websocket]*\n[Connection]=[Upgrade, "
+             "Sec-WebSocket-Key]*\n[Sec-WebSocket-Key]=[k]*\nend\n",
+             "", ""},
         Good{"LaterMinorVersionsAreSpokenToAs11", "GET http://a/ HTTP/1.7\r\nHost: a\r\n\r\n",
              "head GET http://a/ 1.1 none keep\n[Host]=[a]\nend\n", "", ""},
         Good{"OctetsAboveAsciiPassInValues", "GET http://a/ HTTP/1.1\r\nHost: a\r\nX: caf\xe9 \xc3\xa9\r\n\r\n",

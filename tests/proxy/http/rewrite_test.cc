@@ -98,9 +98,14 @@ INSTANTIATE_TEST_SUITE_P(
         RequestCase{"MaxForwardsOfGetIsJustAField", "GET http://a/ HTTP/1.1\r\nHost: a\r\nMax-Forwards: x\r\n\r\n",
                     kPlain, "GET / HTTP/1.1\r\nHost: a.test\r\nMax-Forwards: x\r\n\r\n"},
         RequestCase{"UpgradeIsForwardedOnlyWhereItCanBeServed",
-                    "GET http://a/ HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+                    "GET http://a/ HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                    "Sec-WebSocket-Key: k\r\n\r\n",
                     {.host = "a.test", .forward_upgrade = true},
-                    "GET / HTTP/1.1\r\nHost: a.test\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n"},
+                    "GET / HTTP/1.1\r\nHost: a.test\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n"
+                    "Connection: upgrade\r\n\r\n"},
+        RequestCase{"SettingsOfHttp2AreNeverForwarded",
+                    "GET http://a/ HTTP/1.1\r\nHost: a\r\nHTTP2-Settings: AAM\r\nX: 1\r\n\r\n", kPlain,
+                    "GET / HTTP/1.1\r\nHost: a.test\r\nX: 1\r\n\r\n"},
         RequestCase{"H2cIsNeverForwarded",
                     "GET http://a/ HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
                     "HTTP2-Settings: AAM\r\n\r\n",
@@ -207,10 +212,18 @@ INSTANTIATE_TEST_SUITE_P(
                      "HTTP/1.1 407 Auth\r\nDate: d\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n",
                      {.date = kNow, .from_parent = true},
                      "HTTP/1.1 407 Auth\r\nDate: d\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n"},
-        ResponseCase{"ChunkedStaysChunked", kGet,
-                     "HTTP/1.1 200 OK\r\nDate: d\r\nTransfer-Encoding: chunked\r\nTrailer: X\r\n\r\n", kClient11,
+        ResponseCase{"ChunkedStaysChunked", kGet, "HTTP/1.1 200 OK\r\nDate: d\r\nTransfer-Encoding: chunked\r\n\r\n",
+                     kClient11, "HTTP/1.1 200 OK\r\nDate: d\r\nTransfer-Encoding: chunked\r\n\r\n",
+                     BodyFraming::chunked},
+        ResponseCase{"TrailersAreAnnouncedToWhoTakesThem",
+                     kGet,
+                     "HTTP/1.1 200 OK\r\nDate: d\r\nTransfer-Encoding: chunked\r\nTrailer: X\r\n\r\n",
+                     {.date = kNow, .takes_trailers = true},
                      "HTTP/1.1 200 OK\r\nDate: d\r\nTrailer: X\r\nTransfer-Encoding: chunked\r\n\r\n",
                      BodyFraming::chunked},
+        ResponseCase{"TrailersAreNotAnnouncedToOthers", kGet,
+                     "HTTP/1.1 200 OK\r\nDate: d\r\nTransfer-Encoding: chunked\r\nTrailer: X\r\n\r\n", kClient11,
+                     "HTTP/1.1 200 OK\r\nDate: d\r\nTransfer-Encoding: chunked\r\n\r\n", BodyFraming::chunked},
         ResponseCase{"ChunkedIsTakenOffForHttp10", kGet,
                      "HTTP/1.1 200 OK\r\nDate: d\r\nTransfer-Encoding: chunked\r\nTrailer: X\r\n\r\n", kClient10,
                      "HTTP/1.1 200 OK\r\nDate: d\r\nConnection: close\r\n\r\n", BodyFraming::until_close, true},
@@ -295,11 +308,21 @@ TEST(LastChunk, CarriesOnlyHarmlessTrailers) {
                         "Content-Length: 99\r\nHost: smug\r\nSet-Cookie: a\r\nTE: x\r\nAuthorization: y\r\n"
                         "Content-Type: z\r\nConnection: close\r\nProxy-Foo: 1\r\nGrpc-Status: 0\r\n\r\n")});
   std::string out;
-  write_last_chunk(out, reader.trailers());
+  write_last_chunk(out, reader.trailers(), reader.head().fields);
   EXPECT_EQ(out, "0\r\nX-Sum: 1\r\nGrpc-Status: 0\r\n\r\n");
   out.clear();
-  write_last_chunk(out, {});
+  write_last_chunk(out, {}, {});
   EXPECT_EQ(out, "0\r\n\r\n");
+}
+
+TEST(LastChunk, LeavesOutWhatConnectionNominates) {
+  ResponseReader reader(kLimits);
+  reader.start({});
+  run(reader, {std::string_view("HTTP/1.1 200 OK\r\nConnection: x-FOO, y\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
+                                "X-Foo: 1\r\nX-Bar: 2\r\n\r\n")});
+  std::string out;
+  write_last_chunk(out, reader.trailers(), reader.head().fields);
+  EXPECT_EQ(out, "0\r\nX-Bar: 2\r\n\r\n");
 }
 
 }  // namespace

@@ -2,8 +2,10 @@
 #include "proxy/io/chain.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <array>
+#include <fstream>
 #include <random>
 #include <string>
 
@@ -86,6 +88,46 @@ TEST(Chain, SaysNoAtThePoolsLimitAndFreesEverythingAfterwards) {
   second.clear();
   EXPECT_EQ(pool.in_use(), 0u);
   EXPECT_TRUE(second.append(view(pattern(4 * BufferPool::Block::kBytes))));
+}
+
+TEST(Reservation, CountsAgainstTheLimitOfBlocks) {
+  BufferPool pool(4 * sizeof(BufferPool::Block));
+  Chain chain(pool);
+  {
+    Reservation heads(pool);
+    EXPECT_TRUE(heads.set(3 * sizeof(BufferPool::Block)));
+    EXPECT_FALSE(heads.set(5 * sizeof(BufferPool::Block)));
+    EXPECT_EQ(pool.in_use(), 3 * sizeof(BufferPool::Block));
+    EXPECT_FALSE(chain.append(view(pattern(2 * BufferPool::Block::kBytes))));
+    EXPECT_TRUE(heads.set(10));
+    EXPECT_TRUE(chain.append(view(pattern(1))));
+  }
+  chain.clear();
+  EXPECT_EQ(pool.in_use(), 0u);
+}
+
+// Resident bytes of this process.
+std::size_t resident() {
+  std::ifstream in("/proc/self/statm");
+  std::size_t all = 0, pages = 0;
+  in >> all >> pages;
+  return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+TEST(BufferPool, GivesAPeakBackToTheSystem) {
+  constexpr std::size_t kPeak = std::size_t{256} << 20;
+  BufferPool pool(kPeak);
+  const std::size_t before = resident();
+  {
+    Chain chain(pool);
+    ASSERT_TRUE(chain.append(view(pattern(kPeak / 2))));
+    EXPECT_GT(resident(), before + kPeak / 2);
+  }
+  EXPECT_LT(resident(), before + (std::size_t{24} << 20));
+  Chain again(pool);
+  const std::string text = pattern(1 << 20, 3);
+  ASSERT_TRUE(again.append(view(text)));
+  EXPECT_EQ(std::string(again.front().data(), again.front().size()), text.substr(0, again.front().size()));
 }
 
 }  // namespace

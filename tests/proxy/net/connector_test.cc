@@ -185,7 +185,7 @@ TEST_F(ConnectorTest, FailuresAreToldApart) {
   };
   for (const Row& row :
        {Row{ResolveError::no_such_name, ErrorKind::dns_error}, Row{ResolveError::timed_out, ErrorKind::dns_timeout},
-        Row{ResolveError::failed, ErrorKind::dns_error}, Row{ResolveError::overloaded, ErrorKind::connection_limit}}) {
+        Row{ResolveError::failed, ErrorKind::dns_error}, Row{ResolveError::overloaded, ErrorKind::dns_limit}}) {
     told = 0;
     dial("failing.example", 80);
     resolver.answer(Family::v6, {}, row.error);

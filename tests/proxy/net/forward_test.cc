@@ -12,6 +12,9 @@ namespace {
 using namespace std::chrono_literals;
 using Forward = ProxyTest;
 
+constexpr const char* kWebSocket =
+    "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+
 TEST_F(Forward, ARequestAndItsAnswerPassThrough) {
   auto [client, server, asked] = exchange(get_origin("/a/b?c=d", "X-Test: 1\r\n"));
   EXPECT_TRUE(asked.starts_with("GET /a/b?c=d HTTP/1.1\r\nHost: " + origin.authority() + "\r\n")) << asked;
@@ -158,7 +161,7 @@ TEST_F(Forward, AnAnswerThatOvertakesTheBodyIsRelayedAndTheConnectionClosed) {
 }
 
 TEST_F(Forward, AnUpgradeBecomesATunnelWithEverythingThatCameTooEarly) {
-  auto [client, server, asked] = exchange(get_origin("/ws", "Connection: Upgrade\r\nUpgrade: websocket\r\n") + "early");
+  auto [client, server, asked] = exchange(get_origin("/ws", kWebSocket) + "early");
   EXPECT_EQ(field_of(asked, "Upgrade"), "websocket");
   server.send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nhello");
   const std::string head = client.read_head();
@@ -176,6 +179,29 @@ TEST_F(Forward, AnUpgradeBecomesATunnelWithEverythingThatCameTooEarly) {
   server.close();
   client.expect("after");
   client.expect_end();
+}
+
+// Nobody here could judge what follows.
+TEST_F(Forward, ASwitchToWhatWasNotAskedForIsABadGateway) {
+  for (const char* answer : {"Upgrade: h2c\r\n", "Upgrade: websocket, h2c\r\n", ""}) {
+    auto [client, server, asked] = exchange(get_origin("/ws", kWebSocket));
+    server.send(std::string("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n") + answer + "\r\n");
+    EXPECT_EQ(status_of(client.read_head()), 502) << answer;
+    server.expect_end();
+  }
+}
+
+TEST_F(Forward, TrailersGoToWhoTakesThem) {
+  for (const bool takes : {true, false}) {
+    auto [client, server, asked] = exchange(get_origin("/", takes ? "Connection: TE\r\nTE: trailers\r\n" : ""));
+    server.send(
+        "HTTP/1.1 200 OK\r\nConnection: X-Hop\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "1\r\na\r\n0\r\nX-Sum: 7\r\nX-Hop: 1\r\n\r\n");
+    client.read_head();
+    std::string trailers;
+    EXPECT_EQ(client.read_chunked(&trailers), "a");
+    EXPECT_EQ(trailers, takes ? "X-Sum: 7\r\n" : "");
+  }
 }
 
 TEST_F(Forward, AClientThatEndsItsSideStillGetsItsAnswer) {

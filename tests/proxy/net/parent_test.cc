@@ -10,6 +10,7 @@
 namespace bloomwall::test {
 namespace {
 
+using namespace std::chrono_literals;
 using proxy::BypassList;
 using proxy::ParentProxy;
 using proxy::TlsContext;
@@ -101,6 +102,33 @@ TEST_F(Parent, ThatDoesNotTakeOurCredentialsIsABadGateway) {
   client.expect_end();  // after a CONNECT that failed nobody knows what the client says next
 }
 
+TEST_F(Parent, IsNotSentWhereNobodyMayGo) {
+  given.settings.access.deny_destinations = {"link_local", "private"};
+  given.settings.dns.hosts["inside.example"] = "10.1.2.3";
+  for (const std::string& text : {get("169.254.169.254"), connect_to("169.254.169.254:443"), get("inside.example"),
+                                  connect_to("[fe80::1]:443")}) {
+    const std::string head = reply_to(text);
+    EXPECT_EQ(status_of(head), 403) << text;
+    EXPECT_NE(field_of(head, "Proxy-Status").find("destination_ip_prohibited"), std::string::npos) << head;
+  }
+  EXPECT_TRUE(exchange(get("far.example")).asked.starts_with("GET http://far.example/ "));
+}
+
+// A page of the parent's would be read as one of the origin's.
+TEST_F(Parent, ThatRefusesATunnelDoesNotSpeakForTheOrigin) {
+  for (const char* status : {"302 Found", "403 Forbidden", "502 Bad Gateway"}) {
+    auto client = new_client(connect_to("far.example:443"));
+    auto up = origin.accept();
+    up.read_head();
+    up.send(std::string("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 ") + status +
+            "\r\nLocation: http://evil.example/\r\nSet-Cookie: a=b\r\nContent-Length: 4\r\n\r\nevil");
+    const std::string head = client.read_head();
+    EXPECT_EQ(status_of(head), 502) << head;
+    EXPECT_EQ(field_of(head, "Location") + field_of(head, "Set-Cookie"), "") << head;
+    EXPECT_EQ(client.read_to_end().find("evil"), std::string::npos);
+  }
+}
+
 TEST_F(Parent, IsLeftOutForWhatTheBypassHolds) {
   ScriptedListener direct;
   given.settings.upstream.bypass = {"test", "127.0.0.0/8"};
@@ -124,9 +152,9 @@ TEST_F(TlsParent, CarriesRequestsAndIsKept) {
   second.read_head();
   EXPECT_EQ(second.read_exactly(body.size()), body);
   answer(second, client, "two");
-  rest(up.socket());
+  rest(second.socket());
   client.send(get("far.example", "/3"));
-  EXPECT_TRUE(up.read_head().starts_with("GET http://far.example/3 "));
+  EXPECT_TRUE(second.read_head().starts_with("GET http://far.example/3 "));
 }
 
 // What one origin sends too much must not reach who asks another: they share the parent, not a connection to it.
@@ -158,10 +186,17 @@ TEST_F(TlsParent, CarriesTunnels) {
   client.expect_end();
 }
 
-void expect_no_tls(ScriptedPeer& client) {
+void expect_error(ScriptedPeer& client, int status, const char* why) {
   const std::string head = client.read_head();
-  EXPECT_EQ(status_of(head), 502) << head;
-  EXPECT_NE(field_of(head, "Proxy-Status").find("tls_protocol_error"), std::string::npos) << head;
+  EXPECT_EQ(status_of(head), status) << head;
+  EXPECT_NE(field_of(head, "Proxy-Status").find(why), std::string::npos) << head;
+}
+
+TEST_F(TlsParent, ThatSaysNothingIsGivenUpWhenTheTimeToConnectIsOver) {
+  given.settings.timeouts.connect = 300ms;
+  auto client = new_client(get("far.example"));
+  auto up = origin.accept();
+  expect_error(client, 504, "no TLS with the parent proxy");
 }
 
 TEST_F(TlsParent, ThatCannotProveWhoItIsIsToldNothing) {
@@ -170,14 +205,14 @@ TEST_F(TlsParent, ThatCannotProveWhoItIsIsToldNothing) {
   auto client = new_client(get("far.example"));
   TlsPeer up = accept_tls();
   EXPECT_EQ(up.read_to_end(), "");
-  expect_no_tls(client);
+  expect_error(client, 502, "tls_certificate_error");
 }
 
 TEST_F(TlsParent, ThatSpeaksNoneIsABadGateway) {
   auto client = new_client(get("far.example"));
   auto up = origin.accept();
   up.send("HTTP/1.1 400 Bad Request\r\n\r\n");
-  expect_no_tls(client);
+  expect_error(client, 502, "tls_protocol_error");
 }
 
 // Without close_notify anybody could have ended it.

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 
 #include "tests/support/temp_dir.h"
@@ -51,6 +53,34 @@ class TlsSessions : public ::testing::Test {
   std::unique_ptr<TlsSession> server_;
   std::string server_read_, client_read_;
 };
+
+// Application data records in what waits to be sent.
+std::size_t data_records(std::span<const char> wire) {
+  constexpr std::size_t kHeader = 5;
+  std::size_t count = 0;
+  while (wire.size() >= kHeader) {
+    if (wire[0] == 23) ++count;
+    const std::size_t size = static_cast<unsigned char>(wire[3]) * 256U + static_cast<unsigned char>(wire[4]);
+    wire = wire.subspan(std::min(wire.size(), kHeader + size));
+  }
+  return count;
+}
+
+// Who reads a head wants to find the body behind it.
+TEST_F(TlsSessions, PiecesLeaveInAsFewRecordsAsTheyFitIn) {
+  const auto client = TlsSession::connect(*peers_, "proxy.test");
+  run(*client);
+  std::string head(200, 'h'), body(1000, 'b'), large(40'000, 'l');
+  const std::array<iovec, 2> small{iovec{head.data(), head.size()}, iovec{body.data(), body.size()}};
+  server_->write(small);
+  EXPECT_EQ(data_records(server_->pending()), 1U);
+  run(*client);
+  const std::array<iovec, 2> more{iovec{head.data(), head.size()}, iovec{large.data(), large.size()}};
+  server_->write(more);
+  EXPECT_EQ(data_records(server_->pending()), 3U);
+  run(*client);
+  EXPECT_EQ(client_read_, head + body + head + large);
+}
 
 TEST_F(TlsSessions, CarryBytesBothWaysHoweverTheyAreCut) {
   for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::size_t{1000}, std::size_t{100'000}}) {

@@ -1,0 +1,50 @@
+// What waits in the proxy counts against limits.buffer_memory, wherever it waits.
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+#include <vector>
+
+#include "tests/proxy/net/proxy_fixture.h"
+
+namespace bloomwall::test {
+namespace {
+
+using Memory = ProxyTest;
+
+// What is not whole yet waits as bodies do.
+TEST_F(Memory, HeadsCountAsBufferMemory) {
+  given.settings.limits.buffer_memory = std::uint64_t{1} << 20;
+  std::vector<ScriptedPeer> clients;
+  for (int i = 0; i < 40; ++i) {
+    clients.push_back(new_client("GET http://ok.test/ HTTP/1.1\r\nX: " + std::string(50'000, 'h')));
+  }
+  std::size_t refused = 0;
+  for (auto& client : clients) {
+    if (!client.is_quiet_for(std::chrono::milliseconds(50))) refused += status_of(client.read_head()) == 503 ? 1U : 0U;
+  }
+  EXPECT_GT(refused, 10U);
+  EXPECT_LT(refused, 35U);
+  EXPECT_LE(the_proxy().gauges().buffer_bytes, given.settings.limits.buffer_memory);
+  clients.clear();
+  wait_for_counter(&Counters::client_connections_active, 0);
+  EXPECT_EQ(the_proxy().gauges().buffer_bytes, 0U);
+}
+
+TEST_F(Memory, HeadsOfOriginsCountAsBufferMemory) {
+  given.settings.limits.buffer_memory = std::uint64_t{1} << 20;
+  std::vector<Exchange> under_way;
+  std::size_t refused = 0;
+  for (int i = 0; i < 40; ++i) {
+    under_way.push_back(exchange());
+    under_way.back().server.send("HTTP/1.1 200 OK\r\nX: " + std::string(50'000, 'h'));
+  }
+  for (auto& one : under_way) {
+    if (!one.client.is_quiet_for(std::chrono::milliseconds(50))) {
+      refused += status_of(one.client.read_head()) == 503 ? 1U : 0U;
+    }
+  }
+  EXPECT_GT(refused, 10U);
+  EXPECT_LT(refused, 35U);
+}
+
+}  // namespace
+}  // namespace bloomwall::test
