@@ -23,12 +23,13 @@ class BusGuard {
 
   bool guarded() const { return slot_ != nullptr; }  // false: kMaxGuardedMappings are registered already
   bool lost() const { return lost_.load(std::memory_order_acquire); }
+  void mark_lost() const { lost_.store(true, std::memory_order_release); }  // for reasons that raise no signal
 
  private:
   struct Slot;
   friend struct BusGuardAccess;
   Slot* slot_ = nullptr;
-  std::atomic<bool> lost_ = false;
+  mutable std::atomic<bool> lost_ = false;
 };
 
 }  // namespace bloomwall::filter

@@ -89,9 +89,11 @@ ExactSide::ExactSide(std::filesystem::path path, std::unique_ptr<MappedFile> map
     : path_(std::move(path)), map_(std::move(map)), header_(header) {}
 ExactSide::~ExactSide() = default;
 
-Result<std::unique_ptr<ExactSide>> ExactSide::open(const std::filesystem::path& path, const FileId& filter) {
+Result<std::unique_ptr<ExactSide>> ExactSide::open(const std::filesystem::path& path, const FileId& filter,
+                                                   const OwnCopy& copy) {
   auto map = MappedFile::open(path);
   if (!map) return unexpected(std::move(map).error());
+  if (auto ok = (*map)->own_copy(copy); !ok) return unexpected(std::move(ok).error());
   const std::span<const std::byte> bytes = (*map)->bytes();
   const auto header = parse_exact_header(bytes.first(std::min(bytes.size(), kHeaderBytes)), bytes.size());
   const auto with_path = [&path](Error error) {
@@ -141,6 +143,29 @@ bool ExactSide::holds(const std::byte* page) const {
 bool ExactSide::may_wait(const std::byte* page) const { return !lost() && !map_->is_cached(page); }
 
 bool ExactSide::lost() const { return map_->lost(); }
+void ExactSide::mark_lost() const { map_->mark_lost(); }
+ServedFrom ExactSide::served_from() const { return map_->served_from(); }
+const FileStamp& ExactSide::stamp() const { return map_->stamp(); }
+
+bool ExactSide::notice_change() const {
+  if (!map_->changed()) return false;
+  map_->mark_lost();
+  return true;
+}
+
+// What is in memory since open() has to be what is verified.
+bool ExactSide::is_same_directory(std::uint64_t at, std::span<const std::byte> part) const {
+  const std::uint64_t begin = kHeaderBytes + header_.pages * kExactPageBytes;
+  const auto held = std::as_bytes(std::span(directory_));
+  if (at + part.size() <= begin) return true;
+  const std::uint64_t skip = begin > at ? begin - at : 0;
+  const auto seen = part.subspan(skip);
+  return std::memcmp(held.data() + (at + skip - begin), seen.data(), seen.size()) == 0;
+}
+
+Result<void> ExactSide::written_to() const {
+  return unexpected(Error{Errc::io, path_.string(), "was written to while it was verified"});
+}
 
 Result<void> ExactSide::verify(FilterFile::Depth depth, const Progress& progress) const {
   RootStream roots;
@@ -151,6 +176,7 @@ Result<void> ExactSide::verify(FilterFile::Depth depth, const Progress& progress
     const auto got = map_->read_at(at, part);
     if (!got) return unexpected(got.error());
     if (*got != size) return unexpected(Error{Errc::too_short, path_.string(), "shrank while it was read"});
+    if (!is_same_directory(at, part)) return written_to();
     roots.add(digest_leaf(part));
     if (progress && !progress(at + size, header_.file_bytes)) {
       return unexpected(Error{Errc::io, path_.string(), "stopped"});
@@ -160,7 +186,7 @@ Result<void> ExactSide::verify(FilterFile::Depth depth, const Progress& progress
   const bool is_whole =
       found.xxh == header_.xxh_root && (depth == FilterFile::Depth::accident || found.sha == header_.sha_root);
   if (!is_whole) return unexpected(Error{Errc::bad_digest, path_.string(), "damaged; build it again"});
-  return {};
+  return map_->changed() ? written_to() : Result<void>{};
 }
 
 }  // namespace bloomwall::filter

@@ -76,7 +76,9 @@ class ExactPageWriter {
 class ExactSide {
  public:
   // `filter`: the file id that it must be bound to. Errors: those of the header, wrong_base, bad_section.
-  static Result<std::unique_ptr<ExactSide>> open(const std::filesystem::path& path, const FileId& filter);
+  // `copy`: as FilterFile::settle, for who serves it.
+  static Result<std::unique_ptr<ExactSide>> open(const std::filesystem::path& path, const FileId& filter,
+                                                 const OwnCopy& copy = {});
   ~ExactSide();
   ExactSide(const ExactSide&) = delete;
   ExactSide& operator=(const ExactSide&) = delete;
@@ -89,12 +91,18 @@ class ExactSide {
   bool may_wait(const std::byte* page) const;
   const ExactHeader& header() const { return header_; }
   const std::filesystem::path& path() const { return path_; }
-  bool lost() const;
+  bool lost() const;  // then ask() says unknown
+  ServedFrom served_from() const;
+  bool notice_change() const;  // as FilterFile's
+  void mark_lost() const;
+  const FileStamp& stamp() const;
   // Reads every byte and compares digests. Errors: bad_digest, too_short, io.
   Result<void> verify(FilterFile::Depth depth, const Progress& progress = {}) const;
 
  private:
   ExactSide(std::filesystem::path path, std::unique_ptr<MappedFile> map, const ExactHeader& header);
+  bool is_same_directory(std::uint64_t at, std::span<const std::byte> part) const;
+  Result<void> written_to() const;
   std::filesystem::path path_;
   std::unique_ptr<MappedFile> map_;
   ExactHeader header_;

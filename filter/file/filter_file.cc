@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/file/filter_file.h"
 
+#include <fmt/format.h>
+
 #include "filter/file/header_bytes.h"
-#include "filter/file/mapped_file.h"
+#include "filter/file/leaves.h"
 
 namespace bloomwall::filter {
 
@@ -24,9 +26,30 @@ Result<std::unique_ptr<FilterFile>> FilterFile::open(const std::filesystem::path
   return file;
 }
 
+// Bytes of a section in memory of their own that are those of the header: whoever trusts the header may trust them,
+// whatever is written to the file afterwards.
+Result<std::vector<std::byte>> FilterFile::checked_section(const SectionEntry& section) const {
+  std::vector<std::byte> bytes(section.length);
+  const auto got = map_->read_at(section.offset, bytes);
+  if (!got) return unexpected(got.error());
+  const Roots found = roots_of(digest_leaves(bytes));
+  if (*got == bytes.size() && found.xxh == section.xxh_root && found.sha == section.sha_root) return bytes;
+  return unexpected(
+      Error{Errc::bad_digest, path_.string(),
+            fmt::format("section {} is damaged; fetch or build the file again", to_string(section.type))});
+}
+
+// An exception takes a hit away, so it has to be what was checked to the last bit.
 Result<void> FilterFile::take_exceptions() {
-  if (header_.find(SectionType::exceptions) == nullptr) return {};
-  auto parsed = Exceptions::parse(section_bytes(SectionType::exceptions));
+  const SectionEntry* const section = header_.find(SectionType::exceptions);
+  if (section == nullptr) return {};
+  const std::uint64_t most = kExceptionHeaderBytes + kMaxExceptions * kExceptionBytes;
+  if (section->length > most) {
+    return unexpected(Error{Errc::bad_section, path_.string() + ": exceptions", "more than a file may hold"});
+  }
+  const auto bytes = checked_section(*section);
+  if (!bytes) return unexpected(bytes.error());
+  auto parsed = Exceptions::parse(*bytes);
   if (!parsed) {
     return unexpected(Error{parsed.error().code, path_.string() + ": " + parsed.error().where, parsed.error().what});
   }
@@ -62,6 +85,15 @@ SectionView FilterFile::view(SectionType type, LineChoice lines) const {
 int FilterFile::descriptor() const { return map_->descriptor(); }
 
 bool FilterFile::lost() const { return map_->lost(); }
+void FilterFile::mark_lost() const { map_->mark_lost(); }
+ServedFrom FilterFile::served_from() const { return map_->served_from(); }
+const FileStamp& FilterFile::stamp() const { return map_->stamp(); }
+
+bool FilterFile::notice_change() const {
+  if (!map_->changed()) return false;
+  map_->mark_lost();
+  return true;
+}
 
 Result<FileInfo> FilterFile::info() const {
   const std::span<const std::byte> bytes = section_bytes(SectionType::info);

@@ -12,18 +12,18 @@
 #include "filter/file/exceptions.h"
 #include "filter/file/file_info.h"
 #include "filter/file/header.h"
+#include "filter/file/mapped_file.h"
 #include "filter/file/residence.h"
 
 namespace bloomwall::filter {
-
-class MappedFile;
 
 // Bytes verified so far and in all; called from the verifying thread every few MiB. Return false to stop.
 using Progress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 
 class FilterFile {
  public:
-  // Maps and checks the header; cost independent of the size. The bytes of sections are not looked at: see verify().
+  // Maps and checks the header; cost independent of the size, but for exceptions, which are read into memory and compared
+  // with their digests in the header. The bytes of other sections are not looked at: see verify().
   // Of a file of counters: sections have bytes and digests, but no view that could be asked.
   static Result<std::unique_ptr<FilterFile>> open(const std::filesystem::path& path, Form form = Form::bits);
   ~FilterFile();
@@ -34,7 +34,7 @@ class FilterFile {
   const Header& header() const { return header_; }
   // The header as it stands in the file, and the open file itself: for signatures and copies.
   std::span<const std::byte, kHeaderBytes> header_bytes() const { return header_bytes_; }
-  int descriptor() const;
+  int descriptor() const;  // of the copy that is served, where there is one; -1 where that is in memory
   const KeyMaker& keys() const { return keys_; }
   // Empty (false) where the file has no such section.
   const SectionView& hosts() const { return hosts_; }
@@ -44,9 +44,15 @@ class FilterFile {
   std::span<const std::byte> section_bytes(SectionType type) const;
   bool lost() const;
 
-  // For a file that is going to be served: decides where its bytes are to be and brings them there; see residence.h. Once,
-  // before anybody asks and before verify(). Reads the whole file unless that is paged. Errors: limit, io.
-  Result<void> settle(MemoryUse use, const Progress& progress = {});
+  // For a file that is going to be served: takes a copy of its own as far as `copy` wants one (mapped_file.h), decides where
+  // its bytes are to be and brings them there; see residence.h. Once, before anybody asks and before verify(). Reads the
+  // whole file unless that is paged. Errors: limit, io, too_short, untrusted.
+  Result<void> settle(MemoryUse use, const Progress& progress = {}, OwnCopy copy = {});
+  ServedFrom served_from() const;
+  // Where the original is served: whether it has been written to since it was opened. Then it is lost. One system call.
+  bool notice_change() const;
+  void mark_lost() const;          // its bytes were found to be wrong
+  const FileStamp& stamp() const;  // of the file that was opened
   Residence residence() const { return residence_; }
   bool hosts_locked() const { return hosts_locked_; }  // of a paged file: its host section cannot leave memory
   // Whether reading this page of a section may wait for the disk: no more than a comparison unless the file is paged, then
@@ -58,7 +64,7 @@ class FilterFile {
 
   // Reads every byte after the header and compares XXH3-128 (tampering: SHA-256 too) of leaves and roots; bytes between
   // sections must be zero. With open() it finds any bit that changed. Memory: 64 KiB.
-  // Errors: bad_digest, too_short, io. Throughput: memory or disk.
+  // A file that is written to meanwhile is refused. Errors: bad_digest, too_short, io. Throughput: memory or disk.
   enum class Depth : std::uint8_t { accident, tampering };
   Result<void> verify(Depth depth, const Progress& progress = {}) const;
 
@@ -67,6 +73,7 @@ class FilterFile {
   FilterFile(std::filesystem::path path, std::unique_ptr<MappedFile> map, const HeaderBytes& bytes, Header header);
   SectionView view(SectionType type, LineChoice lines) const;
   Result<void> take_exceptions();
+  Result<std::vector<std::byte>> checked_section(const SectionEntry& section) const;
   Result<void> settle_paged();
   bool is_cached(const std::byte* page) const;
   std::filesystem::path path_;

@@ -1,21 +1,27 @@
 // FilterFile::settle: where the bytes of a served filter are to be.
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/file/filter_file.h"
-#include "filter/file/mapped_file.h"
 
 namespace bloomwall::filter {
 
-Result<void> FilterFile::settle(MemoryUse use, const Progress& progress) {
+Result<void> FilterFile::settle(MemoryUse use, const Progress& progress, OwnCopy copy) {
   const std::uint64_t total = map_->bytes().size();
-  const auto chosen = choose_residence(use, total, memory_facts(), path_);
+  const MemoryFacts memory = memory_facts();
+  const auto chosen = choose_residence(use, total, memory, path_);
   if (!chosen) return unexpected(chosen.error());
   const auto go_on = [&](std::uint64_t done) { return !progress || progress(done, total); };
+  if (*chosen != Residence::copied) {
+    copy.to_disk = use == MemoryUse::paged;
+    copy.fits_memory = *chosen != Residence::paged;
+    if (auto ok = map_->own_copy(copy, go_on); !ok) return ok;
+  }
+  const bool is_in_memory = map_->served_from() == ServedFrom::memory_copy;
   Result<void> outcome;
   switch (*chosen) {
     case Residence::unmanaged:
       break;
     case Residence::resident:
-      outcome = map_->read_in(map_->bytes(), go_on);
+      if (!is_in_memory) outcome = map_->read_in(map_->bytes(), go_on);
       break;
     case Residence::locked:
       outcome = map_->read_in(map_->bytes(), go_on);
@@ -25,11 +31,12 @@ Result<void> FilterFile::settle(MemoryUse use, const Progress& progress) {
       outcome = map_->copy_to_memory(go_on);
       break;
     case Residence::paged:
-      outcome = settle_paged();
+      if (!is_in_memory) outcome = settle_paged();
       break;
   }
-  if (outcome) residence_ = *chosen;
-  return outcome;
+  if (!outcome) return outcome;
+  residence_ = is_in_memory && *chosen != Residence::locked ? Residence::copied : *chosen;
+  return {};
 }
 
 // Questions to P and R are anywhere: reading ahead of them would fill memory with what nobody asked for. All other sections

@@ -9,6 +9,20 @@
 
 namespace bloomwall::filter {
 
+FileStamp stamp_of(const struct stat& status) {
+  return {.device = status.st_dev,
+          .inode = status.st_ino,
+          .size = status.st_size,
+          .seconds = status.st_mtim.tv_sec,
+          .nanoseconds = status.st_mtim.tv_nsec};
+}
+
+std::optional<FileStamp> stamp_of(const std::filesystem::path& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  return stamp_of(status);
+}
+
 Result<std::unique_ptr<MappedFile>> MappedFile::open(const std::filesystem::path& path) {
   // O_NONBLOCK: a FIFO would wait for a writer before fstat can tell what it is. Of no effect on regular files.
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
@@ -16,7 +30,7 @@ Result<std::unique_ptr<MappedFile>> MappedFile::open(const std::filesystem::path
   struct stat status{};
   if (fstat(file.get(), &status) != 0) return system_error(path, "look at");
   if (!S_ISREG(status.st_mode)) return unexpected(Error{Errc::io, path.string(), "is not a regular file"});
-  std::unique_ptr<MappedFile> out(new MappedFile(path, std::move(file), static_cast<std::size_t>(status.st_size)));
+  std::unique_ptr<MappedFile> out(new MappedFile(path, std::move(file), stamp_of(status)));
   if (out->size_ == 0) return out;
   void* const at = mmap(nullptr, out->size_, PROT_READ, MAP_SHARED, out->file_.get(), 0);
   if (at == MAP_FAILED) return system_error(path, "map");
@@ -26,8 +40,8 @@ Result<std::unique_ptr<MappedFile>> MappedFile::open(const std::filesystem::path
   return out;
 }
 
-MappedFile::MappedFile(std::filesystem::path path, Descriptor file, std::size_t size)
-    : path_(std::move(path)), file_(std::move(file)), size_(size) {}
+MappedFile::MappedFile(std::filesystem::path path, Descriptor file, const FileStamp& stamp)
+    : path_(std::move(path)), file_(std::move(file)), stamp_(stamp), size_(static_cast<std::size_t>(stamp.size)) {}
 
 MappedFile::~MappedFile() {
   guard_.reset();
@@ -36,7 +50,7 @@ MappedFile::~MappedFile() {
 
 Result<std::size_t> MappedFile::read_at(std::uint64_t offset, std::span<std::byte> out) const {
   std::size_t done = 0;
-  if (is_copied_) {  // what is checked must be what is asked
+  if (served_from_ == ServedFrom::memory_copy) {  // what is checked must be what is asked
     done = offset < size_ ? std::min<std::size_t>(out.size(), size_ - offset) : 0;
     std::copy_n(address_ + offset, done, out.begin());
     return done;
@@ -49,6 +63,12 @@ Result<std::size_t> MappedFile::read_at(std::uint64_t offset, std::span<std::byt
     done += static_cast<std::size_t>(got);
   }
   return done;
+}
+
+bool MappedFile::changed() const {
+  if (served_from_ != ServedFrom::original) return false;
+  struct stat status{};
+  return fstat(file_.get(), &status) != 0 || stamp_of(status) != stamp_;
 }
 
 }  // namespace bloomwall::filter

@@ -1,10 +1,17 @@
 // A regular file mapped read-only: its size from the open descriptor, guarded against SIGBUS. Neither copied nor moved
 // (the guard knows its address); owned through unique_ptr.
+// A mapping shows whatever others write into the file (cp, curl -o, rsync --inplace). Who serves one either takes a copy of
+// its own first (own_copy), which nobody else can open, or asks changed() again and again.
 // Errors: io where the system refuses, and for anything that is no regular file; an empty file maps to an empty span.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/stat.h>
+#include <sys/types.h>
+
 #include <cstddef>
+#include <cstdint>
+#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -16,6 +23,35 @@
 
 namespace bloomwall::filter {
 
+// What tells that a file was written to or replaced. Not its ctime, which a rename changes.
+struct FileStamp {
+  dev_t device = 0;
+  ino_t inode = 0;
+  off_t size = 0;
+  std::int64_t seconds = 0, nanoseconds = 0;  // of the last change of its bytes
+  bool same_file(const FileStamp& other) const { return device == other.device && inode == other.inode; }
+  friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+FileStamp stamp_of(const struct stat& status);
+std::optional<FileStamp> stamp_of(const std::filesystem::path& path);  // nothing where there is none to be seen
+
+// Whose bytes are served.
+enum class ServedFrom : std::uint8_t { original, file_copy, memory_copy };
+
+// What is wanted of a file that is going to be served.
+struct OwnCopy {
+  bool wanted = false;                // else the mapping stays what it is
+  bool required = false;              // where no copy can be had, nobody but root and this user may be able to write it
+  bool to_disk = false;               // small ones too, where there is a folder
+  bool fits_memory = false;           // a copy in memory may be as large as the file
+  std::filesystem::path folder = {};  // for copies, files without a name; empty: none
+};
+// Up to this size memory always has room for a copy; up to the smaller one a file in a folder would not be worth its inode.
+inline constexpr std::uint64_t kSmallFile = std::uint64_t{64} << 20;
+inline constexpr std::uint64_t kTinyFile = std::uint64_t{4} << 20;
+// Larger ones are copied to a folder only where its file system shares the blocks (reflink).
+inline constexpr std::uint64_t kMostCopied = std::uint64_t{8} << 30;
+
 class MappedFile {
  public:
   static Result<std::unique_ptr<MappedFile>> open(const std::filesystem::path& path);
@@ -25,10 +61,20 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {address_, size_}; }
   bool lost() const { return guard_ && guard_->lost(); }
-  int descriptor() const { return file_.get(); }
+  void mark_lost() const {
+    if (guard_) guard_->mark_lost();
+  }
+  int descriptor() const { return file_.get(); }  // of the copy, where that is a file; -1 where it is in memory
   // Fills `out` from the file itself, so that a failing disk is an error and not a signal. Less than all of it: end of
   // file.
   Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out) const;
+
+  ServedFrom served_from() const { return served_from_; }
+  // As open() found it.
+  const FileStamp& stamp() const { return stamp_; }
+  // Whether what is mapped is not what open() found any more: written to, cut, or not to be looked at. Never true of a copy.
+  // One system call.
+  bool changed() const;
 
   // mapped_file_memory.cc. Ranges lie within bytes(). GoOn is told how much is done, and stops the rest with false: error io.
   using GoOn = std::function<bool(std::uint64_t done)>;
@@ -42,16 +88,29 @@ class MappedFile {
   // read it. False where the file system can't say.
   bool is_cached(const std::byte* address) const;
 
+  // mapped_file_copy.cc. As far as `copy` wants and there is room: bytes() is a copy of its own from now on, at the same
+  // address: a file without a name in the folder, which is page cache that can be written back and taken away, or memory.
+  // Where it stays the original, what is read from now on can be told from what is written later by changed(). A file that
+  // is written to meanwhile is refused. Before anybody else reads it. Errors: io, too_short, untrusted.
+  Result<void> own_copy(const OwnCopy& copy, const GoOn& go_on = {});
+
  private:
+  MappedFile(std::filesystem::path path, Descriptor file, const FileStamp& stamp);
   std::byte* reserve_copy() const;
   Result<void> fill_copy(std::byte* copy, const GoOn& go_on) const;
-  MappedFile(std::filesystem::path path, Descriptor file, std::size_t size);
+  Result<bool> copy_to_folder(const std::filesystem::path& folder, const GoOn& go_on);
+  Result<bool> fill_file(const Descriptor& copy, const GoOn& go_on) const;
+  Result<void> check_stamp() const;
+  Result<void> check_writers() const;
+  void let_tick_pass() const;
+
   std::filesystem::path path_;
   Descriptor file_;
+  FileStamp stamp_;
   std::size_t size_;
   const std::byte* address_ = nullptr;
   std::optional<BusGuard> guard_;
-  bool is_copied_ = false;
+  ServedFrom served_from_ = ServedFrom::original;
 };
 
 }  // namespace bloomwall::filter

@@ -8,20 +8,13 @@
 #include <cerrno>
 
 #include "filter/file/mapped_file.h"
+#include "filter/file/system_page.h"
 
 namespace bloomwall::filter {
 namespace {
 
-constexpr std::size_t kPage = 4096;
 constexpr std::size_t kStep = std::size_t{64} << 20;  // between two looks at `go_on`
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-
-// Whole pages around a range of the mapping.
-std::span<std::byte> pages_of(std::span<const std::byte> range) {
-  const auto address = reinterpret_cast<std::uintptr_t>(range.data());
-  const std::size_t before = address % kPage;
-  return {const_cast<std::byte*>(range.data() - before), range.size() + before};
-}
 
 // False on kernels before 5.14, and where it fails.
 bool populate([[maybe_unused]] std::span<std::byte> range) {
@@ -34,7 +27,7 @@ bool populate([[maybe_unused]] std::span<std::byte> range) {
 
 // Reads one octet of each page: what MADV_POPULATE_READ does, for kernels before 5.14.
 void touch(std::span<const std::byte> range) {
-  for (std::size_t at = 0; at < range.size(); at += kPage) {
+  for (std::size_t at = 0; at < range.size(); at += system_page()) {
     static_cast<void>(*const_cast<const volatile std::byte*>(range.data() + at));
   }
 }
@@ -42,7 +35,7 @@ void touch(std::span<const std::byte> range) {
 }  // namespace
 
 Result<void> MappedFile::read_in(std::span<const std::byte> range, const GoOn& go_on) const {
-  const std::span<std::byte> all = pages_of(range);
+  const std::span<std::byte> all = system_pages_of(range);
   madvise(all.data(), all.size(), MADV_HUGEPAGE);  // a hint: file systems with large folios then use them
   for (std::size_t at = 0; at < all.size(); at += kStep) {
     const std::span<std::byte> step = all.subspan(at, std::min(kStep, all.size() - at));
@@ -55,19 +48,19 @@ Result<void> MappedFile::read_in(std::span<const std::byte> range, const GoOn& g
 }
 
 Result<void> MappedFile::lock(std::span<const std::byte> range) const {
-  const std::span<std::byte> all = pages_of(range);
+  const std::span<std::byte> all = system_pages_of(range);
   if (mlock(all.data(), all.size()) != 0) return system_error(path_, "lock in memory (see LimitMEMLOCK=, ulimit -l)");
   return {};
 }
 
 void MappedFile::expect_random(std::span<const std::byte> range) const {
-  const std::span<std::byte> all = pages_of(range);
+  const std::span<std::byte> all = system_pages_of(range);
   madvise(all.data(), all.size(), MADV_RANDOM);
 }
 
 // Memory as far into a huge page as the mapping itself begins, or moving it there would split every one of them.
 std::byte* MappedFile::reserve_copy() const {
-  const std::size_t bytes = (size_ + kPage - 1) / kPage * kPage;
+  const std::size_t bytes = (size_ + system_page() - 1) / system_page() * system_page();
   void* const reserved = mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (reserved == MAP_FAILED) return nullptr;
   const auto begin = reinterpret_cast<std::uintptr_t>(reserved);
@@ -100,6 +93,7 @@ Result<void> MappedFile::copy_to_memory(const GoOn& go_on) {
   std::byte* const copy = reserve_copy();
   if (copy == nullptr) return system_error(path_, "reserve memory for a copy of");
   Result<void> outcome = fill_copy(copy, go_on);
+  if (outcome) outcome = check_stamp();
   if (outcome && mprotect(copy, size_, PROT_READ) != 0) outcome = system_error(path_, "protect the copy of");
   void* const place = const_cast<std::byte*>(address_);
   if (outcome && mremap(copy, size_, size_, MREMAP_MAYMOVE | MREMAP_FIXED, place) == MAP_FAILED) {
@@ -109,11 +103,13 @@ Result<void> MappedFile::copy_to_memory(const GoOn& go_on) {
     munmap(copy, size_);
     return outcome;
   }
-  is_copied_ = true;
+  served_from_ = ServedFrom::memory_copy;
+  file_ = Descriptor();
   return {};
 }
 
 bool MappedFile::is_cached(const std::byte* address) const {
+  if (served_from_ == ServedFrom::memory_copy) return true;
   std::byte octet{};
   const iovec into{&octet, 1};
   const auto offset = static_cast<off_t>(address - address_);

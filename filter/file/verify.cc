@@ -28,7 +28,10 @@ class Verifier {
 
   Result<void> run() {
     posix_fadvise(map_.descriptor(), 0, 0, POSIX_FADV_SEQUENTIAL);
-    const Result<void> outcome = check_all();
+    Result<void> outcome = check_all();
+    if (outcome && map_.changed()) {
+      outcome = unexpected(Error{Errc::io, file_.path().string(), "was written to while it was verified"});
+    }
     posix_fadvise(map_.descriptor(), 0, 0, is_paged() ? POSIX_FADV_RANDOM : POSIX_FADV_NORMAL);
     return outcome;
   }

@@ -105,6 +105,10 @@ class Policy {
   struct LoadOptions {
     bool verify = true;   // read and check every byte of every filter before use
     bool settle = false;  // bring every filter where FilterSpec::memory says: for those who serve it
+    // Likewise: take copies of filters and exact sides, with this folder for large ones (empty: none), so that nobody can
+    // change what was verified. What is signed is never served from a file that others may write to.
+    bool own_copies = false;
+    std::filesystem::path copies_folder = {};
     std::function<bool(const std::filesystem::path& file, std::uint64_t done, std::uint64_t total)>
         progress;  // false stops
   };

@@ -58,7 +58,7 @@ class Loader {
     if (!file) {
       errors.push_back(file.error());
     } else if (!trusted || (signer = signer_of(**file, *trusted))) {
-      if (settle(**file, spec.memory) && options_.verify)
+      if (settle(**file, spec) && options_.verify)
         verify(**file, trusted ? FilterFile::Depth::tampering : FilterFile::Depth::accident);
     }
     if (is_stopped_) return;
@@ -94,12 +94,17 @@ class Loader {
     return std::nullopt;
   }
 
-  bool settle(FilterFile& file, MemoryUse use) {
+  OwnCopy own_copy(const FilterSpec& spec) const {
+    return {.wanted = options_.own_copies, .required = !spec.public_key.empty(), .folder = options_.copies_folder};
+  }
+
+  bool settle(FilterFile& file, const FilterSpec& spec) {
     if (!options_.settle) return true;
-    const Result<void> outcome = file.settle(use, [&](std::uint64_t done, std::uint64_t total) {
+    const auto progress = [&](std::uint64_t done, std::uint64_t total) {
       is_stopped_ = options_.progress && !options_.progress(file.path(), done, total);
       return !is_stopped_;
-    });
+    };
+    const Result<void> outcome = file.settle(spec.memory, progress, own_copy(spec));
     if (!outcome) errors.push_back(outcome.error());
     return outcome.has_value();
   }
@@ -114,7 +119,7 @@ class Loader {
            "the public key"});
       return std::nullopt;
     }
-    auto exact = ExactSide::open(spec.exact, filter);
+    auto exact = ExactSide::open(spec.exact, filter, own_copy(spec));
     if (!exact) {
       errors.push_back(std::move(exact).error());
       return std::nullopt;

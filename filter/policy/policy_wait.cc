@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "filter/file/system_page.h"
 #include "filter/policy/pending_verdict.h"
 #include "filter/policy/policy.h"
 
@@ -20,7 +21,10 @@ std::optional<Verdict> Policy::judge_at_once(const CanonicalUrl& url, std::vecto
 }
 
 void Policy::bring_in(std::span<const std::byte* const> pages) {
-  for (const std::byte* page : pages) madvise(const_cast<std::byte*>(page), kPageBytes, MADV_WILLNEED);
+  for (const std::byte* page : pages) {
+    const std::span<std::byte> whole = system_pages_of({page, kPageBytes});
+    madvise(whole.data(), whole.size(), MADV_WILLNEED);
+  }
   for (const std::byte* page : pages) static_cast<void>(*const_cast<const volatile std::byte*>(page));
 }
 

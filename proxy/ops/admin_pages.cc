@@ -26,7 +26,8 @@ void write(std::string& out, const Answer& answer, bool with_body, TimePoint now
   if (with_body) out += answer.body;
 }
 
-Answer ready_answer(Phase phase) {
+Answer ready_answer(Phase phase, const std::string& lost) {
+  if (phase == Phase::serving && !lost.empty()) return {.status = 503, .body = fmt::format("lost: {}\n", lost)};
   const int status = phase == Phase::serving ? 200 : 503;
   return {.status = status, .body = fmt::format("{}\n", to_string(phase))};
 }
@@ -53,7 +54,7 @@ Answer answer_for(const RequestHead& head, const AdminAnswers& answers) {
     return {.status = 405, .body = "GET and HEAD only.\n", .more_fields = "Allow: GET, HEAD\r\n"};
   }
   if (path == "/healthz") return {.body = "alive\n"};
-  if (path == "/readyz") return ready_answer(answers.phase);
+  if (path == "/readyz") return ready_answer(answers.phase, answers.lost);
   if (path == "/metrics") return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = answers.metrics()};
   return {.status = 404, .body = "/healthz /readyz /metrics\n"};
 }

@@ -1,6 +1,7 @@
 // What the admin address answers: a request head in, the bytes of a whole response out. No sockets, no clock.
 //   /healthz  200 while the process turns
-//   /readyz   200 while it serves with its filters loaded; 503 while starting, announcing its end, or draining
+//   /readyz   200 while it serves with its filters loaded; 503 while starting, announcing its end, or draining, and while a
+//             filter that blocks everything by its on_error is lost
 //   /metrics  Prometheus text exposition, version 0.0.4
 // GET and HEAD only (405). A Host that is no IP address, no "localhost" and not in admin.hosts is refused (421): else a web
 // page could rename its own host to this address and read the answers. A health check need not name a host.
@@ -23,6 +24,7 @@ std::string_view to_string(Phase phase);
 
 struct AdminAnswers {
   Phase phase = Phase::starting;
+  std::string lost = {};                 // names of filters that are lost and so block everything
   std::vector<std::string> hosts;        // admin.hosts, lower case
   std::function<std::string()> metrics;  // only called for /metrics
 };

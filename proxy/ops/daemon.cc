@@ -38,7 +38,9 @@ Daemon::Daemon(std::filesystem::path file, conf::Config settings, std::unique_pt
           loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->drain(); }, this),
       drain_tick_(
           loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_drain_tick(); }, this),
-      watchdog_(loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_watchdog(); }, this) {}
+      watchdog_(
+          loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_watchdog(); }, this),
+      file_tick_(loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_file_watch(); }, this) {}
 
 Daemon::~Daemon() = default;
 
@@ -49,6 +51,7 @@ int Daemon::run() {
     return kExitError;
   }
   watchdog_.set(kWatchTick);
+  file_tick_.set(kFileWatchPeriod);
   reloader_ = std::make_unique<Reloader>(
       [this](std::uint64_t generation, const Stop& stop) { return reload(generation, stop); });
   reloader_->request({});
@@ -158,6 +161,14 @@ void Daemon::on_watchdog() {
   watchdog_.set(interval ? std::min(*interval, kWatchTick) : kWatchTick);
 }
 
+void Daemon::on_file_watch() {
+  file_tick_.set(kFileWatchPeriod);
+  if (served_.policy == nullptr || phase_ == Phase::draining) return;
+  const FileWatch::Seen seen = files_.look(*served_.policy, served_.snapshot->generation);
+  for (const std::string& error : seen.errors) log::error("{}", error);
+  if (seen.reload_wanted) ask_for_reload({});
+}
+
 void Daemon::reopen_logs(const conf::Log& settings) {
   logs_ = settings;
   reopen_log(settings);
@@ -170,7 +181,10 @@ std::string Daemon::status_text() const {
 }
 
 AdminAnswers Daemon::admin_answers() const {
-  return {.phase = phase_, .hosts = started_with_.admin.hosts, .metrics = [this] { return metrics(); }};
+  return {.phase = phase_,
+          .lost = served_.policy == nullptr ? std::string() : lost_and_blocking(*served_.policy),
+          .hosts = started_with_.admin.hosts,
+          .metrics = [this] { return metrics(); }};
 }
 
 std::string Daemon::metrics() const {

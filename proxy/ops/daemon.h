@@ -22,6 +22,7 @@
 #include "proxy/net/server.h"
 #include "proxy/ops/admin_server.h"
 #include "proxy/ops/control_socket.h"
+#include "proxy/ops/file_watch.h"
 #include "proxy/ops/loading.h"
 #include "proxy/ops/metrics.h"
 #include "proxy/ops/reloader.h"
@@ -69,6 +70,7 @@ class Daemon {
   void on_drain_tick();
   void tell_what_was_cut() const;
   void on_watchdog();
+  void on_file_watch();
   std::string status_text() const;
   AdminAnswers admin_answers() const;
   std::string metrics() const;
@@ -90,7 +92,8 @@ class Daemon {
   ReloadCounts reloads_;
   conf::Log logs_;  // as applied
   bool stalled_ = false;
-  Timer announced_, drain_tick_, watchdog_;
+  Timer announced_, drain_tick_, watchdog_, file_tick_;
+  FileWatch files_;
   Milliseconds last_progress_{0};  // the reloader's own; the next too
   AcceptedSequences sequences_;
   std::unique_ptr<Signals> signals_;

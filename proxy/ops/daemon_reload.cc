@@ -40,7 +40,12 @@ ReloadOutcome Daemon::load_and_publish(std::uint64_t generation, const Stop& sto
   if (!edition) {
     outcome.status = edition.error().status;
     for (auto& line : edition.error().lines) outcome.lines.push_back(std::move(line));
-    if (generation > 1) outcome.lines.push_back(fmt::format("generation {} is served on", generation - 1));
+    // The main loop changes it only while this thread waits in publish().
+    if (served_.policy != nullptr) {
+      for (auto& line : served_on(*served_.policy, generation - 1, edition.error().damaged)) {
+        outcome.lines.push_back(std::move(line));
+      }
+    }
     return outcome;
   }
   const ReloadOutcome published = publish(*edition, stop);
@@ -73,6 +78,7 @@ Loaded<Edition> Daemon::load(std::uint64_t generation, const Stop& stop, std::ve
   manager_.extend(kMoreTime);
   const PolicyLoading loading{.verify = true,
                               .settle = true,
+                              .own_copies = true,
                               .progress =
                                   [&](const std::filesystem::path& file, std::uint64_t done, std::uint64_t total) {
                                     tell_progress(file, done, total);

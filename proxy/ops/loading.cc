@@ -55,6 +55,18 @@ std::string grouped(std::uint64_t number) {
   return text;
 }
 
+const char* served_from(filter::ServedFrom from) {
+  switch (from) {
+    case filter::ServedFrom::original:
+      return ", served from the file itself: a write to it makes it lost";
+    case filter::ServedFrom::file_copy:
+      return ", served from a copy in state_dir";
+    case filter::ServedFrom::memory_copy:
+      return ", served from a copy in memory";
+  }
+  return "";
+}
+
 // What only the past and the clock can tell of files that are good in themselves.
 Loaded<std::shared_ptr<const filter::Policy>> accept(std::shared_ptr<const filter::Policy> policy,
                                                      const PolicyLoading& loading) {
@@ -119,13 +131,17 @@ Loaded<std::shared_ptr<const filter::Policy>> load_policy(const conf::Config& se
   if (auto pipes = pipes_among(settings); !pipes.empty()) {
     return tl::unexpected(LoadFailure{kExitRefused, std::move(pipes)});
   }
-  auto policy = filter::Policy::load(
-      policy_spec(settings), {.verify = loading.verify, .settle = loading.settle, .progress = loading.progress});
+  auto policy = filter::Policy::load(policy_spec(settings), {.verify = loading.verify,
+                                                             .settle = loading.settle,
+                                                             .own_copies = loading.own_copies,
+                                                             .copies_folder = state_folder(settings),
+                                                             .progress = loading.progress});
   if (policy) return accept(*std::move(policy), loading);
   // Bytes that are wrong stay wrong; a file that is missing or locked may come.
   LoadFailure failure{kExitRefused, {}};
   for (const filter::Error& error : policy.error()) {
     if (error.code == filter::Errc::io) failure.status = kExitError;
+    if (error.code == filter::Errc::bad_digest) failure.damaged.emplace_back(error.where);
     failure.lines.push_back(error.text());
   }
   return tl::unexpected(std::move(failure));
@@ -155,6 +171,7 @@ std::vector<std::string> describe_memory(const filter::Policy& policy) {
       line += state.file->hosts_locked() ? ", its host section locked in memory"
                                          : ", its host section in memory but not locked (LimitMEMLOCK=)";
     }
+    line += served_from(state.file->served_from());
     lines.push_back(std::move(line));
   }
   return lines;

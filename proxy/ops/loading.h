@@ -24,7 +24,8 @@ inline constexpr int kExitConfiguration = 78;  // EX_CONFIG: will be wrong next 
 
 struct LoadFailure {
   int status = kExitError;
-  std::vector<std::string> lines;  // every error, one a line, each with its file
+  std::vector<std::string> lines;                   // every error, one a line, each with its file
+  std::vector<std::filesystem::path> damaged = {};  // filters whose bytes are not those that their digests are of
 };
 template <typename T>
 using Loaded = tl::expected<T, LoadFailure>;
@@ -38,7 +39,8 @@ Loaded<AcceptedSequences> load_sequences(const conf::Config& settings, std::vect
 
 struct PolicyLoading {
   bool verify = true;
-  bool settle = false;  // bring each filter where its `memory` says: to serve it
+  bool settle = false;      // bring each filter where its `memory` says: to serve it
+  bool own_copies = false;  // and serve copies, large ones from the state folder
   // A filter is being read: its file, its bytes so far and in all. False stops the load.
   std::function<bool(const std::filesystem::path&, std::uint64_t done, std::uint64_t total)> progress = {};
   const AcceptedSequences* accepted = nullptr;   // what must not be gone back behind

@@ -329,16 +329,28 @@ class ThreadsRunOut : public KernelRunsOut {
  protected:
   std::string filters() override {
     build_filter(file_, "http://127.0.0.1/listed\n", {"--format", "urls"});
-    return "filters: [{name: paged, file: paged.bwf, memory: paged}]\n";
+    std::filesystem::create_directory(folder_.path("state"));
+    return "state_dir: state\nfilters: [{name: paged, file: paged.bwf, memory: paged}]\n";
   }
   void expect_page_read_and_blocked() {
-    const int fd = ::open(file_.c_str(), O_RDONLY | O_CLOEXEC);
+    const int fd = ::open(copy().c_str(), O_RDONLY | O_CLOEXEC);
     EXPECT_EQ(::fsync(fd), 0);
     EXPECT_EQ(::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);  // what nobody has mapped leaves the memory
     ::close(fd);
     auto client = ScriptedPeer::connect(port());
     client.send("GET http://127.0.0.1:1/listed HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n");
     EXPECT_TRUE(client.read_head().starts_with("HTTP/1.1 403 "));
+  }
+
+  // The file without a name that is served.
+  std::string copy() const {
+    std::error_code gone;
+    const std::string folder = "/proc/" + std::to_string(proxy_->process().pid()) + "/fd";
+    for (const auto& fd : std::filesystem::directory_iterator(folder)) {
+      if (std::filesystem::read_symlink(fd, gone).string().starts_with(folder_.path("state/"))) return fd.path();
+    }
+    ADD_FAILURE() << "no copy is served";
+    return file_;
   }
 
   const std::string file_ = folder_.path("paged.bwf");
