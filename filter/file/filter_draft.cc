@@ -12,6 +12,7 @@
 
 #include "filter/bits/bloom_math.h"
 #include "filter/bits/counters.h"
+#include "filter/file/page_sums.h"
 #include "filter/file/prediction.h"
 
 namespace bloomwall::filter {
@@ -96,6 +97,7 @@ Result<FilterDraft> FilterDraft::create(const fs::path& target, Plan plan) {
   auto file = TempFile::create(target);
   if (!file) return unexpected(std::move(file).error());
   if (plan.header.file_id == FileId{}) plan.header.file_id = random_id();
+  plan.header.exact_root = {};  // of the file that the header was copied from
   FilterDraft draft(*std::move(file), std::move(plan));
   if (auto ok = draft.lay_out(); !ok) return unexpected(std::move(ok).error());
   return draft;
@@ -124,9 +126,11 @@ Result<void> FilterDraft::lay_out() {
 
 FilterDraft::LeafFacts FilterDraft::facts_of(const PageSection& section, std::span<const std::byte> leaf) const {
   const bool shared_lines = section.lines == LineChoice::host;
-  const auto error = plan_.header.form() == Form::counters ? counter_fill_error : fill_error;
+  const Form form = plan_.header.form();
+  const auto error = form == Form::counters ? counter_fill_error : fill_error;
   return {.digest = digest_leaf(leaf),
-          .fill = error(section.geometry.layout, leaf, least_rounds(plan_.header, section.type), shared_lines)};
+          .fill = error(section.geometry.layout, leaf, least_rounds(plan_.header, section.type), shared_lines),
+          .page_sums = form == Form::bits ? page_sums_of(leaf) : std::vector<std::uint32_t>{}};
 }
 
 FilterDraft::SectionFacts FilterDraft::facts_of_all(const PageSection& section,
@@ -155,6 +159,16 @@ Result<void> FilterDraft::add_text(SectionType type, std::span<const std::byte> 
   leaves.insert(leaves.end(), own.begin(), own.end());
   text_end_ = at + text.size();
   return write_at(file_, at, text);
+}
+
+Result<void> FilterDraft::add_page_sums(const std::vector<SectionFacts>& facts, std::vector<LeafDigest>& leaves) {
+  if (plan_.header.form() == Form::counters) return {};
+  std::vector<std::uint32_t> sums;
+  sums.reserve(end_ / kPageBytes);
+  for (const SectionFacts& section : facts) {
+    for (const LeafFacts& leaf : section) sums.insert(sums.end(), leaf.page_sums.begin(), leaf.page_sums.end());
+  }
+  return add_text(SectionType::page_sums, std::as_bytes(std::span(sums)), leaves);
 }
 
 Result<void> FilterDraft::write_header(const std::vector<SectionFacts>& facts) {
@@ -194,10 +208,15 @@ Result<void> FilterDraft::commit(const std::vector<SectionFacts>& facts) {
   if (!plan_.sketches.empty()) {
     if (auto ok = add_text(SectionType::sketches, plan_.sketches, leaves); !ok) return ok;
   }
+  if (auto ok = add_page_sums(facts, leaves); !ok) return ok;
   const std::vector<LeafDigest> records = std::move(leaves);
   std::vector<LeafDigest> of_records;
   if (auto ok = add_text(SectionType::leaves, std::as_bytes(std::span(records)), of_records); !ok) return ok;
   if (auto ok = write_header(facts); !ok) return ok;
+  if (auto ok = file_.prepare(); !ok) return ok;
+  if (last_) {
+    if (auto ok = last_(); !ok) return ok;
+  }
   return file_.commit();
 }
 

@@ -8,8 +8,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "filter/file/file_info.h"
@@ -35,10 +37,11 @@ class FilterDraft {
     std::uint64_t offset;
     std::uint64_t bytes;  // of bits or counters, as the header's form has it
   };
-  // What the pages of a section came to: a record a leaf, in order. `fill` is the leaf's fill_error.
+  // What the pages of a section came to: a record a leaf, in order. `fill` is the leaf's fill_error. Memory: 4 bytes a page.
   struct LeafFacts {
     LeafDigest digest;
     double fill = 0;
+    std::vector<std::uint32_t> page_sums = {};  // of bits, not of counters
   };
   using SectionFacts = std::vector<LeafFacts>;
 
@@ -59,17 +62,22 @@ class FilterDraft {
   SectionFacts facts_of_all(const PageSection& section, std::span<const std::byte> pages) const;
   // The mean over pages of what its leaves came to.
   static double fill_of(const PageSection& section, const SectionFacts& facts);
-  // Everything but the pages, then sync and rename. `facts`: one a page section, in order. Once only.
+  // Called by commit() when all is written and synced, right before the rename; an error of it leaves the target as it was.
+  void before_rename(std::function<Result<void>()> last) { last_ = std::move(last); }
+  // Everything but the pages, then sync and rename. `facts`: one a page section, in order; their page sums become the section
+  // of that name. Once only.
   Result<void> commit(const std::vector<SectionFacts>& facts);
 
  private:
   FilterDraft(TempFile file, Plan plan) : file_(std::move(file)), plan_(std::move(plan)) {}
   Result<void> lay_out();
   Result<void> add_text(SectionType type, std::span<const std::byte> text, std::vector<LeafDigest>& leaves);
+  Result<void> add_page_sums(const std::vector<SectionFacts>& facts, std::vector<LeafDigest>& leaves);
   Result<void> write_header(const std::vector<SectionFacts>& facts);
 
   TempFile file_;
   Plan plan_;
+  std::function<Result<void>()> last_;
   std::vector<PageSection> sections_;
   std::vector<SectionEntry> table_;
   std::uint64_t end_ = kHeaderBytes;       // of the last page section

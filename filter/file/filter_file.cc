@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+
 #include "filter/file/header_bytes.h"
 #include "filter/file/leaves.h"
 
@@ -32,8 +34,11 @@ Result<std::vector<std::byte>> FilterFile::checked_section(const SectionEntry& s
   std::vector<std::byte> bytes(section.length);
   const auto got = map_->read_at(section.offset, bytes);
   if (!got) return unexpected(got.error());
+  if (*got < bytes.size()) {
+    return unexpected(Error{Errc::too_short, path_.string(), "the file shrank while it was open"});
+  }
   const Roots found = roots_of(digest_leaves(bytes));
-  if (*got == bytes.size() && found.xxh == section.xxh_root && found.sha == section.sha_root) return bytes;
+  if (found.xxh == section.xxh_root && found.sha == section.sha_root) return bytes;
   return unexpected(
       Error{Errc::bad_digest, path_.string(),
             fmt::format("section {} is damaged; fetch or build the file again", to_string(section.type))});
@@ -55,6 +60,38 @@ Result<void> FilterFile::take_exceptions() {
   }
   exceptions_ = *std::move(parsed);
   return {};
+}
+
+namespace {
+
+// Looked at before as much memory is asked for.
+std::uint64_t bytes_of_sums(const Header& header) {
+  std::uint64_t pages = 0;
+  for (const SectionEntry& section : header.sections)
+    pages += has_pages(section.type) ? section.length / kPageBytes : 0;
+  return pages * sizeof(std::uint32_t);
+}
+
+}  // namespace
+
+Result<PageSums> FilterFile::read_page_sums() const {
+  const SectionEntry* const section = header_.find(SectionType::page_sums);
+  if (section == nullptr || header_.form() == Form::counters) return PageSums{};
+  if (section->length != bytes_of_sums(header_)) {
+    return unexpected(Error{Errc::bad_section, path_.string() + ": page sums", "not one for each page"});
+  }
+  const auto bytes = checked_section(*section);
+  if (!bytes) return unexpected(bytes.error());
+  auto sums = PageSums::parse(*bytes, header_);
+  if (!sums) return unexpected(Error{sums.error().code, path_.string() + ": " + sums.error().where, sums.error().what});
+  return sums;
+}
+
+void FilterFile::check_page(const std::byte* page) const {
+  const std::span<const std::byte> all = map_->bytes();
+  if (page_sums_.empty() || std::less<>()(page, all.data()) || !std::less<>()(page, all.data() + all.size())) return;
+  const auto offset = static_cast<std::uint64_t>(page - all.data());
+  if (!page_sums_.matches(offset, {page, kPageBytes})) map_->mark_lost();
 }
 
 FilterFile::FilterFile(std::filesystem::path path, std::unique_ptr<MappedFile> map, const HeaderBytes& bytes,

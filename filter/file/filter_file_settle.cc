@@ -42,6 +42,9 @@ Result<void> FilterFile::settle(MemoryUse use, const Progress& progress, OwnCopy
 // Questions to P and R are anywhere: reading ahead of them would fill memory with what nobody asked for. All other sections
 // are small and asked by every request. A system that locks no memory still gets them read in.
 Result<void> FilterFile::settle_paged() {
+  auto sums = read_page_sums();
+  if (!sums) return unexpected(sums.error());
+  page_sums_ = *std::move(sums);
   hosts_locked_ = true;
   for (const SectionEntry& section : header_.sections) {
     const std::span<const std::byte> bytes = section_bytes(section.type);
@@ -49,7 +52,10 @@ Result<void> FilterFile::settle_paged() {
       map_->expect_random(bytes);
       continue;
     }
-    if (section.type == SectionType::leaves || section.type == SectionType::info) continue;  // no question reads them
+    if (section.type == SectionType::leaves || section.type == SectionType::info ||
+        section.type == SectionType::page_sums) {
+      continue;  // no question reads them
+    }
     if (Result<void> read = map_->read_in(bytes); !read) return read;
     hosts_locked_ = map_->lock(bytes).has_value() && hosts_locked_;
   }

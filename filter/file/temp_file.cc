@@ -90,15 +90,26 @@ TempFile::TempFile(fs::path target, fs::path path, Descriptor file)
     : target_(std::move(target)), path_(std::move(path)), file_(std::move(file)) {}
 
 TempFile::TempFile(TempFile&& other) noexcept
-    : target_(std::move(other.target_)), path_(std::exchange(other.path_, {})), file_(std::move(other.file_)) {}
+    : target_(std::move(other.target_)),
+      path_(std::exchange(other.path_, {})),
+      file_(std::move(other.file_)),
+      is_prepared_(other.is_prepared_) {}
 
 TempFile::~TempFile() {
   if (!path_.empty()) unlink(path_.c_str());
 }
 
-Result<void> TempFile::commit() {
+Result<void> TempFile::prepare() {
   if (fchmod(file_.get(), kMode) != 0) return system_error(path_, "set the mode");
   if (fsync(file_.get()) != 0) return system_error(path_, "sync");
+  is_prepared_ = true;
+  return {};
+}
+
+Result<void> TempFile::commit() {
+  if (!is_prepared_) {
+    if (auto ok = prepare(); !ok) return ok;
+  }
   if (rename(path_.c_str(), target_.c_str()) != 0) return system_error(target_, "replace");
   path_.clear();
   const Descriptor folder(open(folder_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

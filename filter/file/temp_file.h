@@ -22,7 +22,9 @@ class TempFile {
 
   int descriptor() const { return file_.get(); }
   const std::filesystem::path& path() const { return path_; }
-  // Mode 0640, fsync, rename over the target, fsync of the folder.
+  // Mode 0640 and fsync: what takes time of a commit().
+  Result<void> prepare();
+  // prepare(), unless that was done, rename over the target, fsync of the folder.
   Result<void> commit();
 
  private:
@@ -30,6 +32,7 @@ class TempFile {
   std::filesystem::path target_;
   std::filesystem::path path_;  // empty once committed
   Descriptor file_;
+  bool is_prepared_ = false;
 };
 
 // A small file, whole or not at all.

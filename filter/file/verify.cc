@@ -45,6 +45,9 @@ class Verifier {
     std::vector<SectionEntry> order = file_.header().sections;
     std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
     done_ = kHeaderBytes;
+    auto sums = file_.read_page_sums();
+    if (!sums) return unexpected(sums.error());
+    sums_ = *std::move(sums);
     for (const SectionEntry& section : order) {
       if (Result<void> ok = check_gap(section.offset); !ok) return ok;
       if (Result<void> ok = check_section(section); !ok) return ok;
@@ -118,19 +121,35 @@ class Verifier {
     return stored.xxh == found.xxh && (!deep_ || stored.sha == found.sha);
   }
 
+  // Of the piece that is being read.
+  bool match(std::span<const std::byte> piece) const {
+    bool all = true;
+    for (std::size_t at = 0; at < piece.size(); at += kPageBytes) {
+      all = sums_.matches(done_ + at, piece.subspan(at, kPageBytes)) && all;
+    }
+    return all;
+  }
+
   Result<void> check_section(const SectionEntry& section) {
     const bool has_records = section.type != SectionType::leaves;  // its own are compared by their root alone
+    const bool has_sums = has_pages(section.type) && !sums_.empty();
     std::uint64_t record = has_records ? records_of(section) : 0;
     RootStream roots;
     for (std::uint64_t at = 0; at < section.length; at += kLeafBytes, record += kLeafRecordBytes) {
       const std::uint64_t size = std::min(kLeafBytes, section.length - at);
-      if (Result<void> ok = read(size, [this](auto piece) { leaf_.add(piece); }); !ok) return ok;
+      bool sums_match = true;
+      const auto take = [&](std::span<const std::byte> piece) {
+        leaf_.add(piece);
+        if (has_sums) sums_match = match(piece) && sums_match;
+      };
+      if (Result<void> ok = read(size, take); !ok) return ok;
       const LeafDigest found = leaf_.finish();
       if (has_records) {
         const auto stored = stored_digest(record);
         if (!stored) return unexpected(stored.error());
         if (!same(*stored, found)) return damaged(section, section.offset + at, size);
       }
+      if (!sums_match) return damaged(section, section.offset + at, size);
       roots.add(found);
     }
     const Roots found = roots.finish();
@@ -143,6 +162,7 @@ class Verifier {
   const bool deep_;
   const Progress& progress_;
   LeafStream leaf_;
+  PageSums sums_;
   std::vector<std::byte> buffer_;
   std::uint64_t done_ = 0;
 };

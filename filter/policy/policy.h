@@ -132,6 +132,8 @@ class Policy {
   std::optional<Verdict> judge_at_once(const CanonicalUrl& url, std::vector<const std::byte*>& absent) const;
   // Reads these pages, all at once as far as the disk can, and returns when they have been there. Any thread but a loop's.
   static void bring_in(std::span<const std::byte* const> pages);
+  // Then, of pages that judge_at_once named: those that are not what was written make their filter lost. Any thread.
+  void check_pages(std::span<const std::byte* const> pages) const;
 
   struct FilterState {
     const FilterSpec& spec;

@@ -7,6 +7,7 @@
 #include "filter/file/system_page.h"
 #include "filter/policy/pending_verdict.h"
 #include "filter/policy/policy.h"
+#include "filter/policy/policy_impl.h"
 
 namespace bloomwall::filter {
 
@@ -26,6 +27,12 @@ void Policy::bring_in(std::span<const std::byte* const> pages) {
     madvise(whole.data(), whole.size(), MADV_WILLNEED);
   }
   for (const std::byte* page : pages) static_cast<void>(*const_cast<const volatile std::byte*>(page));
+}
+
+void Policy::check_pages(std::span<const std::byte* const> pages) const {
+  for (const std::byte* page : pages) {
+    for (const LoadedFilter& filter : impl_->filters) filter.file->check_page(page);
+  }
 }
 
 }  // namespace bloomwall::filter

@@ -84,6 +84,7 @@ void PageReader::take_turn(std::unique_lock<std::mutex>& lock) {
   std::vector<const std::byte*> pages;
   for (const auto& wait : now) pages.insert(pages.end(), wait->pages.begin(), wait->pages.end());
   filter::Policy::bring_in(pages);
+  for (const auto& wait : now) wait->policy->check_pages(wait->pages);
   lock.lock();
   const bool is_told = !done_.empty();
   std::move(now.begin(), now.end(), std::back_inserter(done_));

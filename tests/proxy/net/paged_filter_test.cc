@@ -49,6 +49,13 @@ TEST_F(PagedFilter, PipelinedRequestsAreAnsweredInOrder) {
   }
 }
 
+TEST_F(PagedFilter, APageThatIsNotWhatWasWrittenBlocks) {
+  given.rotten = true;
+  EXPECT_EQ(status_of(reply_to(get("127.0.0.1:1", "/listed"))), 403);
+  EXPECT_EQ(counter(&Counters::verdicts_waited_total), 1U) << "the file system kept the page in memory";
+  EXPECT_EQ(status_of(reply_to(get("127.0.0.1:1", "/unlisted"))), 403) << "the filter is lost, on_error is block";
+}
+
 TEST_F(PagedFilter, HostsAreNeverWaitedFor) {
   EXPECT_EQ(status_of(reply_to(connect_to("blocked.test:443"))), 403);
   EXPECT_EQ(counter(&Counters::verdicts_waited_total), 0U);

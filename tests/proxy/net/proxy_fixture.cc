@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "filter/build/builder.h"
+#include "filter/file/filter_file.h"
 #include "proxy/io/handles.h"
 
 namespace bloomwall::test {
@@ -23,6 +24,15 @@ std::vector<proxy::ListeningSocket> passed_sockets(int fd) {
   if (!socket) throw std::runtime_error(socket.error());
   sockets.push_back(*std::move(socket));
   return sockets;
+}
+
+// Section P becomes zeros, after it was verified.
+void zero_paths(const std::filesystem::path& file) {
+  const auto opened = filter::FilterFile::open(file);
+  const filter::SectionEntry& section = *(*opened)->header().find(filter::SectionType::paths);
+  std::fstream out(file, std::ios::binary | std::ios::in | std::ios::out);
+  out.seekp(static_cast<std::streamoff>(section.offset));
+  out << std::string(section.length, '\0');
 }
 
 // Pages that nobody has mapped leave the page cache.
@@ -109,6 +119,7 @@ proxy::Edition ProxyTest::edition() {
   }
   auto policy = filter::Policy::load(spec, {.verify = true, .settle = given.paged, .progress = {}});
   if (!policy) throw std::runtime_error(policy.error().front().text());
+  if (given.rotten) zero_paths(spec.filters.front().file);
   if (given.paged) drop_from_memory(spec.filters.front().file);
   auto made = proxy::make_snapshot(settings, generation_);
   if (!made) throw std::runtime_error(made.error().front());

@@ -39,6 +39,7 @@ class ProxyTest : public ::testing::Test {
   struct Given {
     conf::Config settings = permissive();
     std::string list;     // blocked entries, one a line; empty: no filter
+    bool rotten = false;  // with paged: the disk gives back zeros for every page of URLs
     bool paged = false;   // the filter is served page by page, and at first no page of its URLs is in memory
     bool logged = false;  // there is an access log
     int passed = -1;      // the test's own listening socket, on the address of a listener: served instead of a new one
