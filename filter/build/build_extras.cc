@@ -42,12 +42,13 @@ Result<void> BuildExtras::add_exceptions(FilterDraft& draft) {
   return {};
 }
 
-Result<void> BuildExtras::commit_exact_side(FilterDraft& draft) {
+Result<void> BuildExtras::write_exact_side(FilterDraft& draft) {
   if (!exact_) return {};
   Header& own = draft.plan().header;
-  const auto header = exact_->commit(own.file_id);
+  const auto header = exact_->write(own.file_id);
   if (!header) return unexpected(header.error());
   own.exact_root = header->sha_root;
+  draft.before_rename([exact = exact_.get()] { return exact->commit(); });
   notes_.push_back(fmt::format(
       "exact side: {} fingerprints in {}; it confirms a key that is not listed with probability {}",
       format_count(header->fingerprints), format_bytes(header->file_bytes), format_rate(residual_error(*header))));

@@ -126,7 +126,7 @@ Result<void> BuildRun::measure(FilterDraft& draft) const {
 // Once all pages are written, and before the file takes the place of the one before it.
 Result<void> BuildRun::commit_extras(FilterDraft& draft) {
   if (auto ok = extras_.add_exceptions(draft); !ok) return ok;
-  if (auto ok = extras_.commit_exact_side(draft); !ok) return ok;
+  if (auto ok = extras_.write_exact_side(draft); !ok) return ok;
   report_.notes = extras_.notes();
   return {};
 }

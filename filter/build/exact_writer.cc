@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -71,6 +72,7 @@ struct ExactWriter::State {
   ExactRuns runs;
   Result<void> outcome;
   std::vector<std::vector<std::uint64_t>> batches;  // one a worker
+  std::optional<TempFile> written;
 
   void hand_over(std::vector<std::uint64_t>& batch) {
     const std::lock_guard lock(mutex);
@@ -128,7 +130,7 @@ Result<void> ExactWriter::State::write_pages(BodyWriter& body, ExactHeader& head
   return body.add(std::as_bytes(std::span(directory)));
 }
 
-Result<ExactHeader> ExactWriter::commit(const FileId& filter) {
+Result<ExactHeader> ExactWriter::write(const FileId& filter) {
   for (std::vector<std::uint64_t>& batch : state_->batches) state_->hand_over(batch);
   if (!state_->outcome) return unexpected(state_->outcome.error());
   ExactHeader header;
@@ -143,8 +145,11 @@ Result<ExactHeader> ExactWriter::commit(const FileId& filter) {
   header.xxh_root = roots->xxh;
   header.sha_root = roots->sha;
   if (auto ok = body.write_at(0, serialise_exact_header(header)); !ok) return unexpected(std::move(ok).error());
-  if (auto ok = file->commit(); !ok) return unexpected(std::move(ok).error());
+  if (auto ok = file->prepare(); !ok) return unexpected(std::move(ok).error());
+  state_->written.emplace(*std::move(file));
   return header;
 }
+
+Result<void> ExactWriter::commit() { return state_->written->commit(); }
 
 }  // namespace bloomwall::filter

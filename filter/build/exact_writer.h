@@ -27,8 +27,9 @@ class ExactWriter final : public KeyObserver {
   void seen(unsigned worker, const EntryKeys& keys) override;
   Result<void> check() const override;
 
-  // After the last entry: merge, digests, sync, rename over the target. Once only.
-  Result<ExactHeader> commit(const FileId& filter);
+  // After the last entry: merge, digests, sync, all in a temporary file. Once only.
+  Result<ExactHeader> write(const FileId& filter);
+  Result<void> commit();  // after write(): rename over the target
 
  private:
   struct State;

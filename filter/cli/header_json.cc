@@ -81,6 +81,7 @@ Json to_json(const Header& h, bool show_secret) {
            {"incompatible", h.incompatible},
            {"compatible", h.compatible},
            {"file_id", to_hex(h.file_id)},
+           {"content_id", to_hex(content_id(h))},
            {"series_id", to_hex(h.series_id)}};
   if (show_secret) out["series_key"] = to_hex(h.series_key);
   out["sequence"] = h.sequence;

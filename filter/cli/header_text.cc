@@ -148,6 +148,7 @@ std::string header_text(const Header& h, bool show_secret) {
   out.add("size", fmt::format("{} ({} bytes)", format_bytes(h.file_bytes), format_count(h.file_bytes)));
   if (h.compatible != 0) out.add("features", fmt::format("{:#x}", h.compatible));
   out.add("file id", to_hex(h.file_id));
+  out.add("content id", to_hex(content_id(h)));
   out.add("series id", to_hex(h.series_id));
   out.add("series key", show_secret ? to_hex(h.series_key) : "secret (--show-secret prints it)");
   out.add("sequence", fmt::format("{}", h.sequence));

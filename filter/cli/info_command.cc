@@ -63,7 +63,7 @@ Result<Told> present_state(const InfoCommand& command, const FilterFile& file) {
   if (command.delta.empty()) return out;
   const auto text = read_entry_text(command.delta);
   if (!text) return unexpected(text.error());
-  const auto read = DeltaText::read(*text, command.delta.string(), file.keys(), header.file_id);
+  const auto read = DeltaText::read(*text, command.delta.string(), file.keys(), content_id(header));
   if (!read) return unexpected(read.error().front());
   const DeltaSize delta{.adds = read->added(), .removes = read->removed(), .rebuild_at = command.rebuild_at};
   out.text +=
@@ -78,7 +78,7 @@ namespace {
 
 // The exact side beside it, where there is one that belongs to it.
 std::unique_ptr<ExactSide> exact_beside(const FilterFile& file) {
-  auto exact = ExactSide::open(exact_side_of(file.path()), file.header().file_id);
+  auto exact = ExactSide::open(exact_side_of(file.path()), file.header().exact_root);
   return exact ? *std::move(exact) : nullptr;
 }
 

@@ -40,12 +40,12 @@ Result<Opened> open_files(const QueryCommand& command) {
     return unexpected(Error{Errc::usage, command.file.string(), "holds raw keys alone; ask with --raw"});
   }
   if (!command.exact.empty()) {
-    auto exact = ExactSide::open(command.exact, header.file_id);
+    auto exact = ExactSide::open(command.exact, header.exact_root);
     if (!exact) return unexpected(std::move(exact).error());
     out.exact = *std::move(exact);
   }
   if (command.delta.empty()) return out;
-  auto delta = Delta::load(command.delta, out.file->keys(), header.file_id);
+  auto delta = Delta::load(command.delta, out.file->keys(), content_id(header));
   if (!delta) return unexpected(std::move(delta.error().front()));
   out.delta = std::make_unique<Delta>(*std::move(delta));
   return out;

@@ -43,8 +43,11 @@ int update_delta_file(const UpdateCommand& command, const Streams& io) {
     key.emplace(*std::move(read));
   }
   DeltaUpdateReport report;
-  const DeltaUpdate update{
-      .filter = command.file, .delta = command.delta, .lists = command.lists, .key = key ? &*key : nullptr};
+  const DeltaUpdate update{.filter = command.file,
+                           .delta = command.delta,
+                           .lists = command.lists,
+                           .rebase = command.rebase,
+                           .key = key ? &*key : nullptr};
   const auto errors = update_delta(update, report);
   if (!command.quiet && !command.json) io.err << files_text(report.files);
   if (!errors.empty()) return fail(errors, command.json, command.file, io);
@@ -52,11 +55,16 @@ int update_delta_file(const UpdateCommand& command, const Streams& io) {
     io.err << "bloomwall-filter: warning: " << printable(command.delta.string())
            << ": was signed and is not any more; sign it again, or update it with --key\n";
   }
+  if (report.dropped != 0 && !command.quiet) {
+    io.err << "bloomwall-filter: warning: " << printable(command.delta.string()) << ": " << format_count(report.dropped)
+           << " removals were left behind; name what is still not to be stopped with --remove\n";
+  }
   const DeltaSize size{.adds = report.added, .removes = report.removed, .rebuild_at = command.rebuild_at};
   if (command.json) {
     Json out{{"file", command.delta.string()},
              {"status", "done"},
              {"changed", report.changed},
+             {"dropped", report.dropped},
              {"not_there", report.not_there}};
     out["delta"] = delta_json(size, report.filter);
     out["signed_by"] = key ? Json(to_hex(key->id())) : Json();
@@ -83,7 +91,7 @@ std::string counting_text(const CountingUpdateReport& report, const std::filesys
 }
 
 int update_counting_file(const UpdateCommand& command, const Streams& io) {
-  if (!command.delta.empty() || !command.key.empty()) {
+  if (!command.delta.empty() || !command.key.empty() || command.rebase) {
     return delta_refused(command, "is a counting filter: it has no delta and is not signed", io);
   }
   Interrupt interrupt;

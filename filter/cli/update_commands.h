@@ -39,6 +39,7 @@ struct UpdateCommand {
   std::filesystem::path file;
   std::filesystem::path delta;  // of a filter
   ChangeLists lists;
+  bool rebase = false;        // of a delta that was made for another build of the filter
   std::filesystem::path key;  // signs the delta
   double rebuild_at = kRebuildShare;
   bool force = false;  // of a counting filter, and the next two

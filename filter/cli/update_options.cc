@@ -54,6 +54,9 @@ void add_update(CLI::App& program, int& status, UpdateCommand& command, const St
   app.add_option("file", command.file, "a filter file, or a counting filter")->type_name("FILE")->required();
   app.add_option("--delta", command.delta, "the delta of that filter; made where it is not there")->type_name("FILE");
   add_list_options(app, command.lists);
+  app.add_flag("--rebase", command.rebase,
+               "take over a delta of another build of the filter: what it adds stays added, what it removes is removed "
+               "no more. With no delta there, make an empty one");
   app.add_option("--key", command.key, "a private key to sign the delta with")->type_name("PRIVATE");
   add_rebuild_at(app, command.rebuild_at);
   app.add_flag("--force", command.force, "counting filter: remove although it may take other entries away");

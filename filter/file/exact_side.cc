@@ -89,7 +89,7 @@ ExactSide::ExactSide(std::filesystem::path path, std::unique_ptr<MappedFile> map
     : path_(std::move(path)), map_(std::move(map)), header_(header) {}
 ExactSide::~ExactSide() = default;
 
-Result<std::unique_ptr<ExactSide>> ExactSide::open(const std::filesystem::path& path, const FileId& filter,
+Result<std::unique_ptr<ExactSide>> ExactSide::open(const std::filesystem::path& path, const Sha256& root,
                                                    const OwnCopy& copy) {
   auto map = MappedFile::open(path);
   if (!map) return unexpected(std::move(map).error());
@@ -101,11 +101,12 @@ Result<std::unique_ptr<ExactSide>> ExactSide::open(const std::filesystem::path& 
     return unexpected(std::move(error));
   };
   if (!header) return with_path(header.error());
-  if (header->filter != filter) {
-    return with_path(
-        {Errc::wrong_base,
-         {},
-         fmt::format("belongs to the filter {}, not to {}; build both again", to_hex(header->filter), to_hex(filter))});
+  if (header->sha_root != root) {
+    return with_path({Errc::wrong_base,
+                      {},
+                      root == Sha256{} ? "its filter was made without one; build both together with --exact-side"
+                                       : "was made with another build of the filter; build both together with "
+                                         "--exact-side, or put the one of this build back"});
   }
   std::unique_ptr<ExactSide> out(new ExactSide(path, *std::move(map), *header));
   out->directory_.resize(header->pages);

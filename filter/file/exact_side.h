@@ -1,6 +1,6 @@
 // The exact side of a filter, F.bwx: a fingerprint of 48 bits for every key of F.bwf, sorted, so that a positive can be
 // asked for a second, independent opinion. What it lacks is not listed; what it has is "confirmed": wrong with probability
-// fingerprints x 2^-48, so never called exact. Marks are not in it. Bound to its filter by the filter's file id.
+// fingerprints x 2^-48, so never called exact. Marks are not in it. Bound to its filter by its root, which stands in the filter's header.
 //   offset  size  field (little-endian)
 //   0       8     magic 0x89 "BWX" CR LF 0x1A LF
 //   8       4     version, u32: 1
@@ -75,9 +75,10 @@ class ExactPageWriter {
 // Open and mapped. Const and shared by all threads; one page a question. Memory: 8 bytes a page.
 class ExactSide {
  public:
-  // `filter`: the file id that it must be bound to. Errors: those of the header, wrong_base, bad_section.
+  // `root`: Header::exact_root of its filter, the root of the one exact side that was made with it: another could unlist what
+  // the filter lists. Errors: those of the header, wrong_base, bad_section.
   // `copy`: as FilterFile::settle, for who serves it.
-  static Result<std::unique_ptr<ExactSide>> open(const std::filesystem::path& path, const FileId& filter,
+  static Result<std::unique_ptr<ExactSide>> open(const std::filesystem::path& path, const Sha256& root,
                                                  const OwnCopy& copy = {});
   ~ExactSide();
   ExactSide(const ExactSide&) = delete;

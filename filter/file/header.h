@@ -125,6 +125,11 @@ struct Header {
   Form form() const { return (incompatible & kCountersFeature) != 0 ? Form::counters : Form::bits; }
 };
 
+// What the file answers, as an id: the first 16 bytes of the SHA-256 of "bloomwall content 1\n" and, for each of H, P, R, E
+// and networks that there is, in this order, its type (u32), its length (u64) and its SHA-256 root. What was made for a file,
+// a delta, is bound to it: a file id can be given by hand, and a rebuild that changes nothing keeps it.
+FileId content_id(const Header& header);
+
 inline constexpr std::size_t kHeaderBytes = 4096;
 inline constexpr std::size_t kMaxSections = 18;
 inline constexpr std::uint64_t kLeafBytes = std::uint64_t{4} << 20;

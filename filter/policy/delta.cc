@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include "filter/policy/delta_signature.h"
@@ -114,7 +115,7 @@ class DeltaParser {
 
   void bad_first_line() {
     fail(Errc::bad_syntax,
-         fmt::format("the first line must be '{} {} {}' and the 32 hex digits of the filter's file id", kMagic,
+         fmt::format("the first line must be '{} {} {}' and the 32 hex digits of the filter's content id", kMagic,
                      kVersion, kBase));
   }
 
@@ -131,8 +132,7 @@ class DeltaParser {
     const std::optional<FileId> id = parse_file_id(base.substr(kBase.size()));
     if (!id) return false;
     if (!base_ || *id == *base_) return true;
-    fail(Errc::wrong_base, fmt::format("made for filter file {}, but the filter is {}; make the delta again for it, or "
-                                       "put the older filter back",
+    fail(Errc::wrong_base, fmt::format("made for {}, but the filter is {}, another one or another build of it",
                                        to_hex(*id), to_hex(*base_)));
     return false;
   }
@@ -243,6 +243,16 @@ class DeltaParser {
 std::string Delta::first_line(const FileId& base, std::uint64_t sequence) {
   const std::string line = fmt::format("{} {} {}{}", kMagic, kVersion, kBase, to_hex(base));
   return sequence == 0 ? line : fmt::format("{} {}{}", line, kSequence, sequence);
+}
+
+void name_remedy(std::vector<Error>& errors, const std::filesystem::path& filter, const std::filesystem::path& delta) {
+  std::error_code ignored;
+  const bool is_absent = !std::filesystem::exists(delta, ignored);
+  for (Error& error : errors) {
+    if (error.code != Errc::wrong_base && !is_absent) continue;
+    error.what += fmt::format("; `bloomwall-filter update {} --delta {} --rebase` {}", filter.string(), delta.string(),
+                              is_absent ? "makes an empty one" : "carries its additions over");
+  }
 }
 
 double delta_share(std::uint64_t delta_entries, const Header& filter) {

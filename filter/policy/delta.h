@@ -1,5 +1,5 @@
 // Adds and removes on top of one filter file: exact, small, text. Asked before the filter's bits.
-//   bloomwall-delta 1 base=00112233445566778899aabbccddeeff     the file id of the filter it was made for; and, if it has
+//   bloomwall-delta 1 base=00112233445566778899aabbccddeeff     the content id of the filter it was made for; and, if it has
 //                                 one, " sequence=7", which grows with each delta made for that file
 //   # a comment; blank lines count for nothing
 //   +example.com              adds it; the kind follows from the shape of the entry, as in any list (entry.h)
@@ -46,7 +46,7 @@ class Delta {
  public:
   using Loaded = tl::expected<Delta, std::vector<Error>>;
 
-  // `keys` are those of the filter it belongs to. `base` is the id of that filter; where the filter itself could not be
+  // `keys` are those of the filter it belongs to. `base` is the content id of that filter (header.h); where the filter itself could not be
   // opened it is absent, and only the text is checked. Every error of the file (kMaxReportedErrors), with file:line;
   // Errc::wrong_base where it was made for another filter.
   static Loaded load(const std::filesystem::path& file, const KeyMaker& keys, const std::optional<FileId>& base,
@@ -71,6 +71,10 @@ class Delta {
   std::uint64_t sequence_ = 0;
   ExactSet entries_;
 };
+
+// For who was told that a delta is there no more, or was made for another build of the filter: adds to the errors which command
+// makes one that fits.
+void name_remedy(std::vector<Error>& errors, const std::filesystem::path& filter, const std::filesystem::path& delta);
 
 // How much of a filter a delta of so many entries is: of the distinct entries that its header counts. From some share on
 // (2 % unless configured) a rebuild is due: a delta costs RAM and start-up time that bits do not, and what it removes goes on

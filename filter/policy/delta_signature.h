@@ -1,7 +1,7 @@
 // The signatures at the end of a delta: lines of their own, after everything else, at most kMaxSignatures of them.
 //   signature ed25519 00112233445566778899aabbccddeeff <128 hex digits>     key id, signature
-// Signed is kDeltaDomain and the SHA-256 of every byte before the first of them; the file id in the first line binds the text
-// to one filter. The lines before stay what they are, so that several may sign one after the other.
+// Signed is kDeltaDomain and the SHA-256 of every byte before the first of them; the content id in the first line binds the
+// text to one filter. The lines before stay what they are, so that several may sign one after the other.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -9,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "filter/file/mapped_file.h"
+
 namespace bloomwall::filter {
 namespace {
 
@@ -25,6 +27,7 @@ Error too_large(const std::filesystem::path& path) {
 
 Result<std::string> read_entry_text(const std::filesystem::path& path) {
   errno = 0;
+  const auto before = stamp_of(path);
   std::ifstream in(path, std::ios::binary);
   if (!in) return unexpected(io_error(path, errno == 0 ? EIO : errno));
   // A regular file that is too large is refused before a byte of it is read; a pipe tells only while it is read.
@@ -38,6 +41,11 @@ Result<std::string> read_entry_text(const std::filesystem::path& path) {
     text.append(block, 0, static_cast<std::size_t>(in.gcount()));
   }
   if (in.bad()) return unexpected(io_error(path, errno == 0 ? EIO : errno));
+  // A part of it could end in the middle of an entry. Another file under the name is none of this one's affairs.
+  const auto after = stamp_of(path);
+  if (before && after && before->same_file(*after) && *before != *after) {
+    return unexpected(Error{Errc::io, path.string(), "was written to while it was read; replace it by rename"});
+  }
   return text;
 }
 

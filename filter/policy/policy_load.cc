@@ -66,13 +66,16 @@ class Loader {
     if (!spec.delta.empty()) {
       const DeltaReading reading{.trusted = trusted ? &*trusted : nullptr};
       // Where the filter can't be opened its delta's text is checked all the same.
-      auto loaded = file ? Delta::load(spec.delta, (*file)->keys(), (*file)->header().file_id, reading)
+      auto loaded = file ? Delta::load(spec.delta, (*file)->keys(), content_id((*file)->header()), reading)
                          : Delta::load(spec.delta, KeyMaker(SeriesKey{}), std::nullopt, reading);
-      if (!loaded) return add(std::move(loaded.error()));
+      if (!loaded) {
+        name_remedy(loaded.error(), spec.file, spec.delta);
+        return add(std::move(loaded.error()));
+      }
       delta = std::move(*loaded);
     }
     if (!file) return;
-    auto exact = load_exact(spec, (*file)->header().file_id);
+    auto exact = load_exact(spec, (*file)->header().exact_root);
     if (exact && !is_stopped_) {
       filters.emplace_back(spec, std::move(*file), std::move(delta), signer, *std::move(exact));
     }
@@ -110,7 +113,7 @@ class Loader {
   }
 
   // Null: none is configured. Nothing: it can't be used.
-  std::optional<std::unique_ptr<ExactSide>> load_exact(const FilterSpec& spec, const FileId& filter) {
+  std::optional<std::unique_ptr<ExactSide>> load_exact(const FilterSpec& spec, const Sha256& root) {
     if (spec.exact.empty()) return nullptr;
     if (!spec.public_key.empty()) {
       errors.push_back(
@@ -119,7 +122,7 @@ class Loader {
            "the public key"});
       return std::nullopt;
     }
-    auto exact = ExactSide::open(spec.exact, filter, own_copy(spec));
+    auto exact = ExactSide::open(spec.exact, root, own_copy(spec));
     if (!exact) {
       errors.push_back(std::move(exact).error());
       return std::nullopt;

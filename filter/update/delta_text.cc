@@ -2,6 +2,7 @@
 #include "filter/update/delta_text.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace bloomwall::filter {
@@ -16,12 +17,12 @@ std::string line_of(const Entry& entry) {
 }  // namespace
 
 tl::expected<DeltaText, std::vector<Error>> DeltaText::read(std::string_view text, const std::string& name,
-                                                            const KeyMaker& keys, const FileId& base) {
+                                                            const KeyMaker& keys, const FileId& base, bool any_base) {
   DeltaText out(base);
   DeltaReading reading;
   reading.on_change = [&out](const Entry& entry, DeltaAnswer answer) { out.set(entry, answer); };
   reading.on_comment = [&out](std::string_view line) { out.comments_.emplace_back(line); };
-  const auto parsed = Delta::parse(text, name, keys, base, reading);
+  const auto parsed = Delta::parse(text, name, keys, any_base ? std::nullopt : std::optional<FileId>(base), reading);
   if (!parsed) return tl::unexpected(parsed.error());
   out.sequence_ = parsed->sequence();
   return out;
@@ -47,6 +48,17 @@ bool DeltaText::set(const Entry& entry, DeltaAnswer answer) {
 void DeltaText::compact() {
   std::erase_if(lines_, [](const Line& line) { return line.entry.empty(); });
   for (std::size_t i = 0; i < lines_.size(); ++i) places_[lines_[i].entry] = i;
+}
+
+std::uint64_t DeltaText::drop_removals() {
+  std::uint64_t dropped = 0;
+  for (Line& line : lines_) {
+    if (line.entry.empty() || line.answer != DeltaAnswer::removed) continue;
+    places_.erase(line.entry);
+    line.entry.clear();
+    ++dropped;
+  }
+  return dropped;
 }
 
 DeltaAnswer DeltaText::answer(const Entry& entry) const {

@@ -20,13 +20,16 @@ class DeltaText {
  public:
   explicit DeltaText(const FileId& base) : base_(base) {}
   // What stands in the file now; errors: all of it, wrong_base too.
+  // `any_base`: whatever it was made for, it is for `base` from now on.
   static tl::expected<DeltaText, std::vector<Error>> read(std::string_view text, const std::string& name,
-                                                          const KeyMaker& keys, const FileId& base);
+                                                          const KeyMaker& keys, const FileId& base,
+                                                          bool any_base = false);
 
   // The last word about an entry. Nothing: the delta says no more about it than the filter itself. True where that changes
   // what the delta says.
   bool set(const Entry& entry, DeltaAnswer answer);
   DeltaAnswer answer(const Entry& entry) const;
+  std::uint64_t drop_removals();  // returns how many
   std::uint64_t size() const { return places_.size(); }
   std::uint64_t added() const { return added_; }
   std::uint64_t removed() const { return size() - added_; }

@@ -18,7 +18,7 @@ namespace {
 class Update {
  public:
   Update(const DeltaUpdate& update, DeltaUpdateReport& report, const FilterFile& file)
-      : update_(update), report_(report), file_(file), text_(file.header().file_id) {}
+      : update_(update), report_(report), file_(file), text_(content_id(file.header())) {}
 
   std::vector<Error> run() {
     if (auto errors = read_delta(); !errors.empty()) return errors;
@@ -37,8 +37,17 @@ class Update {
     if (status.type() == std::filesystem::file_type::not_found) return {};
     const auto text = read_entry_text(update_.delta);
     if (!text) return {text.error()};
-    auto read = DeltaText::read(*text, update_.delta.string(), file_.keys(), file_.header().file_id);
-    if (!read) return std::move(read.error());
+    const std::string name = update_.delta.string();
+    const FileId base = content_id(file_.header());
+    auto read = DeltaText::read(*text, name, file_.keys(), base);
+    if (!read && update_.rebase && read.error().front().code == Errc::wrong_base) {
+      read = DeltaText::read(*text, name, file_.keys(), base, true);
+      if (read) report_.dropped = read->drop_removals();
+    }
+    if (!read) {
+      name_remedy(read.error(), update_.filter, update_.delta);
+      return std::move(read.error());
+    }
     const auto parts = split_signatures(*text, update_.delta.string());
     report_.was_signed = parts && !parts->signatures.empty();
     text_ = *std::move(read);
@@ -74,7 +83,7 @@ class Update {
     std::string text = text_.text();
     const std::string name = update_.delta.string();
     // What a proxy would not take is not written.
-    if (auto readable = Delta::parse(text, name, file_.keys(), file_.header().file_id); !readable) {
+    if (auto readable = Delta::parse(text, name, file_.keys(), content_id(file_.header())); !readable) {
       return std::move(readable.error());
     }
     if (update_.key != nullptr) {
@@ -100,7 +109,10 @@ class Update {
 double DeltaUpdateReport::share() const { return delta_share(added + removed, filter); }
 
 std::vector<Error> update_delta(const DeltaUpdate& update, DeltaUpdateReport& report) {
-  if (auto ok = check_change_lists(update.lists); !ok) return {ok.error()};
+  const bool has_lists = !update.lists.add.empty() || !update.lists.remove.empty();
+  if (has_lists || !update.rebase) {
+    if (auto ok = check_change_lists(update.lists); !ok) return {ok.error()};
+  }
   const auto file = FilterFile::open(update.filter);
   if (!file) return {file.error()};
   report.filter = (*file)->header();

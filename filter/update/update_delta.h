@@ -3,6 +3,8 @@
 //   Removes first, then adds: what both name is added.
 //   Removing a host removes it alone and with its subdomains (S and X), whichever a list meant.
 //   A removal of what the filter surely does not hold says nothing, and is left out.
+//   A delta of another build of the filter is refused, or rebased: what it adds is added still, for the lists of the new build
+//   need not have it; what it removes is removed no more, for these lists may have it anew, and nothing listed may pass.
 // Replaced as a whole or not at all. Memory: that of the delta.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -19,12 +21,15 @@ namespace bloomwall::filter {
 struct DeltaUpdate {
   std::filesystem::path filter, delta;
   ChangeLists lists;
+  bool rebase =
+      false;  // where the delta was made for another build: additions stay, removals go. Lists need not be named
   const SigningKey* key = nullptr;  // signs the result
 };
 
 struct DeltaUpdateReport {
   std::vector<FileIntake> files;
   std::uint64_t changed = 0;             // entries about which the delta says something else now
+  std::uint64_t dropped = 0;             // removals that a rebase left behind
   std::uint64_t not_there = 0;           // removals left out; of a host, where it is neither S nor X
   std::uint64_t added = 0, removed = 0;  // entries in the delta, as written
   std::uint64_t bytes = 0;

@@ -113,7 +113,7 @@ void AcceptedSequences::judge(const filter::Policy& policy, Doubts& doubts) cons
     if (header.sequence < record.sequence) {
       doubt(older(state.spec.file, header.sequence, record.sequence, "sequence"));
     }
-    const bool same_base = header.file_id == record.base && !state.spec.delta.empty();
+    const bool same_base = filter::content_id(header) == record.base && !state.spec.delta.empty();
     if (same_base && state.delta_sequence < record.delta) {
       doubt(older(state.spec.delta, state.delta_sequence, record.delta, "sequence of the delta"));
     }
@@ -131,7 +131,7 @@ void AcceptedSequences::accept(const filter::Policy& policy) {
   for (const auto& state : policy.filters()) {
     const filter::Header& header = state.file->header();
     raise(records_[{state.spec.name, header.series_id}],
-          {.sequence = header.sequence, .base = header.file_id, .delta = state.delta_sequence});
+          {.sequence = header.sequence, .base = filter::content_id(header), .delta = state.delta_sequence});
   }
 }
 

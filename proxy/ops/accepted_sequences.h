@@ -2,7 +2,7 @@
 // newer one: where the filter has a public key that is refused, else it is told of. Kept by the name and series of the
 // filter (filters that share a series have sequences of their own) in the file "sequences" of the state folder:
 //   bloomwall-sequences 1
-//   NAME SERIES-ID SEQUENCE FILE-ID DELTA-SEQUENCE        the last two: of the delta last served, and what it was made for
+//   NAME SERIES-ID SEQUENCE CONTENT-ID DELTA-SEQUENCE     the last two: of the delta last served, and what it was made for
 // To go back on purpose remove the line, or the file, and reload. Not thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

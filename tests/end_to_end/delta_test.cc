@@ -33,8 +33,8 @@ class ServedDelta : public testing::Test {
     ASSERT_EQ(status("goes.example.test/"), "403");
     ASSERT_EQ(status("comes.example.test/"), "502");
   }
-  void build() const {
-    std::string text = "goes.example.test\nhttp://comes.example.test/listed/\n";
+  void build(const std::string& more = {}) const {
+    std::string text = more + "goes.example.test\nhttp://comes.example.test/listed/\n";
     for (int i = 0; i < kListed; ++i) text += "h" + std::to_string(i) + ".example.test\n";
     build_filter(file_, text, {"--format", "urls"});
   }
@@ -122,20 +122,30 @@ TEST_F(ServedDelta, WhenARebuildIsDueLogAndMetricSaySo) {
   EXPECT_THAT(metrics(), HasSubstr("bloomwall_filter_rebuild_due{list=\"sample\"} 0\n"));
 }
 
-TEST_F(ServedDelta, ARebuiltFilterRefusesTheOldDeltaAndTheOldPairServesOn) {
-  ASSERT_EQ(update({"--remove", list("goes.example.test\n")}).status, 0);
+TEST_F(ServedDelta, ARebuiltFilterRefusesTheOldDeltaUntilItIsRebased) {
+  ASSERT_EQ(update({"--add", list("comes.example.test\n"), "--remove", list("goes.example.test\n")}).status, 0);
   hang_up();
-  build();
+  build();  // of the same list: the delta still fits
+  hang_up();
+  EXPECT_EQ(status("goes.example.test/"), "502");
+  build("more.example.test\n");
   const auto answer = proxy_->reload();
   EXPECT_EQ(answer.status, 1) << answer.out;
-  EXPECT_THAT(answer.out, HasSubstr("test.delta"));
+  const std::string command = "bloomwall-filter update " + file_ + " --delta " + delta_ + " --rebase";
+  EXPECT_THAT(answer.out, HasSubstr(command));
   EXPECT_EQ(status("goes.example.test/"), "502") << "the old filter and its delta";
   EXPECT_EQ(status("h7.example.test/"), "403");
-  std::filesystem::remove(delta_);
-  ASSERT_EQ(update({"--add", list("comes.example.test\n")}).status, 0);
+  const auto rebased = update({"--rebase"});
+  ASSERT_EQ(rebased.status, 0) << rebased.out;
+  EXPECT_THAT(rebased.out, HasSubstr("1 removals were left behind"));
   hang_up();
-  EXPECT_EQ(status("goes.example.test/"), "403");
-  EXPECT_EQ(status("comes.example.test/"), "403");
+  EXPECT_EQ(status("goes.example.test/"), "403") << "the rebuilt list has it";
+  EXPECT_EQ(status("comes.example.test/"), "403") << "which the rebuilt list has not";
+  std::filesystem::remove(delta_);
+  EXPECT_THAT(proxy_->reload().out, HasSubstr(command));
+  ASSERT_EQ(update({"--rebase"}).status, 0);
+  hang_up();
+  EXPECT_EQ(status("comes.example.test/"), "502");
 }
 
 }  // namespace

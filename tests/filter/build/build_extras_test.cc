@@ -131,7 +131,7 @@ TEST_F(BuildExtrasTest, RawKeysHaveExceptionsToo) {
   ASSERT_TRUE(done.has_value()) << done.error().text();
   const auto file = FilterFile::open(output_).value();
   EXPECT_GT(file->exceptions().size(), 10U);
-  const auto exact = ExactSide::open(exact_side_of(output_), file->header().file_id).value();
+  const auto exact = ExactSide::open(exact_side_of(output_), file->header().exact_root).value();
   const FilterQuery bits(*file);
   const FilterQuery both(*file, nullptr, exact.get());
   std::size_t strangers = 0;
@@ -150,7 +150,7 @@ TEST_F(BuildExtrasTest, RawKeysHaveExceptionsToo) {
 TEST_F(BuildExtrasTest, TheExactSideRefutesEveryErrorAndConfirmsEveryEntry) {
   build_it({}, true);
   const auto file = FilterFile::open(output_).value();
-  const auto exact = ExactSide::open(exact_side_of(output_), file->header().file_id).value();
+  const auto exact = ExactSide::open(exact_side_of(output_), file->header().exact_root).value();
   const auto others = unlisted(2000);
   EXPECT_GT(hits(others, FilterQuery(*file)), 20U);
   const FilterQuery query(*file, nullptr, exact.get());
@@ -196,11 +196,15 @@ TEST_F(BuildExtrasTest, AnExactSideOfAnotherBuildIsRefusedAtLoad) {
   std::filesystem::rename(exact_side_of(output_), dir_.path() / "old.bwx");
   BuildOptions options;
   options.output = output_;
-  options.lists = {list_};
+  options.lists = {dir_.write("other.txt", "other.example\n").string()};
+  options.exact_side = true;
+  options.identity.file_id = (*FilterFile::open(output_))->header().file_id;  // an id proves nothing
   BuildReport report;
   ASSERT_TRUE(build(options, report).has_value());
   PolicySpec spec;
-  spec.filters.push_back({.name = "f", .file = output_, .delta = {}, .exact = dir_.path() / "old.bwx"});
+  spec.filters.push_back({.name = "f", .file = output_, .delta = {}, .exact = exact_side_of(output_)});
+  EXPECT_TRUE(Policy::load(spec, {}).has_value());
+  spec.filters[0].exact = dir_.path() / "old.bwx";
   const auto policy = Policy::load(spec, {});
   ASSERT_FALSE(policy.has_value());
   ASSERT_EQ(policy.error().size(), 1U);

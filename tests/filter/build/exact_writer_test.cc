@@ -44,8 +44,9 @@ class ExactWriterTest : public testing::Test {
       }
     }
     EXPECT_TRUE(writer.check().has_value());
-    const auto header = writer.commit(kFilter);
+    const auto header = writer.write(kFilter);
     EXPECT_TRUE(header.has_value()) << header.error().text();
+    EXPECT_TRUE(writer.commit().has_value());
     return header.value_or(ExactHeader{});
   }
   std::string bytes_of(const std::string& name) const {
@@ -59,7 +60,7 @@ TEST_F(ExactWriterTest, ConfirmsEveryKeyAndRefutesOthers) {
   constexpr std::uint64_t kCount = 100'000;
   const ExactHeader header = write("f.bwx", kCount, 64 << 20, 2);
   EXPECT_EQ(header.fingerprints, kCount);
-  const auto side = ExactSide::open(dir_.path() / "f.bwx", kFilter);
+  const auto side = ExactSide::open(dir_.path() / "f.bwx", header.sha_root);
   ASSERT_TRUE(side.has_value()) << side.error().text();
   EXPECT_TRUE((*side)->verify(FilterFile::Depth::tampering).has_value());
   std::uint64_t confirmed = 0;
@@ -82,8 +83,8 @@ TEST_F(ExactWriterTest, MemoryAndThreadsMakeNoDifference) {
 }
 
 TEST_F(ExactWriterTest, NoEntriesMakeAFileThatRefutesAll) {
-  write("none.bwx", 0, 0, 1);
-  const auto side = ExactSide::open(dir_.path() / "none.bwx", kFilter);
+  const Sha256 root = write("none.bwx", 0, 0, 1).sha_root;
+  const auto side = ExactSide::open(dir_.path() / "none.bwx", root);
   ASSERT_TRUE(side.has_value()) << side.error().text();
   EXPECT_TRUE((*side)->verify(FilterFile::Depth::accident).has_value());
   EXPECT_EQ((*side)->ask(42), ExactAnswer::refuted);
@@ -91,19 +92,19 @@ TEST_F(ExactWriterTest, NoEntriesMakeAFileThatRefutesAll) {
 
 TEST_F(ExactWriterTest, BelongsToOneFilter) {
   write("f.bwx", 100, 0, 1);
-  const auto side = ExactSide::open(dir_.path() / "f.bwx", FileId{9});
+  const auto side = ExactSide::open(dir_.path() / "f.bwx", Sha256{9});
   ASSERT_FALSE(side.has_value());
   EXPECT_EQ(side.error().code, Errc::wrong_base);
 }
 
 TEST_F(ExactWriterTest, VerifyFindsAnyChangedByteOfTheBody) {
-  write("f.bwx", 5000, 0, 1);
+  const Sha256 root = write("f.bwx", 5000, 0, 1).sha_root;
   const std::string whole = bytes_of("f.bwx");
   for (const std::size_t at : {std::size_t{4096}, std::size_t{5000}, whole.size() - 1}) {
     std::string damaged = whole;
     damaged[at] = static_cast<char>(damaged[at] ^ 1);
     dir_.write("damaged.bwx", damaged);
-    const auto side = ExactSide::open(dir_.path() / "damaged.bwx", kFilter);
+    const auto side = ExactSide::open(dir_.path() / "damaged.bwx", root);
     if (!side) continue;  // the directory is checked at once
     const auto verified = (*side)->verify(FilterFile::Depth::accident);
     ASSERT_FALSE(verified.has_value()) << at;

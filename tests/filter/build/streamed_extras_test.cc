@@ -70,7 +70,7 @@ class StreamedExtrasTest : public testing::Test {
   // Of what is listed, every URL is confirmed; of what is known to be good, nothing is stopped.
   void expect_right(const std::string& name) {
     const auto file = FilterFile::open(at(name + ".bwf")).value();
-    const auto exact = ExactSide::open(at(name + ".bwx"), file->header().file_id).value();
+    const auto exact = ExactSide::open(at(name + ".bwx"), file->header().exact_root).value();
     EXPECT_EQ(exact->header().fingerprints, std::uint64_t{kUrls}) << "each once";
     const FilterQuery bits(*file);
     const FilterQuery both(*file, nullptr, exact.get());
@@ -141,7 +141,7 @@ TEST_F(StreamedExtrasTest, ListsThatAreReadTwiceAreSeenRight) {
   ASSERT_TRUE(done.has_value()) << done.error().text();
   EXPECT_THAT(phases, Contains(BuildPhase::estimating)) << "else the test has missed its case";
   const auto file = FilterFile::open(o.output).value();
-  const auto exact = ExactSide::open(exact_side_of(o.output), file->header().file_id).value();
+  const auto exact = ExactSide::open(exact_side_of(o.output), file->header().exact_root).value();
   EXPECT_EQ(exact->header().fingerprints, 250'000U);
   for (int i = 0; i < kGood; ++i) ASSERT_FALSE(FilterQuery(*file).url(canonicaliser_.url(good_url(i))));
   for (int i = 0; i < 250'000; i += 70) ASSERT_TRUE(FilterQuery(*file).url(canonicaliser_.url(url(i)))) << url(i);

@@ -27,7 +27,7 @@ class KeyCommands : public testing::Test {
     EXPECT_THAT(made.out, HasSubstr(at("my.key.pub")));
     ASSERT_EQ(run({"keygen", at("other.key"), at("other.pem")}).status, 0);
     const auto file = FilterFile::open(filter_);
-    delta_ = dir_.write("f.delta", Delta::first_line((*file)->header().file_id) + "\n+x.example\n").string();
+    delta_ = dir_.write("f.delta", Delta::first_line(content_id((*file)->header())) + "\n+x.example\n").string();
   }
   std::string at(const std::string& name) const { return (dir_.path() / name).string(); }
   Ran verify(const std::string& file, const std::string& key) const { return run({"verify", file, "--key", at(key)}); }

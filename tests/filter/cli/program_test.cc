@@ -309,7 +309,7 @@ TEST_F(ProgramTest, QueryWithADelta) {
   build();
   const auto file = FilterFile::open(filter_);
   ASSERT_TRUE(file);
-  const std::string first = Delta::first_line((*file)->header().file_id);
+  const std::string first = Delta::first_line(content_id((*file)->header()));
   const auto delta = write("f.delta", first + "\n+new.example\n-bad.example\n");
   const Ran ran = run({"query", filter_, "--delta", delta, "new.example", "bad.example", "worse.example"});
   EXPECT_EQ(ran.status, 1);

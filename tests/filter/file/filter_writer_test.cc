@@ -72,7 +72,7 @@ TEST(FilterWriterTest, LargeSectionsStandOnHugePagesAndSmallOnesOnPages) {
     EXPECT_EQ(s.offset % (s.length >= kSectionAlignment ? kSectionAlignment : kPageBytes), 0U);
     EXPECT_EQ(s.critical, has_pages(s.type));
   }
-  EXPECT_EQ((*file)->header().find(SectionType::leaves)->length, kLeafRecordBytes * (1 + 2 + 1 + 1));
+  EXPECT_EQ((*file)->header().find(SectionType::leaves)->length, kLeafRecordBytes * (1 + 2 + 1 + 1 + 1));
 }
 
 // Every key of a large plan in an order of its own, by several threads, one way or the other.

@@ -236,7 +236,7 @@ TEST(Delta, OfAnotherFilterNamesBothIds) {
   EXPECT_EQ(delta.error()[0].code, Errc::wrong_base);
   EXPECT_THAT(delta.error()[0].text(),
               AllOf(HasSubstr("01010101010101010101010101010101"), HasSubstr("02020202020202020202020202020202"),
-                    HasSubstr("make the delta again")));
+                    HasSubstr("another build of it")));
 }
 
 TEST(Delta, WithoutAFilterItsTextIsStillChecked) {

@@ -207,6 +207,8 @@ inline std::unique_ptr<FilterFile> open_filter(const std::filesystem::path& file
   return *std::move(opened);
 }
 
+inline FileId content_of(const std::filesystem::path& file) { return content_id(open_filter(file)->header()); }
+
 inline FileId id_of(std::uint8_t octet) {
   FileId id;
   id.fill(octet);

@@ -48,8 +48,8 @@ class Subject {
  public:
   explicit Subject(const FilterRecipe& recipe, std::string_view changes = {}) {
     file_ = open_filter(make_filter(folder_ / "f.bwf", recipe));
-    const std::string text = Delta::first_line(file_->header().file_id) + "\n" + std::string(changes);
-    auto delta = Delta::parse(text, "delta", file_->keys(), file_->header().file_id);
+    const std::string text = Delta::first_line(content_id(file_->header())) + "\n" + std::string(changes);
+    auto delta = Delta::parse(text, "delta", file_->keys(), content_id(file_->header()));
     if (!delta) throw std::runtime_error(texts_of(delta.error()));
     delta_ = *std::move(delta);
     plan_.emplace(*file_);

@@ -41,7 +41,8 @@ class PolicyLoad : public testing::Test {
 TEST_F(PolicyLoad, TellsWhatItHolds) {
   PolicySpec spec;
   spec.filters = {filter("a", 1), filter("b", 2)};
-  spec.filters[1].delta = folder_.write("b.delta", Delta::first_line(id_of(2)) + "\n+x.test\n+y.test\n");
+  spec.filters[1].delta =
+      folder_.write("b.delta", Delta::first_line(content_of(spec.filters[1].file)) + "\n+x.test\n+y.test\n");
   spec.allow_lists = {folder_.write("allow", "one.test\ntwo.test @b\n")};
   const auto policy = Policy::load(spec, {});
   ASSERT_TRUE(policy) << texts_of(policy.error());
@@ -72,8 +73,11 @@ TEST_F(PolicyLoad, ReportsEveryErrorOfEveryFile) {
   EXPECT_THAT(all, AllOf(HasSubstr("bad_digest " + spec.filters[1].file.string()),
                          HasSubstr("io " + spec.filters[2].file.string()), HasSubstr("absent.delta:2: "),
                          HasSubstr(spec.filters[3].file.string()),
-                         HasSubstr("wrong_base " + spec.filters[4].delta.string() + ":1: "), HasSubstr("nothing.delta"),
-                         HasSubstr("no-list"), HasSubstr("allow:2: no filter has the name 'unknown'")));
+                         HasSubstr("wrong_base " + spec.filters[4].delta.string() + ":1: "),
+                         HasSubstr("`bloomwall-filter update " + spec.filters[4].file.string() + " --delta " +
+                                   spec.filters[4].delta.string() + " --rebase` carries"),
+                         HasSubstr("nothing.delta --rebase` makes an empty one"), HasSubstr("no-list"),
+                         HasSubstr("allow:2: no filter has the name 'unknown'")));
 }
 
 TEST_F(PolicyLoad, FilterNamesAreUnique) {

@@ -67,7 +67,8 @@ class PolicyMaker {
     spec.action = filter.action;
     spec.on_error = filter.on_error;
     if (!filter.changes.empty()) {
-      spec.delta = folder.write(filter.name + ".delta", Delta::first_line(id_of(number)) + "\n" + filter.changes);
+      spec.delta =
+          folder.write(filter.name + ".delta", Delta::first_line(content_of(spec.file)) + "\n" + filter.changes);
     }
     return spec;
   }

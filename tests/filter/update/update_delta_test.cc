@@ -43,7 +43,7 @@ class UpdateDelta : public testing::Test {
   // Its lines after the first.
   std::string changes() const { return text().substr(text().find('\n') + 1); }
   Delta load() const {
-    auto delta = Delta::load(delta_, KeyMaker(open_filter(filter_)->header().series_key), id_of(1));
+    auto delta = Delta::load(delta_, KeyMaker(open_filter(filter_)->header().series_key), content_of(filter_));
     if (!delta) throw std::runtime_error(texts_of(delta.error()));
     return *std::move(delta);
   }
@@ -56,7 +56,7 @@ TEST_F(UpdateDelta, AddsAndRemovesWhatListsName) {
   ASSERT_EQ(update({list("a", "new.example\nhttp://pages.example/b?x=1\nhttp://pages.example/dir/\n")},
                    {list("r", "old.example\nhttp://pages.example/a\n")}),
             "");
-  EXPECT_EQ(text(), Delta::first_line(id_of(1), 1) +
+  EXPECT_EQ(text(), Delta::first_line(content_of(filter_), 1) +
                         "\n-S old.example\n-U pages.example/a\n+S new.example\n+Q pages.example/b?x=1\n"
                         "+D pages.example/dir/\n");
   EXPECT_EQ(report_.changed, 5U);
@@ -95,8 +95,8 @@ TEST_F(UpdateDelta, RemovingAHostTakesItAloneAndWithItsSubdomains) {
 }
 
 TEST_F(UpdateDelta, CommentsStayAndHandWrittenKindsAreWrittenOut) {
-  folder_.write("f.delta",
-                Delta::first_line(id_of(1)) + "\n# ticket 7\n+a.example\n-old.example # gone\n+R  two blanks\n");
+  folder_.write("f.delta", Delta::first_line(content_of(filter_)) +
+                               "\n# ticket 7\n+a.example\n-old.example # gone\n+R  two blanks\n");
   ASSERT_EQ(update({list("b", "b.example\n")}, {}), "");
   EXPECT_EQ(changes(), "# ticket 7\n+S a.example\n-S old.example\n-X old.example\n+R  two blanks\n+S b.example\n");
 }
@@ -173,7 +173,7 @@ TEST_F(UpdateDelta, RandomAmbiguousUrlsAreAddedAndTakenAwayAsTyped) {
   Canonicaliser asked;
   const Delta added = load();
   for (const std::string& url : typed) EXPECT_TRUE(query(*file, &added, asked.url(url))) << url;
-  const auto back = DeltaText::read(this->text(), "d", file->keys(), file->header().file_id);
+  const auto back = DeltaText::read(this->text(), "d", file->keys(), content_id(file->header()));
   ASSERT_TRUE(back) << texts_of(back.error());
   EXPECT_EQ(back->text(), this->text());
   ASSERT_EQ(update({}, {all}), "");
@@ -216,11 +216,37 @@ TEST_F(UpdateDelta, ARefusalChangesNothing) {
   EXPECT_THAT(update({list("junk", junk + "two words\nand three more\n")}, {}), HasSubstr("can't be used"));
   EXPECT_THAT(update({(folder_ / "none").string()}, {}), HasSubstr("io "));
   EXPECT_EQ(text(), before);
-  make_filter(filter_, {.entries = {"S old.example"}, .file_id = 2});
-  EXPECT_THAT(update({list("b", "b.example\n")}, {}), HasSubstr("wrong_base"));
+  make_filter(filter_, {.entries = {"S older.example"}});
+  const std::string command =
+      "`bloomwall-filter update " + filter_.string() + " --delta " + delta_.string() + " --rebase`";
+  EXPECT_THAT(update({list("b", "b.example\n")}, {}), testing::AllOf(HasSubstr("wrong_base"), HasSubstr(command)));
   EXPECT_EQ(text(), before);
   std::filesystem::remove(filter_);
   EXPECT_THAT(update({list("b", "b.example\n")}, {}), HasSubstr("io "));
+}
+
+// A rebuild that changes nothing keeps its delta, whatever its file id is; one that does needs a word.
+TEST_F(UpdateDelta, ARebuildThatChangesItsBitsNeedsARebase) {
+  const FilterRecipe before{.entries = {"S old.example", "S other.example"}};
+  make_filter(filter_, before);
+  ASSERT_EQ(update({list("a", "new.example\n# why\n")}, {list("r", "old.example\n")}), "");
+  make_filter(filter_, {.entries = before.entries, .file_id = 77});
+  EXPECT_EQ(load().size(), 2U);
+  make_filter(filter_, {.entries = {"S old.example"}});
+  EXPECT_THAT(update({list("b", "b.example\n")}, {}), HasSubstr("wrong_base"));
+  report_ = {};
+  DeltaUpdate rebase{.filter = filter_, .delta = delta_, .lists = {}, .rebase = true};
+  ASSERT_EQ(texts_of(update_delta(rebase, report_)), "");
+  EXPECT_EQ(report_.dropped, 1U);
+  EXPECT_EQ(text(), Delta::first_line(content_of(filter_), 2) + "\n+S new.example\n");
+  const Delta delta = load();
+  const auto file = open_filter(filter_);
+  Canonicaliser urls;
+  EXPECT_TRUE(query(*file, &delta, urls.url("http://old.example/"))) << "listed anew";
+  EXPECT_TRUE(query(*file, &delta, urls.url("http://new.example/")));
+  std::filesystem::remove(delta_);
+  ASSERT_EQ(texts_of(update_delta(rebase, report_)), "");
+  EXPECT_EQ(load().size(), 0U) << "an empty one where there is none";
 }
 
 TEST_F(UpdateDelta, ASignedDeltaIsSignedAgainOrSaysThatItIsNot) {
@@ -230,12 +256,12 @@ TEST_F(UpdateDelta, ASignedDeltaIsSignedAgainOrSaysThatItIsNot) {
   DeltaUpdate update{.filter = filter_, .delta = delta_, .lists = {}, .key = &key};
   update.lists.add = {list("a", "a.example\n")};
   ASSERT_TRUE(update_delta(update, report_).empty());
-  EXPECT_TRUE(Delta::load(delta_, KeyMaker(SeriesKey{}), id_of(1), {.trusted = &*trusted}));
+  EXPECT_TRUE(Delta::load(delta_, KeyMaker(SeriesKey{}), content_of(filter_), {.trusted = &*trusted}));
   update.key = nullptr;
   report_ = {};
   ASSERT_TRUE(update_delta(update, report_).empty());
   EXPECT_TRUE(report_.was_signed);
-  EXPECT_FALSE(Delta::load(delta_, KeyMaker(SeriesKey{}), id_of(1), {.trusted = &*trusted}));
+  EXPECT_FALSE(Delta::load(delta_, KeyMaker(SeriesKey{}), content_of(filter_), {.trusted = &*trusted}));
 }
 
 TEST_F(UpdateDelta, TheShareIsOfTheDistinctEntries) {

@@ -38,7 +38,7 @@ class Sequences : public testing::Test {
     }
   }
   void put_delta(std::uint64_t sequence, const std::string& changes, bool is_signed) const {
-    const auto id = filter::testing_support::sample_plan().header.file_id;
+    const auto id = filter::content_id((*filter::FilterFile::open(at("ads.bwf")))->header());
     std::string text = filter::Delta::first_line(id, sequence) + "\n" + changes;
     if (is_signed) text = *filter::sign_delta(text, "d", key_);
     site_.dir.write("ads.delta", text);

@@ -73,6 +73,17 @@ TEST(AdminPages, AnswersByPathMethodAndPhase) {
   }
 }
 
+TEST(AdminPages, WhoBlocksEverythingIsNotReady) {
+  AdminAnswers answers = answers_in(Phase::serving);
+  answers.lost = "ads, malware";
+  const std::string ready = "GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
+  const std::string got = answer(ready, answers);
+  EXPECT_TRUE(got.starts_with("HTTP/1.1 503 ")) << got;
+  EXPECT_TRUE(got.ends_with("\r\n\r\nlost: ads, malware\n")) << got;
+  answers.phase = Phase::draining;
+  EXPECT_TRUE(answer(ready, answers).ends_with("draining\n"));
+}
+
 TEST(AdminPages, EveryAnswerIsWellFramedAndCloses) {
   const std::string got = answer("HEAD /metrics HTTP/1.1\r\nHost: [::1]:9128\r\n\r\n", answers_in(Phase::serving));
   EXPECT_EQ(got,

@@ -19,8 +19,10 @@ TEST(DescriptorLimit, TwoForEachClientAndSomeForTheRest) {
   EXPECT_EQ(descriptors_for(settings), base + 2);
   settings.filters.resize(3);
   EXPECT_EQ(descriptors_for(settings), base + 2 + 6) << "old and new ones during a reload";
+  settings.filters[1].exact = "/f.bwx";
+  EXPECT_EQ(descriptors_for(settings), base + 2 + 8) << "exact sides likewise";
   settings.limits.pooled_connections = 401;
-  EXPECT_EQ(descriptors_for(settings), base + 2 + 6 + 404) << "idle ones; each of four workers rounds its share up";
+  EXPECT_EQ(descriptors_for(settings), base + 2 + 8 + 404) << "idle ones; each of four workers rounds its share up";
 }
 
 TEST(DescriptorLimit, ClientsAreLoweredToWhatFitsAndBothNumbersAreSaid) {
