@@ -15,7 +15,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # What a reader is told they will see.
 SHOWN = ["listed\thttp://img.ads.example.test/x.gif\tads.example.test", "clear\thttp://files.example.test/good.txt",
-         "status 1: something is listed", "status 1: blocked", "\n403\n", "bloomwall_filter_entries"]
+         "status 1: something is listed", "status 1: blocked", "\n403\n", "bloomwall_filter_entries", "HTTP/1.1 403 Blocked by filter lists", "ads.example.test\ntracker.example.test\n",
+         "files.example.test/bad/\",\"decision_id"]
 
 
 def tour(build, folder, ports):
@@ -25,7 +26,8 @@ def tour(build, folder, ports):
     assert script.count("\n") > 20, "the tour has lost its code blocks"
     # The build under test instead of a fresh one, a folder and ports of the test's own instead of the reader's.
     for old, new in [("./dev build", ":"), ("$PWD/build/release", str(build)), ("/tmp/bloomwall-tour", folder),
-                     ("127.0.0.1:3129", f"127.0.0.1:{ports[0]}"), ("127.0.0.1:9129", f"127.0.0.1:{ports[1]}")]:
+                     ("127.0.0.1:3129", f"127.0.0.1:{ports[0]}"), ("127.0.0.1:9129", f"127.0.0.1:{ports[1]}"),
+                     ("8129", str(ports[2]))]:
         assert old in script, old
         script = script.replace(old, new)
     return "set -e\n" + script
@@ -41,11 +43,11 @@ def free_ports(count):
 
 
 def main():
-    if not shutil.which("curl"):
-        print("curl is absent")
+    if not shutil.which("curl") or not shutil.which("python3"):
+        print("curl or python3 is absent")
         return 77
     with tempfile.TemporaryDirectory() as folder:
-        script = tour(pathlib.Path(sys.argv[1]).resolve(), folder, free_ports(2))
+        script = tour(pathlib.Path(sys.argv[1]).resolve(), folder, free_ports(3))
         done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=100,
                               env={**os.environ, "no_proxy": "", "NO_PROXY": ""})
         output = done.stdout + done.stderr

@@ -205,6 +205,10 @@ def a_refused_reload_fails_and_says_why():
         build("ads", "ads.test")
         (FILTERS / "ads.bwf").chmod(0o640)
     must("systemctl", "reload", "bloomwall")
+    (FILTERS / "ads.bwf").unlink()
+    systemctl("kill", "--signal=HUP", "--kill-whom=main", "bloomwall")
+    wait_for("systemctl status says so", lambda: "the last reload was refused: " in state()["StatusText"])
+    assert "ads.bwf" in state()["StatusText"], state()
 
 
 @step

@@ -14,11 +14,13 @@ constexpr unsigned kMostRanges = 64;
 
 struct Offer {
   MediaType type;
-  std::string_view name, wildcard;
+  std::string_view name, other_name;
+  std::string_view wildcard;  // empty: it must be named
+  bool by_anything;           // "*/*" asks for it
 };
-constexpr std::array kOffers{Offer{MediaType::html, "text/html", "text/*"},
-                             Offer{MediaType::json, "application/json", "application/*"},
-                             Offer{MediaType::text, "text/plain", "text/*"}};
+constexpr std::array kOffers{Offer{MediaType::html, "text/html", "application/xhtml+xml", {}, false},
+                             Offer{MediaType::json, "application/json", {}, "application/*", false},
+                             Offer{MediaType::text, "text/plain", {}, "text/*", true}};
 
 // "0.8" in thousandths; anything malformed counts as not wanted.
 unsigned parse_quality(std::string_view text) {
@@ -54,9 +56,9 @@ Range parse_range(std::string_view element) {
 
 // How well a range fits: 3 the type itself, 2 its family, 1 anything, 0 not at all.
 unsigned fit(const Offer& offer, std::string_view range) {
-  if (same_name(range, offer.name)) return 3;
-  if (same_name(range, offer.wildcard)) return 2;
-  return range == "*/*" ? 1 : 0;
+  if (same_name(range, offer.name) || (!offer.other_name.empty() && same_name(range, offer.other_name))) return 3;
+  if (!offer.wildcard.empty() && same_name(range, offer.wildcard)) return 2;
+  return offer.by_anything && range == "*/*" ? 1 : 0;
 }
 
 }  // namespace
@@ -81,8 +83,7 @@ MediaType choose_media(std::string_view accept) {
                         (qualities[i] == qualities[best] && fits[i] > fits[best]);
     if (better) best = i;
   }
-  if (best == kOffers.size()) return ranges == 0 ? MediaType::html : MediaType::text;
-  return kOffers[best].type;
+  return best == kOffers.size() ? MediaType::text : kOffers[best].type;
 }
 
 std::string_view content_type(MediaType type) {

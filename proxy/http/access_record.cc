@@ -79,23 +79,24 @@ class JsonLine {
 };
 
 void append_json_line(std::string& out, const AccessRecord& record, const LogStyle& style) {
-  // A request that the proxy itself refused was not let through either, whatever the filters say.
-  const bool refused = !record.error.empty() && record.status < 500;
-  const bool denied = refused || record.decision == filter::Decision::blocked;
+  const bool is_open = record.decision == filter::Decision::allowed || record.decision == filter::Decision::monitored;
+  // A request that the proxy's own rules refused was not let through, whatever the filters said or were asked.
+  const bool refused = record.refused && is_open;
   JsonLine line(out);
   line.start("start_time", record.start);
   line.text("id", record.decision_id);
   line.endpoint("inbound_remote_addr", record.client, record.client_port);
   line.text("listener", record.listener);
-  line.text("proxy_type", record.tunnel ? "connect" : record.inside ? "http_in_tunnel" : "http");
+  const bool is_connect = record.tunnel || record.method == "CONNECT";
+  line.text("proxy_type", is_connect ? "connect" : record.inside ? "http_in_tunnel" : "http");
   line.text("method", record.method);
   line.text("url", shown(record.url, style, kMostUrl), kMostUrl);
   line.text("requested_host", record.host);
   line.text("sni", record.sni);
   line.number("status", static_cast<std::uint64_t>(std::max(record.status, 0)));
-  line.flag("allow", !denied && record.decision != filter::Decision::rejected);
-  line.text("decision", filter::to_string(record.decision));
-  line.text("decision_reason", filter::to_string(record.reason));
+  line.flag("allow", is_open && !refused);
+  line.text("decision", refused ? "refused" : filter::to_string(record.decision));
+  line.text("decision_reason", refused ? record.error : std::string_view(filter::to_string(record.reason)));
   if (record.decision == filter::Decision::monitored) line.flag("enforce_would_deny", true);
   line.text("filter", record.filter);
   line.text("expression", record.expression, kMostReferer);
@@ -127,6 +128,22 @@ std::string_view hierarchy(const AccessRecord& record) {
   return record.peer_is_parent ? "FIRSTUP_PARENT" : "HIER_DIRECT";
 }
 
+// Where more is known than the format has words for: what decided, and the id that stands on the page.
+void append_decision(std::string& out, const AccessRecord& record) {
+  if (record.decision_id.empty() && record.error.empty()) return;
+  const bool by_filter = record.decision == filter::Decision::blocked || record.decision == filter::Decision::monitored;
+  out.push_back(' ');
+  if (by_filter && !record.filter.empty()) {
+    append_log_bare(out.append("filter:"), record.filter);
+  } else if (!record.error.empty()) {
+    append_log_bare(out.append("error:"), record.error);
+  } else {
+    out.push_back('-');
+  }
+  out.push_back(' ');
+  append_log_bare(out, record.decision_id);
+}
+
 void append_combined_line(std::string& out, const AccessRecord& record, const LogStyle& style) {
   append_log_bare(out, record.client);
   out.append(" - - [");
@@ -143,7 +160,9 @@ void append_combined_line(std::string& out, const AccessRecord& record, const Lo
   append_log_quoted(out, record.referer.empty() ? "-" : shown(record.referer, style, kMostReferer));
   out.append("\" \"");
   append_log_quoted(out, record.user_agent.empty() ? "-" : record.user_agent.substr(0, kMostOther));
-  out.append("\" ").append(result_tag(record)).append(1, ':').append(hierarchy(record)).push_back('\n');
+  out.append("\" ").append(result_tag(record)).append(1, ':').append(hierarchy(record));
+  append_decision(out, record);
+  out.push_back('\n');
 }
 
 void append_squid_line(std::string& out, const AccessRecord& record, const LogStyle& style) {
@@ -171,6 +190,7 @@ void append_squid_line(std::string& out, const AccessRecord& record, const LogSt
   out.push_back(' ');
   // A media type as Squid writes it, without parameters.
   append_log_bare(out, record.content_type.substr(0, std::min(record.content_type.find_first_of("; "), kMostOther)));
+  append_decision(out, record);
   out.push_back('\n');
 }
 

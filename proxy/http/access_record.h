@@ -1,7 +1,9 @@
 // One line of the access log: what happened, as a struct, and its three spellings.
-//   json      one object; field names as in the table of access_record.cc
+//   json      one object; README.md lists its fields
 //   combined  host - - [time] "method url HTTP/1.1" status bytes "referer" "agent" tag:hierarchy
 //   squid     seconds.millis duration client tag/status bytes method url - hierarchy/peer type
+// Where there is something to look up, combined and squid lines have two words more, behind what their readers know:
+// "filter:NAME" or "error:KIND", and the decision id; "-" for one that is missing.
 // Nothing the network sent can end a line, forge a field or reach a terminal: control octets, quotes, backslashes and
 // non-ASCII are escaped (%XX or \xXX, \u00XX in json), lengths are bounded. Formatting appends to a string, no clock.
 // SPDX-License-Identifier: Apache-2.0
@@ -38,8 +40,9 @@ struct AccessRecord {
   std::string_view peer = {};  // endpoint dialled, "198.51.100.9:80"; empty: none
   bool peer_is_parent = false;
   bool tunnel = false;
-  bool inside = false;  // a request that came through a tunnel
-  bool reused = false;  // a pooled origin connection
+  bool inside = false;   // a request that came through a tunnel
+  bool reused = false;   // a pooled origin connection
+  bool refused = false;  // by the proxy's own rules, limits or grammar: `error` says which
   filter::Decision decision = filter::Decision::allowed;
   filter::VerdictReason reason = filter::VerdictReason::unlisted;
   std::string_view filter = {};  // name; empty: none

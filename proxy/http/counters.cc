@@ -18,6 +18,12 @@ void Counters::count_request(MethodClass method, filter::Decision decision, filt
       .add();
 }
 
+void Counters::count_verdict(MethodClass method, const filter::Verdict& verdict) {
+  count_request(method, verdict.decision, verdict.reason);
+  const bool matched = verdict.decision == filter::Decision::blocked || verdict.decision == filter::Decision::monitored;
+  if (matched && verdict.filter != nullptr) filters.count(verdict.filter->name, verdict.filter->action);
+}
+
 void Counters::count_error(ErrorKind kind) { errors[static_cast<std::size_t>(kind)].add(); }
 
 void Counters::count_response(int status, std::uint64_t microseconds) {
@@ -39,6 +45,7 @@ void add_counters(Counters& into, const Counters& from) {
   add_table(into.errors, from.errors);
   add_table(into.responses, from.responses);
   add_table(into.request_duration, from.request_duration);
+  into.filters.add(from.filters);
   into.request_duration_microseconds.add(from.request_duration_microseconds.get());
 }
 

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "filter/policy/policy.h"
+#include "proxy/http/filter_counts.h"
 #include "proxy/http/http_error.h"
 #include "proxy/http/request.h"
 
@@ -99,7 +100,10 @@ struct Counters {
   std::array<Count, kStatusClasses> responses;  // bloomwall_responses_total{class}: sent to clients
   std::array<Count, kDurationBounds.size() + 1> request_duration;  // bloomwall_request_duration_seconds, not cumulative
   Count request_duration_microseconds;
+  FilterCounts filters;
 
+  // What was decided on a request or on a ClientHello: requests and, where a filter matched, filters.
+  void count_verdict(MethodClass method, const filter::Verdict& verdict);
   void count_request(MethodClass method, filter::Decision decision, filter::VerdictReason reason);
   void count_error(ErrorKind kind);
   void count_response(int status, std::uint64_t microseconds);

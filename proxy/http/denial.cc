@@ -11,6 +11,7 @@ namespace bloomwall::proxy {
 namespace {
 
 constexpr std::size_t kMostShown = 2000;  // of a URL on the page and in a report link
+constexpr std::size_t kMostNamed = 64;    // of a filter's name in the status line
 
 // Everything a person may be told, whatever it is written in. Owns what it has to make.
 struct Story {
@@ -105,7 +106,9 @@ std::string text_of(const Story& story) {
     append_log_quoted(out, value);
     out.push_back('\n');
   };
-  line("Address", story.url);
+  std::string address;
+  append_url(address, story.url);
+  line("Address", address);
   line("Filter", story.filter);
   line("Reason", story.sentence);
   line("Decision", story.id);
@@ -130,6 +133,14 @@ std::string body_of(MediaType type, const Story& story, const Denial& denial, co
       break;
   }
   return text_of(story);
+}
+
+// For those who show nothing but the status line. Names of filters are letters, digits and "._-" (conf/filters.h); whatever else
+// one might come to hold can't leave the line.
+std::string status_phrase(std::string_view filter) {
+  std::string phrase = "Blocked by filter ";
+  for (const char c : filter.substr(0, kMostNamed)) phrase.push_back(c > ' ' && c < '\x7f' ? c : '_');
+  return phrase;
 }
 
 void replace_all(std::string& text, std::string_view what, std::string_view with) {
@@ -175,10 +186,12 @@ void write_denial(std::string& out, const Denial& denial, const ReplyContext& co
   const MediaType type = context.method == Method::connect ? MediaType::text : choose_media(context.accept);
   const std::string body = body_of(type, story, denial, context);
   const std::string details = fmt::format("filter {}: {}; decision {}", story.filter, story.reason_name, story.id);
+  const std::string phrase = status_phrase(story.filter);
   std::string more;
   if (!story.legal_link.empty()) more = fmt::format("Link: <{}>; rel=\"blocked-by\"\r\n", story.legal_link);
   write_own_reply(out,
                   {.status = story.status,
+                   .reason = phrase,
                    .proxy_error = "http_request_denied",
                    .details = details,
                    .content_type = content_type(type),

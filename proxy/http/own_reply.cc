@@ -48,8 +48,8 @@ void append_connection(std::string& out, const OwnReply& reply, const ReplyConte
 
 void write_own_reply(std::string& out, const OwnReply& reply, const ReplyContext& context) {
   const HttpDate date(context.now);
-  fmt::format_to(std::back_inserter(out), "HTTP/1.1 {} {}\r\nDate: {}\r\n", reply.status, reason_phrase(reply.status),
-                 date.text());
+  fmt::format_to(std::back_inserter(out), "HTTP/1.1 {} {}\r\nDate: {}\r\n", reply.status,
+                 reply.reason.empty() ? reason_phrase(reply.status) : reply.reason, date.text());
   if (!reply.content_type.empty()) {
     out.append("Content-Type: ").append(reply.content_type).append("\r\nX-Content-Type-Options: nosniff\r\n");
   }

@@ -12,6 +12,7 @@ namespace bloomwall::proxy {
 
 struct OwnReply {
   int status = 500;
+  std::string_view reason = {};        // phrase of the status line, visible ASCII; empty: that of the status
   std::string_view proxy_error = {};   // type of RFC 9209 section 2.3; empty: no Proxy-Status
   std::string_view details = {};       // of Proxy-Status; escaped here; empty: none
   std::string_view content_type = {};  // empty: no body at all

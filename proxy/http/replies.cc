@@ -21,10 +21,25 @@ constexpr std::string_view kErrorPage = R"(<!doctype html>
 body{{margin:0;min-height:100vh;display:grid;place-items:center;background:var(--ground);color:var(--ink);
 font:1rem/1.6 system-ui,sans-serif}}main{{max-width:36rem;padding:2rem}}h1{{font-size:1.6rem;margin:0 0 .4rem}}
 p{{margin:.3rem 0}}small{{color:var(--soft)}}</style></head><body><main><h1>{phrase}</h1>
-<p>{summary}</p><p><small>{status} {name}: {detail}</small></p></main></body></html>
+<p>{summary}</p><p><small>{status} {name}: {detail}{id}</small></p></main></body></html>
 )";
 
-std::string error_body(MediaType type, const HttpError& error, const ErrorFacts& fact) {
+// What the access rules refuse says so in the status line, as a denial does.
+std::string_view status_phrase(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::client_denied:
+      return "Client Not Allowed";
+    case ErrorKind::port_denied:
+      return "Port Not Allowed";
+    case ErrorKind::destination_denied:
+      return "Destination Not Allowed";
+    default:
+      return reason_phrase(facts(kind).status);
+  }
+}
+
+// `id`: the decision's, or empty.
+std::string error_body(MediaType type, const HttpError& error, const ErrorFacts& fact, std::string_view id) {
   const std::string_view phrase = reason_phrase(fact.status);
   switch (type) {
     case MediaType::html: {
@@ -32,19 +47,22 @@ std::string error_body(MediaType type, const HttpError& error, const ErrorFacts&
       append_html(detail, error.detail);
       return fmt::format(fmt::runtime(kErrorPage), fmt::arg("status", fact.status), fmt::arg("phrase", phrase),
                          fmt::arg("summary", fact.summary), fmt::arg("name", to_string(error.kind)),
-                         fmt::arg("detail", detail));
+                         fmt::arg("detail", detail),
+                         fmt::arg("id", id.empty() ? "" : fmt::format("; decision {}", id)));
     }
     case MediaType::json: {
       std::string detail;
       append_json(detail, error.detail);
-      return fmt::format(R"({{"error":"{}","status":{},"message":"{}","detail":"{}"}})"
+      return fmt::format(R"({{"error":"{}","status":{},"message":"{}","detail":"{}"{}}})"
                          "\n",
-                         to_string(error.kind), fact.status, fact.summary, detail);
+                         to_string(error.kind), fact.status, fact.summary, detail,
+                         id.empty() ? "" : fmt::format(R"(,"decision_id":"{}")", id));
     }
     case MediaType::text:
       break;
   }
-  return fmt::format("{} {}: {} ({})\n", fact.status, phrase, fact.summary, error.detail);
+  return fmt::format("{} {}: {} ({}{})\n", fact.status, phrase, fact.summary, error.detail,
+                     id.empty() ? "" : fmt::format("; decision {}", id));
 }
 
 std::string_view more_fields_of(ErrorKind kind) {
@@ -75,13 +93,16 @@ bool is_secret(const Field& field) {
 void write_error(std::string& out, const HttpError& error, const ReplyContext& context) {
   const ErrorFacts& fact = facts(error.kind);
   const MediaType type = context.method == Method::connect ? MediaType::text : choose_media(context.accept);
-  const std::string body = error_body(type, error, fact);
+  const std::string_view id = context.decision_id;
+  const std::string body = error_body(type, error, fact, id);
+  const std::string details = id.empty() ? std::string(error.detail) : fmt::format("{}; decision {}", error.detail, id);
   std::string more(more_fields_of(error.kind));
   if (error.kind == ErrorKind::method_not_allowed) more.append("Allow: ").append(kTransparentMethods).append("\r\n");
   write_own_reply(out,
                   {.status = fact.status,
+                   .reason = status_phrase(error.kind),
                    .proxy_error = fact.proxy_error,
-                   .details = error.detail,
+                   .details = details,
                    .content_type = content_type(type),
                    .body = body,
                    .more_fields = more,

@@ -1,6 +1,7 @@
 // Whole answers that the proxy makes itself: the denial of a blocked request, and every error. Each call appends one
 // complete response (head and body) to `out`. Every one carries Date, Cache-Control: no-store, Proxy-Status (RFC 9209) and
-// exact framing. HTML, JSON or text as Accept prefers (accept.h). HEAD gets the head alone. Nothing from the network reaches a header field or markup unescaped.
+// exact framing. HTML, JSON or text as Accept prefers (accept.h). The reason phrase says what is up, since many clients show nothing
+// else: "403 Blocked by filter ads". HEAD gets the head alone. Nothing from the network reaches a header field or markup unescaped.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

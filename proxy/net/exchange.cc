@@ -5,6 +5,16 @@
 #include <utility>
 
 namespace bloomwall::proxy {
+namespace {
+
+// Not let through by the proxy's own rules, as opposed to what failed further on.
+bool is_refusal(ErrorKind kind) {
+  const int status = facts(kind).status;
+  return status < 500 || kind == ErrorKind::not_implemented || kind == ErrorKind::version_unsupported ||
+         kind == ErrorKind::loop;
+}
+
+}  // namespace
 
 namespace {
 
@@ -296,6 +306,7 @@ void Exchange::write_log() {
   if (has_error_) {
     record.error = to_string(error_.kind);
     record.detail = error_.detail;
+    record.refused = answered_here_ && is_refusal(error_.kind);
   }
   if (head_known_) describe_request(record);
   note_verdict(record, verdict_, decision_id_);

@@ -73,6 +73,7 @@ void Exchange::answer_error(const HttpError& error) {
   }
   note_error(error);
   note_refused_target(error.kind);
+  if (decision_id_.empty()) decision_id_ = state_.ids.next();
   const bool close = facts(error.kind).must_close || is_refused_connect() || !may_keep_after_local_answer();
   write_error(state_.to_client.head(), error, reply_context(close));
   answer_local(facts(error.kind).status, close);

@@ -38,7 +38,7 @@ void Exchange::judge() {
     add_verdict(std::move(judged->verdict));
   }
   Counters& counters = state_.counters;
-  counters.count_request(class_of(head.method), verdict_.decision, verdict_.reason);
+  counters.count_verdict(class_of(head.method), verdict_);
   counters.filter_lookups_total.add(verdict_.questions);
   if (verdict_.reason == filter::VerdictReason::allow_list) counters.allowlist_hits_total.add();
   if (verdict_.host_has_marks) counters.host_only_requests_total.add();

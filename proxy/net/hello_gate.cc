@@ -59,7 +59,7 @@ HelloGate::Result HelloGate::on_named(std::span<const char> bytes) {
   state_.counters.filter_lookups_total.add(verdict_.questions);
   if (verdict_.decision == filter::Decision::blocked) {
     state_.counters.sni_blocked_total.add();
-    state_.counters.count_request(MethodClass::connect, verdict_.decision, verdict_.reason);
+    state_.counters.count_verdict(MethodClass::connect, verdict_);
     why_ = "the server name is blocked";
     return Result::cut;
   }

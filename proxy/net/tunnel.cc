@@ -195,7 +195,7 @@ const char* Tunnel::blocked_by_now() {
 bool Tunnel::is_blocked_by_now(filter::Verdict verdict) {
   if (verdict.decision != filter::Decision::blocked) return false;
   const MethodClass method = start_.is_connect ? MethodClass::connect : MethodClass::get;
-  state_.counters.count_request(method, verdict.decision, verdict.reason);
+  state_.counters.count_verdict(method, verdict);
   start_.verdict = std::move(verdict);
   start_.decision_id = state_.ids.next();
   return true;

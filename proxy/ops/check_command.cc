@@ -9,6 +9,7 @@
 #include "filter/cli/text.h"
 #include "proxy/ops/commands.h"
 #include "proxy/ops/descriptor_limit.h"
+#include "proxy/ops/figures.h"
 #include "proxy/ops/loading.h"
 #include "proxy/ops/readable.h"
 
@@ -63,19 +64,19 @@ ordered_json policy_json(const filter::Policy& policy, const std::vector<std::st
 void print_policy(std::ostream& out, const filter::Policy& policy) {
   for (const auto& state : policy.filters()) {
     const filter::Header& header = state.file->header();
-    out << fmt::format("filter {}: {}, {} entries, {} bytes, built {}, sequence {}", state.spec.name,
-                       name_of(state.spec.action), entries_of(state), header.file_bytes, day(header.created),
-                       header.sequence);
+    out << fmt::format("filter {}: {}, {} entries, {}, built {}, sequence {}", state.spec.name,
+                       name_of(state.spec.action), grouped(entries_of(state)), size_text(header.file_bytes),
+                       day(header.created), header.sequence);
     if (state.signed_by) out << fmt::format(", signed by {}", filter::to_hex(*state.signed_by));
     if (!state.spec.delta.empty()) {
       out << fmt::format(", delta of {} entries ({:.1f} %)", state.delta_entries, 100 * state.delta_share());
     }
-    out << fmt::format("\n  predicted error per request: {:.2e} on unlisted hosts, {:.2e} on listed ones\n",
-                       header.predicted.unlisted_host.mean, header.predicted.listed_host.mean);
+    out << fmt::format("\n  predicted error per request: {} on unlisted hosts, {} on listed ones\n",
+                       one_in(header.predicted.unlisted_host.mean), one_in(header.predicted.listed_host.mean));
   }
   const auto error = policy.predicted_error();
-  out << fmt::format("all blocking filters: {:.2e} on unlisted hosts, {:.2e} on listed ones\n", error.unlisted_host,
-                     error.listed_host);
+  out << fmt::format("all blocking filters: {} on unlisted hosts, {} on listed ones\n", one_in(error.unlisted_host),
+                     one_in(error.listed_host));
   out << fmt::format("allow lists: {} entries\n", policy.allow_entries());
 }
 

@@ -30,7 +30,8 @@ struct CheckCommand {
 };
 int run_check(const CheckCommand& command, const Streams& io);
 
-// What would be done with each URL. URLs given: the whole story of each; 1 if any is blocked or rejected. None (or "-"):
+// What would be done with each URL. URLs given: the whole story of each, with what a tunnel would get (https) and what the access
+// rules say; 1 if any is blocked, rejected or refused, as a URL or as a tunnel. None (or "-"):
 // one URL a line from `in`, answered by "listed<TAB>URL<TAB>expression", "clear<TAB>URL" or "invalid<TAB>URL<TAB>why"; 1 if
 // any is listed, be it only monitored. `json`: one object a line either way. Filters are not verified: that is `check`.
 struct ExplainCommand {

@@ -186,7 +186,10 @@ void Daemon::after_load(const ReloadOutcome& outcome) {
     exit_status_ = outcome.status;
     return loop_.stop();
   }
-  if (phase_ == Phase::serving) manager_.ready(status_text());
+  if (phase_ != Phase::serving) return;
+  std::string status = status_text();
+  if (!outcome.ok() && !outcome.lines.empty()) status += "; the last reload was refused: " + outcome.lines.front();
+  manager_.ready(status);
 }
 
 }  // namespace bloomwall::proxy

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "filter/cli/line_source.h"
 #include "filter/cli/text.h"
 #include "filter/policy/explain.h"
+#include "proxy/net/passage.h"
 #include "proxy/ops/commands.h"
 #include "proxy/ops/loading.h"
 
@@ -22,7 +24,19 @@ nlohmann::ordered_json text_or_null(const std::string& text) {
   return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
 }
 
-void print_fields(std::ostream& out, std::string_view url, const StoryFields& f) {
+nlohmann::ordered_json tunnel_json(const Passage& passage) {
+  if (!passage.is_tunnel) return {};
+  const filter::Verdict& verdict = passage.verdict;
+  const bool refused = passage.status != 0;
+  return {{"target", passage.target},
+          {"verdict", refused ? "refused" : to_string(verdict.decision)},
+          {"filter", text_or_null(verdict.filter == nullptr ? "" : verdict.filter->name)},
+          {"expression", text_or_null(verdict.expression)},
+          {"reason", refused ? passage.error : to_string(verdict.reason)}};
+}
+
+// `passage`: null where the URL has no canonical form.
+void print_fields(std::ostream& out, std::string_view url, const StoryFields& f, const Passage* passage) {
   print_json(out, {{"url", url},
                    {"action", f.action},
                    {"canonical", text_or_null(f.canonical)},
@@ -31,14 +45,18 @@ void print_fields(std::ostream& out, std::string_view url, const StoryFields& f)
                    {"verdict", f.verdict},
                    {"filter", text_or_null(f.filter)},
                    {"expression", text_or_null(f.expression)},
-                   {"reason", f.reason}});
+                   {"reason", f.reason},
+                   {"access", passage == nullptr     ? nlohmann::ordered_json()
+                              : passage->status == 0 ? nlohmann::ordered_json("allowed")
+                                                     : nlohmann::ordered_json(passage->error)},
+                   {"tunnel", passage == nullptr ? nlohmann::ordered_json() : tunnel_json(*passage)}});
 }
 
 // Answers one URL after the other; each answer says whether it counts for exit status 1.
 class Explainer {
  public:
-  Explainer(std::shared_ptr<const filter::Policy> policy, bool strict_path, std::ostream& out)
-      : policy_(std::move(policy)), strict_path_(strict_path), out_(out) {}
+  Explainer(std::shared_ptr<const filter::Policy> policy, PassageJudge passages, bool strict_path, std::ostream& out)
+      : policy_(std::move(policy)), passages_(std::move(passages)), strict_path_(strict_path), out_(out) {}
 
   bool whole_story(std::string_view raw) {
     const auto& url = canonicaliser_.url(raw);
@@ -48,7 +66,13 @@ class Explainer {
       out_ << "refused all the same: access.strict_path is true, and origins read this path in " << url.forms.size()
            << " ways\n";
     }
-    return is_refused(url) || story.verdict.decision >= Decision::blocked;
+    bool stopped = is_refused(url) || story.verdict.decision >= Decision::blocked;
+    if (url.has_canonical) {
+      const Passage passage = passages_.judge(url, *policy_);
+      out_ << passage_text(passage);
+      stopped |= passage.is_stopped();
+    }
+    return stopped;
   }
 
   bool one_line(std::string_view raw, bool too_long) {
@@ -68,10 +92,12 @@ class Explainer {
     const auto& url = canonicaliser_.url(raw);
     StoryFields fields;
     Decision decision = Decision::rejected;
+    std::optional<Passage> passage;
     if (!too_long) {
       const filter::Story story = policy_->explain(url);
       fields = story_fields(url, story);
       decision = story.verdict.decision;
+      if (url.has_canonical) passage = passages_.judge(url, *policy_);
     }
     if (too_long || is_refused(url)) {
       fields.action = "reject";
@@ -79,8 +105,8 @@ class Explainer {
       fields.reason = too_long ? kTooLong : kAmbiguous;
       decision = Decision::rejected;
     }
-    print_fields(out_, raw, fields);
-    return decision >= Decision::blocked;
+    print_fields(out_, raw, fields, passage ? &*passage : nullptr);
+    return decision >= Decision::blocked || (passage && passage->is_stopped());
   }
 
  private:
@@ -93,6 +119,7 @@ class Explainer {
   }
 
   std::shared_ptr<const filter::Policy> policy_;
+  PassageJudge passages_;
   bool strict_path_;
   std::ostream& out_;
   filter::Canonicaliser canonicaliser_;
@@ -111,7 +138,12 @@ int run_explain(const ExplainCommand& command, const Streams& io) {
     print_lines(io.err, policy.error().lines);
     return policy.error().status;
   }
-  Explainer explainer(*std::move(policy), settings->access.strict_path, io.out);
+  auto passages = PassageJudge::compile(*settings);
+  if (!passages) {
+    print_lines(io.err, {passages.error()});
+    return kExitConfiguration;
+  }
+  Explainer explainer(*std::move(policy), *std::move(passages), settings->access.strict_path, io.out);
   bool any = false;
   if (command.urls.empty() || command.urls == std::vector<std::string>{"-"}) {
     filter::LineSource lines(io.in, io.out);

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "proxy/ops/figures.h"
 #include "proxy/ops/readable.h"
 
 namespace bloomwall::proxy {
@@ -46,13 +47,6 @@ filter::MemoryUse memory_of(conf::Filter::Memory memory) {
       return filter::MemoryUse::copied;
   }
   return filter::MemoryUse::automatic;
-}
-
-// "5,000,000".
-std::string grouped(std::uint64_t number) {
-  std::string text = std::to_string(number);
-  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
-  return text;
 }
 
 const char* served_from(filter::ServedFrom from) {
@@ -164,9 +158,8 @@ std::uint64_t entries_of(const filter::Policy::FilterState& state) {
 std::vector<std::string> describe_memory(const filter::Policy& policy) {
   std::vector<std::string> lines;
   for (const auto& state : policy.filters()) {
-    const auto gigabytes = static_cast<double>(state.file->header().file_bytes) / 1e9;
-    std::string line =
-        fmt::format("filter {}: {:.3f} GB, {}", state.spec.name, gigabytes, filter::to_string(state.file->residence()));
+    std::string line = fmt::format("filter {}: {}, {}", state.spec.name, size_text(state.file->header().file_bytes),
+                                   filter::to_string(state.file->residence()));
     if (state.file->residence() == filter::Residence::paged) {
       line += state.file->hosts_locked() ? ", its host section locked in memory"
                                          : ", its host section in memory but not locked (LimitMEMLOCK=)";

@@ -50,7 +50,7 @@ filter::PolicySpec policy_spec(const conf::Config& settings);
 Loaded<std::shared_ptr<const filter::Policy>> load_policy(const conf::Config& settings, const PolicyLoading& loading);
 Loaded<Edition> load_edition(const conf::Config& settings, const PolicyLoading& loading, std::uint64_t generation);
 
-// "filter malware: 25.000 GB, paged, its host section locked in memory", one line each.
+// "filter malware: 25.0 GB, paged, its host section locked in memory", one line each.
 std::vector<std::string> describe_memory(const filter::Policy& policy);
 // "2 filters (5,000,000 entries), 12 allow entries": for logs.
 std::string describe(const filter::Policy& policy);

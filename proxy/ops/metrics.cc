@@ -72,7 +72,20 @@ template <typename Value>
 void add_each(MetricFamilies& out, const std::vector<filter::Policy::FilterState>& filters, std::string_view name,
               std::string_view help, Value value) {
   out.gauge(name, help);
-  for (const auto& state : filters) out.row(value(state), {{"list", state.spec.name}});
+  for (const auto& state : filters) out.row(value(state), {{"filter", state.spec.name}});
+}
+
+// Of those that are served now; what was counted before a reload is kept.
+void add_filter_verdicts(MetricFamilies& out, const FilterCounts& counts,
+                         const std::vector<filter::Policy::FilterState>& filters) {
+  out.counter("filter_verdicts_total",
+              "Requests and ClientHellos that the filter blocked, or would have, by its action");
+  for (const auto& state : filters) {
+    out.row(number(counts.get(state.spec.name, filter::FilterAction::block)),
+            {{"filter", state.spec.name}, {"action", "block"}});
+    out.row(number(counts.get(state.spec.name, filter::FilterAction::monitor)),
+            {{"filter", state.spec.name}, {"action", "monitor"}});
+  }
 }
 
 void add_filters(MetricFamilies& out, const filter::Policy& policy, TimePoint now) {
@@ -103,14 +116,14 @@ void add_filters(MetricFamilies& out, const filter::Policy& policy, TimePoint no
     for (const filter::Residence where : {filter::Residence::resident, filter::Residence::locked,
                                           filter::Residence::copied, filter::Residence::paged}) {
       out.row(state.file->residence() == where ? 1.0 : 0.0,
-              {{"list", state.spec.name}, {"residence", filter::to_string(where)}});
+              {{"filter", state.spec.name}, {"residence", filter::to_string(where)}});
     }
   }
   out.gauge("filter_expected_fp_ratio", "Share of requests that the filter would match by mistake, as predicted");
   for (const auto& state : filters) {
     const filter::PredictedErrors& predicted = header(state).predicted;
-    out.row(predicted.unlisted_host.mean, {{"list", state.spec.name}, {"class", "unlisted_host"}});
-    out.row(predicted.listed_host.mean, {{"list", state.spec.name}, {"class", "listed_host"}});
+    out.row(predicted.unlisted_host.mean, {{"filter", state.spec.name}, {"class", "unlisted_host"}});
+    out.row(predicted.listed_host.mean, {{"filter", state.spec.name}, {"class", "listed_host"}});
   }
   const auto error = policy.predicted_error();
   out.gauge("expected_fp_ratio", "The same for all blocking filters together");
@@ -159,7 +172,10 @@ std::string metrics_text(const MetricsInput& input) {
   add_requests(out, input.counters);
   add_answers(out, input.counters);
   add_rows(out, input);
-  if (input.policy != nullptr) add_filters(out, *input.policy, input.now);
+  if (input.policy != nullptr) {
+    add_filter_verdicts(out, input.counters.filters, input.policy->filters());
+    add_filters(out, *input.policy, input.now);
+  }
   add_reloads(out, input);
   add_process(out);
   return out.text();

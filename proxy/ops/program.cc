@@ -21,7 +21,11 @@ constexpr const char* kRunFooter =
 constexpr const char* kExplainFooter =
     "Without a URL (or with -) URLs are read from stdin, one a line, and answered in their order:\n"
     "  listed<TAB>URL<TAB>expression    clear<TAB>URL    invalid<TAB>URL<TAB>reason\n"
-    "Control octets in a URL are shown as \\xNN. Exit status 1: something is blocked or rejected (on stdin: listed).";
+    "Control octets in a URL are shown as \\xNN. An https URL reaches the proxy as CONNECT host:port: the line "
+    "\"through a tunnel\" says what becomes of that.\n"
+    "Read from the files, not from the running proxy. Exit status 1: something is blocked, rejected or refused (on "
+    "stdin:\n"
+    "listed).";
 constexpr const char* kReloadFooter =
     "Exit status: 0 the new files are served; 1 they were refused, and the old ones are served on; 2 nobody to ask.";
 

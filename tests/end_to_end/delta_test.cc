@@ -108,18 +108,18 @@ TEST_F(ServedDelta, AddsAndRemovesAreServedAfterSighup) {
 }
 
 TEST_F(ServedDelta, WhenARebuildIsDueLogAndMetricSaySo) {
-  EXPECT_THAT(metrics(), HasSubstr("bloomwall_filter_rebuild_due{list=\"sample\"} 0\n"));
+  EXPECT_THAT(metrics(), HasSubstr("bloomwall_filter_rebuild_due{filter=\"sample\"} 0\n"));
   std::string adds;
   for (int i = 0; i < kListed / 50 + 1; ++i) adds += "new" + std::to_string(i) + ".example.test\n";  // over 2 %
   ASSERT_EQ(update({"--add", list(adds)}).status, 0);
   const std::size_t seen = proxy_->process().lines();
   hang_up();
   EXPECT_TRUE(proxy_->process().wait_for_line("a rebuild is due", Seconds(20), seen)) << proxy_->process().output();
-  EXPECT_THAT(metrics(), HasSubstr("bloomwall_filter_rebuild_due{list=\"sample\"} 1\n"));
-  EXPECT_THAT(metrics(), HasSubstr("bloomwall_filter_delta_entries{list=\"sample\"} 8\n"));
+  EXPECT_THAT(metrics(), HasSubstr("bloomwall_filter_rebuild_due{filter=\"sample\"} 1\n"));
+  EXPECT_THAT(metrics(), HasSubstr("bloomwall_filter_delta_entries{filter=\"sample\"} 8\n"));
   proxy_->configure(folder_, yaml(", rebuild_at: 10%"));
   hang_up();
-  EXPECT_THAT(metrics(), HasSubstr("bloomwall_filter_rebuild_due{list=\"sample\"} 0\n"));
+  EXPECT_THAT(metrics(), HasSubstr("bloomwall_filter_rebuild_due{filter=\"sample\"} 0\n"));
 }
 
 TEST_F(ServedDelta, ARebuiltFilterRefusesTheOldDeltaUntilItIsRebased) {

@@ -64,7 +64,8 @@ TEST(AccessRecord, SquidLinesAreThoseAnalysersKnow) {
             "1714566896.801     12 192.0.2.7 TCP_MISS/200 1234 GET http://a.test/x?secret=1 - "
             "HIER_DIRECT/198.51.100.9 text/html\n");
   EXPECT_EQ(line(blocked(), Format::squid),
-            "1714566896.789      0 2001:db8::7 TCP_DENIED/403 99 CONNECT bad.test:443 - HIER_NONE/- -\n");
+            "1714566896.789      0 2001:db8::7 TCP_DENIED/403 99 CONNECT bad.test:443 - HIER_NONE/- - "
+            "filter:malware 0123456789ABCDEF\n");
   EXPECT_EQ(line({.start = kStart, .client = "192.0.2.7", .status = 400}, Format::squid),
             "1714566896.789      0 192.0.2.7 NONE_NONE/400 0 - - - HIER_NONE/- -\n");
 }
@@ -97,6 +98,25 @@ TEST(AccessRecord, CombinedLines) {
   AccessRecord empty{.start = kStart, .client = "192.0.2.7", .http10 = true};
   EXPECT_EQ(line(empty, Format::combined),
             "192.0.2.7 - - [01/May/2024:12:34:56 +0000] \"- - HTTP/1.0\" 000 0 \"-\" \"-\" NONE_NONE:HIER_NONE\n");
+}
+
+// Two words behind what readers of these formats know, and only where there is something to look up.
+TEST(AccessRecord, WhatDecidedAndItsIdStandInEveryFormat) {
+  AccessRecord denied = allowed();
+  denied.status = 403;
+  denied.peer = {};
+  denied.error = "destination_denied";
+  denied.refused = true;
+  denied.decision_id = "0123456789ABCDEF";
+  AccessRecord failed = allowed();
+  failed.status = 502;
+  failed.error = "dns_error";
+  for (const Format format : {Format::combined, Format::squid}) {
+    EXPECT_TRUE(line(blocked(), format).ends_with(" filter:malware 0123456789ABCDEF\n")) << line(blocked(), format);
+    EXPECT_TRUE(line(denied, format).ends_with(" error:destination_denied 0123456789ABCDEF\n"));
+    EXPECT_TRUE(line(failed, format).ends_with(" error:dns_error -\n")) << line(failed, format);
+    EXPECT_EQ(line(allowed(), format).find("error:"), std::string::npos);
+  }
 }
 
 TEST(AccessRecord, JsonHoldsEveryField) {
@@ -159,10 +179,23 @@ TEST(AccessRecord, ARequestTheProxyRefusedWasNotAllowed) {
   AccessRecord record = allowed();
   record.error = "port_denied";
   record.status = 403;
-  EXPECT_EQ(nlohmann::json::parse(line(record, Format::json))["allow"], false);
+  record.refused = true;
+  auto json = nlohmann::json::parse(line(record, Format::json));
+  EXPECT_EQ(json["allow"], false);
+  EXPECT_EQ(json["decision"], "refused");
+  EXPECT_EQ(json["decision_reason"], "port_denied");
+  record.decision = filter::Decision::rejected;
+  record.reason = filter::VerdictReason::bad_url;
+  EXPECT_EQ(nlohmann::json::parse(line(record, Format::json))["decision"], "rejected");
+  record = allowed();
   record.error = "connection_refused";
   record.status = 502;
-  EXPECT_EQ(nlohmann::json::parse(line(record, Format::json))["allow"], true);
+  json = nlohmann::json::parse(line(record, Format::json));
+  EXPECT_EQ(json["allow"], true);
+  EXPECT_EQ(json["decision"], "allowed");
+  record.error = "response_incomplete";
+  record.status = 404;
+  EXPECT_EQ(nlohmann::json::parse(line(record, Format::json))["decision"], "allowed") << "the origin's own refusal";
 }
 
 TEST(AccessRecord, QueriesCanBeLeftOut) {

@@ -58,22 +58,28 @@ TEST(ErrorReply, EveryKindIsWholeAndSaysWhy) {
       const Answer answer = error(kind, context(accept));
       EXPECT_EQ(answer.status, facts(kind).status);
       EXPECT_FALSE(reason_phrase(answer.status).empty()) << answer.status;
-      EXPECT_NE(answer.head.find(" " + std::string(reason_phrase(answer.status)) + "\r\n"), std::string::npos);
+      const bool is_rule =
+          kind == ErrorKind::client_denied || kind == ErrorKind::port_denied || kind == ErrorKind::destination_denied;
+      const std::string phrase = is_rule ? " Not Allowed" : " " + std::string(reason_phrase(answer.status));
+      EXPECT_NE(answer.head.substr(0, answer.head.find("\r\n") + 2).find(phrase + "\r\n"), std::string::npos);
       EXPECT_EQ(answer.field("Date"), "Sun, 06 Nov 1994 08:49:37 GMT");
       EXPECT_EQ(answer.field("Cache-Control"), "no-store");
       EXPECT_EQ(answer.field("X-Content-Type-Options"), "nosniff");
-      EXPECT_EQ(answer.field("Proxy-Status"),
-                "bloomwall; error=" + std::string(facts(kind).proxy_error) + "; details=\"why\"");
+      EXPECT_EQ(answer.field("Proxy-Status"), "bloomwall; error=" + std::string(facts(kind).proxy_error) +
+                                                  "; details=\"why; decision 0123456789ABCDEF\"");
       EXPECT_EQ(answer.field("Connection"), facts(kind).must_close ? "close" : "");
       EXPECT_NE(answer.body.find(facts(kind).summary), std::string::npos) << answer.body;
       EXPECT_NE(answer.body.find("why"), std::string::npos);
+      EXPECT_NE(answer.body.find("0123456789ABCDEF"), std::string::npos)
+          << "what a person reports can be found in the log";
     }
   }
 }
 
 TEST(ErrorReply, IsWrittenAsTheClientPrefers) {
-  EXPECT_EQ(error(ErrorKind::dns_error, context()).field("Content-Type"), "text/html; charset=utf-8");
-  EXPECT_NE(error(ErrorKind::dns_error, context()).field("Content-Security-Policy"), "");
+  EXPECT_EQ(error(ErrorKind::dns_error, context("*/*")).field("Content-Type"), "text/plain; charset=utf-8");
+  EXPECT_EQ(error(ErrorKind::dns_error, context("text/html")).field("Content-Type"), "text/html; charset=utf-8");
+  EXPECT_NE(error(ErrorKind::dns_error, context("text/html")).field("Content-Security-Policy"), "");
   const Answer json = error(ErrorKind::dns_error, context("application/json"), "a \"quote\"");
   EXPECT_EQ(json.field("Content-Type"), "application/json");
   EXPECT_EQ(json.field("Content-Security-Policy"), "");
@@ -146,7 +152,7 @@ TEST(Denial, IsAPageWithEverythingAPersonNeeds) {
   Blocked blocked;
   blocked.page.contact = "helpdesk@example.com";
   blocked.page.report_url = "https://help.example/report?id={id}&url={url}";
-  const Answer answer = blocked.answer(context());
+  const Answer answer = blocked.answer(context("text/html"));
   EXPECT_EQ(answer.status, 403);
   EXPECT_EQ(answer.field("Content-Type"), "text/html; charset=utf-8");
   EXPECT_EQ(answer.field("Cache-Control"), "no-store");
@@ -164,9 +170,29 @@ TEST(Denial, IsAPageWithEverythingAPersonNeeds) {
   EXPECT_EQ(answer.body.find("legal reasons"), std::string::npos);
 }
 
+TEST(Denial, SaysInItsStatusLineWhichFilterItWas) {
+  Blocked blocked;
+  EXPECT_TRUE(blocked.bytes(context()).starts_with("HTTP/1.1 403 Blocked by filter malware\r\n"));
+  EXPECT_TRUE(blocked.bytes(context({}, Method::connect)).starts_with("HTTP/1.1 403 Blocked by filter malware\r\n"));
+  blocked.filter.name = "evil\r\nSet-Cookie: a=b\x80" + std::string(1000, 'x');
+  const std::string head = blocked.bytes(context());
+  EXPECT_TRUE(head.starts_with("HTTP/1.1 403 Blocked by filter evil__Set-Cookie:_a=b_")) << head.substr(0, 200);
+  EXPECT_LT(head.find("\r\n"), 120U);
+}
+
+TEST(Denial, IsShortForWhoAsksForNoPage) {
+  Blocked blocked;
+  for (const std::string_view accept : {"*/*", "image/avif,image/webp,*/*;q=0.8", "text/css,*/*;q=0.1"}) {
+    const Answer answer = blocked.answer(context(accept));
+    EXPECT_EQ(answer.field("Content-Type"), "text/plain; charset=utf-8") << accept;
+    EXPECT_LT(answer.body.size(), 300U);
+    EXPECT_NE(answer.body.find("malware"), std::string::npos);
+  }
+}
+
 TEST(Denial, LeavesOutWhatIsNotConfigured) {
   Blocked blocked;
-  const Answer answer = blocked.answer(context());
+  const Answer answer = blocked.answer(context("text/html"));
   EXPECT_EQ(answer.body.find("href="), std::string::npos);
   EXPECT_EQ(answer.body.find("Contact"), std::string::npos);
 }
@@ -175,7 +201,7 @@ TEST(Denial, ForLegalReasonsNamesWhoDemandedIt) {
   Blocked blocked;
   blocked.filter.status = 451;
   blocked.legal_link = "https://court.example/order?a=1&b=2";
-  const Answer answer = blocked.answer(context());
+  const Answer answer = blocked.answer(context("text/html"));
   EXPECT_EQ(answer.status, 451);
   EXPECT_EQ(answer.field("Link"), "<https://court.example/order?a=1&b=2>; rel=\"blocked-by\"");
   EXPECT_NE(answer.body.find("href=\"https://court.example/order?a=1&amp;b=2\""), std::string::npos);
@@ -242,7 +268,7 @@ TEST(Denial, NothingForeignBecomesMarkupOrAField) {
       blocked.page.contact = std::string(attack);
       const Answer answer = blocked.answer(context(accept));
       EXPECT_EQ(answer.field("Set-Cookie"), "");
-      if (accept != "text/html") continue;
+      if (accept == "application/json") continue;
       for (const std::string_view sign :
            {"<script>", "<img/src", "<b>", "<svg/onload", "\" onmouseover", "\"javascript:"}) {
         EXPECT_EQ(answer.body.find(sign), std::string::npos) << attack;

@@ -250,8 +250,15 @@ TEST(Counters, AddUpOverWorkers) {
   a.count_response(502, 700);
   b.count_response(0, 100'000'000);
   b.count_response(999, 500);
+  a.filters.count("ads", filter::FilterAction::block);
+  b.filters.count("ads", filter::FilterAction::block, 2);
+  b.filters.count("malware", filter::FilterAction::monitor);
   add_counters(sum, a);
   add_counters(sum, b);
+  EXPECT_EQ(sum.filters.get("ads", filter::FilterAction::block), 3U);
+  EXPECT_EQ(sum.filters.get("ads", filter::FilterAction::monitor), 0U);
+  EXPECT_EQ(sum.filters.get("malware", filter::FilterAction::monitor), 1U);
+  EXPECT_EQ(sum.filters.get("nobody", filter::FilterAction::monitor), 0U);
   EXPECT_EQ(sum.tunnels_total.get(), 7U);
   EXPECT_EQ(sum.client_connections_active.get(), 3U);
   EXPECT_EQ(sum.requests[0][static_cast<std::size_t>(filter::Decision::blocked)]

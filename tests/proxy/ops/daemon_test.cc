@@ -120,7 +120,7 @@ TEST_F(DaemonTest, ServesUntilItIsTold) {
   EXPECT_EQ(status_of("listed.example.test"), "403");
   EXPECT_EQ(status_of("other.example.test"), "502");
   EXPECT_NE(admin("/readyz").find(" 200 "), std::string::npos);
-  EXPECT_NE(admin("/metrics").find("bloomwall_filter_entries{list=\"ads\"} 2\n"), std::string::npos);
+  EXPECT_NE(admin("/metrics").find("bloomwall_filter_entries{filter=\"ads\"} 2\n"), std::string::npos);
   signal(SIGTERM);
   EXPECT_EQ(systemd_.wait_for("STOPPING=1"), "STOPPING=1\nSTATUS=draining");
   EXPECT_EQ(exit_status(), 0);

@@ -91,7 +91,15 @@ TEST(Metrics, FiltersReloadsAndLogs) {
   ASSERT_TRUE(settings.has_value());
   const auto edition = load_edition(*settings, {}, 3);
   ASSERT_TRUE(edition.has_value());
-  const Counters counters;
+  Counters counters;
+  filter::Verdict verdict;
+  verdict.decision = filter::Decision::blocked;
+  verdict.filter = &edition->policy->filters()[0].spec;
+  counters.count_verdict(MethodClass::get, verdict);
+  counters.count_verdict(MethodClass::connect, verdict);
+  verdict.decision = filter::Decision::allowed;  // an exception of the filter: it matched and lets pass
+  counters.count_verdict(MethodClass::get, verdict);
+  counters.filters.count("gone", filter::FilterAction::block);
   const MetricsInput input{
       .counters = counters,
       .gauges = {.requests_in_flight = 4, .dns_cache_entries = 5, .buffer_bytes = 6},
@@ -104,14 +112,17 @@ TEST(Metrics, FiltersReloadsAndLogs) {
       .loop_silence = std::chrono::milliseconds(250),
       .now = kNow};
   auto samples = samples_of(metrics_text(input));
-  EXPECT_EQ(samples[R"(bloomwall_filter_entries{list="ads"})"], "2");
-  EXPECT_EQ(samples[R"(bloomwall_filter_build_timestamp_seconds{list="ads"})"], "1700000000");
-  EXPECT_EQ(samples[R"(bloomwall_filter_age_seconds{list="ads"})"], "600");
-  EXPECT_EQ(samples[R"(bloomwall_filter_delta_entries{list="ads"})"], "0");
-  EXPECT_EQ(samples[R"(bloomwall_filter_lost{list="ads"})"], "0");
-  EXPECT_EQ(samples[R"(bloomwall_filter_bytes{list="ads"})"],
+  EXPECT_EQ(samples[R"(bloomwall_filter_entries{filter="ads"})"], "2");
+  EXPECT_EQ(samples[R"(bloomwall_filter_verdicts_total{filter="ads",action="block"})"], "2");
+  EXPECT_EQ(samples[R"(bloomwall_filter_verdicts_total{filter="ads",action="monitor"})"], "0");
+  EXPECT_FALSE(samples.contains(R"(bloomwall_filter_verdicts_total{filter="gone",action="block"})"));
+  EXPECT_EQ(samples[R"(bloomwall_filter_build_timestamp_seconds{filter="ads"})"], "1700000000");
+  EXPECT_EQ(samples[R"(bloomwall_filter_age_seconds{filter="ads"})"], "600");
+  EXPECT_EQ(samples[R"(bloomwall_filter_delta_entries{filter="ads"})"], "0");
+  EXPECT_EQ(samples[R"(bloomwall_filter_lost{filter="ads"})"], "0");
+  EXPECT_EQ(samples[R"(bloomwall_filter_bytes{filter="ads"})"],
             std::to_string(std::filesystem::file_size(site.dir.path() / "ads.bwf")));
-  EXPECT_TRUE(samples.contains(R"(bloomwall_filter_expected_fp_ratio{list="ads",class="unlisted_host"})"));
+  EXPECT_TRUE(samples.contains(R"(bloomwall_filter_expected_fp_ratio{filter="ads",class="unlisted_host"})"));
   EXPECT_TRUE(samples.contains(R"(bloomwall_expected_fp_ratio{class="listed_host"})"));
   EXPECT_EQ(samples[R"(bloomwall_filter_reload_total{result="success"})"], "3");
   EXPECT_EQ(samples[R"(bloomwall_filter_reload_total{result="failure"})"], "2");

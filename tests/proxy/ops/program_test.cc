@@ -67,7 +67,7 @@ TEST_F(Program, CheckSaysWhatWouldBeServed) {
   const Finished got = run({"check", "--config", config_.string()});
   EXPECT_EQ(got.status, 0) << got.err;
   EXPECT_NE(got.out.find("filter ads: block, 2 entries"), std::string::npos) << got.out;
-  EXPECT_NE(got.out.find("predicted error per request"), std::string::npos) << got.out;
+  EXPECT_NE(got.out.find("predicted error per request: one in "), std::string::npos) << got.out;
   EXPECT_TRUE(got.out.ends_with("\nok\n")) << got.out;
   const auto object = json::parse(run({"check", "--json", "--config", config_.string()}).out);
   EXPECT_EQ(object.at("ok"), true);
@@ -196,6 +196,52 @@ TEST_F(Program, StrictPathsAreExplainedAsRefused) {
   EXPECT_NE(story.out.find("access.strict_path"), std::string::npos) << story.out;
   EXPECT_EQ(json::parse(explain({"--json", odd}).out).at("reason"), "ambiguous_path");
   EXPECT_EQ(explain({}, odd + "\n").out, "invalid\t" + odd + "\tambiguous_path\n");
+}
+
+TEST_F(Program, ExplainSaysWhatATunnelAndTheAccessRulesWouldDo) {
+  site_.configure("dns: {hosts: {inside.test: 10.9.8.7, outside.test: 192.0.2.1}}\n");
+  const struct {
+    const char *url, *says, *access, *tunnel;
+    int status;
+  } rows[] = {
+      {"https://pages.example.test/dir/x",
+       "through a tunnel: CONNECT pages.example.test:443 is allowed (unlisted); entries for URLs", "allowed", "allowed",
+       1},
+      {"https://innocent.example.test/", "through a tunnel: CONNECT innocent.example.test:443 is allowed", "allowed",
+       "allowed", 0},
+      {"https://www.listed.example.test/",
+       "through a tunnel: CONNECT www.listed.example.test:443 is blocked (listed) by filter ads: S", "allowed",
+       "blocked", 1},
+      {"https://innocent.example.test:8443/", "CONNECT innocent.example.test:8443 is refused, status 403 port_denied",
+       "port_denied", "refused", 1},
+      {"wss://innocent.example.test/", "through a tunnel: CONNECT innocent.example.test:443 is allowed", "allowed",
+       "allowed", 0},
+      {"ws://innocent.example.test:8080/", "through a tunnel: CONNECT innocent.example.test:8080 is refused",
+       "port_denied", "refused", 1},
+      {"https://[fd00::1]/", "CONNECT [fd00::1]:443 is refused, status 403 destination_denied", "destination_denied",
+       "refused", 1},
+      {"http://10.1.2.3/", "refused all the same: status 403 destination_denied: access.deny_destinations",
+       "destination_denied", nullptr, 1},
+      {"http://inside.test/", "refused all the same: status 403 destination_denied", "destination_denied", nullptr, 1},
+      {"http://outside.test/", "verdict", "allowed", nullptr, 0},
+      {"ftp://innocent.example.test/", "refused all the same: status 501 not_implemented", "not_implemented", nullptr,
+       1},
+      {"http://innocent.example.test/", "verdict", "allowed", nullptr, 0},
+  };
+  for (const auto& row : rows) {
+    const Finished text = explain({row.url});
+    EXPECT_NE(text.out.find(row.says), std::string::npos) << row.url << "\n" << text.out;
+    EXPECT_EQ(text.status, row.status) << row.url << "\n" << text.out;
+    const Finished object = explain({"--json", row.url});
+    EXPECT_EQ(object.status, row.status) << row.url;
+    const auto fields = json::parse(object.out);
+    EXPECT_EQ(fields.at("access"), row.access) << row.url;
+    if (row.tunnel == nullptr) {
+      EXPECT_TRUE(fields.at("tunnel").is_null()) << row.url;
+    } else {
+      EXPECT_EQ(fields.at("tunnel").at("verdict"), row.tunnel) << row.url;
+    }
+  }
 }
 
 TEST_F(Program, WhatCannotBeExplainedIsSaid) {

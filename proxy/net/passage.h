@@ -1,0 +1,50 @@
+// What lies between a URL and its answer besides the filters' verdict on it: an https URL reaches the proxy as a CONNECT, which
+// shows a host alone, and the access rules have a word on ports, addresses and schemes. For `explain`.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+
+#include "conf/config.h"
+#include "filter/policy/policy.h"
+#include "proxy/dns/static_hosts.h"
+#include "proxy/http/access_rules.h"
+#include "proxy/http/judge_target.h"
+
+namespace bloomwall::proxy {
+
+struct Passage {
+  bool is_tunnel = false;     // https, wss and ws: a CONNECT comes instead of the URL
+  bool is_encrypted = false;  // nothing but the host is ever seen
+  std::string target;         // host:port of the CONNECT; empty where there is none
+  filter::Verdict verdict;    // on the CONNECT; lives as long as the policy. Of other requests the URL's own counts
+  int status = 0;             // of a refusal by the rules; 0: they let it pass
+  std::string error = {};     // name of that error as in the log: "port_denied"
+  std::string why = {};       // the rule
+  bool is_stopped() const { return status != 0 || verdict.decision == filter::Decision::blocked; }
+};
+
+// Not thread-safe. Addresses are known of literals and of names in dns.hosts and the hosts file; nothing is resolved.
+class PassageJudge {
+ public:
+  // Error: the key and what is wrong with it.
+  static tl::expected<PassageJudge, std::string> compile(const conf::Config& settings);
+  // `url` must have a canonical form.
+  Passage judge(const filter::CanonicalUrl& url, const filter::Policy& policy);
+
+ private:
+  PassageJudge(AccessRules access, StaticHosts hosts) : access_(std::move(access)), hosts_(std::move(hosts)) {}
+  bool is_denied(std::string_view host) const;
+
+  AccessRules access_;
+  StaticHosts hosts_;
+  TargetJudge judge_{JudgeRules{}};
+};
+
+// "through a tunnel: CONNECT a.test:443 is allowed (unlisted); ...", or why the rules refuse it; a line with its line feed. Empty
+// where the URL's own verdict is all there is to say.
+std::string passage_text(const Passage& passage);
+
+}  // namespace bloomwall::proxy

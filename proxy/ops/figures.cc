@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/ops/figures.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+namespace bloomwall::proxy {
+namespace {
+
+struct Scale {
+  double least;
+  const char* name;
+};
+
+}  // namespace
+
+std::string size_text(std::uint64_t bytes) {
+  constexpr std::array kUnits{Scale{1e12, "TB"}, Scale{1e9, "GB"}, Scale{1e6, "MB"}, Scale{1e3, "kB"}};
+  for (const Scale& unit : kUnits) {
+    const double value = static_cast<double>(bytes) / unit.least;
+    if (value >= 1) return fmt::format("{:.1f} {}", value, unit.name);
+  }
+  return fmt::format("{} bytes", bytes);
+}
+
+std::string one_in(double probability) {
+  if (!(probability > 0)) return "never";
+  constexpr std::array kWords{Scale{1e12, "trillion"}, Scale{1e9, "billion"}, Scale{1e6, "million"}};
+  const double odds = 1 / probability;
+  std::string text;
+  for (const Scale& word : kWords) {
+    if (odds < word.least) continue;
+    text = odds < 10 * word.least ? fmt::format("{:.1f} {}", odds / word.least, word.name)
+                                  : fmt::format("{:.0f} {}", odds / word.least, word.name);
+    break;
+  }
+  if (text.empty()) text = grouped(static_cast<std::uint64_t>(std::llround(odds)));
+  return fmt::format("one in {} ({:.1e})", text, probability);
+}
+
+std::string grouped(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
+  return text;
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/ops/figures.h"
+
+#include <gtest/gtest.h>
+
+namespace bloomwall::proxy {
+namespace {
+
+TEST(Figures, SizesAreReadable) {
+  EXPECT_EQ(size_text(0), "0 bytes");
+  EXPECT_EQ(size_text(999), "999 bytes");
+  EXPECT_EQ(size_text(12'384), "12.4 kB");
+  EXPECT_EQ(size_text(5'800'000), "5.8 MB");
+  EXPECT_EQ(size_text(25'000'000'000), "25.0 GB");
+  EXPECT_EQ(size_text(3'200'000'000'000), "3.2 TB");
+}
+
+TEST(Figures, ProbabilitiesAreOddsAsWell) {
+  EXPECT_EQ(one_in(0), "never");
+  EXPECT_EQ(one_in(1), "one in 1 (1.0e+00)");
+  EXPECT_EQ(one_in(1e-4), "one in 10,000 (1.0e-04)");
+  EXPECT_EQ(one_in(8e-7), "one in 1.2 million (8.0e-07)");
+  EXPECT_EQ(one_in(2.91e-11), "one in 34 billion (2.9e-11)");
+  EXPECT_EQ(one_in(1e-15), "one in 1000 trillion (1.0e-15)");
+}
+
+TEST(Figures, NumbersAreGrouped) {
+  EXPECT_EQ(grouped(999), "999");
+  EXPECT_EQ(grouped(1'000), "1,000");
+  EXPECT_EQ(grouped(5'000'000), "5,000,000");
+}
+
+}  // namespace
+}  // namespace bloomwall::proxy
