@@ -94,7 +94,7 @@ SectionEntry entry_of(SectionType type, std::uint64_t offset, std::uint64_t leng
 }  // namespace
 
 Result<FilterDraft> FilterDraft::create(const fs::path& target, Plan plan) {
-  auto file = TempFile::create(target);
+  auto file = TempFile::create(target, plan.access);
   if (!file) return unexpected(std::move(file).error());
   if (plan.header.file_id == FileId{}) plan.header.file_id = random_id();
   plan.header.exact_root = {};  // of the file that the header was copied from
@@ -213,6 +213,9 @@ Result<void> FilterDraft::commit(const std::vector<SectionFacts>& facts) {
   std::vector<LeafDigest> of_records;
   if (auto ok = add_text(SectionType::leaves, std::as_bytes(std::span(records)), of_records); !ok) return ok;
   if (auto ok = write_header(facts); !ok) return ok;
+  if (plan_.check) {
+    if (auto ok = plan_.check(file_.path()); !ok) return ok;
+  }
   if (auto ok = file_.prepare(); !ok) return ok;
   if (last_) {
     if (auto ok = last_(); !ok) return ok;

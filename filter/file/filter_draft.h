@@ -29,6 +29,10 @@ class FilterDraft {
     FileInfo info;
     std::vector<std::byte> exceptions = {};  // serialise_exceptions(); may be set until commit()
     std::vector<std::byte> sketches = {};    // the section of that name, where it is not empty
+    FileAccess access = {};
+    // Asked of the whole file, under the name that it has then, before it takes the target's place; an error leaves the target
+    // as it is.
+    std::function<Result<void>(const std::filesystem::path&)> check = {};
   };
   struct PageSection {
     SectionType type;

@@ -41,7 +41,7 @@ class FilterWriter {
   };
   Fill fill() const;
 
-  // Predictions, digests, header, fsync of file and folder, rename over the target. Mode 0640. Once only.
+  // Predictions, digests, header, fsync of file and folder, rename over the target. Once only.
   Result<void> commit();
 
  private:

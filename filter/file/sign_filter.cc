@@ -65,7 +65,7 @@ Result<void> copy_content(const FilterFile& from, const TempFile& to) {
 }  // namespace
 
 Result<void> sign_filter(const std::filesystem::path& file, const std::filesystem::path& target, const SigningKey& key,
-                         const Progress& progress) {
+                         const Progress& progress, const FileAccess& access) {
   const auto opened = FilterFile::open(file);
   if (!opened) return unexpected(opened.error());
   const FilterFile& from = **opened;
@@ -77,7 +77,7 @@ Result<void> sign_filter(const std::filesystem::path& file, const std::filesyste
   HeaderBytes header{};
   std::copy(from.header_bytes().begin(), from.header_bytes().end(), header.begin());
   header = with_signatures(header, signatures);
-  auto to = TempFile::create(target);
+  auto to = TempFile::create(target, access);
   if (!to) return unexpected(std::move(to).error());
   if (auto ok = copy_content(from, *to); !ok) return ok;
   if (auto ok = write_all(*to, header, 0); !ok) return ok;

@@ -21,6 +21,7 @@
 #include "filter/file/filter_file.h"
 #include "filter/file/handles.h"
 #include "filter/file/header.h"
+#include "filter/file/temp_file.h"
 
 namespace bloomwall::filter {
 
@@ -76,6 +77,6 @@ bool place_signature(std::array<Signature, kMaxSignatures>& signatures, const Si
 // temporary file beside it, synced, renamed; blocks are shared with the original where the file system can. A filter that
 // is mapped by somebody never changes under him. Time: that of reading the file, and of copying where blocks can't be shared.
 Result<void> sign_filter(const std::filesystem::path& file, const std::filesystem::path& target, const SigningKey& key,
-                         const Progress& progress = {});
+                         const Progress& progress = {}, const FileAccess& access = {});
 
 }  // namespace bloomwall::filter

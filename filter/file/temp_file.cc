@@ -2,10 +2,16 @@
 #include "filter/file/temp_file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
+#include <cerrno>
+#include <charconv>
 #include <cstdlib>
+#include <fstream>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -17,7 +23,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffix = ".bwf-tmp";
 constexpr std::size_t kRandomLetters = 6;
-constexpr mode_t kMode = 0640;
+constexpr mode_t kPermissions = 0777;
+constexpr const char* kAccessList = "system.posix_acl_access";
 
 std::string prefix_of(const fs::path& target) { return "." + target.filename().string() + "."; }
 fs::path folder_of(const fs::path& target) { return target.has_parent_path() ? target.parent_path() : fs::path("."); }
@@ -65,9 +72,59 @@ bool still_there(int fd) {
   return fstat(fd, &status) == 0 && status.st_nlink > 0;
 }
 
+// umask(2) tells it only by changing it, for all threads; the kernel writes it down since 4.7.
+mode_t umask_of_process() {
+  std::ifstream status("/proc/self/status");
+  constexpr std::string_view kField = "Umask:\t";
+  for (std::string line; std::getline(status, line);) {
+    if (!line.starts_with(kField)) continue;
+    unsigned value = 0;
+    std::from_chars(line.data() + kField.size(), line.data() + line.size(), value, 8);
+    return value & kPermissions;
+  }
+  return 077;
+}
+
+std::vector<char> access_list_of(const fs::path& path) {
+  const ssize_t size = getxattr(path.c_str(), kAccessList, nullptr, 0);
+  if (size <= 0) return {};
+  std::vector<char> out(static_cast<std::size_t>(size));
+  const ssize_t got = getxattr(path.c_str(), kAccessList, out.data(), out.size());
+  if (got != size) out.clear();
+  return out;
+}
+
+// A file system without locks: nobody takes the file for a leftover, as that takes the same lock.
+bool has_no_locks(int error) { return error == ENOLCK || error == EOPNOTSUPP || error == ENOSYS; }
+
 }  // namespace
 
-Result<TempFile> TempFile::create(const fs::path& target) {
+Result<void> TempFile::take_access(const FileAccess& access) {
+  struct stat there{};
+  struct stat own{};
+  if (fstat(file_.get(), &own) != 0) return system_error(path_, "look at");
+  const bool replaces = stat(target_.c_str(), &there) == 0;
+  mode_ = access.mode.value_or(replaces ? there.st_mode & kPermissions : 0666 & ~umask_of_process());
+  const gid_t group = access.group.value_or(replaces ? there.st_gid : own.st_gid);
+  if (group != own.st_gid && fchown(file_.get(), static_cast<uid_t>(-1), group) != 0) {
+    return system_error(target_, fmt::format("give it group {}{}", group,
+                                             access.group ? "" : ", that of the file there (--group names another),")
+                                     .c_str());
+  }
+  if (!replaces) return {};
+  // Only root gives files away. Others may go on where more than its owner was allowed to read the file.
+  const bool kept = there.st_uid == own.st_uid || fchown(file_.get(), there.st_uid, static_cast<gid_t>(-1)) == 0;
+  if (!kept && (mode_ & 0044) == 0) {
+    return system_error(
+        target_,
+        fmt::format("give it to user {}, who alone may read the file there (--mode lets others),", there.st_uid)
+            .c_str());
+  }
+  if (!access.mode && !access.group) access_list_ = access_list_of(target_);
+  return {};
+}
+
+Result<TempFile> TempFile::create(const fs::path& target, const FileAccess& access) {
   auto resolved = resolve(target);
   if (!resolved) return unexpected(std::move(resolved).error());
   remove_leftovers(*resolved);
@@ -78,8 +135,11 @@ Result<TempFile> TempFile::create(const fs::path& target) {
     name += kSuffix;
     Descriptor file(mkostemps(name.data(), static_cast<int>(kSuffix.size()), O_CLOEXEC));
     if (!file) return system_error(target, "create a file beside it");
-    if (flock(file.get(), LOCK_EX) == 0 && still_there(file.get())) {
-      return TempFile(*std::move(resolved), std::move(name), std::move(file));
+    const bool is_locked = flock(file.get(), LOCK_EX) == 0 || has_no_locks(errno);
+    if (is_locked && still_there(file.get())) {
+      TempFile out(*std::move(resolved), std::move(name), std::move(file));
+      if (auto ok = out.take_access(access); !ok) return unexpected(std::move(ok).error());
+      return out;
     }
     unlink(name.c_str());
   }
@@ -93,6 +153,8 @@ TempFile::TempFile(TempFile&& other) noexcept
     : target_(std::move(other.target_)),
       path_(std::exchange(other.path_, {})),
       file_(std::move(other.file_)),
+      mode_(other.mode_),
+      access_list_(std::move(other.access_list_)),
       is_prepared_(other.is_prepared_) {}
 
 TempFile::~TempFile() {
@@ -100,7 +162,10 @@ TempFile::~TempFile() {
 }
 
 Result<void> TempFile::prepare() {
-  if (fchmod(file_.get(), kMode) != 0) return system_error(path_, "set the mode");
+  if (fchmod(file_.get(), mode_) != 0) return system_error(path_, "set the mode");
+  if (!access_list_.empty() && fsetxattr(file_.get(), kAccessList, access_list_.data(), access_list_.size(), 0) != 0) {
+    return system_error(path_, "set the access list");
+  }
   if (fsync(file_.get()) != 0) return system_error(path_, "sync");
   is_prepared_ = true;
   return {};
@@ -117,8 +182,8 @@ Result<void> TempFile::commit() {
   return {};
 }
 
-Result<void> replace_file(const fs::path& target, std::string_view content) {
-  auto file = TempFile::create(target);
+Result<void> replace_file(const fs::path& target, std::string_view content, const FileAccess& access) {
+  auto file = TempFile::create(target, access);
   if (!file) return unexpected(std::move(file).error());
   while (!content.empty()) {
     const ssize_t done = ::write(file->descriptor(), content.data(), content.size());

@@ -102,14 +102,14 @@ Result<std::string> sign_delta(std::string_view delta, const std::string& name, 
 }
 
 std::vector<Error> sign_delta_file(const std::filesystem::path& file, const std::filesystem::path& target,
-                                   const SigningKey& key) {
+                                   const SigningKey& key, const FileAccess& access) {
   const auto text = read_entry_text(file);
   if (!text) return {text.error()};
   auto parsed = Delta::parse(*text, file.string(), KeyMaker(SeriesKey{}), std::nullopt);
   if (!parsed) return std::move(parsed.error());
   const auto made = sign_delta(*text, file.string(), key);
   if (!made) return {made.error()};
-  if (auto ok = replace_file(target, *made); !ok) return {ok.error()};
+  if (auto ok = replace_file(target, *made, access); !ok) return {ok.error()};
   return {};
 }
 

@@ -30,6 +30,6 @@ Result<std::string> sign_delta(std::string_view delta, const std::string& name, 
 
 // Signs the file in its place, whole or not at all; only a delta that could be used. Errors: all of its errors.
 std::vector<Error> sign_delta_file(const std::filesystem::path& file, const std::filesystem::path& target,
-                                   const SigningKey& key);
+                                   const SigningKey& key, const FileAccess& access = {});
 
 }  // namespace bloomwall::filter

@@ -33,10 +33,12 @@ FilterWriter::Plan large_plan() {
   return plan;
 }
 
-TEST(FilterWriterTest, TheTargetAppearsOnlyWithCommitAndIsForOwnerAndGroup) {
+TEST(FilterWriterTest, TheTargetAppearsOnlyWithCommitAndTakesTheUmask) {
   const TempDir dir;
   const auto path = dir / "a.bwf";
+  const mode_t before = umask(0027);
   auto writer = FilterWriter::create(path, sample_plan());
+  umask(before);
   ASSERT_TRUE(writer);
   insert_sample_keys(**writer);
   EXPECT_FALSE(std::filesystem::exists(path));
@@ -46,6 +48,30 @@ TEST(FilterWriterTest, TheTargetAppearsOnlyWithCommitAndIsForOwnerAndGroup) {
   struct stat status{};
   ASSERT_EQ(stat(path.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777, 0640U);
+}
+
+TEST(FilterWriterTest, AFileThatFailsItsCheckReplacesNothing) {
+  const TempDir dir;
+  const auto path = dir / "a.bwf";
+  write_sample(path);
+  const auto before = read_bytes(path);
+  FilterWriter::Plan plan = large_plan();
+  bool was_whole = false;
+  plan.check = [&](const std::filesystem::path& file) -> Result<void> {
+    const auto opened = FilterFile::open(file);
+    was_whole = opened && (*opened)->verify(FilterFile::Depth::tampering);
+    return unexpected(Error{Errc::bad_section, {}, "no"});
+  };
+  auto writer = FilterWriter::create(path, std::move(plan));
+  ASSERT_TRUE(writer);
+  insert_sample_keys(**writer);
+  const auto done = (*writer)->commit();
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().what, "no");
+  EXPECT_TRUE(was_whole);
+  writer->reset();
+  EXPECT_EQ(read_bytes(path), before);
+  EXPECT_EQ(dir.entries(), 1U);
 }
 
 TEST(FilterWriterTest, WithoutCommitNothingStaysAndTheOldFileIsUntouched) {

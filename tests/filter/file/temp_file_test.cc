@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/file/temp_file.h"
 
+#include <grp.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -88,6 +94,100 @@ TEST(TempFileTest, ATargetThatIsNoFileIsRefused) {
     EXPECT_EQ(file.error().code, Errc::io);
   }
   EXPECT_EQ(dir.entries(), 2U);
+}
+
+struct stat status_of(const fs::path& path) {
+  struct stat status{};
+  EXPECT_EQ(stat(path.c_str(), &status), 0) << path;
+  return status;
+}
+
+TEST(TempFileTest, ANewFileTakesTheUmask) {
+  const TempDir dir;
+  for (const mode_t mask : {0022U, 0077U, 0002U}) {
+    const mode_t before = umask(mask);
+    const fs::path target = dir / ("a" + std::to_string(mask));
+    EXPECT_TRUE(write_and_commit(target, "x"));
+    umask(before);
+    EXPECT_EQ(status_of(target).st_mode & 07777, 0666U & ~mask);
+  }
+}
+
+TEST(TempFileTest, WhatReplacesAFileHasItsModeWhateverTheUmask) {
+  const TempDir dir;
+  put(dir / "a", "old");
+  for (const mode_t mode : {0600U, 0644U, 0664U, 0440U}) {
+    ASSERT_EQ(chmod((dir / "a").c_str(), mode), 0);
+    ASSERT_TRUE(write_and_commit(dir / "a", "new"));
+    EXPECT_EQ(status_of(dir / "a").st_mode & 07777, mode);
+  }
+}
+
+TEST(TempFileTest, WhatReplacesAFileHasItsOwnerGroupAndAccessList) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  const TempDir dir;
+  put(dir / "a", "old");
+  ASSERT_EQ(chown((dir / "a").c_str(), 1234, 2345), 0);
+  ASSERT_EQ(chmod((dir / "a").c_str(), 0640), 0);
+  // user::rw-, user:4321:r--, group::r--, mask::r--, other::---, as linux/posix_acl_xattr.h has it.
+  std::vector<char> list{2, 0, 0, 0};
+  const auto entry = [&](unsigned tag, unsigned permissions, unsigned id) {
+    for (const unsigned part : {tag & 255U, tag >> 8U, permissions & 255U, permissions >> 8U}) {
+      list.push_back(static_cast<char>(part));
+    }
+    for (unsigned shift = 0; shift < 32; shift += 8) list.push_back(static_cast<char>(id >> shift));
+  };
+  entry(1, 6, ~0U);
+  entry(2, 4, 4321);
+  entry(4, 4, ~0U);
+  entry(16, 4, ~0U);
+  entry(32, 0, ~0U);
+  const bool has_lists = setxattr((dir / "a").c_str(), "system.posix_acl_access", list.data(), list.size(), 0) == 0;
+  ASSERT_TRUE(write_and_commit(dir / "a", "new"));
+  const struct stat after = status_of(dir / "a");
+  EXPECT_EQ(after.st_uid, 1234U);
+  EXPECT_EQ(after.st_gid, 2345U);
+  EXPECT_EQ(after.st_mode & 07777, 0640U);
+  if (!has_lists) GTEST_SKIP() << "no access lists on this file system";
+  std::vector<char> kept(list.size() + 1);
+  kept.resize(static_cast<std::size_t>(
+      std::max<ssize_t>(0, getxattr((dir / "a").c_str(), "system.posix_acl_access", kept.data(), kept.size()))));
+  EXPECT_EQ(kept, list);
+}
+
+TEST(TempFileTest, WhatIsAskedForOverrulesTheFileThatIsReplaced) {
+  const TempDir dir;
+  put(dir / "a", "old");
+  ASSERT_EQ(chmod((dir / "a").c_str(), 0600), 0);
+  auto file = TempFile::create(dir / "a", {.mode = 0644, .group = getegid()});
+  ASSERT_TRUE(file);
+  ASSERT_TRUE(file->commit());
+  EXPECT_EQ(status_of(dir / "a").st_mode & 07777, 0644U);
+  EXPECT_EQ(status_of(dir / "a").st_gid, getegid());
+}
+
+// In a child without privileges: a group that it is not in can't be kept, and that is said before a build begins.
+TEST(TempFileTest, AGroupThatCannotBeKeptIsAnErrorAtOnce) {
+  if (geteuid() != 0) GTEST_SKIP() << "has to become somebody else";
+  const TempDir dir;
+  put(dir / "a", "old");
+  ASSERT_EQ(chown((dir / "a").c_str(), 1234, 2345), 0);
+  ASSERT_EQ(chmod((dir / "a").c_str(), 0640), 0);
+  ASSERT_EQ(chmod(dir.path().c_str(), 0777), 0);
+  const auto as_stranger = [&](const FileAccess& access) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const bool changed = setgroups(0, nullptr) == 0 && setgid(999) == 0 && setuid(999) == 0;
+      const auto file = TempFile::create(dir / "a", access);
+      const bool says = !file && file.error().what.find("--group") != std::string::npos;
+      _exit(!changed ? 3 : file ? 0 : says ? 1 : 2);
+    }
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    return WEXITSTATUS(status);
+  };
+  EXPECT_EQ(as_stranger({}), 1);
+  EXPECT_EQ(as_stranger({.mode = 0644, .group = gid_t{999}}), 0);
 }
 
 TEST(TempFileTest, ARelativeNameIsBesideItself) {
