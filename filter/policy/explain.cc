@@ -146,8 +146,8 @@ void append_verdict(std::string& out, const CanonicalUrl& url, const Story& stor
   if (!verdict.expression.empty()) {
     fmt::format_to(std::back_inserter(out), ": {} {}", static_cast<char>(verdict.kind), verdict.expression);
   }
-  if (url.forms.size() > 1 && verdict.decision != Decision::rejected) {
-    fmt::format_to(std::back_inserter(out), " (form {} of {})", verdict.form + 1, url.forms.size());
+  if (url.asked().size() > 1 && verdict.decision != Decision::rejected) {
+    fmt::format_to(std::back_inserter(out), " (form {} of {})", verdict.form + 1, url.asked().size());
   }
   out += '\n';
 }
@@ -182,7 +182,7 @@ Story Policy::explain(const CanonicalUrl& url) const {
     UrlParts parts(url);
     ExpressionList list(story, parts);
     const std::size_t fewest = asks_last_label(impl_->filters, impl_->allow) ? 1 : 2;
-    for (const UrlForm& form : url.forms) {
+    for (const UrlForm& form : url.asked()) {
       parts.use_form(form);
       for (std::size_t i = 0; i < parts.suffixes(); ++i) {
         if (i == 0 || parts.labels(i) >= fewest) list.add_suffix(i);
@@ -201,7 +201,7 @@ std::string explain_text(const CanonicalUrl& url, const Story& story) {
   std::string out;
   const auto to = std::back_inserter(out);
   fmt::format_to(to, "canonical   {}\n", url.has_canonical ? url.text() : "none");
-  for (std::size_t i = 1; i < url.forms.size(); ++i) fmt::format_to(to, "also read   {}\n", url.text(i));
+  for (std::size_t i = 1; i < url.asked().size(); ++i) fmt::format_to(to, "also read   {}\n", url.text(i));
   append_verdict(out, url, story);
   const char* label = "expressions";
   for (const std::string& expression : story.expressions) {
@@ -210,7 +210,7 @@ std::string explain_text(const CanonicalUrl& url, const Story& story) {
   label = "asked";
   for (const AskedQuestion& asked : story.questions) {
     fmt::format_to(to, "{:<11} ", std::exchange(label, ""));
-    if (url.forms.size() > 1) fmt::format_to(to, "form {}, ", asked.form + 1);
+    if (url.asked().size() > 1) fmt::format_to(to, "form {}, ", asked.form + 1);
     fmt::format_to(to, "{}: {}: {}\n", asked.filter.empty() ? "allow list" : asked.filter, asked.expression,
                    to_string(asked.answer));
   }

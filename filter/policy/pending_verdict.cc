@@ -64,7 +64,7 @@ void PendingVerdict::append_absent(std::vector<const std::byte*>& out) const {
 }
 
 void PendingVerdict::begin_form() {
-  if (!url_.forms.empty()) parts_.use_form(url_.forms[form_]);
+  if (!url_.forms.empty()) parts_.use_form(url_.asked()[form_]);
   for (Slot& slot : slots_) {
     if (slot.hashes) slot.hashes->forget_form();
   }
@@ -177,7 +177,7 @@ void PendingVerdict::end_form() {
   verdict_.form = static_cast<std::uint8_t>(form_);
   if (form_ == 0 || verdict_.decision > worst_.decision) worst_ = std::move(verdict_);
   ++form_;
-  if (scope_ == Scope::url && form_ < url_.forms.size() && worst_.decision != Decision::blocked) {
+  if (scope_ == Scope::url && form_ < url_.asked().size() && worst_.decision != Decision::blocked) {
     begin_form();
     return;
   }

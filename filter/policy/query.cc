@@ -9,7 +9,7 @@ std::optional<FilterMatch> FilterQuery::url(const CanonicalUrl& url) const {
   if (url.action != UrlAction::lookup) return std::nullopt;
   UrlParts parts(url);
   UrlHashes hashes(file_.keys(), parts);
-  for (const UrlForm& form : url.forms) {
+  for (const UrlForm& form : url.asked()) {
     parts.use_form(form);
     hashes.forget_form();
     Lookup lookup({.file = &file_, .delta = delta_, .plan = &plan_, .exact = exact_}, hashes, Scope::url);

@@ -70,11 +70,12 @@ void Canonicaliser::accept(std::string_view scheme, std::string_view host, const
   result_.scheme = scheme;
   result_.host = host;
   result_.forms = std::span(forms_).first(1);
+  result_.has_bare_form = false;
 }
 
 const CanonicalUrl& Canonicaliser::url(std::string_view raw) {
   const UrlCut cut = cut_if_canonical(raw);
-  if (cut.host_begin == 0) return url_the_long_way(raw);
+  if (cut.host_begin == 0 || cut.has_parameters) return url_the_long_way(raw);
   accept(raw.substr(0, cut.host_begin - 3), raw.substr(cut.host_begin, cut.host_end - cut.host_begin),
          form_of(raw, cut));
   return result_;
@@ -101,6 +102,7 @@ const CanonicalUrl& Canonicaliser::url_the_long_way(std::string_view raw) {
   result_.scheme = split.scheme;
   result_.port = split.port;
   result_.forms = std::span(forms_).first(mine.forms.read(split.rest, forms_));
+  result_.has_bare_form = mine.forms.has_bare_form();
   return result_;
 }
 
@@ -122,7 +124,7 @@ std::string CanonicalUrl::text(std::size_t form) const {
 
 std::string CanonicalUrl::expression(std::size_t form) const {
   if (!has_canonical) return "!";
-  const UrlForm& f = forms[form];
+  const UrlForm& f = asked()[form];
   return fmt::format("{}{}{}{}", host, f.path, f.has_query_mark ? "?" : "", f.query);
 }
 

@@ -16,11 +16,11 @@ namespace {
 
 // One bit an octet; bits beyond the end of the URL are 0.
 struct Masks {
-  std::uint64_t host, path, slash, dot, question;
+  std::uint64_t host, path, slash, dot, question, semicolon;
 };
 
 struct Masks32 {
-  std::uint32_t host, path, slash, dot, question;
+  std::uint32_t host, path, slash, dot, question, semicolon;
 };
 
 // Classes of an octet: its bits in both tables. Host octets: 1 '-' '.', 2 digits, 4 '_', 8 a-o, 16 p-z.
@@ -72,20 +72,22 @@ constexpr std::array<std::uint8_t, 16> kByLow = make_by_low();
           .path = of_class(classes, kPathClasses) & ~equal(bytes, 0x7F),
           .slash = equal(bytes, '/'),
           .dot = equal(bytes, '.'),
-          .question = equal(bytes, '?')};
+          .question = equal(bytes, '?'),
+          .semicolon = equal(bytes, ';')};
 }
 
 Masks shifted_left(const Masks32& m, unsigned by) {
-  return {std::uint64_t{m.host} << by, std::uint64_t{m.path} << by, std::uint64_t{m.slash} << by,
-          std::uint64_t{m.dot} << by, std::uint64_t{m.question} << by};
+  return {std::uint64_t{m.host} << by, std::uint64_t{m.path} << by,     std::uint64_t{m.slash} << by,
+          std::uint64_t{m.dot} << by,  std::uint64_t{m.question} << by, std::uint64_t{m.semicolon} << by};
 }
 
 Masks shifted_right(const Masks32& m, unsigned by) {
-  return {m.host >> by, m.path >> by, m.slash >> by, m.dot >> by, m.question >> by};
+  return {m.host >> by, m.path >> by, m.slash >> by, m.dot >> by, m.question >> by, m.semicolon >> by};
 }
 
 Masks both(const Masks& a, const Masks& b) {
-  return {a.host | b.host, a.path | b.path, a.slash | b.slash, a.dot | b.dot, a.question | b.question};
+  return {a.host | b.host, a.path | b.path,         a.slash | b.slash,
+          a.dot | b.dot,   a.question | b.question, a.semicolon | b.semicolon};
 }
 
 // The up to 64 octets from `at` on. Never reads outside the URL: the last load ends with it and overlaps the one before.
@@ -127,6 +129,7 @@ class PathCheck {
     const std::uint64_t path = mine & below(end);
     const std::uint64_t slashes = m.slash & path;
     if ((((slashes << 1U) | slash_before_) & (m.slash | m.dot) & path) != 0) return false;
+    cut.has_parameters = cut.has_parameters || (m.semicolon & path) != 0;
     slash_before_ = slashes >> 63U;
     if (end != 64) cut.query = at + end;
     return true;

@@ -28,6 +28,10 @@ bool is_plain(std::string_view path) {
   return !(slashes && dots);
 }
 
+bool may_have_parameters(std::string_view path) { return path.find_first_of(";%") != std::string_view::npos; }
+
+std::string_view without_parameters(std::string_view segment) { return segment.substr(0, segment.find(';')); }
+
 std::size_t count_slashes(std::string_view path) {
   return static_cast<std::size_t>(
       std::count_if(path.begin(), path.end(), [](char c) { return c == '/' || c == '\\'; }));
@@ -41,7 +45,9 @@ std::size_t FormReader::read(std::string_view rest, std::array<UrlForm, kMaxForm
   read_primary(rest);
   const std::size_t mark = std::min(rest.find('?'), rest.size());
   const std::string_view path = rest.substr(0, mark);
-  if (!is_plain(path)) {
+  has_bare_form_ = false;
+  const bool is_ambiguous = !is_plain(path);
+  if (is_ambiguous || may_have_parameters(path)) {
     Form form{.query = {.begin = text_.size()}, .has_query_mark = mark != rest.size()};
     if (form.has_query_mark) {
       decoded_.clear();
@@ -49,9 +55,10 @@ std::size_t FormReader::read(std::string_view rest, std::array<UrlForm, kMaxForm
       append_escaped(decoded_, Separators::plain, text_);
       form.query.size = text_.size() - form.query.begin;
     }
-    read_alternatives(path, form);
+    if (is_ambiguous) read_alternatives(path, form);
+    read_bare(path, form);
   }
-  for (std::size_t i = 0; i < count_; ++i) {
+  for (std::size_t i = 0; i < count_ + (has_bare_form_ ? 1 : 0); ++i) {
     forms[i] = {
         .path = view(found_[i].path), .query = view(found_[i].query), .has_query_mark = found_[i].has_query_mark};
   }
@@ -81,6 +88,27 @@ void FormReader::read_alternatives(std::string_view path, Form form) {
   split_decoded(once_);
   write(&Segment::once, Order::collapse_first, form);  // A4
   write(&Segment::once, Order::resolve_first, form);
+}
+
+void FormReader::read_bare(std::string_view path, Form form) {
+  once_.clear();
+  for_each_segment(path, [this](std::string_view raw, bool last) {
+    once_.append(without_parameters(raw));
+    if (!last) once_.push_back('/');
+  });
+  decoded_.clear();
+  append_decoded_fully(once_, decoded_);
+  if (once_.size() == path.size() && decoded_.find(';') == std::string::npos) return;
+  form.path.begin = text_.size();
+  PathWriter writer(Order::collapse_first, text_);
+  for_each_segment(decoded_, [&](std::string_view segment, bool last) {
+    const std::string_view bare = without_parameters(segment);
+    if (writer.step(kind_of(bare), last)) append_escaped(bare, Separators::escape, text_);
+  });
+  writer.finish();
+  form.path.size = text_.size() - form.path.begin;
+  has_bare_form_ = count_ < kMaxForms && !is_known(form);
+  if (has_bare_form_) found_[count_] = form;
 }
 
 // The text of a segment is the same at either depth, for escapes never overlap; only what counts as a dot differs.

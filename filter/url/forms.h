@@ -9,6 +9,10 @@
 //   A4        the whole decoded once, then split; a segment that is a dot segment only after a second decoding is a name
 // A3 and A4 are read only where one decoding leaves a '%', or where an escaped '/' or '\' meets a segment that begins with a
 // dot. A separator that decoding brings into a segment is data and written %2F %5C %3F.
+//
+// The bare form, where the path holds a ';' (an escaped one too): what stands from a ';' to the end of its segment goes, then
+// the rest is decoded to the fixpoint and split, and parameters that came out go as well; then as A1. It is none of the
+// readings above, for an ordinary path may have parameters: see CanonicalUrl::asked().
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -27,7 +31,9 @@ namespace bloomwall::filter {
 class FormReader {
  public:
   // `rest`: path and query as spelt, without the path's first slash. Writes the forms, whose views live until the next call.
+  // Returns how many; where has_bare_form(), the bare form stands behind them.
   std::size_t read(std::string_view rest, std::array<UrlForm, kMaxForms>& forms);
+  bool has_bare_form() const { return has_bare_form_; }
 
  private:
   struct Range {
@@ -47,6 +53,7 @@ class FormReader {
 
   void read_primary(std::string_view rest);
   void read_alternatives(std::string_view path, Form form);
+  void read_bare(std::string_view path, Form form);
   void split_segments(std::string_view path);         // for A1 to A3
   void split_decoded(std::string_view decoded_once);  // for A4
   void add_segment(std::string_view raw, SegmentKind once);
@@ -58,6 +65,7 @@ class FormReader {
   std::string text_;  // paths and queries of all forms
   std::array<Form, kMaxForms> found_;
   std::size_t count_ = 0;
+  bool has_bare_form_ = false;
   std::string decoded_;
   std::string once_;  // the path decoded once, '\' as '/'
   std::vector<Segment> segments_;

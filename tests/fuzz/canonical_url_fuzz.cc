@@ -27,7 +27,7 @@ void require(bool holds, const char* rule, std::string_view input) {
 
 std::string answer(const CanonicalUrl& url) {
   std::string out = url.action == UrlAction::lookup ? "lookup" : "reject";
-  for (std::size_t i = 0; i < url.forms.size(); ++i) (out += ' ') += url.text(i);
+  for (std::size_t i = 0; i < url.asked().size(); ++i) (out += ' ') += url.text(i);
   return out;
 }
 
@@ -39,15 +39,16 @@ void check_result(const CanonicalUrl& url, std::string_view input) {
   require(url.has_canonical == !url.forms.empty(), "a form exactly where there is a canonical one", input);
   require((url.action == UrlAction::lookup) == (url.reason == UrlReason::none), "a reason for each rejection", input);
   require(url.has_canonical || url.action == UrlAction::reject, "no form, no look-up", input);
-  require(url.forms.size() <= kMaxForms, "at most eight forms", input);
+  require(url.asked().size() <= kMaxForms, "at most eight forms", input);
   if (!url.has_canonical) return;
   require(!url.host.empty(), "a host", input);
-  for (std::size_t i = 0; i < url.forms.size(); ++i) {
-    const UrlForm& form = url.forms[i];
+  for (std::size_t i = 0; i < url.asked().size(); ++i) {
+    const UrlForm& form = url.asked()[i];
     require(is_visible(url.text(i)), "visible octets only", input);
     require(form.path.starts_with('/'), "a path begins with a slash", input);
     require(form.path.find_first_of("?\\#") == std::string_view::npos, "no separator inside a path", input);
     require(form.path.find("//") == std::string_view::npos, "no empty segment", input);
+    require(i < url.forms.size() || form.path.find(';') == std::string_view::npos, "no parameters left", input);
     for (std::size_t j = 0; j < i; ++j) require(url.expression(i) != url.expression(j), "forms differ", input);
   }
 }
