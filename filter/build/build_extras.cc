@@ -19,7 +19,7 @@ Result<BuildExtras> BuildExtras::create(const Options& options, const KeyMaker& 
     all.push_back(out.known_good_.get());
   }
   if (options.exact_side) {
-    out.exact_ = std::make_unique<ExactWriter>(exact_side_of(output), ram_bytes);
+    out.exact_ = std::make_unique<ExactWriter>(exact_side_of(output), ram_bytes, options.access);
     all.push_back(out.exact_.get());
   }
   if (!all.empty()) out.observers_.emplace(keys, std::move(all));

@@ -48,6 +48,7 @@ class BuildExtras {
     std::vector<std::string> known_good;  // lists
     bool exact_side = false;
     bool raw = false;
+    FileAccess access = {};  // of the exact side
   };
   // Reads the known-good lists. `ram_bytes`: of the exact side.
   static Result<BuildExtras> create(const Options& options, const KeyMaker& keys, const std::filesystem::path& output,

@@ -9,7 +9,9 @@
 
 #include "filter/build/build_extras.h"
 #include "filter/build/builder.h"
+#include "filter/build/entry_sample.h"
 #include "filter/build/key_collector.h"
+#include "filter/build/source_list.h"
 #include "filter/file/filter_writer.h"
 
 namespace bloomwall::filter {
@@ -20,6 +22,7 @@ class BuildRun {
   Result<void> run();
 
  private:
+  Result<void> check_options();
   Result<void> identify();
   Result<void> prepare_extras();
   Result<void> measure(FilterDraft& draft) const;  // the error, of the pages as they are now
@@ -29,6 +32,8 @@ class BuildRun {
   Result<void> read(KeyStore& store, BuildPhase phase, const KeyStream* stream = nullptr);
   Result<void> judge();
   Result<void> judge_usable() const;
+  Result<void> judge_info() const;
+  void warn_of_empty_lists();
   Result<void> judge_shrink() const;
   void set_header();
   void set_info();
@@ -50,6 +55,9 @@ class BuildRun {
   void tell(BuildPhase phase, const IntakePosition& input = {}) const {
     if (progress_) progress_({.phase = phase, .input = input, .stream = report_.stream});
   }
+  std::function<Result<void>(const std::filesystem::path&)> checked_by_sample() const {
+    return [this](const std::filesystem::path& file) { return sample_.check(file); };
+  }
   bool stopped() const { return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed); }
 
   const BuildOptions& options_;
@@ -58,6 +66,8 @@ class BuildRun {
   unsigned threads_;
   std::uint64_t ram_bytes_;
   BuildExtras extras_;
+  EntrySample sample_;
+  std::optional<SourceList> sources_;
   std::unique_ptr<KeyCollector> collector_;
   std::optional<Header> like_;
   Sizing sizing_;

@@ -2,11 +2,8 @@
 #include "filter/build/builder.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <memory>
 #include <numeric>
 #include <thread>
@@ -22,21 +19,6 @@
 namespace bloomwall::filter {
 namespace {
 
-std::uint32_t converter_options(const BuildOptions& options) {
-  const ReadOptions& read = options.read;
-  const auto bit = [](bool on, std::uint32_t value) { return on ? value : 0U; };
-  return bit(read.exact, kOptionExact) | bit(read.hosts_as_suffix, kOptionHostsAsSuffix) |
-         bit(read.strict_wildcard, kOptionStrictWildcard) | bit(read.allow_tld, kOptionAllowTld) |
-         bit(read.aggressive, kOptionAggressive) | bit(options.raw, kOptionRaw) |
-         bit(read.white_categories == WhiteUse::block, kOptionWhiteAsBlock);
-}
-
-std::uint64_t distinct_entries(const Header& header) {
-  std::uint64_t sum = 0;
-  for (const KindCounts& kind : header.kinds) sum += kind.keys;
-  return sum;
-}
-
 // The category that all files have in common.
 std::string common_category(const std::vector<FileIntake>& files) {
   if (files.empty()) return {};
@@ -46,20 +28,16 @@ std::string common_category(const std::vector<FileIntake>& files) {
   return same ? first : std::string{};
 }
 
-// Whole or not at all, as the filter itself.
-Result<void> write_text(const std::filesystem::path& path, std::string_view text) {
-  auto file = TempFile::create(path);
-  if (!file) return unexpected(std::move(file).error());
-  while (!text.empty()) {
-    const ssize_t done = ::write(file->descriptor(), text.data(), text.size());
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return refuse_build(Errc::io, path.string(), std::strerror(errno));
-    text.remove_prefix(static_cast<std::size_t>(done));
-  }
-  return file->commit();
-}
-
 }  // namespace
+
+std::uint32_t converter_options(const BuildOptions& options) {
+  const ReadOptions& read = options.read;
+  const auto bit = [](bool on, std::uint32_t value) { return on ? value : 0U; };
+  return bit(read.exact, kOptionExact) | bit(read.hosts_as_suffix, kOptionHostsAsSuffix) |
+         bit(read.strict_wildcard, kOptionStrictWildcard) | bit(read.allow_tld, kOptionAllowTld) |
+         bit(read.aggressive, kOptionAggressive) | bit(options.raw, kOptionRaw) |
+         bit(read.white_categories == WhiteUse::block, kOptionWhiteAsBlock);
+}
 
 tl::unexpected<Error> refuse_build(Errc code, std::string where, std::string what) {
   return unexpected(Error{code, std::move(where), std::move(what)});
@@ -73,16 +51,35 @@ BuildRun::BuildRun(const BuildOptions& options, BuildReport& report, const OnBui
       ram_bytes_(options.ram_bytes != 0 ? options.ram_bytes : default_ram_budget()) {}
 
 Result<void> BuildRun::run() {
+  if (auto ok = check_options(); !ok) return ok;
   if (auto ok = identify(); !ok) return ok;
   if (auto ok = prepare_extras(); !ok) return ok;
   return options_.expected || like_ ? stream() : collect();
 }
 
-Result<void> BuildRun::identify() {
-  if (options_.lists.empty() && options_.generated.empty())
-    return refuse_build(Errc::usage, {}, "no list to build from");
+Result<void> BuildRun::check_options() {
+  const bool has_lists = !options_.lists.empty() || !options_.generated.empty();
+  if (!has_lists && !options_.empty) return refuse_build(Errc::usage, {}, "no list to build from");
+  if (has_lists && options_.empty) return refuse_build(Errc::usage, {}, "--empty takes no lists");
+  if (options_.empty && !options_.expected)
+    return refuse_build(Errc::usage, {}, "--empty needs --entries: what the file is made for");
+  const auto stdins = std::count(options_.lists.begin(), options_.lists.end(), "-") +
+                      std::count(options_.known_good.begin(), options_.known_good.end(), "-");
+  if (stdins > 1) return refuse_build(Errc::usage, "-", "standard input can be read once only");
   if (options_.allow_out == options_.output)
     return refuse_build(Errc::usage, {}, "--output and --allow-out name the same file");
+  for (const std::string& list : options_.allow_unsupported_of) {
+    if (std::find(options_.lists.begin(), options_.lists.end(), list) != options_.lists.end()) continue;
+    return refuse_build(Errc::usage, list, "--allow-unsupported-of names none of the lists");
+  }
+  if (options_.sources.empty()) return {};
+  auto sources = SourceList::read(options_.sources);
+  if (!sources) return unexpected(std::move(sources).error());
+  sources_ = *std::move(sources);
+  return {};
+}
+
+Result<void> BuildRun::identify() {
   IdentityOptions identity_options = options_.identity;
   if (!options_.like.empty()) {
     if (auto ok = read_like(); !ok) return ok;
@@ -105,9 +102,11 @@ Result<void> BuildRun::identify() {
 Result<void> BuildRun::prepare_extras() {
   const std::uint64_t ram = options_.exact_side ? ram_bytes_ / 4 : 0;
   ram_bytes_ -= ram;
-  auto extras =
-      BuildExtras::create({.known_good = options_.known_good, .exact_side = options_.exact_side, .raw = options_.raw},
-                          KeyMaker(report_.header.series_key), options_.output, ram);
+  auto extras = BuildExtras::create({.known_good = options_.known_good,
+                                     .exact_side = options_.exact_side,
+                                     .raw = options_.raw,
+                                     .access = options_.access},
+                                    KeyMaker(report_.header.series_key), options_.output, ram);
   if (!extras) return unexpected(std::move(extras).error());
   extras_ = *std::move(extras);
   return {};
@@ -150,7 +149,9 @@ Result<void> BuildRun::read(KeyStore& store, BuildPhase phase, const KeyStream* 
                         .raw = options_.raw,
                         .keep_allow_rules = is_first && !options_.allow_out.empty(),
                         .threads = threads_,
-                        .observers = phase == BuildPhase::estimating ? nullptr : extras_.observers()});
+                        .observers = phase == BuildPhase::estimating ? nullptr : extras_.observers(),
+                        .sample = phase == BuildPhase::estimating ? nullptr : &sample_});
+  sample_ = EntrySample();
   const IntakeProgress progress = [&](const IntakePosition& input) {
     position_ = input;
     if (stream != nullptr) report_.stream = stream->figures();
@@ -171,13 +172,16 @@ Result<void> BuildRun::judge_usable() const {
   if (options_.allow_unsupported) return {};
   std::vector<FileReport> reports;
   reports.reserve(report_.files.size());
-  for (const FileIntake& file : report_.files) reports.push_back(file.report);
+  const auto& excused = options_.allow_unsupported_of;
+  for (const FileIntake& file : report_.files) {
+    if (std::find(excused.begin(), excused.end(), file.report.list) == excused.end()) reports.push_back(file.report);
+  }
   const UnusableShare worst = worst_unusable_share(reports);
-  if (worst.share <= kMostUnusable) return {};
+  if (worst.share <= options_.most_unusable) return {};
   return refuse_build(Errc::bad_syntax, worst.list,
                       fmt::format("{} of {} rules can't be used ({:.1f} %, more than {:.0f} %); the report says why; "
                                   "--allow-unsupported builds from the rest",
-                                  worst.unusable, worst.content, worst.share * 100, kMostUnusable * 100));
+                                  worst.unusable, worst.content, worst.share * 100, options_.most_unusable * 100));
 }
 
 Result<void> BuildRun::judge_shrink() const {
@@ -192,9 +196,25 @@ Result<void> BuildRun::judge_shrink() const {
                   before, shrunk * 100, *options_.max_shrink * 100));
 }
 
+// A fetch that failed leaves a file of no bytes, which says nothing against the other lists.
+void BuildRun::warn_of_empty_lists() {
+  if (report_.files.size() < 2) return;
+  for (const FileIntake& file : report_.files) {
+    if (file.report.entry_count() > 0 || file.report.allow_rules > 0) continue;
+    report_.warnings.push_back(fmt::format("{}: {}, so nothing of it is in the filter", file.report.path,
+                                           file.report.text_bytes == 0 ? "is empty" : "holds no entry"));
+  }
+}
+
 Result<void> BuildRun::judge() {
+  warn_of_empty_lists();
+  set_info();
+  if (sources_) {
+    if (auto ok = sources_->judge(report_.info.sources); !ok) return ok;
+  }
+  if (auto ok = judge_info(); !ok) return ok;
   if (auto ok = judge_usable(); !ok) return ok;
-  if (report_.summary.total() == 0)
+  if (report_.summary.total() == 0 && !options_.empty)
     return refuse_build(Errc::usage, {}, "the lists hold no entry that could be blocked");
   return judge_shrink();
 }
@@ -210,7 +230,17 @@ void BuildRun::set_header() {
   header.psl_time = options_.raw ? 0 : public_suffix_time();
 }
 
+// Found early: not once everything is written.
+Result<void> BuildRun::judge_info() const {
+  const auto bytes = serialise_info(report_.info);
+  if (parse_info(bytes)) return {};
+  return refuse_build(Errc::limit, options_.output.string(),
+                      fmt::format("{} sources are more than the information section holds (16 MiB, 100000 records)",
+                                  report_.info.sources.size()));
+}
+
 void BuildRun::set_info() {
+  report_.info.sources.clear();
   report_.info.builder = "bloomwall-filter " BLOOMWALL_VERSION;
   report_.info.category = options_.category.empty() ? common_category(report_.files) : options_.category;
   for (const FileIntake& file : report_.files) {
@@ -218,7 +248,7 @@ void BuildRun::set_info() {
                                     .format = file.format(),
                                     .bytes = file.report.text_bytes,
                                     .entries = file.report.entry_count(),
-                                    .sha256 = file.report.digest});
+                                    .sha256 = file.report.stored_digest});
   }
 }
 
@@ -226,7 +256,7 @@ Result<void> BuildRun::write_allow_rules() const {
   if (options_.allow_out.empty()) return {};
   std::string text = "# Allow rules found while " + options_.output.filename().string() + " was built.\n";
   for (const std::string& rule : allow_rules_) text += rule + '\n';
-  return write_text(options_.allow_out, text);
+  return replace_file(options_.allow_out, text, options_.access);
 }
 
 Result<void> BuildRun::collect() {
@@ -246,7 +276,6 @@ Result<void> BuildRun::collect() {
 
 Result<void> BuildRun::size_collected() {
   set_header();
-  set_info();
   auto sizing =
       choose_size({.counts = report_.header, .info_bytes = serialise_info(report_.info).size()}, options_.target);
   if (!sizing) return unexpected(std::move(sizing).error());
@@ -271,7 +300,9 @@ Result<void> BuildRun::write_collected() {
                                                        .hosts = sections.hosts,
                                                        .paths = sections.paths,
                                                        .raw = sections.raw,
-                                                       .info = report_.info});
+                                                       .info = report_.info,
+                                                       .access = options_.access,
+                                                       .check = checked_by_sample()});
   if (!writer) return unexpected(std::move(writer).error());
   const bool done = collector_->insert_into(**writer, threads_, [this] { return stopped(); });
   if (!done || stopped()) return refuse_build(Errc::io, {}, "interrupted");

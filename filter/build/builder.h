@@ -7,6 +7,7 @@
 //   replaced_header / choose_identity   who the file is                       identity.h
 //   Intake                              lists -> entries -> store             intake.h
 //   choose_size                         geometries for the target             sizing.h
+// Before the file takes the target's place, it is asked for a sample of the entries (entry_sample.h); a miss is an error.
 // Equal lists and equal pinned fields give equal bytes, whatever the number of threads and rounds, and, where the sizes are
 // given, whatever the memory. The pages of a streamed build are those of a collected one with the same geometry.
 // SPDX-License-Identifier: Apache-2.0
@@ -47,7 +48,13 @@ struct BuildOptions {
   bool exact_side = false;              // writes F.bwx beside F.bwf: exact_writer.h
   bool force = false;                   // not refused where the target is not met
   IdentityOptions identity;
+  // What of a list can't be used makes no filter from this share of its rules on, unless all lists, or these, are excused.
+  double most_unusable = kMostUnusable;
   bool allow_unsupported = false;
+  std::vector<std::string> allow_unsupported_of;
+  std::filesystem::path sources;            // empty, or what the lists have to be: source_list.h
+  bool empty = false;                       // no list: a file of the expected sizes, for others to be made like
+  FileAccess access;                        // of every file that is written
   std::filesystem::path allow_out;          // empty: allow rules are counted and dropped
   std::optional<double> max_shrink;         // share of the replaced file's distinct entries
   std::uint64_t ram_bytes = 0;              // 0: default_ram_budget()
@@ -85,6 +92,7 @@ struct BuildReport {
 Result<void> build(const BuildOptions& options, BuildReport& report, const OnBuildProgress& progress = {});
 
 // What converter_options in the header says; bit by bit.
+std::uint32_t converter_options(const BuildOptions& options);
 inline constexpr std::uint32_t kOptionExact = 1, kOptionHostsAsSuffix = 2, kOptionStrictWildcard = 4,
                                kOptionAllowTld = 8, kOptionAggressive = 16, kOptionRaw = 32, kOptionWhiteAsBlock = 64;
 

@@ -68,6 +68,7 @@ struct ExactWriter::State {
       : target(std::move(its_target)), runs(std::move(folder), ram_bytes) {}
 
   std::filesystem::path target;
+  FileAccess access;
   mutable std::mutex mutex;  // of the two below, while entries pass
   ExactRuns runs;
   Result<void> outcome;
@@ -87,9 +88,10 @@ std::filesystem::path exact_side_of(const std::filesystem::path& filter) {
   return out.replace_extension(".bwx");
 }
 
-ExactWriter::ExactWriter(const std::filesystem::path& target, std::uint64_t ram_bytes) {
+ExactWriter::ExactWriter(const std::filesystem::path& target, std::uint64_t ram_bytes, const FileAccess& access) {
   const std::filesystem::path folder = target.parent_path();
   state_ = std::make_unique<State>(target, folder.empty() ? "." : folder, ram_bytes);
+  state_->access = access;
 }
 ExactWriter::~ExactWriter() = default;
 
@@ -135,7 +137,7 @@ Result<ExactHeader> ExactWriter::write(const FileId& filter) {
   if (!state_->outcome) return unexpected(state_->outcome.error());
   ExactHeader header;
   header.filter = filter;
-  auto file = TempFile::create(state_->target);
+  auto file = TempFile::create(state_->target, state_->access);
   if (!file) return unexpected(std::move(file).error());
   BodyWriter body(*file);
   if (auto ok = state_->write_pages(body, header); !ok) return unexpected(std::move(ok).error());

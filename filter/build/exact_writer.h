@@ -12,6 +12,7 @@
 
 #include "filter/build/key_observer.h"
 #include "filter/file/exact_side.h"
+#include "filter/file/temp_file.h"
 
 namespace bloomwall::filter {
 
@@ -20,7 +21,7 @@ std::filesystem::path exact_side_of(const std::filesystem::path& filter);
 
 class ExactWriter final : public KeyObserver {
  public:
-  ExactWriter(const std::filesystem::path& target, std::uint64_t ram_bytes);
+  ExactWriter(const std::filesystem::path& target, std::uint64_t ram_bytes, const FileAccess& access = {});
   ~ExactWriter() override;
 
   void expect_workers(unsigned workers) override;

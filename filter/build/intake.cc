@@ -11,6 +11,7 @@
 
 #include "filter/build/block_pipeline.h"
 #include "filter/build/build_extras.h"
+#include "filter/build/entry_sample.h"
 #include "filter/build/quantity.h"
 #include "filter/lists/line_parser.h"
 #include "filter/policy/entry_text.h"
@@ -28,10 +29,15 @@ struct AllowRule {
 class WorkerSink final : public ListSink {
  public:
   WorkerSink(KeySink& keys, unsigned worker, const IntakeOptions& options)
-      : keys_(keys), observers_(options.observers), worker_(worker), keep_allow_rules_(options.keep_allow_rules) {}
+      : keys_(keys),
+        observers_(options.observers),
+        sample_(options.sample),
+        worker_(worker),
+        keep_allow_rules_(options.keep_allow_rules) {}
   void entry(const Entry& entry, std::uint64_t /*line*/) override {
     keys_.add(entry);
     if (observers_ != nullptr) observers_->seen(worker_, entry);
+    if (sample_ != nullptr) sample_->seen(worker_, entry);
   }
   void allow(std::string_view text, std::uint64_t line) override {
     if (keep_allow_rules_ && allow_rules_.size() <= kMaxExactEntries) {
@@ -44,6 +50,7 @@ class WorkerSink final : public ListSink {
  private:
   KeySink& keys_;
   const KeyObservers* observers_;
+  EntrySample* sample_;
   unsigned worker_;
   bool keep_allow_rules_;
   std::vector<AllowRule> allow_rules_;
@@ -114,6 +121,7 @@ class Intake::Pass {
   Pass(Intake& intake, unsigned threads, std::string name, const IntakeProgress& progress)
       : intake_(intake), name_(std::move(name)), progress_(progress) {
     if (intake.options_.observers != nullptr) intake.options_.observers->expect_workers(std::max(1U, threads));
+    if (intake.options_.sample != nullptr) intake.options_.sample->expect_workers(std::max(1U, threads));
     for (unsigned i = 0; i < std::max(1U, threads); ++i) {
       workers_.emplace_back(intake.store_.sink(i), i, intake.options_);
     }
@@ -237,6 +245,7 @@ Result<void> Intake::read_raw_file(const ListFile& file, FileIntake& out, const 
   out.report.compression = input->compression();
   out.report.text_bytes = input->text_bytes();
   out.report.digest = input->digest();
+  out.report.stored_digest = input->stored_digest();
   return {};
 }
 

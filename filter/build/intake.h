@@ -18,6 +18,7 @@
 
 namespace bloomwall::filter {
 
+class EntrySample;
 class KeyObservers;
 
 struct IntakeOptions {
@@ -26,6 +27,7 @@ struct IntakeOptions {
   bool keep_allow_rules = false;
   unsigned threads = 1;
   const KeyObservers* observers = nullptr;  // null: none
+  EntrySample* sample = nullptr;            // null: none
 };
 
 struct FileIntake {

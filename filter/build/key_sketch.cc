@@ -149,6 +149,7 @@ void EntrySketches::add_host(const Hash128& host, Variant variant) {
 
 void EntrySketches::add_labels(unsigned labels) {
   if (labels == 0) return;
+  labels = std::min(labels, kMostLabels);  // as in a header
   min_labels_ = std::min(min_labels_, labels);
   max_labels_ = std::max(max_labels_, labels);
 }

@@ -67,6 +67,7 @@ class EntrySketches {
   std::uint32_t mark_mask_ = 0;
   std::uint32_t min_labels_ = kNoLabels, max_labels_ = 0, max_depth_ = 0;
   static constexpr std::uint32_t kNoLabels = 256;
+  static constexpr unsigned kMostLabels = 255;  // no host that a request may have comes near
 };
 
 // At most what serialise() gives.

@@ -85,11 +85,17 @@ KeySink& KeyStream::sink(unsigned worker) {
 }
 
 void KeyStream::begin_worker() { state_->gate.begin(); }
-void KeyStream::end_worker() { state_->gate.end(state_->meanwhile()); }
+void KeyStream::end_worker() {
+  RecordStage::publish();
+  state_->gate.end(state_->meanwhile());
+}
 
 Result<void> KeyStream::check() {
   State& s = *state_;
-  if (s.gate.is_wanted()) s.gate.wait([&s] { s.apply(false); }, s.meanwhile());
+  if (s.gate.is_wanted()) {
+    RecordStage::publish();
+    s.gate.wait([&s] { s.apply(false); }, s.meanwhile());
+  }
   if (s.is_stopped()) return unexpected(Error{Errc::io, {}, "interrupted"});
   if (!s.failed.load(std::memory_order_relaxed)) return {};
   const std::lock_guard lock(s.mutex);
@@ -99,6 +105,7 @@ Result<void> KeyStream::check() {
 Result<void> KeyStream::finish() {
   State& s = *state_;
   for (const auto& sink : s.sinks) sink->flush();
+  RecordStage::publish();
   if (auto ok = check(); !ok) return ok;
   s.apply(true);
   if (auto ok = check(); !ok) return ok;

@@ -40,6 +40,7 @@ void KeyStream::Sink::take_key(Kind kind, const Hash128& key) {
   const unsigned bits = shared_.partitions.page_bits();
   const std::uint64_t in_partition = place.page & ((std::uint64_t{1} << bits) - 1);
   if (stage_.add(target->first_partition + (place.page >> bits), record_of(in_partition, place.fingerprint))) return;
+  RecordStage::publish();
   shared_.gate.wait([this] { shared_.apply(false); }, shared_.meanwhile());
 }
 

@@ -1,5 +1,6 @@
-// The error of a filter, asked of its bits: requests of the worst class with the questions of its 99th percentile, each about
-// a host or key that no entry has. The requests come from the series key, so equal builds measure alike.
+// The error of a filter's bits: requests of the worst class with as many questions as the prediction gives its 99th percentile,
+// each about a host or key that no entry has. So it checks what the bits answer, not how many questions a request asks, nor
+// marks and kinds: every question to H is asked as of kind S. The requests come from the series key, so equal builds measure alike.
 // A measurement says something only where it meets some hundred false positives; by default it is made where four million
 // requests do that (errors from 1e-4 on) and the file is of a size to be read several times over. Everywhere the header also
 // has the error that the set bits give.

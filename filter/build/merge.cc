@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <tuple>
 
@@ -17,6 +20,7 @@
 #include "filter/build/paged_file.h"
 #include "filter/build/quantity.h"
 #include "filter/build/sizing.h"
+#include "filter/build/source_list.h"
 #include "filter/parallel.h"
 
 namespace bloomwall::filter {
@@ -44,7 +48,8 @@ class Merge {
         progress_(progress),
         threads_(options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency())) {}
   Result<void> run() {
-    for (const auto step : {&Merge::open, &Merge::load_known_good, &Merge::check, &Merge::identify, &Merge::write}) {
+    for (const auto step : {&Merge::open, &Merge::load_known_good, &Merge::identify, &Merge::judge_sources,
+                            &Merge::judge_sketches, &Merge::check, &Merge::write}) {
       if (auto ok = (this->*step)(); !ok) return ok;
     }
     return {};
@@ -55,14 +60,16 @@ class Merge {
   Result<void> load_known_good();
   Result<void> check();
   Result<void> identify();
-  void set_info();
+  Result<void> set_info();
+  Result<void> judge_sources();
+  Result<void> judge_sketches();
   Result<void> write();
   Result<void> combine(FilterDraft& draft);
   Result<void> combine_section(const FilterDraft& draft, std::size_t section, PagedFile& file);
   Result<void> add_exceptions(FilterDraft& draft);
   void note_exceptions(std::size_t kept);
   Result<void> judge_inputs() const;
-  Result<void> judge(const FilterDraft& draft) const;
+  Result<void> judge(const Header& counts) const;
   Result<void> measure(FilterDraft& draft) const;
   void tell(MergePhase phase, std::uint64_t done = 0, std::uint64_t total = 0) const {
     if (progress_) progress_(phase, done, total);
@@ -77,6 +84,8 @@ class Merge {
   MergeInputs inputs_;
   std::unique_ptr<KnownGood> known_good_;
   std::vector<FilterDraft::SectionFacts> facts_;
+  std::vector<std::vector<SourceInfo>> sources_;  // by input
+  std::optional<EntrySketches> sketches_;
 };
 
 Result<void> Merge::open() {
@@ -131,17 +140,54 @@ Result<void> Merge::identify() {
   header.signatures = {};
   header.measured = {};
   header.predicted = {};
-  set_info();
-  return {};
+  return set_info();
 }
 
-void Merge::set_info() {
+bool is_content(const SourceInfo& source) { return source.bytes > 0 && source.sha256 != Sha256{}; }
+
+// Shards that were made of the same lists are the same shard, whatever they are called.
+Result<void> Merge::judge_sources() {
+  std::map<std::set<Sha256>, std::size_t> seen;
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    std::set<Sha256> digests;
+    for (const SourceInfo& source : sources_[i]) {
+      if (is_content(source)) digests.insert(source.sha256);
+    }
+    if (digests.empty()) continue;
+    const auto [at, is_new] = seen.emplace(std::move(digests), i);
+    if (is_new) continue;
+    return unexpected(Error{Errc::usage, inputs_[i]->path().string(),
+                            fmt::format("is made of the same lists as {}: given twice, and another one missing?",
+                                        inputs_[at->second]->path().string())});
+  }
+  if (options_.sources.empty()) return {};
+  const auto named = SourceList::read(options_.sources);
+  if (!named) return unexpected(named.error());
+  std::vector<SourceInfo> all;
+  for (const auto& of_input : sources_) all.insert(all.end(), of_input.begin(), of_input.end());
+  return named->judge(all);
+}
+
+// Sketches know how many different keys all of it is, so nothing has to be read to see that it is too much.
+Result<void> Merge::judge_sketches() {
+  auto sketches = merge_sketches(inputs_);
+  if (auto ok = judge_inputs(); !ok) return ok;
+  if (!sketches) return unexpected(std::move(sketches).error());
+  sketches_ = *std::move(sketches);
+  if (!sketches_) return {};
+  Header counts = report_.header;
+  set_counts(counts, sketches_->summary());
+  return judge(counts);
+}
+
+Result<void> Merge::set_info() {
   FileInfo& out = report_.info;
   out.builder = "bloomwall-filter " BLOOMWALL_VERSION;
   std::vector<std::string> merged;
   for (const auto& input : inputs_) {
     const auto info = input->info();
     if (!info) continue;  // verified: only a file without the section
+    sources_.push_back(info->sources);
     if (&input == &inputs_.front()) out.category = info->category;
     if (info->category != out.category) out.category.clear();
     out.sources.insert(out.sources.end(), info->sources.begin(), info->sources.end());
@@ -152,9 +198,21 @@ void Merge::set_info() {
   // The same whatever the order.
   const auto key = [](const SourceInfo& s) { return std::tie(s.name, s.sha256, s.format, s.bytes, s.entries); };
   std::sort(out.sources.begin(), out.sources.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  const auto twice = std::unique(out.sources.begin(), out.sources.end(),
+                                 [&](const auto& a, const auto& b) { return is_content(a) && key(a) == key(b); });
+  if (twice != out.sources.end()) {
+    report_.warnings.push_back(fmt::format("{} sources stand in several of the files; each is named once",
+                                           std::distance(twice, out.sources.end())));
+    out.sources.erase(twice, out.sources.end());
+  }
   std::sort(merged.begin(), merged.end());
   merged.erase(std::unique(merged.begin(), merged.end()), merged.end());
   if (options_.provenance) out.provenance = std::move(merged);
+  if (parse_info(serialise_info(out))) return {};
+  return unexpected(Error{Errc::limit, options_.output.string(),
+                          fmt::format("{} sources and {} notes are more than the information section holds (16 MiB, "
+                                      "100000 records); --no-provenance leaves out the notes",
+                                      out.sources.size(), out.provenance.size())});
 }
 
 Result<void> Merge::combine_section(const FilterDraft& draft, std::size_t index, PagedFile& file) {
@@ -235,20 +293,21 @@ void Merge::note_exceptions(std::size_t kept) {
       "--known-good asks them again");
 }
 
-Result<void> Merge::judge(const FilterDraft& draft) const {
+Result<void> Merge::judge(const Header& counts) const {
   double allowed = options_.fpr.value_or(kDefaultTarget);
   for (const auto& input : inputs_) {
     if (!options_.fpr) allowed = std::max(allowed, worst_error(input->header().predicted));
   }
   // A tenth: estimates of counts are within 1 %, and the error grows with their eighth power or so.
   constexpr double kTolerance = 1.1;
-  const double error = worst_error(predict(draft.plan().header, geometries_of(inputs_.front()->header())));
+  const double error = worst_error(predict(counts, geometries_of(inputs_.front()->header())));
   if (error <= allowed * kTolerance || options_.force) return {};
-  return unexpected(
-      Error{Errc::unmet_target, options_.output.string(),
-            fmt::format("together they err on {} of the requests instead of {}; not written (--force takes "
-                        "it all the same, --fpr says what is enough)",
-                        format_rate(error), format_rate(allowed))});
+  return unexpected(Error{
+      Errc::unmet_target, options_.output.string(),
+      fmt::format("together they hold {} entries on {} hosts with {} marks, and err on {} of the requests instead "
+                  "of {}; not written (--force takes it all the same, --fpr says what is enough)",
+                  format_count(distinct_entries(counts)), format_count(counts.hosts), format_count(counts.marks),
+                  format_rate(error), format_rate(allowed))});
 }
 
 Result<void> Merge::measure(FilterDraft& draft) const {
@@ -263,24 +322,23 @@ Result<void> Merge::measure(FilterDraft& draft) const {
 Result<void> Merge::write() {
   tell(MergePhase::writing);
   const Geometries sections = geometries_of(inputs_.front()->header());
-  auto sketches = merge_sketches(inputs_);
-  if (!sketches) return unexpected(std::move(sketches).error());
   auto draft = FilterDraft::create(options_.output, {.header = report_.header,
                                                      .hosts = sections.hosts,
                                                      .paths = sections.paths,
                                                      .raw = sections.raw,
-                                                     .info = report_.info});
+                                                     .info = report_.info,
+                                                     .access = options_.access});
   if (!draft) return unexpected(std::move(draft).error());
   if (auto ok = combine(*draft); !ok) return ok;
   if (auto ok = add_exceptions(*draft); !ok) return ok;
   Header& header = draft->plan().header;
-  if (*sketches) {
-    set_counts(header, (*sketches)->summary());
-    draft->plan().sketches = (*sketches)->serialise();
+  if (sketches_) {
+    set_counts(header, sketches_->summary());
+    draft->plan().sketches = sketches_->serialise();
   } else if (inputs_.size() > 1) {
     settle_counts(header, *draft, facts_);
   }
-  if (auto ok = judge(*draft); !ok) return ok;
+  if (auto ok = judge(header); !ok) return ok;
   if (auto ok = measure(*draft); !ok) return ok;
   tell(MergePhase::finishing);
   if (stopped()) return interrupted();

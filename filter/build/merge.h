@@ -6,6 +6,10 @@
 // An exception is kept where every input has it or tests negative: then nobody listed the key. Known-good URLs are asked
 // again where they are given, for keys that test positive only now that the bits are together; with the list that every
 // shard was built with, the exceptions are those of the whole build.
+// A source that stands in several files is named once. The same file twice (the same sources, all of them) is refused; and
+// where it is said what has to be in, whatever is missing, altered or given twice. Before a page is read: that, and where
+// every input has sketches, whether all of it together meets the target. Nothing asks the merged file for entries: they are
+// not at hand.
 // Memory: a few MiB a thread. Every input is read twice: first all of its digests are checked.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -21,16 +25,19 @@
 #include "filter/build/identity.h"
 #include "filter/file/file_info.h"
 #include "filter/file/header.h"
+#include "filter/file/temp_file.h"
 
 namespace bloomwall::filter {
 
 struct MergeOptions {
   std::filesystem::path output;  // may be one of the inputs
   std::vector<std::filesystem::path> inputs = {};
-  IdentityOptions identity = {};              // the series is that of the inputs
-  std::vector<std::string> known_good = {};   // lists, as of a build
-  std::optional<double> fpr = {};             // must be met; default: the worst that an input was made for
-  bool force = false;                         // not refused where it is not
+  IdentityOptions identity = {};             // the series is that of the inputs
+  std::vector<std::string> known_good = {};  // lists, as of a build
+  std::optional<double> fpr = {};            // must be met; default: the worst that an input was made for
+  bool force = false;                        // not refused where it is not
+  std::filesystem::path sources = {};        // empty, or what the files have to be made of: source_list.h
+  FileAccess access = {};
   std::optional<std::uint64_t> samples = {};  // requests to measure the error with; default: samples_for()
   bool provenance = true;                     // a line for each input in the info section
   unsigned threads = 0;                       // 0: one a processor

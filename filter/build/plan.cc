@@ -14,19 +14,31 @@ constexpr std::uint64_t kMostEntries = 1'000'000'000'000'000;  // beyond, sums o
 
 std::uint64_t rounded(double x) { return static_cast<std::uint64_t>(std::llround(x)); }
 
-PlanRow textbook_row(const PlanRequest& request) {
+// Without path entries only the host and its parents are asked, raw keys once.
+TextbookProbes textbook_probes(const Header& counts) {
+  bool has_hosts = false;
+  bool has_paths = false;
+  for (std::size_t i = 0; i < kKindCount; ++i) {
+    has_hosts = has_hosts || (counts.kinds[i].keys > 0 && is_host_kind(kKinds[i]));
+    has_paths = has_paths || (counts.kinds[i].keys > 0 && is_path_kind(kKinds[i]));
+  }
+  if (has_paths) return {};
+  return has_hosts ? TextbookProbes{.mean = kMeanSuffixes, .p99 = kP99Suffixes} : TextbookProbes{.mean = 1, .p99 = 1};
+}
+
+PlanRow textbook_row(const PlanRequest& request, const TextbookProbes& probes) {
   const auto entries = static_cast<double>(request.entries);
-  const double wanted = request.target.fpr.value_or(kDefaultTarget) / kTextbookP99Probes;
+  const double wanted = request.target.fpr.value_or(kDefaultTarget) / probes.p99;
   const double bits =
       request.target.memory ? static_cast<double>(*request.target.memory) * 8 / entries : textbook_bits(wanted);
   PlanRow row{.name = "textbook", .hashes = textbook_hashes(bits), .path_bits = bits};
   row.file_bytes = rounded(entries * bits / 8);
   const double error = textbook_error(bits);
   row.predicted.host_key = row.predicted.path_key = row.predicted.raw_key = error;
-  row.predicted.unlisted_host = {.mean = std::min(1.0, error * kTextbookMeanProbes),
-                                 .p99 = std::min(1.0, error * kTextbookP99Probes),
-                                 .mean_questions = kTextbookMeanProbes,
-                                 .p99_questions = kTextbookP99Probes};
+  row.predicted.unlisted_host = {.mean = std::min(1.0, error * probes.mean),
+                                 .p99 = std::min(1.0, error * probes.p99),
+                                 .mean_questions = probes.mean,
+                                 .p99_questions = probes.p99};
   row.predicted.listed_host = row.predicted.unlisted_host;
   return row;
 }
@@ -90,14 +102,14 @@ double textbook_bits(double error) { return -std::log(error) / (std::log(2.0) * 
 Result<PlanTable> make_plan(const PlanRequest& request) {
   auto counts = expected_counts(request);
   if (!counts) return unexpected(std::move(counts).error());
-  PlanTable table{.counts = *counts, .rows = {}, .refusal = {}};
+  PlanTable table{.counts = *counts, .textbook = textbook_probes(*counts), .rows = {}, .refusal = {}};
   const Demand demand{.counts = *counts, .info_bytes = 0};
   const Target& target = request.target;
   const auto size = [&](std::optional<Layout> only) {
     return target.memory ? size_for_memory(demand, *target.memory, only)
                          : size_for_error(demand, target.fpr.value_or(kDefaultTarget), only);
   };
-  table.rows.push_back(textbook_row(request));
+  table.rows.push_back(textbook_row(request, table.textbook));
   table.rows.push_back(row_of("2x8", *counts, size(Layout::sectors_2x8)));
   table.rows.push_back(row_of("4x4", *counts, size(Layout::lines_4x4)));
   auto chosen = choose_size(demand, target);

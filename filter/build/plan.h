@@ -1,7 +1,8 @@
 // What a filter of so many entries would take, before there is any: the textbook's Bloom filter, layouts 2x8 and 4x4 and the
 // mix that `build` would choose, each for the size or the error that is asked for.
 // The textbook's filter (m bits, k = m/n ln 2 hashes, error (1 - e^(-kn/m))^k per key) has no marks and is asked every host
-// suffix with every path prefix: 7 probes in the mean, 24 at p99 in sets of ordinary URLs (99 % of them need no more).
+// suffix with every path prefix: 7 probes in the mean, 24 at p99 in sets of ordinary URLs (99 % of them need no more). Where
+// there are no URL entries it is asked the host suffixes alone, 3 and 6, and raw keys once.
 // Pure; about a second.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -44,8 +45,14 @@ struct PlanRow {
   PredictedErrors predicted = {};  // the textbook: every class is the same
 };
 
+struct TextbookProbes {
+  double mean = kTextbookMeanProbes;
+  double p99 = kTextbookP99Probes;
+};
+
 struct PlanTable {
   Header counts;
+  TextbookProbes textbook;
   std::vector<PlanRow> rows;
   std::optional<Error> refusal;  // why `build` would refuse
 };

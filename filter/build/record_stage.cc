@@ -41,10 +41,13 @@ bool RecordStage::hand_over(std::size_t partition) {
   return true;
 }
 
-std::vector<RecordStage::Chunk> RecordStage::chunks() const {
+void RecordStage::publish() {
 #if defined(__SSE2__)
   _mm_sfence();
 #endif
+}
+
+std::vector<RecordStage::Chunk> RecordStage::chunks() const {
   std::vector<Chunk> out = taken_;
   const std::size_t chunk_bytes = pool_.rows_per_chunk() * kRowBytes;
   for (Chunk& chunk : out) {

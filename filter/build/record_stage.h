@@ -67,6 +67,9 @@ class RecordStage {
     return ++counts_[partition] < kRowRecords || hand_over(partition);
   }
 
+  // By each thread that has added, before it meets the one that reads: rows are written past the cache, and no lock orders that.
+  static void publish();
+
   struct Chunk {
     std::size_t partition;
     const std::byte* rows;

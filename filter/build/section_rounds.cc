@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/build/section_rounds.h"
+#include "filter/parallel.h"
 
 #include <algorithm>
 #include <array>
@@ -134,7 +135,8 @@ Result<void> SectionRounds::apply(const std::vector<RecordStage*>& stages, bool 
   };
   {
     std::vector<std::jthread> helpers;
-    for (unsigned i = 1; i < threads_; ++i) helpers.emplace_back(run, i);
+    unsigned begun = 1;
+    while (begun < threads_ && add_thread(helpers, [&run, begun] { run(begun); })) ++begun;
     if (meanwhile) meanwhile();
     run(0);
   }

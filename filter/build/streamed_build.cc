@@ -85,9 +85,12 @@ Result<void> BuildRun::stream() {
   report_.streamed = true;
   tell(BuildPhase::streaming);  // whoever wants to end it cleanly knows now
   const Geometries& sections = sizing_.sections;
-  auto draft = FilterDraft::create(
-      options_.output,
-      {.header = report_.header, .hosts = sections.hosts, .paths = sections.paths, .raw = sections.raw, .info = {}});
+  auto draft = FilterDraft::create(options_.output, {.header = report_.header,
+                                                     .hosts = sections.hosts,
+                                                     .paths = sections.paths,
+                                                     .raw = sections.raw,
+                                                     .info = {},
+                                                     .access = options_.access});
   if (!draft) return unexpected(std::move(draft).error());
   return stream_into(*draft);
 }
@@ -111,7 +114,6 @@ Result<void> BuildRun::stream_into(FilterDraft& draft) {
     if (auto ok = judge(); !ok) return ok;
   }
   set_header();
-  set_info();
   if (auto ok = judge_fit(); !ok) return ok;
   if (auto ok = (*keys)->finish(); !ok) return ok;
   report_.stream = (*keys)->figures();
@@ -119,6 +121,9 @@ Result<void> BuildRun::stream_into(FilterDraft& draft) {
   draft.plan().header = report_.header;
   draft.plan().info = report_.info;
   draft.plan().sketches = sketches.serialise();
+  // What merge refuses is not written.
+  if (auto ok = EntrySketches::parse(draft.plan().sketches); !ok) return unexpected(std::move(ok).error());
+  draft.plan().check = checked_by_sample();
   if (auto ok = measure(draft); !ok) return ok;
   tell(BuildPhase::finishing);
   if (stopped()) return refuse_build(Errc::io, {}, "interrupted");
@@ -150,12 +155,20 @@ Result<void> BuildRun::judge_fit() const {
   const double error = worst_error(predict(least, sizing_.sections));
   if (error <= allowed_error_ || options_.force) return {};
   const KeySummary& came = report_.summary;
+  std::string expected;
+  if (options_.expected) {
+    if (const auto counts = expected_counts(*options_.expected)) {
+      expected = fmt::format("; --entries, --hosts and --marks came to {}, {} and {}",
+                             format_count(options_.expected->entries), format_count(counts->hosts),
+                             format_count(counts->marks));
+    }
+  }
   return refuse_build(
       Errc::unmet_target, options_.output.string(),
-      fmt::format("made for fewer: about {} distinct entries on {} hosts came, and a request would err at {} "
-                  "instead of {}; not replaced (--force takes it all the same)",
-                  format_count(came.total()), format_count(came.hosts), format_rate(error),
-                  format_rate(allowed_error_)));
+      fmt::format("made for fewer: about {} distinct entries on {} hosts with {} marks came, and a request would err "
+                  "at {} instead of {}{}; not replaced (--force takes it all the same)",
+                  format_count(came.total()), format_count(came.hosts), format_count(came.marks), format_rate(error),
+                  format_rate(allowed_error_), expected));
 }
 
 }  // namespace bloomwall::filter

@@ -132,7 +132,7 @@ int run_build(const BuildCommand& command, const Streams& io) {
   }();
   if (command.json) {
     print_json_tall(io.out, report_json(report, options.output, result));
-  } else if (!command.quiet || !result) {
+  } else if (!command.quiet || (!result && result.error().code == Errc::bad_syntax)) {  // only then it says why
     io.err << report_text(report, options.output);
     for (const std::string& note : report.notes) io.err << "  " << note << '\n';
   }

@@ -27,6 +27,10 @@ const char* unfit_option(const BuildOptions& o) {
   if (o.expected) return "--entries";
   if (!o.like.empty()) return "--like";
   if (o.force) return "--force";
+  if (o.empty) return "--empty";
+  if (!o.sources.empty()) return "--sources";
+  if (!o.allow_unsupported_of.empty()) return "--allow-unsupported-of";
+  if (o.most_unusable != kMostUnusable) return "--max-unusable";
   return nullptr;
 }
 
@@ -70,8 +74,11 @@ int run_build_counting(const BuildCommand& command, const Streams& io) {
 }
 
 int run_emit(const EmitCommand& command, const Streams& io) {
-  const auto header = emit_filter(
-      {.file = command.file, .output = command.output, .file_id = command.file_id, .created = command.created});
+  const auto header = emit_filter({.file = command.file,
+                                   .output = command.output,
+                                   .file_id = command.file_id,
+                                   .created = command.created,
+                                   .access = command.access});
   if (!header) {
     if (command.json) print_json_tall(io.out, {{"file", command.output.string()}, {"error", to_json(header.error())}});
     print_error(io.err, header.error());

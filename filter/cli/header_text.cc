@@ -66,7 +66,7 @@ const char* kind_meaning(Kind kind) {
 }
 
 void add_kinds(const Header& h, Lines& out) {
-  out.add(fmt::format("\n{:<6}{:<22}{:>16}{:>16}{:>8}", "kind", "", "entries", "keys", "rounds"));
+  out.add(fmt::format("\n{:<6}{:<22}{:>16}{:>16}{:>8}", "kind", "", "with repeats", "entries", "rounds"));
   for (std::size_t i = 0; i < kKindCount; ++i) {
     const KindCounts& k = h.kinds[i];
     if (k.entries == 0 && k.keys == 0) continue;

@@ -30,12 +30,13 @@ std::vector<Error> sign(const SignCommand& command, const SigningKey& key, const
   const auto& target = command.output.empty() ? command.file : command.output;
   const auto kind = file_kind(command.file);
   if (!kind) return {kind.error()};
-  if (*kind == FileKind::delta) return sign_delta_file(command.file, target, key);
+  if (*kind == FileKind::delta) return sign_delta_file(command.file, target, key, command.access);
   ReadProgress progress(io);
-  const auto done = sign_filter(command.file, target, key, [&](std::uint64_t read, std::uint64_t total) {
+  const auto show = [&](std::uint64_t read, std::uint64_t total) {
     progress.show(read, total);
     return true;
-  });
+  };
+  const auto done = sign_filter(command.file, target, key, show, command.access);
   return done ? std::vector<Error>{} : std::vector<Error>{done.error()};
 }
 

@@ -28,15 +28,14 @@ std::string phase_text(MergePhase phase, std::uint64_t done, std::uint64_t total
 }
 
 std::string report_text(const MergeCommand& command, const MergeReport& report) {
-  std::uint64_t keys = 0;
-  for (const KindCounts& kind : report.header.kinds) keys += kind.keys;
   const PredictedErrors& p = report.header.predicted;
   std::string out =
       fmt::format("{}: {} from {} files, sequence {}\n", printable(command.options.output.string()),
                   format_bytes(report.header.file_bytes), command.options.inputs.size(), report.header.sequence);
   const bool estimated = (report.header.compatible & kEstimatedCounts) != 0;
-  out += fmt::format("  {}{} distinct entries on {} hosts{}\n", estimated ? "about " : "", format_count(keys),
-                     format_count(report.header.hosts), estimated ? " (estimated)" : "");
+  out += fmt::format("  {}{} distinct entries on {} hosts{}\n", estimated ? "about " : "",
+                     format_count(distinct_entries(report.header)), format_count(report.header.hosts),
+                     estimated ? " (estimated)" : "");
   out += fmt::format("  error of a request at p99, predicted: {}\n", format_rate(worst_error(p)));
   out += fmt::format("  error of a request, measured: {}\n", measured_text(report.header));
   for (const std::string& note : report.notes) out += fmt::format("  {}\n", printable(note));

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <grp.h>
 
+#include <charconv>
 #include <vector>
 
 #include "filter/build/quantity.h"
@@ -29,6 +31,33 @@ Result<double> parse_percent(std::string_view text) {
   const auto value = parse_weight(number);
   if (value && *value <= 100) return *value / 100;
   return unexpected(Error{Errc::usage, {}, fmt::format("'{}' is not a percentage from 0 to 100", text)});
+}
+
+namespace {
+
+Result<mode_t> parse_mode(std::string_view text) {
+  unsigned mode = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mode, 8);
+  if (error == std::errc{} && end == text.data() + text.size() && mode <= 0777) return mode;
+  return unexpected(Error{Errc::usage, {}, fmt::format("'{}' is not a file mode such as 0640", text)});
+}
+
+Result<gid_t> parse_group(std::string_view text) {
+  gid_t id = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+  if (error == std::errc{} && end == text.data() + text.size() && id != static_cast<gid_t>(-1)) return id;
+  const group* const found = getgrnam(std::string(text).c_str());
+  if (found != nullptr) return found->gr_gid;
+  return unexpected(Error{Errc::usage, {}, fmt::format("there is no group '{}'", text)});
+}
+
+}  // namespace
+
+void add_access_options(CLI::App& app, FileAccess& access) {
+  add_parsed(app, "--mode", "OCTAL", "mode of the file; default: that of the one replaced, else 0666 less the umask",
+             parse_mode, [&access](mode_t mode) { access.mode = mode; });
+  add_parsed(app, "--group", "GROUP", "group of the file; default: that of the one replaced", parse_group,
+             [&access](gid_t group) { access.group = group; });
 }
 
 CLI::Option* add_rebuild_at(CLI::App& app, double& share) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "filter/file/header.h"
+#include "filter/file/temp_file.h"
 #include "filter/lists/list_format.h"
 #include "filter/result.h"
 
@@ -32,6 +33,9 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& name, const char* type
           help)
       ->type_name(type);
 }
+
+// --mode and --group of the files that a command writes.
+void add_access_options(CLI::App& app, FileAccess& access);
 
 // --rebuild-at: the share of a filter's entries from which on a delta makes a rebuild due.
 CLI::Option* add_rebuild_at(CLI::App& app, double& share);

@@ -62,7 +62,7 @@ std::string table_text(const PlanTable& table) {
   const ClassError& u = table.rows.back().possible ? table.rows.back().predicted.unlisted_host : ClassError{};
   const ClassError& l = table.rows.back().possible ? table.rows.back().predicted.listed_host : ClassError{};
   out += fmt::format("\nThe textbook's filter is asked {} times a request in the mean and {} times at p99",
-                     kTextbookMeanProbes, kTextbookP99Probes);
+                     table.textbook.mean, table.textbook.p99);
   if (!table.rows.back().possible) return out + ".\n";
   return out + fmt::format(
                    ", the chosen one {:.0f} and {:.0f} times on an unlisted host, {:.0f} and {:.0f} on a listed one.\n",

@@ -18,7 +18,9 @@ namespace bloomwall::filter {
 namespace {
 
 constexpr const char* kBuildFooter =
-    "LIST is a file, - for stdin, or a folder in squidGuard/UT1 form; .gz, .xz and .zst are read as such.\n"
+    "LIST is a file, - for stdin, or a folder in squidGuard/UT1 form; .gz, .xz and .zst are read as such. A FIFO waits "
+    "for\n"
+    "its writer.\n"
     "The target is replaced as a whole or not at all. A file where more than 5 % of the rules can't be used makes no "
     "filter.\n"
     "SOURCE_DATE_EPOCH in the environment is the default of --created.\n"
@@ -92,6 +94,11 @@ void add_list_options(CLI::App& app, BuildOptions& o) {
   add_parsed(app, "--white", "USE", "categories meant to be allowed: refuse (default), allow or block", parse_white,
              [&o](WhiteUse use) { o.read.white_categories = use; });
   app.add_flag("--allow-unsupported", o.allow_unsupported, "build although more than 5 % of a list can't be used");
+  app.add_option("--allow-unsupported-of", o.allow_unsupported_of, "the same for this list alone, as it is named below")
+      ->type_name("LIST")
+      ->allow_extra_args(false);
+  add_parsed(app, "--max-unusable", "PERCENT", "another share than 5 % from which on a list is refused", parse_percent,
+             [&o](double share) { o.most_unusable = share; });
   app.add_option("--allow-out", o.allow_out, "write the allow rules found to this file")->type_name("FILE");
 }
 
@@ -141,6 +148,7 @@ void add_expected_options(CLI::App& app, BuildOptions& o) {
              "with --entries: shares of S, X, W, U, Q, D, R; default S=1,U=80,Q=12,D=7, with --raw R=1", parse_kinds,
              [expected](const Shares& shares) { expected().kinds = shares; })
       ->needs(entries);
+  app.add_flag("--empty", o.empty, "with --entries, without lists: a template for --like")->needs(entries);
   app.add_option("--like", o.like, "make a file of the series and geometry of this one, to be merged with others")
       ->type_name("FILE")
       ->excludes(entries);
@@ -149,12 +157,16 @@ void add_expected_options(CLI::App& app, BuildOptions& o) {
 
 void add_build(CLI::App& program, int& status, BuildCommand& command, const Streams& io) {
   CLI::App& app = add_command(program, "build", "make a filter file from lists", status, [&] {
+    if (command.options.lists.empty() && !command.options.empty) throw CLI::RequiredError("lists");
     return command.counting ? run_build_counting(command, io) : run_build(command, io);
   });
   BuildOptions& o = command.options;
   app.footer(kBuildFooter);
   app.add_option("-o,--output", o.output, "the filter file")->type_name("FILE")->required();
-  app.add_option("lists", o.lists, "lists to read")->type_name("LIST")->required();
+  app.add_option("lists", o.lists, "lists to read")->type_name("LIST");
+  app.add_option("--sources", o.sources,
+                 "what sha256sum prints of the lists; what is missing, altered or given twice is refused")
+      ->type_name("FILE");
   add_list_options(app, o);
   app.add_option("--category", o.category, "name of what the filter stops")->type_name("NAME");
   add_target_options(app, o.target);
@@ -164,7 +176,7 @@ void add_build(CLI::App& program, int& status, BuildCommand& command, const Stre
                  "URLs that must not be stopped by mistake; those that would be become exceptions of the filter")
       ->type_name("LIST");
   app.add_flag("--exact-side", o.exact_side,
-               "write F.bwx beside F.bwf, too: some 6 bytes an entry by which the proxy confirms or refutes a match");
+               "write F.bwx beside F.bwf, too: 27 to 48 bits an entry by which the proxy confirms or refutes a match");
   add_parsed(app, "--max-shrink", "PERCENT", "refuse when this much fewer entries than in the file that is replaced",
              parse_percent, [&o](double share) { o.max_shrink = share; });
   add_parsed(app, "--ram", "BYTES", "memory that keys may take; default: what is free, less a reserve", parse_bytes,
@@ -173,6 +185,7 @@ void add_build(CLI::App& program, int& status, BuildCommand& command, const Stre
   add_parsed(app, "--measure", "N",
              "measure the error with N requests; default: where some million do, in files up to 1 GiB", parse_count,
              [&o](std::uint64_t n) { o.samples = n; });
+  add_access_options(app, o.access);
   app.add_flag("--counting", command.counting,
                "a counting filter (.bwc), which `update` changes and `emit` makes filters of");
   app.add_flag("--json", command.json, "the report as JSON on standard output");
@@ -227,6 +240,10 @@ void add_merge(CLI::App& program, int& status, MergeCommand& command, const Stre
   app.add_option("--known-good", o.known_good,
                  "URLs that must not be stopped by mistake, as of `build`: asked again now that bits are together")
       ->type_name("LIST");
+  app.add_option("--sources", o.sources,
+                 "what sha256sum prints of all lists; what is missing, altered or given twice is refused")
+      ->type_name("FILE");
+  add_access_options(app, o.access);
   app.add_flag("!--no-provenance", o.provenance, "do not note which files were merged");
   add_pins(app, o.identity);
   app.add_option("--threads", o.threads, "default: one a processor")->check(CLI::Range(1, 1024))->type_name("N");
@@ -241,6 +258,8 @@ void add_plan(CLI::App& program, int& status, PlanCommand& plan, const Streams& 
   })->required();
   add_parsed(app, "--hosts", "N", "distinct hosts of the URL entries; default: one for 50 of them", parse_count,
              [&plan](std::uint64_t n) { plan.request.hosts = n; });
+  add_parsed(app, "--marks", "N", "different kinds and depths of URL entries, summed over hosts; default: 1.02 a host",
+             parse_count, [&plan](std::uint64_t n) { plan.request.marks = n; });
   add_parsed(app, "--kinds", "K=SHARE,...", "shares of S, X, W, U, Q, D, R; default S=1,U=80,Q=12,D=7", parse_kinds,
              [&plan](const Shares& shares) { plan.request.kinds = shares; });
   add_target_options(app, plan.request.target);

@@ -47,7 +47,8 @@ int update_delta_file(const UpdateCommand& command, const Streams& io) {
                            .delta = command.delta,
                            .lists = command.lists,
                            .rebase = command.rebase,
-                           .key = key ? &*key : nullptr};
+                           .key = key ? &*key : nullptr,
+                           .access = command.access};
   const auto errors = update_delta(update, report);
   if (!command.quiet && !command.json) io.err << files_text(report.files);
   if (!errors.empty()) return fail(errors, command.json, command.file, io);
@@ -101,6 +102,7 @@ int update_counting_file(const UpdateCommand& command, const Streams& io) {
                                      .lists = command.lists,
                                      .force = command.force,
                                      .created = command.created,
+                                     .access = command.access,
                                      .threads = command.threads,
                                      .stop = &interrupt.requested()},
                                     report);

@@ -31,6 +31,7 @@ struct SignCommand {
   std::filesystem::path file;
   std::filesystem::path key;
   std::filesystem::path output;  // empty: the file itself is replaced
+  FileAccess access;
 };
 int run_sign(const SignCommand& command, const Streams& io);
 
@@ -42,6 +43,7 @@ struct UpdateCommand {
   bool rebase = false;        // of a delta that was made for another build of the filter
   std::filesystem::path key;  // signs the delta
   double rebuild_at = kRebuildShare;
+  FileAccess access;
   bool force = false;  // of a counting filter, and the next two
   std::optional<std::uint64_t> created;
   unsigned threads = 0;
@@ -58,6 +60,7 @@ struct EmitCommand {
   std::filesystem::path file, output;
   std::optional<FileId> file_id;
   std::optional<std::uint64_t> created;
+  FileAccess access;
   bool json = false;
 };
 int run_emit(const EmitCommand& command, const Streams& io);

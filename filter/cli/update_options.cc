@@ -30,8 +30,11 @@ constexpr const char* kUpdateFooter =
     "filter.\n"
     "Exit status: 0 done, 1 refused or corrupt, 2 error.";
 constexpr const char* kEmitFooter =
-    "The filter has the series and sequence of the counting filter, and a new file id: a delta of the filter that it\n"
-    "replaces is to be made anew.\n"
+    "The filter has the series and sequence of the counting filter, and a file id for each sequence: emitted twice, "
+    "the\n"
+    "same bytes. A delta of the filter that it replaces is to be made anew. Nothing asks the filter for its entries, "
+    "as a\n"
+    "build does: the counting filter does not know them.\n"
     "Exit status: 0 done, 1 refused or corrupt, 2 error.";
 
 void add_list_options(CLI::App& app, ChangeLists& lists) {
@@ -59,6 +62,7 @@ void add_update(CLI::App& program, int& status, UpdateCommand& command, const St
                "no more. With no delta there, make an empty one");
   app.add_option("--key", command.key, "a private key to sign the delta with")->type_name("PRIVATE");
   add_rebuild_at(app, command.rebuild_at);
+  add_access_options(app, command.access);
   app.add_flag("--force", command.force, "counting filter: remove although it may take other entries away");
   add_parsed(app, "--created", "SECONDS", "counting filter: time of making, since 1970; default: now", parse_count,
              [&command](std::uint64_t time) { command.created = time; });
@@ -75,10 +79,11 @@ void add_emit(CLI::App& program, int& status, EmitCommand& command, const Stream
   app.final_callback([&] { status = run_emit(command, io); });
   app.add_option("file", command.file, "the counting filter")->type_name("FILE")->required();
   app.add_option("-o,--output", command.output, "the filter file")->type_name("FILE")->required();
-  add_parsed(app, "--file-id", "HEX", "32 hex digits; default: random", file_id_from,
-             [&command](FileId id) { command.file_id = id; });
-  add_parsed(app, "--created", "SECONDS", "time of making, since 1970; default: now", parse_count,
-             [&command](std::uint64_t time) { command.created = time; });
+  add_parsed(app, "--file-id", "HEX", "32 hex digits; default: made of the counting filter's id and sequence",
+             file_id_from, [&command](FileId id) { command.file_id = id; });
+  add_parsed(app, "--created", "SECONDS", "time of making, since 1970; default: that of the counting filter",
+             parse_count, [&command](std::uint64_t time) { command.created = time; });
+  add_access_options(app, command.access);
   app.add_flag("--json", command.json, "the header as JSON");
   app.footer(kEmitFooter);
 }
@@ -99,6 +104,7 @@ void add_sign(CLI::App& program, int& status, SignCommand& command, const Stream
   app.add_option("--key", command.key, "the private key, as keygen makes it")->type_name("PRIVATE")->required();
   app.add_option("-o,--output", command.output, "where the signed one goes; default: in the place of FILE")
       ->type_name("FILE");
+  add_access_options(app, command.access);
   app.footer(kSignFooter);
 }
 

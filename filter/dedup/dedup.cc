@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "filter/dedup/slice_ring.h"
+#include "filter/parallel.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -98,19 +99,24 @@ Result<void> dedup(const std::vector<std::string>& files, unsigned threads, Seen
   SliceRing ring((threads + 2) * kSlotsAThread);
   Result<void> outcome;
   std::vector<std::jthread> helpers;
-  helpers.emplace_back([&] {
+  const bool reads = add_thread(helpers, [&] {
     for (const std::string& file : files) {
       if (outcome = read_file(file, ring); !outcome) break;
     }
     ring.end();
   });
-  for (unsigned i = 0; i < threads; ++i) {
-    helpers.emplace_back([&] {
-      while (RingSlot* slot = ring.next_filled()) {
-        hash_lines(seen, *slot);
-        ring.hashed(*slot);
-      }
-    });
+  const auto hash = [&] {
+    while (RingSlot* slot = ring.next_filled()) {
+      hash_lines(seen, *slot);
+      ring.hashed(*slot);
+    }
+  };
+  unsigned hashing = 0;
+  while (reads && hashing < threads && add_thread(helpers, hash)) ++hashing;
+  if (hashing == 0) {
+    ring.stop();
+    helpers.clear();
+    return unexpected(Error{Errc::io, {}, "the system gives no two threads more"});
   }
   const bool is_wanted = write_all(ring, seen, write, counts);
   if (!is_wanted) ring.stop();

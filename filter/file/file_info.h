@@ -15,7 +15,7 @@ struct SourceInfo {
   std::string format;
   std::uint64_t bytes = 0;  // as read, after decompression
   std::uint64_t entries = 0;
-  Sha256 sha256{};  // of the bytes as read
+  Sha256 sha256{};  // of the file as stored, compressed or not: what sha256sum prints
 };
 
 struct FileInfo {

@@ -151,4 +151,12 @@ Result<Header> parse_header(std::span<const std::byte> head, std::uint64_t file_
 // kHeaderBytes bytes, digest included. The header must be one that parse_header accepts.
 std::vector<std::byte> serialise_header(const Header& header);
 
+// What a filter is said to hold, wherever that is said: different entries, of all kinds. What several lists name counts once
+// (kinds[].entries count it each time).
+constexpr std::uint64_t distinct_entries(const Header& header) {
+  std::uint64_t sum = 0;
+  for (const KindCounts& kind : header.kinds) sum += kind.keys;
+  return sum;
+}
+
 }  // namespace bloomwall::filter

@@ -46,6 +46,8 @@ class TempFile {
   std::filesystem::path target_;
   std::filesystem::path path_;  // empty once committed
   Descriptor file_;
+  mode_t mode_ = 0;
+  std::vector<char> access_list_;  // POSIX ACL as the kernel stores it; empty: none
   bool is_prepared_ = false;
 };
 

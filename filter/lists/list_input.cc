@@ -82,6 +82,7 @@ struct ListInput::State {
   std::uint64_t stored_bytes = 0;
   std::uint64_t text_bytes = 0;
   DigestContext digest{EVP_MD_CTX_new()};
+  DigestContext stored_digest{EVP_MD_CTX_new()};  // of compressed bytes; others are the text
   bool wants_digest = true;
 
   Result<void> refill();
@@ -90,6 +91,7 @@ struct ListInput::State {
   Result<std::string_view> decoded();
   Error corrupt(std::string_view why) const;
   void restart();
+  TextDigest finished(const DigestContext& context) const;
 };
 
 // Appends to `stored` until it holds something or the end is reached; what is left moves to the front first.
@@ -111,6 +113,7 @@ Result<void> ListInput::State::refill() {
     if (n < 0) return unexpected(system_error(name, "read"));
     got = static_cast<std::size_t>(n);
   }
+  if (started && decoder && wants_digest) EVP_DigestUpdate(stored_digest.get(), stored.data() + left, got);
   left += got;
   stored_bytes += got;
   if (got == 0) stored_end = true;
@@ -125,6 +128,8 @@ Result<void> ListInput::State::start() {
   }
   compression = compression_of({stored.data() + at, left});
   decoder = make_decoder(compression);
+  EVP_DigestInit_ex(stored_digest.get(), EVP_sha256(), nullptr);
+  if (decoder && wants_digest) EVP_DigestUpdate(stored_digest.get(), stored.data() + at, left);
   started = true;
   return {};
 }
@@ -237,12 +242,18 @@ std::uint64_t ListInput::stored_total() const { return state_->total; }
 
 void ListInput::without_digest() { state_->wants_digest = false; }
 
-TextDigest ListInput::digest() const {
+TextDigest ListInput::digest() const { return state_->finished(state_->digest); }
+
+TextDigest ListInput::stored_digest() const {
+  return state_->finished(state_->decoder ? state_->stored_digest : state_->digest);
+}
+
+TextDigest ListInput::State::finished(const DigestContext& context) const {
   TextDigest result{};
   const DigestContext copy{EVP_MD_CTX_new()};
   // A fresh context digests nothing: asked before the first next(), the answer is the digest of the empty text.
-  if (state_->started) {
-    EVP_MD_CTX_copy_ex(copy.get(), state_->digest.get());
+  if (started) {
+    EVP_MD_CTX_copy_ex(copy.get(), context.get());
   } else {
     EVP_DigestInit_ex(copy.get(), EVP_sha256(), nullptr);
   }

@@ -52,6 +52,7 @@ class ListInput {
   std::uint64_t stored_bytes() const;  // read so far, as stored; for progress
   std::uint64_t stored_total() const;  // size of the file, 0 where unknown
   TextDigest digest() const;           // of the text handed out so far
+  TextDigest stored_digest() const;    // of the bytes read so far, as stored: at the end what sha256sum prints
   void without_digest();               // before the first next(), for who does not ask for it: digest() means nothing
 
  private:

@@ -168,6 +168,7 @@ void ListReader::finish(FileReport& report) const {
   report.text_bytes = state_->input.text_bytes();
   report.digest = state_->input.digest();
   report.left_out = state_->file.left_out;
+  report.stored_digest = state_->input.stored_digest();
 }
 
 Result<FileReport> read_list(const ListFile& file, const ReadOptions& options, ListSink& sink) {

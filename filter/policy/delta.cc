@@ -256,9 +256,7 @@ void name_remedy(std::vector<Error>& errors, const std::filesystem::path& filter
 }
 
 double delta_share(std::uint64_t delta_entries, const Header& filter) {
-  std::uint64_t keys = 0;
-  for (const KindCounts& kind : filter.kinds) keys += kind.keys;
-  return static_cast<double>(delta_entries) / static_cast<double>(std::max<std::uint64_t>(keys, 1));
+  return static_cast<double>(delta_entries) / static_cast<double>(std::max<std::uint64_t>(distinct_entries(filter), 1));
 }
 
 Delta::Loaded Delta::parse(std::string_view text, const std::string& name, const KeyMaker& keys,

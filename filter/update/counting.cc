@@ -3,10 +3,13 @@
 #include "filter/update/counting.h"
 
 #include <fmt/format.h>
+#include <openssl/sha.h>
 
 #include <algorithm>
 #include <cstring>
 #include <ctime>
+#include <string>
+#include <string_view>
 #include <thread>
 
 #include "filter/file/filter_writer.h"
@@ -25,6 +28,19 @@ Result<std::unique_ptr<FilterFile>> open_whole(const std::filesystem::path& path
   if (!file) return file;
   if (auto whole = (*file)->verify(FilterFile::Depth::accident); !whole) return unexpected(whole.error());
   return file;
+}
+
+// Of the filter that the counters stand for at this sequence; every change gives the counting file another id.
+FileId emitted_id(const Header& counting) {
+  static constexpr std::string_view kDomain = "bloomwall emitted filter\n";
+  std::string text(kDomain);
+  text.append(counting.file_id.begin(), counting.file_id.end());
+  text += std::to_string(counting.sequence);
+  Sha256 digest{};
+  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
+  FileId id{};
+  std::copy_n(digest.begin(), id.size(), id.begin());
+  return id;
 }
 
 FilterWriter::Plan plan_like(const FilterFile& file, FileInfo info) {
@@ -137,7 +153,9 @@ void Update::weigh_risk() {
 Result<void> Update::copy() {
   auto info = file_->info();
   if (!info) return unexpected(std::move(info).error());
-  auto writer = FilterWriter::create(update_.file, plan_like(*file_, *std::move(info)));
+  FilterWriter::Plan plan = plan_like(*file_, *std::move(info));
+  plan.access = update_.access;
+  auto writer = FilterWriter::create(update_.file, std::move(plan));
   if (!writer) return unexpected(std::move(writer).error());
   writer_ = *std::move(writer);
   for (const SectionType type : kPageSections) {
@@ -213,8 +231,9 @@ Result<Header> emit_filter(const EmitOptions& options) {
   if (auto ok = check_replaced(options.output, (*file)->header()); !ok) return unexpected(ok.error());
   FilterWriter::Plan plan = plan_like(**file, *std::move(info));
   plan.header.incompatible &= ~kCountersFeature;
-  plan.header.created = options.created.value_or(time_now());
-  if (options.file_id) plan.header.file_id = *options.file_id;
+  if (options.created) plan.header.created = *options.created;
+  plan.header.file_id = options.file_id.value_or(emitted_id((*file)->header()));
+  plan.access = options.access;
   auto writer = FilterWriter::create(options.output, std::move(plan));
   if (!writer) return unexpected(std::move(writer).error());
   for (const SectionType type : kPageSections) {

@@ -47,6 +47,7 @@ struct CountingUpdate {
   ChangeLists lists;
   bool force = false;  // remove although nothing can vouch that it was added
   std::optional<std::uint64_t> created = {};
+  FileAccess access = {};
   unsigned threads = 0;
   const std::atomic<bool>* stop = nullptr;
 };
@@ -57,12 +58,14 @@ struct CountingUpdateReport : CountingReport {
 };
 Result<void> update_counting(const CountingUpdate& update, CountingUpdateReport& report);
 
-// Writes the filter that the counters stand for. Its series and sequence are the counting file's, its file id is new. A file
-// of the same series with a higher sequence is not replaced.
+// Writes the filter that the counters stand for. Its series, sequence and time are the counting file's, its file id is made
+// of that file's id and sequence: the same counters give the same bytes. A file of the same series with a higher sequence is
+// not replaced. What the counters were made of is not at hand, so nothing asks the file for its entries.
 struct EmitOptions {
   std::filesystem::path file, output;
   std::optional<FileId> file_id = {};
   std::optional<std::uint64_t> created = {};
+  FileAccess access = {};
 };
 Result<Header> emit_filter(const EmitOptions& options);
 

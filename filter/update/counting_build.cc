@@ -9,6 +9,7 @@
 #include "filter/url/public_suffix.h"
 #include "filter/update/counting.h"
 #include "filter/update/counting_pages.h"
+#include "filter/url/idna.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -89,6 +90,8 @@ Result<void> CountingBuild::count_keys() {
   for (const FileIntake& file : report_.files) {
     for (std::size_t i = 0; i < kKindCount; ++i) header_.kinds[i].entries += file.report.entries[i];
   }
+  header_.converter_options = converter_options(options_);
+  header_.unicode_version = unicode_version();
   header_.psl_time = options_.raw ? 0 : public_suffix_time();
   return {};
 }
@@ -101,7 +104,7 @@ Result<void> CountingBuild::size() {
                             .format = file.format(),
                             .bytes = file.report.text_bytes,
                             .entries = file.report.entry_count(),
-                            .sha256 = file.report.digest});
+                            .sha256 = file.report.stored_digest});
   }
   auto sizing = choose_size({.counts = header_, .info_bytes = serialise_info(info).size()}, options_.target);
   if (!sizing) return unexpected(std::move(sizing).error());
@@ -110,7 +113,8 @@ Result<void> CountingBuild::size() {
                                                        .hosts = sizing_.sections.hosts,
                                                        .paths = sizing_.sections.paths,
                                                        .raw = sizing_.sections.raw,
-                                                       .info = std::move(info)});
+                                                       .info = std::move(info),
+                                                       .access = options_.access});
   if (!writer) return unexpected(std::move(writer).error());
   writer_ = *std::move(writer);
   return {};

@@ -91,7 +91,7 @@ class Update {
       if (!made) return {made.error()};
       text = *std::move(made);
     }
-    if (auto ok = replace_file(update_.delta, text); !ok) return {ok.error()};
+    if (auto ok = replace_file(update_.delta, text, update_.access); !ok) return {ok.error()};
     report_.added = text_.added();
     report_.removed = text_.removed();
     report_.bytes = text.size();

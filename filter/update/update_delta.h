@@ -24,6 +24,7 @@ struct DeltaUpdate {
   bool rebase =
       false;  // where the delta was made for another build: additions stay, removals go. Lists need not be named
   const SigningKey* key = nullptr;  // signs the result
+  FileAccess access = {};           // of the delta
 };
 
 struct DeltaUpdateReport {

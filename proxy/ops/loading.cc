@@ -150,9 +150,7 @@ Loaded<Edition> load_edition(const conf::Config& settings, const PolicyLoading& 
 }
 
 std::uint64_t entries_of(const filter::Policy::FilterState& state) {
-  std::uint64_t entries = 0;
-  for (const filter::KindCounts& kind : state.file->header().kinds) entries += kind.entries;
-  return entries;
+  return filter::distinct_entries(state.file->header());
 }
 
 std::vector<std::string> describe_memory(const filter::Policy& policy) {

@@ -54,6 +54,6 @@ Loaded<Edition> load_edition(const conf::Config& settings, const PolicyLoading& 
 std::vector<std::string> describe_memory(const filter::Policy& policy);
 // "2 filters (5,000,000 entries), 12 allow entries": for logs.
 std::string describe(const filter::Policy& policy);
-std::uint64_t entries_of(const filter::Policy::FilterState& state);  // lines that went into the filter file
+std::uint64_t entries_of(const filter::Policy::FilterState& state);  // distinct ones
 
 }  // namespace bloomwall::proxy

@@ -91,7 +91,7 @@ void add_filter_verdicts(MetricFamilies& out, const FilterCounts& counts,
 void add_filters(MetricFamilies& out, const filter::Policy& policy, TimePoint now) {
   const auto filters = policy.filters();
   const auto header = [](const auto& state) -> const filter::Header& { return state.file->header(); };
-  add_each(out, filters, "filter_entries", "Lines that went into the filter file",
+  add_each(out, filters, "filter_entries", "Distinct entries of the filter file",
            [](const auto& state) { return number(entries_of(state)); });
   add_each(out, filters, "filter_delta_entries", "Adds and removes on top of it",
            [](const auto& state) { return number(state.delta_entries); });
