@@ -8,6 +8,7 @@ namespace bloomwall::conf {
 void read(MapReader& map, Access& out) {
   map.text_list("clients", out.clients, kNetwork);
   map.port_list("connect_ports", out.connect_ports);
+  map.port_list("deny_ports", out.deny_ports);
   map.text_list("deny_destinations", out.deny_destinations, kDestination);
   map.text_list("allow_destinations", out.allow_destinations, kDestination);
   map.choice(

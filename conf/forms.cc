@@ -108,8 +108,17 @@ Checked check_network(std::string& value) {
 }
 
 Checked check_destination(std::string& value) {
-  constexpr std::string_view kGroups[] = {"loopback", "private", "link_local", "shared", "multicast", "unspecified"};
+  constexpr std::string_view kGroups[] = {"loopback",  "private",     "link_local", "shared",
+                                          "multicast", "unspecified", "reserved"};
   if (std::ranges::find(kGroups, value) != std::end(kGroups)) return {};
+  return check_network(value);
+}
+
+Checked check_nat64_prefix(std::string& value) {
+  constexpr std::string_view kLengths[] = {"/32", "/40", "/48", "/56", "/64", "/96"};
+  const auto slash = value.find('/');
+  if (value.find(':') == std::string::npos || slash == std::string::npos) return good_if(false);
+  if (std::ranges::find(kLengths, std::string_view(value).substr(slash)) == std::end(kLengths)) return good_if(false);
   return check_network(value);
 }
 
@@ -179,8 +188,10 @@ const Form kListenAddress{"ip:port, [ip6]:port or :port, such as 127.0.0.1:3128"
 const Form kDnsServer{"ip, ip:port or [ip6]:port", check_dns_server};
 const Form kHostPort{"host:port, such as proxy.example.com:3128", check_host_port};
 const Form kNetwork{"an address or a network, such as 10.0.0.0/8 or fd00::/8", check_network};
-const Form kDestination{"loopback, private, link_local, shared, multicast, unspecified, an address or a network",
-                        check_destination};
+const Form kDestination{
+    "loopback, private, link_local, shared, multicast, unspecified, reserved, an address or a network",
+    check_destination};
+const Form kNat64Prefix{"an IPv6 network of 32, 40, 48, 56, 64 or 96 bits, such as 64:ff9b:1::/48", check_nat64_prefix};
 const Form kBypass{"a host name in ASCII (xn-- for others), an address or a network", check_bypass};
 const Form kHostName{"a host name in ASCII (xn-- for others)", check_host_name};
 const Form kIp{"an IP address", check_ip};

@@ -24,6 +24,7 @@ extern const Form kDnsServer;      // ip, ip:port, [ip6]:port
 extern const Form kHostPort;       // host:port, ip:port, [ip6]:port; port 1 to 65535
 extern const Form kNetwork;        // CIDR or address, no bits beyond the prefix
 extern const Form kDestination;    // the same or a group name
+extern const Form kNat64Prefix;    // an IPv6 network of 32, 40, 48, 56, 64 or 96 bits
 extern const Form kBypass;         // a host name, or a CIDR or address; names made lower-case
 extern const Form kHostName;       // made lower-case
 extern const Form kIp;

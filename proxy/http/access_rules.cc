@@ -24,6 +24,10 @@ constexpr std::array kGroups{
     Group{"shared", "100.64.0.0/10"},
     Group{"multicast", "224.0.0.0/4 ff00::/8 255.255.255.255/32"},
     Group{"unspecified", "0.0.0.0/8 ::/128"},
+    Group{"reserved",
+          "192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 240.0.0.0/4 "
+          "::ffff:0:0:0/96 64:ff9b:1::/48 100::/64 100:0:0:1::/64 2001:2::/48 2001:10::/28 2001:20::/28 2001:db8::/32 "
+          "2620:4f:8000::/48 3fff::/20 5f00::/16"},
 };
 
 Address masked(const Address& address, unsigned prefix) {
@@ -43,19 +47,51 @@ std::uint32_t word_at(const Address& address, std::size_t octet) {
 
 // IPv4 addresses that packets to an IPv6 address end at, or come from, once a translator has seen them.
 struct Embedded {
-  std::array<Address, 2> addresses;
+  std::array<Address, 3> addresses;
   std::size_t count = 0;
   void add(std::uint32_t v4) { addresses[count++] = Address::v4(v4); }
 };
-Embedded embedded_in(const Address& address) {
+
+// RFC 6052 section 2.2: behind the prefix, around octet 8, which is zero.
+std::uint32_t behind_prefix(const Address& address, unsigned prefix) {
+  constexpr std::size_t kSkipped = 8;
+  std::uint32_t word = 0;
+  std::size_t at = prefix / 8;
+  for (int i = 0; i < 4; ++i, ++at) {
+    if (at == kSkipped) ++at;
+    word = word << 8 | address.octets[at];
+  }
+  return word;
+}
+
+bool is_isatap(const Address& address) {
+  return (word_at(address, 8) & ~0x02000000U) == 0x00005efe;  // the bit says that the IPv4 address is a global one
+}
+
+// 64:ff9b::/96, and of the local 64:ff9b:1::/48 (RFC 8215) what its last 96 bits or the /48 itself make of it.
+std::optional<std::uint32_t> in_known_nat64(const Address& address) {
+  if (word_at(address, 0) != 0x0064ff9b) return std::nullopt;
+  const bool local = word_at(address, 4) >> 16 == 1;
+  const bool last = !local || (word_at(address, 4) == 0x00010000 && word_at(address, 8) == 0);
+  return last ? word_at(address, 12) : behind_prefix(address, 48);
+}
+
+Embedded embedded_in(const Address& address, const std::vector<Cidr>& nat64) {
   Embedded found;
   if (address.is_v4()) return found;
+  const auto prefix = std::ranges::find_if(nat64, [&](const Cidr& cidr) { return cidr.contains(address); });
   const std::uint32_t first = word_at(address, 0), last = word_at(address, 12);
-  const bool nat64 = first == 0x0064ff9b;  // 64:ff9b::/96 and the local 64:ff9b:1::/48
-  const bool compatible = first == 0 && word_at(address, 4) == 0 && word_at(address, 8) == 0 && last > 0xffff;
-  if (nat64 || compatible) {
+  const bool zeros = first == 0 && word_at(address, 4) == 0;
+  const bool compatible = zeros && word_at(address, 8) == 0 && last > 0xffff;
+  const bool translated = zeros && word_at(address, 8) == 0xffff0000;  // SIIT
+  if (prefix != nat64.end()) {
+    found.add(behind_prefix(address, prefix->prefix));
+  } else if (const auto known = in_known_nat64(address)) {
+    found.add(*known);
+  } else if (compatible || translated || is_isatap(address)) {
     found.add(last);
-  } else if (first >> 16 == 0x2002) {  // 6to4
+  }
+  if (first >> 16 == 0x2002) {  // 6to4, perhaps with ISATAP inside
     found.add(word_at(address, 2));
   } else if (first == 0x20010000) {  // Teredo: server, and client with inverted bits
     found.add(word_at(address, 4));
@@ -156,7 +192,8 @@ std::optional<unsigned> CidrSet::longest(const Address& address) const {
   return std::nullopt;
 }
 
-tl::expected<AccessRules, std::string> AccessRules::build(const conf::Access& access) {
+tl::expected<AccessRules, std::string> AccessRules::build(const conf::Access& access,
+                                                          const std::vector<std::string>& nat64_prefixes) {
   AccessRules rules;
   const auto read = [](CidrSet& set, std::string_view key, const std::vector<std::string>& from) -> std::string {
     auto built = CidrSet::build(from);
@@ -168,11 +205,19 @@ tl::expected<AccessRules, std::string> AccessRules::build(const conf::Access& ac
   if (auto error = read(rules.deny_, "deny_destinations", access.deny_destinations); !error.empty()) {
     return tl::unexpected(error);
   }
-  if (auto error = read(rules.allow_, "allow_destinations", access.allow_destinations); !error.empty()) {
-    return tl::unexpected(error);
+  std::vector<std::string> allowed = access.allow_destinations;
+  for (const std::string& text : nat64_prefixes) {
+    const auto prefix = Cidr::parse(text);
+    if (!prefix) return tl::unexpected("dns.nat64_prefixes: no network: " + text);
+    rules.nat64_.push_back(*prefix);
+    allowed.push_back(text);
   }
+  std::sort(rules.nat64_.begin(), rules.nat64_.end(), less);
+  if (auto error = read(rules.allow_, "allow_destinations", allowed); !error.empty()) return tl::unexpected(error);
   rules.ports_ = access.connect_ports;
+  rules.denied_ports_ = access.deny_ports;
   std::sort(rules.ports_.begin(), rules.ports_.end());
+  std::sort(rules.denied_ports_.begin(), rules.denied_ports_.end());
   return rules;
 }
 
@@ -182,6 +227,10 @@ bool AccessRules::port_allowed(std::uint16_t connect_port) const {
   return ports_.empty() || std::binary_search(ports_.begin(), ports_.end(), connect_port);
 }
 
+bool AccessRules::http_port_allowed(std::uint16_t port) const {
+  return !std::binary_search(denied_ports_.begin(), denied_ports_.end(), port);
+}
+
 bool AccessRules::destination_allowed(const Address& destination) const {
   const auto one = [this](const Address& address) {
     const auto denied = deny_.longest(address);
@@ -189,7 +238,7 @@ bool AccessRules::destination_allowed(const Address& destination) const {
     const auto allowed = allow_.longest(address);
     return allowed && *allowed >= *denied;
   };
-  const Embedded embedded = embedded_in(destination);
+  const Embedded embedded = embedded_in(destination, nat64_);
   const std::span<const Address> inner(embedded.addresses.data(), embedded.count);
   return one(destination) && std::all_of(inner.begin(), inner.end(), one);
 }

@@ -1,8 +1,10 @@
 // Who may use the proxy, and where it may go: sets of address blocks, decided on plain 16-byte addresses.
-// IPv4 addresses are held as ::ffff:a.b.c.d. An address that carries an IPv4 address inside (v4-mapped, NAT64
-// 64:ff9b::/96, 6to4 2002::/16, Teredo 2001::/32) is also judged as that one: the worse answer counts.
+// IPv4 addresses are held as ::ffff:a.b.c.d. An address that carries an IPv4 address inside is also judged as that one, and
+// the worse answer counts: v4-mapped, v4-compatible, NAT64 (64:ff9b::/96, 64:ff9b:1::/48, dns.nat64_prefixes; RFC 6052
+// section 2.2 says where), SIIT ::ffff:0:a.b.c.d, 6to4 2002::/16, Teredo 2001::/32, ISATAP ...:0:5efe:a.b.c.d.
 // Groups: loopback 127/8 ::1; private 10/8 172.16/12 192.168/16 fc00::/7 fec0::/10; link_local 169.254/16 fe80::/10;
-// shared 100.64/10; multicast 224/4 ff00::/8 255.255.255.255; unspecified 0/8 ::.
+// shared 100.64/10; multicast 224/4 ff00::/8 255.255.255.255; unspecified 0/8 ::; reserved: what else the IANA registries
+// of special-purpose addresses hold and no public server has.
 // Immutable once built, thread-safe; a question costs O(number of distinct prefix lengths), no allocation.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -53,16 +55,21 @@ class CidrSet {
 
 class AccessRules {
  public:
-  static tl::expected<AccessRules, std::string> build(const conf::Access& access);  // error: key and rule
+  // `nat64_prefixes`: of dns; each is allowed as such, unless a more specific rule denies it. Error: key and rule.
+  static tl::expected<AccessRules, std::string> build(const conf::Access& access,
+                                                      const std::vector<std::string>& nat64_prefixes = {});
   bool client_allowed(const Address& client) const;
   bool port_allowed(std::uint16_t connect_port) const;
+  bool http_port_allowed(std::uint16_t port) const;  // of a request that is no CONNECT
   // Most specific of deny and allow wins; allow on a tie, because an allow rule is there to be an exception ("allow
   // private" beside the default denial of it). Nothing matches: allowed. To be asked for the address dialled.
   bool destination_allowed(const Address& destination) const;
 
  private:
   CidrSet clients_, deny_, allow_;
-  std::vector<std::uint16_t> ports_;  // sorted; empty: any
+  std::vector<Cidr> nat64_;                  // the longest first
+  std::vector<std::uint16_t> ports_;         // sorted; empty: any
+  std::vector<std::uint16_t> denied_ports_;  // sorted
 };
 
 }  // namespace bloomwall::proxy

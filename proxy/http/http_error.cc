@@ -22,7 +22,7 @@ constexpr std::array<Row, kErrorKinds> kRows{{
      "ambiguous_path",
      {400, kRequest, "The path of the address can be read in more than one way.", false}},
     {ErrorKind::client_denied, "client_denied", {403, kDenied, "This client may not use the proxy.", true}},
-    {ErrorKind::port_denied, "port_denied", {403, kDenied, "Tunnels to this port are not allowed.", false}},
+    {ErrorKind::port_denied, "port_denied", {403, kDenied, "This port is not allowed.", false}},
     {ErrorKind::destination_denied,
      "destination_denied",
      {403, "destination_ip_prohibited", "The proxy may not connect to this address.", false}},

@@ -46,16 +46,13 @@ tl::expected<Judgement, HttpError> TargetJudge::request(const RequestHead& head,
   if (goes_round(head, rules_.via_name)) {
     return tl::unexpected(HttpError{ErrorKind::loop, "Via names this proxy again and again"});
   }
-  switch (head.target.form) {
-    case TargetForm::authority:
-      return connect(head, policy, access);
-    case TargetForm::absolute:
-      return absolute(head, policy);
-    case TargetForm::origin:
-    case TargetForm::asterisk:
-      return origin(head, policy);
+  if (head.target.form == TargetForm::authority) return connect(head, policy, access);
+  auto judged = head.target.form == TargetForm::absolute ? absolute(head, policy) : origin(head, policy);
+  if (!judged || judged->pages_absent || judged->route != Route::forward) return judged;
+  if (judged->verdict.decision != filter::Decision::blocked && !access.http_port_allowed(judged->port)) {
+    return tl::unexpected(HttpError{ErrorKind::port_denied, "access.deny_ports"});
   }
-  return tl::unexpected(HttpError{ErrorKind::internal, "a target form nobody knows"});
+  return judged;
 }
 
 tl::expected<Judgement, HttpError> TargetJudge::absolute(const RequestHead& head, const filter::Policy& policy) {

@@ -67,7 +67,8 @@ std::string error_body(MediaType type, const HttpError& error, const ErrorFacts&
 
 std::string_view more_fields_of(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::too_many_requests:
+    case ErrorKind::too_many_requests:  // a whole second's worth is free again by then
+      return "Retry-After: 1\r\n";
     case ErrorKind::connection_limit:
     case ErrorKind::shutting_down:
       return "Retry-After: 5\r\n";

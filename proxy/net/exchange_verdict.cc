@@ -28,6 +28,10 @@ void Exchange::judge() {
                                      : judge.request(head, *state_.policy, snapshot_->access, Waiting::never);
   if (!judgement) return answer_error(judgement.error());
   if (judgement->pages_absent) return await_pages(judge.absent_pages());
+  if (inside != nullptr && judgement->verdict.decision != filter::Decision::blocked &&
+      !snapshot_->access.http_port_allowed(inside->port)) {
+    return answer_error({ErrorKind::port_denied, "access.deny_ports"});
+  }
   host_ = judgement->host;
   port_ = judgement->port;
   host_field_port_ = judgement->host_field_port;

@@ -115,8 +115,10 @@ Server::~Server() {
 }
 
 tl::expected<std::unique_ptr<Server>, std::string> Server::create(Edition edition, AccessLog& log,
-                                                                  std::vector<ListeningSocket> passed) {
+                                                                  std::vector<ListeningSocket> passed,
+                                                                  const std::vector<Endpoint>& own) {
   auto impl = std::make_unique<Impl>(std::move(edition));
+  for (const Endpoint& address : own) impl->own.add(address);
   if (auto made = impl->add_workers(log); !made) return tl::unexpected(made.error());
   if (auto bound = impl->bind_listeners(std::move(passed)); !bound) return tl::unexpected(bound.error());
   impl->edition = {};

@@ -57,7 +57,7 @@ std::vector<ListenerRules> compile_listeners(const conf::Config& settings, std::
 tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Config& settings,
                                                                   std::uint64_t generation) {
   std::vector<std::string> errors;
-  auto access = AccessRules::build(settings.access);
+  auto access = AccessRules::build(settings.access, settings.dns.nat64_prefixes);
   if (!access) errors.push_back(access.error());
   auto page = load_page(settings.block_page.html_template);
   if (!page) errors.push_back(page.error());

@@ -13,13 +13,20 @@ namespace bloomwall::proxy {
 // One who asks. Owned by the table; destroyed by the graveyard only.
 class AdminServer::Connection final : public Buried, Stream::Handler {
  public:
-  Connection(AdminServer& owner, UniqueFd fd)
+  Connection(AdminServer& owner, std::uint64_t id, UniqueFd fd)
       : owner_(owner),
+        id_(id),
         stream_(owner.io_),
         reader_(owner.limits_),
         patience_(owner.io_.loop.timers(), [](void* self) { static_cast<Connection*>(self)->end(); }, this) {
     stream_.open(std::move(fd), *this);
     patience_.set(owner_.bounds_.patience);
+  }
+
+  void end() {
+    patience_.clear();
+    stream_.close();
+    owner_.on_closed(id_);  // last line: the owner buries us
   }
 
  private:
@@ -56,13 +63,9 @@ class AdminServer::Connection final : public Buried, Stream::Handler {
   }
   void on_write_failed(int) override { end(); }
   void on_failed(int) override { end(); }
-  void end() {
-    patience_.clear();
-    stream_.close();
-    owner_.on_closed(*this);  // last line: the owner buries us
-  }
 
   AdminServer& owner_;
+  const std::uint64_t id_;
   Stream stream_;
   RequestReader reader_;
   Timer patience_;
@@ -94,13 +97,14 @@ AdminServer::AdminServer(IoContext& io, ListeningSocket socket, Answers answers,
 AdminServer::~AdminServer() = default;
 
 void AdminServer::on_accepted(UniqueFd fd, const Endpoint&, const Acceptor&) {
-  if (connections_.size() >= bounds_.connections) return;  // closed: fd goes out of scope
-  auto connection = std::make_unique<Connection>(*this, std::move(fd));
-  connections_.emplace(connection.get(), std::move(connection));
+  // Whoever holds connections and says nothing must not keep a health check out.
+  if (connections_.size() >= bounds_.connections) connections_.begin()->second->end();
+  const std::uint64_t id = next_id_++;
+  connections_.emplace(id, std::make_unique<Connection>(*this, id, std::move(fd)));
 }
 
-void AdminServer::on_closed(Connection& connection) {
-  auto node = connections_.extract(&connection);
+void AdminServer::on_closed(std::uint64_t id) {
+  auto node = connections_.extract(id);
   if (!node.empty()) io_.loop.graveyard().bury(std::move(node.mapped()));
 }
 

@@ -1,15 +1,16 @@
 // The HTTP server of the admin address: one request a connection, answered and closed. On the main loop, never on a
 // worker's, so that no scrape costs a client of the proxy anything.
-// Bounds: so many connections at a time (more are closed at once), so much patience with each, kLongestHead octets of head.
+// Bounds: so many connections at a time (the oldest goes for a new one), so much patience with each, kLongestHead octets of head.
 // A client that reads slowly holds its own answer until the patience is over. Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <tl/expected.hpp>
-#include <unordered_map>
 #include <utility>
 
 #include "proxy/http/message_reader.h"
@@ -45,14 +46,15 @@ class AdminServer final : Acceptor::Handler {
   class Connection;
   AdminServer(IoContext& io, ListeningSocket socket, Answers answers, Bounds bounds);
   void on_accepted(UniqueFd fd, const Endpoint& client, const Acceptor& from) override;
-  void on_closed(Connection& connection);
+  void on_closed(std::uint64_t id);
 
   IoContext& io_;
   const HeadLimits limits_{.head_bytes = kLongestHead, .fields = 64};
   const Answers answers_;
   const Bounds bounds_;
   const Endpoint address_;
-  std::unordered_map<const Connection*, std::unique_ptr<Connection>> connections_;
+  std::map<std::uint64_t, std::unique_ptr<Connection>> connections_;  // the oldest first
+  std::uint64_t next_id_ = 1;
   Acceptor acceptor_;
 };
 

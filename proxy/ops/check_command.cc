@@ -9,6 +9,7 @@
 #include "filter/cli/text.h"
 #include "proxy/ops/commands.h"
 #include "proxy/ops/descriptor_limit.h"
+#include "proxy/ops/doubts.h"
 #include "proxy/ops/figures.h"
 #include "proxy/ops/loading.h"
 #include "proxy/ops/readable.h"
@@ -125,6 +126,11 @@ int run_check(const CheckCommand& command, const Streams& io) {
                               .warnings = &warnings};
   const auto edition = load_edition(*settings, loading, 1);
   if (!edition) return refuse(edition.error(), command.json, io);
+  if (auto faults = log_faults(settings->log); !faults.empty()) {
+    return refuse({kExitError, std::move(faults)}, command.json, io);
+  }
+  append_doubts(*edition->snapshot, warnings);
+  if (const auto told = built_in_defaults(command.config)) warnings.push_back(*told);
   auto unreadable = unreadable_files(command, *settings);
   if (!unreadable) return refuse({kExitError, {unreadable.error()}}, command.json, io);
   if (!command.as_user.empty() && !unreadable->empty()) {

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -40,6 +41,11 @@ std::optional<int> status_in(std::string_view line) {
   return good ? std::optional(status) : std::nullopt;
 }
 
+Answerer answerer_in(std::string_view line) {
+  const std::size_t space = std::min(line.find(' '), line.size());
+  return {std::string(line.substr(0, space)), std::string(line.substr(std::min(space + 1, line.size())))};
+}
+
 }  // namespace
 
 UniqueFd connect_to(const std::filesystem::path& socket) {
@@ -60,7 +66,7 @@ UniqueFd connect_to(const std::filesystem::path& socket) {
 }
 
 tl::expected<int, std::string> ask(const std::filesystem::path& socket, std::string_view request,
-                                   const std::function<void(std::string_view)>& said) {
+                                   const std::function<void(std::string_view)>& said, Answerer* who) {
   const UniqueFd fd = connect_to(socket);
   if (!fd) return tl::unexpected(reason(socket, errno));
   if (!send_line(fd.get(), request)) return tl::unexpected(reason(socket, errno));
@@ -75,6 +81,7 @@ tl::expected<int, std::string> ask(const std::filesystem::path& socket, std::str
       const std::string_view line = std::string_view(pending).substr(0, end);
       if (const auto status = status_in(line)) return *status;
       if (line.starts_with("say ")) said(line.substr(4));
+      if (who != nullptr && line.starts_with("from ")) *who = answerer_in(line.substr(5));
     }
     if (pending.size() > kLongestLine)
       return tl::unexpected(fmt::format("{}: not bloomwall's language", socket.string()));

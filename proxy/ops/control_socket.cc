@@ -53,6 +53,9 @@ class ControlSocket::Connection final : public Buried, Stream::Handler {
   }
 
   bool waits() const { return asked_ && !answered_; }
+  void introduce(const std::string& configuration) {
+    stream_.send(fmt::format("from {} {}\n", ::getpid(), one_line(configuration)));
+  }
   void say(const std::string& text) { stream_.send(fmt::format("say {}\n", one_line(text))); }
   void answer(const ReloadOutcome& outcome) {
     for (const std::string& warning : outcome.warnings) say(warning);
@@ -61,6 +64,12 @@ class ControlSocket::Connection final : public Buried, Stream::Handler {
     stream_.send(fmt::format("status {}\n", outcome.status));
     stream_.shut_write();
     patience_.set(owner_.bounds_.patience);  // to read it and go
+  }
+
+  void end() {
+    patience_.clear();
+    stream_.close();
+    owner_.on_closed(id_);  // last line: the owner buries us
   }
 
  private:
@@ -83,11 +92,6 @@ class ControlSocket::Connection final : public Buried, Stream::Handler {
   }
   void on_write_failed(int) override { end(); }
   void on_failed(int) override { end(); }
-  void end() {
-    patience_.clear();
-    stream_.close();
-    owner_.on_closed(id_);  // last line: the owner buries us
-  }
 
   ControlSocket& owner_;
   const std::uint64_t id_;
@@ -125,18 +129,34 @@ ControlSocket::ControlSocket(IoContext& io, std::filesystem::path path, OnReload
       path_(std::move(path)),
       on_reload_(std::move(on_reload)),
       bounds_(bounds),
-      acceptor_(io.loop, *this, std::move(socket), 0, path_.string()) {}
+      acceptor_(io.loop, *this, std::move(socket), 0, path_.string()) {
+  struct stat made{};
+  if (::lstat(path_.c_str(), &made) != 0) return;
+  device_ = made.st_dev;
+  inode_ = made.st_ino;
+}
 
-ControlSocket::~ControlSocket() { ::unlink(path_.c_str()); }
+ControlSocket::~ControlSocket() {
+  struct stat there{};
+  if (::lstat(path_.c_str(), &there) != 0 || there.st_dev != device_ || there.st_ino != inode_) return;
+  ::unlink(path_.c_str());
+}
 
 void ControlSocket::on_accepted(UniqueFd fd, const Endpoint&, const Acceptor&) {
-  if (connections_.size() >= bounds_.connections) return;  // closed: fd goes out of scope
+  if (connections_.size() >= bounds_.connections) {
+    const auto oldest = std::ranges::find_if(connections_, [](const auto& each) { return !each.second->waits(); });
+    if (oldest == connections_.end()) return;  // closed: fd goes out of scope
+    oldest->second->end();
+  }
   const std::uint64_t id = next_id_++;
   connections_.emplace(id, std::make_unique<Connection>(*this, id, std::move(fd)));
 }
 
 void ControlSocket::on_request(std::uint64_t id, std::string_view request) {
-  if (request == "reload") return on_reload_(id);
+  if (request == "reload") {
+    if (!configuration_.empty()) connections_.at(id)->introduce(configuration_);
+    return on_reload_(id);
+  }
   answer(id, {2, {}, {"only \"reload\" can be asked for"}});
 }
 

@@ -1,7 +1,8 @@
 // The door for `bloomwall reload`: a unix socket that only local users with permission to write to it can open (0660).
-// One line asks ("reload\n", at most kLongestRequest octets); answered with any number of "say TEXT\n" and one
-// "status N\n", where N is the exit status of the command that asked, then the end.
-// Bounds: so many connections at a time, so much patience until the request is whole and until the answer is taken.
+// One line asks ("reload\n", at most kLongestRequest octets); answered with "from PID CONFIGURATION\n", any number of
+// "say TEXT\n" and one "status N\n", where N is the exit status of the command that asked, then the end.
+// Bounds: so many connections at a time (the oldest that waits for nothing goes for a new one), so much patience until the
+// request is whole and until the answer is taken.
 // Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -42,10 +43,12 @@ class ControlSocket final : Acceptor::Handler {
                                                                         OnReload on_reload) {
     return open(io, path, std::move(on_reload), Bounds{});
   }
-  ~ControlSocket();  // removes the socket's name
+  ~ControlSocket();  // removes the socket's name, unless somebody else has taken it meanwhile
   ControlSocket(const ControlSocket&) = delete;
   ControlSocket& operator=(const ControlSocket&) = delete;
 
+  // What this process serves, so that whoever asks sees whether it is the one that was meant.
+  void set_configuration(const std::filesystem::path& file) { configuration_ = file.string(); }
   void answer(std::uint64_t id, const ReloadOutcome& outcome);  // nothing happens where the asker has gone
   void say(const std::string& text);                            // to everybody who waits
 
@@ -60,6 +63,8 @@ class ControlSocket final : Acceptor::Handler {
   const std::filesystem::path path_;
   const OnReload on_reload_;
   const Bounds bounds_;
+  std::string configuration_;
+  std::uint64_t device_ = 0, inode_ = 0;  // of the name, as this process made it
   std::map<std::uint64_t, std::unique_ptr<Connection>> connections_;
   std::uint64_t next_id_ = 1;
   Acceptor acceptor_;

@@ -21,12 +21,14 @@ constexpr Milliseconds kStall{5000};  // a loop that has not turned for so long 
 constexpr Milliseconds kFlushBound{5000};
 constexpr Milliseconds kReloadBound{2000};  // for a reload to give up
 constexpr Milliseconds kStopMargin{10'000};
+constexpr Milliseconds kControlRetry{5000};
 
 }  // namespace
 
 Daemon::Daemon(std::filesystem::path file, conf::Config settings, std::unique_ptr<AccessLog> access_log,
                std::vector<ListeningSocket> passed)
     : file_(std::move(file)),
+      configuration_(configuration_file(file_)),
       started_with_(std::move(settings)),
       access_log_(std::move(access_log)),
       pool_(kPoolBytes),
@@ -34,6 +36,8 @@ Daemon::Daemon(std::filesystem::path file, conf::Config settings, std::unique_pt
       io_{loop_, pool_, scratch_},
       passed_(std::move(passed)),
       logs_(started_with_.log),
+      control_retry_(
+          loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_control_retry(); }, this),
       announced_(
           loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->drain(); }, this),
       drain_tick_(
@@ -79,14 +83,11 @@ void Daemon::leave_reload_behind() {
 tl::expected<void, std::string> Daemon::open_doors() {
   const conf::Admin& admin = started_with_.admin;
   if (!admin.control_socket.empty()) {
-    auto opened = ControlSocket::open(io_, admin.control_socket, [this](std::uint64_t id) {
-      ask_for_reload([this, id](const ReloadOutcome& outcome) {
-        loop_.post([this, id, outcome] { control_->answer(id, outcome); });
-      });
-    });
     // Nothing but `bloomwall reload` needs it, and the default place exists only where a service manager made it.
-    if (!opened) log::warning("{}; `bloomwall reload` cannot reach this process, SIGHUP can", opened.error());
-    if (opened) control_ = *std::move(opened);
+    if (const auto opened = open_control(); !opened) {
+      log::warning("{}; `bloomwall reload` cannot reach this process, SIGHUP can", opened.error());
+      control_retry_.set(kControlRetry);
+    }
   }
   if (!admin.address) return {};
   auto opened = AdminServer::open(io_, *admin.address, [this] { return admin_answers(); });
@@ -94,6 +95,25 @@ tl::expected<void, std::string> Daemon::open_doors() {
   admin_ = *std::move(opened);
   log::info("admin on {} (/healthz /readyz /metrics)", admin_->address().text());
   return {};
+}
+
+tl::expected<void, std::string> Daemon::open_control() {
+  auto opened = ControlSocket::open(io_, started_with_.admin.control_socket, [this](std::uint64_t id) {
+    ask_for_reload([this, id](const ReloadOutcome& outcome) {
+      loop_.post([this, id, outcome] { control_->answer(id, outcome); });
+    });
+  });
+  if (!opened) return tl::unexpected(opened.error());
+  control_ = *std::move(opened);
+  control_->set_configuration(configuration_);
+  return {};
+}
+
+// Another instance may have had it, and ended since.
+void Daemon::on_control_retry() {
+  if (phase_ == Phase::draining) return;
+  if (!open_control()) return control_retry_.set(kControlRetry);
+  log::info("admin.control_socket {} can be used now", started_with_.admin.control_socket.string());
 }
 
 void Daemon::on_signal(int number) {

@@ -46,6 +46,8 @@ class Daemon {
 
  private:
   tl::expected<void, std::string> open_doors();
+  tl::expected<void, std::string> open_control();
+  void on_control_retry();
   [[noreturn]] void leave_reload_behind();
   void on_signal(int number);
   void on_stop_signal(bool now);
@@ -76,7 +78,8 @@ class Daemon {
   std::string metrics() const;
 
   const std::filesystem::path file_;
-  const conf::Config started_with_;  // what needs a restart is compared with this
+  const std::filesystem::path configuration_;  // the same, absolute
+  const conf::Config started_with_;            // what needs a restart is compared with this
   std::unique_ptr<AccessLog> access_log_;
   ServiceManager manager_;
   EventLoop loop_;
@@ -92,9 +95,10 @@ class Daemon {
   ReloadCounts reloads_;
   conf::Log logs_;  // as applied
   bool stalled_ = false;
-  Timer announced_, drain_tick_, watchdog_, file_tick_;
+  Timer control_retry_, announced_, drain_tick_, watchdog_, file_tick_;
   FileWatch files_;
-  Milliseconds last_progress_{0};  // the reloader's own; the next too
+  Milliseconds last_progress_{0};  // the reloader's own; the next two too
+  std::string descriptors_told_;   // so that the same warning is not repeated by each reload
   AcceptedSequences sequences_;
   std::unique_ptr<Signals> signals_;
   std::unique_ptr<ControlSocket> control_;

@@ -12,6 +12,7 @@
 #include "proxy/log/log.h"
 #include "proxy/ops/daemon.h"
 #include "proxy/ops/descriptor_limit.h"
+#include "proxy/ops/doubts.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -69,7 +70,9 @@ Loaded<Edition> Daemon::load(std::uint64_t generation, const Stop& stop, std::ve
   if (!sealed.empty())
     warnings.push_back(fmt::format("takes effect after a restart only: {}", fmt::join(sealed, ", ")));
   const std::uint64_t descriptors = raise_descriptor_limit(descriptors_for(*settings));
-  if (auto sentence = fit_clients(*settings, descriptors)) warnings.push_back(*std::move(sentence));
+  if (auto sentence = fit_clients(*settings, descriptors); sentence && *sentence != descriptors_told_) {
+    warnings.push_back(descriptors_told_ = *sentence);
+  }
 
   const auto known = load_sequences(*settings, warnings);
   if (!known) return tl::unexpected(known.error());
@@ -86,7 +89,9 @@ Loaded<Edition> Daemon::load(std::uint64_t generation, const Stop& stop, std::ve
                                   },
                               .accepted = &sequences_,
                               .warnings = &warnings};
-  return load_edition(*settings, loading, generation);
+  auto edition = load_edition(*settings, loading, generation);
+  if (edition) append_doubts(*edition->snapshot, warnings);
+  return edition;
 }
 
 // What is served now may not be gone back behind, in this process and after it.
@@ -164,12 +169,13 @@ ReloadOutcome Daemon::serve(const Edition& edition) {
 }
 
 ReloadOutcome Daemon::start_serving(const Edition& edition) {
-  auto server = Server::create(edition, *access_log_, std::exchange(passed_, {}));
+  std::vector<Endpoint> doors;
+  if (admin_ != nullptr) doors.push_back(admin_->address());
+  auto server = Server::create(edition, *access_log_, std::exchange(passed_, {}), doors);
   if (!server) return {kExitError, {}, {server.error()}};
   server_ = *std::move(server);
   server_->start();
   for (const Endpoint& address : server_->addresses()) log::info("listening on {}", address.text());
-  if (edition.snapshot->settings.filters.empty()) log::warning("no filters are configured: nothing will be blocked");
   phase_ = Phase::serving;
   return {};
 }

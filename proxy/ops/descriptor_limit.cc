@@ -59,16 +59,18 @@ std::optional<std::string> fit_clients(conf::Config& settings, std::uint64_t ava
   if (wanted <= available) return std::nullopt;
   const conf::Limits asked = settings.limits;
   conf::Limits& limits = settings.limits;
-  const std::uint64_t rest = without_clients(settings);
-  const std::uint64_t room = available > rest ? available - rest : 0;
+  // Where there are few, no more than half is kept back: a relay that gets no pipe copies.
+  const std::uint64_t rest = std::min(without_clients(settings), available / 2);
+  const std::uint64_t room = available - rest;
   const std::uint64_t most_pooled = room / kShareOfPool / workers_of(settings) * workers_of(settings);
   limits.pooled_connections =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(asked.pooled_connections, most_pooled));
   const std::uint64_t fits = (room - std::min(room, pooled(settings))) / kForEachClient;
   limits.client_connections = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(fits, 1, asked.client_connections));
   auto sentence = fmt::format(
-      "limits.client_connections: {} clients and {} idle connections to origins need {} file descriptors and {} are "
-      "allowed; {} clients are served and {} connections kept (raise LimitNOFILE or ulimit -n)",
+      "limits.client_connections: {} clients and limits.pooled_connections: {} need {} file descriptors, and this "
+      "process "
+      "may have {} (LimitNOFILE, ulimit -n): at most {} clients are served and {} connections to origins kept",
       asked.client_connections, asked.pooled_connections, wanted, available, limits.client_connections,
       limits.pooled_connections);
   return sentence;

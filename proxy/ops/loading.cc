@@ -95,6 +95,20 @@ Loaded<conf::Config> load_settings(const std::filesystem::path& named) {
   return tl::unexpected(std::move(failure));
 }
 
+std::optional<std::string> built_in_defaults(const std::filesystem::path& named) {
+  std::error_code failed;
+  if (!named.empty() || std::filesystem::exists(conf::kDefaultConfigFile, failed) || failed) return std::nullopt;
+  return fmt::format("there is no {}: the built-in defaults are used (--config names another file)",
+                     conf::kDefaultConfigFile);
+}
+
+std::filesystem::path configuration_file(const std::filesystem::path& named) {
+  const std::filesystem::path file = named.empty() ? std::filesystem::path(conf::kDefaultConfigFile) : named;
+  std::error_code failed;
+  auto whole = std::filesystem::weakly_canonical(std::filesystem::absolute(file, failed), failed);
+  return failed ? file : whole;
+}
+
 Loaded<AcceptedSequences> load_sequences(const conf::Config& settings, std::vector<std::string>& warnings) {
   auto known = AcceptedSequences::load(state_folder(settings));
   if (known) return *std::move(known);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tl/expected.hpp>
 #include <vector>
@@ -32,6 +33,12 @@ using Loaded = tl::expected<T, LoadFailure>;
 
 // `named` empty: the default file, else the built-in defaults.
 Loaded<conf::Config> load_settings(const std::filesystem::path& named);
+
+// That there is no file, and so the built-in defaults count; nothing where there is one.
+std::optional<std::string> built_in_defaults(const std::filesystem::path& named);
+
+// The file that `named` stands for, absolute and without links: what tells one instance from another.
+std::filesystem::path configuration_file(const std::filesystem::path& named);
 
 // What was accepted before, by the state folder. Where it can't be told: an error if a filter has a public key, for then an
 // older file could not be refused; else a warning, and nothing is known.

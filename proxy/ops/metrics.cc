@@ -88,6 +88,14 @@ void add_filter_verdicts(MetricFamilies& out, const FilterCounts& counts,
   }
 }
 
+void add_certificates(MetricFamilies& out, const Snapshot& snapshot) {
+  out.gauge("certificate_not_after_timestamp_seconds", "When the certificate of a listener expires");
+  for (const ListenerRules& listener : snapshot.listeners) {
+    if (listener.tls == nullptr) continue;
+    out.row(static_cast<double>(listener.tls->validity().not_after), {{"listener", listener.address}});
+  }
+}
+
 void add_filters(MetricFamilies& out, const filter::Policy& policy, TimePoint now) {
   const auto filters = policy.filters();
   const auto header = [](const auto& state) -> const filter::Header& { return state.file->header(); };
@@ -172,6 +180,7 @@ std::string metrics_text(const MetricsInput& input) {
   add_requests(out, input.counters);
   add_answers(out, input.counters);
   add_rows(out, input);
+  if (input.snapshot != nullptr) add_certificates(out, *input.snapshot);
   if (input.policy != nullptr) {
     add_filter_verdicts(out, input.counters.filters, input.policy->filters());
     add_filters(out, *input.policy, input.now);

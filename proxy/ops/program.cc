@@ -41,6 +41,13 @@ CLI::App* add_command(CLI::App& app, const char* name, const char* what, Command
   return sub;
 }
 
+// The option that was misspelt rather than what follows it.
+std::string first_of(const std::vector<std::string>& extras) {
+  const auto option = std::ranges::find_if(extras, [](const std::string& text) { return text.starts_with('-'); });
+  if (option != extras.end()) return *option;
+  return extras.empty() ? "" : extras.front();
+}
+
 }  // namespace
 
 void print_lines(std::ostream& err, const std::vector<std::string>& lines) {
@@ -74,9 +81,18 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   add_command(app, "reload", "Asks the running proxy to reload; waits; says what happened.", reload, status, io,
               run_reload)
       ->footer(kReloadFooter);
+  const auto is_named = [&](const CLI::App* command) { return command->get_name() == arguments.front(); };
+  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
+  if (!arguments.empty() && !arguments.front().starts_with('-') && std::ranges::none_of(commands, is_named)) {
+    print_lines(io.err, {"unknown command '" + arguments.front() + "'; there are run, check, explain and reload"});
+    return kExitError;
+  }
   try {
     std::reverse(arguments.begin(), arguments.end());  // as the library wants them
     app.parse(std::move(arguments));
+  } catch (const CLI::ExtrasError&) {
+    print_lines(io.err, {"unknown argument: " + first_of(app.remaining(true))});
+    return kExitError;
   } catch (const CLI::ParseError& error) {
     return app.exit(error, io.out, io.err) == 0 ? kExitDone : kExitError;
   } catch (const std::exception& error) {

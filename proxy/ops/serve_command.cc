@@ -74,6 +74,7 @@ int run_serve(const ServeCommand& command, const Streams& io) {
   }
   event_set_log_callback(on_libevent_message);
   log::info("bloomwall {} starts", BLOOMWALL_VERSION);
+  if (const auto told = built_in_defaults(command.config)) log::warning("{}", *told);
   const int status = serve(command.config, *std::move(settings), *std::move(access_log), *std::move(passed));
   close_log(kFlushBound);
   return status;

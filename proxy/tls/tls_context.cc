@@ -3,13 +3,19 @@
 
 #include <fmt/format.h>
 #include <openssl/err.h>
+#include <openssl/x509.h>
 
 #include <array>
+#include <ctime>
 #include <utility>
+
+#include "proxy/tls/ticket_keys.h"
 
 namespace bloomwall::proxy {
 namespace {
 
+// TLS 1.2: forward secrecy and authenticated encryption alone. TLS 1.3 has nothing else.
+constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
 constexpr std::array<unsigned char, 9> kHttp11{8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
 
 tl::expected<SslContextPtr, std::string> make(const SSL_METHOD* method) {
@@ -37,6 +43,15 @@ tl::unexpected<std::string> failure(const std::filesystem::path& file, const cha
   return tl::unexpected(fmt::format("{}: {}", file.string(), tls_error(otherwise)));
 }
 
+std::int64_t seconds_of(const ASN1_TIME* time) {
+  std::tm parts{};
+  return ASN1_TIME_to_tm(time, &parts) == 1 ? ::timegm(&parts) : 0;
+}
+
+TlsContext::Validity validity_of(const X509* certificate) {
+  return {seconds_of(X509_get0_notBefore(certificate)), seconds_of(X509_get0_notAfter(certificate))};
+}
+
 // Never asks a terminal for a passphrase: a daemon has none.
 int no_passphrase(char*, int, int, void*) { return 0; }
 
@@ -53,9 +68,15 @@ TlsContext::Made TlsContext::for_listener(const std::filesystem::path& certifica
   if (SSL_CTX_use_PrivateKey_file(context, key.c_str(), SSL_FILETYPE_PEM) != 1) return failure(key, "no private key");
   if (SSL_CTX_check_private_key(context) != 1) return failure(key, "not the certificate's key");
   SSL_CTX_set_alpn_select_cb(context, choose_protocol, nullptr);
+  if (SSL_CTX_set_cipher_list(context, kCiphers) != 1) return failure(certificate, "no ciphers");
+  SSL_CTX_set_options(context,
+                      SSL_OP_PRIORITIZE_CHACHA);  // for clients that put it first: they have no AES in hardware
+  TicketKeys::install(context);
   SSL_CTX_set_session_id_context(context, kHttp11.data(), kHttp11.size());
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // tickets do without memory here
-  return std::shared_ptr<const TlsContext>(new TlsContext(*std::move(made)));
+  std::shared_ptr<TlsContext> listener(new TlsContext(*std::move(made)));
+  listener->validity_ = validity_of(SSL_CTX_get0_certificate(context));
+  return listener;
 }
 
 TlsContext::Made TlsContext::for_peers(const std::filesystem::path& authorities) {

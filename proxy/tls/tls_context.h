@@ -1,10 +1,11 @@
 // What connections of one kind share: certificate and key of a listener, or the authorities that a parent proxy must be
-// vouched for by. TLS 1.2 and 1.3 alone, no renegotiation, no compression; HTTP/1.1 is the one protocol of ALPN.
+// vouched for by. TLS 1.2 and 1.3 alone, with forward secrecy, no renegotiation, no compression; HTTP/1.1 is the one protocol of ALPN.
 // Immutable once made, shared by all workers; sessions keep their own reference, so a reload never disturbs them.
 // Errors: one line that names the file and what OpenSSL objects to.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -23,10 +24,15 @@ class TlsContext {
   static Made for_peers(const std::filesystem::path& authorities);
 
   SSL_CTX* get() const { return context_.get(); }
+  struct Validity {  // seconds since 1970
+    std::int64_t not_before = 0, not_after = 0;
+  };
+  const Validity& validity() const { return validity_; }  // of a listener's certificate
 
  private:
   explicit TlsContext(SslContextPtr context) : context_(std::move(context)) {}
   SslContextPtr context_;
+  Validity validity_;
 };
 using TlsContextPtr = std::shared_ptr<const TlsContext>;
 

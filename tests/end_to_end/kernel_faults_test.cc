@@ -341,7 +341,7 @@ class ThreadsRunOut : public KernelRunsOut {
     EXPECT_EQ(::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);  // what nobody has mapped leaves the memory
     ::close(fd);
     auto client = ScriptedPeer::connect(port());
-    client.send("GET http://127.0.0.1:1/listed HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n");
+    client.send("GET http://127.0.0.1:2/listed HTTP/1.1\r\nHost: 127.0.0.1:2\r\n\r\n");
     EXPECT_TRUE(client.read_head().starts_with("HTTP/1.1 403 "));
   }
 

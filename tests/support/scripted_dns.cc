@@ -45,23 +45,33 @@ std::string record_of(const std::string& owner, unsigned type, std::uint32_t ttl
 
 }  // namespace
 
-ScriptedDns::ScriptedDns() : fd_(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
-  sockaddr_in at{};
-  at.sin_family = AF_INET;
-  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof at;
-  if (fd_ < 0 || ::bind(fd_, reinterpret_cast<const sockaddr*>(&at), size) != 0 ||
-      ::getsockname(fd_, reinterpret_cast<sockaddr*>(&at), &size) != 0) {
-    throw std::runtime_error("scripted dns: no socket");
+ScriptedDns::ScriptedDns() {
+  for (int attempt = 0; attempt < 50; ++attempt) {  // until TCP has the port that UDP was given
+    fd_ = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    tcp_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof at;
+    if (::bind(fd_, reinterpret_cast<const sockaddr*>(&at), size) == 0 &&
+        ::getsockname(fd_, reinterpret_cast<sockaddr*>(&at), &size) == 0 &&
+        ::bind(tcp_, reinterpret_cast<const sockaddr*>(&at), size) == 0 && ::listen(tcp_, 16) == 0) {
+      port_ = ntohs(at.sin_port);
+      thread_ = std::thread([this] { serve(); });
+      return;
+    }
+    ::close(fd_);
+    ::close(tcp_);
   }
-  port_ = ntohs(at.sin_port);
-  thread_ = std::thread([this] { serve(); });
+  throw std::runtime_error("scripted dns: no sockets");
 }
 
 ScriptedDns::~ScriptedDns() {
   stop_ = true;
   thread_.join();
+  for (const int fd : stalled_) ::close(fd);
   ::close(fd_);
+  ::close(tcp_);
 }
 
 void ScriptedDns::set(const std::string& name, Record record) {
@@ -88,19 +98,44 @@ int ScriptedDns::asked_in_all() const {
 
 void ScriptedDns::serve() {
   while (!stop_) {
-    pollfd ready{fd_, POLLIN, 0};
-    if (::poll(&ready, 1, 20) <= 0) continue;
+    std::array<pollfd, 2> ready{{{fd_, POLLIN, 0}, {tcp_, POLLIN, 0}}};
+    if (::poll(ready.data(), ready.size(), 20) <= 0) continue;
+    if (ready[1].revents != 0) serve_tcp();
+    if (ready[0].revents == 0) continue;
     std::array<char, 2048> packet;
     sockaddr_storage from{};
     socklen_t size = sizeof from;
     const ssize_t n = ::recvfrom(fd_, packet.data(), packet.size(), 0, reinterpret_cast<sockaddr*>(&from), &size);
     if (n < static_cast<ssize_t>(kHeaderBytes)) continue;
-    const std::string out = reply(std::string(packet.data(), static_cast<std::size_t>(n)));
+    const std::string out = reply(std::string(packet.data(), static_cast<std::size_t>(n)), false);
     if (!out.empty()) ::sendto(fd_, out.data(), out.size(), 0, reinterpret_cast<sockaddr*>(&from), size);
   }
 }
 
-std::string ScriptedDns::reply(const std::string& query) {
+// Every question that comes on one connection, until its client closes it.
+void ScriptedDns::serve_tcp() {
+  const int fd = ::accept4(tcp_, nullptr, nullptr, SOCK_CLOEXEC);
+  if (stall_tcp_ > 0) {
+    --stall_tcp_;
+    stalled_.push_back(fd);
+    return;
+  }
+  const timeval patience{.tv_sec = 1, .tv_usec = 0};
+  ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  std::array<unsigned char, 2> length{};
+  while (::recv(fd, length.data(), length.size(), MSG_WAITALL) == 2) {
+    std::string query(std::size_t{length[0]} << 8U | length[1], '\0');
+    if (::recv(fd, query.data(), query.size(), MSG_WAITALL) != static_cast<ssize_t>(query.size())) break;
+    const std::string answer = reply(query, true);
+    std::string out;
+    put16(out, static_cast<unsigned>(answer.size()));
+    out += answer;
+    ::send(fd, out.data(), out.size(), MSG_NOSIGNAL);
+  }
+  ::close(fd);
+}
+
+std::string ScriptedDns::reply(const std::string& query, bool over_tcp) {
   std::string name;
   std::size_t at = kHeaderBytes;
   while (at < query.size() && query[at] != 0) {
@@ -130,12 +165,13 @@ std::string ScriptedDns::reply(const std::string& query) {
   }
   const unsigned code = record.server_failure ? 2 : (found == records_.end() ? 3 : 0);
   std::string out = query.substr(0, 2);
-  put16(out, 0x8180U | code);
+  const bool cut = record.truncated && !over_tcp;
+  put16(out, 0x8180U | code | (cut ? 0x0200U : 0U));
   put16(out, 1);
-  put16(out, count);
+  put16(out, cut ? 0 : count);
   put16(out, 0);
   put16(out, 0);
-  return out + query.substr(kHeaderBytes, at + 5 - kHeaderBytes) + answers;
+  return out + query.substr(kHeaderBytes, at + 5 - kHeaderBytes) + (cut ? std::string() : answers);
 }
 
 }  // namespace bloomwall::test

@@ -1,4 +1,4 @@
-// A name server on a loopback UDP port that answers from a table and counts what it was asked. A name that is not in the
+// A name server on a loopback port, UDP and TCP, that answers from a table and counts what it was asked. A name that is not in the
 // table does not exist.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,7 +20,8 @@ class ScriptedDns {
     std::uint32_t ttl = 60;
     bool silent = false;  // no answer at all
     bool server_failure = false;
-    std::string alias{};  // CNAME that leads to the addresses
+    bool truncated = false;  // over UDP; the whole answer comes over TCP
+    std::string alias{};     // CNAME that leads to the addresses
   };
   ScriptedDns();
   ~ScriptedDns();
@@ -28,15 +29,19 @@ class ScriptedDns {
   ScriptedDns& operator=(const ScriptedDns&) = delete;
 
   void set(const std::string& name, Record record);
-  std::string address() const;  // "127.0.0.1:5300"
+  void stall_tcp(int connections) { stall_tcp_ = connections; }  // so many of the next are accepted and hear nothing
+  std::string address() const;                                   // "127.0.0.1:5300"
   int asked(const std::string& name, bool v6) const;
   int asked_in_all() const;
 
  private:
   void serve();
-  std::string reply(const std::string& query);
+  void serve_tcp();
+  std::string reply(const std::string& query, bool over_tcp);
 
-  int fd_ = -1;
+  int fd_ = -1, tcp_ = -1;
+  std::vector<int> stalled_;
+  std::atomic<int> stall_tcp_{0};
   std::uint16_t port_ = 0;
   mutable std::mutex mutex_;
   std::map<std::string, Record> records_;  // guarded by mutex_

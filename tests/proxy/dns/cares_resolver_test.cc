@@ -152,6 +152,15 @@ TEST_F(CaresResolverTest, ASilentServerHoldsUpNobodyElse) {
   EXPECT_EQ(stuck.text(Family::v4), "failed");
 }
 
+TEST_F(CaresResolverTest, ATcpConnectionThatStallsIsTriedAgain) {
+  dns.set("long.example", {.v4 = {"10.0.0.1"}, .truncated = true});
+  dns.stall_tcp(1);
+  Asker asker;
+  resolver->resolve(asker.query, "long.example");
+  settle(asker);
+  EXPECT_EQ(asker.text(Family::v4), "10.0.0.1");
+}
+
 constexpr ResolvingClient kGreedy{1}, kOther{2};
 
 TEST_F(CaresResolverTest, AClientHasItsShareAndItsOtherNamesWaitTheirTurn) {

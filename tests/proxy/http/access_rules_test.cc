@@ -72,11 +72,36 @@ TEST(CidrSet, GroupsHoldTheirAddresses) {
     std::string_view group, inside;
   };
   const Row rows[] = {
-      {"loopback", "127.255.255.254"},   {"loopback", "::1"},          {"private", "10.0.0.1"},
-      {"private", "172.31.0.1"},         {"private", "192.168.255.1"}, {"private", "fd00::1"},
-      {"link_local", "169.254.169.254"}, {"link_local", "febf::1"},    {"shared", "100.127.0.1"},
-      {"multicast", "239.1.1.1"},        {"multicast", "ff02::1"},     {"multicast", "255.255.255.255"},
-      {"unspecified", "0.1.2.3"},        {"unspecified", "::"},
+      {"loopback", "127.255.255.254"},
+      {"loopback", "::1"},
+      {"private", "10.0.0.1"},
+      {"private", "172.31.0.1"},
+      {"private", "192.168.255.1"},
+      {"private", "fd00::1"},
+      {"link_local", "169.254.169.254"},
+      {"link_local", "febf::1"},
+      {"shared", "100.127.0.1"},
+      {"multicast", "239.1.1.1"},
+      {"multicast", "ff02::1"},
+      {"multicast", "255.255.255.255"},
+      {"unspecified", "0.1.2.3"},
+      {"unspecified", "::"},
+      {"reserved", "192.0.0.170"},
+      {"reserved", "192.0.2.1"},
+      {"reserved", "198.51.100.1"},
+      {"reserved", "203.0.113.1"},
+      {"reserved", "192.88.99.1"},
+      {"reserved", "198.19.255.1"},
+      {"reserved", "240.0.0.1"},
+      {"reserved", "::ffff:0:8.8.8.8"},
+      {"reserved", "100::1"},
+      {"reserved", "2001:2::1"},
+      {"reserved", "2001:2f::1"},
+      {"reserved", "2001:db8::1"},
+      {"reserved", "3fff::1"},
+      {"reserved", "5f00::1"},
+      {"reserved", "2620:4f:8000::1"},
+      {"reserved", "64:ff9b:1::1"},
   };
   for (const Row& row : rows) {
     const auto set = CidrSet::build({std::string(row.group)});
@@ -113,9 +138,63 @@ TEST(AccessRules, DefaultsKeepToThePublicInternet) {
                                      "2002:7f00:0001::",
                                      "2002:c0a8:0101::1",
                                      "2001:0:a00:1::",
-                                     "2001::f5ff:fffe"}) {
+                                     "2001::f5ff:fffe",
+                                     "192.0.2.1",
+                                     "::ffff:0:127.0.0.1",
+                                     "::ffff:0:8.8.8.8",
+                                     "2606:4700::5efe:127.0.0.1",
+                                     "2606:4700::200:5efe:10.0.0.1",
+                                     "2002:808:808::5efe:10.0.0.1",
+                                     "64:ff9b:1:a00:0:100:808:808",
+                                     "64:ff9b:1::8.8.8.8",
+                                     "64:ff9b::10.0.0.1"}) {
     EXPECT_FALSE(access.destination_allowed(address(bad))) << bad;
   }
+}
+
+// RFC 6052 section 2.2, its table and the examples of section 2.4 with addresses that may not be reached.
+TEST(AccessRules, TranslatorsPrefixesAreLookedThrough) {
+  struct Row {
+    std::string_view prefix, bad, good;
+  };
+  const Row rows[] = {
+      {"2001:da8::/32", "2001:da8:a00:1::", "2001:da8:808:808::"},
+      {"2001:da8:100::/40", "2001:da8:10a:0:1::", "2001:da8:108:808:8::"},
+      {"2001:da8:122::/48", "2001:da8:122:a00:0:100::", "2001:da8:122:808:8:800::"},
+      {"2001:da8:122:300::/56", "2001:da8:122:30a:0:1::", "2001:da8:122:308:8:808::"},
+      {"2001:da8:122:344::/64", "2001:da8:122:344:a:0:100:0", "2001:da8:122:344:8:808:800:0"},
+      {"2001:da8:122:344::/96", "2001:da8:122:344::10.0.0.1", "2001:da8:122:344::8.8.8.8"},
+      {"64:ff9b:1::/48", "64:ff9b:1:a00:0:100:808:808", "64:ff9b:1:808:8:800::"},
+      {"64:ff9b:1::/96", "64:ff9b:1::10.0.0.1", "64:ff9b:1::8.8.8.8"},
+      {"fd00:64::/96", "fd00:64::127.0.0.1", "fd00:64::8.8.8.8"},
+  };
+  for (const Row& row : rows) {
+    const auto made = AccessRules::build({}, {std::string(row.prefix)});
+    ASSERT_TRUE(made) << made.error();
+    EXPECT_FALSE(made->destination_allowed(address(row.bad))) << row.prefix << " " << row.bad;
+    EXPECT_TRUE(made->destination_allowed(address(row.good))) << row.prefix << " " << row.good;
+  }
+  conf::Access local;
+  local.allow_destinations = {"64:ff9b:1::/48"};
+  EXPECT_FALSE(rules(local).destination_allowed(address("64:ff9b:1:a00:0:100:808:808")));
+  EXPECT_FALSE(rules(local).destination_allowed(address("64:ff9b:1::10.0.0.1")));
+  EXPECT_TRUE(rules(local).destination_allowed(address("64:ff9b:1:808:8:800::")));
+  local.deny_destinations = {"fd00:64::7f00:0/104"};
+  EXPECT_FALSE(AccessRules::build(local, {"fd00:64::/96"})->destination_allowed(address("fd00:64::127.0.0.1")));
+  EXPECT_EQ(AccessRules::build({}, {"nowhere"}).error(), "dns.nat64_prefixes: no network: nowhere");
+}
+
+TEST(AccessRules, PlainHttpGoesToNoPortOfOtherProtocols) {
+  const AccessRules usual = rules({});
+  for (const int port : {21, 22, 25, 110, 143, 465, 587, 6000, 6667, 10080}) {
+    EXPECT_FALSE(usual.http_port_allowed(static_cast<std::uint16_t>(port))) << port;
+  }
+  for (const int port : {80, 443, 8080, 3128, 8000, 65535}) {
+    EXPECT_TRUE(usual.http_port_allowed(static_cast<std::uint16_t>(port))) << port;
+  }
+  conf::Access open;
+  open.deny_ports = {};
+  EXPECT_TRUE(rules(open).http_port_allowed(25));
 }
 
 TEST(AccessRules, TheMostSpecificRuleWinsAndAllowWinsATie) {

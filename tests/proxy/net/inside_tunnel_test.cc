@@ -43,6 +43,13 @@ TEST_F(InsideTunnel, EachRequestIsJudgedAndTheTunnelGoesOn) {
   EXPECT_EQ(counter(&Counters::upstream_connections_total), 1U) << "all on the tunnel's connection";
 }
 
+TEST_F(InsideTunnel, APortOfAnotherProtocolIsNone) {
+  given.settings.access.deny_ports = {origin.port()};
+  auto open = tunnel("mixed.test");
+  refused(open, inner("mixed.test"), 403);
+  EXPECT_EQ(errors(proxy::ErrorKind::port_denied), 1U);
+}
+
 // The tunnel's host needs a pass of its own whatever Host says.
 TEST_F(InsideTunnel, TheTunnelsHostIsJudgedWithEachUrl) {
   auto open = tunnel("mixed.test");

@@ -59,12 +59,12 @@ TEST_F(Drain, RequestsFinishAndWhoSaysNothingIsClosed) {
 
 TEST_F(Drain, WhoHasNotSpokenYetAndWhoIsIdleMayStillAsk) {
   auto fresh = new_client();
-  auto kept = new_client(get("ok.test:1"));
+  auto kept = new_client(get("ok.test:2"));
   read_answer(kept);
   wait_for_counter(&Counters::client_connections_idle, 2);
   the_proxy().drain(20s);
   for (ScriptedPeer* const client : {&fresh, &kept}) {
-    client->send(get("ok.test:1"));
+    client->send(get("ok.test:2"));
     const Answer last = read_answer(*client);
     EXPECT_EQ(status_of(last.head), 502);
     EXPECT_EQ(field_of(last.head, "Connection"), "close");
@@ -74,7 +74,7 @@ TEST_F(Drain, WhoHasNotSpokenYetAndWhoIsIdleMayStillAsk) {
 }
 
 TEST_F(Drain, AnIdleOneIsClosedAtTheDeadlineAtTheLatest) {
-  auto kept = new_client(get("ok.test:1"));
+  auto kept = new_client(get("ok.test:2"));
   read_answer(kept);
   the_proxy().drain(150ms);
   kept.expect_end();
@@ -83,12 +83,12 @@ TEST_F(Drain, AnIdleOneIsClosedAtTheDeadlineAtTheLatest) {
 }
 
 TEST_F(Drain, AnnouncedAnswersCloseAndNewClientsAreServed) {
-  auto kept = new_client(get("ok.test:1"));
+  auto kept = new_client(get("ok.test:2"));
   read_answer(kept);
   the_proxy().announce();
   for (int i = 0; i < 3; ++i) {
     ScriptedPeer client = i == 0 ? std::move(kept) : new_client();
-    client.send(get("ok.test:1"));
+    client.send(get("ok.test:2"));
     EXPECT_EQ(field_of(read_answer(client).head, "Connection"), "close");
     client.expect_end();
   }

@@ -33,11 +33,11 @@ TEST_F(Limits, WhoeverHasIdledLongestMakesRoom) {
   wait_for_counter(&Counters::client_connections_idle, 1);
   auto second = new_client();
   wait_for_counter(&Counters::client_connections_idle, 2);
-  auto third = new_client(get("ok.test:1"));
+  auto third = new_client(get("ok.test:2"));
   EXPECT_EQ(status_of(third.read_head()), 502) << "served";
   first.expect_end();
   EXPECT_EQ(counter(&Counters::client_connections_shed_total), 1U);
-  second.send(get("ok.test:1"));
+  second.send(get("ok.test:2"));
   EXPECT_EQ(status_of(second.read_head()), 502);
   answer(server, busy, "busy is not idle");
 }
@@ -49,7 +49,7 @@ TEST_F(Limits, TheOtherWorkersIdleClientsMakeRoomToo) {
   for (int i = 0; i < 2; ++i) held.push_back(new_client());
   for (int i = 0; i < 40; ++i) {
     wait_for_counter(&Counters::client_connections_idle, 2);
-    held.push_back(new_client(get("ok.test:1")));
+    held.push_back(new_client(get("ok.test:2")));
     EXPECT_EQ(status_of(read_answer(held.back()).head), 502) << i;
   }
   EXPECT_EQ(counter(&Counters::client_connections_refused_total), 0U);
@@ -82,6 +82,50 @@ TEST_F(Limits, StrangersAreRefused) {
   client.read_to_end();
 }
 
+// By default, as a literal and behind a name. Where one were dialled, the answer would be another.
+TEST_F(Limits, NoRequestGoesWhereNoPublicServerIs) {
+  const std::vector<std::string> addresses{"127.0.0.1",
+                                           "10.0.0.1",
+                                           "169.254.169.254",
+                                           "192.0.0.170",
+                                           "192.0.2.1",
+                                           "198.18.0.1",
+                                           "240.0.0.1",
+                                           "100::1",
+                                           "2001:db8::1",
+                                           "::ffff:0:127.0.0.1",
+                                           "64:ff9b::10.0.0.1",
+                                           "64:ff9b:1:a00:0:100:808:808",
+                                           "3fff::1",
+                                           "2001:2::1",
+                                           "5f00::1",
+                                           "2002:7f00:1::",
+                                           "2600::5efe:10.0.0.1",
+                                           "192.88.99.1"};
+  given.settings.access.deny_destinations = conf::Access{}.deny_destinations;
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    given.settings.dns.hosts["n" + std::to_string(i) + ".test"] = addresses[i];
+  }
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    const bool v6 = addresses[i].find(':') != std::string::npos;
+    EXPECT_EQ(status_of(reply_to(get(v6 ? "[" + addresses[i] + "]" : addresses[i]))), 403) << addresses[i];
+    EXPECT_EQ(status_of(reply_to(get("n" + std::to_string(i) + ".test"))), 403) << addresses[i];
+  }
+  EXPECT_EQ(errors(proxy::ErrorKind::destination_denied), 2 * addresses.size());
+}
+
+TEST_F(Limits, PlainHttpToAPortOfAnotherProtocolGoesNowhere) {
+  for (const std::string port : {"25", "22", "6667", "10080"}) {
+    const std::string head = reply_to(get("127.0.0.1:" + port));
+    EXPECT_EQ(status_of(head), 403) << port;
+    EXPECT_NE(field_of(head, "Proxy-Status").find("access.deny_ports"), std::string::npos) << head;
+  }
+  given.settings.access.deny_ports = {origin.port()};
+  reload();
+  EXPECT_EQ(status_of(reply_to(get_origin())), 403);
+  EXPECT_TRUE(origin.nobody_comes_for(std::chrono::milliseconds(50)));
+}
+
 TEST_F(Limits, StrangersTakeNobodysRoom) {
   given.settings.access.clients = {"127.0.0.1"};
   given.settings.limits.client_connections = 4;
@@ -98,11 +142,11 @@ TEST_F(Limits, StrangersTakeNobodysRoom) {
 
 // The rules of the moment: who was let in before a reload is asked about again with its next request.
 TEST_F(Limits, AReloadMakesAStranger) {
-  auto client = new_client(get("ok.test:1"));
+  auto client = new_client(get("ok.test:2"));
   EXPECT_EQ(status_of(read_answer(client).head), 502);
   given.settings.access.clients = {"10.0.0.0/8"};
   reload();
-  client.send(get("ok.test:1"));
+  client.send(get("ok.test:2"));
   EXPECT_EQ(status_of(client.read_head()), 403);
   EXPECT_EQ(status_of(reply_to("")), 403);
 }

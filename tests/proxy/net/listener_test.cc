@@ -180,7 +180,7 @@ TEST_F(TlsListener, AReloadTakesTheNewCertificateAndLeavesTheOldConnections) {
   files_ = make_certificate(dir.path(), "proxy", "proxy.test");  // another key under the same names
   EXPECT_THROW(new_tls_client(), std::runtime_error) << "still the old one";
   reload();
-  EXPECT_EQ(status_of(new_tls_client(get("ok.test:1")).read_head()), 502);
+  EXPECT_EQ(status_of(new_tls_client(get("ok.test:2")).read_head()), 502);
   rest(server);
   old.send(get_origin("/2"));
   EXPECT_TRUE(server.read_head().starts_with("GET /2 "));

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <future>
@@ -119,9 +120,9 @@ TEST_F(Control, SilenceIsNotWaitedForAndOthersAreServed) {
   auto slow = connect();
   slow.send("rel");
   auto surplus = connect();
-  surplus.expect_end();  // no third one at a time
-  silent.expect_end();
+  silent.expect_end();  // no third one at a time: the oldest goes
   slow.expect_end();
+  surplus.expect_end();
   std::vector<std::string> said;
   EXPECT_EQ(ask_reload(said), 0);
 }
@@ -168,6 +169,31 @@ TEST_F(Control, NeverRemovesWhatIsNoSocket) {
     EXPECT_NE(opened.error().find("File exists"), std::string::npos) << opened.error();
   });
   EXPECT_EQ(std::filesystem::file_size(path_), 8U);
+}
+
+TEST_F(Control, LeavesANameThatIsSomebodyElsesByNow) {
+  open();
+  std::filesystem::remove(path_);
+  std::unique_ptr<ControlSocket> second;
+  loop_.call([&] {
+    auto opened = ControlSocket::open(loop_.io, path_, [](std::uint64_t) {});
+    ASSERT_TRUE(opened.has_value()) << opened.error();
+    second = *std::move(opened);
+    control_.reset();
+  });
+  EXPECT_TRUE(std::filesystem::exists(path_));
+  loop_.call([&] { second.reset(); });
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(Control, SaysWhoAnswers) {
+  answer_with(ReloadOutcome{});
+  open();
+  loop_.call([&] { control_->set_configuration("/etc/other.yaml"); });
+  Answerer who;
+  EXPECT_EQ(ask(path_, "reload", [](std::string_view) {}, &who), 0);
+  EXPECT_EQ(who.configuration, "/etc/other.yaml");
+  EXPECT_EQ(who.pid, std::to_string(::getpid()));
 }
 
 TEST_F(Control, LeavesNoNameBehind) {

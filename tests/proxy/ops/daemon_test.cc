@@ -149,6 +149,24 @@ TEST_F(DaemonTest, AListenerThatIsTakenIsTheEnd) {
             std::string::npos);
 }
 
+TEST_F(DaemonTest, RequestsNeverGoToItsAdminAddress) {
+  start_and_wait();
+  auto peer = ScriptedPeer::connect(port_);
+  const std::string authority = "127.0.0.1:" + std::to_string(admin_port_);
+  peer.send("GET http://" + authority + "/metrics HTTP/1.1\r\nHost: " + authority + "\r\nConnection: close\r\n\r\n");
+  EXPECT_NE(peer.read_to_end().find("proxy_loop_detected"), std::string::npos);
+}
+
+TEST_F(DaemonTest, AReloadThatAnotherInstanceAnswersIsNoSuccess) {
+  start_and_wait();
+  std::filesystem::copy_file(config_, site_.dir.path() / "second.yaml");
+  std::istringstream in;
+  std::ostringstream out;
+  EXPECT_EQ(run_reload({site_.dir.path() / "second.yaml"}, {.in = in, .out = out, .err = out}), 1);
+  EXPECT_NE(out.str().find("bloomwall.yaml and not "), std::string::npos) << out.str();
+  EXPECT_EQ(reload().first, 0);
+}
+
 TEST_F(DaemonTest, SighupTellsSystemdAndServesTheNewFile) {
   start_and_wait();
   site_.make_filter({"S other.example.test"});

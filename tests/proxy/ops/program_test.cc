@@ -8,6 +8,7 @@
 
 #include "proxy/ops/commands.h"
 #include "tests/proxy/ops/site.h"
+#include "tests/support/test_certificate.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -60,6 +61,36 @@ TEST_F(Program, WrongUsageIs2) {
     EXPECT_EQ(got.status, 2);
     EXPECT_NE(got.err, "");
     EXPECT_EQ(got.out, "");
+  }
+}
+
+TEST_F(Program, WhatIsMisspeltIsNamed) {
+  EXPECT_EQ(run({"chekc"}).err, "bloomwall: unknown command 'chekc'; there are run, check, explain and reload\n");
+  EXPECT_EQ(run({"run", "--confg", "x"}).err, "bloomwall: unknown argument: --confg\n");
+}
+
+TEST_F(Program, CheckRefusesALogThatRunCouldNotOpen) {
+  const auto config = site_.configure("log: {access: {file: nowhere/access.log}}\n").string();
+  const Finished got = run({"check", "--config", config});
+  EXPECT_EQ(got.status, 2);
+  EXPECT_NE(got.err.find("log.access.file: "), std::string::npos) << got.err;
+}
+
+TEST_F(Program, CheckDoubtsWhatIsHardlyMeant) {
+  const auto made = test::make_certificate(site_.dir.path(), "proxy", "proxy.test");
+  std::filesystem::permissions(made.key, std::filesystem::perms(0644));
+  site_.dir.write("password", "user:secret\n");
+  std::filesystem::permissions(site_.dir.path() / "password", std::filesystem::perms(0604));
+  const auto config = site_.dir.write("doubts.yaml",
+                                      "listeners: [{address: \"127.0.0.1:0\", tls: {certificate: proxy.crt, key: "
+                                      "proxy.key}}]\naccess: {clients: []}\n"
+                                      "upstream: {parent: \"proxy.test:3128\", credentials_file: password}\n");
+  const Finished got = run({"check", "--config", config.string()});
+  EXPECT_EQ(got.status, 0) << got.err;
+  for (const char* const line : {"listeners[0].tls.key: ", "the certificate expires on",
+                                 "upstream.credentials_file: goes to the parent in clear", "password: everybody",
+                                 "access.clients: is empty", "no filters are configured"}) {
+    EXPECT_NE(got.err.find(line), std::string::npos) << line << "\n" << got.err;
   }
 }
 

@@ -1,0 +1,20 @@
+// What is good in itself and hardly meant: told by `check`, at the start and by each reload, and refused by nobody.
+// Reads the modes of files; cheap. Threads: any.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "proxy/net/snapshot.h"
+
+namespace bloomwall::proxy {
+
+// One line each: secrets that others may read, credentials that travel in clear, certificates that are not valid now or end
+// within two weeks, nobody who may use the proxy, no filters.
+void append_doubts(const Snapshot& snapshot, std::vector<std::string>& lines);
+
+// Why `run` could not open a log of these settings: folders that are missing. Opens and makes nothing.
+std::vector<std::string> log_faults(const conf::Log& settings);
+
+}  // namespace bloomwall::proxy
