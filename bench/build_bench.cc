@@ -185,16 +185,16 @@ void touch(AnonymousMemory& memory) { std::memset(memory.bytes().data(), 1, memo
 void step_stage(benchmark::State& state) {
   const auto partitions = static_cast<std::size_t>(state.range(0));
   constexpr std::uint64_t kPages = std::uint64_t{1} << kPartitionPageBits;
-  const Geometry geometry{.pages_per_segment = partitions * kPages};
+  const Geometry geometry{.pages = partitions * kPages};
   auto memory = AnonymousMemory::make(std::uint64_t{64} << 20);
   if (!memory) return state.SkipWithError(memory.error().text().c_str());
   touch(*memory);
-  ChunkPool pool(*std::move(memory), 64);
+  ChunkPool pool(*std::move(memory), 64, RecordForm::paths);
   RecordStage stage(pool, partitions);
   Keys keys;
   for (auto _ : state) {
-    const Place place = place_of(geometry, keys.next());
-    if (stage.add(place.page / kPages, record_of(place.page % kPages, place.fingerprint))) continue;
+    const Place place = place_of(geometry, SectionKind::paths, keys.next());
+    if (stage.add(place.page / kPages, {.page = place.page % kPages, .fingerprint = place.fingerprint})) continue;
     stage.reset();
     pool.reset();
   }
@@ -210,23 +210,23 @@ void per_key(benchmark::State& state, std::uint64_t keys) {
 }
 
 void step_apply(benchmark::State& state) {
-  const Geometry geometry{.layout = static_cast<Layout>(state.range(0)),
-                          .pages_per_segment = std::uint64_t{1} << state.range(1)};
+  const Geometry geometry{.layout = static_cast<Layout>(state.range(0)), .pages = std::uint64_t{1} << state.range(1)};
   constexpr std::size_t kRecords = std::size_t{1} << 20, kChunk = 8192;
+  constexpr std::size_t kRecordBytes = record_bytes(RecordForm::paths);
   auto memory = AnonymousMemory::make(geometry.bytes());
-  auto records = AnonymousMemory::make(kRecords * kRecordBytes + sizeof(std::uint64_t));
+  auto records = AnonymousMemory::make(kRecords * kRecordBytes);
   if (!memory || !records) return state.SkipWithError("no memory");
   touch(*memory);
   Keys keys;
   for (std::size_t i = 0; i < kRecords; ++i) {
-    const Place place = place_of(geometry, keys.next());
-    const std::uint64_t record = record_of(place.page, place.fingerprint);
-    std::memcpy(records->bytes().data() + i * kRecordBytes, &record, sizeof record);
+    const Place place = place_of(geometry, SectionKind::paths, keys.next());
+    put_record(RecordForm::paths, place, records->bytes().data() + i * kRecordBytes);
   }
-  SectionWriter section(geometry, memory->bytes().data());  // its bits are written whatever they were
+  SectionWriter section(geometry, memory->bytes().data(),
+                        SectionKind::paths);  // its bits are written whatever they were
   std::size_t next = 0;
   for (auto _ : state) {
-    insert_records(section, records->bytes().subspan(next * kRecordBytes, kChunk * kRecordBytes));
+    insert_records(section, {.bytes = records->bytes().subspan(next * kRecordBytes, kChunk * kRecordBytes)});
     next = (next + kChunk) % kRecords;
   }
   per_key(state, kChunk);
@@ -237,24 +237,24 @@ BENCHMARK(step_apply)->ArgNames({"layout", "page_bits"})->ArgsProduct({{1, 2}, {
 void apply_round(benchmark::State& state) {
   constexpr std::uint64_t kPages = std::uint64_t{1} << 14, kRecords = std::uint64_t{1} << 22;
   constexpr unsigned kPageBits = 11;  // as a build of 25 GB has them
-  const Geometry geometry{.layout = static_cast<Layout>(state.range(0)), .pages_per_segment = kPages};
+  const Geometry geometry{.layout = static_cast<Layout>(state.range(0)), .pages = kPages};
   auto draft =
       FilterDraft::create(lists().output(), {.header = {}, .hosts = {}, .paths = geometry, .raw = {}, .info = {}});
-  auto memory = AnonymousMemory::make(kRecords * kRecordBytes * 2);
+  auto memory = AnonymousMemory::make(kRecords * record_bytes(RecordForm::paths) * 2);
   if (!draft || !memory) return state.SkipWithError("no memory, or no disk");
   auto file = PagedFile::open(draft->descriptor(), draft->path());
   if (!file) return state.SkipWithError(file.error().text().c_str());
   const Partitions partitions(*draft, kPageBits);
   SectionRounds rounds(*draft, *file, partitions, 1);
-  ChunkPool pool(*std::move(memory), 64);
+  ChunkPool pool(*std::move(memory), 64, RecordForm::paths);
   RecordStage stage(pool, partitions.size());
   Keys keys;
   constexpr std::uint64_t kInPartition = std::uint64_t{1} << kPageBits;
   for (auto _ : state) {
     state.PauseTiming();
     for (std::uint64_t i = 0; i < kRecords; ++i) {
-      const Place place = place_of(geometry, keys.next());
-      stage.add(place.page / kInPartition, record_of(place.page % kInPartition, place.fingerprint));
+      const Place place = place_of(geometry, SectionKind::paths, keys.next());
+      stage.add(place.page / kInPartition, {.page = place.page % kInPartition, .fingerprint = place.fingerprint});
     }
     state.ResumeTiming();
     const auto ok = rounds.apply({&stage}, false, [] { return false; });

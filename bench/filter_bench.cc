@@ -49,22 +49,20 @@ class Section {
  public:
   Section(Layout layout, std::uint64_t keys, std::uint64_t inserted)
       : geometry_{.layout = layout,
-                  .segments = 1,
-                  .pages_per_segment =
-                      static_cast<std::uint64_t>(static_cast<double>(keys) * kBitsPerKey / (8 * kPageBytes)) + 1} {
+                  .pages = static_cast<std::uint64_t>(static_cast<double>(keys) * kBitsPerKey / (8 * kPageBytes)) + 1} {
     void* const at = mmap(nullptr, geometry_.bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) std::abort();
     madvise(at, geometry_.bytes(), MADV_HUGEPAGE);
     pages_ = static_cast<std::byte*>(at);
     clear();  // touches every page
-    SectionWriter writer(geometry_, pages_);
-    for (std::uint64_t i = 0; i < inserted; ++i) writer.insert_exclusive(place_of(geometry_, key(2 * i)));
+    SectionWriter writer(geometry_, pages_, SectionKind::paths);
+    for (std::uint64_t i = 0; i < inserted; ++i) writer.insert_exclusive(writer.place(key(2 * i)));
   }
   ~Section() { munmap(pages_, geometry_.bytes()); }
   Section(const Section&) = delete;
   Section& operator=(const Section&) = delete;
-  SectionView view() const { return {geometry_, pages_}; }
-  SectionWriter writer() { return {geometry_, pages_}; }
+  SectionView view() const { return {geometry_, pages_, SectionKind::paths}; }
+  SectionWriter writer() { return {geometry_, pages_, SectionKind::paths}; }
   void clear() { std::memset(pages_, 0, geometry_.bytes()); }
 
  private:
@@ -85,7 +83,7 @@ std::uint64_t keys_of(const benchmark::State& state) { return static_cast<std::u
 void add_counters(benchmark::State& state, const SectionView& view) {
   const double keys = static_cast<double>(keys_of(state));
   state.counters["bytes_per_key"] = static_cast<double>(view.geometry().bytes()) / keys;
-  state.counters["fpr_predicted"] = key_error(layout_of(state), keys, view.geometry().pages());
+  state.counters["fpr_predicted"] = key_error(layout_of(state), SectionKind::paths, keys, view.geometry().pages);
   state.SetItemsProcessed(state.iterations());
 }
 
@@ -267,7 +265,7 @@ void predict_error(benchmark::State& state) {
   double keys = 1e9;
   for (auto unused : state) {
     static_cast<void>(unused);
-    benchmark::DoNotOptimize(key_error(layout_of(state), keys++, 700'000));
+    benchmark::DoNotOptimize(key_error(layout_of(state), SectionKind::paths, keys++, 700'000));
   }
 }
 

@@ -69,8 +69,8 @@ void make_filter(const std::filesystem::path& file, std::uint8_t series) {
   plan.header.hosts = 2 * kHosts;
   plan.header.mark_mask = std::uint32_t{1} << kVariantMarkUrl;
   plan.header.min_labels = plan.header.max_labels = 2;
-  plan.hosts = Geometry{.pages_per_segment = 2 * kHosts * 32 / 8 / kPageBytes};
-  plan.paths = Geometry{.pages_per_segment = kHosts * 24 / 8 / kPageBytes};
+  plan.hosts = Geometry{.pages = 2 * kHosts * 32 / 8 / kPageBytes};
+  plan.paths = Geometry{.pages = kHosts * 24 / 8 / kPageBytes};
   const KeyMaker keys(plan.header.series_key);
   auto writer = FilterWriter::create(file, std::move(plan));
   require(writer.has_value(), writer ? "" : writer.error().text());

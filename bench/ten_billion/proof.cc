@@ -44,8 +44,7 @@ class Asker {
     while (!is_done && lookup.pending_questions().empty()) is_done = lookup.advance();
     host_questions += lookup.questions();
     for (const auto& asked : lookup.pending_questions()) {
-      const unsigned rounds = file_.header().kinds[filter::index_of(asked.question.kind)].rounds;
-      later.push_back(sweep_question(asked.place, rounds, request));
+      later.push_back(sweep_question(asked.place, request));
       ++path_questions;
     }
     // More than one round of questions would need the answers to the first: no host of the series has so many marks.

@@ -11,8 +11,7 @@ namespace bloomwall::bench {
 namespace {
 
 constexpr std::uint64_t kWindowPages = std::uint64_t{32} << 20 >> 12;  // read, asked, and let go together
-constexpr unsigned kPageShift = 36, kRoundsShift = 35;
-static_assert(filter::kFingerprintBits <= kRoundsShift);
+constexpr unsigned kPageShift = filter::fingerprint_bits(filter::SectionKind::paths);
 
 // A run of pages of the section, given to the kernel's care: hints alone, answers do not depend on them.
 class Window {
@@ -36,9 +35,8 @@ class Window {
 
 }  // namespace
 
-SweepQuestion sweep_question(const filter::Place& place, unsigned rounds, std::uint32_t request) {
-  const std::uint64_t twice = rounds == 2 ? 1 : 0;
-  return {place.page << kPageShift | twice << kRoundsShift | place.fingerprint, request};
+SweepQuestion sweep_question(const filter::Place& place, std::uint32_t request) {
+  return {place.page << kPageShift | place.fingerprint, request};
 }
 
 void QuestionSweep::add(const std::vector<SweepQuestion>& questions) {
@@ -50,7 +48,7 @@ bool QuestionSweep::ask(unsigned threads, const std::function<void(std::uint32_t
   const auto by_place = [](const SweepQuestion& a, const SweepQuestion& b) { return a.where < b.where; };
   std::sort(questions_.begin(), questions_.end(), by_place);
   const filter::SectionView& section = file_.paths();
-  const std::uint64_t pages = section.geometry().pages();
+  const std::uint64_t pages = section.geometry().pages;
   const std::uint64_t windows = (pages + kWindowPages - 1) / kWindowPages;
   filter::for_each_index(windows, threads, [&](std::size_t w) {
     const std::uint64_t first = w * kWindowPages;
@@ -59,9 +57,8 @@ bool QuestionSweep::ask(unsigned threads, const std::function<void(std::uint32_t
     const Window window(section, first, count);
     for (; at != questions_.end() && at->where >> kPageShift < first + count; ++at) {
       const filter::Place place{.page = at->where >> kPageShift,
-                                .fingerprint = at->where & ((std::uint64_t{1} << kRoundsShift) - 1)};
-      const unsigned rounds = (at->where >> kRoundsShift & 1) != 0 ? 2 : 1;
-      if (section.test(place, 0, rounds)) hit(at->request);
+                                .fingerprint = at->where & ((std::uint64_t{1} << kPageShift) - 1)};
+      if (section.test(place)) hit(at->request);
     }
   });
   return !file_.lost();

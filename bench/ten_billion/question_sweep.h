@@ -14,10 +14,10 @@
 namespace bloomwall::bench {
 
 struct SweepQuestion {
-  std::uint64_t where = 0;  // page << 36 | (two rounds) << 35 | fingerprint
+  std::uint64_t where = 0;  // page << 35 | fingerprint
   std::uint32_t request = 0;
 };
-SweepQuestion sweep_question(const filter::Place& place, unsigned rounds, std::uint32_t request);
+SweepQuestion sweep_question(const filter::Place& place, std::uint32_t request);
 
 class QuestionSweep {
  public:

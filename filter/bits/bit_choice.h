@@ -1,4 +1,4 @@
-// Inside filter/bits: the bits of one question, derived from a 35-bit fingerprint. Pinned for ever by key derivation 1.
+// Inside filter/bits: the bits of one question, derived from a fingerprint (64 bits in H and R, 35 in P). Pinned for ever by key derivation 1.
 //   mix64  the finaliser of SplitMix64; x_v = mix64(fp + v * phi) is then the v-th output of that generator seeded with fp
 //   x = x_v, y = mix64(x ^ phi), z = mix64(y), all mod 2^64
 // 2x8 sectors: lines x >> 58 and, never the same, (that + 1 + (((y >> 48) * 63) >> 16)) & 63; in the first one bit

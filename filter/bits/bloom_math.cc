@@ -18,62 +18,40 @@ using Real = long double;
 
 constexpr Real kLines = 64;
 static_assert(kLines * kLineBytes == kPageBytes);
-constexpr double kFingerprints = 34359738368.0;  // 2^35
-constexpr double kHopelessLoad = 65536;          // sets a page from which on the error is 1 within rounding
-constexpr double kPoissonPages = 1e6;            // from so many pages on, a binomial is a Poisson within 1e-6
+constexpr double kHopelessLoad = 65536;  // sets a page from which on the error is 1 within rounding
+constexpr double kPoissonPages = 1e6;    // from so many pages on, a binomial is a Poisson within 1e-6
 
 struct Term {
   Real coefficient;
   Real base;  // per set
 };
 
-// (1 - u^i)^8 for one set a question; for two sets each word is asked twice: its second moment, to the eighth power.
-std::vector<Term> sector_terms(unsigned sets_asked) {
-  const Real u = 63.0L / 64;
-  const Real v = 62.0L / 64;
-  const Real cu = sets_asked == 1 ? -1.0L : -(2 * 64 * 63 + 64) / 4096.0L;
-  const Real cv = sets_asked == 1 ? 0.0L : 64 * 63 / 4096.0L;
-  constexpr std::array<Real, 9> factorial{1, 1, 2, 6, 24, 120, 720, 5040, 40320};
+// (1 - u^i)^8.
+std::vector<Term> sector_terms() {
+  constexpr std::array<Real, 9> choose{1, 8, 28, 56, 70, 56, 28, 8, 1};
   std::vector<Term> terms;
-  for (std::size_t a = 0; a <= 8; ++a) {
-    for (std::size_t b = 0; a + b <= (sets_asked == 1 ? a : 8); ++b) {
-      const Real ways = factorial[8] / (factorial[a] * factorial[b] * factorial[8 - a - b]);
-      terms.push_back({ways * std::pow(cu, static_cast<int>(a)) * std::pow(cv, static_cast<int>(b)),
-                       std::pow(u, static_cast<int>(a)) * std::pow(v, static_cast<int>(b))});
-    }
+  for (std::size_t a = 0; a < choose.size(); ++a) {
+    terms.push_back({(a % 2 == 0 ? 1 : -1) * choose[a], std::pow(63.0L / 64, static_cast<int>(a))});
   }
   return terms;
 }
 
-// E[(occupied/512)^q], q = 4 bits a set asked, by factorial moments: x^q = sum of S(q,k) * x(x-1)..(x-k+1), where the k-th
-// factorial moment is 512..(512-k+1) * P(k given cells occupied).
-std::vector<Term> quad_terms(unsigned sets_asked) {
-  const unsigned q = 4 * sets_asked;
-  std::array<std::array<Real, 9>, 9> stirling{};
-  std::array<std::array<Real, 9>, 9> choose{};
-  stirling[0][0] = 1;
-  for (std::size_t n = 0; n <= 8; ++n) {
-    choose[n][0] = 1;
-    for (std::size_t k = 1; k <= n; ++k) {
-      stirling[n][k] = static_cast<Real>(k) * stirling[n - 1][k] + stirling[n - 1][k - 1];
-      choose[n][k] = choose[n - 1][k - 1] + choose[n - 1][k];
-    }
-  }
-  std::vector<Term> terms(q + 1);
-  Real falling = 1;  // 512..(512-k+1) / 512^q
-  for (unsigned i = 0; i < q; ++i) falling /= 512;
-  for (unsigned k = 0; k <= q; ++k) {
+// E[(occupied/512)^4] by factorial moments: x^4 = sum of S(4,k) * x(x-1)..(x-k+1), where the k-th factorial moment is
+// 512..(512-k+1) * P(k given cells occupied).
+std::vector<Term> quad_terms() {
+  constexpr std::array<Real, 5> stirling{0, 1, 7, 6, 1};
+  constexpr std::array<std::array<Real, 5>, 5> choose{{{1}, {1, 1}, {1, 2, 1}, {1, 3, 3, 1}, {1, 4, 6, 4, 1}}};
+  std::vector<Term> terms(5);
+  Real falling = 1 / std::pow(Real{512}, 4);  // 512..(512-k+1) / 512^4
+  for (unsigned k = 0; k <= 4; ++k) {
     for (unsigned j = 0; j <= k; ++j) {
-      terms[j].coefficient += stirling[q][k] * falling * (j % 2 == 0 ? 1 : -1) * choose[k][j];
+      terms[j].coefficient += stirling[k] * falling * (j % 2 == 0 ? 1 : -1) * choose[k][j];
     }
     falling *= 512 - static_cast<int>(k);
   }
-  for (unsigned j = 0; j <= q; ++j) terms[j].base = std::pow(1 - static_cast<Real>(j) / 512, 4);
+  for (unsigned j = 0; j <= 4; ++j) terms[j].base = std::pow(1 - static_cast<Real>(j) / 512, 4);
   return terms;
 }
-
-// E[x^sets] of one variant or key, which has one set or two.
-Real variant_power(Real x, Real sets_per_variant) { return x * (2 - sets_per_variant + (sets_per_variant - 1) * x); }
 
 // E[y^variants] of a host: one, and more in a Poisson number of jumps, each geometric, so that variance/(mean - 1) is the
 // dispersion.
@@ -95,23 +73,18 @@ Real item_factor(const SectionLoad& load, Real u, Real v, Real lines_of_set) {
   const auto one_set = [&](Real pu, Real pv, Real puv) {
     return 1 - 2 * in_line + in_both + (in_line - in_both) * (pu + pv) + in_both * puv;
   };
-  const Real rounds = load.sets / load.variants;
-  if (!load.shared_lines) return variant_power(one_set(u, v, u * v), rounds);
-  const Real mean = load.variants / load.keys;
-  const auto host = [&](Real x) { return host_power(variant_power(x, rounds), mean, load.dispersion); };
+  if (load.kind != SectionKind::hosts) return one_set(u, v, u * v);
+  const Real mean = load.sets / load.keys;
+  const auto host = [&](Real x) { return host_power(x, mean, load.dispersion); };
   return one_set(host(u), host(v), host(u * v));
 }
 
-PageError page_error(const SectionLoad& load, unsigned rounds, double own_sets) {
-  const unsigned sets_asked = load.shared_lines ? rounds : 1;
-  const unsigned repeats = load.shared_lines ? 1 : rounds;
+PageError page_error(const SectionLoad& load, double own_sets) {
   const bool sectors = load.layout == Layout::sectors_2x8;
   const Real width = sectors ? 2 : 4;
-  const std::vector<Term> line = sectors ? sector_terms(sets_asked) : quad_terms(sets_asked);
+  const std::vector<Term> line = sectors ? sector_terms() : quad_terms();
   PageError out;
-  // Both lines at once is exact, but squares the coefficients; those of two sets would drown small results in rounding.
-  if (sectors && sets_asked == 1) {
-    out.power = repeats;
+  if (sectors) {  // both lines at once, which is exact
     for (const Term& a : line) {
       for (const Term& b : line) {
         if (b.base > a.base) continue;
@@ -122,7 +95,7 @@ PageError page_error(const SectionLoad& load, unsigned rounds, double own_sets) 
     }
     return out;
   }
-  out.power = repeats * static_cast<unsigned>(width);
+  out.power = 4;
   for (const Term& a : line) {
     out.terms.push_back({a.coefficient * std::pow(a.base, own_sets), item_factor(load, a.base, 1, width)});
   }
@@ -168,8 +141,8 @@ Real power_of(Real x, unsigned n) {
   return out;
 }
 
-double bits_error(const SectionLoad& load, unsigned rounds, double own_sets) {
-  const PageError error = page_error(load, rounds, own_sets);
+double bits_error(const SectionLoad& load, double own_sets) {
+  const PageError error = page_error(load, own_sets);
   const PageItems items = page_items(load.keys, load.pages);
   std::vector<Real> value;
   value.reserve(error.terms.size());
@@ -189,28 +162,27 @@ double bits_error(const SectionLoad& load, unsigned rounds, double own_sets) {
 
 }  // namespace
 
-double question_error(const SectionLoad& load, unsigned rounds, double own_sets) {
-  if (load.keys < 0.5 || load.pages == 0 || rounds == 0) return 0;
+double question_error(const SectionLoad& load, double own_sets) {
+  if (load.keys < 0.5 || load.pages == 0) return 0;
   SectionLoad known = load;
-  const double given = load.variants != 0 ? load.variants : load.sets;
-  known.variants = load.shared_lines ? std::max(given, load.keys) : load.keys;
-  known.sets = std::clamp(load.sets, known.variants, 2 * known.variants);
+  known.sets = load.kind == SectionKind::hosts ? std::max(load.sets, load.keys) : load.keys;
   const double pages = static_cast<double>(known.pages);
   if (known.sets / pages > kHopelessLoad) return 1;
-  const double collision = std::min(1.0, known.keys / pages / kFingerprints);
-  const double from_bits = bits_error(known, rounds, own_sets);
+  const double fingerprints = std::ldexp(1.0, static_cast<int>(fingerprint_bits(known.kind)));
+  const double collision = std::min(1.0, known.keys / pages / fingerprints);
+  const double from_bits = bits_error(known, own_sets);
   return from_bits + (1 - from_bits) * collision;
 }
 
-double key_error(Layout layout, double keys, std::uint64_t pages, unsigned rounds) {
-  return question_error({.layout = layout, .pages = pages, .keys = keys, .sets = keys * rounds}, rounds);
+double key_error(Layout layout, SectionKind kind, double keys, std::uint64_t pages) {
+  return question_error({.layout = layout, .kind = kind, .pages = pages, .keys = keys});
 }
 
-std::uint64_t pages_for(const SectionLoad& load, double target, unsigned rounds) {
+std::uint64_t pages_for(const SectionLoad& load, double target) {
   const auto meets = [&](std::uint64_t pages) {
     SectionLoad tried = load;
     tried.pages = pages;
-    return question_error(tried, rounds) <= target;
+    return question_error(tried) <= target;
   };
   if (meets(1)) return 1;
   std::uint64_t high = 2;
@@ -225,10 +197,6 @@ std::uint64_t pages_for(const SectionLoad& load, double target, unsigned rounds)
     (meets(middle) ? high : low) = middle;
   }
   return high;
-}
-
-std::uint64_t pages_for(Layout layout, double keys, double target, unsigned rounds) {
-  return pages_for({.layout = layout, .keys = keys, .sets = keys * rounds}, target, rounds);
 }
 
 }  // namespace bloomwall::filter

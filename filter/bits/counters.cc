@@ -13,17 +13,14 @@ namespace {
 
 // The distinct cells of one key.
 struct Cells {
-  std::array<std::uint32_t, 32> at;
+  std::array<std::uint32_t, 16> at;
   unsigned count = 0;
 
-  Cells(const Geometry& geometry, const Place& place, Variant variant, unsigned rounds, LineChoice lines) {
-    for (unsigned round = 0; round < rounds; ++round) {
-      const BitPositions set = bit_positions(geometry.layout, place.fingerprint, variant, round, lines);
-      std::copy_n(set.at, set.count, at.begin() + count);
-      count += set.count;
-    }
-    std::sort(at.begin(), at.begin() + count);
-    count = static_cast<unsigned>(std::unique(at.begin(), at.begin() + count) - at.begin());
+  Cells(const Geometry& geometry, SectionKind kind, const Place& place, Variant variant) {
+    const BitPositions set = bit_positions(geometry.layout, kind, place.fingerprint, variant);
+    std::copy_n(set.at, set.count, at.begin());
+    std::sort(at.begin(), at.begin() + set.count);
+    count = static_cast<unsigned>(std::unique(at.begin(), at.begin() + set.count) - at.begin());
   }
   const std::uint32_t* begin() const { return at.data(); }
   const std::uint32_t* end() const { return at.data() + count; }
@@ -55,25 +52,25 @@ std::uint16_t squeeze(std::uint64_t cells) {
 }  // namespace
 
 void CounterSection::prefetch(const Place& place, Variant variant) const {
-  const BitPositions set = bit_positions(geometry_.layout, place.fingerprint, variant, 0, lines_);
+  const BitPositions set = bit_positions(geometry_.layout, kind_, place.fingerprint, variant);
   for (unsigned i = 0; i < set.count; i += 4) __builtin_prefetch(page(place) + set.at[i] / 2, 1);
 }
 
-bool CounterSection::test(const Place& place, Variant variant, unsigned rounds) const {
-  return all_used(page(place), Cells(geometry_, place, variant, rounds, lines_));
+bool CounterSection::test(const Place& place, Variant variant) const {
+  return all_used(page(place), Cells(geometry_, kind_, place, variant));
 }
 
-void CounterSection::add(const Place& place, Variant variant, unsigned rounds) {
+void CounterSection::add(const Place& place, Variant variant) {
   std::byte* const at = page(place);
-  for (const std::uint32_t cell : Cells(geometry_, place, variant, rounds, lines_)) {
+  for (const std::uint32_t cell : Cells(geometry_, kind_, place, variant)) {
     const unsigned value = get(at, cell);
     if (value < kStuckCell) put(at, cell, value + 1);
   }
 }
 
-bool CounterSection::remove(const Place& place, Variant variant, unsigned rounds) {
+bool CounterSection::remove(const Place& place, Variant variant) {
   std::byte* const at = page(place);
-  const Cells cells(geometry_, place, variant, rounds, lines_);
+  const Cells cells(geometry_, kind_, place, variant);
   if (!all_used(at, cells)) return false;
   for (const std::uint32_t cell : cells) {
     const unsigned value = get(at, cell);
@@ -84,7 +81,7 @@ bool CounterSection::remove(const Place& place, Variant variant, unsigned rounds
 
 void CounterSection::pin(const Place& place, Variant variant) {
   std::byte* const at = page(place);
-  for (const std::uint32_t cell : Cells(geometry_, place, variant, 1, lines_)) put(at, cell, kStuckCell);
+  for (const std::uint32_t cell : Cells(geometry_, kind_, place, variant)) put(at, cell, kStuckCell);
 }
 
 CellCounts count_cells(std::span<const std::byte> cells) {
@@ -108,7 +105,7 @@ void cells_to_bits(std::span<const std::byte> cells, std::span<std::byte> bits) 
   }
 }
 
-double counter_fill_error(Layout layout, std::span<const std::byte> cells, unsigned rounds, bool shared_lines) {
+double counter_fill_error(Layout layout, std::span<const std::byte> cells) {
   constexpr std::size_t kPagesAtOnce = 256;
   const std::size_t pages = cells.size() / kCounterPageBytes;
   std::vector<std::byte> bits(std::min(pages, kPagesAtOnce) * kPageBytes);
@@ -117,7 +114,7 @@ double counter_fill_error(Layout layout, std::span<const std::byte> cells, unsig
     const std::size_t now = std::min(kPagesAtOnce, pages - page);
     const auto some = std::span(bits).first(now * kPageBytes);
     cells_to_bits(cells.subspan(page * kCounterPageBytes, now * kCounterPageBytes), some);
-    sum += fill_error(layout, some, rounds, shared_lines) * static_cast<double>(now);
+    sum += fill_error(layout, some) * static_cast<double>(now);
   }
   return pages == 0 ? 0 : sum / static_cast<double>(pages);
 }

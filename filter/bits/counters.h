@@ -25,24 +25,24 @@ inline constexpr unsigned kStuckCell = 15;
 
 class CounterSection {
  public:
-  // Borrows geometry.pages() * kCounterPageBytes bytes.
-  CounterSection(const Geometry& geometry, std::byte* cells, LineChoice lines)
-      : geometry_(geometry), cells_(cells), lines_(lines) {}
+  // Borrows geometry.pages * kCounterPageBytes bytes.
+  CounterSection(const Geometry& geometry, std::byte* cells, SectionKind kind)
+      : geometry_(geometry), cells_(cells), kind_(kind) {}
 
-  Place place(const Hash128& key) const { return place_of(geometry_, key); }
+  Place place(const Hash128& key) const { return place_of(geometry_, kind_, key); }
   void prefetch(const Place& place, Variant variant = 0) const;  // some of its lines
   // No cell of it is zero.
-  bool test(const Place& place, Variant variant = 0, unsigned rounds = 1) const;
-  void add(const Place& place, Variant variant = 0, unsigned rounds = 1);
+  bool test(const Place& place, Variant variant = 0) const;
+  void add(const Place& place, Variant variant = 0);
   // False, and nothing is changed, where test() is false.
-  bool remove(const Place& place, Variant variant = 0, unsigned rounds = 1);
+  bool remove(const Place& place, Variant variant = 0);
   void pin(const Place& place, Variant variant);  // of marks: all cells to 15
 
  private:
   std::byte* page(const Place& place) const { return cells_ + place.page * kCounterPageBytes; }
   Geometry geometry_;
   std::byte* cells_;
-  LineChoice lines_;
+  SectionKind kind_;
 };
 
 // Cells of whole pages by what they hold. Memory speed.
@@ -55,6 +55,6 @@ CellCounts count_cells(std::span<const std::byte> cells);
 void cells_to_bits(std::span<const std::byte> cells, std::span<std::byte> bits);
 
 // fill_error() of those bits.
-double counter_fill_error(Layout layout, std::span<const std::byte> cells, unsigned rounds, bool shared_lines);
+double counter_fill_error(Layout layout, std::span<const std::byte> cells);
 
 }  // namespace bloomwall::filter

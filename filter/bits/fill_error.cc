@@ -49,24 +49,22 @@ CountLines choose() {
   return count_fast;
 }
 
-double square_if(double x, bool squared) { return squared ? x * x : x; }
-
-double sectors_page(const LineCounts& counts, bool twice_in_line) {
+double sectors_page(const LineCounts& counts) {
   double sum = 0;
   double squares = 0;
   for (const std::uint64_t product : counts) {
-    const double pass = square_if(static_cast<double>(product) * 0x1p-48, twice_in_line);
+    const double pass = static_cast<double>(product) * 0x1p-48;
     sum += pass;
     squares += pass * pass;
   }
   return (sum * sum - squares) / static_cast<double>(kLines * (kLines - 1));
 }
 
-double quad_page(const LineCounts& counts, bool twice_in_line) {
+double quad_page(const LineCounts& counts) {
   double sum = 0;
   for (const std::uint64_t count : counts) {
     const double fill = static_cast<double>(count) / (8 * kLineBytes);
-    sum += square_if(fill * fill * fill * fill, twice_in_line);
+    sum += fill * fill * fill * fill;
   }
   const double mean = sum / kLines;
   return mean * mean * mean * mean;
@@ -74,18 +72,15 @@ double quad_page(const LineCounts& counts, bool twice_in_line) {
 
 }  // namespace
 
-double fill_error(Layout layout, std::span<const std::byte> pages, unsigned rounds, bool shared_lines) {
+double fill_error(Layout layout, std::span<const std::byte> pages) {
   static const CountLines count = choose();
   const std::size_t page_count = pages.size() / kPageBytes;
-  if (page_count == 0 || rounds == 0) return 0;
-  const bool twice_in_line = rounds == 2 && shared_lines;
-  const bool twice_in_page = rounds == 2 && !shared_lines;
+  if (page_count == 0) return 0;
   double total = 0;
   LineCounts counts{};
   for (std::size_t i = 0; i < page_count; ++i) {
     count(layout, pages.data() + i * kPageBytes, counts);
-    const bool sectors = layout == Layout::sectors_2x8;
-    total += square_if(sectors ? sectors_page(counts, twice_in_line) : quad_page(counts, twice_in_line), twice_in_page);
+    total += layout == Layout::sectors_2x8 ? sectors_page(counts) : quad_page(counts);
   }
   return total / static_cast<double>(page_count);
 }

@@ -7,10 +7,6 @@
 
 #include "filter/bits/short_hash.h"
 
-// Inlined because keys are short: a call into the shared library costs as much as the hash.
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 namespace bloomwall::filter {
 namespace {
 
@@ -53,7 +49,7 @@ Hash128 after_octet(std::uint64_t before, const Hash128& part) {
 Hash128 hash_kind(std::uint64_t seed, char kind, const Hash128& host, const Hash128& path) {
   constexpr std::size_t kSize = 1 + 2 * sizeof(Hash128);
   const auto octet = static_cast<std::uint8_t>(kind);
-  return bits::ShortHash(seed).up_to_64(after_octet(octet, host), after_octet(host.hi >> 56, path), host, path, kSize);
+  return bits::hash_up_to_64(after_octet(octet, host), after_octet(host.hi >> 56, path), host, path, kSize, seed);
 }
 
 }  // namespace
@@ -73,13 +69,13 @@ Hash128 KeyMaker::segment(std::string_view text, const Hash128& parent) const {
     std::memcpy(bytes.data(), &parent, kWord);
     return hash_joined(seed_, text, {bytes.data(), bytes.size()});
   }
-  const bits::ShortHash hash(seed_);
   const auto ending = [&](std::size_t from) {  // of the text, from there on, and of the parent
     return bits::spliced(bits::load_octets(at + from, size - from), size - from, parent);
   };
-  if (size <= kWord) return hash.up_to_32(ending(0), parent, size + kWord);
+  if (size <= kWord) return bits::hash_up_to_32(ending(0), parent, size + kWord, seed_);
   const Hash128 second = size <= 2 * kWord ? ending(kWord) : bits::load_sixteen(at + kWord);
-  return hash.up_to_64(bits::load_sixteen(at), second, bits::load_sixteen(at + size - kWord), parent, size + kWord);
+  return bits::hash_up_to_64(bits::load_sixteen(at), second, bits::load_sixteen(at + size - kWord), parent,
+                             size + kWord, seed_);
 }
 
 Hash128 KeyMaker::url(const Hash128& host, const Hash128& path) const { return hash_kind(seed_, 'U', host, path); }
@@ -90,7 +86,7 @@ Hash128 KeyMaker::directory(const Hash128& host, const Hash128& prefix) const {
 
 Hash128 KeyMaker::url_query(const Hash128& host, const Hash128& path, const Hash128& query) const {
   constexpr std::size_t kSize = 1 + 3 * sizeof(Hash128);
-  return bits::ShortHash(seed_).up_to_64(after_octet('Q', host), after_octet(host.hi >> 56, path), path, query, kSize);
+  return bits::hash_up_to_64(after_octet('Q', host), after_octet(host.hi >> 56, path), path, query, kSize, seed_);
 }
 
 Hash128 KeyMaker::raw(std::string_view bytes) const { return hash_joined(seed_, "R", bytes); }

@@ -1,5 +1,5 @@
 // What is hashed, and how: kinds, marks, variants, the series key and the 128-bit keys made from a URL's parts.
-// This page is the file contract ("key derivation 1"); a changed digit here makes every existing file useless.
+// This page is a part of the file contract ("key derivation 1", FORMAT.md); a changed digit here makes every file useless.
 // Test vectors: tests/data/key_vectors.tsv (string -> hash -> key -> bit positions).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -18,7 +18,7 @@ namespace bloomwall::filter {
 inline constexpr unsigned kDeepestMark = 16;
 
 // A variant selects the bits of one question about a host: all variants of one host share its cache lines.
-// P and R keys use variant 0. Round r (0 or 1) adds r * kRoundStride.
+// P and R keys use variant 0.
 using Variant = std::uint32_t;
 inline constexpr Variant kVariantSuffix = 0;
 inline constexpr Variant kVariantExactHost = 1;
@@ -27,7 +27,6 @@ inline constexpr Variant kVariantMarkUrl = 3;
 inline constexpr Variant kVariantMarkQuery = 4;
 inline constexpr Variant kVariantMarkDirectory1 = 5;  // depth d is 4 + d, so 5..20
 inline constexpr Variant kHostVariantCount = 21;
-inline constexpr Variant kRoundStride = 32;
 constexpr Variant host_variant(Kind host_kind) {
   return host_kind == Kind::suffix       ? kVariantSuffix
          : host_kind == Kind::exact_host ? kVariantExactHost
@@ -48,8 +47,8 @@ struct Hash128 {
 // craft URLs that are blocked.
 using SeriesKey = std::array<std::uint8_t, 32>;
 
-// Makes keys for one series. Stateless but for the seed; copy freely; thread-safe. Cost: one XXH3-128 each, and where it ends
-// in a hash that was just made (all but host, hash and raw) eight nanoseconds in a chain (bench/build_bench).
+// Makes keys for one series. Stateless but for the seed; copy freely; thread-safe. Cost: one XXH3-128 each, of at most 64
+// octets for all but host, hash, raw and segments of more than 48.
 class KeyMaker {
  public:
   explicit KeyMaker(const SeriesKey& key);

@@ -63,8 +63,8 @@ bool test_set(Layout layout, const std::byte* page, std::uint64_t lx, std::uint6
 }
 
 // The word that chooses the lines of a set whose own first word is x.
-std::uint64_t line_word(LineChoice lines, std::uint64_t fingerprint, std::uint64_t x) {
-  return lines == LineChoice::own ? x : bits::first_word(fingerprint, 0);
+std::uint64_t line_word(SectionKind kind, std::uint64_t fingerprint, std::uint64_t x) {
+  return kind == SectionKind::hosts ? bits::first_word(fingerprint, 0) : x;
 }
 
 // The lines of one set and what is to be set in each.
@@ -97,12 +97,9 @@ void write_shared(Layout layout, std::span<const bits::LineWrite> writes) {
 
 }  // namespace
 
-Place place_of(const Geometry& geometry, const Hash128& key) {
-  const Wide by_segments = Wide{key.hi} * geometry.segments;
-  const auto segment = static_cast<std::uint64_t>(by_segments >> 64);
-  const auto residue = static_cast<std::uint64_t>(by_segments);
-  const auto page = static_cast<std::uint64_t>((Wide{residue} * geometry.pages_per_segment) >> 64);
-  return {.page = segment * geometry.pages_per_segment + page, .fingerprint = key.lo >> (64 - kFingerprintBits)};
+Place place_of(const Geometry& geometry, SectionKind kind, const Hash128& key) {
+  return {.page = static_cast<std::uint64_t>((Wide{key.hi} * geometry.pages) >> 64),
+          .fingerprint = key.lo >> (64 - fingerprint_bits(kind))};
 }
 
 void SectionView::prefetch(const Place& place) const {
@@ -120,15 +117,12 @@ void SectionView::prefetch_all(const Place& place) const {
   }
 }
 
-bool SectionView::test(const Place& place, Variant variant, unsigned rounds) const {
-  for (unsigned round = 0; round < rounds; ++round) {
-    const std::uint64_t x = bits::first_word(place.fingerprint, variant + round * kRoundStride);
-    if (!test_set(geometry_.layout, page_address(place), line_word(lines_, place.fingerprint, x), x)) return false;
-  }
-  return true;
+bool SectionView::test(const Place& place, Variant variant) const {
+  const std::uint64_t x = bits::first_word(place.fingerprint, variant);
+  return test_set(geometry_.layout, page_address(place), line_word(kind_, place.fingerprint, x), x);
 }
 
-std::uint32_t SectionView::test_variants(const Place& place, std::uint32_t wanted, std::uint32_t doubled) const {
+std::uint32_t SectionView::test_variants(const Place& place, std::uint32_t wanted) const {
   const Layout layout = geometry_.layout;
   const std::byte* const page = page_address(place);
   const std::uint64_t lx = bits::first_word(place.fingerprint, 0);
@@ -140,32 +134,24 @@ std::uint32_t SectionView::test_variants(const Place& place, std::uint32_t wante
   }
   for (std::uint32_t rest = found; rest != 0; rest &= rest - 1) {
     const auto variant = static_cast<Variant>(std::countr_zero(rest));
-    const std::uint32_t mask = rest & (~rest + 1);
-    bool set = test_further_lines(layout, page, lx, bits::first_word(place.fingerprint, variant));
-    if (set && (doubled & mask) != 0) {
-      set = test_set(layout, page, lx, bits::first_word(place.fingerprint, variant + kRoundStride));
-    }
-    if (!set) found &= ~mask;
+    const bool set = test_further_lines(layout, page, lx, bits::first_word(place.fingerprint, variant));
+    if (!set) found &= ~(rest & (~rest + 1));
   }
   return found;
 }
 
-template <typename Write>
-void SectionWriter::insert_sets(const Place& place, Variant variant, unsigned rounds, Write&& write) {
-  std::byte* const page = pages_ + place.page * kPageBytes;
-  for (unsigned round = 0; round < rounds; ++round) {
-    const std::uint64_t x = bits::first_word(place.fingerprint, variant + round * kRoundStride);
-    LineWrites writes;
-    write(geometry_.layout, list_writes(geometry_.layout, page, line_word(lines_, place.fingerprint, x), x, writes));
-  }
+void SectionWriter::insert(const Place& place, Variant variant) {
+  const std::uint64_t x = bits::first_word(place.fingerprint, variant);
+  LineWrites writes;
+  write_shared(geometry_.layout, list_writes(geometry_.layout, pages_ + place.page * kPageBytes,
+                                             line_word(kind_, place.fingerprint, x), x, writes));
 }
 
-void SectionWriter::insert(const Place& place, Variant variant, unsigned rounds) {
-  insert_sets(place, variant, rounds, write_shared);
-}
-
-void SectionWriter::insert_exclusive(const Place& place, Variant variant, unsigned rounds) {
-  insert_sets(place, variant, rounds, write_exclusive);
+void SectionWriter::insert_exclusive(const Place& place, Variant variant) {
+  const std::uint64_t x = bits::first_word(place.fingerprint, variant);
+  LineWrites writes;
+  write_exclusive(geometry_.layout, list_writes(geometry_.layout, pages_ + place.page * kPageBytes,
+                                                line_word(kind_, place.fingerprint, x), x, writes));
 }
 
 void SectionWriter::insert_exclusive(std::span<const Place> places) {
@@ -175,7 +161,7 @@ void SectionWriter::insert_exclusive(std::span<const Place> places) {
   for (unsigned b = 0; !places.empty(); b ^= 1) {
     std::size_t used = 0;
     for (const Place& place : places.first(std::min(places.size(), kBlock))) {
-      const std::uint64_t x = bits::first_word(place.fingerprint, 0);  // chooses the lines whatever the LineChoice
+      const std::uint64_t x = bits::first_word(place.fingerprint, 0);  // chooses the lines whatever the section
       const auto writes = list_writes(geometry_.layout, pages_ + place.page * kPageBytes, x, x,
                                       std::span(blocks[b]).subspan(used).first<kMostLines>());
       for (const auto& write : writes) __builtin_prefetch(write.line, 1);
@@ -188,10 +174,9 @@ void SectionWriter::insert_exclusive(std::span<const Place> places) {
   write_exclusive(geometry_.layout, fetched);
 }
 
-BitPositions bit_positions(Layout layout, std::uint64_t fingerprint, Variant variant, unsigned round,
-                           LineChoice choice) {
-  const std::uint64_t x = bits::first_word(fingerprint, variant + round * kRoundStride);
-  const std::uint64_t lx = line_word(choice, fingerprint, x);
+BitPositions bit_positions(Layout layout, SectionKind kind, std::uint64_t fingerprint, Variant variant) {
+  const std::uint64_t x = bits::first_word(fingerprint, variant);
+  const std::uint64_t lx = line_word(kind, fingerprint, x);
   BitPositions out;
   const auto add = [&out](std::size_t line_byte, unsigned bit) {
     out.at[out.count++] = static_cast<std::uint32_t>(line_byte * 8) + bit;

@@ -1,18 +1,21 @@
-// XXH3-128 with a seed of 17 to 64 octets that are at hand as words: the library's digest, but the octets need not lie in
-// memory one after the other. Keys are chains of hashes of short texts, each of which ends in the hash before. Put together
-// in memory, their words are read across the edges of what was written a moment ago; a processor waits then until it has
-// left for the cache, and every link of the chain waits for that: 21 ns a segment, and 8 from words.
+// XXH3-128 with a seed of 17 to 64 octets that are at hand as words, and need not lie in memory one after the other. Keys are
+// chains of hashes of short texts, each of which ends in the hash before. Put together in memory, their words are read across
+// the edges of what was written a moment ago, which a processor can't forward: each link of the chain waits for its store.
+// The mixing is the library's own, by the functions that XXH_INLINE_ALL gives. Their names are internal: a version without
+// them does not compile. Tests compare the digest with the library's at every length.
 // Sixteen octets are a Hash128 here, low half first, little-endian.
-// Source: the xxHash specification (XXH3, inputs of 17 to 128 octets). Tests compare it with the library at every length.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 #include "filter/bits/key.h"
+
+// Inlined because keys are short: a call into the shared library costs as much as the hash.
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 namespace bloomwall::filter::bits {
 
@@ -53,58 +56,25 @@ inline Hash128 load_octets(const char* at, std::size_t count) {
           .hi = 0};
 }
 
-class ShortHash {
- public:
-  explicit constexpr ShortHash(std::uint64_t seed) : seed_(seed) {
-    for (std::size_t i = 0; i < secret_.size(); ++i) secret_[i] = i % 2 == 0 ? kSecret[i] + seed : kSecret[i] - seed;
-  }
+inline XXH128_hash_t mixed(const XXH128_hash_t& sums, const Hash128& a, const Hash128& b, std::size_t secret,
+                           std::uint64_t seed) {
+  const auto octets = [](const Hash128& part) { return reinterpret_cast<const xxh_u8*>(&part); };
+  return XXH128_mix32B(sums, octets(a), octets(b), XXH3_kSecret + secret, seed);
+}
+inline Hash128 finish(const XXH128_hash_t& sums, std::size_t size, std::uint64_t seed) {
+  const std::uint64_t high = sums.low64 * XXH_PRIME64_1 + sums.high64 * XXH_PRIME64_4 + (size - seed) * XXH_PRIME64_2;
+  return {.lo = XXH3_avalanche(sums.low64 + sums.high64), .hi = 0 - XXH3_avalanche(high)};
+}
 
-  // 17 to 32 octets: the first sixteen and the last.
-  constexpr Hash128 up_to_32(const Hash128& first, const Hash128& last, std::size_t size) const {
-    Sums sums{size * kPrime1, 0};
-    mix(sums, first, last, 0);
-    return finish(sums, size);
-  }
-  // 33 to 64: the first sixteen, the sixteen after them, those before the last, and the last.
-  constexpr Hash128 up_to_64(const Hash128& first, const Hash128& second, const Hash128& last_but_one,
-                             const Hash128& last, std::size_t size) const {
-    Sums sums{size * kPrime1, 0};
-    mix(sums, second, last_but_one, 4);
-    mix(sums, first, last, 0);
-    return finish(sums, size);
-  }
-
- private:
-  static constexpr std::uint64_t kPrime1 = 0x9e3779b185ebca87, kPrime2 = 0xc2b2ae3d27d4eb4f,
-                                 kPrime4 = 0x85ebca77c2b2ae63, kAvalanche = 0x165667919e3779f9;
-  static constexpr std::array<std::uint64_t, 8> kSecret{0xbe4ba423396cfeb8, 0x1cad21f72c81017c, 0xdb979083e96dd4de,
-                                                        0x1f67b3b7a4a44072, 0x78e5c0cc4ee679cb, 0x2172ffcc7dd05a82,
-                                                        0x8e2443f7744608b8, 0x4c263a81e69035e0};
-  struct Sums {
-    std::uint64_t low, high;
-  };
-
-  static constexpr std::uint64_t folded(std::uint64_t a, std::uint64_t b) {
-    const Hash128 product = octets_of(Wide{a} * b);
-    return product.lo ^ product.hi;
-  }
-  constexpr void mix(Sums& sums, const Hash128& a, const Hash128& b, std::size_t word) const {
-    sums.low += folded(a.lo ^ secret_[word], a.hi ^ secret_[word + 1]);
-    sums.low ^= b.lo + b.hi;
-    sums.high += folded(b.lo ^ secret_[word + 2], b.hi ^ secret_[word + 3]);
-    sums.high ^= a.lo + a.hi;
-  }
-  static constexpr std::uint64_t avalanched(std::uint64_t value) {
-    value = (value ^ value >> 37) * kAvalanche;
-    return value ^ value >> 32;
-  }
-  constexpr Hash128 finish(const Sums& sums, std::size_t size) const {
-    return {.lo = avalanched(sums.low + sums.high),
-            .hi = 0 - avalanched(sums.low * kPrime1 + sums.high * kPrime4 + (size - seed_) * kPrime2)};
-  }
-
-  std::uint64_t seed_;
-  std::array<std::uint64_t, 8> secret_{};
-};
+// 17 to 32 octets: the first sixteen and the last. 33 to 64: the first sixteen, the sixteen after them, those before the
+// last, and the last.
+inline Hash128 hash_up_to_32(const Hash128& first, const Hash128& last, std::size_t size, std::uint64_t seed) {
+  return finish(mixed({size * XXH_PRIME64_1, 0}, first, last, 0, seed), size, seed);
+}
+inline Hash128 hash_up_to_64(const Hash128& first, const Hash128& second, const Hash128& last_but_one,
+                             const Hash128& last, std::size_t size, std::uint64_t seed) {
+  const XXH128_hash_t sums = mixed({size * XXH_PRIME64_1, 0}, second, last_but_one, 32, seed);
+  return finish(mixed(sums, first, last, 0, seed), size, seed);
+}
 
 }  // namespace bloomwall::filter::bits

@@ -137,8 +137,6 @@ Result<void> BuildRun::read_like() {
   auto file = FilterFile::open(options_.like);
   if (!file) return unexpected(std::move(file).error());
   like_ = (*file)->header();
-  const bool once = std::all_of(like_->kinds.begin(), like_->kinds.end(), [](const auto& k) { return k.rounds == 1; });
-  if (!once) return refuse_build(Errc::unsupported, options_.like.string(), "has kinds of two rounds");
   return {};
 }
 

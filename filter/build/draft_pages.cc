@@ -19,7 +19,7 @@ Result<DraftPages> DraftPages::map(const FilterDraft& draft) {
     SectionView& view = s.type == SectionType::hosts   ? views.hosts
                         : s.type == SectionType::paths ? views.paths
                                                        : views.raw;
-    view = SectionView(s.geometry, out.address_ + s.offset, s.lines);
+    view = SectionView(s.geometry, out.address_ + s.offset, s.kind());
   }
   return out;
 }

@@ -30,14 +30,14 @@ struct Cover {
 
 // Shards are ranges of the hash, and so are pages. Where no page straddles two shards each thread has its pages for itself.
 bool has_pages_for_itself(const SectionWriter& section, unsigned threads) {
-  return threads == 1 || section.geometry().pages() % kShards == 0;
+  return threads == 1 || section.geometry().pages % kShards == 0;
 }
 
 void insert_hosts(const HashTable<HostSlot, kShardBits>& hosts, SectionWriter& section, unsigned threads) {
   const bool exclusive = has_pages_for_itself(section, threads);
   hosts.for_each([&](const HostSlot& host) {
     if (host.variants == 0) return;
-    const Place place = place_of(section.geometry(), host.key);
+    const Place place = section.place(host.key);
     for (std::uint32_t left = host.variants; left != 0; left &= left - 1) {
       const auto variant = static_cast<Variant>(std::countr_zero(left));
       exclusive ? section.insert_exclusive(place, variant) : section.insert(place, variant);
@@ -48,7 +48,7 @@ void insert_hosts(const HashTable<HostSlot, kShardBits>& hosts, SectionWriter& s
 void insert_keys(const HashTable<KeySlot, kShardBits>& keys, SectionWriter& section, unsigned threads) {
   const bool exclusive = has_pages_for_itself(section, threads);
   keys.for_each([&](const KeySlot& slot) {
-    const Place place = place_of(section.geometry(), slot.key);
+    const Place place = section.place(slot.key);
     exclusive ? section.insert_exclusive(place) : section.insert(place);
   });
 }

@@ -37,13 +37,13 @@ KeyStream::State::State(const KeyMaker& the_keys, FilterDraft& the_draft, const 
       stop(the_stop),
       host_memory(std::move(hosts)),
       file(std::move(the_file)),
-      pool(std::move(records), memory.rows_per_chunk),
+      pool(std::move(records), memory.rows_per_chunk, memory.form),
       partitions(draft, memory.page_bits),
       rounds(draft, file, partitions, memory.apply_threads) {
   for (std::size_t s = 0; s < draft.sections().size(); ++s) {
     const auto& section = draft.sections()[s];
     if (section.type == SectionType::hosts) {
-      hosts_section.emplace(section.geometry, host_memory.bytes().data(), section.lines);
+      hosts_section.emplace(section.geometry, host_memory.bytes().data(), section.kind());
     } else {
       (section.type == SectionType::paths ? paths : raw) =
           Target{.geometry = section.geometry, .first_partition = partitions.first_of(s)};

@@ -36,10 +36,11 @@ void KeyStream::Sink::take_key(Kind kind, const Hash128& key) {
   if (!target) {
     return shared_.fail(unannounced(fmt::format("entries of kind {}", static_cast<char>(kind))));
   }
-  const Place place = place_of(target->geometry, key);
+  const Place place = place_of(target->geometry, kind == Kind::raw ? SectionKind::raw : SectionKind::paths, key);
   const unsigned bits = shared_.partitions.page_bits();
   const std::uint64_t in_partition = place.page & ((std::uint64_t{1} << bits) - 1);
-  if (stage_.add(target->first_partition + (place.page >> bits), record_of(in_partition, place.fingerprint))) return;
+  const std::size_t partition = target->first_partition + (place.page >> bits);
+  if (stage_.add(partition, {.page = in_partition, .fingerprint = place.fingerprint})) return;
   RecordStage::publish();
   shared_.gate.wait([this] { shared_.apply(false); }, shared_.meanwhile());
 }

@@ -10,7 +10,6 @@ std::uint64_t KeySummary::total() const { return std::accumulate(distinct.begin(
 void set_counts(Header& header, const KeySummary& summary) {
   for (std::size_t i = 0; i < kKindCount; ++i) {
     header.kinds[i].keys = summary.distinct[i];
-    header.kinds[i].rounds = 1;
   }
   header.compatible = summary.estimated ? header.compatible | kEstimatedCounts : header.compatible & ~kEstimatedCounts;
   header.hosts = summary.hosts;

@@ -27,9 +27,6 @@ struct KeySummary {
   std::uint64_t total() const;  // distinct entries
 };
 
-// In header.compatible: distinct counts are estimates, made from the section `sketches` where there is one.
-inline constexpr std::uint64_t kEstimatedCounts = 1;
-
 // The fields of a header that say how much there is: keys by kind (of one round), marks, hosts, ranges. Entries, which count
 // duplicates too, are not touched.
 void set_counts(Header& header, const KeySummary& summary);

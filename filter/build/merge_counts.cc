@@ -24,10 +24,6 @@ const char* difference(const Header& a, const Header& b) {
   return nullptr;
 }
 
-bool has_two_rounds(const Header& header) {
-  return std::any_of(header.kinds.begin(), header.kinds.end(), [](const KindCounts& k) { return k.rounds != 1; });
-}
-
 std::uint64_t scaled(std::uint64_t count, double factor) {
   return static_cast<std::uint64_t>(std::llround(static_cast<double>(count) * factor));
 }
@@ -78,7 +74,6 @@ Result<void> judge_mergeable(const MergeInputs& inputs) {
   const Header& first = inputs.front()->header();
   for (const auto& input : inputs) {
     const std::string name = input->path().string();
-    if (has_two_rounds(input->header())) return unexpected(Error{Errc::unsupported, name, "has kinds of two rounds"});
     if (const char* const what = difference(first, input->header())) {
       return unexpected(
           Error{Errc::usage, name, fmt::format("{}; can't be merged with {}", what, inputs.front()->path().string())});
@@ -89,6 +84,8 @@ Result<void> judge_mergeable(const MergeInputs& inputs) {
 
 Header sum_counts(const MergeInputs& inputs) {
   Header out = inputs.front()->header();
+  out.exact_root = {};
+  forget_unknown(out);
   for (std::size_t i = 1; i < inputs.size(); ++i) {
     const Header& h = inputs[i]->header();
     for (std::size_t kind = 0; kind < kKindCount; ++kind) {

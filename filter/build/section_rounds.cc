@@ -19,10 +19,11 @@ static_assert(kLeafPages == std::uint64_t{1} << Partitions::kLeastPageBits);
 
 void insert_records(SectionWriter& section, RecordRun run) {
   std::array<Place, 256> places;  // long enough for the fetching ahead to pay
-  while (!run.empty()) {
+  const std::size_t step = record_bytes(run.form);
+  while (!run.bytes.empty()) {
     std::size_t count = 0;
-    for (; count < places.size() && !run.empty(); run = run.subspan(kRecordBytes)) {
-      places[count++] = place_of_record(run.data());
+    for (; count < places.size() && !run.bytes.empty(); run.bytes = run.bytes.subspan(step)) {
+      places[count++] = place_in(run.form, run.bytes.data());
     }
     section.insert_exclusive(std::span(places).first(count));
   }
@@ -34,7 +35,7 @@ Partitions::Partitions(const FilterDraft& draft, unsigned page_bits) : page_bits
     first_.push_back(all_.size());
     const auto& section = draft.sections()[s];
     if (section.type == SectionType::hosts) continue;
-    const std::uint64_t pages = section.geometry.pages();
+    const std::uint64_t pages = section.geometry.pages;
     for (std::uint64_t at = 0; at < pages; at += most) {
       all_.push_back({.section = s, .first_page = at, .pages = std::min(most, pages - at)});
     }
@@ -63,11 +64,13 @@ struct SectionRounds::Work {
   }
   bool is_empty(std::size_t partition) const {
     return first[partition] == first[partition + 1] &&
-           std::all_of(stages.begin(), stages.end(), [&](const RecordStage* s) { return s->row(partition).empty(); });
+           std::all_of(stages.begin(), stages.end(),
+                       [&](const RecordStage* s) { return s->row(partition).bytes.empty(); });
   }
   void insert(std::size_t partition, SectionWriter& section) const {
     for (std::size_t c = first[partition]; c < first[partition + 1]; ++c) {
-      insert_records(section, {chunks[c].rows, chunks[c].rows_used * kRowBytes});
+      const RecordForm form = stages.front()->form();
+      insert_records(section, {.bytes = {chunks[c].rows, chunks[c].rows_used * row_bytes(form)}, .form = form});
     }
     for (const RecordStage* stage : stages) insert_records(section, stage->row(partition));
   }
@@ -92,8 +95,7 @@ Result<void> SectionRounds::apply_one(std::size_t p, const Work& work, std::span
   } else if (auto ok = file_.read(offset, pages); !ok) {
     return ok;
   }
-  SectionWriter writer({.layout = section.geometry.layout, .segments = 1, .pages_per_segment = part.pages},
-                       pages.data(), section.lines);
+  SectionWriter writer({.layout = section.geometry.layout, .pages = part.pages}, pages.data(), section.kind());
   work.insert(p, writer);
   if (work.last) {
     const std::uint64_t first_leaf = part.first_page / kLeafPages;

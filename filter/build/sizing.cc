@@ -16,7 +16,7 @@ namespace {
 constexpr double kMostMarkError = 1e-4;  // of one question to H where it holds marks alone
 constexpr double kMostUseful = 0.1;      // a filter that errs on more requests than that is refused
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-constexpr std::uint64_t kMostSegments = 1024;
+constexpr std::uint64_t kMostRanges = 1024;
 
 // Geometries so roomy that an error is proportional to its questions, only to ask predict() for their number.
 Geometries roomy(const Header& counts) {
@@ -117,8 +117,6 @@ std::optional<Sizing> fit_share(const Demand& d, const Need& need, double target
   return std::nullopt;
 }
 
-std::uint64_t aligned(std::uint64_t offset, std::uint64_t to) { return (offset + to - 1) / to * to; }
-
 tl::unexpected<Error> refuse(std::string what) { return unexpected(Error{Errc::unmet_target, {}, std::move(what)}); }
 
 std::string needs_text(const Demand& demand, double error) {
@@ -150,17 +148,15 @@ double worst_error(const PredictedErrors& predicted) {
 
 Geometry geometry_of(Layout layout, std::uint64_t pages) {
   const std::uint64_t bytes = pages * kPageBytes;
-  const std::uint64_t segments = bytes < 2 * kMiB ? 1 : std::min(kMostSegments, std::bit_floor(bytes / kMiB));
-  return {.layout = layout,
-          .segments = static_cast<std::uint32_t>(segments),
-          .pages_per_segment = (pages + segments - 1) / segments};
+  const std::uint64_t ranges = bytes < 2 * kMiB ? 1 : std::min(kMostRanges, std::bit_floor(bytes / kMiB));
+  return {.layout = layout, .pages = (pages + ranges - 1) / ranges * ranges};
 }
 
 std::uint64_t file_bytes_of(const Geometries& sections, std::uint64_t info_bytes) {
   std::uint64_t end = kHeaderBytes;
   std::uint64_t leaves = 0;
   const auto place = [&](std::uint64_t bytes) {
-    end = aligned(end, bytes >= kSectionAlignment ? kSectionAlignment : kPageBytes) + bytes;
+    end = place_after(end, bytes) + bytes;
     leaves += leaf_count(bytes);
   };
   for (const auto& section : {sections.hosts, sections.paths, sections.raw}) {

@@ -32,7 +32,8 @@ struct Sizing {
 double worst_error(const PredictedErrors& predicted);
 
 inline constexpr double kDefaultTarget = 1e-6;  // error of a request
-inline constexpr double kLeastTarget = 1e-12;
+// What can be had: below it the fingerprints of P ask for half a kilobyte a URL. Of hosts and raw keys 1e-8 takes some 60 bits.
+inline constexpr double kLeastTarget = 1e-9;
 struct Target {
   std::optional<double> fpr = {};  // must be met
   // File size that must not be passed. Alone: kDefaultTarget where that fits, else the least error that does.
@@ -44,8 +45,8 @@ Result<Sizing> choose_size(const Demand& demand, const Target& target);
 std::optional<Sizing> size_for_error(const Demand& demand, double target, std::optional<Layout> only = {});
 std::optional<Sizing> size_for_memory(const Demand& demand, std::uint64_t bytes, std::optional<Layout> only = {});
 
-// Sections below 2 MiB have one segment, larger ones a power of two of about 1 to 2 MiB each (what a core's L2 cache holds
-// while a segment is filled), at most 1024. Pages are rounded up to a multiple of the segments: under 0.4 %.
+// Pages of 2 MiB and more are rounded up to a multiple of a power of two, at most 1024, of ranges of about 1 to 2 MiB, so that
+// threads that fill ranges of the hash have pages for themselves: under 0.4 %.
 Geometry geometry_of(Layout layout, std::uint64_t pages);
 // What the writer will make of it: header, alignment, info, leaf digests.
 std::uint64_t file_bytes_of(const Geometries& sections, std::uint64_t info_bytes);

@@ -30,17 +30,20 @@ Dealt deal(const FilterDraft& draft, std::uint64_t ram_bytes, unsigned threads, 
   m.page_bits = page_bits;
   for (const auto& section : draft.sections()) {
     if (section.type == SectionType::hosts) m.host_bytes = section.geometry.bytes();
+    if (section.type == SectionType::raw) m.form = RecordForm::any;
   }
   const std::uint64_t buffer = partitions.size() == 0 ? 0 : partitions.buffer_bytes();
   const bool is_roomy = std::uint64_t{2} * threads * buffer <= ram_bytes / 32;
   m.apply_threads = is_roomy ? 2 * threads : threads;
-  const std::uint64_t fixed =
-      m.host_bytes + threads * (kThreadBytes + RecordStage::bytes_for(partitions.size())) + m.apply_threads * buffer;
+  const std::uint64_t fixed = m.host_bytes +
+                              threads * (kThreadBytes + RecordStage::bytes_for(partitions.size(), m.form)) +
+                              m.apply_threads * buffer;
   const std::uint64_t rows = threads * partitions.size();
-  out.least = fixed + rows * kLeastRowsPerRow * kRowBytes;
+  out.least = fixed + rows * kLeastRowsPerRow * row_bytes(m.form);
   if (ram_bytes < out.least || rows == 0) return out;
   m.pool_bytes = ram_bytes - fixed;
-  m.rows_per_chunk = std::clamp<std::uint64_t>(m.pool_bytes / kRowBytes / (rows * kChunksPerRow), 1, kMostChunkRows);
+  m.rows_per_chunk =
+      std::clamp<std::uint64_t>(m.pool_bytes / row_bytes(m.form) / (rows * kChunksPerRow), 1, kMostChunkRows);
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "filter/build/record_stage.h"
 #include "filter/file/filter_draft.h"
 
 namespace bloomwall::filter {
@@ -16,6 +17,7 @@ struct StreamMemory {
   std::uint64_t host_bytes = 0;
   std::uint64_t pool_bytes = 0;
   std::size_t rows_per_chunk = 1;
+  RecordForm form = RecordForm::paths;
 };
 
 // Error `limit`, naming the least budget, where this one does not suffice.

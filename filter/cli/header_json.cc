@@ -23,7 +23,7 @@ Json kinds_json(const Header& h) {
   for (std::size_t i = 0; i < kKindCount; ++i) {
     const KindCounts& k = h.kinds[i];
     if (k.entries == 0 && k.keys == 0) continue;
-    kinds[kind_name(i)] = {{"entries", k.entries}, {"keys", k.keys}, {"rounds", k.rounds}};
+    kinds[kind_name(i)] = {{"entries", k.entries}, {"keys", k.keys}};
   }
   return kinds;
 }
@@ -32,8 +32,7 @@ Json section_json(const SectionEntry& s) {
   Json out{{"type", to_string(s.type)}, {"critical", s.critical}, {"offset", s.offset}, {"length", s.length}};
   if (has_pages(s.type)) {
     out["layout"] = layout_name(s.geometry.layout);
-    out["segments"] = s.geometry.segments;
-    out["pages_per_segment"] = s.geometry.pages_per_segment;
+    out["pages"] = s.geometry.pages;
   }
   out["xxh3_128"] = to_hex(s.xxh_root);
   out["sha256"] = to_hex(s.sha_root);

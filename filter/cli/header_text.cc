@@ -66,12 +66,12 @@ const char* kind_meaning(Kind kind) {
 }
 
 void add_kinds(const Header& h, Lines& out) {
-  out.add(fmt::format("\n{:<6}{:<22}{:>16}{:>16}{:>8}", "kind", "", "with repeats", "entries", "rounds"));
+  out.add(fmt::format("\n{:<6}{:<22}{:>16}{:>16}", "kind", "", "with repeats", "entries"));
   for (std::size_t i = 0; i < kKindCount; ++i) {
     const KindCounts& k = h.kinds[i];
     if (k.entries == 0 && k.keys == 0) continue;
-    out.add(fmt::format("{:<6}{:<22}{:>16}{:>16}{:>8}", static_cast<char>(kKinds[i]), kind_meaning(kKinds[i]),
-                        format_count(k.entries), format_count(k.keys), k.rounds));
+    out.add(fmt::format("{:<6}{:<22}{:>16}{:>16}", static_cast<char>(kKinds[i]), kind_meaning(kKinds[i]),
+                        format_count(k.entries), format_count(k.keys)));
   }
 }
 
@@ -82,15 +82,14 @@ double sets_of(const Header& h, const SectionEntry& s) {
 }
 
 void add_sections(const Header& h, Lines& out) {
-  out.add(fmt::format("\n{:<10}{:>16}{:>18}{:>8}{:>10}{:>12}{:>10}", "section", "offset", "bytes", "layout", "segments",
-                      "pages/seg", "bits/key"));
+  out.add(fmt::format("\n{:<10}{:>16}{:>18}{:>8}{:>12}{:>10}", "section", "offset", "bytes", "layout", "pages",
+                      "bits/key"));
   for (const SectionEntry& s : h.sections) {
     const Geometry& g = s.geometry;
     const double sets = has_pages(s.type) ? sets_of(h, s) : 0;
     const std::string bits = sets > 0 ? fmt::format("{:.2f}", static_cast<double>(g.bytes()) * 8 / sets) : "";
     const std::string shape =
-        has_pages(s.type) ? fmt::format("{:>8}{:>10}{:>12}", layout_name(g.layout), g.segments, g.pages_per_segment)
-                          : std::string(30, ' ');
+        has_pages(s.type) ? fmt::format("{:>8}{:>12}", layout_name(g.layout), g.pages) : std::string(20, ' ');
     out.add(fmt::format("{:<10}{:>16}{:>18}{}{:>10}", to_string(s.type), format_count(s.offset), format_count(s.length),
                         shape, bits));
   }

@@ -76,8 +76,7 @@ nlohmann::ordered_json row_json(const PlanRow& row) {
   if (is_textbook(row)) out["hashes"] = row.hashes;
   const auto section = [&](const char* name, const std::optional<Geometry>& g, double bits) {
     if (!g) return;
-    out[name] = {
-        {"layout", layout_name(g->layout)}, {"bytes", g->bytes()}, {"segments", g->segments}, {"bits_per_key", bits}};
+    out[name] = {{"layout", layout_name(g->layout)}, {"bytes", g->bytes()}, {"bits_per_key", bits}};
   };
   if (is_textbook(row)) out["bits_per_key"] = row.path_bits;
   section("hosts", row.sections.hosts, row.host_bits);

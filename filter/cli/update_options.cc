@@ -15,7 +15,7 @@ constexpr const char* kKeygenFooter =
     "Exit status: 0 done, 2 error.";
 constexpr const char* kSignFooter =
     "FILE is a filter file or a delta. Every byte is checked first; the result is a new file that takes the old one's\n"
-    "place, so that nobody who has it mapped sees a change. A file holds at most eight signatures.\n"
+    "place, so that nobody who has it mapped sees a change. A file holds at most 72 signatures.\n"
     "Exit status: 0 done, 1 corrupt, 2 error.";
 
 constexpr const char* kUpdateFooter =

@@ -12,9 +12,7 @@ namespace bloomwall::filter {
 namespace {
 
 // One segment: nothing is partitioned here.
-Geometry of_pages(Layout layout, std::uint64_t pages) {
-  return {.layout = layout, .segments = 1, .pages_per_segment = pages};
-}
+Geometry of_pages(Layout layout, std::uint64_t pages) { return {.layout = layout, .pages = pages}; }
 
 Geometry filling(std::uint64_t memory, std::uint64_t entries) {
   const std::uint64_t pages = memory / kPageBytes;
@@ -25,8 +23,11 @@ Geometry filling(std::uint64_t memory, std::uint64_t entries) {
 
 Geometry meeting(std::uint64_t entries, double fpr) {
   const auto keys = static_cast<double>(std::max<std::uint64_t>(entries, 1));
-  const std::uint64_t sectors = pages_for(Layout::sectors_2x8, keys, fpr);
-  const std::uint64_t quads = pages_for(Layout::lines_4x4, keys, fpr);
+  const auto pages = [&](Layout layout) {
+    return pages_for({.layout = layout, .kind = SectionKind::raw, .keys = keys}, fpr);
+  };
+  const std::uint64_t sectors = pages(Layout::sectors_2x8);
+  const std::uint64_t quads = pages(Layout::lines_4x4);
   const bool use_sectors = sectors != 0 && (quads == 0 || sectors <= quads);  // 0: not to be had
   return use_sectors ? of_pages(Layout::sectors_2x8, sectors) : of_pages(Layout::lines_4x4, quads);
 }
@@ -36,7 +37,7 @@ constexpr std::uint64_t kUsualBits = 32;  // per line, where only the memory is 
 }  // namespace
 
 double dedup_error(const Geometry& geometry, std::uint64_t lines) {
-  return key_error(geometry.layout, static_cast<double>(lines), geometry.pages());
+  return key_error(geometry.layout, SectionKind::raw, static_cast<double>(lines), geometry.pages);
 }
 
 // Simpson's rule: the chance grows smoothly from 0.
@@ -46,7 +47,7 @@ double dedup_losses(const Geometry& geometry, std::uint64_t lines) {
   for (unsigned i = 0; i <= kSteps; ++i) {
     const double weight = i == 0 || i == kSteps ? 1 : i % 2 == 1 ? 4 : 2;
     const double at = static_cast<double>(lines) * i / kSteps;
-    sum += weight * key_error(geometry.layout, at, geometry.pages());
+    sum += weight * key_error(geometry.layout, SectionKind::raw, at, geometry.pages);
   }
   return sum * static_cast<double>(lines) / (3 * kSteps);
 }
@@ -58,7 +59,7 @@ Result<Geometry> choose_dedup_size(const DedupTarget& target) {
   if (target.entries && (target.fpr || !target.memory)) {
     const double fpr = target.fpr.value_or(kUsualDedupError);
     const Geometry least = meeting(*target.entries, fpr);
-    if (least.pages_per_segment == 0) {
+    if (least.pages == 0) {
       return unexpected(Error{Errc::unmet_target, "--fpr", "no size gives so small an error for so many lines"});
     }
     if (!target.memory) return least;

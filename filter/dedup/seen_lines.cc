@@ -17,7 +17,7 @@ namespace bloomwall::filter {
 void SeenLines::Unmap::operator()(std::byte* memory) const noexcept { munmap(memory, bytes); }
 
 SeenLines::SeenLines(const Geometry& geometry, const SeriesKey& key, Memory memory)
-    : geometry_(geometry), keys_(key), memory_(std::move(memory)), writer_(geometry, memory_.get()) {}
+    : geometry_(geometry), keys_(key), memory_(std::move(memory)), writer_(geometry, memory_.get(), SectionKind::raw) {}
 
 Result<SeenLines> SeenLines::create(const Geometry& geometry, const SeriesKey& key) {
   const std::uint64_t bytes = geometry.bytes();

@@ -19,7 +19,7 @@ class SeenLines {
   // Errors: limit where the memory can't be had. `key` should be secret, or lines can be made up that pass for seen.
   static Result<SeenLines> create(const Geometry& geometry, const SeriesKey& key);
 
-  Place place(std::string_view line) const { return place_of(geometry_, keys_.raw(line)); }
+  Place place(std::string_view line) const { return writer_.place(keys_.raw(line)); }
   void prefetch(const Place& place) const { writer_.view().prefetch_all(place); }
   // True where the line is new; it is seen from now on.
   bool add(const Place& place) {

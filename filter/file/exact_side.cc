@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::array<std::uint8_t, 8> kMagic{0x89, 'B', 'W', 'X', '\r', '\n', 0x1A, '\n'};
 constexpr std::uint32_t kVersion = 1;
+constexpr std::size_t kIncompatible = 104, kCompatible = 112, kReserved = 120;
 constexpr std::size_t kDigestOffset = kHeaderBytes - 16;
 constexpr std::uint64_t kPageAndEntry = kExactPageBytes + sizeof(std::uint64_t);
 
@@ -57,7 +58,19 @@ Result<ExactHeader> parse_exact_header(std::span<const std::byte> head, std::uin
   Xxh128 digest{};
   read_at(head, kDigestOffset, digest);
   if (xxh128(head.first(kDigestOffset)) != digest) return refuse(Errc::bad_digest, "the header is damaged");
+  std::uint64_t incompatible = 0;
+  read_at(head, kIncompatible, incompatible);
+  if (incompatible != 0) {
+    return refuse(Errc::unsupported,
+                  fmt::format("incompatible features {:#x} are not known to this build", incompatible));
+  }
   ExactHeader h;
+  read_at(head, kCompatible, h.compatible);
+  const auto reserved = head.subspan(kReserved, kDigestOffset - kReserved);
+  if (h.compatible == 0 &&
+      std::any_of(reserved.begin(), reserved.end(), [](std::byte b) { return b != std::byte{0}; })) {
+    return refuse(Errc::bad_header, "reserved bytes are not zero");
+  }
   read_at(head, 16, h.filter);
   read_at(head, 32, h.fingerprints);
   read_at(head, 40, h.pages);
@@ -81,6 +94,7 @@ std::vector<std::byte> serialise_exact_header(const ExactHeader& header) {
   write_at(out, 48, header.file_bytes);
   write_at(out, 56, header.xxh_root);
   write_at(out, 72, header.sha_root);
+  write_at(out, kCompatible, header.compatible);
   write_at(out, kDigestOffset, xxh128(std::span(out).first(kDigestOffset)));
   return out;
 }

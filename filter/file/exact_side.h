@@ -1,6 +1,7 @@
 // The exact side of a filter, F.bwx: a fingerprint of 48 bits for every key of F.bwf, sorted, so that a positive can be
 // asked for a second, independent opinion. What it lacks is not listed; what it has is "confirmed": wrong with probability
-// fingerprints x 2^-48, so never called exact. Marks are not in it. Bound to its filter by its root, which stands in the filter's header.
+// fingerprints x 2^-48, so never called exact. Marks are not in it. Bound to its filter by its SHA-256 root, which stands in the
+// filter's header, so that a filter's signature speaks for its exact side, too.
 //   offset  size  field (little-endian)
 //   0       8     magic 0x89 "BWX" CR LF 0x1A LF
 //   8       4     version, u32: 1
@@ -11,13 +12,16 @@
 //   48      8     bytes of the file: 4096 + pages x (4096 + 8)
 //   56      16    XXH3-128 root of the leaves of all that follows the header (leaves.h)
 //   72      32    SHA-256 root likewise
+//   104     8     incompatible features: a reader refuses a bit that it does not know; none is defined
+//   112     8     compatible features: unknown ones are passed over, and what is reserved below may be used by them
+//   120     3960  reserved, zero
 //   4080    16    XXH3-128 of bytes 0 to 4079
 //   4096    4096n pages, then for each page 8 bytes: its first fingerprint (the directory, held in RAM)
 // A page: first fingerprint u64, number of fingerprints u16, width u8 (0 to 48), zeros to byte 16; from there each
 // fingerprint less the first one in `width` bits, one after the other, low bits first; the last 8 bytes are zero.
 // A page so holds as many as fit: 48 bits each where they are few, 27 where they are ten billion.
-// The fingerprint of a key takes only bits that choose neither its page nor the bits in the page: for key (hi, lo) and a
-// tag t (S, X, W: the variant 0, 1, 2 of the host; U, Q, D: 8; R: 9)
+// The fingerprint of a key takes bits that choose neither its page (of up to 2^45) nor, in P, the bits in the page: for key
+// (hi, lo) and a tag t (S, X, W: the variant 0, 1, 2 of the host; U, Q, D: 8; R: 9)
 //   mix64((t << 48) | (lo & (2^29 - 1)) << 19 | (hi & (2^19 - 1))) >> 16
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -44,6 +48,7 @@ std::uint64_t exact_fingerprint(Kind kind, const Hash128& key);
 
 struct ExactHeader {
   FileId filter{};
+  std::uint64_t compatible = 0;  // feature mask
   std::uint64_t fingerprints = 0;
   std::uint64_t pages = 0;
   std::uint64_t file_bytes = 0;

@@ -4,7 +4,7 @@
 //   0       4     magic "BWE1"
 //   4       4     bytes a record, u32: 24
 //   8       8     records, u64, 1 to kMaxExceptions
-//   16      24n   records, strictly ascending by (hi, lo): so by segment, too, which is in the top bits of hi
+//   16      24n   records, strictly ascending by (hi, lo)
 // A record, all of it little-endian:
 //   0       8     hi of the key
 //   8       8     lo

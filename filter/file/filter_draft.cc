@@ -20,17 +20,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::uint64_t place_after(std::uint64_t end, std::uint64_t length) {
-  const std::uint64_t alignment = length >= kSectionAlignment ? kSectionAlignment : kPageBytes;
-  return (end + alignment - 1) / alignment * alignment;
-}
-
 Result<void> check_geometry(const Geometry& g) {
   if (g.layout != Layout::sectors_2x8 && g.layout != Layout::lines_4x4) {
     return unexpected(Error{Errc::usage, "geometry", "unknown layout"});
   }
-  if (g.segments == 0 || g.pages_per_segment == 0) return unexpected(Error{Errc::usage, "geometry", "no pages"});
-  if (g.pages_per_segment > kMaxPages / g.segments) {
+  if (g.pages == 0) return unexpected(Error{Errc::usage, "geometry", "no pages"});
+  if (g.pages > kMaxPages) {
     return unexpected(Error{Errc::limit, "geometry", fmt::format("more than {} pages", kMaxPages)});
   }
   return {};
@@ -52,24 +47,6 @@ FileId random_id() {
   while (getrandom(id.data(), id.size(), 0) != static_cast<ssize_t>(id.size())) {
   }
   return id;
-}
-
-unsigned least_rounds(const Header& h, std::initializer_list<Kind> kinds) {
-  unsigned least = 2;
-  bool any = false;
-  for (const Kind kind : kinds) {
-    const KindCounts& counts = h.kinds[index_of(kind)];
-    if (counts.keys == 0) continue;
-    any = true;
-    least = std::min<unsigned>(least, counts.rounds);
-  }
-  return any ? least : 1;
-}
-
-unsigned least_rounds(const Header& h, SectionType type) {
-  if (type == SectionType::hosts) return least_rounds(h, {Kind::suffix, Kind::exact_host, Kind::subdomains});
-  if (type == SectionType::paths) return least_rounds(h, {Kind::url, Kind::url_query, Kind::directory});
-  return least_rounds(h, {Kind::raw});
 }
 
 std::vector<LeafDigest> digests_of(const FilterDraft::SectionFacts& facts) {
@@ -104,19 +81,18 @@ Result<FilterDraft> FilterDraft::create(const fs::path& target, Plan plan) {
 }
 
 Result<void> FilterDraft::lay_out() {
-  const auto place = [this](SectionType type, const std::optional<Geometry>& geometry,
-                            LineChoice lines) -> Result<void> {
+  const auto place = [this](SectionType type, const std::optional<Geometry>& geometry) -> Result<void> {
     if (!geometry) return {};
     if (auto ok = check_geometry(*geometry); !ok) return ok;
-    const std::uint64_t bytes = geometry->pages() * bytes_per_bit_page(plan_.header.form());
+    const std::uint64_t bytes = geometry->pages * bytes_per_bit_page(plan_.header.form());
     const std::uint64_t offset = place_after(end_, bytes);
     end_ = offset + bytes;
-    sections_.push_back({.type = type, .geometry = *geometry, .lines = lines, .offset = offset, .bytes = bytes});
+    sections_.push_back({.type = type, .geometry = *geometry, .offset = offset, .bytes = bytes});
     return {};
   };
-  if (auto ok = place(SectionType::hosts, plan_.hosts, LineChoice::host); !ok) return ok;
-  if (auto ok = place(SectionType::paths, plan_.paths, LineChoice::own); !ok) return ok;
-  if (auto ok = place(SectionType::raw, plan_.raw, LineChoice::own); !ok) return ok;
+  if (auto ok = place(SectionType::hosts, plan_.hosts); !ok) return ok;
+  if (auto ok = place(SectionType::paths, plan_.paths); !ok) return ok;
+  if (auto ok = place(SectionType::raw, plan_.raw); !ok) return ok;
   if (sections_.empty()) return unexpected(Error{Errc::usage, "plan", "a filter without sections"});
   int error = EINTR;
   while (error == EINTR) error = posix_fallocate(file_.descriptor(), 0, static_cast<off_t>(end_));
@@ -125,11 +101,10 @@ Result<void> FilterDraft::lay_out() {
 }
 
 FilterDraft::LeafFacts FilterDraft::facts_of(const PageSection& section, std::span<const std::byte> leaf) const {
-  const bool shared_lines = section.lines == LineChoice::host;
   const Form form = plan_.header.form();
   const auto error = form == Form::counters ? counter_fill_error : fill_error;
   return {.digest = digest_leaf(leaf),
-          .fill = error(section.geometry.layout, leaf, least_rounds(plan_.header, section.type), shared_lines),
+          .fill = error(section.geometry.layout, leaf),
           .page_sums = form == Form::bits ? page_sums_of(leaf) : std::vector<std::uint32_t>{}};
 }
 
@@ -141,15 +116,15 @@ FilterDraft::SectionFacts FilterDraft::facts_of_all(const PageSection& section,
 }
 
 double FilterDraft::fill_of(const PageSection& section, const SectionFacts& facts) {
-  const std::uint64_t leaf_pages = kLeafBytes / (section.bytes / section.geometry.pages());
-  std::uint64_t left = section.geometry.pages();
+  const std::uint64_t leaf_pages = kLeafBytes / (section.bytes / section.geometry.pages);
+  std::uint64_t left = section.geometry.pages;
   double sum = 0;
   for (const LeafFacts& leaf : facts) {
     const std::uint64_t pages = std::min(left, leaf_pages);
     sum += leaf.fill * static_cast<double>(pages);
     left -= pages;
   }
-  return sum / static_cast<double>(section.geometry.pages());
+  return sum / static_cast<double>(section.geometry.pages);
 }
 
 Result<void> FilterDraft::add_text(SectionType type, std::span<const std::byte> text, std::vector<LeafDigest>& leaves) {

@@ -37,9 +37,9 @@ class FilterDraft {
   struct PageSection {
     SectionType type;
     Geometry geometry;
-    LineChoice lines;
     std::uint64_t offset;
     std::uint64_t bytes;  // of bits or counters, as the header's form has it
+    SectionKind kind() const { return section_kind(type); }
   };
   // What the pages of a section came to: a record a leaf, in order. `fill` is the leaf's fill_error. Memory: 4 bytes a page.
   struct LeafFacts {

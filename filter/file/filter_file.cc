@@ -101,9 +101,9 @@ FilterFile::FilterFile(std::filesystem::path path, std::unique_ptr<MappedFile> m
       header_bytes_(bytes),
       header_(std::move(header)),
       keys_(header_.series_key),
-      hosts_(view(SectionType::hosts, LineChoice::host)),
-      paths_(view(SectionType::paths, LineChoice::own)),
-      raw_(view(SectionType::raw, LineChoice::own)) {}
+      hosts_(view(SectionType::hosts)),
+      paths_(view(SectionType::paths)),
+      raw_(view(SectionType::raw)) {}
 
 FilterFile::~FilterFile() = default;
 
@@ -113,10 +113,10 @@ std::span<const std::byte> FilterFile::section_bytes(SectionType type) const {
   return map_->bytes().subspan(entry->offset, entry->length);
 }
 
-SectionView FilterFile::view(SectionType type, LineChoice lines) const {
+SectionView FilterFile::view(SectionType type) const {
   const SectionEntry* const entry = header_.find(type);
   if (entry == nullptr || header_.form() == Form::counters) return {};
-  return {entry->geometry, section_bytes(type).data(), lines};
+  return {entry->geometry, section_bytes(type).data(), section_kind(type)};
 }
 
 int FilterFile::descriptor() const { return map_->descriptor(); }

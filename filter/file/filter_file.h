@@ -78,7 +78,7 @@ class FilterFile {
  private:
   using HeaderBytes = std::array<std::byte, kHeaderBytes>;
   FilterFile(std::filesystem::path path, std::unique_ptr<MappedFile> map, const HeaderBytes& bytes, Header header);
-  SectionView view(SectionType type, LineChoice lines) const;
+  SectionView view(SectionType type) const;
   Result<void> take_exceptions();
   Result<std::vector<std::byte>> checked_section(const SectionEntry& section) const;
   Result<void> settle_paged();

@@ -45,7 +45,7 @@ struct FilterWriter::Impl {
 
   Result<void> map() {
     if (auto ok = pages.map(draft.path(), draft.descriptor(), draft.end_of_pages()); !ok) return ok;
-    for (const auto& s : draft.sections()) writers.emplace_back(s.geometry, pages.at(s.offset), s.lines);
+    for (const auto& s : draft.sections()) writers.emplace_back(s.geometry, pages.at(s.offset), s.kind());
     return {};
   }
   SectionWriter* writer(SectionType type) {

@@ -27,7 +27,7 @@ enum class SectionType : std::uint32_t {
   hosts = 1,       // H: S, X, W keys and marks
   paths = 2,       // P: U, Q, D keys
   raw = 3,         // R
-  exceptions = 4,  // E: exact keys of known-good URLs, per segment
+  exceptions = 4,  // E: exact keys of known-good URLs
   info = 5,        // sources, builder, category, provenance: records of file_info.h
   leaves = 6,      // digests of the leaves of every other section
   sketches = 7,    // what distinct counts were estimated from (key_sketch.h); no look-up reads it
@@ -39,15 +39,22 @@ enum class SectionType : std::uint32_t {
 const char* to_string(SectionType type);
 
 // Of sections that are no array of pages: zeros in the file.
-inline constexpr Geometry kNoGeometry{.layout = Layout{}, .segments = 0, .pages_per_segment = 0};
+inline constexpr Geometry kNoGeometry{.layout = Layout{}, .pages = 0};
 constexpr bool has_pages(SectionType type) {
   return type == SectionType::hosts || type == SectionType::paths || type == SectionType::raw;
+}
+constexpr SectionKind section_kind(SectionType type) {  // of those that have pages
+  return type == SectionType::hosts   ? SectionKind::hosts
+         : type == SectionType::paths ? SectionKind::paths
+                                      : SectionKind::raw;
 }
 
 // What a page section holds: bits (.bwf), or a 4-bit counter for each of them (.bwc), four times as long; only the former can
 // be asked, only the latter takes keys away again: bits/counters.h.
 enum class Form : std::uint8_t { bits, counters };
 inline constexpr std::uint64_t kCountersFeature = 1;  // bit of Header::incompatible
+// Bit of Header::compatible: distinct counts are estimates, made from the section `sketches` where there is one.
+inline constexpr std::uint64_t kEstimatedCounts = 1;
 constexpr std::uint64_t bytes_per_bit_page(Form form) { return form == Form::bits ? kPageBytes : 4 * kPageBytes; }
 
 struct SectionEntry {
@@ -55,7 +62,7 @@ struct SectionEntry {
   bool critical = false;  // a reader that does not know the type must refuse the file
   std::uint64_t offset = 0;
   std::uint64_t length = 0;                 // bytes
-  Geometry geometry = kNoGeometry;          // H, P, R, E only
+  Geometry geometry = kNoGeometry;          // H, P, R only
   std::array<std::uint8_t, 16> xxh_root{};  // XXH3-128 over the XXH3-128 of the leaves
   Sha256 sha_root{};                        // SHA-256 over the SHA-256 of the leaves
 };
@@ -63,7 +70,6 @@ struct SectionEntry {
 struct KindCounts {
   std::uint64_t entries = 0;  // lines taken, duplicates too
   std::uint64_t keys = 0;     // distinct keys (estimated where the builder could not count)
-  std::uint8_t rounds = 1;    // 1 or 2
 };
 
 // Error rates in [0,1]. "assumed" is the number of questions a request of that class was taken to ask.
@@ -133,21 +139,35 @@ FileId content_id(const Header& header);
 inline constexpr std::size_t kHeaderBytes = 4096;
 inline constexpr std::size_t kMaxSections = 18;
 inline constexpr std::uint64_t kLeafBytes = std::uint64_t{4} << 20;
-inline constexpr std::uint64_t kSectionAlignment = std::uint64_t{2} << 20;  // of sections of that size and more
+
+// Where a section of that length may begin: huge pages matter where there is enough to map.
+inline constexpr std::uint64_t kLargeSection = std::uint64_t{32} << 20;
+constexpr std::uint64_t alignment_of(std::uint64_t length) {
+  return length >= kLargeSection ? std::uint64_t{2} << 20 : kPageBytes;
+}
+constexpr std::uint64_t place_after(std::uint64_t end, std::uint64_t length) {
+  return (end + alignment_of(length) - 1) / alignment_of(length) * alignment_of(length);
+}
 
 // Leaves of a section of `length` bytes: pieces of kLeafBytes, the last one shorter. In the leaves section each has 48
-// bytes, XXH3-128 and SHA-256, in the order of the section table; the leaves section itself has no leaves there.
+// bytes, XXH3-128 and SHA-256, in the order of the section table; neither that section itself nor signatures, which come after
+// everything else, have records there: their roots alone speak for them.
 inline constexpr std::uint64_t kLeafRecordBytes = 48;
+constexpr bool has_leaf_records(SectionType type) {
+  return type != SectionType::leaves && type != SectionType::signatures;
+}
 constexpr std::uint64_t leaf_count(std::uint64_t length) {
   return length / kLeafBytes + (length % kLeafBytes != 0 ? 1 : 0);
 }
 
 // `head` is the first kHeaderBytes of the file (or less where it is shorter), `file_bytes` its real size. Everything in it
 // is hostile: versions, feature bits, section types, ranges, sums and overlaps are checked here, digests of sections not.
-// What a caller may rely on: each kind with keys has its section (marks and path kinds have H and P), rounds are 1 or 2,
-// rates are finite and in range, geometries fit their sections, and the file ends with its last section.
+// What a caller may rely on: each kind with keys has its section (marks and path kinds have H and P), rates are finite and in range, geometries fit their sections, and the file ends with its last section.
 // A file of the other form is refused: unsupported.
 Result<Header> parse_header(std::span<const std::byte> head, std::uint64_t file_bytes, Form form = Form::bits);
+// For a file made of others: what a later minor version or a feature that this build does not know promises is not kept by
+// it, so neither is copied.
+void forget_unknown(Header& header);
 // kHeaderBytes bytes, digest included. The header must be one that parse_header accepts.
 std::vector<std::byte> serialise_header(const Header& header);
 

@@ -5,7 +5,7 @@
 //  offset  size  field
 //  0       8     magic              89 'B' 'W' 'F' 0D 0A 1A 0A
 //  8       2     major              1; a reader refuses another
-//  10      2     minor              0; a larger one may use reserved bytes
+//  10      2     minor              0; a larger one may use reserved bytes, for what a reader may pass over
 //  12      4     header length      4096
 //  16      8     file length        bytes
 //  24      8     incompatible       feature bits; a reader refuses one it does not know
@@ -26,7 +26,7 @@
 //  148     4     section count      1..18
 //  152     8     PSL time           seconds since 1970; 0: no public suffix list used
 //  160     16    hash self-test     H128("bloomwall hash self-test 1")
-//  176     384   kinds              16 of 24: entries u64, keys u64, rounds u8, 7 reserved; order S X W U Q D R, 9 reserved
+//  176     384   kinds              16 of 24: entries u64, keys u64, sets of bits u8: 1, 7 reserved; order S X W U Q D R, 9 zero
 //  560     8     marks              distinct (host, mark) pairs
 //  568     8     hosts              distinct hosts in H
 //  576     4     mark mask          bit v: mark variant v occurs
@@ -47,13 +47,13 @@
 //
 // A section entry:
 //  0       4     type               header.h
-//  4       4     flags              bit 0: critical
-//  8       8     offset             multiple of 4096, of 2 MiB where the length is 2 MiB or more
+//  4       4     flags              bit 0: critical; no other
+//  8       8     offset             multiple of 4096, of 2 MiB where the length is 32 MiB or more
 //  16      8     length             bytes
-//  24      2     layout             1: 2x8 sectors, 2: 4x4; this and the next two are 0 where there are no pages
+//  24      2     layout             1: 2x8 sectors, 2: 4x4; this and the next three are 0 where there are no pages
 //  26      2     reserved
-//  28      4     segments
-//  32      8     pages per segment
+//  28      4     segments           1
+//  32      8     pages
 //  40      16    XXH3-128 root      over the XXH3-128 of the leaves
 //  56      32    SHA-256 root       over the SHA-256 of the leaves
 //  88      40    reserved
@@ -68,8 +68,11 @@
 namespace bloomwall::filter {
 namespace {
 
+constexpr std::size_t kFileLengthOffset = 16;
 constexpr std::size_t kKindsOffset = 176;
 constexpr std::size_t kKindBytes = 24;
+constexpr std::size_t kKindSlots = 16;
+constexpr std::uint8_t kSetsOfAKey = 1;
 constexpr std::size_t kSectionsOffset = 1024;
 constexpr std::size_t kSectionBytes = 128;
 constexpr std::size_t kSignaturesOffset = 3328;
@@ -109,7 +112,7 @@ template <typename Copy, typename HeaderType>
 void copy_identity(const Copy& copy, HeaderType& h) {
   copy(8, h.major);
   copy(10, h.minor);
-  copy(16, h.file_bytes);
+  copy(kFileLengthOffset, h.file_bytes);
   copy(24, h.incompatible);
   copy(32, h.compatible);
   copy(40, h.file_id);
@@ -133,7 +136,6 @@ void copy_contents(const Copy& copy, HeaderType& h) {
     const std::size_t at = kKindsOffset + i * kKindBytes;
     copy(at, h.kinds[i].entries);
     copy(at + 8, h.kinds[i].keys);
-    copy(at + 16, h.kinds[i].rounds);
   }
   copy(560, h.marks);
   copy(568, h.hosts);
@@ -173,8 +175,7 @@ void copy_section(const Copy& copy, std::size_t at, EntryType& s) {
   copy(at + 8, s.offset);
   copy(at + 16, s.length);
   copy(at + 24, s.geometry.layout);
-  copy(at + 28, s.geometry.segments);
-  copy(at + 32, s.geometry.pages_per_segment);
+  copy(at + 32, s.geometry.pages);
   copy(at + 40, s.xxh_root);
   copy(at + 56, s.sha_root);
 }
@@ -228,14 +229,63 @@ std::uint32_t read_section_count(const HeaderBytes& bytes) {
   return count;
 }
 
+bool has_only_known_rules(const HeaderBytes& bytes) {
+  const FieldReader read(bytes);
+  std::uint8_t sets = 0;
+  for (std::size_t i = 0; i < kKindCount; ++i) {
+    read(kKindsOffset + i * kKindBytes + 16, sets);
+    if (sets != kSetsOfAKey) return false;
+  }
+  const auto unknown = std::span(bytes).subspan(kKindsOffset, kKindSlots * kKindBytes).subspan(kKindCount * kKindBytes);
+  if (std::any_of(unknown.begin(), unknown.end(), [](std::byte b) { return b != std::byte{0}; })) return false;
+  for (std::size_t i = 0; i < std::min<std::size_t>(read_section_count(bytes), kMaxSections); ++i) {
+    const std::size_t at = kSectionsOffset + i * kSectionBytes;
+    SectionType type{};
+    std::uint32_t flags = 0;
+    std::uint32_t segments = 0;
+    read(at, type);
+    read(at + 4, flags);
+    read(at + 28, segments);
+    if ((flags & ~std::uint32_t{1}) != 0 || segments != std::uint32_t{has_pages(type)}) return false;
+  }
+  return true;
+}
+
 Digest128 header_digest(const HeaderBytes& bytes) {
   HeaderBytes copy = bytes;
   std::fill(copy.begin() + kDigestOffset, copy.end(), std::byte{0});
   return to_digest(XXH3_128bits(copy.data(), copy.size()));
 }
 
-HeaderBytes without_signatures(const HeaderBytes& bytes) {
+HeaderBytes without_signature_section(const HeaderBytes& bytes) {
   HeaderBytes out = bytes;
+  const std::vector<SectionEntry> table = read_fields(bytes).sections;
+  if (table.empty() || table.back().type != SectionType::signatures) return out;
+  const std::size_t left = table.size() - 1;
+  std::uint64_t end = kHeaderBytes;
+  for (std::size_t i = 0; i < left; ++i) end = std::max(end, table[i].offset + table[i].length);
+  const auto entry = out.begin() + static_cast<std::ptrdiff_t>(kSectionsOffset + left * kSectionBytes);
+  std::fill(entry, entry + kSectionBytes, std::byte{0});
+  const FieldWriter write(out);
+  write(kFileLengthOffset, end);
+  write(kSectionCountOffset, static_cast<std::uint32_t>(left));
+  write(kDigestOffset, header_digest(out));
+  return out;
+}
+
+HeaderBytes with_signature_section(const HeaderBytes& bytes, const SectionEntry& section) {
+  HeaderBytes out = bytes;
+  const FieldWriter write(out);
+  const std::uint32_t count = read_section_count(bytes);
+  copy_section(write, kSectionsOffset + count * kSectionBytes, section);
+  write(kFileLengthOffset, section.offset + section.length);
+  write(kSectionCountOffset, count + 1);
+  write(kDigestOffset, header_digest(out));
+  return out;
+}
+
+HeaderBytes without_signatures(const HeaderBytes& bytes) {
+  HeaderBytes out = without_signature_section(bytes);
   const auto begin = out.begin() + kSignaturesOffset;
   std::fill(begin, begin + kMaxSignatures * kSignatureBytes, std::byte{0});
   std::fill(out.begin() + kDigestOffset, out.end(), std::byte{0});
@@ -265,8 +315,11 @@ std::vector<std::byte> serialise_header(const Header& header) {
   write(kHeaderLengthOffset, static_cast<std::uint32_t>(kHeaderBytes));
   write(kSectionCountOffset, static_cast<std::uint32_t>(header.sections.size()));
   write(kSelfTestOffset, hash_self_test(header.series_key));
+  for (std::size_t i = 0; i < kKindCount; ++i) write(kKindsOffset + i * kKindBytes + 16, kSetsOfAKey);
   for (std::size_t i = 0; i < header.sections.size(); ++i) {
-    write(kSectionsOffset + i * kSectionBytes + 4, std::uint32_t{header.sections[i].critical});
+    const std::size_t at = kSectionsOffset + i * kSectionBytes;
+    write(at + 4, std::uint32_t{header.sections[i].critical});
+    write(at + 28, std::uint32_t{has_pages(header.sections[i].type)});
   }
   write(kDigestOffset, header_digest(bytes));
   return {bytes.begin(), bytes.end()};

@@ -25,12 +25,21 @@ using Digest128 = std::array<std::uint8_t, 16>;
 // Fields from bytes as they stand; `sections` takes min(section count, kMaxSections) entries.
 Header read_fields(const HeaderBytes& bytes);
 std::uint32_t read_section_count(const HeaderBytes& bytes);
+// What every reader of major version 1 can rely on whatever the minor one: a key is one set of bits, a section one segment,
+// there are no entries of other kinds and no other flags of sections. Anything else would change what has to be asked.
+bool has_only_known_rules(const HeaderBytes& bytes);
 // XXH3-128 (no seed) of the header with the digest field zeroed.
 Digest128 header_digest(const HeaderBytes& bytes);
-// What a signature is about: the header with all signatures and the digest zeroed.
+// What a signature is about: the header as it would be without any signature. The digest and all slots are zero; the section
+// of signatures, where there is one, is neither in the table nor counted, and the file ends where that section's
+// predecessors end. Of a header that parse_header accepts.
 HeaderBytes without_signatures(const HeaderBytes& bytes);
 // The header with these signatures and the digest that fits; every other byte as it was, known to this build or not.
 HeaderBytes with_signatures(const HeaderBytes& bytes, const std::array<Signature, kMaxSignatures>& signatures);
+// The same with a section of signatures at the end of the table, for a header that has none and room for it.
+HeaderBytes with_signature_section(const HeaderBytes& bytes, const SectionEntry& section);
+// Likewise without the section of signatures, slots as they were.
+HeaderBytes without_signature_section(const HeaderBytes& bytes);
 // What the series key makes of a fixed text: a reader whose hash differs finds out before it answers.
 Digest128 hash_self_test(const SeriesKey& key);
 

@@ -88,9 +88,6 @@ Checked check_contents(const Header& h) {
   constexpr std::uint32_t kMarks =
       ((std::uint32_t{1} << kHostVariantCount) - 1) & ~((std::uint32_t{1} << kVariantMarkUrl) - 1);
   const auto present = [&h](Kind kind) { return h.kinds[index_of(kind)].keys != 0; };
-  for (const KindCounts& kind : h.kinds) {
-    if (kind.rounds != 1 && kind.rounds != 2) return refuse(Errc::bad_header, "kinds", "rounds are neither 1 nor 2");
-  }
   if ((h.mark_mask & ~kMarks) != 0) return refuse(Errc::bad_header, "mark mask", "a bit that is no mark");
   if (h.min_labels > h.max_labels) return refuse(Errc::bad_header, "labels", "least over most");
   const bool any_host = present(Kind::suffix) || present(Kind::exact_host) || present(Kind::subdomains);
@@ -113,9 +110,7 @@ Checked check_pages(const SectionEntry& s, Form form) {
     return refuse(Errc::unsupported, "section",
                   fmt::format("layout {} is not known to this build", static_cast<unsigned>(g.layout)));
   }
-  const std::uint64_t pages = s.length / bytes_per_bit_page(form);
-  const bool fits = s.length % bytes_per_bit_page(form) == 0 && g.segments != 0 && pages % g.segments == 0 &&
-                    pages / g.segments == g.pages_per_segment && g.pages_per_segment != 0;
+  const bool fits = s.length % bytes_per_bit_page(form) == 0 && s.length / bytes_per_bit_page(form) == g.pages;
   if (!fits) return refuse(Errc::bad_section, "section", "the geometry does not give the length");
   return {};
 }
@@ -133,24 +128,25 @@ Checked check_section(const SectionEntry& s, std::uint64_t file_bytes, Form form
   if (s.offset < kHeaderBytes || s.offset > file_bytes || s.length > file_bytes - s.offset) {
     return refuse(Errc::bad_section, "section", "lies outside the file");
   }
-  const std::uint64_t alignment = s.length >= kSectionAlignment ? kSectionAlignment : kPageBytes;
-  if (s.offset % alignment != 0) return refuse(Errc::bad_section, "section", "not aligned");
+  if (s.offset % alignment_of(s.length) != 0) return refuse(Errc::bad_section, "section", "not aligned");
   if (has_pages(s.type)) return check_pages(s, form);
-  const bool plain = s.type >= SectionType::info && s.type <= SectionType::signatures;
-  if (plain && s.geometry != kNoGeometry)
-    return refuse(Errc::bad_section, "section", "a geometry where there are no pages");
+  if (s.geometry != kNoGeometry) return refuse(Errc::bad_section, "section", "a geometry where there are no pages");
   return {};
 }
 
-// Sections in the order of their offsets: none overlaps, gaps are no larger than alignment needs, nothing follows.
+// Sections in the order of their offsets: none overlaps, gaps are those that alignment needs, nothing follows.
 Checked check_arrangement(const Header& h) {
   std::vector<SectionEntry> order = h.sections;
   std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
   std::uint64_t end = kHeaderBytes;
   for (const SectionEntry& s : order) {
     if (s.offset < end) return refuse(Errc::bad_section, "section", "sections overlap");
-    if (s.offset - end >= kSectionAlignment) return refuse(Errc::bad_section, "section", "a gap between sections");
+    if (s.offset != place_after(end, s.length)) return refuse(Errc::bad_section, "section", "a gap between sections");
     end = s.offset + s.length;
+  }
+  if (const auto* signatures = h.find(SectionType::signatures);
+      signatures != nullptr && order.back().type != signatures->type) {
+    return refuse(Errc::bad_section, "section", "signatures are not the last section of the file");
   }
   if (end != h.file_bytes) return refuse(Errc::bad_section, "section", "the file goes on after its last section");
   return {};
@@ -160,7 +156,7 @@ Checked check_sections(const Header& h) {
   std::uint64_t leaves = 0;
   for (const SectionEntry& s : h.sections) {
     if (Checked ok = check_section(s, h.file_bytes, h.form()); !ok) return ok;
-    if (s.type != SectionType::leaves) leaves += leaf_count(s.length);
+    if (has_leaf_records(s.type)) leaves += leaf_count(s.length);
     const auto same = [&s](const SectionEntry& other) { return other.type == s.type; };
     if (std::count_if(h.sections.begin(), h.sections.end(), same) != 1) {
       return refuse(Errc::bad_section, "section", "two of one type");
@@ -173,6 +169,10 @@ Checked check_sections(const Header& h) {
   }
   if (std::none_of(h.sections.begin(), h.sections.end(), [](const SectionEntry& s) { return has_pages(s.type); })) {
     return refuse(Errc::bad_section, "section", "nothing that could be asked");
+  }
+  const auto* signatures = h.find(SectionType::signatures);
+  if (signatures != nullptr && signatures != &h.sections.back()) {
+    return refuse(Errc::bad_section, "section", "signatures are not the last section of the table");
   }
   return check_arrangement(h);
 }
@@ -189,6 +189,11 @@ Checked check_size(const Header& h, std::uint64_t file_bytes) {
   return {};
 }
 
+Checked check_rules(const HeaderBytes& bytes) {
+  if (has_only_known_rules(bytes)) return {};
+  return refuse(Errc::unsupported, "header", "kinds, sets of bits, segments or flags that are not known to this build");
+}
+
 // Writing the fields again gives zeros wherever nothing is defined.
 Checked check_reserved(const Header& h, const HeaderBytes& bytes) {
   if (h.minor > 0) return {};
@@ -197,7 +202,14 @@ Checked check_reserved(const Header& h, const HeaderBytes& bytes) {
   return refuse(Errc::bad_header, "header", "reserved bytes are not zero");
 }
 
+constexpr std::uint64_t kKnownCompatible = kEstimatedCounts;
+
 }  // namespace
+
+void forget_unknown(Header& header) {
+  header.minor = 0;
+  header.compatible &= kKnownCompatible;
+}
 
 Result<Header> parse_header(std::span<const std::byte> head, std::uint64_t file_bytes, Form form) {
   if (Checked ok = check_magic(head); !ok) return unexpected(ok.error());
@@ -215,6 +227,7 @@ Result<Header> parse_header(std::span<const std::byte> head, std::uint64_t file_
   if (ok && (h.sections.empty() || read_section_count(bytes) > kMaxSections)) {
     ok = refuse(Errc::bad_header, "section count", fmt::format("{}", read_section_count(bytes)));
   }
+  if (ok) ok = check_rules(bytes);
   if (ok) ok = check_sections(h);
   if (ok) ok = check_contents(h);
   if (ok) ok = check_errors(h);

@@ -10,11 +10,10 @@ namespace bloomwall::filter {
 namespace {
 
 bool tests_positive(const FilterFile& file, const Hash128& key, Kind kind) {
-  const KindCounts& counts = file.header().kinds[index_of(kind)];
   const bool is_host = is_host_kind(kind);
   const SectionView& section = is_host ? file.hosts() : kind == Kind::raw ? file.raw() : file.paths();
   if (!section) return false;
-  return section.test(section.place(key), is_host ? host_variant(kind) : 0, counts.rounds);
+  return section.test(section.place(key), is_host ? host_variant(kind) : 0);
 }
 
 // Whether this input would stop what the others take for good.

@@ -18,11 +18,6 @@ double sum_keys(const Header& h, std::initializer_list<Kind> kinds) {
   for (const Kind kind : kinds) keys += keys_of(h, kind);
   return keys;
 }
-double sum_sets(const Header& h, std::initializer_list<Kind> kinds) {
-  double sets = 0;
-  for (const Kind kind : kinds) sets += keys_of(h, kind) * of(h, kind).rounds;
-  return sets;
-}
 
 // How many questions of each sort the marks of a host can lead to.
 struct PathKinds {
@@ -49,33 +44,12 @@ struct HostErrors {
 };
 
 HostErrors host_errors(const Header& h, const SectionLoad& load, double own_sets) {
-  const double once = question_error(load, 1, own_sets);
-  const auto error = [&](Kind kind) {
-    if (!has(h, kind)) return 0.0;
-    return of(h, kind).rounds == 1 ? once : question_error(load, of(h, kind).rounds, own_sets);
-  };
+  const double once = question_error(load, own_sets);
+  const auto error = [&](Kind kind) { return has(h, kind) ? once : 0; };
   return {.suffix = error(Kind::suffix),
           .exact = error(Kind::exact_host),
           .subdomains = error(Kind::subdomains),
           .mark = path_kinds(h).all() > 0 ? once : 0};
-}
-
-struct PathErrors {
-  double url = 0, query = 0, directory = 0;
-  double mean = 0, most = 0;
-};
-
-PathErrors path_errors(const Header& h, const SectionLoad& load) {
-  const auto error = [&](Kind kind) { return has(h, kind) ? question_error(load, of(h, kind).rounds) : 0; };
-  PathErrors e{.url = error(Kind::url), .query = error(Kind::url_query), .directory = error(Kind::directory)};
-  const double keys = sum_keys(h, {Kind::url, Kind::url_query, Kind::directory});
-  if (keys > 0) {
-    e.mean = (e.url * keys_of(h, Kind::url) + e.query * keys_of(h, Kind::url_query) +
-              e.directory * keys_of(h, Kind::directory)) /
-             keys;
-  }
-  e.most = std::max({e.url, e.query, e.directory});
-  return e;
 }
 
 // Everything that the error of a request is made of.
@@ -83,7 +57,7 @@ struct Parts {
   HostErrors stranger;     // about a host that is not in H
   HostErrors listed;       // about one that is, with as many sets in its lines as the mean host has
   HostErrors well_listed;  // about one that has every mark that a request asks
-  PathErrors path;
+  double path = 0;         // of one question to P
   PathKinds kinds;
   bool suffix = false, exact = false, subdomains = false;
 };
@@ -92,7 +66,7 @@ struct Parts {
 double host_error(const Parts& p, double suffixes, const HostErrors* listed_errors) {
   const double listed = listed_errors != nullptr ? 1 : 0;
   const HostErrors& own = listed_errors != nullptr ? *listed_errors : p.stranger;
-  const auto of_one = [&p](const HostErrors& e) { return e.suffix + p.kinds.all() * e.mark * p.path.mean; };
+  const auto of_one = [&p](const HostErrors& e) { return e.suffix + p.kinds.all() * e.mark * p.path; };
   const double strangers = suffixes - listed;
   const double parents = std::max(suffixes - 1, 0.0);
   return strangers * of_one(p.stranger) + listed * of_one(own) + own.exact +
@@ -111,10 +85,8 @@ void predict_classes(const Parts& p, double mean_suffixes, double p99_suffixes, 
   out.listed_host = out.unlisted_host;
   if (p.kinds.all() == 0) return;  // no host has marks: to this filter every host is unlisted or wholly listed
   const double asked = std::min(kP99PathQuestions, p.kinds.all());
-  const double p99_path =
-      p.kinds.url * p.path.url + p.kinds.query * p.path.query + p.kinds.directory * p.path.directory;
-  out.listed_host = {.mean = stored_rate(host_error(p, mean_suffixes, &p.listed) + kMeanPathQuestions * p.path.mean),
-                     .p99 = stored_rate(host_error(p, p99_suffixes, &p.well_listed) + p99_path),
+  out.listed_host = {.mean = stored_rate(host_error(p, mean_suffixes, &p.listed) + kMeanPathQuestions * p.path),
+                     .p99 = stored_rate(host_error(p, p99_suffixes, &p.well_listed) + p.kinds.all() * p.path),
                      .mean_questions = out.unlisted_host.mean_questions + kMeanPathQuestions,
                      .p99_questions = out.unlisted_host.p99_questions + asked};
 }
@@ -122,28 +94,30 @@ void predict_classes(const Parts& p, double mean_suffixes, double p99_suffixes, 
 }  // namespace
 
 SectionLoad host_load(const Header& h, const Geometry& geometry) {
-  const auto kinds = {Kind::suffix, Kind::exact_host, Kind::subdomains};
+  const double kinds = sum_keys(h, {Kind::suffix, Kind::exact_host, Kind::subdomains});
   const double marks = static_cast<double>(h.marks);
-  const double variants = sum_keys(h, kinds) + marks;
-  const double hosts = h.hosts != 0 ? static_cast<double>(h.hosts) : std::max(sum_keys(h, kinds), marks);
+  const double hosts = h.hosts != 0 ? static_cast<double>(h.hosts) : std::max(kinds, marks);
   return {.layout = geometry.layout,
-          .pages = geometry.pages(),
+          .kind = SectionKind::hosts,
+          .pages = geometry.pages,
           .keys = hosts,
-          .sets = sum_sets(h, kinds) + marks,
-          .shared_lines = true,
-          .variants = std::max(variants, hosts)};
+          .sets = std::max(kinds + marks, hosts)};
 }
 
+namespace {
+
+SectionLoad key_load(const Geometry& geometry, SectionKind kind, double keys) {
+  return {.layout = geometry.layout, .kind = kind, .pages = geometry.pages, .keys = keys, .sets = keys};
+}
+
+}  // namespace
+
 SectionLoad path_load(const Header& h, const Geometry& geometry) {
-  const auto kinds = {Kind::url, Kind::url_query, Kind::directory};
-  return {.layout = geometry.layout, .pages = geometry.pages(), .keys = sum_keys(h, kinds), .sets = sum_sets(h, kinds)};
+  return key_load(geometry, SectionKind::paths, sum_keys(h, {Kind::url, Kind::url_query, Kind::directory}));
 }
 
 SectionLoad raw_load(const Header& h, const Geometry& geometry) {
-  return {.layout = geometry.layout,
-          .pages = geometry.pages(),
-          .keys = sum_keys(h, {Kind::raw}),
-          .sets = sum_sets(h, {Kind::raw})};
+  return key_load(geometry, SectionKind::raw, keys_of(h, Kind::raw));
 }
 
 double stored_rate(double x) {
@@ -160,8 +134,8 @@ PredictedErrors predict(const Header& h, const Geometries& geometries) {
   p.subdomains = has(h, Kind::subdomains);
   if (geometries.paths) {
     p.kinds = path_kinds(h);
-    p.path = path_errors(h, path_load(h, *geometries.paths));
-    out.path_key = stored_rate(p.path.most);
+    p.path = question_error(path_load(h, *geometries.paths));
+    out.path_key = stored_rate(p.path);
   }
   if (geometries.hosts) {
     const SectionLoad load = host_load(h, *geometries.hosts);
@@ -171,7 +145,7 @@ PredictedErrors predict(const Header& h, const Geometries& geometries) {
     p.well_listed = host_errors(h, load, std::max(mean_sets, p.kinds.all()));
     out.host_key = stored_rate(std::max({p.stranger.suffix, p.stranger.exact, p.stranger.subdomains, p.stranger.mark}));
   }
-  if (geometries.raw) out.raw_key = stored_rate(question_error(raw_load(h, *geometries.raw), of(h, Kind::raw).rounds));
+  if (geometries.raw) out.raw_key = stored_rate(question_error(raw_load(h, *geometries.raw)));
   const double most = h.max_labels == 0 ? kP99Suffixes : static_cast<double>(h.max_labels - h.min_labels + 1);
   predict_classes(p, std::min(kMeanSuffixes, most), std::min(kP99Suffixes, most), out);
   return out;

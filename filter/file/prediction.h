@@ -34,7 +34,7 @@ SectionLoad host_load(const Header& counts, const Geometry& geometry);
 SectionLoad path_load(const Header& counts, const Geometry& geometry);
 SectionLoad raw_load(const Header& counts, const Geometry& geometry);
 
-// `counts`: kinds (keys, rounds), marks, hosts, mark_mask, label range; nothing else is looked at. An unknown mark_mask (0)
+// `counts`: kinds (keys), marks, hosts, mark_mask, label range; nothing else is looked at. An unknown mark_mask (0)
 // is derived from the kinds that have keys, an unknown label range (0) does not limit the suffixes. The *_fill members
 // stay 0. Rates are as stored_rate() gives them.
 PredictedErrors predict(const Header& counts, const Geometries& geometries);

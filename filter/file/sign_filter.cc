@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "filter/file/header_bytes.h"
+#include "filter/file/leaves.h"
 #include "filter/file/signature.h"
+#include "filter/file/signature_section.h"
 #include "filter/file/temp_file.h"
 
 namespace bloomwall::filter {
@@ -62,6 +64,64 @@ Result<void> copy_content(const FilterFile& from, const TempFile& to) {
   return {};
 }
 
+// The header and, where there is one, the section of signatures, with one signature more.
+struct Signed {
+  HeaderBytes header{};
+  std::vector<std::byte> section;
+  std::uint64_t content_end = 0, section_offset = 0;
+};
+
+// In place of an earlier one by the same key, or behind the others.
+bool place_long(std::vector<LongSignature>& all, const Signature& made) {
+  LongSignature entry{.algorithm = made.algorithm,
+                      .parameter = made.parameter,
+                      .key_id = made.key_id,
+                      .bytes = {made.bytes.begin(), made.bytes.end()}};
+  const auto same = [&made](const LongSignature& s) {
+    return s.algorithm == made.algorithm && s.key_id == made.key_id;
+  };
+  const auto at = std::find_if(all.begin(), all.end(), same);
+  if (at != all.end()) {
+    *at = std::move(entry);
+    return true;
+  }
+  if (all.size() == kMaxLongSignatures) return false;
+  all.push_back(std::move(entry));
+  return true;
+}
+
+Result<Signed> sign(const FilterFile& from, const SigningKey& key) {
+  const Signature made = key.sign(signed_message(from));
+  std::vector<LongSignature> more;
+  if (const auto section = from.section_bytes(SectionType::signatures); !section.empty()) {
+    auto parsed = parse_signatures(section);
+    if (!parsed) return unexpected(Error{parsed.error().code, from.path().string(), parsed.error().text()});
+    more = *std::move(parsed);
+  }
+  auto slots = from.header().signatures;
+  if (!place_signature(slots, made) && !place_long(more, made)) {
+    return unexpected(Error{Errc::limit, from.path().string(), "holds as many signatures as a file can"});
+  }
+  Signed out;
+  std::copy(from.header_bytes().begin(), from.header_bytes().end(), out.header.begin());
+  out.header = with_signatures(without_signature_section(out.header), slots);
+  const Header bare = read_fields(out.header);
+  out.content_end = bare.file_bytes;
+  if (more.empty()) return out;
+  if (bare.sections.size() == kMaxSections) {
+    return unexpected(Error{Errc::limit, from.path().string(), "has no room for a section of signatures"});
+  }
+  out.section = serialise_signatures(more);
+  out.section_offset = place_after(out.content_end, out.section.size());
+  const Roots roots = roots_of(digest_leaves(out.section));
+  out.header = with_signature_section(out.header, {.type = SectionType::signatures,
+                                                   .offset = out.section_offset,
+                                                   .length = out.section.size(),
+                                                   .xxh_root = roots.xxh,
+                                                   .sha_root = roots.sha});
+  return out;
+}
+
 }  // namespace
 
 Result<void> sign_filter(const std::filesystem::path& file, const std::filesystem::path& target, const SigningKey& key,
@@ -70,17 +130,18 @@ Result<void> sign_filter(const std::filesystem::path& file, const std::filesyste
   if (!opened) return unexpected(opened.error());
   const FilterFile& from = **opened;
   if (auto whole = from.verify(FilterFile::Depth::tampering, progress); !whole) return whole;
-  auto signatures = from.header().signatures;
-  if (!place_signature(signatures, key.sign(signed_message(from)))) {
-    return unexpected(Error{Errc::limit, file.string(), "holds eight signatures already"});
-  }
-  HeaderBytes header{};
-  std::copy(from.header_bytes().begin(), from.header_bytes().end(), header.begin());
-  header = with_signatures(header, signatures);
+  auto made = sign(from, key);
+  if (!made) return unexpected(std::move(made).error());
   auto to = TempFile::create(target, access);
   if (!to) return unexpected(std::move(to).error());
   if (auto ok = copy_content(from, *to); !ok) return ok;
-  if (auto ok = write_all(*to, header, 0); !ok) return ok;
+  if (auto ok = write_all(*to, made->header, 0); !ok) return ok;
+  if (!made->section.empty()) {
+    if (ftruncate(to->descriptor(), static_cast<off_t>(made->content_end)) != 0) {
+      return system_error(to->path(), "truncate");
+    }
+    if (auto ok = write_all(*to, made->section, made->section_offset); !ok) return ok;
+  }
   return to->commit();
 }
 

@@ -18,6 +18,7 @@
 #include "filter/file/descriptor.h"
 #include "filter/file/header_bytes.h"
 #include "filter/file/leaves.h"
+#include "filter/file/signature_section.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -255,7 +256,17 @@ Result<KeyId> TrustedKeys::check(std::span<const Signature> signatures, std::str
 }
 
 Result<KeyId> check_signature(const FilterFile& file, const TrustedKeys& trusted) {
-  auto checked = trusted.check(file.header().signatures, signed_message(file));
+  std::vector<Signature> signatures(file.header().signatures.begin(), file.header().signatures.end());
+  if (const auto section = file.section_bytes(SectionType::signatures); !section.empty()) {
+    const auto more = parse_signatures(section);
+    if (!more) return refuse(more.error().code, file.path(), more.error().text());
+    for (const LongSignature& s : *more) {
+      if (s.algorithm != kEd25519 || s.bytes.size() != Signature{}.bytes.size()) continue;
+      signatures.push_back({.algorithm = s.algorithm, .parameter = s.parameter, .key_id = s.key_id, .bytes = {}});
+      std::copy(s.bytes.begin(), s.bytes.end(), signatures.back().bytes.begin());
+    }
+  }
+  auto checked = trusted.check(signatures, signed_message(file));
   if (!checked) checked.error().where = file.path().string();
   return checked;
 }

@@ -102,7 +102,7 @@ class Verifier {
     std::uint64_t at = file_.header().find(SectionType::leaves)->offset;
     for (const SectionEntry& other : file_.header().sections) {
       if (other.type == section.type) break;
-      if (other.type != SectionType::leaves) at += leaf_count(other.length) * kLeafRecordBytes;
+      if (has_leaf_records(other.type)) at += leaf_count(other.length) * kLeafRecordBytes;
     }
     return at;
   }
@@ -131,7 +131,7 @@ class Verifier {
   }
 
   Result<void> check_section(const SectionEntry& section) {
-    const bool has_records = section.type != SectionType::leaves;  // its own are compared by their root alone
+    const bool has_records = has_leaf_records(section.type);  // the others are compared by their root alone
     const bool has_sums = has_pages(section.type) && !sums_.empty();
     std::uint64_t record = has_records ? records_of(section) : 0;
     RootStream roots;

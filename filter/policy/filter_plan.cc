@@ -17,9 +17,6 @@ FilterPlan::FilterPlan(const FilterFile& file) {
   whole = bit_if_any(Kind::suffix) | bit_if_any(Kind::exact_host) | marks;
   parent = bit_if_any(Kind::suffix) | bit_if_any(Kind::subdomains) | marks;
   address = bit_if_any(Kind::exact_host) | marks;
-  for (const Kind kind : {Kind::suffix, Kind::exact_host, Kind::subdomains}) {
-    if (counts(kind).rounds == 2) doubled |= variant_bit(host_variant(kind));
-  }
   if (header.max_labels != 0) {
     min_labels = header.min_labels;
     max_labels = header.max_labels;
@@ -27,9 +24,6 @@ FilterPlan::FilterPlan(const FilterFile& file) {
   // 65535 stands for that depth and any beyond it.
   constexpr auto kCapped = std::numeric_limits<std::uint16_t>::max();
   max_depth = header.max_depth == kCapped ? std::numeric_limits<std::size_t>::max() : header.max_depth;
-  url_rounds = counts(Kind::url).rounds;
-  query_rounds = counts(Kind::url_query).rounds;
-  directory_rounds = counts(Kind::directory).rounds;
 }
 
 }  // namespace bloomwall::filter

@@ -19,11 +19,9 @@ struct FilterPlan {
 
   // Variants asked of a host itself, of each of its parents, and of an address: kinds and marks that the file holds.
   std::uint32_t whole = 0, parent = 0, address = 0;
-  std::uint32_t doubled = 0;  // host variants written with two rounds; marks have one
   // Labels of the host names in H; an empty range (1, 0) where there are none. Addresses are always asked.
   std::size_t min_labels = 1, max_labels = 0;
   std::size_t max_depth = 0;  // of D entries
-  unsigned url_rounds = 1, query_rounds = 1, directory_rounds = 1;
 };
 
 }  // namespace bloomwall::filter

@@ -107,7 +107,7 @@ bool Lookup::plan_hosts() {
 
 bool Lookup::evaluate_hosts() {
   for (const HostQuestion& asked : hosts_) {
-    const std::uint32_t hits = target_.file->hosts().test_variants(asked.place, asked.wanted, target_.plan->doubled);
+    const std::uint32_t hits = target_.file->hosts().test_variants(asked.place, asked.wanted);
     questions_ += static_cast<std::uint32_t>(std::popcount(asked.wanted));
     const std::uint32_t excepted = exceptions_of(asked, hits);
     is_excepted_ |= excepted != 0;
@@ -199,7 +199,7 @@ bool Lookup::plan_paths() {
 
 bool Lookup::evaluate_paths() {
   for (const PathQuestion& asked : paths_) {
-    const bool hit = target_.file->paths().test(asked.place, 0, rounds_of(asked.question.kind));
+    const bool hit = target_.file->paths().test(asked.place);
     ++questions_;
     if (!hit) {
       tell(asked.question, LookupAnswer::no);
@@ -268,11 +268,6 @@ Hash128 Lookup::key_of(const Question& question) {
   if (question.kind == Kind::url) return keys.url(host, path);
   if (question.kind == Kind::directory) return keys.directory(host, path);
   return keys.url_query(host, path, url_.query());
-}
-
-unsigned Lookup::rounds_of(Kind kind) const {
-  const FilterPlan& plan = *target_.plan;
-  return kind == Kind::url ? plan.url_rounds : kind == Kind::directory ? plan.directory_rounds : plan.query_rounds;
 }
 
 void Lookup::tell(const Question& question, LookupAnswer answer) {

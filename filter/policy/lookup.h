@@ -122,7 +122,6 @@ class Lookup {
   bool next_question(Question& question);
   bool is_removed(const Question& question);
   Hash128 key_of(const Question& question);
-  unsigned rounds_of(Kind kind) const;
   void tell(const Question& question, LookupAnswer answer);
   void tell_hosts(const HostQuestion& asked, std::uint32_t hits, std::uint32_t excepted);
 

@@ -115,19 +115,13 @@ class Loader {
   // Null: none is configured. Nothing: it can't be used.
   std::optional<std::unique_ptr<ExactSide>> load_exact(const FilterSpec& spec, const Sha256& root) {
     if (spec.exact.empty()) return nullptr;
-    if (!spec.public_key.empty()) {
-      errors.push_back(
-          {Errc::usage, spec.exact.string(),
-           "nobody signs an exact side, and this one could unlist what a signed filter lists; leave it out, or "
-           "the public key"});
-      return std::nullopt;
-    }
     auto exact = ExactSide::open(spec.exact, root, own_copy(spec));
     if (!exact) {
       errors.push_back(std::move(exact).error());
       return std::nullopt;
     }
-    if (options_.verify) verify(**exact, FilterFile::Depth::accident);
+    const bool is_signed = !spec.public_key.empty();  // by its filter, whose header holds its root
+    if (options_.verify) verify(**exact, is_signed ? FilterFile::Depth::tampering : FilterFile::Depth::accident);
     return *std::move(exact);
   }
 

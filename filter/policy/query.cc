@@ -36,9 +36,8 @@ std::optional<FilterMatch> FilterQuery::raw(std::string_view bytes) const {
   }
   const SectionView& section = file_.raw();
   if (!section) return std::nullopt;
-  const unsigned rounds = file_.header().kinds[index_of(Kind::raw)].rounds;
   const Hash128 key = file_.keys().raw(bytes);
-  if (!section.test(section.place(key), 0, rounds)) return std::nullopt;
+  if (!section.test(section.place(key))) return std::nullopt;
   if (file_.exceptions().of(key) != 0) return std::nullopt;
   const ExactAnswer second = exact_ == nullptr ? ExactAnswer::unknown : exact_->ask(exact_fingerprint(Kind::raw, key));
   if (second == ExactAnswer::refuted) return std::nullopt;

@@ -114,32 +114,31 @@ class CellStore::Sink final : public KeySink {
 
   void apply(const Op& op) {
     const std::size_t kind = index_of(op.kind);
-    const unsigned rounds = store_.rounds_[kind];
     const std::lock_guard lock(lock_of(op.place));
     switch (store_.change_) {
       case CellChange::add:
-        count_new(op, rounds, kind);
-        op.section->add(op.place, op.variant, rounds);
+        count_new(op, kind);
+        op.section->add(op.place, op.variant);
         ++tally_.entries[kind];
         return;
       case CellChange::probe:
-        ++(op.section->test(op.place, op.variant, rounds) ? tally_.entries[kind] : tally_.not_there);
+        ++(op.section->test(op.place, op.variant) ? tally_.entries[kind] : tally_.not_there);
         return;
       case CellChange::remove:
-        if (!op.section->remove(op.place, op.variant, rounds)) {
+        if (!op.section->remove(op.place, op.variant)) {
           ++tally_.not_there;
           return;
         }
         ++tally_.entries[kind];
-        if (op.section->test(op.place, op.variant, rounds)) return;
+        if (op.section->test(op.place, op.variant)) return;
         ++tally_.distinct[kind];
         if (is_host_kind(op.kind) && !has_any_variant(*op.section, op.place)) ++tally_.hosts;
         return;
     }
   }
 
-  void count_new(const Op& op, unsigned rounds, std::size_t kind) {
-    if (op.section->test(op.place, op.variant, rounds)) return;
+  void count_new(const Op& op, std::size_t kind) {
+    if (op.section->test(op.place, op.variant)) return;
     ++tally_.distinct[kind];
     if (is_host_kind(op.kind) && !has_any_variant(*op.section, op.place)) ++tally_.hosts;
   }
@@ -163,9 +162,7 @@ CellStore::CellStore(const CellSections& sections, const Header& header, CellCha
     : sections_(sections),
       keys_(header.series_key),
       change_(change),
-      locks_(std::make_unique<std::array<std::mutex, 1024>>()) {
-  for (std::size_t i = 0; i < kKindCount; ++i) rounds_[i] = header.kinds[i].rounds;
-}
+      locks_(std::make_unique<std::array<std::mutex, 1024>>()) {}
 
 CellStore::~CellStore() = default;
 

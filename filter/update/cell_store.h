@@ -44,7 +44,6 @@ struct CellTally {
 
 class CellStore final : public KeyStore {
  public:
-  // Rounds of each kind are those of `header`.
   CellStore(const CellSections& sections, const Header& header, CellChange change);
   ~CellStore() override;
   KeySink& sink(unsigned worker) override;
@@ -54,7 +53,6 @@ class CellStore final : public KeyStore {
  private:
   class Sink;
   CellSections sections_;
-  std::array<std::uint8_t, kKindCount> rounds_{};
   KeyMaker keys_;
   CellChange change_;
   std::unique_ptr<std::array<std::mutex, 1024>> locks_;

@@ -48,6 +48,8 @@ FilterWriter::Plan plan_like(const FilterFile& file, FileInfo info) {
   plan.header = file.header();
   plan.header.file_id = {};
   plan.header.signatures = {};
+  plan.header.exact_root = {};
+  forget_unknown(plan.header);
   plan.header.sections.clear();
   const auto geometry = [&](SectionType type) -> std::optional<Geometry> {
     const SectionEntry* const section = file.header().find(type);

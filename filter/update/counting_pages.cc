@@ -6,18 +6,17 @@ namespace {
 
 using Cells = std::optional<CounterSection>;
 
-Cells cells_of_file(const FilterFile& file, SectionType type, LineChoice lines) {
+Cells cells_of_file(const FilterFile& file, SectionType type) {
   const SectionEntry* const section = file.header().find(type);
   if (section == nullptr) return std::nullopt;
   // Never written through: CellChange::probe only tests.
   auto* const cells = const_cast<std::byte*>(file.section_bytes(type).data());
-  return CounterSection(section->geometry, cells, lines);
+  return CounterSection(section->geometry, cells, section_kind(type));
 }
 
-Cells cells_of_writer(FilterWriter& writer, SectionType type, const std::optional<Geometry>& geometry,
-                      LineChoice lines) {
+Cells cells_of_writer(FilterWriter& writer, SectionType type, const std::optional<Geometry>& geometry) {
   if (!geometry) return std::nullopt;
-  return CounterSection(*geometry, writer.pages(type).data(), lines);
+  return CounterSection(*geometry, writer.pages(type).data(), section_kind(type));
 }
 
 std::optional<Geometry> geometry_in(const FilterFile& file, SectionType type) {
@@ -29,9 +28,9 @@ std::optional<Geometry> geometry_in(const FilterFile& file, SectionType type) {
 }  // namespace
 
 CellSections sections_of(const FilterFile& file) {
-  return {.hosts = cells_of_file(file, SectionType::hosts, LineChoice::host),
-          .paths = cells_of_file(file, SectionType::paths, LineChoice::own),
-          .raw = cells_of_file(file, SectionType::raw, LineChoice::own)};
+  return {.hosts = cells_of_file(file, SectionType::hosts),
+          .paths = cells_of_file(file, SectionType::paths),
+          .raw = cells_of_file(file, SectionType::raw)};
 }
 
 CellSections sections_of(FilterWriter& writer, const FilterFile& like) {
@@ -41,9 +40,9 @@ CellSections sections_of(FilterWriter& writer, const FilterFile& like) {
 }
 
 CellSections sections_of(FilterWriter& writer, const Geometries& geometries) {
-  return {.hosts = cells_of_writer(writer, SectionType::hosts, geometries.hosts, LineChoice::host),
-          .paths = cells_of_writer(writer, SectionType::paths, geometries.paths, LineChoice::own),
-          .raw = cells_of_writer(writer, SectionType::raw, geometries.raw, LineChoice::own)};
+  return {.hosts = cells_of_writer(writer, SectionType::hosts, geometries.hosts),
+          .paths = cells_of_writer(writer, SectionType::paths, geometries.paths),
+          .raw = cells_of_writer(writer, SectionType::raw, geometries.raw)};
 }
 
 }  // namespace bloomwall::filter

@@ -28,8 +28,8 @@ void write_filter(const std::filesystem::path& file, const UrlSeries& series, co
   filter::FilterWriter::Plan plan;
   plan.header.series_key.fill(5);
   plan.header.file_id.fill(5);
-  plan.hosts = filter::Geometry{.pages_per_segment = 4};
-  plan.paths = filter::Geometry{.layout = filter::Layout::lines_4x4, .pages_per_segment = path_pages};
+  plan.hosts = filter::Geometry{.pages = 4};
+  plan.paths = filter::Geometry{.layout = filter::Layout::lines_4x4, .pages = path_pages};
   for (const Kind kind : {Kind::suffix, Kind::url, Kind::url_query, Kind::directory}) {
     auto& counts = plan.header.kinds[filter::index_of(kind)];
     counts.entries = counts.keys = series.count(kind);

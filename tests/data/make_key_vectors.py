@@ -11,11 +11,10 @@ Columns, separated by tabs, after the line of names:
   host         canonical; R: the raw bytes, with \\xNN for octets that are not printable and \\x5c for a backslash
   path         canonical; the segments between slashes are hashed, so a trailing slash changes nothing; "-" where none
   query        "-" where the question has none
-  round        0 or 1
   host_hash path_hash query_hash key   128 bits as written: low half first, little-endian, hex
-  segments pages_per_segment           geometry
-  segment page fingerprint             place; the page counts from the start of the section
-  variant      of the bits, round included
+  pages        of the section
+  page fingerprint                     place; 64 bits of the fingerprint for hosts and raw keys, 35 for U, Q, D
+  variant      of the bits
   bits_2x8 bits_4x4                    16 offsets in bits from the start of the page, in the order in which they derive
 SPDX-License-Identifier: Apache-2.0
 """
@@ -83,7 +82,7 @@ def unescape(text):
     return text.encode().decode("unicode_escape").encode("latin-1")
 
 
-def row(name, key, question, host, path="-", query="-", rnd=0, geometry=(1, 1)):
+def row(name, key, question, host, path="-", query="-", pages=1):
     seed = int.from_bytes(key[:8], "little")
     hh = h128(seed, host.encode())
     ph = path_hash(seed, path) if path != "-" else None
@@ -103,59 +102,50 @@ def row(name, key, question, host, path="-", query="-", rnd=0, geometry=(1, 1)):
         base = 4 + int(question[6:])
     else:
         base = {"S": 0, "X": 1, "W": 2, "mark-U": 3, "mark-Q": 4}.get(question, 0)
-    variant = base + 32 * rnd
+    variant = base
     line_variant = 0 if about_host else variant
     low, high = int.from_bytes(full[:8], "little"), int.from_bytes(full[8:], "little")
-    segments, pages = geometry
-    segment, residue = divmod(high * segments, 1 << 64)
-    page = segment * pages + (residue * pages >> 64)
-    fingerprint = low >> 29
+    page = high * pages >> 64
+    fingerprint = low if about_host or question == "R" else low >> 29
     shown = [h.hex() if h is not None else "-" for h in (hh, ph, qh, full)]
-    return [name, key.hex(), question, host, path, query, str(rnd), *shown, str(segments), str(pages), str(segment), str(page),
-            str(fingerprint), str(variant), ",".join(map(str, bits_2x8(fingerprint, variant, line_variant))),
+    return [name, key.hex(), question, host, path, query, *shown, str(pages), str(page), str(fingerprint), str(variant), ",".join(map(str, bits_2x8(fingerprint, variant, line_variant))),
             ",".join(map(str, bits_4x4(fingerprint, variant, line_variant)))]
 
 
 def rows():
     zero, counting = bytes(32), bytes(range(32))
     only_first_eight_count = bytes(range(8)) + bytes([255]) * 24
-    small, wide, odd, huge = (1, 1), (4, 250), (7, 1001), (65536, 1 << 20)
+    small, wide, odd, huge = 1, 1000, 7007, 1 << 36
     out = []
 
     def add(*args, **kwargs):
         out.append(row(*args, **kwargs))
 
     for key, label in ((zero, "seed 0"), (counting, "seed 0x0706050403020100"), (only_first_eight_count, "same seed")):
-        add(f"suffix, {label}", key, "S", "example.com", geometry=wide)
-    for question in ("X", "W", "mark-U", "mark-Q", "mark-D1", "mark-D2", "mark-D15", "mark-D16"):
-        add(f"{question} shares the lines of S", counting, question, "example.com", geometry=wide)
-    for question in ("S", "X", "mark-U", "mark-D16"):
-        add(f"{question}, second round, still on the lines of S", counting, question, "example.com", rnd=1, geometry=wide)
+        add(f"suffix, {label}", key, "S", "example.com", pages=wide)
+    for question in ("X", "W", "mark-U", "mark-Q", *(f"mark-D{depth}" for depth in range(1, 17))):
+        add(f"{question} shares the lines of S", counting, question, "example.com", pages=wide)
     for host in ("intranet", "a.b.c.d.e.f.example.co.uk", "xn--mnchen-3ya.de", "192.0.2.1", "[2001:db8::1]", "[::1]",
                  "a" * 63 + "." + "b" * 63 + "." + "c" * 63 + "." + "d" * 61):
-        add("exact host" if host[0] in "1[" else "host", counting, "X" if host[0] in "1[" else "S", host, geometry=odd)
+        add("exact host" if host[0] in "1[" else "host", counting, "X" if host[0] in "1[" else "S", host, pages=odd)
     for path in ("/", "/a", "/a/b.html", "/a/b/c/d/e/f/g", "/%C3%A9%20", "/" + "s" * 250, "/" + "t" * 600 + "/u"):
-        add("URL", counting, "U", "example.com", path, geometry=odd)
-    add("URL, trailing slash, the same key", counting, "U", "example.com", "/a/", geometry=odd)
+        add("URL", counting, "U", "example.com", path, pages=odd)
+    add("URL, trailing slash, the same key", counting, "U", "example.com", "/a/", pages=odd)
     for path in ("/", "/a/", "/a/b/", "/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17/"):
-        add("directory", counting, "D", "example.com", path, geometry=wide)
+        add("directory", counting, "D", "example.com", path, pages=wide)
     for path, query in (("/", "q"), ("/a/b.html", "x=1&y=2"), ("/a/b.html", ""), ("/s", "u=http://example.net/?z")):
-        add("URL with query", counting, "Q", "example.com", path, query, geometry=huge)
-    add("URL on an address", counting, "U", "[2001:db8::1]", "/x", geometry=huge)
-    add("URL, second round, lines of its own", counting, "U", "example.com", "/a", rnd=1, geometry=odd)
-    add("directory, second round", counting, "D", "example.com", "/a/", rnd=1, geometry=wide)
-    add("URL with query, second round", counting, "Q", "example.com", "/", "q", rnd=1, geometry=huge)
+        add("URL with query", counting, "Q", "example.com", path, query, pages=huge)
+    add("URL on an address", counting, "U", "[2001:db8::1]", "/x", pages=huge)
     for raw in ("", "a", "user@example.com", "\\x00\\xff\\x0a\\x5c", "r" * 300, "r" * 600):
-        add("raw", counting, "R", raw, geometry=small)
-    add("raw, second round", counting, "R", "user@example.com", rnd=1, geometry=(1, 1 << 33))
-    add("one page", counting, "S", "example.com", geometry=small)
-    add("2^45 pages", counting, "S", "example.org", geometry=((1 << 32) - 1, 1 << 13))
+        add("raw", counting, "R", raw, pages=small)
+    add("one page", counting, "S", "example.com", pages=small)
+    add("2^45 pages", counting, "S", "example.org", pages=((1 << 32) - 1) << 13)
     return out
 
 
 def main():
-    names = ("name series_key question host path query round host_hash path_hash query_hash key segments pages_per_segment "
-             "segment page fingerprint variant bits_2x8 bits_4x4").split()
+    names = ("name series_key question host path query host_hash path_hash query_hash key pages "
+             "page fingerprint variant bits_2x8 bits_4x4").split()
     text = "\n".join("\t".join(r) for r in [names, *rows()]) + "\n"
     if "--check" in sys.argv:
         same = OUT.read_text(encoding="utf-8") == text

@@ -22,41 +22,38 @@ void require(bool holds) {
 }
 
 // Bits and counters must say the same of a key, and a key that is added and removed must leave no trace where nothing sticks.
-void change(const Geometry& geometry, std::vector<std::byte>& cells, LineChoice lines, const Hash128& key,
-            unsigned rounds) {
-  CounterSection section(geometry, cells.data(), lines);
+void change(const Geometry& geometry, std::vector<std::byte>& cells, SectionKind kind, const Hash128& key) {
+  CounterSection section(geometry, cells.data(), kind);
   const Place place = section.place(key);
-  require(place.page < geometry.pages());
+  require(place.page < geometry.pages);
   const auto before = cells;
-  const bool was_there = section.test(place, 0, rounds);
-  section.add(place, 0, rounds);
-  require(section.test(place, 0, rounds));
+  const bool was_there = section.test(place);
+  section.add(place);
+  require(section.test(place));
   const bool sticks = count_cells(cells).stuck > 0;
-  require(section.remove(place, 0, rounds));
-  if (!sticks) require(cells == before && section.test(place, 0, rounds) == was_there);
+  require(section.remove(place));
+  if (!sticks) require(cells == before && section.test(place) == was_there);
   const auto bits = AnonymousMemory::make(geometry.bytes());  // of whole pages, as a section must be
   require(bits.has_value());
   cells_to_bits(cells, bits->bytes());
-  const SectionView view(geometry, bits->bytes().data(), lines);
-  require(view.test(view.place(key), 0, rounds) == section.test(place, 0, rounds));
+  const SectionView view(geometry, bits->bytes().data(), kind);
+  require(view.test(view.place(key)) == section.test(place));
 }
 
 void work_on(const FilterFile& file) {
   for (const SectionEntry& entry : file.header().sections) {
     if (!has_pages(entry.type)) continue;
     const auto bytes = file.section_bytes(entry.type);
-    require(bytes.size() / kCounterPageBytes == entry.geometry.pages() && bytes.size() % kCounterPageBytes == 0);
+    require(bytes.size() / kCounterPageBytes == entry.geometry.pages && bytes.size() % kCounterPageBytes == 0);
     const CellCounts counts = cells_of(file, entry.type);
     require(counts.cells == bytes.size() * 2 && counts.single + counts.stuck <= counts.used &&
             counts.used <= counts.cells);
-    const LineChoice lines = entry.type == SectionType::hosts ? LineChoice::host : LineChoice::own;
+    const SectionKind kind = section_kind(entry.type);
     std::vector<std::byte> cells(bytes.begin(), bytes.end());
-    const double fill = counter_fill_error(entry.geometry.layout, cells, 1, lines == LineChoice::host);
+    const double fill = counter_fill_error(entry.geometry.layout, cells);
     require(fill >= 0 && fill <= 1);
-    for (unsigned rounds = 1; rounds <= 2; ++rounds) {
-      change(entry.geometry, cells, lines, file.keys().raw("key"), rounds);
-      change(entry.geometry, cells, lines, {.lo = ~std::uint64_t{0}, .hi = ~std::uint64_t{0}}, rounds);
-    }
+    change(entry.geometry, cells, kind, file.keys().raw("key"));
+    change(entry.geometry, cells, kind, {.lo = ~std::uint64_t{0}, .hi = ~std::uint64_t{0}});
   }
   // As an update asks before it removes anything.
   CellStore store(sections_of(file), file.header(), CellChange::probe);

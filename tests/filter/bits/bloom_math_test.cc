@@ -13,7 +13,15 @@ namespace bloomwall::filter {
 namespace {
 
 constexpr double kPageBits = kPageBytes * 8;
-double floor_of(double keys, double pages) { return keys / pages / std::pow(2.0, kFingerprintBits); }
+double floor_of(double keys, double pages) { return keys / pages / std::pow(2.0, 35); }
+
+// Of P.
+double key_error(Layout layout, double keys, std::uint64_t pages) {
+  return filter::key_error(layout, SectionKind::paths, keys, pages);
+}
+std::uint64_t pages_for(Layout layout, double keys, double target, SectionKind kind = SectionKind::paths) {
+  return filter::pages_for({.layout = layout, .kind = kind, .keys = keys}, target);
+}
 
 // The same expectation the long way round: every number of keys in a page, every load of a line, occupied cells by a
 // recursion over single throws, positive terms only. Lines of 2x8 taken as independent, so it is up to 2 % above.
@@ -130,35 +138,29 @@ TEST(KeyErrorTest, FallsWithPagesAndRisesWithKeys) {
   }
 }
 
-TEST(KeyErrorTest, TwoRoundsAreTheSquareAtTwiceTheLoadDownToTheFingerprint) {
-  const double once = key_error(Layout::sectors_2x8, 2e8, 100'000);  // 2000 sets a page
-  const double twice = key_error(Layout::sectors_2x8, 1e8, 100'000, 2);
-  const double floor = floor_of(1e8, 100'000);
-  EXPECT_NEAR((twice - floor) / (once * once), 1.1, 0.1) << "pages that hold more than others weigh more in a square";
-  EXPECT_GT(key_error(Layout::sectors_2x8, 1e8, 400'000, 2), floor_of(1e8, 400'000));
+TEST(KeyErrorTest, FingerprintsEndTheErrorOfPathsAlone) {
+  for (const Layout layout : {Layout::sectors_2x8, Layout::lines_4x4}) {
+    const double keys = 1e5 * kPageBits / 55;
+    const auto error = [&](SectionKind kind) { return filter::key_error(layout, kind, keys, 100'000); };
+    EXPECT_NEAR((error(SectionKind::paths) - error(SectionKind::raw)) / floor_of(keys, 1e5), 1, 1e-3);
+    EXPECT_LT(error(SectionKind::raw), 1e-8);
+    const SectionLoad hosts{.layout = layout, .kind = SectionKind::hosts, .pages = 100'000, .keys = keys, .sets = keys};
+    EXPECT_NEAR(question_error(hosts) / error(SectionKind::raw), 1, 1e-6);
+  }
 }
 
 TEST(QuestionErrorTest, SetsThatShareLinesErrMore) {
   for (const Layout layout : {Layout::sectors_2x8, Layout::lines_4x4}) {
     const auto error = [layout](double sets_a_host, double own) {
       return question_error(
-          {.layout = layout, .pages = 1000, .keys = 1e6 / sets_a_host, .sets = 1e6, .shared_lines = true}, 1, own);
+          {.layout = layout, .kind = SectionKind::hosts, .pages = 1000, .keys = 1e6 / sets_a_host, .sets = 1e6}, own);
     };
-    EXPECT_NEAR(error(1, 0) / key_error(layout, 1e6, 1000), 1, 1e-9);
+    EXPECT_NEAR(error(1, 0) / filter::key_error(layout, SectionKind::raw, 1e6, 1000), 1, 1e-9);
     EXPECT_GT(error(1.02, 0), error(1, 0));
     EXPECT_GT(error(4, 0), 1.2 * error(1, 0));
     EXPECT_GT(error(1, 1), 1.1 * error(1, 0)) << "a host that is in H already has bits in the lines asked";
     EXPECT_GT(error(1, 2), error(1, 1));
   }
-}
-
-TEST(QuestionErrorTest, AMixOfRoundsLiesBetween) {
-  const auto error = [](double sets) {
-    return question_error({.layout = Layout::lines_4x4, .pages = 1000, .keys = 1e6, .sets = sets});
-  };
-  EXPECT_LT(error(1e6), error(1.5e6));
-  EXPECT_LT(error(1.5e6), error(2e6));
-  EXPECT_NEAR(error(2e6) / key_error(Layout::lines_4x4, 2e6, 1000), 1, 0.02);
 }
 
 TEST(PagesForTest, IsTheInverse) {
@@ -184,6 +186,7 @@ TEST(PagesForTest, NoKeysTakeOnePageAndTheImpossibleNone) {
   // Below the floor of dense pages more pages help: a page holds fewer keys that could share a fingerprint.
   const std::uint64_t sparse = pages_for(Layout::lines_4x4, 1e6, 1e-9);
   EXPECT_NEAR(static_cast<double>(sparse), 1e6 / (1e-9 * std::pow(2.0, 35)), 50);
+  EXPECT_LT(pages_for(Layout::lines_4x4, 1e6, 1e-9, SectionKind::raw), sparse / 10);
 }
 
 TEST(BloomMathTest, IsFastEnoughForASolver) {
@@ -205,8 +208,6 @@ TEST(FillErrorTest, OfKnownBits) {
     EXPECT_DOUBLE_EQ(fill_error(layout, pages), 1.0 / 3);
     std::fill(pages.begin(), pages.end(), std::byte{0x0f});  // every word half full
     EXPECT_DOUBLE_EQ(fill_error(layout, pages), std::pow(0.5, 16));
-    EXPECT_DOUBLE_EQ(fill_error(layout, pages, 2), std::pow(0.5, 32));
-    EXPECT_DOUBLE_EQ(fill_error(layout, pages, 2, true), std::pow(0.5, 32));
   }
   // One full line in a page: a question of two lines can't hit it twice.
   std::fill(pages.begin(), pages.end(), std::byte{0});
@@ -220,24 +221,17 @@ TEST(FillErrorTest, ComesNearThePredictionFromCounts) {
   constexpr unsigned kSeed = 3;
   std::mt19937_64 random(kSeed);
   for (const Layout layout : {Layout::sectors_2x8, Layout::lines_4x4}) {
-    for (const unsigned rounds : {1U, 2U}) {
-      for (const LineChoice lines : {LineChoice::own, LineChoice::host}) {
-        const Geometry g{.layout = layout, .segments = 4, .pages_per_segment = 200};
-        OwnedSection section(g, lines);
-        const double keys = std::floor(static_cast<double>(g.pages()) * kPageBits / 16 / rounds);
-        for (double i = 0; i < keys; ++i)
-          section.writer().insert_exclusive(place_of(g, {random(), random()}), 0, rounds);
-        const bool shared = lines == LineChoice::host;
-        const SectionLoad load{.layout = layout,
-                               .pages = g.pages(),
-                               .keys = keys,
-                               .sets = keys * rounds,
-                               .shared_lines = shared,
-                               .variants = keys};
-        const double predicted = question_error(load, rounds) - floor_of(keys, static_cast<double>(g.pages()));
-        EXPECT_NEAR(fill_error(layout, section.view().bytes(), rounds, shared) / predicted, 1, 0.03 * rounds)
-            << static_cast<int>(layout) << " rounds " << rounds << " shared " << shared << " seed " << kSeed;
+    for (const SectionKind kind : {SectionKind::paths, SectionKind::hosts}) {
+      const Geometry g{.layout = layout, .pages = 800};
+      OwnedSection section(g, kind);
+      const double keys = std::floor(static_cast<double>(g.pages) * kPageBits / 16);
+      for (double i = 0; i < keys; ++i) {
+        section.writer().insert_exclusive(section.writer().place({random(), random()}));
       }
+      const double predicted =
+          question_error({.layout = layout, .kind = kind, .pages = g.pages, .keys = keys, .sets = keys});
+      EXPECT_NEAR(fill_error(layout, section.view().bytes()) / predicted, 1, 0.03)
+          << static_cast<int>(layout) << " kind " << static_cast<int>(kind) << " seed " << kSeed;
     }
   }
 }

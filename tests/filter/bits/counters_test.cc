@@ -15,27 +15,25 @@ namespace {
 
 class Cells : public testing::TestWithParam<Layout> {
  protected:
-  Geometry geometry_{.layout = GetParam(), .segments = 1, .pages_per_segment = 3};
+  Geometry geometry_{.layout = GetParam(), .pages = 3};
   std::vector<std::byte> cells_ = std::vector<std::byte>(3 * kCounterPageBytes);
-  CounterSection section_{geometry_, cells_.data(), LineChoice::own};
+  CounterSection section_{geometry_, cells_.data(), SectionKind::paths};
   std::mt19937_64 random_{7};
   Place place() { return section_.place({random_(), random_()}); }
 };
 
 TEST_P(Cells, FollowEachKeyOnItsDistinctCells) {
   std::vector<unsigned> expected(3 * kCellsPerPage);
-  std::vector<std::pair<Place, unsigned>> keys;
-  for (int i = 0; i < 3000; ++i) keys.emplace_back(place(), 1 + i % 2);
-  const auto cells_of = [&](const std::pair<Place, unsigned>& key) {
+  std::vector<Place> keys;
+  for (int i = 0; i < 4000; ++i) keys.push_back(place());
+  const auto cells_of = [&](const Place& key) {
     std::set<std::size_t> out;
-    for (unsigned round = 0; round < key.second; ++round) {
-      const BitPositions set = bit_positions(GetParam(), key.first.fingerprint, 0, round);
-      for (unsigned i = 0; i < set.count; ++i) out.insert(key.first.page * kCellsPerPage + set.at[i]);
-    }
+    const BitPositions set = bit_positions(GetParam(), SectionKind::paths, key.fingerprint);
+    for (unsigned i = 0; i < set.count; ++i) out.insert(key.page * kCellsPerPage + set.at[i]);
     return out;
   };
   for (const auto& key : keys) {
-    section_.add(key.first, 0, key.second);
+    section_.add(key);
     for (const std::size_t cell : cells_of(key)) expected[cell] = std::min(15U, expected[cell] + 1);
   }
   const auto value = [&](std::size_t cell) {
@@ -53,8 +51,8 @@ TEST_P(Cells, FollowEachKeyOnItsDistinctCells) {
   EXPECT_EQ(got.used, counts.used);
   EXPECT_EQ(got.single, counts.single);
   EXPECT_EQ(got.stuck, counts.stuck);
-  for (const auto& key : keys) ASSERT_TRUE(section_.test(key.first, 0, key.second));
-  for (const auto& key : keys) ASSERT_TRUE(section_.remove(key.first, 0, key.second));
+  for (const auto& key : keys) ASSERT_TRUE(section_.test(key));
+  for (const auto& key : keys) ASSERT_TRUE(section_.remove(key));
   const CellCounts left = count_cells(cells_);
   EXPECT_EQ(left.used, left.stuck) << "nothing but what had reached 15";
   EXPECT_EQ(left.stuck, got.stuck);
@@ -76,7 +74,7 @@ TEST_P(Cells, FifteenSticksAndWhatIsAbsentIsLeftAlone) {
 
 TEST_P(Cells, BitsAreThoseOfAWriter) {
   std::vector<std::byte> bits(3 * kPageBytes), made(3 * kPageBytes);
-  SectionWriter writer(geometry_, bits.data());
+  SectionWriter writer(geometry_, bits.data(), SectionKind::paths);
   for (int i = 0; i < 500; ++i) {
     const Place key = place();
     writer.insert(key);
@@ -84,7 +82,7 @@ TEST_P(Cells, BitsAreThoseOfAWriter) {
   }
   cells_to_bits(cells_, made);
   EXPECT_EQ(made, bits);
-  EXPECT_DOUBLE_EQ(counter_fill_error(GetParam(), cells_, 1, false), fill_error(GetParam(), bits, 1, false));
+  EXPECT_DOUBLE_EQ(counter_fill_error(GetParam(), cells_), fill_error(GetParam(), bits));
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, Cells, testing::Values(Layout::sectors_2x8, Layout::lines_4x4));

@@ -95,16 +95,18 @@ Hash128 path_hash(const KeyMaker& keys, const std::string& path) {
 struct Question {
   Hash128 key;
   Variant variant = 0;
-  LineChoice lines = LineChoice::own;
+  SectionKind kind = SectionKind::paths;
 };
 
 Question question_of(const Row& row) {
   const KeyMaker keys(series_key(row.at("series_key")));
   const std::string& what = row.at("question");
-  if (what == "R") return {.key = keys.raw(unescape(row.at("host")))};
+  if (what == "R") return {.key = keys.raw(unescape(row.at("host"))), .variant = 0, .kind = SectionKind::raw};
   const Hash128 host = keys.host(row.at("host"));
   EXPECT_EQ(hex(host), row.at("host_hash"));
-  const auto about_host = [&host](Variant v) { return Question{.key = host, .variant = v, .lines = LineChoice::host}; };
+  const auto about_host = [&host](Variant v) {
+    return Question{.key = host, .variant = v, .kind = SectionKind::hosts};
+  };
   if (what == "S") return about_host(host_variant(Kind::suffix));
   if (what == "X") return about_host(host_variant(Kind::exact_host));
   if (what == "W") return about_host(host_variant(Kind::subdomains));
@@ -126,11 +128,11 @@ std::string joined(const BitPositions& bits) {
   return out;
 }
 
-// All bits of a page that insert() sets, in one round or the other: what the file really holds.
-std::vector<std::uint32_t> bits_set(Layout layout, const Place& place, const Question& q, unsigned rounds) {
+// All bits of a page that insert() sets: what the file really holds.
+std::vector<std::uint32_t> bits_set(Layout layout, const Place& place, const Question& q) {
   alignas(kLineBytes) std::array<std::byte, kPageBytes> page{};
-  SectionWriter writer({.layout = layout, .segments = 1, .pages_per_segment = 1}, page.data(), q.lines);
-  writer.insert(Place{.page = 0, .fingerprint = place.fingerprint}, q.variant, rounds);
+  SectionWriter writer({.layout = layout, .pages = 1}, page.data(), q.kind);
+  writer.insert(Place{.page = 0, .fingerprint = place.fingerprint}, q.variant);
   std::vector<std::uint32_t> out;
   for (std::uint32_t bit = 0; bit < kPageBytes * 8; ++bit) {
     if ((page[bit / 8] & static_cast<std::byte>(1U << (bit % 8))) != std::byte{0}) out.push_back(bit);
@@ -140,47 +142,33 @@ std::vector<std::uint32_t> bits_set(Layout layout, const Place& place, const Que
 
 TEST(KeyVectorsTest, EveryRowIsReproduced) {
   const auto rows = read_rows();
-  ASSERT_EQ(rows.size(), 51U);
+  ASSERT_EQ(rows.size(), 55U);
   for (const Row& row : rows) {
     SCOPED_TRACE(row.at("name") + " " + row.at("host").substr(0, 40));
     const Question q = question_of(row);
     EXPECT_EQ(hex(q.key), row.at("key"));
-    const auto round = number<unsigned>(row.at("round"));
-    EXPECT_EQ(q.variant + round * kRoundStride, number<Variant>(row.at("variant")));
+    EXPECT_EQ(q.variant, number<Variant>(row.at("variant")));
     for (const Layout layout : {Layout::sectors_2x8, Layout::lines_4x4}) {
-      const Geometry geometry{.layout = layout,
-                              .segments = number<std::uint32_t>(row.at("segments")),
-                              .pages_per_segment = number<std::uint64_t>(row.at("pages_per_segment"))};
-      const Place place = place_of(geometry, q.key);
+      const Geometry geometry{.layout = layout, .pages = number<std::uint64_t>(row.at("pages"))};
+      const Place place = place_of(geometry, q.kind, q.key);
       EXPECT_EQ(place.page, number<std::uint64_t>(row.at("page")));
-      EXPECT_EQ(place.page / geometry.pages_per_segment, number<std::uint64_t>(row.at("segment")));
       EXPECT_EQ(place.fingerprint, number<std::uint64_t>(row.at("fingerprint")));
-      const auto bits = bit_positions(layout, place.fingerprint, q.variant, round, q.lines);
+      const auto bits = bit_positions(layout, q.kind, place.fingerprint, q.variant);
       ASSERT_EQ(bits.count, 16U);
       EXPECT_EQ(joined(bits), row.at(layout == Layout::sectors_2x8 ? "bits_2x8" : "bits_4x4"));
-
       std::vector<std::uint32_t> want(bits.at, bits.at + bits.count);
-      if (round == 1) {
-        const auto first = bit_positions(layout, place.fingerprint, q.variant, 0, q.lines);
-        want.insert(want.end(), first.at, first.at + first.count);
-      }
       std::sort(want.begin(), want.end());
       want.erase(std::unique(want.begin(), want.end()), want.end());
-      EXPECT_EQ(bits_set(layout, place, q, round + 1), want);
+      EXPECT_EQ(bits_set(layout, place, q), want);
     }
   }
 }
 
-TEST(KeyVectorsTest, CoverEveryKindBothRoundsAndManyPlaces) {
+TEST(KeyVectorsTest, CoverEveryKindAndEveryMark) {
   std::map<std::string, int> questions;
-  std::map<std::string, int> rounds;
-  for (const Row& row : read_rows()) {
-    ++questions[row.at("question")];
-    ++rounds[row.at("round")];
-  }
-  for (const char* q : {"S", "X", "W", "mark-U", "mark-Q", "mark-D1", "mark-D16", "U", "Q", "D", "R"})
-    EXPECT_GT(questions[q], 0) << q;
-  EXPECT_GE(rounds["1"], 8);
+  for (const Row& row : read_rows()) ++questions[row.at("question")];
+  for (const char* q : {"S", "X", "W", "mark-U", "mark-Q", "U", "Q", "D", "R"}) EXPECT_GT(questions[q], 0) << q;
+  for (unsigned depth = 1; depth <= kDeepestMark; ++depth) EXPECT_EQ(questions["mark-D" + std::to_string(depth)], 1);
 }
 
 }  // namespace

@@ -12,8 +12,8 @@ namespace bloomwall::filter {
 
 class OwnedSection {
  public:
-  explicit OwnedSection(const Geometry& geometry, LineChoice lines = LineChoice::own)
-      : memory_(geometry.bytes() + kLineBytes), writer_(geometry, aligned(), lines) {}
+  explicit OwnedSection(const Geometry& geometry, SectionKind kind = SectionKind::paths)
+      : memory_(geometry.bytes() + kLineBytes), writer_(geometry, aligned(), kind) {}
   SectionWriter& writer() { return writer_; }
   SectionView view() const { return writer_.view(); }
 

@@ -91,10 +91,13 @@ TEST_F(ExactWriterTest, NoEntriesMakeAFileThatRefutesAll) {
 }
 
 TEST_F(ExactWriterTest, BelongsToOneFilter) {
-  write("f.bwx", 100, 0, 1);
-  const auto side = ExactSide::open(dir_.path() / "f.bwx", Sha256{9});
-  ASSERT_FALSE(side.has_value());
-  EXPECT_EQ(side.error().code, Errc::wrong_base);
+  const Sha256 root = write("f.bwx", 100, 0, 1).sha_root;
+  ASSERT_TRUE(ExactSide::open(dir_.path() / "f.bwx", root).has_value());
+  for (const Sha256& wrong : {write("g.bwx", 101, 0, 1).sha_root, Sha256{}}) {  // for the same file id
+    const auto side = ExactSide::open(dir_.path() / "f.bwx", wrong);
+    ASSERT_FALSE(side.has_value());
+    EXPECT_EQ(side.error().code, Errc::wrong_base);
+  }
 }
 
 TEST_F(ExactWriterTest, VerifyFindsAnyChangedByteOfTheBody) {

@@ -179,8 +179,7 @@ TEST(KeyCollector, InsertsEverythingAndTheSameBytes) {
       FilterWriter::Plan plan;
       plan.header.series_key[3] = 9;
       set_counts(plan.header, collector.summary(1));
-      plan.hosts = plan.paths = plan.raw =
-          Geometry{.layout = Layout::lines_4x4, .segments = 1, .pages_per_segment = pages};
+      plan.hosts = plan.paths = plan.raw = Geometry{.layout = Layout::lines_4x4, .pages = pages};
       const auto path = dir.path() / "f.bwf";
       auto writer = FilterWriter::create(path, plan);
       ASSERT_TRUE(writer) << writer.error().text();
@@ -228,7 +227,6 @@ TEST(SetCounts, CopiesWhatAHeaderTells) {
   set_counts(h, s);
   EXPECT_EQ(h.kinds[index_of(Kind::url)].keys, 5U);
   EXPECT_EQ(h.kinds[index_of(Kind::url)].entries, 8U);
-  EXPECT_EQ(h.kinds[index_of(Kind::url)].rounds, 1);
   EXPECT_EQ(h.hosts, 4U);
   EXPECT_EQ(h.marks, 3U);
   EXPECT_EQ(h.mark_mask, s.mark_mask);

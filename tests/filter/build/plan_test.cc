@@ -19,7 +19,7 @@ const PlanRow& row(const PlanTable& table, const std::string& name) {
 constexpr std::array<double, kKindCount> kUrlsAlone{0, 0, 0, 1, 0, 0, 0};
 
 // The file contract's table for 10^10 entries over 2 * 10^8 hosts in 30e9 bytes. Its errors come from a theory that leaves out
-// fingerprints and the sectors of 2x8, both of which cost a few per cent: ours may be up to 12 % above, never below.
+// fingerprints of P and the sectors of 2x8, both of which cost a few per cent: ours may be up to 12 % above, never below.
 TEST(Plan, GivesTheTableOfTheContract) {
   constexpr double kHostBits = 32;
   constexpr double kPathBits = 23.35;
@@ -31,11 +31,12 @@ TEST(Plan, GivesTheTableOfTheContract) {
     double host_error, path_error;
   };
   for (const auto& want : {Case{Layout::lines_4x4, 4.0e-7, 1.50e-5}, Case{Layout::sectors_2x8, 7.9e-7, 2.26e-5}}) {
-    const double h = key_error(want.layout, kHosts, static_cast<std::uint64_t>(kHosts * kHostBits / 8 / kPageBytes));
+    const double h = key_error(want.layout, SectionKind::raw, kHosts,
+                               static_cast<std::uint64_t>(kHosts * kHostBits / 8 / kPageBytes));
     EXPECT_GE(h, want.host_error);
     EXPECT_LE(h, want.host_error * 1.15);
-    const double p =
-        key_error(want.layout, kEntries, static_cast<std::uint64_t>(kEntries * kPathBits / 8 / kPageBytes));
+    const double p = key_error(want.layout, SectionKind::paths, kEntries,
+                               static_cast<std::uint64_t>(kEntries * kPathBits / 8 / kPageBytes));
     EXPECT_GE(p, want.path_error);
     EXPECT_LE(p, want.path_error * 1.08);
   }

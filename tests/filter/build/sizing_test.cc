@@ -47,7 +47,7 @@ TEST_P(SizeForError, MeetsTheTargetWithLittleToSpare) {
     // Both sections 3 % smaller no longer do.
     Geometries less = sizing->sections;
     for (auto* section : {&less.hosts, &less.paths, &less.raw}) {
-      if (*section) (*section)->pages_per_segment = (*section)->pages_per_segment * 97 / 100;
+      if (*section) (*section)->pages = (*section)->pages * 97 / 100;
     }
     EXPECT_GT(worst_error(predict(d.counts, less)), target);
   }
@@ -124,25 +124,34 @@ TEST(Sizing, MarksAloneErrAtMostOnceInTenThousandQuestions) {
 TEST(Sizing, TenEntriesMakeKilobytes) {
   const auto sizing = size_for_error(demand({.suffix = 10}), kDefaultTarget);
   ASSERT_TRUE(sizing);
-  EXPECT_EQ(*sizing->sections.hosts, (Geometry{.layout = Layout::sectors_2x8, .segments = 1, .pages_per_segment = 1}))
-      << "ties go to 2x8";
+  EXPECT_EQ(*sizing->sections.hosts, (Geometry{.layout = Layout::sectors_2x8, .pages = 1})) << "ties go to 2x8";
   EXPECT_LT(sizing->file_bytes, 16'000U);
 }
 
-TEST(Sizing, SegmentsFollowTheSize) {
+TEST(Sizing, LargeSectionsAreWholeRanges) {
   constexpr std::uint64_t kPagesPerMiB = 256;
   struct Case {
     std::uint64_t pages;
-    std::uint32_t segments;
+    std::uint64_t ranges;
   };
-  for (const auto& [pages, segments] :
-       {Case{1, 1}, Case{2 * kPagesPerMiB - 1, 1}, Case{2 * kPagesPerMiB, 2}, Case{3 * kPagesPerMiB, 2},
-        Case{4 * kPagesPerMiB, 4}, Case{100 * kPagesPerMiB, 64}, Case{1024 * kPagesPerMiB, 1024},
+  for (const auto& [pages, ranges] :
+       {Case{1, 1}, Case{2 * kPagesPerMiB - 1, 1}, Case{2 * kPagesPerMiB + 1, 2}, Case{3 * kPagesPerMiB, 2},
+        Case{4 * kPagesPerMiB + 1, 4}, Case{100 * kPagesPerMiB, 64}, Case{1024 * kPagesPerMiB + 3, 1024},
         Case{30'000 * kPagesPerMiB, 1024}}) {
     const Geometry g = geometry_of(Layout::lines_4x4, pages);
-    EXPECT_EQ(g.segments, segments) << pages;
-    EXPECT_GE(g.pages(), pages);
-    EXPECT_LE(static_cast<double>(g.pages()), static_cast<double>(pages) * 1.004) << pages;
+    EXPECT_EQ(g.pages % ranges, 0U) << pages;
+    EXPECT_GE(g.pages, pages);
+    EXPECT_LE(static_cast<double>(g.pages), static_cast<double>(pages) * 1.004) << pages;
+  }
+}
+
+// Ten filters add up, so one of them is asked for 1e-7 to 1e-9.
+TEST(Sizing, SmallErrorsOfHostsAreAffordable) {
+  for (const auto& [target, most_bytes] : {std::pair{1e-7, 600'000U}, std::pair{1e-8, 800'000U}, {1e-9, 1'000'000U}}) {
+    const auto sizing = size_for_error(demand({.suffix = 100'000}), target);
+    ASSERT_TRUE(sizing) << target;
+    EXPECT_LE(worst_error(sizing->predicted), target);
+    EXPECT_LE(sizing->file_bytes, most_bytes) << target;
   }
 }
 
@@ -152,9 +161,11 @@ TEST(Sizing, FileBytesCountAlignmentAndDigests) {
   // Header, one page, info at the next page, digests of two leaves at the one after.
   EXPECT_EQ(file_bytes_of(small, 300), 4096U + 4096 + 4096 + 96);
   Geometries large;
-  large.hosts = Geometry{.layout = Layout::sectors_2x8, .segments = 2, .pages_per_segment = 512};  // 4 MiB
   constexpr std::uint64_t kMiB = 1 << 20;
-  EXPECT_EQ(file_bytes_of(large, 300), 2 * kMiB + 4 * kMiB + 4096 + 96);
+  large.hosts = Geometry{.layout = Layout::sectors_2x8, .pages = 32 * kMiB / kPageBytes};
+  EXPECT_EQ(file_bytes_of(large, 300), 2 * kMiB + 32 * kMiB + 4096 + 9 * 48);
+  large.hosts->pages -= 1;
+  EXPECT_EQ(file_bytes_of(large, 300), 4096 + 32 * kMiB - 4096 + 4096 + 9 * 48) << "below 32 MiB nothing is left empty";
 }
 
 TEST(ChooseSize, MeetsTheDefaultTargetWhereNothingIsAsked) {

@@ -44,7 +44,7 @@ Header sample() {
   h.sequence = 7;
   h.created = 1'700'000'000;
   h.unicode_version = 0x0F0000;
-  h.kinds[index_of(Kind::suffix)] = {.entries = 1234, .keys = 1200, .rounds = 1};
+  h.kinds[index_of(Kind::suffix)] = {.entries = 1234, .keys = 1200};
   h.hosts = 1200;
   h.predicted.host_key = 1.5e-7;
   h.predicted.unlisted_host = {.mean = 3e-7, .p99 = 9e-7, .mean_questions = 2, .p99_questions = 6};

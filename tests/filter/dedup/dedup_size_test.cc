@@ -22,7 +22,7 @@ TEST(DedupSize, EntriesAloneTakeTheLeastMemoryThatMeetsTheUsualError) {
   ASSERT_TRUE(size.has_value());
   EXPECT_LE(dedup_error(*size, kFifty), kUsualDedupError);
   Geometry smaller = *size;
-  smaller.pages_per_segment = smaller.pages_per_segment * 99 / 100;
+  smaller.pages = smaller.pages * 99 / 100;
   EXPECT_GT(dedup_error(smaller, kFifty), kUsualDedupError);
 }
 
@@ -38,8 +38,7 @@ TEST(DedupSize, MemoryIsALimitWhereAnErrorIsAsked) {
 TEST(DedupSize, MemoryAloneIsUsedToTheLastPage) {
   const auto size = choose_dedup_size({.memory = 10 * kPageBytes + 5});
   ASSERT_TRUE(size.has_value());
-  EXPECT_EQ(size->pages(), 10U);
-  EXPECT_EQ(size->segments, 1U);
+  EXPECT_EQ(size->pages, 10U);
 }
 
 TEST(DedupSize, LessThanAPageIsRefused) {

@@ -2,7 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/file/exact_side.h"
 
+#include "filter/file/leaves.h"
+
 #include <gtest/gtest.h>
+
+#include <cstring>
 
 #include <random>
 #include <set>
@@ -138,6 +142,26 @@ TEST(ExactHeader, RefusesWhatItCannotBe) {
   bad.pages = ~std::uint64_t{0};
   bad.file_bytes = kHeaderBytes - 8;
   EXPECT_EQ(code(bad, bad.file_bytes), "bad_header");
+}
+
+TEST(ExactHeader, FeaturesAndReservedBytes) {
+  const ExactHeader h = some_header();
+  const auto code = [&h](std::size_t at, std::uint8_t value, std::uint64_t compatible = 0) {
+    ExactHeader changed = h;
+    changed.compatible = compatible;
+    auto bytes = serialise_exact_header(changed);
+    bytes[at] = std::byte{value};
+    const auto digest = xxh128(std::span(bytes).first(kHeaderBytes - 16));
+    std::memcpy(bytes.data() + kHeaderBytes - 16, digest.data(), digest.size());
+    const auto parsed = parse_exact_header(bytes, h.file_bytes);
+    return parsed ? std::string("taken") : std::string(to_string(parsed.error().code));
+  };
+  EXPECT_EQ(code(104, 1), "unsupported") << "an incompatible feature";
+  EXPECT_EQ(code(111, 128), "unsupported");
+  EXPECT_EQ(code(119, 128), "taken") << "a compatible one";
+  EXPECT_EQ(code(120, 1), "bad_header") << "reserved";
+  EXPECT_EQ(code(4079, 1), "bad_header");
+  EXPECT_EQ(code(4079, 1, 4), "taken") << "reserved bytes may be of a compatible feature";
 }
 
 TEST(ExactHeader, AnyChangedBitIsFound) {

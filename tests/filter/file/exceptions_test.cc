@@ -78,7 +78,7 @@ class MergedExceptionsTest : public testing::Test {
     header.hosts = listed.size();
     header.min_labels = header.max_labels = 2;
     auto writer = FilterWriter::create(dir_.path() / name, {.header = header,
-                                                            .hosts = Geometry{.pages_per_segment = 4},
+                                                            .hosts = Geometry{.pages = 4},
                                                             .paths = {},
                                                             .raw = {},
                                                             .info = {},

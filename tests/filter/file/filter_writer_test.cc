@@ -28,8 +28,8 @@ using testing_support::write_sample;
 
 FilterWriter::Plan large_plan() {
   FilterWriter::Plan plan = sample_plan();
-  plan.hosts = Geometry{.layout = Layout::lines_4x4, .segments = 3, .pages_per_segment = 200};     // 2.3 MiB: aligned
-  plan.paths = Geometry{.layout = Layout::sectors_2x8, .segments = 1, .pages_per_segment = 2000};  // two leaves
+  plan.hosts = Geometry{.layout = Layout::lines_4x4, .pages = 600};
+  plan.paths = Geometry{.layout = Layout::sectors_2x8, .pages = 2000};  // two leaves
   return plan;
 }
 
@@ -88,14 +88,14 @@ TEST(FilterWriterTest, WithoutCommitNothingStaysAndTheOldFileIsUntouched) {
   EXPECT_EQ(dir.entries(), 1U);
 }
 
-TEST(FilterWriterTest, LargeSectionsStandOnHugePagesAndSmallOnesOnPages) {
+TEST(FilterWriterTest, SectionsStandOnPages) {
   const TempDir dir;
   write_sample(dir / "a.bwf", large_plan());
   const auto file = FilterFile::open(dir / "a.bwf");
   ASSERT_TRUE(file) << file.error().text();
   ASSERT_TRUE((*file)->verify(FilterFile::Depth::tampering));
   for (const SectionEntry& s : (*file)->header().sections) {
-    EXPECT_EQ(s.offset % (s.length >= kSectionAlignment ? kSectionAlignment : kPageBytes), 0U);
+    EXPECT_EQ(s.offset % alignment_of(s.length), 0U);
     EXPECT_EQ(s.critical, has_pages(s.type));
   }
   EXPECT_EQ((*file)->header().find(SectionType::leaves)->length, kLeafRecordBytes * (1 + 2 + 1 + 1 + 1));
@@ -114,15 +114,15 @@ void fill_shuffled(FilterWriter& writer, unsigned seed, bool exclusive) {
     running.emplace_back([&, t] {
       for (std::size_t i = t; i < order.size(); i += threads) {
         const Hash128 key = keys.host("host" + std::to_string(order[i]));
-        const Place host = place_of(writer.hosts()->geometry(), key);
-        const Place path = place_of(writer.paths()->geometry(), key);
+        const Place host = writer.hosts()->place(key);
+        const Place path = writer.paths()->place(key);
         const Variant variant = static_cast<Variant>(order[i]) % kHostVariantCount;
         if (exclusive) {
-          writer.hosts()->insert_exclusive(host, variant, 2);
-          writer.paths()->insert_exclusive(path, 0, 2);
+          writer.hosts()->insert_exclusive(host, variant);
+          writer.paths()->insert_exclusive(path);
         } else {
-          writer.hosts()->insert(host, variant, 2);
-          writer.paths()->insert(path, 0, 2);
+          writer.hosts()->insert(host, variant);
+          writer.paths()->insert(path);
         }
       }
     });
@@ -175,8 +175,8 @@ TEST(FilterWriterTest, HeaderAndInfoMayChangeUntilCommit) {
 TEST(FilterWriterTest, FillComesNearThePredictionFromCounts) {
   const TempDir dir;
   auto plan = sample_plan();
-  plan.hosts = Geometry{.layout = Layout::lines_4x4, .segments = 3, .pages_per_segment = 20};  // 20 bits a key
-  plan.paths = Geometry{.layout = Layout::sectors_2x8, .segments = 1, .pages_per_segment = 250};
+  plan.hosts = Geometry{.layout = Layout::lines_4x4, .pages = 60};  // 20 bits a key
+  plan.paths = Geometry{.layout = Layout::sectors_2x8, .pages = 250};
   plan.header.kinds = {};
   plan.header.mark_mask = 0;
   plan.header.hosts = plan.header.kinds[index_of(Kind::suffix)].keys = 100'000;
@@ -209,14 +209,13 @@ TEST(FilterWriterTest, PlansThatMakeNoSenseAreRefused) {
   nothing.hosts.reset(), nothing.paths.reset(), nothing.raw.reset();
   EXPECT_EQ(code(nothing), Errc::usage);
   auto empty = sample_plan();
-  empty.raw = Geometry{.layout = Layout::lines_4x4, .segments = 0, .pages_per_segment = 1};
+  empty.raw = Geometry{.layout = Layout::lines_4x4, .pages = 0};
   EXPECT_EQ(code(empty), Errc::usage);
   auto unknown = sample_plan();
-  unknown.raw = Geometry{.layout = Layout{7}, .segments = 1, .pages_per_segment = 1};
+  unknown.raw = Geometry{.layout = Layout{7}, .pages = 1};
   EXPECT_EQ(code(unknown), Errc::usage);
   auto endless = sample_plan();
-  endless.raw =
-      Geometry{.layout = Layout::lines_4x4, .segments = 0xffffffff, .pages_per_segment = std::uint64_t{1} << 40};
+  endless.raw = Geometry{.layout = Layout::lines_4x4, .pages = std::uint64_t{1} << 40};
   EXPECT_EQ(code(endless), Errc::limit);
   EXPECT_EQ(dir.entries(), 0U) << "nothing of a refused plan stays";
 }

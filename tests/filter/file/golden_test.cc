@@ -1,7 +1,9 @@
-// The frozen file of format version 1: tests/data/golden_v1.bwf opens and answers as golden_v1.tsv says, for ever; and what
-// is written today is still that file, but for predictions, whose model may become better.
-// The tables: kind, host or raw bytes, path, query, listed (yes or no); marks are written mark-U, mark-Q, mark-D<depth>.
+// The frozen files of format version 1: they open and answer as golden_v1.tsv says, for ever; and what is written today is
+// still those files, but for predictions, whose model may become better. golden_v1_hosts_2x8.bwf has H in layout 2x8 and P and R
+// in 4x4, golden_v1_hosts_4x4.bwf the other way round; both have sections E, signatures and a signature in the header.
+// The table: kind, host or raw bytes, path, query, listed (yes or no); marks are written mark-U, mark-Q, mark-D<depth>.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -41,20 +43,13 @@ std::vector<Row> read_rows() {
   return rows;
 }
 
-unsigned rounds_of(const Header& h, Kind kind) { return h.kinds[index_of(kind)].rounds; }
-
-// The variant and rounds of a question about a host; nothing for the kinds with keys of their own.
-struct HostQuestion {
-  Variant variant;
-  unsigned rounds;
-};
-std::optional<HostQuestion> host_question(const Header& h, const std::string& kind) {
-  if (kind == "mark-U") return HostQuestion{kVariantMarkUrl, 1};
-  if (kind == "mark-Q") return HostQuestion{kVariantMarkQuery, 1};
-  if (kind.starts_with("mark-D"))
-    return HostQuestion{directory_mark(static_cast<unsigned>(std::stoul(kind.substr(6)))), 1};
+// The variant of a question about a host; nothing for the kinds with keys of their own.
+std::optional<Variant> host_question(const std::string& kind) {
+  if (kind == "mark-U") return kVariantMarkUrl;
+  if (kind == "mark-Q") return kVariantMarkQuery;
+  if (kind.starts_with("mark-D")) return directory_mark(static_cast<unsigned>(std::stoul(kind.substr(6))));
   for (const Kind k : {Kind::suffix, Kind::exact_host, Kind::subdomains}) {
-    if (kind[0] == static_cast<char>(k)) return HostQuestion{host_variant(k), rounds_of(h, k)};
+    if (kind[0] == static_cast<char>(k)) return host_variant(k);
   }
   return std::nullopt;
 }
@@ -75,16 +70,29 @@ Hash128 key_of(const KeyMaker& keys, const Row& row) {
 
 bool is_listed(const FilterFile& file, const Row& row) {
   const KeyMaker& keys = file.keys();
-  if (const auto q = host_question(file.header(), row.kind)) {
-    const std::uint32_t bit = 1U << q->variant;
-    return file.hosts().test_variants(file.hosts().place(keys.host(row.host)), bit, q->rounds == 2 ? bit : 0) == bit;
+  if (const auto variant = host_question(row.kind)) {
+    const std::uint32_t bit = 1U << *variant;
+    return file.hosts().test_variants(file.hosts().place(keys.host(row.host)), bit) == bit;
   }
   const SectionView& section = row.kind == "R" ? file.raw() : file.paths();
-  return section.test(section.place(key_of(keys, row)), 0, rounds_of(file.header(), static_cast<Kind>(row.kind[0])));
+  return section.test(section.place(key_of(keys, row)));
 }
 
-TEST(GoldenTest, TheFrozenFileAnswersAsItDidWhenItWasWritten) {
-  const auto file = FilterFile::open(kData / "golden_v1.bwf");
+class GoldenTest : public testing::TestWithParam<Layout> {
+ protected:
+  static Layout hosts_layout() { return GetParam(); }
+  static Layout other_layout() { return GetParam() == Layout::sectors_2x8 ? Layout::lines_4x4 : Layout::sectors_2x8; }
+  static std::string name() {
+    return std::string("golden_v1_hosts_") + (GetParam() == Layout::sectors_2x8 ? "2x8" : "4x4");
+  }
+  static std::filesystem::path frozen() { return kData / (name() + ".bwf"); }
+  static FilterWriter::Plan plan();
+};
+INSTANTIATE_TEST_SUITE_P(Layouts, GoldenTest, testing::Values(Layout::sectors_2x8, Layout::lines_4x4),
+                         [](const auto& of) { return of.param == Layout::sectors_2x8 ? "Hosts2x8" : "Hosts4x4"; });
+
+TEST_P(GoldenTest, TheFrozenFileAnswersAsItDidWhenItWasWritten) {
+  const auto file = FilterFile::open(frozen());
   ASSERT_TRUE(file) << file.error().text();
   ASSERT_TRUE((*file)->verify(FilterFile::Depth::tampering));
   std::map<std::pair<std::string, bool>, int> seen;
@@ -98,8 +106,8 @@ TEST(GoldenTest, TheFrozenFileAnswersAsItDidWhenItWasWritten) {
   }
 }
 
-TEST(GoldenTest, TheFrozenHeaderSaysWhatItSaid) {
-  const auto file = FilterFile::open(kData / "golden_v1.bwf");
+TEST_P(GoldenTest, TheFrozenHeaderSaysWhatItSaid) {
+  const auto file = FilterFile::open(frozen());
   ASSERT_TRUE(file) << file.error().text();
   const Header& h = (*file)->header();
   EXPECT_EQ(to_hex(h.file_id), "676f6c64656e2066696c652076312e30");
@@ -109,13 +117,14 @@ TEST(GoldenTest, TheFrozenHeaderSaysWhatItSaid) {
   EXPECT_EQ(h.valid_until, 4'102'444'800U);
   EXPECT_EQ(h.unicode_version, 0x0F0000U);
   EXPECT_EQ(h.compatible, 0x8000000000000000U);
-  EXPECT_EQ(h.kinds[index_of(Kind::url_query)].rounds, 2);
   EXPECT_EQ(h.marks, 6U);
   EXPECT_EQ(h.max_depth, 17);
   EXPECT_EQ(h.signatures[7].algorithm, 0xfffffffeU);
-  EXPECT_EQ(h.find(SectionType::hosts)->geometry.layout, Layout::sectors_2x8);
-  EXPECT_EQ(h.find(SectionType::paths)->geometry.layout, Layout::lines_4x4);
-  EXPECT_EQ(h.find(SectionType::paths)->geometry.segments, 2U);
+  EXPECT_EQ(h.find(SectionType::hosts)->geometry.layout, hosts_layout());
+  EXPECT_EQ(h.find(SectionType::paths)->geometry.layout, other_layout());
+  EXPECT_EQ(h.find(SectionType::paths)->geometry.pages, 2U);
+  EXPECT_EQ((*file)->exceptions().of((*file)->keys().host("good.example")), kind_bit(Kind::suffix));
+  EXPECT_EQ((*file)->exceptions().all().size(), 2U);
   const auto info = (*file)->info();
   ASSERT_TRUE(info);
   EXPECT_EQ(info->category, "golden");
@@ -123,7 +132,7 @@ TEST(GoldenTest, TheFrozenHeaderSaysWhatItSaid) {
   EXPECT_EQ(info->provenance, std::vector<std::string>{"made once"});
 }
 
-FilterWriter::Plan golden_plan() {
+FilterWriter::Plan GoldenTest::plan() {
   FilterWriter::Plan plan;
   Header& h = plan.header;
   const auto put = [](auto& field, std::string_view text) { std::copy(text.begin(), text.end(), field.begin()); };
@@ -141,61 +150,64 @@ FilterWriter::Plan golden_plan() {
     if (!row.listed) continue;
     if (row.kind.starts_with("mark")) {
       ++h.marks;
-      const auto q = host_question(h, row.kind);
-      if (q) h.mark_mask |= 1U << q->variant;
+      if (const auto variant = host_question(row.kind)) h.mark_mask |= 1U << *variant;
     } else {
       KindCounts& counts = h.kinds[index_of(static_cast<Kind>(row.kind[0]))];
       ++counts.entries, ++counts.keys;
     }
   }
-  for (const Kind kind : {Kind::subdomains, Kind::url_query, Kind::raw}) h.kinds[index_of(kind)].rounds = 2;
   h.hosts = 9;
   h.min_labels = 1;
   h.max_labels = 4;
   h.max_depth = 17;
   h.measured = {.samples = 1'000'000, .hits = 1};
   h.signatures[7] = {.algorithm = 0xfffffffe, .parameter = 9, .key_id = {7}, .bytes = {5, 6}};
-  plan.hosts = Geometry{.layout = Layout::sectors_2x8, .segments = 1, .pages_per_segment = 1};
-  plan.paths = Geometry{.layout = Layout::lines_4x4, .segments = 2, .pages_per_segment = 1};
-  plan.raw = Geometry{.layout = Layout::lines_4x4, .segments = 1, .pages_per_segment = 1};
+  plan.hosts = Geometry{.layout = hosts_layout(), .pages = 1};
+  plan.paths = Geometry{.layout = other_layout(), .pages = 2};
+  plan.raw = Geometry{.layout = other_layout(), .pages = 1};
   plan.info = {.category = "golden",
                .builder = "bloomwall-filter 0.1.0",
                .sources = {{.name = "golden_v1.tsv", .format = "table", .bytes = 1000, .entries = 26, .sha256 = {9}}},
                .provenance = {"made once"}};
+  const KeyMaker keys(h.series_key);
+  std::vector<Exception> exceptions{{.key = keys.host("good.example"), .kinds = kind_bit(Kind::suffix)},
+                                    {.key = keys.raw("known to be good"), .kinds = kind_bit(Kind::raw)}};
+  std::sort(exceptions.begin(), exceptions.end(),
+            [](const Exception& a, const Exception& b) { return in_file_order(a.key, b.key); });
+  plan.exceptions = serialise_exceptions(exceptions);
   return plan;
 }
 
-void write_golden(const std::filesystem::path& path) {
-  auto writer = FilterWriter::create(path, golden_plan());
+void write_golden(const std::filesystem::path& path, FilterWriter::Plan plan) {
+  auto writer = FilterWriter::create(path, std::move(plan));
   ASSERT_TRUE(writer) << writer.error().text();
-  const Header& h = (*writer)->header();
-  const KeyMaker keys(h.series_key);
+  const KeyMaker keys((*writer)->header().series_key);
   for (const Row& row : read_rows()) {
     if (!row.listed) continue;
-    if (const auto q = host_question(h, row.kind)) {
-      (*writer)->hosts()->insert(keys.host(row.host), q->variant, q->rounds);
+    if (const auto variant = host_question(row.kind)) {
+      (*writer)->hosts()->insert(keys.host(row.host), *variant);
     } else {
       SectionWriter& section = row.kind == "R" ? *(*writer)->raw() : *(*writer)->paths();
-      section.insert(key_of(keys, row), 0, rounds_of(h, static_cast<Kind>(row.kind[0])));
+      section.insert(key_of(keys, row));
     }
   }
   const auto done = (*writer)->commit();
   ASSERT_TRUE(done) << done.error().text();
 }
 
-// The frozen file is what this left in the build folder when the format was made final; never copy it again for version 1.
-TEST(GoldenTest, WhatIsWrittenTodayIsStillThatFile) {
-  const std::filesystem::path path = BLOOMWALL_BINARY_DIR "/golden_v1_now.bwf";
-  write_golden(path);
+// The frozen files are what this left in the build folder when the format was made final; never copy them again.
+TEST_P(GoldenTest, WhatIsWrittenTodayIsStillThatFile) {
+  const std::filesystem::path path = std::filesystem::path(BLOOMWALL_BINARY_DIR) / (name() + "_now.bwf");
+  write_golden(path, plan());
   auto now = read_bytes(path);
-  const auto frozen = read_bytes(kData / "golden_v1.bwf");
-  const auto frozen_header = parse_header(frozen, frozen.size());
+  const auto before = read_bytes(frozen());
+  const auto frozen_header = parse_header(before, before.size());
   auto header = parse_header(now, now.size());
   ASSERT_TRUE(header && frozen_header);
   header->predicted = frozen_header->predicted;
   const auto head = serialise_header(*header);
   std::copy(head.begin(), head.end(), now.begin());
-  EXPECT_TRUE(now == frozen);
+  EXPECT_TRUE(now == before);
 }
 
 }  // namespace

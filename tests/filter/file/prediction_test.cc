@@ -25,9 +25,7 @@ Header counts_of(std::uint64_t suffixes, std::uint64_t exact, std::uint64_t urls
   h.mark_mask = urls == 0 ? 0 : 1U << kVariantMarkUrl;
   return h;
 }
-Geometry pages(std::uint64_t n, Layout layout = Layout::lines_4x4) {
-  return {.layout = layout, .segments = 1, .pages_per_segment = n};
-}
+Geometry pages(std::uint64_t n, Layout layout = Layout::lines_4x4) { return {.layout = layout, .pages = n}; }
 
 TEST(PredictionTest, ADomainListAsksHostsOnly) {
   const PredictedErrors e = predict(counts_of(100'000, 0, 0), {.hosts = pages(70), .paths = {}, .raw = {}});
@@ -75,14 +73,11 @@ TEST(PredictionTest, PathQuestionsFollowTheMarks) {
   EXPECT_NEAR((e.listed_host.p99 - e.unlisted_host.p99) / e.path_key, 4, 0.04);
 }
 
-TEST(PredictionTest, KindsOfTwoRoundsErrLess) {
-  Header h = counts_of(100'000, 0, 0);
-  const Geometries g{.hosts = pages(140), .paths = {}, .raw = pages(70)};
-  const double once = predict(h, g).host_key;
-  h.kinds[index_of(Kind::suffix)].rounds = 2;
-  EXPECT_LT(predict(h, g).host_key, 50 * once * once + 1e-7);
-  h.kinds[index_of(Kind::raw)] = {.entries = 100'000, .keys = 100'000, .rounds = 1};
-  EXPECT_EQ(predict(h, g).raw_key, stored_rate(key_error(Layout::lines_4x4, 100'000, 70)));
+TEST(PredictionTest, RawKeysTakeTheWholeFingerprint) {
+  Header h;
+  h.kinds[index_of(Kind::raw)] = {.entries = 100'000, .keys = 100'000};
+  EXPECT_EQ(predict(h, {.hosts = {}, .paths = {}, .raw = pages(140)}).raw_key,
+            stored_rate(key_error(Layout::lines_4x4, SectionKind::raw, 100'000, 140)));
 }
 
 TEST(PredictionTest, AnEmptyListNeverErrs) {
@@ -136,7 +131,7 @@ class RequestErrorTest : public testing::TestWithParam<Setting> {
     const Geometry hosts = sized(host_load(counts_, pages(1, GetParam().layout)));
     const Geometry paths = sized(path_load(counts_, pages(1, GetParam().layout)));
     host_load_ = host_load(counts_, hosts);
-    hosts_ = std::make_unique<OwnedSection>(hosts, LineChoice::host);
+    hosts_ = std::make_unique<OwnedSection>(hosts, SectionKind::hosts);
     paths_ = std::make_unique<OwnedSection>(paths);
     for (std::uint64_t i = 0; i < kHosts; ++i) insert_host(i);
     predicted_ = predict(counts_, {.hosts = hosts, .paths = paths, .raw = {}});
@@ -185,7 +180,7 @@ class RequestErrorTest : public testing::TestWithParam<Setting> {
   // listed host has `own_sets`, and what is asked of it (see above; measured with the bits) is taken off the prediction.
   void expect_rate(std::size_t suffixes, std::uint64_t first, std::uint64_t range, double predicted, const char* what,
                    double own_sets = 0) {
-    if (range != 0) predicted -= 2 * question_error(host_load_, 1, own_sets);
+    if (range != 0) predicted -= 2 * question_error(host_load_, own_sets);
     const auto requests = static_cast<std::uint64_t>(450 / predicted);
     double hits = 0;
     std::array<Hash128, 6> asked{};

@@ -65,17 +65,17 @@ inline FilterWriter::Plan sample_plan() {
   h.created = 1'700'000'000;
   h.valid_until = 1'800'000'000;
   h.unicode_version = 0x0F0000;
-  h.kinds[index_of(Kind::suffix)] = {.entries = 11, .keys = 10, .rounds = 1};
-  h.kinds[index_of(Kind::url)] = {.entries = 20, .keys = 20, .rounds = 1};
-  h.kinds[index_of(Kind::raw)] = {.entries = 5, .keys = 5, .rounds = 2};
+  h.kinds[index_of(Kind::suffix)] = {.entries = 11, .keys = 10};
+  h.kinds[index_of(Kind::url)] = {.entries = 20, .keys = 20};
+  h.kinds[index_of(Kind::raw)] = {.entries = 5, .keys = 5};
   h.marks = 4;
   h.hosts = 12;
   h.mark_mask = std::uint32_t{1} << kVariantMarkUrl;
   h.min_labels = 1;
   h.max_labels = 5;
-  plan.hosts = Geometry{.layout = Layout::sectors_2x8, .segments = 1, .pages_per_segment = 1};
-  plan.paths = Geometry{.layout = Layout::lines_4x4, .segments = 2, .pages_per_segment = 1};
-  plan.raw = Geometry{.layout = Layout::sectors_2x8, .segments = 1, .pages_per_segment = 1};
+  plan.hosts = Geometry{.layout = Layout::sectors_2x8, .pages = 1};
+  plan.paths = Geometry{.layout = Layout::lines_4x4, .pages = 2};
+  plan.raw = Geometry{.layout = Layout::sectors_2x8, .pages = 1};
   plan.info = {.category = "tests",
                .builder = "test 1",
                .sources = {{.name = "a.txt", .format = "plain", .bytes = 120, .entries = 36, .sha256 = {1, 2, 3}}},
@@ -92,7 +92,7 @@ inline void insert_sample_keys(FilterWriter& writer) {
   for (int i = 0; i < 20; ++i) {
     writer.paths()->insert(keys.url(host, keys.segment("p" + std::to_string(i), keys.empty_path())));
   }
-  for (int i = 0; i < 5; ++i) writer.raw()->insert(keys.raw("r" + std::to_string(i)), 0, 2);
+  for (int i = 0; i < 5; ++i) writer.raw()->insert(keys.raw("r" + std::to_string(i)));
 }
 
 inline void write_sample(const std::filesystem::path& path, FilterWriter::Plan plan = sample_plan()) {

@@ -7,6 +7,8 @@
 #include <openssl/pem.h>
 #include <sys/stat.h>
 
+#include "filter/file/leaves.h"
+#include "filter/file/signature_section.h"
 #include "tests/filter/file/sample_filter.h"
 
 namespace bloomwall::filter {
@@ -131,6 +133,12 @@ TEST_F(Signing, AProtectedKeyIsRefusedWithoutAsking) {
   EXPECT_THAT(read.error().text(), HasSubstr("passphrase"));
 }
 
+HeaderBytes header_of(const std::vector<std::byte>& file) {
+  HeaderBytes out{};
+  std::copy_n(file.begin(), kHeaderBytes, out.begin());
+  return out;
+}
+
 TEST_F(Signing, ASignedFilterIsTrustedAndOtherwiseTheSame) {
   ASSERT_EQ(chmod(file_.c_str(), 0604), 0);
   const auto mode = mode_of(file_);
@@ -169,8 +177,87 @@ TEST_F(Signing, SeveralMaySignAndSigningAgainTakesThePlace) {
   ASSERT_TRUE(sign_filter(file_, file_, key_));
   EXPECT_EQ(read_bytes(file_), two) << "the same key signs the same bytes the same way";
   for (int i = 2; i < 8; ++i) ASSERT_TRUE(sign_filter(file_, file_, SigningKey::generate())) << i;
-  EXPECT_EQ(sign_filter(file_, file_, SigningKey::generate()).error().code, Errc::limit);
   ASSERT_TRUE(sign_filter(file_, file_, other_)) << "it has its place";
+  EXPECT_EQ(read_bytes(file_).size(), two.size());
+}
+
+// The ninth goes into a section of its own, and those that stood before still hold.
+TEST_F(Signing, MoreSignersThanSlotsTakeASection) {
+  ASSERT_TRUE(sign_filter(file_, file_, key_));
+  for (int i = 1; i < 8; ++i) ASSERT_TRUE(sign_filter(file_, file_, SigningKey::generate())) << i;
+  const auto eight = read_bytes(file_);
+  ASSERT_TRUE(sign_filter(file_, file_, other_));
+  const auto nine = read_bytes(file_);
+  EXPECT_GT(nine.size(), eight.size());
+  for (const char* key : {"a.pub", "b.pub"}) EXPECT_TRUE(check(file_, trusted(key))) << key;
+  const auto opened = FilterFile::open(file_);
+  ASSERT_TRUE(opened) << opened.error().text();
+  EXPECT_TRUE((*opened)->verify(FilterFile::Depth::tampering));
+  ASSERT_TRUE(sign_filter(file_, file_, other_));
+  EXPECT_EQ(read_bytes(file_), nine) << "the same key has its place";
+  const HeaderBytes bare = without_signature_section(header_of(nine));
+  EXPECT_TRUE(std::equal(bare.begin(), bare.end(), eight.begin())) << "without it the header is as it was";
+  for (std::size_t i = 8; i < 8 + kMaxLongSignatures - 1; ++i) {
+    ASSERT_TRUE(sign_filter(file_, file_, SigningKey::generate())) << i;
+  }
+  EXPECT_EQ(sign_filter(file_, file_, SigningKey::generate()).error().code, Errc::limit);
+}
+
+// A signature of another algorithm and any length, put there by somebody else: passed over, kept, and no part of what is signed.
+TEST_F(Signing, LongSignaturesOfOtherAlgorithmsArePassedOver) {
+  ASSERT_TRUE(sign_filter(file_, file_, key_));
+  const auto plain = read_bytes(file_);
+  std::vector<LongSignature> long_ones{
+      {.algorithm = 77, .parameter = 3, .key_id = {1}, .bytes = std::vector<std::uint8_t>(4627, 9)},
+      {.algorithm = kEd25519, .parameter = 0, .key_id = key_.id(), .bytes = {1, 2, 3}}};
+  const auto section = serialise_signatures(long_ones);
+  const Roots roots = roots_of(digest_leaves(section));
+  const std::uint64_t offset = place_after(plain.size(), section.size());
+  const HeaderBytes head = with_signature_section(header_of(plain), {.type = SectionType::signatures,
+                                                                     .offset = offset,
+                                                                     .length = section.size(),
+                                                                     .xxh_root = roots.xxh,
+                                                                     .sha_root = roots.sha});
+  auto bytes = plain;
+  bytes.resize(offset);
+  bytes.insert(bytes.end(), section.begin(), section.end());
+  std::copy(head.begin(), head.end(), bytes.begin());
+  write_bytes(file_, bytes);
+  const auto checked = check(file_, trusted("a.pub"));
+  EXPECT_TRUE(checked) << checked.error().text();
+  ASSERT_TRUE(sign_filter(file_, file_, other_));
+  const auto opened = FilterFile::open(file_);
+  ASSERT_TRUE(opened) << opened.error().text();
+  EXPECT_TRUE((*opened)->verify(FilterFile::Depth::tampering));
+  EXPECT_EQ(parse_signatures((*opened)->section_bytes(SectionType::signatures)), long_ones);
+  EXPECT_TRUE(check(file_, trusted("b.pub")));
+  EXPECT_EQ(check(file_, trusted("b.pub")).value_or(KeyId{}), other_.id());
+}
+
+TEST(SignatureSection, HostileBytesAreRefused) {
+  const std::vector<LongSignature> two{{.algorithm = 7, .parameter = 1, .key_id = {1, 2}, .bytes = {1, 2, 3}},
+                                       {.algorithm = 9, .parameter = 0, .key_id = {}, .bytes = {4}}};
+  const auto good = serialise_signatures(two);
+  ASSERT_EQ(parse_signatures(good), two);
+  for (std::size_t size = 0; size < good.size(); ++size) {
+    EXPECT_FALSE(parse_signatures(std::span(good).first(size))) << size;
+  }
+  struct Case {
+    const char* name;
+    std::size_t at;
+    std::uint8_t value;
+  };
+  for (const Case& c : {Case{"magic", 3, '2'}, Case{"no signatures", 4, 0}, Case{"fewer than there are", 4, 1},
+                        Case{"more than there are", 4, 3}, Case{"algorithm 0", 8, 0}, Case{"length 0", 32, 0},
+                        Case{"longer than the section", 32, 200}, Case{"longer than is allowed", 34, 2},
+                        Case{"reserved", 36, 1}, Case{"padding", 43, 1}}) {
+    auto bytes = good;
+    bytes[c.at] = std::byte{c.value};
+    EXPECT_FALSE(parse_signatures(bytes)) << c.name;
+  }
+  auto longer = good;
+  longer.resize(longer.size() + 8);
+  EXPECT_FALSE(parse_signatures(longer));
 }
 
 TEST_F(Signing, AnyKeyOfTheFileWillDo) {

@@ -95,7 +95,6 @@ struct FilterRecipe {
   std::uint8_t file_id = 1;  // every octet of the file id
   std::uint64_t host_pages = 8, path_pages = 8, raw_pages = 1;
   Layout layout = Layout::sectors_2x8;
-  std::uint8_t rounds = 1;         // of every kind
   std::uint64_t claimed_keys = 0;  // S keys that the header counts and the bits lack: worsens its predictions
 };
 
@@ -107,7 +106,6 @@ class FilterMaker {
     header_.series_id.fill(recipe.series);
     header_.file_id.fill(recipe.file_id);
     header_.created = 1'700'000'000;
-    for (KindCounts& kind : header_.kinds) kind.rounds = recipe.rounds;
   }
 
   void add(const OwnEntry& entry) { entries_.push_back(entry); }
@@ -118,8 +116,7 @@ class FilterMaker {
     header_.kinds[index_of(Kind::suffix)].keys += recipe_.claimed_keys;
     header_.hosts += recipe_.claimed_keys;
     const auto geometry = [&](bool wanted, std::uint64_t pages) {
-      return wanted ? std::optional(Geometry{.layout = recipe_.layout, .segments = 1, .pages_per_segment = pages})
-                    : std::nullopt;
+      return wanted ? std::optional(Geometry{.layout = recipe_.layout, .pages = pages}) : std::nullopt;
     };
     const bool any_path = header_.mark_mask != 0;
     const bool any_host = any_path || has_any({Kind::suffix, Kind::exact_host, Kind::subdomains});
@@ -166,17 +163,16 @@ class FilterMaker {
   }
 
   void insert(FilterWriter& writer, const KeyMaker& keys, const OwnEntry& entry) const {
-    const unsigned rounds = recipe_.rounds;
     const Hash128 host = keys.host(entry.host);
     switch (entry.kind) {
       case Kind::suffix:
-        return writer.hosts()->insert(host, 0, rounds);
+        return writer.hosts()->insert(host, 0);
       case Kind::exact_host:
-        return writer.hosts()->insert(host, 1, rounds);
+        return writer.hosts()->insert(host, 1);
       case Kind::subdomains:
-        return writer.hosts()->insert(host, 2, rounds);
+        return writer.hosts()->insert(host, 2);
       case Kind::raw:
-        return writer.raw()->insert(keys.raw(entry.path), 0, rounds);
+        return writer.raw()->insert(keys.raw(entry.path));
       case Kind::url:
       case Kind::url_query:
       case Kind::directory:
@@ -187,8 +183,8 @@ class FilterMaker {
     const Hash128 key = entry.kind == Kind::url         ? keys.url(host, path)
                         : entry.kind == Kind::directory ? keys.directory(host, path)
                                                         : keys.url_query(host, path, keys.hash(entry.query));
-    writer.hosts()->insert(host, mark_of(entry), 1);
-    writer.paths()->insert(key, 0, rounds);
+    writer.hosts()->insert(host, mark_of(entry));
+    writer.paths()->insert(key);
   }
 
   FilterRecipe recipe_;

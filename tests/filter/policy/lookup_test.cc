@@ -1,4 +1,4 @@
-// Kinds and shapes of requests against a filter's bits; rounds, pages and traces of a look-up.
+// Kinds and shapes of requests against a filter's bits; pages and traces of a look-up.
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/policy/lookup.h"
 
@@ -97,11 +97,11 @@ struct Row {
   std::vector<std::string_view> yes, no;
 };
 
-class BitShapes : public testing::TestWithParam<std::tuple<Row, Layout, std::uint8_t>> {};
+class BitShapes : public testing::TestWithParam<std::tuple<Row, Layout>> {};
 
 TEST_P(BitShapes, MatchExactlyWhatTheKindSays) {
-  const auto& [row, layout, rounds] = GetParam();
-  Subject subject({.entries = {std::string(row.entry)}, .layout = layout, .rounds = rounds});
+  const auto& [row, layout] = GetParam();
+  Subject subject({.entries = {std::string(row.entry)}, .layout = layout});
   for (const std::string_view url : row.yes) EXPECT_EQ(subject.ask(url).match, row.entry) << url;
   for (const std::string_view url : row.no) EXPECT_EQ(subject.ask(url).match, "") << url;
 }
@@ -157,14 +157,13 @@ const std::vector<Row>& shapes() {
 }
 
 std::string name_of(const testing::TestParamInfo<BitShapes::ParamType>& row) {
-  const auto& [shape, layout, rounds] = row.param;
-  return std::string(shape.name) + (layout == Layout::sectors_2x8 ? "_2x8_" : "_4x4_") + std::to_string(rounds);
+  const auto& [shape, layout] = row.param;
+  return std::string(shape.name) + (layout == Layout::sectors_2x8 ? "_2x8" : "_4x4");
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, BitShapes,
                          testing::Combine(testing::ValuesIn(shapes()),
-                                          testing::Values(Layout::sectors_2x8, Layout::lines_4x4),
-                                          testing::Values(1, 2)),
+                                          testing::Values(Layout::sectors_2x8, Layout::lines_4x4)),
                          name_of);
 
 TEST(Lookup, AnUnlistedHostIsAskedOnlyKindsMarksAndLabelsThatExist) {

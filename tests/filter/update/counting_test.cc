@@ -126,7 +126,7 @@ TEST_F(Counting, ChurnOfTheWholeSetLosesNothing) {
   EXPECT_NEAR(static_cast<double>(file->header().kinds[index_of(Kind::raw)].keys), kKeys, kKeys * 0.01);
   const Geometry geometry = file->header().find(SectionType::raw)->geometry;
   std::vector<std::byte> pages(geometry.bytes());
-  SectionWriter fresh(geometry, pages.data());
+  SectionWriter fresh(geometry, pages.data(), SectionKind::paths);
   for (int i = kKeys; i < 2 * kKeys; ++i) fresh.insert(file->keys().raw(raw_entry(i).path));
   const auto bits = file->section_bytes(SectionType::raw);
   EXPECT_EQ(updated_.cells.stuck, 0U);
@@ -204,7 +204,7 @@ TEST_F(Counting, BitsAreThoseOfMarksCountedOnceAndNeverTakenAway) {
   const auto file = emit();
   const Geometry geometry = file->header().find(SectionType::hosts)->geometry;
   std::vector<std::byte> pages(geometry.bytes());
-  SectionWriter marks_alone(geometry, pages.data(), LineChoice::host);
+  SectionWriter marks_alone(geometry, pages.data(), SectionKind::hosts);
   marks_alone.insert(file->keys().host("anchor.example"), kVariantMarkUrl);
   for (int i = 0; i < 40; ++i) {
     marks_alone.insert(file->keys().host("host" + std::to_string(i) + ".example"), kVariantMarkUrl);
