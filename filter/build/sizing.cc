@@ -165,7 +165,7 @@ std::uint64_t file_bytes_of(const Geometries& sections, std::uint64_t info_bytes
   place(info_bytes);
   std::uint64_t pages = 0;
   for (const auto& section : {sections.hosts, sections.paths, sections.raw}) {
-    if (section) pages += section->pages();
+    if (section) pages += section->pages;
   }
   place(pages * sizeof(std::uint32_t));  // their sums
   place(leaves * kLeafRecordBytes);
