@@ -13,8 +13,8 @@
 #include "filter/build/quantity.h"
 #include "filter/file/filter_file.h"
 #include "filter/file/temp_file.h"
-#include "filter/url/public_suffix.h"
 #include "filter/url/idna.h"
+#include "filter/url/public_suffix.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -56,7 +56,7 @@ struct FileReport {
   std::uint64_t text_bytes = 0;
   TextDigest digest{};
   std::vector<std::string> left_out;  // of a folder, with its first file: what it holds and nobody reads, and why
-  TextDigest stored_digest{};  // of the file as stored; where it is compressed, another one
+  TextDigest stored_digest{};         // of the file as stored; where it is compressed, another one
 
   // Lines; their sum is `lines`.
   std::uint64_t lines = 0;

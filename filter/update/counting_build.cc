@@ -6,10 +6,10 @@
 #include <thread>
 
 #include "filter/build/key_collector.h"
-#include "filter/url/public_suffix.h"
 #include "filter/update/counting.h"
 #include "filter/update/counting_pages.h"
 #include "filter/url/idna.h"
+#include "filter/url/public_suffix.h"
 
 namespace bloomwall::filter {
 namespace {
