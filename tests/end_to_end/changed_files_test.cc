@@ -88,7 +88,7 @@ class ChangedFiles : public testing::TestWithParam<Source> {
     return run({"curl", "-s", "-m", "20", "http://127.0.0.1:" + std::to_string(proxy_->admin_port()) + path}).out;
   }
   bool is_lost() const {
-    return admin("/metrics").find("bloomwall_filter_lost{list=\"sample\"} 1\n") != std::string::npos;
+    return admin("/metrics").find("bloomwall_filter_lost{filter=\"sample\"} 1\n") != std::string::npos;
   }
   bool await(const std::function<bool()>& condition, Seconds bound = Seconds(20)) const {
     for (const auto end = Clock::now() + bound; Clock::now() < end; std::this_thread::yield()) {
