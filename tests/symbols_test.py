@@ -5,7 +5,7 @@
 
 Looks at every object in every static library of the build, with nm, and finds
   a strong definition beside any other one, strong or weak (a function here, an inline function of the same name there);
-  weak definitions that come from different lines of source;
+  weak definitions that come from different lines of source, or from one line of different files with different code;
   weak definitions of different sizes, where nothing was optimised (an optimiser may make two of one), and tables of
   classes of different sizes anywhere.
 Skipped (77) where link-time optimisation hides the symbols; there -Werror=odr says the same.
@@ -24,7 +24,7 @@ LINE = re.compile(r"^[0-9a-f]+ ([0-9a-f]+) ([A-Za-z]) (\S+)(?:\t(.*))?$")
 STRONG, WEAK, TABLE = "TDBRG", "WVu", ("_ZTV", "_ZTI", "_ZTS")
 MEMBER = re.compile(r"^(?:.*:)?(\S+\.o):$")
 
-Definition = collections.namedtuple("Definition", "object strength size line")
+Definition = collections.namedtuple("Definition", "archive object strength size line")
 
 
 def definitions(archive):
@@ -38,18 +38,31 @@ def definitions(archive):
             continue
         match = LINE.match(line)
         if match and match.group(2) in STRONG + WEAK:
-            yield match.group(3), Definition(member, match.group(2), int(match.group(1), 16), match.group(4) or "")
+            yield match.group(3), Definition(archive, member, match.group(2), int(match.group(1), 16), match.group(4) or "")
 
 
 def is_ours(symbol):
     return "9bloomwall" in symbol
 
 
-def from_different_lines(found):
-    """nm gives an implicit member's line with the name of the wrong file at times: the file alone proves nothing."""
+def code_of(symbol, archive):
+    """The different codes of a weak function, each of which has a section of its own, that of the base constructor or destructor
+    for both; what the linker fills in stands there as zeros."""
+    section = ".text." + re.sub(r"([CD])1(E)", r"\g<1>2\2", symbol)
+    text = subprocess.run(["objdump", "-s", "-j", section, archive], capture_output=True, text=True, check=False).stdout
+    rows = [part.splitlines()[1:] for part in text.split("Contents of section")[1:]]
+    return {tuple(row for row in part if row.startswith(" ")) for part in rows}
+
+
+def from_different_lines(symbol, found, optimised):
+    """nm gives an inline member's line with the name of the wrong file at times: where only the file differs, code decides."""
     lines = {d.line.rpartition(":")[2] for d in found if d.line}
     files = {d.line.rpartition(":")[0] for d in found if d.line}
-    return len(lines) > 1 or (len(files) > 1 and len({d.size for d in found}) > 1)
+    if len(lines) > 1 or len(files) < 2:
+        return len(lines) > 1
+    if len({d.size for d in found}) > 1:
+        return True
+    return not optimised and len(set().union(*(code_of(symbol, archive) for archive in {d.archive for d in found}))) > 1
 
 
 def breaches(archives, optimised):
@@ -64,7 +77,7 @@ def breaches(archives, optimised):
         strong = [d for d in found if d.strength in STRONG]
         if strong:
             yield f"{symbol}: defined in {strong[0].object} and again", found
-        elif is_ours(symbol) and from_different_lines(found):
+        elif is_ours(symbol) and from_different_lines(symbol, found, optimised):
             yield f"{symbol}: defined by different lines of source", found
         elif is_ours(symbol) and (symbol.startswith(TABLE) or not optimised) and len({d.size for d in found}) > 1:
             yield f"{symbol}: definitions of different sizes", found
@@ -97,7 +110,9 @@ def self_test(compiler):
     rows = {
         "inline_and_not": (inline % ("x + 1", 0), "namespace bloomwall { int f(int x) { return x; } }\n", False),
         "twice": ("int f() { return 1; }\n", "int f() { return 2; }\n", False),
-        "two_lines": (inline % ("x + 1", 0), inline % ("x + 1", 1), False),
+        "two_lines": (inline % ("x + 1", 0), "\n" + inline % ("x + 1", 1), False),
+        "two_files": (inline % ("x + 1", 0), inline % ("x + 2", 1), False),
+        "one_text": (inline % ("x + 1", 0), inline % ("x + 1", 1), True),
         "two_bodies": (conditional % ("x", 0), conditional % ("x * x * x / 7", 1), False),
         "one_header": (header % 0, header % 1, True),
         "hidden": ("static int f() { return 1; }\nint a() { return f(); }\n",

@@ -40,6 +40,12 @@ struct RandomUrl {
     if (segments.empty() || has_last_slash) out += '/';
     return query.empty() ? out : out + "?" + query;
   }
+  // As servers read it that take parameters of segments away.
+  RandomUrl bare() const {
+    RandomUrl out = *this;
+    for (std::string& segment : out.segments) segment = segment.substr(0, segment.find(';'));
+    return out;
+  }
 };
 
 class Random {
@@ -117,7 +123,14 @@ struct Model {
   std::vector<ModelFilter> filters;
   std::map<std::string, std::set<std::size_t>> allow;  // empty set: all
 
+  // Both readings are asked, and a block by either stands; where none blocks, the first is told.
   std::string say(const RandomUrl& url) const {
+    const std::string as_spelt = say_of(url);
+    if (as_spelt.starts_with("blocked") || url.text().find(';') == std::string::npos) return as_spelt;
+    const std::string without_parameters = say_of(url.bare());
+    return without_parameters.starts_with("blocked") ? without_parameters : as_spelt;
+  }
+  std::string say_of(const RandomUrl& url) const {
     std::set<std::size_t> overruled;
     bool all = false;
     for (const std::string& question : questions_of(url)) {

@@ -126,7 +126,7 @@ TEST_F(Counting, ChurnOfTheWholeSetLosesNothing) {
   EXPECT_NEAR(static_cast<double>(file->header().kinds[index_of(Kind::raw)].keys), kKeys, kKeys * 0.01);
   const Geometry geometry = file->header().find(SectionType::raw)->geometry;
   std::vector<std::byte> pages(geometry.bytes());
-  SectionWriter fresh(geometry, pages.data(), SectionKind::paths);
+  SectionWriter fresh(geometry, pages.data(), SectionKind::raw);
   for (int i = kKeys; i < 2 * kKeys; ++i) fresh.insert(file->keys().raw(raw_entry(i).path));
   const auto bits = file->section_bytes(SectionType::raw);
   EXPECT_EQ(updated_.cells.stuck, 0U);
