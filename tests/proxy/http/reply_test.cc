@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -263,12 +264,23 @@ TEST(Denial, NothingForeignBecomesMarkupOrAField) {
       blocked.url = attack;
       blocked.host = attack;
       blocked.verdict.expression = attack;
-      blocked.filter.name = std::string(attack);
       blocked.page.report_url = "https://help.example/?u={url}";
-      blocked.page.contact = std::string(attack);
-      const Answer answer = blocked.answer(context(accept));
+      // Plain text says what the operator wrote as it is, which may be "Helpdesk <help@example.com>", within its line.
+      const std::string_view by_operator = accept == "text/plain" ? "<b>a\r\nb" : attack;
+      blocked.filter.name = std::string(by_operator);
+      blocked.page.contact = std::string(by_operator);
+      Answer answer = blocked.answer(context(accept));
       EXPECT_EQ(answer.field("Set-Cookie"), "");
       if (accept == "application/json") continue;
+      if (accept == "text/plain") {
+        EXPECT_EQ(std::ranges::count(answer.body, '\n'), 8) << answer.body;
+        EXPECT_EQ(answer.body.find('\r'), std::string::npos) << answer.body;
+        for (const char* line : {"\nFilter: <b>a\\x0D\\x0Ab\n", "\nContact: <b>a\\x0D\\x0Ab\n"}) {
+          const auto at = answer.body.find(line);
+          ASSERT_NE(at, std::string::npos) << answer.body;
+          answer.body.erase(at, std::string_view(line).size() - 1);
+        }
+      }
       for (const std::string_view sign :
            {"<script>", "<img/src", "<b>", "<svg/onload", "\" onmouseover", "\"javascript:"}) {
         EXPECT_EQ(answer.body.find(sign), std::string::npos) << attack;
