@@ -79,7 +79,7 @@ route add default via fd09::1
 listeners: [{address: ":3129", mode: transparent}]
 workers: 2
 filters: [{name: lists, file: lists.bwf}]
-access: {clients: [10.9.0.0/24, "fd09::/64", 192.0.2.10]}
+access: {clients: [10.9.0.0/24, "fd09::/64", 192.0.2.10], allow_destinations: [192.0.2.0/24, "2001:db8::/32"]}
 admin: {address: null, control_socket: null}
 log: {level: debug, access: {file: access.log}}
 )" + more);
@@ -209,6 +209,7 @@ TEST_F(Transparent, ItsOwnConnectionsAreNotTakenForClients) {
 TEST_F(Transparent, AParentProxyIsAskedForWhatTheClientNamed) {
   const std::string config = folder_.write("parent.yaml", R"(
 listeners: [{address: "127.0.0.1:3128"}]
+access: {allow_destinations: [192.0.2.10]}
 dns: {hosts: {good.example.test: 192.0.2.10, refused.example.test: 127.0.0.1}}
 headers: {via_name: parent}
 admin: {address: null, control_socket: null}

@@ -230,7 +230,7 @@ TEST_F(Program, StrictPathsAreExplainedAsRefused) {
 }
 
 TEST_F(Program, ExplainSaysWhatATunnelAndTheAccessRulesWouldDo) {
-  site_.configure("dns: {hosts: {inside.test: 10.9.8.7, outside.test: 192.0.2.1}}\n");
+  site_.configure("dns: {hosts: {inside.test: 10.9.8.7, outside.test: 8.8.8.8, reserved.test: 192.0.2.1}}\n");
   const struct {
     const char *url, *says, *access, *tunnel;
     int status;
@@ -255,6 +255,8 @@ TEST_F(Program, ExplainSaysWhatATunnelAndTheAccessRulesWouldDo) {
        "destination_denied", nullptr, 1},
       {"http://inside.test/", "refused all the same: status 403 destination_denied", "destination_denied", nullptr, 1},
       {"http://outside.test/", "verdict", "allowed", nullptr, 0},
+      {"http://reserved.test/", "refused all the same: status 403 destination_denied", "destination_denied", nullptr,
+       1},
       {"ftp://innocent.example.test/", "refused all the same: status 501 not_implemented", "not_implemented", nullptr,
        1},
       {"http://innocent.example.test/", "verdict", "allowed", nullptr, 0},
