@@ -79,7 +79,7 @@ class DeadLink : public ProxyBetweenLinks {
   void expect_all_works_again(Link& link) {
     EXPECT_GT(link.lost(), 0U);
     link.heal();
-    idle_->exchange(1);
+    EXPECT_TRUE(idle_->exchange(1)) << "nothing was wrong with the connection that was kept";
     Pair afresh{call_from(*client_), listen_at(*origin_)};
     afresh.exchange(2);
   }

@@ -121,6 +121,7 @@ TEST_F(KernelRunsOut, WhoCannotBeAcceptedWaitsForHisTurn) {
     {
       Pair steady(port());
       steady.exchange();
+      steady.rest();
       faults_.begin(SYS_accept4, error);
       Pair fresh(port());
       fresh.ask();
@@ -129,6 +130,7 @@ TEST_F(KernelRunsOut, WhoCannotBeAcceptedWaitsForHisTurn) {
       steady.exchange();
       ASSERT_TRUE(faults_.wait_for_failed(2)) << "it has given up";
       EXPECT_GE(std::chrono::steady_clock::now() - first, milliseconds(150)) << "it spins instead of pausing";
+      steady.rest();
       steady.exchange();
       faults_.end();
       fresh.serve();
@@ -216,17 +218,20 @@ TEST_F(KernelRunsOut, WithoutRoomToWatchSocketsTheyAreLookedAt) {
     {
       Pair steady(port());
       steady.exchange();
+      steady.rest();
       faults_.begin(SYS_epoll_ctl, error);
       steady.exchange();
       EXPECT_EQ(faults_.failed(), 0U) << "a socket that is watched is not watched anew";
       Pair fresh(port(), "there.example.test");
       const auto begun = std::chrono::steady_clock::now();
       fresh.exchange();
+      steady.rest();
       steady.exchange();
       EXPECT_GE(faults_.failed(), 1U);
       const auto periods = (std::chrono::steady_clock::now() - begun) / milliseconds(50) + 1;
       EXPECT_LE(faults_.failed(), 8 * static_cast<std::size_t>(periods)) << "it spins";
       faults_.end();
+      fresh.rest();
       fresh.exchange();
       EXPECT_TRUE(comes_true([&] {
         faults_.begin(SYS_epoll_ctl, error);

@@ -25,9 +25,11 @@ std::string answer(std::string_view body) {
   return fmt::format("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{}", body.size(), body);
 }
 
-void Pair::begin_to_serve(std::string_view head_begins) {
-  if (!origin) origin.emplace(listener->accept());
+bool Pair::begin_to_serve(std::string_view head_begins) {
+  const bool stays = origin && listener->speaks_first(*origin);
+  if (!stays) origin.emplace(listener->accept());
   EXPECT_TRUE(origin->read_head().starts_with(head_begins)) << head_begins;
+  return stays;
 }
 
 void Pair::open_tunnel() {
@@ -36,13 +38,14 @@ void Pair::open_tunnel() {
   origin.emplace(listener->accept());
 }
 
-void Pair::exchange(int number) {
+bool Pair::exchange(int number) {
   const std::string name = "/" + std::to_string(number), body = "this is " + name;
   client.send(request("GET", listener->authority(), name));
-  begin_to_serve("GET " + name + " ");
+  const bool stays = begin_to_serve("GET " + name + " ");
   origin->send(answer(body));
   EXPECT_TRUE(client.read_head().starts_with("HTTP/1.1 200 "));
   client.expect(body);
+  return stays;
 }
 
 void ProxyBetweenLinks::SetUp() {

@@ -34,15 +34,16 @@ std::string request(std::string_view method, const std::string& authority, std::
                     std::string_view fields = {}, std::string_view version = "HTTP/1.1");
 std::string answer(std::string_view body);  // 200, with a length
 
-// A client and an origin with one connection each to the proxy, which stays.
+// A client, whose connection to the proxy stays, and an origin. The connection to the origin carries the next request where
+// it has rested for a moment; otherwise the proxy makes another, and this one ends.
 struct Pair {
   ScriptedPeer client;
   std::unique_ptr<ScriptedListener> listener;
   std::optional<ScriptedPeer> origin{};
 
-  void begin_to_serve(std::string_view head_begins);
+  bool begin_to_serve(std::string_view head_begins);  // true: on the connection that was there
   void open_tunnel();
-  void exchange(int number);  // a request and its answer, of which no other number has the like
+  bool exchange(int number);  // a request and its answer, of which no other number has the like; true: as above
 };
 
 class ProxyBetweenLinks : public testing::Test {

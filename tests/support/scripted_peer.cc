@@ -271,6 +271,14 @@ bool ScriptedListener::nobody_comes_for(std::chrono::milliseconds time) {
   return !wait_for(fd_, POLLIN, std::chrono::steady_clock::now() + time);
 }
 
+bool ScriptedListener::speaks_first(const ScriptedPeer& other) const {
+  std::array<pollfd, 2> ways{pollfd{fd_, POLLIN, 0}, pollfd{other.fd(), POLLIN, 0}};
+  while (::poll(ways.data(), ways.size(), static_cast<int>(kPatience.count())) < 0 && errno == EINTR) {
+  }
+  char first = 0;
+  return ways[0].revents == 0 && ::recv(other.fd(), &first, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 std::string ScriptedListener::authority() const {
   return (ip_.find(':') != std::string::npos ? "[" + ip_ + "]" : ip_) + ":" + std::to_string(port_);
 }

@@ -79,6 +79,8 @@ class ScriptedListener {
   ~ScriptedListener();
   ScriptedPeer accept();
   bool nobody_comes_for(std::chrono::milliseconds time);
+  // What happens first: `other` says something, or (false) somebody comes. Where `other` ends, somebody is to come.
+  bool speaks_first(const ScriptedPeer& other) const;
   std::uint16_t port() const { return port_; }
   std::string authority() const;  // "127.0.0.1:4711"
   void close();
