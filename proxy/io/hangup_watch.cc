@@ -3,7 +3,9 @@
 
 #include <sys/epoll.h>
 
+#include <algorithm>
 #include <array>
+#include <span>
 
 #include "proxy/io/stream.h"
 
@@ -26,11 +28,14 @@ void HangupWatch::remove(int fd) {
   if (epoll_) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
 }
 
-// Streams that are closed meanwhile are destroyed on a later turn, and know that they wait for nothing any more.
+// Streams that are closed meanwhile are destroyed on a later turn, and know that they wait for nothing any more. A hang-up
+// without an error is a connection that both sides have ended.
 void HangupWatch::on_ready() {
   std::array<epoll_event, 64> events;  // NOLINT: filled as far as it is used
   const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
-  for (int i = 0; i < count; ++i) static_cast<Stream*>(events[static_cast<std::size_t>(i)].data.ptr)->on_hangup();
+  for (const epoll_event& event : std::span(events).first(static_cast<std::size_t>(std::max(count, 0)))) {
+    if ((event.events & EPOLLERR) != 0) static_cast<Stream*>(event.data.ptr)->on_hangup();
+  }
 }
 
 }  // namespace bloomwall::proxy

@@ -20,8 +20,8 @@ class HangupWatch {
   HangupWatch(const HangupWatch&) = delete;
   HangupWatch& operator=(const HangupWatch&) = delete;
 
-  // Stream::on_hangup() is called when it has been reset, on a later turn also where it has been already. A half-closed
-  // connection is none. Closing the descriptor removes it.
+  // Stream::on_hangup() is called when it has been reset, on a later turn also where it has been already. A connection that
+  // was ended in order, by one side or both, is none. Closing the descriptor removes it.
   void add(int fd, Stream& stream);
   void remove(int fd);
 

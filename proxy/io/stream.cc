@@ -119,7 +119,7 @@ bool Stream::has_unconfirmed() const {
 }
 
 void Stream::resume(PauseReason reason) {
-  if (gate_.open() || !gate_.resume(reason) || !fd_) return;
+  if (gate_.open() || !gate_.resume(reason) || !fd_ || end_told_) return;
   unwatch();
   if (!inbox_.empty() || (read_ended_ && !end_told_)) {
     read_.trigger();
@@ -288,6 +288,7 @@ void Stream::maybe_end() {
   if (!fd_ || !read_ended_ || end_told_ || !inbox_.empty() || !gate_.open()) return;
   end_told_ = true;
   handler_->on_end();
+  if (fd_) watch();
 }
 
 void Stream::send(std::string_view text) {

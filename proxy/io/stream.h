@@ -82,7 +82,8 @@ class Stream {
   Arrived arrived() const;
   // Octets that were sent and whose receipt the peer's kernel has not confirmed yet: one system call.
   bool has_unconfirmed() const;
-  // Whether a reset is a failure (on_failed()) at once even while reads are paused and octets that came before it wait.
+  // Whether a reset is a failure (on_failed()) at once even while reads are paused and octets that came before it wait, and
+  // after the peer's FIN.
   void set_notices_reset(bool notices);
   void on_hangup();  // the HangupWatch's
 

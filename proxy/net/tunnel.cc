@@ -51,7 +51,7 @@ void Tunnel::Side::on_relayed() {
   if (other().stream().backlog() > 0) stream().pause(PauseReason::peer_full);
 }
 
-// It takes nothing more, but may still be sending: only the other direction stops.
+// It takes nothing more, but may still be sending: only the other direction stops, and nobody waits for its end.
 void Tunnel::Side::on_write_failed(int) {
   other().stream().pause(PauseReason::busy);
   tunnel_.maybe_finish();
@@ -145,6 +145,10 @@ void Tunnel::cut_by_gate() {
 
 // All that is held of earlier reads is a part of one line, so that whoever takes it takes it whole.
 std::size_t Tunnel::hand_over(std::span<const char> bytes) {
+  if (far_.ended) {
+    cut("a request to a far end that has ended its side");
+    return bytes.size();
+  }
   state_.counters.tunnels_with_requests_total.add();
   std::string held;
   for (const std::size_t before = gate_->held().size() - bytes.size(); held.size() < before;) {
@@ -203,6 +207,7 @@ bool Tunnel::is_blocked_by_now(filter::Verdict verdict) {
 
 void Tunnel::on_side_end(Side& side) {
   side.ended = true;
+  side.stream().set_notices_reset(true);  // all that it sent was read, so nothing is lost by it
   // A ClientHello that was begun and not finished is none; a client that said nothing may still listen.
   if (&side == &client_ && gate_ != nullptr && !gate_->held().empty()) {
     if (!gate_->holds_text()) {
@@ -221,8 +226,12 @@ void Tunnel::on_side_drained(Side& side) {
   maybe_finish();
 }
 
-bool Tunnel::is_finished() const {
-  return client_.ended && far_.ended && client_.stream().backlog() == 0 && far_.stream().backlog() == 0;
+bool Tunnel::is_finished() const { return client_.is_through() && far_.is_through(); }
+
+// All of it is with the other side, or never will be.
+bool Tunnel::Side::is_through() const {
+  const Stream& to = other().stream();
+  return to.write_failed() || (ended && to.backlog() == 0);
 }
 
 void Tunnel::maybe_finish() {

@@ -69,6 +69,7 @@ class Tunnel final : public Buried, LiveTunnel {
     void on_failed(int error) override;
     Stream& stream() const;
     Side& other() const { return is_client_ ? tunnel_.far_ : tunnel_.client_; }
+    bool is_through() const;
     bool ended = false;
 
    private:

@@ -1,10 +1,16 @@
 // Clients that leave while something is under way for them: whoever resets is let go at once, whoever only ends its side
 // is answered.
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <sys/socket.h>
 
+#include <atomic>
+#include <list>
+#include <memory>
+#include <random>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/proxy/net/proxy_fixture.h"
 
@@ -70,6 +76,108 @@ TEST_F(LeavingClient, IsLetGoInTheMiddleOfADownloadThatItDoesNotRead) {
   });
   client.read_head();
   client.reset();
+  expect_all_gone();
+}
+
+// One side has ended, the other may go on; when the first is reset after that, nothing can come of it any more.
+TEST_F(LeavingClient, LeavesNoTunnelWhenItResetsAfterItHasEndedItsSide) {
+  auto [client, server] = tunnel();
+  client.send("\1 last words");
+  client.shut_write();
+  EXPECT_EQ(server.read_to_end(), "\1 last words");
+  server.send("and the answer");
+  EXPECT_EQ(client.read_exactly(14), "and the answer");
+  client.reset();
+  expect_all_gone();
+}
+
+TEST_F(LeavingClient, IsLetGoByATunnelWhoseFarEndResetsAfterItHasEndedItsSide) {
+  auto [client, server] = tunnel();
+  server.send("\1 last words");
+  server.shut_write();
+  EXPECT_EQ(client.read_to_end(), "\1 last words");
+  client.send("\1 goes on");
+  EXPECT_EQ(server.read_exactly(9), "\1 goes on");
+  server.reset();
+  expect_all_gone();
+}
+
+// Both sides may learn of it first by what they read or by what they send.
+TEST_F(LeavingClient, LeavesNoTunnelWhoeverResetsWhileBothSend) {
+  for (int i = 0; i < 100; ++i) {
+    auto [client, server] = tunnel();
+    ScriptedPeer& leaver = i % 2 == 0 ? client : server;
+    ScriptedPeer& other = i % 2 == 0 ? server : client;
+    leaver.send("\1 first");
+    EXPECT_EQ(other.read_exactly(7), "\1 first");
+    std::jthread sender([&other] {
+      try {
+        for (;;) other.send(std::string(1000, '\1'));
+      } catch (const std::exception&) {  // cut off, as it must be
+      }
+    });
+    leaver.read_exactly(5000);
+    leaver.send("\1 last");
+    leaver.reset();
+  }
+  expect_all_gone();
+}
+
+// Answers every other connection, and is silent on the rest until they end.
+class MoodyOrigin {
+ public:
+  MoodyOrigin(ScriptedListener& listener, unsigned seed)
+      : listener_(listener), acceptor_([this, seed] { accept(std::mt19937(seed)); }) {}
+  ~MoodyOrigin() {
+    stopping_ = true;
+    ScriptedPeer::connect(listener_.port()).close();
+  }
+
+ private:
+  void accept(std::mt19937 random) {
+    std::list<std::jthread> servers;
+    while (!stopping_) {
+      try {
+        auto peer = std::make_shared<ScriptedPeer>(listener_.accept());
+        servers.emplace_back([peer, silent = random() % 2 == 0] { serve(*peer, silent); });
+      } catch (const std::exception&) {  // nobody came
+      }
+    }
+  }
+  static void serve(ScriptedPeer& peer, bool silent) {
+    try {
+      peer.read_head();
+      if (!silent) peer.send(ok(std::string(300'000, 'x')));
+      peer.read_to_end();
+    } catch (const std::exception&) {  // cut off
+    }
+  }
+
+  ScriptedListener& listener_;
+  std::atomic<bool> stopping_ = false;
+  std::jthread acceptor_;
+};
+
+TEST_F(LeavingClient, LeavesNothingBehindWheneverItGoes) {
+  const unsigned seed = std::random_device{}();
+  fmt::print("seed {}\n", seed);
+  std::mt19937 random(seed);
+  given.settings.limits.pooled_connections = 0;  // those would stay, as they should
+  const MoodyOrigin moody(origin, seed + 1);
+  for (int i = 0; i < 200; ++i) {
+    const std::string body(random() % 5000, 'b');
+    const std::string text = i % 3 == 0   ? post_origin(length_field(body.size()), body)
+                             : i % 3 == 1 ? get_origin() + get_origin("/next")
+                                          : connect_to(origin.authority()) + "hello";
+    try {
+      auto client = new_client(text.substr(0, random() % (text.size() + 1)));
+      client.is_quiet_for(std::chrono::milliseconds(random() % 4));
+      if (random() % 4 == 0) client.shut_write();
+      client.is_quiet_for(std::chrono::milliseconds(random() % 4));
+      client.reset();
+    } catch (const std::exception&) {  // cut off before it could leave
+    }
+  }
   expect_all_gone();
 }
 
