@@ -200,7 +200,7 @@ def crc32c(data):
 
 # ---- the file
 
-H, P, R, E, INFO, LEAVES, SKETCHES, SUMS, SIGNATURES = range(1, 10)
+H, P, R, E, INFO, LEAVES, SKETCHES, SUMS, SIGNATURES, NETWORKS = range(1, 11)
 KINDS = "SXWUQDR"
 LEAF = 4 << 20
 
@@ -295,6 +295,12 @@ class Filter:
                     need(crc32c(self.by_type[kind].data[4096 * page:4096 * page + 4096]) == r32(sums, at), "sum of a page")
                     at += 4
             need(at == len(sums), "number of sums")
+
+    def content_id(self):
+        text = b"bloomwall content 1\n"
+        for s in (self.by_type[t] for t in (H, P, R, E, NETWORKS) if t in self.by_type):
+            text += struct.pack("<IQ", s.type, s.length) + s.sha
+        return hashlib.sha256(text).hexdigest()[:32]
 
     def h(self, data):
         return xxh3(data, self.seed)
@@ -464,6 +470,11 @@ def check_golden():
                 tail = reader.h(query.encode()) if kind == "Q" else b""
                 found = reader.by_type[P].test(reader.h(kind.encode() + hashed + chain + tail))
             assert found == (listed == "yes"), (file.name, line)
+    reader, delta = Filter(data / "golden_v1_exact.bwf"), read_delta(data / "golden_v1_exact.delta")
+    need((data / "golden_v1_exact.delta").read_text(encoding="utf-8").split("=")[1].startswith(reader.content_id()), "base of the delta")
+    for url, alone, changed in (("www.listed.example/x", True, False), ("added.example/", False, True), ("urls.example/a", True, True),
+                                ("urls.example/s?q=1&r=2", True, False), ("urls.example/dir/", True, True)):
+        assert (reader.listed(url) is not None, reader.listed(url, delta) is not None) == (alone, changed), url
 
 
 def main(program):

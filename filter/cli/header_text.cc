@@ -94,7 +94,7 @@ void add_sections(const Header& h, Lines& out) {
                         shape, bits));
   }
   for (const SectionEntry& s : h.sections)
-    out.add(fmt::format("{:<10}SHA-256 {}", to_string(s.type), to_hex(s.sha_root)));
+    out.add(fmt::format("{:<10} SHA-256 {}", to_string(s.type), to_hex(s.sha_root)));
 }
 
 void add_class(const char* name, const ClassError& c, Lines& out) {

@@ -1,5 +1,5 @@
 // Frozen files of format version 1 that the program made of tests/data/golden_v1_lists.txt: a filter with its exact side, a counting
-// filter, one with sketches, and golden_v1_hosts_2x8.bwf signed by nine keys, the last of which stands in a section.
+// filter, one with sketches, a signed delta of the first, and golden_v1_hosts_2x8.bwf with nine signatures, the last in a section.
 // SPDX-License-Identifier: Apache-2.0
 #include <filesystem>
 #include <string>
@@ -11,6 +11,7 @@
 #include "filter/file/exact_side.h"
 #include "filter/file/filter_file.h"
 #include "filter/file/signature.h"
+#include "filter/policy/delta.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -57,6 +58,32 @@ TEST(GoldenFiles, BitsAndExactSideSayTheSame) {
   const Hash128 other = (*file)->keys().host("unlisted.example");
   EXPECT_FALSE((*file)->hosts().test((*file)->hosts().place(other)));
   EXPECT_EQ((*exact)->ask(exact_fingerprint(Kind::suffix, other)), ExactAnswer::refuted);
+}
+
+TEST(GoldenFiles, ASignedDeltaSaysWhatItSaid) {
+  const auto file = FilterFile::open(kData / "golden_v1_exact.bwf");
+  ASSERT_TRUE(file) << file.error().text();
+  const auto trusted = TrustedKeys::read(kData / "golden_v1_slot.pub");
+  ASSERT_TRUE(trusted) << trusted.error().text();
+  const auto delta = Delta::load(kData / "golden_v1_exact.delta", (*file)->keys(), content_id((*file)->header()),
+                                 {.trusted = &*trusted});
+  ASSERT_TRUE(delta) << delta.error().front().text();
+  EXPECT_EQ(delta->sequence(), 1U);
+  EXPECT_EQ(delta->size(), 5U);
+  const auto says = [&](Kind kind, std::string_view host, std::string_view path = {}, std::string_view query = {}) {
+    Entry entry;
+    entry.kind = kind;
+    entry.host = host;
+    entry.path = path;
+    entry.query = query;
+    return delta->answer(entry);
+  };
+  EXPECT_EQ(says(Kind::suffix, "added.example"), DeltaAnswer::added);
+  EXPECT_EQ(says(Kind::url, "urls.example", "/a"), DeltaAnswer::added);
+  EXPECT_EQ(says(Kind::url_query, "added.example", "/c;d", "x=1"), DeltaAnswer::added);
+  EXPECT_EQ(says(Kind::suffix, "listed.example"), DeltaAnswer::removed);
+  EXPECT_EQ(says(Kind::url_query, "urls.example", "/s", "q=1&r=2"), DeltaAnswer::removed);
+  EXPECT_EQ(says(Kind::suffix, "unlisted.example"), DeltaAnswer::nothing);
 }
 
 TEST(GoldenFiles, ACountingFilterHoldsTheSameKeys) {
