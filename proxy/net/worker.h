@@ -69,6 +69,7 @@ class Worker final : public Acceptor::Handler, public ClientConnection::Owner {
   bool shed_idle();
   bool shed_idle_of(const ClientLimits::Key& client);
   bool shed_at_peer();
+  void shed_for_peer(std::size_t workers_left);
   bool is_stranger(const Endpoint& client) const;
   void note_stranger(const Endpoint& client);
   void on_accept_paused() override { counters_.accept_pauses_total.add(); }

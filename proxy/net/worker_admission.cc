@@ -1,6 +1,7 @@
 // Who may come in: strangers and those beyond the limits are turned away before they cost anything. Where there is no room,
 // whoever has idled longest makes some.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -64,11 +65,11 @@ Admission Worker::admit(const Endpoint& client, bool named_later, bool& counted)
   Admission admission = enter();
   if (admission == Admission::client_full && shed_idle_of(ClientLimits::key_of(client))) admission = enter();
   if (admission != Admission::full) return admission;
-  if (shed_idle()) return enter();
-  return shed_at_peer() ? admit_in_place(client, named_later, counted) : admission;
+  return shed_idle() || shed_at_peer() ? admit_in_place(client, named_later, counted) : admission;
 }
 
-// A peer closes one of its own for this one, in a moment.
+// For one that was closed, or that a peer closes in a moment. Not counted against the limit again: until the peer has done
+// so there is one more than the limit, and who made room must not be refused for that.
 Admission Worker::admit_in_place(const Endpoint& client, bool named_later, bool& counted) {
   if (!named_later) return limits_.enter_in_place(client, state_->snapshot->settings.limits, counted);
   limits_.enter_unnamed_in_place();
@@ -102,10 +103,18 @@ bool Worker::shed_idle_of(const ClientLimits::Key& key) {
 bool Worker::shed_at_peer() {
   for (const auto& peer : peers_) {
     if (peer.get() == this || peer->counters_.client_connections_idle.get() == 0) continue;
-    peer->loop_.post([&other = *peer] { other.shed_idle(); });
+    peer->loop_.post([&other = *peer] { other.shed_for_peer(other.peers_.size()); });
     return true;
   }
   return false;
+}
+
+// Two workers may have meant the same idle client; the second then takes one of the next worker that has any.
+void Worker::shed_for_peer(std::size_t workers_left) {
+  if (shed_idle() || workers_left <= 1) return;
+  auto next = std::find_if(peers_.begin(), peers_.end(), [this](const auto& peer) { return peer.get() == this; });
+  if (++next == peers_.end()) next = peers_.begin();
+  (*next)->loop_.post([&other = **next, workers_left] { other.shed_for_peer(workers_left - 1); });
 }
 
 bool Worker::is_stranger(const Endpoint& client) const {
