@@ -168,7 +168,7 @@ void TlsSession::note(int result) {
 }
 
 std::size_t TlsSession::memory() const {
-  // Measured, OpenSSL 3.0: growth of a process by 1,000 sessions. Its record buffers go when they are empty.
+  // Estimates for OpenSSL 3.0, whose record buffers go when they are empty.
   constexpr std::size_t kShakingHands = std::size_t{48} * 1024, kEstablished = std::size_t{16} * 1024;
   std::size_t sum = (established_ ? kEstablished : kShakingHands) + held_.capacity();
   for (BIO* const queue : {in_, out_}) {
