@@ -126,7 +126,7 @@ LineOutcome EntryGate::range(const RangeReading& reading, Side side) {
       break;
   }
   if (reading.range.is_one_address()) {
-    return host(host_text(reading.range.kind, reading.range.first), Kind::exact_host, side);
+    return host(text_of(reading.range.begin()), Kind::exact_host, side);
   }
   if (side == Side::allow || to_allow_) return unsupported("address range in an allow rule");
   if (!sink_->takes_ranges()) return unsupported("address range");

@@ -19,7 +19,7 @@
 #include <string_view>
 #include <utility>
 
-#include "filter/lists/address_range.h"
+#include "filter/url/address_range.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/list_reader.h"
 #include "filter/lists/list_report.h"

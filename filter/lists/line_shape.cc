@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "filter/lists/adblock_rule.h"
-#include "filter/lists/address_range.h"
+#include "filter/url/address_range.h"
 #include "filter/lists/address_text.h"
 #include "filter/lists/csv_layout.h"
 #include "filter/text.h"

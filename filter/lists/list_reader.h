@@ -13,7 +13,7 @@
 #include <memory>
 #include <string_view>
 
-#include "filter/lists/address_range.h"
+#include "filter/url/address_range.h"
 #include "filter/lists/line_blocks.h"
 #include "filter/lists/list_folder.h"
 #include "filter/lists/list_format.h"

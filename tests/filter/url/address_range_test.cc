@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/lists/address_range.h"
+#include "filter/url/address_range.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 // What looks like one and can't be read is malformed, never a host or a URL: bits set beyond the prefix (the line may mean
 // the address alone or the network around it), a prefix over the address, a mask with gaps, an end before its beginning,
 // octets with leading zeros, shortened forms ("10/8", "10.0.0.1-9"). A range of every address is unsupported.
-// IPv4 addresses inside IPv6 (::ffff:0:0/96, 64:ff9b::/96) are ranges of IPv4, as those addresses are for a URL.
+// IPv4 addresses inside IPv6 are ranges of IPv4 (address.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "filter/url/canonical_url.h"
+#include "filter/url/address.h"
 
 namespace bloomwall::filter {
 
@@ -22,12 +22,11 @@ struct AddressRange {
   std::array<std::uint8_t, 16> first{};
   std::array<std::uint8_t, 16> last{};
   bool is_one_address() const { return first == last; }
+  Address begin() const { return {kind, first}; }
   friend bool operator==(const AddressRange&, const AddressRange&) = default;
 };
 // "1.10.16.0/20", "[2001:db8::]/32", or "a-b" where no prefix says it.
 std::string text_of(const AddressRange& range);
-// "1.10.16.0", "[2001:db8::]": one end of it, as the host of a URL is written.
-std::string host_text(HostKind kind, const std::array<std::uint8_t, 16>& address);
 
 struct RangeReading {
   enum class Outcome : std::uint8_t { no_range, range, malformed, unsupported };

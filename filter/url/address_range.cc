@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/lists/address_range.h"
+#include "filter/url/address_range.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,6 @@
 
 #include "filter/text.h"
 #include "filter/url/ipv4.h"
-#include "filter/url/ipv6.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -18,43 +17,7 @@ namespace {
 using Outcome = RangeReading::Outcome;
 using Octets = std::array<std::uint8_t, 16>;
 
-struct Address {
-  HostKind kind = HostKind::ipv4;
-  Octets octets{};
-};
-
 constexpr unsigned bits_of(HostKind kind) { return kind == HostKind::ipv4 ? 32 : 128; }
-
-Octets octets_of(std::uint32_t address) {
-  Octets out{};
-  for (std::size_t i = 0; i < 4; ++i) out[i] = static_cast<std::uint8_t>(address >> (24 - 8 * i));
-  return out;
-}
-
-Octets octets_of(const Ipv6Groups& groups) {
-  Octets out{};
-  for (std::size_t i = 0; i < 16; ++i) out[i] = static_cast<std::uint8_t>(groups[i / 2] >> (i % 2 == 0 ? 8 : 0));
-  return out;
-}
-
-Ipv6Groups groups_of(const Octets& octets) {
-  Ipv6Groups groups{};
-  for (std::size_t i = 0; i < 8; ++i) groups[i] = static_cast<std::uint16_t>((octets[2 * i] << 8) | octets[2 * i + 1]);
-  return groups;
-}
-
-std::uint32_t ipv4_of(const Octets& octets) {
-  std::uint32_t address = 0;
-  for (std::size_t i = 0; i < 4; ++i) address = address << 8 | octets[i];
-  return address;
-}
-
-std::optional<Address> read_address(std::string_view text) {
-  if (const auto ipv4 = read_dotted_ipv4(text)) return Address{HostKind::ipv4, octets_of(*ipv4)};
-  if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
-  if (const auto ipv6 = read_ipv6(text)) return Address{HostKind::ipv6, octets_of(*ipv6)};
-  return std::nullopt;
-}
 
 std::optional<unsigned> read_small_number(std::string_view text) {
   if (text.empty() || text.size() > 3 || !std::all_of(text.begin(), text.end(), is_digit)) return std::nullopt;
@@ -70,11 +33,10 @@ RangeReading bad(std::string_view reason) { return {.outcome = Outcome::malforme
 // IPv4 addresses are judged as such wherever they are embedded.
 RangeReading checked(AddressRange range) {
   if (range.kind == HostKind::ipv6) {
-    const auto first = embedded_ipv4(groups_of(range.first));
-    const auto last = embedded_ipv4(groups_of(range.last));
-    if (first && last && std::equal(range.first.begin(), range.first.begin() + 12, range.last.begin())) {
-      range = {HostKind::ipv4, octets_of(*first), octets_of(*last)};
-    }
+    const Address first = address_of(range.first);
+    const Address last = address_of(range.last);
+    const bool same_prefix = std::equal(range.first.begin(), range.first.begin() + 12, range.last.begin());
+    if (first.kind == HostKind::ipv4 && same_prefix) range = {first.kind, first.octets, last.octets};
   }
   Octets zero{};
   Octets all{};
@@ -119,7 +81,7 @@ RangeReading read_slash(std::string_view address, std::string_view rest) {
   const auto prefix = read_small_number(rest);
   const auto mask = read_dotted_ipv4(rest);
   if (!prefix && !mask) return {};
-  const auto parsed = read_address(address);
+  const auto parsed = read_address_as_written(address);
   // "example:80/24" has a port, and no colon more.
   if (!parsed && like_ipv6(address) && std::count(address.begin(), address.end(), ':') < 2) return {};
   if (!parsed) return bad("address range whose address can't be read");
@@ -128,9 +90,9 @@ RangeReading read_slash(std::string_view address, std::string_view rest) {
 
 // "first-last".
 RangeReading read_dash(std::string_view first, std::string_view last) {
-  const auto from = read_address(first);
+  const auto from = read_address_as_written(first);
   if (!from || (!like_ipv4(last) && !like_ipv6(last))) return {};
-  const auto to = read_address(last);
+  const auto to = read_address_as_written(last);
   if (!to || from->kind != to->kind) return bad("address range whose end can't be read");
   if (to->octets < from->octets) return bad("address range that ends before it begins");
   return checked({from->kind, from->octets, to->octets});
@@ -159,20 +121,10 @@ RangeReading read_address_range(std::string_view text) {
   return read_dash(trim(text.substr(0, dash)), trim(text.substr(dash + 1)));
 }
 
-std::string host_text(HostKind kind, const std::array<std::uint8_t, 16>& address) {
-  std::string text;
-  if (kind == HostKind::ipv4) {
-    append_ipv4(ipv4_of(address), text);
-  } else {
-    append_ipv6(groups_of(address), text);
-  }
-  return text;
-}
-
 std::string text_of(const AddressRange& range) {
-  const std::string first = host_text(range.kind, range.first);
+  const std::string first = text_of(range.begin());
   if (const auto prefix = prefix_of(range)) return fmt::format("{}/{}", first, *prefix);
-  return fmt::format("{}-{}", first, host_text(range.kind, range.last));
+  return fmt::format("{}-{}", first, text_of(Address{range.kind, range.last}));
 }
 
 }  // namespace bloomwall::filter
