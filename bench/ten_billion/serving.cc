@@ -61,6 +61,7 @@ bool VerdictAsker::judge(const filter::Policy& policy, const std::string& url, b
     if (verdict) return verdict->decision == filter::Decision::blocked;
     waited_for_pages = true;
     filter::Policy::bring_in(absent_);
+    policy.check_pages(absent_);
   }
 }
 

@@ -157,6 +157,8 @@ bool ExactSide::holds(const std::byte* page) const {
 
 bool ExactSide::may_wait(const std::byte* page) const { return !lost() && !map_->is_cached(page); }
 
+void ExactSide::note_awaited(const std::byte* page) const { map_->note_awaited(page); }
+
 bool ExactSide::lost() const { return map_->lost(); }
 void ExactSide::mark_lost() const { map_->mark_lost(); }
 ServedFrom ExactSide::served_from() const { return map_->served_from(); }

@@ -95,6 +95,7 @@ class ExactSide {
   // Whether a page is one of this file's, and whether reading it might wait for the disk.
   bool holds(const std::byte* page) const;
   bool may_wait(const std::byte* page) const;
+  void note_awaited(const std::byte* page) const;  // one of this file's; see MappedFile
   const ExactHeader& header() const { return header_; }
   const std::filesystem::path& path() const { return path_; }
   bool lost() const;  // then ask() says unknown

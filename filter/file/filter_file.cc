@@ -89,9 +89,10 @@ Result<PageSums> FilterFile::read_page_sums() const {
 
 void FilterFile::check_page(const std::byte* page) const {
   const std::span<const std::byte> all = map_->bytes();
-  if (page_sums_.empty() || std::less<>()(page, all.data()) || !std::less<>()(page, all.data() + all.size())) return;
+  if (std::less<>()(page, all.data()) || !std::less<>()(page, all.data() + all.size())) return;
   const auto offset = static_cast<std::uint64_t>(page - all.data());
-  if (!page_sums_.matches(offset, {page, kPageBytes})) map_->mark_lost();
+  if (!page_sums_.empty() && !page_sums_.matches(offset, {page, kPageBytes})) map_->mark_lost();
+  map_->note_awaited(page);
 }
 
 FilterFile::FilterFile(std::filesystem::path path, std::unique_ptr<MappedFile> map, const HeaderBytes& bytes,

@@ -60,8 +60,9 @@ class FilterFile {
   // one system call.
   bool may_wait(const std::byte* page) const { return residence_ == Residence::paged && !lost() && !is_cached(page); }
 
-  // Of a paged file, where it has page sums: a page that has come from the disk is compared with its sum; where it is not what
-  // was written the file is lost. Pages of other files and sections are passed over. 0.5 us.
+  // Of a paged file, of a page that has come from the disk: where the file has page sums it is compared with its sum, and where
+  // it is not what was written the file is lost. From then on nobody waits for it on a file system that can't say what is in
+  // memory. Pages of other files and sections are passed over. 0.5 us.
   void check_page(const std::byte* page) const;
   // Errors: bad_digest, bad_section; a file without the section gives empty ones.
   Result<PageSums> read_page_sums() const;

@@ -41,7 +41,11 @@ Result<std::unique_ptr<MappedFile>> MappedFile::open(const std::filesystem::path
 }
 
 MappedFile::MappedFile(std::filesystem::path path, Descriptor file, const FileStamp& stamp)
-    : path_(std::move(path)), file_(std::move(file)), stamp_(stamp), size_(static_cast<std::size_t>(stamp.size)) {}
+    : path_(std::move(path)),
+      file_(std::move(file)),
+      stamp_(stamp),
+      size_(static_cast<std::size_t>(stamp.size)),
+      awaited_(size_) {}
 
 MappedFile::~MappedFile() {
   guard_.reset();

@@ -18,6 +18,7 @@
 #include <optional>
 #include <span>
 
+#include "filter/file/awaited_pages.h"
 #include "filter/file/bus_guard.h"
 #include "filter/file/descriptor.h"
 
@@ -85,8 +86,9 @@ class MappedFile {
   // bytes() is an anonymous copy from now on, at the same address. Before anybody else reads it.
   Result<void> copy_to_memory(const GoOn& go_on = {});
   // Whether the page of this address can be read without waiting. One system call; where it can't, newer kernels begin to
-  // read it. False where the file system can't say.
+  // read it. Where the file system can't say: whether somebody has waited for it before.
   bool is_cached(const std::byte* address) const;
+  void note_awaited(const std::byte* address) const;  // it has just been read
 
   // mapped_file_copy.cc. As far as `copy` wants and there is room: bytes() is a copy of its own from now on, at the same
   // address: a file without a name in the folder, which is page cache that can be written back and taken away, or memory.
@@ -108,6 +110,7 @@ class MappedFile {
   Descriptor file_;
   FileStamp stamp_;
   std::size_t size_;
+  mutable AwaitedPages awaited_;
   const std::byte* address_ = nullptr;
   std::optional<BusGuard> guard_;
   ServedFrom served_from_ = ServedFrom::original;

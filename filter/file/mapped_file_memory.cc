@@ -118,8 +118,13 @@ bool MappedFile::is_cached(const std::byte* address) const {
     const ssize_t got = preadv2(file_.get(), &into, 1, offset, RWF_NOWAIT);
     if (got == 1) return true;
     if (got < 0 && errno == EINTR) continue;
-    return false;  // not there, or a file system that can't say
+    if (got < 0 && errno == EAGAIN) return false;
+    return awaited_.has(static_cast<std::size_t>(offset));  // a file system that can't say, or a read that fails
   }
+}
+
+void MappedFile::note_awaited(const std::byte* address) const {
+  awaited_.mark(static_cast<std::size_t>(address - address_));
 }
 
 }  // namespace bloomwall::filter

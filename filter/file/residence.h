@@ -5,7 +5,8 @@
 //   locked    the same, and the kernel may not
 //   copied    an anonymous copy in huge pages, for file systems without large folios (Linux before 6.7 on ext4)
 //   paged     too large: host section (and all other small ones) read in and locked where the system lets us, the rest read
-//             page by page as questions come, without read-ahead. A question may wait for the disk: see may_wait()
+//             page by page as questions come, without read-ahead. A question may wait for the disk: see may_wait(). On a file
+//             system that can't say what is in memory (tmpfs, ZFS, NFS) that holds of the first question to a page
 //   unmanaged mapped, and nothing done about it: commands that look at a file for a moment
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -31,7 +31,10 @@ void Policy::bring_in(std::span<const std::byte* const> pages) {
 
 void Policy::check_pages(std::span<const std::byte* const> pages) const {
   for (const std::byte* page : pages) {
-    for (const LoadedFilter& filter : impl_->filters) filter.file->check_page(page);
+    for (const LoadedFilter& filter : impl_->filters) {
+      filter.file->check_page(page);
+      if (filter.exact && filter.exact->holds(page)) filter.exact->note_awaited(page);
+    }
   }
 }
 

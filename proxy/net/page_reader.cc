@@ -84,7 +84,10 @@ void PageReader::take_turn(std::unique_lock<std::mutex>& lock) {
   std::vector<const std::byte*> pages;
   for (const auto& wait : now) pages.insert(pages.end(), wait->pages.begin(), wait->pages.end());
   filter::Policy::bring_in(pages);
-  for (const auto& wait : now) wait->policy->check_pages(wait->pages);
+  for (const auto& wait : now) {
+    wait->policy->check_pages(wait->pages);
+    wait->is_checked = true;
+  }
   lock.lock();
   const bool is_told = !done_.empty();
   std::move(now.begin(), now.end(), std::back_inserter(done_));
@@ -98,6 +101,7 @@ void PageReader::finish() {
     done.swap(done_);
   }
   for (const auto& wait : done) {
+    if (wait->handler != nullptr && !wait->is_checked) wait->policy->check_pages(wait->pages);
     if (wait->handler != nullptr) wait->handler->on_pages_read();
   }
 }

@@ -33,6 +33,7 @@ class PageReader {
     PolicyPtr policy;
     std::vector<const std::byte*> pages;
     Handler* handler = nullptr;  // the loop's alone; null: cancelled
+    bool is_checked = false;     // the pages were read and compared with their sums
   };
 
   explicit PageReader(EventLoop& loop);

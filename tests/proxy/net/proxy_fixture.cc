@@ -13,6 +13,7 @@
 #include "filter/build/builder.h"
 #include "filter/file/filter_file.h"
 #include "proxy/io/handles.h"
+#include "tests/support/page_cache.h"
 
 namespace bloomwall::test {
 namespace {
@@ -26,21 +27,17 @@ std::vector<proxy::ListeningSocket> passed_sockets(int fd) {
   return sockets;
 }
 
+filter::SectionEntry paths_section(const std::filesystem::path& file) {
+  const auto opened = filter::FilterFile::open(file);
+  return *(*opened)->header().find(filter::SectionType::paths);
+}
+
 // Section P becomes zeros, after it was verified.
 void zero_paths(const std::filesystem::path& file) {
-  const auto opened = filter::FilterFile::open(file);
-  const filter::SectionEntry& section = *(*opened)->header().find(filter::SectionType::paths);
+  const filter::SectionEntry section = paths_section(file);
   std::fstream out(file, std::ios::binary | std::ios::in | std::ios::out);
   out.seekp(static_cast<std::streamoff>(section.offset));
   out << std::string(section.length, '\0');
-}
-
-// Pages that nobody has mapped leave the page cache.
-void drop_from_memory(const std::filesystem::path& file) {
-  const proxy::UniqueFd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (fd.get() < 0 || fsync(fd.get()) != 0 || posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED) != 0) {
-    throw std::runtime_error("cannot drop " + file.string() + " from memory");
-  }
 }
 
 // False: not within kPatience.
@@ -95,7 +92,7 @@ proxy::Server& ProxyTest::the_proxy() {
 filter::FilterSpec ProxyTest::build_filter() const {
   const std::string stem = "list" + std::to_string(generation_);
   filter::BuildOptions build;
-  build.output = dir.path() / (stem + ".bwf");
+  build.output = (given.filter_folder.empty() ? dir.path() : given.filter_folder) / (stem + ".bwf");
   build.lists = {dir.write(stem + ".txt", given.list).string()};
   build.threads = 1;
   filter::BuildReport report;
@@ -120,7 +117,10 @@ proxy::Edition ProxyTest::edition() {
   auto policy = filter::Policy::load(spec, {.verify = true, .settle = given.paged, .progress = {}});
   if (!policy) throw std::runtime_error(policy.error().front().text());
   if (given.rotten) zero_paths(spec.filters.front().file);
-  if (given.paged) drop_from_memory(spec.filters.front().file);
+  if (given.paged) {
+    const std::filesystem::path& file = spec.filters.front().file;
+    has_left_memory_ = drop_from_memory(file, paths_section(file).offset);
+  }
   auto made = proxy::make_snapshot(settings, generation_);
   if (!made) throw std::runtime_error(made.error().front());
   return {*std::move(made), *std::move(policy)};

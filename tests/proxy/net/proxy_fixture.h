@@ -41,8 +41,9 @@ class ProxyTest : public ::testing::Test {
     std::string list;     // blocked entries, one a line; empty: no filter
     bool rotten = false;  // with paged: the disk gives back zeros for every page of URLs
     bool paged = false;   // the filter is served page by page, and at first no page of its URLs is in memory
-    bool logged = false;  // there is an access log
-    int passed = -1;      // the test's own listening socket, on the address of a listener: served instead of a new one
+    std::filesystem::path filter_folder = {};  // where filters are; empty: in `dir`
+    bool logged = false;                       // there is an access log
+    int passed = -1;  // the test's own listening socket, on the address of a listener: served instead of a new one
     static conf::Config permissive();  // one worker, any CONNECT port, loopback allowed, no log
   };
   // A client, the connection to the origin that was made for it, and the head that the origin was sent.
@@ -80,11 +81,14 @@ class ProxyTest : public ::testing::Test {
   void wait_until_ended();  // after drain(): every worker is done
   std::string log_text();   // what the access log holds by now
   void expect_alive();      // somebody new is served
+  // Of given.paged: the pages of URLs were not in memory when the proxy began. False: the file system keeps them, or can't say.
+  bool has_left_memory() const { return has_left_memory_; }
 
  private:
   proxy::Edition edition();
   filter::FilterSpec build_filter() const;
   std::uint64_t generation_ = 0;
+  bool has_left_memory_ = false;
   std::unique_ptr<proxy::AccessLog> log_;
   std::unique_ptr<proxy::Server> server_;
 };
