@@ -8,8 +8,9 @@
 #include "filter/file/file_info.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string_view>
+
+#include "filter/file/byte_fields.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -20,12 +21,6 @@ constexpr std::uint16_t kSource = 3;
 constexpr std::uint16_t kProvenance = 4;
 constexpr std::size_t kSourceFixedBytes = 8 + 8 + 32 + 4;
 constexpr std::size_t kRecordHeadBytes = 8;
-
-template <typename T>
-void put(std::vector<std::byte>& out, const T& value) {
-  const auto bytes = std::as_bytes(std::span(&value, 1));
-  out.insert(out.end(), bytes.begin(), bytes.end());
-}
 
 void put_text(std::vector<std::byte>& out, std::string_view text) {
   const auto bytes = std::as_bytes(std::span(text));
@@ -41,15 +36,6 @@ void put_record(std::vector<std::byte>& out, std::uint16_t type, std::size_t len
 void put_text_record(std::vector<std::byte>& out, std::uint16_t type, std::string_view text) {
   put_record(out, type, text.size());
   put_text(out, text);
-}
-
-// Takes from the front what is there; the caller has looked at the size.
-template <typename T>
-T take(std::span<const std::byte>& bytes) {
-  T value{};
-  std::memcpy(&value, bytes.data(), sizeof value);
-  bytes = bytes.subspan(sizeof value);
-  return value;
 }
 
 std::string text_of(std::span<const std::byte> bytes) {

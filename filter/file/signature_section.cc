@@ -5,6 +5,8 @@
 #include <array>
 #include <cstring>
 
+#include "filter/file/byte_fields.h"
+
 namespace bloomwall::filter {
 namespace {
 
@@ -13,20 +15,6 @@ constexpr std::size_t kHeadBytes = 8;
 constexpr std::size_t kRecordHeadBytes = 32;
 
 constexpr std::size_t padded(std::size_t bytes) { return (bytes + 7) / 8 * 8; }
-
-template <typename T>
-T take(std::span<const std::byte>& bytes) {
-  T value{};
-  std::memcpy(&value, bytes.data(), sizeof value);
-  bytes = bytes.subspan(sizeof value);
-  return value;
-}
-
-template <typename T>
-void put(std::vector<std::byte>& out, const T& value) {
-  const auto bytes = std::as_bytes(std::span(&value, 1));
-  out.insert(out.end(), bytes.begin(), bytes.end());
-}
 
 tl::unexpected<Error> bad(const char* what) { return unexpected(Error{Errc::bad_section, "signatures", what}); }
 
