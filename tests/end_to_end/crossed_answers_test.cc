@@ -22,7 +22,7 @@
 namespace bloomwall::test {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef BLOOMWALL_SANITIZED
 constexpr unsigned kExchanges = 4'000;
 #else
 constexpr unsigned kExchanges = 100'000;
