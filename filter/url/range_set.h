@@ -35,11 +35,14 @@ class RangeSet {
 
   // The range of this set that holds it.
   std::optional<AddressRange> find(const Address& address) const;
+  // Whether one address of the range, at least, is in the set. One binary search.
+  bool overlaps(const AddressRange& range) const;
 
   std::span<const Ipv4Range> ipv4() const { return ipv4_; }
   std::span<const Ipv6Range> ipv6() const { return ipv6_; }
   std::size_t size() const { return ipv4_.size() + ipv6_.size(); }
   bool empty() const { return size() == 0; }
+  std::vector<AddressRange> ranges() const;  // IPv4 first, ascending
 
   friend bool operator==(const RangeSet&, const RangeSet&) = default;
 
@@ -49,5 +52,7 @@ class RangeSet {
 };
 
 RangeSet united(const RangeSet& a, const RangeSet& b);
+// What is in `a` and not in `b`. Linear.
+RangeSet without(const RangeSet& a, const RangeSet& b);
 
 }  // namespace bloomwall::filter
