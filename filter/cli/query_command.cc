@@ -34,7 +34,7 @@ Result<Opened> open_files(const QueryCommand& command) {
   out.file = *std::move(file);
   const Header& header = out.file->header();
   const bool has_raw = header.find(SectionType::raw) != nullptr;
-  const bool has_hosts = header.find(SectionType::hosts) != nullptr;
+  const bool has_hosts = header.find(SectionType::hosts) != nullptr || !out.file->networks().empty();
   if (command.raw && !has_raw) return unexpected(Error{Errc::usage, command.file.string(), "holds no raw keys"});
   if (!command.raw && !has_hosts) {
     return unexpected(Error{Errc::usage, command.file.string(), "holds raw keys alone; ask with --raw"});

@@ -23,6 +23,8 @@ constexpr const char* kUpdateFooter =
     "A filter (.bwf) stays as it is; its delta is written, as a whole or not at all, and says on what it said before:\n"
     "the last word about an entry counts. Removing a host leaves the entries under it. The proxy takes it over on "
     "reload.\n"
+    "Of ranges of addresses (1.10.16.0/20) the last word about each address counts: what is removed may be a part of\n"
+    "one. Removing an address removes it as a host and from the ranges. A counting filter holds no ranges.\n"
     "A counting filter (.bwc) is replaced by a changed copy. What was added twice must be removed twice. Nobody can "
     "tell\n"
     "from it whether an entry was ever added; removing what was not takes others away, hence --force. `emit` makes "
@@ -48,6 +50,8 @@ void add_list_options(CLI::App& app, ChangeLists& lists) {
   app.add_flag("--strict-wildcard", lists.read.strict_wildcard, "*.example.com leaves out example.com");
   app.add_flag("--allow-tld", lists.read.allow_tld, "take bare top-level domains instead of skipping them");
   app.add_flag("--aggressive", lists.read.aggressive, "adblock rules for third-party requests stop every request");
+  app.add_flag("--allow-wide-ranges", lists.read.allow_wide_ranges,
+               "take ranges of addresses wider than a /8 of IPv4 or a /16 of IPv6");
   app.add_flag("--allow-unsupported", lists.allow_unsupported, "although more than 5 % of a list can't be used");
 }
 

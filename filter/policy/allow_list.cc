@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "filter/policy/entry_text.h"
+#include "filter/policy/lookup.h"
 #include "filter/text.h"
 #include "filter/url/ipv4.h"
 #include "filter/url/ipv6.h"
@@ -16,6 +17,34 @@ namespace bloomwall::filter {
 
 AllowLists::AllowLists(const KeyMaker& keys, std::vector<std::string> filters)
     : entries_(keys), names_(std::move(filters)) {}
+
+std::uint64_t AllowLists::size() const {
+  std::uint64_t sum = entries_.size();
+  for (const auto& [value, ranges] : networks_) sum += ranges.size();
+  return sum;
+}
+
+void AllowLists::find_networks(const Address& address, ExactMatches& matches) const {
+  for (const auto& [value, ranges] : networks_) {
+    if (ranges.find(address)) matches.push_back({Kind::network, 0, 0, value});
+  }
+}
+
+std::uint32_t AllowLists::find_address(const Address& address) const {
+  const std::string host = filter::text_of(address);
+  return entries_.find({.kind = Kind::exact_host, .host_kind = address.kind, .host = host});
+}
+
+std::string AllowLists::expression_of(const ExactMatch& match, UrlParts& parts, const Address& address) const {
+  const auto networks = match.kind == Kind::network ? networks_.find(match.value) : networks_.end();
+  if (networks == networks_.end()) return filter::expression_of(match.kind, match.suffix, match.depth, parts);
+  const auto range = networks->second.find(address);
+  return range ? filter::text_of(*range) : filter::text_of(address);
+}
+
+std::string AllowLists::expression_of(const ExactMatch& match, UrlParts& parts) const {
+  return expression_of(match, parts, parts.address() != nullptr ? *parts.address() : Address{});
+}
 
 bool AllowLists::overrules(std::uint32_t value, std::size_t filter) const {
   if (value == kEveryFilter) return true;
@@ -64,6 +93,10 @@ class AllowListParser {
       number_ = lines.number();
       if (!read(lines.line())) break;
     }
+    for (const auto& [value, ranges] : ranges_) {
+      RangeSet& networks = lists_.networks_[value];
+      networks = united(networks, RangeSet(ranges));
+    }
     return errors_.take();
   }
 
@@ -78,6 +111,20 @@ class AllowListParser {
     }
     std::string_view rest = without_comment(line);
     if (rest.empty()) return true;
+    take_line(rest);
+    if (lists_.size() + range_count_ <= kMaxExactEntries) return true;
+    fail(Errc::limit, fmt::format("more than {} entries in all allow lists", kMaxExactEntries));
+    return false;
+  }
+
+  void take_line(std::string_view rest) {
+    AllowLists::Filters filters;
+    // A range may have blanks around its '-'.
+    const std::string_view range = trim(rest.substr(0, filters_begin(rest)));
+    if (const RangeReading reading = read_address_range(range); reading.outcome != RangeReading::Outcome::no_range) {
+      if (read_filters(trim(rest.substr(filters_begin(rest))), filters)) take_range(range, reading, filters);
+      return;
+    }
     std::string_view text = next_word(rest);
     if (text.starts_with("@@||")) text.remove_prefix(2);  // an exception of an adblock list
     // A line of a hosts file: its names, each for itself.
@@ -85,16 +132,25 @@ class AllowListParser {
     if (is_address(text)) {
       while (!rest.empty() && rest.front() != '@') names.push_back(next_word(rest));
     }
-    AllowLists::Filters filters;
-    if (!read_filters(rest, filters)) return true;
+    if (!read_filters(rest, filters)) return;
     if (names.empty()) {
       take(text, parser_.any(text), filters);
     } else {
       for (const std::string_view name : names) take(name, parser_.domain(name, Kind::exact_host), filters);
     }
-    if (lists_.size() <= kMaxExactEntries) return true;
-    fail(Errc::limit, fmt::format("more than {} entries in all allow lists", kMaxExactEntries));
-    return false;
+  }
+
+  // Where the names of filters begin, behind the first word.
+  static std::size_t filters_begin(std::string_view line) {
+    return std::min({line.find(" @"), line.find("\t@"), line.size()});
+  }
+
+  void take_range(std::string_view text, const RangeReading& reading, const AllowLists::Filters& filters) {
+    if (reading.outcome != RangeReading::Outcome::range) {
+      return fail(Errc::bad_syntax, fmt::format("{}: {}", in_quotes(text), reading.reason));
+    }
+    ranges_[lists_.value_of(filters)].push_back(reading.range);
+    ++range_count_;
   }
 
   static bool is_address(std::string_view text) { return read_dotted_ipv4(text) || read_ipv6(text); }
@@ -159,6 +215,8 @@ class AllowListParser {
 
   AllowLists& lists_;
   std::size_t number_ = 0;
+  std::uint64_t range_count_ = 0;
+  std::map<std::uint32_t, std::vector<AddressRange>> ranges_;  // of this list, by the value of their filters
   LineErrors errors_;
   EntryParser parser_;
 };

@@ -4,9 +4,11 @@
 //   example.org @ads @malware
 //   @@||example.net^               # as in adblock lists
 //   0.0.0.0 example.net            # as in hosts files: the host alone
+//   10.0.0.0/8 @ads                # addresses, also 10.0.0.1-10.0.0.9: overrules every entry for URLs whose host is one of
+//                                  # them, and networks for hosts that are dialled there
 // A top-level domain is refused unless it is written "*.com", and so is a URL of which only the host is left ("/#!/page").
-// An entry on several lines overrules what any of them names. An entry with alternative forms is refused: which of them
-// would it open? All lists of a configuration go into one AllowLists. Const calls are thread-safe.
+// An entry on several lines overrules what any of them names, and so does an address in several ranges. An entry with
+// alternative forms is refused: which of them would it open? All lists of a configuration go into one AllowLists. Const calls are thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,6 +21,7 @@
 
 #include "filter/policy/exact_set.h"
 #include "filter/result.h"
+#include "filter/url/range_set.h"
 
 namespace bloomwall::filter {
 
@@ -31,13 +34,21 @@ class AllowLists {
   std::vector<Error> load(const std::filesystem::path& file);
   std::vector<Error> parse(std::string_view text, const std::string& name);
 
-  std::uint64_t size() const { return entries_.size(); }
+  std::uint64_t size() const;  // entries and ranges
+  bool empty() const { return entries_.size() == 0 && networks_.empty(); }
   const ExactSet& entries() const { return entries_; }
-  // `value` is that of a match in entries().
+  // Appends a match of kind network for each set of filters that has a range with this address.
+  void find_networks(const Address& address, ExactMatches& matches) const;
+  // The value of the entry of the address itself, "192.0.2.1"; 0: there is none.
+  std::uint32_t find_address(const Address& address) const;
+  // `value` is that of a match in entries(), or of find_networks().
   bool overrules_all(std::uint32_t value) const { return value == kEveryFilter; }
   bool overrules(std::uint32_t value, std::size_t filter) const;
   // " @ads @malware", or nothing where it overrules all.
   std::string scope_text(std::uint32_t value) const;
+  // "example.com/a/", "10.0.0.0/8": what matched the URL of `parts`, or of networks this address.
+  std::string expression_of(const ExactMatch& match, UrlParts& parts, const Address& address) const;
+  std::string expression_of(const ExactMatch& match, UrlParts& parts) const;
 
  private:
   friend class AllowListParser;
@@ -45,11 +56,13 @@ class AllowLists {
   static constexpr std::uint32_t kEveryFilter = 1;
   void allow(const Entry& entry, const Filters& filters);  // empty: all
   std::uint32_t number_of(const Filters& filters);
+  std::uint32_t value_of(const Filters& filters) { return filters.empty() ? kEveryFilter : number_of(filters); }
 
   ExactSet entries_;
   std::vector<std::string> names_;
   std::vector<Filters> scopes_;                    // value v > kEveryFilter stands for scopes_[v - kEveryFilter - 1]
   std::map<Filters, std::uint32_t> known_scopes_;  // each set of filters stands there once
+  std::map<std::uint32_t, RangeSet> networks_;     // by the value of their filters
 };
 
 }  // namespace bloomwall::filter

@@ -13,6 +13,8 @@
 #include "filter/policy/delta_signature.h"
 #include "filter/policy/entry_text.h"
 #include "filter/text.h"
+#include "filter/url/address_range.h"
+#include "filter/url/range_map.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -69,6 +71,8 @@ const char* shape_of(Kind kind) {
       return "a URL whose path ends in '/'";
     case Kind::raw:
       return "raw bytes";
+    case Kind::network:
+      return "an address or a range of addresses";
   }
   return "an entry";
 }
@@ -95,6 +99,8 @@ class DeltaParser {
       if (!change(lines.line())) break;
     }
     if (!errors_.empty()) return tl::unexpected(errors_.take());
+    delta_.added_ = networks_.of(static_cast<std::uint32_t>(DeltaAnswer::added));
+    delta_.removed_ = networks_.of(static_cast<std::uint32_t>(DeltaAnswer::removed));
     return std::move(delta_);
   }
 
@@ -158,10 +164,10 @@ class DeltaParser {
       fail(Errc::limit, fmt::format("a line of {} bytes; at most {} are read", length, longest));
     } else if (kind == Kind::raw) {
       raw(line, answer);
-    } else {
-      entry(without_comment(line), kind, answer);
+    } else if (line = without_comment(line); !network(line, kind, answer)) {
+      entry(line, kind, answer);
     }
-    if (delta_.size() <= kMaxExactEntries) return true;
+    if (delta_.entries_.size() + networks_.pieces() <= kMaxExactEntries) return true;
     fail(Errc::limit, fmt::format("more than {} entries; build a new filter instead", kMaxExactEntries));
     return false;
   }
@@ -172,6 +178,40 @@ class DeltaParser {
     entry.kind = Kind::raw;
     entry.path = bytes;
     set(entry, answer);
+  }
+
+  // False: no network is meant.
+  bool network(std::string_view text, std::optional<Kind> kind, DeltaAnswer answer) {
+    if (kind && kind != Kind::network) return false;
+    const RangeReading reading = read_address_range(text);
+    switch (reading.outcome) {
+      case RangeReading::Outcome::range:
+        if (!kind && reading.range.is_one_address()) {
+          one_address(reading.range.begin(), answer);
+        } else {
+          set(reading.range, answer);
+        }
+        return true;
+      case RangeReading::Outcome::malformed:
+      case RangeReading::Outcome::unsupported:
+        fail(Errc::bad_syntax, fmt::format("{}: {}", in_quotes(text), reading.reason));
+        return true;
+      case RangeReading::Outcome::no_range:
+        break;
+    }
+    if (!kind) return false;
+    if (const auto address = read_address(text)) {
+      set(range_of(*address), answer);
+    } else {
+      fail(Errc::bad_syntax, fmt::format("kind N is {}, which {} is not", shape_of(Kind::network), in_quotes(text)));
+    }
+    return true;
+  }
+
+  // "192.0.2.1/32" without a kind is what "192.0.2.1" is.
+  void one_address(const Address& address, DeltaAnswer answer) {
+    const std::string text = text_of(address);
+    by_shape(parser_.domain(text).entries.front(), answer);
   }
 
   void entry(std::string_view text, std::optional<Kind> kind, DeltaAnswer answer) {
@@ -206,6 +246,9 @@ class DeltaParser {
     // Lists of different formats give S or X for the same name; a user who removes it means both.
     entry.kind = entry.kind == Kind::suffix ? Kind::exact_host : Kind::suffix;
     set(entry, answer);
+    // Nor does a user tell an address of a list of hosts from one of a list of networks.
+    if (entry.host_kind == HostKind::name) return;
+    if (const auto address = read_address(entry.host)) set(range_of(*address), answer);
   }
 
   bool of_kind(Entry entry, Kind kind, DeltaAnswer answer, std::string_view text) {
@@ -231,12 +274,18 @@ class DeltaParser {
     if (reading_.on_change) reading_.on_change(entry, answer);
   }
 
+  void set(const AddressRange& range, DeltaAnswer answer) {
+    networks_.set(range, static_cast<std::uint32_t>(answer));
+    if (reading_.on_range) reading_.on_range(range, answer);
+  }
+
   const std::optional<FileId>& base_;
   const DeltaReading& reading_;
   const std::string& name_;
   std::size_t number_ = 1;
   LineErrors errors_;
   EntryParser parser_;
+  RangeMap networks_;
   Delta delta_;
 };
 

@@ -4,15 +4,19 @@
 //   # a comment; blank lines count for nothing
 //   +example.com              adds it; the kind follows from the shape of the entry, as in any list (entry.h)
 //   -http://example.com/a     takes that URL away
-//   +X example.com            the kind given: one of S X W U Q D R. Then the text is the canonical entry itself, octet for
+//   +X example.com            the kind given: one of S X W U Q D R N. Then the text is the canonical entry itself, octet for
 //                             octet (text_of() in entry.h): "+U example.com/a/../b" has a segment "..". Text that is
 //                             not canonical is read as if typed, where it can be read in one way only
 //   -example.com              takes S and X of the host away; entries under it and its subdomains stay
 //   +U example.com/           the URL "/" of the host, which without the kind would be the whole host
 //   +R me@example.com         a raw key: every byte after the blank
+//   +1.10.16.0/20             a network: addresses that hosts are dialled at. Also 1.10.16.0-1.10.31.255
+//   -N 1.10.16.0/24           these addresses are in no network of the filter any more, however its ranges are cut; a
+//                             network of one address needs the N. Entries of addresses (X) stay
+//   -192.0.2.1                takes X of the address away, and the address out of the networks
 //   signature ed25519 ...     at the end, of everything before: delta_signature.h. Beside a signed filter whose
 //                             public key is known a delta must be signed too
-// The last line about an entry wins. An ambiguous URL without a kind is all its forms. Marks are never taken away.
+// The last line about an entry, and about each address of networks, wins. An ambiguous URL without a kind is all its forms. Marks are never taken away.
 // Limits: lines of 64 KiB, of 256 KiB where the kind is given, kMaxExactEntries entries, kMaxEntryText bytes. Const calls are thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -27,6 +31,7 @@
 
 #include "filter/file/header.h"
 #include "filter/policy/exact_set.h"
+#include "filter/url/range_set.h"
 
 namespace bloomwall::filter {
 
@@ -39,6 +44,7 @@ struct DeltaReading {
   const TrustedKeys* trusted = nullptr;  // one of them must have signed it, else untrusted and nothing is read
   // In the order of lines; an ambiguous URL gives one change for each form, a removal without a kind two.
   std::function<void(const Entry&, DeltaAnswer)> on_change = {};
+  std::function<void(const AddressRange&, DeltaAnswer)> on_range = {};  // networks; likewise
   std::function<void(std::string_view line)> on_comment = {};
 };
 
@@ -62,14 +68,18 @@ class Delta {
   DeltaAnswer answer(const Entry& entry) const { return static_cast<DeltaAnswer>(entries_.find(entry)); }
   // Values are DeltaAnswer.
   const ExactSet& entries() const { return entries_; }
-  // Entries held; a removal without a kind is two.
-  std::uint64_t size() const { return entries_.size(); }
+  // What it says of networks. No address is in both.
+  const RangeSet& added_networks() const { return added_; }
+  const RangeSet& removed_networks() const { return removed_; }
+  // Entries and ranges held; a removal of a host without a kind is two entries, of an address a range more.
+  std::uint64_t size() const { return entries_.size() + added_.size() + removed_.size(); }
 
  private:
   friend class DeltaParser;
   explicit Delta(const KeyMaker& keys) : entries_(keys) {}
   std::uint64_t sequence_ = 0;
   ExactSet entries_;
+  RangeSet added_, removed_;
 };
 
 // For who was told that a delta is there no more, or was made for another build of the filter: adds to the errors which command

@@ -41,9 +41,10 @@ class StoryTeller final : public VerdictWatcher {
     parts_ = &parts;
   }
   void allowed_by(const ExactMatch& entry) override {
-    const Question question{entry.kind, false, entry.suffix, entry.depth};
-    if (!has_room(question)) return;
-    keep({}, text_of(question, *parts_) + allow_.scope_text(entry.value), AskedQuestion::Answer::yes);
+    if (!has_room({entry.kind, false, entry.suffix, entry.depth})) return;
+    std::string text{static_cast<char>(entry.kind), ' '};
+    text += allow_.expression_of(entry, *parts_);
+    keep({}, text + allow_.scope_text(entry.value), AskedQuestion::Answer::yes);
   }
   void begin_filter(std::size_t filter, bool is_overruled) override {
     filter_ = filter;

@@ -33,11 +33,33 @@ Question question_of(Variant variant, std::uint16_t suffix) {
 
 }  // namespace
 
+LookupAnswer ask_networks(const LookupTarget& target, const Address& address) {
+  if (target.delta != nullptr) {
+    if (target.delta->added_networks().find(address)) return LookupAnswer::added_by_delta;
+    if (target.delta->removed_networks().find(address)) return LookupAnswer::removed_by_delta;
+  }
+  return target.file->networks().find(address) ? LookupAnswer::yes : LookupAnswer::no;
+}
+
+std::string network_of(const LookupTarget& target, const Address& address) {
+  std::optional<AddressRange> range;
+  if (target.delta != nullptr) range = target.delta->added_networks().find(address);
+  if (!range) range = target.file->networks().find(address);
+  return range ? text_of(*range) : text_of(address);
+}
+
+bool holds_networks(const LookupTarget& target) {
+  if (!target.file->networks().empty()) return true;
+  return target.delta != nullptr && !target.delta->added_networks().empty();
+}
+
 Lookup::Lookup(const LookupTarget& target, UrlHashes& url, Scope scope, LookupTrace* trace)
     : target_(target), url_(url), trace_(trace), scope_(scope) {}
 
 bool Lookup::start() {
   if (target_.delta != nullptr && ask_delta()) return true;
+  const Address* const address = url_.parts().address();
+  if (address != nullptr && holds_networks(target_) && ask_networks_of(*address)) return true;
   const FilterPlan& plan = *target_.plan;
   const UrlParts& parts = url_.parts();
   if (parts.is_address()) {
@@ -74,6 +96,16 @@ bool Lookup::ask_delta() {
   }
   if (scope_ == Scope::host) host_has_marks_ = entries.has_path_entries(url_);
   return false;
+}
+
+// Ranges are exact: neither exceptions nor the exact side have a word to say.
+bool Lookup::ask_networks_of(const Address& address) {
+  const LookupAnswer answer = ask_networks(target_, address);
+  tell({.kind = Kind::network}, answer);
+  const bool by_delta = answer == LookupAnswer::added_by_delta;
+  if (!by_delta && answer != LookupAnswer::yes) return false;
+  match_ = {.kind = Kind::network, .by_delta = by_delta};
+  return true;
 }
 
 std::uint32_t Lookup::wanted_of(std::size_t suffix) const {
@@ -292,11 +324,17 @@ void Lookup::tell_hosts(const HostQuestion& asked, std::uint32_t hits, std::uint
 
 std::string expression_of(Kind kind, std::size_t suffix, std::size_t depth, UrlParts& parts) {
   std::string text(parts.suffix(suffix));
-  if (is_host_kind(kind)) return text;
+  if (is_host_kind(kind) || kind == Kind::network) return text;
   text += parts.prefix(depth);
   if (kind == Kind::directory || depth == 0) text += '/';
   if (kind == Kind::url_query) text.append("?").append(parts.query());
   return text;
+}
+
+std::string expression_of(const LookupTarget& target, const LookupMatch& match, UrlParts& parts) {
+  const bool is_network = match.kind == Kind::network && parts.address() != nullptr;
+  return is_network ? network_of(target, *parts.address())
+                    : expression_of(match.kind, match.suffix, match.depth, parts);
 }
 
 std::string text_of(const Question& question, UrlParts& parts) {

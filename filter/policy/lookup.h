@@ -1,4 +1,5 @@
 // One filter, one form of one URL: plan the questions -> prefetch their lines -> evaluate, round by round.
+//   round 0: of a host that is an address the networks, delta first; they are in memory
 //   round 1: the host and its parents, S, X, W and marks of each asked together (one cache line each)
 //   then:    on marked hosts, the U, Q and D questions that the marks announce, kPathRound at a time
 //   last:    where there is an exact side, it is asked about the positives of a round before the next one is planned
@@ -29,6 +30,7 @@ namespace bloomwall::filter {
 
 // One question put to a filter: an expression of the URL in the terms of UrlParts. A mark stands for the kind it
 // announces; the depth of a directory mark is 1..kDeepestMark, where kDeepestMark stands for that and any deeper.
+// Networks are asked for the host.
 struct Question {
   Kind kind = Kind::suffix;
   bool is_mark = false;
@@ -64,6 +66,17 @@ struct LookupTarget {
   const FilterPlan* plan = nullptr;
   const ExactSide* exact = nullptr;  // may be null
 };
+
+// The expression that matched; of a network the range that holds the host.
+std::string expression_of(const LookupTarget& target, const LookupMatch& match, UrlParts& parts);
+
+// What the networks of a filter say of an address: its delta first, then its file. One binary search each; thread-safe.
+// no, yes, added_by_delta or removed_by_delta.
+LookupAnswer ask_networks(const LookupTarget& target, const Address& address);
+// The range that made it say yes or added_by_delta: "1.10.16.0/20".
+std::string network_of(const LookupTarget& target, const Address& address);
+// Whether the filter or its delta holds networks.
+bool holds_networks(const LookupTarget& target);
 
 class Lookup {
  public:
@@ -107,6 +120,7 @@ class Lookup {
   };
 
   bool ask_delta();
+  bool ask_networks_of(const Address& address);
   std::uint32_t wanted_of(std::size_t suffix) const;
   std::uint32_t without_removed(std::size_t suffix, std::uint32_t wanted);
   bool plan_hosts();

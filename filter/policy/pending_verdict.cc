@@ -72,7 +72,7 @@ void PendingVerdict::begin_form() {
   verdict_ = Verdict{};
   group_begin_ = group_end_ = filter_ = 0;
   if (watcher_ != nullptr) watcher_->begin_form(form_, parts_);
-  if (policy_.allow.size() != 0) ask_allow_lists();
+  if (!policy_.allow.empty()) ask_allow_lists();
 }
 
 void PendingVerdict::ask_allow_lists() {
@@ -80,6 +80,7 @@ void PendingVerdict::ask_allow_lists() {
   if (!allow_hashes_) allow_hashes_.emplace(entries.keys(), parts_);
   allowed_by_.clear();
   entries.find_matches(*allow_hashes_, scope_, allowed_by_);
+  if (parts_.address() != nullptr) policy_.allow.find_networks(*parts_.address(), allowed_by_);
   bool is_overruled = false;
   for (const ExactMatch& entry : allowed_by_) {
     if (watcher_ != nullptr) watcher_->allowed_by(entry);
@@ -103,7 +104,7 @@ void PendingVerdict::allow(const ExactMatch& entry) {
   if (!is_open(verdict_.reason)) return;
   verdict_.reason = VerdictReason::allow_list;
   verdict_.kind = entry.kind;
-  verdict_.expression = expression_of(entry.kind, entry.suffix, entry.depth, parts_);
+  verdict_.expression = policy_.allow.expression_of(entry, parts_);
 }
 
 void PendingVerdict::begin_group() {
@@ -168,8 +169,7 @@ bool PendingVerdict::hit(const LoadedFilter& filter, VerdictReason reason, const
   verdict_.reason = reason;
   verdict_.filter = &filter.spec;
   verdict_.kind = match != nullptr ? match->kind : Kind::suffix;
-  verdict_.expression =
-      match != nullptr ? expression_of(match->kind, match->suffix, match->depth, parts_) : std::string();
+  verdict_.expression = match != nullptr ? expression_of(filter.target(), *match, parts_) : std::string();
   return blocks;
 }
 

@@ -60,6 +60,8 @@ const char* to_string(VerdictReason reason) {
 Policy::Policy(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
   const auto is_paged = [](const LoadedFilter& filter) { return filter.file->residence() == Residence::paged; };
   is_paged_ = std::any_of(impl_->filters.begin(), impl_->filters.end(), is_paged);
+  const auto holds = [](const LoadedFilter& filter) { return holds_networks(filter.target()); };
+  has_networks_ = std::any_of(impl_->filters.begin(), impl_->filters.end(), holds);
 }
 Policy::~Policy() = default;
 

@@ -99,6 +99,8 @@ inline constexpr std::size_t kMaxStoryItems = 4096;  // of each of the two
 inline constexpr std::size_t kMaxStoryBytes = std::size_t{4} << 20;
 
 class ExactSide;
+struct Address;
+enum class Scope : std::uint8_t;
 
 class Policy {
  public:
@@ -124,6 +126,15 @@ class Policy {
   // A host alone (CONNECT, SNI): only host kinds are asked. `host` comes from Canonicaliser::host or url.
   Verdict judge_host(const CanonicalUrl& host) const;
   Story explain(const CanonicalUrl& url) const;
+
+  // Whether any filter or delta holds ranges of addresses, so that judge_address() can say something.
+  bool has_networks() const { return has_networks_; }
+  // Networks alone, of an address that is about to be dialled for `url` (a host alone: Scope::host), which was judged before.
+  // A filter passes where the allow lists overrule it for `url`, for the address itself or for a range with it. The verdict is
+  // of kind network, and its expression the range: "1.10.16.0/20". Allowed by allow_list only where a filter would have hit.
+  // Filters that failed are as in judge(). Thread-safe; one binary search or two for each filter, and no allocation where
+  // nothing matches.
+  Verdict judge_address(const Address& address, const CanonicalUrl& url, Scope scope) const;
 
   // Whether judge() may have to wait for the disk: some filter is paged. judge_host() never does.
   bool is_paged() const { return is_paged_; }
@@ -159,6 +170,7 @@ class Policy {
   explicit Policy(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
   bool is_paged_ = false;
+  bool has_networks_ = false;
 };
 
 }  // namespace bloomwall::filter

@@ -9,17 +9,17 @@ std::optional<FilterMatch> FilterQuery::url(const CanonicalUrl& url) const {
   if (url.action != UrlAction::lookup) return std::nullopt;
   UrlParts parts(url);
   UrlHashes hashes(file_.keys(), parts);
+  const LookupTarget target{.file = &file_, .delta = delta_, .plan = &plan_, .exact = exact_};
   for (const UrlForm& form : url.asked()) {
     parts.use_form(form);
     hashes.forget_form();
-    Lookup lookup({.file = &file_, .delta = delta_, .plan = &plan_, .exact = exact_}, hashes, Scope::url);
+    Lookup lookup(target, hashes, Scope::url);
     if (!lookup.start()) {
       while (!lookup.advance()) {
       }
     }
     if (const std::optional<LookupMatch>& match = lookup.match()) {
-      return FilterMatch{match->kind, expression_of(match->kind, match->suffix, match->depth, parts), match->by_delta,
-                         match->confirmed};
+      return FilterMatch{match->kind, expression_of(target, *match, parts), match->by_delta, match->confirmed};
     }
   }
   return std::nullopt;

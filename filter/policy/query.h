@@ -14,7 +14,7 @@ namespace bloomwall::filter {
 
 struct FilterMatch {
   Kind kind = Kind::suffix;
-  std::string expression;  // "example.com", "example.com/a/", the raw bytes
+  std::string expression;  // "example.com", "example.com/a/", "1.10.16.0/20", the raw bytes
   bool by_delta = false;
   bool confirmed = false;  // by the exact side
 };

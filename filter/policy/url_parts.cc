@@ -6,6 +6,9 @@
 namespace bloomwall::filter {
 
 UrlParts::UrlParts(const CanonicalUrl& url) : host_(url.host), is_address_(url.host_kind != HostKind::name) {
+  if (is_address_) {
+    if (const auto address = address_of(url)) address_.emplace(*address);
+  }
   for (const HostSuffix& suffix : HostSuffixes(url.host, url.host_kind)) {
     // Canonical hosts that may be looked up have at most 253 octets, hence the 8-bit starts and the bound on suffixes.
     if (starts_.size() == kMaxSuffixes || host_.size() - suffix.text.size() > 255) break;

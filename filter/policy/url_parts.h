@@ -12,7 +12,9 @@
 #include <string_view>
 
 #include "filter/bits/key.h"
+#include "filter/policy/lazy.h"
 #include "filter/policy/small_buffer.h"
+#include "filter/url/address.h"
 #include "filter/url/canonical_url.h"
 
 namespace bloomwall::filter {
@@ -28,6 +30,8 @@ class UrlParts {
   std::string_view suffix(std::size_t i) const { return host_.substr(starts_[i]); }
   std::size_t labels(std::size_t i) const { return is_address_ ? 0 : starts_.size() - i; }
   bool is_address() const { return is_address_; }
+  // The same as a value, for which networks are asked; null for a name.
+  const Address* address() const { return address_ ? &*address_ : nullptr; }
 
   // The path prefixes of one form. Depth d is the first d segments; depth() all of them.
   void use_form(const UrlForm& form);
@@ -41,6 +45,7 @@ class UrlParts {
   void cut_path();
   std::string_view host_;
   bool is_address_;
+  Lazy<Address> address_;
   bool is_cut_ = false;
   UrlForm form_;
   SmallBuffer<std::uint8_t, 16> starts_;  // of each suffix in the host

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "filter/build/builder.h"
+#include "filter/build/range_collector.h"
 #include "filter/update/counting_pages.h"
 
 namespace bloomwall::filter {
@@ -35,23 +36,37 @@ Result<void> judge(const std::vector<FileIntake>& files, std::size_t first) {
                         worst.unusable, worst.content)});
 }
 
-}  // namespace
-
-Result<void> read_changes(const std::vector<std::string>& lists, const ChangeLists& options,
-                          std::vector<FileIntake>& files, const OnEntry& on_entry) {
-  CallingStore store(on_entry);
-  return read_into(store, lists, options, 1, files);
-}
-
-Result<void> read_into(KeyStore& store, const std::vector<std::string>& lists, const ChangeLists& options,
-                       unsigned threads, std::vector<FileIntake>& files) {
-  Intake intake(store, {.read = options.read, .raw = options.raw, .keep_allow_rules = false, .threads = threads});
+// `ranges`: null where such lines can't be used.
+Result<void> read_with(RangeCollector* ranges, KeyStore& store, const std::vector<std::string>& lists,
+                       const ChangeLists& options, unsigned threads, std::vector<FileIntake>& files) {
+  const IntakeOptions intake_options{
+      .read = options.read, .raw = options.raw, .keep_allow_rules = false, .threads = threads, .ranges = ranges};
+  Intake intake(store, intake_options);
   for (const std::string& list : lists) {
     if (auto ok = intake.read(list, {}); !ok) return ok;
   }
   const std::size_t first = files.size();
   files.insert(files.end(), intake.files().begin(), intake.files().end());
   return options.allow_unsupported ? Result<void>{} : judge(files, first);
+}
+
+}  // namespace
+
+Result<void> read_changes(const std::vector<std::string>& lists, const ChangeLists& options,
+                          std::vector<FileIntake>& files, const OnEntry& on_entry, const OnRange& on_range) {
+  CallingStore store(on_entry);
+  RangeCollector collected;
+  collected.expect_workers(1);
+  if (auto ok = read_with(&collected, store, lists, options, 1, files); !ok) return ok;
+  const auto networks = collected.networks();
+  if (!networks) return unexpected(networks.error());
+  for (const AddressRange& range : networks->ranges()) on_range(range);
+  return {};
+}
+
+Result<void> read_into(KeyStore& store, const std::vector<std::string>& lists, const ChangeLists& options,
+                       unsigned threads, std::vector<FileIntake>& files) {
+  return read_with(nullptr, store, lists, options, threads, files);
 }
 
 Result<void> check_change_lists(const ChangeLists& lists) {

@@ -21,6 +21,7 @@ tl::expected<DeltaText, std::vector<Error>> DeltaText::read(std::string_view tex
   DeltaText out(base);
   DeltaReading reading;
   reading.on_change = [&out](const Entry& entry, DeltaAnswer answer) { out.set(entry, answer); };
+  reading.on_range = [&out](const AddressRange& range, DeltaAnswer answer) { out.set(range, answer); };
   reading.on_comment = [&out](std::string_view line) { out.comments_.emplace_back(line); };
   const auto parsed = Delta::parse(text, name, keys, any_base ? std::nullopt : std::optional<FileId>(base), reading);
   if (!parsed) return tl::unexpected(parsed.error());
@@ -45,6 +46,17 @@ bool DeltaText::set(const Entry& entry, DeltaAnswer answer) {
   return before != answer;
 }
 
+bool DeltaText::set(const AddressRange& range, DeltaAnswer answer) {
+  const auto value = static_cast<std::uint32_t>(answer);
+  const bool changes = !networks_.has(range, value);
+  networks_.set(range, value);
+  return changes;
+}
+
+bool DeltaText::adds_some_of(const AddressRange& range) const {
+  return networks_.touches(range, static_cast<std::uint32_t>(DeltaAnswer::added));
+}
+
 void DeltaText::compact() {
   std::erase_if(lines_, [](const Line& line) { return line.entry.empty(); });
   for (std::size_t i = 0; i < lines_.size(); ++i) places_[lines_[i].entry] = i;
@@ -56,6 +68,10 @@ std::uint64_t DeltaText::drop_removals() {
     if (line.entry.empty() || line.answer != DeltaAnswer::removed) continue;
     places_.erase(line.entry);
     line.entry.clear();
+    ++dropped;
+  }
+  for (const AddressRange& range : networks(DeltaAnswer::removed).ranges()) {
+    networks_.set(range, static_cast<std::uint32_t>(DeltaAnswer::nothing));
     ++dropped;
   }
   return dropped;
@@ -75,6 +91,10 @@ std::string DeltaText::text() const {
     out += line.entry;
     if (line.entry.ends_with('\r')) out += '\r';  // of a raw key: a reader takes one CR off the end of a line
     out += '\n';
+  }
+  for (const DeltaAnswer answer : {DeltaAnswer::added, DeltaAnswer::removed}) {
+    const char* const begin = answer == DeltaAnswer::added ? "+N " : "-N ";
+    for (const AddressRange& range : networks(answer).ranges()) out += begin + text_of(range) + '\n';
   }
   return out;
 }

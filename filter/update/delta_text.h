@@ -1,5 +1,6 @@
 // A delta as text that is going to be changed: what it says, in the order of last changes, without what was overruled.
-//   first line, with a sequence one higher at each write; comments; one line an entry, its kind written out
+//   first line, with a sequence one higher at each write; comments; one line an entry, its kind written out; networks, each
+//   address in one line at most
 // The order matters: an ambiguous URL stands for all its forms, so a line may touch entries that others name too.
 // Comments stand before the entries; one behind an entry is lost. Signatures are lost: who changes it signs it again.
 // Memory: about 150 bytes an entry. Not thread-safe.
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "filter/policy/delta.h"
+#include "filter/url/range_map.h"
 
 namespace bloomwall::filter {
 
@@ -29,10 +31,14 @@ class DeltaText {
   // what the delta says.
   bool set(const Entry& entry, DeltaAnswer answer);
   DeltaAnswer answer(const Entry& entry) const;
+  // Likewise about every address of a range of networks.
+  bool set(const AddressRange& range, DeltaAnswer answer);
+  bool adds_some_of(const AddressRange& range) const;
   std::uint64_t drop_removals();  // returns how many
-  std::uint64_t size() const { return places_.size(); }
-  std::uint64_t added() const { return added_; }
-  std::uint64_t removed() const { return size() - added_; }
+  // Entries and ranges; linear in the ranges.
+  std::uint64_t size() const { return added() + removed(); }
+  std::uint64_t added() const { return added_ + networks(DeltaAnswer::added).size(); }
+  std::uint64_t removed() const { return places_.size() - added_ + networks(DeltaAnswer::removed).size(); }
   std::uint64_t sequence() const { return sequence_; }
   void set_sequence(std::uint64_t sequence) { sequence_ = sequence; }
 
@@ -45,13 +51,15 @@ class DeltaText {
     DeltaAnswer answer;
   };
   void compact();
+  RangeSet networks(DeltaAnswer answer) const { return networks_.of(static_cast<std::uint32_t>(answer)); }
 
   FileId base_;
   std::uint64_t sequence_ = 0;
-  std::uint64_t added_ = 0;
+  std::uint64_t added_ = 0;  // entries
   std::vector<std::string> comments_;
   std::vector<Line> lines_;
   std::unordered_map<std::string, std::size_t> places_;  // in lines_
+  RangeMap networks_;                                    // values are DeltaAnswer
 };
 
 }  // namespace bloomwall::filter

@@ -1,4 +1,4 @@
-// Whether a filter's bits hold exactly one entry: not what the entry covers, and not what covers it.
+// Whether a filter's bits hold exactly one entry (networks are not in the bits): not what the entry covers, and not what covers it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -24,8 +24,11 @@ class Update {
     if (auto errors = read_delta(); !errors.empty()) return errors;
     const auto removing = [this](const Entry& entry) { remove(entry); };
     const auto adding = [this](const Entry& entry) { note(text_.set(entry, DeltaAnswer::added)); };
-    if (auto ok = read_changes(update_.lists.remove, update_.lists, report_.files, removing); !ok) return {ok.error()};
-    if (auto ok = read_changes(update_.lists.add, update_.lists, report_.files, adding); !ok) return {ok.error()};
+    const auto closing = [this](const AddressRange& range) { note(text_.set(range, DeltaAnswer::added)); };
+    const auto opening = [this](const AddressRange& range) { report_.not_there += open_network(range) ? 0 : 1; };
+    const ChangeLists& lists = update_.lists;
+    if (auto ok = read_changes(lists.remove, lists, report_.files, removing, opening); !ok) return {ok.error()};
+    if (auto ok = read_changes(lists.add, lists, report_.files, adding, closing); !ok) return {ok.error()};
     if (file_.lost()) return {{Errc::io, update_.filter.string(), "shrank or failed while it was read"}};
     return write();
   }
@@ -63,6 +66,10 @@ class Update {
       entry.kind = entry.kind == Kind::suffix ? Kind::exact_host : Kind::suffix;
       was_there = remove_one(entry) || was_there;
     }
+    // Nor can it be told from a list of hosts whether an address was listed as one, or by a list of networks.
+    if (is_host_kind(entry.kind) && entry.host_kind != HostKind::name) {
+      if (const auto address = read_address(entry.host)) was_there = open_network(range_of(*address)) || was_there;
+    }
     if (!was_there) ++report_.not_there;
   }
 
@@ -70,6 +77,14 @@ class Update {
     const bool held = may_hold(file_, entry);
     const bool was_there = held || text_.answer(entry) == DeltaAnswer::added;
     note(text_.set(entry, held ? DeltaAnswer::removed : DeltaAnswer::nothing));
+    return was_there;
+  }
+
+  // Takes addresses out of the networks. False: none of them was in one.
+  bool open_network(const AddressRange& range) {
+    const bool held = file_.networks().overlaps(range);
+    const bool was_there = held || text_.adds_some_of(range);
+    note(text_.set(range, held ? DeltaAnswer::removed : DeltaAnswer::nothing));
     return was_there;
   }
 

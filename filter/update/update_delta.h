@@ -1,7 +1,9 @@
 // `update F.bwf --delta D`: what lists add and remove, written into the delta of a filter.
 //   The delta keeps what it says already; the last word about an entry counts, and overruled lines go.
 //   Removes first, then adds: what both name is added.
-//   Removing a host removes it alone and with its subdomains (S and X), whichever a list meant.
+//   Removing a host removes it alone and with its subdomains (S and X), whichever a list meant; removing an address removes
+//   it from networks (N), too.
+//   Ranges of addresses are taken address by address: removing a part of a range leaves the rest of it.
 //   A removal of what the filter surely does not hold says nothing, and is left out.
 //   A delta of another build of the filter is refused, or rebased: what it adds is added still, for the lists of the new build
 //   need not have it; what it removes is removed no more, for these lists may have it anew, and nothing listed may pass.
@@ -31,7 +33,7 @@ struct DeltaUpdateReport {
   std::vector<FileIntake> files;
   std::uint64_t changed = 0;             // entries about which the delta says something else now
   std::uint64_t dropped = 0;             // removals that a rebase left behind
-  std::uint64_t not_there = 0;           // removals left out; of a host, where it is neither S nor X
+  std::uint64_t not_there = 0;           // removals left out; of a host, where it is neither S nor X nor in a network
   std::uint64_t added = 0, removed = 0;  // entries in the delta, as written
   std::uint64_t bytes = 0;
   bool was_signed = false;

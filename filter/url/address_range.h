@@ -27,6 +27,7 @@ struct AddressRange {
 };
 // "1.10.16.0/20", "[2001:db8::]/32", or "a-b" where no prefix says it.
 std::string text_of(const AddressRange& range);
+inline AddressRange range_of(const Address& address) { return {address.kind, address.octets, address.octets}; }
 
 struct RangeReading {
   enum class Outcome : std::uint8_t { no_range, range, malformed, unsupported };

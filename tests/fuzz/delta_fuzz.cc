@@ -1,6 +1,7 @@
 // Texts of people: deltas and allow lists. Besides not crashing: what a delta accepts it answers for, and what an allow
 // list takes is never empty; a URL made of any line can be asked of both.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include "filter/policy/delta.h"
 #include "filter/policy/entry_text.h"
 #include "filter/text.h"
+#include "filter/url/address_range.h"
 
 namespace {
 
@@ -45,6 +47,27 @@ void ask_every_line(const ExactSet& entries, std::string_view text) {
   }
 }
 
+// No address is both added and removed, and the ranges written as a delta say the same.
+void check_networks(const Delta& delta, const KeyMaker& keys, const FileId& base) {
+  const RangeSet& added = delta.added_networks();
+  const RangeSet& removed = delta.removed_networks();
+  require(without(added, removed) == added && without(removed, added) == removed);
+  // What begins or ends among the IPv4 addresses inside IPv6 may read as IPv4.
+  const auto is_odd = [](const AddressRange& range) {
+    return range.kind == HostKind::ipv6 && (address_of(range.first).kind == HostKind::ipv4 ||
+                                            address_of(range.last).kind == HostKind::ipv4);
+  };
+  for (const RangeSet* set : {&added, &removed}) {
+    const auto ranges = set->ranges();
+    if (std::any_of(ranges.begin(), ranges.end(), is_odd)) return;
+  }
+  std::string text = Delta::first_line(base) + "\n";
+  for (const AddressRange& range : added.ranges()) text += "+N " + text_of(range) + "\n";
+  for (const AddressRange& range : removed.ranges()) text += "-N " + text_of(range) + "\n";
+  const auto again = Delta::parse(text, "again", keys, base);
+  require(again && again->added_networks() == added && again->removed_networks() == removed);
+}
+
 void check_delta(const std::string& text, const KeyMaker& keys, const FileId& base) {
   const auto delta = Delta::parse(text, "delta", keys, base);
   if (!delta) {
@@ -52,6 +75,7 @@ void check_delta(const std::string& text, const KeyMaker& keys, const FileId& ba
     for (const Error& error : delta.error()) require(error.where.starts_with("delta") && !error.what.empty());
     return;
   }
+  check_networks(*delta, keys, base);
   // An accepted change without a kind names an entry that the delta must know.
   EntryParser parser;
   LineWalk lines(text);
@@ -59,6 +83,7 @@ void check_delta(const std::string& text, const KeyMaker& keys, const FileId& ba
     const std::string_view line = trim(lines.line());
     if (line.empty() || line.front() == '#') continue;
     const std::string_view rest = without_comment(line.substr(1));
+    if (read_address_range(rest).outcome != RangeReading::Outcome::no_range) continue;
     // The text of any entry is that entry again, octet for octet, whatever readings it has as a URL.
     for (const Entry& entry : parser.any(rest).entries) {
       const std::string canonical = text_of(entry);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -82,6 +83,52 @@ TEST(AllowLists, TellWhichFiltersTheyOverruleBeyond64) {
   EXPECT_THAT(found, ElementsAre(0, 63, 64, 199));
 }
 
+// The filters that ranges overrule for an address.
+std::string overruled_networks(const AllowLists& lists, std::string_view text, std::size_t filters) {
+  ExactMatches matches;
+  lists.find_networks(*read_address(text), matches);
+  std::string out;
+  for (std::size_t filter = 0; filter < filters; ++filter) {
+    const bool is_overruled = std::any_of(matches.begin(), matches.end(), [&](const ExactMatch& match) {
+      return match.kind == Kind::network && lists.overrules(match.value, filter);
+    });
+    out += is_overruled ? static_cast<char>('0' + filter) : '.';
+  }
+  return out;
+}
+
+TEST(AllowLists, TakeRangesOfAddresses) {
+  const TempFolder folder;
+  AllowLists lists = lists_for({"ads", "malware", "drop"});
+  const std::string_view text =
+      "10.0.0.0/8\n192.0.2.0-192.0.2.9 @ads\n192.0.2.5 - 192.0.2.20\t@malware # why\n2001:db8::/32 @drop @ads\n"
+      "198.51.100.7/32 @drop\n[2001:db8:1::]/48\n";
+  EXPECT_EQ(texts_of(lists.parse(text, "allow.txt")), "");
+  const auto overruled_at = [&](std::string_view address) { return overruled_networks(lists, address, 3); };
+  EXPECT_EQ(overruled_at("10.1.2.3"), "012");
+  EXPECT_EQ(overruled_at("::ffff:10.1.2.3"), "012");
+  EXPECT_EQ(overruled_at("11.0.0.0"), "...");
+  EXPECT_EQ(overruled_at("192.0.2.0"), "0..");
+  EXPECT_EQ(overruled_at("192.0.2.7"), "01.") << "in two ranges";
+  EXPECT_EQ(overruled_at("192.0.2.20"), ".1.");
+  EXPECT_EQ(overruled_at("2001:db8::1"), "0.2");
+  EXPECT_EQ(overruled_at("2001:db8:1::1"), "012");
+  EXPECT_EQ(overruled_at("198.51.100.7"), "..2");
+  EXPECT_EQ(lists.size(), 6U);
+  EXPECT_FALSE(lists.empty());
+  EXPECT_THAT(lists.load(folder.write("b", "192.0.2.0/24 @drop\n")), IsEmpty());
+  EXPECT_EQ(overruled_at("192.0.2.7"), "012") << "of another list";
+  EXPECT_EQ(overruled_at("10.1.2.3"), "012");
+}
+
+TEST(AllowLists, KnowAnAddressByItself) {
+  AllowLists lists = lists_for({"ads"});
+  ASSERT_THAT(lists.parse("192.0.2.1\n2001:db8::1 @ads\nhttp://192.0.2.2/x\n", "allow.txt"), IsEmpty());
+  EXPECT_TRUE(lists.overrules_all(lists.find_address(*read_address("192.0.2.1"))));
+  EXPECT_TRUE(lists.overrules(lists.find_address(*read_address("2001:DB8:0::1")), 0));
+  EXPECT_EQ(lists.find_address(*read_address("192.0.2.2")), 0U) << "a URL is not its address";
+}
+
 struct BadRow {
   std::string_view name, line;
   std::string_view says;
@@ -108,6 +155,10 @@ INSTANTIATE_TEST_SUITE_P(
                     BadRow{"MistypedScheme", "http//oops", "neither a host nor a URL"},
                     BadRow{"TopLevelDomain", "com", "'*.com'"},
                     BadRow{"HostByFragment", "http://github.com/#!/page", "would allow all of github.com"},
+                    BadRow{"RangeWithBitsBeyond", "192.0.2.5/24", "bits set beyond"},
+                    BadRow{"RangeOfEverything", "::/0 @ads", "every address"},
+                    BadRow{"RangeOfAnUnknownFilter", "10.0.0.0/8 @x", "'x'"},
+                    BadRow{"TwoRanges", "10.0.0.0/8 11.0.0.0/8", "one entry a line"},
                     BadRow{"OnlyAFilter", "@ads", ""}),
     [](const auto& row) { return std::string(row.param.name); });
 

@@ -127,10 +127,86 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"AnUnfinishedLastLineCounts", "+example.com", {{"S example.com", kAdded}}}),
     [](const auto& row) { return std::string(row.param.name); });
 
+// What a delta says of addresses: "+" added to networks, "-" taken out, "." nothing.
+std::string said_of(const Delta& delta, const std::vector<std::string_view>& addresses) {
+  std::string out;
+  for (const std::string_view text : addresses) {
+    const Address address = *read_address(text);
+    const bool added = delta.added_networks().find(address).has_value();
+    const bool removed = delta.removed_networks().find(address).has_value();
+    EXPECT_FALSE(added && removed) << text;
+    out += added ? '+' : removed ? '-' : '.';
+  }
+  return out;
+}
+
+struct NetworkRow {
+  std::string_view name, changes;
+  std::vector<std::string_view> addresses;
+  std::string_view says;
+};
+class DeltaNetworks : public testing::TestWithParam<NetworkRow> {};
+
+TEST_P(DeltaNetworks, SayThisOfAddresses) {
+  const auto delta = parse(GetParam().changes);
+  ASSERT_TRUE(delta) << texts_of(delta.error());
+  EXPECT_EQ(said_of(*delta, GetParam().addresses), GetParam().says);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rules, DeltaNetworks,
+    testing::Values(
+        NetworkRow{"ByShape",
+                   "+1.10.16.0/20\n-192.0.2.0/24 # why\n+2001:db8::/32\n",
+                   {"1.10.15.255", "1.10.16.0", "1.10.31.255", "1.10.32.0", "192.0.2.9", "2001:db8::1", "2001:db9::"},
+                   ".++.-+."},
+        NetworkRow{"WithTheKind",
+                   "+N 1.10.16.0/20\n-N [2001:db8::]/32\n+N 192.0.2.1\n+N 192.0.2.3/32\n",
+                   {"1.10.16.1", "2001:db8::1", "192.0.2.1", "192.0.2.2", "192.0.2.3"},
+                   "+-+.+"},
+        NetworkRow{"FirstToLast",
+                   "+192.0.2.3-192.0.2.5\n-192.0.2.7 - 192.0.2.8\n+N 192.0.2.10-192.0.2.11\n",
+                   {"192.0.2.2", "192.0.2.3", "192.0.2.5", "192.0.2.6", "192.0.2.7", "192.0.2.8", "192.0.2.11"},
+                   ".++.--+"},
+        NetworkRow{"LastLineWinsForEachAddress",
+                   "+10.0.0.0/8\n-10.1.0.0/16\n+10.1.2.0/24\n-N 10.1.2.3\n",
+                   {"10.0.0.1", "10.1.0.1", "10.1.2.2", "10.1.2.3", "10.1.2.4", "10.1.3.1", "10.2.0.0"},
+                   "+-+-+-+"},
+        NetworkRow{"AWiderLineOverrulesAll", "-10.1.0.0/16\n+10.0.0.0/8\n", {"10.1.0.1", "10.2.0.1"}, "++"},
+        NetworkRow{"AnAddressAloneIsNoNetwork", "+192.0.2.1\n+192.0.2.2/32\n+X 192.0.2.3\n",
+                   {"192.0.2.1", "192.0.2.2", "192.0.2.3"}, "..."},
+        NetworkRow{"RemovingAnAddressTakesItOutOfNetworks", "+192.0.2.0/24\n-192.0.2.1\n-192.0.2.2/32\n-X 192.0.2.3\n",
+                   {"192.0.2.1", "192.0.2.2", "192.0.2.3"}, "--+"},
+        NetworkRow{"MappedAddressesAreIpv4", "+::ffff:192.0.2.0/120\n-64:ff9b::192.0.2.128/121\n",
+                   {"192.0.2.1", "::ffff:192.0.2.1", "192.0.2.200"}, "++-"},
+        NetworkRow{"UrlsOfAddressesAreNone", "+http://192.0.2.0/24\n+192.0.2.0/24/x\n+192.0.2.0/2024\n", {"192.0.2.0"},
+                   "."}),
+    [](const auto& row) { return std::string(row.param.name); });
+
+TEST(Delta, ANetworkOfOneAddressWithoutTheKindIsTheAddress) {
+  const auto delta = parse("+192.0.2.2/32\n-2001:db8::1/128\n-198.51.100.0/24\n");
+  ASSERT_TRUE(delta) << texts_of(delta.error());
+  EXPECT_EQ(delta->answer(OwnEntry("X 192.0.2.2").view()), kAdded);
+  EXPECT_EQ(delta->answer(OwnEntry("X [2001:db8::1]").view()), kRemoved);
+  EXPECT_EQ(delta->answer(OwnEntry("X 198.51.100.0").view()), kNothing) << "a range leaves entries alone";
+}
+
+TEST(Delta, TellsChangesOfNetworksInTheOrderOfLines) {
+  std::string told;
+  DeltaReading reading;
+  reading.on_range = [&](const AddressRange& range, DeltaAnswer answer) {
+    told += (answer == kAdded ? "+" : "-") + text_of(range) + " ";
+  };
+  const std::string text = Delta::first_line(id_of(1)) + "\n+10.0.0.0/8\n-10.1.0.0/16\n+N 10.1.0.1\n-10.1.0.2\n";
+  ASSERT_TRUE(Delta::parse(text, "my.delta", kKeys, id_of(1), reading));
+  EXPECT_EQ(told, "+10.0.0.0/8 -10.1.0.0/16 +10.1.0.1/32 -10.1.0.2/32 ");
+}
+
 TEST(Delta, CountsWhatItHolds) {
   EXPECT_EQ(parse("")->size(), 0U);
   EXPECT_EQ(parse("+a.example\n+a.example\n+http://a.example/x\n")->size(), 2U);
   EXPECT_EQ(parse("-a.example\n")->size(), 2U) << "S and X";
+  EXPECT_EQ(parse("+10.0.0.0/8\n+11.0.0.0/8\n-N 10.0.0.1\n")->size(), 3U) << "two ranges with a hole between them";
 }
 
 struct BadRow {
@@ -170,6 +246,12 @@ INSTANTIATE_TEST_SUITE_P(
                     BadRow{"OneKindForSeveralReadings", "\n+U example.com/a%3fb\n", Errc::bad_syntax, "several ways"},
                     BadRow{"QueryOfNothing", "\n+Q example.com/a?\n", Errc::bad_syntax, "with a query"},
                     BadRow{"TheRootIsNoDirectory", "\n+D example.com/\n", Errc::bad_syntax, "kind D is a URL"},
+                    BadRow{"RangeWithBitsBeyond", "\n+192.0.2.5/24\n", Errc::bad_syntax, "bits set beyond"},
+                    BadRow{"RangeOfEverything", "\n+0.0.0.0/0\n", Errc::bad_syntax, "every address"},
+                    BadRow{"RangeThatEndsEarly", "\n-192.0.2.5-192.0.2.1\n", Errc::bad_syntax, "ends before"},
+                    BadRow{"HostKindOfARange", "\n+X 192.0.2.0/24\n", Errc::bad_syntax, "pattern"},
+                    BadRow{"NetworkKindOfAHost", "\n+N example.com\n", Errc::bad_syntax, "kind N is an address"},
+                    BadRow{"NetworkKindOfNothing", "\n+N \n", Errc::bad_syntax, "kind N is an address"},
                     BadRow{"RawWithoutBytes", "\n+R \n", Errc::bad_syntax, "no bytes"}),
     [](const auto& row) { return std::string(row.param.name); });
 

@@ -20,7 +20,9 @@
 #include <vector>
 
 #include "filter/file/filter_writer.h"
+#include "filter/file/networks.h"
 #include "filter/url/entry.h"
+#include "filter/url/range_set.h"
 
 namespace bloomwall::filter {
 
@@ -48,7 +50,7 @@ class TempFolder {
 };
 
 // An entry that owns its texts. "S example.com", "U example.com/a", "Q example.com/a?q", "D example.com/a/", "R bytes":
-// canonical already, taken as it stands.
+// canonical already, taken as it stands. "N 192.0.2.0/24", "N 192.0.2.1-192.0.2.5": a network, of a filter alone.
 struct OwnEntry {
   Kind kind;
   std::string host, path, query;
@@ -108,13 +110,23 @@ class FilterMaker {
     header_.created = 1'700'000'000;
   }
 
-  void add(const OwnEntry& entry) { entries_.push_back(entry); }
+  void add(const OwnEntry& entry) {
+    if (entry.kind != Kind::network) {
+      entries_.push_back(entry);
+      return;
+    }
+    const RangeReading reading = read_address_range(entry.host + entry.path);
+    if (reading.outcome != RangeReading::Outcome::range) throw std::runtime_error(entry.host + entry.path);
+    ranges_.push_back(reading.range);
+  }
 
   void write(const std::filesystem::path& file) {
     for (const std::string& text : recipe_.entries) add(OwnEntry(text));
     for (const OwnEntry& entry : entries_) count(entry);
     header_.kinds[index_of(Kind::suffix)].keys += recipe_.claimed_keys;
     header_.hosts += recipe_.claimed_keys;
+    const RangeSet networks(ranges_);
+    header_.kinds[index_of(Kind::network)] = {.entries = ranges_.size(), .keys = networks.size()};
     const auto geometry = [&](bool wanted, std::uint64_t pages) {
       return wanted ? std::optional(Geometry{.layout = recipe_.layout, .pages = pages}) : std::nullopt;
     };
@@ -124,7 +136,8 @@ class FilterMaker {
                             .hosts = geometry(any_host, recipe_.host_pages),
                             .paths = geometry(any_path, recipe_.path_pages),
                             .raw = geometry(has_any({Kind::raw}), recipe_.raw_pages),
-                            .info = {}};
+                            .info = {},
+                            .networks = serialise_networks(networks)};
     auto writer = FilterWriter::create(file, std::move(plan));
     ASSERT_TRUE(writer) << writer.error().text();
     const KeyMaker keys(header_.series_key);
@@ -177,6 +190,8 @@ class FilterMaker {
       case Kind::url_query:
       case Kind::directory:
         break;
+      case Kind::network:
+        return;
     }
     Hash128 path = keys.empty_path();
     for (const std::string_view segment : entry.segments()) path = keys.segment(segment, path);
@@ -190,6 +205,7 @@ class FilterMaker {
   FilterRecipe recipe_;
   Header header_;
   std::vector<OwnEntry> entries_;
+  std::vector<AddressRange> ranges_;
 };
 
 inline std::filesystem::path make_filter(const std::filesystem::path& file, const FilterRecipe& recipe) {

@@ -281,6 +281,71 @@ TEST_F(UpdateDelta, AProbeAsksForExactlyOneEntry) {
   }
 }
 
+TEST_F(UpdateDelta, OfNetworksTheLastWordAboutEachAddressCounts) {
+  make_filter(filter_, {.entries = {"S old.example", "X 192.0.2.7", "N 192.0.2.0/24", "N 10.0.0.0/8"}});
+  ASSERT_EQ(update({list("a", "5.5.0.0/16\n2001:db8::/32\n10.9.0.0/16\n")},
+                   {list("r", "10.1.0.0/16\n8.8.8.0/24\n10.9.1.0/24\n"), list("h", "192.0.2.7\nold.example\n")}),
+            "");
+  EXPECT_EQ(changes(),
+            "-X 192.0.2.7\n-S old.example\n+N 5.5.0.0/16\n+N 10.9.0.0/16\n+N [2001:db8::]/32\n-N 10.1.0.0/16\n"
+            "-N 192.0.2.7/32\n");
+  EXPECT_EQ(report_.not_there, 1U) << "8.8.8.0/24";
+  EXPECT_EQ(report_.added, 3U);
+  EXPECT_EQ(report_.removed, 4U) << "X, S and two ranges";
+  ASSERT_EQ(update({list("b", "10.1.2.0/24\n")}, {list("s", "5.5.128.0/17\n")}), "");
+  EXPECT_EQ(changes(),
+            "-X 192.0.2.7\n-S old.example\n+N 5.5.0.0/17\n+N 10.1.2.0/24\n+N 10.9.0.0/16\n+N [2001:db8::]/32\n"
+            "-N 10.1.0.0/23\n-N 10.1.3.0-10.1.255.255\n-N 192.0.2.7/32\n")
+      << "what was added here and removed again is gone";
+  const auto file = open_filter(filter_);
+  const Delta delta = load();
+  Canonicaliser urls;
+  const auto stops = [&](std::string_view host) {
+    return query(*file, &delta, urls.url("http://" + std::string(host) + "/")).has_value();
+  };
+  EXPECT_TRUE(stops("5.5.127.255"));
+  EXPECT_FALSE(stops("5.5.128.0"));
+  EXPECT_TRUE(stops("10.1.2.3"));
+  EXPECT_FALSE(stops("10.1.3.0"));
+  EXPECT_TRUE(stops("10.2.0.0"));
+  EXPECT_FALSE(stops("192.0.2.7"));
+  EXPECT_TRUE(stops("192.0.2.8"));
+  EXPECT_TRUE(stops("[2001:db8::1]"));
+}
+
+TEST_F(UpdateDelta, ARebaseKeepsAddedNetworksAndDropsRemovedOnes) {
+  make_filter(filter_, {.entries = {"S old.example", "N 10.0.0.0/8"}});
+  ASSERT_EQ(update({list("a", "5.5.0.0/16\n")}, {list("r", "10.1.0.0/16\n")}), "");
+  make_filter(filter_, {.entries = {"S old.example", "N 10.0.0.0/8"}, .file_id = 2});
+  report_ = {};
+  const DeltaUpdate rebase{.filter = filter_, .delta = delta_, .lists = {}, .rebase = true};
+  ASSERT_EQ(texts_of(update_delta(rebase, report_)), "");
+  EXPECT_EQ(changes(), "+N 5.5.0.0/16\n");
+  EXPECT_EQ(report_.dropped, 1U);
+}
+
+TEST(DeltaTextNetworks, AreWrittenOnceAndReadBack) {
+  DeltaText text(id_of(1));
+  const auto set = [&](std::string_view range, DeltaAnswer answer) {
+    return text.set(read_address_range(range).range, answer);
+  };
+  EXPECT_TRUE(set("10.0.0.0/8", DeltaAnswer::added));
+  EXPECT_FALSE(set("10.1.0.0/16", DeltaAnswer::added)) << "said already";
+  EXPECT_TRUE(set("10.0.0.0/9", DeltaAnswer::removed));
+  EXPECT_TRUE(set("10.0.0.0/10", DeltaAnswer::nothing));
+  EXPECT_FALSE(set("10.0.0.0/10", DeltaAnswer::nothing));
+  EXPECT_EQ(text.added(), 1U);
+  EXPECT_EQ(text.removed(), 1U);
+  EXPECT_EQ(text.size(), 2U);
+  const std::string out = text.text();
+  EXPECT_EQ(out, Delta::first_line(id_of(1)) + "\n+N 10.128.0.0/9\n-N 10.64.0.0/10\n");
+  const auto back = DeltaText::read(out, "d", KeyMaker(SeriesKey{}), id_of(1));
+  ASSERT_TRUE(back) << texts_of(back.error());
+  EXPECT_EQ(back->text(), out);
+  EXPECT_EQ(text.drop_removals(), 1U);
+  EXPECT_EQ(text.text(), Delta::first_line(id_of(1)) + "\n+N 10.128.0.0/9\n");
+}
+
 TEST(DeltaTextOrder, CompactionKeepsTheOrderOfLastChanges) {
   DeltaText text(id_of(1));
   for (int round = 0; round < 5; ++round) {

@@ -1,0 +1,108 @@
+// The networks asked for an address that is dialled; the rules are those of PendingVerdict, with this one question.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "filter/policy/lookup.h"
+#include "filter/policy/policy.h"
+#include "filter/policy/policy_impl.h"
+#include "filter/policy/url_parts.h"
+
+namespace bloomwall::filter {
+namespace {
+
+// Why a filter would stop the address; nothing where it would not.
+std::optional<VerdictReason> reason_of(const LoadedFilter& filter, const Address& address) {
+  const LookupAnswer answer = ask_networks(filter.target(), address);
+  // A delta lies in memory: what it adds holds whatever became of the file.
+  if (answer == LookupAnswer::added_by_delta) return VerdictReason::delta;
+  if (filter.file->lost()) {
+    if (filter.spec.on_error == OnFilterError::block) return VerdictReason::filter_lost;
+    return std::nullopt;
+  }
+  return answer == LookupAnswer::yes ? std::optional(VerdictReason::listed) : std::nullopt;
+}
+
+// What the allow lists say of one form of the URL, and of the address.
+class AllowMatches {
+ public:
+  AllowMatches(const AllowLists& allow, UrlParts& parts, Scope scope, const Address& address)
+      : allow_(allow), parts_(parts), address_(address) {
+    if (allow.empty()) return;
+    UrlHashes hashes(allow.entries().keys(), parts);
+    allow.entries().find_matches(hashes, scope, matches_);
+    allow.find_networks(address, matches_);
+    own_entry_ = allow.find_address(address);
+  }
+
+  // True: the filter is overruled, and the verdict says by what where nothing stops the address.
+  bool overrule(std::size_t filter, Verdict& verdict) const {
+    for (const ExactMatch& match : matches_) {
+      if (!allow_.overrules(match.value, filter)) continue;
+      note(verdict, match.kind, allow_.expression_of(match, parts_, address_));
+      return true;
+    }
+    if (own_entry_ == 0 || !allow_.overrules(own_entry_, filter)) return false;
+    note(verdict, Kind::exact_host, text_of(address_));
+    return true;
+  }
+
+ private:
+  static void note(Verdict& verdict, Kind kind, std::string expression) {
+    if (verdict.reason != VerdictReason::unlisted) return;
+    verdict.reason = VerdictReason::allow_list;
+    verdict.kind = kind;
+    verdict.expression = std::move(expression);
+  }
+
+  const AllowLists& allow_;
+  UrlParts& parts_;
+  const Address& address_;
+  ExactMatches matches_;
+  std::uint32_t own_entry_ = 0;  // value of the entry of the address itself
+};
+
+Verdict judge_form(const std::vector<LoadedFilter>& filters, const AllowMatches& allowed, const Address& address) {
+  Verdict verdict;
+  for (std::size_t i = 0; i < filters.size(); ++i) {
+    const LoadedFilter& filter = filters[i];
+    const auto reason = reason_of(filter, address);
+    if (!reason || allowed.overrule(i, verdict)) continue;
+    const bool blocks = filter.spec.action == FilterAction::block;
+    if (!blocks && verdict.decision == Decision::monitored) continue;  // the first monitor is the one reported
+    verdict.decision = blocks ? Decision::blocked : Decision::monitored;
+    verdict.reason = *reason;
+    verdict.filter = &filter.spec;
+    verdict.kind = Kind::network;
+    verdict.expression = *reason == VerdictReason::filter_lost ? "" : network_of(filter.target(), address);
+    if (blocks) break;
+  }
+  return verdict;
+}
+
+}  // namespace
+
+Verdict Policy::judge_address(const Address& address, const CanonicalUrl& url, Scope scope) const {
+  Verdict worst;
+  if (url.action != UrlAction::lookup) {
+    worst.decision = Decision::rejected;
+    worst.reason = VerdictReason::bad_url;
+    return worst;
+  }
+  const auto stops = [&](const LoadedFilter& filter) { return reason_of(filter, address).has_value(); };
+  if (std::none_of(impl_->filters.begin(), impl_->filters.end(), stops)) return worst;
+  UrlParts parts(url);
+  const std::size_t forms = scope == Scope::url ? url.asked().size() : 1;
+  for (std::size_t form = 0; form < forms && worst.decision != Decision::blocked; ++form) {
+    if (!url.forms.empty()) parts.use_form(url.asked()[form]);
+    Verdict verdict = judge_form(impl_->filters, AllowMatches(impl_->allow, parts, scope, address), address);
+    verdict.form = static_cast<std::uint8_t>(form);
+    if (form == 0 || verdict.decision > worst.decision) worst = std::move(verdict);
+  }
+  return worst;
+}
+
+}  // namespace bloomwall::filter
