@@ -6,11 +6,13 @@
 A round makes a list of each format, with every spelling that people and editors leave in such files, builds it with the
 format given and with the format told from the file, and asks `bloomwall-filter query` and the running proxy: what a line
 says is listed, its neighbours are clear, and every line stands in the report as what it is. Then fixed cases: lists that look
-like another format are refused or read right, never taken for something else. Prints its seed.
+like another format are refused or read right, never taken for something else. Ranges of addresses are also asked for by
+names that the proxy dials there, and changed with `bloomwall-filter update`, each address against a set. Prints its seed.
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse
 import gzip
+import ipaddress
 import json
 import lzma
 import os
@@ -32,8 +34,9 @@ IDN = [("bücher", "xn--bcher-kva"), ("mañana", "xn--maana-pta"), ("例え", "x
 class Line:
     """One line of a list: `stops` and `passes` are URLs; `kind` is the count of the report that it belongs to."""
 
-    def __init__(self, text, stops=(), passes=(), kind="taken"):
+    def __init__(self, text, stops=(), passes=(), kind="taken", dialled=()):
         self.text, self.stops, self.passes, self.kind = text, list(stops), list(passes), kind
+        self.dialled = list(dialled)  # addresses whose names are stopped, too
 
 
 class Maker:
@@ -75,6 +78,29 @@ class Maker:
         a, b, c, d = map(int, address.split("."))
         return self.rng.choice([f"{a}.{b}.{c * 256 + d}", hex(a << 24 | b << 16 | c << 8 | d), f"{a}.{b}.{c}.0{d:o}"])
 
+    def network(self):
+        """A line of a range of addresses that no other line touches, without blanks."""
+        self.count += 1
+        if self.rng.random() < 0.3:
+            block, bits = 0x20010db8 << 96 | self.count << 64, self.rng.randint(1, 48)
+            make, whole = ipaddress.IPv6Address, 128
+        else:
+            block, bits = (100 << 24) + self.count % 100000 * 4096, self.rng.randint(1, 11)
+            make, whole = ipaddress.IPv4Address, 32
+        if self.rng.random() < 0.5:
+            first = block + (1 << bits)  # aligned, and behind the first address of the block
+            last = first + (1 << bits) - 1
+            text = f"{make(first)}/{whole - bits}"
+            if whole == 32 and self.rng.random() < 0.2:
+                text = f"{make(first)}/{make((1 << 32) - (1 << bits))}"
+        else:
+            first = block + self.rng.randint(1, 1000)
+            last = first + self.rng.randint(1, 1000)
+            text = f"{make(first)}-{make(last)}"
+        inside = [first, last, self.rng.randint(first, last)]
+        return Line(text, [literal(make(n)) for n in inside], [literal(make(first - 1)), literal(make(last + 1))],
+                    dialled=[str(make(n)) for n in inside])
+
     def path(self):
         return "/" + "/".join(self.word() for _ in range(self.rng.randint(1, 3)))
 
@@ -85,6 +111,10 @@ class Maker:
         if self.rng.random() < 0.7:
             return ""
         return self.rng.choice([" ", "\t", "   "]) + self.rng.choice(marks) + " " + self.word()
+
+
+def literal(address):
+    return f"http://[{address}]/" if address.version == 6 else f"http://{address}/"
 
 
 def suffix(text, host):
@@ -103,7 +133,9 @@ def domain_line(m):
         address = m.address()
         return Line(m.rng.choice([address, m.odd_address(address)]) + after, [f"http://{address}/"])
     if how == 1:
-        return Line(f"10.{m.rng.randint(0, 255)}.0.0/16{after}", kind="unusable")
+        line = m.network()
+        line.text += after
+        return line
     if how == 2:
         return Line(f"{m.name()} {m.word()}", kind="unusable")
     if how == 3:
@@ -177,7 +209,7 @@ def url_line(m):
     if how == 0:
         return Line(f"http://{m.name()}/{m.word()}{m.rng.choice([' ', chr(9)])}{m.word()}", kind="unusable")
     if how == 1:
-        return Line(f"10.{m.rng.randint(0, 255)}.0.0/16", kind="unusable")
+        return m.network()
     text, host = m.host()
     if how == 2:
         return Line(f"http://{text}/*", [f"http://{host}/x/y"])
@@ -192,7 +224,7 @@ def url_line(m):
 def squidguard_line(m):
     host, path = m.name(), m.path()
     if m.rng.random() < 0.1:
-        return Line(f"10.{m.rng.randint(0, 255)}.0.0/16", kind="unusable")
+        return m.network()
     if m.rng.random() < 0.1:
         return Line(f"{host}{path} {m.word()}", kind="unusable")
     return Line(m.rng.choice(["", "www."]) + host + path, [f"http://{host}{path}", f"http://www.{host}{path}/x"],
@@ -227,6 +259,22 @@ def mixed_line(m):
     return suffix([f"||{host}^", f"address=/{host}/#", host][how - 2], host)
 
 
+def network_line(m):
+    how = m.rng.randrange(10)
+    after = m.comment(["#", ";"])
+    if how == 0:
+        wrong = ["0.0.0.0/0", "::/0", "224.0.0.0/3", "2000::/3", "10.0.0.1/8", "10.0.0.9-10.0.0.1", "10/8", m.name()]
+        return Line(m.rng.choice(wrong) + after, kind="unusable")
+    if how == 1:
+        address = m.address()
+        return Line(address + m.rng.choice(["", "/32"]) + after, [f"http://{address}/"], dialled=[address])
+    line = m.network()
+    if "-" in line.text and m.rng.random() < 0.3:
+        line.text = line.text.replace("-", " - ")
+    line.text = m.blanks() + line.text + m.blanks() + after
+    return line
+
+
 FORMATS = {  # name: (maker of a line, lines before, marks of comments, told from the file under that name)
     "domains": (domain_line, [], "#;!", False),
     "hosts": (hosts_line, [], "#;!", True),
@@ -241,6 +289,7 @@ FORMATS = {  # name: (maker of a line, lines before, marks of comments, told fro
     "csv\t": (lambda m: csv_line(m, "\t"), ["date\turl\tnote"], "#", False),
     "privoxy": (privoxy_line, ["{+block{x}}"], "#", True),
     "mixed": (mixed_line, [], "#;!", False),
+    "networks": (network_line, [], "#;", False),
 }
 
 
@@ -266,8 +315,8 @@ class Programs:
         report = json.loads(done.stdout) if done.returncode == 0 else None
         return done.returncode, report, done.stderr
 
-    def query(self, urls):
-        done = subprocess.run([self.filter, "query", self.folder / "out.bwf"], input="\n".join(urls) + "\n",
+    def query(self, urls, *options):
+        done = subprocess.run([self.filter, "query", self.folder / "out.bwf", *options], input="\n".join(urls) + "\n",
                               capture_output=True, text=True, timeout=120)
         answers = [line.split("\t")[0] for line in done.stdout.splitlines()]
         require(len(answers) == len(urls), f"{len(urls)} questions, {len(answers)} answers: {done.stderr}")
@@ -331,7 +380,9 @@ def one_list(programs, m, name, proxy_questions):
         require(not wrong, f"{where}: listed: {wrong[:5]}")
     kept = programs.folder / f"{len(proxy_questions)}.bwf"
     shutil.copy(programs.folder / "out.bwf", kept)
-    proxy_questions.append((kept, m.rng.sample(stops, min(20, len(stops)))))
+    # What plain names of networks are asked for at the end; entries of addresses in other formats are for literals alone.
+    dialled = [address for line in lines for address in line.dialled]
+    proxy_questions.append((kept, m.rng.sample(stops, min(20, len(stops))), m.rng.sample(dialled, min(4, len(dialled)))))
 
 
 def status_of(port, url):
@@ -355,11 +406,13 @@ def free_port():
 
 def ask_proxy(programs, questions):
     port = free_port()
-    filters = ", ".join(f"{{name: f{i}, file: {path}}}" for i, (path, _) in enumerate(questions))
+    filters = ", ".join(f"{{name: f{i}, file: {path}}}" for i, (path, _, _) in enumerate(questions))
+    dialled = {f"n{i}.dialled.test": address for i, address in enumerate(a for _, _, some in questions for a in some)}
+    hosts = ", ".join(["clear.test: 127.0.0.1", *(f'{name}: "{address}"' for name, address in dialled.items())])
     config = programs.folder / "proxy.yaml"
     config.write_text(f"""listeners: [{{address: "127.0.0.1:{port}"}}]
 filters: [{filters}]
-dns: {{servers: ["127.0.0.1:9"], hosts: {{clear.test: 127.0.0.1}}}}
+dns: {{servers: ["127.0.0.1:9"], hosts: {{{hosts}}}}}
 access: {{deny_destinations: []}}
 state_dir: {programs.folder}
 admin: {{address: null, control_socket: {programs.folder}/control.sock}}
@@ -378,10 +431,12 @@ log: {{access: {{file: {programs.folder}/access.log}}}}
                 require(child.poll() is None, f"the proxy ended: {child.stderr.read().decode() if child.poll() else ''}")
                 require(time.monotonic() < deadline, "the proxy does not listen")
                 time.sleep(0.05)
-        for _, urls in questions:
+        for _, urls, _ in questions:
             for url in urls:
                 if url.startswith("http:"):
                     require(status_of(port, url) == 403, f"the proxy lets {url} pass")
+        for name, address in dialled.items():
+            require(status_of(port, f"http://{name}/") == 403, f"the proxy dials {address}")
         require(status_of(port, f"http://clear.test:{free_port()}/") != 403, "the proxy stops everything")
     finally:
         child.send_signal(signal.SIGKILL)
@@ -396,7 +451,13 @@ def lines(pattern, count=20):
 # Lists that have been taken for something else: name of the file, text, what must be listed if it is taken at all, and what
 # must never be listed.
 CONFUSING = [
-    ("drop", "; DROP\n1.10.16.0/20 ; SBL1\n1.19.0.0/16 ; SBL2\n", [], ["http://1.10.16.0/20"]),
+    ("drop", "; DROP\n1.10.16.0/20 ; SBL1\n1.19.0.0/16 ; SBL2\n",
+     ["http://1.10.16.0/20", "http://1.10.31.255/", "http://1.19.7.7/"],
+     ["http://1.10.15.255/", "http://1.10.32.0/", "http://1.20.0.0/", "http://20/"]),
+    ("netset", "# firehol\n224.0.0.0/3\n0.0.0.0/0\n" + lines("9.8.{}.0/24", 60) + "1.2.3.4\n",
+     ["http://1.2.3.4/", "http://9.8.7.6/"], ["http://225.0.0.1/", "http://9.9.0.1/", "http://1.2.3.5/"]),
+    ("hosts and ranges", lines("d{}.example") + "1.10.16.0/20\n2001:db8::/32\n",
+     ["http://d1.example/", "http://1.10.17.1/", "http://[2001:db8::5]/"], ["http://1.10.32.1/", "http://[2001:db9::5]/"]),
     ("ranges", lines("1.2.3.{}/32"), ["http://1.2.3.4/"], []),
     ("tabs", lines("http://e{}.example/x\tphishing"), ["http://e1.example/x"], ["http://e1.example/xphishing"]),
     ("words", lines("http://e{}.example/x 2020-01-01 phishing"), ["http://e1.example/x"], []),
@@ -458,6 +519,49 @@ def folders(programs):
         (top / "cat/urls").unlink()
 
 
+def range_line(rng, base, size):
+    """(text, the numbers in it) of a range in `size` addresses from `base`"""
+    if rng.random() < 0.5:
+        bits = rng.randint(0, 6)
+        first = base + (rng.randrange(size) >> bits << bits)
+        return f"{ipaddress.IPv4Address(first)}/{32 - bits}", range(first, first + (1 << bits))
+    first = rng.randrange(size)
+    last = rng.randint(first, min(first + 40, size - 1))
+    text = f"{ipaddress.IPv4Address(base + first)}-{ipaddress.IPv4Address(base + last)}"
+    return text, range(base + first, base + last + 1)
+
+
+def changed_networks(programs, m):
+    """A filter of networks, changed and changed again, against a set of addresses."""
+    base, size = 198 << 24 | 18 << 16, 512
+    listed = set()
+
+    def a_list(name, act):
+        chosen = [range_line(m.rng, base, size) for _ in range(m.rng.randint(1, 12))]
+        for _, numbers in chosen:
+            act(numbers)
+        path = programs.folder / name
+        path.write_text("".join(f"{text}\n" for text, _ in chosen))
+        return path
+
+    path = a_list("base", listed.update)
+    status, _, errors = programs.build(path, "--format", "networks")
+    require(status == 0, errors)
+    urls = [literal(ipaddress.IPv4Address(base + n)) for n in range(size)]
+    delta = programs.folder / "out.delta"
+    delta.unlink(missing_ok=True)
+    for step in range(5):
+        if step > 0:
+            remove = a_list("remove", listed.difference_update)
+            add = a_list("add", listed.update)
+            done = subprocess.run([programs.filter, "update", programs.folder / "out.bwf", "--delta", delta, "--format",
+                                   "networks", "--remove", remove, "--add", add], capture_output=True, text=True, timeout=120)
+            require(done.returncode == 0, f"update: {done.stderr}")
+        answers = programs.query(urls, *(["--delta", delta] if step > 0 else []))
+        wrong = [url for n, url in enumerate(urls) if (answers[url] == "listed") != (base + n in listed)]
+        require(not wrong, f"after {step} updates: {wrong[:5]}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path)
@@ -473,6 +577,7 @@ def main():
             folders(programs)
             questions = []
             for _ in range(options.rounds):
+                changed_networks(programs, maker)
                 for name in FORMATS:
                     one_list(programs, maker, name, questions)
             ask_proxy(programs, questions)

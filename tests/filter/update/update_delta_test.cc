@@ -316,7 +316,7 @@ TEST_F(UpdateDelta, OfNetworksTheLastWordAboutEachAddressCounts) {
 TEST_F(UpdateDelta, ARebaseKeepsAddedNetworksAndDropsRemovedOnes) {
   make_filter(filter_, {.entries = {"S old.example", "N 10.0.0.0/8"}});
   ASSERT_EQ(update({list("a", "5.5.0.0/16\n")}, {list("r", "10.1.0.0/16\n")}), "");
-  make_filter(filter_, {.entries = {"S old.example", "N 10.0.0.0/8"}, .file_id = 2});
+  make_filter(filter_, {.entries = {"S other.example", "N 10.0.0.0/8"}});
   report_ = {};
   const DeltaUpdate rebase{.filter = filter_, .delta = delta_, .lists = {}, .rebase = true};
   ASSERT_EQ(texts_of(update_delta(rebase, report_)), "");
