@@ -15,10 +15,13 @@ enum class Kind : char {
   url_query = 'Q',   // host and subdomains, that path, that query
   directory = 'D',   // host and subdomains, everything under a path that ends in '/'
   raw = 'R',         // exactly these bytes
+  network = 'N',     // a range of addresses: exact, no key; judged by literals and by the address that is dialled
 };
-inline constexpr std::array<Kind, 7> kKinds{Kind::suffix,    Kind::exact_host, Kind::subdomains, Kind::url,
-                                            Kind::url_query, Kind::directory,  Kind::raw};
+inline constexpr std::array<Kind, 8> kKinds{Kind::suffix,    Kind::exact_host, Kind::subdomains, Kind::url,
+                                            Kind::url_query, Kind::directory,  Kind::raw,        Kind::network};
 inline constexpr std::size_t kKindCount = kKinds.size();
+// The first of them: kinds whose entries are keys in the bits of H, P or R. Ranges have a section of their own.
+inline constexpr std::size_t kKeyKindCount = 7;
 constexpr std::size_t index_of(Kind kind) {
   for (std::size_t i = 0; i < kKindCount; ++i) {
     if (kKinds[i] == kind) return i;

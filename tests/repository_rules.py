@@ -18,7 +18,7 @@ FILTER_BELOW = {
     "filter": [],
     "filter/url": ["filter"],
     "filter/bits": ["filter"],
-    "filter/file": ["filter", "filter/bits"],
+    "filter/file": ["filter", "filter/url", "filter/bits"],
     "filter/policy": ["filter", "filter/url", "filter/bits", "filter/file"],
     "filter/lists": ["filter", "filter/url"],
     "filter/build": ["filter", "filter/url", "filter/bits", "filter/file", "filter/policy", "filter/lists"],

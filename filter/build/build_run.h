@@ -11,6 +11,7 @@
 #include "filter/build/builder.h"
 #include "filter/build/entry_sample.h"
 #include "filter/build/key_collector.h"
+#include "filter/build/range_collector.h"
 #include "filter/build/source_list.h"
 #include "filter/file/filter_writer.h"
 
@@ -30,6 +31,7 @@ class BuildRun {
   Result<void> read_like();
   // All lists into a store; what became of them into the report, unless this is not the first time they are read.
   Result<void> read(KeyStore& store, BuildPhase phase, const KeyStream* stream = nullptr);
+  Result<void> join_ranges();  // once all lists are read: into networks_ and the summary
   Result<void> judge();
   Result<void> judge_usable() const;
   Result<void> judge_info() const;
@@ -67,6 +69,8 @@ class BuildRun {
   std::uint64_t ram_bytes_;
   BuildExtras extras_;
   EntrySample sample_;
+  RangeCollector ranges_;
+  RangeSet networks_;
   std::optional<SourceList> sources_;
   std::unique_ptr<KeyCollector> collector_;
   std::optional<Header> like_;

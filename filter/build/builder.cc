@@ -36,7 +36,8 @@ std::uint32_t converter_options(const BuildOptions& options) {
   return bit(read.exact, kOptionExact) | bit(read.hosts_as_suffix, kOptionHostsAsSuffix) |
          bit(read.strict_wildcard, kOptionStrictWildcard) | bit(read.allow_tld, kOptionAllowTld) |
          bit(read.aggressive, kOptionAggressive) | bit(options.raw, kOptionRaw) |
-         bit(read.white_categories == WhiteUse::block, kOptionWhiteAsBlock);
+         bit(read.white_categories == WhiteUse::block, kOptionWhiteAsBlock) |
+         bit(read.allow_wide_ranges, kOptionWideRanges);
 }
 
 tl::unexpected<Error> refuse_build(Errc code, std::string where, std::string what) {
@@ -148,8 +149,10 @@ Result<void> BuildRun::read(KeyStore& store, BuildPhase phase, const KeyStream* 
                         .keep_allow_rules = is_first && !options_.allow_out.empty(),
                         .threads = threads_,
                         .observers = phase == BuildPhase::estimating ? nullptr : extras_.observers(),
-                        .sample = phase == BuildPhase::estimating ? nullptr : &sample_});
+                        .sample = phase == BuildPhase::estimating ? nullptr : &sample_,
+                        .ranges = &ranges_});
   sample_ = EntrySample();
+  ranges_.clear();
   const IntakeProgress progress = [&](const IntakePosition& input) {
     position_ = input;
     if (stream != nullptr) report_.stream = stream->figures();
@@ -164,6 +167,14 @@ Result<void> BuildRun::read(KeyStore& store, BuildPhase phase, const KeyStream* 
   report_.allow_rules = intake.allow_rule_count();
   allow_rules_ = intake.allow_rules();
   return ok;
+}
+
+Result<void> BuildRun::join_ranges() {
+  auto networks = ranges_.networks();
+  if (!networks) return unexpected(std::move(networks).error());
+  networks_ = *std::move(networks);
+  report_.summary.distinct[index_of(Kind::network)] = networks_.size();
+  return {};
 }
 
 Result<void> BuildRun::judge_usable() const {
@@ -266,7 +277,8 @@ Result<void> BuildRun::collect() {
   }
   if (!ok) return ok;
   report_.summary = collector_->summary(threads_);
-  for (const auto step : {&BuildRun::judge, &BuildRun::size_collected, &BuildRun::write_collected}) {
+  for (const auto step :
+       {&BuildRun::join_ranges, &BuildRun::judge, &BuildRun::size_collected, &BuildRun::write_collected}) {
     if (ok = (this->*step)(); !ok) return ok;
   }
   return {};
@@ -274,8 +286,10 @@ Result<void> BuildRun::collect() {
 
 Result<void> BuildRun::size_collected() {
   set_header();
-  auto sizing =
-      choose_size({.counts = report_.header, .info_bytes = serialise_info(report_.info).size()}, options_.target);
+  auto sizing = choose_size({.counts = report_.header,
+                             .info_bytes = serialise_info(report_.info).size(),
+                             .network_bytes = serialise_networks(networks_).size()},
+                            options_.target);
   if (!sizing) return unexpected(std::move(sizing).error());
   sizing_ = *sizing;
   report_.sizing = sizing_;
@@ -299,6 +313,7 @@ Result<void> BuildRun::write_collected() {
                                                        .paths = sections.paths,
                                                        .raw = sections.raw,
                                                        .info = report_.info,
+                                                       .networks = serialise_networks(networks_),
                                                        .access = options_.access,
                                                        .check = checked_by_sample()});
   if (!writer) return unexpected(std::move(writer).error());

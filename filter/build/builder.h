@@ -94,6 +94,7 @@ Result<void> build(const BuildOptions& options, BuildReport& report, const OnBui
 // What converter_options in the header says; bit by bit.
 std::uint32_t converter_options(const BuildOptions& options);
 inline constexpr std::uint32_t kOptionExact = 1, kOptionHostsAsSuffix = 2, kOptionStrictWildcard = 4,
-                               kOptionAllowTld = 8, kOptionAggressive = 16, kOptionRaw = 32, kOptionWhiteAsBlock = 64;
+                               kOptionAllowTld = 8, kOptionAggressive = 16, kOptionRaw = 32, kOptionWhiteAsBlock = 64,
+                               kOptionWideRanges = 128;
 
 }  // namespace bloomwall::filter

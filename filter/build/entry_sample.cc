@@ -17,6 +17,10 @@ namespace {
 constexpr std::size_t kMostBytes = std::size_t{16} << 20;  // of all parts
 constexpr std::size_t kLeastKept = 64;                     // of a part
 
+bool holds(const RangeSet& networks, const AddressRange& range) {
+  return networks.find(range.begin()).has_value() && networks.find(Address{range.kind, range.last}).has_value();
+}
+
 }  // namespace
 
 // One file, asked for entries.
@@ -65,7 +69,7 @@ void EntrySample::expect_workers(unsigned workers) {
 
 std::size_t EntrySample::size() const {
   std::size_t sum = 0;
-  for (const Part& part : parts_) sum += part.kept.size();
+  for (const Part& part : parts_) sum += part.kept.size() + part.ranges.size();
   return sum;
 }
 
@@ -80,6 +84,15 @@ void EntrySample::keep(Part& part, const Entry& entry) const {
   if (part.kept.size() > most || part.bytes > kMostBytes / parts_.size()) thin(part);
 }
 
+void EntrySample::keep(Part& part, const AddressRange& range) const {
+  part.ranges.push_back(range);
+  if (part.ranges.size() <= std::max(kLeastKept, most_ / parts_.size())) return;
+  part.range_mask = part.range_mask * 2 + 1;
+  std::size_t to = 0;
+  for (std::size_t from = 0; from < part.ranges.size(); from += 2) part.ranges[to++] = part.ranges[from];
+  part.ranges.resize(to);
+}
+
 // Every second one stays, and of those to come.
 void EntrySample::thin(Part& part) {
   part.mask = part.mask * 2 + 1;
@@ -92,6 +105,15 @@ void EntrySample::thin(Part& part) {
   part.kept.resize(to);
 }
 
+std::string EntrySample::name_of(const Kept& entry) {
+  return fmt::format("{} {}", static_cast<char>(entry.kind),
+                     text_of(Entry{.kind = entry.kind,
+                                   .host_kind = entry.host_kind,
+                                   .host = entry.host,
+                                   .path = entry.path,
+                                   .query = entry.query}));
+}
+
 Result<void> EntrySample::check(const std::filesystem::path& file) const {
   if (size() == 0) return {};
   const auto opened = FilterFile::open(file);
@@ -99,16 +121,15 @@ Result<void> EntrySample::check(const std::filesystem::path& file) const {
   SampleQuestions questions(**opened);
   std::size_t missed = 0;
   std::string first;
+  const auto miss = [&](const auto& name) {
+    if (missed++ == 0) first = name();
+  };
   for (const Part& part : parts_) {
     for (const Kept& entry : part.kept) {
-      if (questions.finds(entry)) continue;
-      if (missed++ > 0) continue;
-      first = fmt::format("{} {}", static_cast<char>(entry.kind),
-                          text_of(Entry{.kind = entry.kind,
-                                        .host_kind = entry.host_kind,
-                                        .host = entry.host,
-                                        .path = entry.path,
-                                        .query = entry.query}));
+      if (!questions.finds(entry)) miss([&] { return name_of(entry); });
+    }
+    for (const AddressRange& range : part.ranges) {
+      if (!holds((*opened)->networks(), range)) miss([&] { return fmt::format("N {}", text_of(range)); });
     }
   }
   if ((*opened)->lost()) return unexpected(Error{Errc::io, file.string(), "shrank or failed while it was asked"});

@@ -1,7 +1,8 @@
 // Some of the entries of a build, kept as text while they pass, so that the file can be asked for them before it takes its
 // target's place: through the canonical form and the look-up that the proxy uses, as a request that each of them must stop.
 // What drifts between the two ways (canonical form, cut, header ranges, marks, bits, disk) then fails the build.
-// Kept is every 2^k-th entry of a worker, k growing with them. Memory: at most 16 MiB and `most` texts.
+// Of a range of addresses its first and its last one are asked for.
+// Kept is every 2^k-th entry of a worker, k growing with them; ranges likewise. Memory: at most 16 MiB and `most` texts.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "filter/result.h"
+#include "filter/url/address_range.h"
 #include "filter/url/entry.h"
 
 namespace bloomwall::filter {
@@ -30,7 +32,11 @@ class EntrySample {
     Part& part = parts_[worker];
     if ((part.count++ & part.mask) == 0) keep(part, entry);
   }
-  std::size_t size() const;
+  void seen(unsigned worker, const AddressRange& range) {
+    Part& part = parts_[worker];
+    if ((part.range_count++ & part.range_mask) == 0) keep(part, range);
+  }
+  std::size_t size() const;  // ranges as well
 
   // Asks a whole filter file for all of them. An entry that no request can spell is asked in its canonical form. Errors:
   // bad_section, naming the first entry that is not found, and how many more; those of opening the file.
@@ -46,9 +52,13 @@ class EntrySample {
     std::uint64_t count = 0, mask = 0;
     std::size_t bytes = 0;
     std::vector<Kept> kept;
+    std::uint64_t range_count = 0, range_mask = 0;
+    std::vector<AddressRange> ranges;
   };
   void keep(Part& part, const Entry& entry) const;
+  void keep(Part& part, const AddressRange& range) const;
   static void thin(Part& part);
+  static std::string name_of(const Kept& entry);  // "S example.com"
   friend class SampleQuestions;
 
   std::size_t most_;

@@ -13,6 +13,7 @@
 #include "filter/build/build_extras.h"
 #include "filter/build/entry_sample.h"
 #include "filter/build/quantity.h"
+#include "filter/build/range_collector.h"
 #include "filter/lists/line_parser.h"
 #include "filter/policy/entry_text.h"
 
@@ -32,6 +33,7 @@ class WorkerSink final : public ListSink {
       : keys_(keys),
         observers_(options.observers),
         sample_(options.sample),
+        ranges_(options.ranges),
         worker_(worker),
         keep_allow_rules_(options.keep_allow_rules) {}
   void entry(const Entry& entry, std::uint64_t /*line*/) override {
@@ -44,6 +46,11 @@ class WorkerSink final : public ListSink {
       allow_rules_.push_back({line, allow_rules_.size(), std::string(text)});
     }
   }
+  bool takes_ranges() const override { return ranges_ != nullptr; }
+  void range(const AddressRange& range, std::uint64_t /*line*/) override {
+    ranges_->seen(worker_, range);
+    if (sample_ != nullptr) sample_->seen(worker_, range);
+  }
   void flush() { keys_.flush(); }
   std::vector<AllowRule>& allow_rules() { return allow_rules_; }
 
@@ -51,6 +58,7 @@ class WorkerSink final : public ListSink {
   KeySink& keys_;
   const KeyObservers* observers_;
   EntrySample* sample_;
+  RangeCollector* ranges_;
   unsigned worker_;
   bool keep_allow_rules_;
   std::vector<AllowRule> allow_rules_;
@@ -122,6 +130,7 @@ class Intake::Pass {
       : intake_(intake), name_(std::move(name)), progress_(progress) {
     if (intake.options_.observers != nullptr) intake.options_.observers->expect_workers(std::max(1U, threads));
     if (intake.options_.sample != nullptr) intake.options_.sample->expect_workers(std::max(1U, threads));
+    if (intake.options_.ranges != nullptr) intake.options_.ranges->expect_workers(std::max(1U, threads));
     for (unsigned i = 0; i < std::max(1U, threads); ++i) {
       workers_.emplace_back(intake.store_.sink(i), i, intake.options_);
     }
@@ -177,6 +186,12 @@ Result<void> Intake::check_limits(const std::string& path) {
   if (options_.observers != nullptr) {
     if (auto ok = options_.observers->check(); !ok) return ok;
   }
+  if (options_.ranges != nullptr) {
+    if (auto ok = options_.ranges->check(); !ok) {
+      ok.error().where = path;
+      return ok;
+    }
+  }
   if (allow_rules_.size() > kMaxExactEntries) {
     return unexpected(
         Error{Errc::limit, path,
@@ -204,7 +219,8 @@ Result<void> Intake::take_in(FileIntake file, const std::optional<DistinctByKind
   file.raw = options_.raw;
   const auto after = store_.distinct_so_far();
   for (std::size_t i = 0; i < kKindCount; ++i) {
-    file.fresh[i] = before && after ? (*after)[i] - (*before)[i] : file.report.entries[i];
+    const bool counted = before && after && i < kKeyKindCount;
+    file.fresh[i] = counted ? (*after)[i] - (*before)[i] : file.report.entries[i];
   }
   allow_rule_count_ += file.report.allow_rules;
   files_.push_back(std::move(file));

@@ -20,6 +20,7 @@ namespace bloomwall::filter {
 
 class EntrySample;
 class KeyObservers;
+class RangeCollector;
 
 struct IntakeOptions {
   ReadOptions read = {};
@@ -28,12 +29,13 @@ struct IntakeOptions {
   unsigned threads = 1;
   const KeyObservers* observers = nullptr;  // null: none
   EntrySample* sample = nullptr;            // null: none
+  RangeCollector* ranges = nullptr;         // null: ranges of addresses are unsupported lines
 };
 
 struct FileIntake {
   FileReport report;
   bool raw = false;
-  // Entries that neither this file nor one before it had named before; all of them where that is not known.
+  // Entries that neither this file nor one before it had named before; all of them where that is not known, as of ranges.
   DistinctByKind fresh{};
   std::uint64_t duplicates() const;
   const char* format() const { return raw ? "raw" : to_string(report.format); }

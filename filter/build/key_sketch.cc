@@ -1,6 +1,6 @@
 // The sketches section, little-endian:
 //   u32 version (1), u32 mark mask, u16 least labels (256: none), u16 most labels, u32 greatest depth, then a sketch for each
-//   kind in the order of kKinds, for hosts and for marks:
+//   kind in the order of kKinds but networks, for hosts and for marks:
 //   u32 number of registers that are not zero, then for each of them u16 index and u8 rank, by index; where that would be as
 //   long as all registers, all registers, a byte each.
 // SPDX-License-Identifier: Apache-2.0
@@ -155,7 +155,7 @@ void EntrySketches::add_labels(unsigned labels) {
 }
 
 void EntrySketches::merge(const EntrySketches& other) {
-  for (std::size_t i = 0; i < kKindCount; ++i) kinds_[i].merge(other.kinds_[i]);
+  for (std::size_t i = 0; i < kKeyKindCount; ++i) kinds_[i].merge(other.kinds_[i]);
   hosts_.merge(other.hosts_);
   marks_.merge(other.marks_);
   mark_mask_ |= other.mark_mask_;
@@ -167,7 +167,7 @@ void EntrySketches::merge(const EntrySketches& other) {
 KeySummary EntrySketches::summary() const {
   KeySummary out;
   out.estimated = true;
-  for (std::size_t i = 0; i < kKindCount; ++i) out.distinct[i] = kinds_[i].estimate();
+  for (std::size_t i = 0; i < kKeyKindCount; ++i) out.distinct[i] = kinds_[i].estimate();
   out.hosts = hosts_.estimate();
   out.marks = marks_.estimate();
   out.mark_mask = mark_mask_;

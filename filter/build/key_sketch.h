@@ -2,7 +2,7 @@
 // registers, and the estimator without bias tables of Ertl, "New cardinality estimation algorithms for HyperLogLog
 // sketches" (2017). Standard error 0.41 %, from a handful to beyond 10^15; exact arithmetic but for the last step, so that
 // equal keys in any order, on any number of threads and in any number of shards give equal estimates.
-// EntrySketches holds one for each kind, for hosts and for marks, with the ranges that stand in a header.
+// EntrySketches holds one for each kind that has keys, for hosts and for marks, with the ranges that stand in a header.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -62,7 +62,7 @@ class EntrySketches {
   static Result<EntrySketches> parse(std::span<const std::byte> bytes);  // errors: bad_section
 
  private:
-  std::array<DistinctSketch, kKindCount> kinds_;
+  std::array<DistinctSketch, kKeyKindCount> kinds_;
   DistinctSketch hosts_, marks_;
   std::uint32_t mark_mask_ = 0;
   std::uint32_t min_labels_ = kNoLabels, max_labels_ = 0, max_depth_ = 0;
@@ -71,6 +71,6 @@ class EntrySketches {
 };
 
 // At most what serialise() gives.
-inline constexpr std::uint64_t kMostSketchBytes = (kKindCount + 2) * (DistinctSketch::kRegisters + 4) + 16;
+inline constexpr std::uint64_t kMostSketchBytes = (kKeyKindCount + 2) * (DistinctSketch::kRegisters + 4) + 16;
 
 }  // namespace bloomwall::filter

@@ -21,6 +21,7 @@
 #include "filter/build/quantity.h"
 #include "filter/build/sizing.h"
 #include "filter/build/source_list.h"
+#include "filter/file/networks.h"
 #include "filter/parallel.h"
 
 namespace bloomwall::filter {
@@ -48,8 +49,8 @@ class Merge {
         progress_(progress),
         threads_(options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency())) {}
   Result<void> run() {
-    for (const auto step : {&Merge::open, &Merge::load_known_good, &Merge::identify, &Merge::judge_sources,
-                            &Merge::judge_sketches, &Merge::check, &Merge::write}) {
+    for (const auto step : {&Merge::open, &Merge::unite_networks, &Merge::load_known_good, &Merge::identify,
+                            &Merge::judge_sources, &Merge::judge_sketches, &Merge::check, &Merge::write}) {
       if (auto ok = (this->*step)(); !ok) return ok;
     }
     return {};
@@ -57,6 +58,7 @@ class Merge {
 
  private:
   Result<void> open();
+  Result<void> unite_networks();
   Result<void> load_known_good();
   Result<void> check();
   Result<void> identify();
@@ -82,6 +84,7 @@ class Merge {
   const OnMergeProgress& progress_;
   unsigned threads_;
   MergeInputs inputs_;
+  RangeSet networks_;
   std::unique_ptr<KnownGood> known_good_;
   std::vector<FilterDraft::SectionFacts> facts_;
   std::vector<std::vector<SourceInfo>> sources_;  // by input
@@ -98,6 +101,14 @@ Result<void> Merge::open() {
     inputs_.push_back(*std::move(file));
   }
   return judge_mergeable(inputs_);
+}
+
+// They were read and compared with their digests when the files were opened.
+Result<void> Merge::unite_networks() {
+  auto networks = united_networks(inputs_);
+  if (!networks) return unexpected(std::move(networks).error());
+  networks_ = *std::move(networks);
+  return {};
 }
 
 // Before anything takes long.
@@ -338,6 +349,8 @@ Result<void> Merge::write() {
   } else if (inputs_.size() > 1) {
     settle_counts(header, *draft, facts_);
   }
+  header.kinds[index_of(Kind::network)].keys = networks_.size();
+  draft->plan().networks = serialise_networks(networks_);
   if (auto ok = judge(header); !ok) return ok;
   if (auto ok = measure(*draft); !ok) return ok;
   tell(MergePhase::finishing);

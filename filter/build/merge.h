@@ -2,6 +2,7 @@
 // each a slice of the input built `--like` one file or with the same `--entries`, so become, in any order, the bytes of the
 // whole build (identity pinned, sources given in the order of their names, provenance left out).
 // Counts: entries add up; distinct keys come from the sketches where every input has them, else from the bits that are set.
+// Ranges of addresses are united.
 // Signatures belong to the inputs and are dropped; the error is measured anew, as a build would.
 // An exception is kept where every input has it or tests negative: then nobody listed the key. Known-good URLs are asked
 // again where they are given, for keys that test positive only now that the bits are together; with the list that every

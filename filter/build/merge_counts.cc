@@ -8,6 +8,7 @@
 #include <initializer_list>
 
 #include "filter/bits/bloom_math.h"
+#include "filter/file/networks.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -118,6 +119,18 @@ Result<std::optional<EntrySketches>> merge_sketches(const MergeInputs& inputs) {
     out.merge(*sketches);
   }
   return out;
+}
+
+Result<RangeSet> united_networks(const MergeInputs& inputs) {
+  RangeSet all;
+  for (const auto& input : inputs) {
+    if (!input->networks().empty()) all = united(all, input->networks());
+    if (all.size() > kMaxNetworks) {
+      return unexpected(Error{Errc::limit, input->path().string(),
+                              fmt::format("with the files before it more than {} ranges of addresses", kMaxNetworks)});
+    }
+  }
+  return all;
 }
 
 void settle_counts(Header& header, const FilterDraft& draft, const std::vector<FilterDraft::SectionFacts>& facts) {

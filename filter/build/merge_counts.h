@@ -25,6 +25,9 @@ Header sum_counts(const MergeInputs& inputs);
 // Of all inputs together; nothing where one of them has none. Errors: bad_section.
 Result<std::optional<EntrySketches>> merge_sketches(const MergeInputs& inputs);
 
+// The ranges of addresses of all of them. Error `limit` where a file can't hold so many.
+Result<RangeSet> united_networks(const MergeInputs& inputs);
+
 // Distinct keys from the error that the set bits give: counts of one section are scaled until they predict it. Good to 1 % or
 // so for P and R; to some 10 % for hosts, as it depends on how marks spread over them.
 void settle_counts(Header& header, const FilterDraft& draft, const std::vector<FilterDraft::SectionFacts>& facts);

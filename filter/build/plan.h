@@ -21,8 +21,9 @@ inline constexpr double kTextbookMeanProbes = 7;
 inline constexpr double kTextbookP99Probes = 24;
 inline constexpr double kEntriesPerHost = 50;  // where --hosts is not given
 inline constexpr double kMarksPerHost = 1.02;  // different marks on a host with path entries, in real lists
-// Shares of the kinds where --kinds is not given, in the order of kKinds: S X W U Q D R.
-inline constexpr std::array<double, kKindCount> kUsualKinds{1, 0, 0, 80, 12, 7, 0};
+// Shares of the kinds where --kinds is not given, in the order of kKinds: S X W U Q D R N. Ranges (N) are beside
+// the bits and not planned for: 8 bytes each of IPv4, 32 of IPv6.
+inline constexpr std::array<double, kKindCount> kUsualKinds{1, 0, 0, 80, 12, 7, 0, 0};
 
 struct PlanRequest {
   std::uint64_t entries = 0;

@@ -92,7 +92,8 @@ std::optional<Sizing> fit(const Demand& d, const Need& need, const Budget& budge
                          s.paths.has_value() == need.present.paths.has_value() &&
                          s.raw.has_value() == need.present.raw.has_value();
   if (!all_there) return std::nullopt;
-  return Sizing{.sections = s, .predicted = predict(d.counts, s), .file_bytes = file_bytes_of(s, d.info_bytes)};
+  return Sizing{
+      .sections = s, .predicted = predict(d.counts, s), .file_bytes = file_bytes_of(s, d.info_bytes, d.network_bytes)};
 }
 
 // How far the questions to H are above what they may add to the worst class.
@@ -115,6 +116,15 @@ std::optional<Sizing> fit_share(const Demand& d, const Need& need, double target
     budget.host *= 0.999 / std::pow(std::max(host_excess(need, sizing->predicted, target), 1.0), kSlowness);
   }
   return std::nullopt;
+}
+
+// Of a filter of ranges of addresses alone, which are beside the bits: every file has a section that can be asked.
+Sizing without_keys(const Demand& demand, std::optional<Layout> only) {
+  Geometries s;
+  s.hosts = geometry_of(only.value_or(Layout::sectors_2x8), 1);
+  return {.sections = s,
+          .predicted = predict(demand.counts, s),
+          .file_bytes = file_bytes_of(s, demand.info_bytes, demand.network_bytes)};
 }
 
 tl::unexpected<Error> refuse(std::string what) { return unexpected(Error{Errc::unmet_target, {}, std::move(what)}); }
@@ -152,7 +162,7 @@ Geometry geometry_of(Layout layout, std::uint64_t pages) {
   return {.layout = layout, .pages = (pages + ranges - 1) / ranges * ranges};
 }
 
-std::uint64_t file_bytes_of(const Geometries& sections, std::uint64_t info_bytes) {
+std::uint64_t file_bytes_of(const Geometries& sections, std::uint64_t info_bytes, std::uint64_t network_bytes) {
   std::uint64_t end = kHeaderBytes;
   std::uint64_t leaves = 0;
   const auto place = [&](std::uint64_t bytes) {
@@ -163,6 +173,7 @@ std::uint64_t file_bytes_of(const Geometries& sections, std::uint64_t info_bytes
     if (section) place(section->bytes());
   }
   place(info_bytes);
+  place(network_bytes);
   std::uint64_t pages = 0;
   for (const auto& section : {sections.hosts, sections.paths, sections.raw}) {
     if (section) pages += section->pages;
@@ -174,6 +185,7 @@ std::uint64_t file_bytes_of(const Geometries& sections, std::uint64_t info_bytes
 
 std::optional<Sizing> size_for_error(const Demand& demand, double target, std::optional<Layout> only) {
   const Need need = need_of(demand.counts);
+  if (!need.present.hosts && !need.present.paths && !need.present.raw) return without_keys(demand, only);
   std::optional<Sizing> best;
   for (double share = need.natural_share; share < 1 || !best; share *= 2) {
     auto sizing = fit_share(demand, need, target, std::min(share, 1.0), only);

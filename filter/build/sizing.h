@@ -16,10 +16,11 @@
 
 namespace bloomwall::filter {
 
-// What is to be stored: the counts of a header (what predict() looks at), and the size of the info section.
+// What is to be stored: the counts of a header (what predict() looks at), and the size of the info section and of networks.
 struct Demand {
   Header counts = {};
   std::uint64_t info_bytes = 0;
+  std::uint64_t network_bytes = 0;
 };
 
 struct Sizing {
@@ -48,7 +49,7 @@ std::optional<Sizing> size_for_memory(const Demand& demand, std::uint64_t bytes,
 // Pages of 2 MiB and more are rounded up to a multiple of a power of two, at most 1024, of ranges of about 1 to 2 MiB, so that
 // threads that fill ranges of the hash have pages for themselves: under 0.4 %.
 Geometry geometry_of(Layout layout, std::uint64_t pages);
-// What the writer will make of it: header, alignment, info, leaf digests.
-std::uint64_t file_bytes_of(const Geometries& sections, std::uint64_t info_bytes);
+// What the writer will make of it: header, alignment, info, networks, leaf digests.
+std::uint64_t file_bytes_of(const Geometries& sections, std::uint64_t info_bytes, std::uint64_t network_bytes = 0);
 
 }  // namespace bloomwall::filter

@@ -20,8 +20,8 @@ namespace {
 // its size by more than that is refused.
 constexpr double kSketchError = 0.0125;
 
-// S X W U Q D R.
-constexpr std::array<double, kKindCount> kRawAlone{0, 0, 0, 0, 0, 0, 1};
+// S X W U Q D R N.
+constexpr std::array<double, kKindCount> kRawAlone{0, 0, 0, 0, 0, 0, 1, 0};
 
 void scale_counts(Header& counts, double factor) {
   const auto scaled = [factor](std::uint64_t& n) {
@@ -48,6 +48,7 @@ Result<void> BuildRun::estimate() {
   KeyEstimator estimator(KeyMaker(report_.header.series_key));
   if (auto ok = read(estimator, BuildPhase::estimating); !ok) return ok;
   report_.summary = estimator.summary();
+  if (auto ok = join_ranges(); !ok) return ok;
   if (auto ok = judge(); !ok) return ok;
   set_header();
   return stream();
@@ -61,7 +62,8 @@ Result<void> BuildRun::size_streamed() {
   }
   // Sources are not known yet: room for names, and for the sketches.
   constexpr std::uint64_t kInfoBytes = (std::uint64_t{64} << 10) + kMostSketchBytes;
-  Demand demand{.counts = report_.header, .info_bytes = kInfoBytes};
+  Demand demand{
+      .counts = report_.header, .info_bytes = kInfoBytes, .network_bytes = serialise_networks(networks_).size()};
   if (options_.expected) {
     PlanRequest request = *options_.expected;
     if (options_.raw) request.kinds = kRawAlone;
@@ -110,6 +112,7 @@ Result<void> BuildRun::stream_into(FilterDraft& draft) {
   tell(phase);
   const EntrySketches sketches = (*keys)->sketches();
   report_.summary = sketches.summary();
+  if (auto ok = join_ranges(); !ok) return ok;
   if (!was_read) {
     if (auto ok = judge(); !ok) return ok;
   }
@@ -121,6 +124,7 @@ Result<void> BuildRun::stream_into(FilterDraft& draft) {
   draft.plan().header = report_.header;
   draft.plan().info = report_.info;
   draft.plan().sketches = sketches.serialise();
+  draft.plan().networks = serialise_networks(networks_);
   // What merge refuses is not written.
   if (auto ok = EntrySketches::parse(draft.plan().sketches); !ok) return unexpected(std::move(ok).error());
   draft.plan().check = checked_by_sample();

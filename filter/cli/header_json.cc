@@ -155,7 +155,7 @@ Json to_json(const FileIntake& file) {
           {"single_label", r.single_label},
           {"tlds_taken", r.tlds_taken},
           {"skipped_names", r.skipped_names},
-          {"ranges", r.ranges},
+          {"ranges", r.entries[index_of(Kind::network)]},
           {"left_out", r.left_out},
           {"warnings", reasons_json(r.warnings)}};
 }

@@ -16,13 +16,14 @@
 namespace bloomwall::filter {
 namespace {
 
-constexpr std::array<std::pair<std::uint32_t, const char*>, 7> kOptions{{{kOptionExact, "--exact"},
+constexpr std::array<std::pair<std::uint32_t, const char*>, 8> kOptions{{{kOptionExact, "--exact"},
                                                                          {kOptionHostsAsSuffix, "--hosts-as-suffix"},
                                                                          {kOptionStrictWildcard, "--strict-wildcard"},
                                                                          {kOptionAllowTld, "--allow-tld"},
                                                                          {kOptionAggressive, "--aggressive"},
                                                                          {kOptionRaw, "--raw"},
-                                                                         {kOptionWhiteAsBlock, "--white block"}}};
+                                                                         {kOptionWhiteAsBlock, "--white block"},
+                                                                         {kOptionWideRanges, "--allow-wide-ranges"}}};
 
 // Collects "name   value" lines.
 class Lines {
@@ -61,6 +62,8 @@ const char* kind_meaning(Kind kind) {
       return "directory";
     case Kind::raw:
       return "raw key";
+    case Kind::network:
+      return "range of addresses";
   }
   return "unknown";
 }

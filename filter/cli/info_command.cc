@@ -12,6 +12,7 @@
 #include "filter/cli/update_text.h"
 #include "filter/file/file_kind.h"
 #include "filter/file/filter_file.h"
+#include "filter/file/networks.h"
 #include "filter/policy/entry_text.h"
 #include "filter/update/counting.h"
 #include "filter/update/delta_text.h"
@@ -82,11 +83,24 @@ std::unique_ptr<ExactSide> exact_beside(const FilterFile& file) {
   return exact ? *std::move(exact) : nullptr;
 }
 
+std::string networks_text(const RangeSet& networks) {
+  if (networks.empty()) return {};
+  return fmt::format("networks      {} ranges of IPv4 that hold {} addresses, {} of IPv6\n",
+                     format_count(networks.ipv4().size()), format_count(ipv4_addresses(networks)),
+                     format_count(networks.ipv6().size()));
+}
+
+nlohmann::ordered_json networks_json(const RangeSet& networks) {
+  return {
+      {"ipv4", networks.ipv4().size()}, {"ipv4_addresses", ipv4_addresses(networks)}, {"ipv6", networks.ipv6().size()}};
+}
+
 std::string extras_text(const FilterFile& file) {
   std::string out;
   if (!file.exceptions().empty()) {
     out += fmt::format("exceptions    {} keys of known-good URLs\n", format_count(file.exceptions().size()));
   }
+  out += networks_text(file.networks());
   const auto exact = exact_beside(file);
   if (!exact) return out;
   const ExactHeader& h = exact->header();
@@ -132,6 +146,7 @@ int run_info(const InfoCommand& command, const Streams& io) {
   out.update(to_json(header, command.show_secret));
   if (!now->json.is_null()) out.update(now->json);
   out["exceptions"] = (*file)->exceptions().size();
+  out["networks"] = networks_json((*file)->networks());
   out["exact_side"] = exact_json(**file);
   print_json_tall(io.out, out);
   return kExitDone;

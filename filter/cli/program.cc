@@ -40,6 +40,7 @@ constexpr const char* kPlanFooter =
     "With --memory: the least error for that size; with --fpr (default 1e-6): the least size for that error; with "
     "both: whether\n"
     "the error can be had in that size. Errors are those of a request, in the mean and at p99.\n"
+    "Ranges of addresses are beside the bits: 8 bytes each of IPv4, 32 of IPv6, and no error.\n"
     "Exit status: 0 done, 1 `build` would refuse, 2 error.";
 
 constexpr const char* kDedupFooter =
@@ -67,7 +68,7 @@ Result<Shares> parse_kinds(std::string_view text) {
     rest.remove_prefix(std::min(comma + 1, rest.size()));
     const std::size_t kind = item.empty() ? kKindCount : index_of(static_cast<Kind>(item.front()));
     const auto weight = item.size() > 2 && item[1] == '=' ? parse_weight(item.substr(2)) : parse_weight("");
-    if (kind == kKindCount || !weight) {
+    if (kind >= kKeyKindCount || !weight) {
       return unexpected(Error{Errc::usage, {}, fmt::format("'{}' is not KIND=SHARE, KIND one of S X W U Q D R", item)});
     }
     shares[kind] = *weight;
@@ -83,7 +84,8 @@ CLI::App& add_command(CLI::App& app, const char* name, const char* help, int& st
 
 void add_list_options(CLI::App& app, BuildOptions& o) {
   add_parsed(app, "--format", "NAME",
-             "format of the lists (auto, domains, hosts, adblock, urls, csv, mixed, ...); default: told from each file",
+             "format of the lists (auto, domains, hosts, adblock, urls, csv, mixed, networks, ...); default: told from "
+             "each file",
              format_named, [&o](Format f) { o.read.format = f; });
   app.add_flag("--raw", o.raw, "every line is a key, byte for byte");
   app.add_flag("--exact", o.read.exact, "names of plain lists stand for themselves alone, not for their subdomains");
@@ -91,6 +93,8 @@ void add_list_options(CLI::App& app, BuildOptions& o) {
   app.add_flag("--strict-wildcard", o.read.strict_wildcard, "*.example.com leaves out example.com");
   app.add_flag("--allow-tld", o.read.allow_tld, "take bare top-level domains instead of skipping them");
   app.add_flag("--aggressive", o.read.aggressive, "adblock rules for third-party requests stop every request");
+  app.add_flag("--allow-wide-ranges", o.read.allow_wide_ranges,
+               "take ranges of addresses wider than a /8 of IPv4 or a /16 of IPv6");
   add_parsed(app, "--white", "USE", "categories meant to be allowed: refuse (default), allow or block", parse_white,
              [&o](WhiteUse use) { o.read.white_categories = use; });
   app.add_flag("--allow-unsupported", o.allow_unsupported, "build although more than 5 % of a list can't be used");
@@ -186,8 +190,9 @@ void add_build(CLI::App& program, int& status, BuildCommand& command, const Stre
              "measure the error with N requests; default: where some million do, in files up to 1 GiB", parse_count,
              [&o](std::uint64_t n) { o.samples = n; });
   add_access_options(app, o.access);
-  app.add_flag("--counting", command.counting,
-               "a counting filter (.bwc), which `update` changes and `emit` makes filters of");
+  app.add_flag(
+      "--counting", command.counting,
+      "a counting filter (.bwc), which `update` changes and `emit` makes filters of; it holds no ranges of addresses");
   app.add_flag("--json", command.json, "the report as JSON on standard output");
   app.add_flag("-q,--quiet", command.quiet, "no report as text");
 }

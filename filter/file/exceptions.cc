@@ -14,7 +14,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "fields are written as they lie in memory");
 
 constexpr std::array<char, 4> kMagic{'B', 'W', 'E', '1'};
-constexpr KindMask kAllKinds = (KindMask{1} << kKindCount) - 1;
+constexpr KindMask kAllKinds = (KindMask{1} << kKeyKindCount) - 1;
 
 template <typename T>
 T read_at(std::span<const std::byte> bytes, std::size_t at) {

@@ -8,7 +8,7 @@
 // A record, all of it little-endian:
 //   0       8     hi of the key
 //   8       8     lo
-//   16      4     kinds, u32: bit i for kKinds[i]. S, X, W: the key is the hash of a host, and these kinds of it are
+//   16      4     kinds, u32: bit i for kKinds[i], i < kKeyKindCount. S, X, W: the key is the hash of a host, and these kinds of it are
 //                 excepted; U, Q, D, R: the key is that of the expression, and has that kind alone
 //   20      4     zero
 // Not critical: a reader that passes the section over errs more, and misses nothing. Held in RAM.

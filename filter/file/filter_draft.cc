@@ -60,7 +60,7 @@ SectionEntry entry_of(SectionType type, std::uint64_t offset, std::uint64_t leng
                       std::span<const LeafDigest> leaves) {
   const Roots roots = roots_of(leaves);
   return {.type = type,
-          .critical = has_pages(type),
+          .critical = has_pages(type) || type == SectionType::networks,
           .offset = offset,
           .length = length,
           .geometry = g,
@@ -179,6 +179,9 @@ Result<void> FilterDraft::commit(const std::vector<SectionFacts>& facts) {
   if (auto ok = add_text(SectionType::info, info, leaves); !ok) return ok;
   if (!plan_.exceptions.empty()) {
     if (auto ok = add_text(SectionType::exceptions, plan_.exceptions, leaves); !ok) return ok;
+  }
+  if (!plan_.networks.empty()) {
+    if (auto ok = add_text(SectionType::networks, plan_.networks, leaves); !ok) return ok;
   }
   if (!plan_.sketches.empty()) {
     if (auto ok = add_text(SectionType::sketches, plan_.sketches, leaves); !ok) return ok;

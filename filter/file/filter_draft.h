@@ -29,6 +29,7 @@ class FilterDraft {
     FileInfo info;
     std::vector<std::byte> exceptions = {};  // serialise_exceptions(); may be set until commit()
     std::vector<std::byte> sketches = {};    // the section of that name, where it is not empty
+    std::vector<std::byte> networks = {};    // serialise_networks(), where there are ranges; the header counts them
     FileAccess access = {};
     // Asked of the whole file, under the name that it has then, before it takes the target's place; an error leaves the target
     // as it is.

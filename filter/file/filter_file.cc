@@ -7,6 +7,7 @@
 
 #include "filter/file/header_bytes.h"
 #include "filter/file/leaves.h"
+#include "filter/file/networks.h"
 
 namespace bloomwall::filter {
 
@@ -25,6 +26,7 @@ Result<std::unique_ptr<FilterFile>> FilterFile::open(const std::filesystem::path
   }
   std::unique_ptr<FilterFile> file(new FilterFile(path, *std::move(map), bytes, *std::move(header)));
   if (auto ok = file->take_exceptions(); !ok) return unexpected(std::move(ok).error());
+  if (auto ok = file->take_networks(); !ok) return unexpected(std::move(ok).error());
   return file;
 }
 
@@ -59,6 +61,28 @@ Result<void> FilterFile::take_exceptions() {
     return unexpected(Error{parsed.error().code, path_.string() + ": " + parsed.error().where, parsed.error().what});
   }
   exceptions_ = *std::move(parsed);
+  return {};
+}
+
+// Every address that is dialled is asked here, so these bytes are those of the header too.
+Result<void> FilterFile::take_networks() {
+  const SectionEntry* const section = header_.find(SectionType::networks);
+  if (section == nullptr) return {};
+  const auto bad = [this](Errc code, std::string_view where, std::string what) {
+    return unexpected(Error{code, fmt::format("{}: {}", path_.string(), where), std::move(what)});
+  };
+  if (section->length > kMostNetworksBytes) {
+    return bad(Errc::bad_section, "networks", "more ranges than a file may hold; fetch or build the file again");
+  }
+  const auto bytes = checked_section(*section);
+  if (!bytes) return unexpected(bytes.error());
+  auto parsed = parse_networks(*bytes);
+  if (!parsed) return bad(parsed.error().code, parsed.error().where, parsed.error().what);
+  if (const std::uint64_t said = header_.kinds[index_of(Kind::network)].keys; parsed->size() != said) {
+    return bad(Errc::bad_section, "networks",
+               fmt::format("{} ranges where the header says {}; fetch or build the file again", parsed->size(), said));
+  }
+  networks_ = *std::move(parsed);
   return {};
 }
 

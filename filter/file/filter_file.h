@@ -15,6 +15,7 @@
 #include "filter/file/mapped_file.h"
 #include "filter/file/page_sums.h"
 #include "filter/file/residence.h"
+#include "filter/url/range_set.h"
 
 namespace bloomwall::filter {
 
@@ -23,8 +24,8 @@ using Progress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 
 class FilterFile {
  public:
-  // Maps and checks the header; cost independent of the size, but for exceptions, which are read into memory and compared
-  // with their digests in the header. The bytes of other sections are not looked at: see verify().
+  // Maps and checks the header; cost independent of the size, but for exceptions and networks, which are read into memory and
+  // compared with their digests in the header. The bytes of other sections are not looked at: see verify().
   // Of a file of counters: sections have bytes and digests, but no view that could be asked.
   static Result<std::unique_ptr<FilterFile>> open(const std::filesystem::path& path, Form form = Form::bits);
   ~FilterFile();
@@ -42,6 +43,7 @@ class FilterFile {
   const SectionView& paths() const { return paths_; }
   const SectionView& raw() const { return raw_; }
   const Exceptions& exceptions() const { return exceptions_; }
+  const RangeSet& networks() const { return networks_; }
   std::span<const std::byte> section_bytes(SectionType type) const;
   bool lost() const;
 
@@ -81,6 +83,7 @@ class FilterFile {
   FilterFile(std::filesystem::path path, std::unique_ptr<MappedFile> map, const HeaderBytes& bytes, Header header);
   SectionView view(SectionType type) const;
   Result<void> take_exceptions();
+  Result<void> take_networks();
   Result<std::vector<std::byte>> checked_section(const SectionEntry& section) const;
   Result<void> settle_paged();
   bool is_cached(const std::byte* page) const;
@@ -91,6 +94,7 @@ class FilterFile {
   KeyMaker keys_;
   SectionView hosts_, paths_, raw_;
   Exceptions exceptions_;
+  RangeSet networks_;
   PageSums page_sums_;  // of a paged file
   Residence residence_ = Residence::unmanaged;
   bool hosts_locked_ = false;

@@ -53,8 +53,8 @@ Result<void> FilterFile::settle_paged() {
       continue;
     }
     if (section.type == SectionType::leaves || section.type == SectionType::info ||
-        section.type == SectionType::page_sums) {
-      continue;  // no question reads them
+        section.type == SectionType::page_sums || section.type == SectionType::networks) {
+      continue;  // no question reads them here: networks have been read into memory of their own
     }
     if (Result<void> read = map_->read_in(bytes); !read) return read;
     hosts_locked_ = map_->lock(bytes).has_value() && hosts_locked_;

@@ -33,7 +33,7 @@ enum class SectionType : std::uint32_t {
   sketches = 7,    // what distinct counts were estimated from (key_sketch.h); no look-up reads it
   page_sums = 8,   // CRC32C of each page of H, P and R
   signatures = 9,  // of any length, beside the slots of the header
-  networks = 10,   // exact ranges of IPv4 and IPv6 addresses; critical
+  networks = 10,   // N: exact ranges of IPv4 and IPv6 addresses (networks.h); critical
 };
 
 const char* to_string(SectionType type);
@@ -69,7 +69,7 @@ struct SectionEntry {
 
 struct KindCounts {
   std::uint64_t entries = 0;  // lines taken, duplicates too
-  std::uint64_t keys = 0;     // distinct keys (estimated where the builder could not count)
+  std::uint64_t keys = 0;  // distinct keys (estimated where the builder could not count); of N, ranges in the section
 };
 
 // Error rates in [0,1]. "assumed" is the number of questions a request of that class was taken to ask.
@@ -162,7 +162,7 @@ constexpr std::uint64_t leaf_count(std::uint64_t length) {
 
 // `head` is the first kHeaderBytes of the file (or less where it is shorter), `file_bytes` its real size. Everything in it
 // is hostile: versions, feature bits, section types, ranges, sums and overlaps are checked here, digests of sections not.
-// What a caller may rely on: each kind with keys has its section (marks and path kinds have H and P), rates are finite and in range, geometries fit their sections, and the file ends with its last section.
+// What a caller may rely on: each kind with keys has its section (marks and path kinds have H and P, N has networks), rates are finite and in range, geometries fit their sections, and the file ends with its last section.
 // A file of the other form is refused: unsupported.
 Result<Header> parse_header(std::span<const std::byte> head, std::uint64_t file_bytes, Form form = Form::bits);
 // For a file made of others: what a later minor version or a feature that this build does not know promises is not kept by

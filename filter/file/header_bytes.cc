@@ -26,7 +26,7 @@
 //  148     4     section count      1..18
 //  152     8     PSL time           seconds since 1970; 0: no public suffix list used
 //  160     16    hash self-test     H128("bloomwall hash self-test 1")
-//  176     384   kinds              16 of 24: entries u64, keys u64, sets of bits u8: 1, 7 reserved; order S X W U Q D R, 9 zero
+//  176     384   kinds              16 of 24: entries u64, keys u64, sets of bits u8: 1, N 0, 7 reserved; order S X W U Q D R N, 8 zero
 //  560     8     marks              distinct (host, mark) pairs
 //  568     8     hosts              distinct hosts in H
 //  576     4     mark mask          bit v: mark variant v occurs
@@ -72,7 +72,7 @@ constexpr std::size_t kFileLengthOffset = 16;
 constexpr std::size_t kKindsOffset = 176;
 constexpr std::size_t kKindBytes = 24;
 constexpr std::size_t kKindSlots = 16;
-constexpr std::uint8_t kSetsOfAKey = 1;
+constexpr std::uint8_t sets_of_kind(std::size_t kind) { return kind < kKeyKindCount ? 1 : 0; }
 constexpr std::size_t kSectionsOffset = 1024;
 constexpr std::size_t kSectionBytes = 128;
 constexpr std::size_t kSignaturesOffset = 3328;
@@ -234,7 +234,7 @@ bool has_only_known_rules(const HeaderBytes& bytes) {
   std::uint8_t sets = 0;
   for (std::size_t i = 0; i < kKindCount; ++i) {
     read(kKindsOffset + i * kKindBytes + 16, sets);
-    if (sets != kSetsOfAKey) return false;
+    if (sets != sets_of_kind(i)) return false;
   }
   const auto unknown = std::span(bytes).subspan(kKindsOffset, kKindSlots * kKindBytes).subspan(kKindCount * kKindBytes);
   if (std::any_of(unknown.begin(), unknown.end(), [](std::byte b) { return b != std::byte{0}; })) return false;
@@ -315,7 +315,7 @@ std::vector<std::byte> serialise_header(const Header& header) {
   write(kHeaderLengthOffset, static_cast<std::uint32_t>(kHeaderBytes));
   write(kSectionCountOffset, static_cast<std::uint32_t>(header.sections.size()));
   write(kSelfTestOffset, hash_self_test(header.series_key));
-  for (std::size_t i = 0; i < kKindCount; ++i) write(kKindsOffset + i * kKindBytes + 16, kSetsOfAKey);
+  for (std::size_t i = 0; i < kKindCount; ++i) write(kKindsOffset + i * kKindBytes + 16, sets_of_kind(i));
   for (std::size_t i = 0; i < header.sections.size(); ++i) {
     const std::size_t at = kSectionsOffset + i * kSectionBytes;
     write(at + 4, std::uint32_t{header.sections[i].critical});

@@ -25,7 +25,7 @@ using Digest128 = std::array<std::uint8_t, 16>;
 // Fields from bytes as they stand; `sections` takes min(section count, kMaxSections) entries.
 Header read_fields(const HeaderBytes& bytes);
 std::uint32_t read_section_count(const HeaderBytes& bytes);
-// What every reader of major version 1 can rely on whatever the minor one: a key is one set of bits, a section one segment,
+// What every reader of major version 1 can rely on whatever the minor one: a key is one set of bits (a range has no key), a section one segment,
 // there are no entries of other kinds and no other flags of sections. Anything else would change what has to be asked.
 bool has_only_known_rules(const HeaderBytes& bytes);
 // XXH3-128 (no seed) of the header with the digest field zeroed.

@@ -84,6 +84,18 @@ Checked check_errors(const Header& h) {
   return {};
 }
 
+// How many ranges there are is compared with the section when that is read: FilterFile::open.
+Checked check_networks(const Header& h) {
+  const bool counted = h.kinds[index_of(Kind::network)].keys != 0;
+  const bool there = h.find(SectionType::networks) != nullptr;
+  if (there && h.form() == Form::counters) {
+    return refuse(Errc::bad_header, "networks", "a counting filter holds no ranges of addresses; build a .bwf of them");
+  }
+  if (counted && !there) return refuse(Errc::bad_header, "kinds", "ranges of addresses without a section of networks");
+  if (there && !counted) return refuse(Errc::bad_header, "kinds", "a section of networks without ranges of addresses");
+  return {};
+}
+
 Checked check_contents(const Header& h) {
   constexpr std::uint32_t kMarks =
       ((std::uint32_t{1} << kHostVariantCount) - 1) & ~((std::uint32_t{1} << kVariantMarkUrl) - 1);
@@ -101,7 +113,7 @@ Checked check_contents(const Header& h) {
   if (present(Kind::raw) && h.find(SectionType::raw) == nullptr) {
     return refuse(Errc::bad_header, "kinds", "raw keys without a raw section");
   }
-  return {};
+  return check_networks(h);
 }
 
 Checked check_pages(const SectionEntry& s, Form form) {
@@ -115,8 +127,7 @@ Checked check_pages(const SectionEntry& s, Form form) {
   return {};
 }
 
-// Of the types that have a name, those that this build does not read yet are as unknown as any other.
-bool is_known(SectionType type) { return type >= SectionType::hosts && type <= SectionType::signatures; }
+bool is_known(SectionType type) { return type >= SectionType::hosts && type <= SectionType::networks; }
 
 Checked check_section(const SectionEntry& s, std::uint64_t file_bytes, Form form) {
   if (!is_known(s.type) && s.critical) {

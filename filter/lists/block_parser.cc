@@ -76,6 +76,8 @@ std::unique_ptr<LineParser> make_line_parser(const ParsePlan& plan) {
       return make_privoxy_parser(plan);
     case Format::mixed:
       return make_mixed_parser(plan);
+    case Format::networks:
+      return make_network_parser(plan);
   }
   return make_domain_parser(plan);
 }

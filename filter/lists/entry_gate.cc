@@ -52,6 +52,22 @@ bool is_host_by_fragment(const Entry& entry, std::string_view text) {
   return is_host_kind(entry.kind) && text.find('#') != std::string_view::npos;
 }
 
+// last - first >= 2^widest: so many bits of an address may differ at most.
+bool is_too_wide(const AddressRange& range) {
+  const bool ipv4 = range.kind == HostKind::ipv4;
+  const std::size_t octets = ipv4 ? 4 : 16;
+  const std::size_t upper = octets - (ipv4 ? kWidestIpv4 : kWidestIpv6) / 8;
+  std::uint32_t above = 0;  // what the octets above the widest range come to in the difference
+  std::uint32_t borrow = 0;
+  for (std::size_t i = octets; i-- > 0;) {
+    const std::uint32_t taken = std::uint32_t{range.first[i]} + borrow;
+    const std::uint32_t from{range.last[i]};
+    borrow = from < taken ? 1 : 0;
+    if (i < upper) above |= from + (borrow << 8U) - taken;
+  }
+  return above != 0;
+}
+
 LineOutcome why_no_host(std::string_view text) {
   if (has_mark(text)) return malformed(kMarkInside);
   if (text.find('*') != std::string_view::npos) return unsupported("wildcard inside a host");
@@ -128,10 +144,29 @@ LineOutcome EntryGate::range(const RangeReading& reading, Side side) {
   if (reading.range.is_one_address()) {
     return host(text_of(reading.range.begin()), Kind::exact_host, side);
   }
-  if (side == Side::allow || to_allow_) return unsupported("address range in an allow rule");
+  return hand_over_range(reading.range, side);
+}
+
+LineOutcome EntryGate::network(std::string_view text) {
+  if (has_mark(text)) return malformed(kMarkInside);
+  const RangeReading reading = read_address_range(text);
+  if (reading.outcome == RangeReading::Outcome::range) return hand_over_range(reading.range, Side::block);
+  if (reading.outcome != RangeReading::Outcome::no_range) return range(reading, Side::block);
+  const auto address = read_address(text);
+  if (!address) return malformed("no address and no range of addresses");
+  return hand_over_range({address->kind, address->octets, address->octets}, Side::block);
+}
+
+LineOutcome EntryGate::hand_over_range(const AddressRange& range, Side side) {
+  if (!allow_wide_ranges_ && is_too_wide(range)) return unsupported("range too wide; --allow-wide-ranges takes it");
+  if (side == Side::allow || to_allow_) {
+    ++report_->allow_rules;
+    sink_->allow(range.is_one_address() ? text_of(range.begin()) : text_of(range), line_);
+    return used(side);
+  }
   if (!sink_->takes_ranges()) return unsupported("address range");
-  sink_->range(reading.range, line_);
-  ++report_->ranges;
+  ++report_->entries[index_of(Kind::network)];
+  sink_->range(range, line_);
   return used(side);
 }
 

@@ -1,7 +1,8 @@
 // The one way from a parser to the sink: makes entries of hosts and URLs, keeps the rules that hold whatever the format is,
 // and counts. Those rules:
-//   an IP address is X, whatever kind was asked for; a range of addresses (address_range.h) is handed over as such where
-//   the sink takes ranges and is unsupported elsewhere, a range of one address is that address
+//   an IP address is X, whatever kind was asked for, and a range of one address is that address, but for lists of networks;
+//   a range of addresses (address_range.h) is handed over as such where the sink takes ranges and is unsupported elsewhere,
+//   and so is one wider than kWidestIpv4 or kWidestIpv6 unless --allow-wide-ranges
 //   a host that no request can have (its octets, its length) is malformed wherever it stands, and so is text with a blank
 //   or a byte order mark in it
 //   "*" at the end of a path, after '/', is the directory; elsewhere in a path it is unsupported, but in a field of its own
@@ -19,10 +20,10 @@
 #include <string_view>
 #include <utility>
 
-#include "filter/url/address_range.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/list_reader.h"
 #include "filter/lists/list_report.h"
+#include "filter/url/address_range.h"
 #include "filter/url/entry.h"
 
 namespace bloomwall::filter {
@@ -31,7 +32,10 @@ enum class Side : std::uint8_t { block, allow };
 
 class EntryGate {
  public:
-  explicit EntryGate(const ParsePlan& plan) : allow_tld_(plan.options.allow_tld), to_allow_(plan.to_allow) {}
+  explicit EntryGate(const ParsePlan& plan)
+      : allow_tld_(plan.options.allow_tld),
+        allow_wide_ranges_(plan.options.allow_wide_ranges),
+        to_allow_(plan.to_allow) {}
   // Where entries and counts of the coming lines go.
   void bind(ListSink& sink, FileReport& report) {
     sink_ = &sink;
@@ -46,6 +50,8 @@ class EntryGate {
 
   // A host or an address, IPv6 with or without brackets.
   LineOutcome host(std::string_view text, Kind kind, Side side = Side::block);
+  // A range or an address, which is a range of one here.
+  LineOutcome network(std::string_view text);
   // A URL as a list of URLs means it.
   LineOutcome url(std::string_view text, Side side = Side::block);
   // A URL in a field of its own, as it was seen on the wire: a blank begins nothing else, and '*' is a letter but at the end.
@@ -76,11 +82,13 @@ class EntryGate {
  private:
   LineOutcome any_url(std::string_view text, bool as_prefix, Side side, bool field);
   LineOutcome range(const RangeReading& reading, Side side);
+  LineOutcome hand_over_range(const AddressRange& range, Side side);
   LineOutcome each(const ParsedEntry& parsed, bool as_prefix, Side side);
   void hand_over_children(const Entry& entry, Side side);
 
   EntryParser parser_;
   bool allow_tld_;
+  bool allow_wide_ranges_;
   bool to_allow_;
   ListSink* sink_ = nullptr;
   FileReport* report_ = nullptr;

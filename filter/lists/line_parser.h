@@ -4,7 +4,7 @@
 // record goes on is `held`, and settled with EntryGate::settle when it is known what became of the record, at the latest in
 // finish(): nothing that a list holds vanishes from the counts.
 // Ranges of addresses are entries of their own: EntryGate::host and url recognise them (address_range.h) and hand them to
-// ListSink::range where the sink takes ranges; else they are unsupported.
+// ListSink::range where the sink takes ranges; else they are unsupported. In a list of networks an address is one, too.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -91,5 +91,6 @@ std::unique_ptr<LineParser> make_url_parser(const ParsePlan& plan);  // urls, sq
 std::unique_ptr<LineParser> make_csv_parser(const ParsePlan& plan);
 std::unique_ptr<LineParser> make_privoxy_parser(const ParsePlan& plan);
 std::unique_ptr<LineParser> make_mixed_parser(const ParsePlan& plan);
+std::unique_ptr<LineParser> make_network_parser(const ParsePlan& plan);
 
 }  // namespace bloomwall::filter

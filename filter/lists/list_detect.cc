@@ -85,11 +85,13 @@ class NoSink final : public ListSink {
  public:
   void entry(const Entry& /*entry*/, std::uint64_t /*line*/) override {}
   void allow(std::string_view /*text*/, std::uint64_t /*line*/) override {}
+  bool takes_ranges() const override { return true; }
 };
 
 FileReport try_format(Format format, std::string_view sample) {
   ParsePlan plan;
   plan.format = format;
+  plan.options.allow_wide_ranges = true;  // a range all the same
   if (format == Format::csv) plan.csv = csv_layout(sample);
   BlockParser parser(std::make_shared<const ParsePlan>(plan));
   NoSink sink;
@@ -199,6 +201,12 @@ Error no_format(std::string_view path, Format format, const FileReport& report) 
 
 bool mostly_malformed(const FileReport& report) { return report.malformed.total() * 10 > report.content_lines(); }
 
+// Every line that is used is an address or a range of addresses, one at least a range of several.
+bool is_of_addresses(const FileReport& report) {
+  const std::uint64_t ranges = report.entries[index_of(Kind::network)];
+  return !mostly_malformed(report) && ranges > 0 && report.entry_count() == report.addresses + ranges;
+}
+
 }  // namespace
 
 Result<void> refuse_columns(std::string_view sample, std::string_view path, Format format) {
@@ -230,6 +238,7 @@ Result<Format> detect_format(std::string_view sample, std::string_view path) {
       report = std::move(mixed);
     }
   }
+  if (format == Format::domains && is_of_addresses(report)) return Format::networks;
   if (auto ok = refuse_columns(votes.sampled, path, format); !ok) return unexpected(ok.error());
   if (mostly_malformed(report)) return unexpected(no_format(path, format, report));
   return format;

@@ -37,6 +37,8 @@ const char* to_string(Format format) {
       return "privoxy";
     case Format::mixed:
       return "mixed";
+    case Format::networks:
+      return "networks";
   }
   return "unknown";
 }

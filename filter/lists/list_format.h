@@ -28,7 +28,8 @@ enum class Format : std::uint8_t {
   urls,                    // http://example.com/path
   csv,                     // "1","2026-01-01","http://example.com/path"
   privoxy,                 // {+block} followed by .example.com
-  mixed,  // lines of several of these, each plain by itself: example.com, ||example.com^, 0.0.0.0 example.com
+  mixed,     // lines of several of these, each plain by itself: example.com, ||example.com^, 0.0.0.0 example.com
+  networks,  // 192.0.2.0/24 and nothing but addresses: each of them a range
 };
 inline constexpr std::array kFormats{Format::auto_detect,
                                      Format::domains,
@@ -44,7 +45,8 @@ inline constexpr std::array kFormats{Format::auto_detect,
                                      Format::urls,
                                      Format::csv,
                                      Format::privoxy,
-                                     Format::mixed};
+                                     Format::mixed,
+                                     Format::networks};
 
 const char* to_string(Format format);                       // "auto", "domains", ... "squidguard-urls"
 std::optional<Format> parse_format(std::string_view name);  // what --format takes

@@ -13,13 +13,13 @@
 #include <memory>
 #include <string_view>
 
-#include "filter/url/address_range.h"
 #include "filter/lists/line_blocks.h"
 #include "filter/lists/list_folder.h"
 #include "filter/lists/list_format.h"
 #include "filter/lists/list_input.h"
 #include "filter/lists/list_report.h"
 #include "filter/result.h"
+#include "filter/url/address_range.h"
 #include "filter/url/entry.h"
 
 namespace bloomwall::filter {
@@ -33,11 +33,17 @@ struct ReadOptions {
   bool strict_wildcard = false;         // --strict-wildcard: *.example.com leaves out example.com (W)
   bool allow_tld = false;               // --allow-tld: take "zip" and "*.zip" instead of skipping them
   bool aggressive = false;              // --aggressive: adblock rules for third-party requests alone stop every request
+  bool allow_wide_ranges = false;       // --allow-wide-ranges: take ranges beyond kWidestIpv4 and kWidestIpv6
   // A category whose usage is "white" alone: refused with a message, read as allow rules, or read as a block list.
   WhiteUse white_categories = WhiteUse::refuse;
   // An adblock list that cannot be read twice (a pipe) is held back up to here to see its $badfilter rules first.
   std::size_t hold_back_bytes = std::size_t{64} << 20;
 };
+
+// What a hostile or broken line may stop at most: a range of IPv4 as wide as a /8, one of IPv6 as wide as a /16. Wider ones are
+// unusable unless allow_wide_ranges; ranges of every address always are.
+inline constexpr unsigned kWidestIpv4 = 24;  // bits that may differ within a range: 2^24 addresses
+inline constexpr unsigned kWidestIpv6 = 112;
 
 // Where entries go. Called by the thread that parses; must not throw.
 class ListSink {
@@ -47,7 +53,8 @@ class ListSink {
   virtual void entry(const Entry& entry, std::uint64_t line) = 0;
   // An allow rule in the text form of an allow list: "example.com", "example.com/path".
   virtual void allow(std::string_view text, std::uint64_t line) = 0;
-  // A range of more than one address ("1.10.16.0/20"). Only where takes_ranges(); else such a line is unsupported.
+  // A range of addresses ("1.10.16.0/20"); of one address alone in a list of networks. Only where takes_ranges(); else such a
+  // line is unsupported.
   virtual bool takes_ranges() const { return false; }
   virtual void range(const AddressRange& /*range*/, std::uint64_t /*line*/) {}
 };

@@ -52,6 +52,8 @@ const char* kind_name(Kind kind) {
       return "directories";
     case Kind::raw:
       return "raw keys";
+    case Kind::network:
+      return "ranges of addresses";
   }
   return "unknown";
 }
@@ -143,7 +145,6 @@ void FileReport::merge_counts(const FileReport& other) {
   single_label += other.single_label;
   tlds_taken += other.tlds_taken;
   skipped_names += other.skipped_names;
-  ranges += other.ranges;
   warnings.merge(other.warnings);
 }
 
@@ -180,7 +181,6 @@ std::string text_of(const FileReport& report) {
   write_count(out, "of them single labels", report.single_label);
   write_count(out, "of them top-level domains", report.tlds_taken);
   write_count(out, "allow rules", report.allow_rules);
-  write_count(out, "ranges of addresses", report.ranges);
   write_count(out, "names skipped in lines of several", report.skipped_names);
   for (const std::string& thing : report.left_out) fmt::format_to(out, "  not read: {}\n", escaped(thing));
   write_reasons(out, "skipped:", report.unsupported);

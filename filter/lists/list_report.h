@@ -80,7 +80,6 @@ struct FileReport {
   std::uint64_t single_label = 0;                   // hosts like "intranet"
   std::uint64_t tlds_taken = 0;                     // bare TLDs, with --allow-tld only
   std::uint64_t skipped_names = 0;                  // left out of lines of several names: localhost, single labels
-  std::uint64_t ranges = 0;                         // of addresses, beside the entries
   ReasonTally warnings;                             // taken all the same; kWarn... below
 
   std::uint64_t entry_count() const;

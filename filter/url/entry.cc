@@ -93,6 +93,7 @@ bool fits_kind(Kind kind, std::string_view path, bool has_query, std::string_vie
     case Kind::exact_host:
     case Kind::subdomains:
     case Kind::raw:
+    case Kind::network:
       return false;
   }
   return false;

@@ -71,6 +71,24 @@ TEST_F(EntrySampleTest, AnEntryThatTheFileLacksIsNamed) {
   }
 }
 
+TEST_F(EntrySampleTest, BothEndsOfARangeAreAsked) {
+  const auto file = build_of("f.bwf", "all.example\n192.0.2.0/25\n2001:db8::/32\n198.51.100.7/32\n");
+  const auto check = [&](const char* range) {
+    EntrySample sample;
+    sample.expect_workers(1);
+    sample.seen(0, read_address_range(range).range);
+    EXPECT_EQ(sample.size(), 1U);
+    return sample.check(file);
+  };
+  for (const char* held : {"192.0.2.0/25", "192.0.2.4-192.0.2.9", "2001:db8::/32"}) EXPECT_TRUE(check(held)) << held;
+  for (const char* absent : {"192.0.2.0/24", "192.0.1.255-192.0.2.0", "198.51.100.6-198.51.100.7", "2001:db8::/31"}) {
+    const auto ok = check(absent);
+    ASSERT_FALSE(ok) << absent;
+    EXPECT_EQ(ok.error().code, Errc::bad_section);
+    EXPECT_THAT(ok.error().what, HasSubstr("N " + text_of(read_address_range(absent).range)));
+  }
+}
+
 TEST_F(EntrySampleTest, RawKeysAreAskedByteForByte) {
   const auto file = build_of("r.bwf", "me@example.com\n two blanks \n", true);
   EXPECT_TRUE(sample_of({{.kind = Kind::raw, .path = " two blanks "}}).check(file));

@@ -179,8 +179,11 @@ const Refusal kRefusals[] = {
     {"GeometryOfInfo", Errc::bad_section, [](Header& h) { h.sections[1].geometry.pages = 1; }},
     {"GeometryOfAnUnknownSection", Errc::bad_section,
      [](Header& h) { h.sections[1].type = SectionType{77}, h.sections[1].geometry.layout = Layout{9}; }},
-    {"NetworksBeforeTheyAreKnown", Errc::unsupported,
+    {"CriticalSectionThatNobodyKnows", Errc::unsupported,
+     [](Header& h) { h.sections[1].type = SectionType{77}, h.sections[1].critical = true; }},
+    {"NetworksThatTheHeaderDoesNotCount", Errc::bad_header,
      [](Header& h) { h.sections[1].type = SectionType::networks, h.sections[1].critical = true; }},
+    {"RangesWithoutNetworks", Errc::bad_header, [](Header& h) { h.kinds[index_of(Kind::network)].keys = 1; }},
     {"TooFewDigests", Errc::bad_section, [](Header& h) { h.sections[2].length -= 1; }},
     {"PathKeysWithoutSection", Errc::bad_header, [](Header& h) { h.kinds[index_of(Kind::directory)].keys = 1; }},
     {"MarksWithoutPathSection", Errc::bad_header, [](Header& h) { h.mark_mask = 1U << kVariantMarkQuery; }},
@@ -238,10 +241,11 @@ TEST(HeaderTest, UnknownRulesAreRefusedInLaterMinorVersionsToo) {
   };
   for (const Case& c :
        {Case{"two sets of bits for S", 192, 2}, Case{"no set of bits for R", 176 + 6 * 24 + 16, 0},
-        Case{"entries of an eighth kind", 176 + 7 * 24, 1}, Case{"keys of the last kind", 176 + 15 * 24 + 8, 1},
-        Case{"sets of the ninth kind", 176 + 8 * 24 + 16, 1}, Case{"unknown flag of H", 1024 + 4, 3},
-        Case{"unknown flag of info", 1024 + 128 + 7, 1}, Case{"two segments", 1024 + 28, 2},
-        Case{"no segment", 1024 + 28, 0}, Case{"a segment of info", 1024 + 128 + 28, 1}}) {
+        Case{"entries of a ninth kind", 176 + 8 * 24, 1}, Case{"keys of the last kind", 176 + 15 * 24 + 8, 1},
+        Case{"sets of the ninth kind", 176 + 8 * 24 + 16, 1}, Case{"sets of bits for ranges", 176 + 7 * 24 + 16, 1},
+        Case{"unknown flag of H", 1024 + 4, 3}, Case{"unknown flag of info", 1024 + 128 + 7, 1},
+        Case{"two segments", 1024 + 28, 2}, Case{"no segment", 1024 + 28, 0},
+        Case{"a segment of info", 1024 + 128 + 28, 1}}) {
     for (const std::uint16_t minor : std::initializer_list<std::uint16_t>{0, 1, 65535}) {
       Header h = good();
       h.minor = minor;

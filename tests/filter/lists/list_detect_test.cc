@@ -60,8 +60,16 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"HalfAndHalf", "x", "a.example\n0.0.0.0 b.example\nc.example\n0.0.0.0 d.example\n", Format::mixed},
         Case{"AdblockHostsAndNames", "x", "||a.test^\n||b.test^\n||c.test^\nd.test\n", Format::mixed},
         Case{"TitleWithoutRules", "x", "! Title: x\n0.0.0.0 a.example\n0.0.0.0 b.example\n", Format::hosts},
-        Case{"Ranges", "x", "; DROP\n1.10.16.0/20 ; SBL1\n1.19.0.0/16 ; SBL2\n", Format::domains},
-        Case{"RangesWithDashes", "x", "192.0.2.0 - 192.0.2.9\n198.51.100.0-198.51.100.9\n", Format::domains},
+        Case{"Ranges", "x", "; DROP\n1.10.16.0/20 ; SBL1\n1.19.0.0/16 ; SBL2\n", Format::networks},
+        Case{"RangesWithDashes", "x", "192.0.2.0 - 192.0.2.9\n198.51.100.0-198.51.100.9\n", Format::networks},
+        Case{"RangesAndAddresses", "x", "# netset\n192.0.2.1\n192.0.2.2\n198.51.100.0/24\n2001:db8::1\n",
+             Format::networks},
+        Case{"WideRanges", "x", "224.0.0.0/3\n192.0.2.1\n", Format::networks},
+        Case{"RangesInAFileOfAName", "firehol_level1.netset", "0.0.0.0/8\n10.0.0.0/8\n", Format::networks},
+        Case{"AddressesAlone", "x", "192.0.2.1\n192.0.2.2/32\n2001:db8::1/128\n", Format::domains},
+        Case{"RangesAndAName", "x", "192.0.2.0/24\n198.51.100.0/24\na.example\n", Format::domains},
+        Case{"RangesAndAUrl", "x", "192.0.2.0/24\n198.51.100.0/24\nhttp://a.example/b\n", Format::urls},
+        Case{"RangesOfACategory", "/lists/bots/domains", "192.0.2.0/24\n", Format::squidguard_domains},
         Case{"CsvWithHeader", "x", "date,URL,note\n1,http://a.example/b,n\n2,http://c.example/,n\n", Format::csv},
         Case{"CsvWithUrlFirst", "x", "url,id\nhttp://a.example/b,1\nhttp://c.example/,2\n", Format::csv},
         Case{"CsvQuoted", "x", "\"1\",\"http://a.example/b\"\n\"2\",\"http://c.example/\"\n", Format::csv},
@@ -121,7 +129,7 @@ TEST(Formats, HaveNamesThatReadBack) {
   for (const Format format : kFormats) EXPECT_EQ(parse_format(to_string(format)), format);
   EXPECT_EQ(parse_format("nonsense"), std::nullopt);
   EXPECT_EQ(parse_format(""), std::nullopt);
-  EXPECT_EQ(kFormats.size(), static_cast<std::size_t>(Format::mixed) + 1);
+  EXPECT_EQ(kFormats.size(), static_cast<std::size_t>(Format::networks) + 1);
 }
 
 struct Foreign {

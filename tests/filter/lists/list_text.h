@@ -1,4 +1,5 @@
-// Reads a list from memory and writes down what became of it, in one line that a table of tests can state in full:
+// Reads a list from memory and writes down what became of it, in one line that a table of tests can state in full; ranges
+// of addresses are taken of lists of networks, and where wide ones are allowed:
 //   "S example.com, X 192.0.2.1, allow example.net, skip: address range x2, warn: public suffix"
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -26,6 +27,13 @@ struct Collected final : ListSink {
     lines.push_back(line);
     story.push_back(fmt::format("{}: allow {}", line, text));
   }
+  bool takes_ranges() const override { return with_ranges; }
+  void range(const AddressRange& range, std::uint64_t line) override {
+    entries.push_back(fmt::format("N {}", text_of(range)));
+    lines.push_back(line);
+    story.push_back(fmt::format("{}: {}", line, entries.back()));
+  }
+  bool with_ranges = false;
   std::vector<std::string> entries;
   std::vector<std::string> allowed;
   std::vector<std::uint64_t> lines;  // of both, in the order they came
@@ -43,6 +51,7 @@ inline Reading read_text(std::string_view text, const ReadOptions& options, cons
   // Exact size, so that a sanitizer sees an over-read.
   const std::vector<char> exact(text.begin(), text.end());
   Reading reading;
+  reading.sink.with_ranges = options.format == Format::networks || options.allow_wide_ranges;
   auto report =
       read_list(ListInput::of_memory({exact.data(), exact.size()}, file.path.empty() ? "list" : file.path, step), file,
                 options, reading.sink);

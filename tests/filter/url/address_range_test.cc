@@ -84,7 +84,7 @@ TEST(AddressRangeSink, IsHandedRangesOfEveryFormatThatHoldsThem) {
     ASSERT_TRUE(report) << report.error().text();
     EXPECT_EQ(sink.told, (std::vector<std::string>{"2: 1.10.16.0/20", "3: [2001:db8::]/32", "192.0.2.1"}))
         << to_string(format);
-    EXPECT_EQ(report->ranges, 2U);
+    EXPECT_EQ(report->entries[index_of(Kind::network)], 2U);
     EXPECT_EQ(report->taken, 3U);
     EXPECT_EQ(report->unusable, 0U);
   }

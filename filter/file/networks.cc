@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/file/networks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace bloomwall::filter {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "fields are written as they lie in memory");
+static_assert(sizeof(RangeSet::Ipv4Range) == kIpv4RangeBytes && sizeof(RangeSet::Ipv6Range) == kIpv6RangeBytes);
+static_assert(std::is_trivially_copyable_v<RangeSet::Ipv4Range> && std::is_trivially_copyable_v<RangeSet::Ipv6Range>);
+
+constexpr std::array<char, 4> kMagic{'B', 'W', 'N', '1'};
+
+std::uint32_t u32_at(std::span<const std::byte> bytes, std::size_t at) {
+  std::uint32_t out = 0;
+  std::memcpy(&out, bytes.data() + at, sizeof out);
+  return out;
+}
+
+template <typename T>
+void append(std::vector<std::byte>& out, std::span<const T> values) {
+  const auto bytes = std::as_bytes(values);
+  out.insert(out.end(), bytes.begin(), bytes.end());
+}
+
+tl::unexpected<Error> bad(std::string what) {
+  return unexpected(Error{Errc::bad_section, "networks", std::move(what) + "; fetch or build the file again"});
+}
+
+// The address behind it; nothing behind the last one.
+bool step(std::uint32_t& address) {
+  if (address == std::numeric_limits<std::uint32_t>::max()) return false;
+  ++address;
+  return true;
+}
+bool step(std::array<std::uint8_t, 16>& address) {
+  for (std::size_t i = address.size(); i-- > 0;) {
+    if (++address[i] != 0) return true;
+  }
+  return false;
+}
+
+// Whether `next` begins behind the address that follows `before`.
+template <typename Range>
+bool leaves_a_gap(const Range& before, const Range& next) {
+  auto after = before.last;
+  return step(after) && after < next.first;
+}
+
+template <typename Range>
+Result<std::vector<Range>> read_ranges(std::span<const std::byte> bytes, const char* kind) {
+  std::vector<Range> out(bytes.size() / sizeof(Range));
+  if (!out.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (out[i].last < out[i].first) return bad(fmt::format("{} range {} ends before it begins", kind, i));
+    if (i > 0 && !leaves_a_gap(out[i - 1], out[i])) {
+      return bad(fmt::format("{} range {} is out of order, overlaps or touches the one before it", kind, i));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<RangeSet> parse_networks(std::span<const std::byte> section) {
+  if (section.size() < kNetworksHeaderBytes) return bad("too short");
+  if (std::memcmp(section.data(), kMagic.data(), kMagic.size()) != 0) return bad("not a section of networks");
+  const std::uint64_t ipv4 = u32_at(section, 4);
+  const std::uint64_t ipv6 = u32_at(section, 8);
+  if (u32_at(section, 12) != 0) return bad("reserved bytes are not zero");
+  if (ipv4 + ipv6 == 0 || ipv4 + ipv6 > kMaxNetworks) return bad(fmt::format("{} ranges", ipv4 + ipv6));
+  const std::span<const std::byte> ranges = section.subspan(kNetworksHeaderBytes);
+  if (ranges.size() != ipv4 * kIpv4RangeBytes + ipv6 * kIpv6RangeBytes) {
+    return bad(fmt::format("{} ranges of IPv4 and {} of IPv6 in {} bytes", ipv4, ipv6, section.size()));
+  }
+  auto four = read_ranges<RangeSet::Ipv4Range>(ranges.first(ipv4 * kIpv4RangeBytes), "IPv4");
+  if (!four) return unexpected(std::move(four).error());
+  auto six = read_ranges<RangeSet::Ipv6Range>(ranges.subspan(ipv4 * kIpv4RangeBytes), "IPv6");
+  if (!six) return unexpected(std::move(six).error());
+  return RangeSet(*std::move(four), *std::move(six));
+}
+
+std::vector<std::byte> serialise_networks(const RangeSet& networks) {
+  std::vector<std::byte> out;
+  if (networks.empty()) return out;
+  out.reserve(kNetworksHeaderBytes + networks.ipv4().size() * kIpv4RangeBytes +
+              networks.ipv6().size() * kIpv6RangeBytes);
+  append(out, std::span<const char>(kMagic));
+  const std::array<std::uint32_t, 3> counts{static_cast<std::uint32_t>(networks.ipv4().size()),
+                                            static_cast<std::uint32_t>(networks.ipv6().size()), 0};
+  append(out, std::span<const std::uint32_t>(counts));
+  append(out, networks.ipv4());
+  append(out, networks.ipv6());
+  return out;
+}
+
+std::uint64_t ipv4_addresses(const RangeSet& networks) {
+  std::uint64_t sum = 0;
+  for (const RangeSet::Ipv4Range& range : networks.ipv4()) sum += std::uint64_t{range.last} - range.first + 1;
+  return sum;
+}
+
+}  // namespace bloomwall::filter
