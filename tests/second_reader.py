@@ -7,7 +7,9 @@
 
 URLs are canonical already (canonical_url.h is a contract of its own). SPDX-License-Identifier: Apache-2.0
 """
+import bisect
 import hashlib
+import ipaddress
 import pathlib
 import random
 import struct
@@ -230,6 +232,31 @@ class Section:
                    for bit in positions(self.layout, self.type != H, fingerprint, variant))
 
 
+def read_networks(data):
+    """Ranges as (first, last) by version of the address, ascending."""
+    magic, four, six, zero = struct.unpack_from("<4sIII", data)
+    need(magic == b"BWN1" and zero == 0 and 1 <= four + six <= 1 << 22 and len(data) == 16 + 8 * four + 32 * six, "networks")
+    numbers = struct.unpack_from(f"<{2 * four}I", data, 16)
+    rest = data[16 + 8 * four:]
+    out = {4: list(zip(numbers[::2], numbers[1::2])),
+           6: [(int.from_bytes(rest[i:i + 16], "big"), int.from_bytes(rest[i + 16:i + 32], "big")) for i in range(0, 32 * six, 32)]}
+    for ranges in out.values():
+        need(all(first <= last for first, last in ranges), "a range that ends before it begins")
+        need(all(before[1] + 1 < after[0] for before, after in zip(ranges, ranges[1:])), "ranges out of order, or that meet")
+    return out
+
+
+def address_of(host):
+    """Of a host in canonical form: version and number, or None for a name. IPv4 that IPv6 carries is IPv4."""
+    if not host.startswith("[") and not host.replace(".", "").isdigit():
+        return None
+    address = ipaddress.ip_address(host.strip("[]"))
+    number = int(address)
+    if address.version == 6 and number >> 32 in (0xFFFF, 0x64FF9B << 64):
+        return 4, number & M32
+    return address.version, number
+
+
 class Filter:
     def __init__(self, path):
         file = pathlib.Path(path).read_bytes()
@@ -245,9 +272,11 @@ class Filter:
         self.entries = {}
         for i in range(16):
             entries, keys, sets = struct.unpack_from("<QQB", head, 176 + 24 * i)
-            need(sets == (1 if i < 7 else 0) and (i < 7 or entries == keys == 0), "kinds")
+            need(sets == (1 if i < 7 else 0) and (i < 8 or entries == keys == 0), "kinds")
             if i < 7:
                 self.entries[KINDS[i]] = entries or keys
+            if i == 7:
+                ranges = keys
         self.marks, self.labels, self.depth = r32(head, 576), (head[580], head[581]), r32(head, 580) >> 16
         count = r32(head, 148)
         need(1 <= count <= 18, "number of sections")
@@ -264,6 +293,8 @@ class Filter:
                 high, low, kinds, zero = struct.unpack_from("<QQII", data, 16 + 24 * i)
                 need(zero == 0, "reserved bytes of an exception")
                 self.exceptions[low.to_bytes(8, "little") + high.to_bytes(8, "little")] = kinds
+        self.networks = read_networks(self.by_type[NETWORKS].data) if NETWORKS in self.by_type else {4: [], 6: []}
+        need(len(self.networks[4]) + len(self.networks[6]) == ranges, "number of ranges")
 
     def check(self, file):
         end, records = 4096, self.by_type[LEAVES].data
@@ -272,7 +303,7 @@ class Filter:
             need(s.offset == -(-end // alignment) * alignment and s.length > 0, "arrangement")
             need(not any(file[end:s.offset]), "bytes between sections")
             end = s.offset + s.length
-            need(s.flags & ~1 == 0 and (s.type <= SIGNATURES or not s.flags), "flags, or a critical section that is not known")
+            need(s.flags & ~1 == 0 and (s.type <= NETWORKS or not s.flags), "flags, or a critical section that is not known")
             has_pages = s.type in (H, P, R)
             need((s.layout in (1, 2) and s.segments == 1 and s.pages * 4096 == s.length) if has_pages
                  else s.layout == s.segments == s.pages == 0, "geometry")
@@ -308,6 +339,16 @@ class Filter:
     def hit(self, section, key, kind, variant=0):
         return self.by_type[section].test(key, variant) and not self.exceptions.get(key, 0) >> KINDS.index(kind) & 1
 
+    def in_networks(self, address, delta):
+        """Whether a range holds it. Of a delta's ranges the last line about the address counts."""
+        version, number = address
+        for sign, first, last in reversed(delta.get("networks", [])):
+            if first[0] == version and first[1] <= number <= last[1]:
+                return sign == "+"
+        ranges = self.networks[version]
+        at = bisect.bisect_right(ranges, (number, 1 << 128)) - 1
+        return at >= 0 and ranges[at][1] >= number
+
     def raw(self, line):
         return R in self.by_type and self.hit(R, self.h(b"R" + line), "R")
 
@@ -319,6 +360,8 @@ class Filter:
         address = host.startswith("[") or host.replace(".", "").isdigit()
         names = [host] if address else [host.split(".", i)[i] for i in range(host.count(".") + 1)]
         delta = delta or {}
+        if address and self.in_networks(address_of(host), delta):
+            return "N " + host
         for added in (True, False):
             answer = self.walk(names, segments, query, address, delta, added)
             if answer:
@@ -370,6 +413,16 @@ class Filter:
         return None
 
 
+def range_of(text):
+    """"192.0.2.0/24", "192.0.2.1-192.0.2.9" or an address, as pairs of version and number of its ends."""
+    first, _, last = text.partition("-")
+    if "/" in text:
+        network = ipaddress.ip_network(text.replace("[", "").replace("]", ""))
+        first, last = str(network[0]), str(network[-1])
+    ends = [first, last or first]
+    return tuple(address_of(end if "." in end else "[" + end.strip("[]") + "]") for end in ends)
+
+
 def read_delta(path):
     """Lines whose kind is given, as the program writes them; the last one about an entry wins."""
     out = {}
@@ -378,7 +431,10 @@ def read_delta(path):
     for line in lines[1:]:
         if line[:1] in "+-" and line:
             kind, text = line[1:].split(" ", 1)
-            out[kind, text] = line[0]
+            if kind == "N":
+                out.setdefault("networks", []).append((line[0], *range_of(text)))
+            else:
+                out[kind, text] = line[0]
     return out
 
 
@@ -470,11 +526,61 @@ def check_golden():
                 tail = reader.h(query.encode()) if kind == "Q" else b""
                 found = reader.by_type[P].test(reader.h(kind.encode() + hashed + chain + tail))
             assert found == (listed == "yes"), (file.name, line)
+    reader = Filter(data / "golden_v1_networks.bwf")
+    need(len(reader.networks[4]) == 5 and len(reader.networks[6]) == 4, "ranges of the golden file")
+    for host, listed in (("0.255.255.255", True), ("1.10.32.0", True), ("1.10.48.0", False), ("192.0.2.7", True), ("[::ffff:192.0.2.7]", True),
+                         ("192.0.2.8", False), ("255.255.255.255", True), ("[::]", True), ("[::1]", False), ("[2001:db9::100]", False)):
+        assert (reader.listed(host + "/x") is not None) == listed, host
     reader, delta = Filter(data / "golden_v1_exact.bwf"), read_delta(data / "golden_v1_exact.delta")
     need((data / "golden_v1_exact.delta").read_text(encoding="utf-8").split("=")[1].startswith(reader.content_id()), "base of the delta")
     for url, alone, changed in (("www.listed.example/x", True, False), ("added.example/", False, True), ("urls.example/a", True, True),
                                 ("urls.example/s?q=1&r=2", True, False), ("urls.example/dir/", True, True)):
         assert (reader.listed(url) is not None, reader.listed(url, delta) is not None) == (alone, changed), url
+
+
+def random_address(random_, near):
+    """At the ends of ranges, beside them, in them, or anywhere, as the host of a URL."""
+    version, first, last = random_.choice(near)
+    number = random_.choice([first, last, first - 1, last + 1, random_.randint(first, last), random_.randrange(1 << (32 if version == 4 else 128))])
+    number = max(0, min(number, (1 << (32 if version == 4 else 128)) - 1))
+    if version == 4 and random_.randrange(8) == 0:
+        return f"[{ipaddress.IPv6Address(0xFFFF << 32 | number)}]", (4, number)
+    text = str(ipaddress.IPv4Address(number)) if version == 4 else f"[{ipaddress.IPv6Address(number)}]"
+    return text, (version, number)
+
+
+def networks(program, at, build, random_):
+    """A list of networks, whole and with a delta, beside what a naive walk over its lines says."""
+    lines, near = [], []
+    for _ in range(400):
+        version = random_.choice([4, 4, 6])
+        bits = 32 if version == 4 else 128
+        prefix = random_.randint(8, 32) if version == 4 else random_.randint(16, 128)
+        first = random_.getrandbits(bits) >> (bits - prefix) << (bits - prefix)
+        last = first + (1 << (bits - prefix)) - 1
+        make = ipaddress.IPv4Address if version == 4 else ipaddress.IPv6Address
+        lines.append(f"{make(first)}/{prefix}" if random_.randrange(2) else f"{make(first)}-{make(last)}")
+        near.append((version, first, last))
+    file = build("networks", ["; networks"] + lines)
+    reader = Filter(file)
+    need(reader.networks[4] and reader.networks[6], "networks of both kinds")
+    questions, must = [], set()
+    for _ in range(1500):
+        host, (version, number) = random_address(random_, near)
+        host = "[" + str(ipaddress.ip_address(host.strip("[]"))) + "]" if host.startswith("[") else host
+        questions.append(f"{host}/x")
+        naive = address_of(host)
+        if any(v == naive[0] and first <= naive[1] <= last for v, first, last in near):
+            must.add(questions[-1])
+        need((reader.listed(questions[-1]) is not None) == (questions[-1] in must), f"ranges as they were listed: {host}")
+    total, wrong = compare(program, "networks", file, questions, must)
+    (at / "less.txt").write_text("".join(f"{line}\n" for line in random_.sample(lines, 60)), encoding="utf-8")
+    (at / "more.txt").write_text("1.0.0.0-1.255.0.9\n2001:db8::/32\n", encoding="utf-8")
+    run(program, "update", "-q", file, "--delta", at / "n.delta", "--add", at / "more.txt", "--remove", at / "less.txt")
+    delta = read_delta(at / "n.delta")
+    count, bad = compare(program, "networks and delta", file, questions, set(), ("--delta", at / "n.delta"),
+                         lambda q: reader.listed(q, delta))
+    return total + count, wrong + bad
 
 
 def main(program):
@@ -520,6 +626,8 @@ def main(program):
         reader = Filter(urls)
         count, bad = compare(program, "delta", urls, asked[:1000] + [c[7:] for c in changes], set(asked[:200]),
                              ("--delta", at / "d.delta"), lambda q: reader.listed(q, delta))
+        total, wrong = total + count, wrong + bad
+        count, bad = networks(program, at, build, random_)
         total, wrong = total + count, wrong + bad
         lines = [f"user{i}@example.com" + "x" * (i * 7 % 700) for i in range(2000)]
         raw = build("raw", lines[:1000], "--raw", "--fpr", "1e-9")
