@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <span>
 
 namespace bloomwall::proxy {
 namespace {
@@ -45,13 +44,6 @@ std::uint32_t word_at(const Address& address, std::size_t octet) {
   return word;
 }
 
-// IPv4 addresses that packets to an IPv6 address end at, or come from, once a translator has seen them.
-struct Embedded {
-  std::array<Address, 3> addresses;
-  std::size_t count = 0;
-  void add(std::uint32_t v4) { addresses[count++] = Address::v4(v4); }
-};
-
 // RFC 6052 section 2.2: behind the prefix, around octet 8, which is zero.
 std::uint32_t behind_prefix(const Address& address, unsigned prefix) {
   constexpr std::size_t kSkipped = 8;
@@ -74,30 +66,6 @@ std::optional<std::uint32_t> in_known_nat64(const Address& address) {
   const bool local = word_at(address, 4) >> 16 == 1;
   const bool last = !local || (word_at(address, 4) == 0x00010000 && word_at(address, 8) == 0);
   return last ? word_at(address, 12) : behind_prefix(address, 48);
-}
-
-Embedded embedded_in(const Address& address, const std::vector<Cidr>& nat64) {
-  Embedded found;
-  if (address.is_v4()) return found;
-  const auto prefix = std::ranges::find_if(nat64, [&](const Cidr& cidr) { return cidr.contains(address); });
-  const std::uint32_t first = word_at(address, 0), last = word_at(address, 12);
-  const bool zeros = first == 0 && word_at(address, 4) == 0;
-  const bool compatible = zeros && word_at(address, 8) == 0 && last > 0xffff;
-  const bool translated = zeros && word_at(address, 8) == 0xffff0000;  // SIIT
-  if (prefix != nat64.end()) {
-    found.add(behind_prefix(address, prefix->prefix));
-  } else if (const auto known = in_known_nat64(address)) {
-    found.add(*known);
-  } else if (compatible || translated || is_isatap(address)) {
-    found.add(last);
-  }
-  if (first >> 16 == 0x2002) {  // 6to4, perhaps with ISATAP inside
-    found.add(word_at(address, 2));
-  } else if (first == 0x20010000) {  // Teredo: server, and client with inverted bits
-    found.add(word_at(address, 4));
-    found.add(~last);
-  }
-  return found;
 }
 
 bool less(const Cidr& a, const Cidr& b) {
@@ -231,6 +199,30 @@ bool AccessRules::http_port_allowed(std::uint16_t port) const {
   return !std::binary_search(denied_ports_.begin(), denied_ports_.end(), port);
 }
 
+EmbeddedAddresses AccessRules::embedded_in(const Address& destination) const {
+  EmbeddedAddresses found;
+  if (destination.is_v4()) return found;
+  const auto prefix = std::ranges::find_if(nat64_, [&](const Cidr& cidr) { return cidr.contains(destination); });
+  const std::uint32_t first = word_at(destination, 0), last = word_at(destination, 12);
+  const bool zeros = first == 0 && word_at(destination, 4) == 0;
+  const bool compatible = zeros && word_at(destination, 8) == 0 && last > 0xffff;
+  const bool translated = zeros && word_at(destination, 8) == 0xffff0000;  // SIIT
+  if (prefix != nat64_.end()) {
+    found.add(behind_prefix(destination, prefix->prefix));
+  } else if (const auto known = in_known_nat64(destination)) {
+    found.add(*known);
+  } else if (compatible || translated || is_isatap(destination)) {
+    found.add(last);
+  }
+  if (first >> 16 == 0x2002) {  // 6to4, perhaps with ISATAP inside
+    found.add(word_at(destination, 2));
+  } else if (first == 0x20010000) {  // Teredo: server, and client with inverted bits
+    found.add(word_at(destination, 4));
+    found.add(~last);
+  }
+  return found;
+}
+
 bool AccessRules::destination_allowed(const Address& destination) const {
   const auto one = [this](const Address& address) {
     const auto denied = deny_.longest(address);
@@ -238,9 +230,8 @@ bool AccessRules::destination_allowed(const Address& destination) const {
     const auto allowed = allow_.longest(address);
     return allowed && *allowed >= *denied;
   };
-  const Embedded embedded = embedded_in(destination, nat64_);
-  const std::span<const Address> inner(embedded.addresses.data(), embedded.count);
-  return one(destination) && std::all_of(inner.begin(), inner.end(), one);
+  const EmbeddedAddresses embedded = embedded_in(destination);
+  return one(destination) && std::ranges::all_of(embedded.view(), one);
 }
 
 }  // namespace bloomwall::proxy

@@ -10,8 +10,10 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,6 +55,15 @@ class CidrSet {
   std::vector<std::uint32_t> lengths_;  // where each prefix length begins in blocks_
 };
 
+// IPv4 addresses that packets to an IPv6 address end at, or come from, once a translator has seen them.
+struct EmbeddedAddresses {
+  static constexpr std::size_t kMost = 3;
+  std::array<Address, kMost> addresses;
+  std::size_t count = 0;
+  void add(std::uint32_t v4) { addresses[count++] = Address::v4(v4); }
+  std::span<const Address> view() const { return {addresses.data(), count}; }
+};
+
 class AccessRules {
  public:
   // `nat64_prefixes`: of dns; each is allowed as such, unless a more specific rule denies it. Error: key and rule.
@@ -64,6 +75,8 @@ class AccessRules {
   // Most specific of deny and allow wins; allow on a tie, because an allow rule is there to be an exception ("allow
   // private" beside the default denial of it). Nothing matches: allowed. To be asked for the address dialled.
   bool destination_allowed(const Address& destination) const;
+  // What destination_allowed() is asked for besides the address itself.
+  EmbeddedAddresses embedded_in(const Address& destination) const;
 
  private:
   CidrSet clients_, deny_, allow_;

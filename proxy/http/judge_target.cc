@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "filter/policy/exact_set.h"
 #include "proxy/http/serialise.h"
 
 namespace bloomwall::proxy {
@@ -31,6 +32,16 @@ bool goes_round(const RequestHead& head, std::string_view own_name) {
     for (std::string_view element; next_element(list, element);) seen += same_name(received_by(element), own_name);
   }
   return seen > kMostOwnVias;
+}
+
+filter::Verdict worst_of(TargetJudge::Addresses addresses, const filter::CanonicalUrl& url, filter::Scope scope,
+                         const filter::Policy& policy) {
+  filter::Verdict worst;
+  for (const filter::Address& address : addresses) {
+    filter::Verdict verdict = policy.judge_address(address, url, scope);
+    if (&address == &addresses.front() || verdict.decision > worst.decision) worst = std::move(verdict);
+  }
+  return worst;
 }
 
 Route route_of(const RequestHead& head) {
@@ -178,6 +189,30 @@ std::optional<filter::Verdict> TargetJudge::url_at_once(std::string_view url, co
   const filter::CanonicalUrl& canonical = canonicaliser_.url(url);
   if (!policy.is_paged()) return policy.judge(canonical);
   return policy.judge_at_once(canonical, absent_);
+}
+
+filter::Verdict TargetJudge::host_to(Addresses addresses, std::string_view host, const filter::Policy& policy) {
+  return worst_of(addresses, canonicaliser_.host(host), filter::Scope::host, policy);
+}
+
+filter::Verdict TargetJudge::url_to(Addresses addresses, std::string_view url, const filter::Policy& policy) {
+  return worst_of(addresses, canonicaliser_.url(url), filter::Scope::url, policy);
+}
+
+filter::Verdict TargetJudge::request_to(Addresses addresses, const RequestHead& head, const filter::Policy& policy) {
+  if (head.target.form == TargetForm::authority) return host_to(addresses, head.target.authority.host, policy);
+  if (head.target.form == TargetForm::absolute || !head.host) return url_to(addresses, head.target.raw, policy);
+  return url_to(addresses, url_at(head.host->host, head.host->port, head), policy);
+}
+
+filter::Verdict TargetJudge::inside_to(Addresses addresses, const RequestHead& head, std::string_view host,
+                                       std::uint16_t port, const filter::Policy& policy) {
+  const std::uint16_t shown_port = port == kHttpPort ? 0 : port;
+  filter::Verdict worse = url_to(addresses, url_at(host, shown_port, head), policy);
+  if (head.target.form != TargetForm::absolute && !head.host) return worse;
+  filter::Verdict named = request_to(addresses, head, policy);
+  if (named.decision > worse.decision) worse = std::move(named);
+  return worse;
 }
 
 void append_display_url(std::string& out, const RequestHead& head) {

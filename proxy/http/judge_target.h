@@ -16,6 +16,7 @@
 #include <tl/expected.hpp>
 
 #include "filter/policy/policy.h"
+#include "filter/url/address.h"
 #include "filter/url/canonical_url.h"
 #include "proxy/http/access_rules.h"
 #include "proxy/http/http_error.h"
@@ -74,6 +75,17 @@ class TargetJudge {
   // Again, what was judged before: a canonical host, or a URL where that takes no page from the disk.
   tl::expected<Sni, HttpError> host(std::string_view name, const filter::Policy& policy);
   std::optional<filter::Verdict> url_at_once(std::string_view url, const filter::Policy& policy);
+
+  // What the networks in filters say of addresses (not empty) to which something that was judged before is sent, or goes on
+  // going: the worst over them, and of a request inside a tunnel the worse of the tunnel's host and its own. Allow entries for
+  // the URL or the host count. Rejected where the URL is, which a judged one is not. Takes no page from the disk; to be asked
+  // where policy.has_networks().
+  using Addresses = std::span<const filter::Address>;
+  filter::Verdict request_to(Addresses addresses, const RequestHead& head, const filter::Policy& policy);
+  filter::Verdict inside_to(Addresses addresses, const RequestHead& head, std::string_view host, std::uint16_t port,
+                            const filter::Policy& policy);
+  filter::Verdict host_to(Addresses addresses, std::string_view host, const filter::Policy& policy);
+  filter::Verdict url_to(Addresses addresses, std::string_view url, const filter::Policy& policy);
 
  private:
   tl::expected<Judgement, HttpError> absolute(const RequestHead& head, const filter::Policy& policy);

@@ -38,6 +38,13 @@ Endpoint endpoint_of(const Address& address, std::uint16_t port) {
   return Endpoint::from(v6, port).unmapped();
 }
 
+NetworkQuestion::NetworkQuestion(const Endpoint& peer, const AccessRules& access) {
+  const Address address = rule_address(peer);
+  const auto add = [this](const Address& next) { addresses_[count_++] = filter::address_of(next.octets); };
+  add(address);
+  for (const Address& carried : access.embedded_in(address).view()) add(carried);
+}
+
 bool OwnAddresses::contains(const Endpoint& target) const {
   const Endpoint plain = target.unmapped();
   return std::any_of(listening_.begin(), listening_.end(), [&](const Endpoint& own) {

@@ -73,7 +73,7 @@ void Connector::start(const DialTarget& target, SnapshotPtr snapshot) {
   is_parent_ = target.is_parent;
   looped_ = false;
   taken_ = {};
-  attempts_made_ = attempts_failed_ = denied_ = 0;
+  attempts_made_ = attempts_failed_ = denied_ = refused_ = 0;
   last_errno_ = 0;
   next_family_ = Family::v6;
   started_ = monotonic_now();
@@ -155,8 +155,13 @@ bool Connector::is_permitted(const Endpoint& peer) {
     looped_ = true;
     return false;
   }
-  if (is_parent_ || snapshot_->access.destination_allowed(rule_address(peer))) return true;
-  ++denied_;
+  if (is_parent_) return true;
+  if (!snapshot_->access.destination_allowed(rule_address(peer))) {
+    ++denied_;
+    return false;
+  }
+  if (handler_.may_dial(peer)) return true;
+  ++refused_;
   return false;
 }
 
@@ -224,6 +229,7 @@ void Connector::succeed(UniqueFd fd, const Endpoint& peer) {
 }
 
 void Connector::on_deadline() {
+  if (was_refused()) return fail(verdict());
   if (attempts_made_ == 0 && awaiting_names()) return fail({ErrorKind::dns_timeout, "no answer from the name servers"});
   fail({ErrorKind::connect_timeout, "no connection within timeouts.connect"});
 }
@@ -240,6 +246,7 @@ void Connector::fail_later(const HttpError& error) {
 }
 
 HttpError Connector::verdict() const {
+  if (was_refused()) return {ErrorKind::destination_denied, "a filter holds the address"};
   if (looped_) return {ErrorKind::loop, "the address is this proxy's own"};
   if (attempts_made_ > 0) {
     if (last_errno_ == ECONNREFUSED) return {ErrorKind::connection_refused, "connection refused"};

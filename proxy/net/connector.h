@@ -2,8 +2,9 @@
 // Attempts are staggered as RFC 8305 says: IPv6 and IPv4 alternate, the next begins 250 ms after the last one or as soon
 // as that fails; the first to connect wins and the others are dropped. An IPv4 answer waits 50 ms for the IPv6 one.
 // Every address is checked against access.deny_destinations and against our own listeners at the moment it is dialled,
-// so what a name resolved to earlier, or elsewhere, does not matter. One deadline over everything: timeouts.connect.
-// The handler hears exactly once, never from within start(). Destroying or cancel() stops everything silently.
+// so what a name resolved to earlier, or elsewhere, does not matter; then the handler is asked (may_dial()). One deadline over
+// everything: timeouts.connect.
+// The handler hears of the outcome exactly once, never from within start(). Destroying or cancel() stops everything silently.
 // Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -43,6 +44,8 @@ class Connector final : Query::Handler {
  public:
   class Handler {
    public:
+    // Of each address, right before it is dialled; of a parent's not. Also from within start(). Must not touch the connector.
+    virtual bool may_dial(const Endpoint& peer) = 0;
     virtual void on_connected(UniqueFd fd, const Endpoint& peer) = 0;
     virtual void on_dial_failed(const HttpError& error) = 0;
 
@@ -58,6 +61,8 @@ class Connector final : Query::Handler {
   void cancel();
   Milliseconds resolve_time() const { return resolve_time_; }  // 0: nothing had to be resolved
   std::uint32_t attempts_failed() const { return attempts_failed_; }
+  // Of a failure: nothing was dialled, and of one address at least that was the handler's will.
+  bool was_refused() const { return attempts_made_ == 0 && refused_ > 0; }
 
  private:
   struct Attempt final : Buried {
@@ -96,7 +101,7 @@ class Connector final : Query::Handler {
   Endpoint peer_;
   HttpError error_;
   Milliseconds started_{0}, resolve_time_{0};
-  std::uint32_t attempts_made_ = 0, attempts_failed_ = 0, denied_ = 0;
+  std::uint32_t attempts_made_ = 0, attempts_failed_ = 0, denied_ = 0, refused_ = 0;
   std::uint16_t port_ = 0;
   int last_errno_ = 0;
   Family next_family_ = Family::v6;

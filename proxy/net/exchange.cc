@@ -44,8 +44,9 @@ void Exchange::begin(Owner& owner) {
   request_state_ = RequestState::head;
   response_state_ = ResponseState::none;
   head_known_ = answered_here_ = is_unasked_ = retried_ = to_parent_ = has_error_ = upload_stopped_ = false;
-  has_waited_for_pages_ = false;
+  has_waited_for_pages_ = is_uncounted_ = false;
   verdict_ = {};
+  address_verdict_ = {};
   decision_id_ = {};
   plan_ = {};
   status_ = 0;
@@ -160,6 +161,7 @@ void Exchange::release_upstream(Reuse reuse) {
 
 void Exchange::end(After after) {
   if (is_over()) return;
+  count_verdict();
   write_log();
   cancel_page_wait();
   deadline_.clear();

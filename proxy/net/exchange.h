@@ -5,6 +5,8 @@
 //                                     \-> tunnel (CONNECT, 101)
 // Inside a tunnel all requests go out on the connection of that tunnel.
 //
+// Where filters hold networks, each address is judged before it is dialled, or before the request goes out on a connection that
+// is there already: one that is blocked is not used, and where that leaves none the request is denied like any other.
 // Where the verdict needs pages of a filter that are not in memory, they are awaited (PageReader) and the request is judged
 // again, from the start: it costs a microsecond, and nothing of the judge's state has to be kept meanwhile.
 // Both bodies stream at the same time; each side is read only while the other takes what was read (peer_full), so memory
@@ -115,6 +117,9 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   std::optional<HttpError> refuse_client() const;
   void judge();
   void add_verdict(KeptVerdict other);
+  void count_verdict();
+  bool may_dial(const Endpoint& peer) override;
+  bool may_send_to(const Endpoint& peer);
   void await_pages(std::span<const std::byte* const> absent);
   void on_pages_read() override;
   void cancel_page_wait();
@@ -122,6 +127,7 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
 
   // exchange_answer.cc: what is answered here.
   void deny();
+  void deny_address();
   void answer_error(const HttpError& error);
   void note_refused_target(ErrorKind kind);
   void answer_local(int status, bool must_close);
@@ -187,6 +193,7 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   RateCheck rate_;
   Reservation heads_;  // both heads, and their trailers, are memory that waits for others as bodies are
   KeptVerdict verdict_;
+  KeptVerdict address_verdict_;  // why may_dial() said no, the first time
   DecisionId decision_id_;
   ResponsePlan plan_;
   HttpError error_;
@@ -201,6 +208,7 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   RequestState request_state_ = RequestState::head;
   ResponseState response_state_ = ResponseState::none;
   bool head_known_ = false;     // request_.head() may be looked at
+  bool is_uncounted_ = false;   // verdict_ is not among the counters yet: the address may change it
   bool answered_here_ = false;  // the answer is ours; what comes of the request's body is dropped
   bool is_unasked_ = false;     // begin_unasked_tunnel(): the client must not hear of it
   bool retried_ = false;

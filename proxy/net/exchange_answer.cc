@@ -1,6 +1,7 @@
 // What an exchange answers by itself: denials, errors, and what may become of the connection afterwards.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <utility>
 
 #include "proxy/net/exchange.h"
 
@@ -66,6 +67,17 @@ void Exchange::deny() {
   answer_local(verdict_.filter->status == 451 ? 451 : 403, close);
 }
 
+// By what a filter says of the address, or of each that the name has.
+void Exchange::deny_address() {
+  if (address_verdict_.filter == nullptr) return answer_error({ErrorKind::destination_denied, "the address is denied"});
+  add_verdict(std::exchange(address_verdict_, {}));
+  is_uncounted_ = true;
+  peer_text_.clear();  // nobody is asked
+  peer_was_reused_ = false;
+  if (decision_id_.empty()) decision_id_ = state_.ids.next();
+  deny();
+}
+
 void Exchange::answer_error(const HttpError& error) {
   if (snapshot_ == nullptr) {  // no head was understood
     snapshot_ = state_.snapshot;
@@ -93,6 +105,7 @@ bool Exchange::is_refused_connect() const { return head_known_ && is_connect(); 
 
 // The whole answer stands in the batch. What is left of the request is dropped as it comes.
 void Exchange::answer_local(int status, bool must_close) {
+  count_verdict();
   status_ = is_unasked_ ? 0 : status;
   if (is_unasked_) state_.to_client.clear();
   answered_here_ = true;

@@ -38,8 +38,10 @@ void Exchange::route_to_origin() {
   // Only a request that may be sent again goes out on a connection that may have died while it was idle.
   if (is_idempotent(request_.head().method) && request_.head().framing == BodyFraming::none) {
     use(state_.upstreams.take(pool_key_, *this));
-    if (upstream_ != nullptr && !to_parent_ && !snapshot_->access.destination_allowed(rule_address(upstream_->peer))) {
-      release_upstream(Reuse::never);  // the rules have changed since it was dialled
+    if (upstream_ != nullptr && !to_parent_ && !may_send_to(upstream_->peer)) {
+      release_upstream(Reuse::never);  // the rules or the filters have changed since it was dialled
+      peer_text_.clear();
+      peer_was_reused_ = false;
     }
   }
   if (upstream_ == nullptr) return dial();
@@ -53,6 +55,7 @@ void Exchange::route_inside() {
   response_state_ = ResponseState::awaited;
   use(owner_->take_inner());
   if (upstream_ == nullptr) return answer_error({ErrorKind::connection_terminated, "the tunnel's far end is gone"});
+  if (!owner_->client_info().inside->to_parent && !may_dial(upstream_->peer)) return deny_address();
   upstream_->stream.set_handler(*this);
   send_request();
   if (request_state_ != RequestState::awaiting_upstream) return;
@@ -112,6 +115,7 @@ void Exchange::on_connected(UniqueFd fd, const Endpoint& peer) {
 void Exchange::on_dial_failed(const HttpError& error) {
   times_.resolving = connector_.resolve_time();
   state_.counters.upstream_connect_failures_total.add(connector_.attempts_failed());
+  if (connector_.was_refused()) return deny_address();
   answer_error(error);
 }
 
@@ -141,6 +145,7 @@ RequestRewrite Exchange::request_rewrite() const {
 
 // Puts the head into the batch; whoever reads the client next flushes it, with what there is of the body.
 void Exchange::send_request() {
+  count_verdict();
   asked_at_ = monotonic_now();
   const RequestRewrite how = request_rewrite();
   response_.start({.method = request_.head().method, .upgrade_forwarded = how.forward_upgrade});
@@ -196,6 +201,7 @@ void Exchange::retry() {
 // --- tunnels
 
 void Exchange::establish_tunnel() {
+  count_verdict();
   if (!is_unasked_) write_connect_established(state_.to_client.head(), state_.via);
   state_.to_client.flush(client(), false);
   status_ = 200;

@@ -41,12 +41,18 @@ void Exchange::judge() {
     if (!judged) return answer_error(judged.error());
     add_verdict(std::move(judged->verdict));
   }
+  is_uncounted_ = true;
+  act_on(*judgement);
+}
+
+// Once, when nothing more can change it.
+void Exchange::count_verdict() {
+  if (!std::exchange(is_uncounted_, false)) return;
   Counters& counters = state_.counters;
-  counters.count_verdict(class_of(head.method), verdict_);
+  counters.count_verdict(class_of(request_.head().method), verdict_);
   counters.filter_lookups_total.add(verdict_.questions);
   if (verdict_.reason == filter::VerdictReason::allow_list) counters.allowlist_hits_total.add();
   if (verdict_.host_has_marks) counters.host_only_requests_total.add();
-  act_on(*judgement);
 }
 
 void Exchange::act_on(const Judgement& judgement) {
@@ -65,14 +71,42 @@ void Exchange::act_on(const Judgement& judgement) {
   }
 }
 
-// Whoever is redirected may name any host whatever the address: each needs its own pass, and the worse verdict counts.
+// What a client names and where that leads need a pass each (whoever is redirected may name any host whatever the address): the
+// worse verdict counts, and of two that allow it the one that has something to say.
 void Exchange::add_verdict(KeptVerdict other) {
   const auto rank = [](const filter::Verdict& verdict) {
-    if (verdict.decision == filter::Decision::blocked) return 2;
-    return verdict.decision == filter::Decision::monitored ? 1 : 0;
+    if (verdict.decision == filter::Decision::blocked) return 3;
+    if (verdict.decision == filter::Decision::monitored) return 2;
+    return verdict.reason == filter::VerdictReason::unlisted ? 0 : 1;
   };
   if (rank(other) > rank(verdict_)) std::swap(other, verdict_);
   verdict_.questions += other.questions;
+  verdict_.host_has_marks |= other.host_has_marks;
+}
+
+// By the policy of now: what a name leads to is known only after the request was judged. The first address that is blocked
+// stands for all of them; one that is monitored counts as soon as it is dialled.
+bool Exchange::may_dial(const Endpoint& peer) {
+  const filter::Policy& policy = *state_.policy;
+  if (!policy.has_networks()) return true;
+  const RequestHead& head = request_.head();
+  const NetworkQuestion question(peer, snapshot_->access);
+  const ClientInfo::Inside* const inside = owner_->client_info().inside.get();
+  filter::Verdict verdict =
+      inside == nullptr ? state_.judge.request_to(question.addresses(), head, policy)
+                        : state_.judge.inside_to(question.addresses(), head, inside->host, inside->port, policy);
+  if (verdict.decision >= filter::Decision::blocked) {
+    if (address_verdict_.filter == nullptr) address_verdict_ = std::move(verdict);
+    return false;
+  }
+  if (verdict.decision == filter::Decision::monitored && decision_id_.empty()) decision_id_ = state_.ids.next();
+  add_verdict(std::move(verdict));
+  return true;
+}
+
+// On a connection that was made for an earlier request, and perhaps under other rules.
+bool Exchange::may_send_to(const Endpoint& peer) {
+  return snapshot_->access.destination_allowed(rule_address(peer)) && may_dial(peer);
 }
 
 // The client is read no further than the end of the head, as while dialling.

@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "proxy/net/addresses.h"
+
 namespace bloomwall::proxy {
 
 Tunnel::Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, Start start)
@@ -163,7 +165,8 @@ std::size_t Tunnel::hand_over(std::span<const char> bytes) {
   gate_.reset();
   upstream_->stream.relay_nowhere();
   Owner& owner = *std::exchange(owner_, nullptr);
-  return owner.on_requests_inside(std::move(upstream_), {start_.host, start_.port, start_.judged_by}, held, bytes);
+  return owner.on_requests_inside(std::move(upstream_), {start_.host, start_.port, start_.judged_by, start_.to_parent},
+                                  held, bytes);
 }
 
 // A microsecond each.
@@ -191,9 +194,24 @@ const char* Tunnel::blocked_by_now() {
     auto judged = state_.judge.sni(client.destination->address, *state_.policy);
     if (judged && is_blocked_by_now(std::move(judged->verdict))) return "a reload has blocked the address";
   }
+  if (is_peer_blocked_by_now()) return "a reload has blocked the address";
   if (start_.is_connect) return nullptr;
   auto judged = state_.judge.url_at_once(start_.target, *state_.policy);
   return judged && is_blocked_by_now(*std::move(judged)) ? "a reload has blocked the URL" : nullptr;
+}
+
+// The address of the far end, by the networks in filters. Inside another tunnel that one's host needs its own pass.
+bool Tunnel::is_peer_blocked_by_now() {
+  const filter::Policy& policy = *state_.policy;
+  const ClientInfo::Inside* const inside = owner_->client_info().inside.get();
+  const bool to_parent = start_.to_parent || (inside != nullptr && inside->to_parent);
+  if (to_parent || !policy.has_networks()) return false;
+  const NetworkQuestion question(upstream_->peer, state_.snapshot->access);
+  if (start_.is_connect) return is_blocked_by_now(state_.judge.host_to(question.addresses(), start_.host, policy));
+  if (inside != nullptr && is_blocked_by_now(state_.judge.host_to(question.addresses(), inside->host, policy))) {
+    return true;
+  }
+  return is_blocked_by_now(state_.judge.url_to(question.addresses(), start_.target, policy));
 }
 
 bool Tunnel::is_blocked_by_now(filter::Verdict verdict) {

@@ -2,7 +2,7 @@
 // time-out. After CONNECT what the client says first is looked at before it goes on (HelloGate): TLS by its server name,
 // HTTP/1 is handed back to be judged request by request; everything from the far end passes at once.
 // It holds no part of the policy that let it in, and follows the settings of the moment. Each reload reviews it: where its
-// host or its server name is blocked by then, it ends.
+// host, its server name or the address of its far end is blocked by then, it ends.
 // Idle, it holds no buffer. Owned by a ClientConnection; destroyed by the Graveyard only. Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -83,6 +83,7 @@ class Tunnel final : public Buried, LiveTunnel {
   void review() override;
   const char* blocked_by_now();
   bool is_blocked_by_now(filter::Verdict verdict);
+  bool is_peer_blocked_by_now();
   void note_name();
   void release_held();
   void open_gate();

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tests/filter/policy/policy_maker.h"
 #include "tests/proxy/http/transcript.h"
@@ -186,6 +188,83 @@ INSTANTIATE_TEST_SUITE_P(MaxForwards, Judged,
                                            Case{"AsteriskAsksAboutTheProxy", "OPTIONS * HTTP/1.1",
                                                 "allowed unlisted options :0"}),
                          [](const auto& param) { return std::string(param.param.name); });
+
+// Networks, of an address that is about to be dialled for a request.
+class SentTo : public ::testing::Test {
+ protected:
+  std::string say(std::string_view request_line, std::string_view to, std::string_view host = "x") {
+    RequestReader reader(kLimits);
+    run(reader, {std::string(request_line) + "\r\nHost: " + std::string(host) + "\r\n\r\n"});
+    return text(judge_.request_to(addresses(to), reader.head(), *made_.policy));
+  }
+  std::string say_inside(std::string_view tunnel, std::string_view request_line, std::string_view host) {
+    RequestReader reader(kLimits);
+    run(reader, {std::string(request_line) + "\r\nHost: " + std::string(host) + "\r\n\r\n"});
+    return text(judge_.inside_to(addresses("192.0.2.5"), reader.head(), tunnel, 80, *made_.policy));
+  }
+  // Separated by blanks.
+  TargetJudge::Addresses addresses(std::string_view texts) {
+    addresses_.clear();
+    while (!texts.empty()) {
+      const std::size_t end = std::min(texts.find(' '), texts.size());
+      const auto address = filter::read_address(texts.substr(0, end));
+      EXPECT_TRUE(address.has_value()) << texts;
+      addresses_.push_back(address.value_or(filter::Address{}));
+      texts.remove_prefix(std::min(end + 1, texts.size()));
+    }
+    return addresses_;
+  }
+  // What lets it pass is not the point here.
+  static std::string text(const filter::Verdict& verdict) {
+    return verdict.decision == filter::Decision::allowed ? "allowed" : filter::PolicyMaker::say(verdict);
+  }
+
+  static constexpr const char* kBlocked = "blocked delta bad N 192.0.2.0/24";
+  const filter::PolicyMaker made_{
+      {{.name = "bad", .entries = {"S blocked.test"}, .changes = "+N 192.0.2.0/24\n+N 2001:db8::/32\n"}},
+      "free.test\nhttp://mixed.test/free/\n192.0.2.128/25\n"};
+  TargetJudge judge_{JudgeRules{}};
+  std::vector<filter::Address> addresses_;
+};
+
+TEST_F(SentTo, ABlockedNetworkIsDeniedWhateverLeadsThere) {
+  EXPECT_EQ(say("GET http://a.test/x HTTP/1.1", "192.0.2.5"), kBlocked);
+  EXPECT_EQ(say("CONNECT a.test:443 HTTP/1.1", "192.0.2.5"), kBlocked);
+  EXPECT_EQ(say("GET /x HTTP/1.1", "192.0.2.5", "a.test"), kBlocked);
+  EXPECT_EQ(say("OPTIONS * HTTP/1.1", "192.0.2.5", "a.test:81"), kBlocked);
+  EXPECT_EQ(say("GET http://a.test/ HTTP/1.1", "::ffff:192.0.2.5"), kBlocked);
+  EXPECT_EQ(say("GET http://a.test/ HTTP/1.1", "2001:db8::7"), "blocked delta bad N [2001:db8::]/32");
+  EXPECT_EQ(say("GET http://a.test/ HTTP/1.1", "2001:db9:: 192.0.2.5"), kBlocked) << "the worst over all";
+  EXPECT_EQ(say("GET http://a.test/ HTTP/1.1", "192.0.3.0"), "allowed");
+  EXPECT_EQ(say("GET http://blocked.test/ HTTP/1.1", "192.0.3.0"), "allowed") << "hosts are another question";
+}
+
+TEST_F(SentTo, AllowEntriesFreeTheAddress) {
+  EXPECT_EQ(say("GET http://free.test/x HTTP/1.1", "192.0.2.5"), "allowed");
+  EXPECT_EQ(say("CONNECT www.free.test:443 HTTP/1.1", "192.0.2.5"), "allowed");
+  EXPECT_EQ(say("GET http://mixed.test/free/x HTTP/1.1", "192.0.2.5"), "allowed");
+  EXPECT_EQ(say("GET /free/x HTTP/1.1", "192.0.2.5", "mixed.test"), "allowed");
+  EXPECT_EQ(say("GET http://mixed.test/other HTTP/1.1", "192.0.2.5"), kBlocked);
+  EXPECT_EQ(say("CONNECT mixed.test:443 HTTP/1.1", "192.0.2.5"), kBlocked) << "no URL is known";
+  EXPECT_EQ(say("GET http://a.test/ HTTP/1.1", "192.0.2.200"), "allowed") << "a range of the allow list";
+}
+
+TEST_F(SentTo, InsideATunnelBothHostsNeedAPass) {
+  EXPECT_EQ(say_inside("free.test", "GET /x HTTP/1.1", "free.test"), "allowed");
+  EXPECT_EQ(say_inside("free.test", "GET /x HTTP/1.1", "a.test"), kBlocked);
+  EXPECT_EQ(say_inside("a.test", "GET /x HTTP/1.1", "free.test"), kBlocked);
+  EXPECT_EQ(say_inside("free.test", "GET http://a.test/x HTTP/1.1", "free.test"), kBlocked);
+  EXPECT_EQ(say_inside("mixed.test", "GET /free/x HTTP/1.1", "mixed.test"), "allowed");
+}
+
+TEST_F(SentTo, WhatWasLetInBeforeIsAskedByItsHostOrUrl) {
+  const filter::Policy& policy = *made_.policy;
+  EXPECT_EQ(text(judge_.host_to(addresses("192.0.2.5"), "a.test", policy)), kBlocked);
+  EXPECT_EQ(text(judge_.host_to(addresses("192.0.2.5"), "free.test", policy)), "allowed");
+  EXPECT_EQ(text(judge_.url_to(addresses("192.0.2.5"), "http://mixed.test/free/x", policy)), "allowed");
+  EXPECT_EQ(text(judge_.url_to(addresses("192.0.2.5"), "http://mixed.test/x", policy)), kBlocked);
+  EXPECT_EQ(judge_.url_to(addresses("192.0.3.0"), "http://u@a.test/", policy).decision, filter::Decision::rejected);
+}
 
 TEST(SniJudgement, IsAboutTheHostAlone) {
   TargetJudge judge({});

@@ -6,7 +6,9 @@
 #include <sys/resource.h>
 
 #include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "filter/policy/policy.h"
 #include "tests/support/fake_resolver.h"
@@ -22,6 +24,10 @@ class ConnectorTest : public testing::Test, public Connector::Handler {
   ConnectorTest() {
     settings.access.deny_destinations = {};
     settings.timeouts.connect = Milliseconds(1500);
+  }
+  bool may_dial(const Endpoint& peer) override {
+    asked_of.push_back(peer.ip());
+    return !refused.contains(peer.ip());
   }
   void on_connected(UniqueFd fd, const Endpoint& peer) override {
     ++told;
@@ -57,6 +63,8 @@ class ConnectorTest : public testing::Test, public Connector::Handler {
   UniqueFd connected;
   std::string reached;
   std::optional<ErrorKind> failure;
+  std::set<std::string> refused;      // what may_dial() says no to
+  std::vector<std::string> asked_of;  // by it
   int told = 0;
 };
 
@@ -147,6 +155,64 @@ TEST_F(ConnectorTest, OnlyTheParentIsExempt) {
   dial("127.0.0.1", origin.port(), true);
   turn_until_told();
   EXPECT_EQ(reached, origin.authority());
+}
+
+TEST_F(ConnectorTest, WhatTheHandlerRefusesIsNotDialled) {
+  ScriptedListener unwanted("127.0.0.66");
+  refused = {"127.0.0.66", "::ffff:127.0.0.66"};
+  for (const char* host : {"127.0.0.66", "[::ffff:127.0.0.66]"}) {
+    told = 0;
+    failure.reset();
+    dial(host, unwanted.port());
+    turn_until_told();
+    EXPECT_EQ(failure, ErrorKind::destination_denied) << host;
+    EXPECT_TRUE(connector.was_refused()) << host;
+  }
+  EXPECT_TRUE(unwanted.nobody_comes_for(std::chrono::milliseconds(10)));
+}
+
+TEST_F(ConnectorTest, AnotherAddressIsDialledInsteadOfARefusedOne) {
+  ScriptedListener origin("127.0.0.9");
+  refused = {"127.0.0.7"};
+  resolver.know("many.example", Family::v6, {});
+  resolver.know("many.example", Family::v4, {"127.0.0.7", "127.0.0.9"});
+  dial("many.example", origin.port());
+  turn_until_told();
+  EXPECT_EQ(reached, origin.authority());
+  EXPECT_EQ(connector.attempts_failed(), 0u) << "it was not tried";
+}
+
+TEST_F(ConnectorTest, WhereAnotherAddressWasDialledAndFailedThatIsTheReason) {
+  refused = {"127.0.0.7"};
+  resolver.know("many.example", Family::v6, {});
+  resolver.know("many.example", Family::v4, {"127.0.0.7", "127.0.0.1"});
+  dial("many.example", test::closed_port());
+  turn_until_told();
+  EXPECT_EQ(failure, ErrorKind::connection_refused);
+  EXPECT_FALSE(connector.was_refused());
+}
+
+TEST_F(ConnectorTest, ARefusalIsToldAlsoWhereTheOtherFamilyNeverAnswers) {
+  settings.timeouts.connect = Milliseconds(200);
+  refused = {"127.0.0.7"};
+  dial("half.example", 80);
+  resolver.answer(Family::v4, {"127.0.0.7"});
+  turn_until_told();
+  EXPECT_EQ(failure, ErrorKind::destination_denied);
+  EXPECT_TRUE(connector.was_refused());
+}
+
+TEST_F(ConnectorTest, TheHandlerIsAskedOfWhatWouldBeDialledAlone) {
+  ScriptedListener origin;
+  settings.access.deny_destinations = {"127.0.0.66"};
+  dial("127.0.0.66", origin.port());
+  turn_until_told();
+  EXPECT_FALSE(connector.was_refused());
+  told = 0;
+  dial("127.0.0.1", origin.port(), true);
+  turn_until_told();
+  EXPECT_EQ(reached, origin.authority());
+  EXPECT_TRUE(asked_of.empty()) << "neither of a denied address nor of the parent's";
 }
 
 TEST_F(ConnectorTest, ItsOwnListenersAreNeverDialled) {

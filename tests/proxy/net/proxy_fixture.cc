@@ -93,13 +93,15 @@ filter::FilterSpec ProxyTest::build_filter() const {
   const std::string stem = "list" + std::to_string(generation_);
   filter::BuildOptions build;
   build.output = (given.filter_folder.empty() ? dir.path() : given.filter_folder) / (stem + ".bwf");
-  build.lists = {dir.write(stem + ".txt", given.list).string()};
+  if (!given.list.empty()) build.lists.push_back(dir.write(stem + ".txt", given.list).string());
+  if (!given.networks.empty()) build.lists.push_back(dir.write(stem + ".netset", given.networks).string());
   build.threads = 1;
   filter::BuildReport report;
   if (const auto built = filter::build(build, report); !built) throw std::runtime_error(built.error().text());
   filter::FilterSpec spec;
   spec.name = "testlist";
   spec.file = build.output;
+  spec.action = given.action;
   if (given.paged) spec.memory = filter::MemoryUse::paged;
   return spec;
 }
@@ -108,11 +110,14 @@ proxy::Edition ProxyTest::edition() {
   ++generation_;
   filter::PolicySpec spec;
   conf::Config settings = given.settings;
-  if (!given.list.empty()) {
+  if (!given.list.empty() || !given.networks.empty()) {
     const filter::FilterSpec& built = spec.filters.emplace_back(build_filter());
     conf::Filter& configured = settings.filters.emplace_back();
     configured.name = built.name;
     configured.file = built.file;
+  }
+  if (!given.allowed.empty()) {
+    spec.allow_lists.push_back(dir.write("allow" + std::to_string(generation_) + ".txt", given.allowed));
   }
   auto policy = filter::Policy::load(spec, {.verify = true, .settle = given.paged, .progress = {}});
   if (!policy) throw std::runtime_error(policy.error().front().text());

@@ -38,7 +38,10 @@ class ProxyTest : public ::testing::Test {
  protected:
   struct Given {
     conf::Config settings = permissive();
-    std::string list;     // blocked entries, one a line; empty: no filter
+    std::string list;      // blocked entries, one a line; with networks empty: no filter
+    std::string networks;  // blocked ranges of addresses, one a line
+    std::string allowed;   // an allow list; empty: none
+    filter::FilterAction action = filter::FilterAction::block;
     bool rotten = false;  // with paged: the disk gives back zeros for every page of URLs
     bool paged = false;   // the filter is served page by page, and at first no page of its URLs is in memory
     std::filesystem::path filter_folder = {};  // where filters are; empty: in `dir`
