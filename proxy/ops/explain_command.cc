@@ -19,6 +19,8 @@ using filter::StoryFields;
 
 constexpr const char* kTooLong = "over 64 KiB";
 constexpr const char* kAmbiguous = "ambiguous_path";  // as in the log: access.strict_path
+constexpr const char* kDialled =
+    "not asked here: the networks in filters, of the address that is dialled for this name\n";
 
 nlohmann::ordered_json text_or_null(const std::string& text) {
   return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
@@ -72,6 +74,7 @@ class Explainer {
       out_ << passage_text(passage);
       stopped |= passage.is_stopped();
     }
+    if (!stopped && url.host_kind == filter::HostKind::name && policy_->has_networks()) out_ << kDialled;
     return stopped;
   }
 

@@ -22,6 +22,7 @@ class Transparent : public testing::Test {
  protected:
   static constexpr const char* kOrigin = "192.0.2.10";
   static constexpr const char* kListedAddress = "192.0.2.66";
+  static constexpr const char* kInListedNetwork = "192.0.2.131";
 
   void SetUp() override {
     if (const auto why = no_networks_here({"nginx", "openssl", "curl"}); !why.empty()) GTEST_SKIP() << why;
@@ -41,6 +42,7 @@ class Transparent : public testing::Test {
 link set lo up
 addr add 192.0.2.10/32 dev lo
 addr add 192.0.2.66/32 dev lo
+addr add 192.0.2.131/32 dev lo
 addr add 2001:db8::10/128 dev lo nodad
 addr add 10.9.0.1/24 dev inside
 addr add fd09::1/64 dev inside nodad
@@ -63,6 +65,7 @@ route add default via fd09::1
                           ";\nevents {}\nhttp {\n access_log off;\n server {\n  listen 192.0.2.10:80;"
                           " listen 192.0.2.10:8080; listen 192.0.2.66:80; listen [2001:db8::10]:80;\n"
                           "  listen 192.0.2.10:443 ssl; listen 192.0.2.66:443 ssl; listen [2001:db8::10]:443 ssl;\n"
+                          "  listen 192.0.2.131:80; listen 192.0.2.131:443 ssl;\n"
                           "  ssl_certificate " +
                           folder_.path("cert.pem") + "; ssl_certificate_key " + folder_.path("key.pem") +
                           ";\n  return 200 \"$scheme $http_host $request_uri via=$http_via\\n\";\n }\n}\n");
@@ -73,8 +76,8 @@ route add default via fd09::1
     })) << origin_->output();
   }
   void start_proxy(const std::string& more = {}) {
-    build_filter(folder_.path("lists.bwf"),
-                 "blocked.example.test\nhttp://mixed.example.test/bad/\n" + std::string(kListedAddress) + "\n");
+    build_filter(folder_.path("lists.bwf"), "blocked.example.test\nhttp://mixed.example.test/bad/\n" +
+                                                std::string(kListedAddress) + "\n192.0.2.128/29\n");
     const std::string config = folder_.write("bloomwall.yaml", R"(
 listeners: [{address: ":3129", mode: transparent}]
 workers: 2
@@ -174,9 +177,11 @@ TEST_F(Transparent, AClientHelloMayComeInPieces) {
 
 // A client may say of any address that it is an innocent host.
 TEST_F(Transparent, TheAddressIsJudgedWhateverTheHostIsCalled) {
-  EXPECT_TRUE(has(fetch("http://good.example.test/", {}, kListedAddress), "403")) << proxy_->output();
-  EXPECT_NE(fetch("https://good.example.test/", {}, kListedAddress).status, 0);
-  EXPECT_NE(fetch("https://192.0.2.66/", {}, kListedAddress).status, 0) << "no server name";
+  for (const std::string listed : {kListedAddress, kInListedNetwork}) {
+    EXPECT_TRUE(has(fetch("http://good.example.test/", {}, listed), "403")) << listed << proxy_->output();
+    EXPECT_NE(fetch("https://good.example.test/", {}, listed).status, 0) << listed;
+    EXPECT_NE(fetch("https://" + listed + "/", {}, listed).status, 0) << "no server name: " << listed;
+  }
   // 10.9.0.1 is private, and not redirected away from: what is dialled is what access.deny_destinations is asked about.
   EXPECT_TRUE(has(fetch("http://good.example.test/", {}, "10.9.0.1"), "403")) << "a private address";
 }
