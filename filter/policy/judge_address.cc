@@ -37,6 +37,15 @@ class AllowMatches {
     allow.find_networks(address, matches_);
     own_entry_ = allow.find_address(address);
   }
+  // Of the first form, what frees the bare one as well.
+  void append_spelt(ExactMatches& out) const {
+    for (const ExactMatch& match : matches_) {
+      if (frees_bare_form(match.kind)) out.push_back(match);
+    }
+  }
+  void add(const ExactMatches& matches) {
+    for (const ExactMatch& match : matches) matches_.push_back(match);
+  }
 
   // True: the filter is overruled, and the verdict says by what where nothing stops the address.
   bool overrule(std::size_t filter, Verdict& verdict) const {
@@ -96,9 +105,13 @@ Verdict Policy::judge_address(const Address& address, const CanonicalUrl& url, S
   if (std::none_of(impl_->filters.begin(), impl_->filters.end(), stops)) return worst;
   UrlParts parts(url);
   const std::size_t forms = scope == Scope::url ? url.asked().size() : 1;
+  ExactMatches spelt;
   for (std::size_t form = 0; form < forms && worst.decision != Decision::blocked; ++form) {
     if (!url.forms.empty()) parts.use_form(url.asked()[form]);
-    Verdict verdict = judge_form(impl_->filters, AllowMatches(impl_->allow, parts, scope, address), address);
+    AllowMatches allowed(impl_->allow, parts, scope, address);
+    if (form == 0) allowed.append_spelt(spelt);
+    if (form == url.forms.size()) allowed.add(spelt);
+    Verdict verdict = judge_form(impl_->filters, allowed, address);
     verdict.form = static_cast<std::uint8_t>(form);
     if (form == 0 || verdict.decision > worst.decision) worst = std::move(verdict);
   }
