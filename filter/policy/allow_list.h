@@ -8,7 +8,8 @@
 //                                  # them, and networks for hosts that are dialled there
 // A top-level domain is refused unless it is written "*.com", and so is a URL of which only the host is left ("/#!/page").
 // An entry on several lines overrules what any of them names, and so does an address in several ranges. An entry with
-// alternative forms is refused: which of them would it open? All lists of a configuration go into one AllowLists. Const calls are thread-safe.
+// alternative forms is refused: which of them would it open? All lists of a configuration go into one AllowLists.
+// Const calls are thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -73,7 +73,8 @@ struct Verdict {
 // What each step asked and was told; the story behind `explain`. Only made on request.
 struct AskedQuestion {
   std::string filter;      // name; empty for the allow lists, of which only the entries that match are told
-  std::string expression;  // e.g. "S example.com", "mark U example.com", "D example.com/a/", "S example.com @ads"
+  std::string expression;  // e.g. "S example.com", "mark U example.com", "D example.com/a/", "S example.com @ads",
+                           // "N 192.0.2.1"
   // overruled: the filter would have said yes, but an allow entry speaks against it (it was asked for the story only).
   // exception, refuted, confirmed: as in lookup.h.
   enum class Answer : std::uint8_t {

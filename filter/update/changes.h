@@ -21,8 +21,8 @@ struct ChangeLists {
 using OnEntry = std::function<void(const Entry&)>;
 using OnRange = std::function<void(const AddressRange&)>;
 // Reads lists in order on this thread; what became of each file is appended to `files`. An entry whose path is ambiguous
-// gives several. Ranges of addresses come last, joined where they touch. Errors: those of lists; bad_syntax for a list of which too much can't be used: then entries of it have been
-// handed on, and the caller drops all.
+// gives several. Ranges of addresses come last, joined where they touch. Errors: those of lists; bad_syntax for a list of
+// which too much can't be used: then entries of it have been handed on, and the caller drops all.
 Result<void> read_changes(const std::vector<std::string>& lists, const ChangeLists& options,
                           std::vector<FileIntake>& files, const OnEntry& on_entry, const OnRange& on_range);
 

@@ -145,21 +145,19 @@ TEST_P(BadAllowLines, AreErrorsWithTheirLine) {
 
 INSTANTIATE_TEST_SUITE_P(
     Lines, BadAllowLines,
-    testing::Values(BadRow{"UnknownFilter", "example.com @adverts", "'adverts'; there are @ads"},
-                    BadRow{"OneKnownOneUnknown", "example.com @ads @x", "'x'"}, BadRow{"NoName", "example.com @", "''"},
-                    BadRow{"TwoEntries", "a.example b.example", "one entry a line"},
-                    BadRow{"AlternativeForms", "http://example.com/a%2fb", "may be read in"},
-                    BadRow{"NoHost", "http:///x", "neither a host nor a URL"},
-                    BadRow{"Pattern", "ex*mple.com", "pattern"},
-                    BadRow{"SpeltAsNoRequestMayBe", "http://good.example@evil.example/", "write it plainly"},
-                    BadRow{"MistypedScheme", "http//oops", "neither a host nor a URL"},
-                    BadRow{"TopLevelDomain", "com", "'*.com'"},
-                    BadRow{"HostByFragment", "http://github.com/#!/page", "would allow all of github.com"},
-                    BadRow{"RangeWithBitsBeyond", "192.0.2.5/24", "bits set beyond"},
-                    BadRow{"RangeOfEverything", "::/0 @ads", "every address"},
-                    BadRow{"RangeOfAnUnknownFilter", "10.0.0.0/8 @x", "'x'"},
-                    BadRow{"TwoRanges", "10.0.0.0/8 11.0.0.0/8", "one entry a line"},
-                    BadRow{"OnlyAFilter", "@ads", ""}),
+    testing::Values(
+        BadRow{"UnknownFilter", "example.com @adverts", "'adverts'; there are @ads"},
+        BadRow{"OneKnownOneUnknown", "example.com @ads @x", "'x'"}, BadRow{"NoName", "example.com @", "''"},
+        BadRow{"TwoEntries", "a.example b.example", "one entry a line"},
+        BadRow{"AlternativeForms", "http://example.com/a%2fb", "may be read in"},
+        BadRow{"NoHost", "http:///x", "neither a host nor a URL"}, BadRow{"Pattern", "ex*mple.com", "pattern"},
+        BadRow{"SpeltAsNoRequestMayBe", "http://good.example@evil.example/", "write it plainly"},
+        BadRow{"MistypedScheme", "http//oops", "neither a host nor a URL"}, BadRow{"TopLevelDomain", "com", "'*.com'"},
+        BadRow{"HostByFragment", "http://github.com/#!/page", "would allow all of github.com"},
+        BadRow{"RangeWithBitsBeyond", "192.0.2.5/24", "bits set beyond"},
+        BadRow{"RangeOfEverything", "::/0 @ads", "every address"},
+        BadRow{"RangeOfAnUnknownFilter", "10.0.0.0/8 @x", "'x'"},
+        BadRow{"TwoRanges", "10.0.0.0/8 11.0.0.0/8", "one entry a line"}, BadRow{"OnlyAFilter", "@ads", ""}),
     [](const auto& row) { return std::string(row.param.name); });
 
 TEST(AllowLists, ReportAllTheirErrors) {

@@ -173,14 +173,20 @@ INSTANTIATE_TEST_SUITE_P(
                    {"10.0.0.1", "10.1.0.1", "10.1.2.2", "10.1.2.3", "10.1.2.4", "10.1.3.1", "10.2.0.0"},
                    "+-+-+-+"},
         NetworkRow{"AWiderLineOverrulesAll", "-10.1.0.0/16\n+10.0.0.0/8\n", {"10.1.0.1", "10.2.0.1"}, "++"},
-        NetworkRow{"AnAddressAloneIsNoNetwork", "+192.0.2.1\n+192.0.2.2/32\n+X 192.0.2.3\n",
-                   {"192.0.2.1", "192.0.2.2", "192.0.2.3"}, "..."},
-        NetworkRow{"RemovingAnAddressTakesItOutOfNetworks", "+192.0.2.0/24\n-192.0.2.1\n-192.0.2.2/32\n-X 192.0.2.3\n",
-                   {"192.0.2.1", "192.0.2.2", "192.0.2.3"}, "--+"},
-        NetworkRow{"MappedAddressesAreIpv4", "+::ffff:192.0.2.0/120\n-64:ff9b::192.0.2.128/121\n",
-                   {"192.0.2.1", "::ffff:192.0.2.1", "192.0.2.200"}, "++-"},
-        NetworkRow{"UrlsOfAddressesAreNone", "+http://192.0.2.0/24\n+192.0.2.0/24/x\n+192.0.2.0/2024\n", {"192.0.2.0"},
-                   "."}),
+        NetworkRow{"AnAddressAloneIsNoNetwork",
+                   "+192.0.2.1\n+192.0.2.2/32\n+X 192.0.2.3\n",
+                   {"192.0.2.1", "192.0.2.2", "192.0.2.3"},
+                   "..."},
+        NetworkRow{"RemovingAnAddressTakesItOutOfNetworks",
+                   "+192.0.2.0/24\n-192.0.2.1\n-192.0.2.2/32\n-X 192.0.2.3\n",
+                   {"192.0.2.1", "192.0.2.2", "192.0.2.3"},
+                   "--+"},
+        NetworkRow{"MappedAddressesAreIpv4",
+                   "+::ffff:192.0.2.0/120\n-64:ff9b::192.0.2.128/121\n",
+                   {"192.0.2.1", "::ffff:192.0.2.1", "192.0.2.200"},
+                   "++-"},
+        NetworkRow{
+            "UrlsOfAddressesAreNone", "+http://192.0.2.0/24\n+192.0.2.0/24/x\n+192.0.2.0/2024\n", {"192.0.2.0"}, "."}),
     [](const auto& row) { return std::string(row.param.name); });
 
 TEST(Delta, ANetworkOfOneAddressWithoutTheKindIsTheAddress) {

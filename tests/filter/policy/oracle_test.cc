@@ -127,13 +127,18 @@ struct Model {
   std::string say(const RandomUrl& url) const {
     const std::string as_spelt = say_of(url);
     if (as_spelt.starts_with("blocked") || url.text().find(';') == std::string::npos) return as_spelt;
-    const std::string without_parameters = say_of(url.bare());
+    const std::string without_parameters = say_of(url.bare(), &url);
     return without_parameters.starts_with("blocked") ? without_parameters : as_spelt;
   }
-  std::string say_of(const RandomUrl& url) const {
+  // `spelt`: an allow entry for the URL as it is spelt frees its other reading, one for a directory does not.
+  std::string say_of(const RandomUrl& url, const RandomUrl* spelt = nullptr) const {
+    std::vector<std::string> allowing = questions_of(url);
+    for (const std::string& question : spelt != nullptr ? questions_of(*spelt) : std::vector<std::string>{}) {
+      if (question.front() == 'U' || question.front() == 'Q') allowing.push_back(question);
+    }
     std::set<std::size_t> overruled;
     bool all = false;
-    for (const std::string& question : questions_of(url)) {
+    for (const std::string& question : allowing) {
       const auto found = allow.find(question);
       if (found == allow.end()) continue;
       all |= found->second.empty();
