@@ -25,7 +25,7 @@ class Update {
     const auto removing = [this](const Entry& entry) { remove(entry); };
     const auto adding = [this](const Entry& entry) { note(text_.set(entry, DeltaAnswer::added)); };
     const auto closing = [this](const AddressRange& range) { note(text_.set(range, DeltaAnswer::added)); };
-    const auto opening = [this](const AddressRange& range) { report_.not_there += open_network(range) ? 0 : 1; };
+    const auto opening = [this](const AddressRange& range) { report_.not_there += open_network(range) ? 0U : 1U; };
     const ChangeLists& lists = update_.lists;
     if (auto ok = read_changes(lists.remove, lists, report_.files, removing, opening); !ok) return {ok.error()};
     if (auto ok = read_changes(lists.add, lists, report_.files, adding, closing); !ok) return {ok.error()};

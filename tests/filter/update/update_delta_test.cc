@@ -119,10 +119,11 @@ TEST_F(UpdateDelta, OddUrlsSurvive) {
   std::vector<FileIntake> files;
   ChangeLists lists;
   lists.add = {list("u", urls)};
-  ASSERT_TRUE(read_changes(lists.add, lists, files, [&](const Entry& e) {
+  const auto note = [&](const Entry& e) {
     meant.push_back(std::string(1, static_cast<char>(e.kind)) + " " + std::string(e.host) + std::string(e.path) +
                     (e.kind == Kind::url_query ? "?" + std::string(e.query) : ""));
-  }));
+  };
+  ASSERT_TRUE(read_changes(lists.add, lists, files, note, {}));
   ASSERT_GE(meant.size(), 8U);
   ASSERT_EQ(update(lists.add, {}), "");
   const Delta delta = load();
