@@ -41,7 +41,7 @@ struct ResponseReader::Impl {
   Stage stage = Stage::head;
   ResponseTo to;
   unsigned interims = 0;
-  bool body_left_out = false;
+  bool may_be_followed = false;
   HeadBuffer buffer;
   ResponseHead head;
   BodyReader body;
@@ -78,7 +78,7 @@ ResponseReader& ResponseReader::operator=(ResponseReader&&) noexcept = default;
 void ResponseReader::start(const ResponseTo& to) {
   impl_->to = to;
   impl_->interims = 0;
-  impl_->body_left_out = false;
+  impl_->may_be_followed = false;
   impl_->begin_head();
 }
 
@@ -106,6 +106,7 @@ tl::expected<ReadStep, HttpError> ResponseReader::Impl::feed_head(std::span<cons
   if (state == HeadState::need_more) return step;
   const auto fault = parse_response_head(buffer.mutable_text(), buffer.needs_repair(), limits->fields, head);
   if (fault) return fail(*fault);
+  may_be_followed |= buffer.needs_repair();
   return on_head(step);
 }
 
@@ -113,15 +114,14 @@ tl::expected<ReadStep, HttpError> ResponseReader::Impl::on_head(ReadStep step) {
   if (head.status == 101 && !to.upgrade_forwarded) return fail(broken("status 101 that nobody asked for"));
   if (head.status < 200 && head.status != 101) {
     if (++interims > limits->interim_responses) return fail(broken("too many interim responses"));
-    if (head.framing == BodyFraming::length || head.framing == BodyFraming::chunked) body_left_out = true;
+    may_be_followed = true;
     head.framing = BodyFraming::none;
     stage = Stage::interim;
     step.event = ReadEvent::interim;
     return step;
   }
   if (has_no_body()) {
-    // Such a server may send one all the same. Only an empty one to HEAD is the same in both readings.
-    if (head.framing != BodyFraming::none || to.method != Method::head) body_left_out = true;
+    may_be_followed = true;
     head.framing = BodyFraming::none;
   }
   stage = Stage::body;
@@ -163,7 +163,7 @@ bool ResponseReader::switched() const { return impl_->stage == Impl::Stage::body
 bool ResponseReader::untouched() const {
   return impl_->stage == Impl::Stage::head && impl_->interims == 0 && impl_->buffer.empty();
 }
-bool ResponseReader::may_be_followed() const { return impl_->body_left_out; }
+bool ResponseReader::may_be_followed() const { return impl_->may_be_followed; }
 bool ResponseReader::reusable() const {
   return at_end() && !switched() && impl_->head.keep_alive && impl_->head.framing != BodyFraming::until_close;
 }

@@ -49,8 +49,8 @@ class ResponseReader {
   // True at the exact end of a response whose connection may carry another one. Octets beyond the end forbid it too:
   // the caller sees them, because feed() does not consume them.
   bool reusable() const;
-  // Whether servers are known to send octets after such an answer that nobody asked for: one to HEAD that announced a
-  // body, 204 and 304 as such, and whatever came after an interim answer that announced a body.
+  // Whether servers are known to send octets after such an answer that nobody asked for: one that has no body by its
+  // method or status (HEAD, 204, 304), one that came after an interim answer, and one whose head had to be repaired.
   bool may_be_followed() const;
   std::size_t memory() const;  // bytes held for head and trailers, also between messages
 

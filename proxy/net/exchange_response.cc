@@ -148,9 +148,10 @@ Exchange::Reuse Exchange::reuse_after(bool surplus) const {
   if (!whole_request || surplus || answered_early_ || asked_to_switch || is_connect() || !response_.reusable()) {
     return Reuse::never;
   }
-  // An origin that does not read the body it was sent takes it for requests, and answers those as well.
-  const bool had_body = request_.head().framing != BodyFraming::none;
-  return had_body || response_.may_be_followed() ? Reuse::rested : Reuse::at_once;
+  // An origin that does not read the body it was sent takes it for requests, and answers those as well; one that does not
+  // know the method may answer it by two.
+  const bool plain_get = request_.head().method == Method::get && request_.head().framing == BodyFraming::none;
+  return plain_get && !response_.may_be_followed() ? Reuse::at_once : Reuse::rested;
 }
 
 // 101 to an upgrade that was forwarded, or a parent's 2xx to CONNECT.

@@ -62,8 +62,8 @@ UpstreamPtr UpstreamPool::take(std::string_view key, Stream::Handler& user) {
   for (unsigned looks = 0; next != nullptr && looks < kMostLooks; ++looks) {
     UpstreamConnection& idle = *next;
     next = host.idle.after(idle);
-    const bool has_rested = now - idle.idle_since_ >= kRest;
-    if (idle.must_rest_ && !has_rested) continue;
+    const bool has_rested = now - idle.idle_since_ >= rest_;
+    if (idle.must_rest_ && !has_rested) return nullptr;  // nor has any behind it
     switch (idle.stream.arrived()) {
       case Stream::Arrived::nothing:
         break;
@@ -100,7 +100,7 @@ void UpstreamPool::put(UpstreamPtr connection, Standing standing, Milliseconds k
   kept.expiry_.set(keep_for);
   kept.idle_since_ = monotonic_now();
   kept.must_rest_ = must_rest;
-  host.idle.push_front(kept);
+  must_rest ? host.idle.push_back(kept) : host.idle.push_front(kept);
   ++host.idle_count;
   by_age_.push_back(kept);
   ++idle_;
@@ -108,7 +108,7 @@ void UpstreamPool::put(UpstreamPtr connection, Standing standing, Milliseconds k
 }
 
 void UpstreamPool::on_surplus(UpstreamConnection& connection) {
-  if (monotonic_now() - connection.idle_since_ < kWatch) return distrust(connection);
+  if (monotonic_now() - connection.idle_since_ < rest_) return distrust(connection);
   counters_.upstream_surplus_total.add();
   drop(connection);
 }

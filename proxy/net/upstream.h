@@ -6,12 +6,12 @@
 // HTTP/1 has no numbers on its answers: octets that a server sends beyond one (a body after HEAD, a Content-Length that is
 // too small) would be read as the answer to whoever is given the connection next. Against that:
 //  - the kernel is asked, at the moment of taking, whether anything has come (the event loop may not know of it yet);
-//  - a connection must have rested for kRest, unread, as long as its host is not trusted, which it is after kProofs such
-//    rests; and always after answers that servers are known to go on after (Standing);
-//  - a host that has sent such octets within kWatch of an answer's end is distrusted: none of its connections is kept for
+//  - a connection must have rested, unread, for kRest as long as its host is not trusted, which it is after kProofs such
+//    rests; of a trusted host, too, unless its answer leaves no doubt where it ends (Standing);
+//  - a host that has sent such octets within kRest of an answer's end is distrusted: none of its connections is kept for
 //    kDistrust. What an idle connection says later is no such sign: some servers announce that they close it.
-// What remains, with a host that is trusted: octets that it sends after the next request has reached it (Exchange asks
-// whether the request had, see has_unconfirmed()).
+// What remains: octets that come later than kRest after an answer, or, behind a plain answer of a host that is trusted,
+// after the next request has reached it (Exchange asks whether the request had, see has_unconfirmed()).
 // Cost: make() one hash look-up, take() one and one system call, put() none. Thread: the loop's. The pool outlives its
 // connections.
 // SPDX-License-Identifier: Apache-2.0
@@ -43,7 +43,8 @@ struct UpstreamHost {
   std::size_t idle_count = 0;
   unsigned proofs = 0;  // connections that rested and had said nothing
   bool distrusted = false;
-  IntrusiveList<UpstreamConnection, IdleOfHost> idle;  // used last first
+  // Those that may be used at once, the one used last first; behind them those that must rest, in the order they began to.
+  IntrusiveList<UpstreamConnection, IdleOfHost> idle;
 };
 
 // One connected socket. Busy: its stream speaks to an exchange or a tunnel. Idle: to the pool.
@@ -78,23 +79,23 @@ class UpstreamConnection final : public Buried,
 };
 using UpstreamPtr = std::unique_ptr<UpstreamConnection>;
 
-// What the last answer says of a connection.
+// What the last exchange says of a connection.
 enum class Standing : std::uint8_t {
-  clear,
-  suspect,  // servers are known to send more after such an answer, or such a request
+  clear,    // a GET without a body, and a final answer alone, whose framing gave its length
+  suspect,  // anything else: servers are known to send more after such an answer, or such a request
 };
 
 class UpstreamPool {
  public:
-  // `own`: told of every connection; nullptr: nobody asks.
-  UpstreamPool(IoContext& io, Counters& counters, OwnConnections* own = nullptr)
-      : io_(io), counters_(counters), own_(own) {}
+  static constexpr Milliseconds kRest{1000}, kDistrust{600'000};
+  static constexpr unsigned kProofs = 32;
+
+  // `own`: told of every connection; nullptr: nobody asks. `rest`: kRest but in tests.
+  UpstreamPool(IoContext& io, Counters& counters, OwnConnections* own = nullptr, Milliseconds rest = kRest)
+      : io_(io), counters_(counters), own_(own), rest_(rest) {}
   ~UpstreamPool() { clear(); }
   UpstreamPool(const UpstreamPool&) = delete;
   UpstreamPool& operator=(const UpstreamPool&) = delete;
-
-  static constexpr Milliseconds kRest{100}, kWatch{1000}, kDistrust{600'000};
-  static constexpr unsigned kProofs = 32;
 
   // `key` says where the connection leads and how; only equal keys share connections. The stream reads from now on.
   UpstreamPtr make(UniqueFd fd, const Endpoint& peer, std::string_view key, Stream::Handler& user);
@@ -112,7 +113,7 @@ class UpstreamPool {
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
   };
   static constexpr std::size_t kMostDistrusted = 1024;  // hosts; beyond, one of them is forgotten
-  static constexpr unsigned kMostLooks = 64;            // at idle connections, for one that may be used
+  static constexpr unsigned kMostLooks = 64;            // at idle connections, for one that lives
   UpstreamPtr remove(UpstreamConnection& connection);
   bool is_distrusted(std::string_view key);
   void on_surplus(UpstreamConnection& connection);
@@ -123,6 +124,7 @@ class UpstreamPool {
   IoContext& io_;
   Counters& counters_;
   OwnConnections* const own_;
+  const Milliseconds rest_;
   std::unordered_map<std::string, UpstreamHost, Hash, std::equal_to<>> hosts_;
   std::unordered_map<std::string, Milliseconds, Hash, std::equal_to<>> distrusted_;  // keys, and until when
   IntrusiveList<UpstreamConnection, IdleByAge> by_age_;  // owns what is idle; idle for longest first

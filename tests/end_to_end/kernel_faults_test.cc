@@ -46,7 +46,7 @@ class Pair {
     serve();
     expect_answer();
   }
-  void rest() { EXPECT_TRUE(origin->is_quiet_for(milliseconds(150))); }  // before it carries the next request
+  void rest() { EXPECT_TRUE(origin->is_quiet_for(milliseconds(1050))); }  // before it carries the next request
   void open_tunnel() {
     client.send("CONNECT " + authority() + " HTTP/1.1\r\nHost: " + authority() + "\r\n\r\n");
     EXPECT_TRUE(client.read_head().starts_with("HTTP/1.1 200 "));

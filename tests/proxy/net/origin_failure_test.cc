@@ -1,6 +1,8 @@
 // Origins that fail: what is asked again and what never is, and what their clients are told.
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "proxy/net/upstream.h"
 #include "tests/proxy/net/proxy_fixture.h"
@@ -81,18 +83,23 @@ TEST_F(Stale, OctetsOnAnIdleConnectionAreNobodysAnswer) {
 TEST_F(Stale, AConnectionIsUsedAgainAfterARestAndWithoutOneOnceItsOriginIsTrusted) {
   auto [client, server, asked] = exchange();
   answer(server, client, "one");
-  {
+  std::vector<ScriptedPeer> servers;  // none of which may be used again yet
+  servers.push_back(std::move(server));
+  while (servers.size() < proxy::UpstreamPool::kProofs) {
     client.send(get_origin("/at-once"));
-    auto fresh = origin.accept();
-    EXPECT_TRUE(fresh.read_head().starts_with("GET /at-once "));
-    answer(fresh, client, "two");
+    servers.push_back(origin.accept());
+    EXPECT_TRUE(servers.back().read_head().starts_with("GET /at-once "));
+    answer(servers.back(), client, "two");
   }
-  for (unsigned i = 0; i <= proxy::UpstreamPool::kProofs; ++i) {
-    if (i < proxy::UpstreamPool::kProofs) rest(server);
+  rest(servers.back());
+  for (ScriptedPeer& rested : servers) {
     client.send(get_origin("/again"));
-    EXPECT_TRUE(server.read_head().starts_with("GET /again "));
-    answer(server, client, "again");
+    EXPECT_TRUE(rested.read_head().starts_with("GET /again "));
+    answer(rested, client, "again");
   }
+  client.send(get_origin("/trusted"));
+  EXPECT_TRUE(servers.back().read_head().starts_with("GET /trusted "));
+  answer(servers.back(), client, "trusted");
 }
 
 // An origin that does not read the body takes it for a request, and its answer for that must reach nobody.

@@ -154,7 +154,7 @@ TEST_F(TlsParent, CarriesRequestsAndIsKept) {
   answer(second, client, "two");
   rest(second.socket());
   client.send(get("far.example", "/3"));
-  EXPECT_TRUE(second.read_head().starts_with("GET http://far.example/3 "));
+  EXPECT_TRUE(up.read_head().starts_with("GET http://far.example/3 "));
 }
 
 // What one origin sends too much must not reach who asks another: they share the parent, not a connection to it.

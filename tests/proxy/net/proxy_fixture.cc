@@ -13,6 +13,7 @@
 #include "filter/build/builder.h"
 #include "filter/file/filter_file.h"
 #include "proxy/io/handles.h"
+#include "proxy/net/upstream.h"
 #include "tests/support/page_cache.h"
 
 namespace bloomwall::test {
@@ -179,6 +180,10 @@ void ProxyTest::wait_for_counter(proxy::Count Counters::* member, std::uint64_t 
   throw std::runtime_error("counter is " + std::to_string(counter(member)) + ", expected " + std::to_string(value));
 }
 
+void ProxyTest::wait_until(const std::function<bool()>& condition) {
+  if (!comes_true(condition)) throw std::runtime_error("what was waited for did not come");
+}
+
 void ProxyTest::wait_until_ended() {
   if (!comes_true([&] { return the_proxy().ended(); })) throw std::runtime_error("the proxy does not end");
   the_proxy().wait();
@@ -199,7 +204,8 @@ void ProxyTest::expect_alive() {
 }
 
 void rest(ScriptedPeer& server) {
-  if (!server.is_quiet_for(std::chrono::milliseconds(150))) throw std::runtime_error("the connection is not kept");
+  if (!server.is_quiet_for(proxy::UpstreamPool::kRest + std::chrono::milliseconds(50)))
+    throw std::runtime_error("the connection is not kept");
 }
 
 void answer(Peer& server, Peer& client, const std::string& body) {

@@ -19,6 +19,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -81,6 +82,7 @@ class ProxyTest : public ::testing::Test {
   std::uint64_t errors(proxy::ErrorKind kind);
   std::unique_ptr<Counters> counters();
   void wait_for_counter(proxy::Count Counters::* member, std::uint64_t value);
+  void wait_until(const std::function<bool()>& condition);
   void wait_until_ended();  // after drain(): every worker is done
   std::string log_text();   // what the access log holds by now
   void expect_alive();      // somebody new is served

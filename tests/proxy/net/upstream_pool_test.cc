@@ -1,0 +1,124 @@
+// Which connections carry another request, and when: trust is earned by rests alone, and spent by one octet too many.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "proxy/net/upstream.h"
+#include "tests/support/scripted_peer.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using test::ScriptedPeer;
+
+constexpr const char* kHost = "origin.test:80";
+constexpr Milliseconds kKeep{60'000}, kShort{30}, kForEver{3'600'000};
+
+// A user of connections that never hears of them, and a loop that is turned by hand.
+class UpstreamPoolTest : public testing::Test, public Stream::Handler {
+ protected:
+  struct Pair {
+    UpstreamPtr connection;
+    ScriptedPeer origin;
+  };
+  std::size_t on_data(std::span<const char> bytes) override { return bytes.size(); }
+  void on_end() override {}
+  void on_drained() override {}
+  void on_write_failed(int) override {}
+  void on_failed(int) override {}
+
+  void TearDown() override {
+    pool_->clear();
+    loop.graveyard().sweep();  // what is buried leans on the pool
+  }
+  UpstreamPool& pool_that_rests(Milliseconds rest) { return pool_.emplace(io, counters, nullptr, rest); }
+  Pair make(UpstreamPool& pool) {
+    int fds[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+    return {pool.make(UniqueFd(fds[0]), *Endpoint::parse_ip("127.0.0.1"), kHost, *this), ScriptedPeer(fds[1])};
+  }
+  // So many have carried an answer; what their origins say next is theirs.
+  std::vector<ScriptedPeer> put(UpstreamPool& pool, unsigned count, Standing standing = Standing::clear) {
+    std::vector<ScriptedPeer> origins;
+    for (unsigned i = 0; i < count; ++i) {
+      Pair made = make(pool);
+      pool.put(std::move(made.connection), standing, kKeep);
+      origins.push_back(std::move(made.origin));
+    }
+    return origins;
+  }
+  UpstreamPtr take(UpstreamPool& pool) { return pool.take(kHost, *this); }
+  // For longer than kShort.
+  void turn() {
+    bool over = false;
+    Timer timer(loop.timers(), [](void* flag) { *static_cast<bool*>(flag) = true; }, &over);
+    timer.set(2 * kShort);
+    while (!over) event_base_loop(loop.base(), EVLOOP_ONCE);
+  }
+
+  EventLoop loop;
+  BufferPool buffers{64 << 20};
+  std::vector<char> scratch = std::vector<char>(64 * 1024);
+  IoContext io{loop, buffers, scratch};
+  Counters counters;
+  std::optional<UpstreamPool> pool_;
+};
+
+TEST_F(UpstreamPoolTest, NothingIsUsedAgainBeforeItHasRested) {
+  UpstreamPool& pool = pool_that_rests(kForEver);
+  const auto origins = put(pool, 2 * UpstreamPool::kProofs);
+  for (unsigned i = 0; i < 3 * UpstreamPool::kProofs; ++i) EXPECT_EQ(take(pool), nullptr);
+}
+
+TEST_F(UpstreamPoolTest, RestsEarnTrustAndSuspectAnswersRestAllTheSame) {
+  UpstreamPool& pool = pool_that_rests(kShort);
+  const auto origins = put(pool, UpstreamPool::kProofs);
+  turn();
+  std::vector<UpstreamPtr> taken;
+  for (unsigned i = 0; i < UpstreamPool::kProofs; ++i) {
+    taken.push_back(take(pool));
+    ASSERT_NE(taken.back(), nullptr) << i;
+  }
+  pool.put(std::move(taken.back()), Standing::suspect, kKeep);
+  EXPECT_EQ(take(pool), nullptr) << "of a trusted host, but suspect";
+  taken.pop_back();
+  pool.put(std::move(taken.back()), Standing::clear, kKeep);
+  taken.back() = take(pool);
+  EXPECT_NE(taken.back(), nullptr) << "before the one that rests";
+  EXPECT_EQ(take(pool), nullptr);
+  turn();
+  EXPECT_NE(take(pool), nullptr);
+}
+
+TEST_F(UpstreamPoolTest, OneProofTooFewIsNoTrust) {
+  UpstreamPool& pool = pool_that_rests(kShort);
+  const auto origins = put(pool, UpstreamPool::kProofs - 1);
+  turn();
+  std::vector<UpstreamPtr> taken;
+  for (unsigned i = 1; i < UpstreamPool::kProofs; ++i) taken.push_back(take(pool));
+  pool.put(std::move(taken.back()), Standing::clear, kKeep);
+  EXPECT_EQ(take(pool), nullptr);
+}
+
+TEST_F(UpstreamPoolTest, AnOctetTooManyWhileOneRestsEndsAllOfItsHost) {
+  UpstreamPool& pool = pool_that_rests(kForEver);
+  auto origins = put(pool, 4, Standing::suspect);
+  origins[2].send("H");
+  while (counters.upstream_surplus_total.get() == 0) event_base_loop(loop.base(), EVLOOP_ONCE);
+  for (ScriptedPeer& origin : origins) {
+    event_base_loop(loop.base(), EVLOOP_NONBLOCK);
+    EXPECT_EQ(origin.read_to_end(), "");
+  }
+  auto later = make(pool);
+  pool.put(std::move(later.connection), Standing::clear, kKeep);
+  later.origin.expect_end();
+}
+
+}  // namespace
+}  // namespace bloomwall::proxy
