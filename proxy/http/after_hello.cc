@@ -9,10 +9,12 @@ namespace bloomwall::proxy {
 namespace {
 
 constexpr std::uint8_t kChangeCipherSpec = 0x14;
+constexpr std::uint8_t kAlert = 0x15;
 constexpr std::uint8_t kHandshake = 0x16;
 constexpr std::uint8_t kApplicationData = 0x17;
 constexpr std::uint8_t kClientHello = 1;
 constexpr std::size_t kMostCiphertext = 16'384 + 2048;
+constexpr std::size_t kRecordHeader = 5;
 constexpr std::size_t kTellingOctets = 5;  // of a handshake message: type, length, major version
 
 std::uint8_t octet(char c) { return static_cast<std::uint8_t>(c); }
@@ -42,7 +44,9 @@ AfterHello::Step AfterHello::take_header(std::span<const char>& bytes) {
   header_[header_used_++] = octet(bytes.front());
   bytes = bytes.subspan(1);
   // Some servers pass over records of types that they do not know, but none over what is no record.
-  if (header_used_ == 2 && !is_tls_record(static_cast<char>(header_[0])) && header_[1] != 3) return Step::done;
+  if (header_used_ == 2 && !is_tls_record(static_cast<char>(header_[0])) && header_[1] != 3) {
+    return end_with("no TLS record behind the ClientHello");
+  }
   if (header_used_ < sizeof header_) return Step::more;
   header_used_ = 0;
   return begin_record();
@@ -59,7 +63,8 @@ AfterHello::Step AfterHello::begin_record() {
   } else if (!candidate_.empty()) {
     return fail("another record inside a handshake message");
   }
-  if (type == kApplicationData) return early_data_ ? Step::more : Step::done;
+  if (type == kApplicationData && !early_data_) return end_with("data behind a ClientHello that was not answered");
+  if (type == kApplicationData) return Step::more;
   cipher_changed_ |= type == kChangeCipherSpec;
   return ++skipped_ > kMostSkipped ? fail("too many records behind the ClientHello") : Step::more;
 }
@@ -79,11 +84,12 @@ AfterHello::Step AfterHello::take_fragment(std::span<const char>& bytes) {
 // In the clear the type is what it says. Behind a ChangeCipherSpec it may be an octet of a ciphertext (the Finished of TLS
 // 1.2), so that there it must look like a hello to be read as one: by chance one in five million does.
 AfterHello::Step AfterHello::look_at_message() {
-  if (octet(message_[0]) != kClientHello) return Step::done;
+  constexpr const char* kNoHello = "a handshake message behind a ClientHello that was not answered";
+  if (octet(message_[0]) != kClientHello) return end_with(kNoHello);
   if (cipher_changed_) {
-    if (message_.size() > 1 && octet(message_[1]) > 2) return Step::done;  // nobody takes a hello that large
+    if (message_.size() > 1 && octet(message_[1]) > 2) return end_with(kNoHello);  // nobody takes a hello that large
     if (message_.size() < kTellingOctets) return Step::more;
-    if (octet(message_[4]) != 3) return Step::done;
+    if (octet(message_[4]) != 3) return end_with(kNoHello);
   }
   second_.emplace();
   std::span<const char> held = candidate_;
@@ -113,28 +119,58 @@ AfterHello::Step AfterHello::take_hello(std::span<const char>& bytes) {
   return Step::more;
 }
 
+// What no client sends before the server has said hello, and afterwards shows that no other hello comes.
+AfterHello::Step AfterHello::end_with(const char* why) { return answer_is_unreadable_ ? Step::done : fail(why); }
+
+std::size_t AfterHello::memory() const {
+  return candidate_.capacity() + message_.capacity() + (second_ ? second_->memory() : 0);
+}
+
 AfterHello::Step AfterHello::fail(const char* why) {
   why_ = why;
   return Step::malformed;
 }
 
-// A ServerHello in one record: header, message type, length, version, random. A HelloRetryRequest has this random.
 RetryPeek::Result RetryPeek::feed(std::span<const char> bytes) {
+  while (!bytes.empty() && (result_ == Result::need_more || result_ == Result::retry)) {
+    const std::size_t passed = std::min(passing_, bytes.size());
+    passing_ -= passed;
+    bytes = bytes.subspan(passed);
+    if (bytes.empty()) break;
+    result_ = take(bytes.front());
+    bytes = bytes.subspan(1);
+  }
+  return result_;
+}
+
+// A ServerHello in one record: header, message type, length, version, random. A HelloRetryRequest has this random. Alerts and
+// ChangeCipherSpec may come between.
+RetryPeek::Result RetryPeek::take(char c) {
   static constexpr std::array<std::uint8_t, 32> kRetryRandom{
       0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
       0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c};
-  constexpr std::size_t kRandomAt = 5 + 4 + 2;
+  constexpr std::size_t kRandomAt = kRecordHeader + 4 + 2;
   constexpr std::uint8_t kServerHello = 2;
-  if (result_ != Result::need_more) return result_;
-  begin_.append(bytes.data(), std::min(bytes.size(), kRandomAt + kRetryRandom.size() - begin_.size()));
-  if (begin_.size() < kRandomAt + kRetryRandom.size()) return result_;
+  begin_.push_back(c);
+  if (begin_.size() < kRecordHeader) return result_;
   const std::size_t record = static_cast<std::size_t>(octet(begin_[3])) << 8 | octet(begin_[4]);
-  if (octet(begin_[0]) != kHandshake || octet(begin_[5]) != kServerHello || record + 5 < begin_.size()) {
-    return result_ = Result::unknown;
+  if (begin_.size() == kRecordHeader) {
+    if (octet(begin_[0]) == kChangeCipherSpec || octet(begin_[0]) == kAlert) {
+      passing_ = record;
+      begin_.clear();
+      return result_;
+    }
+    const bool is_whole = record + kRecordHeader >= kRandomAt + kRetryRandom.size();
+    return octet(begin_[0]) == kHandshake && is_whole ? result_ : Result::unknown;
   }
+  if (begin_.size() < kRandomAt + kRetryRandom.size()) return result_;
+  if (octet(begin_[kRecordHeader]) != kServerHello) return Result::unknown;
   const bool retry = std::equal(kRetryRandom.begin(), kRetryRandom.end(), begin_.begin() + kRandomAt,
                                 [](std::uint8_t a, char b) { return a == octet(b); });
-  return result_ = retry ? Result::retry : Result::no_retry;
+  if (!retry) return Result::no_retry;
+  passing_ = record + kRecordHeader - begin_.size();
+  begin_.clear();
+  return Result::retry;
 }
 
 }  // namespace bloomwall::proxy

@@ -1,9 +1,11 @@
 // What a TLS client sends after its first ClientHello, as far as there may be another one: after a HelloRetryRequest the
 // client says hello again, and OpenSSL then believes the second name. Reads record headers, passes over records that may
 // come between (ChangeCipherSpec, alerts, rejected early data), and compares the second hello's name with the first one's.
-// Ends with the first record that shows that the handshake has gone on. Only looks: the caller holds back or relays.
+// Until the server has said hello, or where it has asked for another, a client sends nothing else: it is malformed, because
+// some servers pass over what they do not expect. Where the server's answer cannot be read, the first record that shows that
+// the handshake has gone on ends this. Only looks: the caller holds back or relays.
 // Bounds: kMostSkipped records between; of a second hello what ClientHelloReader allows. No allocation where none comes.
-// Source: RFC 8446 sections 4.1.2, 4.2.10, 5 and D.4.
+// Source: RFC 8446 sections 4.1.2, 4.2.10, 5 and D.4; of records of an unknown type RFC 2246 section 6 and RFC 4346 section 6.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,8 +32,8 @@ class AfterHello {
   explicit AfterHello(const ClientHelloReader& first);  // whose result is name or no_name
   Result feed(std::span<const char> bytes);             // the next octets, each once
   const char* why() const { return why_; }
-  // Only where early data was offered records of it do not end this; the server's answer does (RetryPeek).
-  bool awaits_answer() const { return early_data_; }
+  void on_unreadable_answer() { answer_is_unreadable_ = true; }  // the server's, as RetryPeek says
+  std::size_t memory() const;                                    // bytes held of a second hello
 
  private:
   enum class Step : std::uint8_t { more, done, malformed };
@@ -40,6 +42,7 @@ class AfterHello {
   Step take_fragment(std::span<const char>& bytes);
   Step look_at_message();
   Step take_hello(std::span<const char>& bytes);
+  Step end_with(const char* why);
   Step fail(const char* why);
 
   std::string name_;
@@ -54,17 +57,25 @@ class AfterHello {
   bool has_name_, early_data_;
   bool cipher_changed_ = false;  // a handshake record may be encrypted from now on
   bool in_handshake_ = false;    // record_left_ is about a handshake record
+  bool answer_is_unreadable_ = false;
 };
 
-// Says of a TLS server's first octets whether they ask for another ClientHello.
+// Says of a TLS server's octets whether they ask for another ClientHello.
 class RetryPeek {
  public:
-  enum class Result : std::uint8_t { need_more, retry, no_retry, unknown };
-  Result feed(std::span<const char> bytes);
+  enum class Result : std::uint8_t {
+    need_more,
+    retry,     // asked for another, and has not answered that yet
+    no_retry,  // has said hello: no other ClientHello will be believed
+    unknown,   // what this cannot read: not TLS, or a hello in pieces
+  };
+  Result feed(std::span<const char> bytes);  // the next octets, each once; after no_retry and unknown it says so again
 
  private:
+  Result take(char c);
   Result result_ = Result::need_more;
-  std::string begin_;
+  std::string begin_;        // of a record, as far as it is telling
+  std::size_t passing_ = 0;  // octets of a record that are not looked at
 };
 
 }  // namespace bloomwall::proxy

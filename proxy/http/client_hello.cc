@@ -104,6 +104,7 @@ Name parse_hello(std::string_view body) {
 
 HelloResult ClientHelloReader::feed(std::span<const char> bytes) {
   while (result_ == HelloResult::need_more && !bytes.empty()) result_ = step(bytes);
+  if (result_ != HelloResult::need_more) std::string().swap(message_);
   return result_;
 }
 
@@ -161,6 +162,23 @@ HelloResult ClientHelloReader::finish_message() {
   name_ = name.text;
   early_data_ = name.early_data;
   return name_.empty() ? HelloResult::no_name : HelloResult::name;
+}
+
+UnknownRecordPeek::Result UnknownRecordPeek::feed(std::span<const char> bytes) {
+  constexpr char kSocks5 = 5, kMajorVersion = 3;
+  constexpr std::uint8_t kSocksGreeting = 2 + 3;
+  for (const char c : bytes) {
+    if (result_ != Result::undecided) break;
+    ++seen_;
+    if (seen_ == 1) {
+      is_like_socks_ = c == kSocks5;
+    } else if (seen_ == 2 && c != kMajorVersion) {
+      result_ = Result::other;
+    } else if (!is_like_socks_ || seen_ > kSocksGreeting) {
+      result_ = Result::record;
+    }
+  }
+  return result_;
 }
 
 HelloResult ClientHelloReader::fail(const char* why) {

@@ -2,7 +2,7 @@
 // Only looks: the caller keeps the bytes and relays them unchanged once the name was judged.
 // Whether it is TLS at all, the first octet says: 0x14 to 0x18 are TLS records, of which only a handshake record may begin
 // a connection. Servers pass over alerts (BoringSSL) and ChangeCipherSpec (GnuTLS) before a ClientHello, so what looks like
-// them is malformed and not some other protocol.
+// them is malformed and not some other protocol. Records of any other type: UnknownRecordPeek.
 // Bounds: records of at most 16,384 octets, a handshake message of at most 64 KiB, 64 KiB + 4 KiB of bytes in all; more is
 // `malformed`. Linear in the bytes; one buffer, only where the hello spans records.
 // Source: RFC 8446 sections 4.1.2 and 5.1, RFC 6066 section 3.
@@ -37,6 +37,9 @@ class ClientHelloReader {
   const char* why() const { return why_; }         // malformed: a literal for the log
   bool offers_early_data() const { return early_data_; }
   std::size_t used() const { return total_; }  // octets up to the result, record headers included
+  std::size_t memory() const {
+    return message_.capacity() + name_.capacity();
+  }  // bytes; of the message until the result
 
  private:
   HelloResult step(std::span<const char>& bytes);
@@ -54,6 +57,21 @@ class ClientHelloReader {
   std::size_t total_ = 0;
   std::string message_;  // handshake message so far
   std::string name_;
+};
+
+// Whether what is not_tls begins like a TLS record of a type that TLS does not know. RFC 2246 and RFC 4346 let servers ignore
+// one, and some read the ClientHello behind it. SOCKS5 with three methods looks the same; it sends no more than those before
+// it is answered.
+class UnknownRecordPeek {
+ public:
+  enum class Result : std::uint8_t { undecided, record, other };
+  Result feed(std::span<const char> bytes);  // the next octets from the first one on; once decided they are ignored
+  Result result() const { return result_; }
+
+ private:
+  Result result_ = Result::undecided;
+  std::uint8_t seen_ = 0;
+  bool is_like_socks_ = false;
 };
 
 constexpr bool is_tls_record(char first_octet) { return first_octet >= 0x14 && first_octet <= 0x18; }

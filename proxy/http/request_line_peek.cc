@@ -54,7 +54,6 @@ constexpr std::array<std::string_view, 43> kMethods{"ACL",
                                                     "M-SEARCH",
                                                     "NOTIFY"};
 constexpr std::string_view kVersion = "HTTP/";
-constexpr std::size_t kTellingTarget = 4;  // "http"
 
 // What some server takes for white space between the words of a request line.
 bool is_gap(char c) {
@@ -98,7 +97,7 @@ RequestLinePeek::Result RequestLinePeek::step(char c) {
     case Place::before:
       if (c == '\r' || c == '\n') return Result::relay;
       if (is_gap(c)) {
-        is_known_ = false;  // has passed, so whatever follows is not whole any more
+        blank_has_passed_ = true;
         return Result::relay;
       }
       place_ = Place::method;
@@ -124,20 +123,19 @@ RequestLinePeek::Result RequestLinePeek::in_method(char c) {
   is_known_ = is_known_ && is_method(method_);
   place_ = Place::gap;
   version_ = 1;
-  return undecided();
+  return is_known_ && method_ == "GET" ? found() : undecided();
 }
 
-// Behind the method. Without a version only GET of HTTP/0.9 is a request, and its target is a path or a URL.
+// Behind the method.
 RequestLinePeek::Result RequestLinePeek::in_line(char c) {
-  if (c == '\n') return Result::other;
+  if (c == '\n') return at_line_end();
   const bool gap = is_gap(c);
-  if (!gap && place_ != Place::rest && is_known_) {
+  if (!gap && place_ == Place::gap) {
     place_ = Place::target;
-    if (target_.empty() && c == '/') return Result::http;
-    if (target_.size() < kTellingTarget) target_.push_back(lower(c));
-    if (method_ == "GET" && target_ == "http") return Result::http;
+    if (is_known_ && c == '/') return found();
   }
   if (gap && place_ == Place::target) place_ = Place::rest;
+  if (place_ == Place::rest) look_at_word(c, gap);
   if (gap) {
     version_ = 1;  // "HTTP/" may begin
   } else if (version_ > 0) {
@@ -146,6 +144,28 @@ RequestLinePeek::Result RequestLinePeek::in_line(char c) {
     if (version_ == kVersion.size() + 1) return found();
   }
   return undecided();
+}
+
+void RequestLinePeek::look_at_word(char c, bool gap) {
+  const bool letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+  const bool digit = c >= '0' && c <= '9';
+  if (gap) {
+    if (word_ != Word::none) ends_in_version_ = word_ == Word::version;
+    word_ = Word::none;
+  } else if (letter && (word_ == Word::none || word_ == Word::name)) {
+    word_ = Word::name;
+  } else if (c == '/' && word_ == Word::name) {
+    word_ = Word::slash;
+  } else if (digit && word_ == Word::slash) {
+    word_ = Word::version;
+  } else if ((!digit && c != '.') || word_ != Word::version) {
+    word_ = Word::other;
+  }
+}
+
+RequestLinePeek::Result RequestLinePeek::at_line_end() const {
+  const bool version = word_ == Word::none ? ends_in_version_ : word_ == Word::version;
+  return is_known_ && !version ? found() : Result::other;
 }
 
 }  // namespace bloomwall::proxy

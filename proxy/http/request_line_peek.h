@@ -2,7 +2,9 @@
 // waiting. A line that begins like a registered method is held back until it is decided; any other text is let pass and
 // watched to the end of its line, so that a request with a method of the client's own invention is seen before it is whole.
 // Reads as the most lenient servers do: empty lines and blanks before the method, any white space between the words,
-// HTTP/0.9. What is taken for HTTP here and is none of ours to understand, RequestReader refuses.
+// HTTP/0.9, whose target may look like anything. A line that begins with a registered method and a blank is HTTP unless it
+// ends in the version of another protocol (RTSP/1.0, ICAP/1.0); of GET there is no such protocol. What is taken for HTTP
+// here and is none of ours to understand, RequestReader refuses.
 // No allocation beyond the method's few octets; no clock. Bound: kMostHeld octets are held back.
 // Source: RFC 9112 sections 2.2 and 3, RFC 9110 section 9; the methods: IANA HTTP Method Registry.
 // SPDX-License-Identifier: Apache-2.0
@@ -27,21 +29,28 @@ class RequestLinePeek {
   static constexpr std::size_t kMostHeld = std::size_t{16} * 1024;
 
   Result feed(std::span<const char> bytes);  // the next octets, each once; after http, other or late it says so again
+  // While it says hold: a whole method and a blank are there, which some servers take for a request once the client ends.
+  bool has_method() const { return is_known_ && place_ > Place::method; }
 
  private:
   enum class Place : std::uint8_t { before, method, gap, target, rest };
+  enum class Word : std::uint8_t { none, name, slash, version, other };
   Result step(char c);
   Result in_method(char c);
   Result in_line(char c);
+  Result at_line_end() const;
+  void look_at_word(char c, bool gap);
   Result undecided() const { return is_known_ && place_ != Place::before ? Result::hold : Result::relay; }
-  Result found() const { return is_known_ ? Result::http : Result::late; }
+  Result found() const { return is_known_ && !blank_has_passed_ ? Result::http : Result::late; }
 
   std::string method_;  // while it may be a registered one
-  std::string target_;  // its first octets
   std::size_t held_ = 0;
   Place place_ = Place::before;
-  std::uint8_t version_ = 0;  // how much of "HTTP/" the octets before this one match
-  bool is_known_ = true;      // begins like a registered method
+  std::uint8_t version_ = 0;       // how much of "HTTP/" the octets before this one match
+  Word word_ = Word::none;         // how the one that is being read looks: a version is NAME/DIGIT...
+  bool ends_in_version_ = false;   // the last word that is whole is one, and not the first behind the method
+  bool is_known_ = true;           // begins like a registered method
+  bool blank_has_passed_ = false;  // one before the method
   Result result_ = Result::relay;
 };
 

@@ -16,13 +16,16 @@ constexpr Milliseconds kSayAgain{1000};  // a client opens as many tunnels as it
 }  // namespace
 
 HelloGate::Result HelloGate::feed(std::span<const char> bytes) {
-  if (!held_.append(bytes)) {
-    why_ = "no memory left for buffers";
-    status_ = 503;
-    return Result::cut;
-  }
-  if (after_) return follow(bytes);
-  return is_text_ ? look_for_request(bytes) : on_hello(bytes);
+  if (!held_.append(bytes)) return no_memory();
+  const Result result = after_ ? follow(bytes) : is_text_ ? on_text(bytes) : on_hello(bytes);
+  const bool counted = memory_.set(reader_.memory() + (after_ ? after_->memory() : 0));
+  return counted || result == Result::cut ? result : no_memory();
+}
+
+HelloGate::Result HelloGate::no_memory() {
+  why_ = "no memory left for buffers";
+  status_ = 503;
+  return Result::cut;
 }
 
 HelloGate::Result HelloGate::on_hello(std::span<const char> bytes) {
@@ -32,7 +35,7 @@ HelloGate::Result HelloGate::on_hello(std::span<const char> bytes) {
       return Result::wait;
     case HelloResult::not_tls:
       is_text_ = true;
-      return on_other(bytes);
+      return begin_text(bytes);
     case HelloResult::no_name:
       return on_unnamed(bytes);
     case HelloResult::name:
@@ -90,6 +93,7 @@ HelloGate::Result HelloGate::compare_with_authority() {
 // `bytes`: the last that the reader was given, of which it may not have used all.
 HelloGate::Result HelloGate::begin_following(std::span<const char> bytes) {
   after_.emplace(reader_);
+  if (far_has_spoken_) after_->on_unreadable_answer();
   return follow(bytes.last(given_ - reader_.used()));
 }
 
@@ -113,6 +117,21 @@ bool HelloGate::is_strict() const {
   return mode == Opaque::deny || (mode == Opaque::http && port_ == kHttpPort);
 }
 
+HelloGate::Result HelloGate::begin_text(std::span<const char> bytes) {
+  const std::size_t before = held_.size() - bytes.size();  // what might have become the ClientHello of SSLv2
+  const Result first = before == 0 ? Result::relay : on_text(held_.front().first(before));
+  return first == Result::relay || first == Result::wait ? on_text(bytes) : first;
+}
+
+// All that may pass does, but for a record of an unknown type, which takes two octets to be seen, no more than the first.
+HelloGate::Result HelloGate::on_text(std::span<const char> bytes) {
+  if (far_has_spoken_) return on_other(bytes);
+  if (record_.feed(bytes) == UnknownRecordPeek::Result::record) return malformed("a TLS record of an unknown type");
+  const Result result = may_pass_ ? Result::pass : on_other(bytes);
+  may_pass_ = result == Result::pass;
+  return may_pass_ && record_.result() == UnknownRecordPeek::Result::undecided ? Result::relay : result;
+}
+
 HelloGate::Result HelloGate::on_other(std::span<const char> bytes) {
   switch (access().opaque_tunnels) {
     case Opaque::allow:
@@ -122,10 +141,7 @@ HelloGate::Result HelloGate::on_other(std::span<const char> bytes) {
     case Opaque::http:
       break;
   }
-  if (far_has_spoken_) return Result::pass;
-  const std::size_t before = held_.size() - bytes.size();  // what might have become the ClientHello of SSLv2
-  const Result first = before == 0 ? Result::relay : look_for_request(held_.front().first(before));
-  return first == Result::relay || first == Result::wait ? look_for_request(bytes) : first;
+  return far_has_spoken_ ? Result::pass : look_for_request(bytes);
 }
 
 HelloGate::Result HelloGate::look_for_request(std::span<const char> bytes) {
@@ -144,19 +160,41 @@ HelloGate::Result HelloGate::look_for_request(std::span<const char> bytes) {
     case RequestLinePeek::Result::other:
       return is_strict() ? refuse("access.opaque_tunnels: neither TLS nor HTTP/1, to port 80") : Result::pass;
     case RequestLinePeek::Result::late:
-      return has_passed_ ? refuse("access.opaque_tunnels: a request with a method that nobody knows") : Result::http;
+      return has_passed_ ? refuse("access.opaque_tunnels: a request of which a part has passed") : Result::http;
   }
   return Result::cut;
 }
 
 HelloGate::Result HelloGate::on_answer(std::span<const char> bytes) {
-  if (after_) {
-    return after_->awaits_answer() && retry_.feed(bytes) == RetryPeek::Result::no_retry ? Result::pass : Result::relay;
+  if (after_) return on_server_hello(bytes);
+  if (!is_text_ && !held_.empty()) {  // TLS has begun
+    far_has_spoken_ = true;
+    return Result::relay;
   }
-  if (!is_text_ && !held_.empty()) return Result::relay;  // TLS has begun
   if (is_strict()) return refuse("access.opaque_tunnels: the far end spoke before the client");
   far_has_spoken_ = true;
   return is_text_ ? Result::pass : Result::relay;
+}
+
+HelloGate::Result HelloGate::on_server_hello(std::span<const char> bytes) {
+  switch (retry_.feed(bytes)) {
+    case RetryPeek::Result::no_retry:
+      return Result::pass;
+    case RetryPeek::Result::unknown:
+      after_->on_unreadable_answer();
+      return Result::relay;
+    case RetryPeek::Result::need_more:
+    case RetryPeek::Result::retry:
+      return Result::relay;
+  }
+  return Result::cut;
+}
+
+HelloGate::Result HelloGate::on_end() {
+  if (held_.empty()) return Result::relay;
+  if (!is_text_) return malformed("the ClientHello is cut short");
+  if (is_strict()) return refuse("access.opaque_tunnels: neither TLS nor HTTP/1, to port 80");
+  return line_.has_method() ? refuse("access.opaque_tunnels: a request that is cut short") : Result::pass;
 }
 
 HelloGate::Result HelloGate::refuse(const char* why) {

@@ -2,7 +2,8 @@
 //   a TLS record      must be a ClientHello, whose server name is judged before one octet of it is relayed; what follows is
 //                     watched until no second ClientHello can come (AfterHello)
 //   HTTP/1            to be handed to those who judge requests, where access.opaque_tunnels says so
-//   anything else     passes without delay, or ends the tunnel, as access.opaque_tunnels says
+//   anything else     passes without delay, or ends the tunnel, as access.opaque_tunnels says; a record of a type that TLS
+//                     does not know ends it
 // A far end that speaks first speaks no HTTP/1. To port 80 nothing but HTTP/1 and TLS goes while HTTP is judged.
 // Judges by the policy and the settings of the moment. Holds at most what ClientHelloReader and RequestLinePeek allow.
 // SPDX-License-Identifier: Apache-2.0
@@ -34,13 +35,14 @@ class HelloGate {
   };
   // The CONNECT's canonical host, which must outlive the gate, and its port.
   HelloGate(WorkerState& state, std::string_view authority, std::uint16_t port)
-      : state_(state), authority_(authority), port_(port), held_(state.io.pool) {}
+      : state_(state), authority_(authority), port_(port), held_(state.io.pool), memory_(state.io.pool) {}
 
   Result feed(std::span<const char> bytes);       // the client's next octets; all of them are kept
   Result on_answer(std::span<const char> bytes);  // those of the far end, which the caller relays unless they are cut
+  Result on_end();                                // the client says no more: relay where nothing is held, pass or cut
 
   Chain& held() { return held_; }
-  bool holds_text() const { return is_text_; }  // which cannot be a whole request
+  bool holds_text() const { return is_text_; }
   bool has_name() const { return has_name_; }
   std::string_view name() const { return host_; }  // canonical; empty: none
   KeptVerdict& verdict() { return verdict_; }      // of the name
@@ -48,14 +50,18 @@ class HelloGate {
   int status() const { return status_; }  // for the log: 403 not permitted, 400 malformed, 503 no room
 
  private:
+  Result no_memory();
   Result on_hello(std::span<const char> bytes);
   Result on_unnamed(std::span<const char> bytes);
   Result on_named(std::span<const char> bytes);
   Result compare_with_authority();
   Result begin_following(std::span<const char> bytes);
   Result follow(std::span<const char> bytes);
+  Result begin_text(std::span<const char> bytes);
+  Result on_text(std::span<const char> bytes);
   Result on_other(std::span<const char> bytes);
   Result look_for_request(std::span<const char> bytes);
+  Result on_server_hello(std::span<const char> bytes);
   bool is_strict() const;
   Result refuse(const char* why);
   Result malformed(const char* why);
@@ -67,8 +73,10 @@ class HelloGate {
   ClientHelloReader reader_;
   std::optional<AfterHello> after_;
   RetryPeek retry_;
+  UnknownRecordPeek record_;
   RequestLinePeek line_;
   Chain held_;
+  Reservation memory_;  // what the readers hold
   KeptVerdict verdict_;
   std::string host_;
   const char* why_ = "";
@@ -76,6 +84,7 @@ class HelloGate {
   int status_ = 403;
   bool has_name_ = false;
   bool is_text_ = false;     // no TLS
+  bool may_pass_ = false;    // all the text, once it is known to be no record
   bool has_passed_ = false;  // a part of the text
   bool far_has_spoken_ = false;
 };

@@ -226,13 +226,11 @@ bool Tunnel::is_blocked_by_now(filter::Verdict verdict) {
 void Tunnel::on_side_end(Side& side) {
   side.ended = true;
   side.stream().set_notices_reset(true);  // all that it sent was read, so nothing is lost by it
-  // A ClientHello that was begun and not finished is none; a client that said nothing may still listen.
-  if (&side == &client_ && gate_ != nullptr && !gate_->held().empty()) {
-    if (!gate_->holds_text()) {
-      cut_status_ = 400;
-      return cut("the ClientHello is cut short");
-    }
-    open_gate();  // no request can come of it any more
+  // A ClientHello, or a request, that was begun and not finished is none; a client that said nothing may still listen.
+  if (&side == &client_ && gate_ != nullptr) {
+    const HelloGate::Result result = gate_->on_end();
+    if (result == HelloGate::Result::cut) return cut_by_gate();
+    if (result == HelloGate::Result::pass) open_gate();
   }
   Stream& other = side.other().stream();
   if (!is_finished() || other.tls() != nullptr) other.shut_write();  // else the close that follows says it as well

@@ -10,6 +10,7 @@
 #include <random>
 #include <stdexcept>
 
+#include "proxy/http/client_hello.h"
 #include "tests/end_to_end/servers.h"
 #include "tests/proxy/http/hello_maker.h"
 #include "tests/support/http_text.h"
@@ -44,7 +45,10 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
 struct Script {
   std::string said, permitted;
   std::string story;
+  std::size_t answered_at = std::string::npos;  // the server says hello once so much has reached it
 };
+
+const std::string kServerHello = records(handshake("\x03\x03" + std::string(32, 'r') + "rest", 2));
 
 class HelloAdversary : public testing::Test {
  protected:
@@ -72,7 +76,7 @@ class HelloAdversary : public testing::Test {
   }
   // Something that TLS servers pass over, or might.
   std::string before() {
-    switch (below(7)) {
+    switch (below(8)) {
       case 0:
         return record('\x14', "\x01");
       case 1:
@@ -85,8 +89,28 @@ class HelloAdversary : public testing::Test {
         return record(static_cast<char>(0x14 + below(5)), "");
       case 5:
         return records(handshake("", static_cast<char>(below(2) == 0 ? 0 : 2 + below(20))));
+      case 6:
+        return record(unknown_type(), octets(below(64)));
       default:
         return std::string("\x80\x2e\x01\x03\x01\x00\x15\x00\x00\x00\x10", 11) + octets(37);
+    }
+  }
+  // 0x16 alone would be the hello's own; 5 begins a greeting of SOCKS5.
+  char unknown_type() {
+    const auto type = static_cast<unsigned char>(below(256));
+    return static_cast<char>((type >= 0x14 && type <= 0x18) || type == 5 ? 0x63 : type);
+  }
+  // What no client sends before the server has said hello.
+  std::string unexpected() {
+    switch (below(4)) {
+      case 0:
+        return record('\x17', octets(below(64)));
+      case 1:
+        return record(unknown_type(), octets(below(64)));
+      case 2:
+        return records(handshake("", static_cast<char>(below(2) == 0 ? 0 : 2 + below(30))));
+      default:
+        return std::string{'\x16', '\x03', '\x01', '\0', '\0'};
     }
   }
   std::string between(bool early) {
@@ -103,6 +127,8 @@ class HelloAdversary : public testing::Test {
       for (std::size_t i = 1 + below(3); i > 0; --i) made.said += before();
       made.said += hello(chance(80) ? kListed : kOpen, false);
       made.story = "records before the hello";
+      // One octet of another protocol is not kept waiting.
+      if (!proxy::is_tls_record(made.said.front())) made.permitted = made.said.substr(0, 1);
       return made;
     }
     const bool listed = chance(20), early = chance(30);
@@ -111,6 +137,11 @@ class HelloAdversary : public testing::Test {
     if (listed) return made;
     made.said += between(early);
     made.permitted = made.said;
+    if (!early && chance(30)) {
+      made.said += unexpected() + hello(kListed, false);
+      made.story += ", then what no client sends and a listed one";
+      return made;
+    }
     if (chance(70)) {
       const bool second_listed = chance(60);
       made.said += hello(second_listed ? kListed : kOpen, false);
@@ -118,6 +149,7 @@ class HelloAdversary : public testing::Test {
       if (second_listed) return made;
       made.permitted = made.said;
     }
+    made.answered_at = made.said.size();
     made.said += record('\x17', octets(below(5000)));
     made.permitted = made.said;
     return made;
@@ -127,18 +159,28 @@ class HelloAdversary : public testing::Test {
     client.send(connect_to(std::string(kOpen) + ":" + std::to_string(origin_.port())));
     auto server = origin_.accept();
     ASSERT_EQ(status_of(client.read_head()), 200);
-    try {
-      for (std::size_t at = 0; at < script.said.size();) {
-        const std::size_t piece = std::min(script.said.size() - at, chance(50) ? 1 + below(8) : 1 + below(4000));
+    const auto say = [&](std::size_t at, std::size_t end) {
+      while (at < end) {
+        const std::size_t piece = std::min(end - at, chance(50) ? 1 + below(8) : 1 + below(4000));
         client.send(script.said.substr(at, piece));
         at += piece;
       }
+    };
+    std::string got;
+    const std::size_t answered_at = std::min(script.answered_at, script.said.size());
+    try {
+      say(0, answered_at);
+      if (script.answered_at != std::string::npos) {
+        got = server.read_exactly(answered_at);
+        server.send(kServerHello);
+        client.expect(kServerHello);
+      }
+      say(answered_at, script.said.size());
       client.shut_write();
     } catch (const std::runtime_error&) {  // cut meanwhile, as it may be
     }
-    std::string got;
     try {
-      got = server.read_to_end();
+      got += server.read_to_end();
     } catch (const std::runtime_error& error) {
       FAIL() << script.story << ": " << error.what();
     }

@@ -1,6 +1,7 @@
 // Any octets behind a ClientHello: cut anywhere they end the same way, the only name that ever passes is the first one's,
 // and nothing of a second hello passes before that is known.
-// Input: one octet that seeds the cuts and says whether early data was offered, then the octets.
+// Input: one octet that seeds the cuts and says whether early data was offered and whether the server's answer could be read,
+// then the octets.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstddef>
@@ -40,6 +41,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(reader.offers_early_data() == early);
   const std::span<const char> bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   AfterHello whole(reader), pieces(reader);
+  if ((seed & 2U) != 0) {
+    whole.on_unreadable_answer();
+    pieces.on_unreadable_answer();
+  }
   const Result result = whole.feed(bytes);
   Result last = Result::relay;
   for (std::size_t at = 0; at < bytes.size() && !is_over(last);) {
@@ -52,7 +57,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   require(last == result);
   require(std::string_view(whole.why()) == pieces.why());
-  RetryPeek peek;
-  peek.feed(bytes);
+  RetryPeek peek, octets;
+  RetryPeek::Result peeked = RetryPeek::Result::need_more;
+  for (const char& c : bytes) peeked = octets.feed({&c, 1});
+  require(peek.feed(bytes) == peeked);
   return 0;
 }

@@ -16,6 +16,7 @@ namespace {
 
 using bloomwall::proxy::ClientHelloReader;
 using bloomwall::proxy::HelloResult;
+using bloomwall::proxy::UnknownRecordPeek;
 
 void require(bool condition) {
   if (!condition) std::abort();
@@ -48,6 +49,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!bytes.empty() && bytes[0] >= 0 && (bytes[0] < 0x14 || bytes[0] > 0x18)) {
     require(whole.result() == HelloResult::not_tls);
   }
+  UnknownRecordPeek record, octets;
+  record.feed(bytes);
+  for (const char& c : bytes) octets.feed({&c, 1});
+  require(record.result() == octets.result());
+  if (bytes.size() > 5 && bytes[1] == 3) require(record.result() == UnknownRecordPeek::Result::record);
   if (bytes.size() > 90 * 1024) require(whole.result() != HelloResult::need_more);
   return 0;
 }

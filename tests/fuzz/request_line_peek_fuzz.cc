@@ -1,5 +1,5 @@
 // Any octets that a client sends first through a tunnel: cut anywhere they are the same to the end of their first line, and
-// no line that ends in a version of HTTP/1 passes whole.
+// no line that ends in a version of HTTP/1, or begins with GET, passes whole.
 // Input: one octet that seeds the cuts, then the octets.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
@@ -49,6 +49,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     at += take;
   }
   require(last == result);
+  const std::string_view text(bytes.data(), bytes.size());
+  if (text.starts_with("GET ") || text.starts_with("\r\nGET\t")) require(result == Result::http);
   if (is_request_line({bytes.data(), bytes.size()})) require(result == Result::http || result == Result::late);
   return 0;
 }

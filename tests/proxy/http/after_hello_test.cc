@@ -34,6 +34,7 @@ struct Case {
   std::string bytes;
   Result result;
   std::string first = kFirst;  // extensions of the first hello
+  bool answer_is_readable = false;
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
@@ -44,8 +45,12 @@ TEST_P(AfterHelloRules, HoldHoweverItIsCut) {
   ClientHelloReader reader;
   reader.feed(client_hello(c.first));
   AfterHello whole(reader);
-  EXPECT_EQ(whole.feed(c.bytes), c.result) << whole.why();
   AfterHello octets(reader);
+  if (!c.answer_is_readable) {
+    whole.on_unreadable_answer();
+    octets.on_unreadable_answer();
+  }
+  EXPECT_EQ(whole.feed(c.bytes), c.result) << whole.why();
   Result last = Result::relay;
   for (std::size_t at = 0; at < c.bytes.size() && last != Result::done && last != Result::malformed; ++at) {
     const std::vector<char> exact{c.bytes[at]};
@@ -96,6 +101,29 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"SameHelloBehindEarlyData", kData + hello("a.test"), Result::relay, kFirst + kEarly}),
     [](const auto& param) { return std::string(param.param.name); });
 
+// The server has said nothing yet, or has asked for another hello.
+INSTANTIATE_TEST_SUITE_P(
+    Unanswered, AfterHelloRules,
+    ::testing::Values(
+        Case{"ChangeCipherSpecAlone", kCipherSpec, Result::relay, kFirst, true},
+        Case{"AlertAlone", kAlert, Result::relay, kFirst, true},
+        Case{"SameHelloBehindChangeCipherSpec", kCipherSpec + hello("a.test"), Result::relay, kFirst, true},
+        Case{"EarlyData", kCipherSpec + many(kData, 200), Result::relay, kFirst + kEarly, true},
+        Case{"SameHelloBehindEarlyData", kData + hello("a.test"), Result::relay, kFirst + kEarly, true},
+        Case{"HalfASecondHello", hello("b.test").substr(0, 40), Result::wait, kFirst, true},
+        Case{"AnotherName", hello("b.test"), Result::malformed, kFirst, true},
+        Case{"Data", kData + hello("b.test"), Result::malformed, kFirst, true},
+        Case{"DataBehindChangeCipherSpec", kCipherSpec + kData, Result::malformed, kFirst, true},
+        Case{"EmptyData", "\x17\x03\x03\x00\x00"s, Result::malformed, kFirst, true},
+        Case{"HelloRequest", records(handshake("", 0)) + hello("b.test"), Result::malformed, kFirst, true},
+        Case{"KeyUpdate", records(handshake("\x00"s, 24)), Result::malformed, kFirst, true},
+        Case{"HelloRequestBehindChangeCipherSpec", kCipherSpec + records(handshake("", 0)), Result::malformed, kFirst,
+             true},
+        Case{"KeyExchange", records(handshake("key", 16)), Result::malformed, kFirst, true},
+        Case{"AnotherProtocol", "GET / HTTP/1.1\r\n", Result::malformed, kFirst, true},
+        Case{"UnknownRecordType", "\x63\x03\x03\x00\x01\x01"s, Result::malformed, kFirst, true}),
+    [](const auto& param) { return std::string(param.param.name); });
+
 std::string server_hello(std::string_view random) {
   return records(handshake("\x03\x03" + std::string(random) + "rest", 2));
 }
@@ -115,6 +143,11 @@ TEST(RetryPeek, KnowsAServerHelloFromARequestForAnotherHello) {
   EXPECT_EQ(result_of(server_hello(retry)), RetryPeek::Result::retry);
   EXPECT_EQ(result_of(server_hello(std::string(32, 'r'))), RetryPeek::Result::no_retry);
   EXPECT_EQ(result_of(server_hello(retry).substr(0, 42)), RetryPeek::Result::need_more);
+  EXPECT_EQ(result_of(kAlert + server_hello(std::string(32, 'r'))), RetryPeek::Result::no_retry);
+  EXPECT_EQ(result_of(server_hello(retry) + kCipherSpec), RetryPeek::Result::retry);
+  EXPECT_EQ(result_of(server_hello(retry) + kCipherSpec + server_hello(std::string(32, 'r'))),
+            RetryPeek::Result::no_retry);
+  EXPECT_EQ(result_of(records(handshake("\x03\x03" + retry, 2), 30)), RetryPeek::Result::unknown) << "in pieces";
   EXPECT_EQ(result_of("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n"), RetryPeek::Result::unknown);
 }
 

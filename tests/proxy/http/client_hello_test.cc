@@ -14,6 +14,7 @@ namespace bloomwall::proxy::testing {
 namespace {
 
 using namespace std::string_literals;
+using namespace std::string_view_literals;
 
 const std::string kGrease = extension(0x1a1a, "");
 const std::string kKeyShare = extension(51, std::string(1200, 'k'));  // as large as post-quantum ones
@@ -137,6 +138,43 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"Truncated", records(handshake("\x03\x03" + std::string(20, 'r'))), HelloResult::malformed},
         Case{"Version4", records(handshake("\x04\x03" + hello_body("").substr(2))), HelloResult::malformed}),
     [](const auto& param) { return std::string(param.param.name); });
+
+TEST(UnknownRecordPeek, KnowsARecordFromOtherProtocols) {
+  using Result = UnknownRecordPeek::Result;
+  const auto result_of = [](std::string_view bytes) {
+    UnknownRecordPeek whole, octets;
+    const Result result = whole.feed(bytes);
+    Result last = Result::undecided;
+    for (const char& c : bytes) last = octets.feed({&c, 1});
+    EXPECT_EQ(last, result) << bytes;
+    return result;
+  };
+  const std::string hello = client_hello(server_name("a.test"));
+  for (const int type : {0, 1, 4, 5, 0x13, 0x19, 0x1a, 0x47, 0x63, 0x80, 0xff}) {
+    for (const std::string_view version : {std::string_view("\x03\x00", 2), std::string_view("\x03\x03")}) {
+      const std::string record = static_cast<char>(type) + std::string(version) + "\x00\x01x"s;
+      EXPECT_EQ(result_of(record + hello), Result::record) << type;
+    }
+  }
+  for (const std::string_view socks : {"\x05\x03\x00\x01\x02"sv, "\x05\x03\x00"sv}) {
+    EXPECT_EQ(result_of(socks), Result::undecided) << "three methods";
+  }
+  for (const std::string_view text :
+       {"GET / HTTP/1.1\r\n"sv, "\x05\x01\x00"sv, "\x03\x00\x00\x13"sv, "\x04\x01\x00\x50"sv}) {
+    EXPECT_EQ(result_of(text), Result::other) << text;
+  }
+  EXPECT_EQ(result_of("x"), Result::undecided);
+}
+
+TEST(ClientHelloReader, HoldsNothingOfAHelloThatWasRead) {
+  ClientHelloReader reader;
+  const std::string hello = client_hello(extension(0x4000, std::string(30'000, 'x')) + server_name("a.test"));
+  feed(reader, std::string_view(hello).substr(0, 20'000));
+  EXPECT_GE(reader.memory(), 19'000U);
+  feed(reader, std::string_view(hello).substr(20'000));
+  EXPECT_EQ(reader.name(), "a.test");
+  EXPECT_LT(reader.memory(), 256U);
+}
 
 TEST(ClientHelloReader, TakesAHelloOfAlmost64KiB) {
   std::string extensions;
