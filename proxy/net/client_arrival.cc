@@ -67,8 +67,8 @@ std::size_t ClientConnection::on_redirected(std::span<const char> bytes) {
 }
 
 std::size_t ClientConnection::on_hello(std::span<const char> bytes) {
-  const bool kept = hello_->octets.append(bytes);
   const HelloResult result = hello_->reader.feed(bytes);
+  const bool kept = hello_->octets.append(bytes) && hello_->memory.set(hello_->reader.memory());
   if (!kept || result == HelloResult::malformed) {
     if (kept) state_.counters.sni_malformed_total.add();
     close();

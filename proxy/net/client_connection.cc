@@ -75,14 +75,21 @@ void ClientConnection::on_head_read() {
 void ClientConnection::on_exchange_end(Exchange::After after) {
   switch (after) {
     case Exchange::After::keep:
-      if (!state_.draining && !stream_.write_failed() && (info_.inside == nullptr || has_inner())) return go_idle();
-      [[fallthrough]];
+      if (may_ask_again()) return go_idle();
+      return linger(false);
     case Exchange::After::close:
-      return linger(exchange_->read_whole_request());
+      return linger(exchange_->is_last());
     case Exchange::After::cut:
       if (stream_.is_open()) stream_.close_with_reset();
       return close();
   }
+}
+
+// Where the end has come meanwhile: a request that has arrived is answered still, since the answer before it did not say that
+// it would not be.
+bool ClientConnection::may_ask_again() const {
+  if (stream_.write_failed() || (info_.inside != nullptr && !has_inner())) return false;
+  return !state_.draining || stream_.has_unseen();
 }
 
 void ClientConnection::go_idle() {
@@ -101,12 +108,12 @@ void ClientConnection::set_idle(bool is_idle) {
 }
 
 // Everything was said that will be: ends our side, and the rest when the client has ended its own.
-void ClientConnection::linger(bool request_was_read) {
+void ClientConnection::linger(bool is_last) {
   phase_ = State::lingering;
   set_idle(false);
   rest_exchange();
   drop_inner();
-  close_when_drained_ = stream_.read_ended() || (request_was_read && !stream_.has_news());
+  close_when_drained_ = stream_.read_ended() || (is_last && !stream_.has_unseen());
   if (stream_.write_failed() || (close_when_drained_ && stream_.backlog() == 0)) return close();
   stream_.shut_write();
   timer_.set(stream_.backlog() == 0 ? kLinger : state_.snapshot->settings.timeouts.idle);
@@ -152,7 +159,7 @@ void ClientConnection::on_drained() {
     case State::exchanging:
       return exchange_->on_client_drained();
     case State::lingering:
-      if (close_when_drained_ || stream_.read_ended()) return close();
+      if (stream_.read_ended() || (close_when_drained_ && !stream_.has_unseen())) return close();
       return timer_.set(kLinger);
     case State::greeting:
     case State::reading_head:
@@ -192,8 +199,11 @@ void ClientConnection::on_timer() {
       // Slow is not idle, as long as what waits moves fast enough.
       const Milliseconds idle = state_.snapshot->settings.timeouts.idle;
       const Milliseconds left = stream_.last_active() + idle - monotonic_now();
-      const bool moves = stream_.backlog() > 0 && left.count() > 0;
+      // What the kernel still has to deliver would be lost if octets of the client's met a closed connection.
+      const bool is_owed = stream_.backlog() > 0 || (phase_ == State::lingering && stream_.has_unconfirmed());
+      const bool moves = is_owed && left.count() > 0;
       const std::uint64_t least = state_.snapshot->settings.limits.least_rate;
+      if (moves && stream_.backlog() == 0) return timer_.set(std::min(left, kLinger));
       if (moves && !rate_.fell_short(octets_taken(), least, idle)) return timer_.set(left);
       if (phase_ == State::idle) state_.counters.client_idle_timeouts_total.add();
       return close();

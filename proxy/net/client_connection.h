@@ -96,9 +96,11 @@ class ClientConnection final : public Buried,
   void on_inner_end();
 
   bool is_shaking_hands() const { return stream_.tls() != nullptr && !stream_.tls()->is_established(); }
+  bool may_ask_again() const;
   void go_idle();
   void set_idle(bool is_idle);
-  void linger(bool request_was_read);
+  // `is_last`: the client knows that nothing follows, and has said all that it will.
+  void linger(bool is_last);
   void rest_exchange();
   void on_client_gone();
   std::uint64_t octets_taken() const { return stream_.bytes_out() - stream_.backlog(); }  // by the client
@@ -106,9 +108,10 @@ class ClientConnection final : public Buried,
 
   // client_arrival.cc: before the first request.
   struct Hello {  // of a redirected client, until there is a tunnel
-    explicit Hello(BufferPool& pool) : octets(pool) {}
+    explicit Hello(BufferPool& pool) : octets(pool), memory(pool) {}
     ClientHelloReader reader;
     Chain octets;
+    Reservation memory;  // what the reader holds
   };
   std::size_t on_greeting(std::span<const char> bytes);
   std::size_t on_redirected(std::span<const char> bytes);

@@ -49,8 +49,7 @@ void ClientConnection::Inner::on_failed(int) { client_.on_inner_end(); }
 // While a request is answered here its end is awaited; there is none after it.
 void ClientConnection::on_inner_end() {
   drop_inner();
-  if (phase_ == State::idle) linger(true);
-  if (phase_ == State::reading_head) linger(false);
+  if (phase_ == State::idle || phase_ == State::reading_head) linger(false);
 }
 
 }  // namespace bloomwall::proxy

@@ -86,8 +86,9 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   void on_head_timeout();
   // Nothing may stand still for ever: says when to ask again; acts, and may end the exchange, where time is up.
   Milliseconds check_progress();
-  // Nothing of the request is still to come: closing the connection then cuts nothing off.
-  bool read_whole_request() const { return !broken_ && (request_.at_end() || request_.at_start()); }
+  // All of the request was read, and its client has said that it is the last: nothing is still to come, so that closing the
+  // connection cuts nothing off.
+  bool is_last() const { return !broken_ && head_known_ && request_.at_end() && !request_.head().keep_alive; }
   bool is_over() const { return owner_ == nullptr; }
 
  private:

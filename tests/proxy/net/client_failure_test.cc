@@ -32,6 +32,21 @@ TEST_F(Client, AnIdleConnectionIsClosedInItsTime) {
   EXPECT_EQ(counter(&Counters::client_idle_timeouts_total), 1U);
 }
 
+// Octets that nobody read would make the kernel reset the connection, and what it has still to deliver would be lost.
+TEST_F(Client, TheLastAnswerArrivesWholeWhateverTheClientSaysBehindItsRequest) {
+  const std::string old = "GET http://" + origin.authority() + "/ HTTP/1.0\r\n\r\n";
+  const std::string blob(std::size_t{4} << 20, 'b');
+  for (const std::string& first : {get_origin("/", "Connection: close\r\n"), old}) {
+    auto [client, server, asked] = exchange(first);
+    server.send("HTTP/1.1 200 OK\r\n" + length_field(blob.size()) + "\r\n");
+    client.read_head();
+    client.send(get_origin("/behind"));
+    std::jthread sender([&] { server.send(blob); });
+    EXPECT_TRUE(client.read_exactly(blob.size()) == blob);
+    client.expect_end();
+  }
+}
+
 TEST_F(Client, OneThatNeverReadsIsCutOff) {
   given.settings.timeouts.body = 300ms;
   auto [client, server, asked] = exchange();

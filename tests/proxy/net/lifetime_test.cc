@@ -73,6 +73,24 @@ TEST_F(Drain, WhoHasNotSpokenYetAndWhoIsIdleMayStillAsk) {
   wait_until_ended();
 }
 
+// The answer before it did not say that it would be the last.
+TEST_F(Drain, ARequestThatHasArrivedBehindARunningAnswerIsAnswered) {
+  auto [client, server, asked] = exchange();
+  server.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha");
+  EXPECT_EQ(field_of(client.read_head(), "Connection"), "");
+  client.expect("ha");
+  client.send(get("ok.test:2") + get("ok.test:2"));
+  the_proxy().drain(20s);
+  EXPECT_TRUE(origin.nobody_comes_for(30ms));
+  server.send("lf");
+  client.expect("lf");
+  const Answer last = read_answer(client);
+  EXPECT_EQ(status_of(last.head), 502);
+  EXPECT_EQ(field_of(last.head, "Connection"), "close");
+  client.expect_end();
+  wait_until_ended();
+}
+
 TEST_F(Drain, AnIdleOneIsClosedAtTheDeadlineAtTheLatest) {
   auto kept = new_client(get("ok.test:2"));
   read_answer(kept);

@@ -46,5 +46,28 @@ TEST_F(Memory, HeadsOfOriginsCountAsBufferMemory) {
   EXPECT_LT(refused, 35U);
 }
 
+// A hello that is not whole is held twice: as it came, for the far end, and as a message, to be read.
+TEST_F(Memory, HellosCountAsBufferMemory) {
+  std::string message = "\x01" + std::string("\x00\xea\x60\x03\x03", 5) + std::string(47'000, 'x'), half;
+  for (std::size_t at = 0; at < message.size(); at += 16'000) {
+    half += std::string("\x16\x03\x01\x3e\x80", 5) + message.substr(at, 16'000);
+  }
+  std::vector<Tunnel> open;
+  for (int i = 0; i < 10; ++i) {
+    open.push_back(tunnel());
+    open.back().client.send(half);
+  }
+  wait_until([&] { return the_proxy().gauges().buffer_bytes >= 2 * open.size() * 47'000; });
+  auto last = tunnel();
+  given.settings.limits.buffer_memory = std::uint64_t{1} << 20;
+  reload();
+  last.client.send(half);
+  last.client.expect_end();
+  last.server.expect_end();
+  open.clear();
+  wait_for_counter(&Counters::client_connections_active, 0);
+  EXPECT_EQ(the_proxy().gauges().buffer_bytes, 0U);
+}
+
 }  // namespace
 }  // namespace bloomwall::test
