@@ -26,6 +26,7 @@ class StaticHosts {
                                                       const std::filesystem::path& file = "/etc/hosts");
   // Every address of both families, port 0; empty: ask the resolver. `host` is lower case without a trailing dot.
   std::span<const Endpoint> find(std::string_view host) const;
+  friend bool operator==(const StaticHosts& a, const StaticHosts& b) { return a.names_ == b.names_; }
 
  private:
   void read_line(std::string_view line);

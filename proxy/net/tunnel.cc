@@ -171,6 +171,7 @@ std::size_t Tunnel::hand_over(std::span<const char> bytes) {
 
 // A microsecond each.
 void Tunnel::review() {
+  cancel_page_wait();
   const char* const why = blocked_by_now();
   if (why != nullptr) {
     state_.counters.tunnels_cut_by_reload_total.add();
@@ -195,9 +196,37 @@ const char* Tunnel::blocked_by_now() {
     if (judged && is_blocked_by_now(std::move(judged->verdict))) return "a reload has blocked the address";
   }
   if (is_peer_blocked_by_now()) return "a reload has blocked the address";
-  if (start_.is_connect) return nullptr;
-  auto judged = state_.judge.url_at_once(start_.target, *state_.policy);
-  return judged && is_blocked_by_now(*std::move(judged)) ? "a reload has blocked the URL" : nullptr;
+  return start_.is_connect ? nullptr : blocked_url_by_now();
+}
+
+// Where that takes pages from the disk, the review is done again once they have come.
+const char* Tunnel::blocked_url_by_now() {
+  const bool is_inside = owner_->client_info().inside != nullptr;
+  for (const std::string& url : {start_.target, is_inside ? url_under_tunnels_host() : std::string()}) {
+    if (url.empty()) continue;
+    auto judged = state_.judge.url_at_once(url, *state_.policy);
+    if (!judged) {
+      page_wait_ = state_.pages.read(state_.policy, state_.judge.absent_pages(), *this);
+      return nullptr;
+    }
+    if (is_blocked_by_now(*std::move(judged))) return "a reload has blocked the URL";
+  }
+  return nullptr;
+}
+
+// Inside another tunnel that one's host needs its own pass with each URL, whatever Host says.
+std::string Tunnel::url_under_tunnels_host() const {
+  constexpr std::uint16_t kHttpPort = 80;
+  const ClientInfo::Inside& inside = *owner_->client_info().inside;
+  std::string url = "http://" + inside.host;
+  if (inside.port != kHttpPort) url.append(":").append(std::to_string(inside.port));
+  const std::size_t path = start_.target.find('/', start_.target.find("//") + 2);
+  return path == std::string::npos ? url : url.append(start_.target, path);
+}
+
+void Tunnel::on_pages_read() {
+  page_wait_ = nullptr;
+  review();
 }
 
 // The address of the far end, by the networks in filters. Inside another tunnel that one's host needs its own pass.
@@ -212,6 +241,10 @@ bool Tunnel::is_peer_blocked_by_now() {
     return true;
   }
   return is_blocked_by_now(state_.judge.url_to(question.addresses(), start_.target, policy));
+}
+
+void Tunnel::cancel_page_wait() {
+  if (page_wait_ != nullptr) state_.pages.cancel(std::exchange(page_wait_, nullptr));
 }
 
 bool Tunnel::is_blocked_by_now(filter::Verdict verdict) {
@@ -292,6 +325,7 @@ Milliseconds Tunnel::longest_wait() const {
 void Tunnel::close() {
   if (owner_ == nullptr) return;
   timer_.clear();
+  cancel_page_wait();
   leave();
   write_log();
   Owner& owner = *std::exchange(owner_, nullptr);

@@ -2,7 +2,7 @@
 // time-out. After CONNECT what the client says first is looked at before it goes on (HelloGate): TLS by its server name,
 // HTTP/1 is handed back to be judged request by request; everything from the far end passes at once.
 // It holds no part of the policy that let it in, and follows the settings of the moment. Each reload reviews it: where its
-// host, its server name or the address of its far end is blocked by then, it ends.
+// host, its server name, the address of its far end or, after an upgrade, its URL is blocked by then, it ends.
 // Idle, it holds no buffer. Owned by a ClientConnection; destroyed by the Graveyard only. Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace bloomwall::proxy {
 
-class Tunnel final : public Buried, LiveTunnel {
+class Tunnel final : public Buried, LiveTunnel, PageReader::Handler {
  public:
   // What is remembered of the request that opened it, for the SNI's verdict and for the log line at its end.
   struct Start {
@@ -81,7 +81,11 @@ class Tunnel final : public Buried, LiveTunnel {
   void on_answer(std::span<const char> bytes);
   std::size_t hand_over(std::span<const char> bytes);
   void review() override;
+  void on_pages_read() override;
+  void cancel_page_wait();
   const char* blocked_by_now();
+  const char* blocked_url_by_now();
+  std::string url_under_tunnels_host() const;
   bool is_blocked_by_now(filter::Verdict verdict);
   bool is_peer_blocked_by_now();
   void note_name();
@@ -106,8 +110,9 @@ class Tunnel final : public Buried, LiveTunnel {
   std::unique_ptr<HelloGate> gate_;  // until the client's first octets are judged
   std::string sni_;
   const char* cut_why_ = "";
-  bool hello_is_timed_ = false;  // timer_ is that of a hello, or a request line, that has begun
-  int cut_status_ = 0;           // for the log, where it was not permitted; 0: Start::status
+  bool hello_is_timed_ = false;            // timer_ is that of a hello, or a request line, that has begun
+  PageReader::Wait* page_wait_ = nullptr;  // a review waits for the disk
+  int cut_status_ = 0;                     // for the log, where it was not permitted; 0: Start::status
   Timer timer_;
   Milliseconds opened_;
 };

@@ -26,8 +26,7 @@ void WorkerState::adopt(SnapshotPtr next, PolicyPtr next_policy) {
   const conf::Config& settings = next->settings;
   // A name that leads elsewhere now must not be served over a connection to where it led before,
   // nor a parent over one that was made under other terms.
-  if (snapshot != nullptr &&
-      (snapshot->settings.dns.hosts != settings.dns.hosts || snapshot->settings.upstream != settings.upstream)) {
+  if (snapshot != nullptr && (snapshot->hosts != next->hosts || snapshot->settings.upstream != settings.upstream)) {
     upstreams.clear();
   }
   // Readers hold references to these and take new limits with the next message.

@@ -57,6 +57,18 @@ TEST(StaticHosts, ConfigurationBeatsTheFileAndTheFileBeatsNothing) {
   }
 }
 
+TEST(StaticHosts, AreTheSameWhereTheirNamesLeadToTheSame) {
+  const test::TempDir dir;
+  const auto build = [&](const std::string& text) {
+    return *StaticHosts::build({{"own.example", "10.0.0.1"}}, dir.write("hosts", text));
+  };
+  const auto before = build("10.1.1.1 a.example\n");
+  EXPECT_EQ(before, build("# a comment\n10.1.1.1 A.example\n"));
+  EXPECT_NE(before, build("10.1.1.2 a.example\n"));
+  EXPECT_NE(before, build("10.1.1.1 a.example\n10.1.1.1 b.example\n"));
+  EXPECT_NE(before, build(""));
+}
+
 TEST(StaticHosts, ABadAddressNamesItsName) {
   const auto hosts = StaticHosts::build({{"a.example", "10.0.0.1"}, {"b.example", "10.0.0"}}, "/nonexistent");
   ASSERT_FALSE(hosts);

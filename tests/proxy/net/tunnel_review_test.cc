@@ -1,6 +1,8 @@
 // What a tunnel is let in by, and what a reload makes of it: hellos are judged by the policy of their moment, open tunnels
 // end where their host or server name is blocked by the next one, and none keeps the old policy.
 // SPDX-License-Identifier: Apache-2.0
+#include <stdexcept>
+
 #include "tests/proxy/http/hello_maker.h"
 #include "tests/proxy/net/proxy_fixture.h"
 
@@ -9,7 +11,19 @@ namespace {
 
 using proxy::testing::client_hello;
 using proxy::testing::extension;
+using proxy::testing::handshake;
+using proxy::testing::records;
 using proxy::testing::server_name;
+
+const std::string kUpgrade =
+    "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+const std::string kSwitched = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+// Of a HelloRetryRequest (RFC 8446 section 4.1.3).
+const std::string kRetryRandom =
+    "\xcf\x21\xad\x74\xe5\x9a\x61\x11\xbe\x1d\x8c\x02\x1e\x65\xb8\x91\xc2\xa2\x11\x16\x7a\xbb\x8c\x5e\x07\x9e\x09"
+    "\xe2\xc8\xa8\x33\x9c";
+std::string server_hello(const std::string& random) { return records(handshake("\x03\x03" + random + "rest", 2)); }
 
 class TunnelReview : public ProxyTest {
  protected:
@@ -25,6 +39,10 @@ class TunnelReview : public ProxyTest {
     const std::string hello = client_hello(server_name(name));
     open.client.send(hello);
     open.server.expect(hello);
+  }
+  static void say_back(Tunnel& open, const std::string& text) {
+    open.server.send(text);
+    open.client.expect(text);
   }
 };
 
@@ -61,17 +79,50 @@ TEST_F(TunnelReview, TunnelsThatAReloadBlocksEnd) {
 }
 
 TEST_F(TunnelReview, AWebSocketEndsWithItsUrl) {
-  const std::string upgrade =
-      "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
-  auto open = exchange(get(at("ok.test"), "/socket", upgrade));
-  open.server.send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+  auto open = exchange(get(at("ok.test"), "/socket", kUpgrade));
+  open.server.send(kSwitched);
   EXPECT_EQ(status_of(open.client.read_head()), 101);
   block("http://ok.test/other");
   open.server.send("still here");
   open.client.expect("still here");
   block("http://ok.test/socket");
   open.client.expect_end();
+}
+
+// Inside a tunnel the URL counts under the tunnel's host, too, as it did when the request was judged.
+TEST_F(TunnelReview, AWebSocketInATunnelEndsWithItsUrlWhateverHostSays) {
+  const auto open_inside = [&](const std::string& target, const std::string& host) {
+    auto open = tunnel("ok.test");
+    open.client.send("GET " + target + " HTTP/1.1\r\nHost: " + host + "\r\n" + kUpgrade + "\r\n");
+    open.server.read_head();
+    open.server.send(kSwitched);
+    EXPECT_EQ(status_of(open.client.read_head()), 101);
+    return open;
+  };
+  std::vector<Tunnel> ending;
+  ending.push_back(open_inside("/socket?a=b", at("ok.test")));
+  ending.push_back(open_inside("/socket?a=b", "ok.test"));
+  ending.push_back(open_inside("/socket?a=b", "mixed.test"));
+  ending.push_back(open_inside("http://mixed.test/socket?a=b", "mixed.test"));
+  auto staying = open_inside("/sockets", "mixed.test");
+  block("http://ok.test/socket");
+  for (Tunnel& open : ending) open.client.expect_end();
+  say_back(staying, "still here");
+}
+
+// The pages that the new verdict takes are not in memory.
+TEST_F(TunnelReview, AWebSocketEndsWithItsUrlWherePagesMustBeAwaited) {
+  given.paged = true;
+  given.list = "http://127.0.0.1/listed\n";
+  auto open = exchange(get_origin("/socket", kUpgrade)), other = exchange(get_origin("/other", kUpgrade));
+  for (Exchange* each : {&open, &other}) {
+    each->server.send(kSwitched);
+    EXPECT_EQ(status_of(each->client.read_head()), 101);
+  }
+  block("http://127.0.0.1/socket");
+  open.client.expect_end();
+  other.server.send("still here");
+  other.client.expect("still here");
 }
 
 // More of them than are reviewed in one turn of the loop.
@@ -131,7 +182,9 @@ TEST_F(TunnelReview, ASecondHelloMustNameTheSameHost) {
   {
     auto open = tunnel("ok.test");
     say_hello(open, "ok.test");
+    say_back(open, server_hello(kRetryRandom));
     say_hello(open, "ok.test");
+    say_back(open, server_hello(std::string(32, 'r')));
     open.client.send(cipher_spec + data);
     open.server.expect(cipher_spec + data);
   }
@@ -144,6 +197,54 @@ TEST_F(TunnelReview, ASecondHelloMustNameTheSameHost) {
     open.server.expect_end();
   }
   EXPECT_EQ(counter(&Counters::sni_malformed_total), 2U);
+}
+
+// Some servers pass over what they do not expect, and then believe the hello behind it.
+TEST_F(TunnelReview, NothingButAHelloComesBeforeTheServerHasSaidHello) {
+  const std::string request = records(handshake("", 0)), data("\x17\x03\x03\x00\x01x", 6),
+                    unknown("\x63\x03\x03\x00\x01x", 6);
+  for (const std::string& between : {request, data, unknown}) {
+    for (const bool retry : {false, true}) {
+      auto open = tunnel("ok.test");
+      say_hello(open, "ok.test");
+      if (retry) say_back(open, server_hello(kRetryRandom));
+      open.client.send(between + client_hello(server_name("listed.example")));
+      open.client.expect_end();
+      EXPECT_EQ(open.server.read_to_end().find("listed"), std::string::npos);
+    }
+  }
+  auto plain = tunnel("ok.test");  // what the server is, nobody knows
+  say_hello(plain, "ok.test");
+  say_back(plain, "not TLS");
+  plain.client.send(data);
+  plain.server.expect(data);
+}
+
+TEST_F(TunnelReview, ARecordThatTlsDoesNotKnowIsNoOtherProtocol) {
+  using Opaque = conf::Access::OpaqueTunnels;
+  const std::string hello = client_hello(server_name("listed.example"));
+  for (const Opaque mode : {Opaque::http, Opaque::allow}) {
+    given.settings.access.opaque_tunnels = mode;
+    reload();
+    for (const char type : {'\x00', '\x13', '\x19', 'G', '\x63'}) {
+      for (const std::size_t piece : {std::size_t{1}, std::size_t{4096}}) {
+        auto open = tunnel("ok.test");
+        try {
+          open.client.send_in_pieces(std::string(1, type) + std::string("\x03\x01\x00\x01x", 5) + hello, piece);
+        } catch (const std::runtime_error&) {  // cut meanwhile
+        }
+        EXPECT_LE(open.server.read_to_end().size(), 1U) << static_cast<int>(type);
+      }
+    }
+    auto socks = tunnel("ok.test");
+    const std::string greeting("\x05\x03\x00\x01\x02", 5);
+    socks.client.send(greeting);
+    socks.server.expect(greeting);
+    socks.server.send("\x05");
+    socks.client.expect("\x05");
+    socks.client.send(hello);
+    socks.server.expect(hello);
+  }
 }
 
 }  // namespace
