@@ -17,8 +17,8 @@ void LineBlocks::hand_over(LineBlock& block, std::string_view whole_lines) {
   tail_.clear();
   block.first_line = next_line_;
   next_line_ += static_cast<std::uint64_t>(std::count(block.text.begin(), block.text.end(), '\n'));
-  if (at_start_ && block.text.starts_with(kByteOrderMark)) block.text.erase(0, kByteOrderMark.size());
-  at_start_ = false;
+  if (drops_mark_ && block.text.starts_with(kByteOrderMark)) block.text.erase(0, kByteOrderMark.size());
+  drops_mark_ = false;
 }
 
 Result<bool> LineBlocks::next(LineBlock& block) {

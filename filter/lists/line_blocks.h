@@ -22,7 +22,8 @@ struct LineBlock {
 // Not thread-safe; one per input.
 class LineBlocks {
  public:
-  explicit LineBlocks(ListInput& input) : input_(input) {}
+  enum class Mark : std::uint8_t { drop, keep };  // a UTF-8 byte order mark at the start
+  explicit LineBlocks(ListInput& input, Mark mark = Mark::drop) : input_(input), drops_mark_(mark == Mark::drop) {}
   // Fills `block` (its capacity is reused) with at least one line, at most about kInputChunkBytes + kMaxLineBytes.
   // False at the end. A line over kMaxLineBytes may be handed on cut, but never below kMaxLineBytes + 1 bytes.
   Result<bool> next(LineBlock& block);
@@ -33,7 +34,7 @@ class LineBlocks {
   ListInput& input_;
   std::string tail_;  // the beginning of a line that goes on in the next chunk
   std::uint64_t next_line_ = 1;
-  bool at_start_ = true;  // a UTF-8 byte order mark is dropped there
+  bool drops_mark_;  // at the start, where nothing was handed over yet
 };
 
 }  // namespace bloomwall::filter

@@ -90,6 +90,12 @@ TEST_F(IntakeTest, RawKeysAreTheLinesThemselves) {
   EXPECT_GT(file.report.text_bytes, 0U);
 }
 
+TEST_F(IntakeTest, AByteOrderMarkIsAPartOfARawKey) {
+  Intake intake(collector_, {.raw = true, .threads = 1});
+  ASSERT_TRUE(read(intake, dir_.write("keys", "\xef\xbb\xbfk1\nk1\n\xef\xbb\xbfk2\nk2\n")));
+  EXPECT_EQ(at(intake.files().front().fresh, Kind::raw), 4U);
+}
+
 TEST_F(IntakeTest, FoldersAreCategories) {
   std::filesystem::create_directory(dir_.path() / "malware");
   dir_.write("malware/domains", "bad.example\n");
