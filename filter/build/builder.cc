@@ -128,6 +128,12 @@ Result<void> BuildRun::commit_extras(FilterDraft& draft) {
   if (auto ok = extras_.add_exceptions(draft); !ok) return ok;
   if (auto ok = extras_.write_exact_side(draft); !ok) return ok;
   report_.notes = extras_.notes();
+  if (report_.allow_rules > 0 && options_.allow_out.empty()) {
+    report_.notes.push_back(
+        fmt::format("{} allow rules of the lists are not applied: write them with --allow-out FILE and name that file "
+                    "under allow_lists",
+                    report_.allow_rules));
+  }
   return {};
 }
 

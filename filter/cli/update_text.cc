@@ -25,6 +25,9 @@ std::string files_text(const std::vector<FileIntake>& files) {
                                   printable(file.report.path), file.report.lines, file.report.taken, file.report.blank,
                                   file.report.unusable)
                     : text_of(file.report);
+    if (file.report.allow_rules == 0) continue;
+    out +=
+        "  not applied: allow rules change no filter; build --allow-out FILE writes them, name it under allow_lists\n";
   }
   return out;
 }

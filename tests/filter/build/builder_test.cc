@@ -222,11 +222,20 @@ TEST_F(BuilderTest, WritesTheAllowRulesFound) {
   BuildReport report;
   ASSERT_TRUE(build(o, report));
   EXPECT_EQ(report.allow_rules, 2U);
+  EXPECT_TRUE(report.notes.empty());
   EXPECT_EQ(bytes_of(o.allow_out), "# Allow rules found while out.bwf was built.\nok.example\nfine.example/path\n");
   o.allow_out = o.output;
   EXPECT_EQ(refusal(o), "--output and --allow-out name the same file");
   o.allow_out = dir_.path() / "no" / "such" / "folder";
   EXPECT_NE(refusal(o).find("no/such/folder"), std::string::npos);
+}
+
+TEST_F(BuilderTest, SaysThatAllowRulesAreNotApplied) {
+  BuildReport report;
+  ASSERT_TRUE(build(options({write("list.txt", "||a.example^\n@@||ok.example^\n")}), report));
+  ASSERT_EQ(report.notes.size(), 1U);
+  EXPECT_NE(report.notes.front().find("1 allow rules of the lists are not applied: write them with --allow-out FILE"),
+            std::string::npos);
 }
 
 TEST_F(BuilderTest, RefusesToShrinkTooMuch) {
