@@ -131,13 +131,17 @@ def domain_line(m):
     after = m.comment(["#", ";", "//", "!"])
     if how == 0:
         address = m.address()
-        return Line(m.rng.choice([address, m.odd_address(address)]) + after, [f"http://{address}/"])
+        if m.rng.random() < 0.5:  # a number is no address there, however browsers read it
+            return Line(m.odd_address(address) + after, passes=[f"http://{address}/"], kind="unusable")
+        return Line(address + after, [f"http://{address}/"])
     if how == 1:
         line = m.network()
         line.text += after
         return line
     if how == 2:
-        return Line(f"{m.name()} {m.word()}", kind="unusable")
+        host = m.name()
+        wrong = [f"{host} {m.word()}", f"{m.word()}@{host}", f"-{host}", f"{m.address()} {m.rng.choice(['US', '7', host])}"]
+        return Line(m.rng.choice(wrong), passes=[f"http://{host}/"], kind="unusable")
     if how == 3:
         return Line(f"{m.name()}/{m.word()}", kind="unusable")
     text, host = m.host()
@@ -145,6 +149,16 @@ def domain_line(m):
 
 
 def hosts_line(m):
+    if m.rng.random() < 0.04:
+        host, other = m.name(), m.name()
+        wrong = [f"0.0.0.0 {m.word()}", f"{m.address()} {m.rng.choice(['US', '10', '87.5', '- x.y', 'ssh,ftp'])}",
+                 f"{m.address()} {m.address()}", f"0.0.0.0 {host}/x {other}"]
+        return Line(m.rng.choice(wrong), passes=[f"http://{host}/", f"http://{other}/"], kind="unusable")
+    if m.rng.random() < 0.08:
+        host, other = m.name(), m.name()
+        line = exact(f"0.0.0.0 {host} {m.rng.choice(['->', 'see', 'a,b', '--'])} {other}", host)
+        line.passes.append(f"http://{other}/")
+        return line
     names = [m.host() for _ in range(m.rng.choice([1, 1, 1, 2, 3]))]
     sink = m.rng.choice(["0.0.0.0", "127.0.0.1", "::", "192.0.2.53"])
     gap = m.rng.choice([" ", "\t", "   "])
@@ -168,7 +182,10 @@ def adblock_line(m):
 def dnsmasq_line(m):
     text, host = m.host()
     if m.rng.random() < 0.1:
-        return Line(f"server=/{host}/192.0.2.1", passes=[f"http://{host}/"], kind="unusable")
+        wrong = [f"server=/{host}/192.0.2.1", f"host-record={host},0.0.0.0", f"cname={host},sink.lan", f"addres=/{host}/#"]
+        return Line(m.rng.choice(wrong), passes=[f"http://{host}/"], kind="unusable")
+    if m.rng.random() < 0.1:
+        return suffix(f"--address=/{host}/", host)
     return suffix(m.rng.choice([f"address=/{text}/#", f"address=/{text}/0.0.0.0", f"server=/{text}/", f"local=/{text}/"]) +
                   m.comment(["#"]), host)
 
@@ -176,7 +193,13 @@ def dnsmasq_line(m):
 def unbound_line(m):
     host = m.name()
     if m.rng.random() < 0.1:
-        return Line(f'local-zone: "{host}." transparent', passes=[f"http://{host}/"], kind="unusable")
+        wrong = [f'local-zone: "{host}." transparent', f'local-zones: "{host}." static', f'forward-zone: name: "{host}"']
+        return Line(m.rng.choice(wrong), passes=[f"http://{host}/"], kind="unusable")
+    if m.rng.random() < 0.1:
+        other = m.name()
+        line = suffix(f'server: local-zone: "{host}" static LOCAL-ZONE: {other} deny', host)
+        line.stops.append(f"http://sub.{other}/")
+        return line
     return suffix(f'local-zone: "{m.spelt(host)}" always_null' + m.comment(["#"]), host)
 
 
@@ -216,9 +239,16 @@ def url_line(m):
     if how == 3:
         return suffix(m.rng.choice(["http://", "https://"]) + text + m.rng.choice(["", "/"]), host)
     rest, stops, passes = url_of(m, host)
-    user = m.rng.choice(["", "", "", "", f"{m.word()}@"])
-    return Line(m.blanks() + m.rng.choice(["http://", "HTTPS://", ""]) + user + text + rest + m.blanks() +
-                m.comment(["#", ";"]), stops, passes)
+    scheme = m.rng.choice(["http://", "HTTPS://", ""])
+    if m.rng.random() < 0.2:
+        user = f"{m.word()}@"
+        if not scheme:
+            return Line(user + text + rest, passes=stops + passes, kind="unusable")
+    else:
+        user = ""
+    if m.rng.random() < 0.1:
+        return Line(f"{scheme}{text}{m.path()}?{m.word()}=*", passes=passes, kind="unusable")
+    return Line(m.blanks() + scheme + user + text + rest + m.blanks() + m.comment(["#", ";"]), stops, passes)
 
 
 def squidguard_line(m):
@@ -479,6 +509,19 @@ CONFUSING = [
     ("byhand", "a.test\n||b.test^\nc.test/x/\n", ["http://a.test/", "http://b.test/", "http://c.test/x/y"],
      ["http://c.test/"]),
     ("nbsp", "e4.de\N{NO-BREAK SPACE}\n" + lines("ok{}.example"), ["http://ok1.example/"], []),
+    ("ipsum", lines("1.2.3.{}\t10"), ["http://1.2.3.4/"], ["http://0.0.0.10/"]),
+    ("rdns", lines("1.2.3.{0} host{0}.isp.example"), ["http://1.2.3.4/"], ["http://host4.isp.example/"]),
+    ("dshield", lines("80.94.{0}.0\t80.94.{0}.255\t24\t5212\tX LTD\tGB\tabuse@x.example"),
+     ["http://80.94.3.7/"], ["http://80.95.0.1/", "http://x.example/"]),
+    ("startend", lines("1.2.{0}.0 1.2.{0}.255"), ["http://1.2.3.4/"], []),
+    ("masks", lines("1.2.{0}.0 255.255.255.0"), ["http://1.2.3.4/"], ["http://255.255.255.0/"]),
+    ("bot", lines("1.2.3.{0} - mirai.x{0}"), ["http://1.2.3.4/"], ["http://mirai.x4/"]),
+    ("mails", lines("u{}@gmail.example"), [], ["http://gmail.example/"]),
+    ("forbidden", "Forbidden\n", [], ["http://forbidden/"]),
+    ("sums", lines("5d41402abc4b2a76b9719d911017c5{:02d}"), [], []),
+    ("versions", lines("1.{}.0"), [], ["http://1.4.0.0/"]),
+    ("prose", lines("0.0.0.0 e{}.example") + "0.0.0.0 evil.example -> www.good.example\n",
+     ["http://evil.example/"], ["http://www.good.example/"]),
     ("comments", lines("d{}.example") + "evil.example  # ticket 7\n.a.example # c\n*.b.example ; d\n",
      ["http://evil.example/", "http://a.example/", "http://x.b.example/"], []),
 ]

@@ -154,7 +154,8 @@ Json to_json(const FileIntake& file) {
           {"addresses", r.addresses},
           {"single_label", r.single_label},
           {"tlds_taken", r.tlds_taken},
-          {"skipped_names", r.skipped_names},
+          {"skipped_names", r.skipped_names.total()},
+          {"skipped", reasons_json(r.skipped_names)},
           {"ranges", r.entries[index_of(Kind::network)]},
           {"left_out", r.left_out},
           {"warnings", reasons_json(r.warnings)}};

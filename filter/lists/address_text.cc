@@ -6,40 +6,91 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
 
 #include "filter/text.h"
 
 namespace bloomwall::filter {
 namespace {
 
-bool is_ipv6(std::string_view word) {
+std::optional<in6_addr> read_ipv6_word(std::string_view word) {
   if (word.starts_with('[') && word.ends_with(']')) word = word.substr(1, word.size() - 2);
   word = word.substr(0, word.find('%'));  // a zone, as in fe80::1%lo0
   std::array<char, INET6_ADDRSTRLEN> text;
-  if (word.size() >= text.size() || word.find(':') == std::string_view::npos) return false;
+  if (word.size() >= text.size() || word.find(':') == std::string_view::npos) return std::nullopt;
   *std::copy(word.begin(), word.end(), text.begin()) = '\0';
   in6_addr address{};
-  return inet_pton(AF_INET6, text.data(), &address) == 1;
+  if (inet_pton(AF_INET6, text.data(), &address) != 1) return std::nullopt;
+  return address;
 }
 
-}  // namespace
-
-bool is_ipv4(std::string_view word) {
-  for (int part = 0; part < 4; ++part) {
+// Four decimal parts; lists pad them with zeros.
+std::optional<std::array<std::uint8_t, 4>> read_ipv4_word(std::string_view word) {
+  std::array<std::uint8_t, 4> octets{};
+  for (std::size_t part = 0; part < octets.size(); ++part) {
     unsigned value = 0;
     std::size_t digits = 0;
     for (; digits < word.size() && digits < 3 && is_digit(word[digits]); ++digits) {
       value = value * 10 + static_cast<unsigned>(word[digits] - '0');
     }
-    if (digits == 0 || value > 255) return false;
+    if (digits == 0 || value > 255) return std::nullopt;
+    octets[part] = static_cast<std::uint8_t>(value);
     word.remove_prefix(digits);
-    if (part == 3) return word.empty();
-    if (!word.starts_with('.')) return false;
+    if (part + 1 == octets.size()) break;
+    if (!word.starts_with('.')) return std::nullopt;
     word.remove_prefix(1);
   }
-  return false;
+  if (!word.empty()) return std::nullopt;
+  return octets;
 }
 
-bool is_address(std::string_view word) { return is_ipv4(word) || is_ipv6(word); }
+bool is_name_octet(char c) {
+  return is_alpha(c) || is_digit(c) || c == '-' || c == '_' || c == '.' || static_cast<unsigned char>(c) >= 0x80;
+}
+
+}  // namespace
+
+bool is_ipv4(std::string_view word) { return read_ipv4_word(word).has_value(); }
+
+bool is_address(std::string_view word) { return is_ipv4(word) || read_ipv6_word(word).has_value(); }
+
+bool is_sink(std::string_view address) {
+  if (const auto ipv4 = read_ipv4_word(address)) {
+    const auto all = [&](std::uint8_t value) {
+      return std::all_of(ipv4->begin(), ipv4->end(), [value](std::uint8_t octet) { return octet == value; });
+    };
+    return ipv4->front() == 127 || all(0) || all(255);
+  }
+  const auto ipv6 = read_ipv6_word(address);
+  if (!ipv6) return false;
+  const auto& octets = ipv6->s6_addr;
+  const bool upper_zero = std::all_of(octets, octets + 15, [](std::uint8_t octet) { return octet == 0; });
+  return octets[0] >= 0xfe || (upper_zero && octets[15] <= 1);
+}
+
+bool is_dotted_name(std::string_view word) {
+  if (word.ends_with('.')) word.remove_suffix(1);
+  const std::size_t dot = word.rfind('.');
+  if (dot == std::string_view::npos || dot == 0) return false;
+  const std::string_view last = word.substr(dot + 1);
+  return std::all_of(word.begin(), word.end(), is_name_octet) && !std::all_of(last.begin(), last.end(), is_digit);
+}
+
+RangeReading read_netblock(std::string_view text) {
+  const std::string_view first = next_word(text);
+  const std::string_view last = next_word(text);
+  const std::string_view prefix = next_word(text);
+  const bool number = !prefix.empty() && std::all_of(prefix.begin(), prefix.end(), is_digit);
+  if (!number || !is_address(first) || !is_address(last)) return {};
+  const RangeReading ends = read_address_range(std::string(first).append(1, '-').append(last));
+  const RangeReading net = read_address_range(std::string(first).append(1, '/').append(prefix));
+  if (ends.outcome == net.outcome && ends.range == net.range && ends.outcome != RangeReading::Outcome::no_range) {
+    return net;
+  }
+  return {.outcome = RangeReading::Outcome::malformed,
+          .reason = "first address, last address and prefix that do not agree"};
+}
 
 }  // namespace bloomwall::filter

@@ -5,8 +5,13 @@
 //   192.0.2.1          X       2001:db8::1 or [2001:db8::1]   X
 //   192.0.2.0/24   192.0.2.0-192.0.2.9   2001:db8::/32       a range of addresses (address_range.h)
 //   # ; ! //           comment, also after white space
-// Unsupported: wildcards elsewhere, hosts with a port. Malformed: URLs, several words.
+//   192.0.2.0 192.0.2.255 24 ...             the columns of a netblock (address_text.h)
+//   domain, url, ...   boilerplate with a warning: the name of a column
+// Unsupported: wildcards elsewhere, hosts with a port. Malformed: URLs, several words, a hyphen in front ("-a.example" is the
+// line of a diff).
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "filter/lists/entry_gate.h"
@@ -15,6 +20,13 @@
 
 namespace bloomwall::filter {
 namespace {
+
+bool is_column_name(std::string_view word) {
+  constexpr std::array<std::string_view, 12> kNames{"domain",  "domains", "domain_name", "host", "hosts", "hostname",
+                                                    "address", "url",     "urls",        "fqdn", "ip",    "indicator"};
+  return std::any_of(kNames.begin(), kNames.end(),
+                     [word](std::string_view name) { return equals_ignoring_case(word, name); });
+}
 
 class DomainParser final : public LineParser {
  public:
@@ -29,6 +41,11 @@ class DomainParser final : public LineParser {
     text = without_comment(text, kListMarks);
     if (text.starts_with("*.")) return gate.host(text.substr(2), starred_);
     if (text.starts_with('.')) return gate.host(text.substr(1), Kind::suffix);
+    if (text.starts_with('-')) return malformed("begins with a hyphen, as a line of a diff does");
+    if (is_column_name(text)) {
+      gate.warn(kWarnHeader);
+      return {LineClass::boilerplate};
+    }
     return gate.host(text, bare_);
   }
 

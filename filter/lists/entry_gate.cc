@@ -47,9 +47,38 @@ bool can_be_asked_for(const Entry& entry) {
 constexpr std::string_view kNoSuchHost = "host that no request can have";
 constexpr std::string_view kMarkInside = "byte order mark inside the line";
 
-// "http://example.com/#!/page", "example.com#top": the fragment never reaches a proxy, and nothing else was left.
-bool is_host_by_fragment(const Entry& entry, std::string_view text) {
-  return is_host_kind(entry.kind) && text.find('#') != std::string_view::npos;
+// The part of a URL between its scheme, if any, and its path.
+std::string_view authority_of(std::string_view text) {
+  if (const std::string_view scheme = scheme_of(text); !scheme.empty()) text.remove_prefix(scheme.size() + 3);
+  return text.substr(0, text.find_first_of("/\\?#"));
+}
+
+// "-good.com", "good-.com": no registry gives such a name.
+bool has_hyphen_at_the_edge(std::string_view host) {
+  const std::size_t dot = host.rfind('.');
+  if (dot == std::string_view::npos || dot == 0) return false;
+  const std::string_view label = host.substr(0, dot).substr(host.rfind('.', dot - 1) + 1);
+  return label.starts_with('-') || label.ends_with('-');
+}
+
+// A range of several addresses, or the columns of a netblock.
+RangeReading range_in(std::string_view text) {
+  const RangeReading reading = read_address_range(text);
+  const bool columns = reading.outcome == RangeReading::Outcome::no_range && !text.empty() && is_digit(text.front()) &&
+                       std::any_of(text.begin(), text.end(), is_blank);
+  return columns ? read_netblock(text) : reading;
+}
+
+// Loopback, link-local and private networks: who dials one is on the local network.
+bool is_local(const AddressRange& range) {
+  static const std::array kLocal{read_address_range("0.0.0.0/8").range,      read_address_range("10.0.0.0/8").range,
+                                 read_address_range("100.64.0.0/10").range,  read_address_range("127.0.0.0/8").range,
+                                 read_address_range("169.254.0.0/16").range, read_address_range("172.16.0.0/12").range,
+                                 read_address_range("192.168.0.0/16").range, read_address_range("::1/128").range,
+                                 read_address_range("fc00::/7").range,       read_address_range("fe80::/10").range};
+  return std::any_of(kLocal.begin(), kLocal.end(), [&](const AddressRange& local) {
+    return local.kind == range.kind && local.first <= range.last && range.first <= local.last;
+  });
 }
 
 // last - first >= 2^widest: so many bits of an address may differ at most.
@@ -108,6 +137,7 @@ EntryGate::CheckedHost EntryGate::check_host(std::string_view text, Kind kind) {
   if (parsed.entries.empty()) return {why_not(parsed), {}};
   Entry entry = parsed.entries.front();
   if (parsed.problem == EntryProblem::odd && !can_be_asked_for(entry)) return {malformed(kNoSuchHost), {}};
+  if (has_hyphen_at_the_edge(entry.host)) return {malformed("hyphen at the edge of a registered name"), {}};
   if (entry.host_kind == HostKind::name && is_public_suffix(entry.host)) {
     if (entry.host.find('.') != std::string_view::npos) {
       warn(kWarnPublicSuffix);
@@ -122,7 +152,7 @@ EntryGate::CheckedHost EntryGate::check_host(std::string_view text, Kind kind) {
 }
 
 LineOutcome EntryGate::host(std::string_view text, Kind kind, Side side) {
-  if (const RangeReading reading = read_address_range(text); reading.outcome != RangeReading::Outcome::no_range) {
+  if (const RangeReading reading = range_in(text); reading.outcome != RangeReading::Outcome::no_range) {
     return range(reading, side);
   }
   const CheckedHost checked = check_host(text, kind);
@@ -149,7 +179,7 @@ LineOutcome EntryGate::range(const RangeReading& reading, Side side) {
 
 LineOutcome EntryGate::network(std::string_view text) {
   if (has_mark(text)) return malformed(kMarkInside);
-  const RangeReading reading = read_address_range(text);
+  const RangeReading reading = range_in(text);
   if (reading.outcome == RangeReading::Outcome::range) return hand_over_range(reading.range, Side::block);
   if (reading.outcome != RangeReading::Outcome::no_range) return range(reading, Side::block);
   const auto address = read_address(text);
@@ -165,6 +195,7 @@ LineOutcome EntryGate::hand_over_range(const AddressRange& range, Side side) {
     return used(side);
   }
   if (!sink_->takes_ranges()) return unsupported("address range");
+  if (is_local(range)) warn(kWarnLocalRange);
   ++report_->entries[index_of(Kind::network)];
   sink_->range(range, line_);
   return used(side);
@@ -184,12 +215,19 @@ LineOutcome EntryGate::any_url(std::string_view text, bool as_prefix, Side side,
   if (std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; })) {
     return malformed("control octets in a URL");
   }
+  const std::string_view authority = authority_of(text);
+  if (scheme_of(text).empty() && authority.find('@') != std::string_view::npos) {
+    return malformed("user before '@' without a scheme");
+  }
   const RangeReading reading = read_address_range(text);
   // "192.0.2.5/42" can't be a range; where only URLs are expected it is a page of that address.
   const bool page =
       as_prefix && reading.outcome == RangeReading::Outcome::malformed && is_ipv4(text.substr(0, text.find('/')));
   if (reading.outcome != RangeReading::Outcome::no_range && !page) return range(reading, side);
   const std::string_view before_query = text.substr(0, text.find_first_of("?#"));
+  if (!field && before_fragment.find('*', before_query.size()) != std::string_view::npos) {
+    return unsupported("wildcard inside a URL");
+  }
   if (before_query.find('*') != std::string_view::npos) {
     const bool whole = before_query.size() == text.size() && before_query.ends_with("/*") &&
                        before_query.find('*') + 1 == before_query.size();
@@ -202,8 +240,22 @@ LineOutcome EntryGate::any_url(std::string_view text, bool as_prefix, Side side,
     return malformed(kNoSuchHost);
   }
   const LineOutcome outcome = each(parsed, as_prefix, side);
-  if (outcome.used() && is_host_by_fragment(parsed.entries.front(), text)) warn(kWarnFragment);
+  if (outcome.used() && is_host_kind(parsed.entries.front().kind)) warn_of_whole_host(text);
   return outcome;
+}
+
+// "http://example.com/#!/page", "http://example.com//", "http://example.com:8080/": what stood behind the host is gone.
+void EntryGate::warn_of_whole_host(std::string_view text) {
+  text = trim(text);
+  if (text.find('#') != std::string_view::npos) return warn(kWarnFragment);
+  std::string_view authority = authority_of(text);
+  const std::string_view tail =
+      text.substr(static_cast<std::size_t>(authority.data() - text.data()) + authority.size());
+  if (!tail.empty() && tail != "/") warn(kWarnRoot);
+  authority = authority.substr(std::min(authority.rfind(']') + 1, authority.size()));  // npos + 1 is 0
+  const std::size_t colon = authority.rfind(':');
+  const std::string_view port = colon == std::string_view::npos ? std::string_view{} : authority.substr(colon + 1);
+  if (!port.empty() && port != "80" && port != "443") warn(kWarnPort);
 }
 
 LineOutcome EntryGate::each(const ParsedEntry& parsed, bool as_prefix, Side side) {

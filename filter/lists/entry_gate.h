@@ -4,11 +4,15 @@
 //   a range of addresses (address_range.h) is handed over as such where the sink takes ranges and is unsupported elsewhere,
 //   and so is one wider than kWidestIpv4 or kWidestIpv6 unless --allow-wide-ranges
 //   a host that no request can have (its octets, its length) is malformed wherever it stands, and so is text with a blank
-//   or a byte order mark in it
-//   "*" at the end of a path, after '/', is the directory; elsewhere in a path it is unsupported, but in a field of its own
+//   or a byte order mark in it, and a user before '@' where no scheme says that it is a URL ("me@example.com")
+//   a number is an address in four decimal parts without leading zeros, and any spelling of one behind a scheme alone:
+//   "85285", "10.1" and "010.0.0.1" are versions, dates, counts as often as hosts (entry.h)
+//   "*" at the end of a path, after '/', is the directory; elsewhere in a path or a query it is unsupported, but in a field of
+//   its own
 //   a bare top-level domain is skipped unless --allow-tld; other single labels ("intranet") are taken
 //   a public suffix is taken with a warning; the URL of one ("http://github.io/") is X instead of S
-//   "http://host/" is S
+//   "http://host/" is S, and so, with a warning, is what has a fragment, a port or dots and slashes behind the host that say no
+//   more than it; a range of the local network or of loopback is taken with a warning
 //   in a white category, and for allow rules, the entry goes to the allow sink as text
 // Not thread-safe; one per BlockParser.
 // SPDX-License-Identifier: Apache-2.0
@@ -72,8 +76,8 @@ class EntryGate {
   void hand_over(const Entry& entry, Side side, std::uint64_t line);
 
   void warn(std::string_view reason) { report_->warnings.add(reason, line_, text_); }
-  // Names of the line that gave nothing while others were taken.
-  void skip_names(std::size_t count) { report_->skipped_names += count; }
+  // A name of the line that gave nothing while others were taken.
+  void skip_name(std::string_view reason) { report_->skipped_names.add(reason, line_, text_); }
   // What became of a line that was held.
   void settle(const LineOutcome& outcome, std::uint64_t line, std::string_view text) {
     count_outcome(outcome, line, text, *report_);
@@ -82,6 +86,7 @@ class EntryGate {
  private:
   LineOutcome any_url(std::string_view text, bool as_prefix, Side side, bool field);
   LineOutcome range(const RangeReading& reading, Side side);
+  void warn_of_whole_host(std::string_view text);
   LineOutcome hand_over_range(const AddressRange& range, Side side);
   LineOutcome each(const ParsedEntry& parsed, bool as_prefix, Side side);
   void hand_over_children(const Entry& entry, Side side);

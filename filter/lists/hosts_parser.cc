@@ -1,8 +1,11 @@
 // Hosts files: an address, then one or more names, each of them the host alone (X; with --hosts-as-suffix S).
 //   0.0.0.0 ads.example.com tracker.example.net   # comment
-// Whatever the address is, the names are taken: sinks other than 0.0.0.0 and 127.0.0.1 are in use.
-// Boilerplate: names that every hosts file carries (localhost, broadcasthost, ip6-allnodes) and other names of one label;
-// beside names that are taken they are counted as skipped names.
+// Whatever the address is, the names are taken; where it is no sink (0.0.0.0, loopback, ...), with a warning, since the line may
+// mean that the name is to be found there. As a line among others (mixed, adblock) only one with a sink is of a hosts file.
+// Boilerplate, behind a sink: names that every hosts file carries (localhost, broadcasthost, ip6-allnodes), those of the machine
+// itself (127.0.1.1), and the first label of another name of the line.
+// Unsupported, behind a sink: other names of one label. Malformed: these elsewhere, a second address, and all that follows a word that is no host ("a.example -> b.example"):
+// where it is beside names that are taken, each word counts among the skipped names.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
@@ -11,46 +14,79 @@
 #include "filter/lists/address_text.h"
 #include "filter/lists/entry_gate.h"
 #include "filter/lists/line_parser.h"
+#include "filter/lists/line_sum.h"
 #include "filter/text.h"
 
 namespace bloomwall::filter {
 namespace {
 
-constexpr std::array<std::string_view, 4> kBoilerplateNames{"localhost.localdomain", "localhost4.localdomain4",
-                                                            "localhost6.localdomain6", "0.0.0.0"};
+constexpr std::array<std::string_view, 8> kBoilerplateNames{
+    "localhost",  "localhost.localdomain",   "localhost4", "localhost4.localdomain4",
+    "localhost6", "localhost6.localdomain6", "local",      "broadcasthost"};
+constexpr std::string_view kNoDot = "a name without a dot";
+constexpr std::string_view kOwnAddress = "127.0.1.1";  // of the machine's own name, where it has no other
 
 bool is_boilerplate(std::string_view name) {
-  if (name.find_first_of(".:") == std::string_view::npos) return true;
+  if (starts_ignoring_case(name, "ip6-") && name.find('.') == std::string_view::npos) return true;
   return std::any_of(kBoilerplateNames.begin(), kBoilerplateNames.end(),
                      [name](std::string_view known) { return equals_ignoring_case(name, known); });
 }
 
+// "nas" of "nas.example.com nas".
+bool is_first_label(std::string_view label, std::string_view names) {
+  while (!names.empty()) {
+    const std::string_view name = next_word(names);
+    if (name.size() > label.size() && name[label.size()] == '.' && starts_ignoring_case(name, label)) return true;
+  }
+  return false;
+}
+
 class HostsParser final : public LineParser {
  public:
-  explicit HostsParser(const ParsePlan& plan) : kind_(plan.options.hosts_as_suffix ? Kind::suffix : Kind::exact_host) {}
+  explicit HostsParser(const ParsePlan& plan)
+      : kind_(plan.options.hosts_as_suffix ? Kind::suffix : Kind::exact_host),
+        sinks_alone_(plan.format != Format::hosts) {}
 
   LineOutcome line(std::string_view text, EntryGate& gate) override {
     text = trim(text);
     if (text.empty()) return {LineClass::blank};
     if (is_comment(text, kListMarks)) return {LineClass::comment};
     text = without_comment(text, kListMarks);
-    if (!is_address(next_word(text))) return malformed("does not begin with an address");
-    std::string_view name = next_word(text);
-    if (name.empty()) return malformed("an address without names");
-    LineOutcome sum;
-    std::size_t skipped = 0;
-    for (; !name.empty(); name = next_word(text)) {
-      const LineOutcome outcome = is_boilerplate(name) ? LineOutcome{} : gate.host(name, kind_);
-      if (!outcome.used()) ++skipped;
-      if (outcome.what != LineClass::blank) add_outcome(sum, outcome);
+    const std::string_view address = next_word(text);
+    if (!is_address(address)) return malformed("does not begin with an address");
+    if (text.empty()) return malformed("an address without names");
+    const bool sink = is_sink(address);
+    if (!sink && sinks_alone_) return malformed("an address that is no sink, and text behind it");
+    if (sink && is_address(text) && is_sink(text)) return {LineClass::boilerplate};  // "0.0.0.0 0.0.0.0"
+    LineSum sum;
+    bool no_host = false;
+    for (std::string_view names = text; !names.empty();) {
+      const std::string_view name = next_word(names);
+      const LineOutcome outcome =
+          no_host ? malformed("behind a word that is no host") : one_name(address, name, text, gate);
+      no_host = no_host || outcome.what == LineClass::malformed || outcome.reason == kNoDot;
+      sum.add(outcome);
     }
-    if (sum.what == LineClass::blank) return {LineClass::boilerplate};
-    if (sum.used()) gate.skip_names(skipped);
-    return sum;
+    const LineOutcome outcome = sum.close(gate);
+    if (outcome.used() && !sink) gate.warn(kWarnNoSink);
+    return outcome;
   }
 
  private:
+  LineOutcome one_name(std::string_view address, std::string_view name, std::string_view names, EntryGate& gate) const {
+    const bool sink = is_sink(address);
+    if (sink && is_boilerplate(name)) return {LineClass::boilerplate};
+    if (name.find_first_of(".:") == std::string_view::npos) {
+      const bool own = address == kOwnAddress || is_first_label(name, names);
+      if (own) return {LineClass::boilerplate};
+      return sink ? unsupported(kNoDot) : malformed(kNoDot);
+    }
+    if (is_address(name) && (!sink || is_sink(name))) return malformed("an address behind an address");
+    return gate.host(name, kind_);
+  }
+
   Kind kind_;
+  bool sinks_alone_;
 };
 
 }  // namespace

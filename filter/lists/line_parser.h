@@ -41,13 +41,6 @@ struct LineOutcome {
 constexpr LineOutcome unsupported(std::string_view reason) { return {LineClass::unsupported, reason}; }
 constexpr LineOutcome malformed(std::string_view reason) { return {LineClass::malformed, reason}; }
 
-// Of a line that names several hosts: used where one of them is, else what was wrong with the first.
-constexpr void add_outcome(LineOutcome& sum, LineOutcome next) {
-  const bool better =
-      next.what == LineClass::taken || (next.what == LineClass::allowed && sum.what != LineClass::taken);
-  if (sum.what == LineClass::blank || better) sum = next;
-}
-
 // Adds what became of a line to the counts of a report, but for the number of its lines. A held line adds nothing yet.
 void count_outcome(const LineOutcome& outcome, std::uint64_t line, std::string_view text, FileReport& report);
 

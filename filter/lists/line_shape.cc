@@ -5,10 +5,10 @@
 #include <cstddef>
 
 #include "filter/lists/adblock_rule.h"
-#include "filter/url/address_range.h"
 #include "filter/lists/address_text.h"
 #include "filter/lists/csv_layout.h"
 #include "filter/text.h"
+#include "filter/url/address_range.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -66,16 +66,34 @@ LineShape zone_shape(std::string_view text) {
 }
 
 bool is_dnsmasq(std::string_view text) {
-  return text.starts_with("address=/") || text.starts_with("server=/") || text.starts_with("local=/");
+  if (text.starts_with("--")) text.remove_prefix(2);
+  const std::string_view option = next_part(text, '=');
+  return text.starts_with('/') && (equals_ignoring_case(option, "address") || equals_ignoring_case(option, "server") ||
+                                   equals_ignoring_case(option, "local"));
 }
 
 bool is_unbound(std::string_view text) {
-  return text.starts_with("local-zone:") || text.starts_with("local-data:") || text == "server:";
+  std::string_view rest = text;
+  const std::string_view option = trim(next_part(rest, ':'));
+  if (option.size() == text.size() || rest.starts_with("//")) return false;
+  if (starts_ignoring_case(option, "local-zone") || starts_ignoring_case(option, "local-data")) return true;
+  return equals_ignoring_case(option, "server") && (rest.empty() || is_blank(rest.front()));
 }
 
+// "0.0.0.0 whatever", "192.0.2.53 a.example"; what else stands behind an address is no name of a host.
 bool is_hosts(std::string_view text) {
+  text = without_comment(text, kListMarks);
   const std::string_view first = next_word(text);
-  return is_address(first) && !without_comment(text, kListMarks).empty();
+  if (text.empty() || !is_address(first)) return false;
+  return is_sink(first) || is_dotted_name(next_word(text));
+}
+
+// An address or a range of addresses, and columns behind it: counts, countries, dates, other addresses.
+bool has_columns(std::string_view text) {
+  text = without_comment(text, kListMarks);
+  const std::string_view first = next_word(text);
+  if (text.empty() || text.find("://") != std::string_view::npos) return false;
+  return is_address(first) || read_address_range(first).outcome != RangeReading::Outcome::no_range;
 }
 
 LineShape url_shape(std::string_view text) {
@@ -99,11 +117,13 @@ LineShape shape_of(std::string_view line) {
   if (is_privoxy(text)) return LineShape::privoxy;
   if (is_unbound(text)) return LineShape::unbound;
   if (is_dnsmasq(text)) return LineShape::dnsmasq;
-  if (read_address_range(without_comment(text, kListMarks)).outcome != RangeReading::Outcome::no_range) {
+  if (read_address_range(without_comment(text, kListMarks)).outcome != RangeReading::Outcome::no_range ||
+      read_netblock(text).outcome == RangeReading::Outcome::range) {
     return LineShape::range;
   }
   if (is_hosts(text)) return LineShape::hosts;
   if (const LineShape zone = zone_shape(text); zone != LineShape::other && !indented) return zone;
+  if (has_columns(text)) return LineShape::columns;
   if (is_adblock_host(text)) return LineShape::adblock_host;
   if (is_adblock(text) && scheme_of(text).empty() && text.front() != '"') return LineShape::adblock;
   if (const LineShape url = url_shape(text); url != LineShape::other) return url;

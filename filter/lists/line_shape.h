@@ -18,7 +18,8 @@ enum class LineShape : std::uint8_t {
   unbound,        // "local-zone:", "local-data:"
   dnsmasq,        // "address=/", "server=/", "local=/"
   range,          // a range of addresses
-  hosts,          // an address and a name
+  hosts,          // an address and a name; any text behind a sink
+  columns,        // an address or a range, and text behind it that is no name
   csv,            // a quote or a comma, and a URL that does not begin the line
   csv_header,     // a header with a column "url", in a comment or not, whatever separates its columns
   url,            // "scheme://"

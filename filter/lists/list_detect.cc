@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "filter/lists/address_text.h"
 #include "filter/lists/csv_layout.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/line_shape.h"
@@ -199,6 +201,55 @@ Error no_format(std::string_view path, Format format, const FileReport& report) 
                            to_string(format), report.malformed.total(), report.content_lines(), examples(report))};
 }
 
+bool is_list_of_names(Format format) {
+  return format == Format::domains || format == Format::wildcard || format == Format::squidguard_domains ||
+         format == Format::urls || format == Format::squidguard_urls || format == Format::mixed ||
+         format == Format::hosts;
+}
+
+// How many addresses, other than sinks, lines of hosts begin with. One for all of them is the publisher's own sink.
+std::size_t distinct_addresses(std::string_view sample) {
+  std::set<std::string_view> addresses;
+  std::size_t lines = 0;
+  for (LineWalk walk(sample); walk.next();) {
+    std::string_view text = walk.line();
+    if (shape_of(text) != LineShape::hosts) continue;
+    const std::string_view address = next_word(text);
+    if (is_sink(address)) continue;
+    addresses.insert(address);
+    ++lines;
+  }
+  return addresses.size() == 1 && lines > 1 ? 0 : addresses.size();
+}
+
+// Lists of addresses with columns behind them, which would pass for hosts files ("192.0.2.7 host7.isp.example").
+Result<void> refuse_addresses(const Votes& votes, std::string_view path, Format format) {
+  if (!is_list_of_names(format)) return {};
+  if (votes[LineShape::columns] * 10 > votes.content) {
+    return unexpected(Error{Errc::usage, std::string(path),
+                            fmt::format("cannot tell the format: {} of the first {} lines have text behind an address "
+                                        "or a range, and nothing says what it means; keep the first column alone to "
+                                        "stop the addresses, or say --format",
+                                        votes[LineShape::columns], votes.content)});
+  }
+  const std::size_t distinct = format == Format::hosts ? distinct_addresses(votes.sampled) : 0;
+  if (distinct * 10 <= votes[LineShape::hosts]) return {};
+  return unexpected(Error{Errc::usage, std::string(path),
+                          fmt::format("cannot tell the format: {} lines of an address and a name have {} addresses "
+                                      "that are no sinks; say --format hosts if the names are to be stopped, keep the "
+                                      "first column alone if the addresses are",
+                                      votes[LineShape::hosts], distinct)});
+}
+
+// "Forbidden", "AS1001", "5d41402abc4b2a76b9719d911017c592": error pages, numbers of networks, sums of files.
+Result<void> refuse_words(const FileReport& report, std::string_view path, Format format) {
+  if (!is_list_of_names(format) || report.single_label * 2 <= report.entry_count()) return {};
+  return unexpected(Error{Errc::usage, std::string(path),
+                          fmt::format("cannot tell the format: {} of the first {} entries are single words; say "
+                                      "--format domains if these are hosts of the local network",
+                                      report.single_label, report.entry_count())});
+}
+
 bool mostly_malformed(const FileReport& report) { return report.malformed.total() * 10 > report.content_lines(); }
 
 // Every line that is used is an address or a range of addresses, one at least a range of several.
@@ -238,6 +289,8 @@ Result<Format> detect_format(std::string_view sample, std::string_view path) {
       report = std::move(mixed);
     }
   }
+  if (auto ok = refuse_addresses(votes, path, format); !ok) return unexpected(ok.error());
+  if (auto ok = refuse_words(report, path, format); !ok) return unexpected(ok.error());
   if (format == Format::domains && is_of_addresses(report)) return Format::networks;
   if (auto ok = refuse_columns(votes.sampled, path, format); !ok) return unexpected(ok.error());
   if (mostly_malformed(report)) return unexpected(no_format(path, format, report));

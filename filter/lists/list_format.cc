@@ -51,7 +51,7 @@ std::optional<Format> parse_format(std::string_view name) {
 }
 
 bool is_order_free(Format format) {
-  return format != Format::rpz && format != Format::csv && format != Format::privoxy;
+  return format != Format::rpz && format != Format::csv && format != Format::privoxy && format != Format::unbound;
 }
 
 }  // namespace bloomwall::filter

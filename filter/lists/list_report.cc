@@ -125,7 +125,8 @@ std::uint64_t FileReport::entry_count() const {
 }
 
 double FileReport::unusable_share() const {
-  return content_lines() == 0 ? 0.0 : static_cast<double>(unusable) / static_cast<double>(content_lines());
+  const FileReport one[] = {*this};
+  return worst_unusable_share(one).share;
 }
 
 void FileReport::merge_counts(const FileReport& other) {
@@ -144,7 +145,7 @@ void FileReport::merge_counts(const FileReport& other) {
   addresses += other.addresses;
   single_label += other.single_label;
   tlds_taken += other.tlds_taken;
-  skipped_names += other.skipped_names;
+  skipped_names.merge(other.skipped_names);
   warnings.merge(other.warnings);
 }
 
@@ -153,8 +154,8 @@ UnusableShare worst_unusable_share(std::span<const FileReport> reports) {
   for (const FileReport& report : reports) {
     auto at = std::find_if(lists.begin(), lists.end(), [&](const UnusableShare& s) { return s.list == report.list; });
     if (at == lists.end()) at = lists.insert(lists.end(), UnusableShare{report.list});
-    at->unusable += report.unusable;
-    at->content += report.content_lines();
+    at->unusable += report.unusable + report.skipped_names.total();
+    at->content += report.content_lines() + report.skipped_names.total();
   }
   UnusableShare worst;
   for (UnusableShare& list : lists) {
@@ -181,10 +182,11 @@ std::string text_of(const FileReport& report) {
   write_count(out, "of them single labels", report.single_label);
   write_count(out, "of them top-level domains", report.tlds_taken);
   write_count(out, "allow rules", report.allow_rules);
-  write_count(out, "names skipped in lines of several", report.skipped_names);
+  write_count(out, "names skipped in lines of several", report.skipped_names.total());
   for (const std::string& thing : report.left_out) fmt::format_to(out, "  not read: {}\n", escaped(thing));
   write_reasons(out, "skipped:", report.unsupported);
   write_reasons(out, "unreadable:", report.malformed);
+  write_reasons(out, "skipped name:", report.skipped_names);
   write_reasons(out, "warning:", report.warnings);
   return text;
 }

@@ -79,13 +79,13 @@ struct FileReport {
   std::uint64_t addresses = 0;                      // IP addresses among the entries
   std::uint64_t single_label = 0;                   // hosts like "intranet"
   std::uint64_t tlds_taken = 0;                     // bare TLDs, with --allow-tld only
-  std::uint64_t skipped_names = 0;                  // left out of lines of several names: localhost, single labels
+  ReasonTally skipped_names;                        // left out of lines of which other names were taken
   ReasonTally warnings;                             // taken all the same; kWarn... below
 
   std::uint64_t entry_count() const;
   std::uint64_t content_lines() const { return taken + allowed + unusable; }
-  // Unusable lines among content lines, 0..1. Cosmetic and unsupported rules count; blank lines, comments, boilerplate
-  // and cancelled rules do not.
+  // Unusable lines and skipped names among content lines and these names, 0..1. Cosmetic and unsupported rules count; blank
+  // lines, comments, boilerplate and cancelled rules do not.
   double unusable_share() const;
   // Adds what another thread counted on other blocks of the same file; path, format and digest stay.
   void merge_counts(const FileReport& other);
@@ -102,6 +102,11 @@ inline constexpr std::string_view kWarnThirdParty = "$third-party, taken for eve
 inline constexpr std::string_view kWarnCondition = "condition of the list's preprocessor, read as if it held";
 inline constexpr std::string_view kWarnWwwStripped = "leading www. taken off";
 inline constexpr std::string_view kWarnAllowWidened = "allow rule for one host, written for its subdomains too";
+inline constexpr std::string_view kWarnRoot = "path or query that says nothing, taken as the whole host";
+inline constexpr std::string_view kWarnPort = "port taken off, taken as the whole host";
+inline constexpr std::string_view kWarnNoSink = "address that is no sink; the name may be meant to be found there";
+inline constexpr std::string_view kWarnHeader = "name of a column, left out";
+inline constexpr std::string_view kWarnLocalRange = "range of the local network or of loopback, which is stopped too";
 inline constexpr std::string_view kWarnFragment = "fragment cut off, taken as the whole host";
 
 // The largest unusable share over the arguments of a build; files of one argument (`list`) are judged together, so that

@@ -3,7 +3,8 @@
 //   ||example.com^   @@||example.com^   ||example.com/ads/$important                                 adblock rules
 //   http://example.com/a   example.com/a                                                             URLs
 //   address=/example.com/#   local-zone: "example.com." always_null                                  dnsmasq, unbound
-// Malformed: what needs other lines to be understood (CSV, zones, Privoxy), and words without a dot, which may be anything.
+// Malformed: what needs other lines to be understood (CSV, zones, Privoxy), words without a dot, which may be anything, and
+// text behind an address that is no sink.
 // SPDX-License-Identifier: Apache-2.0
 #include <string_view>
 
@@ -49,6 +50,7 @@ class MixedParser final : public LineParser {
         return urls_->line(text, gate);
       case LineShape::wildcard:
       case LineShape::range:
+      case LineShape::columns:
       case LineShape::other:
         return name(text, gate);
       case LineShape::privoxy:

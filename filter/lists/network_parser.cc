@@ -2,6 +2,7 @@
 // addresses, so that each line is a range of addresses and is judged by the address that is dialled, a single one too.
 //   192.0.2.0/24   192.0.2.0-192.0.2.9   2001:db8::/32       as address_range.h reads them
 //   192.0.2.1   192.0.2.1/32   2001:db8::1                   a range of one address
+//   192.0.2.0 192.0.2.255 24 ...                             the columns of a netblock (address_text.h)
 //   # ; ! //                                                 comment, also after white space
 // Unsupported: ranges wider than a /8 of IPv4 or a /16 of IPv6 unless --allow-wide-ranges. Malformed: everything else.
 // SPDX-License-Identifier: Apache-2.0

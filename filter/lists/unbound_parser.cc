@@ -1,15 +1,20 @@
 // unbound configuration.
 //   local-zone: "a.example." always_nxdomain    S, for the types that stop a zone
 //   local-data: "a.example. A 0.0.0.0"          X, for address records
+// A line may hold several statements ("server: local-zone: ..."); capitals and blanks before the ':' do not matter.
 // Unsupported: types that let a zone through or only log it (transparent, typetransparent, nodefault, inform, ...), data of
-// other types, the root, include. Every other option is boilerplate.
+// other types, the root, include, what stands in a "view:" (it holds for some clients), other options that begin with "local-"
+// and those with a name in them (forward-zone, domain-insecure). What is left of options is boilerplate.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
+#include "filter/lists/address_text.h"
 #include "filter/lists/entry_gate.h"
 #include "filter/lists/line_parser.h"
+#include "filter/lists/line_sum.h"
 #include "filter/text.h"
 
 namespace bloomwall::filter {
@@ -20,6 +25,13 @@ constexpr std::array<std::string_view, 12> kStopping{
     "deny",        "static",          "redirect",      "inform_deny",   "inform_redirect", "truncate"};
 constexpr std::array<std::string_view, 8> kPassing{"transparent",        "typetransparent", "nodefault", "inform",
                                                    "always_transparent", "block_a",         "noview",    "ipset"};
+
+// What begins a part of the configuration and has no value.
+constexpr std::array<std::string_view, 13> kClauses{
+    "server", "view",     "forward-zone", "stub-zone",      "auth-zone", "rpz",  "python",
+    "dynlib", "dnscrypt", "cachedb",      "remote-control", "dnstap",    "ipset"};
+constexpr std::array<std::string_view, 7> kWithFiles{"root-hints", "directory", "chroot",  "logfile",
+                                                     "pidfile",    "zonefile",  "identity"};
 
 template <std::size_t N>
 bool is_one_of(std::string_view word, const std::array<std::string_view, N>& words) {
@@ -47,10 +59,27 @@ LineOutcome zone_host(std::string_view name, Kind kind, EntryGate& gate) {
   return gate.host(name, kind);
 }
 
-LineOutcome local_zone(std::string_view rest, EntryGate& gate) {
+bool is_option_name(std::string_view name) {
+  return !name.empty() &&
+         std::all_of(name.begin(), name.end(), [](char c) { return is_alpha(c) || is_digit(c) || c == '-'; });
+}
+
+// "local-zone:" at the start of what is left of a line.
+bool begins_statement(std::string_view rest) {
+  const std::string_view word = next_word(rest);
+  return word.ends_with(':') && is_option_name(word.substr(0, word.size() - 1));
+}
+
+LineOutcome open_quote(std::string_view& rest) {
+  rest = {};
+  return malformed("quote is not closed");
+}
+
+// These take what belongs to the statement off `rest`.
+LineOutcome local_zone(std::string_view& rest, EntryGate& gate) {
   std::string_view name;
   std::string_view type;
-  if (!next_value(rest, name) || !next_value(rest, type)) return malformed("quote is not closed");
+  if (!next_value(rest, name) || !next_value(rest, type)) return open_quote(rest);
   if (name.empty() || type.empty()) return malformed("local-zone without a name or a type");
   if (is_one_of(type, kStopping)) return zone_host(name, Kind::suffix, gate);
   if (is_one_of(type, kPassing)) return unsupported("local-zone of a type that stops nothing");
@@ -62,12 +91,12 @@ bool is_ttl_or_class(std::string_view word) {
 }
 
 // name [ttl] [class] type data
-LineOutcome local_data(std::string_view rest, EntryGate& gate) {
+LineOutcome local_data(std::string_view& rest, EntryGate& gate) {
   std::string_view record;
   rest = trim(rest);
   const bool quoted = rest.starts_with('"') || rest.starts_with('\'');
-  if (quoted && !next_value(rest, record)) return malformed("quote is not closed");
-  if (!quoted) record = rest;
+  if (quoted && !next_value(rest, record)) return open_quote(rest);
+  if (!quoted) record = std::exchange(rest, {});
   const std::string_view name = next_word(record);
   std::string_view type = next_word(record);
   for (int extra = 0; extra < 2 && !type.empty() && is_ttl_or_class(type); ++extra) type = next_word(record);
@@ -75,31 +104,71 @@ LineOutcome local_data(std::string_view rest, EntryGate& gate) {
   if (!equals_ignoring_case(type, "A") && !equals_ignoring_case(type, "AAAA")) {
     return unsupported("local-data other than addresses");
   }
-  return zone_host(name, Kind::exact_host, gate);
+  const LineOutcome outcome = zone_host(name, Kind::exact_host, gate);
+  const std::string_view address = next_word(record);
+  if (outcome.used() && is_address(address) && !is_sink(address)) gate.warn(kWarnNoSink);
+  return outcome;
+}
+
+// The values of an option that stops nothing, up to the next statement.
+LineOutcome other(std::string_view option, std::string_view& rest) {
+  bool named = starts_ignoring_case(option, "local-");
+  const bool files = is_one_of(option, kWithFiles) || option.ends_with("-file");
+  while (!rest.empty() && !begins_statement(rest)) {
+    std::string_view value;
+    if (!next_value(rest, value)) return open_quote(rest);
+    rest = trim(rest);
+    named = named || (!files && is_dotted_name(value));
+  }
+  return named ? unsupported("option that stops no zone") : LineOutcome{LineClass::boilerplate};
 }
 
 class UnboundParser final : public LineParser {
  public:
+  explicit UnboundParser(const ParsePlan& plan) : whole_files_(plan.format == Format::unbound) {}
+
   LineOutcome line(std::string_view text, EntryGate& gate) override {
     text = trim(text);
     if (text.empty()) return {LineClass::blank};
     if (text.front() == '#') return {LineClass::comment};
-    text = without_comment(text);
-    const std::size_t colon = text.find(':');
-    if (colon == std::string_view::npos) return malformed("not an unbound option");
-    const std::string_view option = text.substr(0, colon);
-    if (option == "local-zone") return local_zone(text.substr(colon + 1), gate);
-    if (option == "local-data") return local_data(text.substr(colon + 1), gate);
-    if (option == "include" || option == "include-toplevel") return unsupported("include of another file");
-    if (text.substr(colon + 1).starts_with("//")) return malformed("not an unbound option");
-    const bool name =
-        std::all_of(option.begin(), option.end(), [](char c) { return is_alpha(c) || is_digit(c) || c == '-'; });
-    return name && !option.empty() ? LineOutcome{LineClass::boilerplate} : malformed("not an unbound option");
+    LineSum sum;
+    for (text = without_comment(text); !text.empty(); text = trim(text)) sum.add(statement(text, gate));
+    return sum.close(gate);
   }
+
+ private:
+  LineOutcome statement(std::string_view& rest, EntryGate& gate) {
+    const std::size_t colon = rest.find(':');
+    const std::string_view option = trim(rest.substr(0, colon));
+    const bool url = colon != std::string_view::npos && rest.substr(colon + 1).starts_with("//");
+    if (colon == std::string_view::npos || url || !is_option_name(option)) {
+      rest = {};
+      return malformed("not an unbound option");
+    }
+    rest = trim(rest.substr(colon + 1));
+    const bool zone = equals_ignoring_case(option, "local-zone");
+    if (zone || equals_ignoring_case(option, "local-data")) {
+      if (in_view_) {
+        rest = {};
+        return unsupported("zone of a view, which holds for some clients alone");
+      }
+      return zone ? local_zone(rest, gate) : local_data(rest, gate);
+    }
+    if (equals_ignoring_case(option, "include") || equals_ignoring_case(option, "include-toplevel")) {
+      rest = {};
+      return unsupported("include of another file");
+    }
+    if (!is_one_of(option, kClauses)) return other(option, rest);
+    in_view_ = whole_files_ && equals_ignoring_case(option, "view");
+    return {LineClass::boilerplate};
+  }
+
+  bool whole_files_;      // the lines come in their order, and all of them
+  bool in_view_ = false;  // between "view:" and the next clause
 };
 
 }  // namespace
 
-std::unique_ptr<LineParser> make_unbound_parser(const ParsePlan& /*plan*/) { return std::make_unique<UnboundParser>(); }
+std::unique_ptr<LineParser> make_unbound_parser(const ParsePlan& plan) { return std::make_unique<UnboundParser>(plan); }
 
 }  // namespace bloomwall::filter

@@ -38,6 +38,23 @@ bool is_range(std::string_view text) {
   return read_dotted_ipv4(address).has_value() || read_ipv6(address).has_value();
 }
 
+// A number that is written down as a host is an address in four decimal parts, or a version, a date, a count: "85285",
+// "10.1", "010.0.0.1". Browsers read these as addresses; behind a scheme they are what was seen there.
+bool is_address_in_full(std::string_view host) {
+  if (host.starts_with('[')) return true;
+  if (host.ends_with('.')) host.remove_suffix(1);
+  return read_dotted_ipv4(host).has_value();
+}
+
+// The host of a URL as it is spelt; empty where a scheme stands before it, or slashes do.
+std::string_view host_without_scheme(std::string_view text) {
+  const std::size_t end = text.find_first_of("/?\\#");
+  if (end != kNone && end > 0 && text[end - 1] == ':' && text[end] != '?' && text[end] != '#') return {};
+  const std::string_view authority = text.substr(0, end);
+  const std::string_view host = authority.substr(authority.rfind('@') + 1);  // npos + 1 is 0
+  return host.starts_with('[') ? host : host.substr(0, host.find(':'));
+}
+
 constexpr std::array<std::string_view, 5> kSchemes{"http", "https", "ws", "wss", "ftp"};
 
 bool is_scheme_name(std::string_view host) {
@@ -137,6 +154,9 @@ ParsedEntry EntryParser::domain(std::string_view text, Kind kind) {
   }
   const CanonicalUrl& host = canonicaliser_.host(text);
   if (!host.has_canonical) return {.problem = EntryProblem::no_host, .url_reason = host.reason};
+  if (host.host_kind == HostKind::ipv4 && !is_address_in_full(text)) {
+    return {.problem = EntryProblem::no_host, .url_reason = UrlReason::bad_ipv4};
+  }
   const bool is_name = host.host_kind == HostKind::name;
   entries_.assign(1, {.kind = is_name ? kind : Kind::exact_host, .host_kind = host.host_kind, .host = host.host});
   return finish(host);
@@ -148,7 +168,12 @@ ParsedEntry EntryParser::url(std::string_view text) {
   if (has_text_before_scheme(text)) {
     return {.problem = EntryProblem::no_host, .url_reason = UrlReason::unknown_scheme};
   }
-  return from(canonicaliser_.url(text));
+  const CanonicalUrl& url = canonicaliser_.url(text);
+  const std::string_view spelt = host_without_scheme(text);
+  if (url.has_canonical && url.host_kind == HostKind::ipv4 && !spelt.empty() && !is_address_in_full(spelt)) {
+    return {.problem = EntryProblem::no_host, .url_reason = UrlReason::bad_ipv4};
+  }
+  return from(url);
 }
 
 ParsedEntry EntryParser::any(std::string_view text) {

@@ -67,6 +67,15 @@ TEST(FileReport, UnusableShareLeavesOutWhatIsNoRule) {
   EXPECT_DOUBLE_EQ(report.unusable_share(), 0.05);
 }
 
+TEST(FileReport, NamesLostBesideOthersWeighAndAreShown) {
+  const FileReport report = read_text("0.0.0.0 a.example b.example/c d.example:80\n", Format::hosts).report;
+  EXPECT_EQ(report.skipped_names.total(), 2U);
+  EXPECT_DOUBLE_EQ(report.unusable_share(), 2.0 / 3.0);
+  EXPECT_NE(text_of(report).find("  skipped name: path where a host is expected: 1\n    line 1: 0.0.0.0 a.example"),
+            std::string::npos)
+      << text_of(report);
+}
+
 TEST(FileReport, FilesOfOneArgumentAreJudgedTogether) {
   FileReport domains;
   domains.list = "folder";

@@ -87,7 +87,8 @@ inline std::string describe(const Reading& reading) {
   append_count(text, "comment", report.comments);
   append_count(text, "boilerplate", report.boilerplate);
   append_count(text, "cancelled", report.cancelled);
-  append_count(text, "skipped name", report.skipped_names);
+  for (const auto& reason : report.skipped_names.by_count())
+    append_count(text, "skipped name: " + reason.reason, reason.count);
   for (const auto& reason : report.warnings.by_count()) append_count(text, "warn: " + reason.reason, reason.count);
   return text;
 }

@@ -42,7 +42,10 @@ inline std::optional<Entries> naive_host(std::string host, char kind) {
 inline bool naive_is_comment(const std::string& line) { return line.empty() || line.front() == '#'; }
 
 inline NaiveReading naive_domains() {
-  return [](const std::string& line) { return naive_is_comment(line) ? Entries{} : naive_host(line, 'S'); };
+  return [](const std::string& line) {
+    static const std::regex refused(R"(-.*|(.*\.)?(-[^.]*|[^.]*-)\.[^.]+)");  // hyphens where no registry allows them
+    return naive_is_comment(line) || std::regex_match(line, refused) ? Entries{} : naive_host(line, 'S');
+  };
 }
 
 inline NaiveReading naive_hosts() {
@@ -125,7 +128,7 @@ inline NaiveReading naive_urls() {
 // As naive_urls(), but in a list '*' stands for anything.
 inline NaiveReading naive_url_list() {
   return [](const std::string& line) -> std::optional<Entries> {
-    return line.substr(0, line.find('?')).find('*') == std::string::npos ? naive_urls()(line) : std::nullopt;
+    return line.substr(0, line.find('#')).find('*') == std::string::npos ? naive_urls()(line) : std::nullopt;
   };
 }
 

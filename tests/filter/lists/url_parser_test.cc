@@ -26,6 +26,14 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"PathOnPublicSuffix", "http://github.io/a\n", "U github.io/a"},
         Row{"BareAddressIsExact", "http://192.0.2.1/\nhttp://[2001:db8::1]/\n", "X 192.0.2.1, X [2001:db8::1]"},
         Row{"AddressWithPath", "http://192.0.2.1:8080/i\n", "U 192.0.2.1/i"},
+        Row{"PortOfAHost", "http://a.example:8080/\nhttp://b.example:443\nhttp://[2001:db8::1]:81/\n",
+            "S a.example, S b.example, X [2001:db8::1], warn: port taken off, taken as the whole host x2"},
+        Row{"RootsInDisguise", "http://a.example/?\nhttp://b.example//\nhttp://c.example/.\nhttp://d.example/%2e\n",
+            "S a.example, S b.example, S c.example, S d.example, warn: path or query that says nothing, taken as the "
+            "whole host x4"},
+        Row{"NumberBehindAScheme", "http://85285/\nhttp://10.1/x\n", "X 0.1.77.37, U 10.0.0.1/x"},
+        Row{"NameOfAColumn", "url\nhttp://a.example/x\n",
+            "U a.example/x, boilerplate, warn: name of a column, left out"},
         Row{"PortGoes", "http://example.com:8080/a\n", "U example.com/a"},
         Row{"FragmentGoes", "http://example.com/a#b\n", "U example.com/a"},
         Row{"EmptyQueryGoes", "http://example.com/a?\n", "U example.com/a"},
@@ -34,7 +42,6 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"ByteOrderMarkWhereFilesWereJoined", "http://a.example/x\n\xef\xbb\xbfhttp://c.example/x\n",
             "U a.example/x, U c.example/x"},
         Row{"StarAtTheEndIsADirectory", "http://a.example/b/*\nhttp://c.example/*\n", "D a.example/b/, S c.example"},
-        Row{"StarInAQuery", "http://a.example/b?c=*\n", "Q a.example/b?c=*"},
         Row{"BlanksInAFragment", "http://a.example/b#c d\n", "U a.example/b"},
         Row{"FragmentOfTheRoot", "http://a.example/#!/evil\n",
             "S a.example, warn: fragment cut off, taken as the whole host"},
@@ -60,6 +67,12 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"MistypedScheme", "http//a.example/x\n1http://a.example/x\nhttp://http://a.example/x\n",
             "bad: unknown scheme, or no \"//\" after it x3"},
         Row{"AddressRange", "10.9.0.0/16\n", "skip: address range"},
+        Row{"WildcardInAQuery", "http://a.example/b?c=*\nhttp://a.example/?*\na.example/b?*#d\n",
+            "skip: wildcard inside a URL x3"},
+        Row{"UserWithoutAScheme", "me@a.example/b\nme@a.example/\nme@a.example?c=d\nmailto:me@a.example\n",
+            "skip: host with a port, bad: user before '@' without a scheme x3"},
+        Row{"NumberWithoutAScheme", "10.1/x\n85285/x\n010.0.0.1/x\n1.2.3:80/x\n",
+            "bad: host ends in a number but is no IPv4 address x4"},
         Row{"WildcardInAPath", "http://a.example/*.js\n", "skip: wildcard inside a URL"},
         Row{"ByteOrderMarkInside", "http://a.example/x\xef\xbb\xbfhttp://b.example/\n",
             "bad: byte order mark inside the line"},
@@ -92,12 +105,14 @@ INSTANTIATE_TEST_SUITE_P(
     row_name);
 INSTANTIATE_TEST_SUITE_P(
     Broken, SquidguardUrls,
-    testing::Values(Row{"NoHost", "/a/b\n", "bad: empty host"},
-                    Row{"Words", "a.example/x y\n", "bad: several words where a URL is expected"},
-                    Row{"AddressRange", "192.0.2.0/24\n198.51.100.0/24 # why\n", "skip: address range x2"},
-                    Row{"OtherLists", "||a.example/b^\naddress=/a.example/#\n",
-                        "bad: host that no request can have x2"},
-                    Row{"BadAddress", "192.0.2.999/a\n", "bad: host ends in a number but is no IPv4 address"}),
+    testing::Values(
+        Row{"NoHost", "/a/b\n", "bad: empty host"},
+        Row{"Words", "a.example/x y\n", "bad: several words where a URL is expected"},
+        Row{"AddressRange", "192.0.2.0/24\n198.51.100.0/24 # why\n", "skip: address range x2"},
+        Row{"UserWithoutAScheme", "me@a.example/b\nme@a.example/\n", "bad: user before '@' without a scheme x2"},
+        Row{"WildcardInAQuery", "a.example/b?*\n", "skip: wildcard inside a URL"},
+        Row{"OtherLists", "||a.example/b^\naddress=/a.example/#\n", "bad: host that no request can have x2"},
+        Row{"BadAddress", "192.0.2.999/a\n", "bad: host ends in a number but is no IPv4 address"}),
     row_name);
 
 TEST(SquidguardExpressions, AreCountedAndNotTaken) {

@@ -69,7 +69,8 @@ TEST(EntryTest, AnyDecidesByShape) {
 
 TEST(EntryTest, AddressesAreExactInEverySpelling) {
   check({{"192.0.2.1", "X 192.0.2.1"},
-         {"0xC0000201", "X 192.0.2.1"},
+         {"http://0xC0000201/", "X 192.0.2.1"},
+         {"192.0.2.1.", "X 192.0.2.1"},
          {".192.0.2.1", "X 192.0.2.1"},
          {"||192.0.2.1^", "X 192.0.2.1"},
          {"http://192.0.2.1/", "X 192.0.2.1"},
@@ -143,6 +144,11 @@ TEST(EntryTest, ABareWordIsTakenAndNamed) {
 TEST(EntryTest, WhatHasNoHostSaysWhy) {
   EntryParser parser;
   for (const char* const text : {"256.1.1.1", "http://256.1.1.1/"}) {
+    EXPECT_EQ(shown(parser.any(text)), "no host") << text;
+    EXPECT_EQ(parser.any(text).url_reason, UrlReason::bad_ipv4) << text;
+  }
+  for (const char* const text :
+       {"0xC0000201", "85285", "10.1", "1.2.3", "010.0.0.1", "||1.2.3^", "*.10.1", "10.1/a", "10.1:80"}) {
     EXPECT_EQ(shown(parser.any(text)), "no host") << text;
     EXPECT_EQ(parser.any(text).url_reason, UrlReason::bad_ipv4) << text;
   }
