@@ -61,7 +61,8 @@ TEST_F(NetworksProgramTest, VerifyReadsThemAndNamesThem) {
   const std::string file = built();
   EXPECT_EQ(run({"verify", file}).status, 0);
   std::uint64_t offset = 0;
-  for (const auto& section : run({"info", "--json", file}).json()["sections"]) {
+  const auto info = run({"info", "--json", file}).json();
+  for (const auto& section : info["sections"]) {
     if (section["type"] == "networks") offset = section["offset"];
   }
   ASSERT_GT(offset, 0U);

@@ -97,6 +97,14 @@ filter::FilterSpec ProxyTest::build_filter() const {
   if (!given.list.empty()) build.lists.push_back(dir.write(stem + ".txt", given.list).string());
   if (!given.networks.empty()) build.lists.push_back(dir.write(stem + ".netset", given.networks).string());
   build.threads = 1;
+  if (given.paged) {
+    // So large that the page of a URL lies apart from those of section H, which are read as soon as a host is asked for; the
+    // same page each time.
+    filter::PlanRequest& expected = build.expected.emplace();
+    expected.entries = 4'000'000;
+    expected.hosts = 1000;
+    build.identity.series_key.emplace();
+  }
   filter::BuildReport report;
   if (const auto built = filter::build(build, report); !built) throw std::runtime_error(built.error().text());
   filter::FilterSpec spec;
@@ -125,7 +133,8 @@ proxy::Edition ProxyTest::edition() {
   if (given.rotten) zero_paths(spec.filters.front().file);
   if (given.paged) {
     const std::filesystem::path& file = spec.filters.front().file;
-    has_left_memory_ = drop_from_memory(file, paths_section(file).offset);
+    const filter::SectionEntry paths = paths_section(file);
+    has_left_memory_ = drop_from_memory(file, paths.offset + paths.length / 2);
   }
   auto made = proxy::make_snapshot(settings, generation_);
   if (!made) throw std::runtime_error(made.error().front());

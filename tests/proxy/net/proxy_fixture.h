@@ -86,7 +86,7 @@ class ProxyTest : public ::testing::Test {
   void wait_until_ended();  // after drain(): every worker is done
   std::string log_text();   // what the access log holds by now
   void expect_alive();      // somebody new is served
-  // Of given.paged: the pages of URLs were not in memory when the proxy began. False: the file system keeps them, or can't say.
+  // Of given.paged: the pages of URLs were not in memory when the proxy began. False: the file system keeps them.
   bool has_left_memory() const { return has_left_memory_; }
 
  private:
