@@ -11,6 +11,8 @@
 #include <fstream>
 #include <optional>
 #include <system_error>
+#include <tuple>
+#include <utility>
 
 #include "filter/file/temp_file.h"
 
@@ -66,9 +68,11 @@ Doubts doubts_of(const filter::Policy& policy, std::chrono::system_clock::time_p
 tl::expected<AcceptedSequences, std::string> AcceptedSequences::load(const fs::path& folder) {
   if (folder.empty()) return AcceptedSequences{};
   const fs::path file = folder / kFileName;
+  AcceptedSequences none;
+  none.file_ = file;
   std::error_code error;
   const fs::file_status status = fs::status(file, error);
-  if (status.type() == fs::file_type::not_found) return AcceptedSequences{};
+  if (status.type() == fs::file_type::not_found) return none;
   std::ifstream in(file, std::ios::binary);
   std::string text(kMaxBytes + 1, '\0');
   if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));
@@ -76,7 +80,9 @@ tl::expected<AcceptedSequences, std::string> AcceptedSequences::load(const fs::p
     return tl::unexpected(fmt::format("{}: can't be read", file.string()));
   }
   text.resize(static_cast<std::size_t>(in.gcount()));
-  return parse(text, file.string());
+  auto out = parse(text, file.string());
+  if (out) out->file_ = file;
+  return out;
 }
 
 tl::expected<AcceptedSequences, std::string> AcceptedSequences::parse(std::string_view text, const std::string& name) {
@@ -91,75 +97,131 @@ tl::expected<AcceptedSequences, std::string> AcceptedSequences::parse(std::strin
     const std::string_view filter_name = take_until(line, ' ');
     const auto series = filter::parse_file_id(take_until(line, ' '));
     const auto sequence = number_of(take_until(line, ' '));
-    const auto base = filter::parse_file_id(take_until(line, ' '));
-    const auto delta = number_of(line);
-    if (filter_name.empty() || !series || !sequence || !base || !delta) return refuse("not a record of a filter");
-    raise(out.records_[{std::string(filter_name), *series}], {.sequence = *sequence, .base = *base, .delta = *delta});
-    if (out.records_.size() > kMaxRecords) return refuse("more than 4096 filters");
+    const auto content = filter::parse_file_id(take_until(line, ' '));
+    const auto delta = number_of(take_until(line, ' '));
+    const auto created = line.empty() ? std::optional<std::uint64_t>(0) : number_of(line);
+    if (filter_name.empty() || !series || !sequence || !content || !delta || !created) {
+      return refuse("not a record of a filter");
+    }
+    if (number > kMaxRecords + 1) return refuse("more than 4096 records");
+    Known& known = out.known_[std::string(filter_name)];
+    if (known.series != *series) known = {.series = *series, .contents = {}};
+    raise(known, {.sequence = *sequence, .created = *created, .content = *content, .delta = *delta});
   }
   return out;
 }
 
+std::string AcceptedSequences::way_back(const std::string& name) const {
+  if (file_.empty()) return "; to accept it on purpose restart bloomwall (there is no state_dir)";
+  return fmt::format("; to accept it on purpose remove the lines of {} from {} and reload", name, file_.string());
+}
+
 void AcceptedSequences::judge(const filter::Policy& policy, Doubts& doubts) const {
   for (const auto& state : policy.filters()) {
-    const filter::Header& header = state.file->header();
-    const auto known = records_.find({state.spec.name, header.series_id});
-    if (known == records_.end()) continue;
-    const Record& record = known->second;
-    const auto doubt = [&](std::string what) {
-      if (state.spec.public_key.empty()) return doubts.warnings.push_back(std::move(what));
-      doubts.refusals.push_back(std::move(what) + "; to go back on purpose remove its line from the file of sequences");
-    };
-    if (header.sequence < record.sequence) {
-      doubt(older(state.spec.file, header.sequence, record.sequence, "sequence"));
-    }
-    const bool same_base = filter::content_id(header) == record.base && !state.spec.delta.empty();
-    if (same_base && state.delta_sequence < record.delta) {
-      doubt(older(state.spec.delta, state.delta_sequence, record.delta, "sequence of the delta"));
-    }
+    const auto known = known_.find(state.spec.name);
+    if (known != known_.end()) judge(state, known->second, doubts);
   }
 }
 
-void AcceptedSequences::raise(Record& record, const Record& other) {
-  if (other.sequence < record.sequence) return;
-  const bool same_base = other.base == record.base && other.sequence == record.sequence;
-  const std::uint64_t delta = same_base ? std::max(record.delta, other.delta) : other.delta;
-  record = {.sequence = other.sequence, .base = other.base, .delta = delta};
+void AcceptedSequences::judge(const filter::Policy::FilterState& state, const Known& known, Doubts& doubts) const {
+  const bool is_signed = !state.spec.public_key.empty();
+  const auto doubt = [&](std::string what) {
+    if (!is_signed) return doubts.warnings.push_back(std::move(what));
+    doubts.refusals.push_back(std::move(what) + way_back(state.spec.name));
+  };
+  const filter::Header& header = state.file->header();
+  if (header.series_id != known.series) {
+    if (is_signed) {
+      doubt(fmt::format("{}: is of another series than what was served as {} before: the file of another filter?",
+                        state.spec.file.string(), state.spec.name));
+    }
+    return;
+  }
+  const Record& last = known.contents.back();
+  const filter::FileId content = filter::content_id(header);
+  if (header.sequence < last.sequence) {
+    doubt(older(state.spec.file, header.sequence, last.sequence, "sequence"));
+  } else if (header.sequence == last.sequence && content != last.content && header.created <= last.created) {
+    doubt(fmt::format("{}: has the sequence {} of what was served before and another content, but was not made later",
+                      state.spec.file.string(), header.sequence));
+  }
+  const std::uint64_t delta = known.delta_of(content);
+  if (!state.spec.delta.empty() && state.delta_sequence < delta) {
+    doubt(older(state.spec.delta, state.delta_sequence, delta, "sequence of the delta"));
+  }
+}
+
+std::uint64_t AcceptedSequences::Known::delta_of(const filter::FileId& content) const {
+  const auto at = std::find_if(contents.begin(), contents.end(), [&](const Record& r) { return r.content == content; });
+  return at == contents.end() ? 0 : at->delta;
+}
+
+void AcceptedSequences::raise(Known& known, const Record& other) {
+  std::vector<Record>& all = known.contents;
+  const auto age = [](const Record& record) { return std::pair(record.sequence, record.created); };
+  const bool is_newest = all.empty() || age(other) >= age(all.back());
+  const auto at = std::find_if(all.begin(), all.end(), [&](const Record& r) { return r.content == other.content; });
+  Record record = other;
+  if (at != all.end()) {
+    record.delta = std::max(record.delta, at->delta);
+    if (age(*at) > age(record)) std::tie(record.sequence, record.created) = age(*at);
+    if (!is_newest) {
+      *at = record;
+      return;
+    }
+    all.erase(at);
+  }
+  std::erase_if(all, [&](const Record& r) { return is_newest && r.delta == 0; });
+  if (is_newest) all.push_back(record);
+  if (!is_newest && record.delta != 0) all.insert(all.begin(), record);
+  if (all.size() > kMaxContents) all.erase(all.begin());
 }
 
 void AcceptedSequences::accept(const filter::Policy& policy) {
   for (const auto& state : policy.filters()) {
     const filter::Header& header = state.file->header();
-    raise(records_[{state.spec.name, header.series_id}],
-          {.sequence = header.sequence, .base = filter::content_id(header), .delta = state.delta_sequence});
+    Known& known = known_[state.spec.name];
+    if (known.series != header.series_id) known = {.series = header.series_id, .contents = {}};
+    raise(known, {.sequence = header.sequence,
+                  .created = header.created,
+                  .content = filter::content_id(header),
+                  .delta = state.delta_sequence});
   }
 }
 
 void AcceptedSequences::merge(const AcceptedSequences& other) {
-  for (const auto& [key, record] : other.records_) raise(records_[key], record);
+  if (file_.empty()) file_ = other.file_;
+  for (const auto& [name, theirs] : other.known_) {
+    const auto [mine, is_new] = known_.try_emplace(name, theirs);
+    if (is_new || mine->second.series != theirs.series) continue;
+    for (const Record& record : theirs.contents) raise(mine->second, record);
+  }
 }
 
 std::string AcceptedSequences::text() const {
   std::string out(kFirstLine);
   out += '\n';
-  for (const auto& [key, record] : records_) {
-    out += fmt::format("{} {} {} {} {}\n", key.first, filter::to_hex(key.second), record.sequence,
-                       filter::to_hex(record.base), record.delta);
+  for (const auto& [name, known] : known_) {
+    for (const Record& record : known.contents) {
+      out += fmt::format("{} {} {} {} {} {}\n", name, filter::to_hex(known.series), record.sequence,
+                         filter::to_hex(record.content), record.delta, record.created);
+    }
   }
   return out;
 }
 
-tl::expected<void, std::string> AcceptedSequences::save(const fs::path& folder, bool make_folder) const {
-  if (folder.empty() || records_.empty()) return {};
+tl::expected<bool, std::string> AcceptedSequences::save(const fs::path& folder, bool make_folder) const {
+  if (folder.empty()) return false;
+  if (known_.empty()) return true;
   std::error_code error;
   if (make_folder) fs::create_directories(folder, error);
   if (error) return tl::unexpected(fmt::format("{}: {}", folder.string(), error.message()));
-  if (!fs::is_directory(folder, error)) return {};
-  if (const auto there = load(folder); there && there->records_ == records_) return {};
+  if (!fs::is_directory(folder, error)) return false;
+  if (const auto there = load(folder); there && there->known_ == known_) return true;
   if (const auto saved = filter::replace_file(folder / kFileName, text()); !saved) {
     return tl::unexpected(saved.error().text());
   }
-  return {};
+  return true;
 }
 
 fs::path state_folder(const conf::Config& settings) {

@@ -1,9 +1,11 @@
-// The highest sequence accepted of each filter, so that nobody can put an older file, or an older delta, in the place of a
-// newer one: where the filter has a public key that is refused, else it is told of. Kept by the name and series of the
-// filter (filters that share a series have sequences of their own) in the file "sequences" of the state folder:
+// What was accepted last of each filter, so that nobody can put an older file, an older delta, or the file of another filter
+// in its place: where the filter has a public key that is refused, else it is told of (another series excepted: each build
+// into a new place begins one). Kept by the name of the filter in the file "sequences" of the state folder:
 //   bloomwall-sequences 1
-//   NAME SERIES-ID SEQUENCE CONTENT-ID DELTA-SEQUENCE     the last two: of the delta last served, and what it was made for
-// To go back on purpose remove the line, or the file, and reload. Not thread-safe.
+//   NAME SERIES-ID SEQUENCE CONTENT-ID DELTA-SEQUENCE CREATED
+// a line for each content that was served under the name, the last one served last. Of earlier contents only the highest
+// sequence of their deltas counts: a later build of the same lists has the same content, and old deltas would fit it again.
+// To go back on purpose remove the lines of the name, or the file, and reload. Not thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,7 +16,6 @@
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
-#include <utility>
 #include <vector>
 
 #include "conf/config.h"
@@ -32,6 +33,7 @@ class AcceptedSequences {
  public:
   static constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
   static constexpr std::size_t kMaxRecords = 4096;
+  static constexpr std::size_t kMaxContents = 16;  // of a name, with deltas; those served longest ago are forgotten
 
   // An empty folder, or one without the file: nothing is known yet. A file that can't be read or understood is an error:
   // what it said can't be held against anybody.
@@ -40,23 +42,32 @@ class AcceptedSequences {
 
   void judge(const filter::Policy& policy, Doubts& doubts) const;
   void accept(const filter::Policy& policy);
-  void merge(const AcceptedSequences& other);  // the higher of each
+  void merge(const AcceptedSequences& other);  // the higher of each; of another series of a name nothing
   // Whole or not at all; only where it says something new. A folder that is not there is made where `make_folder`, else
-  // nothing is kept.
-  tl::expected<void, std::string> save(const std::filesystem::path& folder, bool make_folder) const;
+  // nothing is kept. True: the file says all of it now.
+  tl::expected<bool, std::string> save(const std::filesystem::path& folder, bool make_folder) const;
   std::string text() const;
-  bool empty() const { return records_.empty(); }
+  bool empty() const { return known_.empty(); }
 
  private:
   struct Record {
     std::uint64_t sequence = 0;
-    filter::FileId base{};
+    std::uint64_t created = 0;
+    filter::FileId content{};
     std::uint64_t delta = 0;
     friend bool operator==(const Record&, const Record&) = default;
   };
-  using Key = std::pair<std::string, filter::FileId>;  // name, series id
-  static void raise(Record& record, const Record& other);
-  std::map<Key, Record> records_;
+  struct Known {
+    filter::FileId series{};
+    std::vector<Record> contents;  // never empty; what was accepted last is the last
+    std::uint64_t delta_of(const filter::FileId& content) const;
+    friend bool operator==(const Known&, const Known&) = default;
+  };
+  static void raise(Known& known, const Record& other);
+  void judge(const filter::Policy::FilterState& state, const Known& known, Doubts& doubts) const;
+  std::string way_back(const std::string& name) const;
+  std::map<std::string, Known> known_;  // by the name of the filter
+  std::filesystem::path file_;          // where it was looked for; empty: there is no state folder
 };
 
 // state_dir, but where it has its default $STATE_DIRECTORY comes first: a service manager made that folder.

@@ -100,6 +100,7 @@ class Daemon {
   Milliseconds last_progress_{0};  // the reloader's own; the next two too
   std::string descriptors_told_;   // so that the same warning is not repeated by each reload
   AcceptedSequences sequences_;
+  bool sequences_kept_ = false;  // the state folder has them
   std::unique_ptr<Signals> signals_;
   std::unique_ptr<ControlSocket> control_;
   std::unique_ptr<AdminServer> admin_;

@@ -76,7 +76,12 @@ Loaded<Edition> Daemon::load(std::uint64_t generation, const Stop& stop, std::ve
 
   const auto known = load_sequences(*settings, warnings);
   if (!known) return tl::unexpected(known.error());
-  sequences_.merge(*known);
+  // Who removes a line from the file is obeyed; where nothing could be kept counts what this process knows.
+  if (sequences_kept_) {
+    sequences_ = *known;
+  } else {
+    sequences_.merge(*known);
+  }
 
   manager_.extend(kMoreTime);
   const PolicyLoading loading{.verify = true,
@@ -99,6 +104,7 @@ void Daemon::remember(const Edition& served, std::vector<std::string>& warnings)
   sequences_.accept(*served.policy);
   const bool asked_for = any_public_key(served.snapshot->settings);
   const auto saved = sequences_.save(state_folder(served.snapshot->settings), asked_for);
+  sequences_kept_ = saved.value_or(false);
   if (saved || !asked_for) return;
   warnings.push_back(
       fmt::format("{}; after a restart an older filter could not be told from a new one", saved.error()));

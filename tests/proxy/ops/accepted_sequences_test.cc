@@ -1,4 +1,4 @@
-// Older files and deltas: refused where a public key is asked for, told of elsewhere, across restarts.
+// Older files and deltas, and files of another series: refused where a public key is asked for, told of elsewhere, across restarts.
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/ops/accepted_sequences.h"
 
@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "filter/file/signature.h"
@@ -29,11 +30,24 @@ class Sequences : public testing::Test {
   std::filesystem::path at(const std::string& name) const { return site_.dir.path() / name; }
   // A filter of that sequence in the place of ads.bwf.
   void put_filter(std::uint64_t sequence, bool is_signed, std::uint64_t valid_until = 0) const {
+    put({.sequence = sequence, .is_signed = is_signed, .valid_until = valid_until});
+  }
+  struct Made {
+    std::uint64_t sequence = 7;
+    bool is_signed = true;
+    std::uint64_t valid_until = 0;
+    std::uint8_t series = 0, content = 0;
+    std::uint64_t created = 1'700'000'000;
+  };
+  void put(const Made& made) const {
     auto plan = filter::testing_support::sample_plan();
-    plan.header.sequence = sequence;
-    plan.header.valid_until = valid_until;
+    plan.header.sequence = made.sequence;
+    plan.header.valid_until = made.valid_until;
+    plan.header.created = made.created;
+    plan.header.series_id[0] ^= made.series;
+    plan.header.series_key[0] ^= made.content;  // its bits fall elsewhere
     filter::testing_support::write_sample(at("ads.bwf"), plan);
-    if (is_signed) {
+    if (made.is_signed) {
       EXPECT_TRUE(filter::sign_filter(at("ads.bwf"), at("ads.bwf"), key_));
     }
   }
@@ -59,6 +73,11 @@ class Sequences : public testing::Test {
       for (const auto& line : policy.error().lines) out.refusals += line + "\n";
     }
     return out;
+  }
+  void serve(const std::string& more) {
+    const auto policy = load(more).policy;
+    ASSERT_TRUE(policy);
+    known_.accept(*policy);
   }
   static constexpr const char* kSigned = ", public_key: k.pub";
   const Site site_;
@@ -110,6 +129,58 @@ TEST_F(Sequences, AnOlderDeltaIsRefusedToo) {
   EXPECT_THAT(load(both).refusals, "");
 }
 
+TEST_F(Sequences, TheFileOfAnotherSeriesIsRefusedUntilTheLinesAreRemoved) {
+  put({.series = 0});
+  serve(kSigned);
+  ASSERT_TRUE(known_.save(at("state"), true));
+  known_ = *AcceptedSequences::load(at("state"));
+  for (const std::uint64_t sequence : {1, 7, 1000}) {
+    put({.sequence = sequence, .series = 1, .created = 1'800'000'000});
+    EXPECT_THAT(load(kSigned).refusals,
+                testing::AllOf(HasSubstr("ads.bwf: is of another series than what was served as ads before"),
+                               HasSubstr("remove the lines of ads from " + at("state/sequences").string())));
+    EXPECT_THAT(load().warnings, IsEmpty()) << "each build into a new place begins a series";
+  }
+  site_.dir.write("state/sequences", "bloomwall-sequences 1\n");
+  known_ = *AcceptedSequences::load(at("state"));
+  serve(kSigned);
+  put({.series = 0});
+  EXPECT_THAT(load(kSigned).refusals, HasSubstr("is of another series"));
+}
+
+TEST_F(Sequences, AnotherContentOfTheSameSequenceMustBeMadeLater) {
+  put({.created = 1'700'000'000});
+  serve(kSigned);
+  for (const std::uint64_t created : {1'600'000'000, 1'700'000'000}) {
+    put({.content = 1, .created = created});
+    EXPECT_THAT(load(kSigned).refusals, HasSubstr("ads.bwf: has the sequence 7 of what was served before")) << created;
+    EXPECT_THAT(load().warnings, ElementsAre(HasSubstr("was not made later")));
+  }
+  put({.content = 1, .created = 1'700'000'001});
+  serve(kSigned);
+  put({.created = 1'700'000'000});
+  EXPECT_THAT(load(kSigned).refusals, HasSubstr("was not made later"));
+  put({.sequence = 8, .content = 2, .created = 1'600'000'000});
+  EXPECT_THAT(load(kSigned).refusals, "") << "a higher sequence is a later file whatever the clock said";
+}
+
+TEST_F(Sequences, OldDeltasFitNoLaterBuildOfTheSameContent) {
+  const std::string both = std::string(kSigned) + ", delta: ads.delta";
+  put({.sequence = 7, .content = 0});
+  put_delta(3, "+a.example\n", true);
+  serve(both);
+  put({.sequence = 8, .content = 1});
+  put_delta(1, "+b.example\n", true);
+  serve(both);
+  ASSERT_TRUE(known_.save(at("state"), true));
+  known_ = *AcceptedSequences::load(at("state"));
+  put({.sequence = 9, .content = 0});
+  put_delta(2, "+a.example\n", true);
+  EXPECT_THAT(load(both).refusals, HasSubstr("sequence of the delta 2 is older than 3"));
+  put_delta(3, "+a.example\n", true);
+  EXPECT_THAT(load(both).refusals, "");
+}
+
 TEST_F(Sequences, SurviveTheProcess) {
   put_filter(7, false);
   known_.accept(*load().policy);
@@ -126,18 +197,33 @@ TEST_F(Sequences, SurviveTheProcess) {
 }
 
 TEST_F(Sequences, MergingKeepsTheHigher) {
-  const std::string series(32, 'a');
-  const auto parse = [&](const std::string& numbers) {
-    return *AcceptedSequences::parse("bloomwall-sequences 1\nx " + series + " " + numbers + "\n", "s");
+  const std::string series(32, 'a'), other_series(32, 'b');
+  const auto parse = [](const std::string& record) {
+    return *AcceptedSequences::parse("bloomwall-sequences 1\nx " + record + "\n", "s");
   };
   const std::string one(32, '1'), two(32, '2');
-  AcceptedSequences mine = parse("5 " + one + " 9");
-  mine.merge(parse("4 " + two + " 20"));
-  EXPECT_EQ(mine.text(), parse("5 " + one + " 9").text());
-  mine.merge(parse("5 " + one + " 3"));
-  EXPECT_EQ(mine.text(), parse("5 " + one + " 9").text());
-  mine.merge(parse("6 " + two + " 1"));
-  EXPECT_EQ(mine.text(), parse("6 " + two + " 1").text());
+  const auto record = [&](const std::string& numbers) { return series + " " + numbers; };
+  AcceptedSequences mine = parse(record("5 " + one + " 9 100"));
+  mine.merge(parse(record("5 " + one + " 3 50")));
+  EXPECT_EQ(mine.text(), parse(record("5 " + one + " 9 100")).text());
+  mine.merge(parse(record("4 " + two + " 20 100")));
+  EXPECT_THAT(mine.text(), testing::EndsWith(" 20 100\nx " + series + " 5 " + one + " 9 100\n"))
+      << "older, kept before it";
+  mine.merge(parse(other_series + " 900 " + two + " 900 900"));
+  EXPECT_THAT(mine.text(), testing::Not(HasSubstr("900"))) << "what this process served counts";
+  mine.merge(parse(record("6 " + two + " 1")));
+  EXPECT_THAT(mine.text(), testing::EndsWith("x " + series + " 6 " + two + " 20 0\n"));
+}
+
+TEST(SequencesText, ContentsWithDeltasAreRememberedUpToABound) {
+  std::string text = "bloomwall-sequences 1\n";
+  const std::string series(32, 'a');
+  for (int i = 10; i < 40; ++i) {
+    text += "x " + series + " " + std::to_string(i) + " " + std::string(30, '0') + std::to_string(i) + " 5 1\n";
+  }
+  const std::string kept = AcceptedSequences::parse(text, "s")->text();
+  EXPECT_EQ(std::count(kept.begin(), kept.end(), '\n'), 1 + static_cast<int>(AcceptedSequences::kMaxContents));
+  EXPECT_TRUE(text.ends_with(kept.substr(kept.find('\n') + 1))) << "the latest of them";
 }
 
 TEST(SequencesText, WhatIsNoRecordIsAnErrorWithItsLine) {
@@ -148,11 +234,13 @@ TEST(SequencesText, WhatIsNoRecordIsAnErrorWithItsLine) {
   };
   EXPECT_EQ(error_of("bloomwall-sequences 1\n"), "taken");
   EXPECT_EQ(error_of("bloomwall-sequences 1\nads " + id + " 3 " + id + " 0\n"), "taken");
+  EXPECT_EQ(error_of("bloomwall-sequences 1\nads " + id + " 3 " + id + " 0 1700000000\n"), "taken");
   EXPECT_EQ(error_of(""), "s:1: not a file of sequences");
   EXPECT_EQ(error_of("bloomwall-sequences 2\n"), "s:1: not a file of sequences");
   for (const std::string& bad :
        {"ads " + id + " 3 " + id, "ads " + id + " x " + id + " 0", " " + id + " 3 " + id + " 0",
-        "ads 00 3 " + id + " 0", "ads " + id + " 3 " + id + " 18446744073709551616"}) {
+        "ads 00 3 " + id + " 0", "ads " + id + " 3 " + id + " 0 x", "ads " + id + " 3 " + id + " 0 1 1",
+        "ads " + id + " 3 " + id + " 18446744073709551616"}) {
     EXPECT_EQ(error_of("bloomwall-sequences 1\n" + bad + "\n"), "s:2: not a record of a filter") << bad;
   }
   std::string many = "bloomwall-sequences 1\n";
