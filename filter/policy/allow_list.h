@@ -26,7 +26,7 @@
 
 namespace bloomwall::filter {
 
-// Whether an entry that the path matches as it is spelt frees the path without its parameters (CanonicalUrl::asked()) as well:
+// Whether an entry that the path matches as it is spelt frees the paths without its parameters (CanonicalUrl::asked()) as well:
 // who allows "/a;b" means what a server makes of it. A directory does not, for "/ok/..;/evil" lies in "/ok/".
 constexpr bool frees_bare_form(Kind kind) { return kind == Kind::url || kind == Kind::url_query; }
 

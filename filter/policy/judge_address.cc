@@ -37,7 +37,7 @@ class AllowMatches {
     allow.find_networks(address, matches_);
     own_entry_ = allow.find_address(address);
   }
-  // Of the first form, what frees the bare one as well.
+  // Of the first form, what frees the bare ones as well.
   void append_spelt(ExactMatches& out) const {
     for (const ExactMatch& match : matches_) {
       if (frees_bare_form(match.kind)) out.push_back(match);
@@ -110,7 +110,7 @@ Verdict Policy::judge_address(const Address& address, const CanonicalUrl& url, S
     if (!url.forms.empty()) parts.use_form(url.asked()[form]);
     AllowMatches allowed(impl_->allow, parts, scope, address);
     if (form == 0) allowed.append_spelt(spelt);
-    if (form == url.forms.size()) allowed.add(spelt);
+    if (form >= url.forms.size()) allowed.add(spelt);
     Verdict verdict = judge_form(impl_->filters, allowed, address);
     verdict.form = static_cast<std::uint8_t>(form);
     if (form == 0 || verdict.decision > worst.decision) worst = std::move(verdict);

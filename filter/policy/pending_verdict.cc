@@ -82,7 +82,7 @@ void PendingVerdict::ask_allow_lists() {
   entries.find_matches(*allow_hashes_, scope_, allowed_by_);
   if (parts_.address() != nullptr) policy_.allow.find_networks(*parts_.address(), allowed_by_);
   const std::size_t of_this_form = allowed_by_.size();
-  carry_to_bare_form();
+  carry_to_bare_forms();
   bool is_overruled = false;
   for (const ExactMatch& entry : allowed_by_) {
     if (watcher_ != nullptr && &entry < allowed_by_.begin() + of_this_form) watcher_->allowed_by(entry);
@@ -94,14 +94,14 @@ void PendingVerdict::ask_allow_lists() {
   if (is_overruled && watcher_ == nullptr) filter_ = policy_.filters.size();
 }
 
-// The bare form is the first one's, and comes last.
-void PendingVerdict::carry_to_bare_form() {
-  if (!url_.has_bare_form) return;
+// The bare forms are the first one's, and come last.
+void PendingVerdict::carry_to_bare_forms() {
+  if (url_.bare_forms == 0) return;
   if (form_ == 0) {
     for (const ExactMatch& entry : allowed_by_) {
       if (frees_bare_form(entry.kind)) spelt_.push_back(entry);
     }
-  } else if (form_ == url_.forms.size()) {
+  } else if (form_ >= url_.forms.size()) {
     for (const ExactMatch& entry : spelt_) allowed_by_.push_back(entry);
   }
 }

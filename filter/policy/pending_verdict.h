@@ -57,7 +57,7 @@ class PendingVerdict {
 
   void begin_form();
   void ask_allow_lists();
-  void carry_to_bare_form();
+  void carry_to_bare_forms();
   const ExactMatch* overruled_by(std::size_t filter) const;
   void allow(const ExactMatch& entry);
   void begin_group();
@@ -75,7 +75,7 @@ class PendingVerdict {
   std::array<Slot, kGroup> slots_;
   Lazy<UrlHashes> allow_hashes_;
   ExactMatches allowed_by_;
-  ExactMatches spelt_;  // entries of the first form that free the bare one
+  ExactMatches spelt_;  // entries of the first form that free the bare ones
   std::size_t form_ = 0;
   std::size_t group_begin_ = 0, group_end_ = 0;  // filters whose look-ups are under way
   std::size_t filter_ = 0;                       // the one to conclude next

@@ -70,7 +70,7 @@ void Canonicaliser::accept(std::string_view scheme, std::string_view host, const
   result_.scheme = scheme;
   result_.host = host;
   result_.forms = std::span(forms_).first(1);
-  result_.has_bare_form = false;
+  result_.bare_forms = 0;
 }
 
 const CanonicalUrl& Canonicaliser::url(std::string_view raw) {
@@ -102,7 +102,7 @@ const CanonicalUrl& Canonicaliser::url_the_long_way(std::string_view raw) {
   result_.scheme = split.scheme;
   result_.port = split.port;
   result_.forms = std::span(forms_).first(mine.forms.read(split.rest, forms_));
-  result_.has_bare_form = mine.forms.has_bare_form();
+  result_.bare_forms = mine.forms.bare_forms();
   return result_;
 }
 

@@ -1,6 +1,6 @@
 // Turns a URL, an authority or a host as a client or a list spelt it into the one canonical form that filters are asked
-// about, plus, for the rare ambiguous path, the forms other origins would read (at most kMaxForms in all, and the one without
-// parameters among them).
+// about, plus, for the rare ambiguous path, the forms other origins would read (at most kMaxForms), and for a path with
+// parameters those of origins that take these away (at most kMaxAsked in all).
 // Rules: the numbered steps in canonical_url.cc; published vectors in tests/data/canonical_urls.tsv.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -16,6 +16,7 @@
 namespace bloomwall::filter {
 
 inline constexpr std::size_t kMaxForms = 8;
+inline constexpr std::size_t kMaxAsked = 22;
 
 enum class UrlAction : std::uint8_t { lookup, reject };
 
@@ -60,10 +61,11 @@ struct CanonicalUrl {
   std::string_view scheme = {};
   std::string_view host = {};           // lower case, no trailing dot; IPv4 dotted, IPv6 in brackets as in RFC 5952
   std::span<const UrlForm> forms = {};  // forms[0] is the primary one; never empty where has_canonical
-  // One reading more lies behind the forms: of servers that take a segment's parameters ("/a;x=1/b", "/..;/") away before they
-  // look at the path. A request is asked in it, too; an entry means what it says, and it makes no path ambiguous.
-  bool has_bare_form = false;
-  std::span<const UrlForm> asked() const { return {forms.data(), forms.size() + (has_bare_form ? 1 : 0)}; }
+  // More readings lie behind the forms, the bare ones: of servers that take a segment's parameters ("/a;x=1/b", "/..;/") away
+  // before they look at the path. A request is asked in them, too; an entry means what it says, and they make no path
+  // ambiguous.
+  std::uint8_t bare_forms = 0;
+  std::span<const UrlForm> asked() const { return {forms.data(), forms.size() + bare_forms}; }
 
   // "scheme://host/path?query" of one form that is asked, for people and tests; "!" where there is no canonical form.
   std::string text(std::size_t form = 0) const;
@@ -96,7 +98,7 @@ class Canonicaliser {
   void accept(std::string_view scheme, std::string_view host, const UrlForm& form);
 
   CanonicalUrl result_;
-  std::array<UrlForm, kMaxForms> forms_;
+  std::array<UrlForm, kMaxAsked> forms_;
   std::unique_ptr<Scratch> scratch_;  // null until the first URL that is not canonical
 };
 

@@ -39,13 +39,13 @@ std::size_t count_slashes(std::string_view path) {
 
 }  // namespace
 
-std::size_t FormReader::read(std::string_view rest, std::array<UrlForm, kMaxForms>& forms) {
+std::size_t FormReader::read(std::string_view rest, std::array<UrlForm, kMaxAsked>& forms) {
   text_.clear();
   count_ = 0;
   read_primary(rest);
+  spelt_ = count_;
   const std::size_t mark = std::min(rest.find('?'), rest.size());
   const std::string_view path = rest.substr(0, mark);
-  has_bare_form_ = false;
   const bool is_ambiguous = !is_plain(path);
   if (is_ambiguous || may_have_parameters(path)) {
     Form form{.query = {.begin = text_.size()}, .has_query_mark = mark != rest.size()};
@@ -56,13 +56,14 @@ std::size_t FormReader::read(std::string_view rest, std::array<UrlForm, kMaxForm
       form.query.size = text_.size() - form.query.begin;
     }
     if (is_ambiguous) read_alternatives(path, form);
-    read_bare(path, form);
+    spelt_ = count_;
+    read_bare(rest, path, form);
   }
-  for (std::size_t i = 0; i < count_ + (has_bare_form_ ? 1 : 0); ++i) {
+  for (std::size_t i = 0; i < count_; ++i) {
     forms[i] = {
         .path = view(found_[i].path), .query = view(found_[i].query), .has_query_mark = found_[i].has_query_mark};
   }
-  return count_;
+  return spelt_;
 }
 
 void FormReader::read_primary(std::string_view rest) {
@@ -79,62 +80,100 @@ void FormReader::read_primary(std::string_view rest) {
 }
 
 void FormReader::read_alternatives(std::string_view path, Form form) {
-  split_segments(path);
-  write(&Segment::deep, Order::collapse_first, form);  // A1
-  write(&Segment::deep, Order::resolve_first, form);   // A2
+  split_segments(path, Parameters::kept);
+  write_both(&Segment::deep, form);  // A1, A2
   if (!needs_single_decoding(path)) return;
-  write(&Segment::once, Order::collapse_first, form);  // A3
-  write(&Segment::once, Order::resolve_first, form);
-  split_decoded(once_);
-  write(&Segment::once, Order::collapse_first, form);  // A4
-  write(&Segment::once, Order::resolve_first, form);
+  write_both(&Segment::once, form);  // A3
+  split_decoded(once_, Parameters::kept);
+  write_both(&Segment::once, form);  // A4
 }
 
-void FormReader::read_bare(std::string_view path, Form form) {
-  once_.clear();
-  for_each_segment(path, [this](std::string_view raw, bool last) {
-    once_.append(without_parameters(raw));
-    if (!last) once_.push_back('/');
-  });
+void FormReader::read_bare(std::string_view rest, std::string_view path, const Form& form) {
   decoded_.clear();
-  append_decoded_fully(once_, decoded_);
-  if (once_.size() == path.size() && decoded_.find(';') == std::string::npos) return;
+  append_decoded_fully(path, decoded_);
+  if (decoded_.find(';') == std::string::npos) return;
+  const bool has_escapes = path.find('%') != std::string_view::npos;
+  if (has_escapes) write_bare(decoded_, form);  // B2
+  if (has_escapes && decoded_.find('?') != std::string::npos) {
+    decoded_.clear();
+    append_decoded_fully(rest, decoded_);
+    write_bare(std::string_view(decoded_).substr(0, decoded_.find('?')), found_[0]);
+  }
+  drop_spelt_parameters(path);
+  decoded_.clear();
+  append_decoded_fully(bare_, decoded_);
+  write_bare(decoded_, form);  // B1
+  if (has_escapes) read_bare_segments(path, form);
+}
+
+// B3.
+void FormReader::read_bare_segments(std::string_view path, const Form& form) {
+  split_segments(path, Parameters::dropped);
+  write_both(&Segment::deep, form);
+  once_.clear();
+  append_decoded_once(path, once_);
+  if (once_.find('%') == std::string::npos) return;
+  write_both(&Segment::once, form);
+  split_decoded(once_, Parameters::dropped);
+  write_both(&Segment::once, form);
+  once_.clear();
+  append_decoded_once(bare_, once_);
+  split_decoded(once_, Parameters::dropped);
+  write_both(&Segment::once, form);
+}
+
+void FormReader::drop_spelt_parameters(std::string_view path) {
+  bare_.clear();
+  for_each_segment(path, [this](std::string_view raw, bool last) {
+    bare_.append(without_parameters(raw));
+    if (!last) bare_.push_back('/');
+  });
+}
+
+void FormReader::write_bare(std::string_view decoded, const Form& form) {
+  write_bare(decoded, Order::collapse_first, form);
+  if (decoded.find("..") != std::string_view::npos) write_bare(decoded, Order::resolve_first, form);
+}
+
+void FormReader::write_bare(std::string_view decoded, Order order, Form form) {
   form.path.begin = text_.size();
-  PathWriter writer(Order::collapse_first, text_);
-  for_each_segment(decoded_, [&](std::string_view segment, bool last) {
+  PathWriter writer(order, text_);
+  for_each_segment(decoded, [&](std::string_view segment, bool last) {
     const std::string_view bare = without_parameters(segment);
     if (writer.step(kind_of(bare), last)) append_escaped(bare, Separators::escape, text_);
   });
   writer.finish();
   form.path.size = text_.size() - form.path.begin;
-  has_bare_form_ = count_ < kMaxForms && !is_known(form);
-  if (has_bare_form_) found_[count_] = form;
+  add(form);
 }
 
 // The text of a segment is the same at either depth, for escapes never overlap; only what counts as a dot differs.
-void FormReader::add_segment(std::string_view raw, SegmentKind once) {
+void FormReader::add_segment(std::string_view raw, SegmentKind once, Parameters parameters) {
   decoded_.clear();
   append_decoded_fully(raw, decoded_);
-  Segment segment{.text = {.begin = segment_text_.size()}, .deep = kind_of(decoded_), .once = once};
-  append_escaped(decoded_, Separators::escape, segment_text_);
+  const std::string_view text = parameters == Parameters::kept ? decoded_ : without_parameters(decoded_);
+  Segment segment{.text = {.begin = segment_text_.size()}, .deep = kind_of(text), .once = once};
+  append_escaped(text, Separators::escape, segment_text_);
   segment.text.size = segment_text_.size() - segment.text.begin;
   segments_.push_back(segment);
 }
 
-void FormReader::split_segments(std::string_view path) {
+void FormReader::split_segments(std::string_view path, Parameters parameters) {
   segments_.clear();
   segment_text_.clear();
-  for_each_segment(path, [this](std::string_view raw, bool) {
+  for_each_segment(path, [this, parameters](std::string_view raw, bool) {
     once_.clear();
     append_decoded_once(raw, once_);
-    add_segment(raw, kind_of(once_));
+    add_segment(raw, kind_of(parameters == Parameters::kept ? once_ : without_parameters(once_)), parameters);
   });
 }
 
-void FormReader::split_decoded(std::string_view decoded_once) {
+void FormReader::split_decoded(std::string_view decoded_once, Parameters parameters) {
   segments_.clear();
   segment_text_.clear();
-  for_each_segment(decoded_once, [this](std::string_view once, bool) { add_segment(once, kind_of(once)); });
+  for_each_segment(decoded_once, [this, parameters](std::string_view once, bool) {
+    add_segment(once, kind_of(parameters == Parameters::kept ? once : without_parameters(once)), parameters);
+  });
 }
 
 // The trigger of A3 and A4; leaves the path decoded once in once_.
@@ -151,6 +190,11 @@ bool FormReader::needs_single_decoding(std::string_view path) {
   return false;
 }
 
+void FormReader::write_both(SegmentKind Segment::* kind, const Form& form) {
+  write(kind, Order::collapse_first, form);
+  write(kind, Order::resolve_first, form);
+}
+
 void FormReader::write(SegmentKind Segment::* kind, Order order, Form form) {
   form.path.begin = text_.size();
   PathWriter writer(order, text_);
@@ -161,7 +205,12 @@ void FormReader::write(SegmentKind Segment::* kind, Order order, Form form) {
   }
   writer.finish();
   form.path.size = text_.size() - form.path.begin;
-  if (count_ == kMaxForms || is_known(form)) {
+  add(form);
+}
+
+// The last that was written to text_. As many readings as there are fit in.
+void FormReader::add(const Form& form) {
+  if (is_known(form)) {
     text_.resize(form.path.begin);
   } else {
     found_[count_++] = form;

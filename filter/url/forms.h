@@ -1,5 +1,5 @@
 // Steps 12 to 15: path and query to the primary form, and to the readings of other origins where the path is ambiguous.
-// Linear: at most seven passes over the text, whatever its bytes. Reused scratch: no allocation after warm-up.
+// Linear: a bounded number of passes over the text, whatever its bytes. Reused scratch: no allocation after warm-up.
 //
 // The readings, in this order; one that equals an earlier form is dropped, so at most seven forms are left:
 //   primary   the whole decoded to the fixpoint, split at the first '?', '\' is '/', "//" collapsed, then dots resolved
@@ -10,9 +10,13 @@
 // A3 and A4 are read only where one decoding leaves a '%', or where an escaped '/' or '\' meets a segment that begins with a
 // dot. A separator that decoding brings into a segment is data and written %2F %5C %3F.
 //
-// The bare form, where the path holds a ';' (an escaped one too): what stands from a ';' to the end of its segment goes, then
-// the rest is decoded to the fixpoint and split, and parameters that came out go as well; then as A1. It is none of the
-// readings above, for an ordinary path may have parameters: see CanonicalUrl::asked().
+// The bare forms, where the path holds a ';' (an escaped one too): what stands from a ';' to the end of its segment is taken
+// out of each of the readings, in both orders of collapsing and resolving, for a segment ";x" is an empty one then:
+//   B1   taken out as spelt, the rest decoded to the fixpoint and split, and what came out taken out as well
+//   B2   the whole decoded to the fixpoint and split, then taken out; where an escaped '?' comes out, cut there as well
+//   B3   as A1 and A2, as A3, and as A4; and as A4, but taken out as spelt before
+// B2 and the first of B3 where there are escapes, the others where one decoding leaves a '%'. They are none of the readings
+// above, for an ordinary path may have parameters: see CanonicalUrl::asked().
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,9 +35,9 @@ namespace bloomwall::filter {
 class FormReader {
  public:
   // `rest`: path and query as spelt, without the path's first slash. Writes the forms, whose views live until the next call.
-  // Returns how many; where has_bare_form(), the bare form stands behind them.
-  std::size_t read(std::string_view rest, std::array<UrlForm, kMaxForms>& forms);
-  bool has_bare_form() const { return has_bare_form_; }
+  // Returns how many; the bare forms, so many, stand behind them.
+  std::size_t read(std::string_view rest, std::array<UrlForm, kMaxAsked>& forms);
+  std::uint8_t bare_forms() const { return static_cast<std::uint8_t>(count_ - spelt_); }
 
  private:
   struct Range {
@@ -53,21 +57,29 @@ class FormReader {
 
   void read_primary(std::string_view rest);
   void read_alternatives(std::string_view path, Form form);
-  void read_bare(std::string_view path, Form form);
-  void split_segments(std::string_view path);         // for A1 to A3
-  void split_decoded(std::string_view decoded_once);  // for A4
-  void add_segment(std::string_view raw, SegmentKind once);
+  enum class Parameters : std::uint8_t { kept, dropped };
+  void read_bare(std::string_view rest, std::string_view path, const Form& form);
+  void read_bare_segments(std::string_view path, const Form& form);
+  void drop_spelt_parameters(std::string_view path);                         // the rest into bare_
+  void split_segments(std::string_view path, Parameters parameters);         // for A1 to A3
+  void split_decoded(std::string_view decoded_once, Parameters parameters);  // for A4
+  void add_segment(std::string_view raw, SegmentKind once, Parameters parameters);
   bool needs_single_decoding(std::string_view path);
   void write(SegmentKind Segment::* kind, Order order, Form form);
+  void write_both(SegmentKind Segment::* kind, const Form& form);
+  void write_bare(std::string_view decoded, const Form& form);  // in both orders
+  void write_bare(std::string_view decoded, Order order, Form form);
+  void add(const Form& form);
   bool is_known(const Form& form) const;
   std::string_view view(Range range) const { return std::string_view(text_).substr(range.begin, range.size); }
 
   std::string text_;  // paths and queries of all forms
-  std::array<Form, kMaxForms> found_;
+  std::array<Form, kMaxAsked> found_;
   std::size_t count_ = 0;
-  bool has_bare_form_ = false;
+  std::size_t spelt_ = 0;  // of them, which are no bare ones
   std::string decoded_;
   std::string once_;  // the path decoded once, '\' as '/'
+  std::string bare_;  // the path as spelt, without parameters
   std::vector<Segment> segments_;
   std::string segment_text_;
 };

@@ -39,7 +39,8 @@ void check_result(const CanonicalUrl& url, std::string_view input) {
   require(url.has_canonical == !url.forms.empty(), "a form exactly where there is a canonical one", input);
   require((url.action == UrlAction::lookup) == (url.reason == UrlReason::none), "a reason for each rejection", input);
   require(url.has_canonical || url.action == UrlAction::reject, "no form, no look-up", input);
-  require(url.asked().size() <= kMaxForms, "at most eight forms", input);
+  require(url.forms.size() <= kMaxForms, "at most eight forms", input);
+  require(url.asked().size() <= kMaxAsked, "at most so many that are asked", input);
   if (!url.has_canonical) return;
   require(!url.host.empty(), "a host", input);
   for (std::size_t i = 0; i < url.asked().size(); ++i) {

@@ -71,7 +71,7 @@ TEST(PathTest, AppendsTheCanonicalPath) {
 
 std::vector<std::string> forms(std::string_view rest) {
   FormReader reader;
-  std::array<UrlForm, kMaxForms> found;
+  std::array<UrlForm, kMaxAsked> found;
   std::vector<std::string> out;
   for (int call = 0; call < 2; ++call) {  // the second call must not see the first
     out.clear();
