@@ -12,6 +12,7 @@ import hashlib
 import ipaddress
 import pathlib
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -426,8 +427,13 @@ def range_of(text):
 def read_delta(path):
     """Lines whose kind is given, as the program writes them; the last one about an entry wins."""
     out = {}
-    lines = pathlib.Path(path).read_text(encoding="utf-8").split("\n")
-    need(lines[0].startswith("bloomwall-delta 1 base="), "first line of the delta")
+    text = pathlib.Path(path).read_text(encoding="utf-8")
+    lines = text.split("\n")
+    head = re.fullmatch(r"bloomwall-delta 1 base=[0-9a-f]{32}(?: sequence=([1-9]\d*))?(?: changes=(\d+))?", lines[0])
+    need(head, "first line of the delta")
+    if head[2] is not None:
+        count = sum(line[:1] in ("+", "-") for line in lines[1:])
+        need(text.endswith("\n") and count == int(head[2]), "the delta is cut")
     for line in lines[1:]:
         if line[:1] in "+-" and line:
             kind, text = line[1:].split(" ", 1)
@@ -533,6 +539,8 @@ def check_golden():
         assert (reader.listed(host + "/x") is not None) == listed, host
     reader, delta = Filter(data / "golden_v1_exact.bwf"), read_delta(data / "golden_v1_exact.delta")
     need((data / "golden_v1_exact.delta").read_text(encoding="utf-8").split("=")[1].startswith(reader.content_id()), "base of the delta")
+    counted = read_delta(data / "golden_v1_counted.delta")
+    need(counted["S", "added.example"] == "+" and counted["S", "listed.example"] == "-" and len(counted) == 3, "the delta that counts its changes")
     for url, alone, changed in (("www.listed.example/x", True, False), ("added.example/", False, True), ("urls.example/a", True, True),
                                 ("urls.example/s?q=1&r=2", True, False), ("urls.example/dir/", True, True)):
         assert (reader.listed(url) is not None, reader.listed(url, delta) is not None) == (alone, changed), url

@@ -6,7 +6,6 @@
 
 #include "filter/lists/address_text.h"
 #include "filter/text.h"
-#include "filter/url/host.h"
 #include "filter/url/public_suffix.h"
 
 namespace bloomwall::filter {
@@ -32,17 +31,6 @@ bool looks_like_ipv6(std::string_view text) {
 }
 
 bool has_mark(std::string_view text) { return text.find(kByteOrderMark) != std::string_view::npos; }
-
-// Of a canonical name that was spelt oddly: whether a request may have it. For others the answer of the proxy is 400.
-bool can_be_asked_for(const Entry& entry) {
-  if (entry.host_kind != HostKind::name) return true;
-  std::size_t label = 0;
-  for (const char c : entry.host) {
-    label = c == '.' ? 0 : label + 1;
-    if (label > kMaxLabel || !(is_alpha(c) || is_digit(c) || c == '-' || c == '_' || c == '.')) return false;
-  }
-  return entry.host.size() <= kMaxHost;
-}
 
 constexpr std::string_view kNoSuchHost = "host that no request can have";
 constexpr std::string_view kMarkInside = "byte order mark inside the line";

@@ -12,6 +12,7 @@
 
 #include "filter/policy/delta_signature.h"
 #include "filter/policy/entry_text.h"
+#include "filter/policy/typed_entry.h"
 #include "filter/text.h"
 #include "filter/url/address_range.h"
 #include "filter/url/range_map.h"
@@ -25,6 +26,7 @@ constexpr std::string_view kBase = "base=";
 // An escape takes three octets for one, so a line that a list may hold is longer in canonical form.
 constexpr std::size_t kMaxCanonicalLine = 4 * kMaxEntryLine;
 constexpr std::string_view kSequence = "sequence=";
+constexpr std::string_view kChanges = "changes=";
 
 // Raw keys keep the blanks at their end, so only this side is trimmed before the kind is known.
 std::string_view without_leading_blanks(std::string_view text) {
@@ -40,14 +42,17 @@ std::optional<Kind> take_kind(std::string_view& text) {
   return *known;
 }
 
-// "sequence=7", or nothing at all.
-bool take_sequence(std::string_view& line, std::uint64_t& out) {
-  if (line.empty()) return true;
-  std::string_view word = next_word(line);
-  if (!word.starts_with(kSequence)) return false;
-  word.remove_prefix(kSequence.size());
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), out);
-  return error == std::errc{} && end == word.data() + word.size() && out != 0 && line.empty();
+// "sequence=7": takes the word off the line. Nothing where the line goes on otherwise; what is no number spoils it.
+std::optional<std::uint64_t> take_number(std::string_view& line, std::string_view name) {
+  std::string_view rest = line;
+  std::string_view word = next_word(rest);
+  if (!word.starts_with(name)) return std::nullopt;
+  word.remove_prefix(name.size());
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc{} || end != word.data() + word.size()) return std::nullopt;
+  line = rest;
+  return value;
 }
 
 // Whether the text of a URL ends in its root: "example.com/", "http://example.com/".
@@ -94,10 +99,12 @@ class DeltaParser {
       if (errors_.empty()) bad_first_line();
       return tl::unexpected(errors_.take());
     }
+    if (text.find('\n') == std::string_view::npos) fail(Errc::bad_syntax, "is cut: the first line has no line end");
     while (lines.next()) {
       number_ = lines.number();
       if (!change(lines.line())) break;
     }
+    check_count(text);
     if (!errors_.empty()) return tl::unexpected(errors_.take());
     delta_.added_ = networks_.of(static_cast<std::uint32_t>(DeltaAnswer::added));
     delta_.removed_ = networks_.of(static_cast<std::uint32_t>(DeltaAnswer::removed));
@@ -134,13 +141,29 @@ class DeltaParser {
       return false;
     }
     const std::string_view base = next_word(line);
-    if (!base.starts_with(kBase) || !take_sequence(line, delta_.sequence_)) return false;
+    if (!base.starts_with(kBase)) return false;
+    const auto sequence = take_number(line, kSequence);
+    count_ = take_number(line, kChanges);
+    if (!line.empty() || sequence == 0) return false;
+    delta_.sequence_ = sequence.value_or(0);
     const std::optional<FileId> id = parse_file_id(base.substr(kBase.size()));
     if (!id) return false;
     if (!base_ || *id == *base_) return true;
     fail(Errc::wrong_base, fmt::format("made for {}, but the filter is {}, another one or another build of it",
                                        to_hex(*id), to_hex(*base_)));
     return false;
+  }
+
+  // A copy that ran out of disk ends anywhere, at the end of a line too.
+  void check_count(std::string_view text) {
+    if (!count_ || (*count_ == lines_ && text.ends_with('\n'))) return;
+    number_ = 1;
+    const bool mid_line = *count_ == lines_;
+    fail(Errc::bad_syntax,
+         fmt::format(
+             "is cut or was edited: the first line says {}{}, and there are {}{}; `update` writes it anew, after "
+             "editing by hand take {}{} out of the first line",
+             kChanges, *count_, lines_, mid_line ? ", the last of them without a line end" : "", kChanges, *count_));
   }
 
   // One line after the first. False: no use in reading on.
@@ -156,6 +179,7 @@ class DeltaParser {
       fail(Errc::bad_syntax, fmt::format("a change starts with '+' or '-', not with {}", in_quotes(line.substr(0, 1))));
       return true;
     }
+    ++lines_;
     const DeltaAnswer answer = line.front() == '+' ? DeltaAnswer::added : DeltaAnswer::removed;
     line = without_leading_blanks(line.substr(1));
     const std::optional<Kind> kind = take_kind(line);
@@ -220,10 +244,16 @@ class DeltaParser {
                   fmt::format("{} has white space inside; one entry a line, a blank in a URL is %20", in_quotes(text)));
     }
     if (kind) {
-      if (const auto known = parser_.canonical(*kind, text)) return set(*known, answer);
+      if (const auto known = parser_.canonical(*kind, text)) {
+        if (!can_be_asked_for(*known)) return fail(Errc::bad_syntax, no_request_text(text));
+        return set(*known, answer);
+      }
     }
     const ParsedEntry parsed = parser_.any(text);
     if (parsed.entries.empty()) return fail(Errc::bad_syntax, problem_text(parsed, text));
+    if (std::string reason = why_not_typed(parsed, text, answer == DeltaAnswer::added && !kind); !reason.empty()) {
+      return fail(Errc::bad_syntax, std::move(reason));
+    }
     if (kind) return typed_with_kind(parsed.entries, *kind, answer, text);
     for (const Entry& found : parsed.entries) by_shape(found, answer);
   }
@@ -283,15 +313,19 @@ class DeltaParser {
   const DeltaReading& reading_;
   const std::string& name_;
   std::size_t number_ = 1;
+  std::optional<std::uint64_t> count_;  // of changes, where the first line says it
+  std::uint64_t lines_ = 0;             // that are changes
   LineErrors errors_;
   EntryParser parser_;
   RangeMap networks_;
   Delta delta_;
 };
 
-std::string Delta::first_line(const FileId& base, std::uint64_t sequence) {
-  const std::string line = fmt::format("{} {} {}{}", kMagic, kVersion, kBase, to_hex(base));
-  return sequence == 0 ? line : fmt::format("{} {}{}", line, kSequence, sequence);
+std::string Delta::first_line(const FileId& base, std::uint64_t sequence, std::optional<std::uint64_t> changes) {
+  std::string line = fmt::format("{} {} {}{}", kMagic, kVersion, kBase, to_hex(base));
+  if (sequence != 0) line += fmt::format(" {}{}", kSequence, sequence);
+  if (changes) line += fmt::format(" {}{}", kChanges, *changes);
+  return line;
 }
 
 void name_remedy(std::vector<Error>& errors, const std::filesystem::path& filter, const std::filesystem::path& delta) {

@@ -1,6 +1,8 @@
 // Adds and removes on top of one filter file: exact, small, text. Asked before the filter's bits.
 //   bloomwall-delta 1 base=00112233445566778899aabbccddeeff     the content id of the filter it was made for; and, if it has
-//                                 one, " sequence=7", which grows with each delta made for that file
+//                                 one, " sequence=7", which grows with each delta made for that file; and " changes=12",
+//                                 how many lines begin with '+' or '-': a text with another number of them, or without a
+//                                 line end, was cut or edited and is refused. By hand it may be left out, or be taken out
 //   # a comment; blank lines count for nothing
 //   +example.com              adds it; the kind follows from the shape of the entry, as in any list (entry.h)
 //   -http://example.com/a     takes that URL away
@@ -16,6 +18,7 @@
 //   -192.0.2.1                takes X of the address away, and the address out of the networks
 //   signature ed25519 ...     at the end, of everything before: delta_signature.h. Beside a signed filter whose
 //                             public key is known a delta must be signed too
+// What a person can't have meant is refused: hosts that no request can have, and without a kind what typed_entry.h says.
 // The last line about an entry, and about each address of networks, wins. An ambiguous URL without a kind is all its forms.
 // Marks are never taken away.
 // Limits: lines of 64 KiB, of 256 KiB where the kind is given, kMaxExactEntries entries, kMaxEntryText bytes. Const calls are thread-safe.
@@ -61,7 +64,8 @@ class Delta {
   static Loaded parse(std::string_view text, const std::string& name, const KeyMaker& keys,
                       const std::optional<FileId>& base, const DeltaReading& reading = {});
   // The first line of a delta for that filter, without a line end. Sequence 0 is not written.
-  static std::string first_line(const FileId& base, std::uint64_t sequence = 0);
+  static std::string first_line(const FileId& base, std::uint64_t sequence = 0,
+                                std::optional<std::uint64_t> changes = std::nullopt);
 
   std::uint64_t sequence() const { return sequence_; }  // 0: none
 

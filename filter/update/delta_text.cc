@@ -83,7 +83,7 @@ DeltaAnswer DeltaText::answer(const Entry& entry) const {
 }
 
 std::string DeltaText::text() const {
-  std::string out = Delta::first_line(base_, sequence_) + '\n';
+  std::string out = Delta::first_line(base_, sequence_, size()) + '\n';
   for (const std::string& comment : comments_) out += comment + '\n';
   for (const Line& line : lines_) {
     if (line.entry.empty()) continue;

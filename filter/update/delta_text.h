@@ -1,5 +1,5 @@
 // A delta as text that is going to be changed: what it says, in the order of last changes, without what was overruled.
-//   first line, with a sequence one higher at each write; comments; one line an entry, its kind written out; networks, each
+//   first line, with a sequence one higher at each write and the number of changes; comments; one line an entry, its kind written out; networks, each
 //   address in one line at most
 // The order matters: an ambiguous URL stands for all its forms, so a line may touch entries that others name too.
 // Comments stand before the entries; one behind an entry is lost. Signatures are lost: who changes it signs it again.

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "filter/url/host.h"
 #include "filter/url/ipv4.h"
 #include "filter/url/ipv6.h"
 #include "filter/url/percent.h"
@@ -141,6 +142,18 @@ std::string text_of(const Entry& entry) {
   if (is_host_kind(entry.kind)) return std::string(entry.host);
   const bool queried = entry.kind == Kind::url_query;
   return fmt::format("{}{}{}{}", entry.host, entry.path, queried ? "?" : "", queried ? entry.query : "");
+}
+
+bool can_be_asked_for(const Entry& entry) {
+  constexpr std::string_view kOctets = "abcdefghijklmnopqrstuvwxyz0123456789-_.";
+  if (entry.kind == Kind::raw || entry.host_kind != HostKind::name) return true;
+  if (entry.host.size() > kMaxHost || entry.host.find_first_not_of(kOctets) != kNone) return false;
+  for (std::size_t begin = 0; begin <= entry.host.size();) {
+    const std::size_t end = std::min(entry.host.find('.', begin), entry.host.size());
+    if (end - begin > kMaxLabel) return false;
+    begin = end + 1;
+  }
+  return true;
 }
 
 ParsedEntry EntryParser::domain(std::string_view text, Kind kind) {

@@ -39,6 +39,9 @@ struct Entry {
 // A raw entry is its bytes.
 std::string text_of(const Entry& entry);
 
+// Whether a request may name this host. To others, such as "a,b.example", the proxy answers 400, so that they match nothing.
+bool can_be_asked_for(const Entry& entry);
+
 // Where several hold: empty, no_host or pattern before odd before single_label.
 enum class EntryProblem : std::uint8_t {
   none,

@@ -124,6 +124,20 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"CommentsBlanksAndLineEndsDoNotCount",
             "# a comment\r\n\r\n  \t \n  + example.com  # why\r\n\t# another\n-a.example\t# x\n",
             {{"S example.com", kAdded}, {"S a.example", kRemoved}}},
+        Row{"SuffixesThatAreSpeltOut",
+            "+*.com\n+.co.uk\n+X github.io\n+S net\n-github.io\n-org\n",
+            {{"S com", kAdded},
+             {"S co.uk", kAdded},
+             {"X github.io", kRemoved},
+             {"S github.io", kRemoved},
+             {"S net", kAdded},
+             {"S org", kRemoved}}},
+        Row{"OrdinaryOddities",
+            "+http://a_b.example/x,2026;v=1?a=*\n+intranet\n+U a.example/a*b\n+http://a.example/x#top\n",
+            {{"Q a_b.example/x,2026;v=1?a=*", kAdded},
+             {"S intranet", kAdded},
+             {"U a.example/a*b", kAdded},
+             {"U a.example/x", kAdded}}},
         Row{"AnUnfinishedLastLineCounts", "+example.com", {{"S example.com", kAdded}}}),
     [](const auto& row) { return std::string(row.param.name); });
 
@@ -216,7 +230,8 @@ TEST(Delta, CountsWhatItHolds) {
 }
 
 struct BadRow {
-  std::string_view name, text;  // after the first line
+  std::string_view name;
+  std::string text;  // after the first line
   Errc code;
   std::string_view says;
 };
@@ -235,30 +250,46 @@ const std::string kLongLine = "+" + std::string(kMaxEntryLine, 'a');
 
 INSTANTIATE_TEST_SUITE_P(
     Lines, BadDeltas,
-    testing::Values(BadRow{"NoSign", "\nexample.com\n", Errc::bad_syntax, "'+' or '-'"},
-                    BadRow{"NoEntry", "\n+\n", Errc::bad_syntax, "missing"},
-                    BadRow{"OnlyAComment", "\n+ # example.com\n", Errc::bad_syntax, "missing"},
-                    BadRow{"TwoEntries", "\n+a.example b.example\n", Errc::bad_syntax, "one entry a line"},
-                    BadRow{"UnknownKind", "\n+Z example.com\n", Errc::bad_syntax, "white space"},
-                    BadRow{"NoHost", "\n+http:///a\n", Errc::bad_syntax, "neither a host nor a URL"},
-                    BadRow{"Pattern", "\n+ex*mple.com\n", Errc::bad_syntax, "pattern"},
-                    BadRow{"HostKindOfAUrl", "\n+S http://example.com/a\n", Errc::bad_syntax, "kind S is a host"},
-                    BadRow{"UrlKindOfAHost", "\n+U example.com\n", Errc::bad_syntax, "kind U is a URL"},
-                    BadRow{"UrlKindOfADirectory", "\n-U http://example.com/a/\n", Errc::bad_syntax,
-                           "does not end in '/'"},
-                    BadRow{"DirectoryKindOfAUrl", "\n-D http://example.com/a\n", Errc::bad_syntax, "ends in '/'"},
-                    BadRow{"QueryKindWithoutQuery", "\n+Q http://example.com/a\n", Errc::bad_syntax, "with a query"},
-                    BadRow{"SubdomainsOfAnAddress", "\n+W 192.0.2.1\n", Errc::bad_syntax, "kind W is a host"},
-                    BadRow{"OneKindForSeveralReadings", "\n+U example.com/a%3fb\n", Errc::bad_syntax, "several ways"},
-                    BadRow{"QueryOfNothing", "\n+Q example.com/a?\n", Errc::bad_syntax, "with a query"},
-                    BadRow{"TheRootIsNoDirectory", "\n+D example.com/\n", Errc::bad_syntax, "kind D is a URL"},
-                    BadRow{"RangeWithBitsBeyond", "\n+192.0.2.5/24\n", Errc::bad_syntax, "bits set beyond"},
-                    BadRow{"RangeOfEverything", "\n+0.0.0.0/0\n", Errc::bad_syntax, "every address"},
-                    BadRow{"RangeThatEndsEarly", "\n-192.0.2.5-192.0.2.1\n", Errc::bad_syntax, "ends before"},
-                    BadRow{"HostKindOfARange", "\n+X 192.0.2.0/24\n", Errc::bad_syntax, "pattern"},
-                    BadRow{"NetworkKindOfAHost", "\n+N example.com\n", Errc::bad_syntax, "kind N is an address"},
-                    BadRow{"NetworkKindOfNothing", "\n+N \n", Errc::bad_syntax, "kind N is an address"},
-                    BadRow{"RawWithoutBytes", "\n+R \n", Errc::bad_syntax, "no bytes"}),
+    testing::Values(
+        BadRow{"NoSign", "\nexample.com\n", Errc::bad_syntax, "'+' or '-'"},
+        BadRow{"NoEntry", "\n+\n", Errc::bad_syntax, "missing"},
+        BadRow{"OnlyAComment", "\n+ # example.com\n", Errc::bad_syntax, "missing"},
+        BadRow{"TwoEntries", "\n+a.example b.example\n", Errc::bad_syntax, "one entry a line"},
+        BadRow{"UnknownKind", "\n+Z example.com\n", Errc::bad_syntax, "white space"},
+        BadRow{"NoHost", "\n+http:///a\n", Errc::bad_syntax, "neither a host nor a URL"},
+        BadRow{"Pattern", "\n+ex*mple.com\n", Errc::bad_syntax, "pattern"},
+        BadRow{"HostKindOfAUrl", "\n+S http://example.com/a\n", Errc::bad_syntax, "kind S is a host"},
+        BadRow{"UrlKindOfAHost", "\n+U example.com\n", Errc::bad_syntax, "kind U is a URL"},
+        BadRow{"UrlKindOfADirectory", "\n-U http://example.com/a/\n", Errc::bad_syntax, "does not end in '/'"},
+        BadRow{"DirectoryKindOfAUrl", "\n-D http://example.com/a\n", Errc::bad_syntax, "ends in '/'"},
+        BadRow{"QueryKindWithoutQuery", "\n+Q http://example.com/a\n", Errc::bad_syntax, "with a query"},
+        BadRow{"SubdomainsOfAnAddress", "\n+W 192.0.2.1\n", Errc::bad_syntax, "kind W is a host"},
+        BadRow{"OneKindForSeveralReadings", "\n+U example.com/a%3fb\n", Errc::bad_syntax, "several ways"},
+        BadRow{"QueryOfNothing", "\n+Q example.com/a?\n", Errc::bad_syntax, "with a query"},
+        BadRow{"TheRootIsNoDirectory", "\n+D example.com/\n", Errc::bad_syntax, "kind D is a URL"},
+        BadRow{"RangeWithBitsBeyond", "\n+192.0.2.5/24\n", Errc::bad_syntax, "bits set beyond"},
+        BadRow{"RangeOfEverything", "\n+0.0.0.0/0\n", Errc::bad_syntax, "every address"},
+        BadRow{"RangeThatEndsEarly", "\n-192.0.2.5-192.0.2.1\n", Errc::bad_syntax, "ends before"},
+        BadRow{"HostKindOfARange", "\n+X 192.0.2.0/24\n", Errc::bad_syntax, "pattern"},
+        BadRow{"NetworkKindOfAHost", "\n+N example.com\n", Errc::bad_syntax, "kind N is an address"},
+        BadRow{"NetworkKindOfNothing", "\n+N \n", Errc::bad_syntax, "kind N is an address"},
+        BadRow{"HostWithAComma", "\n+evil.example,\n", Errc::bad_syntax, "no request can have"},
+        BadRow{"HostWithASemicolon", "\n+evil.example;x\n", Errc::bad_syntax, "no request can have"},
+        BadRow{"HostWithADollar", "\n-evil$.example\n", Errc::bad_syntax, "no request can have"},
+        BadRow{"HostInQuotes", "\n+\"evil.example\"\n", Errc::bad_syntax, "no request can have"},
+        BadRow{"HostThatIsTooLong", "\n+" + std::string(64, 'a') + ".example\n", Errc::bad_syntax,
+               "no request can have"},
+        BadRow{"UrlOfAHostWithAComma", "\n+http://a,b.example/x\n", Errc::bad_syntax, "no request can have"},
+        BadRow{"KindOfAHostWithAComma", "\n+S evil.example,\n", Errc::bad_syntax, "no request can have"},
+        BadRow{"KindOfACanonicalHostWithAComma", "\n+U a%2Cb.example/\n", Errc::bad_syntax, "no request can have"},
+        BadRow{"StarInAPath", "\n+http://evil.example/x*\n", Errc::bad_syntax, "stands for itself"},
+        BadRow{"StarBelowAHost", "\n+evil.example/*\n", Errc::bad_syntax, "stands for itself"},
+        BadRow{"HostByFragment", "\n+http://evil.example/#/x\n", Errc::bad_syntax, "all of evil.example"},
+        BadRow{"RemovedHostByFragment", "\n-http://evil.example/#x\n", Errc::bad_syntax, "all of evil.example"},
+        BadRow{"TopLevelDomain", "\n+com\n", Errc::bad_syntax, "write '*.com'"},
+        BadRow{"PublicSuffix", "\n+co.uk\n", Errc::bad_syntax, "write '*.co.uk'"},
+        BadRow{"UrlOfAPublicSuffix", "\n+http://github.io/\n", Errc::bad_syntax, "public suffix"},
+        BadRow{"RawWithoutBytes", "\n+R \n", Errc::bad_syntax, "no bytes"}),
     [](const auto& row) { return std::string(row.param.name); });
 
 TEST(Delta, ALineOverTheLimitIsRefusedAndTheNextOneRead) {
@@ -316,6 +347,47 @@ INSTANTIATE_TEST_SUITE_P(
                     HeadRow{"MoreThanIsKnown", "bloomwall-delta 1 base=01010101010101010101010101010101 signed\n",
                             Errc::bad_syntax, "first line must be"}),
     [](const auto& row) { return std::string(row.param.name); });
+
+struct CountRow {
+  std::string_view name, words, changes;
+  std::string says;  // empty: it is taken
+};
+class DeltaCounts : public testing::TestWithParam<CountRow> {};
+
+TEST_P(DeltaCounts, FitTheLinesOrAreRefused) {
+  const std::string text =
+      Delta::first_line(id_of(1)) + std::string(GetParam().words) + "\n" + std::string(GetParam().changes);
+  const auto delta = Delta::parse(text, "my.delta", kKeys, id_of(1));
+  ASSERT_EQ(delta.has_value(), GetParam().says.empty()) << (delta ? "taken" : texts_of(delta.error()));
+  if (!delta) {
+    EXPECT_THAT(texts_of(delta.error()), AllOf(HasSubstr("my.delta:1: "), HasSubstr(GetParam().says)));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    FirstLine, DeltaCounts,
+    testing::Values(CountRow{"None", "", "+a.example\n", ""}, CountRow{"NoneWithoutLineEnd", "", "+a.example", ""},
+                    CountRow{"Fits", " changes=2", "# x\n+a.example\n\n -b.example\n", ""},
+                    CountRow{"BehindTheSequence", " sequence=3 changes=1", "+a.example\r\n", ""},
+                    CountRow{"Nothing", " changes=0", "# x\n", ""},
+                    CountRow{"Fewer", " changes=2", "+a.example\n", "there are 1"},
+                    CountRow{"NothingLeft", " changes=2", "", "there are 0"},
+                    CountRow{"More", " sequence=1 changes=1", "+a.example\n-b.example\n", "there are 2"},
+                    CountRow{"CutInTheLastLine", " changes=2", "+a.example\n+b.exam", "without a line end"},
+                    CountRow{"BeforeTheSequence", " changes=1 sequence=1", "+a.example\n", "first line must be"},
+                    CountRow{"Twice", " changes=1 changes=1", "+a.example\n", "first line must be"},
+                    CountRow{"NoNumber", " changes=", "", "first line must be"},
+                    CountRow{"Negative", " changes=-1", "", "first line must be"}),
+    [](const auto& row) { return std::string(row.param.name); });
+
+TEST(Delta, AFirstLineWithoutItsEndIsCut) {
+  for (const std::string& line : {Delta::first_line(id_of(1)), Delta::first_line(id_of(1), 3)}) {
+    const auto cut = Delta::parse(line, "my.delta", kKeys, id_of(1));
+    ASSERT_FALSE(cut);
+    EXPECT_THAT(texts_of(cut.error()), HasSubstr("my.delta:1: is cut"));
+    EXPECT_TRUE(Delta::parse(line + "\n", "my.delta", kKeys, id_of(1)));
+  }
+}
 
 TEST(Delta, OfAnotherFilterNamesBothIds) {
   const auto delta = parse("+example.com\nnot even read\n", 2);

@@ -44,7 +44,7 @@ TEST(Explain, TheLastLabelIsAnExpressionOnlyWhereSomebodyHoldsOne) {
               ElementsAre("a.test", "a.test/"));
   const auto all = ElementsAre("a.test", "a.test/", "test", "test/");
   EXPECT_THAT(expressions(PolicyMaker({{.name = "f", .entries = {"S zip"}}}, "")), all);
-  EXPECT_THAT(expressions(PolicyMaker({{.name = "f", .entries = {"S x.test"}, .changes = "+zip\n"}}, "")), all);
+  EXPECT_THAT(expressions(PolicyMaker({{.name = "f", .entries = {"S x.test"}, .changes = "+*.zip\n"}}, "")), all);
   EXPECT_THAT(expressions(PolicyMaker({{.name = "f", .entries = {"S x.test"}}}, "intranet\n")), all);
 }
 

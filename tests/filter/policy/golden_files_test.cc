@@ -1,5 +1,6 @@
 // Frozen files of format version 1 that the program made of tests/data/golden_v1_lists.txt: a filter with its exact side, a counting
-// filter, one with sketches, a signed delta of the first, and golden_v1_hosts_2x8.bwf with nine signatures, the last in a section.
+// filter, one with sketches, two signed deltas of the first, the later of which counts its changes, and
+// golden_v1_hosts_2x8.bwf with nine signatures, the last in a section.
 // SPDX-License-Identifier: Apache-2.0
 #include <filesystem>
 #include <string>
@@ -84,6 +85,21 @@ TEST(GoldenFiles, ASignedDeltaSaysWhatItSaid) {
   EXPECT_EQ(says(Kind::suffix, "listed.example"), DeltaAnswer::removed);
   EXPECT_EQ(says(Kind::url_query, "urls.example", "/s", "q=1&r=2"), DeltaAnswer::removed);
   EXPECT_EQ(says(Kind::suffix, "unlisted.example"), DeltaAnswer::nothing);
+}
+
+TEST(GoldenFiles, ADeltaThatCountsItsChangesSaysWhatItSaid) {
+  const auto file = FilterFile::open(kData / "golden_v1_exact.bwf");
+  ASSERT_TRUE(file) << file.error().text();
+  const auto trusted = TrustedKeys::read(kData / "golden_v1_delta.pub");
+  ASSERT_TRUE(trusted) << trusted.error().text();
+  const auto delta = Delta::load(kData / "golden_v1_counted.delta", (*file)->keys(), content_id((*file)->header()),
+                                 {.trusted = &*trusted});
+  ASSERT_TRUE(delta) << delta.error().front().text();
+  EXPECT_EQ(delta->sequence(), 1U);
+  EXPECT_EQ(delta->size(), 3U);
+  EXPECT_EQ(delta->answer({.kind = Kind::suffix, .host = "added.example"}), DeltaAnswer::added);
+  EXPECT_EQ(delta->answer({.kind = Kind::suffix, .host = "listed.example"}), DeltaAnswer::removed);
+  EXPECT_EQ(delta->added_networks().size(), 1U);
 }
 
 TEST(GoldenFiles, ACountingFilterHoldsTheSameKeys) {
