@@ -48,7 +48,7 @@ Result<void> BuildExtras::write_exact_side(FilterDraft& draft) {
   const auto header = exact_->write(own.file_id);
   if (!header) return unexpected(header.error());
   own.exact_root = header->sha_root;
-  draft.before_rename([exact = exact_.get()] { return exact->commit(); });
+  draft.commit_behind(exact_->written());
   notes_.push_back(fmt::format(
       "exact side: {} fingerprints in {}; it confirms a key that is not listed with probability {}",
       format_count(header->fingerprints), format_bytes(header->file_bytes), format_rate(residual_error(*header))));

@@ -57,8 +57,8 @@ class BuildExtras {
   const KeyObservers* observers() const { return observers_ ? &*observers_ : nullptr; }
   // Once every bit is in the draft's file. Reads pages in order, as many as there are keys of known-good URLs at most.
   Result<void> add_exceptions(FilterDraft& draft);
-  // Written and synced; its root goes into the draft's header. It takes its place right before the draft does: who is killed
-  // in between leaves a pair that is refused, so there must be nothing in between. To outlive the draft's commit().
+  // Written and synced; its root goes into the draft's header. It takes its place right before the draft does, under
+  // one lock: who is killed in between leaves a pair that is refused, so there must be nothing in between. To outlive the draft's commit().
   Result<void> write_exact_side(FilterDraft& draft);
 
   // Lines for the report: what was known to be good, what came of it, how large the exact side is.

@@ -152,6 +152,6 @@ Result<ExactHeader> ExactWriter::write(const FileId& filter) {
   return header;
 }
 
-Result<void> ExactWriter::commit() { return state_->written->commit(); }
+TempFile& ExactWriter::written() { return *state_->written; }
 
 }  // namespace bloomwall::filter

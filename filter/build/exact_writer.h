@@ -30,7 +30,7 @@ class ExactWriter final : public KeyObserver {
 
   // After the last entry: merge, digests, sync, all in a temporary file. Once only.
   Result<ExactHeader> write(const FileId& filter);
-  Result<void> commit();  // after write(): rename over the target
+  TempFile& written();  // after write(): to be committed
 
  private:
   struct State;

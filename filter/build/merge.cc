@@ -71,6 +71,7 @@ class Merge {
   Result<void> add_exceptions(FilterDraft& draft);
   void note_exceptions(std::size_t kept);
   Result<void> judge_inputs() const;
+  std::optional<FormerFile> former() const;
   Result<void> judge(const Header& counts) const;
   Result<void> measure(FilterDraft& draft) const;
   void tell(MergePhase phase, std::uint64_t done = 0, std::uint64_t total = 0) const {
@@ -266,10 +267,19 @@ Result<void> Merge::combine(FilterDraft& draft) {
 
 Result<void> Merge::judge_inputs() const {
   for (const auto& input : inputs_) {
-    if (input->lost())
-      return unexpected(Error{Errc::io, input->path().string(), "changed or failed while it was read"});
+    if (input->notice_change() || input->lost())
+      return unexpected(Error{Errc::io, input->path().string(), "was written to or failed while it was read"});
   }
   return {};
+}
+
+// Where the output is one of the inputs, what was read of it is what is replaced.
+std::optional<FormerFile> Merge::former() const {
+  for (const auto& input : inputs_) {
+    std::error_code ignored;
+    if (std::filesystem::equivalent(input->path(), options_.output, ignored)) return FormerFile{input->stamp()};
+  }
+  return std::nullopt;
 }
 
 Result<void> Merge::add_exceptions(FilterDraft& draft) {
@@ -338,7 +348,8 @@ Result<void> Merge::write() {
                                                      .paths = sections.paths,
                                                      .raw = sections.raw,
                                                      .info = report_.info,
-                                                     .access = options_.access});
+                                                     .access = options_.access,
+                                                     .former = former()});
   if (!draft) return unexpected(std::move(draft).error());
   if (auto ok = combine(*draft); !ok) return ok;
   if (auto ok = add_exceptions(*draft); !ok) return ok;

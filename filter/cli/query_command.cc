@@ -42,6 +42,8 @@ Result<Opened> open_files(const QueryCommand& command) {
   if (!command.exact.empty()) {
     auto exact = ExactSide::open(command.exact, header.exact_root);
     if (!exact) return unexpected(std::move(exact).error());
+    // What it refutes would pass, so it is believed no sooner than the proxy believes it.
+    if (auto whole = (*exact)->verify(FilterFile::Depth::accident); !whole) return unexpected(std::move(whole).error());
     out.exact = *std::move(exact);
   }
   if (command.delta.empty()) return out;

@@ -36,6 +36,7 @@ int update_delta_file(const UpdateCommand& command, const Streams& io) {
   if (command.delta.empty())
     return delta_refused(command, "a filter is changed by a delta beside it: name it with --delta", io);
   if (command.force) return delta_refused(command, "--force is for counting filters", io);
+  if (command.take_unsigned && command.key.empty()) return delta_refused(command, "--take-unsigned needs --key", io);
   std::optional<SigningKey> key;
   if (!command.key.empty()) {
     auto read = SigningKey::read(command.key);
@@ -48,6 +49,7 @@ int update_delta_file(const UpdateCommand& command, const Streams& io) {
                            .lists = command.lists,
                            .rebase = command.rebase,
                            .key = key ? &*key : nullptr,
+                           .take_unsigned = command.take_unsigned,
                            .access = command.access};
   const auto errors = update_delta(update, report);
   if (!command.quiet && !command.json) io.err << files_text(report.files);
@@ -92,7 +94,7 @@ std::string counting_text(const CountingUpdateReport& report, const std::filesys
 }
 
 int update_counting_file(const UpdateCommand& command, const Streams& io) {
-  if (!command.delta.empty() || !command.key.empty() || command.rebase) {
+  if (!command.delta.empty() || !command.key.empty() || command.take_unsigned || command.rebase) {
     return delta_refused(command, "is a counting filter: it has no delta and is not signed", io);
   }
   Interrupt interrupt;

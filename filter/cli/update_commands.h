@@ -40,8 +40,9 @@ struct UpdateCommand {
   std::filesystem::path file;
   std::filesystem::path delta;  // of a filter
   ChangeLists lists;
-  bool rebase = false;        // of a delta that was made for another build of the filter
-  std::filesystem::path key;  // signs the delta
+  bool rebase = false;         // of a delta that was made for another build of the filter
+  std::filesystem::path key;   // signs the delta, which it must have signed before
+  bool take_unsigned = false;  // or not
   double rebuild_at = kRebuildShare;
   FileAccess access;
   bool force = false;  // of a counting filter, and the next two

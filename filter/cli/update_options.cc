@@ -64,7 +64,11 @@ void add_update(CLI::App& program, int& status, UpdateCommand& command, const St
   app.add_flag("--rebase", command.rebase,
                "take over a delta of another build of the filter: what it adds stays added, what it removes is removed "
                "no more. With no delta there, make an empty one");
-  app.add_option("--key", command.key, "a private key to sign the delta with")->type_name("PRIVATE");
+  app.add_option("--key", command.key,
+                 "a private key to sign the delta with; a delta that is there must bear its signature already")
+      ->type_name("PRIVATE");
+  app.add_flag("--take-unsigned", command.take_unsigned,
+               "with --key: sign a delta that bears no fitting signature of that key, whoever wrote it");
   add_rebuild_at(app, command.rebuild_at);
   add_access_options(app, command.access);
   app.add_flag("--force", command.force, "counting filter: remove although it may take other entries away");

@@ -194,11 +194,10 @@ Result<void> FilterDraft::commit(const std::vector<SectionFacts>& facts) {
   if (plan_.check) {
     if (auto ok = plan_.check(file_.path()); !ok) return ok;
   }
-  if (auto ok = file_.prepare(); !ok) return ok;
-  if (last_) {
-    if (auto ok = last_(); !ok) return ok;
-  }
-  return file_.commit();
+  if (plan_.former) file_.expect(*plan_.former);
+  if (companion_ == nullptr) return file_.commit();
+  const std::array<TempFile*, 2> both{companion_, &file_};
+  return TempFile::commit(both);
 }
 
 }  // namespace bloomwall::filter

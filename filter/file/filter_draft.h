@@ -31,6 +31,7 @@ class FilterDraft {
     std::vector<std::byte> sketches = {};    // the section of that name, where it is not empty
     std::vector<std::byte> networks = {};    // serialise_networks(), where there are ranges; the header counts them
     FileAccess access = {};
+    std::optional<FormerFile> former = {};  // what alone is to be replaced; none: whatever stands there by then
     // Asked of the whole file, under the name that it has then, before it takes the target's place; an error leaves the target
     // as it is.
     std::function<Result<void>(const std::filesystem::path&)> check = {};
@@ -67,8 +68,8 @@ class FilterDraft {
   SectionFacts facts_of_all(const PageSection& section, std::span<const std::byte> pages) const;
   // The mean over pages of what its leaves came to.
   static double fill_of(const PageSection& section, const SectionFacts& facts);
-  // Called by commit() when all is written and synced, right before the rename; an error of it leaves the target as it was.
-  void before_rename(std::function<Result<void>()> last) { last_ = std::move(last); }
+  // A file beside it, written and synced, that takes its place right before this one does. Lives until commit().
+  void commit_behind(TempFile& companion) { companion_ = &companion; }
   // Everything but the pages, then sync and rename. `facts`: one a page section, in order; their page sums become the section
   // of that name. Once only.
   Result<void> commit(const std::vector<SectionFacts>& facts);
@@ -82,7 +83,7 @@ class FilterDraft {
 
   TempFile file_;
   Plan plan_;
-  std::function<Result<void>()> last_;
+  TempFile* companion_ = nullptr;
   std::vector<PageSection> sections_;
   std::vector<SectionEntry> table_;
   std::uint64_t end_ = kHeaderBytes;       // of the last page section

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <system_error>
 #include <vector>
 
 #include "filter/file/header_bytes.h"
@@ -142,6 +143,11 @@ Result<void> sign_filter(const std::filesystem::path& file, const std::filesyste
     }
     if (auto ok = write_all(*to, made->section, made->section_offset); !ok) return ok;
   }
+  if (from.notice_change()) {
+    return unexpected(Error{Errc::io, file.string(), "was written to while it was read; run this again"});
+  }
+  std::error_code ignored;
+  if (std::filesystem::equivalent(file, target, ignored)) to->expect({from.stamp()});
   return to->commit();
 }
 

@@ -9,11 +9,13 @@
 
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 namespace bloomwall::filter {
@@ -97,6 +99,21 @@ std::vector<char> access_list_of(const fs::path& path) {
 // A file system without locks: nobody takes the file for a leftover, as that takes the same lock.
 bool has_no_locks(int error) { return error == ENOLCK || error == EOPNOTSUPP || error == ENOSYS; }
 
+// Of a folder, until the descriptor is closed. Whoever may read the folder can hold it, so nobody waits without end.
+Result<void> take_lock(const fs::path& folder, int descriptor) {
+  constexpr std::chrono::milliseconds kStep{5};
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    if (has_no_locks(errno)) return {};
+    if (errno != EWOULDBLOCK && errno != EINTR) return system_error(folder, "lock");
+    if (std::chrono::steady_clock::now() > deadline) {
+      return unexpected(Error{Errc::io, folder.string(), "is locked by another command for 10 s already"});
+    }
+    std::this_thread::sleep_for(kStep);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> TempFile::take_access(const FileAccess& access) {
@@ -155,7 +172,8 @@ TempFile::TempFile(TempFile&& other) noexcept
       file_(std::move(other.file_)),
       mode_(other.mode_),
       access_list_(std::move(other.access_list_)),
-      is_prepared_(other.is_prepared_) {}
+      is_prepared_(other.is_prepared_),
+      former_(other.former_) {}
 
 TempFile::~TempFile() {
   if (!path_.empty()) unlink(path_.c_str());
@@ -172,19 +190,46 @@ Result<void> TempFile::prepare() {
 }
 
 Result<void> TempFile::commit() {
-  if (!is_prepared_) {
-    if (auto ok = prepare(); !ok) return ok;
+  TempFile* const self = this;
+  return commit({&self, 1});
+}
+
+Result<void> TempFile::commit(std::span<TempFile* const> files) {
+  for (TempFile* const file : files) {
+    if (file->is_prepared_) continue;
+    if (auto ok = file->prepare(); !ok) return ok;
   }
-  if (rename(path_.c_str(), target_.c_str()) != 0) return system_error(target_, "replace");
-  path_.clear();
-  const Descriptor folder(open(folder_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder || fsync(folder.get()) != 0) return system_error(folder_of(target_), "sync");
+  const fs::path folder = folder_of(files.back()->target_);
+  const Descriptor lock(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!lock) return system_error(folder, "open");
+  if (auto ok = take_lock(folder, lock.get()); !ok) return ok;
+  for (const TempFile* const file : files) {
+    if (auto ok = file->check_former(); !ok) return ok;
+  }
+  for (TempFile* const file : files) {
+    if (auto ok = file->replace(); !ok) return ok;
+  }
+  if (fsync(lock.get()) != 0) return system_error(folder, "sync");
   return {};
 }
 
-Result<void> replace_file(const fs::path& target, std::string_view content, const FileAccess& access) {
+Result<void> TempFile::check_former() const {
+  if (!former_ || stamp_of(target_) == former_->stamp) return {};
+  return unexpected(Error{Errc::io, target_.string(),
+                          "was replaced or written to meanwhile by another command; it stays, run this one again"});
+}
+
+Result<void> TempFile::replace() {
+  if (rename(path_.c_str(), target_.c_str()) != 0) return system_error(target_, "replace");
+  path_.clear();
+  return {};
+}
+
+Result<void> replace_file(const fs::path& target, std::string_view content, const FileAccess& access,
+                          const std::optional<FormerFile>& former) {
   auto file = TempFile::create(target, access);
   if (!file) return unexpected(std::move(file).error());
+  if (former) file->expect(*former);
   while (!content.empty()) {
     const ssize_t done = ::write(file->descriptor(), content.data(), content.size());
     if (done < 0 && errno == EINTR) continue;

@@ -1,6 +1,8 @@
 // A file that becomes visible under its name only when it is whole: written as ".NAME.XXXXXX.bwf-tmp" beside the target,
 // then synced and renamed. A lock on it says that its writer lives; one without a lock is a leftover of a killed build
 // and is removed by the next build of the same target. Where the file system keeps no locks, leftovers stay.
+// Files that belong together, and those that replace what was read before they were made (FormerFile), take their places under
+// a lock on the folder, held for that moment alone: of two commands that change the same file at the same time one fails.
 // Who may read it: what replaces a file has its owner, group, mode and access list, as if it had been written in place; a
 // new file gets what the process's umask leaves of 0666.
 // Not thread-safe. Errors: io.
@@ -11,10 +13,11 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
-#include "filter/file/descriptor.h"
+#include "filter/file/mapped_file.h"
 
 namespace bloomwall::filter {
 
@@ -22,6 +25,12 @@ namespace bloomwall::filter {
 struct FileAccess {
   std::optional<mode_t> mode = {};  // permission bits, at most 0777
   std::optional<gid_t> group = {};
+};
+
+// What stood under a name when it was read; nothing: there was no file.
+struct FormerFile {
+  std::optional<FileStamp> stamp = {};
+  static FormerFile of(const std::filesystem::path& path) { return {stamp_of(path)}; }
 };
 
 class TempFile {
@@ -35,23 +44,31 @@ class TempFile {
 
   int descriptor() const { return file_.get(); }
   const std::filesystem::path& path() const { return path_; }
+  // commit() replaces this and nothing else: an error where the target is another file by then, or was written to.
+  void expect(const FormerFile& former) { former_ = former; }
   // Mode, access list and fsync: what takes time of a commit().
   Result<void> prepare();
-  // prepare(), unless that was done, rename over the target, fsync of the folder.
+  // prepare(), unless that was done, rename over the target, fsync of the folder. Waits up to 10 s for the lock.
   Result<void> commit();
+  // Likewise of several files of one folder, in this order; none of them where one is not to be replaced.
+  static Result<void> commit(std::span<TempFile* const> files);
 
  private:
   TempFile(std::filesystem::path target, std::filesystem::path path, Descriptor file);
   Result<void> take_access(const FileAccess& access);
+  Result<void> check_former() const;
+  Result<void> replace();
   std::filesystem::path target_;
   std::filesystem::path path_;  // empty once committed
   Descriptor file_;
   mode_t mode_ = 0;
   std::vector<char> access_list_;  // POSIX ACL as the kernel stores it; empty: none
   bool is_prepared_ = false;
+  std::optional<FormerFile> former_;
 };
 
 // A small file, whole or not at all.
-Result<void> replace_file(const std::filesystem::path& target, std::string_view content, const FileAccess& access = {});
+Result<void> replace_file(const std::filesystem::path& target, std::string_view content, const FileAccess& access = {},
+                          const std::optional<FormerFile>& former = std::nullopt);
 
 }  // namespace bloomwall::filter

@@ -70,6 +70,7 @@ struct ListInput::State {
   std::size_t step = kInputChunkBytes;
   bool seekable = false;
   std::uint64_t total = 0;
+  timespec written{};  // when the file was, as open() found it; with its size
 
   bool started = false;
   bool stored_end = false;  // no more stored bytes
@@ -90,6 +91,7 @@ struct ListInput::State {
   Result<std::string_view> plain();
   Result<std::string_view> decoded();
   Error corrupt(std::string_view why) const;
+  Result<void> check_unchanged() const;
   void restart();
   TextDigest finished(const DigestContext& context) const;
 };
@@ -167,6 +169,18 @@ Error ListInput::State::corrupt(std::string_view why) const {
                            to_string(compression), stored_bytes - left, why)};
 }
 
+// At the end: half of an old list and half of a new one are neither. A pipe has no state to compare.
+Result<void> ListInput::State::check_unchanged() const {
+  struct stat about{};
+  if (!seekable || file.get() == kNoDescriptor) return {};
+  if (::fstat(file.get(), &about) != 0) return unexpected(system_error(name, "stat"));
+  const bool same = static_cast<std::uint64_t>(about.st_size) == total && about.st_mtim.tv_sec == written.tv_sec &&
+                    about.st_mtim.tv_nsec == written.tv_nsec;
+  if (same) return {};
+  return unexpected(
+      Error{Errc::io, name, "was written to while it was read; replace lists by rename, and run this again"});
+}
+
 void ListInput::State::restart() {
   started = stored_end = false;
   memory_at = at = left = 0;
@@ -193,7 +207,10 @@ Result<ListInput> ListInput::open(const std::string& path) {
   if (::fstat(state->file.get(), &about) != 0) return unexpected(system_error(path, "stat"));
   if (S_ISDIR(about.st_mode)) return unexpected(Error{Errc::usage, path, "is a folder, not a list"});
   state->seekable = S_ISREG(about.st_mode);
-  if (state->seekable) state->total = static_cast<std::uint64_t>(about.st_size);
+  if (state->seekable) {
+    state->total = static_cast<std::uint64_t>(about.st_size);
+    state->written = about.st_mtim;
+  }
   return ListInput(std::move(state));
 }
 
@@ -216,6 +233,9 @@ Result<std::string_view> ListInput::next() {
     if (auto ok = state_->start(); !ok) return unexpected(ok.error());
   }
   auto chunk = state_->decoder ? state_->decoded() : state_->plain();
+  if (chunk && chunk->empty()) {
+    if (auto ok = state_->check_unchanged(); !ok) return unexpected(ok.error());
+  }
   if (chunk) {
     if (state_->wants_digest) EVP_DigestUpdate(state_->digest.get(), chunk->data(), chunk->size());
     state_->text_bytes += chunk->size();

@@ -40,6 +40,7 @@ class ListInput {
 
   // The next piece of text, valid until the next call; empty at the end. Truncated or corrupt compressed data is an
   // error that names the file and the offset in the compressed bytes; what came before it has been handed out already.
+  // So is, at the end, a regular file that was written to since it was opened.
   Result<std::string_view> next();
 
   bool can_rewind() const;  // a regular file or memory

@@ -7,6 +7,8 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
+#include <optional>
+#include <system_error>
 
 #include "filter/file/leaves.h"
 #include "filter/file/temp_file.h"
@@ -103,13 +105,16 @@ Result<std::string> sign_delta(std::string_view delta, const std::string& name, 
 
 std::vector<Error> sign_delta_file(const std::filesystem::path& file, const std::filesystem::path& target,
                                    const SigningKey& key, const FileAccess& access) {
+  std::optional<FormerFile> former;
+  std::error_code ignored;
+  if (std::filesystem::equivalent(file, target, ignored)) former = FormerFile::of(file);
   const auto text = read_entry_text(file);
   if (!text) return {text.error()};
   auto parsed = Delta::parse(*text, file.string(), KeyMaker(SeriesKey{}), std::nullopt);
   if (!parsed) return std::move(parsed.error());
   const auto made = sign_delta(*text, file.string(), key);
   if (!made) return {made.error()};
-  if (auto ok = replace_file(target, *made, access); !ok) return {ok.error()};
+  if (auto ok = replace_file(target, *made, access, former); !ok) return {ok.error()};
   return {};
 }
 

@@ -64,8 +64,11 @@ FilterWriter::Plan plan_like(const FilterFile& file, FileInfo info) {
 }
 
 tl::unexpected<Error> lost(const FilterFile& file) {
-  return unexpected(Error{Errc::io, file.path().string(), "shrank or failed while it was read"});
+  return unexpected(Error{Errc::io, file.path().string(), "was written to or failed while it was read"});
 }
+
+// Of what was read up to now: whether it may be something else than what was checked.
+bool was_lost(const FilterFile& file) { return file.notice_change() || file.lost(); }
 
 // The work of one update, from the old counters to the new file.
 class Update {
@@ -128,7 +131,7 @@ Result<void> Update::probe() {
   report_.risk.listed = tally->entry_count();
   report_.risk.not_there = tally->not_there + tally->no_section;
   weigh_risk();
-  if (file_->lost()) return lost(*file_);
+  if (was_lost(*file_)) return lost(*file_);
   const RemovalRisk& risk = report_.risk;
   return unexpected(Error{
       Errc::limit, update_.file.string(),
@@ -157,6 +160,7 @@ Result<void> Update::copy() {
   if (!info) return unexpected(std::move(info).error());
   FilterWriter::Plan plan = plan_like(*file_, *std::move(info));
   plan.access = update_.access;
+  plan.former = {file_->stamp()};
   auto writer = FilterWriter::create(update_.file, std::move(plan));
   if (!writer) return unexpected(std::move(writer).error());
   writer_ = *std::move(writer);
@@ -164,7 +168,7 @@ Result<void> Update::copy() {
     const auto from = file_->section_bytes(type);
     if (!from.empty()) std::memcpy(writer_->pages(type).data(), from.data(), from.size());
   }
-  return file_->lost() ? lost(*file_) : Result<void>{};
+  return was_lost(*file_) ? lost(*file_) : Result<void>{};
 }
 
 Result<void> Update::change() {
@@ -230,19 +234,21 @@ Result<Header> emit_filter(const EmitOptions& options) {
   if (!file) return unexpected(std::move(file).error());
   auto info = (*file)->info();
   if (!info) return unexpected(std::move(info).error());
+  const FormerFile former = FormerFile::of(options.output);
   if (auto ok = check_replaced(options.output, (*file)->header()); !ok) return unexpected(ok.error());
   FilterWriter::Plan plan = plan_like(**file, *std::move(info));
   plan.header.incompatible &= ~kCountersFeature;
   if (options.created) plan.header.created = *options.created;
   plan.header.file_id = options.file_id.value_or(emitted_id((*file)->header()));
   plan.access = options.access;
+  plan.former = former;
   auto writer = FilterWriter::create(options.output, std::move(plan));
   if (!writer) return unexpected(std::move(writer).error());
   for (const SectionType type : kPageSections) {
     const auto cells = (*file)->section_bytes(type);
     if (!cells.empty()) cells_to_bits(cells, (*writer)->pages(type));
   }
-  if ((*file)->lost()) return lost(**file);
+  if (was_lost(**file)) return lost(**file);
   if (auto ok = (*writer)->commit(); !ok) return unexpected(std::move(ok).error());
   return (*writer)->header();
 }

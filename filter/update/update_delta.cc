@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -35,6 +37,7 @@ class Update {
 
  private:
   std::vector<Error> read_delta() {
+    former_ = FormerFile::of(update_.delta);
     std::error_code error;
     const auto status = std::filesystem::status(update_.delta, error);
     if (status.type() == std::filesystem::file_type::not_found) return {};
@@ -42,6 +45,7 @@ class Update {
     if (!text) return {text.error()};
     const std::string name = update_.delta.string();
     const FileId base = content_id(file_.header());
+    if (auto ok = judge_signature(*text, name); !ok) return {ok.error()};
     auto read = DeltaText::read(*text, name, file_.keys(), base);
     if (!read && update_.rebase && read.error().front().code == Errc::wrong_base) {
       read = DeltaText::read(*text, name, file_.keys(), base, true);
@@ -51,17 +55,35 @@ class Update {
       name_remedy(read.error(), update_.filter, update_.delta);
       return std::move(read.error());
     }
-    const auto parts = split_signatures(*text, update_.delta.string());
-    report_.was_signed = parts && !parts->signatures.empty();
     text_ = *std::move(read);
     return {};
   }
 
+  // What somebody without the key wrote into the delta is not to be signed unseen.
+  Result<void> judge_signature(std::string_view text, const std::string& name) {
+    const auto parts = split_signatures(text, name);
+    if (!parts) return unexpected(parts.error());
+    report_.was_signed = !parts->signatures.empty();
+    if (update_.key == nullptr || update_.take_unsigned) return {};
+    const auto& there = parts->signatures;  // Ed25519 signs the same text in one way only
+    if (std::find(there.begin(), there.end(), update_.key->sign(signed_message(parts->text))) != there.end()) return {};
+    return unexpected(Error{Errc::untrusted, name,
+                            fmt::format("{} of the key {}, so that anybody may have changed it since; look through it, "
+                                        "--take-unsigned signs what it says",
+                                        report_.was_signed ? "bears no fitting signature" : "bears no signature",
+                                        to_hex(update_.key->id()))});
+  }
+
   void note(bool changed) { report_.changed += changed ? 1 : 0; }
 
-  // A list of another format may have meant the other host kind; one of the two being there is enough.
+  // A list of another format may have meant another host kind; one of them being there is enough.
   void remove(Entry entry) {
     bool was_there = remove_one(entry);
+    if (entry.kind == Kind::suffix && entry.host_kind == HostKind::name) {
+      Entry below = entry;
+      below.kind = Kind::subdomains;
+      was_there = remove_one(below) || was_there;
+    }
     if (entry.kind == Kind::suffix || entry.kind == Kind::exact_host) {
       entry.kind = entry.kind == Kind::suffix ? Kind::exact_host : Kind::suffix;
       was_there = remove_one(entry) || was_there;
@@ -106,7 +128,7 @@ class Update {
       if (!made) return {made.error()};
       text = *std::move(made);
     }
-    if (auto ok = replace_file(update_.delta, text, update_.access); !ok) return {ok.error()};
+    if (auto ok = replace_file(update_.delta, text, update_.access, former_); !ok) return {ok.error()};
     report_.added = text_.added();
     report_.removed = text_.removed();
     report_.bytes = text.size();
@@ -116,6 +138,7 @@ class Update {
   const DeltaUpdate& update_;
   DeltaUpdateReport& report_;
   const FilterFile& file_;
+  FormerFile former_;
   DeltaText text_;
 };
 

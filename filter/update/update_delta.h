@@ -1,8 +1,8 @@
 // `update F.bwf --delta D`: what lists add and remove, written into the delta of a filter.
 //   The delta keeps what it says already; the last word about an entry counts, and overruled lines go.
 //   Removes first, then adds: what both name is added.
-//   Removing a host removes it alone and with its subdomains (S and X), whichever a list meant; removing an address removes
-//   it from networks (N), too.
+//   Removing a host removes it alone and with its subdomains (S and X), whichever a list meant, and where it is removed with its
+//   subdomains these alone as well (W); removing an address removes it from networks (N), too.
 //   Ranges of addresses are taken address by address: removing a part of a range leaves the rest of it.
 //   A removal of what the filter surely does not hold says nothing, and is left out.
 //   A delta of another build of the filter is refused, or rebased: what it adds is added still, for the lists of the new build
@@ -25,7 +25,8 @@ struct DeltaUpdate {
   ChangeLists lists;
   bool rebase =
       false;  // where the delta was made for another build: additions stay, removals go. Lists need not be named
-  const SigningKey* key = nullptr;  // signs the result
+  const SigningKey* key = nullptr;  // signs the result; what is there must be signed by it already
+  bool take_unsigned = false;       // unless this is given: whoever changed the file meanwhile would have it signed
   FileAccess access = {};           // of the delta
 };
 
@@ -41,7 +42,7 @@ struct DeltaUpdateReport {
   double share() const;  // of the filter's entries
 };
 
-// Every error where the delta there can't be used (wrong_base among them), else one. Nothing is written then.
+// Every error where the delta there can't be used (wrong_base and untrusted among them), else one. Nothing is written then.
 std::vector<Error> update_delta(const DeltaUpdate& update, DeltaUpdateReport& report);
 
 }  // namespace bloomwall::filter

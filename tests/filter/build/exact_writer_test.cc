@@ -46,7 +46,7 @@ class ExactWriterTest : public testing::Test {
     EXPECT_TRUE(writer.check().has_value());
     const auto header = writer.write(kFilter);
     EXPECT_TRUE(header.has_value()) << header.error().text();
-    EXPECT_TRUE(writer.commit().has_value());
+    EXPECT_TRUE(writer.written().commit().has_value());
     return header.value_or(ExactHeader{});
   }
   std::string bytes_of(const std::string& name) const {

@@ -82,6 +82,23 @@ TEST_F(KeyCommands, ADeltaIsSignedAndVerified) {
   EXPECT_EQ(verify(delta_, "my.key.pub").status, 2) << "broken text";
 }
 
+TEST_F(KeyCommands, UpdateSignsWhatNobodyChanged) {
+  const auto update = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"update", filter_, "--delta",
+                                       delta_,   "--add", dir_.write("a", "y.example\n").string()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments);
+  };
+  const Ran refused = update({"--key", at("my.key")});
+  EXPECT_EQ(refused.status, 1) << "a delta that nobody signed";
+  EXPECT_THAT(refused.err, HasSubstr("f.delta: bears no signature of the key"));
+  EXPECT_EQ(update({"--take-unsigned"}).status, 2) << "it signs nothing without a key";
+  ASSERT_EQ(update({"--key", at("my.key"), "--take-unsigned"}).status, 0);
+  ASSERT_EQ(update({"--key", at("my.key")}).status, 0);
+  EXPECT_EQ(verify(delta_, "my.key.pub").status, 0);
+  EXPECT_THAT(run({"update", "--help"}).out, HasSubstr("--take-unsigned"));
+}
+
 TEST_F(KeyCommands, TheOutputMayBeAnotherFile) {
   ASSERT_EQ(run({"sign", filter_, "--key", at("my.key"), "-o", at("s.bwf")}).status, 0);
   EXPECT_EQ(verify(filter_, "my.key.pub").status, 1);

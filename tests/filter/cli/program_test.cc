@@ -322,6 +322,25 @@ TEST_F(ProgramTest, QueryWithADelta) {
   EXPECT_EQ(wrong.out, "");
 }
 
+// What a damaged exact side refutes would seem to be clear.
+TEST_F(ProgramTest, QueryBelievesNoDamagedExactSide) {
+  ASSERT_EQ(run({"build", "-q", "--exact-side", "-o", filter_, list_, urls_}).status, 0);
+  const std::string exact = (dir_.path() / "f.bwx").string();
+  const auto ask = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"query", filter_, "--exact", exact, "bad.example"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments);
+  };
+  EXPECT_EQ(ask({}).status, 1);
+  std::fstream(exact, std::ios::in | std::ios::out | std::ios::binary).seekp(4096).write("12345678", 8);
+  for (const auto& more : {std::vector<std::string>{}, {"--json"}}) {
+    const Ran ran = ask(more);
+    EXPECT_EQ(ran.status, 2);
+    EXPECT_EQ(ran.out, "");
+    EXPECT_THAT(ran.err, HasSubstr("f.bwx"));
+  }
+}
+
 TEST_F(ProgramTest, RawKeysAreAskedRaw) {
   const auto mail = write("mail.txt", "me@example.com\nYOU@example.com\n");
   ASSERT_EQ(run({"build", "-q", "--raw", "-o", filter_, mail}).status, 0);

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/file/temp_file.h"
 
+#include <fcntl.h>
 #include <grp.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -197,6 +202,61 @@ TEST(TempFileTest, ARelativeNameIsBesideItself) {
   EXPECT_TRUE(write_and_commit("plain", "x"));
   fs::current_path(before);
   EXPECT_TRUE(fs::exists(dir / "plain"));
+}
+
+TEST(TempFileTest, ReplacesOnlyWhatWasReadBefore) {
+  const TempDir dir;
+  const fs::path target = dir / "a.bwf";
+  const auto commit = [&](const FormerFile& former) {
+    auto file = TempFile::create(target);
+    EXPECT_TRUE(file);
+    file->expect(former);
+    const auto done = file->commit();
+    return done ? std::string() : done.error().text();
+  };
+  const FormerFile nothing = FormerFile::of(target);
+  EXPECT_EQ(commit(nothing), "");
+  EXPECT_THAT(commit(nothing), testing::HasSubstr("was replaced or written to meanwhile by another command"));
+  FormerFile seen = FormerFile::of(target);
+  put(target, "written in place");
+  EXPECT_THAT(commit(seen), testing::HasSubstr("run this one again"));
+  seen = FormerFile::of(target);
+  EXPECT_EQ(commit(seen), "");
+  EXPECT_THAT(commit(seen), testing::HasSubstr("a.bwf: was replaced")) << "by another one of the same size";
+  fs::remove(target);
+  EXPECT_THAT(commit(seen), testing::HasSubstr("was replaced"));
+  EXPECT_EQ(dir.entries(), 0U) << "nothing is left behind";
+}
+
+TEST(TempFileTest, FilesThatBelongTogetherAreReplacedTogetherOrNotAtAll) {
+  const TempDir dir;
+  const auto commit = [&](const FormerFile& former) {
+    auto first = TempFile::create(dir / "a.bwx");
+    auto second = TempFile::create(dir / "a.bwf");
+    EXPECT_TRUE(first && second);
+    second->expect(former);
+    const std::array<TempFile*, 2> both{&*first, &*second};
+    return TempFile::commit(both).has_value();
+  };
+  EXPECT_TRUE(commit({}));
+  EXPECT_TRUE(fs::exists(dir / "a.bwx") && fs::exists(dir / "a.bwf"));
+  const auto before = stamp_of(dir / "a.bwx");
+  EXPECT_FALSE(commit({}));
+  EXPECT_EQ(stamp_of(dir / "a.bwx"), before) << "the first one stays where the second one may not go";
+}
+
+TEST(TempFileTest, WaitsForWhoHoldsTheLockOfTheFolder) {
+  const TempDir dir;
+  Descriptor lock(open(dir.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ASSERT_EQ(flock(lock.get(), LOCK_EX), 0);
+  std::atomic<bool> released = false;
+  std::jthread other([&] {
+    std::this_thread::yield();
+    released = true;
+    lock = Descriptor();
+  });
+  EXPECT_TRUE(write_and_commit(dir / "a.bwf", "new"));
+  EXPECT_TRUE(released);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "filter/lists/decoder.h"
 #include "tests/filter/lists/compress.h"
+#include "tests/support/temp_dir.h"
 
 namespace bloomwall::filter::test {
 namespace {
@@ -258,6 +259,28 @@ TEST(Decoder, TellsCompressionByMagic) {
   EXPECT_EQ(compression_of("\x52\x2a\x4d\x18"), Compression::zstd) << "a skippable frame";
   EXPECT_EQ(compression_of(""), Compression::none);
   EXPECT_EQ(compression_of("\x1f"), Compression::none);
+}
+
+TEST(ListInputTest, AFileThatIsWrittenToWhileItIsReadIsRefused) {
+  const bloomwall::test::TempDir dir;
+  const std::string lines = text_of_lines(100'000);
+  for (const bool in_place : {true, false}) {
+    const auto file = dir.write("list", lines);
+    auto input = ListInput::open(file.string());
+    ASSERT_TRUE(input && input->next());
+    if (in_place) {
+      std::ofstream(file, std::ios::binary | std::ios::app) << "evil.example\n";
+    } else {
+      dir.write("next", "other.example\n");
+      std::filesystem::rename(dir.path() / "next", file);
+    }
+    const All all = read_all(*input);
+    if (in_place) {
+      EXPECT_NE(all.error.find("was written to while it was read"), std::string::npos) << all.error;
+    } else {
+      EXPECT_EQ(all.error, "") << "a rename leaves the file that is open what it is";
+    }
+  }
 }
 
 }  // namespace

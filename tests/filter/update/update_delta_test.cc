@@ -56,7 +56,7 @@ TEST_F(UpdateDelta, AddsAndRemovesWhatListsName) {
   ASSERT_EQ(update({list("a", "new.example\nhttp://pages.example/b?x=1\nhttp://pages.example/dir/\n")},
                    {list("r", "old.example\nhttp://pages.example/a\n")}),
             "");
-  EXPECT_EQ(text(), Delta::first_line(content_of(filter_), 1) +
+  EXPECT_EQ(text(), Delta::first_line(content_of(filter_), 1, 5) +
                         "\n-S old.example\n-U pages.example/a\n+S new.example\n+Q pages.example/b?x=1\n"
                         "+D pages.example/dir/\n");
   EXPECT_EQ(report_.changed, 5U);
@@ -92,6 +92,54 @@ TEST_F(UpdateDelta, RemovingAHostTakesItAloneAndWithItsSubdomains) {
   EXPECT_EQ(report_.not_there, 1U) << "only never.example: of the other one kind was there";
   ASSERT_EQ(update({}, {list("h", "0.0.0.0 old.example\n")}), "");
   EXPECT_THAT(changes(), HasSubstr("-S old.example\n"));
+}
+
+// A copy that ran out of disk ends anywhere; nothing that is cut is read as a shorter delta.
+TEST_F(UpdateDelta, WhatItWritesIsRefusedWhereverItIsCut) {
+  ASSERT_EQ(update({list("a", "one.example\nhttp://pages.example/b\n10.0.0.0/8\n")}, {list("r", "old.example\n")}), "");
+  const std::string whole = text();
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    const auto cut = Delta::parse(whole.substr(0, size), "d", KeyMaker(SeriesKey{}), std::nullopt);
+    EXPECT_FALSE(cut) << whole.substr(0, size);
+  }
+  folder_.write("f.delta", whole.substr(0, whole.rfind("+N")));
+  const std::string refused = update({list("b", "b.example\n")}, {});
+  EXPECT_THAT(refused, HasSubstr("f.delta:1: is cut or was edited: the first line says changes=4, and there are 3"));
+  EXPECT_THAT(refused, HasSubstr("take changes=4 out of the first line"));
+}
+
+TEST_F(UpdateDelta, SignsOnlyWhatItsKeySignedBefore) {
+  const SigningKey key = SigningKey::generate(), other = SigningKey::generate();
+  const auto signing = [&](const SigningKey& with, bool take_unsigned = false, bool rebase = false) {
+    report_ = {};
+    DeltaUpdate update{.filter = filter_, .delta = delta_, .lists = {}, .rebase = rebase, .key = &with};
+    update.take_unsigned = take_unsigned;
+    update.lists.add = {list("a", "one.example\n")};
+    return texts_of(update_delta(update, report_));
+  };
+  ASSERT_EQ(signing(key), "") << "there is none yet";
+  ASSERT_EQ(signing(key), "");
+  EXPECT_THAT(signing(other), HasSubstr("bears no fitting signature of the key " + to_hex(other.id())));
+  const std::string whole = text();
+  folder_.write("f.delta", whole.substr(0, whole.find("signature")));
+  EXPECT_THAT(signing(key), testing::AllOf(HasSubstr("untrusted"), HasSubstr("--take-unsigned")));
+  std::string changed = whole;
+  changed.replace(changed.find("one.example"), 3, "evi");
+  folder_.write("f.delta", changed);
+  EXPECT_THAT(signing(key), HasSubstr("bears no fitting signature"));
+  EXPECT_THAT(signing(key, false, true), HasSubstr("bears no fitting signature")) << "a rebase signs as well";
+  EXPECT_EQ(text(), changed);
+  EXPECT_EQ(signing(key, true), "");
+  EXPECT_EQ(signing(key), "");
+}
+
+TEST_F(UpdateDelta, RemovingAHostWithItsSubdomainsTakesTheseAloneToo) {
+  make_filter(filter_, {.entries = {"S both.example", "W both.example", "W below.example", "X alone.example"}});
+  ASSERT_EQ(update({}, {list("r", "*.both.example\nbelow.example\n")}), "");
+  EXPECT_EQ(changes(), "-S both.example\n-W both.example\n-W below.example\n");
+  EXPECT_EQ(report_.not_there, 0U);
+  ASSERT_EQ(update({}, {list("h", "0.0.0.0 both.example\n")}), "");
+  EXPECT_EQ(report_.changed, 0U) << "a line of a hosts file says nothing of subdomains";
 }
 
 TEST_F(UpdateDelta, CommentsStayAndHandWrittenKindsAreWrittenOut) {
@@ -239,7 +287,7 @@ TEST_F(UpdateDelta, ARebuildThatChangesItsBitsNeedsARebase) {
   DeltaUpdate rebase{.filter = filter_, .delta = delta_, .lists = {}, .rebase = true};
   ASSERT_EQ(texts_of(update_delta(rebase, report_)), "");
   EXPECT_EQ(report_.dropped, 1U);
-  EXPECT_EQ(text(), Delta::first_line(content_of(filter_), 2) + "\n+S new.example\n");
+  EXPECT_EQ(text(), Delta::first_line(content_of(filter_), 2, 1) + "\n+S new.example\n");
   const Delta delta = load();
   const auto file = open_filter(filter_);
   Canonicaliser urls;
@@ -339,12 +387,12 @@ TEST(DeltaTextNetworks, AreWrittenOnceAndReadBack) {
   EXPECT_EQ(text.removed(), 1U);
   EXPECT_EQ(text.size(), 2U);
   const std::string out = text.text();
-  EXPECT_EQ(out, Delta::first_line(id_of(1)) + "\n+N 10.128.0.0/9\n-N 10.64.0.0/10\n");
+  EXPECT_EQ(out, Delta::first_line(id_of(1), 0, 2) + "\n+N 10.128.0.0/9\n-N 10.64.0.0/10\n");
   const auto back = DeltaText::read(out, "d", KeyMaker(SeriesKey{}), id_of(1));
   ASSERT_TRUE(back) << texts_of(back.error());
   EXPECT_EQ(back->text(), out);
   EXPECT_EQ(text.drop_removals(), 1U);
-  EXPECT_EQ(text.text(), Delta::first_line(id_of(1)) + "\n+N 10.128.0.0/9\n");
+  EXPECT_EQ(text.text(), Delta::first_line(id_of(1), 0, 1) + "\n+N 10.128.0.0/9\n");
 }
 
 TEST(DeltaTextOrder, CompactionKeepsTheOrderOfLastChanges) {
