@@ -7,6 +7,8 @@
 //   http://example.com/a/                                            directory
 // An entry whose path is ambiguous gives one Entry for each form, all of them URLs, queries or directories: where such a form
 // is the root, it is the URL "/" and not the whole host, which nobody asked for.
+// A host that is a number is an address in four decimal parts without leading zeros; "85285", "10.1" and "010.0.0.1", which
+// browsers read as addresses, too, have no host unless a scheme stands before them.
 // A URL whose scheme is mistyped ("http//example.com", "1http://example.com") is none.
 // A lone '?' is no query. Names beyond ASCII are converted (UTS 46).
 // What text_of() gives is canonical already and read back by canonical(), which never decodes nor resolves again: an
