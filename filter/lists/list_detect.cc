@@ -185,8 +185,7 @@ bool may_be_mixed(Format format, const Votes& votes) {
     case Format::hosts:
     case Format::urls:
     case Format::dnsmasq:
-    case Format::unbound:
-      return true;
+      return true;         // not so unbound: which view a zone is in other lines say
     case Format::adblock:  // pieces of URLs would pass for hosts where the list is an adblock list
       return votes[LineShape::adblock] == 0 && !votes.bracket_title && votes[LineShape::adblock_title] == 0;
     default:

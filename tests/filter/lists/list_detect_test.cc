@@ -52,6 +52,13 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"Dnsmasq", "x", "address=/a.example/#\nserver=/b.example/\nlocal=/c.example/\n", Format::dnsmasq},
         Case{"Unbound", "x", "server:\nlocal-zone: \"a.example.\" always_null\nlocal-zone: \"b.example.\" deny\n",
              Format::unbound},
+        Case{
+            "UnboundViews", "x",
+            "view:\n name: \"v\"\n local-zone: a.example static\n local-zone: b.example static\n local-zone: c.example "
+            "static\n local-zone: d.example static\n local-zone: e.example static\n local-zone: f.example static\n"
+            " local-zone: g.example static\n local-zone: h.example static\n local-zone: i.example static\n local-zone: "
+            "j.example static\n local-zone: k.example static\n local-zone: l.example static\n",
+            Format::unbound},
         Case{"RpzByTtl", "x", "$TTL 300\na.example CNAME .\n", Format::rpz},
         Case{"RpzBySoa", "x", "@ IN SOA a. b. (\n 1 2\n 3 4 5 )\na.example CNAME .\n*.a.example CNAME .\n",
              Format::rpz},
