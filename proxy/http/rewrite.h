@@ -45,6 +45,8 @@ struct ResponseRewrite {
   std::string_view date = {};      // IMF-fixdate of now, used where the origin sent none
   bool from_parent = false;        // keep Proxy-Authenticate
   bool takes_trailers = false;     // the client said TE: trailers
+  // Its client knows of no proxy: Alt-Svc would lead it past us, to a port and a protocol that nobody redirects.
+  bool hide_alternatives = false;
 };
 // How the body must be sent after the head that was written, and whether the connection closes after it.
 struct ResponsePlan {

@@ -11,7 +11,8 @@ namespace bloomwall::proxy {
 namespace {
 
 // Fields of a response that go on as they came.
-bool passes(const Field& field, bool from_parent, bool switching, bool trailers) {
+bool passes(const Field& field, const ResponseRewrite& how, bool switching, bool trailers) {
+  if (how.hide_alternatives && same_name(field.name, "alt-svc")) return false;
   switch (field.id) {
     case FieldId::connection:
     case FieldId::content_length:
@@ -22,7 +23,7 @@ bool passes(const Field& field, bool from_parent, bool switching, bool trailers)
       return false;
     case FieldId::proxy_authenticate:
     case FieldId::proxy_authentication_info:
-      return from_parent;
+      return how.from_parent;
     case FieldId::upgrade:
       return switching;
     case FieldId::trailer:
@@ -57,7 +58,8 @@ void append_status_line(std::string& out, const ResponseHead& head) {
 
 // Names that mean something only before a body, or that must not be changed behind the back of whoever checked the head
 // (RFC 9110 section 6.5.1).
-constexpr std::array<std::string_view, 22> kNeverTrailers{"age",
+constexpr std::array<std::string_view, 23> kNeverTrailers{"age",
+                                                          "alt-svc",
                                                           "authorization",
                                                           "cache-control",
                                                           "content-encoding",
@@ -111,7 +113,7 @@ ResponsePlan write_response_head(std::string& out, const ResponseHead& head, con
   bool dated = false;
   append_status_line(out, head);
   for (const Field& field : head.fields) {
-    if (!passes(field, how.from_parent, false, chunked && how.takes_trailers)) continue;
+    if (!passes(field, how, false, chunked && how.takes_trailers)) continue;
     append_field(out, field);
     dated = dated || field.id == FieldId::date;
   }
@@ -132,7 +134,7 @@ void write_interim_head(std::string& out, const ResponseHead& head, const Respon
   if (how.client == Version::http10) return;
   append_status_line(out, head);
   for (const Field& field : head.fields) {
-    if (passes(field, how.from_parent, false, false)) append_field(out, field);
+    if (passes(field, how, false, false)) append_field(out, field);
   }
   append_via(out, head.version, how.via_name);
   out.append(kLineEnd);
@@ -141,7 +143,7 @@ void write_interim_head(std::string& out, const ResponseHead& head, const Respon
 void write_switch_head(std::string& out, const ResponseHead& head, const ResponseRewrite& how) {
   append_status_line(out, head);
   for (const Field& field : head.fields) {
-    if (passes(field, how.from_parent, true, false)) append_field(out, field);
+    if (passes(field, how, true, false)) append_field(out, field);
   }
   append_via(out, head.version, how.via_name);
   out.append("Connection: upgrade\r\n\r\n");

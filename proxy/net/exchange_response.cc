@@ -69,6 +69,7 @@ ResponseRewrite Exchange::response_rewrite() {
   how.date = state_.date(std::chrono::system_clock::now());
   how.from_parent = to_parent_;
   how.takes_trailers = head.takes_trailers;
+  how.hide_alternatives = owner_->client_info().destination != nullptr;
   return how;
 }
 
