@@ -127,6 +127,20 @@ Checked check_host_name(std::string& value) {
   return good_if(is_host_name(value));
 }
 
+// A name whose last label is a number is an address in one of its spellings (WHATWG URL, "ends in a number").
+bool ends_in_number(std::string_view name) {
+  if (const auto dot = name.rfind('.'); dot != std::string_view::npos) name.remove_prefix(dot + 1);
+  const bool hexadecimal = name.starts_with("0x");
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  return name.substr(hexadecimal ? 2 : 0).find_first_not_of(kDigits.substr(0, hexadecimal ? 16 : 10)) ==
+         std::string_view::npos;
+}
+
+Checked check_resolved_name(std::string& value) {
+  if (auto checked = check_host_name(value); !checked) return checked;
+  return good_if(!ends_in_number(value));
+}
+
 // What is half a network is none, and no name either: a name that ends in a number is an address to some.
 Checked check_bypass(std::string& value) {
   const bool like_network =
@@ -194,6 +208,7 @@ const Form kDestination{
 const Form kNat64Prefix{"an IPv6 network of 32, 40, 48, 56, 64 or 96 bits, such as 64:ff9b:1::/48", check_nat64_prefix};
 const Form kBypass{"a host name in ASCII (xn-- for others), an address or a network", check_bypass};
 const Form kHostName{"a host name in ASCII (xn-- for others)", check_host_name};
+const Form kResolvedName{"a host name in ASCII (xn-- for others), not an address", check_resolved_name};
 const Form kIp{"an IP address", check_ip};
 const Form kLabel{"1 to 64 of A-Z a-z 0-9 . _ -", check_label};
 const Form kToken{"1 to 64 letters, digits or !#$%&'*+-.^_`|~", check_token};

@@ -27,6 +27,7 @@ extern const Form kDestination;    // the same or a group name
 extern const Form kNat64Prefix;    // an IPv6 network of 32, 40, 48, 56, 64 or 96 bits
 extern const Form kBypass;         // a host name, or a CIDR or address; names made lower-case
 extern const Form kHostName;       // made lower-case
+extern const Form kResolvedName;   // the same, and nothing that is an address to some: addresses are not looked up
 extern const Form kIp;
 extern const Form kLabel;      // [A-Za-z0-9._-]{1,64}: names of filters
 extern const Form kToken;      // RFC 9110 token of at most 64 octets

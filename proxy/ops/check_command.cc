@@ -126,9 +126,9 @@ int run_check(const CheckCommand& command, const Streams& io) {
                               .warnings = &warnings};
   const auto edition = load_edition(*settings, loading, 1);
   if (!edition) return refuse(edition.error(), command.json, io);
-  if (auto faults = log_faults(settings->log); !faults.empty()) {
-    return refuse({kExitError, std::move(faults)}, command.json, io);
-  }
+  auto faults = log_faults(settings->log);
+  for (auto& line : listening_faults(*settings)) faults.push_back(std::move(line));
+  if (!faults.empty()) return refuse({kExitError, std::move(faults)}, command.json, io);
   append_doubts(*edition->snapshot, warnings);
   if (const auto told = built_in_defaults(command.config)) warnings.push_back(*told);
   auto unreadable = unreadable_files(command, *settings);

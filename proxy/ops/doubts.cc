@@ -9,6 +9,9 @@
 #include <ctime>
 #include <filesystem>
 #include <system_error>
+#include <utility>
+
+#include "proxy/io/endpoint.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -38,12 +41,25 @@ void doubt_dates(const std::string& key, const TlsContext& tls, std::vector<std:
   }
 }
 
-void doubt_folder(const std::string& key, const std::filesystem::path& file, std::vector<std::string>& lines) {
+void doubt_log(const std::string& key, const std::filesystem::path& file, std::vector<std::string>& lines) {
   if (file == "stderr" || file == "stdout" || file == "off" || file.empty()) return;
   std::error_code failed;
+  if (std::filesystem::is_directory(file, failed)) {
+    lines.push_back(fmt::format("{}: {}: is a folder, not a file", key, file.string()));
+    return;
+  }
   const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
   if (std::filesystem::is_directory(folder, failed)) return;
   lines.push_back(fmt::format("{}: {}: there is no folder {}", key, file.string(), folder.string()));
+}
+
+// Whether two sockets cannot listen at once: as listen_on() makes them, the wildcard of IPv6 takes what is IPv4's as well.
+bool collide(const Endpoint& one, const Endpoint& two) {
+  if (one.port() == 0 || one.port() != two.port()) return false;
+  const auto covers = [](const Endpoint& wide, const Endpoint& other) {
+    return wide.is_wildcard() && (wide.is_v6() || !other.is_v6());
+  };
+  return covers(one, two) || covers(two, one) || one.same_ip(two);
 }
 
 }  // namespace
@@ -64,10 +80,28 @@ void append_doubts(const Snapshot& snapshot, std::vector<std::string>& lines) {
   if (settings.filters.empty()) lines.emplace_back("no filters are configured: nothing will be blocked");
 }
 
+std::vector<std::string> listening_faults(const conf::Config& settings) {
+  std::vector<std::pair<std::string, std::string>> doors;  // key and address
+  for (std::size_t i = 0; i < settings.listeners.size(); ++i) {
+    doors.emplace_back(fmt::format("listeners[{}].address", i), settings.listeners[i].address);
+  }
+  if (settings.admin.address) doors.emplace_back("admin.address", *settings.admin.address);
+  std::vector<std::string> lines;
+  for (std::size_t later = 1; later < doors.size(); ++later) {
+    for (std::size_t earlier = 0; earlier < later; ++earlier) {
+      const auto one = Endpoint::parse(doors[earlier].second), two = Endpoint::parse(doors[later].second);
+      if (!one || !two || !collide(one->unmapped(), two->unmapped())) continue;
+      lines.push_back(fmt::format("{}: {}: is taken by {}: {}", doors[later].first, doors[later].second,
+                                  doors[earlier].first, doors[earlier].second));
+    }
+  }
+  return lines;
+}
+
 std::vector<std::string> log_faults(const conf::Log& settings) {
   std::vector<std::string> lines;
-  doubt_folder("log.file", settings.file, lines);
-  doubt_folder("log.access.file", settings.access.file, lines);
+  doubt_log("log.file", settings.file, lines);
+  doubt_log("log.access.file", settings.access.file, lines);
   return lines;
 }
 

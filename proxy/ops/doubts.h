@@ -14,7 +14,10 @@ namespace bloomwall::proxy {
 // within two weeks, nobody who may use the proxy, no filters.
 void append_doubts(const Snapshot& snapshot, std::vector<std::string>& lines);
 
-// Why `run` could not open a log of these settings: folders that are missing. Opens and makes nothing.
+// Why `run` could not open a log of these settings: folders that are missing, or stand where the file should. Opens and makes
+// nothing.
 std::vector<std::string> log_faults(const conf::Log& settings);
+// Why `run` could not listen: addresses that two of the listeners and the admin's server would take from each other.
+std::vector<std::string> listening_faults(const conf::Config& settings);
 
 }  // namespace bloomwall::proxy

@@ -15,6 +15,8 @@
 namespace bloomwall::proxy {
 namespace {
 
+constexpr std::uintmax_t kMostAllowList = std::uintmax_t{1} << 30U;  // bytes; its entries are kept in memory
+
 filter::FilterAction action_of(conf::Filter::Action action) {
   switch (action) {
     case conf::Filter::Action::block:
@@ -73,14 +75,36 @@ Loaded<std::shared_ptr<const filter::Policy>> accept(std::shared_ptr<const filte
   return policy;
 }
 
-// A pipe holds whoever opens it until somebody writes, and is empty for the next reload.
-std::vector<std::string> pipes_among(const conf::Config& settings) {
+const char* name_of(std::filesystem::file_type type) {
+  switch (type) {
+    case std::filesystem::file_type::fifo:
+      return "a pipe";
+    case std::filesystem::file_type::character:
+    case std::filesystem::file_type::block:
+      return "a device";
+    case std::filesystem::file_type::socket:
+      return "a socket";
+    default:  // folders, and what is not there or can't be looked at, are told of by whoever reads them
+      return nullptr;
+  }
+}
+
+// A pipe holds whoever opens it until somebody writes, and is empty for the next reload; a device may never end. Lists that are
+// read into memory must fit there.
+std::vector<std::string> unfit_files(const conf::Config& settings) {
   std::vector<std::string> lines;
+  std::error_code ignored;
   for (const auto& file : named_files(settings)) {
-    std::error_code ignored;  // what cannot be looked at is told by whoever reads it
-    if (std::filesystem::is_fifo(file, ignored)) {
-      lines.push_back(fmt::format("{}: is a pipe, not a file that each reload can read", file.string()));
-    }
+    const char* const what = name_of(std::filesystem::status(file, ignored).type());
+    if (what == nullptr) continue;
+    lines.push_back(fmt::format("{}: is {}, not a file that each reload can read", file.string(), what));
+  }
+  for (const auto& file : settings.allow_lists) {
+    std::error_code failed;
+    const std::uintmax_t bytes = std::filesystem::file_size(file, failed);
+    if (failed || bytes <= kMostAllowList) continue;
+    lines.push_back(fmt::format("{}: {}, and an allow list may have {}", file.string(), size_text(bytes),
+                                size_text(kMostAllowList)));
   }
   return lines;
 }
@@ -136,8 +160,8 @@ filter::PolicySpec policy_spec(const conf::Config& settings) {
 }
 
 Loaded<std::shared_ptr<const filter::Policy>> load_policy(const conf::Config& settings, const PolicyLoading& loading) {
-  if (auto pipes = pipes_among(settings); !pipes.empty()) {
-    return tl::unexpected(LoadFailure{kExitRefused, std::move(pipes)});
+  if (auto unfit = unfit_files(settings); !unfit.empty()) {
+    return tl::unexpected(LoadFailure{kExitRefused, std::move(unfit)});
   }
   auto policy = filter::Policy::load(policy_spec(settings), {.verify = loading.verify,
                                                              .settle = loading.settle,

@@ -104,6 +104,31 @@ TEST(Loading, APipeIsRefusedUnopened) {
   }
 }
 
+// Reading it would never end.
+TEST(Loading, ADeviceIsRefusedUnread) {
+  const Site site;
+  for (const char* more : {"allow_lists: [/dev/zero]\n", "block_page: {template: /dev/zero}\n",
+                           "upstream: {parent: \"127.0.0.1:1\", credentials_file: /dev/null}\n"}) {
+    const auto settings = load_settings(site.configure(more));
+    ASSERT_TRUE(settings.has_value()) << lines_of(settings.error());
+    const auto edition = load_edition(*settings, {}, 1);
+    ASSERT_FALSE(edition.has_value()) << more;
+    EXPECT_EQ(edition.error().status, kExitRefused) << more;
+    EXPECT_NE(lines_of(edition.error()).find(" is a device"), std::string::npos) << lines_of(edition.error());
+  }
+}
+
+TEST(Loading, AnAllowListBeyondReasonIsRefusedUnread) {
+  const Site site;
+  const auto list = site.dir.write("huge.txt", "");
+  std::filesystem::resize_file(list, (std::uintmax_t{1} << 30U) + 1);  // a hole: it takes no disk
+  const auto settings = load_settings(site.configure("allow_lists: [huge.txt]\n"));
+  ASSERT_TRUE(settings.has_value());
+  const auto policy = load_policy(*settings, {});
+  ASSERT_FALSE(policy.has_value());
+  EXPECT_NE(lines_of(policy.error()).find("an allow list may have"), std::string::npos) << lines_of(policy.error());
+}
+
 TEST(Loading, ALoadCanBeStopped) {
   const Site site;
   const auto settings = load_settings(site.configure());

@@ -76,6 +76,44 @@ TEST_F(Program, CheckRefusesALogThatRunCouldNotOpen) {
   EXPECT_NE(got.err.find("log.access.file: "), std::string::npos) << got.err;
 }
 
+TEST_F(Program, CheckRefusesAFolderForALog) {
+  for (const char* more : {"log: {file: .}\n", "log: {access: {file: .}}\n"}) {
+    const Finished got = run({"check", "--config", site_.configure(more).string()});
+    EXPECT_EQ(got.status, 2) << more;
+    EXPECT_NE(got.err.find("is a folder, not a file"), std::string::npos) << got.err;
+  }
+}
+
+// Whatever `run` could not listen on together, whichever of the two comes first.
+TEST_F(Program, CheckRefusesAddressesThatTakeEachOther) {
+  const auto check = [&](const std::string& listeners, const std::string& admin) {
+    const auto config =
+        site_.dir.write("doors.yaml", "listeners: [" + listeners + "]\nadmin: {address: " + admin + "}\n");
+    return run({"check", "--config", config.string()});
+  };
+  const auto at = [](const std::string& address) { return "{address: \"" + address + "\"}"; };
+  const std::pair<const char*, const char*> taken[] = {
+      {"127.0.0.1:3128", "0.0.0.0:3128"}, {"127.0.0.1:3128", ":3128"},   {"[::1]:3128", ":3128"},
+      {"[::1]:3128", "[::]:3128"},        {"0.0.0.0:3128", "[::]:3128"}, {":3128", "[::]:3128"}};
+  for (const auto& [one, two] : taken) {
+    for (const Finished& got : {check(at(one) + ", " + at(two), "null"), check(at(two) + ", " + at(one), "null"),
+                                check(at(one), std::string("\"") + two + "\"")}) {
+      EXPECT_EQ(got.status, 2) << one << " " << two;
+      EXPECT_NE(got.err.find("is taken by listeners[0].address: "), std::string::npos) << got.err;
+    }
+  }
+  EXPECT_EQ(check(at("127.0.0.1:3128"), "\"127.0.0.1:3128\"").status, 2);
+  const std::pair<const char*, const char*> apart[] = {{"127.0.0.1:3128", "127.0.0.2:3128"},
+                                                       {"0.0.0.0:3128", "[::1]:3128"},
+                                                       {"127.0.0.1:3128", "[::1]:3128"},
+                                                       {"127.0.0.1:0", ":0"},
+                                                       {":3128", "127.0.0.1:3129"}};
+  for (const auto& [one, two] : apart) {
+    const Finished got = check(at(one) + ", " + at(two), "null");
+    EXPECT_EQ(got.status, 0) << one << " " << two << got.err;
+  }
+}
+
 TEST_F(Program, CheckDoubtsWhatIsHardlyMeant) {
   const auto made = test::make_certificate(site_.dir.path(), "proxy", "proxy.test");
   std::filesystem::permissions(made.key, std::filesystem::perms(0644));
