@@ -1,17 +1,23 @@
 // What lies between a URL and its answer besides the filters' verdict on it: an https URL reaches the proxy as a CONNECT, which
-// shows a host alone, and the access rules have a word on ports, addresses and schemes. For `explain`.
+// shows a host alone, and the access rules have a word on ports, addresses and schemes; nor does the proxy connect to itself.
+// For `explain`.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
+#include <utility>
 
 #include "conf/config.h"
 #include "filter/policy/policy.h"
 #include "proxy/dns/static_hosts.h"
 #include "proxy/http/access_rules.h"
 #include "proxy/http/judge_target.h"
+#include "proxy/net/addresses.h"
+#include "proxy/net/parent_proxy.h"
 
 namespace bloomwall::proxy {
 
@@ -31,15 +37,18 @@ class PassageJudge {
  public:
   // Error: the key and what is wrong with it.
   static tl::expected<PassageJudge, std::string> compile(const conf::Config& settings);
-  // `url` must have a canonical form.
-  Passage judge(const filter::CanonicalUrl& url, const filter::Policy& policy);
+  // `url`: of `raw`, and has a canonical form.
+  Passage judge(std::string_view raw, const filter::CanonicalUrl& url, const filter::Policy& policy);
 
  private:
-  PassageJudge(AccessRules access, StaticHosts hosts) : access_(std::move(access)), hosts_(std::move(hosts)) {}
-  bool is_denied(std::string_view host) const;
+  PassageJudge(AccessRules access, StaticHosts hosts, OwnAddresses own, std::optional<BypassList> direct)
+      : access_(std::move(access)), hosts_(std::move(hosts)), own_(std::move(own)), direct_(std::move(direct)) {}
+  std::optional<HttpError> refuse_address(std::string_view host, std::uint16_t port) const;
 
   AccessRules access_;
   StaticHosts hosts_;
+  OwnAddresses own_;                  // as far as their ports are configured
+  std::optional<BypassList> direct_;  // nothing: there is no parent, and whatever is asked for is dialled
   TargetJudge judge_{JudgeRules{}};
 };
 

@@ -70,7 +70,7 @@ class Explainer {
     }
     bool stopped = is_refused(url) || story.verdict.decision >= Decision::blocked;
     if (url.has_canonical) {
-      const Passage passage = passages_.judge(url, *policy_);
+      const Passage passage = passages_.judge(raw, url, *policy_);
       out_ << passage_text(passage);
       stopped |= passage.is_stopped();
     }
@@ -100,7 +100,7 @@ class Explainer {
       const filter::Story story = policy_->explain(url);
       fields = story_fields(url, story);
       decision = story.verdict.decision;
-      if (url.has_canonical) passage = passages_.judge(url, *policy_);
+      if (url.has_canonical) passage = passages_.judge(raw, url, *policy_);
     }
     if (too_long || is_refused(url)) {
       fields.action = "reject";

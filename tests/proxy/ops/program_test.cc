@@ -315,6 +315,48 @@ TEST_F(Program, ExplainSaysWhatATunnelAndTheAccessRulesWouldDo) {
   }
 }
 
+TEST_F(Program, ExplainKnowsPrefixesOfNat64PortZeroAndTheProxyItself) {
+  const auto config = site_.dir.write("rules.yaml", R"(
+listeners: [{address: "127.0.0.1:3128"}, {address: ":3129"}]
+filters: [{name: ads, file: ads.bwf}]
+access: {deny_destinations: [private]}
+dns: {nat64_prefixes: ["2a00:64::/96"], hosts: {nat.test: "2a00:64::a00:1", self.test: 127.0.0.1}}
+admin: {address: "127.0.0.1:9128"}
+)");
+  const struct {
+    const char *url, *access;
+  } rows[] = {
+      {"http://[2a00:64::a00:1]/", "destination_denied"},
+      {"https://[2a00:64::a00:1]/", "destination_denied"},
+      {"http://nat.test/", "destination_denied"},
+      {"http://[2a00:64::808:808]/", "allowed"},
+      {"http://innocent.example.test:0/", "bad_target"},
+      {"http://innocent.example.test:00/x", "bad_target"},
+      {"https://innocent.example.test:0/", "bad_target"},
+      {"http://user:0@innocent.example.test/:0", "allowed"},
+      {"http://[2a00:64::808:0]/", "allowed"},
+      {"innocent.example.test:0", "bad_target"},
+      {"http://127.0.0.1:3128/", "loop"},
+      {"http://127.0.0.2:3128/", "allowed"},
+      {"http://127.0.0.2:3129/", "loop"},
+      {"http://[::1]:3129/", "loop"},
+      {"http://self.test:3128/", "loop"},
+      {"http://127.0.0.1:9128/metrics", "loop"},
+      {"http://127.0.0.1/", "allowed"},
+  };
+  for (const auto& row : rows) {
+    const Finished object = run({"explain", "--json", "--config", config.string(), row.url});
+    const bool stopped = std::string_view(row.access) != "allowed";
+    EXPECT_EQ(object.status, stopped ? 1 : 0) << row.url << object.out << object.err;
+    EXPECT_EQ(json::parse(object.out).at("access"), row.access) << row.url;
+    const Finished text = run({"explain", "--config", config.string(), row.url});
+    EXPECT_EQ(text.status, object.status) << row.url << text.out;
+    if (stopped) {
+      EXPECT_NE(text.out.find(row.access), std::string::npos) << row.url << text.out;
+    }
+  }
+}
+
 TEST_F(Program, WhatCannotBeExplainedIsSaid) {
   const Finished config = run({"explain", "--config", "/nonexistent/b.yaml", "http://a.test/"});
   EXPECT_EQ(config.status, 78);
