@@ -80,6 +80,9 @@ TEST_F(DenialSaysSo, InTheStatusLineAndBrieflyWhereNoPageIsAskedFor) {
   const std::string page = ask("GET http://ads.example.test/", "Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\n");
   EXPECT_THAT(page, StartsWith(blocked));
   EXPECT_THAT(page, HasSubstr("Content-Type: text/html"));
+  EXPECT_THAT(ask("GET http://ads.example.test/", "Accept: text/plain;q=0.1\r\nAccept: application/json\r\n"),
+              HasSubstr("Content-Type: application/json"))
+      << "several lines are one list";
   EXPECT_THAT(ask("CONNECT good.example.test:25"), StartsWith("HTTP/1.1 403 Port Not Allowed\r\n"));
   EXPECT_THAT(ask("GET http://denied.example.test/"), StartsWith("HTTP/1.1 403 Destination Not Allowed\r\n"));
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <map>
 #include <regex>
 #include <set>
@@ -10,6 +11,7 @@
 
 #include "proxy/ops/loading.h"
 #include "tests/proxy/ops/site.h"
+#include "tests/support/test_certificate.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -136,6 +138,32 @@ TEST(Metrics, FiltersReloadsAndLogs) {
   EXPECT_EQ(samples["bloomwall_access_log_lines_total"], "10");
   EXPECT_EQ(samples[R"(bloomwall_log_lines_dropped_total{log="access"})"], "11");
   EXPECT_EQ(samples[R"(bloomwall_log_lines_dropped_total{log="daemon"})"], "12");
+}
+
+TEST(Metrics, CertificatesOfListenersSayWhenTheyExpire) {
+  const test::Site site;
+  test::make_certificate(site.dir.path(), "proxy", "proxy.test");  // for an hour
+  const auto config = site.dir.write("tls.yaml",
+                                     "listeners: [{address: \"127.0.0.1:0\", tls: {certificate: proxy.crt, key: "
+                                     "proxy.key}}]\n");
+  const auto settings = load_settings(config);
+  ASSERT_TRUE(settings.has_value());
+  const auto edition = load_edition(*settings, {}, 1);
+  ASSERT_TRUE(edition.has_value());
+  const Counters counters;
+  auto samples = samples_of(metrics_text({.counters = counters,
+                                          .gauges = {},
+                                          .snapshot = edition->snapshot.get(),
+                                          .policy = edition->policy.get(),
+                                          .reloads = {},
+                                          .logs = {},
+                                          .now = kNow}));
+  const auto now = static_cast<double>(
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count());
+  const std::string expires = samples[R"(bloomwall_certificate_not_after_timestamp_seconds{listener="127.0.0.1:0"})"];
+  ASSERT_NE(expires, "");
+  EXPECT_GT(std::stod(expires), now);
+  EXPECT_LE(std::stod(expires), now + 3600);
 }
 
 TEST(Metrics, TheProcessIsKnownToTheKernel) {

@@ -333,7 +333,7 @@ admin: {address: "127.0.0.1:9128"}
       {"http://innocent.example.test:0/", "bad_target"},
       {"http://innocent.example.test:00/x", "bad_target"},
       {"https://innocent.example.test:0/", "bad_target"},
-      {"http://user:0@innocent.example.test/:0", "allowed"},
+      {"http://innocent.example.test/:0", "allowed"},
       {"http://[2a00:64::808:0]/", "allowed"},
       {"innocent.example.test:0", "bad_target"},
       {"http://127.0.0.1:3128/", "loop"},
