@@ -117,9 +117,11 @@ void append_json_line(std::string& out, const AccessRecord& record, const LogSty
 
 // Squid's words for what happened, which log analysers know.
 std::string_view result_tag(const AccessRecord& record) {
-  if (record.method.empty() || record.decision == filter::Decision::rejected) return "NONE_NONE";
+  // Refused where the client hears nothing of it, too: in a tunnel, or because it was closed without a word.
+  const bool is_refused = record.refused && (record.status == 403 || record.status == 0 || record.tunnel);
   const bool own_403 = record.status == 403 && record.peer.empty();
-  if (record.decision == filter::Decision::blocked || own_403) return "TCP_DENIED";
+  if (record.decision == filter::Decision::blocked || is_refused || own_403) return "TCP_DENIED";
+  if (record.method.empty() || record.decision == filter::Decision::rejected) return "NONE_NONE";
   if (record.tunnel) return "TCP_TUNNEL";
   return record.peer.empty() ? "NONE_NONE" : "TCP_MISS";
 }

@@ -40,7 +40,7 @@ namespace bloomwall::proxy {
   X(tunnel_lifetime_timeouts_total, "Tunnels closed because they had been open for too long")       \
   X(tunnels_with_requests_total, "Tunnels in which HTTP/1 was found and judged")                    \
   X(tunnels_refused_total, "Tunnels closed because of access.opaque_tunnels, no_sni, sni_mismatch") \
-  X(tunnels_cut_by_reload_total, "Tunnels closed because a reload had blocked their host")          \
+  X(tunnels_cut_by_reload_total, "Tunnels closed because a reload had blocked or denied them")      \
   X(tunnel_bytes_total, "Bytes relayed through tunnels, both directions")                           \
   X(host_only_requests_total, "Requests judged by host alone on a host that has URL entries")       \
   X(sni_seen_total, "Tunnels whose ClientHello named a host")                                       \

@@ -26,6 +26,7 @@ constexpr std::array<Row, kErrorKinds> kRows{{
     {ErrorKind::destination_denied,
      "destination_denied",
      {403, "destination_ip_prohibited", "The proxy may not connect to this address.", false}},
+    {ErrorKind::tunnel_denied, "tunnel_denied", {403, kDenied, "What this tunnel carries is not allowed.", true}},
     {ErrorKind::method_not_allowed, "method_not_allowed", {405, kRequest, "This method is not allowed here.", false}},
     {ErrorKind::request_timeout, "request_timeout", {408, kRequest, "The request took too long to arrive.", true}},
     {ErrorKind::client_gone, "client_gone", {400, kRequest, "The client left before its request was answered.", true}},
@@ -102,6 +103,11 @@ static_assert(rows_stand_in_order());
 }  // namespace
 
 const ErrorFacts& facts(ErrorKind kind) { return kRows[static_cast<std::size_t>(kind)].facts; }
+bool is_refusal(ErrorKind kind) {
+  const int status = facts(kind).status;
+  return status < 500 || kind == ErrorKind::not_implemented || kind == ErrorKind::version_unsupported ||
+         kind == ErrorKind::loop;
+}
 const char* to_string(ErrorKind kind) { return kRows[static_cast<std::size_t>(kind)].name; }
 
 std::string_view reason_phrase(int status) {

@@ -17,6 +17,7 @@ enum class ErrorKind : std::uint8_t {
   client_denied,            // 403 access.clients
   port_denied,              // 403 access.connect_ports
   destination_denied,       // 403 access.deny_destinations
+  tunnel_denied,            // 403 access.opaque_tunnels, no_sni, sni_mismatch; never said, as the tunnel stands by then
   method_not_allowed,       // 405 with Allow
   request_timeout,          // 408 the head or the body came too slowly
   client_gone,              // 400 it reset its connection, or ended it in the middle of its request; never said
@@ -49,7 +50,7 @@ enum class ErrorKind : std::uint8_t {
   parent_auth,              // 502 the parent proxy does not take our credentials, or wants some
   version_unsupported,      // 505
 };
-inline constexpr std::size_t kErrorKinds = 37;  // checked where the table stands
+inline constexpr std::size_t kErrorKinds = 38;  // checked where the table stands
 
 struct HttpError {
   ErrorKind kind = ErrorKind::internal;
@@ -64,7 +65,9 @@ struct ErrorFacts {
   bool must_close;                    // what follows on the client connection cannot be trusted
 };
 const ErrorFacts& facts(ErrorKind kind);
-const char* to_string(ErrorKind kind);       // "bad_request": for logs and metric labels
+const char* to_string(ErrorKind kind);  // "bad_request": for logs and metric labels
+// Not let through by the proxy's own rules, as opposed to what failed further on.
+bool is_refusal(ErrorKind kind);
 std::string_view reason_phrase(int status);  // of every status the proxy itself sends
 
 }  // namespace bloomwall::proxy

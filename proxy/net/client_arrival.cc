@@ -50,10 +50,9 @@ std::size_t ClientConnection::on_redirected(std::span<const char> bytes) {
   if (hello_ != nullptr) return on_hello(bytes);
   const OwnConnections* const own = state_.dial.own_connections;
   if (own != nullptr && own->contains(info_.endpoint, info_.destination->endpoint)) {
-    state_.counters.count_error(ErrorKind::loop);
     log::warning("a connection of this proxy's own to {} was redirected to {}: the firewall must leave them out",
                  info_.destination->endpoint.text(), *info_.listener);
-    close();
+    refuse_redirected({ErrorKind::loop, "a connection of this proxy's own was redirected"});
     return bytes.size();
   }
   if (!is_tls_record(bytes.front())) {
@@ -69,9 +68,11 @@ std::size_t ClientConnection::on_redirected(std::span<const char> bytes) {
 std::size_t ClientConnection::on_hello(std::span<const char> bytes) {
   const HelloResult result = hello_->reader.feed(bytes);
   const bool kept = hello_->octets.append(bytes) && hello_->memory.set(hello_->reader.memory());
-  if (!kept || result == HelloResult::malformed) {
-    if (kept) state_.counters.sni_malformed_total.add();
-    close();
+  if (!kept) {
+    refuse_redirected({ErrorKind::connection_limit, "limits.buffer_memory"});
+  } else if (result == HelloResult::malformed) {
+    state_.counters.sni_malformed_total.add();
+    refuse_redirected({ErrorKind::bad_request, hello_->reader.why()});
   } else if (result != HelloResult::need_more) {
     open_unasked_tunnel();
   }
@@ -81,17 +82,38 @@ std::size_t ClientConnection::on_hello(std::span<const char> bytes) {
 // Without a server name the address stands for the host.
 void ClientConnection::open_unasked_tunnel() {
   std::string authority = info_.destination->endpoint.text();
-  if (hello_->reader.result() == HelloResult::name) {
+  const bool is_named = hello_->reader.result() == HelloResult::name;
+  if (is_named) {
     const auto named = state_.judge.sni(hello_->reader.name(), *state_.policy);
     if (!named) {
       state_.counters.sni_malformed_total.add();
-      return close();
+      return refuse_redirected({ErrorKind::bad_request, "a server name that no host can have"});
     }
     authority.assign(named->host).append(":").append(std::to_string(info_.destination->endpoint.port()));
   }
   phase_ = State::reading_head;
   exchange_ = exchanges_.take();
-  exchange_->begin_unasked_tunnel(*this, authority);
+  exchange_->begin_unasked_tunnel(*this, authority, is_named);
+}
+
+// It knows nothing of a proxy and hears nothing; the log has a line of the CONNECT that it would have sent.
+void ClientConnection::refuse_redirected(const HttpError& error) {
+  const RequestTimes times = hello_ != nullptr ? hello_->times : RequestTimes::from_now();
+  const std::chrono::microseconds lasted = times.lasted();
+  state_.counters.count_error(error.kind);
+  state_.counters.count_response(0, static_cast<std::uint64_t>(lasted.count()));
+  const std::string authority = info_.destination->endpoint.text();
+  const DecisionId id = state_.ids.next();
+  AccessRecord record = begin_record(info_, times, lasted);
+  record.method = "CONNECT";
+  record.url = authority;
+  record.host = info_.destination->address;
+  if (hello_ != nullptr && hello_->reader.result() == HelloResult::name) record.sni = hello_->reader.name();
+  record.bytes_received = stream_.bytes_in();
+  record.tunnel = true;
+  note_refusal(record, error, id);
+  write_record(state_, record, *state_.snapshot);
+  close();
 }
 
 // Into the tunnel, which looks at it as at every ClientHello. False: it is over.

@@ -137,6 +137,7 @@ void ClientConnection::on_tunnel_end() { close(); }
 void ClientConnection::on_end() {
   switch (phase_) {
     case State::greeting:
+      if (hello_ != nullptr) return refuse_redirected({ErrorKind::bad_request, "the ClientHello is cut short"});
       return close();
     case State::idle:
       return linger(true);
@@ -186,6 +187,7 @@ void ClientConnection::on_failed(int) {
 void ClientConnection::on_timer() {
   switch (phase_) {
     case State::greeting:
+      if (hello_ != nullptr) return refuse_redirected({ErrorKind::request_timeout, "the ClientHello came too slowly"});
       return close();
     case State::idle:
       if (std::exchange(is_arriving_, false) && !state_.draining) {

@@ -57,7 +57,8 @@ class ClientConnection final : public Buried,
   State state() const { return phase_; }
   bool has_unseen() const { return stream_.has_unseen(); }  // the client has said more than was read
   const ClientInfo& client_info() const override { return info_; }
-  std::size_t table_index = 0;  // these two are the owner's
+  bool awaits_tls() const { return tls_after_greeting_ != nullptr; }  // so that nothing can be said in the clear
+  std::size_t table_index = 0;                                        // these two are the owner's
   bool counted_by_address = false;
 
  private:
@@ -112,11 +113,13 @@ class ClientConnection final : public Buried,
     ClientHelloReader reader;
     Chain octets;
     Reservation memory;  // what the reader holds
+    RequestTimes times = RequestTimes::from_now();
   };
   std::size_t on_greeting(std::span<const char> bytes);
   std::size_t on_redirected(std::span<const char> bytes);
   std::size_t on_hello(std::span<const char> bytes);
   void open_unasked_tunnel();
+  void refuse_redirected(const HttpError& error);
   bool relay_hello();
 
   WorkerState& state_;

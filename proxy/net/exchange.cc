@@ -4,20 +4,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "proxy/http/serialise.h"
+
 namespace bloomwall::proxy {
 namespace {
 
-// Not let through by the proxy's own rules, as opposed to what failed further on.
-bool is_refusal(ErrorKind kind) {
-  const int status = facts(kind).status;
-  return status < 500 || kind == ErrorKind::not_implemented || kind == ErrorKind::version_unsupported ||
-         kind == ErrorKind::loop;
-}
-
-}  // namespace
-
-namespace {
-
+constexpr std::uint16_t kHttpPort = 80;
 constexpr HttpError kNoMemory{ErrorKind::connection_limit, "limits.buffer_memory"};
 
 }  // namespace
@@ -43,7 +35,8 @@ void Exchange::begin(Owner& owner) {
   broken_ = false;
   request_state_ = RequestState::head;
   response_state_ = ResponseState::none;
-  head_known_ = answered_here_ = is_unasked_ = retried_ = to_parent_ = has_error_ = upload_stopped_ = false;
+  head_known_ = answered_here_ = is_unasked_ = is_named_by_hello_ = retried_ = to_parent_ = has_error_ =
+      upload_stopped_ = false;
   has_waited_for_pages_ = is_uncounted_ = false;
   verdict_ = {};
   address_verdict_ = {};
@@ -68,9 +61,10 @@ void Exchange::shrink() {
   }
 }
 
-void Exchange::begin_unasked_tunnel(Owner& owner, std::string_view authority) {
+void Exchange::begin_unasked_tunnel(Owner& owner, std::string_view authority, bool is_named) {
   begin(owner);
   is_unasked_ = true;
+  is_named_by_hello_ = is_named;
   std::string head("CONNECT ");
   head.append(authority).append(" HTTP/1.1\r\nHost: ").append(authority).append("\r\n\r\n");
   on_client_data(head);
@@ -289,6 +283,7 @@ void Exchange::note_error(const HttpError& error) {
   error_ = error;
   has_error_ = true;
   state_.counters.count_error(error.kind);
+  if (decision_id_.empty()) decision_id_ = state_.ids.next();
 }
 
 void Exchange::write_log() {
@@ -315,12 +310,25 @@ void Exchange::write_log() {
   write_record(state_, record, *snapshot_);
 }
 
+// As a person knows it. Inside a tunnel a request that names no host is for the tunnel's.
+void Exchange::append_url(std::string& out) const {
+  const RequestHead& head = request_.head();
+  const ClientInfo::Inside* const inside = owner_->client_info().inside.get();
+  const bool is_bare = head.target.form == TargetForm::origin && !head.host;
+  if (inside != nullptr && is_bare) {
+    out.append("http://").append(inside->host);
+    append_port(out, inside->port == kHttpPort ? std::uint16_t{0} : inside->port);
+  }
+  append_display_url(out, head);
+}
+
 void Exchange::describe_request(AccessRecord& record) {
   const RequestHead& head = request_.head();
-  if (url_.empty()) append_display_url(url_, head);
+  if (url_.empty()) append_url(url_);
   record.method = head.method_name;
   record.url = url_;
   record.http10 = head.version == Version::http10;
+  if (is_named_by_hello_) record.sni = head.target.authority.host;
   record.bytes_received += is_unasked_ ? client().bytes_in() : head.bytes;
   if (const Field* field = find_field(head.fields, FieldId::referer)) record.referer = field->value;
   if (const Field* field = find_field(head.fields, FieldId::user_agent)) record.user_agent = field->value;

@@ -75,8 +75,8 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   void begin(Owner& owner);
   void shrink();  // at rest: lets go of what a large head has left behind
   // The CONNECT that a client on a transparent listener would have sent before its ClientHello. As it knows nothing of it,
-  // nothing is answered: there is a tunnel, or the end.
-  void begin_unasked_tunnel(Owner& owner, std::string_view authority);
+  // nothing is answered: there is a tunnel, or the end. `is_named`: the host in `authority` stood in the ClientHello.
+  void begin_unasked_tunnel(Owner& owner, std::string_view authority, bool is_named);
   // The client's side, as in Stream::Handler.
   std::size_t on_client_data(std::span<const char> bytes);
   void on_client_end();  // it will send nothing more
@@ -113,12 +113,14 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   void note_error(const HttpError& error);
   void write_log();
   void describe_request(AccessRecord& record);
+  void append_url(std::string& out) const;
 
   // exchange_verdict.cc: whether it may go on.
   std::optional<HttpError> refuse_client() const;
   void judge();
   void add_verdict(KeptVerdict other);
   void count_verdict();
+  void count_questions();
   bool may_dial(const Endpoint& peer) override;
   bool may_send_to(const Endpoint& peer);
   void await_pages(std::span<const std::byte* const> absent);
@@ -141,7 +143,6 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   void route_to_origin();
   void route_inside();
   DialTarget origin() const;
-  bool may_ask_parent_for(const DialTarget& target) const;
   void dial();
   void send_request();
   void upload(std::span<const char> piece);
@@ -212,6 +213,7 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   bool is_uncounted_ = false;   // verdict_ is not among the counters yet: the address may change it
   bool answered_here_ = false;  // the answer is ours; what comes of the request's body is dropped
   bool is_unasked_ = false;     // begin_unasked_tunnel(): the client must not hear of it
+  bool is_named_by_hello_ = false;
   bool retried_ = false;
   bool to_parent_ = false;
   bool has_error_ = false;

@@ -54,7 +54,7 @@ void Exchange::deny() {
   const auto spec = std::find_if(filters.begin(), filters.end(),
                                  [&](const conf::Filter& f) { return f.name == verdict_.filter->name; });
   const bool legal = verdict_.filter->status == 451 && spec != filters.end();
-  append_display_url(url_, request_.head());
+  append_url(url_);
   const bool close = is_connect() || !may_keep_after_local_answer();
   write_denial(state_.to_client.head(),
                {.verdict = &verdict_,
@@ -85,7 +85,8 @@ void Exchange::answer_error(const HttpError& error) {
   }
   note_error(error);
   note_refused_target(error.kind);
-  if (decision_id_.empty()) decision_id_ = state_.ids.next();
+  // What the rules refuse is counted among the errors alone, whatever the filters said of it.
+  if (is_refusal(error.kind) && std::exchange(is_uncounted_, false)) count_questions();
   const bool close = facts(error.kind).must_close || is_refused_connect() || !may_keep_after_local_answer();
   write_error(state_.to_client.head(), error, reply_context(close));
   answer_local(facts(error.kind).status, close);

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "proxy/http/serialise.h"
-#include "proxy/net/addresses.h"
 #include "proxy/net/client_limits.h"
 #include "proxy/net/exchange.h"
 
@@ -30,7 +29,7 @@ void Exchange::route_to_origin() {
   const bool direct = !snapshot_->parent || snapshot_->parent->bypass.contains(host_);
   const ParentProxy* const parent = direct ? nullptr : &*snapshot_->parent;
   to_parent_ = parent != nullptr;
-  if (to_parent_ && !may_ask_parent_for(origin())) {
+  if (to_parent_ && !snapshot_->may_ask_parent_for(origin().host)) {
     return answer_error({ErrorKind::destination_denied, "access.deny_destinations"});
   }
   response_state_ = ResponseState::awaited;
@@ -55,7 +54,7 @@ void Exchange::route_inside() {
   response_state_ = ResponseState::awaited;
   use(owner_->take_inner());
   if (upstream_ == nullptr) return answer_error({ErrorKind::connection_terminated, "the tunnel's far end is gone"});
-  if (!owner_->client_info().inside->to_parent && !may_dial(upstream_->peer)) return deny_address();
+  if (!owner_->client_info().inside->to_parent && !may_send_to(upstream_->peer)) return deny_address();
   upstream_->stream.set_handler(*this);
   send_request();
   if (request_state_ != RequestState::awaiting_upstream) return;
@@ -68,19 +67,6 @@ DialTarget Exchange::origin() const {
   const auto& meant = owner_->client_info().destination;
   if (meant != nullptr) return {.host = meant->address, .port = meant->endpoint.port()};
   return {.host = host_, .port = port_, .client = ClientLimits::key_of(owner_->client_info().endpoint)};
-}
-
-// A parent resolves names by itself, but an address, or a name whose address is configured, is known to lead where the
-// parent must not be sent either.
-bool Exchange::may_ask_parent_for(const DialTarget& target) const {
-  std::string_view host = target.host;
-  if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
-  const auto allowed = [this](const Endpoint& address) {
-    return snapshot_->access.destination_allowed(rule_address(address));
-  };
-  if (const auto literal = Endpoint::parse_ip(host)) return allowed(*literal);
-  const auto known = snapshot_->hosts.find(host);
-  return std::all_of(known.begin(), known.end(), allowed);
 }
 
 void Exchange::dial() {
@@ -145,7 +131,7 @@ RequestRewrite Exchange::request_rewrite() const {
 
 // Puts the head into the batch; whoever reads the client next flushes it, with what there is of the body.
 void Exchange::send_request() {
-  count_verdict();
+  if (!is_connect()) count_verdict();
   asked_at_ = monotonic_now();
   const RequestRewrite how = request_rewrite();
   response_.start({.method = request_.head().method, .upgrade_forwarded = how.forward_upgrade});
@@ -200,8 +186,9 @@ void Exchange::retry() {
 
 // --- tunnels
 
+// The verdict is counted by the tunnel, which may come to another.
 void Exchange::establish_tunnel() {
-  count_verdict();
+  if (std::exchange(is_uncounted_, false)) count_questions();
   if (!is_unasked_) write_connect_established(state_.to_client.head(), state_.via);
   state_.to_client.flush(client(), false);
   status_ = 200;
@@ -220,7 +207,7 @@ void Exchange::hand_over_to_tunnel() {
 Tunnel::Start Exchange::tunnel_start() {
   const RequestHead& head = request_.head();
   Tunnel::Start start;
-  append_display_url(start.target, head);
+  append_url(start.target);
   start.judged_by = snapshot_->generation;
   start.method = head.method_name;
   start.host = host_;

@@ -48,8 +48,12 @@ void Exchange::judge() {
 // Once, when nothing more can change it.
 void Exchange::count_verdict() {
   if (!std::exchange(is_uncounted_, false)) return;
+  count_questions();
+  state_.counters.count_verdict(class_of(request_.head().method), verdict_);
+}
+
+void Exchange::count_questions() {
   Counters& counters = state_.counters;
-  counters.count_verdict(class_of(request_.head().method), verdict_);
   counters.filter_lookups_total.add(verdict_.questions);
   if (verdict_.reason == filter::VerdictReason::allow_list) counters.allowlist_hits_total.add();
   if (verdict_.host_has_marks) counters.host_only_requests_total.add();

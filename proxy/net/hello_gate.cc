@@ -23,8 +23,7 @@ HelloGate::Result HelloGate::feed(std::span<const char> bytes) {
 }
 
 HelloGate::Result HelloGate::no_memory() {
-  why_ = "no memory left for buffers";
-  status_ = 503;
+  error_ = {ErrorKind::connection_limit, "limits.buffer_memory"};
   return Result::cut;
 }
 
@@ -62,8 +61,6 @@ HelloGate::Result HelloGate::on_named(std::span<const char> bytes) {
   state_.counters.filter_lookups_total.add(verdict_.questions);
   if (verdict_.decision == filter::Decision::blocked) {
     state_.counters.sni_blocked_total.add();
-    state_.counters.count_verdict(MethodClass::connect, verdict_);
-    why_ = "the server name is blocked";
     return Result::cut;
   }
   const Result result = host_ == authority_ ? Result::pass : compare_with_authority();
@@ -199,15 +196,13 @@ HelloGate::Result HelloGate::on_end() {
 
 HelloGate::Result HelloGate::refuse(const char* why) {
   state_.counters.tunnels_refused_total.add();
-  why_ = why;
+  error_ = {ErrorKind::tunnel_denied, why};
   return Result::cut;
 }
 
 HelloGate::Result HelloGate::malformed(const char* why) {
   state_.counters.sni_malformed_total.add();
-  state_.counters.count_request(MethodClass::connect, filter::Decision::blocked, filter::VerdictReason::bad_url);
-  why_ = why;
-  status_ = 400;
+  error_ = {ErrorKind::bad_request, why};
   return Result::cut;
 }
 

@@ -17,6 +17,7 @@
 
 #include "proxy/http/after_hello.h"
 #include "proxy/http/client_hello.h"
+#include "proxy/http/http_error.h"
 #include "proxy/http/request_line_peek.h"
 #include "proxy/io/chain.h"
 #include "proxy/net/kept_verdict.h"
@@ -31,7 +32,7 @@ class HelloGate {
     relay,  // relay what is held, and ask again with what comes next
     pass,   // relay what is held, and everything after it
     http,   // what is held, and what comes next, is requests
-    cut,    // close; why(), status() and verdict() say why
+    cut,    // close; error() says why
   };
   // The CONNECT's canonical host, which must outlive the gate, and its port.
   HelloGate(WorkerState& state, std::string_view authority, std::uint16_t port)
@@ -46,8 +47,8 @@ class HelloGate {
   bool has_name() const { return has_name_; }
   std::string_view name() const { return host_; }  // canonical; empty: none
   KeptVerdict& verdict() { return verdict_; }      // of the name
-  const char* why() const { return why_; }
-  int status() const { return status_; }  // for the log: 403 not permitted, 400 malformed, 503 no room
+  // Of what was cut; nothing: the server name is blocked, as verdict() says.
+  const std::optional<HttpError>& error() const { return error_; }
 
  private:
   Result no_memory();
@@ -79,9 +80,8 @@ class HelloGate {
   Reservation memory_;  // what the readers hold
   KeptVerdict verdict_;
   std::string host_;
-  const char* why_ = "";
+  std::optional<HttpError> error_;
   std::size_t given_ = 0;  // octets, to reader_
-  int status_ = 403;
   bool has_name_ = false;
   bool is_text_ = false;     // no TLS
   bool may_pass_ = false;    // all the text, once it is known to be no record

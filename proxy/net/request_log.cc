@@ -28,6 +28,13 @@ void note_verdict(AccessRecord& record, const filter::Verdict& verdict, const De
   record.decision_id = id.text();
 }
 
+void note_refusal(AccessRecord& record, const HttpError& error, const DecisionId& id) {
+  record.error = to_string(error.kind);
+  record.detail = error.detail;
+  record.refused = true;
+  record.decision_id = id.text();
+}
+
 void write_record(WorkerState& state, const AccessRecord& record, const Snapshot& snapshot) {
   if (!state.log.enabled()) return;
   const conf::AccessLog& settings = snapshot.settings.log.access;

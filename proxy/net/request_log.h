@@ -5,6 +5,8 @@
 #include <chrono>
 
 #include "proxy/http/access_record.h"
+#include "proxy/http/decision_id.h"
+#include "proxy/http/http_error.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/worker_state.h"
 
@@ -24,6 +26,8 @@ AccessRecord begin_record(const ClientInfo& client, const RequestTimes& times, s
 
 // Verdict, filter name, expression and decision id.
 void note_verdict(AccessRecord& record, const filter::Verdict& verdict, const DecisionId& id);
+// What the proxy's own rules have against it.
+void note_refusal(AccessRecord& record, const HttpError& error, const DecisionId& id);
 // Writes the line, as the snapshot's settings spell it, unless the log is off.
 void write_record(WorkerState& state, const AccessRecord& record, const Snapshot& snapshot);
 

@@ -3,12 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <system_error>
 #include <utility>
+
+#include "proxy/net/addresses.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -53,6 +56,13 @@ std::vector<ListenerRules> compile_listeners(const conf::Config& settings, std::
 }
 
 }  // namespace
+
+bool Snapshot::may_ask_parent_for(std::string_view host) const {
+  if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
+  const auto allowed = [this](const Endpoint& address) { return access.destination_allowed(rule_address(address)); };
+  if (const auto literal = Endpoint::parse_ip(host)) return allowed(*literal);
+  return std::ranges::all_of(hosts.find(host), allowed);
+}
 
 tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Config& settings,
                                                                   std::uint64_t generation) {

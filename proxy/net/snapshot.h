@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tl/expected.hpp>
 #include <vector>
 
@@ -41,6 +42,10 @@ struct Snapshot {
   std::optional<ParentProxy> parent;     // from settings.upstream
   StaticHosts hosts;                     // from settings.dns.hosts and /etc/hosts
   std::vector<ListenerRules> listeners;  // from settings.listeners, in their order
+
+  // A parent resolves names by itself, but an address, or a name whose address is configured, is known to lead where the
+  // parent must not be sent either.
+  bool may_ask_parent_for(std::string_view host) const;
 };
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
 using PolicyPtr = std::shared_ptr<const filter::Policy>;

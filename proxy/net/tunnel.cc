@@ -5,8 +5,6 @@
 #include <array>
 #include <utility>
 
-#include "proxy/net/addresses.h"
-
 namespace bloomwall::proxy {
 
 Tunnel::Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, Start start)
@@ -20,6 +18,7 @@ Tunnel::Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, Start sta
   state_.counters.tunnels_total.add();
   state_.counters.tunnels_active.add();
   if (start_.is_connect) gate_ = std::make_unique<HelloGate>(state_, start_.host, start_.port);
+  is_counted_ = !start_.is_connect;
   upstream_->stream.set_handler(far_);
   owner.client_stream().set_handler(client_);
   upstream_->stream.relay_to(owner.client_stream());
@@ -134,15 +133,32 @@ void Tunnel::release_held() {
 void Tunnel::open_gate() {
   client_.stream().relay_to(upstream_->stream);
   note_name();
+  count_verdict();
   release_held();
   gate_.reset();
 }
 
 void Tunnel::cut_by_gate() {
   note_name();
+  if (gate_->error()) return refuse(*gate_->error());
+  cut_status_ = 403;
+  cut("the server name is blocked");
+}
+
+// The proxy's own rules are against it, whatever the filters say: it is counted and logged as a request that they refuse.
+void Tunnel::refuse(const HttpError& error) {
+  if (owner_ == nullptr) return;
+  error_ = error;
+  state_.counters.count_error(error.kind);
   if (start_.decision_id.empty()) start_.decision_id = state_.ids.next();
-  cut_status_ = gate_->status();
-  cut(gate_->why());
+  is_counted_ = true;
+  cut_status_ = facts(error.kind).status;
+  cut(error.detail);
+}
+
+// Once, when it is known what became of it.
+void Tunnel::count_verdict() {
+  if (!std::exchange(is_counted_, true)) state_.counters.count_verdict(MethodClass::connect, start_.verdict);
 }
 
 // All that is held of earlier reads is a part of one line, so that whoever takes it takes it whole.
@@ -161,99 +177,13 @@ std::size_t Tunnel::hand_over(std::span<const char> bytes) {
   }
   timer_.clear();
   leave();
+  count_verdict();
   write_log();
   gate_.reset();
   upstream_->stream.relay_nowhere();
   Owner& owner = *std::exchange(owner_, nullptr);
   return owner.on_requests_inside(std::move(upstream_), {start_.host, start_.port, start_.judged_by, start_.to_parent},
                                   held, bytes);
-}
-
-// A microsecond each.
-void Tunnel::review() {
-  cancel_page_wait();
-  const char* const why = blocked_by_now();
-  if (why != nullptr) {
-    state_.counters.tunnels_cut_by_reload_total.add();
-    cut_status_ = 403;
-    return cut(why);
-  }
-  if (gate_ == nullptr || gate_->held().empty()) on_timer();  // the new time-outs may be shorter
-}
-
-// nullptr: nothing speaks against it.
-const char* Tunnel::blocked_by_now() {
-  const ClientInfo& client = owner_->client_info();
-  const auto is_blocked_host = [&](std::string_view host) {
-    auto judged = state_.judge.host(host, *state_.policy);
-    return judged && is_blocked_by_now(std::move(judged->verdict));
-  };
-  if (is_blocked_host(start_.host)) return "a reload has blocked the host";
-  if (client.inside != nullptr && is_blocked_host(client.inside->host)) return "a reload has blocked the tunnel's host";
-  if (!sni_.empty() && is_blocked_host(sni_)) return "a reload has blocked the server name";
-  if (client.destination != nullptr) {
-    auto judged = state_.judge.sni(client.destination->address, *state_.policy);
-    if (judged && is_blocked_by_now(std::move(judged->verdict))) return "a reload has blocked the address";
-  }
-  if (is_peer_blocked_by_now()) return "a reload has blocked the address";
-  return start_.is_connect ? nullptr : blocked_url_by_now();
-}
-
-// Where that takes pages from the disk, the review is done again once they have come.
-const char* Tunnel::blocked_url_by_now() {
-  const bool is_inside = owner_->client_info().inside != nullptr;
-  for (const std::string& url : {start_.target, is_inside ? url_under_tunnels_host() : std::string()}) {
-    if (url.empty()) continue;
-    auto judged = state_.judge.url_at_once(url, *state_.policy);
-    if (!judged) {
-      page_wait_ = state_.pages.read(state_.policy, state_.judge.absent_pages(), *this);
-      return nullptr;
-    }
-    if (is_blocked_by_now(*std::move(judged))) return "a reload has blocked the URL";
-  }
-  return nullptr;
-}
-
-// Inside another tunnel that one's host needs its own pass with each URL, whatever Host says.
-std::string Tunnel::url_under_tunnels_host() const {
-  constexpr std::uint16_t kHttpPort = 80;
-  const ClientInfo::Inside& inside = *owner_->client_info().inside;
-  std::string url = "http://" + inside.host;
-  if (inside.port != kHttpPort) url.append(":").append(std::to_string(inside.port));
-  const std::size_t path = start_.target.find('/', start_.target.find("//") + 2);
-  return path == std::string::npos ? url : url.append(start_.target, path);
-}
-
-void Tunnel::on_pages_read() {
-  page_wait_ = nullptr;
-  review();
-}
-
-// The address of the far end, by the networks in filters. Inside another tunnel that one's host needs its own pass.
-bool Tunnel::is_peer_blocked_by_now() {
-  const filter::Policy& policy = *state_.policy;
-  const ClientInfo::Inside* const inside = owner_->client_info().inside.get();
-  const bool to_parent = start_.to_parent || (inside != nullptr && inside->to_parent);
-  if (to_parent || !policy.has_networks()) return false;
-  const NetworkQuestion question(upstream_->peer, state_.snapshot->access);
-  if (start_.is_connect) return is_blocked_by_now(state_.judge.host_to(question.addresses(), start_.host, policy));
-  if (inside != nullptr && is_blocked_by_now(state_.judge.host_to(question.addresses(), inside->host, policy))) {
-    return true;
-  }
-  return is_blocked_by_now(state_.judge.url_to(question.addresses(), start_.target, policy));
-}
-
-void Tunnel::cancel_page_wait() {
-  if (page_wait_ != nullptr) state_.pages.cancel(std::exchange(page_wait_, nullptr));
-}
-
-bool Tunnel::is_blocked_by_now(filter::Verdict verdict) {
-  if (verdict.decision != filter::Decision::blocked) return false;
-  const MethodClass method = start_.is_connect ? MethodClass::connect : MethodClass::get;
-  state_.counters.count_verdict(method, verdict);
-  start_.verdict = std::move(verdict);
-  start_.decision_id = state_.ids.next();
-  return true;
 }
 
 void Tunnel::on_side_end(Side& side) {
@@ -287,7 +217,7 @@ void Tunnel::maybe_finish() {
   if (owner_ != nullptr && is_finished()) close();
 }
 
-void Tunnel::cut(const char* why) {
+void Tunnel::cut(std::string_view why) {
   if (owner_ == nullptr) return;
   cut_why_ = why;
   close();
@@ -295,8 +225,8 @@ void Tunnel::cut(const char* why) {
 
 void Tunnel::on_timer() {
   if (gate_ != nullptr && !gate_->held().empty()) {
-    cut_status_ = 408;
-    return cut(gate_->holds_text() ? "the request came too slowly" : "the ClientHello came too slowly");
+    return refuse({ErrorKind::request_timeout,
+                   gate_->holds_text() ? "the request came too slowly" : "the ClientHello came too slowly"});
   }
   const conf::Timeouts& timeouts = settings().timeouts;
   const Milliseconds now = monotonic_now();
@@ -327,6 +257,7 @@ void Tunnel::close() {
   timer_.clear();
   cancel_page_wait();
   leave();
+  count_verdict();
   write_log();
   Owner& owner = *std::exchange(owner_, nullptr);
   upstream_->stream.close();
@@ -339,14 +270,15 @@ void Tunnel::write_log() {
   const Stream& client = owner_->client_stream();
   const std::chrono::microseconds lasted = start_.times.lasted();
   state_.counters.tunnel_bytes_total.add(upstream_->stream.bytes_in() + upstream_->stream.bytes_out());
-  state_.counters.count_response(start_.status, static_cast<std::uint64_t>(lasted.count()));
+  const int status = cut_status_ != 0 ? cut_status_ : start_.status;
+  state_.counters.count_response(status, static_cast<std::uint64_t>(lasted.count()));
   AccessRecord record = begin_record(owner_->client_info(), start_.times, lasted);
   record.method = start_.method;
   record.url = start_.target;
   record.host = start_.host;
   record.sni = sni_;
   record.http10 = start_.http10;
-  record.status = cut_status_ != 0 ? cut_status_ : start_.status;
+  record.status = status;
   record.bytes_sent = client.bytes_out() - start_.client_sent_before;
   record.bytes_received = client.bytes_in() - start_.client_received_before;
   record.peer = upstream_->peer_text;
@@ -354,6 +286,7 @@ void Tunnel::write_log() {
   record.tunnel = true;
   record.reused = upstream_->reused;
   record.detail = cut_why_;
+  if (error_) note_refusal(record, *error_, start_.decision_id);
   note_verdict(record, start_.verdict, start_.decision_id);
   write_record(state_, record, *state_.snapshot);
 }

@@ -2,15 +2,18 @@
 // time-out. After CONNECT what the client says first is looked at before it goes on (HelloGate): TLS by its server name,
 // HTTP/1 is handed back to be judged request by request; everything from the far end passes at once.
 // It holds no part of the policy that let it in, and follows the settings of the moment. Each reload reviews it: where its
-// host, its server name, the address of its far end or, after an upgrade, its URL is blocked by then, it ends.
+// host, its server name, the address of its far end or, after an upgrade, its URL is blocked by then, or the access rules have come
+// to deny its client, its port or that address, it ends.
 // Idle, it holds no buffer. Owned by a ClientConnection; destroyed by the Graveyard only. Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "proxy/net/client_info.h"
 #include "proxy/net/hello_gate.h"
@@ -32,7 +35,9 @@ class Tunnel final : public Buried, LiveTunnel, PageReader::Handler {
     RequestTimes times;
     std::uint64_t client_received_before = 0, client_sent_before = 0;  // octets of this client's earlier requests
     int status = 200;
-    bool is_connect = true;  // the client's first octets are looked at
+    // The client's first octets are looked at, and only then is it known what becomes of the request: its verdict is not
+    // counted before.
+    bool is_connect = true;
     bool http10 = false;
     bool to_parent = false;
   };
@@ -86,17 +91,20 @@ class Tunnel final : public Buried, LiveTunnel, PageReader::Handler {
   const char* blocked_by_now();
   const char* blocked_url_by_now();
   std::string url_under_tunnels_host() const;
+  std::optional<HttpError> refused_by_now() const;
   bool is_blocked_by_now(filter::Verdict verdict);
   bool is_peer_blocked_by_now();
   void note_name();
   void release_held();
   void open_gate();
   void cut_by_gate();
+  void refuse(const HttpError& error);
+  void count_verdict();
   void on_side_end(Side& side);
   void on_side_drained(Side& side);
   bool is_finished() const;  // only while it is open
   void maybe_finish();
-  void cut(const char* why);
+  void cut(std::string_view why);
   void on_timer();
   const conf::Config& settings() const { return state_.snapshot->settings; }
   Milliseconds longest_wait() const;
@@ -109,8 +117,10 @@ class Tunnel final : public Buried, LiveTunnel, PageReader::Handler {
   Side client_{*this, true}, far_{*this, false};
   std::unique_ptr<HelloGate> gate_;  // until the client's first octets are judged
   std::string sni_;
-  const char* cut_why_ = "";
+  std::string_view cut_why_;
+  std::optional<HttpError> error_;         // what the proxy's own rules have against it
   bool hello_is_timed_ = false;            // timer_ is that of a hello, or a request line, that has begun
+  bool is_counted_ = false;                // the verdict is among the counters
   PageReader::Wait* page_wait_ = nullptr;  // a review waits for the disk
   int cut_status_ = 0;                     // for the log, where it was not permitted; 0: Start::status
   Timer timer_;

@@ -73,8 +73,9 @@ class Worker final : public Acceptor::Handler, public ClientConnection::Owner {
   bool is_stranger(const Endpoint& client) const;
   void note_stranger(const Endpoint& client);
   void on_accept_paused() override { counters_.accept_pauses_total.add(); }
-  void refuse(UniqueFd fd, const HttpError& why, bool in_words);
-  void write_refusal(const HttpError& why);
+  void refuse(UniqueFd fd, const Endpoint& client, const Acceptor& from, const HttpError& why, bool in_words);
+  void write_refusal(const ClientInfo& client, const HttpError& why, bool in_words);
+  void log_refusal(const ClientInfo& client, const HttpError& why, const DecisionId& id, std::size_t told);
   bool on_client_named(ClientConnection& client) override;
   void on_client_idle(ClientConnection& client, bool is_idle) override;
 
@@ -105,6 +106,8 @@ class Worker final : public Acceptor::Handler, public ClientConnection::Owner {
   IntrusiveList<ClientConnection, ClientConnection> idle_;  // who has idled longest first
   Milliseconds stranger_told_{0};                           // when the log was last told of one; 0: never
   std::uint64_t strangers_untold_ = 0;
+  Milliseconds refusals_since_{0};  // beginning of the second that refusals_logged_ is of
+  unsigned refusals_logged_ = 0;
   bool listeners_closed_ = false;
   Timer drain_deadline_;
   std::thread thread_;

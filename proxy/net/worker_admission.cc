@@ -3,12 +3,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "proxy/http/replies.h"
 #include "proxy/log/log.h"
 #include "proxy/net/addresses.h"
 #include "proxy/net/redirection.h"
+#include "proxy/net/request_log.h"
 #include "proxy/net/worker.h"
 
 namespace bloomwall::proxy {
@@ -16,6 +18,8 @@ namespace {
 
 constexpr std::size_t kMostLookedAt = 256;  // idle connections, in search of one of a certain client's
 constexpr Milliseconds kTellAgain{60'000};
+constexpr Milliseconds kRefusalsWindow{1000};
+constexpr unsigned kMostRefusalsLogged = 100;  // a worker, in that time; counted are all
 
 using Admission = ClientLimits::Admission;
 
@@ -25,19 +29,19 @@ void Worker::on_accepted(UniqueFd fd, const Endpoint& client, const Acceptor& fr
   const ListenerRules& rules = listeners_[from.index()];
   const bool named_later = !rules.balancers.empty();
   if (named_later && !rules.balancers.contains(rule_address(client.unmapped()))) {
-    counters_.client_connections_refused_total.add();
-    return;
+    return refuse(std::move(fd), client, from, {ErrorKind::client_denied, "listeners.proxy_protocol"}, false);
   }
   const bool in_words = rules.tls == nullptr;
   if (!named_later && is_stranger(client)) {
     note_stranger(client);
-    return refuse(std::move(fd), {ErrorKind::client_denied, "access.clients"}, in_words);
+    return refuse(std::move(fd), client, from, {ErrorKind::client_denied, "access.clients"}, in_words);
   }
   std::optional<Endpoint> destination;
   if (rules.mode == conf::Listener::Mode::transparent) {
     destination = original_destination(fd.get());
     if (!destination) {
-      return refuse(std::move(fd), {ErrorKind::misdirected, "this listener is for redirected connections"}, true);
+      return refuse(std::move(fd), client, from,
+                    {ErrorKind::misdirected, "this listener is for redirected connections"}, true);
     }
   }
   bool counted = false;
@@ -45,9 +49,10 @@ void Worker::on_accepted(UniqueFd fd, const Endpoint& client, const Acceptor& fr
     case Admission::admitted:
       break;
     case Admission::full:
-      return refuse(std::move(fd), {ErrorKind::connection_limit, "limits.client_connections"}, in_words);
+      return refuse(std::move(fd), client, from, {ErrorKind::connection_limit, "limits.client_connections"}, in_words);
     case Admission::client_full:
-      return refuse(std::move(fd), {ErrorKind::connection_limit, "limits.connections_per_client"}, in_words);
+      return refuse(std::move(fd), client, from, {ErrorKind::connection_limit, "limits.connections_per_client"},
+                    in_words);
   }
   auto connection =
       std::make_unique<ClientConnection>(*state_, *exchanges_, *this, std::move(fd), client, from.name(), rules);
@@ -135,7 +140,7 @@ bool Worker::on_client_named(ClientConnection& client) {
   const Endpoint& endpoint = client.client_info().endpoint;
   if (is_stranger(endpoint)) {
     note_stranger(endpoint);
-    write_refusal({ErrorKind::client_denied, "access.clients"});
+    write_refusal(client.client_info(), {ErrorKind::client_denied, "access.clients"}, !client.awaits_tls());
     return false;
   }
   const conf::Limits& limits = state_->snapshot->settings.limits;
@@ -144,7 +149,8 @@ bool Worker::on_client_named(ClientConnection& client) {
     admission = limits_.name(endpoint, limits, client.counted_by_address);
   }
   if (admission == Admission::admitted) return true;
-  write_refusal({ErrorKind::connection_limit, "limits.connections_per_client"});
+  write_refusal(client.client_info(), {ErrorKind::connection_limit, "limits.connections_per_client"},
+                !client.awaits_tls());
   return false;
 }
 
@@ -158,21 +164,40 @@ void Worker::on_client_idle(ClientConnection& client, bool is_idle) {
   }
 }
 
-// Puts the answer into state_->text.
-void Worker::write_refusal(const HttpError& why) {
+// Puts the answer into state_->text. `in_words`: the client is told.
+void Worker::write_refusal(const ClientInfo& client, const HttpError& why, bool in_words) {
   counters_.client_connections_refused_total.add();
   counters_.count_error(why.kind);
+  const DecisionId id = state_->ids.next();
   ReplyContext context;
   context.proxy_name = state_->snapshot->settings.headers.via_name;
   context.now = std::chrono::system_clock::now();
   context.close = true;
-  state_->text.clear();
-  write_error(state_->text, why, context);
+  context.decision_id = id.text();
+  std::string answer;
+  write_error(answer, why, context);
+  log_refusal(client, why, id, in_words ? answer.size() : 0);
+  state_->text = std::move(answer);
+}
+
+// `told`: octets of the answer. Whoever floods the proxy with connections must not fill the disk.
+void Worker::log_refusal(const ClientInfo& client, const HttpError& why, const DecisionId& id, std::size_t told) {
+  const Milliseconds now = monotonic_now();
+  if (now - refusals_since_ >= kRefusalsWindow) {
+    refusals_since_ = now;
+    refusals_logged_ = 0;
+  }
+  if (++refusals_logged_ > kMostRefusalsLogged) return;
+  AccessRecord record = begin_record(client, RequestTimes::from_now(), std::chrono::microseconds(0));
+  record.status = told == 0 ? 0 : facts(why.kind).status;
+  record.bytes_sent = told;
+  note_refusal(record, why, id);
+  write_record(*state_, record, *state_->snapshot);
 }
 
 // Said at once: whoever is refused must not take up any room, such as that for a TLS handshake.
-void Worker::refuse(UniqueFd fd, const HttpError& why, bool in_words) {
-  write_refusal(why);
+void Worker::refuse(UniqueFd fd, const Endpoint& client, const Acceptor& from, const HttpError& why, bool in_words) {
+  write_refusal({client, client.unmapped().ip(), &from.name()}, why, in_words);
   if (in_words) refused_.tell(std::move(fd), state_->text);
 }
 

@@ -68,7 +68,8 @@ route add default via fd09::1
                           "  listen 192.0.2.131:80; listen 192.0.2.131:443 ssl;\n"
                           "  ssl_certificate " +
                           folder_.path("cert.pem") + "; ssl_certificate_key " + folder_.path("key.pem") +
-                          ";\n  return 200 \"$scheme $http_host $request_uri via=$http_via\\n\";\n }\n}\n");
+                          ";\n  add_header Alt-Svc 'h3=\":4433\"; ma=86400';\n  return 200 \"$scheme $http_host "
+                          "$request_uri via=$http_via\\n\";\n }\n}\n");
     origin_ = std::make_unique<Process>(
         router_->inside({"nginx", "-p", folder_.path(), "-c", config, "-e", folder_.path("error.log")}));
     ASSERT_TRUE(wait_until([&] {
@@ -123,6 +124,7 @@ bool has(const Finished& done, const std::string& text) { return done.out.find(t
 TEST_F(Transparent, PlainHttpIsJudgedByHostAndPath) {
   const auto plain = fetch("http://good.example.test/x?y");
   EXPECT_TRUE(has(plain, "http good.example.test /x?y via=1.1 bloomwall")) << plain.out << proxy_->output();
+  EXPECT_FALSE(has(fetch("http://good.example.test/", {"-i"}), "lt-Svc")) << "would lead past the proxy";
   EXPECT_TRUE(has(fetch("http://good.example.test:8080/"), "http good.example.test:8080 /")) << "the port it went to";
   EXPECT_TRUE(has(fetch("http://blocked.example.test/"), "403"));
   EXPECT_TRUE(has(fetch("http://mixed.example.test/ok"), "200"));
@@ -143,6 +145,7 @@ TEST_F(Transparent, TlsIsJudgedByServerName) {
   const std::string log = access_log();
   EXPECT_NE(log.find("\"good.example.test:443\""), std::string::npos) << log;
   EXPECT_NE(log.find("\"blocked.example.test:443\""), std::string::npos) << log;
+  EXPECT_NE(log.find("\"sni\":\"blocked.example.test\""), std::string::npos) << log;
   EXPECT_NE(log.find("\"192.0.2.10:443\""), std::string::npos) << log;
 }
 
@@ -195,6 +198,14 @@ TEST_F(Transparent, OnlyRedirectedConnectionsAreTaken) {
   EXPECT_EQ(said("\\026\\003\\001\\000\\005hello").out, "") << "no ClientHello, although it begins like one";
   EXPECT_EQ(said("\\025\\003\\001\\000\\002\\001\\132").out, "") << "an alert, which some servers pass over";
   EXPECT_TRUE(has(fetch("http://good.example.test/after"), "200"));
+  const std::string log = access_log();
+  const std::string refused = "\"allow\":false,\"decision\":\"refused\",\"decision_reason\":\"bad_request\"";
+  std::size_t lines = 0;
+  for (std::size_t at = log.find("\"status\":0," + refused); at != std::string::npos;
+       at = log.find("\"status\":0," + refused, at + 1)) {
+    ++lines;
+  }
+  EXPECT_EQ(lines, 2U) << "what begins like TLS and is none has its line: " << log;
 }
 
 // A rule that also catches what the proxy itself sends would send it round for ever.

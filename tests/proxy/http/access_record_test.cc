@@ -89,6 +89,15 @@ TEST(AccessRecord, SquidTagsFollowTheOutcome) {
   EXPECT_EQ(tag(record), "TCP_TUNNEL/200");
   record.peer_is_parent = true;
   EXPECT_NE(line(record, Format::squid).find("FIRSTUP_PARENT/"), std::string::npos);
+  record.refused = true;
+  for (const int status : {400, 403, 408}) {
+    record.status = status;
+    EXPECT_EQ(tag(record), "TCP_DENIED/" + std::to_string(status)) << "a tunnel that was dialled, and then refused";
+  }
+  AccessRecord stranger{.start = kStart, .client = "192.0.2.7", .status = 403, .refused = true};
+  EXPECT_EQ(tag(stranger), "TCP_DENIED/403") << "nothing was read of its request";
+  stranger.status = 0;
+  EXPECT_EQ(tag(stranger), "TCP_DENIED/000");
 }
 
 TEST(AccessRecord, CombinedLines) {

@@ -9,6 +9,7 @@
 namespace bloomwall::test {
 namespace {
 
+using proxy::ErrorKind;
 using proxy::testing::client_hello;
 using proxy::testing::extension;
 using proxy::testing::handshake;
@@ -34,6 +35,12 @@ class TunnelReview : public ProxyTest {
   void block(const std::string& entry) {
     given.list += entry + "\n";
     reload();
+  }
+  Exchange web_socket() {
+    auto open = exchange(get(at("ok.test"), "/socket", kUpgrade));
+    open.server.send(kSwitched);
+    EXPECT_EQ(status_of(open.client.read_head()), 101);
+    return open;
   }
   static void say_hello(Tunnel& open, const std::string& name) {
     const std::string hello = client_hello(server_name(name));
@@ -79,9 +86,7 @@ TEST_F(TunnelReview, TunnelsThatAReloadBlocksEnd) {
 }
 
 TEST_F(TunnelReview, AWebSocketEndsWithItsUrl) {
-  auto open = exchange(get(at("ok.test"), "/socket", kUpgrade));
-  open.server.send(kSwitched);
-  EXPECT_EQ(status_of(open.client.read_head()), 101);
+  auto open = web_socket();
   block("http://ok.test/other");
   open.server.send("still here");
   open.client.expect("still here");
@@ -125,6 +130,48 @@ TEST_F(TunnelReview, AWebSocketEndsWithItsUrlWherePagesMustBeAwaited) {
   other.client.expect("still here");
 }
 
+// The access rules of the next settings are asked like its filters.
+TEST_F(TunnelReview, TunnelsThatAReloadDeniesEnd) {
+  const struct {
+    const char* name;
+    void (*change)(conf::Access& access, std::uint16_t port);
+    ErrorKind error;
+    std::uint64_t ended;
+  } rows[] = {
+      {"destinations", [](conf::Access& a, std::uint16_t) { a.deny_destinations = {"loopback"}; },
+       ErrorKind::destination_denied, 2},
+      {"clients", [](conf::Access& a, std::uint16_t) { a.clients = {"192.0.2.0/24"}; }, ErrorKind::client_denied, 2},
+      {"connect_ports", [](conf::Access& a, std::uint16_t) { a.connect_ports = {443}; }, ErrorKind::port_denied, 1},
+      {"deny_ports", [](conf::Access& a, std::uint16_t port) { a.deny_ports = {port}; }, ErrorKind::port_denied, 1},
+  };
+  const conf::Access permissive = given.settings.access;
+  std::uint64_t ended = 0, denied_ports = 0;
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    auto open = tunnel("ok.test");
+    auto socket = web_socket();
+    row.change(given.settings.access, origin.port());
+    reload();
+    const bool is_first = std::string_view(row.name) != "deny_ports";
+    const bool is_second = std::string_view(row.name) != "connect_ports";
+    if (is_first) open.client.expect_end();
+    if (is_second) socket.client.expect_end();
+    if (!is_first) open.client.close();
+    if (!is_second) socket.client.close();
+    ended += row.ended;
+    EXPECT_EQ(counter(&Counters::tunnels_cut_by_reload_total), ended);
+    if (row.error == ErrorKind::port_denied) {
+      EXPECT_EQ(errors(row.error), ++denied_ports);
+    } else {
+      EXPECT_EQ(errors(row.error), row.ended);
+    }
+    given.settings.access = permissive;
+    reload();
+  }
+  const std::string log = log_text();
+  EXPECT_NE(log.find("\"decision\":\"refused\",\"decision_reason\":\"destination_denied\""), std::string::npos) << log;
+}
+
 // More of them than are reviewed in one turn of the loop.
 TEST_F(TunnelReview, ManyAreReviewedToTheLast) {
   std::vector<Tunnel> open;
@@ -146,7 +193,8 @@ TEST_F(TunnelReview, WhatIsBlockedOrMalformedIsCountedAndLoggedAsSuch) {
   const auto& connects = sum->requests[static_cast<std::size_t>(proxy::MethodClass::connect)];
   std::uint64_t blocked = 0;
   for (const auto& reason : connects[static_cast<std::size_t>(filter::Decision::blocked)]) blocked += reason.get();
-  EXPECT_EQ(blocked, 2U);
+  EXPECT_EQ(blocked, 1U);
+  EXPECT_EQ(errors(ErrorKind::bad_request), 1U);
   EXPECT_EQ(counter(&Counters::sni_blocked_total), 1U);
   EXPECT_EQ(counter(&Counters::sni_malformed_total), 1U);
   const std::string log = log_text();
