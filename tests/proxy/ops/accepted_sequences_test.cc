@@ -134,7 +134,7 @@ TEST_F(Sequences, TheFileOfAnotherSeriesIsRefusedUntilTheLinesAreRemoved) {
   serve(kSigned);
   ASSERT_TRUE(known_.save(at("state"), true));
   known_ = *AcceptedSequences::load(at("state"));
-  for (const std::uint64_t sequence : {1, 7, 1000}) {
+  for (const std::uint64_t sequence : {1U, 7U, 1000U}) {
     put({.sequence = sequence, .series = 1, .created = 1'800'000'000});
     EXPECT_THAT(load(kSigned).refusals,
                 testing::AllOf(HasSubstr("ads.bwf: is of another series than what was served as ads before"),
@@ -151,7 +151,7 @@ TEST_F(Sequences, TheFileOfAnotherSeriesIsRefusedUntilTheLinesAreRemoved) {
 TEST_F(Sequences, AnotherContentOfTheSameSequenceMustBeMadeLater) {
   put({.created = 1'700'000'000});
   serve(kSigned);
-  for (const std::uint64_t created : {1'600'000'000, 1'700'000'000}) {
+  for (const std::uint64_t created : {1'600'000'000U, 1'700'000'000U}) {
     put({.content = 1, .created = created});
     EXPECT_THAT(load(kSigned).refusals, HasSubstr("ads.bwf: has the sequence 7 of what was served before")) << created;
     EXPECT_THAT(load().warnings, ElementsAre(HasSubstr("was not made later")));
