@@ -37,7 +37,7 @@ std::uint32_t converter_options(const BuildOptions& options) {
          bit(read.strict_wildcard, kOptionStrictWildcard) | bit(read.allow_tld, kOptionAllowTld) |
          bit(read.aggressive, kOptionAggressive) | bit(options.raw, kOptionRaw) |
          bit(read.white_categories == WhiteUse::block, kOptionWhiteAsBlock) |
-         bit(read.allow_wide_ranges, kOptionWideRanges);
+         bit(read.allow_wide_ranges, kOptionWideRanges) | bit(!read.csv_column.empty(), kOptionCsvColumn);
 }
 
 tl::unexpected<Error> refuse_build(Errc code, std::string where, std::string what) {

@@ -95,6 +95,6 @@ Result<void> build(const BuildOptions& options, BuildReport& report, const OnBui
 std::uint32_t converter_options(const BuildOptions& options);
 inline constexpr std::uint32_t kOptionExact = 1, kOptionHostsAsSuffix = 2, kOptionStrictWildcard = 4,
                                kOptionAllowTld = 8, kOptionAggressive = 16, kOptionRaw = 32, kOptionWhiteAsBlock = 64,
-                               kOptionWideRanges = 128;
+                               kOptionWideRanges = 128, kOptionCsvColumn = 256;
 
 }  // namespace bloomwall::filter

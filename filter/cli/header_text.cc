@@ -16,14 +16,15 @@
 namespace bloomwall::filter {
 namespace {
 
-constexpr std::array<std::pair<std::uint32_t, const char*>, 8> kOptions{{{kOptionExact, "--exact"},
+constexpr std::array<std::pair<std::uint32_t, const char*>, 9> kOptions{{{kOptionExact, "--exact"},
                                                                          {kOptionHostsAsSuffix, "--hosts-as-suffix"},
                                                                          {kOptionStrictWildcard, "--strict-wildcard"},
                                                                          {kOptionAllowTld, "--allow-tld"},
                                                                          {kOptionAggressive, "--aggressive"},
                                                                          {kOptionRaw, "--raw"},
                                                                          {kOptionWhiteAsBlock, "--white block"},
-                                                                         {kOptionWideRanges, "--allow-wide-ranges"}}};
+                                                                         {kOptionWideRanges, "--allow-wide-ranges"},
+                                                                         {kOptionCsvColumn, "--csv-column"}}};
 
 // Collects "name   value" lines.
 class Lines {

@@ -87,6 +87,11 @@ void add_list_options(CLI::App& app, BuildOptions& o) {
              "format of the lists (auto, domains, hosts, adblock, urls, csv, mixed, networks, ...); default: told from "
              "each file",
              format_named, [&o](Format f) { o.read.format = f; });
+  app.add_option(
+         "--csv-column", o.read.csv_column,
+         "the lists are tables (csv), and this column holds the URLs, names or addresses: its number from 1, or "
+         "its name in the header; default: the column \"url\"")
+      ->type_name("COLUMN");
   app.add_flag("--raw", o.raw, "every line is a key, byte for byte");
   app.add_flag("--exact", o.read.exact, "names of plain lists stand for themselves alone, not for their subdomains");
   app.add_flag("--hosts-as-suffix", o.read.hosts_as_suffix, "names of hosts files stand for their subdomains too");

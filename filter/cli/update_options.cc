@@ -44,6 +44,11 @@ void add_list_options(CLI::App& app, ChangeLists& lists) {
   app.add_option("--remove", lists.remove, "lists whose entries are not to be there; - for stdin")->type_name("LIST");
   add_parsed(app, "--format", "NAME", "format of the lists; default: told from each file", format_named,
              [&lists](Format format) { lists.read.format = format; });
+  app.add_option(
+         "--csv-column", lists.read.csv_column,
+         "the lists are tables (csv), and this column holds the URLs, names or addresses: its number from 1, or "
+         "its name in the header; default: the column \"url\"")
+      ->type_name("COLUMN");
   app.add_flag("--raw", lists.raw, "every line is a key, byte for byte");
   app.add_flag("--exact", lists.read.exact, "names of plain lists stand for themselves alone");
   app.add_flag("--hosts-as-suffix", lists.read.hosts_as_suffix, "names of hosts files stand for their subdomains too");

@@ -1,30 +1,49 @@
-// What separates the columns of a CSV feed, and which of them holds the URLs.
+// What separates the columns of a CSV feed, how many there are, and which of them holds the URLs. Nothing is guessed: where a
+// feed has several columns that could be meant, the user is asked (--csv-column).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
+
+#include "filter/result.h"
 
 namespace bloomwall::filter {
 
-// Columns beyond are not looked at.
+// A line of more columns is no record.
 inline constexpr std::size_t kMaxCsvColumns = 64;
 inline constexpr std::size_t kNoColumn = static_cast<std::size_t>(-1);
 inline constexpr std::string_view kCsvSeparators = ",;\t|";
 
 struct CsvLayout {
   char separator = ',';
-  std::size_t url_column = kNoColumn;
+  std::size_t column = kNoColumn;  // the one to read, from 0; none where the sample holds no record
+  std::size_t columns = 0;         // of a record; 0 likewise
+  std::vector<std::string> names;  // of the columns, in lower case; empty where no header says them
+  bool by_number = false;          // the user named the column: without names it stays where it is
 };
 
-// The column that this line, taken as a header, names "url"; where `loosely`, one whose name has that word in it
-// ("phish_url") is as good. kNoColumn where it is no header. A header has at least two columns and holds no URL itself.
-std::size_t csv_header_column(std::string_view line, char separator = ',', bool loosely = false);
+// The column that this line, taken as a header, names "url"; kNoColumn where it is no header. A header has at least two
+// columns and no URL, host, address or hash in it.
+std::size_t csv_header_column(std::string_view line, char separator = ',');
 
-// How many columns a line has; 0 where a quote is open or something follows a closing one.
+// How many columns a line has; 0 where a quote is open, something follows a closing one, or there are too many.
 std::size_t csv_columns(std::string_view line, char separator);
 
-// The layout of a sample: separator and column of the first header, else those that most often give a URL.
-CsvLayout csv_layout(std::string_view sample);
+// The layout where `line` is a header that comes again: the names of the first one in whatever order, or names of columns
+// alone, among them that of the column that is read. A record may hold the word "url", too, and is neither.
+std::optional<CsvLayout> csv_header_again(std::string_view line, const CsvLayout& layout);
+
+// The layout of the file `path` that begins with `sample` (whole lines). The column is
+//   `wanted`, a number from 1 or a name in the header, where it is not empty
+//   else the one that the header names "url"; the header may stand in a comment
+//   else the only one with URLs, unless its name says that they are references (source, report, ...), or hosts, addresses or
+//   hashes, which the URLs may be about, stand in another column or among them
+// Error `usage`, naming the columns and --csv-column, where it is none of these, or where the header has another number of
+// columns than most records.
+Result<CsvLayout> csv_layout(std::string_view sample, std::string_view path, std::string_view wanted = {});
 
 }  // namespace bloomwall::filter

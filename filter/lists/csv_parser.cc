@@ -1,13 +1,16 @@
-// Feeds in CSV: the URL of each record is an entry as in a list of URLs; the other columns are not looked at.
+// Feeds in CSV: the URL of each record is an entry as in a list of URLs; the other columns are not looked at. A column of
+// names or addresses is read as in a list of names.
 //   "3585006","2026-01-01 10:00:00","http://example.com/i","online"
-// Columns are separated by ',', ';', '|' or TAB, which the first lines tell. Which column: the one a header line names "url",
-// in whatever case; the header may stand in a comment, and may come again with another order. Without a header the column
-// that most often holds a URL, the first of equals.
-// '#' at the start of a line is a comment. A quoted field may go on over line ends, for at most kMaxRecordLines lines. An
-// opening quote that is never closed, or that would swallow a line which is a record by itself, was a mistake: its line is
-// malformed and the others are read by themselves.
+// Separator and column are those of csv_layout.h. A header may come again, with another order.
+// Malformed: records with more or fewer columns than the header and most records (empty ones at the end are no harm), and
+// values that are neither a URL nor a host under a top-level domain: "None", "unknown", 0, dates, e-mail addresses.
+// '#' at the start of a line is a comment. A quoted field may go on over line ends, for at most kMaxRecordLines lines, where
+// that makes a record of the right width; what stands inside is never read as records. Else the opening quote was a mistake:
+// its line is malformed and the others are read by themselves.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -15,7 +18,9 @@
 #include "filter/lists/csv_record.h"
 #include "filter/lists/entry_gate.h"
 #include "filter/lists/held_lines.h"
+#include "filter/lists/indicator.h"
 #include "filter/lists/line_parser.h"
+#include "filter/lists/url_text.h"
 #include "filter/text.h"
 
 namespace bloomwall::filter {
@@ -24,22 +29,26 @@ namespace {
 constexpr std::size_t kMaxRecordLines = 16;
 constexpr std::string_view kOpenQuote = "quote is not closed";
 
+std::string_view without_line_ends(std::string_view text) {
+  text = trim(text);
+  while (text.starts_with('\n')) text = trim(text.substr(1));
+  while (text.ends_with('\n')) text = trim(text.substr(0, text.size() - 1));
+  return text;
+}
+
 class CsvParser final : public LineParser {
  public:
-  explicit CsvParser(const ParsePlan& plan) : separator_(plan.csv.separator), column_(plan.csv.url_column) {}
+  explicit CsvParser(const ParsePlan& plan) : layout_(plan.csv), names_(make_domain_parser(plan)) {}
 
   LineOutcome line(std::string_view text, EntryGate& gate) override {
     if (held_.empty()) return first_line(text, gate);
-    if (held_.full() || is_record(text)) return without_held(kOpenQuote, text, gate);
-    const std::string whole = joined_ + "\n" + std::string(text);
-    const LineOutcome outcome = record(whole, gate);
-    if (outcome.what == LineClass::held) {
-      joined_ = whole;
-      return held_.hold(text, gate);
-    }
-    if (!outcome.used()) return without_held(outcome.reason, text, gate);
+    if (held_.full()) return without_held(kOpenQuote, text, gate);
+    joined_.append("\n").append(text);
+    const Record record = split(joined_);
+    if (record.state == Record::State::open) return held_.hold(text, gate);
+    if (record.state == Record::State::damaged) return without_held(record.reason, text, gate);
     held_.use_up(gate);
-    return outcome;
+    return value(record.value, gate);
   }
 
   void finish(EntryGate& gate) override {
@@ -47,60 +56,75 @@ class CsvParser final : public LineParser {
   }
 
  private:
+  struct Record {
+    enum class State : std::uint8_t { open, damaged, whole };
+    State state = State::whole;
+    std::string_view reason = {};  // of `damaged`
+    std::string_view value = {};   // of the column; may lie in field_
+  };
+
   LineOutcome first_line(std::string_view text, EntryGate& gate) {
     const std::string_view trimmed = trim(text);
     if (trimmed.empty()) return {LineClass::blank};
-    if (separator_ != '\t') text = trimmed;
+    if (layout_.separator != '\t') text = trimmed;
     if (trimmed.front() == '#') {
       text = trimmed;
       while (text.starts_with('#')) text.remove_prefix(1);
-      learn(text);
+      learn(text, true);
       return {LineClass::comment};
     }
-    if (learn(text)) return {LineClass::boilerplate};
-    const LineOutcome outcome = record(text, gate);
-    seen_record_ = true;
-    if (outcome.what != LineClass::held) return outcome;
+    if (learn(text, false)) return {LineClass::boilerplate};
+    const Record record = split(text);
+    if (record.state == Record::State::damaged) return malformed(record.reason);
+    if (record.state == Record::State::whole) return value(record.value, gate);
     joined_ = text;
     return held_.hold(text, gate);
   }
 
-  bool learn(std::string_view header) {
-    const std::size_t column = csv_header_column(header, separator_, !seen_record_ && !seen_header_);
-    if (column == kNoColumn) return false;
-    seen_header_ = true;
-    column_ = column;
+  // A comment between the records is no header of another table.
+  bool learn(std::string_view line, bool comment) {
+    auto again = csv_header_again(line, layout_);
+    if (!again || (comment && layout_.columns != 0 && again->columns != layout_.columns)) return false;
+    layout_ = std::move(*again);
     return true;
   }
 
-  // `held` where the record goes on in the next line.
-  LineOutcome record(std::string_view text, EntryGate& gate) {
-    if (column_ == kNoColumn) return malformed("no column with a URL");
-    CsvWalk walk(text, separator_);
-    std::size_t column = 0;
-    std::string_view url;
-    bool found = false;
-    for (; walk.next(); ++column) {
-      if (column != column_) continue;
-      url = trim(walk.text(field_));
-      found = true;
+  Record split(std::string_view text) {
+    CsvWalk walk(text, layout_.separator);
+    Record record;
+    std::size_t columns = 0;
+    bool too_wide = false;
+    for (; walk.next(); ++columns) {
+      if (columns == layout_.column) record.value = without_line_ends(walk.text(field_));
+      too_wide = too_wide || (columns >= layout_.columns && !trim(walk.raw()).empty());
     }
-    if (walk.quote_open()) return {LineClass::held};
-    if (walk.damaged()) return malformed("text after a closing quote");
-    if (!found) return malformed("fewer columns than needed");
-    columns_ = column;
-    return gate.url_field(url);
+    if (walk.quote_open()) return {Record::State::open};
+    if (walk.damaged()) return {Record::State::damaged, "text after a closing quote"};
+    if (layout_.column == kNoColumn) return {Record::State::damaged, "no column with a URL"};
+    if (too_wide || columns < layout_.columns) {
+      return {Record::State::damaged, "other number of columns than the header or most records"};
+    }
+    return record;
   }
 
-  // Whether a line is whole by itself and like the records before it.
-  bool is_record(std::string_view text) const {
-    const std::size_t columns = csv_columns(text, separator_);
-    if (columns < 2 || (columns_ != 0 && columns != columns_)) return false;
-    CsvWalk walk(text, separator_);
-    for (std::size_t column = 0; walk.next(); ++column) {
-      if (column == column_) return !scheme_of(trim(walk.raw())).empty();
+  LineOutcome value(std::string_view text, EntryGate& gate) {
+    if (text.empty()) return malformed("no host");
+    if (const std::string_view fault = fault_in_field(text); !fault.empty()) return malformed(fault);
+    const Indicator indicator = indicator_of(text);
+    if (indicator == Indicator::url) return url(text, gate);
+    if (indicator != Indicator::host) return malformed("no URL and no host in the column");
+    const bool bare = text.find_first_of("/?#") == std::string_view::npos;
+    const bool port = bare && std::count(text.begin(), text.end(), ':') == 1;
+    return bare && !port ? names_->line(text, gate) : url(text, gate);
+  }
+
+  static LineOutcome url(std::string_view text, EntryGate& gate) {
+    const LineOutcome outcome = gate.url_field(text);
+    if (outcome.used() && text.find(kAmpersandEntity) != std::string_view::npos) {
+      gate.warn(kWarnEntity);
+      gate.url_field(without_entities(text));
     }
-    return false;
+    return outcome;
   }
 
   void give_up(std::string_view reason, EntryGate& gate) {
@@ -111,11 +135,8 @@ class CsvParser final : public LineParser {
     return line(text, gate);
   }
 
-  char separator_;
-  std::size_t column_;
-  std::size_t columns_ = 0;  // of the last whole record
-  bool seen_header_ = false;
-  bool seen_record_ = false;
+  CsvLayout layout_;
+  std::unique_ptr<LineParser> names_;
   std::string field_;
   std::string joined_;
   HeldLines held_{kMaxRecordLines};

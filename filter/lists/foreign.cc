@@ -18,7 +18,7 @@ struct Magic {
   std::string_view bytes;
   std::string_view what;
 };
-constexpr std::array<Magic, 14> kMagic{{
+constexpr std::array<Magic, 16> kMagic{{
     {"PK\x03\x04", "a zip archive: unpack it first"},
     {"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it first"},
     {"BZh", "bzip2 data: decompress it first"},
@@ -35,6 +35,8 @@ constexpr std::array<Magic, 14> kMagic{{
     {"SQLite format 3", "a database"},
     {"GIF8", "an image"},
     {"\x89PNG", "an image"},
+    {std::string_view("\xff\xfe\0\0", 4), "UTF-32 text: convert it to UTF-8 first"},
+    {std::string_view("\0\0\xfe\xff", 4), "UTF-32 text: convert it to UTF-8 first"},
     {"\xff\xfe", "UTF-16 text: convert it to UTF-8 first"},
     {"\xfe\xff", "UTF-16 text: convert it to UTF-8 first"},
 }};
@@ -79,7 +81,8 @@ std::string_view what_it_is(std::string_view sample) {
   std::string_view start = sample;
   while (!start.empty() && (is_blank(start.front()) || start.front() == '\n')) start.remove_prefix(1);
   if (is_html(start)) return "an HTML or XML page, perhaps an error page that was saved instead of the list";
-  if (is_json(start)) return "JSON, perhaps an error message that was saved instead of the list";
+  if (is_json(start))
+    return "JSON, which is not read as a list; perhaps an error message that was saved instead of one";
   if (is_pac(sample)) return "a proxy auto-configuration script, which is a program and not a list";
   return {};
 }

@@ -68,7 +68,7 @@ struct ParsePlan {
   ReadOptions options;
   bool to_allow = false;                            // a white category: what would be an entry becomes an allow rule
   std::shared_ptr<const BadFilterRules> cancelled;  // adblock only; may be null
-  CsvLayout csv;  // csv only: told from the sample; a header line overrules the column
+  CsvLayout csv;  // csv only: told from the sample; a header that comes again overrules it
 };
 
 std::unique_ptr<LineParser> make_line_parser(const ParsePlan& plan);

@@ -35,7 +35,6 @@ bool is_adblock(std::string_view text) {
 
 bool is_adblock_host(std::string_view text) {
   if (!text.starts_with("||")) return false;
-  text = without_comment(text, kListMarks);
   if (text.ends_with('^')) text.remove_suffix(1);
   return text.substr(2).find_first_of("$*^|# ") == std::string_view::npos;
 }
@@ -82,7 +81,6 @@ bool is_unbound(std::string_view text) {
 
 // "0.0.0.0 whatever", "192.0.2.53 a.example"; what else stands behind an address is no name of a host.
 bool is_hosts(std::string_view text) {
-  text = without_comment(text, kListMarks);
   const std::string_view first = next_word(text);
   if (text.empty() || !is_address(first)) return false;
   return is_sink(first) || is_dotted_name(next_word(text));
@@ -90,7 +88,6 @@ bool is_hosts(std::string_view text) {
 
 // An address or a range of addresses, and columns behind it: counts, countries, dates, other addresses.
 bool has_columns(std::string_view text) {
-  text = without_comment(text, kListMarks);
   const std::string_view first = next_word(text);
   if (text.empty() || text.find("://") != std::string_view::npos) return false;
   return is_address(first) || read_address_range(first).outcome != RangeReading::Outcome::no_range;
@@ -110,14 +107,16 @@ LineShape url_shape(std::string_view text) {
 
 LineShape shape_of(std::string_view line) {
   const bool indented = !line.empty() && is_blank(line.front());
-  const std::string_view text = trim(line);
+  std::string_view text = trim(line);
   if (text.empty()) return LineShape::empty;
   if (const LineShape comment = comment_shape(text); comment != LineShape::other) return comment;
+  // What a comment says of an entry is no part of its shape; within the quotes of a table there is none.
+  if (text.front() != '"') text = without_comment(text, kListMarks);
   if (is_adblock_title(text)) return LineShape::adblock_title;
   if (is_privoxy(text)) return LineShape::privoxy;
   if (is_unbound(text)) return LineShape::unbound;
   if (is_dnsmasq(text)) return LineShape::dnsmasq;
-  if (read_address_range(without_comment(text, kListMarks)).outcome != RangeReading::Outcome::no_range ||
+  if (read_address_range(text).outcome != RangeReading::Outcome::no_range ||
       read_netblock(text).outcome == RangeReading::Outcome::range) {
     return LineShape::range;
   }

@@ -1,4 +1,4 @@
-// What a single line looks like, for the vote on a file's format. A guess: the parsers have the last word.
+// What a single line looks like, its comment apart, for the vote on a file's format. A guess: the parsers have the last word.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -90,11 +90,11 @@ class NoSink final : public ListSink {
   bool takes_ranges() const override { return true; }
 };
 
-FileReport try_format(Format format, std::string_view sample) {
+FileReport try_format(Format format, std::string_view sample, const CsvLayout& csv = {}) {
   ParsePlan plan;
   plan.format = format;
   plan.options.allow_wide_ranges = true;  // a range all the same
-  if (format == Format::csv) plan.csv = csv_layout(sample);
+  plan.csv = csv;
   BlockParser parser(std::make_shared<const ParsePlan>(plan));
   NoSink sink;
   FileReport report;
@@ -125,10 +125,13 @@ TableFit fits_header(std::string_view sample) {
     const LineShape shape = shape_of(text);
     if (shape == LineShape::csv_header) {
       while (text.starts_with('#')) text.remove_prefix(1);
-      separator = csv_layout(text).separator;
+      for (const char candidate : kCsvSeparators) {
+        if (csv_header_column(text, candidate) != kNoColumn) separator = candidate;
+      }
       wanted = csv_columns(text, separator);
     } else if (shape != LineShape::empty) {
       ++lines;
+      if (!text.starts_with('"')) text = without_comment(text, kListMarks);
       if (wanted > 1 && csv_columns(text, separator) == wanted) ++fitting;
     }
   }
@@ -280,7 +283,13 @@ Result<Format> detect_format(std::string_view sample, std::string_view path) {
   if (table == TableFit::some && (format == Format::urls || format == Format::squidguard_urls)) {
     return unexpected(may_be_table(path, "it has the header of a table, but not all lines have its columns"));
   }
-  FileReport report = try_format(format, votes.sampled);
+  CsvLayout csv;
+  if (format == Format::csv) {
+    auto layout = csv_layout(votes.sampled, path);
+    if (!layout) return unexpected(layout.error());
+    csv = std::move(*layout);
+  }
+  FileReport report = try_format(format, votes.sampled, csv);
   if (report.unusable > 0 && (may_be_mixed(format, votes) || mostly_malformed(report))) {
     FileReport mixed = try_format(Format::mixed, votes.sampled);
     if (mixed.unusable < report.unusable && !mostly_malformed(mixed)) {

@@ -83,6 +83,12 @@ Result<void> ListReader::State::prepare() {
   if (!sample) return unexpected(sample.error());
   if (auto ok = refuse_foreign(*sample, input.name()); !ok) return ok;
   plan.format = file.format != Format::auto_detect ? file.format : plan.options.format;
+  if (!plan.options.csv_column.empty() && file.format == Format::auto_detect) {
+    if (plan.format != Format::auto_detect && plan.format != Format::csv) {
+      return unexpected(Error{Errc::usage, file.path, "--csv-column needs --format csv, or no --format"});
+    }
+    plan.format = Format::csv;
+  }
   if (plan.format == Format::auto_detect) {
     const auto format = detect_format(*sample, input.name());
     if (!format) return unexpected(format.error());
@@ -92,7 +98,11 @@ Result<void> ListReader::State::prepare() {
   if (file.format != Format::auto_detect) {  // the category's word, not that of the user
     if (auto ok = refuse_columns(*sample, input.name(), plan.format); !ok) return ok;
   }
-  if (plan.format == Format::csv) plan.csv = csv_layout(*sample);
+  if (plan.format == Format::csv) {
+    auto layout = csv_layout(*sample, input.name(), plan.options.csv_column);
+    if (!layout) return unexpected(layout.error());
+    plan.csv = std::move(*layout);
+  }
   if (plan.format == Format::adblock || plan.format == Format::mixed) {
     if (auto ok = find_bad_filters(); !ok) return ok;
   }

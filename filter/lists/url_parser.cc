@@ -5,6 +5,7 @@
 //                     without a leading "www.", so that of an entry is taken off where more than a public suffix is left;
 //                     subdomains are covered anyhow
 //   squidguard_expressions                     regular expressions: all unsupported
+// Malformed: what url_text.h finds beside a URL: columns, markup, another URL. "&amp;" is taken as it stands and as '&'.
 // '#', ';' and '!' at the start or after white space start a comment; a '#' within a URL is its fragment. A range of
 // addresses ("192.0.2.0/24") is one here too, and never a host with a path.
 // SPDX-License-Identifier: Apache-2.0
@@ -14,6 +15,7 @@
 
 #include "filter/lists/entry_gate.h"
 #include "filter/lists/line_parser.h"
+#include "filter/lists/url_text.h"
 #include "filter/text.h"
 #include "filter/url/public_suffix.h"
 
@@ -39,9 +41,15 @@ class UrlParser final : public LineParser {
     if (is_comment(text, kMarks)) return {LineClass::comment};
     text = without_comment(text, kMarks);
     const std::string_view scheme = scheme_of(text);
-    if (!scheme.empty()) return is_known_scheme(scheme) ? gate.url(text) : unsupported(kOtherScheme);
-    if (text.find_first_of("/?") == std::string_view::npos) return names_->line(text, gate);
-    return gate.url(text);
+    if (!scheme.empty() && !is_known_scheme(scheme)) return unsupported(kOtherScheme);
+    if (scheme.empty() && text.find_first_of("/?") == std::string_view::npos) return names_->line(text, gate);
+    if (const std::string_view fault = fault_in_url_line(text); !fault.empty()) return malformed(fault);
+    const LineOutcome outcome = gate.url(text);
+    if (outcome.used() && text.find(kAmpersandEntity) != std::string_view::npos) {
+      gate.warn(kWarnEntity);
+      gate.url(without_entities(text));
+    }
+    return outcome;
   }
 
  private:
@@ -66,6 +74,7 @@ class SquidguardUrlParser final : public LineParser {
     text = without_comment(text, kMarks);
     const std::string_view scheme = scheme_of(text);
     if (!scheme.empty() && !is_known_scheme(scheme)) return unsupported(kOtherScheme);
+    if (const std::string_view fault = fault_in_url_line(text); !fault.empty()) return malformed(fault);
     // "http://192.0.2.1/24" is a URL, "192.0.2.1/24" is a range: the scheme goes with the "www." only.
     const std::string_view bare = scheme.empty() ? text : text.substr(scheme.size() + 3);
     const std::string_view url = without_www(bare);

@@ -60,6 +60,7 @@ TEST_F(ProgramTest, HelpNamesEveryOption) {
   const std::string help = run({"build", "--help"}).out;
   for (const char* option : {"--output",
                              "--format",
+                             "--csv-column",
                              "--raw",
                              "--exact",
                              "--hosts-as-suffix",

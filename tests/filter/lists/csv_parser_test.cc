@@ -49,11 +49,31 @@ INSTANTIATE_TEST_SUITE_P(
             "U a.example/x, comment"},
         Row{"HeaderAgainWithOtherOrder", "url,id\nhttp://a.example/x,1\nid,url\n2,http://b.example/y\n",
             "U a.example/x, U b.example/y, boilerplate x2"},
-        Row{"NoHeaderFirstOfEquals",
-            "1,http://a.example/x,http://feed.example/1\n2,http://b.example/y,http://feed.example/2\n",
-            "U a.example/x, U b.example/y"},
-        Row{"NoHeaderMostOften", "http://odd.example/,http://a.example/x\n-,http://b.example/y\n",
-            "U a.example/x, U b.example/y"},
+        Row{"HeaderAgainInAnotherTable",
+            "url,id\nhttp://a.example/x,1\nhttp://a.example/y,1\ndate,url,tags\n2,http://b.example/y,n\n",
+            "U a.example/x, U a.example/y, U b.example/y, boilerplate x2"},
+        Row{"NoHeader", "1,http://a.example/x,n\n2,http://b.example/y,n\n", "U a.example/x, U b.example/y"},
+        Row{"HeaderInACommentOfWords",
+            "# Date, source host, URL\n# Note, cut at commas\n1,b.example,http://a.example/x\n",
+            "U a.example/x, comment x2"},
+        Row{"CommentThatIsNoHeader", "# Malicious URL feed, updated\n# a url, seen\n1,2,http://a.example/x,n\n",
+            "U a.example/x, comment x2"},
+        Row{"CellThatSaysUrl", "url,type\nhttp://a.example/x,url\nb.example/y,url\nhttp://c.example/z,url\n",
+            "U a.example/x, U b.example/y, U c.example/z, boilerplate"},
+        Row{"SeveralColumnsWithUrlsAndAHeader", "link,url\nhttp://feed.example/1,http://a.example/x\n",
+            "U a.example/x, boilerplate"},
+        Row{"OneColumn", "\"url\"\n\"http://a.example/x,y\"\n", "U a.example/x,y, boilerplate"},
+        Row{"EmptyColumnsAtTheEnd", "id,url\n1,http://a.example/x,,\n", "U a.example/x, boilerplate"},
+        Row{"HostsAndAddresses", "id,url\n1,a.example\n2,192.0.2.1\n3,192.0.2.2:443\n4,b.example:8080/x\n5,*.c.com\n",
+            "S a.example, X 192.0.2.1, X 192.0.2.2, U b.example/x, S c.com, boilerplate"},
+        Row{"EntityOfAPage", "id,url\n1,http://a.example/x?b=1&amp;c=2\n",
+            "Q a.example/x?b=1&amp;c=2, Q a.example/x?b=1&c=2, boilerplate, warn: \"&amp;\" in a URL, taken as it "
+            "stands "
+            "and as '&'"},
+        Row{"TextOverSeveralLinesHoldsNoRecords",
+            "id,url,note\n1,http://a.example/x,\"one\nlogin, http://b.example/, more\nend\"\n2,http://c.example/y,n\n",
+            "U a.example/x, U c.example/y, boilerplate x3"},
+        Row{"NothingButComments", "# nothing\n", "comment"},
         Row{"CommaInUrl", "url,id\n\"http://a.example/x,y\",1\n", "U a.example/x,y, boilerplate"},
         Row{"DoubledQuoteInUrl", "url,id\n\"http://a.example/x\"\"y\",1\n", "U a.example/x\"y, boilerplate"},
         Row{"LineEndInField", "url,note\nhttp://a.example/x,\"one\ntwo\"\nhttp://b.example/y,n\n",
@@ -70,18 +90,35 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"BlankInAField", "url,id\n\"http://a.example/x y\",1\n", "U a.example/x%20y, boilerplate"},
         Row{"CommentsAndBlanks", "#######\n# text, with a comma\n\nurl,id\n", "blank, comment x2, boilerplate"}),
     row_name);
-INSTANTIATE_TEST_SUITE_P(Broken, Csv,
-                         testing::Values(Row{"TooFewColumns", "id,url\n1\n2,http://a.example/x\n",
-                                             "U a.example/x, bad: fewer columns than needed, boilerplate"},
-                                         Row{"NoColumn", "a,b\nc,d\n", "bad: no column with a URL x2"},
-                                         Row{"EmptyUrl", "id,url\n1,\n", "bad: no host, boilerplate"},
-                                         Row{"TextAfterQuote", "id,url\n1,\"http://a.example/x\"y\n",
-                                             "bad: text after a closing quote, boilerplate"},
-                                         Row{"OpenAtTheEnd", "id,url\n1,\"http://a.example/x\n",
-                                             "bad: quote is not closed, boilerplate"},
-                                         Row{"AddressThatIsNone", "id,url\n1,http://999.0.2.1/x\n",
-                                             "bad: host ends in a number but is no IPv4 address, boilerplate"}),
-                         row_name);
+INSTANTIATE_TEST_SUITE_P(
+    Broken, Csv,
+    testing::Values(Row{"TooFewColumns", "id,url\n1\n2,http://a.example/x\n",
+                        "U a.example/x, bad: other number of columns than the header or most "
+                        "records, boilerplate"},
+                    Row{"CommasThatAreNotQuoted",
+                        "d,url,s\n1,http://a.example/,q/evil,on\n1,http://b.example/x,on\n"
+                        "1,http://c.example/x,on\n",
+                        "U b.example/x, U c.example/x, bad: other number of columns than the "
+                        "header or most records, boilerplate"},
+                    Row{"NoUrl",
+                        "date,url,note\n1,None,n\n2,unknown,n\n3,N/A,n\n4,0,n\n5,404,n\n6,2026-01-01,n\n"
+                        "7,/gate.php,n\n8,5d41402abc4b2a76b9719d911017c592,n\n9,gate.php5,n\n",
+                        "bad: no URL and no host in the column x9, boilerplate"},
+                    Row{"MailAddresses", "date,url\n1,a@b.com\n2,a@b.com/x\n",
+                        "bad: no URL and no host in the column x2, boilerplate"},
+                    Row{"SeveralUrls",
+                        "date,url\n1,http://a.example/x http://b.example/x\n"
+                        "2,\"http://a.example/x,http://b.example/x\"\n",
+                        "bad: several URLs x2, boilerplate"},
+                    Row{"Markup", "date,url\n1,<http://a.example/x>\n2,http://a.example/x<br>\n",
+                        "bad: markup or a quote beside a URL x2, boilerplate"},
+                    Row{"EmptyUrl", "id,url\n1,\n", "bad: no host, boilerplate"},
+                    Row{"TextAfterQuote", "id,url\n1,\"http://a.example/x\"y\n",
+                        "bad: text after a closing quote, boilerplate"},
+                    Row{"OpenAtTheEnd", "id,url\n1,\"http://a.example/x\n", "bad: quote is not closed, boilerplate"},
+                    Row{"AddressThatIsNone", "id,url\n1,http://999.0.2.1/x\n",
+                        "bad: host ends in a number but is no IPv4 address, boilerplate"}),
+    row_name);
 
 TEST(CsvFeed, AQuoteThatIsNeverClosedLosesItsLineAlone) {
   std::string text = "url,note\nhttp://a.example/0,\"open\n";
@@ -106,11 +143,14 @@ TEST(CsvFeed, LinesThatAQuoteSwallowsAreCountedWhereverItCloses) {
 }
 
 TEST(CsvFeed, LinesThatAreNoRecordsAreGivenBackAfterABound) {
-  std::string text = "url,note\nhttp://a.example/0,\"open\n";
+  std::string text = "url,note\n";
+  for (int i = 0; i < 60; ++i) text += fmt::format("http://a.example/{},n\n", i);
+  text += "http://a.example/60,\"open\n";
   for (int i = 0; i < 40; ++i) text += "no record\n";
   const Reading reading = read_text(text, Format::csv);
   EXPECT_EQ(reading.report.malformed.count("quote is not closed"), 1U);
   EXPECT_EQ(reading.report.unusable, 41U);
+  EXPECT_EQ(reading.report.taken, 60U);
   expect_sums(reading);
 }
 
@@ -119,12 +159,82 @@ TEST(CsvLayout, FindsTheColumn) {
   EXPECT_EQ(csv_header_column(" id, \"URL\" ,x"), 1U);
   EXPECT_EQ(csv_header_column("url"), kNoColumn);
   EXPECT_EQ(csv_header_column("url,http://a.example/"), kNoColumn);
+  EXPECT_EQ(csv_header_column("a.example/x,url"), kNoColumn);
   EXPECT_EQ(csv_header_column("phish_url,date"), kNoColumn);
-  EXPECT_EQ(csv_header_column("date,phish_url", ',', true), 1U);
-  EXPECT_EQ(csv_header_column("2020,no url here", ',', true), kNoColumn);
-  EXPECT_EQ(csv_layout("1,http://a.example/\n2,http://b.example/\n").url_column, 1U);
-  EXPECT_EQ(csv_layout("1;http://a.example/,\n2;http://b.example/,\n").separator, ';');
-  EXPECT_EQ(csv_layout("1,2\n").url_column, kNoColumn);
+  EXPECT_EQ(csv_layout("1,http://a.example/\n2,http://b.example/\n", "x")->column, 1U);
+  EXPECT_EQ(csv_layout("1;http://a.example/,\n2;http://b.example/,\n", "x")->separator, ';');
+}
+
+struct Asked {
+  const char* rule;
+  const char* text;
+  const char* column;  // what answers the question, as --csv-column has it
+  const char* want;    // what is read then
+};
+void PrintTo(const Asked& row, std::ostream* out) { *out << row.text; }
+class CsvColumn : public testing::TestWithParam<Asked> {};
+TEST_P(CsvColumn, IsAskedForWhereSeveralMayBeMeant) {
+  ReadOptions options;
+  options.format = Format::csv;
+  const Reading refused = read_text(GetParam().text, options);
+  EXPECT_NE(refused.error.find("--csv-column"), std::string::npos) << describe(refused);
+  options.format = Format::auto_detect;
+  options.csv_column = GetParam().column;
+  expect_row({GetParam().rule, GetParam().text, GetParam().want}, options);
+}
+INSTANTIATE_TEST_SUITE_P(
+    Rules, CsvColumn,
+    testing::Values(
+        Asked{"DomainsAndReferences", "domain,first_seen,reference\nd.com,1,https://r.com/\ne.com,2,https://r.com/\n",
+              "domain", "S d.com, S e.com, boilerplate"},
+        Asked{"DomainsWithoutAHeader", "# feed\nd.com,used by x,https://r.com/a\ne.com,used by y,https://r.com/b\n",
+              "1", "S d.com, S e.com, comment"},
+        Asked{"AddressesAndReferences", "192.0.2.1,botnet,https://r.com/1\n192.0.2.2,botnet,https://r.com/2\n", "1",
+              "X 192.0.2.1, X 192.0.2.2"},
+        Asked{"HashesAndReferences",
+              "5d41402abc4b2a76b9719d911017c592,https://r.com/1\n5d41402abc4b2a76b9719d911017c593,https://r.com/2\n",
+              "2", "U r.com/1, U r.com/2"},
+        Asked{"ValuesOfSeveralKinds",
+              "# "
+              "\"id\",\"ioc_value\",\"reference\"\n\"1\",\"http://a.com/x\",\"None\"\n\"2\",\"d.com\",\"https://r.com/"
+              "\"\n",
+              "ioc_value", "U a.com/x, S d.com, comment"},
+        Asked{"SeveralColumnsWithUrls", "http://r.com/1,http://a.com/x\nhttp://r.com/2,http://b.com/x\n", "2",
+              "U a.com/x, U b.com/x"},
+        Asked{"NameOfAReference", "day,source_url\n1,http://r.com/1\n2,http://r.com/2\n", "Source_URL",
+              "U r.com/1, U r.com/2, boilerplate"},
+        Asked{"NoUrls", "date,domain\n1,d.com\n2,e.com\n", "2", "S d.com, S e.com, boilerplate"},
+        Asked{"HeaderAgain",
+              "day;host;url_of_report\n1;d.com;http://r.com/\nurl_of_report;host;day\nhttp://r.com/;e.com;2\n", "host",
+              "S d.com, S e.com, boilerplate x2"}),
+    [](const testing::TestParamInfo<Asked>& row) { return std::string(row.param.rule); });
+
+TEST(CsvColumn, ThatIsNotThereIsRefusedAndTheColumnsAreNamed) {
+  ReadOptions options;
+  for (const char* column : {"host", "0", "3", "twice"}) {
+    options.csv_column = column;
+    const std::string error = read_text("twice,twice\nd.com,1\n", options).error;
+    EXPECT_NE(error.find("1 \"twice\", 2 \"twice\""), std::string::npos) << column << ": " << error;
+  }
+  options.format = Format::hosts;
+  EXPECT_NE(read_text("0.0.0.0 d.com\n", options).error.find("--csv-column needs --format csv"), std::string::npos);
+}
+
+TEST(CsvColumn, HeaderOfAnotherWidthThanTheRecordsIsRefused) {
+  std::string text = "url,label\n";  // as programs write it that do not name the column of row numbers
+  for (int i = 0; i < 9; ++i) text += fmt::format("{},http://a.example/{},bad\n", i, i);
+  EXPECT_NE(read_text(text, Format::csv).error.find("its header names 2 columns, but most lines have 3"),
+            std::string::npos);
+}
+
+TEST(CsvFeed, ACellThatNamesAColumnDoesNotTurnTheFeed) {
+  std::string text = "date,url,type\n";
+  for (int i = 0; i < 500; ++i) text += fmt::format("2026,http://a.example/{},url\n", i);
+  text += "2026,b.example/x,url\n";
+  for (int i = 500; i < 900; ++i) text += fmt::format("2026,http://a.example/{},url\n", i);
+  const Reading reading = read_text(text, Format::csv);
+  EXPECT_EQ(reading.report.taken, 901U);
+  EXPECT_EQ(reading.sink.entries.back(), "U a.example/899");
 }
 
 }  // namespace

@@ -23,6 +23,9 @@ INSTANTIATE_TEST_SUITE_P(
                         "D a.test/b/, allow c.test, skip: modifier $script, cancelled x2, warn: $important, taken as a "
                         "plain rule"},
                     Row{"Ranges", "192.0.2.0/24\n", "skip: address range"},
+                    Row{"CommentsOfOtherShapes",
+                        "a.test # CNAME cloaking\nb.test # x, see http://r.test/y\n||c.test^ # ## x\n",
+                        "S a.test, S b.test, S c.test"},
                     Row{"Comments", "# a\n; b\n! c\n\n", "blank, comment x3"}),
     row_name);
 INSTANTIATE_TEST_SUITE_P(Broken, Mixed,

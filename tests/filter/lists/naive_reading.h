@@ -116,12 +116,19 @@ inline std::optional<Entries> naive_url(const std::string& rest, bool as_prefix)
   return Entries{"U " + host + path};
 }
 
+// "&amp;" stands for itself and for '&'.
 inline NaiveReading naive_urls() {
   return [](const std::string& line) -> std::optional<Entries> {
     const std::string lower = line.substr(0, line.find("://"));
     const bool known = lower == "http" || lower == "https";
-    if (line.substr(0, line.find('?')).ends_with("/*")) return std::nullopt;  // the directory
-    return known ? naive_url(line.substr(lower.size() + 3), false) : std::nullopt;
+    if (!known || line.substr(0, line.find('?')).ends_with("/*")) return std::nullopt;  // the directory
+    auto entries = naive_url(line.substr(lower.size() + 3), false);
+    const std::string plain = std::regex_replace(line, std::regex("&amp;"), "&");
+    if (!entries || plain == line) return entries;
+    const auto more = naive_url(plain.substr(lower.size() + 3), false);
+    if (!more) return std::nullopt;
+    entries->insert(entries->end(), more->begin(), more->end());
+    return entries;
   };
 }
 

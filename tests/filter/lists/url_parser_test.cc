@@ -50,6 +50,22 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"CommentAfter", "http://example.com/a # why\n", "U example.com/a"},
         Row{"HashHashIsAFragment", "http://example.com/a##b\n", "U example.com/a"},
         Row{"EveryFormOfAnAmbiguousPath", "http://example.com/a//../b\n", "U example.com/b, U example.com/a/b"},
+        Row{"CommasOfTheUrl",
+            "http://a.example/kat,1234,title,foo,wid,99,wiadomosc.html\nhttp://a.example/maps/@48.1,11.5,17z\n"
+            "http://a.example/0,1518,druck-7,00.html\nhttp://a.example/a,b,c\nhttp://a.example/a,2026-01-31,b.html\n"
+            "http://a.example/f=a.js,b.js\nhttp://a.example/special,/v/index.php\n",
+            "U a.example/kat,1234,title,foo,wid,99,wiadomosc.html, U a.example/maps/@48.1,11.5,17z, "
+            "U a.example/0,1518,druck-7,00.html, U a.example/a,b,c, U a.example/a,2026-01-31,b.html, "
+            "U a.example/f=a.js,b.js, U a.example/special,/v/index.php"},
+        Row{"SeparatorsOfTheQuery",
+            "http://a.example/?l=ja,en;q=0.5\nhttp://a.example/?f=A|B\nhttp://a.example/?d=2026-01-31,2026-02-28\n"
+            "http://a.example/?u=http://b.example/,http://c.example/\n",
+            "Q a.example/?l=ja,en;q=0.5, Q a.example/?f=A|B, Q a.example/?d=2026-01-31,2026-02-28, "
+            "Q a.example/?u=http://b.example/,http://c.example/"},
+        Row{"UrlInAUrl", "http://a.example/web/2020/http://b.example/\n", "D a.example/web/2020/http:/b.example/"},
+        Row{"EntityOfAPage", "http://a.example/x?b=1&amp;c=2\n",
+            "Q a.example/x?b=1&amp;c=2, Q a.example/x?b=1&c=2, warn: \"&amp;\" in a URL, taken as it stands and as "
+            "'&'"},
         Row{"UserinfoIsOdd", "http://u@example.com/a\n",
             "U example.com/a, warn: odd host or URL, which a request may not be spelt like"},
         Row{"WildcardsAndDots", "*.a.example\n.b.example\n", "S a.example, S b.example"},
@@ -61,9 +77,22 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"OtherScheme", "hxxp://example.com/a\nmailto://a\n", "skip: scheme other than http, https, ftp, ws x2"},
         Row{"WordsAfterTheUrl", "http://a.example/x\tphish\nhttp://a.example/x 2020-01-01 y\n",
             "bad: several words where a URL is expected x2"},
-        Row{"OddHosts",
-            "http://a|b.example/\na^.example/x\nb=c.example/x\na,b.example/x\n\"a.example/x\n<a.example/x\n",
-            "bad: host that no request can have x6"},
+        Row{"OddHosts", "http://a|b.example/\na^.example/x\nb=c.example/x\na,b.example/x\n",
+            "bad: host that no request can have x4"},
+        Row{"QuotesAndMarkup",
+            "\"a.example/x\n<a.example/x>\nhttp://a.example/x<br>\nhttp://a.example/x\"\n'http://a.example/x'\n",
+            "bad: markup or a quote beside a URL x5"},
+        Row{"SeveralUrls",
+            "http://a.example/x,http://b.example/y\nhttp://a.example;https://b.example/\nhttp://a.example/x|http://"
+            "b.example/\n"
+            "http://a.example/x?y,http://b.example/\n",
+            "bad: several URLs x4"},
+        Row{"ColumnsBehindTheUrl",
+            "http://a.example/x,2026-01-31,phish\nhttp://a.example/x,2026/01/31\nhttp://a.example/x|2026-01-31|online\n"
+            "http://a.example/x;2026-01-31;phish\nhttp://a.example/x,online\nhttp://a.example/x,\"a\"\n"
+            "http://a.example/x,192.0.2.1,US\nhttp://a.example/x.exe,Vidar\nhttp://a.example/,Vidar\n"
+            "a.example/x|kit|high\nhttp://a.example/x?y=1,2026-01-31,online\n",
+            "bad: columns of a table behind a URL; --format csv reads tables x11"},
         Row{"MistypedScheme", "http//a.example/x\n1http://a.example/x\nhttp://http://a.example/x\n",
             "bad: unknown scheme, or no \"//\" after it x3"},
         Row{"AddressRange", "10.9.0.0/16\n", "skip: address range"},

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/lists/url_text.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "filter/lists/address_text.h"
+#include "filter/text.h"
+
+namespace bloomwall::filter {
+namespace {
+
+constexpr std::string_view kSeveralUrls = "several URLs";
+constexpr std::string_view kMarkup = "markup or a quote beside a URL";
+constexpr std::string_view kColumns = "columns of a table behind a URL; --format csv reads tables";
+
+// What feeds say of a URL in columns of their own.
+constexpr std::array<std::string_view, 27> kFeedWords{
+    "online", "offline",   "active",    "inactive", "alive",  "unknown", "phish",  "phishing", "malware",
+    "scam",   "malicious", "spam",      "fraud",    "benign", "exploit", "botnet", "trojan",   "ransomware",
+    "cnc",    "c2",        "botnet_cc", "verified", "yes",    "no",      "true",   "false",    "malware_download"};
+
+// Octets without which there is nothing to look for.
+constexpr std::array<bool, 256> make_suspects() {
+  std::array<bool, 256> table{};
+  for (const char c : {',', ';', '|', '<', '>', '"', '\'', ' ', '\t', '\n'})
+    table[static_cast<unsigned char>(c)] = true;
+  return table;
+}
+constexpr std::array<bool, 256> kSuspects = make_suspects();
+
+bool is_plain(std::string_view text) {
+  return std::none_of(text.begin(), text.end(), [](char c) { return kSuspects[static_cast<unsigned char>(c)]; });
+}
+
+constexpr std::array<std::string_view, 17> kFileEndings{".exe", ".dll",  ".zip", ".rar", ".7z",  ".apk",
+                                                        ".jar", ".sh",   ".bin", ".php", ".asp", ".aspx",
+                                                        ".htm", ".html", ".jsp", ".doc", ".pdf"};
+
+template <std::size_t N>
+bool is_one_of(const std::array<std::string_view, N>& words, std::string_view word) {
+  return std::any_of(words.begin(), words.end(),
+                     [word](std::string_view known) { return equals_ignoring_case(word, known); });
+}
+
+// "2026-01-31", "2026/01/31", "31.01.2026", with a time behind it or not.
+bool is_date(std::string_view cell) {
+  const std::string_view day = cell.substr(0, cell.find_first_of(" T+"));
+  std::size_t digits = 0;
+  std::size_t longest = 0;
+  std::size_t marks = 0;
+  for (const char c : day) {
+    if (is_digit(c)) {
+      longest = std::max(longest, ++digits);
+      continue;
+    }
+    if ((c != '-' && c != '/' && c != '.') || digits == 0) return false;
+    digits = 0;
+    ++marks;
+  }
+  return marks == 2 && longest == 4 && digits > 0 && day.size() >= 8 && day.size() <= 10;
+}
+
+bool is_quoted(std::string_view cell) {
+  return cell.size() >= 2 && (cell.front() == '"' || cell.front() == '\'') && cell.back() == cell.front();
+}
+
+bool is_plain_word(std::string_view cell) {
+  return !cell.empty() && is_alpha(cell.front()) && std::all_of(cell.begin(), cell.end(), [](char c) {
+    return is_alpha(c) || is_digit(c) || c == '_' || c == '-' || c == ' ';
+  });
+}
+
+bool ends_like_a_file(std::string_view url) {
+  return std::any_of(kFileEndings.begin(), kFileEndings.end(), [url](std::string_view ending) {
+    return url.size() > ending.size() && equals_ignoring_case(url.substr(url.size() - ending.size()), ending);
+  });
+}
+
+// What stands behind the first separator, cell by cell.
+struct Cells {
+  std::size_t dates = 0;
+  std::size_t certain = 0;  // quoted text, addresses, words of feeds
+  std::size_t words = 0;    // the latter and other plain words
+  std::size_t count = 0;
+  bool goes_on = false;  // like a path, at the end
+};
+
+Cells cells_of(std::string_view rest, char separator) {
+  Cells cells;
+  while (!rest.empty()) {
+    const std::string_view cell = trim(next_part(rest, separator));
+    ++cells.count;
+    if (is_date(cell)) ++cells.dates;
+    if (is_quoted(cell) || is_ipv4(cell) || is_one_of(kFeedWords, cell)) ++cells.certain;
+    if (is_plain_word(cell)) ++cells.words;
+    if (rest.empty()) {
+      cells.goes_on =
+          !is_date(cell) && (cell.find_first_of("/=&%") != std::string_view::npos || ends_like_a_file(cell));
+    }
+  }
+  return cells;
+}
+
+bool has_columns(std::string_view text, char separator) {
+  const std::size_t at = text.find(separator);
+  if (at == std::string_view::npos || at + 1 == text.size()) return false;
+  const std::string_view url = text.substr(0, at);
+  const Cells cells = cells_of(text.substr(at + 1), separator);
+  if (cells.goes_on) return false;
+  if (url.find('?') != std::string_view::npos) return cells.dates > 0 && cells.certain > 0;
+  if (cells.dates > 0 || cells.certain > 0) return true;
+  if (cells.words < cells.count) return false;
+  return separator == '|' || url.ends_with('/') || ends_like_a_file(url);
+}
+
+// Another "http://" that a separator leads in. A list of URLs as the value of a parameter is one URL.
+bool has_several(std::string_view text, std::string_view separators) {
+  const std::size_t query = text.find('?');
+  bool in_value = false;
+  for (std::size_t at = text.find("://", 1); at != std::string_view::npos; at = text.find("://", at + 3)) {
+    std::size_t start = at;
+    while (start > 0 && is_alpha(text[start - 1])) --start;
+    const std::string_view scheme = text.substr(start, at - start);
+    const bool web = equals_ignoring_case(scheme, "http") || equals_ignoring_case(scheme, "https") ||
+                     equals_ignoring_case(scheme, "ftp");
+    if (!web || start == 0) continue;
+    if (separators.find(text[start - 1]) != std::string_view::npos && !in_value) return true;
+    in_value = in_value || start > query;
+  }
+  return false;
+}
+
+bool has_markup(std::string_view text) {
+  if (text.find_first_of("<>") != std::string_view::npos) return true;
+  return text.front() == '"' || text.back() == '"' || text.front() == '\'';
+}
+
+}  // namespace
+
+std::string_view fault_in_url_line(std::string_view text) {
+  if (is_plain(text)) return {};
+  if (has_several(text, ",;|")) return kSeveralUrls;
+  const std::string_view sent = text.substr(0, text.find('#'));  // what stands in the fragment is no part of the entry
+  for (const char separator : {',', ';', '|'}) {
+    if (has_columns(sent, separator)) return kColumns;
+  }
+  return has_markup(text) ? kMarkup : std::string_view{};
+}
+
+std::string_view fault_in_field(std::string_view text) {
+  if (is_plain(text)) return {};
+  if (has_several(text, ",;| \t\n")) return kSeveralUrls;
+  return has_markup(text) ? kMarkup : std::string_view{};
+}
+
+std::string without_entities(std::string_view url) {
+  std::string plain;
+  while (!url.empty()) {
+    const std::size_t at = url.find(kAmpersandEntity);
+    plain.append(url.substr(0, at));
+    if (at == std::string_view::npos) break;
+    plain.push_back('&');
+    url.remove_prefix(at + kAmpersandEntity.size());
+  }
+  return plain;
+}
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,25 @@
+// What a line or a field may hold that is no part of its URL: columns of a table, markup, another URL. Read as one long URL,
+// which nobody will ever ask for, it would let what is listed pass.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace bloomwall::filter {
+
+// What is wrong with a line of a list of URLs, without its comment; empty where nothing is. Static storage.
+// Columns are told from commas, semicolons and bars that belong to the URL by what follows them: dates, quoted text, addresses,
+// words that feeds are full of ("online", "malware"); words alone behind a file name, a '/' or a bar. Not where the line goes
+// on like a path or, in a query, like a list of values.
+std::string_view fault_in_url_line(std::string_view text);
+
+// Of a field of a table: it may hold any separator.
+std::string_view fault_in_field(std::string_view text);
+
+// A URL that was copied out of a page has "&amp;" where it was written '&'. Such a one may be asked for as it stands, too, so
+// that both are entries.
+inline constexpr std::string_view kAmpersandEntity = "&amp;";
+std::string without_entities(std::string_view url);
+
+}  // namespace bloomwall::filter
