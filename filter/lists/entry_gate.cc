@@ -276,7 +276,9 @@ void EntryGate::hand_over_children(const Entry& entry, Side side) {
 void EntryGate::hand_over(const Entry& entry, Side side, std::uint64_t line) {
   if (side == Side::allow || to_allow_) {
     const bool one_host = entry.kind == Kind::exact_host || entry.kind == Kind::subdomains;
-    if (one_host && entry.host_kind == HostKind::name) warn(kWarnAllowWidened);
+    if (one_host && entry.host_kind == HostKind::name) {
+      report_->warnings.add(kWarnAllowWidened, line, line == line_ && !text_.empty() ? text_ : text_of(entry));
+    }
     ++report_->allow_rules;
     sink_->allow(text_of(entry), line);
     return;

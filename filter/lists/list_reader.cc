@@ -9,6 +9,7 @@
 #include "filter/lists/adblock_rule.h"
 #include "filter/lists/csv_layout.h"
 #include "filter/lists/line_parser.h"
+#include "filter/lists/rpz_zone.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -102,6 +103,9 @@ Result<void> ListReader::State::prepare() {
     auto layout = csv_layout(*sample, input.name(), plan.options.csv_column);
     if (!layout) return unexpected(layout.error());
     plan.csv = std::move(*layout);
+  }
+  if (plan.format == Format::rpz) {
+    if (auto ok = refuse_unknown_zone(*sample, input.name()); !ok) return ok;
   }
   if (plan.format == Format::adblock || plan.format == Format::mixed) {
     if (auto ok = find_bad_filters(); !ok) return ok;

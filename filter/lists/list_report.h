@@ -108,6 +108,7 @@ inline constexpr std::string_view kWarnNoSink = "address that is no sink; the na
 inline constexpr std::string_view kWarnHeader = "name of a column, left out";
 inline constexpr std::string_view kWarnLocalRange = "range of the local network or of loopback, which is stopped too";
 inline constexpr std::string_view kWarnEntity = "\"&amp;\" in a URL, taken as it stands and as '&'";
+inline constexpr std::string_view kWarnRelativeAction = "action without its last dot, taken as a name, as BIND does";
 inline constexpr std::string_view kWarnFragment = "fragment cut off, taken as the whole host";
 
 // The largest unusable share over the arguments of a build; files of one argument (`list`) are judged together, so that

@@ -1,6 +1,8 @@
 // Response policy zones. The owner of a record says what is meant, its data what happens:
 //   x CNAME .    x CNAME *.    x CNAME rpz-drop.    x CNAME other.example.    x A 192.0.2.1     the name x is stopped
 //   x CNAME rpz-passthru.      x CNAME x.                                                       allow rule
+// Actions are names at the root: without its last dot "rpz-passthru" is a name in the zone, which answers are rewritten to, so
+// that x is stopped (draft-vixie-dnsop-dns-rpz, BIND).
 // x alone is X, *.x alone is W, both (the usual case) are one S. An IP address as owner is X.
 // Unsupported: triggers other than names (rpz-ip, rpz-nsip, rpz-nsdname, rpz-client-ip), rpz-tcp-only, "*" alone, data of
 // other types, $INCLUDE, $GENERATE. Boilerplate: SOA, NS, DNSSEC records, $TTL, $ORIGIN, lines of a record that goes on.
@@ -57,8 +59,7 @@ bool is_record(std::string_view text) {
 }
 
 bool is_action(std::string_view data, std::string_view name) {
-  if (data.ends_with('.')) data.remove_suffix(1);
-  return equals_ignoring_case(data, name);
+  return data.ends_with('.') && equals_ignoring_case(data.substr(0, data.size() - 1), name);
 }
 
 class RpzParser final : public LineParser {
@@ -122,6 +123,9 @@ class RpzParser final : public LineParser {
     if (!equals_ignoring_case(record.type, "CNAME")) return unsupported("local data of a type other than addresses");
     if (record.data.empty()) return malformed("CNAME without a target");
     if (is_action(record.data, "rpz-tcp-only")) return unsupported("rpz-tcp-only");
+    if (starts_ignoring_case(record.data, "rpz-") && record.data.find('.') == std::string_view::npos) {
+      gate.warn(kWarnRelativeAction);
+    }
     const bool passes = is_action(record.data, "rpz-passthru") || record.owner_is_data;
     return name(record.owner, passes ? Side::allow : Side::block, gate);
   }

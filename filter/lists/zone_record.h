@@ -36,6 +36,8 @@ class ZoneReader {
  public:
   ZoneLine line(std::string_view text);
   const ZoneRecord& record() const { return record_; }  // after ZoneLine::record, until the next line
+  // Whether a line named the zone: $ORIGIN, or an SOA record of an absolute name.
+  bool knows_zone() const { return !zone_.empty(); }
   // Drops a record that goes on: the next line begins a new one.
   void abandon() { depth_ = 0; }
 

@@ -28,6 +28,11 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"Passthru", "a.example CNAME rpz-passthru.\n*.a.example CNAME rpz-passthru.\n", "allow a.example"},
         Row{"PassthruOfOneHost", "a.example CNAME rpz-passthru.\n",
             "allow a.example, warn: allow rule for one host, written for its subdomains too"},
+        Row{"ActionWithoutItsLastDot", "$ORIGIN rpz.test.\na.example CNAME rpz-passthru\nb.example CNAME rpz-drop\n",
+            "X a.example, X b.example, boilerplate, warn: action without its last dot, taken as a name, as BIND does "
+            "x2"},
+        Row{"AbsoluteNamesWithoutAZone", "a.co.uk. CNAME .\nb.co.uk. CNAME .\nc.d.com. CNAME .\n",
+            "X a.co.uk, X b.co.uk, X c.d.com"},
         Row{"OldPassthru", "a.example CNAME a.example.\n*.a.example CNAME *.a.example.\n", "allow a.example"},
         Row{"PassthruAndBlockAreNoPair", "a.example CNAME rpz-passthru.\n*.a.example CNAME .\n",
             "W a.example, allow a.example, warn: allow rule for one host, written for its subdomains too"},
@@ -92,6 +97,26 @@ TEST(RpzZone, LinesInAnOpenParenthesisThatAreNoRecordsAreCounted) {
   EXPECT_EQ(reading.sink.entries, std::vector<std::string>{"X b.example"});
   EXPECT_EQ(reading.report.unusable, 301U);
   expect_sums(reading);
+}
+
+TEST(RpzZone, WhoseNameStandsOnEveryOwnerAndNowhereElseIsAskedFor) {
+  const std::string soa = "$TTL 300\n@ IN SOA localhost. root.localhost. 1 2 3 4 5\n@ IN NS localhost.\n";
+  const std::string records =
+      "a.com.rpz.corp.test. IN CNAME .\n*.a.com.rpz.corp.test. CNAME .\nb.co.uk.rpz.corp.test. A 192.0.2.1\n";
+  const std::string error = read_text(soa + records, Format::rpz).error;
+  EXPECT_NE(error.find("put the line \"$ORIGIN rpz.corp.test.\""), std::string::npos) << error;
+  EXPECT_EQ(describe(read_text("$ORIGIN rpz.corp.test.\n" + records, Format::rpz)), "S a.com, X b.co.uk, boilerplate");
+  EXPECT_EQ(describe(read_text("rpz.corp.test. SOA a. b. 1 2 3 4 5\n" + records, Format::rpz)),
+            "S a.com, X b.co.uk, boilerplate");
+}
+
+TEST(RpzZone, WarningsOfHeldEntriesCiteTheirLines) {
+  const Reading reading =
+      read_text("$TTL 60\ngood.example CNAME rpz-passthru.\na.example CNAME .\nb.example CNAME .\n", Format::rpz);
+  const auto warnings = reading.report.warnings.by_count();
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_EQ(warnings.front().examples.front().line, 2U);
+  EXPECT_EQ(warnings.front().examples.front().text, "good.example");
 }
 
 TEST(RpzPairs, HalvesThatLeaveTheWindowMeanTheSameUnpaired) {
