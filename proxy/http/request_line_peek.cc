@@ -75,6 +75,7 @@ bool is_gap(char c) {
   }
 }
 
+char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
 bool begins_a_method(std::string_view text) {
   return std::any_of(kMethods.begin(), kMethods.end(), [&](std::string_view name) { return name.starts_with(text); });
 }
@@ -114,13 +115,15 @@ RequestLinePeek::Result RequestLinePeek::step(char c) {
 
 RequestLinePeek::Result RequestLinePeek::in_method(char c) {
   if (is(octets::token, c)) {
-    if (!is_known_) return Result::relay;
-    method_.push_back(c);
-    is_known_ = begins_a_method(method_);
+    if (!is_alike_) return Result::relay;
+    method_.push_back(upper(c));
+    is_alike_ = begins_a_method(method_);
+    is_known_ = is_known_ && is_alike_ && c == upper(c);
     return undecided();
   }
   if (!is_gap(c)) return Result::other;
-  is_known_ = is_known_ && is_method(method_);
+  is_alike_ = is_alike_ && is_method(method_);
+  is_known_ = is_known_ && is_alike_;
   place_ = Place::gap;
   version_ = 1;
   return is_known_ && method_ == "GET" ? found() : undecided();
@@ -132,7 +135,7 @@ RequestLinePeek::Result RequestLinePeek::in_line(char c) {
   const bool gap = is_gap(c);
   if (!gap && place_ == Place::gap) {
     place_ = Place::target;
-    if (is_known_ && c == '/') return found();
+    if (is_alike_ && c == '/') return found();
   }
   if (gap && place_ == Place::target) place_ = Place::rest;
   if (place_ == Place::rest) look_at_word(c, gap);

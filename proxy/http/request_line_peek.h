@@ -3,7 +3,8 @@
 // watched to the end of its line, so that a request with a method of the client's own invention is seen before it is whole.
 // Reads as the most lenient servers do: empty lines and blanks before the method, any white space between the words,
 // HTTP/0.9, whose target may look like anything. A line that begins with a registered method and a blank is HTTP unless it
-// ends in the version of another protocol (RTSP/1.0, ICAP/1.0); of GET there is no such protocol. What is taken for HTTP
+// ends in the version of another protocol (RTSP/1.0, ICAP/1.0); of GET there is no such protocol. In small letters (BusyBox
+// takes them) it is where a path follows. What is taken for HTTP
 // here and is none of ours to understand, RequestReader refuses.
 // No allocation beyond the method's few octets; no clock. Bound: kMostHeld octets are held back.
 // Source: RFC 9112 sections 2.2 and 3, RFC 9110 section 9; the methods: IANA HTTP Method Registry.
@@ -50,6 +51,7 @@ class RequestLinePeek {
   Word word_ = Word::none;         // how the one that is being read looks: a version is NAME/DIGIT...
   bool ends_in_version_ = false;   // the last word that is whole is one, and not the first behind the method
   bool is_known_ = true;           // begins like a registered method
+  bool is_alike_ = true;           // likewise, in whatever letters
   bool blank_has_passed_ = false;  // one before the method
   Result result_ = Result::relay;
 };

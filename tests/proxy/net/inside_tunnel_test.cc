@@ -117,8 +117,9 @@ TEST_F(InsideTunnel, WhatNeedsNoOriginIsRefusedOrAnswered) {
   auto other = tunnel("ok.test");
   refused(other, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505);
   other.server.expect_end();
-  for (const std::string text : {"GET /bad\r\n\r\n", "GET bad\n", "GET ./bad\r\n\r\n", "GET ?/../bad\n", "GET key\r\n\r\n",
-                                 " GET bad\n", "\tGET /bad\n", "POST bad\r\n\r\n", "GET\tbad HTTP/1.0\r\n\r\n"}) {
+  for (const std::string text :
+       {"GET /bad\r\n\r\n", "GET bad\n", "GET ./bad\r\n\r\n", "GET ?/../bad\n", "GET key\r\n\r\n", " GET bad\n",
+        "\tGET /bad\n", "POST bad\r\n\r\n", "GET\tbad HTTP/1.0\r\n\r\n"}) {
     SCOPED_TRACE(text);
     auto old = tunnel("ok.test");
     old.client.send(text);
@@ -200,6 +201,11 @@ TEST_F(InsideTunnel, ARequestOfAnUnknownMethodDoesNotArriveWhole) {
   const std::string passed = pieces.server.read_to_end();
   EXPECT_TRUE(std::string("brew /bad/x HTTP").starts_with(passed)) << passed;
   EXPECT_EQ(counter(&Counters::tunnels_refused_total), 1U);
+  for (const std::string text : {"get /bad\n", " GET bad\n"}) {
+    auto old = tunnel("mixed.test");
+    old.client.send_in_pieces(text, 1);
+    EXPECT_EQ(old.server.read_to_end().find("bad"), std::string::npos) << text;
+  }
 }
 
 TEST_F(InsideTunnel, AnythingElsePassesWithoutDelay) {
