@@ -97,9 +97,9 @@ class KernelRunsOut : public testing::Test {
     const std::filesystem::directory_iterator open("/proc/" + std::to_string(proxy_->process().pid()) + "/fd");
     return static_cast<std::size_t>(std::distance(begin(open), end(open)));
   }
-  // Once everybody has left.
-  void expect_as_before() {
-    EXPECT_TRUE(comes_true([&] { return descriptors() == idle_descriptors_; }))
+  // Once everybody has left, but for pipes that are kept for the next tunnel.
+  void expect_as_before(std::size_t most_pipes = 0) {
+    EXPECT_TRUE(comes_true([&] { return descriptors() - idle_descriptors_ <= 2 * most_pipes; }))
         << descriptors() << " descriptors, at first " << idle_descriptors_;
     EXPECT_FALSE(proxy_->process().wait(Seconds(0)).has_value()) << proxy_->process().output();
     EXPECT_LE(proxy_->process().lines(), lines_ + 4) << "the log is flooded:\n" << proxy_->process().output();
@@ -269,9 +269,9 @@ TEST_F(KernelRunsOut, ATunnelWithoutPipesIsCopied) {
       faults_.begin(SYS_pipe2, error);
       expect_carried(*tunnel.origin, tunnel.client, [&] { EXPECT_TRUE(faults_.wait_for_failed(1)); });
       expect_carried(tunnel.client, *tunnel.origin);
-      faults_.end();
+      faults_.end();  // the tunnel may still look for octets, and be given a pipe
     }
-    expect_as_before();
+    expect_as_before(1);
   }
 }
 
