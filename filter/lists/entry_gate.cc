@@ -223,6 +223,12 @@ LineOutcome EntryGate::any_url(std::string_view text, bool as_prefix, Side side,
     if (whole) text.remove_suffix(1);
     as_prefix = as_prefix && !whole;
   }
+  return parsed_url(text, as_prefix, side);
+}
+
+LineOutcome EntryGate::bare_url(std::string_view text) { return parsed_url(text, false, Side::block); }
+
+LineOutcome EntryGate::parsed_url(std::string_view text, bool as_prefix, Side side) {
   const ParsedEntry parsed = parser_.url(text);
   if (!parsed.entries.empty() && parsed.problem == EntryProblem::odd && !can_be_asked_for(parsed.entries.front())) {
     return malformed(kNoSuchHost);

@@ -58,6 +58,7 @@ class EntryGate {
   LineOutcome network(std::string_view text);
   // A URL as a list of URLs means it.
   LineOutcome url(std::string_view text, Side side = Side::block);
+  LineOutcome bare_url(std::string_view text);  // likewise, of a line that is_bare_url() (url_text.h)
   // A URL in a field of its own, as it was seen on the wire: a blank begins nothing else, and '*' is a letter but at the end.
   LineOutcome url_field(std::string_view text) { return any_url(text, false, Side::block, true); }
   // A URL as the beginning of others, at the boundary of a path segment: U and D, or D alone where it ends in '/'.
@@ -85,6 +86,7 @@ class EntryGate {
 
  private:
   LineOutcome any_url(std::string_view text, bool as_prefix, Side side, bool field);
+  LineOutcome parsed_url(std::string_view text, bool as_prefix, Side side);
   LineOutcome range(const RangeReading& reading, Side side);
   void warn_of_whole_host(std::string_view text);
   LineOutcome hand_over_range(const AddressRange& range, Side side);

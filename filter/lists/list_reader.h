@@ -36,7 +36,7 @@ struct ReadOptions {
   bool aggressive = false;              // --aggressive: adblock rules for third-party requests alone stop every request
   bool allow_wide_ranges = false;       // --allow-wide-ranges: take ranges beyond kWidestIpv4 and kWidestIpv6
   // --csv-column: the column of tables that holds the URLs, a number from 1 or a name in the header; lists are tables then.
-  std::string csv_column;
+  std::string csv_column = {};
   // A category whose usage is "white" alone: refused with a message, read as allow rules, or read as a block list.
   WhiteUse white_categories = WhiteUse::refuse;
   // An adblock list that cannot be read twice (a pipe) is held back up to here to see its $badfilter rules first.

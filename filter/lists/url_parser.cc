@@ -36,6 +36,7 @@ class UrlParser final : public LineParser {
   explicit UrlParser(const ParsePlan& plan) : names_(make_domain_parser(plan)) {}
 
   LineOutcome line(std::string_view text, EntryGate& gate) override {
+    if (is_bare_url(text)) return gate.bare_url(text);
     text = trim(text);
     if (text.empty()) return {LineClass::blank};
     if (is_comment(text, kMarks)) return {LineClass::comment};

@@ -139,6 +139,18 @@ bool has_markup(std::string_view text) {
 
 }  // namespace
 
+bool is_bare_url(std::string_view line) {
+  const std::size_t scheme = line.starts_with("https://") ? 8 : 7;
+  if (!line.starts_with("http") || !line.substr(0, scheme).ends_with("://") || line.size() == scheme) return false;
+  unsigned other = 0;
+  for (const char octet : line) {  // without a branch, so that the compiler makes vectors of it
+    const auto c = static_cast<unsigned char>(octet);
+    other |= static_cast<unsigned>((c <= ' ') | (c >= 0x7f) | (c == '"') | (c == '#') | (c == '\'') | (c == '*') |
+                                   (c == ',') | (c == ';') | (c == '<') | (c == '>') | (c == '|'));
+  }
+  return other == 0;
+}
+
 std::string_view fault_in_url_line(std::string_view text) {
   if (is_plain(text)) return {};
   if (has_several(text, ",;|")) return kSeveralUrls;

@@ -8,6 +8,11 @@
 
 namespace bloomwall::filter {
 
+// Whether a line can be nothing but a URL with a scheme: none of the octets that mean anything else to a list (blanks, marks of
+// comments, separators, quotes, wildcards) or that no URL is sent with. Most lines of most lists are such, and need no other
+// look. One pass, 16 octets at once.
+bool is_bare_url(std::string_view line);
+
 // What is wrong with a line of a list of URLs, without its comment; empty where nothing is. Static storage.
 // Columns are told from commas, semicolons and bars that belong to the URL by what follows them: dates, quoted text, addresses,
 // words that feeds are full of ("online", "malware"); words alone behind a file name, a '/' or a bar. Not where the line goes
