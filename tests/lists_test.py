@@ -205,7 +205,7 @@ def unbound_line(m):
 
 def rpz_line(m):
     host = m.name()
-    if m.rng.random() < 0.08:  # a parenthesis by mistake
+    if m.rng.random() < 0.02:  # a parenthesis by mistake; of many detection asks
         return Line(f"{host} CNAME (", kind="unusable")
     return exact(f"{host} {m.rng.choice(['', '300 ', 'IN ', '300 IN '])}CNAME {m.rng.choice(['.', '*.'])}" +
                  m.rng.choice(["", " ; why"]), host)

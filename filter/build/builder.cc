@@ -237,8 +237,9 @@ Result<void> BuildRun::judge() {
 void BuildRun::set_header() {
   Header& header = report_.header;
   set_counts(header, report_.summary);
-  for (const FileIntake& file : report_.files) {
-    for (std::size_t i = 0; i < kKindCount; ++i) header.kinds[i].entries += file.report.entries[i];
+  for (std::size_t i = 0; i < kKindCount; ++i) {
+    header.kinds[i].entries = 0;  // of lists that are read twice there is an estimate
+    for (const FileIntake& file : report_.files) header.kinds[i].entries += file.report.entries[i];
   }
   header.converter_options = converter_options(options_);
   header.unicode_version = unicode_version();

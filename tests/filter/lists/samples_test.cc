@@ -56,12 +56,14 @@ TEST_P(Samples, AreTheSameWhereverAChunkEnds) {
 }
 
 TEST_P(Samples, LoseNothingWhenTruncatedAnywhere) {
-  // Whatever is cut off: no crash, every line counted once, and no more entries than lines can give.
+  // Whatever is cut off: no crash, every line counted once, and no more entries than lines can give. What is left of a table
+  // may not say where its URLs are.
   const std::string text = slurp(kFolder / GetParam().name);
   ReadOptions options;
   options.format = GetParam().format;
   for (std::size_t size = 0; size <= text.size(); ++size) {
     const Reading reading = read_text(std::string_view(text).substr(0, size), options);
+    if (options.format == Format::csv && reading.error.find("which column") != std::string::npos) continue;
     ASSERT_EQ(reading.error, "");
     expect_sums(reading);
   }

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdlib>
+#include <random>
+
+#include "filter/lists/url_text.h"
 #include "tests/filter/lists/list_text.h"
 
 namespace bloomwall::filter::test {
@@ -147,6 +151,48 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(SquidguardExpressions, AreCountedAndNotTaken) {
   expect_row({"", "(a|b)\\.example\n\n# c\n", "skip: regular expression, blank, comment"},
              options_for(Format::squidguard_expressions));
+}
+
+// A blank in front changes nothing but the way that a line takes.
+TEST(BareUrls, AreReadLikeAllOthers) {
+  const char* const given = std::getenv("BLOOMWALL_SEED");
+  const unsigned seed =
+      given != nullptr ? static_cast<unsigned>(std::strtoul(given, nullptr, 10)) : std::random_device()();
+  SCOPED_TRACE("BLOOMWALL_SEED=" + std::to_string(seed));
+  std::mt19937 random(seed);
+  const std::vector<std::string> parts{"a",         "b.example",
+                                       ".",         "/",
+                                       "//",        "?",
+                                       "=",         "&amp;",
+                                       "&",         ":",
+                                       "80",        "@",
+                                       "%2f",       "%",
+                                       "#",         "*",
+                                       ",",         ";",
+                                       "|",         "\"",
+                                       "'",         "<",
+                                       "-",         "_",
+                                       "~",         "!",
+                                       "\\",        "[::1]",
+                                       "192.0.2.1", "\xc3\xa4",
+                                       "\x7f",      "\x01",
+                                       " x",        "http://c.example"};
+  const std::vector<std::string> schemes{"http://", "https://", "http:/", "httpx://", "HTTP://", "http://a.example/"};
+  std::string lines, with_blanks;
+  unsigned bare = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    std::string line = schemes[random() % schemes.size()];
+    for (auto n = random() % 7; n > 0; --n) line += parts[random() % parts.size()];
+    bare += is_bare_url(line) ? 1U : 0U;
+    lines += line + "\n";
+    with_blanks += " " + line + "\n";
+  }
+  EXPECT_GT(bare, 2'000U);
+  const Reading one = read_text(lines, options_for(Format::urls));
+  const Reading other = read_text(with_blanks, options_for(Format::urls));
+  EXPECT_EQ(one.sink.story, other.sink.story);
+  EXPECT_EQ(one.report.taken, other.report.taken);
+  EXPECT_EQ(one.report.unusable, other.report.unusable);
 }
 
 }  // namespace
