@@ -205,7 +205,7 @@ def unbound_line(m):
 
 def rpz_line(m):
     host = m.name()
-    if m.rng.random() < 0.02:  # a parenthesis by mistake; of many detection asks
+    if m.rng.random() < 0.08:  # a parenthesis by mistake
         return Line(f"{host} CNAME (", kind="unusable")
     return exact(f"{host} {m.rng.choice(['', '300 ', 'IN ', '300 IN '])}CNAME {m.rng.choice(['.', '*.'])}" +
                  m.rng.choice(["", " ; why"]), host)
@@ -386,8 +386,13 @@ def packed(m, data, path):
 def one_list(programs, m, name, proxy_questions):
     make, head, marks, told = FORMATS[name]
     lines = [Line(text, kind="other") for text in head]
+    unusable = 0  # where a tenth can't be read, detection asks
     for _ in range(120):
-        lines.append(make(m))
+        line = make(m)
+        while line.kind == "unusable" and unusable == 9:
+            line = make(m)
+        unusable += line.kind == "unusable"
+        lines.append(line)
         if m.rng.random() < 0.1:
             lines.append(Line(m.rng.choice(["", " ", f"{m.rng.choice(marks)} {m.word()}"]), kind="other"))
     path = programs.folder / "list"
