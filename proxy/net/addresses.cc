@@ -42,7 +42,8 @@ NetworkQuestion::NetworkQuestion(const Endpoint& peer, const AccessRules& access
   const Address address = rule_address(peer);
   const auto add = [this](const Address& next) { addresses_[count_++] = filter::address_of(next.octets); };
   add(address);
-  for (const Address& carried : access.embedded_in(address).view()) add(carried);
+  const EmbeddedAddresses carried = access.embedded_in(address);
+  for (const Address& one : carried.view()) add(one);
 }
 
 bool OwnAddresses::contains(const Endpoint& target) const {
