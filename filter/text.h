@@ -31,6 +31,13 @@ constexpr bool starts_ignoring_case(std::string_view text, std::string_view pref
   return text.size() >= prefix.size() && equals_ignoring_case(text.substr(0, prefix.size()), prefix);
 }
 
+// Whether a word is in a table, whatever its case.
+template <typename Words>
+constexpr bool is_one_of(std::string_view word, const Words& words) {
+  return std::any_of(words.begin(), words.end(),
+                     [word](std::string_view known) { return equals_ignoring_case(word, known); });
+}
+
 // Takes the next word off `rest` and leaves what follows it, trimmed; empty at the end.
 constexpr std::string_view next_word(std::string_view& rest) {
   rest = trim(rest);

@@ -76,23 +76,17 @@ bool any_word(std::string_view name, Use use) {
   }
 }
 
-template <std::size_t N>
-bool is_one_of(const std::array<std::string_view, N>& words, std::string_view word) {
-  return std::any_of(words.begin(), words.end(),
-                     [word](std::string_view known) { return equals_ignoring_case(word, known); });
-}
-
 bool is_column_name(std::string_view name) {
   return !name.empty() && is_alpha(name.front()) &&
-         !any_word(name, [](std::string_view word) { return !is_one_of(kColumnWords, word); });
+         !any_word(name, [](std::string_view word) { return !is_one_of(word, kColumnWords); });
 }
 
 bool names_reference(std::string_view name) {
-  return any_word(name, [](std::string_view word) { return is_one_of(kReferenceWords, word); });
+  return any_word(name, [](std::string_view word) { return is_one_of(word, kReferenceWords); });
 }
 
 bool names_other(std::string_view name) {
-  return any_word(name, [](std::string_view word) { return is_one_of(kOtherWords, word); });
+  return any_word(name, [](std::string_view word) { return is_one_of(word, kOtherWords); });
 }
 
 bool may_be_name(std::string_view field) {
@@ -312,9 +306,7 @@ std::optional<CsvLayout> csv_header_again(std::string_view line, const CsvLayout
   CsvWalk walk(line, layout.separator);  // nearly always the first field says no
   if (!walk.next()) return std::nullopt;
   const auto is_known = [&layout](std::string_view field) {
-    return is_column_name(field) ||
-           std::any_of(layout.names.begin(), layout.names.end(),
-                       [field](const std::string& name) { return equals_ignoring_case(field, name); });
+    return is_column_name(field) || is_one_of(field, layout.names);
   };
   if (!is_known(trim(walk.raw()))) return std::nullopt;
   Names fields = fields_of(line, layout.separator);

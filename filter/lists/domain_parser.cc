@@ -24,8 +24,7 @@ namespace {
 bool is_column_name(std::string_view word) {
   constexpr std::array<std::string_view, 12> kNames{"domain",  "domains", "domain_name", "host", "hosts", "hostname",
                                                     "address", "url",     "urls",        "fqdn", "ip",    "indicator"};
-  return std::any_of(kNames.begin(), kNames.end(),
-                     [word](std::string_view name) { return equals_ignoring_case(word, name); });
+  return is_one_of(word, kNames);
 }
 
 class DomainParser final : public LineParser {

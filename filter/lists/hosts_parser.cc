@@ -28,8 +28,7 @@ constexpr std::string_view kOwnAddress = "127.0.1.1";  // of the machine's own n
 
 bool is_boilerplate(std::string_view name) {
   if (starts_ignoring_case(name, "ip6-") && name.find('.') == std::string_view::npos) return true;
-  return std::any_of(kBoilerplateNames.begin(), kBoilerplateNames.end(),
-                     [name](std::string_view known) { return equals_ignoring_case(name, known); });
+  return is_one_of(name, kBoilerplateNames);
 }
 
 // "nas" of "nas.example.com nas".

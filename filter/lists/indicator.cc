@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
 
 #include "filter/lists/address_text.h"
 #include "filter/text.h"
@@ -22,17 +21,10 @@ bool is_hash(std::string_view text) {
   return (text.size() == 32 || text.size() == 40 || text.size() == 64) && std::all_of(text.begin(), text.end(), is_hex);
 }
 
-bool is_host_octet(char c) {
-  return is_alpha(c) || is_digit(c) || c == '-' || c == '_' || c == '.' || static_cast<unsigned char>(c) >= 0x80;
-}
-
 bool is_known_domain(std::string_view last) {
-  std::string label(last);
-  std::transform(label.begin(), label.end(), label.begin(), to_lower);
   const bool foreign =
-      std::any_of(label.begin(), label.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
-  return foreign || std::find(kPrivateDomains.begin(), kPrivateDomains.end(), label) != kPrivateDomains.end() ||
-         is_top_level_domain(label);
+      std::any_of(last.begin(), last.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+  return foreign || is_one_of(last, kPrivateDomains) || is_top_level_domain(last);
 }
 
 bool is_port(std::string_view text) {
@@ -42,9 +34,7 @@ bool is_port(std::string_view text) {
 
 bool is_name(std::string_view host) {
   if (host.ends_with('.')) host.remove_suffix(1);
-  const std::size_t dot = host.rfind('.');
-  if (dot == std::string_view::npos || dot == 0 || dot + 1 == host.size()) return false;
-  return std::all_of(host.begin(), host.end(), is_host_octet) && is_known_domain(host.substr(dot + 1));
+  return is_dotted_name(host) && is_known_domain(host.substr(host.rfind('.') + 1));
 }
 
 }  // namespace

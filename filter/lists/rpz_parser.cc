@@ -30,8 +30,7 @@ constexpr std::array<std::string_view, 10> kZoneTypes{"SOA",   "NS",         "DN
                                                       "NSEC3", "NSEC3PARAM", "CDS",    "CDNSKEY", "ZONEMD"};
 
 bool is_zone_type(std::string_view type) {
-  return std::any_of(kZoneTypes.begin(), kZoneTypes.end(),
-                     [type](std::string_view known) { return equals_ignoring_case(type, known); });
+  return is_one_of(type, kZoneTypes);
 }
 
 // Why the owner is no name that a request could have; empty where it is one.

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -38,12 +37,6 @@ std::vector<std::string> owners_of(std::string_view sample) {
   return owners;
 }
 
-bool is_suffix_of_many(std::string_view zone) {
-  std::string name(zone.substr(0, zone.size() - 1));
-  std::transform(name.begin(), name.end(), name.begin(), to_lower);
-  return is_public_suffix(name);
-}
-
 // Whether nine of ten end in ".zone." after a host.
 bool is_zone_of(std::string_view zone, const std::vector<std::string>& owners) {
   std::size_t under = 0;
@@ -65,7 +58,7 @@ Result<void> refuse_unknown_zone(std::string_view sample, std::string_view path)
     const std::string_view owner = owners[i];
     for (std::size_t dot = owner.find('.'); dot + 1 < owner.size(); dot = owner.find('.', dot + 1)) {
       const std::string_view zone = owner.substr(dot + 1);
-      if (!zone.ends_with('.') || is_suffix_of_many(zone) || !is_zone_of(zone, owners)) continue;
+      if (!zone.ends_with('.') || is_public_suffix(zone.substr(0, zone.size() - 1)) || !is_zone_of(zone, owners)) continue;
       return unexpected(
           Error{Errc::usage, std::string(path),
                 fmt::format("most names in it end in \"{}\", which seems to be the zone's own name, and no "

@@ -33,11 +33,6 @@ constexpr std::array<std::string_view, 13> kClauses{
 constexpr std::array<std::string_view, 7> kWithFiles{"root-hints", "directory", "chroot",  "logfile",
                                                      "pidfile",    "zonefile",  "identity"};
 
-template <std::size_t N>
-bool is_one_of(std::string_view word, const std::array<std::string_view, N>& words) {
-  return std::any_of(words.begin(), words.end(), [word](std::string_view w) { return equals_ignoring_case(word, w); });
-}
-
 // Takes a word or a quoted text off `rest`. False where a quote is not closed.
 bool next_value(std::string_view& rest, std::string_view& value) {
   rest = trim(rest);

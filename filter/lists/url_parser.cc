@@ -27,8 +27,7 @@ constexpr std::string_view kOtherScheme = "scheme other than http, https, ftp, w
 
 bool is_known_scheme(std::string_view scheme) {
   constexpr std::array<std::string_view, 5> kKnown{"http", "https", "ftp", "ws", "wss"};
-  return std::any_of(kKnown.begin(), kKnown.end(),
-                     [scheme](std::string_view known) { return equals_ignoring_case(scheme, known); });
+  return is_one_of(scheme, kKnown);
 }
 
 class UrlParser final : public LineParser {

@@ -38,12 +38,6 @@ constexpr std::array<std::string_view, 17> kFileEndings{".exe", ".dll",  ".zip",
                                                         ".jar", ".sh",   ".bin", ".php", ".asp", ".aspx",
                                                         ".htm", ".html", ".jsp", ".doc", ".pdf"};
 
-template <std::size_t N>
-bool is_one_of(const std::array<std::string_view, N>& words, std::string_view word) {
-  return std::any_of(words.begin(), words.end(),
-                     [word](std::string_view known) { return equals_ignoring_case(word, known); });
-}
-
 // "2026-01-31", "2026/01/31", "31.01.2026", with a time behind it or not.
 bool is_date(std::string_view cell) {
   const std::string_view day = cell.substr(0, cell.find_first_of(" T+"));
@@ -93,7 +87,7 @@ Cells cells_of(std::string_view rest, char separator) {
     const std::string_view cell = trim(next_part(rest, separator));
     ++cells.count;
     if (is_date(cell)) ++cells.dates;
-    if (is_quoted(cell) || is_ipv4(cell) || is_one_of(kFeedWords, cell)) ++cells.certain;
+    if (is_quoted(cell) || is_ipv4(cell) || is_one_of(cell, kFeedWords)) ++cells.certain;
     if (is_plain_word(cell)) ++cells.words;
     if (rest.empty()) {
       cells.goes_on =
