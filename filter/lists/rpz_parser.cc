@@ -29,9 +29,7 @@ constexpr std::string_view kOpenParenthesis = "parenthesis is not closed";
 constexpr std::array<std::string_view, 10> kZoneTypes{"SOA",   "NS",         "DNSKEY", "RRSIG",   "NSEC",
                                                       "NSEC3", "NSEC3PARAM", "CDS",    "CDNSKEY", "ZONEMD"};
 
-bool is_zone_type(std::string_view type) {
-  return is_one_of(type, kZoneTypes);
-}
+bool is_zone_type(std::string_view type) { return is_one_of(type, kZoneTypes); }
 
 // Why the owner is no name that a request could have; empty where it is one.
 std::string_view other_trigger(std::string_view owner) {
