@@ -295,7 +295,7 @@ Result<void> BuildRun::size_collected() {
   set_header();
   auto sizing = choose_size({.counts = report_.header,
                              .info_bytes = serialise_info(report_.info).size(),
-                             .network_bytes = serialise_networks(networks_).size()},
+                             .network_bytes = networks_bytes(networks_)},
                             options_.target);
   if (!sizing) return unexpected(std::move(sizing).error());
   sizing_ = *sizing;

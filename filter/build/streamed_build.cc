@@ -62,8 +62,7 @@ Result<void> BuildRun::size_streamed() {
   }
   // Sources are not known yet: room for names, and for the sketches.
   constexpr std::uint64_t kInfoBytes = (std::uint64_t{64} << 10) + kMostSketchBytes;
-  Demand demand{
-      .counts = report_.header, .info_bytes = kInfoBytes, .network_bytes = serialise_networks(networks_).size()};
+  Demand demand{.counts = report_.header, .info_bytes = kInfoBytes, .network_bytes = networks_bytes(networks_)};
   if (options_.expected) {
     PlanRequest request = *options_.expected;
     if (options_.raw) request.kinds = kRawAlone;

@@ -3,29 +3,21 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
-#include <limits>
 #include <string>
 #include <type_traits>
 #include <utility>
 
+#include "filter/file/byte_fields.h"
+
 namespace bloomwall::filter {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "fields are written as they lie in memory");
 static_assert(sizeof(RangeSet::Ipv4Range) == kIpv4RangeBytes && sizeof(RangeSet::Ipv6Range) == kIpv6RangeBytes);
 static_assert(std::is_trivially_copyable_v<RangeSet::Ipv4Range> && std::is_trivially_copyable_v<RangeSet::Ipv6Range>);
 
 constexpr std::array<char, 4> kMagic{'B', 'W', 'N', '1'};
-
-std::uint32_t u32_at(std::span<const std::byte> bytes, std::size_t at) {
-  std::uint32_t out = 0;
-  std::memcpy(&out, bytes.data() + at, sizeof out);
-  return out;
-}
 
 template <typename T>
 void append(std::vector<std::byte>& out, std::span<const T> values) {
@@ -37,24 +29,15 @@ tl::unexpected<Error> bad(std::string what) {
   return unexpected(Error{Errc::bad_section, "networks", std::move(what) + "; fetch or build the file again"});
 }
 
-// The address behind it; nothing behind the last one.
-bool step(std::uint32_t& address) {
-  if (address == std::numeric_limits<std::uint32_t>::max()) return false;
-  ++address;
-  return true;
-}
-bool step(std::array<std::uint8_t, 16>& address) {
-  for (std::size_t i = address.size(); i-- > 0;) {
-    if (++address[i] != 0) return true;
-  }
-  return false;
+std::uint32_t in_front_of(std::uint32_t ipv4) { return ipv4 - 1; }
+std::array<std::uint8_t, 16> in_front_of(const std::array<std::uint8_t, 16>& ipv6) {
+  return previous(Address{HostKind::ipv6, ipv6}).octets;
 }
 
 // Whether `next` begins behind the address that follows `before`.
 template <typename Range>
 bool leaves_a_gap(const Range& before, const Range& next) {
-  auto after = before.last;
-  return step(after) && after < next.first;
+  return before.last < next.first && before.last != in_front_of(next.first);
 }
 
 template <typename Range>
@@ -74,12 +57,12 @@ Result<std::vector<Range>> read_ranges(std::span<const std::byte> bytes, const c
 
 Result<RangeSet> parse_networks(std::span<const std::byte> section) {
   if (section.size() < kNetworksHeaderBytes) return bad("too short");
-  if (std::memcmp(section.data(), kMagic.data(), kMagic.size()) != 0) return bad("not a section of networks");
-  const std::uint64_t ipv4 = u32_at(section, 4);
-  const std::uint64_t ipv6 = u32_at(section, 8);
-  if (u32_at(section, 12) != 0) return bad("reserved bytes are not zero");
+  std::span<const std::byte> ranges = section;
+  if (take<std::array<char, 4>>(ranges) != kMagic) return bad("not a section of networks");
+  const std::uint64_t ipv4 = take<std::uint32_t>(ranges);
+  const std::uint64_t ipv6 = take<std::uint32_t>(ranges);
+  if (take<std::uint32_t>(ranges) != 0) return bad("reserved bytes are not zero");
   if (ipv4 + ipv6 == 0 || ipv4 + ipv6 > kMaxNetworks) return bad(fmt::format("{} ranges", ipv4 + ipv6));
-  const std::span<const std::byte> ranges = section.subspan(kNetworksHeaderBytes);
   if (ranges.size() != ipv4 * kIpv4RangeBytes + ipv6 * kIpv6RangeBytes) {
     return bad(fmt::format("{} ranges of IPv4 and {} of IPv6 in {} bytes", ipv4, ipv6, section.size()));
   }
@@ -90,15 +73,19 @@ Result<RangeSet> parse_networks(std::span<const std::byte> section) {
   return RangeSet(*std::move(four), *std::move(six));
 }
 
+std::uint64_t networks_bytes(const RangeSet& networks) {
+  if (networks.empty()) return 0;
+  return kNetworksHeaderBytes + networks.ipv4().size() * kIpv4RangeBytes + networks.ipv6().size() * kIpv6RangeBytes;
+}
+
 std::vector<std::byte> serialise_networks(const RangeSet& networks) {
   std::vector<std::byte> out;
   if (networks.empty()) return out;
-  out.reserve(kNetworksHeaderBytes + networks.ipv4().size() * kIpv4RangeBytes +
-              networks.ipv6().size() * kIpv6RangeBytes);
-  append(out, std::span<const char>(kMagic));
-  const std::array<std::uint32_t, 3> counts{static_cast<std::uint32_t>(networks.ipv4().size()),
-                                            static_cast<std::uint32_t>(networks.ipv6().size()), 0};
-  append(out, std::span<const std::uint32_t>(counts));
+  out.reserve(networks_bytes(networks));
+  put(out, kMagic);
+  put(out, static_cast<std::uint32_t>(networks.ipv4().size()));
+  put(out, static_cast<std::uint32_t>(networks.ipv6().size()));
+  put(out, std::uint32_t{0});
   append(out, networks.ipv4());
   append(out, networks.ipv6());
   return out;

@@ -29,6 +29,7 @@ inline constexpr std::uint64_t kMostNetworksBytes = kNetworksHeaderBytes + kMaxN
 
 // Hostile bytes: sizes are checked before memory is asked for, then every range. Errors: bad_section, saying which rule is broken.
 Result<RangeSet> parse_networks(std::span<const std::byte> section);
+std::uint64_t networks_bytes(const RangeSet& networks);  // of the section; 0: there is none
 // The bytes of the section; empty where there are no ranges. At most kMaxNetworks of them.
 std::vector<std::byte> serialise_networks(const RangeSet& networks);
 

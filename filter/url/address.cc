@@ -10,11 +10,7 @@
 namespace bloomwall::filter {
 namespace {
 
-Address address_of(std::uint32_t ipv4) {
-  Address address;
-  for (std::size_t i = 0; i < 4; ++i) address.octets[i] = static_cast<std::uint8_t>(ipv4 >> (24 - 8 * i));
-  return address;
-}
+constexpr std::size_t size_of(HostKind kind) { return kind == HostKind::ipv4 ? 4 : 16; }
 
 Ipv6Groups groups_of(std::span<const std::uint8_t, 16> octets) {
   Ipv6Groups groups{};
@@ -31,6 +27,12 @@ Address as_ipv6(const Ipv6Groups& groups) {
 }
 
 }  // namespace
+
+Address address_of(std::uint32_t ipv4) {
+  Address address;
+  for (std::size_t i = 0; i < 4; ++i) address.octets[i] = static_cast<std::uint8_t>(ipv4 >> (24 - 8 * i));
+  return address;
+}
 
 Address address_of(std::span<const std::uint8_t, 4> ipv4) {
   Address address;
@@ -62,12 +64,28 @@ std::optional<Address> address_of(const CanonicalUrl& url) {
   return read_address(url.host);
 }
 
+std::uint32_t ipv4_of(const Address& address) {
+  std::uint32_t value = 0;
+  for (std::size_t i = 0; i < 4; ++i) value = value << 8 | address.octets[i];
+  return value;
+}
+
+Address next(Address address) {
+  for (std::size_t i = size_of(address.kind); i > 0 && ++address.octets[i - 1] == 0; --i) {
+  }
+  return address;
+}
+
+Address previous(Address address) {
+  for (std::size_t i = size_of(address.kind); i > 0 && address.octets[i - 1]-- == 0; --i) {
+  }
+  return address;
+}
+
 std::string text_of(const Address& address) {
   std::string text;
   if (address.kind == HostKind::ipv4) {
-    std::uint32_t value = 0;
-    for (std::size_t i = 0; i < 4; ++i) value = value << 8 | address.octets[i];
-    append_ipv4(value, text);
+    append_ipv4(ipv4_of(address), text);
   } else {
     append_ipv6(groups_of(address.octets), text);
   }

@@ -22,6 +22,7 @@ struct Address {
   friend auto operator<=>(const Address&, const Address&) = default;
 };
 
+Address address_of(std::uint32_t ipv4);  // the first octet in the highest byte
 Address address_of(std::span<const std::uint8_t, 4> ipv4);
 Address address_of(std::span<const std::uint8_t, 16> ipv6);  // of kind ipv4 where it carries one
 // "192.0.2.1", "2001:db8::1", "[2001:db8::1]"; IPv4 with four parts and without leading zeros.
@@ -30,6 +31,10 @@ std::optional<Address> read_address(std::string_view text);
 std::optional<Address> read_address_as_written(std::string_view text);
 // The host of a canonical URL; nothing for a name.
 std::optional<Address> address_of(const CanonicalUrl& url);
+std::uint32_t ipv4_of(const Address& address);  // of kind ipv4; the first octet in the highest byte
+// The neighbours, of the same kind; behind the last address comes the first one.
+Address next(Address address);
+Address previous(Address address);
 // "192.0.2.1", "[2001:db8::1]": as the host of a URL is written.
 std::string text_of(const Address& address);
 

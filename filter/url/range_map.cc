@@ -5,25 +5,6 @@
 #include <vector>
 
 namespace bloomwall::filter {
-namespace {
-
-using Octets = std::array<std::uint8_t, 16>;
-
-constexpr std::size_t size_of(HostKind kind) { return kind == HostKind::ipv4 ? 4 : 16; }
-
-// The neighbours of an address; the last one's next is the first one.
-Octets next(HostKind kind, Octets octets) {
-  for (std::size_t i = size_of(kind); i > 0 && ++octets[i - 1] == 0; --i) {
-  }
-  return octets;
-}
-Octets previous(HostKind kind, Octets octets) {
-  for (std::size_t i = size_of(kind); i > 0 && octets[i - 1]-- == 0; --i) {
-  }
-  return octets;
-}
-
-}  // namespace
 
 // The first piece that ends at the address or behind it.
 RangeMap::Pieces::const_iterator RangeMap::first_reaching(const Pieces& pieces, const Octets& address) {
@@ -40,8 +21,9 @@ void RangeMap::set(const AddressRange& range, std::uint32_t value) {
     const Octets first = at->first;
     const Piece old = at->second;
     at = pieces.erase(at);
-    if (first < range.first) pieces.emplace_hint(at, first, Piece{previous(range.kind, range.first), old.value});
-    if (range.last < old.last) at = pieces.emplace_hint(at, next(range.kind, range.last), old);
+    if (first < range.first)
+      pieces.emplace_hint(at, first, Piece{previous({range.kind, range.first}).octets, old.value});
+    if (range.last < old.last) at = pieces.emplace_hint(at, next({range.kind, range.last}).octets, old);
   }
   if (value != 0) pieces.emplace_hint(at, range.first, Piece{range.last, value});
 }
@@ -50,7 +32,7 @@ bool RangeMap::has(const AddressRange& range, std::uint32_t value) const {
   const Pieces& pieces = pieces_of(range.kind);
   auto at = first_reaching(pieces, range.first);
   if (value == 0) return at == pieces.end() || range.last < at->first;
-  for (Octets wanted = range.first;; wanted = next(range.kind, (at++)->second.last)) {
+  for (Octets wanted = range.first;; wanted = next({range.kind, (at++)->second.last}).octets) {
     if (at == pieces.end() || wanted < at->first || at->second.value != value) return false;
     if (range.last <= at->second.last) return true;
   }

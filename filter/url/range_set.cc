@@ -12,41 +12,22 @@ using Octets = std::array<std::uint8_t, 16>;
 using Ipv4Range = RangeSet::Ipv4Range;
 using Ipv6Range = RangeSet::Ipv6Range;
 
-std::uint32_t ipv4_of(const Octets& octets) {
-  std::uint32_t value = 0;
-  for (std::size_t i = 0; i < 4; ++i) value = value << 8 | octets[i];
-  return value;
+Ipv4Range ipv4_of(const AddressRange& range) {
+  return {.first = filter::ipv4_of(range.begin()), .last = filter::ipv4_of({range.kind, range.last})};
 }
-
-Octets octets_of(std::uint32_t ipv4) {
-  Octets octets{};
-  for (std::size_t i = 0; i < 4; ++i) octets[i] = static_cast<std::uint8_t>(ipv4 >> (24 - 8 * i));
-  return octets;
-}
-
-Ipv4Range ipv4_of(const AddressRange& range) { return {.first = ipv4_of(range.first), .last = ipv4_of(range.last)}; }
 Ipv6Range ipv6_of(const AddressRange& range) { return {.first = range.first, .last = range.last}; }
 
 AddressRange range_of(const Ipv4Range& range) {
-  return {.kind = HostKind::ipv4, .first = octets_of(range.first), .last = octets_of(range.last)};
+  return {.kind = HostKind::ipv4, .first = address_of(range.first).octets, .last = address_of(range.last).octets};
 }
 AddressRange range_of(const Ipv6Range& range) {
   return {.kind = HostKind::ipv6, .first = range.first, .last = range.last};
 }
 
-// The neighbours of an address; the last one's next is the first one.
 std::uint32_t next(std::uint32_t value) { return value + 1; }
 std::uint32_t previous(std::uint32_t value) { return value - 1; }
-Octets next(Octets octets) {
-  for (auto at = octets.rbegin(); at != octets.rend() && ++*at == 0; ++at) {
-  }
-  return octets;
-}
-Octets previous(Octets octets) {
-  for (auto at = octets.rbegin(); at != octets.rend() && (*at)-- == 0; ++at) {
-  }
-  return octets;
-}
+Octets next(const Octets& ipv6) { return filter::next(Address{HostKind::ipv6, ipv6}).octets; }
+Octets previous(const Octets& ipv6) { return filter::previous(Address{HostKind::ipv6, ipv6}).octets; }
 
 // Sorted, and what overlaps or touches is one range.
 template <typename Range>
@@ -130,7 +111,7 @@ RangeSet::RangeSet(std::vector<Ipv4Range> ipv4, std::vector<Ipv6Range> ipv6)
 }
 
 std::optional<AddressRange> RangeSet::find(const Address& address) const {
-  if (address.kind == HostKind::ipv4) return find_in(ipv4_, ipv4_of(address.octets));
+  if (address.kind == HostKind::ipv4) return find_in(ipv4_, filter::ipv4_of(address));
   return find_in(ipv6_, address.octets);
 }
 
