@@ -11,6 +11,7 @@
 #include "filter/build/quantity.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/parsed_option.h"
+#include "filter/cli/read_options.h"
 #include "filter/cli/text.h"
 #include "filter/cli/update_commands.h"
 
@@ -83,23 +84,7 @@ CLI::App& add_command(CLI::App& app, const char* name, const char* help, int& st
 }
 
 void add_list_options(CLI::App& app, BuildOptions& o) {
-  add_parsed(app, "--format", "NAME",
-             "format of the lists (auto, domains, hosts, adblock, urls, csv, mixed, networks, ...); default: told from "
-             "each file",
-             format_named, [&o](Format f) { o.read.format = f; });
-  app.add_option(
-         "--csv-column", o.read.csv_column,
-         "the lists are tables (csv), and this column holds the URLs, names or addresses: its number from 1, or "
-         "its name in the header; default: the column \"url\"")
-      ->type_name("COLUMN");
-  app.add_flag("--raw", o.raw, "every line is a key, byte for byte");
-  app.add_flag("--exact", o.read.exact, "names of plain lists stand for themselves alone, not for their subdomains");
-  app.add_flag("--hosts-as-suffix", o.read.hosts_as_suffix, "names of hosts files stand for their subdomains too");
-  app.add_flag("--strict-wildcard", o.read.strict_wildcard, "*.example.com leaves out example.com");
-  app.add_flag("--allow-tld", o.read.allow_tld, "take bare top-level domains instead of skipping them");
-  app.add_flag("--aggressive", o.read.aggressive, "adblock rules for third-party requests stop every request");
-  app.add_flag("--allow-wide-ranges", o.read.allow_wide_ranges,
-               "take ranges of addresses wider than a /8 of IPv4 or a /16 of IPv6");
+  add_read_options(app, o.read, o.raw);
   add_parsed(app, "--white", "USE", "categories meant to be allowed: refuse (default), allow or block", parse_white,
              [&o](WhiteUse use) { o.read.white_categories = use; });
   app.add_flag("--allow-unsupported", o.allow_unsupported, "build although more than 5 % of a list can't be used");

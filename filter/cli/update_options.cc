@@ -4,6 +4,7 @@
 
 #include "filter/build/quantity.h"
 #include "filter/cli/parsed_option.h"
+#include "filter/cli/read_options.h"
 #include "filter/cli/update_commands.h"
 
 namespace bloomwall::filter {
@@ -42,21 +43,7 @@ constexpr const char* kEmitFooter =
 void add_list_options(CLI::App& app, ChangeLists& lists) {
   app.add_option("--add", lists.add, "lists whose entries are to be there; - for stdin")->type_name("LIST");
   app.add_option("--remove", lists.remove, "lists whose entries are not to be there; - for stdin")->type_name("LIST");
-  add_parsed(app, "--format", "NAME", "format of the lists; default: told from each file", format_named,
-             [&lists](Format format) { lists.read.format = format; });
-  app.add_option(
-         "--csv-column", lists.read.csv_column,
-         "the lists are tables (csv), and this column holds the URLs, names or addresses: its number from 1, or "
-         "its name in the header; default: the column \"url\"")
-      ->type_name("COLUMN");
-  app.add_flag("--raw", lists.raw, "every line is a key, byte for byte");
-  app.add_flag("--exact", lists.read.exact, "names of plain lists stand for themselves alone");
-  app.add_flag("--hosts-as-suffix", lists.read.hosts_as_suffix, "names of hosts files stand for their subdomains too");
-  app.add_flag("--strict-wildcard", lists.read.strict_wildcard, "*.example.com leaves out example.com");
-  app.add_flag("--allow-tld", lists.read.allow_tld, "take bare top-level domains instead of skipping them");
-  app.add_flag("--aggressive", lists.read.aggressive, "adblock rules for third-party requests stop every request");
-  app.add_flag("--allow-wide-ranges", lists.read.allow_wide_ranges,
-               "take ranges of addresses wider than a /8 of IPv4 or a /16 of IPv6");
+  add_read_options(app, lists.read, lists.raw);
   app.add_flag("--allow-unsupported", lists.allow_unsupported, "although more than 5 % of a list can't be used");
 }
 
