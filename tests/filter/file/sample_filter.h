@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -101,6 +102,19 @@ inline void write_sample(const std::filesystem::path& path, FilterWriter::Plan p
   insert_sample_keys(**writer);
   const auto done = (*writer)->commit();
   ASSERT_TRUE(done) << done.error().text();
+}
+
+// A file that was written now is a frozen one, octet for octet but for the predictions, which may become better.
+inline void expect_frozen_bytes(const std::filesystem::path& written, const std::filesystem::path& frozen) {
+  auto now = read_bytes(written);
+  const auto before = read_bytes(frozen);
+  auto header = parse_header(now, now.size());
+  const auto frozen_header = parse_header(before, before.size());
+  ASSERT_TRUE(header && frozen_header);
+  header->predicted = frozen_header->predicted;
+  const auto head = serialise_header(*header);
+  std::copy(head.begin(), head.end(), now.begin());
+  EXPECT_TRUE(now == before);
 }
 
 }  // namespace bloomwall::filter::testing_support
