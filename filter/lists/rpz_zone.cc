@@ -58,7 +58,8 @@ Result<void> refuse_unknown_zone(std::string_view sample, std::string_view path)
     const std::string_view owner = owners[i];
     for (std::size_t dot = owner.find('.'); dot + 1 < owner.size(); dot = owner.find('.', dot + 1)) {
       const std::string_view zone = owner.substr(dot + 1);
-      if (!zone.ends_with('.') || is_public_suffix(zone.substr(0, zone.size() - 1)) || !is_zone_of(zone, owners)) continue;
+      if (!zone.ends_with('.') || is_public_suffix(zone.substr(0, zone.size() - 1)) || !is_zone_of(zone, owners))
+        continue;
       return unexpected(
           Error{Errc::usage, std::string(path),
                 fmt::format("most names in it end in \"{}\", which seems to be the zone's own name, and no "
