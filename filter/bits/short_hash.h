@@ -7,6 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -56,10 +57,17 @@ inline Hash128 load_octets(const char* at, std::size_t count) {
           .hi = 0};
 }
 
-inline XXH128_hash_t mixed(const XXH128_hash_t& sums, const Hash128& a, const Hash128& b, std::size_t secret,
+// XXH128_mix32B reads octets, and by calls that GCC leaves as such; this is the same of words.
+inline std::uint64_t folded(const Hash128& words, std::size_t secret, std::uint64_t seed) {
+  std::array<std::uint64_t, 2> secrets;  // NOLINT: written by the next line
+  std::memcpy(secrets.data(), XXH3_kSecret + secret, sizeof secrets);
+  return XXH3_mul128_fold64(words.lo ^ (secrets[0] + seed), words.hi ^ (secrets[1] - seed));
+}
+inline XXH128_hash_t mixed(XXH128_hash_t sums, const Hash128& a, const Hash128& b, std::size_t secret,
                            std::uint64_t seed) {
-  const auto octets = [](const Hash128& part) { return reinterpret_cast<const xxh_u8*>(&part); };
-  return XXH128_mix32B(sums, octets(a), octets(b), XXH3_kSecret + secret, seed);
+  sums.low64 = (sums.low64 + folded(a, secret, seed)) ^ (b.lo + b.hi);
+  sums.high64 = (sums.high64 + folded(b, secret + 16, seed)) ^ (a.lo + a.hi);
+  return sums;
 }
 inline Hash128 finish(const XXH128_hash_t& sums, std::size_t size, std::uint64_t seed) {
   const std::uint64_t high = sums.low64 * XXH_PRIME64_1 + sums.high64 * XXH_PRIME64_4 + (size - seed) * XXH_PRIME64_2;

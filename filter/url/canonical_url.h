@@ -95,7 +95,7 @@ class Canonicaliser {
   const CanonicalUrl& url_the_long_way(std::string_view raw);
   const CanonicalUrl& host_the_long_way(std::string_view raw);
   Scratch& scratch();
-  void accept(std::string_view scheme, std::string_view host, const UrlForm& form);
+  UrlForm& accept(std::string_view scheme, std::string_view host);  // its one form, which is to be written
 
   CanonicalUrl result_;
   std::array<UrlForm, kMaxAsked> forms_;

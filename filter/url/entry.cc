@@ -56,10 +56,10 @@ std::string_view host_without_scheme(std::string_view text) {
   return host.starts_with('[') ? host : host.substr(0, host.find(':'));
 }
 
-constexpr std::array<std::string_view, 5> kSchemes{"http", "https", "ws", "wss", "ftp"};
+constexpr std::array<std::string_view, 5> kSchemes{"https", "http", "wss", "ws", "ftp"};  // the longest first
 
 bool is_scheme_name(std::string_view host) {
-  return std::find(kSchemes.begin(), kSchemes.end(), host) != kSchemes.end();
+  return host.size() <= kSchemes[0].size() && std::find(kSchemes.begin(), kSchemes.end(), host) != kSchemes.end();
 }
 
 // "1http://example.com", "\u200Bhttp://example.com": what stands before "://" is no scheme, and would be taken for a host.
@@ -178,6 +178,7 @@ ParsedEntry EntryParser::domain(std::string_view text, Kind kind) {
 ParsedEntry EntryParser::url(std::string_view text) {
   text = trim(text);
   if (text.empty()) return {.problem = EntryProblem::empty};
+  if (text.starts_with("http://") || text.starts_with("https://")) return from(canonicaliser_.url(text));
   if (has_text_before_scheme(text)) {
     return {.problem = EntryProblem::no_host, .url_reason = UrlReason::unknown_scheme};
   }

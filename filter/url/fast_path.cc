@@ -23,13 +23,12 @@ constexpr std::array<std::uint8_t, 256> kClass = make_table();
 bool is(std::uint8_t octet_class, char c) { return (kClass[static_cast<unsigned char>(c)] & octet_class) != 0; }
 
 // Offset of the first octet that is no part of the path: a '?', the end, or one that a canonical path has not.
-std::size_t path_end(std::string_view url, std::size_t at, bool& has_parameters) {
+std::size_t path_end(std::string_view url, std::size_t at) {
   char before = 'x';
   for (; at < url.size(); ++at) {
     const char c = url[at];
-    if (c == '?' || !is(kPathOctet, c)) break;
+    if (c == '?' || c == ';' || !is(kPathOctet, c)) break;
     if (before == '/' && (c == '/' || c == '.')) break;
-    has_parameters = has_parameters || c == ';';
     before = c;
   }
   return at;
@@ -71,8 +70,10 @@ UrlCut cut_scalar(std::string_view url) {
   while (end < url.size() && is(kHostOctet, url[end])) ++end;
   if (!is_canonical_name(url.substr(begin, end - begin))) return {};
   if (end < url.size() && url[end] != '/') return {};
-  UrlCut cut{.host_begin = begin, .host_end = end, .query = std::string_view::npos};
-  std::size_t at = path_end(url, end, cut.has_parameters);
+  UrlCut cut{.query = std::string_view::npos,
+             .host_begin = static_cast<std::uint8_t>(begin),
+             .host_end = static_cast<std::uint8_t>(end)};
+  std::size_t at = path_end(url, end);
   if (at < url.size() && url[at] == '?') {
     cut.query = at;
     while (at < url.size() && is(kPathOctet, url[at])) ++at;

@@ -14,13 +14,13 @@
 namespace bloomwall::filter::fast_path_detail {
 namespace {
 
-// One bit an octet; bits beyond the end of the URL are 0.
+// One bit an octet; bits beyond the end of the URL are 0. Marks are '?' and ';', which differ in one bit.
 struct Masks {
-  std::uint64_t host, path, slash, dot, question, semicolon;
+  std::uint64_t host, path, slash, dot, mark;
 };
 
 struct Masks32 {
-  std::uint32_t host, path, slash, dot, question, semicolon;
+  std::uint32_t host, path, slash, dot, mark;
 };
 
 // Classes of an octet: its bits in both tables. Host octets: 1 '-' '.', 2 digits, 4 '_', 8 a-o, 16 p-z.
@@ -72,22 +72,20 @@ constexpr std::array<std::uint8_t, 16> kByLow = make_by_low();
           .path = of_class(classes, kPathClasses) & ~equal(bytes, 0x7F),
           .slash = equal(bytes, '/'),
           .dot = equal(bytes, '.'),
-          .question = equal(bytes, '?'),
-          .semicolon = equal(bytes, ';')};
+          .mark = equal(_mm256_or_si256(bytes, _mm256_set1_epi8('?' ^ ';')), '?')};
 }
 
 Masks shifted_left(const Masks32& m, unsigned by) {
-  return {std::uint64_t{m.host} << by, std::uint64_t{m.path} << by,     std::uint64_t{m.slash} << by,
-          std::uint64_t{m.dot} << by,  std::uint64_t{m.question} << by, std::uint64_t{m.semicolon} << by};
+  return {std::uint64_t{m.host} << by, std::uint64_t{m.path} << by, std::uint64_t{m.slash} << by,
+          std::uint64_t{m.dot} << by, std::uint64_t{m.mark} << by};
 }
 
 Masks shifted_right(const Masks32& m, unsigned by) {
-  return {m.host >> by, m.path >> by, m.slash >> by, m.dot >> by, m.question >> by, m.semicolon >> by};
+  return {m.host >> by, m.path >> by, m.slash >> by, m.dot >> by, m.mark >> by};
 }
 
 Masks both(const Masks& a, const Masks& b) {
-  return {a.host | b.host, a.path | b.path,         a.slash | b.slash,
-          a.dot | b.dot,   a.question | b.question, a.semicolon | b.semicolon};
+  return {a.host | b.host, a.path | b.path, a.slash | b.slash, a.dot | b.dot, a.mark | b.mark};
 }
 
 // The up to 64 octets from `at` on. Never reads outside the URL: the last load ends with it and overlaps the one before.
@@ -120,23 +118,24 @@ std::size_t host_size(const Masks& m, std::size_t valid) {
 
 class PathCheck {
  public:
-  // Takes the path and query octets of one window. False: not canonical.
-  bool take(const Masks& m, std::uint64_t mine, std::size_t at, UrlCut& cut) {
+  // Takes the path and query octets of one window, which begins at `at`. False: not canonical.
+  bool take(std::string_view url, std::size_t at, const Masks& m, std::uint64_t mine) {
     if ((~m.path & mine) != 0) return false;
-    if (cut.query != std::string_view::npos) return true;
-    const std::uint64_t questions = m.question & mine;
-    const auto end = static_cast<std::size_t>(std::countr_zero(questions));  // 64 where there is none
+    if (query_ != std::string_view::npos) return true;
+    const auto end = static_cast<std::size_t>(std::countr_zero(m.mark & mine));  // 64 where there is none
     const std::uint64_t path = mine & below(end);
     const std::uint64_t slashes = m.slash & path;
     if ((((slashes << 1U) | slash_before_) & (m.slash | m.dot) & path) != 0) return false;
-    cut.has_parameters = cut.has_parameters || (m.semicolon & path) != 0;
     slash_before_ = slashes >> 63U;
-    if (end != 64) cut.query = at + end;
-    return true;
+    if (end == 64) return true;
+    query_ = at + end;
+    return url[query_] == '?';
   }
+  std::size_t query() const { return query_; }  // its '?'; npos where there is none
 
  private:
   std::uint64_t slash_before_ = 0;
+  std::size_t query_ = std::string_view::npos;
 };
 
 }  // namespace
@@ -148,13 +147,14 @@ class PathCheck {
   const Masks first = window(url, begin);
   const std::size_t host = host_size(first, size);
   if (host == 0 || ends_in_digit_label(url.substr(begin, host))) return {};
-  UrlCut cut{.host_begin = begin, .host_end = begin + host, .query = std::string_view::npos};
   PathCheck check;
-  if (!check.take(first, below(size) & ~below(host), begin, cut)) return {};
+  if (!check.take(url, begin, first, below(size) & ~below(host))) return {};
   for (std::size_t at = begin + 64; at < url.size(); at += 64) {
-    if (!check.take(window(url, at), below(url.size() - at), at, cut)) return {};
+    if (!check.take(url, at, window(url, at), below(url.size() - at))) return {};
   }
-  return cut;
+  return {.query = check.query(),
+          .host_begin = static_cast<std::uint8_t>(begin),
+          .host_end = static_cast<std::uint8_t>(begin + host)};
 }
 
 bool has_avx2() { return __builtin_cpu_supports("avx2") != 0; }
