@@ -70,9 +70,9 @@ UrlCut cut_scalar(std::string_view url) {
   while (end < url.size() && is(kHostOctet, url[end])) ++end;
   if (!is_canonical_name(url.substr(begin, end - begin))) return {};
   if (end < url.size() && url[end] != '/') return {};
-  UrlCut cut{.query = std::string_view::npos,
-             .host_begin = static_cast<std::uint8_t>(begin),
-             .host_end = static_cast<std::uint8_t>(end)};
+  UrlCut cut{.host_begin = static_cast<std::uint8_t>(begin),
+             .host_end = static_cast<std::uint8_t>(end),
+             .query = std::string_view::npos};
   std::size_t at = path_end(url, end);
   if (at < url.size() && url[at] == '?') {
     cut.query = at;

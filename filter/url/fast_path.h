@@ -21,9 +21,9 @@ inline constexpr std::size_t kMaxFastHost = 63;  // so no label is too long eith
 
 // Two words, so that it is returned in registers.
 struct UrlCut {
-  std::size_t query = 0;        // place of '?', or npos
   std::uint8_t host_begin = 0;  // 0: not recognised
   std::uint8_t host_end = 0;    // where the path begins; the size of the URL where it has none
+  std::size_t query = 0;        // place of '?', or npos
   friend bool operator==(const UrlCut&, const UrlCut&) = default;
 };
 

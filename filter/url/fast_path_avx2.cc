@@ -152,9 +152,9 @@ class PathCheck {
   for (std::size_t at = begin + 64; at < url.size(); at += 64) {
     if (!check.take(url, at, window(url, at), below(url.size() - at))) return {};
   }
-  return {.query = check.query(),
-          .host_begin = static_cast<std::uint8_t>(begin),
-          .host_end = static_cast<std::uint8_t>(begin + host)};
+  return {.host_begin = static_cast<std::uint8_t>(begin),
+          .host_end = static_cast<std::uint8_t>(begin + host),
+          .query = check.query()};
 }
 
 bool has_avx2() { return __builtin_cpu_supports("avx2") != 0; }
