@@ -145,9 +145,10 @@ void Exchange::release_upstream(Reuse reuse) {
   if (upstream_ == nullptr) return;
   if (reuse != Reuse::never && upstream_->stream.gate().open() && upstream_->stream.backlog() == 0) {
     if (is_inside()) return owner_->keep_inner(std::move(upstream_));
-    const Standing standing = reuse == Reuse::rested ? Standing::suspect : Standing::clear;
-    state_.upstreams.put(std::move(upstream_), standing, snapshot_->settings.timeouts.idle);
-    return;
+    if (snapshot_->generation >= state_.routes_since) {
+      const Standing standing = reuse == Reuse::rested ? Standing::suspect : Standing::clear;
+      return state_.upstreams.put(std::move(upstream_), standing, snapshot_->settings.timeouts.idle);
+    }
   }
   upstream_->stream.close();
   state_.io.loop.graveyard().bury(std::move(upstream_));

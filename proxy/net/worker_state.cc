@@ -25,9 +25,10 @@ WorkerState::WorkerState(IoContext& io_context, DialContext dial_context, Counte
 void WorkerState::adopt(SnapshotPtr next, PolicyPtr next_policy) {
   const conf::Config& settings = next->settings;
   // A name that leads elsewhere now must not be served over a connection to where it led before,
-  // nor a parent over one that was made under other terms.
+  // nor a parent over one that was made under other terms. Those that are busy, or being made, see routes_since.
   if (snapshot != nullptr && (snapshot->hosts != next->hosts || snapshot->settings.upstream != settings.upstream)) {
     upstreams.clear();
+    routes_since = next->generation;
   }
   // Readers hold references to these and take new limits with the next message.
   request_limits.head_bytes = settings.limits.request_header;

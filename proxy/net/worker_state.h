@@ -46,6 +46,9 @@ struct WorkerState {
   TargetJudge redirected_judge{JudgeRules{}};  // of plain HTTP on transparent listeners
   HeadLimits request_limits, response_limits;
   std::string via;  // "bloomwall (instance)"; empty: headers.via is off
+  // Generation of the snapshot since which names and parents lead where they do. What was dialled under an older one may lead
+  // elsewhere, or to a parent under other terms, and carries no other request.
+  std::uint64_t routes_since = 0;
   bool draining = false;
   Milliseconds challenge_told{0}, parent_tls_told{0};  // when a parent's 407, or failed TLS, was last logged; 0: never
   Milliseconds mismatch_told{0};  // likewise a ClientHello that names another host than CONNECT did

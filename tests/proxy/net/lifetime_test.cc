@@ -35,6 +35,30 @@ TEST_F(Reload, VerdictsFollowTheNewListAndWhatRunsRunsOn) {
   answer(now_free, keep, "free");
 }
 
+// A connection that is busy during the reload leads where names, or the parent, led before.
+TEST_F(Reload, WhatWasDialledOnOtherRoutesCarriesNoOtherRequest) {
+  auto [client, server, asked] = exchange(get(at("ok.test"), "/1"));
+  reload();
+  answer(server, client, "one");
+  rest(server);
+  client.send(get(at("ok.test"), "/2"));
+  EXPECT_TRUE(server.read_head().starts_with("GET /2 ")) << "nothing that leads anywhere has changed";
+  given.settings.dns.hosts["ok.test"] = "127.0.0.2";
+  reload();
+  answer(server, client, "two");
+  server.expect_end();
+
+  given.settings.upstream.parent = origin.authority();
+  reload();
+  client.send(get(at("ok.test"), "/3"));
+  auto parent = origin.accept();
+  parent.read_head();
+  given.settings.upstream.credentials_file = dir.write("credentials", "proxy:secret\n");
+  reload();
+  answer(parent, client, "three");
+  parent.expect_end();
+}
+
 TEST_F(Drain, RequestsFinishAndWhoSaysNothingIsClosed) {
   given.settings.timeouts.request_header = 200ms;
   auto silent = new_client();
