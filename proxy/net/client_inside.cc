@@ -14,6 +14,7 @@ std::size_t ClientConnection::on_requests_inside(UpstreamPtr upstream, ClientInf
   info_.inside = std::make_unique<const ClientInfo::Inside>(std::move(inside));
   keep_inner(std::move(upstream));
   stream_.set_handler(*this);
+  stream_.set_notices_reset(true);  // as before the tunnel
   phase_ = State::idle;
   // The beginning of a head, which is used up: none of it is known to be whole yet.
   if (!held.empty()) on_data(held);

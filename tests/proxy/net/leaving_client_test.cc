@@ -39,6 +39,16 @@ TEST_F(LeavingClient, IsLetGoWhileItsAnswerIsAwaited) {
   EXPECT_EQ(errors(ErrorKind::client_gone), 1U);
 }
 
+TEST_F(LeavingClient, IsLetGoWhileTheAnswerToItsRequestInsideATunnelIsAwaited) {
+  auto [client, server] = tunnel();
+  client.send(get_origin());
+  server.read_head();
+  client.reset();
+  server.expect_end();
+  expect_all_gone();
+  EXPECT_EQ(errors(ErrorKind::client_gone), 1U);
+}
+
 TEST_F(LeavingClient, IsLetGoWithItsNextRequestUnread) {
   auto [client, server, asked] = exchange(get_origin("/1") + get_origin("/2"));
   client.reset();
