@@ -138,7 +138,8 @@ HelloGate::Result HelloGate::on_other(std::span<const char> bytes) {
     case Opaque::http:
       break;
   }
-  return far_has_spoken_ ? Result::pass : look_for_request(bytes);
+  if (!far_has_spoken_) return look_for_request(bytes);
+  return is_strict() ? refuse("access.opaque_tunnels: the far end spoke before the client") : Result::pass;
 }
 
 HelloGate::Result HelloGate::look_for_request(std::span<const char> bytes) {

@@ -302,6 +302,15 @@ TEST_F(InsideTunnel, PortEightyCarriesHttpOrNothing) {
   auto made = open();
   made.server.send("220 ready\r\n");
   made.client.expect_end();
+  // An octet that may begin the ClientHello of SSLv2 is held back; what the far end says meanwhile opens nothing.
+  auto old = open();
+  old.client.send("\x80");
+  EXPECT_TRUE(old.server.is_quiet_for(std::chrono::milliseconds(20)));
+  old.server.send("220 ready\r\n");
+  old.client.expect("220 ready\r\n");
+  old.client.send("no hello\r\n");
+  old.client.expect_end();
+  old.server.expect_end();
 }
 
 }  // namespace
