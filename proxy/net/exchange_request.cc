@@ -54,7 +54,11 @@ void Exchange::route_inside() {
   response_state_ = ResponseState::awaited;
   use(owner_->take_inner());
   if (upstream_ == nullptr) return answer_error({ErrorKind::connection_terminated, "the tunnel's far end is gone"});
-  if (!owner_->client_info().inside->to_parent && !may_send_to(upstream_->peer)) return deny_address();
+  const ClientInfo::Inside& inside = *owner_->client_info().inside;
+  if (inside.to_parent && !snapshot_->may_ask_parent_for(inside.host)) {  // since a reload
+    return answer_error({ErrorKind::destination_denied, "access.deny_destinations"});
+  }
+  if (!inside.to_parent && !may_send_to(upstream_->peer)) return deny_address();
   upstream_->stream.set_handler(*this);
   send_request();
   if (request_state_ != RequestState::awaiting_upstream) return;

@@ -272,6 +272,13 @@ TEST_F(InsideTunnel, ThroughAParentTheyStayOnItsTunnel) {
   answer(up, client, "through the parent");
   client.send(inner("mixed.test", "/bad/"));
   EXPECT_EQ(status_of(read_answer(client).head), 403);
+  given.settings.access.deny_destinations = {"loopback"};  // where dns.hosts has mixed.test
+  reload();
+  client.send(inner("mixed.test", "/x"));
+  const std::string head = client.read_head();
+  EXPECT_EQ(status_of(head), 403);
+  EXPECT_NE(field_of(head, "Proxy-Status").find("destination_ip_prohibited"), std::string::npos) << head;
+  up.expect_end();
 }
 
 // To port 80 nothing goes but HTTP/1 and TLS. The parent plays the far end, since nobody here listens on port 80.
