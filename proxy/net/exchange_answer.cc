@@ -67,11 +67,12 @@ void Exchange::deny() {
   answer_local(verdict_.filter->status == 451 ? 451 : 403, close);
 }
 
-// By what a filter says of the address, or of each that the name has.
+// By what a filter says of the address, or of each that the name has. A request that was counted when it was sent the first
+// time is not counted as one again.
 void Exchange::deny_address() {
   if (address_verdict_.filter == nullptr) return answer_error({ErrorKind::destination_denied, "the address is denied"});
   add_verdict(std::exchange(address_verdict_, {}));
-  is_uncounted_ = true;
+  if (!is_uncounted_) state_.counters.filters.count(verdict_.filter->name, verdict_.filter->action);
   peer_text_.clear();  // nobody is asked
   peer_was_reused_ = false;
   if (decision_id_.empty()) decision_id_ = state_.ids.next();

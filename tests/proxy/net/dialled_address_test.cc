@@ -169,6 +169,23 @@ TEST_F(DialledAddress, OfAConnectionThatIsKeptIsJudgedAgain) {
   answer(again, client, "four");
 }
 
+TEST_F(DialledAddress, OfARequestThatIsSentAgainIsJudgedAgainButCountedOnce) {
+  auto [client, server, asked] = exchange(get(at("ok.test"), "/1"));
+  answer(server, client, "one");
+  rest(server);
+  client.send(get(at("ok.test"), "/2"));
+  EXPECT_TRUE(server.read_head().starts_with("GET /2 "));
+  block(kOriginsNetwork);
+  server.close();
+  EXPECT_EQ(status_of(read_answer(client).head), 403);
+  EXPECT_EQ(decided(filter::Decision::allowed), 2U);
+  EXPECT_EQ(decided(filter::Decision::blocked), 0U);
+  EXPECT_EQ(counters()->filters.get("testlist", filter::FilterAction::block), 1U);
+  client.close();
+  wait_for_counter(&Counters::client_connections_active, 0);  // by then its line is written
+  EXPECT_TRUE(logs("\"decision\":\"blocked\"")) << log_text();
+}
+
 TEST_F(DialledAddress, OfAnOpenTunnelIsJudgedAgain) {
   auto open = tunnel("ok.test"), allowed = tunnel("mixed.test");
   block("198.51.100.0/24\n");
