@@ -40,6 +40,11 @@ void Exchange::judge() {
     auto judged = state_.judge.sni(meant->address, *state_.policy);
     if (!judged) return answer_error(judged.error());
     add_verdict(std::move(judged->verdict));
+    // Host may name another port than the one that is dialled.
+    const bool goes_out = judgement->route == Route::forward && verdict_.decision != filter::Decision::blocked;
+    if (goes_out && !snapshot_->access.http_port_allowed(meant->endpoint.port())) {
+      return answer_error({ErrorKind::port_denied, "access.deny_ports"});
+    }
   }
   is_uncounted_ = true;
   act_on(*judgement);

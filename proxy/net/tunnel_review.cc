@@ -100,7 +100,10 @@ std::optional<HttpError> Tunnel::refused_by_now() const {
   if (start_.is_connect && !now.access.port_allowed(start_.port)) {
     return HttpError{ErrorKind::port_denied, "access.connect_ports, since a reload"};
   }
-  if (!start_.is_connect && !now.access.http_port_allowed(client.inside ? client.inside->port : start_.port)) {
+  const std::uint16_t dialled = client.destination != nullptr ? client.destination->endpoint.port()
+                                : client.inside != nullptr    ? client.inside->port
+                                                              : start_.port;
+  if (!start_.is_connect && !now.access.http_port_allowed(dialled)) {
     return HttpError{ErrorKind::port_denied, "access.deny_ports, since a reload"};
   }
   const bool to_parent = start_.to_parent || (client.inside != nullptr && client.inside->to_parent);

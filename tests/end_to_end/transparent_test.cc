@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kFirewall =
     "table inet bloomwall {\n  chain inward {\n    type nat hook prerouting priority dstnat;\n"
-    "    iifname \"inside\" tcp dport { 80, 443, 8080 } redirect to :3129\n  }\n}\n";
+    "    iifname \"inside\" tcp dport { 80, 443, 6000, 8080 } redirect to :3129\n  }\n}\n";
 
 class Transparent : public testing::Test {
  protected:
@@ -126,6 +126,8 @@ TEST_F(Transparent, PlainHttpIsJudgedByHostAndPath) {
   EXPECT_TRUE(has(plain, "http good.example.test /x?y via=1.1 bloomwall")) << plain.out << proxy_->output();
   EXPECT_FALSE(has(fetch("http://good.example.test/", {"-i"}), "lt-Svc")) << "would lead past the proxy";
   EXPECT_TRUE(has(fetch("http://good.example.test:8080/"), "http good.example.test:8080 /")) << "the port it went to";
+  EXPECT_TRUE(has(fetch("http://192.0.2.10:6000/", {"-H", "Host: good.example.test"}), "403"))
+      << "one of access.deny_ports, whatever Host says";
   EXPECT_TRUE(has(fetch("http://blocked.example.test/"), "403"));
   EXPECT_TRUE(has(fetch("http://mixed.example.test/ok"), "200"));
   EXPECT_TRUE(has(fetch("http://mixed.example.test/x/../bad/y", {"--path-as-is"}), "403"));
