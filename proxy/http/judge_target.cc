@@ -168,13 +168,14 @@ tl::expected<Judgement, HttpError> TargetJudge::connect(const RequestHead& head,
   return judgement;
 }
 
+// An IPv6 literal, in a ClientHello against RFC 6066 but sent by some; without brackets it would read as a port.
+std::string_view TargetJudge::in_brackets(std::string_view name) {
+  if (name.find(':') == std::string_view::npos) return name;
+  return url_.assign("[").append(name).append("]");
+}
+
 tl::expected<TargetJudge::Sni, HttpError> TargetJudge::sni(std::string_view name, const filter::Policy& policy) {
-  if (name.find(':') != std::string_view::npos) {
-    // An IPv6 literal, against RFC 6066 but sent by some; without brackets it would read as a port.
-    url_.assign("[").append(name).append("]");
-    name = url_;
-  }
-  return host(name, policy);
+  return host(in_brackets(name), policy);
 }
 
 tl::expected<TargetJudge::Sni, HttpError> TargetJudge::host(std::string_view name, const filter::Policy& policy) {
@@ -197,6 +198,10 @@ filter::Verdict TargetJudge::host_to(Addresses addresses, std::string_view host,
 
 filter::Verdict TargetJudge::url_to(Addresses addresses, std::string_view url, const filter::Policy& policy) {
   return worst_of(addresses, canonicaliser_.url(url), filter::Scope::url, policy);
+}
+
+filter::Verdict TargetJudge::literal_to(Addresses addresses, std::string_view literal, const filter::Policy& policy) {
+  return host_to(addresses, in_brackets(literal), policy);
 }
 
 filter::Verdict TargetJudge::request_to(Addresses addresses, const RequestHead& head, const filter::Policy& policy) {

@@ -86,8 +86,11 @@ class TargetJudge {
                             const filter::Policy& policy);
   filter::Verdict host_to(Addresses addresses, std::string_view host, const filter::Policy& policy);
   filter::Verdict url_to(Addresses addresses, std::string_view url, const filter::Policy& policy);
+  // As host_to(), of a host that is an address; IPv6 without brackets.
+  filter::Verdict literal_to(Addresses addresses, std::string_view literal, const filter::Policy& policy);
 
  private:
+  std::string_view in_brackets(std::string_view name);
   tl::expected<Judgement, HttpError> absolute(const RequestHead& head, const filter::Policy& policy);
   tl::expected<Judgement, HttpError> origin(const RequestHead& head, const filter::Policy& policy);
   std::string_view url_at(std::string_view host, std::uint16_t port, const RequestHead& head);

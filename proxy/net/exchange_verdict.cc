@@ -104,6 +104,11 @@ bool Exchange::may_dial(const Endpoint& peer) {
   filter::Verdict verdict =
       inside == nullptr ? state_.judge.request_to(question.addresses(), head, policy)
                         : state_.judge.inside_to(question.addresses(), head, inside->host, inside->port, policy);
+  // A redirected client may call an address by any name, and so by one that is allowed.
+  if (const auto& meant = owner_->client_info().destination; meant != nullptr) {
+    filter::Verdict own = state_.judge.literal_to(question.addresses(), meant->address, policy);
+    if (own.decision > verdict.decision) verdict = std::move(own);
+  }
   if (verdict.decision >= filter::Decision::blocked) {
     if (address_verdict_.filter == nullptr) address_verdict_ = std::move(verdict);
     return false;

@@ -79,6 +79,10 @@ bool Tunnel::is_peer_blocked_by_now() {
   const bool to_parent = start_.to_parent || (inside != nullptr && inside->to_parent);
   if (to_parent || !policy.has_networks()) return false;
   const NetworkQuestion question(upstream_->peer, state_.snapshot->access);
+  const auto& meant = owner_->client_info().destination;
+  if (meant != nullptr && is_blocked_by_now(state_.judge.literal_to(question.addresses(), meant->address, policy))) {
+    return true;
+  }
   if (start_.is_connect) return is_blocked_by_now(state_.judge.host_to(question.addresses(), start_.host, policy));
   if (inside != nullptr && is_blocked_by_now(state_.judge.host_to(question.addresses(), inside->host, policy))) {
     return true;

@@ -191,6 +191,22 @@ TEST_F(Transparent, TheAddressIsJudgedWhateverTheHostIsCalled) {
   EXPECT_TRUE(has(fetch("http://good.example.test/", {}, "10.9.0.1"), "403")) << "a private address";
 }
 
+// So is what it carries for a NAT64: an allow entry for the host is one for what the client says alone.
+TEST_F(Transparent, WhatTheAddressCarriesIsJudgedWhateverTheHostIsCalled) {
+  folder_.write("allow.txt", "good.example.test\n");
+  proxy_->signal(SIGINT);
+  ASSERT_EQ(proxy_->wait(), 0);
+  start_proxy("allow_lists: [allow.txt]\ndns: {nat64_prefixes: [\"2001:db8:64::/96\"]}\n");
+  EXPECT_TRUE(has(fetch("http://good.example.test/"), "200")) << proxy_->output();
+  for (const std::string& address : {std::string(kInListedNetwork), std::string("[2001:db8:64::c000:283]")}) {
+    EXPECT_TRUE(has(fetch("http://good.example.test/", {}, address), "403")) << address << proxy_->output();
+    EXPECT_NE(fetch("https://good.example.test/", {}, address).status, 0) << address;
+  }
+  const std::string log = access_log();
+  EXPECT_EQ(log.find("\"error\""), std::string::npos) << "all by the filter: " << log;
+  EXPECT_NE(log.find("\"expression\":\"192.0.2.128/29\""), std::string::npos) << log;
+}
+
 TEST_F(Transparent, OnlyRedirectedConnectionsAreTaken) {
   const auto direct = client_->run({"curl", "-s", "-m", "10", "-w", "%{http_code}", "http://10.9.0.1:3129/"});
   EXPECT_TRUE(has(direct, "421")) << direct.out;
