@@ -174,7 +174,10 @@ void Exchange::end(After after) {
 void Exchange::on_client_end() {
   if (is_over()) return;
   if (request_state_ == RequestState::complete) return;  // it still wants its answer
-  if (request_state_ == RequestState::head || answered_here_) return end(After::close);
+  if (request_state_ == RequestState::head || answered_here_) {
+    broken_ = true;  // what was read, be it part of an empty line, is not the beginning of anybody else's request
+    return end(After::close);
+  }
   if (response_state_ == ResponseState::body) return;
   note_error({ErrorKind::client_gone, "the client ended its side in the middle of the request's body"});
   end(After::cut);  // an upload cut short is completed nowhere

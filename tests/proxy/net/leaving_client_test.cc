@@ -49,6 +49,18 @@ TEST_F(LeavingClient, IsLetGoWhileTheAnswerToItsRequestInsideATunnelIsAwaited) {
   EXPECT_EQ(errors(ErrorKind::client_gone), 1U);
 }
 
+TEST_F(LeavingClient, LeavesNothingOfItsRequestToWhoComesNext) {
+  given.settings.limits.pooled_connections = 0;
+  const std::string lines = "\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n";  // as many empty ones as may come before a request
+  for (const std::string& said : {std::string("\r"), lines, lines + "\r", std::string("GET")}) {
+    auto client = new_client(said);
+    client.shut_write();
+    client.expect_end();
+    auto [next, server, asked] = exchange("\r\n" + get_origin());
+    answer(server, next, "fine");
+  }
+}
+
 TEST_F(LeavingClient, IsLetGoWithItsNextRequestUnread) {
   auto [client, server, asked] = exchange(get_origin("/1") + get_origin("/2"));
   client.reset();
