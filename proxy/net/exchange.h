@@ -116,6 +116,7 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   void append_url(std::string& out) const;
 
   // exchange_verdict.cc: whether it may go on.
+  bool is_client_allowed() const;
   std::optional<HttpError> refuse_client() const;
   void judge();
   void add_verdict(KeptVerdict other);

@@ -9,6 +9,8 @@
 namespace bloomwall::proxy {
 namespace {
 
+constexpr HttpError kClientDenied{ErrorKind::client_denied, "access.clients"};
+
 // A request that this very process sent out before: it stands in Via with its instance. Namesakes are the judge's affair.
 bool has_looped(const RequestHead& head, std::string_view own_via) {
   for (const Field& field : head.fields) {
@@ -140,6 +142,7 @@ void Exchange::on_pages_read() {
   page_wait_ = nullptr;
   snapshot_ = state_.snapshot;  // the verdict may come from another policy than the one that was asked first
   deadline_.clear();
+  if (!is_client_allowed()) return answer_error(kClientDenied);
   judge();
   flush_upload();  // nobody reads the client just now, who would do it
 }
@@ -148,16 +151,18 @@ void Exchange::cancel_page_wait() {
   if (page_wait_ != nullptr) state_.pages.cancel(std::exchange(page_wait_, nullptr));
 }
 
+bool Exchange::is_client_allowed() const {
+  return snapshot_->access.client_allowed(rule_address(owner_->client_info().endpoint.unmapped()));
+}
+
 std::optional<HttpError> Exchange::refuse_client() const {
-  const Endpoint client = owner_->client_info().endpoint.unmapped();
-  if (!snapshot_->access.client_allowed(rule_address(client))) {
-    return HttpError{ErrorKind::client_denied, "access.clients"};
-  }
+  if (!is_client_allowed()) return kClientDenied;
   if (!state_.via.empty() && has_looped(request_.head(), state_.via)) {
     return HttpError{ErrorKind::loop, "this proxy stands in Via already"};
   }
   const conf::Limits& limits = snapshot_->settings.limits;
-  if (limits.requests_per_second > 0 && !state_.rate.allow(client, limits.requests_per_second)) {
+  if (limits.requests_per_second > 0 &&
+      !state_.rate.allow(owner_->client_info().endpoint, limits.requests_per_second)) {
     return HttpError{ErrorKind::too_many_requests, "limits.requests_per_second"};
   }
   if (limits.request_body > 0 && request_.head().content_length > limits.request_body) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "tests/proxy/net/proxy_fixture.h"
@@ -58,6 +59,24 @@ TEST_F(PagedFilter, PipelinedRequestsAreAnsweredInOrder) {
     EXPECT_TRUE(server.read_head().starts_with("GET /" + number + " "));
     answer(server, client, "body" + number);
   }
+}
+
+// Whether the reload comes before its request, while that waits, or when its tunnel is open.
+TEST_F(PagedFilter, AClientThatAReloadDeniesKeepsNoTunnel) {
+  the_proxy();
+  given.settings.access.clients = {"192.0.2.0/24"};
+  const proxy::Edition next = edition();
+  auto client = new_client(get_origin("/socket",
+                                      "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                                      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"));
+  serve(next);
+  std::optional<ScriptedPeer> server;
+  if (!origin.speaks_first(client)) {
+    server.emplace(origin.accept());
+    server->read_head();
+    server->send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+  }
+  client.read_to_end();
 }
 
 TEST_F(PagedFilter, APageThatIsNotWhatWasWrittenBlocks) {

@@ -142,9 +142,14 @@ proxy::Edition ProxyTest::edition() {
 }
 
 void ProxyTest::reload() {
+  the_proxy();  // which is given the first
+  serve(edition());
+}
+
+void ProxyTest::serve(const proxy::Edition& next) {
   proxy::Server& server = the_proxy();
-  server.publish(edition());
-  if (!comes_true([&] { return server.generation() == generation_; })) {
+  server.publish(next);
+  if (!comes_true([&] { return server.generation() == next.snapshot->generation; })) {
     throw std::runtime_error("the snapshot was not taken over");
   }
 }

@@ -76,6 +76,9 @@ class ProxyTest : public ::testing::Test {
   Exchange exchange() { return exchange(get_origin()); }
   Tunnel tunnel(const std::string& host = "127.0.0.1");  // open, and nothing has been said in it
   void reload();                                         // returns when every worker has what is given by now
+  // The two halves of it.
+  proxy::Edition edition();
+  void serve(const proxy::Edition& next);
 
   // Then
   std::uint64_t counter(proxy::Count Counters::* member);
@@ -90,7 +93,6 @@ class ProxyTest : public ::testing::Test {
   bool has_left_memory() const { return has_left_memory_; }
 
  private:
-  proxy::Edition edition();
   filter::FilterSpec build_filter() const;
   std::uint64_t generation_ = 0;
   bool has_left_memory_ = false;
