@@ -47,10 +47,11 @@ void ClientConnection::Inner::on_end() { client_.on_inner_end(); }
 void ClientConnection::Inner::on_write_failed(int) { client_.on_inner_end(); }
 void ClientConnection::Inner::on_failed(int) { client_.on_inner_end(); }
 
-// While a request is answered here its end is awaited; there is none after it.
+// While a request is answered here its end is awaited; there is none after it. One that has begun has nowhere to go.
 void ClientConnection::on_inner_end() {
   drop_inner();
-  if (phase_ == State::idle || phase_ == State::reading_head) linger(false);
+  if (phase_ == State::reading_head) return exchange_->on_client_end();  // which comes back as on_exchange_end()
+  if (phase_ == State::idle) linger(false);
 }
 
 }  // namespace bloomwall::proxy

@@ -158,6 +158,22 @@ TEST_F(InsideTunnel, BothEndsGoTogether) {
     open.client.close();
     open.server.expect_end();
   }
+  for (const std::string& begun : {std::string("\r"), std::string("GET /next HTTP/1.1\r\nX: ")}) {
+    auto open = tunnel("ok.test");
+    served(open, inner("ok.test"), "GET / HTTP/1.1");
+    open.client.send(begun);
+    EXPECT_TRUE(open.server.is_quiet_for(std::chrono::milliseconds(20))) << "nothing goes out before it is whole";
+    open.server.close();
+    open.client.expect_end();
+    open.client.close();
+    wait_for_counter(&Counters::client_connections_active, 0);
+    EXPECT_EQ(the_proxy().gauges().requests_in_flight, 0U);
+    EXPECT_EQ(the_proxy().gauges().buffer_bytes, 0U);
+    auto [next, server, asked] = exchange();  // of somebody else's
+    answer(server, next, "fine");
+    next.close();
+    wait_for_counter(&Counters::client_connections_active, 0);
+  }
   auto open = tunnel("ok.test");
   open.client.send(inner("ok.test"));
   open.server.read_head();
