@@ -4,10 +4,17 @@
 #include <algorithm>
 
 namespace bloomwall::filter {
+namespace {
 
-// A line that never ends must not be collected: one octet over the limit is enough to know it for what it is.
+// One octet over the limit is enough to know a line for what it is, once both byte order marks (the file's and the line's) and
+// the CR at its end are gone.
+constexpr std::size_t kMostKept = kMaxLineBytes + 1 + 2 * kByteOrderMark.size() + 1;
+
+}  // namespace
+
+// A line that never ends must not be collected.
 void LineBlocks::keep(std::string_view unfinished) {
-  const std::size_t room = kMaxLineBytes + 1 - std::min(tail_.size(), kMaxLineBytes + 1);
+  const std::size_t room = kMostKept - std::min(tail_.size(), kMostKept);
   tail_.append(unfinished.substr(0, room));
 }
 

@@ -25,7 +25,8 @@ class LineBlocks {
   enum class Mark : std::uint8_t { drop, keep };  // a UTF-8 byte order mark at the start
   explicit LineBlocks(ListInput& input, Mark mark = Mark::drop) : input_(input), drops_mark_(mark == Mark::drop) {}
   // Fills `block` (its capacity is reused) with at least one line, at most about kInputChunkBytes + kMaxLineBytes.
-  // False at the end. A line over kMaxLineBytes may be handed on cut, but never below kMaxLineBytes + 1 bytes.
+  // False at the end. A line over kMaxLineBytes may be handed on cut, but has kMaxLineBytes + 1 bytes at least
+  // without what LineWalk takes off.
   Result<bool> next(LineBlock& block);
 
  private:

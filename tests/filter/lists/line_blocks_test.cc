@@ -100,8 +100,28 @@ TEST(LineBlocks, ALineWithoutEndDoesNotGrowMemory) {
   LineBlocks blocks(input);
   LineBlock block;
   ASSERT_TRUE(blocks.next(block).value_or(false));
-  EXPECT_EQ(block.text.size(), kMaxLineBytes + 1);
+  EXPECT_GT(block.text.size(), kMaxLineBytes);
+  EXPECT_LT(block.text.size(), kMaxLineBytes + 16);
   EXPECT_FALSE(blocks.next(block).value_or(true));
+}
+
+// What a walk takes off a line that was cut must not make it one that fits: its beginning would be read as all of it.
+TEST(LineBlocks, ALineThatWasCutIsTooLongWhateverIsTakenOffIt) {
+  const std::string mark(kByteOrderMark);
+  for (const std::string& begin : {std::string(), std::string("a\n"), mark, mark + mark, "a\n" + mark}) {
+    for (const char filler : {'x', '\r'}) {
+      const std::string text = begin + std::string(kMaxLineBytes + 1000, filler);  // no LF: nothing but what was kept
+      ListInput input = ListInput::of_memory(text, "list");
+      LineBlocks blocks(input);
+      LineBlock block;
+      bool last_too_long = false;
+      while (blocks.next(block).value_or(false)) {
+        LineWalk walk(block.text, block.first_line);
+        while (walk.next()) last_too_long = walk.too_long();
+      }
+      EXPECT_TRUE(last_too_long) << begin.size() << " octets before " << static_cast<int>(filler);
+    }
+  }
 }
 
 TEST(LineBlocks, AnErrorOfTheInputIsPassedOn) {
