@@ -124,7 +124,9 @@ ZoneLine ZoneReader::read_record() {
     owner.remove_suffix(zone_.size() + 1);
   }
   record_.owner = owner;
-  record_.owner_is_data = !owner.empty() && equals_ignoring_case(without_last_dot(record_.data), owner);
+  // A name without its last dot is one in the zone, and another.
+  record_.owner_is_data =
+      !owner.empty() && record_.data.ends_with('.') && equals_ignoring_case(without_last_dot(record_.data), owner);
   return ZoneLine::record;
 }
 

@@ -34,6 +34,8 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"AbsoluteNamesWithoutAZone", "a.co.uk. CNAME .\nb.co.uk. CNAME .\nc.d.com. CNAME .\n",
             "X a.co.uk, X b.co.uk, X c.d.com"},
         Row{"OldPassthru", "a.example CNAME a.example.\n*.a.example CNAME *.a.example.\n", "allow a.example"},
+        Row{"OwnNameWithoutItsLastDot", "$ORIGIN rpz.test.\na.example CNAME a.example\n*.b.example CNAME *.b.example\n",
+            "X a.example, W b.example, boilerplate"},
         Row{"PassthruAndBlockAreNoPair", "a.example CNAME rpz-passthru.\n*.a.example CNAME .\n",
             "W a.example, allow a.example, warn: allow rule for one host, written for its subdomains too"},
         Row{"TtlAndClass", "a.example 300 IN CNAME .\nb.example IN 1h CNAME .\n", "X a.example, X b.example"},
