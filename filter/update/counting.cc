@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -104,7 +105,9 @@ Result<void> Update::open() {
   auto file = open_whole(update_.file);
   if (!file) return unexpected(std::move(file).error());
   file_ = *std::move(file);
-  return {};
+  if (file_->header().sequence < std::numeric_limits<std::uint64_t>::max()) return {};
+  return unexpected(
+      Error{Errc::limit, update_.file.string(), "its sequence can't grow; build it anew, and begin a --new-series"});
 }
 
 Result<CellTally> Update::pass(const CellSections& cells, CellChange change, const std::vector<std::string>& lists,

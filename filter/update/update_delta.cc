@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -115,6 +116,9 @@ class Update {
       return {{Errc::limit, update_.delta.string(),
                fmt::format("would hold {} entries, of at most {}; build a new filter instead", text_.size(),
                            kMaxExactEntries)}};
+    }
+    if (text_.sequence() == std::numeric_limits<std::uint64_t>::max()) {
+      return {{Errc::limit, update_.delta.string(), "its sequence can't grow; build a new filter instead"}};
     }
     text_.set_sequence(text_.sequence() + 1);
     std::string text = text_.text();

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <set>
 
 #include "filter/policy/query.h"
@@ -46,6 +47,17 @@ class Counting : public testing::Test {
     const auto header = emit_filter({.file = counting_, .output = filter_});
     if (!header) throw std::runtime_error(header.error().text());
     return open_filter(filter_);
+  }
+  // Counters without an entry, whatever the header says.
+  void write_empty(const std::function<void(Header&)>& change) {
+    FilterWriter::Plan plan;
+    plan.header.incompatible = kCountersFeature;
+    plan.hosts = Geometry{.pages = 4};
+    change(plan.header);
+    auto writer = FilterWriter::create(counting_, std::move(plan));
+    ASSERT_TRUE(writer) << writer.error().text();
+    const auto done = (*writer)->commit();
+    ASSERT_TRUE(done) << done.error().text();
   }
   bool raw_ = false;
   TempFolder folder_;
@@ -227,6 +239,11 @@ TEST_F(Counting, AnAddedUrlBringsItsMarkDepthAndLabels) {
   EXPECT_TRUE(query(*file, nullptr, urls.url("http://one.two.three.four.example/1/2/3/4/5/6")));
   EXPECT_TRUE(query(*file, nullptr, urls.url("http://x.very.long.name.of.a.host.example/")));
   EXPECT_FALSE(query(*file, nullptr, urls.url("http://one.two.three.four.example/1/2/3/4/")));
+}
+
+TEST_F(Counting, ASequenceThatCanNotGrowIsNotBegunAnew) {
+  write_empty([](Header& h) { h.sequence = ~std::uint64_t{0}; });
+  EXPECT_THAT(update({list("a", "a.example\n")}, {}), HasSubstr("its sequence can't grow"));
 }
 
 TEST_F(Counting, RemovingIsRefusedWithTheExpectedLossUnlessForced) {

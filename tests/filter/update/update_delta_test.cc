@@ -274,6 +274,14 @@ TEST_F(UpdateDelta, ARefusalChangesNothing) {
   EXPECT_THAT(update({list("b", "b.example\n")}, {}), HasSubstr("io "));
 }
 
+// None at all would be older than what a proxy has taken before.
+TEST_F(UpdateDelta, ASequenceThatCanNotGrowIsNotBegunAnew) {
+  const std::string last = Delta::first_line(content_of(filter_), ~std::uint64_t{0}, 0) + "\n";
+  folder_.write("f.delta", last);
+  EXPECT_THAT(update({list("a", "a.example\n")}, {}), HasSubstr("its sequence can't grow"));
+  EXPECT_EQ(text(), last);
+}
+
 // A rebuild that changes nothing keeps its delta, whatever its file id is; one that does needs a word.
 TEST_F(UpdateDelta, ARebuildThatChangesItsBitsNeedsARebase) {
   const FilterRecipe before{.entries = {"S old.example", "S other.example"}};
