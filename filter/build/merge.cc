@@ -356,6 +356,7 @@ Result<void> Merge::write() {
   Header& header = draft->plan().header;
   if (sketches_) {
     set_counts(header, sketches_->summary());
+    keep_gates_open(header, report_.header);
     draft->plan().sketches = sketches_->serialise();
   } else if (inputs_.size() > 1) {
     settle_counts(header, *draft, facts_);

@@ -26,7 +26,8 @@ const char* difference(const Header& a, const Header& b) {
 }
 
 std::uint64_t scaled(std::uint64_t count, double factor) {
-  return static_cast<std::uint64_t>(std::llround(static_cast<double>(count) * factor));
+  constexpr double kMost = 0x1p62;  // what llround() can give; nobody has so many
+  return static_cast<std::uint64_t>(std::llround(std::min(static_cast<double>(count) * factor, kMost)));
 }
 
 void scale(Header& header, SectionType type, double factor) {
@@ -87,14 +88,17 @@ Header sum_counts(const MergeInputs& inputs) {
   Header out = inputs.front()->header();
   out.exact_root = {};
   forget_unknown(out);
+  bool any_labels = has_unknown_labels(out);
+  const auto add = [](std::uint64_t& sum, std::uint64_t count) { sum = sum_of_counts(sum, count); };
   for (std::size_t i = 1; i < inputs.size(); ++i) {
     const Header& h = inputs[i]->header();
     for (std::size_t kind = 0; kind < kKindCount; ++kind) {
-      out.kinds[kind].entries += h.kinds[kind].entries;
-      out.kinds[kind].keys += h.kinds[kind].keys;
+      add(out.kinds[kind].entries, h.kinds[kind].entries);
+      add(out.kinds[kind].keys, h.kinds[kind].keys);
     }
-    out.hosts += h.hosts;
-    out.marks += h.marks;
+    add(out.hosts, h.hosts);
+    add(out.marks, h.marks);
+    any_labels = any_labels || has_unknown_labels(h);
     out.mark_mask |= h.mark_mask;
     if (h.max_labels > 0) out.min_labels = out.max_labels == 0 ? h.min_labels : std::min(out.min_labels, h.min_labels);
     out.max_labels = std::max(out.max_labels, h.max_labels);
@@ -103,7 +107,19 @@ Header sum_counts(const MergeInputs& inputs) {
     out.unicode_version = std::min(out.unicode_version, h.unicode_version);
     out.psl_time = std::min(out.psl_time, h.psl_time);
   }
+  if (any_labels) out.min_labels = out.max_labels = 0;
   return out;
+}
+
+void keep_gates_open(Header& header, const Header& sums) {
+  for (std::size_t kind = 0; kind < kKeyKindCount; ++kind) {
+    if (sums.kinds[kind].keys != 0) header.kinds[kind].keys = std::max<std::uint64_t>(1, header.kinds[kind].keys);
+  }
+  header.mark_mask |= sums.mark_mask;
+  header.max_depth = std::max(header.max_depth, sums.max_depth);
+  if (header.max_labels == 0 || sums.max_labels == 0) return;
+  header.min_labels = std::min(header.min_labels, sums.min_labels);
+  header.max_labels = std::max(header.max_labels, sums.max_labels);
 }
 
 Result<std::optional<EntrySketches>> merge_sketches(const MergeInputs& inputs) {

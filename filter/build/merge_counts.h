@@ -18,9 +18,12 @@ using MergeInputs = std::vector<std::unique_ptr<FilterFile>>;
 // Error `usage`, naming the file and what differs from the first one.
 Result<void> judge_mergeable(const MergeInputs& inputs);
 
-// The counts of all of them in a copy of the first one's header: sums, ranges, marks. Distinct keys are sums too, which
-// takes what is in several of them for different; see settle_counts.
+// The counts of all of them in a copy of the first one's header: sums, ranges (none where one of them knows none), marks.
+// Distinct keys are sums too, which takes what is in several of them for different; see settle_counts.
 Header sum_counts(const MergeInputs& inputs);
+
+// What the sketches say of marks, labels and depths, and of kinds that are there, closes nothing that the headers had open.
+void keep_gates_open(Header& header, const Header& sums);
 
 // Of all inputs together; nothing where one of them has none. Errors: bad_section.
 Result<std::optional<EntrySketches>> merge_sketches(const MergeInputs& inputs);

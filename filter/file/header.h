@@ -171,12 +171,25 @@ void forget_unknown(Header& header);
 // kHeaderBytes bytes, digest included. The header must be one that parse_header accepts.
 std::vector<std::byte> serialise_header(const Header& header);
 
+// Counts of headers are hostile, and a kind whose counts are zero is not asked: a sum that does not fit stays at the top.
+constexpr std::uint64_t sum_of_counts(std::uint64_t a, std::uint64_t b) { return a > ~b ? ~std::uint64_t{0} : a + b; }
+
 // What a filter is said to hold, wherever that is said: different entries, of all kinds. What several lists name counts once
 // (kinds[].entries count it each time).
 constexpr std::uint64_t distinct_entries(const Header& header) {
   std::uint64_t sum = 0;
-  for (const KindCounts& kind : header.kinds) sum += kind.keys;
+  for (const KindCounts& kind : header.kinds) sum = sum_of_counts(sum, kind.keys);
   return sum;
+}
+
+// Whether H may hold names of any number of labels: hosts are there, and no range is known.
+constexpr bool has_unknown_labels(const Header& header) {
+  const auto held = [&header](Kind kind) {
+    const KindCounts& counts = header.kinds[index_of(kind)];
+    return counts.entries != 0 || counts.keys != 0;
+  };
+  return header.max_labels == 0 &&
+         (held(Kind::suffix) || held(Kind::exact_host) || held(Kind::subdomains) || header.mark_mask != 0);
 }
 
 }  // namespace bloomwall::filter

@@ -181,18 +181,21 @@ CellTally CellStore::tally() const {
 void apply_tally(Header& header, const CellTally& tally, CellChange change) {
   if (change == CellChange::probe) return;
   const bool adding = change == CellChange::add;
+  const bool any_labels = has_unknown_labels(header);
+  const auto apply = [adding](std::uint64_t& count, std::uint64_t amount) {
+    count = adding ? sum_of_counts(count, amount) : less(count, amount);
+  };
   for (std::size_t i = 0; i < kKindCount; ++i) {
-    KindCounts& kind = header.kinds[i];
-    kind.entries = adding ? kind.entries + tally.entries[i] : less(kind.entries, tally.entries[i]);
-    kind.keys = adding ? kind.keys + tally.distinct[i] : less(kind.keys, tally.distinct[i]);
+    apply(header.kinds[i].entries, tally.entries[i]);
+    apply(header.kinds[i].keys, tally.distinct[i]);
   }
-  header.hosts = adding ? header.hosts + tally.hosts : less(header.hosts, tally.hosts);
+  apply(header.hosts, tally.hosts);
   if (!adding) return;
-  header.marks += tally.marks;
+  apply(header.marks, tally.marks);
   header.mark_mask |= tally.mark_mask;
   header.max_depth =
       static_cast<std::uint16_t>(std::max<std::uint32_t>(header.max_depth, std::min(tally.max_depth, 65535U)));
-  if (tally.max_labels == 0) return;
+  if (tally.max_labels == 0 || any_labels) return;
   const auto least = static_cast<std::uint8_t>(std::min(tally.min_labels, 255U));
   header.min_labels = header.max_labels == 0 ? least : std::min(header.min_labels, least);
   header.max_labels = std::max(header.max_labels, static_cast<std::uint8_t>(std::min(tally.max_labels, 255U)));

@@ -7,9 +7,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 
 #include "filter/build/builder.h"
+#include "filter/build/key_sketch.h"
+#include "filter/file/filter_writer.h"
 #include "filter/policy/query.h"
 #include "tests/support/temp_dir.h"
 
@@ -82,6 +85,33 @@ class MergeTest : public testing::Test {
     o.identity.series_key_file.clear();
     for (const std::string& name : names) o.inputs.push_back(at(name));
     return o;
+  }
+  // A file that holds this one suffix, whatever its header says.
+  void write_one(const std::string& name, std::string_view host,
+                 const std::function<void(FilterWriter::Plan&)>& change) {
+    FilterWriter::Plan plan;
+    plan.header.kinds[index_of(Kind::suffix)] = {.entries = 1, .keys = 1};
+    plan.header.hosts = 1;
+    plan.header.min_labels = plan.header.max_labels = 2;
+    plan.hosts = Geometry{.pages = 4};
+    change(plan);
+    auto writer = FilterWriter::create(at(name), std::move(plan));
+    ASSERT_TRUE(writer) << writer.error().text();
+    (*writer)->hosts()->insert(KeyMaker(SeriesKey{}).host(host), kVariantSuffix);
+    const auto done = (*writer)->commit();
+    ASSERT_TRUE(done) << done.error().text();
+  }
+  // What becomes of a.bwf and b.bwf holds all of these.
+  void expect_merged_holds(const std::vector<std::string>& hosts) {
+    MergeReport report;
+    const auto done = merge(merge_of({"a.bwf", "b.bwf"}), report);
+    ASSERT_TRUE(done) << done.error().text();
+    const auto merged = FilterFile::open(at("merged.bwf"));
+    ASSERT_TRUE(merged) << merged.error().text();
+    Canonicaliser canonicaliser;
+    for (const std::string& host : hosts) {
+      EXPECT_TRUE(FilterQuery(**merged).url(canonicaliser.url("http://" + host + "/"))) << host;
+    }
   }
   Error refusal(const MergeOptions& o) {
     MergeReport report;
@@ -200,6 +230,35 @@ TEST_F(MergeTest, RefusesToPassTheTargetUnlessForced) {
   o.force = false;
   o.fpr = 0.01;
   EXPECT_TRUE(merge(o, report)) << "when that is enough";
+}
+
+// A kind is not asked whose counts are zero.
+TEST_F(MergeTest, CountsThatDoNotFitTogetherCloseNoKind) {
+  write_one("a.bwf", "a.example", [](FilterWriter::Plan& plan) {
+    plan.header.kinds[index_of(Kind::suffix)] = {.entries = ~std::uint64_t{0}, .keys = ~std::uint64_t{0}};
+    plan.header.hosts = ~std::uint64_t{0};
+  });
+  write_one("b.bwf", "b.example", [](FilterWriter::Plan&) {});
+  expect_merged_holds({"a.example", "b.example"});
+}
+
+TEST_F(MergeTest, WhereOneFileKnowsNoRangeOfLabelsNoneIsKnown) {
+  write_one("a.bwf", "very.long.name.example",
+            [](FilterWriter::Plan& plan) { plan.header.min_labels = plan.header.max_labels = 0; });
+  write_one("b.bwf", "b.example", [](FilterWriter::Plan&) {});
+  expect_merged_holds({"very.long.name.example", "b.example"});
+}
+
+TEST_F(MergeTest, SketchesCloseNothingThatHeadersHaveOpen) {
+  const auto of_others = [](FilterWriter::Plan& plan) {
+    EntrySketches sketches;
+    sketches.add_host(KeyMaker(SeriesKey{}).host("x.other.example"), kVariantSuffix);
+    sketches.add_labels(3);
+    plan.sketches = sketches.serialise();
+  };
+  write_one("a.bwf", "a.example", of_others);
+  write_one("b.bwf", "b.example", of_others);
+  expect_merged_holds({"a.example", "b.example"});
 }
 
 TEST_F(MergeTest, ACorruptInputIsFound) {

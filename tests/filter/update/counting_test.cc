@@ -241,6 +241,20 @@ TEST_F(Counting, AnAddedUrlBringsItsMarkDepthAndLabels) {
   EXPECT_FALSE(query(*file, nullptr, urls.url("http://one.two.three.four.example/1/2/3/4/")));
 }
 
+// A kind is not asked whose counts are zero, nor a host with labels outside the range.
+TEST_F(Counting, WhatIsAddedIsAskedWhateverTheHeaderSaidBefore) {
+  write_empty([](Header& h) {
+    h.kinds[index_of(Kind::suffix)] = {.entries = ~std::uint64_t{0}, .keys = ~std::uint64_t{0}};
+    h.min_labels = h.max_labels = 2;
+  });
+  ASSERT_EQ(update({list("a", "a.example\n")}, {}), "");
+  Canonicaliser urls;
+  EXPECT_TRUE(query(*emit(), nullptr, urls.url("http://a.example/")));
+  write_empty([](Header& h) { h.kinds[index_of(Kind::suffix)] = {.entries = 1, .keys = 1}; });
+  ASSERT_EQ(update({list("a", "a.example\n")}, {}), "");
+  EXPECT_EQ(updated_.header.max_labels, 0U) << "nobody knows how many labels the others have";
+}
+
 TEST_F(Counting, ASequenceThatCanNotGrowIsNotBegunAnew) {
   write_empty([](Header& h) { h.sequence = ~std::uint64_t{0}; });
   EXPECT_THAT(update({list("a", "a.example\n")}, {}), HasSubstr("its sequence can't grow"));
