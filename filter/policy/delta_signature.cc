@@ -114,6 +114,7 @@ std::vector<Error> sign_delta_file(const std::filesystem::path& file, const std:
   if (!parsed) return std::move(parsed.error());
   const auto made = sign_delta(*text, file.string(), key);
   if (!made) return {made.error()};
+  if (auto ok = check_entry_text_size(made->size(), target); !ok) return {ok.error()};
   if (auto ok = replace_file(target, *made, access, former); !ok) return {ok.error()};
   return {};
 }

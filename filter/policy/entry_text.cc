@@ -18,12 +18,13 @@ Error io_error(const std::filesystem::path& path, int code) {
   return {Errc::io, path.string(), fmt::format("can't read it: {}", std::generic_category().message(code))};
 }
 
-Error too_large(const std::filesystem::path& path) {
-  return {Errc::limit, path.string(),
-          fmt::format("larger than {} MiB; build a filter from it instead", kMaxEntryText >> 20)};
-}
-
 }  // namespace
+
+Result<void> check_entry_text_size(std::uintmax_t bytes, const std::filesystem::path& path) {
+  if (bytes <= kMaxEntryText) return {};
+  return unexpected(Error{Errc::limit, path.string(),
+                          fmt::format("larger than {} MiB; build a filter from it instead", kMaxEntryText >> 20)});
+}
 
 Result<std::string> read_entry_text(const std::filesystem::path& path) {
   errno = 0;
@@ -33,12 +34,13 @@ Result<std::string> read_entry_text(const std::filesystem::path& path) {
   // A regular file that is too large is refused before a byte of it is read; a pipe tells only while it is read.
   std::error_code no_size;
   const std::uintmax_t size = std::filesystem::file_size(path, no_size);
-  if (!no_size && size > kMaxEntryText) return unexpected(too_large(path));
+  if (auto ok = check_entry_text_size(no_size ? 0 : size, path); !ok) return unexpected(std::move(ok).error());
   std::string text;
   std::string block(std::size_t{256} << 10, '\0');
   while (in.read(block.data(), static_cast<std::streamsize>(block.size())) || in.gcount() > 0) {
-    if (text.size() + static_cast<std::size_t>(in.gcount()) > kMaxEntryText) return unexpected(too_large(path));
-    text.append(block, 0, static_cast<std::size_t>(in.gcount()));
+    const auto got = static_cast<std::size_t>(in.gcount());
+    if (auto ok = check_entry_text_size(text.size() + got, path); !ok) return unexpected(std::move(ok).error());
+    text.append(block, 0, got);
   }
   if (in.bad()) return unexpected(io_error(path, errno == 0 ? EIO : errno));
   // A part of it could end in the middle of an entry. Another file under the name is none of this one's affairs.

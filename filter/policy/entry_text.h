@@ -21,6 +21,8 @@ inline constexpr std::size_t kMaxExactEntries = 10'000'000;         // of one de
 inline constexpr std::size_t kMaxReportedErrors = 200;              // of one file; the others are counted
 
 Result<std::string> read_entry_text(const std::filesystem::path& path);
+// Error `limit` where it would not be read: to be asked before it is written.
+Result<void> check_entry_text_size(std::uintmax_t bytes, const std::filesystem::path& path);
 
 // For a message: quoted, control and non-ASCII octets as \xNN, shortened.
 std::string in_quotes(std::string_view text);

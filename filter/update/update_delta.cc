@@ -132,6 +132,7 @@ class Update {
       if (!made) return {made.error()};
       text = *std::move(made);
     }
+    if (auto ok = check_entry_text_size(text.size(), update_.delta); !ok) return {ok.error()};
     if (auto ok = replace_file(update_.delta, text, update_.access, former_); !ok) return {ok.error()};
     report_.added = text_.added();
     report_.removed = text_.removed();

@@ -53,5 +53,12 @@ TEST(ReadEntryText, RefusesMoreThanItsLimit) {
   EXPECT_EQ(text.error().code, Errc::limit);
 }
 
+TEST(CheckEntryTextSize, RefusesWhatWouldNotBeRead) {
+  EXPECT_TRUE(check_entry_text_size(kMaxEntryText, "f.delta"));
+  const auto ok = check_entry_text_size(kMaxEntryText + 1, "f.delta");
+  ASSERT_FALSE(ok);
+  EXPECT_EQ(ok.error().text(), "f.delta: larger than 1024 MiB; build a filter from it instead");
+}
+
 }  // namespace
 }  // namespace bloomwall::filter
