@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <system_error>
 
 #include "filter/file/leaves.h"
 #include "filter/file/mapped_file.h"
@@ -105,6 +106,14 @@ ExactSide::~ExactSide() = default;
 
 Result<std::unique_ptr<ExactSide>> ExactSide::open(const std::filesystem::path& path, const Sha256& root,
                                                    const OwnCopy& copy) {
+  auto there = open_there(path, root, copy);
+  if (there || there.error().code != Errc::wrong_base) return there;
+  auto former = open_there(former_exact_side(path), root, copy);
+  return former ? std::move(former) : std::move(there);
+}
+
+Result<std::unique_ptr<ExactSide>> ExactSide::open_there(const std::filesystem::path& path, const Sha256& root,
+                                                         const OwnCopy& copy) {
   auto map = MappedFile::open(path);
   if (!map) return unexpected(std::move(map).error());
   if (auto ok = (*map)->own_copy(copy); !ok) return unexpected(std::move(ok).error());
@@ -204,6 +213,48 @@ Result<void> ExactSide::verify(FilterFile::Depth depth, const Progress& progress
       found.xxh == header_.xxh_root && (depth == FilterFile::Depth::accident || found.sha == header_.sha_root);
   if (!is_whole) return unexpected(Error{Errc::bad_digest, path_.string(), "damaged; build it again"});
   return map_->changed() ? written_to() : Result<void>{};
+}
+
+namespace {
+
+// Nothing where the file is no filter.
+std::optional<Sha256> root_named_in(const std::filesystem::path& filter) {
+  const auto map = MappedFile::open(filter);
+  if (!map) return std::nullopt;
+  const auto bytes = (*map)->bytes();
+  const auto header = parse_header(bytes.first(std::min(bytes.size(), kHeaderBytes)), bytes.size());
+  return header ? std::optional(header->exact_root) : std::nullopt;
+}
+
+// Nothing where the file is no exact side.
+std::optional<Sha256> root_of(const std::filesystem::path& exact) {
+  const auto map = MappedFile::open(exact);
+  if (!map) return std::nullopt;
+  const auto bytes = (*map)->bytes();
+  const auto header = parse_exact_header(bytes.first(std::min(bytes.size(), kHeaderBytes)), bytes.size());
+  return header ? std::optional(header->sha_root) : std::nullopt;
+}
+
+}  // namespace
+
+std::filesystem::path former_exact_side(const std::filesystem::path& exact) {
+  std::error_code error;
+  std::filesystem::path out = std::filesystem::canonical(exact, error);  // beside the file, whatever link names it
+  if (error) out = exact;
+  return out += ".former";
+}
+
+void keep_former_exact_side(const std::filesystem::path& filter, const std::filesystem::path& exact) {
+  const auto root = root_of(exact);
+  if (!root || root != root_named_in(filter)) return;
+  drop_former_exact_side(exact);
+  std::error_code ignored;
+  std::filesystem::create_hard_link(exact, former_exact_side(exact), ignored);
+}
+
+void drop_former_exact_side(const std::filesystem::path& exact) {
+  std::error_code ignored;
+  std::filesystem::remove(former_exact_side(exact), ignored);
 }
 
 }  // namespace bloomwall::filter

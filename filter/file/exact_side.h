@@ -82,7 +82,7 @@ class ExactSide {
  public:
   // `root`: Header::exact_root of its filter, the root of the one exact side that was made with it: another could unlist what
   // the filter lists. Errors: those of the header, wrong_base, bad_section.
-  // `copy`: as FilterFile::settle, for who serves it.
+  // `copy`: as FilterFile::settle, for who serves it. Where another stands there, and the one wanted was kept beside it, that.
   static Result<std::unique_ptr<ExactSide>> open(const std::filesystem::path& path, const Sha256& root,
                                                  const OwnCopy& copy = {});
   ~ExactSide();
@@ -108,6 +108,8 @@ class ExactSide {
 
  private:
   ExactSide(std::filesystem::path path, std::unique_ptr<MappedFile> map, const ExactHeader& header);
+  static Result<std::unique_ptr<ExactSide>> open_there(const std::filesystem::path& path, const Sha256& root,
+                                                       const OwnCopy& copy);
   bool is_same_directory(std::uint64_t at, std::span<const std::byte> part) const;
   Result<void> written_to() const;
   std::filesystem::path path_;
@@ -115,5 +117,13 @@ class ExactSide {
   ExactHeader header_;
   std::vector<std::uint64_t> directory_;
 };
+
+// Two files can't take their places at once. While a new pair does, F.bwx.former is a second name of the exact side of the
+// filter that still stands: who is killed in between leaves a pair that can be used.
+std::filesystem::path former_exact_side(const std::filesystem::path& exact);
+// Before: nothing is done where those that stand there don't belong to each other, for then the one that does is kept already.
+// After. Both as far as the file system allows.
+void keep_former_exact_side(const std::filesystem::path& filter, const std::filesystem::path& exact);
+void drop_former_exact_side(const std::filesystem::path& exact);
 
 }  // namespace bloomwall::filter

@@ -12,6 +12,7 @@
 
 #include "filter/bits/bloom_math.h"
 #include "filter/bits/counters.h"
+#include "filter/file/exact_side.h"
 #include "filter/file/page_sums.h"
 #include "filter/file/prediction.h"
 
@@ -197,7 +198,8 @@ Result<void> FilterDraft::commit(const std::vector<SectionFacts>& facts) {
   if (plan_.former) file_.expect(*plan_.former);
   if (companion_ == nullptr) return file_.commit();
   const std::array<TempFile*, 2> both{companion_, &file_};
-  return TempFile::commit(both);
+  return TempFile::commit(both, {.before = [this] { keep_former_exact_side(file_.target(), companion_->target()); },
+                                 .after = [this] { drop_former_exact_side(companion_->target()); }});
 }
 
 }  // namespace bloomwall::filter

@@ -68,8 +68,8 @@ class FilterDraft {
   SectionFacts facts_of_all(const PageSection& section, std::span<const std::byte> pages) const;
   // The mean over pages of what its leaves came to.
   static double fill_of(const PageSection& section, const SectionFacts& facts);
-  // A file beside it, written and synced, that takes its place right before this one does. Lives until commit().
-  void commit_behind(TempFile& companion) { companion_ = &companion; }
+  // Its exact side, written and synced, that takes its place right before this one does. Lives until commit().
+  void commit_behind(TempFile& exact_side) { companion_ = &exact_side; }
   // Everything but the pages, then sync and rename. `facts`: one a page section, in order; their page sums become the section
   // of that name. Once only.
   Result<void> commit(const std::vector<SectionFacts>& facts);

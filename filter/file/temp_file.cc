@@ -191,10 +191,10 @@ Result<void> TempFile::prepare() {
 
 Result<void> TempFile::commit() {
   TempFile* const self = this;
-  return commit({&self, 1});
+  return commit({&self, 1}, {});
 }
 
-Result<void> TempFile::commit(std::span<TempFile* const> files) {
+Result<void> TempFile::commit(std::span<TempFile* const> files, const Around& around) {
   for (TempFile* const file : files) {
     if (file->is_prepared_) continue;
     if (auto ok = file->prepare(); !ok) return ok;
@@ -206,10 +206,12 @@ Result<void> TempFile::commit(std::span<TempFile* const> files) {
   for (const TempFile* const file : files) {
     if (auto ok = file->check_former(); !ok) return ok;
   }
+  if (around.before) around.before();
   for (TempFile* const file : files) {
     if (auto ok = file->replace(); !ok) return ok;
   }
   if (fsync(lock.get()) != 0) return system_error(folder, "sync");
+  if (around.after) around.after();
   return {};
 }
 

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -44,14 +45,20 @@ class TempFile {
 
   int descriptor() const { return file_.get(); }
   const std::filesystem::path& path() const { return path_; }
+  const std::filesystem::path& target() const { return target_; }  // where it will really be
   // commit() replaces this and nothing else: an error where the target is another file by then, or was written to.
   void expect(const FormerFile& former) { former_ = former; }
   // Mode, access list and fsync: what takes time of a commit().
   Result<void> prepare();
   // prepare(), unless that was done, rename over the target, fsync of the folder. Waits up to 10 s for the lock.
   Result<void> commit();
+  // Called under the lock: before the first file takes its place, and once all of them have.
+  struct Around {
+    std::function<void()> before = {};
+    std::function<void()> after = {};
+  };
   // Likewise of several files of one folder, in this order; none of them where one is not to be replaced.
-  static Result<void> commit(std::span<TempFile* const> files);
+  static Result<void> commit(std::span<TempFile* const> files, const Around& around);
 
  private:
   TempFile(std::filesystem::path target, std::filesystem::path path, Descriptor file);

@@ -212,6 +212,44 @@ TEST_F(BuildExtrasTest, AnExactSideOfAnotherBuildIsRefusedAtLoad) {
   EXPECT_EQ(policy.error().front().code, Errc::wrong_base);
 }
 
+// Killed after the exact side took its place and before the filter did: the filter of before has its own still.
+TEST_F(BuildExtrasTest, ABuildKilledBetweenItsTwoFilesLeavesThePairBefore) {
+  namespace fs = std::filesystem;
+  const fs::path exact = exact_side_of(output_);
+  const fs::path former = former_exact_side(exact);
+  const fs::path old = dir_.path() / "old.bwf";
+  const std::string other = dir_.write("other", "other.example\n").string();
+  PolicySpec spec;
+  spec.filters.push_back({.name = "f", .file = output_, .delta = {}, .exact = exact});
+  const auto place_between = [&](const std::string& list) {  // what such a build leaves
+    keep_former_exact_side(output_, exact);
+    const fs::path kept = dir_.path() / "kept.bwx";
+    fs::copy_file(output_, old, fs::copy_options::overwrite_existing);
+    fs::copy_file(former, kept, fs::copy_options::overwrite_existing);
+    build_it({}, true, list);
+    EXPECT_FALSE(fs::exists(former)) << "of no use any more";
+    fs::rename(kept, former);
+    fs::rename(old, output_);
+  };
+  build_it({}, true);
+  place_between(other);
+  const auto loaded = Policy::load(spec, {});
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().front().text();
+  const CanonicalUrl& bad = canonicaliser_.url("http://h1.listed.example/a1/b");
+  EXPECT_EQ((*loaded)->judge(bad).reason, VerdictReason::confirmed);
+  place_between(other);
+  EXPECT_TRUE(Policy::load(spec, {}).has_value()) << "killed again: what was kept stays";
+  build_it({}, true);
+  EXPECT_FALSE(fs::exists(former));
+  EXPECT_TRUE(Policy::load(spec, {}).has_value());
+  dir_.write("f.bwx.former", "anything");
+  place_between(other);
+  fs::remove(former);
+  const auto refused = Policy::load(spec, {});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().front().code, Errc::wrong_base);
+}
+
 // The signature of the filter covers the root of its exact side; one that is as genuine, but of another build, would unlist.
 TEST_F(BuildExtrasTest, ASignedFilterSpeaksForItsExactSide) {
   build_it({}, true);

@@ -236,13 +236,36 @@ TEST(TempFileTest, FilesThatBelongTogetherAreReplacedTogetherOrNotAtAll) {
     EXPECT_TRUE(first && second);
     second->expect(former);
     const std::array<TempFile*, 2> both{&*first, &*second};
-    return TempFile::commit(both).has_value();
+    return TempFile::commit(both, {}).has_value();
   };
   EXPECT_TRUE(commit({}));
   EXPECT_TRUE(fs::exists(dir / "a.bwx") && fs::exists(dir / "a.bwf"));
   const auto before = stamp_of(dir / "a.bwx");
   EXPECT_FALSE(commit({}));
   EXPECT_EQ(stamp_of(dir / "a.bwx"), before) << "the first one stays where the second one may not go";
+}
+
+TEST(TempFileTest, SaysWhenTheFirstOneIsAboutToTakeItsPlaceAndWhenAllHave) {
+  const TempDir dir;
+  std::string told;
+  const auto commit = [&](bool possible) {
+    auto first = TempFile::create(dir / "a.bwx");
+    auto second = TempFile::create(dir / "a.bwf");
+    EXPECT_TRUE(first && second);
+    if (!possible) fs::create_directory(dir / "a.bwf");  // which no file replaces
+    const auto now = [&](const char* what) {
+      told += std::string(what) + (fs::exists(dir / "a.bwx") ? "x" : "-") + (fs::exists(dir / "a.bwf") ? "f " : "- ");
+    };
+    const std::array<TempFile*, 2> both{&*first, &*second};
+    return TempFile::commit(both, {.before = [&] { now("before"); }, .after = [&] { now("after"); }}).has_value();
+  };
+  EXPECT_FALSE(commit(false));
+  EXPECT_EQ(told, "before-f ") << "and the first one alone is there now";
+  fs::remove(dir / "a.bwx");
+  fs::remove(dir / "a.bwf");
+  told.clear();
+  EXPECT_TRUE(commit(true));
+  EXPECT_EQ(told, "before-- afterxf ");
 }
 
 TEST(TempFileTest, WaitsForWhoHoldsTheLockOfTheFolder) {
