@@ -86,7 +86,7 @@ Result<void> BuildRun::identify() {
     if (auto ok = read_like(); !ok) return ok;
     if (identity_options.series_key_file.empty()) identity_options.series_key = like_->series_key;
   }
-  auto replaced = replaced_header(options_.output, identity_options);
+  auto replaced = replaced_header(options_.output, options_.identity);
   if (!replaced) return unexpected(std::move(replaced).error());
   report_.replaced = *std::move(replaced);
   auto identity = choose_identity(identity_options, report_.replaced);

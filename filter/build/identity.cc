@@ -89,8 +89,8 @@ Result<std::optional<Header>> replaced_header(const fs::path& target, const Iden
   if (options.new_series || options.series_key || !options.series_key_file.empty()) return std::nullopt;
   return error(
       file.error().code, target,
-      fmt::format("is there and can't be read as a filter ({}); to replace it all the same begin a --new-series "
-                  "or give a --series-key",
+      fmt::format("is there and can't be read as a filter ({}); to replace it all the same move it away, or let "
+                  "`build` begin a --new-series or give it a --series-key",
                   file.error().what));
 }
 

@@ -37,7 +37,7 @@ struct Identity {
 };
 
 // The header of the file that is going to be replaced; nothing where there is none. Something there that can't be read as
-// a filter is an error, unless the series comes from elsewhere: a mistyped -o must not replace some other file.
+// a filter is an error, unless `options`, as the user gave them, say the series: a mistyped -o must not replace some other file.
 Result<std::optional<Header>> replaced_header(const std::filesystem::path& target, const IdentityOptions& options);
 
 Result<Identity> choose_identity(const IdentityOptions& options, const std::optional<Header>& replaced);

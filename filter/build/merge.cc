@@ -140,10 +140,10 @@ Result<void> Merge::check() {
 }
 
 Result<void> Merge::identify() {
+  auto replaced = replaced_header(options_.output, options_.identity);
+  if (!replaced) return unexpected(std::move(replaced).error());
   IdentityOptions identity_options = options_.identity;
   identity_options.series_key = inputs_.front()->header().series_key;
-  auto replaced = replaced_header(options_.output, identity_options);
-  if (!replaced) return unexpected(std::move(replaced).error());
   auto identity = choose_identity(identity_options, *replaced);
   if (!identity) return unexpected(std::move(identity).error());
   Header& header = report_.header = sum_counts(inputs_);

@@ -284,8 +284,14 @@ TEST_F(BuilderTest, MeasuresAsOftenAsItIsTold) {
 }
 
 TEST_F(BuilderTest, AFileThatIsNoFilterIsNotReplaced) {
+  BuildOptions like = options({write("list.txt", "a.example\n")});
+  BuildReport report;
+  ASSERT_TRUE(build(like, report));
+  std::filesystem::rename(like.output, like.output.string() + ".like");
+  like.like = like.output.string() + ".like";
   write("out.bwf", "my notes");
   EXPECT_NE(refusal(options({write("list.txt", "a.example\n")})).find("can't be read as a filter"), std::string::npos);
+  EXPECT_NE(refusal(like).find("can't be read as a filter"), std::string::npos);
 }
 
 TEST_F(BuilderTest, ErrorsOfListsEndIt) {

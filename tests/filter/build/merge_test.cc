@@ -270,6 +270,17 @@ TEST_F(MergeTest, ACorruptInputIsFound) {
   EXPECT_EQ(refusal(merge_of({"shard0.bwf", "shard2.bwf"})).code, Errc::bad_digest);
 }
 
+TEST_F(MergeTest, AFileThatIsNoFilterIsNotReplaced) {
+  write_one("a.bwf", "a.example", [](FilterWriter::Plan&) {});
+  write_one("b.bwf", "b.example", [](FilterWriter::Plan&) {});
+  dir_.write("merged.bwf", "my notes");
+  MergeReport report;
+  const auto done = merge(merge_of({"a.bwf", "b.bwf"}), report);
+  ASSERT_FALSE(done);
+  EXPECT_NE(done.error().what.find("can't be read as a filter"), std::string::npos);
+  EXPECT_EQ(bytes_of(at("merged.bwf")), "my notes");
+}
+
 TEST_F(MergeTest, TheTargetMayBeAnInput) {
   build_shards(true);
   MergeOptions o = merge_of({"shard0.bwf", "shard1.bwf"});
