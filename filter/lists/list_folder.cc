@@ -69,6 +69,10 @@ Result<Usage> read_usage(const fs::path& folder) {
 
 Error folder_error(const fs::path& path, std::string what) { return Error{Errc::io, path.string(), std::move(what)}; }
 
+Error too_many(const fs::path& folder) {
+  return Error{Errc::limit, folder.string(), fmt::format("more than {} files or folders", kMaxFolderFiles)};
+}
+
 struct Contents {
   std::vector<fs::path> files;
   std::vector<fs::path> folders;
@@ -92,7 +96,7 @@ Result<Contents> contents_of(const fs::path& folder) {
     if (fs::is_other(status))
       return unexpected(folder_error(at->path(), "is a pipe, a socket or a device, not a list"));
     (fs::is_directory(status) ? contents.folders : contents.files).push_back(at->path());
-    if (contents.files.size() + contents.folders.size() > kMaxFolderFiles) break;
+    if (contents.files.size() + contents.folders.size() > kMaxFolderFiles) return unexpected(too_many(folder));
   }
   if (failed) return unexpected(folder_error(folder, fmt::format("cannot list: {}", failed.message())));
   std::sort(contents.files.begin(), contents.files.end(), comes_before);
@@ -120,7 +124,7 @@ class Walk {
       if (auto ok = add(folder, category); !ok) return ok;
     }
     for (const fs::path& file : contents->files) leave_out_unread(folder, file);
-    if (files.size() + left_out.size() > kMaxFolderFiles) return unexpected(too_many());
+    if (files.size() + left_out.size() > kMaxFolderFiles) return unexpected(too_many(root_));
     for (const fs::path& child : contents->folders) {
       if (auto ok = descend(child, category, depth + 1); !ok) return ok;
     }
@@ -130,10 +134,6 @@ class Walk {
   std::vector<std::string> left_out;
 
  private:
-  Error too_many() const {
-    return Error{Errc::limit, root_.string(), fmt::format("more than {} files or folders", kMaxFolderFiles)};
-  }
-
   Result<void> descend(const fs::path& child, const std::string& category, int depth) {
     const std::string name = child.filename().string();
     if (name.starts_with('.')) {
@@ -177,7 +177,7 @@ class Walk {
     for (const Member& member : kMembers) {
       const auto path = find_member(folder, member.name);
       if (!path) continue;
-      if (files.size() >= kMaxFolderFiles) return unexpected(too_many());
+      if (files.size() >= kMaxFolderFiles) return unexpected(too_many(root_));
       files.push_back({path->string(), root_.string(), category, {}, member.format, *usage, {}});
     }
     return {};

@@ -109,6 +109,13 @@ TEST_F(ListFolder, WhatIsNotReadIsNamed) {
                                       (root_ / "cat/.git").string() + " (a hidden folder)"}));
 }
 
+// Empty folders are neither read nor left out.
+TEST_F(ListFolder, MoreThanCanBeLookedAtIsAnErrorWhateverItIs) {
+  put("category/domains", "a.example\n");
+  for (std::size_t i = 0; i < kMaxFolderFiles; ++i) fs::create_directory(root_ / std::to_string(i));
+  EXPECT_EQ(expand(), std::vector<std::string>{"error: more than 10000 files or folders"});
+}
+
 TEST_F(ListFolder, CategoriesMayBeDeepAndWithinEachOther) {
   put("a/b/c/d/domains", "");
   put("cat/domains", "");
