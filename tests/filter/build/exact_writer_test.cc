@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <thread>
@@ -113,6 +114,59 @@ TEST_F(ExactWriterTest, VerifyFindsAnyChangedByteOfTheBody) {
     ASSERT_FALSE(verified.has_value()) << at;
     EXPECT_EQ(verified.error().code, Errc::bad_digest);
   }
+}
+
+// A refutation lets pass: of a file that was written to since it was checked nothing refutes, and nothing confirms.
+TEST_F(ExactWriterTest, WrittenToWhileItIsServedItSaysNothingAndACopyWhatItSaid) {
+  constexpr std::uint64_t kCount = 5000;
+  const Sha256 root = write("f.bwx", kCount, 0, 1).sha_root;
+  const auto path = dir_.path() / "f.bwx";
+  const auto original = ExactSide::open(path, root);
+  const auto copy = ExactSide::open(path, root, {.wanted = true});
+  ASSERT_TRUE(original && copy);
+  ASSERT_EQ((*original)->served_from(), ServedFrom::original);
+  EXPECT_FALSE((*original)->notice_change());
+  {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(kHeaderBytes);
+    file << std::string(3 * kExactPageBytes, '\x11');
+    file.seekp(0, std::ios::end);
+    file << 'x';  // of another length, so that no clock is needed to tell
+  }
+  EXPECT_TRUE((*original)->notice_change());
+  EXPECT_TRUE((*original)->lost());
+  EXPECT_FALSE((*copy)->notice_change());
+  for (std::uint64_t n = 0; n < kCount; ++n) {
+    const std::uint64_t listed = fingerprint_of(key_number(n));
+    ASSERT_EQ((*original)->ask(listed), ExactAnswer::unknown) << n;
+    ASSERT_EQ((*copy)->ask(listed), ExactAnswer::confirmed) << n;
+  }
+}
+
+// The directory of pages is in memory since the file was opened, the pages are read again: both have to be what is verified.
+TEST_F(ExactWriterTest, WhatWasOtherThanNowWhenItWasOpenedIsRefused) {
+  const Sha256 root = write("f.bwx", 5000, 0, 1).sha_root;
+  const auto path = dir_.path() / "f.bwx";
+  const std::string whole = bytes_of("f.bwx");
+  const auto time = std::filesystem::last_write_time(path);
+  std::string other = whole;
+  other.back() = static_cast<char>(other.back() ^ 1);  // the last page seems to begin behind all fingerprints
+  dir_.write("f.bwx", other);
+  std::filesystem::last_write_time(path, time);
+  const auto side = ExactSide::open(path, root);
+  ASSERT_TRUE(side.has_value()) << side.error().text();
+  dir_.write("f.bwx", whole);
+  std::filesystem::last_write_time(path, time);
+  const auto verified = (*side)->verify(FilterFile::Depth::tampering);
+  ASSERT_FALSE(verified.has_value());
+  EXPECT_EQ(verified.error().code, Errc::io) << verified.error().text();
+  const auto again = ExactSide::open(path, root);
+  ASSERT_TRUE(again.has_value());
+  const auto touched = (*again)->verify(FilterFile::Depth::tampering, [&](std::uint64_t, std::uint64_t) {
+    std::filesystem::last_write_time(path, {});
+    return true;
+  });
+  EXPECT_FALSE(touched.has_value()) << "written to while it was verified";
 }
 
 TEST_F(ExactWriterTest, LeavesNothingBehind) {
