@@ -14,6 +14,7 @@
 #include "filter/build/key_sketch.h"
 #include "filter/file/filter_writer.h"
 #include "filter/policy/query.h"
+#include "tests/filter/file/later_minor.h"
 #include "tests/support/temp_dir.h"
 
 namespace bloomwall::filter {
@@ -279,6 +280,21 @@ TEST_F(MergeTest, AFileThatIsNoFilterIsNotReplaced) {
   ASSERT_FALSE(done);
   EXPECT_NE(done.error().what.find("can't be read as a filter"), std::string::npos);
   EXPECT_EQ(bytes_of(at("merged.bwf")), "my notes");
+}
+
+// Of shards that a later builder wrote: what it promised of its own is not true of the file that this one makes.
+TEST_F(MergeTest, PromisesNothingThatThisBuildDoesNotKnow) {
+  build_shards(true);
+  const std::vector<std::string> names{"shard0.bwf", "shard1.bwf", "shard2.bwf", "shard3.bwf"};
+  for (const std::string& name : names) testing_support::promise_more(at(name));
+  const auto later = FilterFile::open(at(names.front()));
+  ASSERT_TRUE(later) << later.error().text();
+  ASSERT_EQ((*later)->header().minor, 3);
+  ASSERT_EQ((*later)->header().compatible & testing_support::kLaterFeature, testing_support::kLaterFeature);
+  MergeReport report;
+  const auto ok = merge(merge_of(names), report);
+  ASSERT_TRUE(ok) << ok.error().text();
+  EXPECT_TRUE(bytes_of(at("merged.bwf")) == bytes_of(at("whole.bwf")));
 }
 
 TEST_F(MergeTest, TheTargetMayBeAnInput) {

@@ -10,6 +10,7 @@
 
 #include "filter/policy/query.h"
 #include "filter/update/entry_probe.h"
+#include "tests/filter/file/later_minor.h"
 #include "tests/filter/policy/filter_maker.h"
 
 namespace bloomwall::filter {
@@ -225,6 +226,32 @@ TEST_F(Counting, BitsAreThoseOfMarksCountedOnceAndNeverTakenAway) {
   EXPECT_TRUE(std::equal(bits.begin(), bits.end(), pages.begin(), pages.end()));
   EXPECT_EQ(file->header().marks, 41U);
   EXPECT_LE(updated_.cells.stuck, 41U * 16) << "nothing else reached 15";
+}
+
+// Made of one that a later builder wrote, neither the counters nor a filter of them promise what only that one kept.
+TEST_F(Counting, PromisesNothingThatThisBuildDoesNotKnow) {
+  ASSERT_TRUE(build({list("l", kMixed)}));
+  testing_support::promise_more(counting_);
+  const auto emitted = emit();
+  EXPECT_EQ(emitted->header().minor, 0);
+  EXPECT_EQ(emitted->header().compatible & testing_support::kLaterFeature, 0U);
+  ASSERT_EQ(update({list("a", "new.example\n")}, {}), "");
+  const auto counters = FilterFile::open(counting_, Form::counters);
+  ASSERT_TRUE(counters) << counters.error().text();
+  EXPECT_EQ((*counters)->header().minor, 0);
+  EXPECT_EQ((*counters)->header().compatible & testing_support::kLaterFeature, 0U);
+}
+
+TEST_F(Counting, SaysWhatItsListsWereReadWith) {
+  BuildOptions options;
+  options.output = counting_;
+  options.lists = {list("l", "a.example\n")};
+  options.read.exact = true;
+  ASSERT_TRUE(build_counting(options, built_));
+  const auto filter = emit();
+  EXPECT_EQ(filter->header().converter_options, kOptionExact);
+  EXPECT_GT(filter->header().unicode_version, 0U);
+  EXPECT_GT(filter->header().psl_time, 0U);
 }
 
 TEST_F(Counting, AnAddedUrlBringsItsMarkDepthAndLabels) {
