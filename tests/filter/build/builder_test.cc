@@ -312,6 +312,36 @@ TEST_F(BuilderTest, StopsWhenToldAndLeavesNothing) {
   EXPECT_EQ(refusal(o), "interrupted");
 }
 
+// Bits that went before the file was committed are missing in its digests as well: only who asks for the entries finds it out.
+TEST_F(BuilderTest, AFileThatLacksItsEntriesReplacesNothing) {
+  BuildReport first;
+  ASSERT_TRUE(build(options({write("old.txt", "old.example\n")}), first));
+  const std::string before = bytes_of(target());
+  const auto lose_bits = [this](const BuildProgress& progress) {
+    if (progress.phase != BuildPhase::finishing) return;
+    for (const auto& item : std::filesystem::directory_iterator(dir_.path())) {
+      if (!item.path().string().ends_with(".bwf-tmp")) continue;
+      std::fstream file(item.path(), std::ios::in | std::ios::out | std::ios::binary);
+      file.seekp(static_cast<std::streamoff>(kHeaderBytes));
+      file << std::string(item.file_size() - kHeaderBytes, '\0');
+    }
+  };
+  BuildOptions o = options({write("list.txt", "http://a.example/x\nhttp://b.example/y\n")});
+  const auto files = names_in(dir_.path());
+  for (const bool streamed : {false, true}) {
+    SCOPED_TRACE(streamed);
+    if (streamed) o.expected = PlanRequest{.entries = 1000};
+    BuildReport report;
+    const auto result = build(o, report, lose_bits);
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, Errc::bad_section);
+    EXPECT_NE(result.error().what.find("does not hold what it was built of: U "), std::string::npos)
+        << result.error().text();
+    EXPECT_TRUE(bytes_of(target()) == before);
+    EXPECT_EQ(names_in(dir_.path()), files);
+  }
+}
+
 TEST_F(BuilderTest, TellsItsPhases) {
   std::vector<BuildPhase> phases;
   BuildReport report;
@@ -351,6 +381,21 @@ TEST_F(BuilderTest, TakesLinesFromAGenerator) {
   EXPECT_EQ(report.info.sources[0].entries, 3000U);
   EXPECT_TRUE(listed(*open(), "http://h29.example/99"));
   EXPECT_FALSE(listed(*open(), "http://h30.example/0"));
+}
+
+// Nothing is sized or written for what the file could not say of its sources in the end.
+TEST_F(BuilderTest, MoreSourcesThanTheFileHoldsAreSaidBeforeAnythingIsWritten) {
+  BuildOptions o = options({});
+  o.generated.push_back({.name = std::string(kMaxInfoBytes, 'x'), .open = [] { return std::make_unique<MadeUp>(); }});
+  bool wrote = false;
+  BuildReport report;
+  const auto result =
+      build(o, report, [&](const BuildProgress& progress) { wrote = wrote || progress.phase == BuildPhase::writing; });
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, Errc::limit);
+  EXPECT_NE(result.error().what.find("1 sources are more than the information section holds"), std::string::npos);
+  EXPECT_FALSE(wrote);
+  EXPECT_TRUE(names_in(dir_.path()).empty());
 }
 
 TEST_F(BuilderTest, OptionsOfTheConverterStandInTheHeader) {

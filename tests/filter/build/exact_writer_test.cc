@@ -128,7 +128,7 @@ TEST_F(ExactWriterTest, WrittenToWhileItIsServedItSaysNothingAndACopyWhatItSaid)
   EXPECT_FALSE((*original)->notice_change());
   {
     std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(kHeaderBytes);
+    file.seekp(static_cast<std::streamoff>(kHeaderBytes));
     file << std::string(3 * kExactPageBytes, '\x11');
     file.seekp(0, std::ios::end);
     file << 'x';  // of another length, so that no clock is needed to tell

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -260,6 +261,36 @@ TEST_F(MergeTest, SketchesCloseNothingThatHeadersHaveOpen) {
   write_one("a.bwf", "a.example", of_others);
   write_one("b.bwf", "b.example", of_others);
   expect_merged_holds({"a.example", "b.example"});
+}
+
+// A source with a name of any length.
+class OneLine final : public BlockSource {
+ public:
+  Result<bool> next(LineBlock& block) override {
+    block.text = "http://a.example/x\n";
+    return !given_.exchange(true);
+  }
+  Position position() const override { return {.done = 1, .total = 1}; }
+
+ private:
+  std::atomic<bool> given_ = false;
+};
+
+// As after hours of building shards: said before a page of them is read.
+TEST_F(MergeTest, MoreSourcesThanTheFileHoldsAreSaidBeforeAPageIsRead) {
+  for (const char name : {'a', 'b'}) {
+    BuildOptions o = options(fmt::format("{}.bwf", name), {});
+    o.generated.push_back(
+        {.name = std::string(kMaxInfoBytes / 2, name), .open = [] { return std::make_unique<OneLine>(); }});
+    o.expected = PlanRequest{.entries = kUrls};
+    build_one(o);
+    std::fstream file(o.output, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(5000);
+    file.put('\x55');  // damage, which is found while all is read
+  }
+  const Error error = refusal(merge_of({"a.bwf", "b.bwf"}));
+  EXPECT_EQ(error.code, Errc::limit);
+  EXPECT_NE(error.what.find("2 sources and 0 notes are more than the information section holds"), std::string::npos);
 }
 
 TEST_F(MergeTest, ACorruptInputIsFound) {
