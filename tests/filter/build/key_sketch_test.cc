@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace bloomwall::filter {
@@ -117,6 +118,20 @@ TEST(EntrySketches, AddressesHaveNoLabels) {
   EntrySketches sketches;
   sketches.add_labels(0);
   EXPECT_EQ(sketches.summary().max_labels, 0);
+}
+
+// What a header can't say is its most: bytes of sketches that were written are read again, whatever the hosts were.
+TEST(EntrySketches, MoreLabelsOrDepthThanAHeaderSaysComeBackAsItsMost) {
+  for (const unsigned labels : {254U, 255U, 256U, 300U, 65'535U, 70'000U}) {
+    EntrySketches sketches;
+    sketches.add_labels(labels);
+    sketches.add_key(Kind::directory, key(labels), labels);
+    const auto back = EntrySketches::parse(sketches.serialise());
+    ASSERT_TRUE(back) << labels;
+    EXPECT_EQ(back->summary().min_labels, std::min(labels, 255U));
+    EXPECT_EQ(back->summary().max_labels, std::min(labels, 255U));
+    EXPECT_EQ(back->summary().max_depth, std::min(labels, 65'535U));
+  }
 }
 
 TEST(EntrySketches, RefuseBytesThatAreNotTheirs) {

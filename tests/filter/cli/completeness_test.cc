@@ -135,6 +135,32 @@ TEST_F(Completeness, AShardThatIsGivenTwiceIsRefusedWithOrWithoutSources) {
   EXPECT_FALSE(std::filesystem::exists(at("all.bwf")));
 }
 
+// Hosts that no request can have are no entries; what is built of the rest goes together with the other shards.
+TEST_F(Completeness, AHostThatNoRequestCanHaveSpoilsNoShard) {
+  std::string labels;
+  for (int i = 0; i < 300; ++i) labels += "a.";
+  std::string long_name;
+  for (int i = 0; i < 5; ++i) long_name += std::string(60, 'b') + ".";
+  const std::string absurd = "http://" + labels + "example/x\nhttp://" + std::string(64, 'c') + ".example/x\n" +
+                             "http://" + long_name + "example/d/\n" + labels + "example\n";
+  const std::string key = write("key", std::string(64, 'c'));
+  std::vector<std::string> files;
+  for (int i = 0; i < 2; ++i) {
+    const std::string lines = write(fmt::format("odd{}.txt", i), bytes_of(list(i)) + absurd);
+    files.push_back(at(fmt::format("odd{}.bwf", i)));
+    const Ran ran = run({"build", "-o", files.back(), "--series-key", key, "--format", "urls", "--entries", "20k",
+                         "--kinds", "U=1", "--hosts", "100", lines});
+    ASSERT_EQ(ran.status, 0) << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr("host that no request can have: 4"));
+  }
+  const Ran merged = merge(files);
+  ASSERT_EQ(merged.status, 0) << merged.err;
+  for (const char* url : {"http://h1.example/0/1", "http://h1.example/1/1"}) {
+    EXPECT_EQ(run({"query", at("all.bwf"), url}).status, 1) << url;
+  }
+  EXPECT_EQ(run({"verify", at("all.bwf")}).status, 0);
+}
+
 TEST_F(Completeness, ASourceInSeveralFilesIsNamedOnce) {
   const auto files = shards();
   ASSERT_EQ(merge({files[0], files[1]}).status, 0);
