@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+#include <string>
+
 #include "filter/file/filter_writer.h"
 #include "tests/support/temp_dir.h"
 
@@ -130,6 +134,25 @@ TEST_F(MergedExceptionsTest, RefusesMoreThanAFileHolds) {
   const auto merged = merged_exceptions(inputs, asked);
   ASSERT_FALSE(merged.has_value());
   EXPECT_EQ(merged.error().code, Errc::limit);
+}
+
+// They take hits away, so what is used is what the header's digests say, before anything else of the file is verified.
+TEST_F(MergedExceptionsTest, EveryBitOfThemThatChangesIsFoundWhenTheFileIsOpened) {
+  const auto file = make("one.bwf", {{.lo = 1, .hi = 1}}, kThree);
+  ASSERT_EQ(file->exceptions().size(), 3U);
+  const SectionEntry section = *file->header().find(SectionType::exceptions);
+  std::ifstream in(dir_.path() / "one.bwf", std::ios::binary);
+  const std::string whole{std::istreambuf_iterator<char>(in), {}};
+  for (std::uint64_t at = section.offset; at < section.offset + section.length; ++at) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    const auto opened = FilterFile::open(dir_.write("damaged.bwf", damaged));
+    ASSERT_FALSE(opened) << at;
+    EXPECT_EQ(opened.error().code, Errc::bad_digest) << at;
+  }
+  // Those that were read stay what they were, whatever is written to the file.
+  dir_.write("one.bwf", std::string(whole.size(), '\0'));
+  for (const Exception& e : kThree) EXPECT_EQ(file->exceptions().of(e.key), e.kinds);
 }
 
 TEST_F(MergedExceptionsTest, AFileWithExceptionsIsReadVerifiedAndSmallInTheHeader) {
