@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "filter/parallel.h"
+
 namespace bloomwall::filter {
 namespace {
 
@@ -56,9 +58,8 @@ Result<void> run_blocks(BlockSource& source, unsigned workers, const BlockWork& 
   Run run(source, work);
   std::vector<std::jthread> helpers;
   helpers.reserve(workers);
-  for (unsigned worker = 1; worker < workers; ++worker) {
-    helpers.emplace_back([&run, worker] { run.work(worker); });
-  }
+  unsigned begun = 1;
+  while (begun < workers && add_thread(helpers, [&run, begun] { run.work(begun); })) ++begun;
   run.work(0);
   helpers.clear();  // joins
   return run.outcome();
