@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -21,6 +22,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/filter/file/sample_filter.h"
+#include "tests/support/refused_calls.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -266,6 +268,22 @@ TEST(TempFileTest, SaysWhenTheFirstOneIsAboutToTakeItsPlaceAndWhenAllHave) {
   told.clear();
   EXPECT_TRUE(commit(true));
   EXPECT_EQ(told, "before-- afterxf ");
+}
+
+// A file system without locks, as some of clusters are.
+TEST(TempFileTest, WithoutLocksFilesTakeTheirPlacesAllTheSame) {
+  const TempDir dir;
+  const fs::path target = dir / "a.bwf";
+  for (const int error : {ENOLCK, EOPNOTSUPP, ENOSYS}) {
+    const auto commit = [&] {
+      if (!bloomwall::test::refuse_calls(std::array{unsigned{SYS_flock}}, static_cast<unsigned>(error))) ::_exit(2);
+      ::_exit(write_and_commit(target, "new") ? 0 : 1);
+    };
+    EXPECT_EXIT(commit(), testing::ExitedWithCode(0), "") << error;
+    EXPECT_EQ(read_bytes(target).size(), 3U) << error;
+    EXPECT_EQ(dir.entries(), 1U) << error;
+    fs::remove(target);
+  }
 }
 
 TEST(TempFileTest, WaitsForWhoHoldsTheLockOfTheFolder) {
