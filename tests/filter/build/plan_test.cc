@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 
 namespace bloomwall::filter {
@@ -74,6 +75,26 @@ TEST(Plan, TheTextbookIsTheTextbook) {
   EXPECT_EQ(t.file_bytes, 25'000U);
   EXPECT_NEAR(t.predicted.unlisted_host.p99, 24 * 6.71e-5, 1e-5);
   EXPECT_NEAR(t.predicted.unlisted_host.mean, 7 * 6.71e-5, 1e-5);
+}
+
+// As often as a filter without marks is asked for a request: raw keys once, hosts for each suffix, URLs for everything.
+TEST(Plan, TheTextbookIsAskedNoMoreThanItsKindsWant) {
+  struct Case {
+    const char* name;
+    std::array<double, kKindCount> kinds;
+    double mean, p99;
+  };
+  for (const Case& c : {Case{"hosts", {1, 1, 1}, 3, 6}, Case{"raw keys", {0, 0, 0, 0, 0, 0, 1}, 1, 1},
+                        Case{"URLs", kUrlsAlone, 7, 24}, Case{"hosts and directories", {9, 0, 0, 0, 0, 1}, 7, 24}}) {
+    const auto table = make_plan({.entries = 100'000, .kinds = c.kinds, .target = {.fpr = 1e-5, .memory = {}}});
+    ASSERT_TRUE(table) << c.name;
+    EXPECT_EQ(table->textbook.mean, c.mean) << c.name;
+    EXPECT_EQ(table->textbook.p99, c.p99) << c.name;
+    const PlanRow& t = row(*table, "textbook");
+    EXPECT_EQ(t.predicted.unlisted_host.p99_questions, c.p99) << c.name;
+    EXPECT_NEAR(t.predicted.unlisted_host.p99 / 1e-5, 1, 0.05) << c.name;
+    EXPECT_NEAR(t.path_bits, textbook_bits(1e-5 / c.p99), 0.01) << c.name;
+  }
 }
 
 TEST(Plan, SizesForAnErrorWhereNoMemoryIsGiven) {
