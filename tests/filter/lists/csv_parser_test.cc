@@ -87,6 +87,8 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"Bars", "http://a.example/x|1\n\"http://b.example/y|z\"|2\n", "U a.example/x, U b.example/y|z"},
         Row{"HeaderWithTheWordUrl", "phish_url,date\nhttp://a.example/x,1\n", "U a.example/x, boilerplate"},
         Row{"StarInAField", "url,id\nhttp://a.example/*x,1\n", "U a.example/*x, boilerplate"},
+        Row{"FragmentOfTheRoot", "url,id\nhttp://a.example/#!/evil,1\n",
+            "S a.example, boilerplate, warn: fragment cut off, taken as the whole host"},
         Row{"BlankInAField", "url,id\n\"http://a.example/x y\",1\n", "U a.example/x%20y, boilerplate"},
         Row{"CommentsAndBlanks", "#######\n# text, with a comma\n\nurl,id\n", "blank, comment x2, boilerplate"}),
     row_name);

@@ -62,6 +62,7 @@ INSTANTIATE_TEST_SUITE_P(
             "bad: a name without a dot x5"},
         Row{"AddressesBehindAddresses", "192.0.2.0 192.0.2.255\n192.0.2.0 255.255.255.0\n192.0.2.0 192.0.2.255 24 US\n",
             "bad: an address behind an address x3"},
+        Row{"NoBreakSpace", "0.0.0.0 e4.de\xc2\xa0\n", "bad: host that no request can have"},
         Row{"NumberBehindAnAddress", "192.0.2.1 87.5\n", "bad: host ends in a number but is no IPv4 address"},
         Row{"TextBehindADash", "192.0.2.1 - mirai.example\n", "bad: a name without a dot"},
         Row{"Wildcard", "0.0.0.0 *.example.com\n", "skip: wildcard inside a host"},

@@ -134,6 +134,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Row{"WwwDigitsAreAName", "www2s.example.com/a/\n", "D www2s.example.com/a/"},
                     Row{"EveryFormHasItsDirectory", "example.com/a//../b\n",
                         "U example.com/b, D example.com/b/, U example.com/a/b, D example.com/a/b/"},
+                    Row{"StarAtTheEndIsADirectory", "a.example/b/*\nc.example/*\n", "D a.example/b/, S c.example"},
+                    Row{"FragmentOfTheRoot", "a.example/#!/evil\n",
+                        "S a.example, warn: fragment cut off, taken as the whole host"},
                     Row{"CommentsAndBlanks", "# a\n\n", "blank, comment"}),
     row_name);
 INSTANTIATE_TEST_SUITE_P(
@@ -144,6 +147,7 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"AddressRange", "192.0.2.0/24\n198.51.100.0/24 # why\n", "skip: address range x2"},
         Row{"UserWithoutAScheme", "me@a.example/b\nme@a.example/\n", "bad: user before '@' without a scheme x2"},
         Row{"WildcardInAQuery", "a.example/b?*\n", "skip: wildcard inside a URL"},
+        Row{"WildcardInAPath", "a.example/*.js\na.example/b*\n*.a.example/b*\n", "skip: wildcard inside a URL x3"},
         Row{"OtherLists", "||a.example/b^\naddress=/a.example/#\n", "bad: host that no request can have x2"},
         Row{"BadAddress", "192.0.2.999/a\n", "bad: host ends in a number but is no IPv4 address"}),
     row_name);
