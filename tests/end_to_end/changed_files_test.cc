@@ -40,12 +40,26 @@ class ChangedFiles : public testing::TestWithParam<Source> {
  protected:
   void SetUp() override {
     if (!have_program("curl")) GTEST_SKIP() << "needs curl";
+    fs::create_directory(folder_.path("state"));
+    build(file_, listed());
+    build(newer_, listed() + "more.example.test\n", {"--new-series"});
+    start();
+  }
+  static std::string listed() {
     std::string text;
     for (int i = 0; i < kListed; ++i) text += "d" + std::to_string(i) + ".example.test\n";
-    fs::create_directory(folder_.path("state"));
-    build(file_, text);
-    build(newer_, text + "more.example.test\n", {"--new-series"});
-    start();
+    return text;
+  }
+  // `more`: of the filter.
+  static std::string yaml(const std::string& more = {}) {
+    const bool has_folder = GetParam() == Source::state_folder;
+    return "filters: [{name: sample, file: test.bwf" + more +
+           "}]\n"
+           "access: {deny_destinations: []}\n"
+           "log: {access: {file: off}}\n"
+           "dns: {hosts: {free.example.test: 127.0.0.1}}\n"
+           "state_dir: " +
+           std::string(has_folder ? "state" : "null") + "\n";
   }
   void build(const std::string& file, const std::string& text, std::vector<std::string> options = {}) const {
     options.insert(options.end(), {"--format", "domains"});
@@ -56,15 +70,7 @@ class ChangedFiles : public testing::TestWithParam<Source> {
     build_filter(file, text, options);
   }
   void start() {
-    const bool has_folder = GetParam() == Source::state_folder;
-    proxy_ = std::make_unique<Proxy>(folder_,
-                                     "filters: [{name: sample, file: test.bwf}]\n"
-                                     "access: {deny_destinations: []}\n"
-                                     "log: {access: {file: off}}\n"
-                                     "dns: {hosts: {free.example.test: 127.0.0.1}}\n"
-                                     "state_dir: " +
-                                         std::string(has_folder ? "state" : "null") + "\n",
-                                     Proxy::Admin::on);
+    proxy_ = std::make_unique<Proxy>(folder_, yaml(), Proxy::Admin::on);
     const char* const from = GetParam() == Source::memory         ? "served from a copy in memory"
                              : GetParam() == Source::state_folder ? "served from a copy in state_dir"
                                                                   : "served from the file itself";
@@ -228,6 +234,24 @@ TEST_P(ChangedFiles, AnotherFileUnderTheNameChangesNothing) {
   expect_nothing_passes("removed");
   EXPECT_FALSE(is_lost());
   mend();
+}
+
+// What an exact side refutes passes, so that of another build, copied over it, would let pass all that is listed.
+TEST_P(ChangedFiles, AnExactSideWrittenToInPlaceRefutesNothing) {
+  if (GetParam() != Source::memory) GTEST_SKIP() << "an exact side of few entries is served from memory everywhere";
+  build(file_, listed(), {"--new-series", "--exact-side"});
+  build(newer_, "more.example.test\n", {"--new-series", "--exact-side"});
+  proxy_->configure(folder_, yaml(", exact: test.bwx"));
+  const auto loaded = proxy_->reload();
+  ASSERT_EQ(loaded.status, 0) << loaded.out;
+  ASSERT_EQ(passed(), 0);
+  ASSERT_EQ(run({"cp", folder_.path("newer.bwx"), folder_.path("test.bwx")}).status, 0);
+  expect_nothing_passes("cp of another build's exact side over the one that is served");
+  EXPECT_NE(proxy_->reload().status, 0) << "it is of another build";
+  EXPECT_EQ(passed(), 0);
+  fs::resize_file(folder_.path("test.bwx"), 5000);
+  EXPECT_NE(proxy_->reload().status, 0);
+  expect_nothing_passes("cut");
 }
 
 TEST_P(ChangedFiles, MountedOver) {
