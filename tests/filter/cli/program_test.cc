@@ -362,6 +362,16 @@ TEST_F(ProgramTest, RawKeysAreAskedRaw) {
   EXPECT_THAT(run({"query", "--raw", filter_, "x"}).err, HasSubstr("holds no raw keys"));
 }
 
+TEST_F(ProgramTest, RepeatedLinesAreToldFromDistinctEntriesEverywhere) {
+  const Ran built = run({"build", "-o", filter_, write("twice.txt", "a.example\na.example\nb.example\n")});
+  ASSERT_EQ(built.status, 0);
+  EXPECT_THAT(built.err, HasSubstr("2 distinct entries (S 2) on 2 hosts; 1 duplicates"));
+  EXPECT_THAT(run({"info", filter_}).out, testing::ContainsRegex("with repeats +entries\nS +[^0-9]+ 3 +2\n"));
+  const auto kinds = run({"info", "--json", filter_}).json()["kinds"]["S"];
+  EXPECT_EQ(kinds["entries"], 3);
+  EXPECT_EQ(kinds["keys"], 2);
+}
+
 TEST_F(ProgramTest, InfoShowsTheFile) {
   run({"build", "-q", "-o", filter_, list_, urls_, "--category", "malware", "--exact"});
   const Ran ran = run({"info", filter_});

@@ -55,6 +55,16 @@ TEST(Loading, ASnapshotHoldsWhatTheFilesSay) {
             filter::Decision::blocked);
 }
 
+TEST(Loading, CountsDistinctEntries) {
+  const Site site;
+  filter::make_filter(site.dir.path() / "ads.bwf", {.entries = {"S a.example.test"}, .claimed_keys = 4});
+  const auto settings = load_settings(site.configure());
+  ASSERT_TRUE(settings.has_value()) << lines_of(settings.error());
+  const auto edition = load_edition(*settings, {}, 1);
+  ASSERT_TRUE(edition.has_value()) << lines_of(edition.error());
+  EXPECT_EQ(describe(*edition->policy), "1 filter (5 entries), 0 allow entries") << "of lists that held one line";
+}
+
 TEST(Loading, StatusesTellWhatMayStillCome) {
   const Site site;
   const auto status_of = [&](const std::string& more) {
