@@ -61,7 +61,7 @@ void KnownGood::take_line(std::string_view line) {
   ++lines_;
   UrlParts parts(url);
   UrlHashes hashes(keys_, parts);
-  for (const UrlForm& form : url.forms) {
+  for (const UrlForm& form : url.asked()) {
     parts.use_form(form);
     hashes.forget_form();
     take_form(parts, hashes);

@@ -97,6 +97,21 @@ TEST_F(BuildExtrasTest, KnownGoodUrlsPassAndNothingListedDoes) {
   EXPECT_TRUE(after->verify(FilterFile::Depth::tampering).has_value());
 }
 
+// A URL with parameters is asked without them as well, and is good in all of its readings.
+TEST_F(BuildExtrasTest, KnownGoodUrlsPassWithTheirParametersToo) {
+  std::vector<std::string> good;
+  for (int i = 0; i < 2000; ++i) {
+    good.push_back(fmt::format("http://h{}.listed.example/x{};v=1/y{};w?q", i % 300, i, i));
+  }
+  build_it({}, false);
+  const auto before = FilterFile::open(output_).value();
+  EXPECT_GT(hits(good, FilterQuery(*before)), 20U) << "the test needs a filter that errs";
+  build_it({lines(good, "good")}, false);
+  const auto after = FilterFile::open(output_).value();
+  EXPECT_EQ(hits(good, FilterQuery(*after)), 0U);
+  EXPECT_EQ(hits(listed(), FilterQuery(*after)), listed().size());
+}
+
 TEST_F(BuildExtrasTest, WhatIsTrulyListedStaysListedWhoeverCallsItGood) {
   build_it({lines(listed(), "good")}, false);
   const auto file = FilterFile::open(output_).value();
