@@ -153,6 +153,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadRow{"NoHost", "http:///x", "neither a host nor a URL"}, BadRow{"Pattern", "ex*mple.com", "pattern"},
         BadRow{"SpeltAsNoRequestMayBe", "http://good.example@evil.example/", "write it plainly"},
         BadRow{"MistypedScheme", "http//oops", "neither a host nor a URL"}, BadRow{"TopLevelDomain", "com", "'*.com'"},
+        BadRow{"TopLevelDomainInCapitals", "COM.", "'*.com'"}, BadRow{"TopLevelDomainAsAUrl", "http://com/", "'*.com'"},
+        BadRow{"TopLevelDomainOfARule", "@@||com^", "'*.com'"},
         BadRow{"HostByFragment", "http://github.com/#!/page", "would allow all of github.com"},
         BadRow{"RangeWithBitsBeyond", "192.0.2.5/24", "bits set beyond"},
         BadRow{"RangeOfEverything", "::/0 @ads", "every address"},
