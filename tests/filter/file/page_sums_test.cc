@@ -4,13 +4,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <numeric>
 #include <random>
+#include <span>
+#include <vector>
 
 #include "filter/file/crc32c.h"
 #include "filter/file/filter_file.h"
+#include "filter/file/leaves.h"
 #include "tests/filter/file/sample_filter.h"
 
 namespace bloomwall::filter {
@@ -92,6 +97,46 @@ TEST(PageSumsTest, AsManyAsThereArePagesOrRefused) {
     const auto refused = PageSums::parse(whole.first(length), (*file)->header());
     ASSERT_FALSE(refused) << length;
     EXPECT_EQ(refused.error().code, Errc::bad_section);
+  }
+}
+
+// Sealed by all digests, but not those of the pages: a reader of pages would give up a good file, so `verify` compares them.
+TEST(PageSumsTest, SumsThatAreNotThoseOfThePagesAreFoundByVerify) {
+  const TempDir dir;
+  write_sample(dir / "a.bwf");
+  for (const std::byte flip : {std::byte{0}, std::byte{1}}) {
+    auto bytes = testing_support::read_bytes(dir / "a.bwf");
+    auto header = parse_header(bytes, bytes.size());
+    ASSERT_TRUE(header) << header.error().text();
+    const auto bytes_of = [&](const SectionEntry& section) {
+      return std::span(bytes).subspan(section.offset, section.length);
+    };
+    const auto seal = [&](SectionType type) {
+      for (SectionEntry& section : header->sections) {
+        if (section.type != type) continue;
+        const Roots roots = roots_of(digest_leaves(bytes_of(section)));
+        section.xxh_root = roots.xxh;
+        section.sha_root = roots.sha;
+      }
+    };
+    const auto sums = bytes_of(*header->find(SectionType::page_sums));
+    const auto leaves = bytes_of(*header->find(SectionType::leaves));
+    sums.front() ^= flip;
+    const std::vector<LeafDigest> records = digest_leaves(sums);
+    ASSERT_EQ(records.size(), 1U);
+    std::memcpy(leaves.last(kLeafRecordBytes).data(), records.data(), kLeafRecordBytes);
+    seal(SectionType::page_sums);
+    seal(SectionType::leaves);
+    const auto head = serialise_header(*header);
+    std::copy(head.begin(), head.end(), bytes.begin());
+    testing_support::write_bytes(dir / "b.bwf", bytes);
+    const auto file = FilterFile::open(dir / "b.bwf");
+    ASSERT_TRUE(file) << file.error().text();
+    const auto whole = (*file)->verify(FilterFile::Depth::accident);
+    EXPECT_EQ(whole.has_value(), flip == std::byte{0});
+    if (!whole) {
+      EXPECT_EQ(whole.error().code, Errc::bad_digest);
+    }
   }
 }
 
