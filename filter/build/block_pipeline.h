@@ -10,8 +10,8 @@
 
 namespace bloomwall::filter {
 
-// What a worker does; 0 <= worker < workers, for one worker by one thread. Worker 0 is the calling thread; others may be missing
-// where the system gives no more threads.
+// What a worker does; 0 <= worker < workers, for one worker by one thread. Worker 0 is the calling thread; others may be
+// missing where the system gives no more threads.
 // Nothing here may throw. `before`, `begin` and `end` may be empty.
 struct BlockWork {
   std::function<void(unsigned worker, const LineBlock& block)> parse = {};

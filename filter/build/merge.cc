@@ -115,6 +115,9 @@ Result<void> Merge::unite_networks() {
 // Before anything takes long.
 Result<void> Merge::load_known_good() {
   if (options_.known_good.empty()) return {};
+  if (std::count(options_.known_good.begin(), options_.known_good.end(), "-") > 1) {
+    return unexpected(Error{Errc::usage, "-", "standard input can be read once only"});
+  }
   const bool raw = inputs_.front()->header().find(SectionType::hosts) == nullptr;
   known_good_ = std::make_unique<KnownGood>(inputs_.front()->keys(), raw);
   for (const std::string& list : options_.known_good) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -86,6 +87,10 @@ unsigned hashing_threads(unsigned wanted) {
 }  // namespace
 
 int run_dedup(const DedupCommand& command, const Streams& io) {
+  if (std::count(command.files.begin(), command.files.end(), "-") > 1) {
+    print_error(io.err, {Errc::usage, "-", "standard input can be read once only"});
+    return kExitError;
+  }
   auto seen = make_set(command);
   if (!seen) {
     print_error(io.err, seen.error());

@@ -215,10 +215,19 @@ TEST_F(Completeness, TooManyMarksAreNamed) {
   EXPECT_THAT(many.out, HasSubstr("200 hosts, 1,000 marks"));
 }
 
+// The second time it would be empty, without a word.
 TEST_F(Completeness, StandardInputIsReadOnceOnly) {
-  const Ran ran = run({"build", "-o", at("f.bwf"), "-", "-"}, "a.example\n");
-  EXPECT_EQ(ran.status, 2);
-  EXPECT_THAT(ran.err, HasSubstr("standard input can be read once only"));
+  const auto files = shards();
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"build", "-o", at("f.bwf"), "-", "-"},
+        std::vector<std::string>{"build", "-o", at("f.bwf"), "-", "--known-good", "-"},
+        std::vector<std::string>{"build", "-o", at("f.bwf"), list(0), "--known-good", "-", "--known-good", "-"},
+        std::vector<std::string>{"merge", "-o", at("f.bwf"), files[0], "--known-good", "-", "--known-good", "-"},
+        std::vector<std::string>{"update", files[0], "--delta", at("d"), "--add", "-", "--remove", "-"}}) {
+    const Ran ran = run(arguments, "a.example\n");
+    EXPECT_EQ(ran.status, 2) << testing::PrintToString(arguments);
+    EXPECT_THAT(ran.err, HasSubstr("standard input can be read once only")) << testing::PrintToString(arguments);
+  }
 }
 
 TEST_F(Completeness, AnEmptyListAmongSeveralIsWarnedOf) {

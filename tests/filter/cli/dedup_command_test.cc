@@ -56,6 +56,9 @@ TEST_F(DedupCommandTest, RefusesBeforeItReads) {
   EXPECT_EQ(ran.status, 1);
   EXPECT_THAT(ran.err, HasSubstr("10,000,000 lines need"));
   EXPECT_EQ(run({"dedup", "--memory", "1MB", "/nowhere"}).status, 2);
+  const Ran twice = run({"dedup", "--memory", "1MB", "-", "/nowhere", "-"});
+  EXPECT_EQ(twice.status, 2);
+  EXPECT_THAT(twice.err, HasSubstr("standard input can be read once only"));
 }
 
 TEST_F(DedupCommandTest, OneKeyMakesTwoRunsLoseTheSameLines) {
