@@ -106,7 +106,13 @@ Result<void> CountingBuild::size() {
                             .entries = file.report.entry_count(),
                             .sha256 = file.report.stored_digest});
   }
-  auto sizing = choose_size({.counts = header_, .info_bytes = serialise_info(info).size()}, options_.target);
+  const auto info_bytes = serialise_info(info);
+  if (!parse_info(info_bytes)) {  // found early: not once everything is counted
+    return refuse(Errc::limit, options_.output.string(),
+                  fmt::format("{} sources are more than the information section holds (16 MiB, 100000 records)",
+                              info.sources.size()));
+  }
+  auto sizing = choose_size({.counts = header_, .info_bytes = info_bytes.size()}, options_.target);
   if (!sizing) return unexpected(std::move(sizing).error());
   sizing_ = *sizing;
   auto writer = FilterWriter::create(options_.output, {.header = header_,

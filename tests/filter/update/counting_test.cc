@@ -242,6 +242,18 @@ TEST_F(Counting, PromisesNothingThatThisBuildDoesNotKnow) {
   EXPECT_EQ((*counters)->header().compatible & testing_support::kLaterFeature, 0U);
 }
 
+TEST_F(Counting, MoreThanTheInformationHoldsIsSaidBeforeAnythingIsCounted) {
+  BuildOptions options;
+  options.output = counting_;
+  options.lists = {list("l", kMixed)};
+  options.category = std::string(kMaxInfoBytes, 'x');
+  const auto built = build_counting(options, built_);
+  ASSERT_FALSE(built);
+  EXPECT_EQ(built.error().code, Errc::limit);
+  EXPECT_THAT(built.error().what, HasSubstr("more than the information section holds"));
+  EXPECT_FALSE(std::filesystem::exists(counting_));
+}
+
 TEST_F(Counting, SaysWhatItsListsWereReadWith) {
   BuildOptions options;
   options.output = counting_;
