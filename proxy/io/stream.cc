@@ -48,7 +48,7 @@ void Stream::open(UniqueFd fd, Handler& handler) {
   write_.assign(
       io_.loop.base(), fd_.get(), EV_WRITE | EV_PERSIST,
       [](evutil_socket_t, short, void* self) { static_cast<Stream*>(self)->on_writable(); }, this);
-  last_active_ = monotonic_now();
+  last_active_ = last_sent_ = monotonic_now();
   read_.arm();
 }
 
@@ -218,7 +218,7 @@ void Stream::flush_pipe() {
     const ssize_t sent = pipe_.drain_to(fd_.get());
     if (is_full(sent)) return write_.arm();
     if (sent <= 0) return fail_write(static_cast<int>(-sent));
-    last_active_ = monotonic_now();
+    last_active_ = last_sent_ = monotonic_now();
   }
   io_.pipes->give(std::exchange(pipe_, {}));
 }
@@ -314,7 +314,7 @@ void Stream::put(std::span<const iovec> pieces) {
     const ssize_t result = send_pieces(fd_.get(), pieces);
     if (result < 0 && !is_full(result)) return fail_write(static_cast<int>(-result));
     sent = result > 0 ? static_cast<std::size_t>(result) : 0;
-    if (sent > 0) last_active_ = monotonic_now();
+    if (sent > 0) last_active_ = last_sent_ = monotonic_now();
   }
   if (sent < size) keep(pieces, sent);
 }
@@ -362,7 +362,7 @@ void Stream::on_writable() {
     if (is_full(sent)) return;
     if (sent < 0) return fail_write(static_cast<int>(-sent));
     outbox_.consume(static_cast<std::size_t>(sent));
-    last_active_ = monotonic_now();
+    last_active_ = last_sent_ = monotonic_now();
     if (static_cast<std::size_t>(sent) < total(offered)) return;  // full again; the event stays armed
   }
   write_.disarm();

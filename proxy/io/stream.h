@@ -108,6 +108,7 @@ class Stream {
   void relay_nowhere() { sink_ = nullptr; }  // everything is shown again
 
   Milliseconds last_active() const { return last_active_; }  // when octets last moved, either way
+  Milliseconds last_sent() const { return last_sent_; }      // when the kernel last took some
   std::uint64_t bytes_in() const { return bytes_in_; }
   std::uint64_t bytes_out() const { return bytes_out_; }  // accepted by send(), on the wire or waiting
 
@@ -146,7 +147,7 @@ class Stream {
   Pipe pipe_;  // holds what was relayed and not yet taken by the kernel; goes out before the outbox
   Stream* sink_ = nullptr;
   std::uint64_t bytes_in_ = 0, bytes_out_ = 0;
-  Milliseconds last_active_{0};
+  Milliseconds last_active_{0}, last_sent_{0};
   std::uint32_t read_size_ = kSmallRead;
   int write_error_ = 0;
   ReadGate gate_;

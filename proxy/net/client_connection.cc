@@ -198,9 +198,9 @@ void ClientConnection::on_timer() {
       }
       [[fallthrough]];
     case State::lingering: {
-      // Slow is not idle, as long as what waits moves fast enough.
+      // Slow is not idle, as long as what waits moves fast enough, whatever the client says meanwhile.
       const Milliseconds idle = state_.snapshot->settings.timeouts.idle;
-      const Milliseconds left = stream_.last_active() + idle - monotonic_now();
+      const Milliseconds left = stream_.last_sent() + idle - monotonic_now();
       // What the kernel still has to deliver would be lost if octets of the client's met a closed connection.
       const bool is_owed = stream_.backlog() > 0 || (phase_ == State::lingering && stream_.has_unconfirmed());
       const bool moves = is_owed && left.count() > 0;

@@ -65,6 +65,31 @@ TEST_F(Client, OneThatNeverReadsIsCutOff) {
   expect_alive();
 }
 
+// What it says behind its last request is dropped, and keeps it here no longer, however busy it is.
+TEST_F(Client, OneThatTalksAndNeverReadsItsLastAnswerIsCutOff) {
+  given.settings.timeouts.idle = 300ms;
+  given.settings.limits.least_rate = 0;
+  auto [client, server, asked] = exchange(get_origin("/", "Connection: close\r\n"));
+  client.send("x");
+  std::jthread sender([&] {
+    try {
+      server.send(ok(std::string(1 << 20, 'z')));  // more than the client's kernel takes, and no more than the proxy's
+    } catch (const std::exception&) {              // cut off
+    }
+  });
+  bool is_gone = false;
+  try {
+    for (int i = 0; i < 160 && !is_gone; ++i) {
+      client.send("x");
+      origin.nobody_comes_for(50ms);  // its pace
+      is_gone = counter(&Counters::client_connections_active) == 0;
+    }
+  } catch (const std::exception&) {
+    is_gone = true;
+  }
+  EXPECT_TRUE(is_gone);
+}
+
 // Its origin is, in the middle of an answer: the cut is seen, and told as the origin's.
 TEST_F(Client, IsCutOffFromAnOriginThatStandsStill) {
   given.settings.timeouts.body = 200ms;
