@@ -83,7 +83,7 @@ std::size_t Exchange::on_client_data(std::span<const char> bytes) {
       case ReadEvent::need_more:
       case ReadEvent::interim:  // only responses have those
         flush_upload();
-        if (request_state_ == RequestState::head && !count_heads()) fail_request(kNoMemory);
+        if (!is_over() && !count_heads()) fail_request(kNoMemory);
         return used;
       case ReadEvent::head:
         if (!on_head()) return used;

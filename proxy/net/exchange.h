@@ -161,6 +161,7 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   // exchange_response.cc: towards the client.
   std::size_t on_data(std::span<const char> bytes) override;
   bool spoke_too_early();
+  bool count_response_heads();
   void on_end() override;
   void on_drained() override;
   void on_write_failed(int error) override;

@@ -6,7 +6,6 @@
 #include "proxy/net/exchange.h"
 
 namespace bloomwall::proxy {
-
 // Octets that come before the request has reached the origin's kernel are no answer to it, but what was sent too much after
 // an earlier one; or the origin answers before it has read what it is asked, as some do that have no room.
 bool Exchange::spoke_too_early() {
@@ -33,9 +32,7 @@ std::size_t Exchange::on_data(std::span<const char> bytes) {
     switch (step->event) {
       case ReadEvent::need_more:
         flush_download();
-        if (!is_over() && response_state_ == ResponseState::awaited && !count_heads()) {
-          fail_response({ErrorKind::connection_limit, "limits.buffer_memory"});
-        }
+        if (!is_over()) count_response_heads();
         return used;
       case ReadEvent::interim:
         relay_interim();
@@ -73,6 +70,13 @@ ResponseRewrite Exchange::response_rewrite() {
   return how;
 }
 
+// False: there is no room for them, and the answer has failed.
+bool Exchange::count_response_heads() {
+  if (count_heads()) return true;
+  fail_response({ErrorKind::connection_limit, "limits.buffer_memory"});
+  return false;
+}
+
 void Exchange::relay_interim() {
   if (is_connect()) return;  // a parent's, and a tunnel has none
   write_interim_head(state_.to_client.head(), response_.head(), response_rewrite());
@@ -81,6 +85,7 @@ void Exchange::relay_interim() {
 
 void Exchange::on_response_head() {
   if (response_.switched()) return;  // `end` follows and tells the client
+  if (!count_response_heads()) return;
   const ResponseHead& head = response_.head();
   if (head.status == 407 && is_challenge_ours()) return fail_challenge();
   if (is_unasked_) return fail_response({ErrorKind::connection_failed, "the parent proxy refused the tunnel"});

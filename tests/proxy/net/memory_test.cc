@@ -3,12 +3,17 @@
 #include <string>
 #include <vector>
 
+#include "tests/proxy/http/hello_maker.h"
 #include "tests/proxy/net/proxy_fixture.h"
+#include "tests/proxy/net/tls_peer.h"
+#include "tests/support/test_certificate.h"
 
 namespace bloomwall::test {
 namespace {
 
 using Memory = ProxyTest;
+using proxy::TlsContext;
+using proxy::TlsSession;
 
 // What is not whole yet waits as bodies do.
 TEST_F(Memory, HeadsCountAsBufferMemory) {
@@ -29,21 +34,51 @@ TEST_F(Memory, HeadsCountAsBufferMemory) {
   EXPECT_EQ(the_proxy().gauges().buffer_bytes, 0U);
 }
 
+// One that is whole is held until the end of its body.
 TEST_F(Memory, HeadsOfOriginsCountAsBufferMemory) {
   given.settings.limits.buffer_memory = std::uint64_t{1} << 20;
-  std::vector<Exchange> under_way;
-  std::size_t refused = 0;
-  for (int i = 0; i < 40; ++i) {
-    under_way.push_back(exchange());
-    under_way.back().server.send("HTTP/1.1 200 OK\r\nX: " + std::string(50'000, 'h'));
-  }
-  for (auto& one : under_way) {
-    if (!one.client.is_quiet_for(std::chrono::milliseconds(50))) {
-      refused += status_of(one.client.read_head()) == 503 ? 1U : 0U;
+  for (const std::string rest : {"", "\r\nContent-Length: 10\r\n\r\n"}) {
+    std::vector<Exchange> under_way;
+    std::size_t refused = 0;
+    for (int i = 0; i < 40; ++i) {
+      under_way.push_back(exchange());
+      under_way.back().server.send("HTTP/1.1 200 OK\r\nX: " + std::string(50'000, 'h') + rest);
     }
+    for (auto& one : under_way) {
+      if (!one.client.is_quiet_for(std::chrono::milliseconds(50))) {
+        refused += status_of(one.client.read_head()) == 503 ? 1U : 0U;
+      }
+    }
+    EXPECT_GT(refused, 10U) << rest;
+    EXPECT_LT(refused, 35U) << rest;
+    under_way.clear();
+    wait_for_counter(&Counters::client_connections_active, 0);
+    EXPECT_EQ(the_proxy().gauges().buffer_bytes, 0U);
   }
-  EXPECT_GT(refused, 10U);
-  EXPECT_LT(refused, 35U);
+}
+
+// Those that are not whole yet are held as heads are.
+TEST_F(Memory, TrailersCountAsBufferMemory) {
+  given.settings.limits.buffer_memory = std::uint64_t{1} << 20;
+  const std::string half = "0\r\nX: " + std::string(15'000, 't');
+  for (const bool of_requests : {true, false}) {
+    const std::uint64_t before = errors(proxy::ErrorKind::connection_limit);
+    std::vector<Exchange> under_way;
+    for (int i = 0; i < 100; ++i) {
+      under_way.push_back(exchange(of_requests ? post_origin("Transfer-Encoding: chunked\r\n") : get_origin()));
+      if (of_requests) {
+        under_way.back().client.send(half);
+      } else {
+        under_way.back().server.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + half);
+      }
+    }
+    wait_until([&] { return errors(proxy::ErrorKind::connection_limit) > before + 10; });
+    EXPECT_LE(the_proxy().gauges().buffer_bytes, given.settings.limits.buffer_memory);
+    EXPECT_LT(errors(proxy::ErrorKind::connection_limit), before + 90);
+    under_way.clear();
+    wait_for_counter(&Counters::client_connections_active, 0);
+    EXPECT_EQ(the_proxy().gauges().buffer_bytes, 0U);
+  }
 }
 
 // A hello that is not whole is held twice: as it came, for the far end, and as a message, to be read.
@@ -65,6 +100,41 @@ TEST_F(Memory, HellosCountAsBufferMemory) {
   last.client.expect_end();
   last.server.expect_end();
   open.clear();
+  wait_for_counter(&Counters::client_connections_active, 0);
+  EXPECT_EQ(the_proxy().gauges().buffer_bytes, 0U);
+}
+
+class TlsMemory : public ProxyTest {
+ protected:
+  TlsMemory() { given.settings.listeners.front().tls = {files_.certificate, files_.key}; }
+  const TestCertificate files_ = make_certificate(dir.path(), "proxy", "proxy.test");
+};
+
+// A handshake that is begun and not finished holds the most.
+TEST_F(TlsMemory, HandshakesCountAsBufferMemory) {
+  given.settings.limits.buffer_memory = std::uint64_t{1} << 20;
+  const std::string half = proxy::testing::client_hello(proxy::testing::server_name("proxy.test")).substr(0, 60);
+  std::vector<ScriptedPeer> clients;
+  for (int i = 0; i < 40; ++i) clients.push_back(new_client(half));
+  wait_until([&] { return counter(&Counters::tls_handshake_failures_total) > 10; });
+  EXPECT_LE(the_proxy().gauges().buffer_bytes, given.settings.limits.buffer_memory);
+  EXPECT_LT(counter(&Counters::tls_handshake_failures_total), 35U);
+  clients.clear();
+  wait_for_counter(&Counters::client_connections_active, 0);
+  EXPECT_EQ(the_proxy().gauges().buffer_bytes, 0U);
+}
+
+TEST_F(TlsMemory, SessionsCountAsBufferMemory) {
+  constexpr std::size_t kLeast = std::size_t{16} * 1024;  // of one
+  const auto peers = TlsContext::for_peers(files_.certificate);
+  ASSERT_TRUE(peers.has_value()) << peers.error();
+  std::vector<TlsPeer> clients;
+  for (int i = 0; i < 10; ++i) {
+    clients.emplace_back(new_client(), TlsSession::connect(**peers, "proxy.test"));
+    clients.back().shake_hands();
+  }
+  wait_until([&] { return the_proxy().gauges().buffer_bytes >= clients.size() * kLeast; });
+  clients.clear();
   wait_for_counter(&Counters::client_connections_active, 0);
   EXPECT_EQ(the_proxy().gauges().buffer_bytes, 0U);
 }
