@@ -6,6 +6,22 @@
 #include "proxy/net/exchange.h"
 
 namespace bloomwall::proxy {
+namespace {
+
+// Whether Upgrade is this protocol and none beside it: several lines are one list.
+bool names_alone(std::span<const Field> fields, std::string_view protocol) {
+  std::size_t lines = 0;
+  bool is_named = false;
+  for (const Field& field : fields) {
+    if (field.id != FieldId::upgrade) continue;
+    ++lines;
+    is_named = same_name(field.value, protocol);
+  }
+  return lines == 1 && is_named;
+}
+
+}  // namespace
+
 // Octets that come before the request has reached the origin's kernel are no answer to it, but what was sent too much after
 // an earlier one; or the origin answers before it has read what it is asked, as some do that have no room.
 bool Exchange::spoke_too_early() {
@@ -163,8 +179,7 @@ Exchange::Reuse Exchange::reuse_after(bool surplus) const {
 // 101 to an upgrade that was forwarded, or a parent's 2xx to CONNECT.
 void Exchange::on_switched() {
   if (is_connect()) return establish_tunnel();
-  const Field* const named = find_field(response_.head().fields, FieldId::upgrade);
-  if (named == nullptr || !same_name(named->value, request_.head().upgrade)) {
+  if (!names_alone(response_.head().fields, request_.head().upgrade)) {
     return fail_response({ErrorKind::upstream_protocol, "status 101 to another protocol than was asked for"});
   }
   status_ = 101;

@@ -183,7 +183,9 @@ TEST_F(Forward, AnUpgradeBecomesATunnelWithEverythingThatCameTooEarly) {
 
 // Nobody here could judge what follows.
 TEST_F(Forward, ASwitchToWhatWasNotAskedForIsABadGateway) {
-  for (const char* answer : {"Upgrade: h2c\r\n", "Upgrade: websocket, h2c\r\n", ""}) {
+  for (const char* answer :
+       {"Upgrade: h2c\r\n", "Upgrade: websocket, h2c\r\n", "Upgrade: websocket\r\nUpgrade: h2c\r\n",
+        "Upgrade: h2c\r\nUpgrade: websocket\r\n", "Upgrade: websocket/13\r\n", "Upgrade: \"websocket\"\r\n", ""}) {
     auto [client, server, asked] = exchange(get_origin("/ws", kWebSocket));
     server.send(std::string("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n") + answer + "\r\n");
     EXPECT_EQ(status_of(client.read_head()), 502) << answer;
@@ -202,6 +204,15 @@ TEST_F(Forward, TrailersGoToWhoTakesThem) {
     EXPECT_EQ(client.read_chunked(&trailers), "a");
     EXPECT_EQ(trailers, takes ? "X-Sum: 7\r\n" : "");
   }
+}
+
+// A client cannot bring a field past whoever reads heads alone.
+TEST_F(Forward, TrailersThatARequestNominatesStayHere) {
+  auto [client, server, asked] = exchange(post_origin("Connection: X-Hop, x-OTHER\r\nTransfer-Encoding: chunked\r\n",
+                                                      "1\r\na\r\n0\r\nX-Sum: 7\r\nX-Hop: 1\r\nX-Other: 2\r\n\r\n"));
+  std::string trailers;
+  EXPECT_EQ(server.read_chunked(&trailers), "a");
+  EXPECT_EQ(trailers, "X-Sum: 7\r\n");
 }
 
 TEST_F(Forward, AClientThatEndsItsSideStillGetsItsAnswer) {
