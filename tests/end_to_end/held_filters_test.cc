@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "tests/end_to_end/servers.h"
+#include "tests/proxy/http/hello_maker.h"
 #include "tests/support/http_text.h"
 #include "tests/support/scripted_peer.h"
 
@@ -24,6 +25,12 @@ access: {connect_ports: [], deny_destinations: []}
 log: {access: {file: off}}
 dns: {hosts: {open.example.test: 127.0.0.1}}
 )";
+
+constexpr const char* kUpgrade =
+    "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+constexpr const char* kSwitched =
+    "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
 
 class HeldFilters : public testing::Test {
  protected:
@@ -68,6 +75,7 @@ class HeldFilters : public testing::Test {
 TEST_F(HeldFilters, NobodyHoldsThoseThatWereReplaced) {
   const std::size_t at_first = mapped();
   const std::string authority = "open.example.test:" + std::to_string(origin_.port());
+  const std::string hello = proxy::testing::client_hello(proxy::testing::server_name("open.example.test"));
   std::vector<ScriptedPeer> clients, servers;
   const auto begin = [&](const std::string& request) {
     clients.push_back(client());
@@ -87,6 +95,20 @@ TEST_F(HeldFilters, NobodyHoldsThoseThatWereReplaced) {
     servers.back().read_head();
     servers.back().send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\npart");
     clients.back().read_head();
+    begin(connect_to(authority));
+    clients.back().read_head();
+    clients.back().send(hello);
+    servers.back().expect(hello);
+    begin(get(authority, "/socket", kUpgrade));
+    servers.back().read_head();
+    servers.back().send(kSwitched);
+    EXPECT_EQ(status_of(clients.back().read_head()), 101);
+    begin(get(authority, "/waiting"));
+    servers.back().read_head();
+    begin(get(authority, "/answered"));
+    servers.back().read_head();
+    servers.back().send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    clients.back().read_head();  // and is idle from here on
     begin(get(authority, "/download"));
     servers.back().read_head();
     servers.back().send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\npart");

@@ -3,7 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -166,6 +169,30 @@ TEST_F(Reload, KilledInTheMiddleOfOneItStartsAgain) {
   proxy_ = std::make_unique<Proxy>(folder_, kYaml);
   EXPECT_EQ(status("one.example.test"), "403");
   EXPECT_EQ(proxy_->reload().status, 0);
+}
+
+// In the child that becomes the proxy: root could raise the limit again.
+bool leave_few_descriptors() {
+  ::prctl(PR_CAPBSET_DROP, CAP_SYS_RESOURCE, 0, 0, 0);
+  const rlimit few{.rlim_cur = 512, .rlim_max = 512};
+  return ::setrlimit(RLIMIT_NOFILE, &few) == 0;
+}
+
+TEST(ReloadWarning, ThatClientsLackDescriptorsIsSaidOnce) {
+  const TempDir folder;
+  const std::string yaml = "access: {deny_destinations: []}\nlog: {access: {file: off}}\n";
+  const std::string warning = "file descriptors, and this process may have 512";
+  Proxy proxy(folder, yaml, Proxy::Admin::off, leave_few_descriptors);
+  ASSERT_TRUE(proxy.process().wait_for_line(warning)) << proxy.process().output();
+  for (int i = 0; i < 3; ++i) {
+    const auto again = proxy.reload();
+    EXPECT_EQ(again.status, 0) << again.out;
+    EXPECT_EQ(again.out.find(warning), std::string::npos) << again.out;
+  }
+  const std::string output = proxy.process().output();
+  EXPECT_EQ(output.find(warning), output.rfind(warning)) << output;
+  proxy.configure(folder, yaml + "limits: {client_connections: 10000}\n");
+  EXPECT_NE(proxy.reload().out.find(warning), std::string::npos) << "other numbers are news";
 }
 
 TEST_F(Reload, MissingFilterAtStartIs2AndBadConfigurationIs78) {

@@ -10,6 +10,7 @@
 
 #include "tests/end_to_end/networks.h"
 #include "tests/end_to_end/servers.h"
+#include "tests/proxy/http/hello_maker.h"
 
 namespace bloomwall::test {
 namespace {
@@ -224,6 +225,25 @@ TEST_F(Transparent, OnlyRedirectedConnectionsAreTaken) {
     ++lines;
   }
   EXPECT_EQ(lines, 2U) << "what begins like TLS and is none has its line: " << log;
+}
+
+// In the escapes of printf(1), one for each octet.
+std::string escaped(const std::string& octets) {
+  std::string out;
+  for (const char c : octets) {
+    const auto octet = static_cast<unsigned char>(c);
+    out.push_back('\\');
+    for (const unsigned shift : {6U, 3U, 0U}) out.push_back(static_cast<char>('0' + ((octet >> shift) & 7U)));
+  }
+  return out;
+}
+
+TEST_F(Transparent, ASecondHelloMustNameTheSameHost) {
+  const auto hello = [](const char* name) { return proxy::testing::client_hello(proxy::testing::server_name(name)); };
+  EXPECT_EQ(said(escaped(hello("good.example.test") + hello("blocked.example.test"))).out, "") << proxy_->output();
+  const std::string log = access_log();
+  EXPECT_NE(log.find("\"sni\":\"good.example.test\""), std::string::npos) << log;
+  EXPECT_NE(log.find("\"decision\":\"refused\",\"decision_reason\":\"bad_request\""), std::string::npos) << log;
 }
 
 // A rule that also catches what the proxy itself sends would send it round for ever.

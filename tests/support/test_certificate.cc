@@ -40,8 +40,8 @@ void add_names(X509* certificate, const std::string& name) {
 
 }  // namespace
 
-TestCertificate make_certificate(const std::filesystem::path& folder, const std::string& stem,
-                                 const std::string& name) {
+TestCertificate make_certificate(const std::filesystem::path& folder, const std::string& stem, const std::string& name,
+                                 std::chrono::seconds valid_for) {
   const KeyPtr key(EVP_EC_gen("P-256"));
   const CertificatePtr made(X509_new());
   require(key != nullptr && made != nullptr);
@@ -50,7 +50,7 @@ TestCertificate make_certificate(const std::filesystem::path& folder, const std:
   X509_set_version(made.get(), X509_VERSION_3);
   ASN1_INTEGER_set(X509_get_serialNumber(made.get()), static_cast<long>(serial));
   X509_gmtime_adj(X509_getm_notBefore(made.get()), -60);
-  X509_gmtime_adj(X509_getm_notAfter(made.get()), 3600);
+  X509_gmtime_adj(X509_getm_notAfter(made.get()), static_cast<long>(valid_for.count()));
   X509_set_pubkey(made.get(), key.get());
   X509_NAME* const subject = X509_get_subject_name(made.get());
   X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>(name.c_str()), -1, -1,

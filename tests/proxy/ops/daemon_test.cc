@@ -18,6 +18,7 @@
 #include "tests/proxy/ops/notify_socket.h"
 #include "tests/proxy/ops/site.h"
 #include "tests/support/scripted_peer.h"
+#include "tests/support/test_certificate.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -201,6 +202,21 @@ TEST_F(DaemonTest, WhatNeedsARestartIsNamed) {
   EXPECT_EQ(status, 0);
   EXPECT_NE(said.find("takes effect after a restart only: listeners, workers"), std::string::npos) << said;
   EXPECT_NE(log().find("warning reload: takes effect after a restart only"), std::string::npos);
+}
+
+TEST_F(DaemonTest, ACertificateThatIsOutOfDateIsToldOf) {
+  test::make_certificate(site_.dir.path(), "proxy", "proxy.test");
+  site_.dir.write("bloomwall.yaml",
+                  "listeners: [{address: \"127.0.0.1:0\", tls: {certificate: proxy.crt, key: proxy.key}}]\n" +
+                      std::string(kSettings));
+  start_and_wait();
+  EXPECT_NE(log().find("start: listeners[0].tls: the certificate expires on"), std::string::npos) << log();
+  test::make_certificate(site_.dir.path(), "proxy", "proxy.test", -30s);
+  for (int i = 0; i < 2; ++i) {
+    const auto [status, said] = reload();
+    EXPECT_EQ(status, 0) << said;
+    EXPECT_NE(said.find("listeners[0].tls: the certificate has expired on"), std::string::npos) << said;
+  }
 }
 
 TEST_F(DaemonTest, LogsAreReopenedOnSigusr1AndSighup) {

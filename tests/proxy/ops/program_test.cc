@@ -285,6 +285,8 @@ TEST_F(Program, ExplainSaysWhatATunnelAndTheAccessRulesWouldDo) {
        "port_denied", "refused", 1},
       {"wss://innocent.example.test/", "through a tunnel: CONNECT innocent.example.test:443 is allowed", "allowed",
        "allowed", 0},
+      {"ws://innocent.example.test/", "through a tunnel: CONNECT innocent.example.test:80 is allowed (unlisted)\n",
+       "allowed", "allowed", 0},
       {"ws://innocent.example.test:8080/", "through a tunnel: CONNECT innocent.example.test:8080 is refused",
        "port_denied", "refused", 1},
       {"https://[fd00::1]/", "CONNECT [fd00::1]:443 is refused, status 403 destination_denied", "destination_denied",
