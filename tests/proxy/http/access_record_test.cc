@@ -94,6 +94,11 @@ TEST(AccessRecord, SquidTagsFollowTheOutcome) {
     record.status = status;
     EXPECT_EQ(tag(record), "TCP_DENIED/" + std::to_string(status)) << "a tunnel that was dialled, and then refused";
   }
+  record = allowed();
+  record.tunnel = true;
+  record.status = 403;
+  record.decision = filter::Decision::blocked;
+  EXPECT_EQ(tag(record), "TCP_DENIED/403") << "by its server name, once it was dialled";
   AccessRecord stranger{.start = kStart, .client = "192.0.2.7", .status = 403, .refused = true};
   EXPECT_EQ(tag(stranger), "TCP_DENIED/403") << "nothing was read of its request";
   stranger.status = 0;

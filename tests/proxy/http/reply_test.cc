@@ -98,6 +98,34 @@ TEST(ErrorReply, NamesTheProxyAsAStructuredItem) {
   EXPECT_TRUE(error(ErrorKind::dns_error, with).field("Proxy-Status").starts_with("\"1st\"; error="));
 }
 
+// RFC 9209 section 2.3: what it is about, whatever the status.
+TEST(ErrorReply, NamesTheErrorThatItIs) {
+  const struct {
+    ErrorKind kind;
+    std::string_view error;
+  } rows[] = {
+      {ErrorKind::dns_error, "dns_error"},
+      {ErrorKind::dns_limit, "dns_error"},
+      {ErrorKind::dns_timeout, "dns_timeout"},
+      {ErrorKind::connection_limit, "connection_limit_reached"},
+      {ErrorKind::connect_timeout, "connection_timeout"},
+      {ErrorKind::connection_refused, "connection_refused"},
+      {ErrorKind::upstream_timeout, "http_response_timeout"},
+      {ErrorKind::parent_tls, "tls_protocol_error"},
+      {ErrorKind::parent_certificate, "tls_certificate_error"},
+      {ErrorKind::parent_auth, "proxy_configuration_error"},
+      {ErrorKind::filter_late, "proxy_internal_error"},
+      {ErrorKind::destination_denied, "destination_ip_prohibited"},
+      {ErrorKind::loop, "proxy_loop_detected"},
+  };
+  for (const auto& row : rows) {
+    EXPECT_TRUE(error(row.kind, context())
+                    .field("Proxy-Status")
+                    .starts_with("bloomwall; error=" + std::string(row.error) + "; "))
+        << row.error;
+  }
+}
+
 TEST(ErrorReply, SpecialFieldsOfSpecialKinds) {
   EXPECT_NE(error(ErrorKind::method_not_allowed, context()).field("Allow").find("GET"), std::string::npos);
   EXPECT_EQ(error(ErrorKind::too_many_requests, context()).field("Retry-After"), "1");

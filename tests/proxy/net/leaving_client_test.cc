@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/proxy/net/proxy_fixture.h"
+#include "tests/support/scripted_dns.h"
 
 namespace bloomwall::test {
 namespace {
@@ -99,6 +100,33 @@ TEST_F(LeavingClient, IsLetGoInTheMiddleOfADownloadThatItDoesNotRead) {
   client.read_head();
   client.reset();
   expect_all_gone();
+}
+
+// Before there is anybody to ask: while the name server is awaited, for a request with a body and for a tunnel, too.
+TEST_F(LeavingClient, IsLetGoWhileItsNameIsAskedFor) {
+  ScriptedDns names;
+  names.set("silent.example", {.silent = true});
+  given.settings.dns.servers = {names.address()};
+  int left = 0;
+  for (const std::string& text : {get("silent.example"), connect_to("silent.example:443"),
+                                  request("POST", "silent.example", "/", length_field(10), "abc")}) {
+    auto client = new_client(text);
+    wait_until([&] { return the_proxy().gauges().requests_in_flight == 1; });
+    client.reset();
+    expect_all_gone();
+    EXPECT_EQ(errors(ErrorKind::client_gone), static_cast<std::uint64_t>(++left)) << text;
+  }
+  EXPECT_GE(names.asked_in_all(), 1);
+}
+
+TEST_F(LeavingClient, IsLetGoWhileTheParentsAnswerIsAwaited) {
+  given.settings.upstream.parent = origin.authority();
+  for (const std::string& text : {get("far.example"), connect_to("far.example:443")}) {
+    auto [client, up, asked] = exchange(text);
+    client.reset();
+    up.expect_end();
+    expect_all_gone();
+  }
 }
 
 // One side has ended, the other may go on; when the first is reset after that, nothing can come of it any more.

@@ -66,6 +66,12 @@ TEST_F(Limits, OneAddressHasItsShare) {
   expect_alive();
 }
 
+TEST_F(Limits, OneAddressTakesNoMoreThanAPartByDefault) {
+  const conf::Limits usual;
+  EXPECT_GT(usual.connections_per_client, 0U);
+  EXPECT_LE(usual.connections_per_client, usual.client_connections / 2);
+}
+
 TEST_F(Limits, AnAddressThatHasItsShareGivesUpAnIdleOne) {
   given.settings.limits.connections_per_client = 2;
   auto first = new_client();

@@ -79,6 +79,23 @@ TEST_F(ProxyProtocol, SharesAreThoseOfWhoIsNamed) {
   EXPECT_TRUE(exchange(kHeader + get_origin("/again")).asked.starts_with("GET /again "));
 }
 
+// Whoever has not spoken yet may still ask when the end has come.
+TEST_F(ProxyProtocol, TheEndWaitsForWhoWasNamed) {
+  auto named = new_client(kHeader);
+  auto half = new_client(kHeader.substr(0, 9));
+  wait_for_counter(&Counters::client_connections_idle, 2);
+  the_proxy().drain(20s);
+  half.send(kHeader.substr(9));
+  for (ScriptedPeer* const client : {&named, &half}) {
+    client->send(get("ok.test:2"));
+    const Answer last = read_answer(*client);
+    EXPECT_EQ(status_of(last.head), 502);
+    EXPECT_EQ(field_of(last.head, "Connection"), "close");
+    client->expect_end();
+  }
+  wait_until_ended();
+}
+
 class TlsListener : public ProxyTest {
  protected:
   TlsListener() { given.settings.listeners.front().tls = {files_.certificate, files_.key}; }
@@ -131,6 +148,46 @@ TEST_F(TlsListener, TunnelsEndByHalves) {
   server.close();
   EXPECT_EQ(client.read_to_end(), "answer");
   EXPECT_EQ(client.session().state(), TlsSession::State::ended) << "an end that nobody else can fake";
+}
+
+TEST_F(TlsListener, ALeavingClientIsLetGoWhileItsAnswerIsAwaited) {
+  auto client = new_tls_client(get_origin());
+  auto server = origin.accept();
+  server.read_head();
+  client.socket().reset();
+  server.expect_end();
+  wait_for_counter(&Counters::client_connections_active, 0);
+  EXPECT_EQ(errors(proxy::ErrorKind::client_gone), 1U);
+}
+
+// Without close_notify, as anybody could have ended it.
+TEST_F(TlsListener, AnUploadThatIsCutIsCompletedNowhereAndLogged) {
+  given.logged = true;
+  auto client = new_tls_client(post_origin(length_field(10), "abc"));
+  auto server = origin.accept();
+  server.read_head();
+  server.expect("abc");
+  client.socket().close();
+  server.expect_end();
+  wait_for_counter(&Counters::client_connections_active, 0);
+  EXPECT_NE(log_text().find("\"error\":\"client_gone\""), std::string::npos) << log_text();
+}
+
+// Whoever has shaken hands and has not spoken yet may still ask when the end has come.
+TEST_F(TlsListener, TheEndWaitsForWhoHasShakenHands) {
+  auto fresh = new_tls_client();
+  auto kept = new_tls_client(get("ok.test:2"));
+  EXPECT_EQ(status_of(read_answer(kept).head), 502);
+  wait_for_counter(&Counters::client_connections_idle, 2);
+  the_proxy().drain(20s);
+  for (TlsPeer* const client : {&fresh, &kept}) {
+    client->send(get("ok.test:2"));
+    const Answer last = read_answer(*client);
+    EXPECT_EQ(status_of(last.head), 502);
+    EXPECT_EQ(field_of(last.head, "Connection"), "close");
+    client->socket().close();
+  }
+  wait_until_ended();
 }
 
 TEST_F(TlsListener, StrangersGetNoHandshake) {

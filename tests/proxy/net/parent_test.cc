@@ -129,6 +129,17 @@ TEST_F(Parent, ThatRefusesATunnelDoesNotSpeakForTheOrigin) {
   }
 }
 
+TEST_F(Parent, ThatOpensATunnelSaysNothingOfItsOwn) {
+  auto [client, up, asked] = exchange(connect_to("far.example:443"));
+  up.send(
+      "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\nLocation: http://evil.example/\r\n"
+      "Set-Cookie: a=b\r\n\r\nfirst");
+  const std::string head = client.read_head();
+  EXPECT_EQ(status_of(head), 200) << head;
+  EXPECT_EQ(field_of(head, "Location") + field_of(head, "Set-Cookie"), "") << head;
+  client.expect("first");
+}
+
 TEST_F(Parent, IsLeftOutForWhatTheBypassHolds) {
   ScriptedListener direct;
   given.settings.upstream.bypass = {"test", "127.0.0.0/8"};
@@ -170,6 +181,28 @@ TEST_F(Parent, IsGivenAConnectionForEachOrigin) {
   rest(up);
   client.send(get("far.example", "/3"));
   EXPECT_TRUE(up.read_head().starts_with("GET http://far.example/3 "));
+}
+
+TEST_F(TlsParent, OctetsBeyondAnAnswerAreNobodysAnswer) {
+  auto client = new_client(get("far.example", "/1"));
+  TlsPeer up = accept_tls();
+  up.read_head();
+  up.send(ok("one") + ok("poison"));
+  client.read_head();
+  client.expect("one");
+  EXPECT_EQ(up.read_to_end(), "");
+  client.send(get("far.example", "/2"));
+  TlsPeer fresh = accept_tls();
+  fresh.read_head();
+  answer(fresh, client, "two");
+  EXPECT_EQ(fresh.read_to_end(), "") << "nothing of such an origin is kept";
+  client.send(get("near.example", "/3"));
+  TlsPeer other = accept_tls();
+  other.read_head();
+  answer(other, client, "three");
+  other.send(ok("while it idles"));
+  EXPECT_EQ(other.read_to_end(), "");
+  EXPECT_EQ(counter(&Counters::upstream_surplus_total), 2U);
 }
 
 TEST_F(TlsParent, CarriesTunnels) {

@@ -175,12 +175,16 @@ TEST_F(RefusalLog, AnAnswerThatStandsStillHasAnId) {
 }
 
 TEST_F(RefusalLog, AClientThatGoesHasAnId) {
-  {
+  for (const bool resets : {false, true}) {
     auto [client, server, asked] = exchange(post_origin(length_field(10), "abc"));
-    client.shut_write();
+    server.expect("abc");
+    resets ? client.reset() : client.shut_write();
     server.read_to_end();
+    wait_for_counter(&Counters::client_connections_active, 0);
+    expect_error(lines().back(), "client_gone");
+    EXPECT_NE(lines().back().value("error_detail", ""), "") << resets;
   }
-  expect_error(only_line(), "client_gone");
+  EXPECT_EQ(lines().size(), 2U);
 }
 
 TEST_F(RefusalLog, AStrangerHasALineAndTheIdThatItWasTold) {

@@ -1,6 +1,10 @@
 // Bodies that move, but too slowly, in either direction.
 // SPDX-License-Identifier: Apache-2.0
+#include <chrono>
+#include <cstdint>
+#include <exception>
 #include <string>
+#include <thread>
 
 #include "tests/proxy/net/proxy_fixture.h"
 
@@ -44,6 +48,53 @@ TEST_F(SlowBody, ADownloadOfKnownLengthIsCut) {
   EXPECT_TRUE(drip(server, server, "x"));
   wait_for_counter(&Counters::client_connections_active, 0);
   EXPECT_EQ(errors(ErrorKind::upstream_timeout), 1U);
+}
+
+// It takes something every time that it is looked at, and its origin would send much more.
+TEST_F(SlowBody, ADownloadThatItsClientTakesTooSlowlyIsCut) {
+  given.settings.timeouts.body = 1s;
+  given.settings.limits.least_rate = std::uint64_t{1} << 30;
+  auto [client, server, asked] = exchange();
+  std::jthread sender([&] {
+    try {
+      server.send("HTTP/1.1 200 OK\r\n\r\n");  // of unknown length
+      for (;;) server.send(std::string(1 << 20, 'z'));
+    } catch (const std::exception&) {  // cut off, as it must be
+    }
+  });
+  client.read_head();
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  bool is_cut = false;
+  try {
+    while (std::chrono::steady_clock::now() < until) {
+      client.read_exactly(400'000);
+      origin.nobody_comes_for(10ms);  // its pace
+    }
+  } catch (const std::exception&) {
+    is_cut = true;
+  }
+  EXPECT_TRUE(is_cut);
+  wait_for_counter(&Counters::client_connections_active, 0);
+  EXPECT_EQ(errors(ErrorKind::client_stalled), 1U);
+}
+
+// What comes behind the last answer is dropped, but not for ever, however busy its client is.
+TEST_F(SlowBody, WhatComesBehindTheLastAnswerIsDroppedForAWhile) {
+  given.list = "blocked.test\n";
+  auto client = new_client(request("POST", "blocked.test", "/", length_field(10'000'000), "x"));
+  EXPECT_EQ(status_of(read_answer(client).head), 403);
+  client.expect_end();
+  bool is_gone = false;
+  try {
+    for (int i = 0; i < 80 && !is_gone; ++i) {
+      client.send("x");
+      origin.nobody_comes_for(100ms);  // its pace
+      is_gone = counter(&Counters::client_connections_active) == 0;
+    }
+  } catch (const std::exception&) {
+    is_gone = true;
+  }
+  EXPECT_TRUE(is_gone);
 }
 
 TEST_F(SlowBody, AStreamOfEventsLives) {
