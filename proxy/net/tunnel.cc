@@ -12,6 +12,7 @@ Tunnel::Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, Start sta
       owner_(&owner),
       upstream_(std::move(upstream)),
       start_(std::move(start)),
+      url_memory_(state.io.pool),
       timer_(
           state.io.loop.timers(), [](void* self) { static_cast<Tunnel*>(self)->on_timer(); }, this),
       opened_(monotonic_now()) {
@@ -19,6 +20,7 @@ Tunnel::Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, Start sta
   state_.counters.tunnels_active.add();
   if (start_.is_connect) gate_ = std::make_unique<HelloGate>(state_, start_.host, start_.port);
   is_counted_ = !start_.is_connect;
+  if (!start_.is_connect) url_memory_.set(start_.target.size());  // there is room: the head's was given back just now
   upstream_->stream.set_handler(far_);
   owner.client_stream().set_handler(client_);
   upstream_->stream.relay_to(owner.client_stream());

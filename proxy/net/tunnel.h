@@ -115,6 +115,7 @@ class Tunnel final : public Buried, LiveTunnel, PageReader::Handler {
   UpstreamPtr upstream_;
   Start start_;
   Side client_{*this, true}, far_{*this, false};
+  Reservation url_memory_;           // of Start::target, which after an upgrade is as long as a head may be
   std::unique_ptr<HelloGate> gate_;  // until the client's first octets are judged
   std::string sni_;
   std::string_view cut_why_;

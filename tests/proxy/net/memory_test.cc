@@ -81,6 +81,33 @@ TEST_F(Memory, TrailersCountAsBufferMemory) {
   }
 }
 
+// It is kept for as long as the WebSocket is open, to be judged again and logged.
+TEST_F(Memory, UrlsOfWebSocketsCountAsBufferMemory) {
+  given.settings.limits.buffer_memory = std::uint64_t{1} << 20;
+  const std::string url = "/" + std::string(50'000, 'u');
+  const std::string upgrade =
+      "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+  std::vector<Exchange> open;
+  std::size_t refused = 0;
+  for (int i = 0; i < 40; ++i) {
+    auto client = new_client(get_origin(url, upgrade));
+    if (origin.speaks_first(client)) {
+      refused += status_of(client.read_head()) == 503 ? 1U : 0U;
+      continue;
+    }
+    auto server = origin.accept();
+    server.read_head();
+    server.send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+    EXPECT_EQ(status_of(client.read_head()), 101);
+    open.push_back({std::move(client), std::move(server), {}});
+  }
+  EXPECT_GT(refused, 10U);
+  EXPECT_GT(open.size(), 5U);
+  open.clear();
+  wait_for_counter(&Counters::client_connections_active, 0);
+  EXPECT_EQ(the_proxy().gauges().buffer_bytes, 0U);
+}
+
 // A hello that is not whole is held twice: as it came, for the far end, and as a message, to be read.
 TEST_F(Memory, HellosCountAsBufferMemory) {
   std::string message = "\x01" + std::string("\x00\xea\x60\x03\x03", 5) + std::string(47'000, 'x'), half;
