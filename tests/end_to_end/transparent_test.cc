@@ -5,12 +5,15 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <memory>
+#include <set>
 
 #include "tests/end_to_end/networks.h"
 #include "tests/end_to_end/servers.h"
 #include "tests/proxy/http/hello_maker.h"
+#include "tests/support/scripted_peer.h"
 
 namespace bloomwall::test {
 namespace {
@@ -69,7 +72,8 @@ route add default via fd09::1
                           "  listen 192.0.2.131:80; listen 192.0.2.131:443 ssl;\n"
                           "  ssl_certificate " +
                           folder_.path("cert.pem") + "; ssl_certificate_key " + folder_.path("key.pem") +
-                          ";\n  add_header Alt-Svc 'h3=\":4433\"; ma=86400';\n  return 200 \"$scheme $http_host "
+                          ";\n  add_header X-Connection $connection; add_header Alt-Svc 'h3=\":4433\"; ma=86400';\n  "
+                          "return 200 \"$scheme $http_host "
                           "$request_uri via=$http_via\\n\";\n }\n}\n");
     origin_ = std::make_unique<Process>(
         router_->inside({"nginx", "-p", folder_.path(), "-c", config, "-e", folder_.path("error.log")}));
@@ -225,6 +229,30 @@ TEST_F(Transparent, OnlyRedirectedConnectionsAreTaken) {
     ++lines;
   }
   EXPECT_EQ(lines, 2U) << "what begins like TLS and is none has its line: " << log;
+}
+
+// What one host behind an address sends too much must not reach those who ask another.
+TEST_F(Transparent, HostsOfOneAddressShareNoConnection) {
+  const auto connections = [&](const std::string& host) {
+    std::set<std::string> numbers;
+    for (int i = 0; i < 10; ++i) {
+      const std::string answer = fetch("http://" + host + "/", {"-i"}).out;
+      const std::size_t at = answer.find("X-Connection: ");
+      if (at != std::string::npos) numbers.insert(answer.substr(at, answer.find('\r', at) - at));
+    }
+    return numbers;
+  };
+  const auto shared = [](const std::set<std::string>& some, const std::set<std::string>& others) {
+    return std::any_of(some.begin(), some.end(), [&](const std::string& one) { return others.contains(one); });
+  };
+  const std::set<std::string> first = connections("good.example.test");
+  ASSERT_FALSE(first.empty()) << proxy_->output();
+  ScriptedListener nothing;
+  ASSERT_TRUE(nothing.nobody_comes_for(std::chrono::milliseconds(1050))) << "they rest";
+  const std::set<std::string> other = connections("other.example.test");
+  EXPECT_FALSE(other.empty());
+  EXPECT_FALSE(shared(other, first));
+  EXPECT_TRUE(shared(connections("good.example.test"), first)) << "its own are used again";
 }
 
 // In the escapes of printf(1), one for each octet.
