@@ -40,10 +40,8 @@ TEST_F(Memory, HeadsOfOriginsCountAsBufferMemory) {
   for (const std::string rest : {"", "\r\nContent-Length: 10\r\n\r\n"}) {
     std::vector<Exchange> under_way;
     std::size_t refused = 0;
-    for (int i = 0; i < 40; ++i) {
-      under_way.push_back(exchange());
-      under_way.back().server.send("HTTP/1.1 200 OK\r\nX: " + std::string(50'000, 'h') + rest);
-    }
+    for (int i = 0; i < 40; ++i) under_way.push_back(exchange());
+    for (auto& one : under_way) one.server.send("HTTP/1.1 200 OK\r\nX: " + std::string(50'000, 'h') + rest);
     for (auto& one : under_way) {
       if (!one.client.is_quiet_for(std::chrono::milliseconds(50))) {
         refused += status_of(one.client.read_head()) == 503 ? 1U : 0U;
@@ -66,10 +64,12 @@ TEST_F(Memory, TrailersCountAsBufferMemory) {
     std::vector<Exchange> under_way;
     for (int i = 0; i < 100; ++i) {
       under_way.push_back(exchange(of_requests ? post_origin("Transfer-Encoding: chunked\r\n") : get_origin()));
+    }
+    for (auto& one : under_way) {
       if (of_requests) {
-        under_way.back().client.send(half);
+        one.client.send(half);
       } else {
-        under_way.back().server.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + half);
+        one.server.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + half);
       }
     }
     wait_until([&] { return errors(proxy::ErrorKind::connection_limit) > before + 10; });
