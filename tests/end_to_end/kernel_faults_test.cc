@@ -340,14 +340,20 @@ class ThreadsRunOut : public KernelRunsOut {
     std::filesystem::create_directory(folder_.path("state"));
     return "state_dir: state\nfilters: [{name: paged, file: paged.bwf, memory: paged}]\n";
   }
-  void expect_page_read_and_blocked() {
+  void drop_page() {
     const int fd = ::open(copy().c_str(), O_RDONLY | O_CLOEXEC);
     EXPECT_EQ(::fsync(fd), 0);
     EXPECT_EQ(::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);  // what nobody has mapped leaves the memory
     ::close(fd);
+  }
+  std::string answer_to_listed() {
     auto client = ScriptedPeer::connect(port());
     client.send("GET http://127.0.0.1:2/listed HTTP/1.1\r\nHost: 127.0.0.1:2\r\n\r\n");
-    EXPECT_TRUE(client.read_head().starts_with("HTTP/1.1 403 "));
+    return client.read_head();
+  }
+  void expect_page_read_and_blocked() {
+    drop_page();
+    EXPECT_TRUE(answer_to_listed().starts_with("HTTP/1.1 403 "));
   }
 
   // The file without a name that is served.
@@ -370,6 +376,28 @@ TEST_F(ThreadsRunOut, AVerdictComesAllTheSame) {
   EXPECT_EQ(faults_.failed(), 1U) << "the file system kept the page in memory";
   faults_.end();
   expect_page_read_and_blocked();
+  expect_as_before();
+}
+
+// Without a thread the page is looked for again after 20 ms, which is too late here.
+class PagesComeLate : public ThreadsRunOut {
+ protected:
+  std::string filters() override { return "timeouts: {announce: 0, connect: 1ms}\n" + ThreadsRunOut::filters(); }
+};
+
+TEST_F(PagesComeLate, TheClientIsToldInTimeAndHasTheVerdictLater) {
+  drop_page();
+  faults_.begin(SYS_clone3, EAGAIN);
+  std::string head = answer_to_listed();
+  EXPECT_TRUE(head.starts_with("HTTP/1.1 503 ")) << head;
+  EXPECT_NE(head.find("pages of a filter did not come within timeouts.connect"), std::string::npos) << head;
+  EXPECT_EQ(faults_.failed(), 1U) << "the file system kept the page in memory";
+  faults_.end();
+  EXPECT_TRUE(comes_true([&] {
+    head = answer_to_listed();
+    return !head.starts_with("HTTP/1.1 503 ");
+  })) << "the page never comes";
+  EXPECT_TRUE(head.starts_with("HTTP/1.1 403 ")) << head;
   expect_as_before();
 }
 
