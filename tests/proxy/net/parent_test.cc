@@ -241,6 +241,26 @@ TEST_F(TlsParent, ThatCannotProveWhoItIsIsToldNothing) {
   expect_error(client, 502, "tls_certificate_error");
 }
 
+// The reason is for the operator, once a minute, and not for each client.
+TEST_F(TlsParent, ThatCannotProveWhoItIsIsToldOfInTheLog) {
+  const auto stranger = make_certificate(dir.path(), "stranger", "parent.test");
+  context_ = TlsContext::for_listener(stranger.certificate, stranger.key);
+  the_proxy();
+  testing::internal::CaptureStderr();  // where the log goes that nobody has opened
+  for (int i = 0; i < 2; ++i) {
+    auto client = new_client(get("far.example"));
+    TlsPeer up = accept_tls();
+    EXPECT_EQ(up.read_to_end(), "");
+    EXPECT_EQ(status_of(client.read_head()), 502);
+  }
+  const std::string said = testing::internal::GetCapturedStderr();
+  const std::string begin = "parent " + origin.authority() + ": no TLS: ";
+  const std::size_t at = said.find(begin);
+  ASSERT_NE(at, std::string::npos) << said;
+  EXPECT_NE(said.find("certificate", at), std::string::npos) << said;
+  EXPECT_EQ(said.find(begin, at + 1), std::string::npos) << said;
+}
+
 TEST_F(TlsParent, ThatSpeaksNoneIsABadGateway) {
   auto client = new_client(get("far.example"));
   auto up = origin.accept();
