@@ -41,7 +41,8 @@ namespace bloomwall::proxy {
 
 class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler {
  public:
-  // What a client may still send of a request that was answered here, and how long, for its connection to live on.
+  // What a client may still send of a request that was answered here, and how long (timeouts.body where that is less), for
+  // its connection to live on.
   static constexpr std::uint64_t kDrainBytes = std::uint64_t{64} * 1024;
   static constexpr Milliseconds kDrainTime{10'000};
 

@@ -119,7 +119,7 @@ void Exchange::answer_local(int status, bool must_close) {
   if (!keep) return end(After::close);
   if (request_state_ == RequestState::complete) return end(After::keep);
   request_state_ = RequestState::body;
-  deadline_.set(kDrainTime);
+  deadline_.set(std::min(kDrainTime, snapshot_->settings.timeouts.body));
   client().resume_all();
 }
 

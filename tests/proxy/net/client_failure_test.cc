@@ -151,6 +151,22 @@ TEST_F(Client, ALargeBodyOfADeniedRequestEndsTheConnection) {
   client.read_to_end();
 }
 
+// What drips in is progress for ever.
+TEST_F(Client, TheBodyOfADeniedRequestIsDroppedForABoundedTime) {
+  given.list = "blocked.test\n";
+  given.settings.timeouts.body = 400ms;
+  auto client = new_client(request("POST", "blocked.test", "/", length_field(50'000)));
+  EXPECT_EQ(status_of(read_answer(client).head), 403);
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  bool is_over = false;
+  while (!is_over && std::chrono::steady_clock::now() < end) {
+    client.send("x");
+    is_over = !client.is_quiet_for(20ms);
+  }
+  ASSERT_TRUE(is_over) << "it is read on";
+  client.expect_end();
+}
+
 TEST_F(Client, OneThatVanishesLeavesNothingBehind) {
   {
     std::vector<ScriptedPeer> clients;
