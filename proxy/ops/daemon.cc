@@ -21,7 +21,7 @@ constexpr Milliseconds kStall{5000};  // a loop that has not turned for so long 
 constexpr Milliseconds kFlushBound{5000};
 constexpr Milliseconds kReloadBound{2000};  // for a reload to give up
 constexpr Milliseconds kStopMargin{10'000};
-constexpr Milliseconds kControlRetry{5000};
+constexpr Milliseconds kLongestControlWait{5000};
 
 }  // namespace
 
@@ -86,7 +86,7 @@ tl::expected<void, std::string> Daemon::open_doors() {
     // Nothing but `bloomwall reload` needs it, and the default place exists only where a service manager made it.
     if (const auto opened = open_control(); !opened) {
       log::warning("{}; `bloomwall reload` cannot reach this process, SIGHUP can", opened.error());
-      control_retry_.set(kControlRetry);
+      control_retry_.set(control_wait_);
     }
   }
   if (!admin.address) return {};
@@ -109,10 +109,13 @@ tl::expected<void, std::string> Daemon::open_control() {
   return {};
 }
 
-// Another instance may have had it, and ended since.
+// Another instance may have had it, and ended since: mostly at once, for it is replaced by this one.
 void Daemon::on_control_retry() {
   if (phase_ == Phase::draining) return;
-  if (!open_control()) return control_retry_.set(kControlRetry);
+  if (!open_control()) {
+    control_wait_ = std::min(2 * control_wait_, kLongestControlWait);
+    return control_retry_.set(control_wait_);
+  }
   log::info("admin.control_socket {} can be used now", started_with_.admin.control_socket.string());
 }
 

@@ -95,6 +95,7 @@ class Daemon {
   ReloadCounts reloads_;
   conf::Log logs_;  // as applied
   bool stalled_ = false;
+  Milliseconds control_wait_{100};  // until the control socket is tried again
   Timer control_retry_, announced_, drain_tick_, watchdog_, file_tick_;
   FileWatch files_;
   Milliseconds last_progress_{0};  // the reloader's own; the next two too

@@ -8,13 +8,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
 #include <future>
 #include <iterator>
+#include <memory>
 #include <sstream>
+#include <thread>
 
 #include "proxy/log/log.h"
 #include "proxy/ops/commands.h"
+#include "tests/proxy/ops/loop_thread.h"
 #include "tests/proxy/ops/notify_socket.h"
 #include "tests/proxy/ops/site.h"
 #include "tests/support/scripted_peer.h"
@@ -24,6 +28,7 @@ namespace bloomwall::proxy {
 namespace {
 
 using namespace std::chrono_literals;
+using test::LoopThread;
 using test::NotifySocket;
 using test::ScriptedListener;
 using test::ScriptedPeer;
@@ -355,6 +360,24 @@ TEST_F(DaemonTest, ASocketThatCannotBeMadeIsAWarning) {
   site_.dir.write("c.sock", "in the way");
   start_and_wait();
   EXPECT_NE(log().find("warning admin.control_socket"), std::string::npos) << log();
+}
+
+TEST_F(DaemonTest, TheControlSocketOfAnotherInstanceIsTakenOverOnceThatHasEnded) {
+  LoopThread loop;
+  std::unique_ptr<ControlSocket> other;
+  loop.call([&] {
+    auto opened = ControlSocket::open(loop.io, site_.dir.path() / "c.sock", [](std::uint64_t) {});
+    ASSERT_TRUE(opened.has_value()) << opened.error();
+    other = *std::move(opened);
+  });
+  start_and_wait();
+  EXPECT_NE(log().find("c.sock: Address already in use"), std::string::npos) << log();
+  loop.call([&] { other.reset(); });
+  const auto end = std::chrono::steady_clock::now() + test::kPatience;
+  while (log().find("c.sock can be used now") == std::string::npos && std::chrono::steady_clock::now() < end) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(reload().first, 0) << log();
 }
 
 TEST_F(DaemonTest, TheWatchdogIsFed) {
