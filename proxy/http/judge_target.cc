@@ -9,7 +9,6 @@
 namespace bloomwall::proxy {
 namespace {
 
-constexpr std::uint16_t kHttpPort = 80;
 // A chain of proxies with one name is somebody's choice; a request that met this one more often goes round in circles.
 constexpr unsigned kMostOwnVias = 3;
 
@@ -104,7 +103,7 @@ tl::expected<Judgement, HttpError> TargetJudge::inside(const RequestHead& head, 
   if (head.target.form == TargetForm::authority) {
     return tl::unexpected(HttpError{ErrorKind::method_not_allowed, "CONNECT inside a tunnel"});
   }
-  const std::uint16_t shown_port = port == kHttpPort ? 0 : port;
+  const std::uint16_t shown_port = port_in_http_url(port);
   auto own = judge(url_at(host, shown_port, head), head, shown_port, policy);
   const bool absolute_form = head.target.form == TargetForm::absolute;
   const bool names_host = absolute_form || head.host;
@@ -212,7 +211,7 @@ filter::Verdict TargetJudge::request_to(Addresses addresses, const RequestHead& 
 
 filter::Verdict TargetJudge::inside_to(Addresses addresses, const RequestHead& head, std::string_view host,
                                        std::uint16_t port, const filter::Policy& policy) {
-  const std::uint16_t shown_port = port == kHttpPort ? 0 : port;
+  const std::uint16_t shown_port = port_in_http_url(port);
   filter::Verdict worse = url_to(addresses, url_at(host, shown_port, head), policy);
   if (head.target.form != TargetForm::absolute && !head.host) return worse;
   filter::Verdict named = request_to(addresses, head, policy);

@@ -25,6 +25,11 @@ enum class Version : std::uint8_t { http10, http11 };
 enum class TargetForm : std::uint8_t { origin, absolute, authority, asterisk };
 enum class BodyFraming : std::uint8_t { none, length, chunked, until_close };  // until_close: responses only
 
+// The port of a URL that names none.
+inline constexpr std::uint16_t kHttpPort = 80, kHttpsPort = 443;
+// What an http URL and its Host field say of a port: nothing (0) where it is the usual one.
+constexpr std::uint16_t port_in_http_url(std::uint16_t port) { return port == kHttpPort ? std::uint16_t{0} : port; }
+
 struct Authority {
   std::string_view host = {};  // as spelt; brackets kept around an IPv6 literal; never empty
   std::uint16_t port = 0;      // 0: none given, or an empty one

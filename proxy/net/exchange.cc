@@ -9,7 +9,6 @@
 namespace bloomwall::proxy {
 namespace {
 
-constexpr std::uint16_t kHttpPort = 80;
 constexpr HttpError kNoMemory{ErrorKind::connection_limit, "limits.buffer_memory"};
 
 }  // namespace
@@ -321,7 +320,7 @@ void Exchange::append_url(std::string& out) const {
   const bool is_bare = head.target.form == TargetForm::origin && !head.host;
   if (inside != nullptr && is_bare) {
     out.append("http://").append(inside->host);
-    append_port(out, inside->port == kHttpPort ? std::uint16_t{0} : inside->port);
+    append_port(out, port_in_http_url(inside->port));
   }
   append_display_url(out, head);
 }

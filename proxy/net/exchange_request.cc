@@ -10,8 +10,6 @@
 namespace bloomwall::proxy {
 namespace {
 
-constexpr std::uint16_t kHttpPort = 80;
-
 // Where a connection leads and how: requests with the same key may share it. `site` is what the client calls the origin: a
 // parent, or the address that a redirected client went to, serves many, and what one of them sends too much must not
 // reach those who ask another.
@@ -116,7 +114,7 @@ RequestRewrite Exchange::request_rewrite() const {
   how.port = is_connect() ? port_ : host_field_port_;
   // A parent is asked by name, but for the port that the client went to.
   if (const auto& meant = owner_->client_info().destination; meant != nullptr && to_parent_ && !is_connect()) {
-    how.port = meant->endpoint.port() == kHttpPort ? std::uint16_t{0} : meant->endpoint.port();
+    how.port = port_in_http_url(meant->endpoint.port());
   }
   how.via_name = state_.via;
   how.client_address = owner_->client_info().address;

@@ -10,7 +10,6 @@ namespace {
 
 using Opaque = conf::Access::OpaqueTunnels;
 
-constexpr std::uint16_t kHttpPort = 80;
 constexpr Milliseconds kSayAgain{1000};  // a client opens as many tunnels as it likes
 
 }  // namespace

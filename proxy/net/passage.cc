@@ -12,9 +12,6 @@
 namespace bloomwall::proxy {
 namespace {
 
-constexpr std::uint16_t kHttpPort = 80;
-constexpr std::uint16_t kHttpsPort = 443;
-
 // What clients do with the scheme once they have a proxy. ws:// goes through a tunnel as well, in the clear.
 bool is_encrypted(std::string_view scheme) { return scheme == "https" || scheme == "wss"; }
 bool is_tunnelled(std::string_view scheme) { return is_encrypted(scheme) || scheme == "ws"; }

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "proxy/http/serialise.h"
 #include "proxy/net/addresses.h"
 #include "proxy/net/tunnel.h"
 
@@ -59,10 +60,9 @@ const char* Tunnel::blocked_url_by_now() {
 
 // Inside another tunnel that one's host needs its own pass with each URL, whatever Host says.
 std::string Tunnel::url_under_tunnels_host() const {
-  constexpr std::uint16_t kHttpPort = 80;
   const ClientInfo::Inside& inside = *owner_->client_info().inside;
   std::string url = "http://" + inside.host;
-  if (inside.port != kHttpPort) url.append(":").append(std::to_string(inside.port));
+  append_port(url, port_in_http_url(inside.port));
   const std::size_t path = start_.target.find('/', start_.target.find("//") + 2);
   return path == std::string::npos ? url : url.append(start_.target, path);
 }
