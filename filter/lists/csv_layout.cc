@@ -115,10 +115,10 @@ bool is_hash_comment(std::string_view line) { return trim(line).starts_with('#')
 
 // Calls `use` with each line that is neither blank nor a comment, as the parser would take it, until it returns false.
 template <typename Use>
-void each_content_line(std::string_view sample, Use use) {
+void each_content_line(std::string_view sample, char separator, Use use) {
   for (LineWalk lines(sample); lines.next();) {
     const std::string_view text = trim(lines.line());
-    if (!text.empty() && text.front() != '#' && !use(lines.line())) return;
+    if (!text.empty() && text.front() != '#' && !use(csv_line(lines.line(), separator))) return;
   }
 }
 
@@ -131,8 +131,8 @@ struct Cut {
 
 Cut cut_at(std::string_view sample, char separator) {
   std::array<Cut, kMaxCsvColumns + 1> cuts{};
-  each_content_line(sample, [&](std::string_view line) {
-    const std::size_t columns = csv_columns(separator == '\t' ? line : trim(line), separator);
+  each_content_line(sample, separator, [&](std::string_view line) {
+    const std::size_t columns = csv_columns(line, separator);
     if (columns == 0) return true;
     ++cuts[columns].lines;
     CsvWalk walk(line, separator);
@@ -178,8 +178,8 @@ Names header_in_comments(std::string_view sample, const CsvLayout& layout) {
 // than most lines, they are its own.
 Names header_of(std::string_view sample, const CsvLayout& layout) {
   Names names;
-  each_content_line(sample, [&](std::string_view line) {
-    Names fields = fields_of(layout.separator == '\t' ? line : trim(line), layout.separator);
+  each_content_line(sample, layout.separator, [&](std::string_view line) {
+    Names fields = fields_of(line, layout.separator);
     const bool whole = fields.size() == layout.columns;
     if (may_be_header(fields) && (whole || (fields.size() > 1 && index_of_name(fields, "url") != kNoColumn))) {
       names = std::move(fields);
@@ -193,8 +193,8 @@ Names header_of(std::string_view sample, const CsvLayout& layout) {
 // Whether records are wider than their header by empty columns alone: some programs end each with a separator.
 bool is_padded(std::string_view sample, const CsvLayout& layout) {
   bool padded = layout.names.size() < layout.columns;
-  each_content_line(sample, [&](std::string_view line) {
-    const Names fields = fields_of(layout.separator == '\t' ? line : trim(line), layout.separator);
+  each_content_line(sample, layout.separator, [&](std::string_view line) {
+    const Names fields = fields_of(line, layout.separator);
     for (std::size_t i = layout.names.size(); i < fields.size(); ++i) padded = padded && fields[i].empty();
     return padded;
   });
@@ -213,8 +213,8 @@ struct Counts {
 
 Counts count_columns(std::string_view sample, const CsvLayout& layout) {
   Counts counts;
-  each_content_line(sample, [&](std::string_view line) {
-    const Names fields = fields_of(layout.separator == '\t' ? line : trim(line), layout.separator);
+  each_content_line(sample, layout.separator, [&](std::string_view line) {
+    const Names fields = fields_of(line, layout.separator);
     if (fields.size() < layout.columns || fields == layout.names) return true;
     if (counts.records++ == 0) counts.examples = fields;
     for (std::size_t i = 0; i < layout.columns; ++i) {
@@ -282,6 +282,8 @@ Result<std::size_t> column_named(std::string_view wanted, std::string_view path,
 }
 
 }  // namespace
+
+std::string_view csv_line(std::string_view line, char separator) { return separator == '\t' ? line : trim(line); }
 
 std::size_t csv_columns(std::string_view line, char separator) {
   std::size_t columns = 0;

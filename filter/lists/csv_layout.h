@@ -30,6 +30,9 @@ struct CsvLayout {
 // columns and no URL, host, address or hash in it.
 std::size_t csv_header_column(std::string_view line, char separator = ',');
 
+// A line as its columns are told: without the blanks around it, but where TABs separate, which then are columns too.
+std::string_view csv_line(std::string_view line, char separator);
+
 // How many columns a line has; 0 where a quote is open, something follows a closing one, or there are too many.
 std::size_t csv_columns(std::string_view line, char separator);
 

@@ -66,7 +66,7 @@ class CsvParser final : public LineParser {
   LineOutcome first_line(std::string_view text, EntryGate& gate) {
     const std::string_view trimmed = trim(text);
     if (trimmed.empty()) return {LineClass::blank};
-    if (layout_.separator != '\t') text = trimmed;
+    text = csv_line(text, layout_.separator);
     if (trimmed.front() == '#') {
       text = trimmed;
       while (text.starts_with('#')) text.remove_prefix(1);
@@ -111,20 +111,11 @@ class CsvParser final : public LineParser {
     if (text.empty()) return malformed("no host");
     if (const std::string_view fault = fault_in_field(text); !fault.empty()) return malformed(fault);
     const Indicator indicator = indicator_of(text);
-    if (indicator == Indicator::url) return url(text, gate);
+    if (indicator == Indicator::url) return take_url(text, UrlPlace::field, gate);
     if (indicator != Indicator::host) return malformed("no URL and no host in the column");
     const bool bare = text.find_first_of("/?#") == std::string_view::npos;
     const bool port = bare && std::count(text.begin(), text.end(), ':') == 1;
-    return bare && !port ? names_->line(text, gate) : url(text, gate);
-  }
-
-  static LineOutcome url(std::string_view text, EntryGate& gate) {
-    const LineOutcome outcome = gate.url_field(text);
-    if (outcome.used() && text.find(kAmpersandEntity) != std::string_view::npos) {
-      gate.warn(kWarnEntity);
-      gate.url_field(without_entities(text));
-    }
-    return outcome;
+    return bare && !port ? names_->line(text, gate) : take_url(text, UrlPlace::field, gate);
   }
 
   void give_up(std::string_view reason, EntryGate& gate) {

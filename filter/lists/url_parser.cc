@@ -44,12 +44,7 @@ class UrlParser final : public LineParser {
     if (!scheme.empty() && !is_known_scheme(scheme)) return unsupported(kOtherScheme);
     if (scheme.empty() && text.find_first_of("/?") == std::string_view::npos) return names_->line(text, gate);
     if (const std::string_view fault = fault_in_url_line(text); !fault.empty()) return malformed(fault);
-    const LineOutcome outcome = gate.url(text);
-    if (outcome.used() && text.find(kAmpersandEntity) != std::string_view::npos) {
-      gate.warn(kWarnEntity);
-      gate.url(without_entities(text));
-    }
-    return outcome;
+    return take_url(text, UrlPlace::line, gate);
   }
 
  private:

@@ -6,8 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 
 #include "filter/lists/address_text.h"
+#include "filter/lists/entry_gate.h"
+#include "filter/lists/list_report.h"
 #include "filter/text.h"
 
 namespace bloomwall::filter {
@@ -147,6 +150,20 @@ Block load_block(const char* at) {
   return octets;
 }
 
+constexpr std::string_view kAmpersandEntity = "&amp;";
+
+std::string without_entities(std::string_view url) {
+  std::string plain;
+  while (!url.empty()) {
+    const std::size_t at = url.find(kAmpersandEntity);
+    plain.append(url.substr(0, at));
+    if (at == std::string_view::npos) break;
+    plain.push_back('&');
+    url.remove_prefix(at + kAmpersandEntity.size());
+  }
+  return plain;
+}
+
 }  // namespace
 
 bool is_bare_url(std::string_view line) {
@@ -184,16 +201,16 @@ std::string_view fault_in_field(std::string_view text) {
   return has_markup(text) ? kMarkup : std::string_view{};
 }
 
-std::string without_entities(std::string_view url) {
-  std::string plain;
-  while (!url.empty()) {
-    const std::size_t at = url.find(kAmpersandEntity);
-    plain.append(url.substr(0, at));
-    if (at == std::string_view::npos) break;
-    plain.push_back('&');
-    url.remove_prefix(at + kAmpersandEntity.size());
+LineOutcome take_url(std::string_view url, UrlPlace place, EntryGate& gate) {
+  const auto take = [&](std::string_view text) {
+    return place == UrlPlace::line ? gate.url(text) : gate.url_field(text);
+  };
+  const LineOutcome outcome = take(url);
+  if (outcome.used() && url.find(kAmpersandEntity) != std::string_view::npos) {
+    gate.warn(kWarnEntity);
+    take(without_entities(url));
   }
-  return plain;
+  return outcome;
 }
 
 }  // namespace bloomwall::filter

@@ -3,8 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
+#include <cstdint>
 #include <string_view>
+
+#include "filter/lists/line_parser.h"
 
 namespace bloomwall::filter {
 
@@ -22,9 +24,9 @@ std::string_view fault_in_url_line(std::string_view text);
 // Of a field of a table: it may hold any separator.
 std::string_view fault_in_field(std::string_view text);
 
-// A URL that was copied out of a page has "&amp;" where it was written '&'. Such a one may be asked for as it stands, too, so
-// that both are entries.
-inline constexpr std::string_view kAmpersandEntity = "&amp;";
-std::string without_entities(std::string_view url);
+// Makes an entry of a URL that has no such fault, whether it is the line or a field of it. One that was copied out of a page
+// has "&amp;" where it was written '&'. Such a one may be asked for as it stands, too, so that both are entries.
+enum class UrlPlace : std::uint8_t { line, field };
+LineOutcome take_url(std::string_view url, UrlPlace place, EntryGate& gate);
 
 }  // namespace bloomwall::filter
