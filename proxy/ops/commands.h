@@ -30,10 +30,11 @@ struct CheckCommand {
 };
 int run_check(const CheckCommand& command, const Streams& io);
 
-// What would be done with each URL. URLs given: the whole story of each, with what a tunnel would get (https) and what the access
-// rules say; 1 if any is blocked, rejected or refused, as a URL or as a tunnel. None (or "-"):
-// one URL a line from `in`, answered by "listed<TAB>URL<TAB>expression", "clear<TAB>URL" or "invalid<TAB>URL<TAB>why"; 1 if
-// any is listed, be it only monitored. `json`: one object a line either way. Filters are not verified: that is `check`.
+// What would be done with each URL. URLs given: the whole story of each, with what a tunnel would get (https) and what the
+// access rules say; 1 if any is blocked, rejected or refused, as a URL or as a tunnel. None (or "-"): one URL a line from
+// `in`, answered by "listed<TAB>URL<TAB>expression", "refused<TAB>URL<TAB>error", "clear<TAB>URL" or
+// "invalid<TAB>URL<TAB>why"; 1 if any is listed, be it only monitored, or refused. `json`: one object a line either way.
+// Filters are not verified: that is `check`.
 struct ExplainCommand {
   std::filesystem::path config;
   std::vector<std::string> urls;

@@ -68,12 +68,9 @@ class Explainer {
       out_ << "refused all the same: access.strict_path is true, and origins read this path in " << url.forms.size()
            << " ways\n";
     }
-    bool stopped = is_refused(url) || story.verdict.decision >= Decision::blocked;
-    if (url.has_canonical) {
-      const Passage passage = passages_.judge(raw, url, *policy_);
-      out_ << passage_text(passage);
-      stopped |= passage.is_stopped();
-    }
+    const std::optional<Passage> passage = passage_of(raw, url);
+    if (passage) out_ << passage_text(*passage);
+    const bool stopped = is_refused(url) || is_stopped(story.verdict.decision, passage);
     if (!stopped && url.host_kind == filter::HostKind::name && policy_->has_networks()) out_ << kDialled;
     return stopped;
   }
@@ -84,11 +81,12 @@ class Explainer {
     if (url.action == filter::UrlAction::reject) return invalid(raw, to_string(url.reason));
     if (is_refused(url)) return invalid(raw, kAmbiguous);
     const filter::Verdict verdict = policy_->judge(url);
-    const bool listed = verdict.decision == Decision::blocked || verdict.decision == Decision::monitored;
-    out_ << (listed ? "listed\t" : "clear\t") << printable(raw);
-    if (listed) out_ << '\t' << printable(verdict.expression);
-    out_ << '\n';
-    return listed;
+    if (is_listed(verdict)) return answer("listed", raw, verdict.expression);
+    const std::optional<Passage> passage = passage_of(raw, url);
+    if (passage && passage->status != 0) return answer("refused", raw, passage->error);
+    if (passage && is_listed(passage->verdict)) return answer("listed", raw, passage->verdict.expression);
+    out_ << "clear\t" << printable(raw) << '\n';
+    return false;
   }
 
   bool one_object(std::string_view raw, bool too_long) {
@@ -100,7 +98,7 @@ class Explainer {
       const filter::Story story = policy_->explain(url);
       fields = story_fields(url, story);
       decision = story.verdict.decision;
-      if (url.has_canonical) passage = passages_.judge(raw, url, *policy_);
+      passage = passage_of(raw, url);
     }
     if (too_long || is_refused(url)) {
       fields.action = "reject";
@@ -109,15 +107,30 @@ class Explainer {
       decision = Decision::rejected;
     }
     print_fields(out_, raw, fields, passage ? &*passage : nullptr);
-    return decision >= Decision::blocked || (passage && passage->is_stopped());
+    return is_stopped(decision, passage);
   }
 
  private:
+  // Nothing where there is no canonical form, and so nothing to ask the rules.
+  std::optional<Passage> passage_of(std::string_view raw, const filter::CanonicalUrl& url) {
+    if (!url.has_canonical) return std::nullopt;
+    return passages_.judge(raw, url, *policy_);
+  }
+  static bool is_stopped(Decision decision, const std::optional<Passage>& passage) {
+    return decision >= Decision::blocked || (passage && passage->is_stopped());
+  }
+  static bool is_listed(const filter::Verdict& verdict) {
+    return verdict.decision == Decision::blocked || verdict.decision == Decision::monitored;
+  }
   bool is_refused(const filter::CanonicalUrl& url) const {
     return strict_path_ && url.has_canonical && url.forms.size() > 1;
   }
+  bool answer(const char* word, std::string_view raw, std::string_view why) {
+    out_ << word << '\t' << printable(raw) << '\t' << printable(why) << '\n';
+    return true;
+  }
   bool invalid(std::string_view raw, const char* why) {
-    out_ << "invalid\t" << printable(raw) << '\t' << why << '\n';
+    answer("invalid", raw, why);
     return false;
   }
 

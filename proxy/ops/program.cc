@@ -20,12 +20,12 @@ constexpr const char* kRunFooter =
     "SIGTERM announces the end and drains (timeouts.announce, .drain), a second one stops now; SIGINT stops now.";
 constexpr const char* kExplainFooter =
     "Without a URL (or with -) URLs are read from stdin, one a line, and answered in their order:\n"
-    "  listed<TAB>URL<TAB>expression    clear<TAB>URL    invalid<TAB>URL<TAB>reason\n"
+    "  listed<TAB>URL<TAB>expression    refused<TAB>URL<TAB>error    clear<TAB>URL    invalid<TAB>URL<TAB>reason\n"
     "Control octets in a URL are shown as \\xNN. An https URL reaches the proxy as CONNECT host:port: the line "
     "\"through a tunnel\" says what becomes of that.\n"
     "Read from the files, not from the running proxy. Exit status 1: something is blocked, rejected or refused (on "
     "stdin:\n"
-    "listed).";
+    "listed or refused).";
 constexpr const char* kReloadFooter =
     "Exit status: 0 the new files are served; 1 they were refused, and the old ones are served on; 2 nobody to ask.";
 

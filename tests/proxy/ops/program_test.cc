@@ -305,6 +305,8 @@ TEST_F(Program, ExplainSaysWhatATunnelAndTheAccessRulesWouldDo) {
     const Finished text = explain({row.url});
     EXPECT_NE(text.out.find(row.says), std::string::npos) << row.url << "\n" << text.out;
     EXPECT_EQ(text.status, row.status) << row.url << "\n" << text.out;
+    const Finished line = explain({}, std::string(row.url) + "\n");
+    EXPECT_EQ(line.status, row.status) << line.out;
     const Finished object = explain({"--json", row.url});
     EXPECT_EQ(object.status, row.status) << row.url;
     const auto fields = json::parse(object.out);

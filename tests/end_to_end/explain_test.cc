@@ -1,0 +1,86 @@
+// `bloomwall explain` says what the proxy does, whether a URL is an argument or a line on stdin.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/end_to_end/servers.h"
+#include "tests/support/http_text.h"
+#include "tests/support/scripted_peer.h"
+
+namespace bloomwall::test {
+namespace {
+
+constexpr const char* kYaml = R"(
+workers: 1
+filters: [{name: sample, file: test.bwf}]
+allow_lists: [allow.txt]
+access: {connect_ports: [443], deny_destinations: [private]}
+log: {access: {file: off}}
+dns: {hosts: {open.example.test: 127.0.0.1, inside.example.test: 10.9.8.7}}
+)";
+
+class Explain : public testing::Test {
+ protected:
+  void SetUp() override {
+    build_filter(folder_.path("test.bwf"), "listed.example.test\npartly.example.test\n", {"--format", "domains"});
+    folder_.write("allow.txt", "http://partly.example.test/good/\n");
+    proxy_ = std::make_unique<Proxy>(folder_, kYaml);
+  }
+  Finished explain(const std::vector<std::string>& urls, const std::string& input = {}) const {
+    std::vector<std::string> argv{bloomwall_program(), "explain", "--config", proxy_->config()};
+    argv.insert(argv.end(), urls.begin(), urls.end());
+    return run(argv, input);
+  }
+  // What a client gets that asks as clients do: for https by CONNECT.
+  int status_of_request(const std::string& url) const {
+    const bool is_https = url.starts_with("https:");
+    const std::size_t begin = url.find("//") + 2;
+    std::string authority = url.substr(begin, url.find('/', begin) - begin);
+    if (is_https && authority.find(':') == std::string::npos) authority += ":443";
+    auto client = ScriptedPeer::connect(proxy_->port());
+    client.send(is_https ? connect_to(authority) : "GET " + url + " HTTP/1.1\r\nHost: " + authority + "\r\n\r\n");
+    return status_of(client.read_head());
+  }
+
+  const TempDir folder_;
+  const std::uint16_t closed_port_ = free_port();
+  std::unique_ptr<Proxy> proxy_;
+};
+
+TEST_F(Explain, SaysWhatIsDoneHoweverItIsAsked) {
+  const struct {
+    std::string url, word, why;
+    int status;  // 0: it passes, as far as it gets
+  } rows[] = {
+      {"http://www.listed.example.test/x", "listed", "listed.example.test", 403},
+      {"https://listed.example.test/", "listed", "listed.example.test", 403},
+      {"https://listed.example.test:8443/", "listed", "listed.example.test", 403},
+      {"https://partly.example.test/good/", "listed", "partly.example.test", 403},  // of which CONNECT says no more
+      {"http://open.example.test:25/", "refused", "port_denied", 403},
+      {"https://open.example.test:8443/", "refused", "port_denied", 403},
+      {"http://10.1.2.3/", "refused", "destination_denied", 403},
+      {"https://10.1.2.3/", "refused", "destination_denied", 403},
+      {"http://inside.example.test/", "refused", "destination_denied", 403},
+      {"ftp://open.example.test/", "refused", "not_implemented", 501},
+      {"http://open.example.test:" + std::to_string(closed_port_) + "/", "clear", "", 0},
+      {"https://open.example.test/", "clear", "", 0},
+  };
+  for (const auto& row : rows) {
+    const Finished line = explain({}, row.url + "\n"), story = explain({row.url});
+    EXPECT_EQ(line.out, row.word + "\t" + row.url + (row.why.empty() ? "" : "\t" + row.why) + "\n");
+    EXPECT_EQ(line.status, row.status == 0 ? 0 : 1) << line.out;
+    EXPECT_EQ(story.status, line.status) << story.out;
+    const int status = status_of_request(row.url);
+    if (row.status != 0) {
+      EXPECT_EQ(status, row.status) << row.url;
+    } else {
+      EXPECT_NE(status, 403) << row.url;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace bloomwall::test
