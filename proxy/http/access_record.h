@@ -42,7 +42,7 @@ struct AccessRecord {
   bool tunnel = false;
   bool inside = false;   // a request that came through a tunnel
   bool reused = false;   // a pooled origin connection
-  bool refused = false;  // by the proxy's own rules, limits or grammar: `error` says which
+  bool refused = false;  // by the proxy's own rules, limits or grammar, or with 503: `error` says which
   filter::Decision decision = filter::Decision::allowed;
   filter::VerdictReason reason = filter::VerdictReason::unlisted;
   std::string_view filter = {};  // name; empty: none

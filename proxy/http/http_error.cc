@@ -105,8 +105,8 @@ static_assert(rows_stand_in_order());
 const ErrorFacts& facts(ErrorKind kind) { return kRows[static_cast<std::size_t>(kind)].facts; }
 bool is_refusal(ErrorKind kind) {
   const int status = facts(kind).status;
-  return status < 500 || kind == ErrorKind::not_implemented || kind == ErrorKind::version_unsupported ||
-         kind == ErrorKind::loop;
+  const bool is_failure = status == 500 || status == 502 || status == 504;
+  return !is_failure || kind == ErrorKind::loop;
 }
 const char* to_string(ErrorKind kind) { return kRows[static_cast<std::size_t>(kind)].name; }
 

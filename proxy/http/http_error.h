@@ -66,7 +66,8 @@ struct ErrorFacts {
 };
 const ErrorFacts& facts(ErrorKind kind);
 const char* to_string(ErrorKind kind);  // "bad_request": for logs and metric labels
-// Not let through by the proxy's own rules, as opposed to what failed further on.
+// Not let through by the proxy's own rules, or because it had no room or no verdict in time (503), as opposed to what failed
+// further on.
 bool is_refusal(ErrorKind kind);
 std::string_view reason_phrase(int status);  // of every status the proxy itself sends
 

@@ -223,6 +223,31 @@ TEST_F(RefusalLog, AClientForWhomThereIsNoRoomHasALine) {
   expect_refused(all.front(), 503, "connection_limit");
 }
 
+// Whether it is known by then what is asked for, or not.
+TEST_F(RefusalLog, ARequestForWhichThereIsNoMemoryHasALine) {
+  given.settings.limits.buffer_memory = 16'384;
+  const std::string whole = get("ok.test", "/", "X: " + std::string(30'000, 'h') + "\r\n");
+  for (const std::string& text : {whole, whole.substr(0, 20'000)}) {
+    EXPECT_EQ(status_of(reply_to(text)), 503);
+    wait_for_counter(&Counters::client_connections_active, 0);
+    expect_refused(lines().back(), 503, "connection_limit");
+    EXPECT_EQ(lines().back().value("error_detail", ""), "limits.buffer_memory");
+  }
+  EXPECT_EQ(lines().size(), 2U);
+  EXPECT_EQ(judged(proxy::MethodClass::get, Decision::allowed), 0U);
+  EXPECT_EQ(errors(ErrorKind::connection_limit), 2U);
+}
+
+TEST_F(RefusalLog, ARequestWhoseAnswerFindsNoMemoryHasALine) {
+  given.settings.limits.buffer_memory = 16'384;
+  {
+    auto [client, server, asked] = exchange();
+    server.send("HTTP/1.1 200 OK\r\nX: " + std::string(20'000, 'h'));
+    EXPECT_EQ(status_of(client.read_head()), 503);
+  }
+  expect_refused(only_line(), 503, "connection_limit");
+}
+
 TEST_F(RefusalLog, AFloodOfStrangersDoesNotFillTheDisk) {
   given.settings.access.clients = {"10.0.0.0/8"};
   for (int i = 0; i < 300; ++i) new_client().read_to_end();
