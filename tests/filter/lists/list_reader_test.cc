@@ -141,19 +141,17 @@ TEST(ListReader, AReturnOrAByteOrderMarkInsideALineIsNoPartOfAnEntryInAnyFormat)
     Format format;
     std::string head, before, after;
   };
-  for (const Case& c : {Case{Format::domains, "", "a.exa", "mple"}, Case{Format::wildcard, "", "*.a.exa", "mple"},
-                        Case{Format::hosts, "", "0.0.0.0 a.exa", "mple"}, Case{Format::adblock, "", "||a.exa", "mple^"},
-                        Case{Format::dnsmasq, "", "address=/a.exa", "mple/#"},
-                        Case{Format::unbound, "", "local-zone: \"a.exa", "mple\" always_null"},
-                        Case{Format::rpz, "", "a.exa", "mple CNAME ."},
-                        Case{Format::urls, "", "http://a.exa", "mple/x"},
-                        Case{Format::urls, "", "http://a.example/x", "y"}, Case{Format::urls, "", "a.exa", "mple"},
-                        Case{Format::squidguard_domains, "", "a.exa", "mple"},
-                        Case{Format::squidguard_urls, "", "a.example/x", "y"},
-                        Case{Format::csv, "id,url\n", "1,http://a.example/x", "y"},
-                        Case{Format::privoxy, "{+block}\n", ".a.exa", "mple"},
-                        Case{Format::mixed, "", "a.exa", "mple"}, Case{Format::mixed, "", "||a.exa", "mple^"},
-                        Case{Format::networks, "", "192.0.2", ".0/24"}}) {
+  for (const Case& c :
+       {Case{Format::domains, "", "a.exa", "mple"}, Case{Format::wildcard, "", "*.a.exa", "mple"},
+        Case{Format::hosts, "", "0.0.0.0 a.exa", "mple"}, Case{Format::adblock, "", "||a.exa", "mple^"},
+        Case{Format::dnsmasq, "", "address=/a.exa", "mple/#"},
+        Case{Format::unbound, "", "local-zone: \"a.exa", "mple\" always_null"},
+        Case{Format::rpz, "", "a.exa", "mple CNAME ."}, Case{Format::urls, "", "http://a.exa", "mple/x"},
+        Case{Format::urls, "", "http://a.example/x", "y"}, Case{Format::urls, "", "a.exa", "mple"},
+        Case{Format::squidguard_domains, "", "a.exa", "mple"}, Case{Format::squidguard_urls, "", "a.example/x", "y"},
+        Case{Format::csv, "id,url\n", "1,http://a.example/x", "y"},
+        Case{Format::privoxy, "{+block}\n", ".a.exa", "mple"}, Case{Format::mixed, "", "a.exa", "mple"},
+        Case{Format::mixed, "", "||a.exa", "mple^"}, Case{Format::networks, "", "192.0.2", ".0/24"}}) {
     for (const std::string& inside : {std::string("\r"), std::string(kByteOrderMark)}) {
       SCOPED_TRACE(std::string(to_string(c.format)) + " " + c.before + (inside == "\r" ? " CR" : " mark"));
       const Reading reading = read_text(c.head + c.before + inside + c.after + "\n", c.format);
