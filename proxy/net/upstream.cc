@@ -86,6 +86,7 @@ UpstreamPtr UpstreamPool::take(std::string_view key, Stream::Handler& user) {
 
 void UpstreamPool::put(UpstreamPtr connection, Standing standing, Milliseconds keep_for) {
   UpstreamHost& host = connection->host_;
+  if (host.distrusted) host.distrusted = is_distrusted(host.key);  // or a busy host's would never end
   const bool must_rest = standing == Standing::suspect || host.proofs < kProofs;
   const bool full = host.idle_count >= most_idle_per_host_;
   // Where those that rest were driven out by those that come, none would ever have rested.
@@ -117,8 +118,9 @@ void UpstreamPool::distrust(UpstreamConnection& connection) {
   counters_.upstream_surplus_total.add();
   UpstreamHost& host = connection.host_;
   host.distrusted = true;
+  host.proofs = 0;
   if (distrusted_.size() >= kMostDistrusted) distrusted_.erase(distrusted_.begin());
-  distrusted_.insert_or_assign(std::string(host.key), monotonic_now() + kDistrust);
+  distrusted_.insert_or_assign(std::string(host.key), monotonic_now() + distrust_for_);
   drop_idle(host);
 }
 

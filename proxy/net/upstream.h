@@ -90,9 +90,10 @@ class UpstreamPool {
   static constexpr Milliseconds kRest{1000}, kDistrust{600'000};
   static constexpr unsigned kProofs = 32;
 
-  // `own`: told of every connection; nullptr: nobody asks. `rest`: kRest but in tests.
-  UpstreamPool(IoContext& io, Counters& counters, OwnConnections* own = nullptr, Milliseconds rest = kRest)
-      : io_(io), counters_(counters), own_(own), rest_(rest) {}
+  // `own`: told of every connection; nullptr: nobody asks. `rest` and `distrust_for`: kRest and kDistrust but in tests.
+  UpstreamPool(IoContext& io, Counters& counters, OwnConnections* own = nullptr, Milliseconds rest = kRest,
+               Milliseconds distrust_for = kDistrust)
+      : io_(io), counters_(counters), own_(own), rest_(rest), distrust_for_(distrust_for) {}
   ~UpstreamPool() { clear(); }
   UpstreamPool(const UpstreamPool&) = delete;
   UpstreamPool& operator=(const UpstreamPool&) = delete;
@@ -124,7 +125,7 @@ class UpstreamPool {
   IoContext& io_;
   Counters& counters_;
   OwnConnections* const own_;
-  const Milliseconds rest_;
+  const Milliseconds rest_, distrust_for_;
   std::unordered_map<std::string, UpstreamHost, Hash, std::equal_to<>> hosts_;
   std::unordered_map<std::string, Milliseconds, Hash, std::equal_to<>> distrusted_;  // keys, and until when
   IntrusiveList<UpstreamConnection, IdleByAge> by_age_;  // owns what is idle; idle for longest first

@@ -120,5 +120,16 @@ TEST_F(UpstreamPoolTest, AnOctetTooManyWhileOneRestsEndsAllOfItsHost) {
   later.origin.expect_end();
 }
 
+// Busy hosts always have some.
+TEST_F(UpstreamPoolTest, DistrustEndsInItsTimeWhereAHostIsNeverWithoutConnections) {
+  UpstreamPool& pool = pool_.emplace(io, counters, nullptr, kForEver, kShort);
+  const Pair busy = make(pool);
+  pool.distrust(*busy.connection);
+  turn();
+  auto later = make(pool);
+  pool.put(std::move(later.connection), Standing::clear, kKeep);
+  EXPECT_EQ(counters.upstream_connections_idle.get(), 1U);
+}
+
 }  // namespace
 }  // namespace bloomwall::proxy
