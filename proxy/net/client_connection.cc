@@ -114,8 +114,11 @@ void ClientConnection::linger(bool is_last) {
   rest_exchange();
   drop_inner();
   close_when_drained_ = stream_.read_ended() || (is_last && !stream_.has_unseen());
-  if (stream_.write_failed() || (close_when_drained_ && stream_.backlog() == 0)) return close();
-  stream_.shut_write();
+  if (stream_.write_failed()) return close();
+  // The close that follows says it as well, but not in TLS: there what ends without a word is cut.
+  const bool is_over = close_when_drained_ && stream_.backlog() == 0;
+  if (!is_over || stream_.tls() != nullptr) stream_.shut_write();
+  if (close_when_drained_ && stream_.backlog() == 0) return close();
   timer_.set(stream_.backlog() == 0 ? kLinger : state_.snapshot->settings.timeouts.idle);
   rate_.begin(octets_taken());
   stream_.resume_all();

@@ -190,6 +190,20 @@ TEST_F(TlsListener, TheEndWaitsForWhoHasShakenHands) {
   wait_until_ended();
 }
 
+TEST_F(TlsListener, TheLastAnswerEndsWithAWord) {
+  for (const std::string& last :
+       {"GET http://" + origin.authority() + "/ HTTP/1.0\r\n\r\n", get_origin("/", "Connection: close\r\n")}) {
+    auto client = new_tls_client(last);
+    auto server = origin.accept();
+    server.read_head();
+    server.send("HTTP/1.1 200 OK\r\n\r\nto the end");
+    server.close();
+    EXPECT_EQ(status_of(client.read_head()), 200);
+    EXPECT_NE(client.read_to_end().find("to the end"), std::string::npos);
+    EXPECT_EQ(client.session().state(), TlsSession::State::ended) << "else it may be cut: " << last;
+  }
+}
+
 TEST_F(TlsListener, StrangersGetNoHandshake) {
   given.settings.access.clients = {"10.0.0.0/8"};
   new_client().expect_end();
