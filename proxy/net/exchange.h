@@ -125,6 +125,7 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   void count_questions();
   bool may_dial(const Endpoint& peer) override;
   bool may_send_to(const Endpoint& peer);
+  bool may_ask_parent();
   void await_pages(std::span<const std::byte* const> absent);
   void on_pages_read() override;
   void cancel_page_wait();

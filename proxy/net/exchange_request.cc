@@ -30,6 +30,7 @@ void Exchange::route_to_origin() {
   if (to_parent_ && !snapshot_->may_ask_parent_for(origin().host)) {
     return answer_error({ErrorKind::destination_denied, "access.deny_destinations"});
   }
+  if (to_parent_ && !may_ask_parent()) return deny_address();
   response_state_ = ResponseState::awaited;
   make_pool_key(pool_key_, parent, origin(), host_);
   // Only a request that may be sent again goes out on a connection that may have died while it was idle.

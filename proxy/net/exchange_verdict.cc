@@ -125,6 +125,14 @@ bool Exchange::may_send_to(const Endpoint& peer) {
   return snapshot_->access.destination_allowed(rule_address(peer)) && may_dial(peer);
 }
 
+// Where a name leads the parent finds out; an address is where it goes, and may carry another.
+bool Exchange::may_ask_parent() {
+  std::string_view host = origin().host;
+  if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
+  const auto literal = Endpoint::parse_ip(host);
+  return !literal || may_dial(*literal);
+}
+
 // The client is read no further than the end of the head, as while dialling.
 void Exchange::await_pages(std::span<const std::byte* const> absent) {
   if (!std::exchange(has_waited_for_pages_, true)) {

@@ -149,6 +149,17 @@ TEST_F(DialledAddress, MayCarryAnother) {
   EXPECT_TRUE(logs("\"expression\":\"192.0.2.0/24\"")) << log_text();
 }
 
+TEST_F(DialledAddress, MayCarryAnotherWhereAParentIsAskedForIt) {
+  given.settings.upstream.parent = origin.authority();
+  given.settings.dns.nat64_prefixes = {"2001:db8:64::/96"};
+  for (const char* host : {"[2001:db8:64::c000:205]", "[64:ff9b::192.0.2.5]"}) {
+    expect_denied(get(host));
+    expect_denied(connect_to(std::string(host) + ":443"));
+  }
+  EXPECT_TRUE(exchange(get("[2001:db8:64::c633:6405]")).asked.starts_with("GET http://[2001:db8:64::c633:6405]/ "));
+  EXPECT_EQ(decided(filter::Decision::blocked), 4U);
+}
+
 TEST_F(DialledAddress, OfAConnectionThatIsKeptIsJudgedAgain) {
   auto [client, server, asked] = exchange(get(at("ok.test"), "/1"));
   answer(server, client, "one");
