@@ -69,6 +69,14 @@ Result<void> BuildRun::check_options() {
   if (stdins > 1) return refuse_build(Errc::usage, "-", "standard input can be read once only");
   if (options_.allow_out == options_.output)
     return refuse_build(Errc::usage, {}, "--output and --allow-out name the same file");
+  const std::filesystem::path exact = options_.exact_side ? exact_side_of(options_.output) : std::filesystem::path();
+  if (!exact.empty() && (exact == options_.output || exact == options_.allow_out))
+    return refuse_build(Errc::usage, exact.string(), "is what --exact-side writes; give the other file another name");
+  for (const std::string& list : options_.lists) {
+    std::error_code ignored;
+    if (options_.allow_out.empty() || !std::filesystem::equivalent(list, options_.allow_out, ignored)) continue;
+    return refuse_build(Errc::usage, list, "is one of the lists, and --allow-out would write over it");
+  }
   for (const std::string& list : options_.allow_unsupported_of) {
     if (std::find(options_.lists.begin(), options_.lists.end(), list) != options_.lists.end()) continue;
     return refuse_build(Errc::usage, list, "--allow-unsupported-of names none of the lists");

@@ -228,6 +228,18 @@ TEST_F(BuilderTest, WritesTheAllowRulesFound) {
   EXPECT_EQ(refusal(o), "--output and --allow-out name the same file");
   o.allow_out = dir_.path() / "no" / "such" / "folder";
   EXPECT_NE(refusal(o).find("no/such/folder"), std::string::npos);
+  o.allow_out = o.lists.front();
+  EXPECT_NE(refusal(o).find("--allow-out would write over it"), std::string::npos);
+}
+
+TEST_F(BuilderTest, TheExactSideIsWrittenOverNothingElse) {
+  BuildOptions o = options({write("list.txt", "a.example\n")});
+  o.exact_side = true;
+  o.allow_out = dir_.path() / "out.bwx";
+  EXPECT_NE(refusal(o).find("is what --exact-side writes"), std::string::npos);
+  o.allow_out.clear();
+  o.output = dir_.path() / "out.bwx";
+  EXPECT_NE(refusal(o).find("is what --exact-side writes"), std::string::npos);
 }
 
 TEST_F(BuilderTest, SaysThatAllowRulesAreNotApplied) {
