@@ -156,6 +156,9 @@ class AllowListParser {
   static bool is_address(std::string_view text) { return read_dotted_ipv4(text) || read_ipv6(text); }
 
   void take(std::string_view text, const ParsedEntry& parsed, const AllowLists::Filters& filters) {
+    if (text.find(kByteOrderMark) != std::string_view::npos) {
+      return fail(Errc::bad_syntax, fmt::format("{} has a byte order mark inside; one entry a line", in_quotes(text)));
+    }
     if (parsed.entries.empty() || parsed.problem == EntryProblem::odd) {
       return fail(Errc::bad_syntax, problem_text(parsed, text));
     }

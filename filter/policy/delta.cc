@@ -239,9 +239,12 @@ class DeltaParser {
   }
 
   void entry(std::string_view text, std::optional<Kind> kind, DeltaAnswer answer) {
-    if (text.find_first_of(" \t") != std::string_view::npos) {
+    if (std::any_of(text.begin(), text.end(), is_blank)) {
       return fail(Errc::bad_syntax,
                   fmt::format("{} has white space inside; one entry a line, a blank in a URL is %20", in_quotes(text)));
+    }
+    if (text.find(kByteOrderMark) != std::string_view::npos) {
+      return fail(Errc::bad_syntax, fmt::format("{} has a byte order mark inside; one entry a line", in_quotes(text)));
     }
     if (kind) {
       if (const auto known = parser_.canonical(*kind, text)) {

@@ -154,6 +154,11 @@ INSTANTIATE_TEST_SUITE_P(
         BadRow{"SpeltAsNoRequestMayBe", "http://good.example@evil.example/", "write it plainly"},
         BadRow{"MistypedScheme", "http//oops", "neither a host nor a URL"}, BadRow{"TopLevelDomain", "com", "'*.com'"},
         BadRow{"TopLevelDomainInCapitals", "COM.", "'*.com'"}, BadRow{"TopLevelDomainAsAUrl", "http://com/", "'*.com'"},
+        BadRow{"ByteOrderMarkInside",
+               "a.example\xEF\xBB\xBF"
+               "b.example",
+               "byte order mark"},
+        BadRow{"ReturnInside", "a.example\rb.example", "one entry a line"},
         BadRow{"TopLevelDomainOfARule", "@@||com^", "'*.com'"},
         BadRow{"HostByFragment", "http://github.com/#!/page", "would allow all of github.com"},
         BadRow{"RangeWithBitsBeyond", "192.0.2.5/24", "bits set beyond"},

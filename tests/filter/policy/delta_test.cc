@@ -289,6 +289,19 @@ INSTANTIATE_TEST_SUITE_P(
         BadRow{"TopLevelDomain", "\n+com\n", Errc::bad_syntax, "write '*.com'"},
         BadRow{"PublicSuffix", "\n+co.uk\n", Errc::bad_syntax, "write '*.co.uk'"},
         BadRow{"UrlOfAPublicSuffix", "\n+http://github.io/\n", Errc::bad_syntax, "public suffix"},
+        BadRow{"ReturnInside", "\n+a.example\rb.example\n", Errc::bad_syntax, "white space inside"},
+        BadRow{"ByteOrderMarkInside",
+               "\n+a.example\xEF\xBB\xBF"
+               "b.example\n",
+               Errc::bad_syntax, "byte order mark"},
+        BadRow{"ByteOrderMarkInAPath",
+               "\n+http://a.example/x\xEF\xBB\xBF"
+               "y\n",
+               Errc::bad_syntax, "byte order mark"},
+        BadRow{"ByteOrderMarkBehindAKind",
+               "\n+S a.example\xEF\xBB\xBF"
+               "b.example\n",
+               Errc::bad_syntax, "byte order mark"},
         BadRow{"RawWithoutBytes", "\n+R \n", Errc::bad_syntax, "no bytes"}),
     [](const auto& row) { return std::string(row.param.name); });
 
