@@ -14,6 +14,9 @@
 #include "filter/build/builder.h"
 #include "filter/build/key_sketch.h"
 #include "filter/file/filter_writer.h"
+}
+
+#include "filter/file/exact_side.h"
 #include "filter/policy/query.h"
 #include "tests/filter/file/later_minor.h"
 #include "tests/support/temp_dir.h"
@@ -326,6 +329,30 @@ TEST_F(MergeTest, PromisesNothingThatThisBuildDoesNotKnow) {
   const auto ok = merge(merge_of(names), report);
   ASSERT_TRUE(ok) << ok.error().text();
   EXPECT_TRUE(bytes_of(at("merged.bwf")) == bytes_of(at("whole.bwf")));
+}
+
+// An exact side is of one build: that of a shard would refute what the others brought.
+TEST_F(MergeTest, TheExactSideOfAShardIsNotThatOfTheWhole) {
+  for (const int i : {0, 1}) {
+    const std::string name = i == 0 ? "a" : "b";
+    BuildOptions o = options(name + ".bwf", {list(name + ".txt", i * 500, (i + 1) * 500)});
+    o.expected = PlanRequest{.entries = kUrls};
+    o.exact_side = true;
+    build_one(o);
+  }
+  const auto shard = FilterFile::open(at("a.bwf"));
+  ASSERT_TRUE(shard);
+  ASSERT_TRUE(ExactSide::open(at("a.bwx"), (*shard)->header().exact_root));
+  MergeReport report;
+  const auto ok = merge(merge_of({"a.bwf", "b.bwf"}), report);
+  ASSERT_TRUE(ok) << ok.error().text();
+  const auto merged = FilterFile::open(at("merged.bwf"));
+  ASSERT_TRUE(merged);
+  for (const char* side : {"a.bwx", "b.bwx"}) {
+    const auto exact = ExactSide::open(at(side), (*merged)->header().exact_root);
+    ASSERT_FALSE(exact) << side;
+    EXPECT_EQ(exact.error().code, Errc::wrong_base) << side;
+  }
 }
 
 TEST_F(MergeTest, TheTargetMayBeAnInput) {
