@@ -13,10 +13,8 @@
 
 #include "filter/build/builder.h"
 #include "filter/build/key_sketch.h"
-#include "filter/file/filter_writer.h"
-}
-
 #include "filter/file/exact_side.h"
+#include "filter/file/filter_writer.h"
 #include "filter/policy/query.h"
 #include "tests/filter/file/later_minor.h"
 #include "tests/support/temp_dir.h"
