@@ -17,10 +17,8 @@ FilterPlan::FilterPlan(const FilterFile& file) {
   whole = bit_if_any(Kind::suffix) | bit_if_any(Kind::exact_host) | marks;
   parent = bit_if_any(Kind::suffix) | bit_if_any(Kind::subdomains) | marks;
   address = bit_if_any(Kind::exact_host) | marks;
-  if (header.max_labels != 0) {
-    min_labels = header.min_labels;
-    max_labels = header.max_labels;
-  }
+  min_labels = header.min_labels;
+  max_labels = header.max_labels == 0 ? std::numeric_limits<std::size_t>::max() : header.max_labels;
   // 65535 stands for that depth and any beyond it.
   constexpr auto kCapped = std::numeric_limits<std::uint16_t>::max();
   max_depth = header.max_depth == kCapped ? std::numeric_limits<std::size_t>::max() : header.max_depth;

@@ -19,7 +19,8 @@ struct FilterPlan {
 
   // Variants asked of a host itself, of each of its parents, and of an address: kinds and marks that the file holds.
   std::uint32_t whole = 0, parent = 0, address = 0;
-  // Labels of the host names in H; an empty range (1, 0) where there are none. Addresses are always asked.
+  // Labels of the host names in H: any where the header knows no range; an empty range (1, 0) where there is no H. Addresses
+  // are always asked.
   std::size_t min_labels = 1, max_labels = 0;
   std::size_t max_depth = 0;  // of D entries
 };
