@@ -347,7 +347,7 @@ TEST_F(BuilderTest, AFileThatLacksItsEntriesReplacesNothing) {
     const auto result = build(o, report, lose_bits);
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().code, Errc::bad_section);
-    EXPECT_NE(result.error().what.find("does not hold what it was built of: U "), std::string::npos)
+    EXPECT_NE(result.error().what.find("does not hold what it was built of: 'U "), std::string::npos)
         << result.error().text();
     EXPECT_TRUE(bytes_of(target()) == before);
     EXPECT_EQ(names_in(dir_.path()), files);

@@ -132,10 +132,9 @@ TEST_F(InsideTunnel, WhatNeedsNoOriginIsRefusedOrAnswered) {
 TEST_F(InsideTunnel, ALineThatIsCutShortIsNoRequest) {
   for (const std::string text : {"GET bad", "GET ", "POST bad", "LOCK x", "\r\nGET\tbad", " GET bad"}) {
     auto open = tunnel("ok.test");
-    open.client.send_in_pieces(text, 1);
+    open.client.send(text);  // at once: some are refused, and reset, before they have ended
     open.client.shut_write();
     EXPECT_EQ(open.server.read_to_end().find("bad"), std::string::npos) << text;
-    open.client.read_to_end();
   }
 }
 
