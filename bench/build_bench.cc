@@ -189,14 +189,15 @@ void step_stage(benchmark::State& state) {
   auto memory = AnonymousMemory::make(std::uint64_t{64} << 20);
   if (!memory) return state.SkipWithError(memory.error().text().c_str());
   touch(*memory);
-  ChunkPool pool(*std::move(memory), 64, RecordForm::paths);
+  ChunkPool pool(*std::move(memory), 64, RecordForm::paths, partitions);
   RecordStage stage(pool, partitions);
   Keys keys;
   for (auto _ : state) {
     const Place place = place_of(geometry, SectionKind::paths, keys.next());
-    if (stage.add(place.page / kPages, {.page = place.page % kPages, .fingerprint = place.fingerprint})) continue;
-    stage.reset();
-    pool.reset();
+    const std::size_t partition = place.page / kPages;
+    if (stage.add(partition, {.page = place.page % kPages, .fingerprint = place.fingerprint})) continue;
+    while (const auto batch = pool.next()) pool.give_back(*batch);
+    stage.hand_over(partition);
   }
   state.SetItemsProcessed(state.iterations());
 }
@@ -245,8 +246,8 @@ void apply_round(benchmark::State& state) {
   auto file = PagedFile::open(draft->descriptor(), draft->path());
   if (!file) return state.SkipWithError(file.error().text().c_str());
   const Partitions partitions(*draft, kPageBits);
-  SectionRounds rounds(*draft, *file, partitions, 1);
-  ChunkPool pool(*std::move(memory), 64, RecordForm::paths);
+  ChunkPool pool(*std::move(memory), 64, RecordForm::paths, partitions.size());
+  SectionRounds rounds(*draft, *file, partitions, pool, 1);
   RecordStage stage(pool, partitions.size());
   Keys keys;
   constexpr std::uint64_t kInPartition = std::uint64_t{1} << kPageBits;
@@ -257,9 +258,11 @@ void apply_round(benchmark::State& state) {
       stage.add(place.page / kInPartition, {.page = place.page % kInPartition, .fingerprint = place.fingerprint});
     }
     state.ResumeTiming();
-    const auto ok = rounds.apply({&stage}, false, [] { return false; });
-    if (!ok) return state.SkipWithError(ok.error().text().c_str());
-    pool.reset();
+    for (bool more = true; more;) {
+      const auto applied = rounds.apply_next();
+      if (!applied) return state.SkipWithError(applied.error().text().c_str());
+      more = *applied;
+    }
   }
   per_key(state, kRecords);
   state.SetLabel(geometry.layout == Layout::sectors_2x8 ? "2x8" : "4x4");

@@ -19,7 +19,6 @@ class Run {
   Run(BlockSource& source, const BlockWork& work) : source_(source), work_(work) {}
 
   void work(unsigned worker) {
-    if (work_.begin) work_.begin(worker);
     LineBlock block;
     while (!over_.load(std::memory_order_relaxed) && fill(worker, block)) work_.parse(worker, block);
     if (work_.end) work_.end(worker);

@@ -12,11 +12,11 @@ namespace bloomwall::filter {
 
 // What a worker does; 0 <= worker < workers, for one worker by one thread. Worker 0 is the calling thread; others may be
 // missing where the system gives no more threads.
-// Nothing here may throw. `before`, `begin` and `end` may be empty.
+// Nothing here may throw. `before` and `end` may be empty.
 struct BlockWork {
   std::function<void(unsigned worker, const LineBlock& block)> parse = {};
-  std::function<Result<void>(unsigned worker)> before = {};   // each block; an error ends the run
-  std::function<void(unsigned worker)> begin = {}, end = {};  // once, on the worker's thread, if it has one
+  std::function<Result<void>(unsigned worker)> before = {};  // each block; an error ends the run
+  std::function<void(unsigned worker)> end = {};             // once, on the worker's thread, if it has one
 };
 
 // Returns when every block that the source gave is parsed. The first error, of the source or of `before`, ends the run after

@@ -149,7 +149,6 @@ class Intake::Pass {
                          if (i == 0 && progress_) progress_({.name = name_, .position = source.position()});
                          return intake_.check_limits(name_);
                        },
-                       .begin = [&](unsigned) { intake_.store_.begin_worker(); },
                        .end = [&](unsigned) { intake_.store_.end_worker(); }});
   }
   Result<void> run(BlockSource& source, std::vector<BlockParser>& parsers) {
@@ -160,7 +159,6 @@ class Intake::Pass {
   // Counts and allow rules of all workers.
   void finish(FileReport& report, std::vector<BlockParser>* parsers) {
     std::vector<AllowRule> rules;
-    intake_.store_.begin_worker();
     for (unsigned i = 0; i < size(); ++i) {
       Worker& worker = workers_[i];
       if (parsers != nullptr) (*parsers)[i].finish(worker.sink, worker.report);

@@ -24,10 +24,9 @@ class KeyStore {
   virtual ~KeyStore() = default;
   // The same one for the same worker, for all lists. Not thread-safe; references stay valid.
   virtual KeySink& sink(unsigned worker) = 0;
-  // A worker's thread begins and ends; between them it may be made to wait for the others. Thread-safe.
-  virtual void begin_worker() {}
+  // Called by a worker's thread at the end of a list: what it added may be read by others now. Thread-safe.
   virtual void end_worker() {}
-  // Whether reading may go on; asked by workers before every block, and may make them wait; and between lists.
+  // Whether reading may go on; asked by workers before every block, and between lists.
   virtual Result<void> check() = 0;
   // Distinct entries so far, while no sink is in use; nothing where that is not known.
   virtual std::optional<DistinctByKind> distinct_so_far() const { return std::nullopt; }

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "filter/build/key_stream_sink.h"
 #include "filter/parallel.h"
@@ -37,9 +39,10 @@ KeyStream::State::State(const KeyMaker& the_keys, FilterDraft& the_draft, const 
       stop(the_stop),
       host_memory(std::move(hosts)),
       file(std::move(the_file)),
-      pool(std::move(records), memory.rows_per_chunk, memory.form),
       partitions(draft, memory.page_bits),
-      rounds(draft, file, partitions, memory.apply_threads) {
+      pool(std::move(records), memory.rows_per_chunk, memory.form, partitions.size()),
+      apply_threads(memory.apply_threads),
+      rounds(draft, file, partitions, pool, apply_threads) {
   for (std::size_t s = 0; s < draft.sections().size(); ++s) {
     const auto& section = draft.sections()[s];
     if (section.type == SectionType::hosts) {
@@ -57,15 +60,41 @@ void KeyStream::State::fail(Error error) {
   failed.store(true, std::memory_order_relaxed);
 }
 
-void KeyStream::State::apply(bool last) {
-  std::vector<RecordStage*> stages;
-  for (const auto& sink : sinks) stages.push_back(&sink->stage());
-  in_round.store(true);
-  if (auto ok = rounds.apply(stages, last, [this] { return is_stopped(); }, meanwhile()); !ok)
-    fail(std::move(ok).error());
-  pool.reset();
-  round_count.store(rounds.rounds());
-  in_round.store(false);
+void KeyStream::State::make_room(RecordStage& stage, std::size_t partition) {
+  constexpr std::chrono::milliseconds kPause{100};
+  const bool helped = begin_helpers();
+  while (!stage.hand_over(partition)) {
+    if (is_stopped() || failed.load(std::memory_order_relaxed)) return stage.drop_row(partition);
+    const Result<bool> applied = helped ? Result<bool>(false) : rounds.apply_next();
+    if (!applied) {
+      fail(applied.error());
+    } else if (!*applied) {
+      pool.wait_for_room(kPause);
+    }
+    if (const auto& others = meanwhile()) others();
+  }
+}
+
+bool KeyStream::State::begin_helpers() {
+  const std::lock_guard lock(mutex);
+  if (!std::exchange(are_helpers_begun, true)) {
+    while (helpers.size() < apply_threads && add_thread(helpers, [this] { help(); })) {
+    }
+  }
+  return !helpers.empty();
+}
+
+void KeyStream::State::help() {
+  while (pool.wait_for_work()) {
+    const auto applied = rounds.apply_next();
+    if (!applied) return fail(applied.error());
+    if (is_stopped()) return;
+  }
+}
+
+void KeyStream::State::end_helpers() {
+  pool.close();
+  helpers.clear();
 }
 
 const std::function<void()>& KeyStream::State::meanwhile() const {
@@ -84,18 +113,10 @@ KeySink& KeyStream::sink(unsigned worker) {
   return *sinks[worker];
 }
 
-void KeyStream::begin_worker() { state_->gate.begin(); }
-void KeyStream::end_worker() {
-  RecordStage::publish();
-  state_->gate.end(state_->meanwhile());
-}
+void KeyStream::end_worker() { RecordStage::publish(); }
 
 Result<void> KeyStream::check() {
   State& s = *state_;
-  if (s.gate.is_wanted()) {
-    RecordStage::publish();
-    s.gate.wait([&s] { s.apply(false); }, s.meanwhile());
-  }
   if (s.is_stopped()) return unexpected(Error{Errc::io, {}, "interrupted"});
   if (!s.failed.load(std::memory_order_relaxed)) return {};
   const std::lock_guard lock(s.mutex);
@@ -105,10 +126,11 @@ Result<void> KeyStream::check() {
 Result<void> KeyStream::finish() {
   State& s = *state_;
   for (const auto& sink : s.sinks) sink->flush();
-  RecordStage::publish();
+  s.end_helpers();
   if (auto ok = check(); !ok) return ok;
-  s.apply(true);
-  if (auto ok = check(); !ok) return ok;
+  std::vector<const RecordStage*> stages;
+  for (const auto& sink : s.sinks) stages.push_back(&sink->stage());
+  if (auto ok = s.rounds.apply_last(stages, [&s] { return s.is_stopped(); }, s.meanwhile()); !ok) return ok;
   for (std::size_t i = 0; i < s.draft.sections().size(); ++i) {
     const auto& section = s.draft.sections()[i];
     if (section.type != SectionType::hosts) continue;
@@ -128,10 +150,11 @@ EntrySketches KeyStream::sketches() const {
 
 KeyStream::Figures KeyStream::figures() const {
   const State& s = *state_;
+  const SectionRounds::Figures rounds = s.rounds.figures();
   return {.records = s.pool.chunks() * s.pool.rows_per_chunk() * kRowRecords,
-          .rounds = s.round_count.load(),
-          .in_round = s.in_round.load(),
-          .parts_done = s.rounds.partitions_done(),
+          .rounds = rounds.rounds,
+          .in_round = rounds.in_round,
+          .parts_done = rounds.partitions_done,
           .parts = s.partitions.size(),
           .bytes_read = s.file.bytes_read(),
           .bytes_written = s.file.bytes_written()};

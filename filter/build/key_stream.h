@@ -1,8 +1,8 @@
 // The keys of all entries, streamed into a file whose sizes are known beforehand: nothing is kept of an entry but bits. The
 // strategy for what does not fit in RAM, and for everything whose geometry is given (shards).
 //   H       in RAM, bits set by atomic OR as entries come; written at the end
-//   P, R    records of six bytes in the memory that is left (record_stage.h); when it is full, or at the end, a round
-//           applies them to the temporary file (section_rounds.h)
+//   P, R    records of six bytes in the memory that is left (chunk_pool.h, record_stage.h); when little of it is free, threads
+//           apply them to the temporary file, partition after partition, while others go on reading (section_rounds.h)
 //   counts  estimated (key_sketch.h)
 // Memory: what the budget says, whatever the input. Temporary disk: none but the file itself.
 // The bytes of the file depend on the entries alone: not on threads, rounds or memory.
@@ -34,14 +34,12 @@ class KeyStream final : public KeyStore {
   ~KeyStream() override;
 
   KeySink& sink(unsigned worker) override;
-  void begin_worker() override;
   void end_worker() override;
-  // A worker waits here while the others wait for a round. Errors: io of a round, "interrupted", and `usage` for an entry
-  // of a kind for which the file has no section.
+  // Errors: io of a round, "interrupted", and `usage` for an entry of a kind for which the file has no section.
   Result<void> check() override;
 
-  // Called from now on by this thread alone while it works on a round or waits for one, several times a second. It is one of
-  // the workers; what it calls may ask for figures().
+  // Called from now on by this thread alone while it waits for memory or works on a round, several times a second. It is one
+  // of the workers; what it calls may ask for figures().
   void call_meanwhile(std::function<void()> meanwhile);
 
   // After the last entry: the last round, and H. What remains is draft.commit(facts()).
@@ -50,7 +48,7 @@ class KeyStream final : public KeyStore {
   EntrySketches sketches() const;  // of all sinks, while none is in use
 
   struct Figures {
-    std::uint64_t records = 0;  // that fit in one round
+    std::uint64_t records = 0;  // that fit in memory
     unsigned rounds = 0;        // that are done
     bool in_round = false;      // and how much of that one is
     std::uint64_t parts_done = 0, parts = 0;

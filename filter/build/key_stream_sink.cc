@@ -41,8 +41,7 @@ void KeyStream::Sink::take_key(Kind kind, const Hash128& key) {
   const std::uint64_t in_partition = place.page & ((std::uint64_t{1} << bits) - 1);
   const std::size_t partition = target->first_partition + (place.page >> bits);
   if (stage_.add(partition, {.page = in_partition, .fingerprint = place.fingerprint})) return;
-  RecordStage::publish();
-  shared_.gate.wait([this] { shared_.apply(false); }, shared_.meanwhile());
+  shared_.make_room(stage_, partition);
 }
 
 void KeyStream::Sink::flush() {

@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
+#include "filter/build/chunk_pool.h"
 #include "filter/build/key_stream.h"
 #include "filter/build/record_stage.h"
-#include "filter/build/round_gate.h"
 #include "filter/build/section_rounds.h"
 #include "filter/build/sketching_sink.h"
 #include "filter/build/stream_memory.h"
@@ -23,13 +23,19 @@ namespace bloomwall::filter {
 struct KeyStream::State {
   State(const KeyMaker& the_keys, FilterDraft& the_draft, const std::atomic<bool>* the_stop, const StreamMemory& memory,
         AnonymousMemory hosts, AnonymousMemory records, PagedFile the_file);
+  ~State() { end_helpers(); }
   // A section that records go to.
   struct Target {
     Geometry geometry;
     std::size_t first_partition = 0;
   };
   void fail(Error error);
-  void apply(bool last);  // while no sink is in use
+  // Hands a full row over once there is a chunk for it, or gives it up where the build has failed. Where the system gives no
+  // threads that help, whoever waits here does their work.
+  void make_room(RecordStage& stage, std::size_t partition);
+  bool begin_helpers();  // false: there are none
+  void end_helpers();
+  void help();
   // What this thread is to do while it waits; empty for all but one.
   const std::function<void()>& meanwhile() const;
   bool is_stopped() const { return stop != nullptr && stop->load(std::memory_order_relaxed); }
@@ -39,28 +45,28 @@ struct KeyStream::State {
   const std::atomic<bool>* stop;
   AnonymousMemory host_memory;
   PagedFile file;
-  ChunkPool pool;
   Partitions partitions;
+  ChunkPool pool;
+  unsigned apply_threads;
   SectionRounds rounds;
   std::optional<SectionWriter> hosts_section;
   std::optional<Target> paths, raw;
-  RoundGate gate;
   std::vector<std::unique_ptr<Sink>> sinks;  // by worker
-  std::atomic<unsigned> round_count = 0;
-  std::atomic<bool> in_round = false;
-  std::function<void()> own_meanwhile;  // of the thread `owner`
+  std::function<void()> own_meanwhile;       // of the thread `owner`
   std::thread::id owner;
 
   std::atomic<bool> failed = false;
-  std::mutex mutex;
+  std::mutex mutex;  // of the error and the beginning of helpers
   std::optional<Error> first_error;
+  bool are_helpers_begun = false;
+  std::vector<std::jthread> helpers;  // apply what is gathered while few chunks are free
 };
 
 class KeyStream::Sink final : public SketchingSink {
  public:
   explicit Sink(State& shared);
-  void flush() override;  // hosts into H; records stay where the next round finds them
-  RecordStage& stage() { return stage_; }
+  void flush() override;  // hosts into H; records stay where the last round finds them
+  const RecordStage& stage() const { return stage_; }
 
  private:
   void take_host(const Hash128& host, Variant variant) override;

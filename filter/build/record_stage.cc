@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/build/record_stage.h"
 
-#include <algorithm>
+#include <cstring>
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -32,16 +32,15 @@ RecordStage::RecordStage(ChunkPool& pool, std::size_t partitions)
 
 bool RecordStage::hand_over(std::size_t partition) {
   Cursor& cursor = cursors_[partition];
-  if (cursor.rows_left == 0) {
-    std::byte* const chunk = pool_.take();
-    if (chunk == nullptr) return false;
-    cursor = {.next = chunk, .rows_left = pool_.rows_per_chunk()};
-    taken_.push_back({.partition = partition, .rows = chunk, .rows_used = 0});
-  }
-  copy_row(cursor.next, row_at(partition), row_bytes(form_));
-  cursor.next += row_bytes(form_);
-  --cursor.rows_left;
+  if (cursor.chunk == nullptr) cursor = {.chunk = pool_.take(), .bytes = 0};
+  if (cursor.chunk == nullptr) return false;
+  copy_row(cursor.chunk + cursor.bytes, row_at(partition), row_bytes(form_));
+  cursor.bytes += row_bytes(form_);
   counts_[partition] = 0;
+  if (cursor.bytes < pool_.chunk_bytes()) return true;
+  publish();
+  pool_.put(partition, cursor.chunk);
+  cursor = {};
   return true;
 }
 
@@ -51,21 +50,11 @@ void RecordStage::publish() {
 #endif
 }
 
-std::vector<RecordStage::Chunk> RecordStage::chunks() const {
-  std::vector<Chunk> out = taken_;
-  const std::size_t chunk_bytes = pool_.rows_per_chunk() * row_bytes(form_);
-  for (Chunk& chunk : out) {
-    const Cursor& cursor = cursors_[chunk.partition];
-    const bool is_last = cursor.next > chunk.rows && cursor.next <= chunk.rows + chunk_bytes;
-    chunk.rows_used = pool_.rows_per_chunk() - (is_last ? cursor.rows_left : 0);
-  }
-  return out;
-}
-
-void RecordStage::reset() {
-  std::fill(counts_.begin(), counts_.end(), std::uint8_t{0});
-  std::fill(cursors_.begin(), cursors_.end(), Cursor{});
-  taken_.clear();
+std::array<RecordRun, 2> RecordStage::left(std::size_t partition) const {
+  const Cursor& cursor = cursors_[partition];
+  const std::byte* const row = rows() + partition * row_bytes(form_);
+  return {{{.bytes = {cursor.chunk, cursor.bytes}, .form = form_},
+           {.bytes = {row, counts_[partition] * record_bytes(form_)}, .form = form_}}};
 }
 
 }  // namespace bloomwall::filter

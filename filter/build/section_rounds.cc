@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/build/section_rounds.h"
-#include "filter/parallel.h"
 
 #include <algorithm>
 #include <array>
@@ -8,6 +7,9 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
+
+#include "filter/parallel.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -42,52 +44,38 @@ Partitions::Partitions(const FilterDraft& draft, unsigned page_bits) : page_bits
   }
 }
 
-// What one round has to do: the chunks of all stages, by partition.
-struct SectionRounds::Work {
-  const std::vector<RecordStage*>& stages;
-  bool last;
-  std::vector<RecordStage::Chunk> chunks;
-  std::vector<std::size_t> first;  // of a partition's chunks; one more than there are partitions
-
-  Work(const std::vector<RecordStage*>& the_stages, bool is_last, std::size_t partitions)
-      : stages(the_stages), last(is_last), first(partitions + 1) {
-    std::vector<RecordStage::Chunk> all;
-    for (const RecordStage* stage : stages) {
-      const auto some = stage->chunks();
-      all.insert(all.end(), some.begin(), some.end());
-    }
-    for (const auto& chunk : all) ++first[chunk.partition + 1];
-    for (std::size_t p = 0; p < partitions; ++p) first[p + 1] += first[p];
-    chunks.resize(all.size());
-    std::vector<std::size_t> next = first;
-    for (const auto& chunk : all) chunks[next[chunk.partition]++] = chunk;
-  }
-  bool is_empty(std::size_t partition) const {
-    return first[partition] == first[partition + 1] &&
-           std::all_of(stages.begin(), stages.end(),
-                       [&](const RecordStage* s) { return s->row(partition).bytes.empty(); });
-  }
-  void insert(std::size_t partition, SectionWriter& section) const {
-    for (std::size_t c = first[partition]; c < first[partition + 1]; ++c) {
-      const RecordForm form = stages.front()->form();
-      insert_records(section, {.bytes = {chunks[c].rows, chunks[c].rows_used * row_bytes(form)}, .form = form});
-    }
-    for (const RecordStage* stage : stages) insert_records(section, stage->row(partition));
-  }
-};
-
-SectionRounds::SectionRounds(const FilterDraft& draft, PagedFile& file, const Partitions& partitions, unsigned threads)
-    : draft_(draft), file_(file), partitions_(partitions), threads_(threads), written_(partitions.size()) {
+SectionRounds::SectionRounds(const FilterDraft& draft, PagedFile& file, const Partitions& partitions, ChunkPool& pool,
+                             unsigned threads)
+    : draft_(draft), file_(file), partitions_(partitions), pool_(pool), threads_(threads), written_(partitions.size()) {
   for (const auto& section : draft.sections()) {
     facts_.emplace_back(section.type == SectionType::hosts ? 0 : leaf_count(section.geometry.bytes()));
   }
 }
 
-Result<void> SectionRounds::apply_one(std::size_t p, const Work& work, std::span<std::byte> buffer) {
+Result<AnonymousMemory*> SectionRounds::borrow_buffer() {
+  const std::lock_guard lock(mutex_);
+  if (spare_.empty() && buffers_.size() < threads_) {
+    auto made = AnonymousMemory::make(partitions_.buffer_bytes());
+    if (!made) return unexpected(std::move(made).error());
+    buffers_.push_back(std::make_unique<AnonymousMemory>(*std::move(made)));
+    spare_.push_back(buffers_.back().get());
+  }
+  if (spare_.empty()) return nullptr;
+  AnonymousMemory* const buffer = spare_.back();
+  spare_.pop_back();
+  return buffer;
+}
+
+void SectionRounds::give_back(AnonymousMemory* buffer) {
+  const std::lock_guard lock(mutex_);
+  spare_.push_back(buffer);
+}
+
+Result<void> SectionRounds::apply_one(const ChunkPool::Batch& batch, const std::vector<const RecordStage*>& stages,
+                                      bool last, std::span<std::byte> buffer) {
+  const std::size_t p = batch.partition;
   const Partitions::Partition& part = partitions_[p];
   const auto& section = draft_.sections()[part.section];
-  const bool is_empty = work.is_empty(p);
-  if (is_empty && !work.last) return {};
   const std::span<std::byte> pages = buffer.first(part.pages * kPageBytes);
   const std::uint64_t offset = section.offset + part.first_page * kPageBytes;
   if (written_[p] == 0) {
@@ -96,8 +84,16 @@ Result<void> SectionRounds::apply_one(std::size_t p, const Work& work, std::span
     return ok;
   }
   SectionWriter writer({.layout = section.geometry.layout, .pages = part.pages}, pages.data(), section.kind());
-  work.insert(p, writer);
-  if (work.last) {
+  bool is_empty = true;
+  const auto insert = [&](const RecordRun& run) {
+    is_empty = is_empty && run.bytes.empty();
+    insert_records(writer, run);
+  };
+  for (const std::byte* chunk : batch.chunks) insert({.bytes = {chunk, pool_.chunk_bytes()}, .form = pool_.form()});
+  for (const RecordStage* stage : stages) {
+    for (const RecordRun& run : stage->left(p)) insert(run);
+  }
+  if (last) {
     const std::uint64_t first_leaf = part.first_page / kLeafPages;
     for (std::uint64_t leaf = 0; leaf * kLeafBytes < pages.size(); ++leaf) {
       const std::uint64_t at = leaf * kLeafBytes;
@@ -110,41 +106,72 @@ Result<void> SectionRounds::apply_one(std::size_t p, const Work& work, std::span
   return file_.write(offset, pages);
 }
 
-Result<void> SectionRounds::apply(const std::vector<RecordStage*>& stages, bool last, const std::function<bool()>& stop,
-                                  const std::function<void()>& meanwhile) {
-  ++rounds_;
-  done_ = 0;
-  while (buffers_.size() < threads_) {
-    auto buffer = AnonymousMemory::make(partitions_.buffer_bytes());
-    if (!buffer) return unexpected(std::move(buffer).error());
-    buffers_.push_back(*std::move(buffer));
+Result<bool> SectionRounds::apply_next() {
+  auto buffer = borrow_buffer();
+  if (!buffer) return unexpected(std::move(buffer).error());
+  if (*buffer == nullptr) return false;
+  const auto batch = pool_.next();
+  Result<void> ok;
+  if (batch) {
+    ++busy_;
+    ok = apply_one(*batch, {}, false, (*buffer)->bytes());
+    pool_.give_back(*batch);
+    ++visits_;
+    --busy_;
   }
-  const Work work(stages, last, partitions_.size());
+  give_back(*buffer);
+  if (!ok) return unexpected(std::move(ok).error());
+  return batch.has_value();
+}
+
+Result<void> SectionRounds::apply_last(const std::vector<const RecordStage*>& stages, const std::function<bool()>& stop,
+                                       const std::function<void()>& meanwhile) {
+  is_last_ = true;
   std::atomic<std::size_t> next = 0;
   std::mutex mutex;
   std::optional<Error> error;
-  const auto run = [&](unsigned thread) {
-    for (std::size_t p = next++; p < partitions_.size(); p = next++) {
-      auto ok = stop() ? Result<void>(unexpected(Error{Errc::io, {}, "interrupted"}))
-                       : apply_one(p, work, buffers_[thread].bytes());
-      ++done_;
-      if (thread == 0 && meanwhile) meanwhile();
-      if (ok) continue;
+  const auto visit = [&](std::size_t p, AnonymousMemory& buffer) -> Result<void> {
+    if (stop()) return unexpected(Error{Errc::io, {}, "interrupted"});
+    const ChunkPool::Batch batch = pool_.all_of(p);
+    auto ok = apply_one(batch, stages, true, buffer.bytes());
+    pool_.give_back(batch);
+    ++last_visits_;
+    return ok;
+  };
+  const auto run = [&](bool is_caller) {
+    const auto fail = [&](Error what) {
       const std::lock_guard lock(mutex);
-      if (!error) error = std::move(ok).error();
+      if (!error) error = std::move(what);
       next.store(partitions_.size());
+    };
+    auto buffer = borrow_buffer();
+    if (!buffer) return fail(std::move(buffer).error());
+    for (std::size_t p = next++; p < partitions_.size(); p = next++) {
+      if (auto ok = visit(p, **buffer); !ok) fail(std::move(ok).error());
+      if (is_caller && meanwhile) meanwhile();
     }
+    give_back(*buffer);
   };
   {
     std::vector<std::jthread> helpers;
     unsigned begun = 1;
-    while (begun < threads_ && add_thread(helpers, [&run, begun] { run(begun); })) ++begun;
+    while (begun < threads_ && add_thread(helpers, [&run] { run(false); })) ++begun;
     if (meanwhile) meanwhile();
-    run(0);
+    run(true);
   }
-  for (RecordStage* stage : stages) stage->reset();
   if (error) return unexpected(*std::move(error));
+  is_done_ = true;
   return {};
+}
+
+SectionRounds::Figures SectionRounds::figures() const {
+  const std::uint64_t parts = std::max<std::size_t>(1, partitions_.size());
+  const std::uint64_t visits = visits_.load();
+  const auto before = static_cast<unsigned>((visits + parts - 1) / parts);  // one that the last one completes counts
+  if (is_done_.load()) return {.rounds = before + 1, .in_round = false, .partitions_done = partitions_.size()};
+  if (is_last_.load()) return {.rounds = before, .in_round = true, .partitions_done = last_visits_.load()};
+  return {
+      .rounds = static_cast<unsigned>(visits / parts), .in_round = busy_.load() > 0, .partitions_done = visits % parts};
 }
 
 }  // namespace bloomwall::filter

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "filter/build/chunk_pool.h"
 #include "filter/build/quantity.h"
+#include "filter/build/record_stage.h"
 #include "filter/build/section_rounds.h"
 
 namespace bloomwall::filter {
@@ -14,9 +16,9 @@ namespace {
 
 constexpr std::size_t kUsualPartitions = 4096;  // rows of so many still lie in a processor's cache
 constexpr std::size_t kMostChunkRows = 341;     // 64 KiB
-// Chunks for each row there is: with few, many of them are half empty when a round begins.
+// Chunks for each row there is: with few, much of the memory would be in chunks that are not full yet.
 constexpr std::uint64_t kChunksPerRow = 16;
-constexpr std::uint64_t kLeastRowsPerRow = 2;
+constexpr std::uint64_t kLeastRowsPerRow = 2;  // one in the hands of a stage, and one that can be applied
 
 struct Dealt {
   StreamMemory memory;
@@ -39,11 +41,12 @@ Dealt deal(const FilterDraft& draft, std::uint64_t ram_bytes, unsigned threads, 
                               threads * (kThreadBytes + RecordStage::bytes_for(partitions.size(), m.form)) +
                               m.apply_threads * buffer;
   const std::uint64_t rows = threads * partitions.size();
-  out.least = fixed + rows * kLeastRowsPerRow * row_bytes(m.form);
+  out.least = fixed + rows * kLeastRowsPerRow * (row_bytes(m.form) + ChunkPool::kBytesPerChunk);
   if (ram_bytes < out.least || rows == 0) return out;
-  m.pool_bytes = ram_bytes - fixed;
-  m.rows_per_chunk =
-      std::clamp<std::uint64_t>(m.pool_bytes / row_bytes(m.form) / (rows * kChunksPerRow), 1, kMostChunkRows);
+  const std::uint64_t pool = ram_bytes - fixed;
+  m.rows_per_chunk = std::clamp<std::uint64_t>(pool / row_bytes(m.form) / (rows * kChunksPerRow), 1, kMostChunkRows);
+  const std::uint64_t chunk = m.rows_per_chunk * row_bytes(m.form);
+  m.pool_bytes = pool / (chunk + ChunkPool::kBytesPerChunk) * chunk;
   return out;
 }
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "filter/build/record_stage.h"
+#include "filter/build/record_form.h"
 #include "filter/file/filter_draft.h"
 
 namespace bloomwall::filter {

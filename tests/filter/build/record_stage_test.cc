@@ -7,12 +7,14 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <utility>
+#include <vector>
 
 namespace bloomwall::filter {
 namespace {
 
-ChunkPool pool_of(std::size_t chunks, std::size_t rows, RecordForm form) {
-  return {*AnonymousMemory::make(chunks * rows * row_bytes(form)), rows, form};
+ChunkPool pool_of(std::size_t chunks, std::size_t rows, RecordForm form, std::size_t partitions) {
+  return {*AnonymousMemory::make(chunks * rows * row_bytes(form)), rows, form, partitions};
 }
 
 using Record = std::pair<std::uint64_t, std::uint64_t>;      // page, fingerprint
@@ -27,15 +29,18 @@ void read_run(RecordRun run, std::vector<Record>& out) {
   }
 }
 
-Records contents(const RecordStage& stage, std::size_t partitions) {
+// Of full chunks, which are free afterwards, and of what a stage has left.
+Records contents(ChunkPool& pool, const RecordStage& stage, std::size_t partitions) {
   Records out;
-  for (const auto& chunk : stage.chunks()) {
-    read_run({{chunk.rows, chunk.rows_used * row_bytes(stage.form())}, stage.form()}, out[chunk.partition]);
-  }
   for (std::size_t p = 0; p < partitions; ++p) {
-    if (!stage.row(p).bytes.empty()) read_run(stage.row(p), out[p]);
+    const ChunkPool::Batch batch = pool.all_of(p);
+    std::vector<Record> records;
+    for (const std::byte* chunk : batch.chunks) read_run({{chunk, pool.chunk_bytes()}, pool.form()}, records);
+    pool.give_back(batch);
+    for (const RecordRun& run : stage.left(p)) read_run(run, records);
+    std::sort(records.begin(), records.end());
+    if (!records.empty()) out[p] = std::move(records);
   }
-  for (auto& [partition, records] : out) std::sort(records.begin(), records.end());
   return out;
 }
 
@@ -57,7 +62,7 @@ TEST_P(RecordStageTest, ARecordHoldsPageAndFingerprint) {
 TEST_P(RecordStageTest, GivesBackWhatItWasGiven) {
   constexpr std::size_t kPartitions = 5;
   for (const std::size_t rows : {std::size_t{1}, std::size_t{3}, std::size_t{50}}) {
-    ChunkPool pool = pool_of(200, rows, GetParam());
+    ChunkPool pool = pool_of(200, rows, GetParam(), kPartitions);
     RecordStage stage(pool, kPartitions);
     std::mt19937_64 random(42);
     Records want;
@@ -68,17 +73,12 @@ TEST_P(RecordStageTest, GivesBackWhatItWasGiven) {
       ASSERT_TRUE(stage.add(partition, place_of(record)));
     }
     for (auto& [partition, records] : want) std::sort(records.begin(), records.end());
-    EXPECT_EQ(contents(stage, kPartitions), want) << rows << " rows a chunk";
-    stage.reset();
-    pool.reset();
-    EXPECT_TRUE(contents(stage, kPartitions).empty());
-    ASSERT_TRUE(stage.add(2, place_of({7, 77})));
-    EXPECT_EQ(contents(stage, kPartitions), (Records{{2, {{7, 77}}}}));
+    EXPECT_EQ(contents(pool, stage, kPartitions), want) << rows << " rows a chunk";
   }
 }
 
-TEST_P(RecordStageTest, SaysWhenThePoolIsEmptyAndLosesNothing) {
-  ChunkPool pool = pool_of(2, 2, GetParam());
+TEST_P(RecordStageTest, SaysWhenNoChunkIsFreeAndLosesNothing) {
+  ChunkPool pool = pool_of(2, 2, GetParam(), 1);
   RecordStage stage(pool, 1);
   std::vector<Record> want;
   bool more = true;
@@ -88,20 +88,24 @@ TEST_P(RecordStageTest, SaysWhenThePoolIsEmptyAndLosesNothing) {
     ASSERT_LE(i, 1000U);
   }
   EXPECT_EQ(want.size(), 5 * kRowRecords) << "two chunks of two rows, and the row at hand";
-  EXPECT_EQ(contents(stage, 1), (Records{{0, want}}));
+  EXPECT_FALSE(stage.hand_over(0));
+  EXPECT_EQ(contents(pool, stage, 1), (Records{{0, want}}));
+  EXPECT_TRUE(stage.hand_over(0)) << "the chunks are free now";
+  EXPECT_TRUE(stage.add(0, place_of({0, 7})));
 }
 
 TEST_P(RecordStageTest, StagesShareAPool) {
-  ChunkPool pool = pool_of(2, 1, GetParam());
+  ChunkPool pool = pool_of(2, 1, GetParam(), 1);
   RecordStage one(pool, 1), two(pool, 1);
   for (std::uint64_t i = 0; i < kRowRecords; ++i) {
     ASSERT_TRUE(one.add(0, place_of({0, i})));
     ASSERT_TRUE(two.add(0, place_of({0, 100 + i})));
   }
-  EXPECT_EQ(contents(one, 1)[0].front().second, 0U);
-  EXPECT_EQ(contents(two, 1)[0].front().second, 100U);
   for (std::uint64_t i = 1; i < kRowRecords; ++i) ASSERT_TRUE(one.add(0, place_of({0, i})));
   EXPECT_FALSE(one.add(0, {}));
+  const Records all = contents(pool, two, 1);
+  EXPECT_EQ(all.at(0).size(), 2 * kRowRecords);
+  EXPECT_EQ(all.at(0).back().second, 100 + kRowRecords - 1);
 }
 
 }  // namespace
