@@ -23,7 +23,7 @@ class Bloomwall(Peer):
 listeners: [{{address: "127.0.0.1:{self.port}"}}]
 workers: {NPROC}
 filters: {filters}
-access: {{deny_destinations: [], connect_ports: []}}
+access: {{deny_destinations: [], connect_ports: [], opaque_tunnels: allow}}  # theirs carry HTTP, which would be judged
 dns: {{hosts: {{localhost: 127.0.0.1}}}}
 timeouts: {{idle: 10m}}
 limits: {{connections_per_client: 0}}
