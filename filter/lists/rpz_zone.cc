@@ -56,7 +56,7 @@ Result<void> refuse_unknown_zone(std::string_view sample, std::string_view path)
   // Most of the owners end alike, so that one of any two neighbours does.
   for (std::size_t i = 0; i < 2; ++i) {
     const std::string_view owner = owners[i];
-    for (std::size_t dot = owner.find('.'); dot + 1 < owner.size(); dot = owner.find('.', dot + 1)) {
+    for (std::size_t dot = owner.find('.'); dot < owner.size(); dot = owner.find('.', dot + 1)) {
       const std::string_view zone = owner.substr(dot + 1);
       if (!zone.ends_with('.') || is_public_suffix(zone.substr(0, zone.size() - 1)) || !is_zone_of(zone, owners))
         continue;
