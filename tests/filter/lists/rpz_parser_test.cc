@@ -112,6 +112,13 @@ TEST(RpzZone, WhoseNameStandsOnEveryOwnerAndNowhereElseIsAskedFor) {
             "S a.com, X b.co.uk, boilerplate");
 }
 
+// Searched for ever once.
+TEST(RpzZone, IsNotLookedForInANameWithoutADot) {
+  const Reading reading = read_text("a.example. CNAME .\nb CNAME .\n", Format::rpz);
+  EXPECT_EQ(reading.error, "");
+  expect_sums(reading);
+}
+
 TEST(RpzZone, WarningsOfHeldEntriesCiteTheirLines) {
   const Reading reading =
       read_text("$TTL 60\ngood.example CNAME rpz-passthru.\na.example CNAME .\nb.example CNAME .\n", Format::rpz);
