@@ -6,8 +6,8 @@
 namespace bloomwall::filter {
 namespace {
 
-// Work begins when no more than an eighth is free: the more has gathered, the less often each partition is read and written, and
-// who fills chunks should not have to wait meanwhile.
+// Work begins when no more than an eighth is free: the more has gathered, the less often each partition is read and
+// written, and who fills chunks should not have to wait meanwhile.
 constexpr std::size_t kLowShare = 8;
 
 }  // namespace

@@ -1,7 +1,7 @@
-// Applies records to the pages of P and R in the temporary file, a partition at a time: its pages are read (the first time they
-// are nothing but zeros), the bits are set, the pages are written back. Partitions are independent, so that several threads
-// work, each with a buffer of one partition, while others still gather records. A round is one visit of every partition; in
-// the last one all are visited once more and digested.
+// Applies records to the pages of P and R in the temporary file, a partition at a time: its pages are read (the first time
+// they are nothing but zeros), the bits are set, the pages are written back. Partitions are independent, so that several
+// threads work, each with a buffer of one partition, while others still gather records. A round is one visit of every
+// partition; in the last one all are visited once more and digested.
 // The file's bytes do not depend on how many rounds there were or what was in which.
 // Cost: some 12 ns a key and thread with 2x8, 25 with 4x4 (bench/build_bench); the file read and written once a round, and a
 // round for each 1.9 times the keys that fit in memory.

@@ -217,22 +217,23 @@ Result<void> ExactSide::verify(FilterFile::Depth depth, const Progress& progress
 
 namespace {
 
-// Nothing where the file is no filter.
-std::optional<Sha256> root_named_in(const std::filesystem::path& filter) {
-  const auto map = MappedFile::open(filter);
-  if (!map) return std::nullopt;
-  const auto bytes = (*map)->bytes();
-  const auto header = parse_header(bytes.first(std::min(bytes.size(), kHeaderBytes)), bytes.size());
-  return header ? std::optional(header->exact_root) : std::nullopt;
+using Root = std::optional<Sha256>;  // nothing: the file is of another kind
+
+Root root_named_in(std::span<const std::byte> head, std::uint64_t file_bytes) {
+  const auto filter = parse_header(head, file_bytes);
+  return filter ? Root(filter->exact_root) : std::nullopt;
 }
 
-// Nothing where the file is no exact side.
-std::optional<Sha256> root_of(const std::filesystem::path& exact) {
-  const auto map = MappedFile::open(exact);
+Root root_of(std::span<const std::byte> head, std::uint64_t file_bytes) {
+  const auto exact = parse_exact_header(head, file_bytes);
+  return exact ? Root(exact->sha_root) : std::nullopt;
+}
+
+Root root_in(const std::filesystem::path& file, Root (*read)(std::span<const std::byte>, std::uint64_t)) {
+  const auto map = MappedFile::open(file);
   if (!map) return std::nullopt;
   const auto bytes = (*map)->bytes();
-  const auto header = parse_exact_header(bytes.first(std::min(bytes.size(), kHeaderBytes)), bytes.size());
-  return header ? std::optional(header->sha_root) : std::nullopt;
+  return read(bytes.first(std::min(bytes.size(), kHeaderBytes)), bytes.size());
 }
 
 }  // namespace
@@ -245,8 +246,8 @@ std::filesystem::path former_exact_side(const std::filesystem::path& exact) {
 }
 
 void keep_former_exact_side(const std::filesystem::path& filter, const std::filesystem::path& exact) {
-  const auto root = root_of(exact);
-  if (!root || root != root_named_in(filter)) return;
+  const Root root = root_in(exact, root_of);
+  if (!root || root != root_in(filter, root_named_in)) return;
   drop_former_exact_side(exact);
   std::error_code ignored;
   std::filesystem::create_hard_link(exact, former_exact_side(exact), ignored);
