@@ -69,7 +69,7 @@ tl::expected<Judgement, HttpError> TargetJudge::absolute(const RequestHead& head
   if (!same_name(head.target.scheme, "http")) {
     return tl::unexpected(HttpError{ErrorKind::not_implemented, "a scheme other than http"});
   }
-  return judge(head.target.raw, head, head.target.authority.port, policy);
+  return judge(head.target.raw, head, policy);
 }
 
 // Origin-form: on a forward listener it is meant for a server, which this is not; on a transparent one Host routes it.
@@ -83,7 +83,7 @@ tl::expected<Judgement, HttpError> TargetJudge::origin(const RequestHead& head, 
     return own;
   }
   if (!head.host) return tl::unexpected(HttpError{ErrorKind::misdirected, "no Host to route by"});
-  return judge(url_at(head.host->host, head.host->port, head), head, head.host->port, policy);
+  return judge(url_at(head.host->host, head.host->port, head), head, policy);
 }
 
 std::string_view TargetJudge::url_at(std::string_view host, std::uint16_t port, const RequestHead& head) {
@@ -103,8 +103,7 @@ tl::expected<Judgement, HttpError> TargetJudge::inside(const RequestHead& head, 
   if (head.target.form == TargetForm::authority) {
     return tl::unexpected(HttpError{ErrorKind::method_not_allowed, "CONNECT inside a tunnel"});
   }
-  const std::uint16_t shown_port = port_in_http_url(port);
-  auto own = judge(url_at(host, shown_port, head), head, shown_port, policy);
+  auto own = judge(url_at(host, port_in_http_url(port), head), head, policy);
   const bool absolute_form = head.target.form == TargetForm::absolute;
   const bool names_host = absolute_form || head.host;
   const std::string_view named = absolute_form ? head.target.authority.host : head.host ? head.host->host : host;
@@ -114,15 +113,15 @@ tl::expected<Judgement, HttpError> TargetJudge::inside(const RequestHead& head, 
     return own;
   }
   filter::Verdict verdict = std::move(own->verdict);
-  auto judgement = absolute_form ? absolute(head, policy)
-                                 : judge(url_at(named, head.host->port, head), head, head.host->port, policy);
+  auto judgement = absolute_form ? absolute(head, policy) : judge(url_at(named, head.host->port, head), head, policy);
   if (!judgement || judgement->pages_absent) return judgement;
   verdict.questions += judgement->verdict.questions;
   if (verdict.decision > judgement->verdict.decision) judgement->verdict = std::move(verdict);
   return judgement;
 }
 
-tl::expected<Judgement, HttpError> TargetJudge::judge(std::string_view url, const RequestHead& head, std::uint16_t port,
+// Host and port that are dialled come from the parse that is judged.
+tl::expected<Judgement, HttpError> TargetJudge::judge(std::string_view url, const RequestHead& head,
                                                       const filter::Policy& policy) {
   const filter::CanonicalUrl& canonical = canonicaliser_.url(url);
   if (canonical.action == filter::UrlAction::reject) return tl::unexpected(refused(canonical));
@@ -141,9 +140,8 @@ tl::expected<Judgement, HttpError> TargetJudge::judge(std::string_view url, cons
   if (judgement.verdict.decision == filter::Decision::rejected) return tl::unexpected(refused(canonical));
   judgement.route = route_of(head);
   judgement.host = canonical.host;
-  judgement.host_kind = canonical.host_kind;
-  judgement.port = port == 0 ? kHttpPort : port;
-  judgement.host_field_port = port;
+  judgement.port = canonical.port == 0 ? kHttpPort : canonical.port;
+  judgement.host_field_port = canonical.port;
   return judgement;
 }
 
@@ -162,7 +160,6 @@ tl::expected<Judgement, HttpError> TargetJudge::connect(const RequestHead& head,
   }
   judgement.route = Route::tunnel;
   judgement.host = canonical.host;
-  judgement.host_kind = canonical.host_kind;
   judgement.port = judgement.host_field_port = head.target.authority.port;
   return judgement;
 }

@@ -42,9 +42,8 @@ enum class Waiting : std::uint8_t { allowed, never };
 
 struct Judgement {
   Route route = Route::forward;
-  filter::Verdict verdict = {};  // allowed, monitored or blocked; never rejected (that is an error)
-  std::string_view host = {};    // canonical, the only thing to resolve and dial; valid until the next judge_* call
-  filter::HostKind host_kind = filter::HostKind::name;
+  filter::Verdict verdict = {};       // allowed, monitored or blocked; never rejected (that is an error)
+  std::string_view host = {};         // canonical, the only thing to resolve and dial; valid until the next question
   std::uint16_t port = 0;             // to dial
   std::uint16_t host_field_port = 0;  // for RequestRewrite::port: as the target gave it
   bool pages_absent = false;  // there is no verdict before TargetJudge::absent_pages() are read; all else means nothing
@@ -94,8 +93,7 @@ class TargetJudge {
   tl::expected<Judgement, HttpError> absolute(const RequestHead& head, const filter::Policy& policy);
   tl::expected<Judgement, HttpError> origin(const RequestHead& head, const filter::Policy& policy);
   std::string_view url_at(std::string_view host, std::uint16_t port, const RequestHead& head);
-  tl::expected<Judgement, HttpError> judge(std::string_view url, const RequestHead& head, std::uint16_t port,
-                                           const filter::Policy& policy);
+  tl::expected<Judgement, HttpError> judge(std::string_view url, const RequestHead& head, const filter::Policy& policy);
   tl::expected<Judgement, HttpError> connect(const RequestHead& head, const filter::Policy& policy,
                                              const AccessRules& access);
   JudgeRules rules_;

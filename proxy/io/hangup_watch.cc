@@ -7,7 +7,7 @@
 #include <array>
 #include <span>
 
-#include "proxy/io/stream.h"
+#include "proxy/io/tcp_transport.h"
 
 namespace bloomwall::proxy {
 
@@ -19,8 +19,8 @@ HangupWatch::HangupWatch(EventLoop& loop) : epoll_(::epoll_create1(EPOLL_CLOEXEC
   ready_.arm();
 }
 
-void HangupWatch::add(int fd, Stream& stream) {
-  epoll_event wanted{.events = EPOLLET, .data = {.ptr = &stream}};  // errors and hang-ups need not be asked for
+void HangupWatch::add(int fd, TcpTransport& socket) {
+  epoll_event wanted{.events = EPOLLET, .data = {.ptr = &socket}};  // errors and hang-ups need not be asked for
   if (epoll_) ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &wanted);
 }
 
@@ -28,13 +28,13 @@ void HangupWatch::remove(int fd) {
   if (epoll_) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
 }
 
-// Streams that are closed meanwhile are destroyed on a later turn, and know that they wait for nothing any more. A hang-up
+// Sockets that are closed meanwhile are destroyed on a later turn, and know that they wait for nothing any more. A hang-up
 // without an error is a connection that both sides have ended.
 void HangupWatch::on_ready() {
   std::array<epoll_event, 64> events;  // NOLINT: filled as far as it is used
   const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
   for (const epoll_event& event : std::span(events).first(static_cast<std::size_t>(std::max(count, 0)))) {
-    if ((event.events & EPOLLERR) != 0) static_cast<Stream*>(event.data.ptr)->on_hangup();
+    if ((event.events & EPOLLERR) != 0) static_cast<TcpTransport*>(event.data.ptr)->on_hangup();
   }
 }
 

@@ -12,7 +12,7 @@
 
 namespace bloomwall::proxy {
 
-class Stream;
+class TcpTransport;
 
 class HangupWatch {
  public:
@@ -20,9 +20,9 @@ class HangupWatch {
   HangupWatch(const HangupWatch&) = delete;
   HangupWatch& operator=(const HangupWatch&) = delete;
 
-  // Stream::on_hangup() is called when it has been reset, on a later turn also where it has been already. A connection that
+  // TcpTransport::on_hangup() is called when it has been reset, on a later turn also where it has been already. A connection that
   // was ended in order, by one side or both, is none. Closing the descriptor removes it.
-  void add(int fd, Stream& stream);
+  void add(int fd, TcpTransport& socket);
   void remove(int fd);
 
  private:

@@ -32,9 +32,9 @@ std::size_t ClientConnection::on_greeting(std::span<const char> bytes) {
   const bool admitted = owner_.on_client_named(*this);
   const TlsContextPtr tls = std::move(tls_after_greeting_);
   if (admitted && tls != nullptr) {
-    stream_.secure(TlsSession::accept(*tls));
+    secure(*tls);
   } else if (!admitted) {
-    if (tls == nullptr) stream_.send(state_.text);
+    if (tls == nullptr) transport_->send(state_.text);
     linger(false);
   }
   return step.consumed;
@@ -84,7 +84,7 @@ void ClientConnection::open_unasked_tunnel() {
   std::string authority = info_.destination->endpoint.text();
   const bool is_named = hello_->reader.result() == HelloResult::name;
   if (is_named) {
-    const auto named = state_.judge.sni(hello_->reader.name(), *state_.policy);
+    const auto named = state_.decider.server_name(hello_->reader.name());
     if (!named) {
       state_.counters.sni_malformed_total.add();
       return refuse_redirected({ErrorKind::bad_request, "a server name that no host can have"});
@@ -109,22 +109,21 @@ void ClientConnection::refuse_redirected(const HttpError& error) {
   record.url = authority;
   record.host = info_.destination->address;
   if (hello_ != nullptr && hello_->reader.result() == HelloResult::name) record.sni = hello_->reader.name();
-  record.bytes_received = stream_.bytes_in();
+  record.bytes_received = transport_->bytes_in();
   record.tunnel = true;
   note_refusal(record, error, id);
   write_record(state_, record, *state_.snapshot);
   close();
 }
 
-// Into the tunnel, which looks at it as at every ClientHello. False: it is over.
-bool ClientConnection::relay_hello() {
+// Into the tunnel, which looks at it as at every ClientHello.
+void ClientConnection::relay_hello() {
   const auto hello = std::move(hello_);
   while (!hello->octets.empty()) {
     const auto piece = hello->octets.front();
-    if (!tunnel_->take_early(piece)) return false;
+    if (!tunnel_->take_early(piece)) return;
     hello->octets.consume(piece.size());
   }
-  return true;
 }
 
 }  // namespace bloomwall::proxy

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "proxy/io/tcp_transport.h"
+#include "proxy/io/tls_transport.h"
+
 namespace bloomwall::proxy {
 namespace {
 
@@ -21,18 +24,17 @@ ClientConnection::ClientConnection(WorkerState& state, ExchangePool& exchanges, 
       exchanges_(exchanges),
       owner_(owner),
       info_{endpoint, endpoint.unmapped().ip(), &listener},
-      stream_(state.io),
+      transport_(std::make_unique<TcpTransport>(state.io, std::move(fd), *this)),
       timer_(state.io.loop.timers(), [](void* self) { static_cast<ClientConnection*>(self)->on_timer(); }, this) {
   state_.counters.client_connections_total.add();
   state_.counters.client_connections_active.add();
-  stream_.open(std::move(fd), *this);
-  stream_.set_notices_reset(true);
+  transport_->set_notices_reset(true);
   if (!rules.balancers.empty()) {
     greeting_ = std::make_unique<ProxyHeaderReader>();
     tls_after_greeting_ = rules.tls;
     phase_ = State::greeting;
   } else if (rules.tls != nullptr) {
-    stream_.secure(TlsSession::accept(*rules.tls));
+    secure(*rules.tls);
   }
   is_arriving_ = greeting_ != nullptr || rules.tls != nullptr;
   // Browsers connect ahead of need: until the first octet it is idle like any other.
@@ -43,8 +45,12 @@ ClientConnection::ClientConnection(WorkerState& state, ExchangePool& exchanges, 
 
 ClientConnection::~ClientConnection() {
   state_.counters.client_connections_active.subtract();
-  state_.counters.client_bytes_received_total.add(stream_.bytes_in());
-  state_.counters.client_bytes_sent_total.add(stream_.bytes_out());
+  state_.counters.client_bytes_received_total.add(transport_->bytes_in());
+  state_.counters.client_bytes_sent_total.add(transport_->bytes_out());
+}
+
+void ClientConnection::secure(const TlsContext& context) {
+  transport_ = std::make_unique<TlsTransport>(state_.io, std::move(transport_), TlsSession::accept(context), *this);
 }
 
 std::size_t ClientConnection::on_data(std::span<const char> bytes) {
@@ -80,7 +86,7 @@ void ClientConnection::on_exchange_end(Exchange::After after) {
     case Exchange::After::close:
       return linger(exchange_->is_last());
     case Exchange::After::cut:
-      if (stream_.is_open()) stream_.close_with_reset();
+      if (transport_->is_open()) transport_->close_with_reset();
       return close();
   }
 }
@@ -88,18 +94,17 @@ void ClientConnection::on_exchange_end(Exchange::After after) {
 // Where the end has come meanwhile: a request that has arrived is answered still, since the answer before it did not say that
 // it would not be.
 bool ClientConnection::may_ask_again() const {
-  if (stream_.write_failed() || (info_.inside != nullptr && !has_inner())) return false;
-  return !state_.draining || stream_.has_unseen();
+  if (transport_->write_failed() || (info_.inside != nullptr && !has_inner())) return false;
+  return !state_.draining || transport_->has_unseen();
 }
 
 void ClientConnection::go_idle() {
   phase_ = State::idle;
   set_idle(true);
-  if (stream_.unread() == 0) rest_exchange();
+  if (transport_->unread() == 0) rest_exchange();
   timer_.set(state_.snapshot->settings.timeouts.idle);
-  stream_.resume_all();
   // Whoever asks without reading the answers is asked to wait, else answers would pile up here.
-  if (stream_.backlog() > 0) stream_.pause(PauseReason::peer_full);
+  if (transport_->backlog() > 0) transport_->pause(PauseReason::peer_full);
   rate_.begin(octets_taken());
 }
 
@@ -113,26 +118,24 @@ void ClientConnection::linger(bool is_last) {
   set_idle(false);
   rest_exchange();
   drop_inner();
-  close_when_drained_ = stream_.read_ended() || (is_last && !stream_.has_unseen());
-  if (stream_.write_failed()) return close();
+  close_when_drained_ = transport_->read_ended() || (is_last && !transport_->has_unseen());
+  if (transport_->write_failed()) return close();
   // The close that follows says it as well, but not in TLS: there what ends without a word is cut.
-  const bool is_over = close_when_drained_ && stream_.backlog() == 0;
-  if (!is_over || stream_.tls() != nullptr) stream_.shut_write();
-  if (close_when_drained_ && stream_.backlog() == 0) return close();
-  timer_.set(stream_.backlog() == 0 ? kLinger : state_.snapshot->settings.timeouts.idle);
+  const bool is_over = close_when_drained_ && transport_->backlog() == 0;
+  if (!is_over || transport_->tls() != nullptr) transport_->shut_write();
+  if (close_when_drained_ && transport_->backlog() == 0) return close();
+  timer_.set(transport_->backlog() == 0 ? kLinger : state_.snapshot->settings.timeouts.idle);
   rate_.begin(octets_taken());
-  stream_.resume_all();
+  transport_->resume(PauseReason::peer_full);
 }
 
 void ClientConnection::on_tunnel(UpstreamPtr upstream, Tunnel::Start start) {
   phase_ = State::tunnelling;
-  timer_.clear();                    // the tunnel has its own
-  stream_.set_notices_reset(false);  // what was sent before it still goes to the other side
+  timer_.clear();                        // the tunnel has its own
+  transport_->set_notices_reset(false);  // what was sent before it still goes to the other side
   rest_exchange();
-  upstream->stream.resume(PauseReason::peer_full);
   tunnel_ = std::make_unique<Tunnel>(state_, *this, std::move(upstream), std::move(start));
-  if (hello_ != nullptr && !relay_hello()) return;
-  stream_.resume_all();
+  if (hello_ != nullptr) relay_hello();
 }
 
 void ClientConnection::on_tunnel_end() { close(); }
@@ -148,7 +151,7 @@ void ClientConnection::on_end() {
     case State::exchanging:
       return exchange_->on_client_end();
     case State::lingering:
-      if (stream_.backlog() == 0) close();
+      if (transport_->backlog() == 0) close();
       return;
     case State::tunnelling:
     case State::closed:
@@ -159,11 +162,11 @@ void ClientConnection::on_end() {
 void ClientConnection::on_drained() {
   switch (phase_) {
     case State::idle:
-      return stream_.resume(PauseReason::peer_full);
+      return transport_->resume(PauseReason::peer_full);
     case State::exchanging:
       return exchange_->on_client_drained();
     case State::lingering:
-      if (stream_.read_ended() || (close_when_drained_ && !stream_.has_unseen())) return close();
+      if (transport_->read_ended() || (close_when_drained_ && !transport_->has_unseen())) return close();
       return timer_.set(kLinger);
     case State::greeting:
     case State::reading_head:
@@ -196,19 +199,19 @@ void ClientConnection::on_timer() {
       if (std::exchange(is_arriving_, false) && !state_.draining) {
         return is_shaking_hands() ? on_failed(0) : timer_.set(state_.snapshot->settings.timeouts.idle);
       }
-      if (stream_.backlog() == 0 && stream_.has_unseen()) {
+      if (transport_->backlog() == 0 && transport_->has_unseen()) {
         return timer_.set(kSoon);  // closing now would reset a request that is there
       }
       [[fallthrough]];
     case State::lingering: {
       // Slow is not idle, as long as what waits moves fast enough, whatever the client says meanwhile.
       const Milliseconds idle = state_.snapshot->settings.timeouts.idle;
-      const Milliseconds left = stream_.last_sent() + idle - monotonic_now();
+      const Milliseconds left = transport_->last_sent() + idle - monotonic_now();
       // What the kernel still has to deliver would be lost if octets of the client's met a closed connection.
-      const bool is_owed = stream_.backlog() > 0 || (phase_ == State::lingering && stream_.has_unconfirmed());
+      const bool is_owed = transport_->backlog() > 0 || (phase_ == State::lingering && transport_->has_unconfirmed());
       const bool moves = is_owed && left.count() > 0;
       const std::uint64_t least = state_.snapshot->settings.limits.least_rate;
-      if (moves && stream_.backlog() == 0) return timer_.set(std::min(left, kLinger));
+      if (moves && transport_->backlog() == 0) return timer_.set(std::min(left, kLinger));
       if (moves && !rate_.fell_short(octets_taken(), least, idle)) return timer_.set(left);
       if (phase_ == State::idle) state_.counters.client_idle_timeouts_total.add();
       return close();
@@ -248,7 +251,7 @@ void ClientConnection::close() {
   if (exchange_ != nullptr) exchange_->abandon();
   rest_exchange();
   drop_inner();
-  stream_.close();
+  transport_->close();
   owner_.on_client_closed(*this);  // last: the owner buries us
 }
 

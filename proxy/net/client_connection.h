@@ -28,7 +28,7 @@ class ClientConnection final : public Buried,
                                public ListLink<ClientConnection>,  // of those that are idle; the owner's
                                public Exchange::Owner,
                                public Tunnel::Owner,
-                               Stream::Handler {
+                               public Transport::Handler {
  public:
   enum class State : std::uint8_t { greeting, idle, reading_head, exchanging, tunnelling, lingering, closed };
   class Owner {
@@ -55,7 +55,7 @@ class ClientConnection final : public Buried,
   // timeouts.request_header for it, who is idle between two requests has `idle`. Every answer closes.
   void drain(Milliseconds idle);
   State state() const { return phase_; }
-  bool has_unseen() const { return stream_.has_unseen(); }  // the client has said more than was read
+  bool has_unseen() const { return transport_->has_unseen(); }  // the client has said more than was read
   const ClientInfo& client_info() const override { return info_; }
   bool awaits_tls() const { return tls_after_greeting_ != nullptr; }  // so that nothing can be said in the clear
   std::size_t table_index = 0;                                        // these two are the owner's
@@ -68,14 +68,14 @@ class ClientConnection final : public Buried,
   void on_write_failed(int error) override;
   void on_failed(int error) override;
 
-  Stream& client_stream() override { return stream_; }
+  Transport& client_transport() override { return *transport_; }
   void on_head_read() override;
   void on_exchange_end(Exchange::After after) override;
   void on_tunnel(UpstreamPtr upstream, Tunnel::Start start) override;
   void on_tunnel_end() override;
 
   // client_inside.cc: requests inside a tunnel.
-  class Inner final : public Stream::Handler {  // their connection, while no request uses it
+  class Inner final : public Transport::Handler {  // their connection, while no request uses it
    public:
     explicit Inner(ClientConnection& client) : client_(client) {}
     UpstreamPtr upstream;
@@ -96,7 +96,8 @@ class ClientConnection final : public Buried,
   void drop_inner();
   void on_inner_end();
 
-  bool is_shaking_hands() const { return stream_.tls() != nullptr && !stream_.tls()->is_established(); }
+  void secure(const TlsContext& context);  // from here on the client speaks TLS
+  bool is_shaking_hands() const { return transport_->tls() != nullptr && !transport_->tls()->is_established(); }
   bool may_ask_again() const;
   void go_idle();
   void set_idle(bool is_idle);
@@ -104,7 +105,7 @@ class ClientConnection final : public Buried,
   void linger(bool is_last);
   void rest_exchange();
   void on_client_gone();
-  std::uint64_t octets_taken() const { return stream_.bytes_out() - stream_.backlog(); }  // by the client
+  std::uint64_t octets_taken() const { return transport_->bytes_out() - transport_->backlog(); }  // by the client
   void on_timer();
 
   // client_arrival.cc: before the first request.
@@ -120,13 +121,13 @@ class ClientConnection final : public Buried,
   std::size_t on_hello(std::span<const char> bytes);
   void open_unasked_tunnel();
   void refuse_redirected(const HttpError& error);
-  bool relay_hello();
+  void relay_hello();
 
   WorkerState& state_;
   ExchangePool& exchanges_;
   Owner& owner_;
   ClientInfo info_;
-  Stream stream_;
+  TransportPtr transport_;
   Timer timer_;
   std::unique_ptr<ProxyHeaderReader> greeting_;
   std::unique_ptr<Hello> hello_;

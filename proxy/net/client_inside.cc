@@ -13,8 +13,8 @@ std::size_t ClientConnection::on_requests_inside(UpstreamPtr upstream, ClientInf
   state_.io.loop.graveyard().bury(std::move(tunnel_));
   info_.inside = std::make_unique<const ClientInfo::Inside>(std::move(inside));
   keep_inner(std::move(upstream));
-  stream_.set_handler(*this);
-  stream_.set_notices_reset(true);  // as before the tunnel
+  transport_->set_handler(*this);
+  transport_->set_notices_reset(true);  // as before the tunnel
   phase_ = State::idle;
   // The beginning of a head, which is used up: none of it is known to be whole yet.
   if (!held.empty()) on_data(held);
@@ -27,14 +27,14 @@ UpstreamPtr ClientConnection::take_inner() { return std::move(inner_.upstream); 
 void ClientConnection::keep_inner(UpstreamPtr upstream) {
   upstream->reused = inner_used_;
   inner_used_ = true;
-  upstream->stream.set_handler(inner_);
-  upstream->stream.resume_all();
+  upstream->transport->set_handler(inner_);
+  upstream->transport->resume(PauseReason::peer_full);
   inner_.upstream = std::move(upstream);
 }
 
 void ClientConnection::drop_inner() {
   if (inner_.upstream == nullptr) return;
-  inner_.upstream->stream.close();
+  inner_.upstream->transport->close();
   state_.io.loop.graveyard().bury(std::move(inner_.upstream));
 }
 

@@ -48,7 +48,7 @@ void Exchange::begin(Owner& owner) {
   content_type_.clear();
   peer_text_.clear();
   peer_was_reused_ = answered_early_ = false;
-  sent_before_ = owner.client_stream().bytes_out();
+  sent_before_ = owner.client_transport().bytes_out();
 }
 
 void Exchange::shrink() {
@@ -70,6 +70,7 @@ void Exchange::begin_unasked_tunnel(Owner& owner, std::string_view authority, bo
 }
 
 std::size_t Exchange::on_client_data(std::span<const char> bytes) {
+  GatheredWrite out(state_.gather);  // for the origin
   std::size_t used = 0;
   while (!is_over()) {
     const auto step = request_.feed(bytes.subspan(used));
@@ -81,22 +82,22 @@ std::size_t Exchange::on_client_data(std::span<const char> bytes) {
     switch (step->event) {
       case ReadEvent::need_more:
       case ReadEvent::interim:  // only responses have those
-        flush_upload();
+        flush_upload(out);
         if (!is_over() && !count_heads()) fail_request(kNoMemory);
         return used;
       case ReadEvent::head:
-        if (!on_head()) return used;
+        if (!on_head(out)) return used;
         if (request_state_ == RequestState::awaiting_upstream && request_.head().framing != BodyFraming::none) {
           client().pause(PauseReason::not_ready);
           return used;
         }
         break;
       case ReadEvent::body:
-        upload(step->body);
+        upload(out, step->body);
         break;
       case ReadEvent::end:
         client().pause(PauseReason::busy);  // the next request waits for this one's answer
-        on_request_complete();
+        on_request_complete(out);
         return used;
     }
   }
@@ -114,7 +115,7 @@ void Exchange::fail_request(const HttpError& error) {
 // The answer cannot be completed. Where its framing would not show that, a reset must.
 void Exchange::break_off() { end(plan_.framing == BodyFraming::until_close ? After::cut : After::close); }
 
-bool Exchange::on_head() {
+bool Exchange::on_head(GatheredWrite& out) {
   head_known_ = true;
   snapshot_ = state_.snapshot;
   times_ = RequestTimes::from_now();
@@ -129,7 +130,7 @@ bool Exchange::on_head() {
     answer_error(*refusal);
     return !is_over();
   }
-  judge();
+  decide(out);
   return !is_over();
 }
 
@@ -142,14 +143,14 @@ void Exchange::use(UpstreamPtr upstream) {
 
 void Exchange::release_upstream(Reuse reuse) {
   if (upstream_ == nullptr) return;
-  if (reuse != Reuse::never && upstream_->stream.gate().open() && upstream_->stream.backlog() == 0) {
+  if (reuse != Reuse::never && upstream_->transport->gate().open() && upstream_->transport->backlog() == 0) {
     if (is_inside()) return owner_->keep_inner(std::move(upstream_));
     if (snapshot_->generation >= state_.routes_since) {
       const Standing standing = reuse == Reuse::rested ? Standing::suspect : Standing::clear;
       return state_.upstreams.put(std::move(upstream_), standing, snapshot_->settings.timeouts.idle);
     }
   }
-  upstream_->stream.close();
+  upstream_->transport->close();
   state_.io.loop.graveyard().bury(std::move(upstream_));
 }
 
@@ -162,12 +163,15 @@ void Exchange::end(After after) {
   heads_.set(0);
   connector_.cancel();
   release_upstream(Reuse::never);
-  // What was gathered for an origin that is given up, or for a client, must not go to the next one.
-  state_.to_origin.clear();
-  state_.to_client.clear();
+  release_client();
   Owner& owner = *std::exchange(owner_, nullptr);
   snapshot_.reset();
   owner.on_exchange_end(after);  // last: the owner puts us to rest
+}
+
+// Nothing that it waited for keeps the client from being read any more.
+void Exchange::release_client() {
+  client().resume(PauseReason::not_ready | PauseReason::peer_full | PauseReason::busy);
 }
 
 void Exchange::on_client_end() {
@@ -183,7 +187,7 @@ void Exchange::on_client_end() {
 }
 
 void Exchange::on_client_drained() {
-  if (upstream_ != nullptr) upstream_->stream.resume(PauseReason::peer_full);
+  if (upstream_ != nullptr) upstream_->transport->resume(PauseReason::peer_full);
 }
 
 void Exchange::abandon() {
@@ -207,7 +211,8 @@ void Exchange::on_deadline() {
   } else if (answered_here_) {
     broken_ = true;
     end(After::close);
-  } else if (upstream_ != nullptr && upstream_->stream.tls() != nullptr && !upstream_->stream.tls()->is_established()) {
+  } else if (upstream_ != nullptr && upstream_->transport->tls() != nullptr &&
+             !upstream_->transport->tls()->is_established()) {
     fail_response({ErrorKind::connect_timeout, "no TLS with the parent proxy within timeouts.connect"});
   }
 }
@@ -222,9 +227,9 @@ void Exchange::on_head_timeout() {
 // An origin that has all there is of the request owes a head: neither octets of one that drip in nor interim answers are
 // progress, or it could hold a client for ever.
 Milliseconds Exchange::last_progress() const {
-  const Milliseconds client = owner_->client_stream().last_active();
+  const Milliseconds client = owner_->client_transport().last_active();
   if (upstream_ == nullptr) return client;
-  const Stream& origin = upstream_->stream;
+  const Transport& origin = *upstream_->transport;
   if (response_state_ != ResponseState::awaited || origin.backlog() > 0) return std::max(client, origin.last_active());
   return request_state_ == RequestState::complete ? asked_at_ : std::max(client, asked_at_);
 }
@@ -232,7 +237,7 @@ Milliseconds Exchange::last_progress() const {
 // Whom everybody waits for.
 HttpError Exchange::late_answer() const {
   if (request_state_ == RequestState::complete) return {ErrorKind::upstream_timeout, "timeouts.response_header"};
-  if (upstream_ != nullptr && upstream_->stream.backlog() > 0) {
+  if (upstream_ != nullptr && upstream_->transport->backlog() > 0) {
     return {ErrorKind::upstream_timeout, "the origin does not take the request's body"};
   }
   return {ErrorKind::request_timeout, "the request's body stands still, or is slower than limits.least_rate"};
@@ -249,7 +254,7 @@ bool Exchange::owes_octets() {
 
 bool Exchange::is_too_slow() {
   std::uint64_t moved = body_received_ + client().bytes_out() - client().backlog();
-  if (upstream_ != nullptr) moved += upstream_->stream.bytes_out() - upstream_->stream.backlog();
+  if (upstream_ != nullptr) moved += upstream_->transport->bytes_out() - upstream_->transport->backlog();
   if (!owes_octets()) {
     rate_.begin(moved);
     return false;

@@ -39,7 +39,7 @@
 
 namespace bloomwall::proxy {
 
-class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler {
+class Exchange final : Transport::Handler, Connector::Handler, PageReader::Handler {
  public:
   // What a client may still send of a request that was answered here, and how long (timeouts.body where that is less), for
   // its connection to live on.
@@ -54,7 +54,7 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   };
   class Owner {
    public:
-    virtual Stream& client_stream() = 0;
+    virtual Transport& client_transport() = 0;
     virtual const ClientInfo& client_info() const = 0;
     virtual void on_head_read() = 0;  // the time-out of request heads no longer counts
     virtual void on_exchange_end(After after) = 0;
@@ -78,7 +78,7 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   // The CONNECT that a client on a transparent listener would have sent before its ClientHello. As it knows nothing of it,
   // nothing is answered: there is a tunnel, or the end. `is_named`: the host in `authority` stood in the ClientHello.
   void begin_unasked_tunnel(Owner& owner, std::string_view authority, bool is_named);
-  // The client's side, as in Stream::Handler.
+  // The client's side, as in Transport::Handler.
   std::size_t on_client_data(std::span<const char> bytes);
   void on_client_end();  // it will send nothing more
   void on_client_drained();
@@ -97,7 +97,7 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   enum class ResponseState : std::uint8_t { none, awaited, body, complete };
 
   // exchange.cc: its course, and what the log says of it.
-  bool on_head();  // false: the exchange is over
+  bool on_head(GatheredWrite& out);  // false: the exchange is over
   void fail_request(const HttpError& error);
   void break_off();
   void use(UpstreamPtr upstream);
@@ -105,6 +105,7 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   void release_upstream(Reuse reuse);
   Reuse reuse_after(bool surplus) const;
   void end(After after);
+  void release_client();
   bool count_heads() { return heads_.set(request_.memory() + response_.memory()); }  // false: limits.buffer_memory
   void on_deadline();
   Milliseconds last_progress() const;
@@ -117,40 +118,40 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   void append_url(std::string& out) const;
 
   // exchange_verdict.cc: whether it may go on.
-  bool is_client_allowed() const;
   std::optional<HttpError> refuse_client() const;
-  void judge();
-  void add_verdict(KeptVerdict other);
+  RequestContext context() const { return {request_.head(), owner_->client_info(), is_unasked_}; }
+  void decide(GatheredWrite& out);
   void count_verdict();
   void count_questions();
   bool may_dial(const Endpoint& peer) override;
   bool may_send_to(const Endpoint& peer);
   bool may_ask_parent();
-  void await_pages(std::span<const std::byte* const> absent);
+  void await_pages();
   void on_pages_read() override;
   void cancel_page_wait();
-  void act_on(const Judgement& judgement);
 
   // exchange_answer.cc: what is answered here.
   void deny();
   void deny_address();
   void answer_error(const HttpError& error);
   void note_refused_target(ErrorKind kind);
-  void answer_local(int status, bool must_close);
+  void answer_trace();
+  void answer_options();
+  void answer_local(GatheredWrite& answer, int status, bool must_close);
   bool may_keep_after_local_answer() const;
   bool is_refused_connect() const;
   std::string_view accepted(const RequestHead& head);
   ReplyContext reply_context(bool close);
 
   // exchange_request.cc: towards the origin.
-  void route_to_origin();
-  void route_inside();
+  void route_to_origin(GatheredWrite& out);
+  void route_inside(GatheredWrite& out);
   DialTarget origin() const;
   void dial();
-  void send_request();
-  void upload(std::span<const char> piece);
-  void flush_upload();
-  void on_request_complete();
+  void send_request(GatheredWrite& out);
+  void upload(GatheredWrite& out, std::span<const char> piece);
+  void flush_upload(GatheredWrite& out);
+  void on_request_complete(GatheredWrite& out);
   RequestRewrite request_rewrite() const;
   bool may_retry() const;
   void retry();
@@ -168,18 +169,18 @@ class Exchange final : Stream::Handler, Connector::Handler, PageReader::Handler 
   void on_drained() override;
   void on_write_failed(int error) override;
   void on_failed(int error) override;
-  void relay_interim();
-  void on_response_head();
+  void relay_interim(GatheredWrite& out);
+  void on_response_head(GatheredWrite& out);
   static bool is_time_to_tell(Milliseconds& told);
   bool is_challenge_ours() const;
   void fail_challenge();
-  void flush_download();
-  void on_response_end(bool surplus);
-  void on_switched();
+  void flush_download(GatheredWrite& out);
+  void on_response_end(GatheredWrite& out, bool surplus);
+  void on_switched(GatheredWrite& out);
   void fail_response(const HttpError& error);
   ResponseRewrite response_rewrite();
 
-  Stream& client() { return owner_->client_stream(); }
+  Transport& client() { return owner_->client_transport(); }
   bool upload_is_chunked() const { return request_.head().framing == BodyFraming::chunked; }
   bool is_chunked_to_client() const { return plan_.framing == BodyFraming::chunked; }
   bool is_inside() const { return owner_->client_info().inside != nullptr; }

@@ -56,7 +56,8 @@ void Exchange::deny() {
   const bool legal = verdict_.filter->status == 451 && spec != filters.end();
   append_url(url_);
   const bool close = is_connect() || !may_keep_after_local_answer();
-  write_denial(state_.to_client.head(),
+  GatheredWrite answer(state_.gather);
+  write_denial(answer.head(),
                {.verdict = &verdict_,
                 .url = url_,
                 .host = host_,
@@ -64,14 +65,14 @@ void Exchange::deny() {
                 .html = &snapshot_->page,
                 .legal_link = legal ? std::string_view(spec->legal_link) : std::string_view()},
                reply_context(close));
-  answer_local(verdict_.filter->status == 451 ? 451 : 403, close);
+  answer_local(answer, verdict_.filter->status == 451 ? 451 : 403, close);
 }
 
 // By what a filter says of the address, or of each that the name has. A request that was counted when it was sent the first
 // time is not counted as one again.
 void Exchange::deny_address() {
   if (address_verdict_.filter == nullptr) return answer_error({ErrorKind::destination_denied, "the address is denied"});
-  add_verdict(std::exchange(address_verdict_, {}));
+  verdict_.join(std::exchange(address_verdict_, {}));
   if (!is_uncounted_) state_.counters.filters.count(verdict_.filter->name, verdict_.filter->action);
   peer_text_.clear();  // nobody is asked
   peer_was_reused_ = false;
@@ -89,8 +90,21 @@ void Exchange::answer_error(const HttpError& error) {
   // What the rules refuse is counted among the errors alone, whatever the filters said of it.
   if (is_refusal(error.kind) && std::exchange(is_uncounted_, false)) count_questions();
   const bool close = facts(error.kind).must_close || is_refused_connect() || !may_keep_after_local_answer();
-  write_error(state_.to_client.head(), error, reply_context(close));
-  answer_local(facts(error.kind).status, close);
+  GatheredWrite answer(state_.gather);
+  write_error(answer.head(), error, reply_context(close));
+  answer_local(answer, facts(error.kind).status, close);
+}
+
+void Exchange::answer_trace() {
+  GatheredWrite answer(state_.gather);
+  write_trace_reply(answer.head(), request_.head(), reply_context(!may_keep_after_local_answer()));
+  answer_local(answer, 200, false);
+}
+
+void Exchange::answer_options() {
+  GatheredWrite answer(state_.gather);
+  write_options_reply(answer.head(), reply_context(!may_keep_after_local_answer()));
+  answer_local(answer, 200, false);
 }
 
 // A URL that cannot be judged has a verdict of its own.
@@ -105,22 +119,22 @@ void Exchange::note_refused_target(ErrorKind kind) {
 // After a CONNECT that failed clients go on in the tunnel's protocol, or close.
 bool Exchange::is_refused_connect() const { return head_known_ && is_connect(); }
 
-// The whole answer stands in the batch. What is left of the request is dropped as it comes.
-void Exchange::answer_local(int status, bool must_close) {
+// What is left of the request is dropped as it comes.
+void Exchange::answer_local(GatheredWrite& answer, int status, bool must_close) {
   count_verdict();
   status_ = is_unasked_ ? 0 : status;
-  if (is_unasked_) state_.to_client.clear();
+  if (is_unasked_) answer.clear();
   answered_here_ = true;
   response_state_ = ResponseState::complete;
   connector_.cancel();
   release_upstream(Reuse::never);
-  state_.to_client.flush(client(), false);
+  answer.flush(client(), false);
   const bool keep = !must_close && may_keep_after_local_answer();
   if (!keep) return end(After::close);
   if (request_state_ == RequestState::complete) return end(After::keep);
   request_state_ = RequestState::body;
   deadline_.set(std::min(kDrainTime, snapshot_->settings.timeouts.body));
-  client().resume_all();
+  release_client();
 }
 
 }  // namespace bloomwall::proxy

@@ -22,8 +22,8 @@ void make_pool_key(std::string& key, const ParentProxy* parent, const DialTarget
 
 }  // namespace
 
-void Exchange::route_to_origin() {
-  if (is_inside()) return route_inside();
+void Exchange::route_to_origin(GatheredWrite& out) {
+  if (is_inside()) return route_inside(out);
   const bool direct = !snapshot_->parent || snapshot_->parent->bypass.contains(host_);
   const ParentProxy* const parent = direct ? nullptr : &*snapshot_->parent;
   to_parent_ = parent != nullptr;
@@ -44,11 +44,11 @@ void Exchange::route_to_origin() {
   }
   if (upstream_ == nullptr) return dial();
   state_.counters.upstream_reuses_total.add();
-  send_request();
+  send_request(out);
 }
 
 // Whatever Host says.
-void Exchange::route_inside() {
+void Exchange::route_inside(GatheredWrite& out) {
   to_parent_ = false;
   response_state_ = ResponseState::awaited;
   use(owner_->take_inner());
@@ -58,8 +58,8 @@ void Exchange::route_inside() {
     return answer_error({ErrorKind::destination_denied, "access.deny_destinations"});
   }
   if (!inside.to_parent && !may_send_to(upstream_->peer)) return deny_address();
-  upstream_->stream.set_handler(*this);
-  send_request();
+  upstream_->transport->set_handler(*this);
+  send_request(out);
   if (request_state_ != RequestState::awaiting_upstream) return;
   request_state_ = RequestState::body;
   client().resume(PauseReason::not_ready);
@@ -89,12 +89,13 @@ void Exchange::on_connected(UniqueFd fd, const Endpoint& peer) {
   use(state_.upstreams.make(std::move(fd), peer, pool_key_, *this));
   if (is_connect() && !to_parent_) return establish_tunnel();
   if (to_parent_ && snapshot_->parent->tls != nullptr) {
-    upstream_->stream.secure(TlsSession::connect(*snapshot_->parent->tls, snapshot_->parent->host));
+    upstream_->secure(TlsSession::connect(*snapshot_->parent->tls, snapshot_->parent->host), *this);
     const Milliseconds left = waiting_since_ + snapshot_->settings.timeouts.connect - monotonic_now();
     deadline_.set(std::max(left, Milliseconds(1)));
   }
-  send_request();
-  state_.to_origin.flush(upstream_->stream, upload_is_chunked());
+  GatheredWrite out(state_.gather);
+  send_request(out);
+  out.flush(*upstream_->transport, upload_is_chunked());
   if (request_state_ == RequestState::awaiting_upstream) {
     request_state_ = RequestState::body;
     client().resume(PauseReason::not_ready);
@@ -132,44 +133,43 @@ RequestRewrite Exchange::request_rewrite() const {
   return how;
 }
 
-// Puts the head into the batch; whoever reads the client next flushes it, with what there is of the body.
-void Exchange::send_request() {
+// Gathers the head; the caller flushes it, with what there is of the body.
+void Exchange::send_request(GatheredWrite& out) {
   if (!is_connect()) count_verdict();
   asked_at_ = monotonic_now();
   const RequestRewrite how = request_rewrite();
   response_.start({.method = request_.head().method, .upgrade_forwarded = how.forward_upgrade});
-  std::string& out = state_.to_origin.head();
   if (is_connect()) {
-    write_connect_head(out, how);
+    write_connect_head(out.head(), how);
   } else {
-    write_request_head(out, request_.head(), how);
+    write_request_head(out.head(), request_.head(), how);
   }
 }
 
-void Exchange::upload(std::span<const char> piece) {
+void Exchange::upload(GatheredWrite& out, std::span<const char> piece) {
   body_received_ += piece.size();
   if (answered_here_ && body_received_ > kDrainBytes) return end(After::close);
   if (answered_here_ || upload_stopped_ || upstream_ == nullptr) return;
   const std::uint64_t most = snapshot_->settings.limits.request_body;
   if (most > 0 && body_received_ > most) return fail_request({ErrorKind::body_too_large, "limits.request_body"});
-  state_.to_origin.add_body(piece, upstream_->stream, upload_is_chunked());
+  out.add_body(piece, *upstream_->transport, upload_is_chunked());
 }
 
-void Exchange::flush_upload() {
-  if (is_over() || answered_here_ || upstream_ == nullptr || state_.to_origin.empty()) return;
-  state_.to_origin.flush(upstream_->stream, upload_is_chunked());
-  if (upstream_->stream.backlog() > 0) client().pause(PauseReason::peer_full);
+void Exchange::flush_upload(GatheredWrite& out) {
+  if (is_over() || answered_here_ || upstream_ == nullptr || out.empty()) return;
+  out.flush(*upstream_->transport, upload_is_chunked());
+  if (upstream_->transport->backlog() > 0) client().pause(PauseReason::peer_full);
 }
 
-void Exchange::on_request_complete() {
+void Exchange::on_request_complete(GatheredWrite& out) {
   asked_at_ = monotonic_now();
   request_state_ = RequestState::complete;
   if (answered_here_) return end(After::keep);
   if (upstream_ == nullptr) return;  // still dialling
   if (upload_is_chunked() && !upload_stopped_) {
-    write_last_chunk(state_.to_origin.tail(), request_.trailers(), request_.head().fields);
+    write_last_chunk(out.tail(), request_.trailers(), request_.head().fields);
   }
-  flush_upload();
+  flush_upload(out);
 }
 
 // --- stale connections
@@ -192,8 +192,9 @@ void Exchange::retry() {
 // The verdict is counted by the tunnel, which may come to another.
 void Exchange::establish_tunnel() {
   if (std::exchange(is_uncounted_, false)) count_questions();
-  if (!is_unasked_) write_connect_established(state_.to_client.head(), state_.via);
-  state_.to_client.flush(client(), false);
+  GatheredWrite answer(state_.gather);
+  if (!is_unasked_) write_connect_established(answer.head(), state_.via);
+  answer.flush(client(), false);
   status_ = 200;
   hand_over_to_tunnel();
 }
@@ -202,6 +203,8 @@ void Exchange::hand_over_to_tunnel() {
   Tunnel::Start start = tunnel_start();
   deadline_.clear();
   heads_.set(0);
+  release_client();
+  upstream_->transport->resume(PauseReason::peer_full);
   Owner& owner = *std::exchange(owner_, nullptr);
   snapshot_.reset();
   owner.on_tunnel(std::move(upstream_), std::move(start));  // last: the owner puts us to rest

@@ -26,7 +26,7 @@ bool names_alone(std::span<const Field> fields, std::string_view protocol) {
 // an earlier one; or the origin answers before it has read what it is asked, as some do that have no room.
 bool Exchange::spoke_too_early() {
   if (response_state_ != ResponseState::awaited || is_connect() || !response_.untouched()) return false;
-  if (!upstream_->stream.has_unconfirmed()) return false;
+  if (!upstream_->transport->has_unconfirmed()) return false;
   answered_early_ = true;
   return upstream_->reused;
 }
@@ -37,34 +37,36 @@ std::size_t Exchange::on_data(std::span<const char> bytes) {
     retry();
     return bytes.size();
   }
+  GatheredWrite out(state_.gather);  // for the client
   std::size_t used = 0;
   while (!is_over() && upstream_ != nullptr) {
     const auto step = response_.feed(bytes.subspan(used));
     if (!step) {
+      flush_download(out);
       fail_response(step.error());
       return bytes.size();
     }
     used += step->consumed;
     switch (step->event) {
       case ReadEvent::need_more:
-        flush_download();
+        flush_download(out);
         if (!is_over()) count_response_heads();
         return used;
       case ReadEvent::interim:
-        relay_interim();
+        relay_interim(out);
         break;
       case ReadEvent::head:
-        on_response_head();
+        on_response_head(out);
         break;
       case ReadEvent::body:
-        state_.to_client.add_body(step->body, client(), is_chunked_to_client());
+        out.add_body(step->body, client(), is_chunked_to_client());
         break;
       case ReadEvent::end:
         if (response_.switched()) {
-          on_switched();
+          on_switched(out);
           return used;  // what is left belongs to the tunnel
         }
-        on_response_end(used < bytes.size());
+        on_response_end(out, used < bytes.size());
         return bytes.size();
     }
   }
@@ -93,13 +95,13 @@ bool Exchange::count_response_heads() {
   return false;
 }
 
-void Exchange::relay_interim() {
+void Exchange::relay_interim(GatheredWrite& out) {
   if (is_connect()) return;  // a parent's, and a tunnel has none
-  write_interim_head(state_.to_client.head(), response_.head(), response_rewrite());
-  flush_download();
+  write_interim_head(out.head(), response_.head(), response_rewrite());
+  flush_download(out);
 }
 
-void Exchange::on_response_head() {
+void Exchange::on_response_head(GatheredWrite& out) {
   if (response_.switched()) return;  // `end` follows and tells the client
   if (!count_response_heads()) return;
   const ResponseHead& head = response_.head();
@@ -114,7 +116,7 @@ void Exchange::on_response_head() {
   }
   status_ = head.status;
   if (const Field* type = find_field(head.fields, "content-type")) content_type_ = type->value;
-  plan_ = write_response_head(state_.to_client.head(), head, response_rewrite());
+  plan_ = write_response_head(out.head(), head, response_rewrite());
   response_state_ = ResponseState::body;
 }
 
@@ -145,19 +147,18 @@ void Exchange::fail_challenge() {
   fail_response({ErrorKind::parent_auth, "the parent proxy answered 407"});
 }
 
-void Exchange::flush_download() {
-  if (is_over() || state_.to_client.empty()) return;
-  state_.to_client.flush(client(), is_chunked_to_client());
-  if (client().backlog() > 0 && upstream_ != nullptr) upstream_->stream.pause(PauseReason::peer_full);
+void Exchange::flush_download(GatheredWrite& out) {
+  if (is_over() || out.empty()) return;
+  out.flush(client(), is_chunked_to_client());
+  if (client().backlog() > 0 && upstream_ != nullptr) upstream_->transport->pause(PauseReason::peer_full);
 }
 
-void Exchange::on_response_end(bool surplus) {
+void Exchange::on_response_end(GatheredWrite& out, bool surplus) {
   if (is_chunked_to_client()) {
     const bool sent = request_.head().takes_trailers;
-    write_last_chunk(state_.to_client.tail(), sent ? response_.trailers() : std::span<const Field>(),
-                     response_.head().fields);
+    write_last_chunk(out.tail(), sent ? response_.trailers() : std::span<const Field>(), response_.head().fields);
   }
-  state_.to_client.flush(client(), is_chunked_to_client());
+  out.flush(client(), is_chunked_to_client());
   response_state_ = ResponseState::complete;
   release_upstream(reuse_after(surplus));
   end(plan_.close || request_state_ != RequestState::complete ? After::close : After::keep);
@@ -177,27 +178,30 @@ Exchange::Reuse Exchange::reuse_after(bool surplus) const {
 }
 
 // 101 to an upgrade that was forwarded, or a parent's 2xx to CONNECT.
-void Exchange::on_switched() {
+void Exchange::on_switched(GatheredWrite& out) {
   if (is_connect()) return establish_tunnel();
   if (!names_alone(response_.head().fields, request_.head().upgrade)) {
     return fail_response({ErrorKind::upstream_protocol, "status 101 to another protocol than was asked for"});
   }
   status_ = 101;
-  write_switch_head(state_.to_client.head(), response_.head(), response_rewrite());
-  state_.to_client.flush(client(), false);
+  write_switch_head(out.head(), response_.head(), response_rewrite());
+  out.flush(client(), false);
   hand_over_to_tunnel();
 }
 
 void Exchange::on_end() {
   if (may_retry()) return retry();
   const auto step = response_.finish();
-  if (step) return on_response_end(false);
+  if (step) {
+    GatheredWrite out(state_.gather);
+    return on_response_end(out, false);
+  }
   fail_response(step.error());
 }
 
 void Exchange::on_failed(int) {
   if (may_retry()) return retry();
-  const TlsSession* const tls = upstream_ == nullptr ? nullptr : upstream_->stream.tls();
+  const TlsSession* const tls = upstream_ == nullptr ? nullptr : upstream_->transport->tls();
   if (tls != nullptr && !tls->is_established()) {
     if (is_time_to_tell(state_.parent_tls_told)) {
       log::error("parent {}: no TLS: {}", upstream_->peer_text, tls->why().empty() ? "it closed" : tls->why());
@@ -226,7 +230,6 @@ void Exchange::fail_response(const HttpError& error) {
     return end(After::close);
   }
   if (response_state_ == ResponseState::awaited) return answer_error(error);
-  flush_download();
   note_error(error);
   break_off();
 }

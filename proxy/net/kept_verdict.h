@@ -21,7 +21,19 @@ class KeptVerdict : public filter::Verdict {
     filter = matched_.get();
   }
 
+  // Another verdict that the same request needs: the worse of the two counts, and of two that allow it the one that has a reason.
+  void join(KeptVerdict other) {
+    if (rank(other) > rank(*this)) std::swap(other, *this);
+    questions += other.questions;
+    host_has_marks |= other.host_has_marks;
+  }
+
  private:
+  static int rank(const filter::Verdict& verdict) {
+    if (verdict.decision == filter::Decision::blocked) return 3;
+    if (verdict.decision == filter::Decision::monitored) return 2;
+    return verdict.reason == filter::VerdictReason::unlisted ? 0 : 1;
+  }
   std::unique_ptr<filter::FilterSpec> matched_;
 };
 

@@ -21,18 +21,18 @@ Tunnel::Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, Start sta
   if (start_.is_connect) gate_ = std::make_unique<HelloGate>(state_, start_.host, start_.port);
   is_counted_ = !start_.is_connect;
   if (!start_.is_connect) url_memory_.set(start_.target.size());  // there is room: the head's was given back just now
-  upstream_->stream.set_handler(far_);
-  owner.client_stream().set_handler(client_);
-  upstream_->stream.relay_to(owner.client_stream());
-  if (gate_ == nullptr) owner.client_stream().relay_to(upstream_->stream);
+  upstream_->transport->set_handler(far_);
+  owner.client_transport().set_handler(client_);
+  upstream_->transport->relay_to(owner.client_transport());
+  if (gate_ == nullptr) owner.client_transport().relay_to(*upstream_->transport);
   timer_.set(longest_wait());
   state_.tunnels.add(*this, start_.judged_by);
 }
 
 Tunnel::~Tunnel() { state_.counters.tunnels_active.subtract(); }
 
-Stream& Tunnel::Side::stream() const {
-  return is_client_ ? tunnel_.owner_->client_stream() : tunnel_.upstream_->stream;
+Transport& Tunnel::Side::transport() const {
+  return is_client_ ? tunnel_.owner_->client_transport() : *tunnel_.upstream_->transport;
 }
 
 std::size_t Tunnel::Side::on_data(std::span<const char> bytes) {
@@ -51,27 +51,27 @@ bool Tunnel::take_early(std::span<const char> bytes) {
 }
 
 void Tunnel::Side::on_relayed() {
-  if (other().stream().backlog() > 0) stream().pause(PauseReason::peer_full);
+  if (other().transport().backlog() > 0) transport().pause(PauseReason::peer_full);
 }
 
 // It takes nothing more, but may still be sending: only the other direction stops, and nobody waits for its end.
 void Tunnel::Side::on_write_failed(int) {
-  other().stream().pause(PauseReason::busy);
+  other().transport().pause(PauseReason::busy);
   tunnel_.maybe_finish();
 }
 
 // What it sent before it failed still goes to the other side; then that is closed too.
 void Tunnel::Side::on_failed(int) {
   tunnel_.cut_why_ = is_client_ ? "reset by the client" : "reset by the far end";
-  other().stream().pause(PauseReason::busy);
+  other().transport().pause(PauseReason::busy);
   ended = other().ended = true;
   tunnel_.maybe_finish();
 }
 
 void Tunnel::relay(Side& from, std::span<const char> bytes) {
-  Stream& to = from.other().stream();
+  Transport& to = from.other().transport();
   to.send({bytes.data(), bytes.size()});
-  if (to.backlog() > 0) from.stream().pause(PauseReason::peer_full);
+  if (to.backlog() > 0) from.transport().pause(PauseReason::peer_full);
 }
 
 std::size_t Tunnel::on_hello(std::span<const char> bytes) {
@@ -123,17 +123,17 @@ void Tunnel::release_held() {
   while (!held.empty()) {
     std::array<iovec, 8> pieces{};
     const std::size_t count = held.pieces(pieces);
-    upstream_->stream.send(std::span<const iovec>(pieces.data(), count));
+    upstream_->transport->send(std::span<const iovec>(pieces.data(), count));
     std::size_t sent = 0;
     for (std::size_t i = 0; i < count; ++i) sent += pieces[i].iov_len;
     held.consume(sent);
   }
   if (std::exchange(hello_is_timed_, false)) timer_.set(Milliseconds(0));  // which finds out what is next
-  if (upstream_->stream.backlog() > 0) client_.stream().pause(PauseReason::peer_full);
+  if (upstream_->transport->backlog() > 0) client_.transport().pause(PauseReason::peer_full);
 }
 
 void Tunnel::open_gate() {
-  client_.stream().relay_to(upstream_->stream);
+  client_.transport().relay_to(*upstream_->transport);
   note_name();
   count_verdict();
   release_held();
@@ -182,7 +182,7 @@ std::size_t Tunnel::hand_over(std::span<const char> bytes) {
   count_verdict();
   write_log();
   gate_.reset();
-  upstream_->stream.relay_nowhere();
+  upstream_->transport->relay_nowhere();
   Owner& owner = *std::exchange(owner_, nullptr);
   return owner.on_requests_inside(std::move(upstream_), {start_.host, start_.port, start_.judged_by, start_.to_parent},
                                   held, bytes);
@@ -190,20 +190,20 @@ std::size_t Tunnel::hand_over(std::span<const char> bytes) {
 
 void Tunnel::on_side_end(Side& side) {
   side.ended = true;
-  side.stream().set_notices_reset(true);  // all that it sent was read, so nothing is lost by it
+  side.transport().set_notices_reset(true);  // all that it sent was read, so nothing is lost by it
   // A ClientHello, or a request, that was begun and not finished is none; a client that said nothing may still listen.
   if (&side == &client_ && gate_ != nullptr) {
     const HelloGate::Result result = gate_->on_end();
     if (result == HelloGate::Result::cut) return cut_by_gate();
     if (result == HelloGate::Result::pass) open_gate();
   }
-  Stream& other = side.other().stream();
+  Transport& other = side.other().transport();
   if (!is_finished() || other.tls() != nullptr) other.shut_write();  // else the close that follows says it as well
   maybe_finish();
 }
 
 void Tunnel::on_side_drained(Side& side) {
-  side.other().stream().resume(PauseReason::peer_full);
+  side.other().transport().resume(PauseReason::peer_full);
   maybe_finish();
 }
 
@@ -211,7 +211,7 @@ bool Tunnel::is_finished() const { return client_.is_through() && far_.is_throug
 
 // All of it is with the other side, or never will be.
 bool Tunnel::Side::is_through() const {
-  const Stream& to = other().stream();
+  const Transport& to = other().transport();
   return to.write_failed() || (ended && to.backlog() == 0);
 }
 
@@ -232,7 +232,7 @@ void Tunnel::on_timer() {
   }
   const conf::Timeouts& timeouts = settings().timeouts;
   const Milliseconds now = monotonic_now();
-  const Milliseconds active = std::max(client_.stream().last_active(), far_.stream().last_active());
+  const Milliseconds active = std::max(client_.transport().last_active(), far_.transport().last_active());
   const Milliseconds idle_left = timeouts.tunnel_idle - (now - active);
   if (idle_left <= Milliseconds(0)) {
     state_.counters.tunnel_idle_timeouts_total.add();
@@ -262,16 +262,16 @@ void Tunnel::close() {
   count_verdict();
   write_log();
   Owner& owner = *std::exchange(owner_, nullptr);
-  upstream_->stream.close();
-  owner.client_stream().close();
+  upstream_->transport->close();
+  owner.client_transport().close();
   state_.io.loop.graveyard().bury(std::move(upstream_));
   owner.on_tunnel_end();  // last: the owner buries us
 }
 
 void Tunnel::write_log() {
-  const Stream& client = owner_->client_stream();
+  const Transport& client = owner_->client_transport();
   const std::chrono::microseconds lasted = start_.times.lasted();
-  state_.counters.tunnel_bytes_total.add(upstream_->stream.bytes_in() + upstream_->stream.bytes_out());
+  state_.counters.tunnel_bytes_total.add(upstream_->transport->bytes_in() + upstream_->transport->bytes_out());
   const int status = cut_status_ != 0 ? cut_status_ : start_.status;
   state_.counters.count_response(status, static_cast<std::uint64_t>(lasted.count()));
   AccessRecord record = begin_record(owner_->client_info(), start_.times, lasted);

@@ -43,7 +43,7 @@ class Tunnel final : public Buried, LiveTunnel, PageReader::Handler {
   };
   class Owner {
    public:
-    virtual Stream& client_stream() = 0;
+    virtual Transport& client_transport() = 0;
     virtual const ClientInfo& client_info() const = 0;
     virtual void on_tunnel_end() = 0;  // once; both streams are closed
     // Instead: the client speaks HTTP/1 to the far end. `held` is the beginning of its first request, `bytes` are what
@@ -63,7 +63,7 @@ class Tunnel final : public Buried, LiveTunnel, PageReader::Handler {
 
  private:
   // One direction's reader.
-  class Side final : public Stream::Handler {
+  class Side final : public Transport::Handler {
    public:
     Side(Tunnel& tunnel, bool is_client) : tunnel_(tunnel), is_client_(is_client) {}
     std::size_t on_data(std::span<const char> bytes) override;
@@ -72,7 +72,7 @@ class Tunnel final : public Buried, LiveTunnel, PageReader::Handler {
     void on_drained() override { tunnel_.on_side_drained(*this); }
     void on_write_failed(int error) override;
     void on_failed(int error) override;
-    Stream& stream() const;
+    Transport& transport() const;
     Side& other() const { return is_client_ ? tunnel_.far_ : tunnel_.client_; }
     bool is_through() const;
     bool ended = false;
@@ -88,12 +88,7 @@ class Tunnel final : public Buried, LiveTunnel, PageReader::Handler {
   void review() override;
   void on_pages_read() override;
   void cancel_page_wait();
-  const char* blocked_by_now();
-  const char* blocked_url_by_now();
-  std::string url_under_tunnels_host() const;
-  std::optional<HttpError> refused_by_now() const;
-  bool is_blocked_by_now(filter::Verdict verdict);
-  bool is_peer_blocked_by_now();
+  void cut_by_reload(Review review);
   void note_name();
   void release_held();
   void open_gate();

@@ -3,12 +3,14 @@
 
 #include <utility>
 
+#include "proxy/io/tcp_transport.h"
+#include "proxy/io/tls_transport.h"
+
 namespace bloomwall::proxy {
 
 UpstreamConnection::UpstreamConnection(IoContext& io, UpstreamPool& pool, UpstreamHost& host, UniqueFd fd,
-                                       const Endpoint& reached, Stream::Handler& user)
-    : stream(io),
-      peer(reached),
+                                       const Endpoint& reached, Transport::Handler& user)
+    : peer(reached),
       pool_(pool),
       host_(host),
       entry_(pool.own_, fd.get(), reached),
@@ -19,9 +21,9 @@ UpstreamConnection::UpstreamConnection(IoContext& io, UpstreamPool& pool, Upstre
             me.pool_.drop(me);
           },
           this) {
+  transport = std::make_unique<TcpTransport>(io, std::move(fd), user);
   peer_text = peer.text();
   ++host_.members;
-  stream.open(std::move(fd), user);
   pool_.counters_.upstream_connections_total.add();
   pool_.counters_.upstream_connections_active.add();
 }
@@ -29,9 +31,13 @@ UpstreamConnection::UpstreamConnection(IoContext& io, UpstreamPool& pool, Upstre
 UpstreamConnection::~UpstreamConnection() {
   Counters& counters = pool_.counters_;
   counters.upstream_connections_active.subtract();
-  counters.upstream_bytes_received_total.add(stream.bytes_in());
-  counters.upstream_bytes_sent_total.add(stream.bytes_out());
+  counters.upstream_bytes_received_total.add(transport->bytes_in());
+  counters.upstream_bytes_sent_total.add(transport->bytes_out());
   pool_.forget(host_);
+}
+
+void UpstreamConnection::secure(std::unique_ptr<TlsSession> session, Transport::Handler& user) {
+  transport = std::make_unique<TlsTransport>(pool_.io_, std::move(transport), std::move(session), user);
 }
 
 // Idle: whatever comes while nothing was asked answers nothing of ours.
@@ -43,7 +49,7 @@ void UpstreamConnection::on_end() { pool_.drop(*this); }
 void UpstreamConnection::on_write_failed(int) { pool_.drop(*this); }
 void UpstreamConnection::on_failed(int) { pool_.drop(*this); }
 
-UpstreamPtr UpstreamPool::make(UniqueFd fd, const Endpoint& peer, std::string_view key, Stream::Handler& user) {
+UpstreamPtr UpstreamPool::make(UniqueFd fd, const Endpoint& peer, std::string_view key, Transport::Handler& user) {
   auto found = hosts_.find(key);
   if (found == hosts_.end()) {
     found = hosts_.try_emplace(std::string(key)).first;
@@ -53,7 +59,7 @@ UpstreamPtr UpstreamPool::make(UniqueFd fd, const Endpoint& peer, std::string_vi
   return std::make_unique<UpstreamConnection>(io_, *this, found->second, std::move(fd), peer, user);
 }
 
-UpstreamPtr UpstreamPool::take(std::string_view key, Stream::Handler& user) {
+UpstreamPtr UpstreamPool::take(std::string_view key, Transport::Handler& user) {
   const auto found = hosts_.find(key);
   if (found == hosts_.end() || found->second.idle.empty()) return nullptr;
   UpstreamHost& host = found->second;
@@ -64,20 +70,20 @@ UpstreamPtr UpstreamPool::take(std::string_view key, Stream::Handler& user) {
     next = host.idle.after(idle);
     const bool has_rested = now - idle.idle_since_ >= rest_;
     if (idle.must_rest_ && !has_rested) return nullptr;  // nor has any behind it
-    switch (idle.stream.arrived()) {
-      case Stream::Arrived::nothing:
+    switch (idle.transport->arrived()) {
+      case Transport::Arrived::nothing:
         break;
-      case Stream::Arrived::end:
+      case Transport::Arrived::end:
         drop(idle);
         continue;
-      case Stream::Arrived::octets:
+      case Transport::Arrived::octets:
         on_surplus(idle);
         if (host.distrusted) return nullptr;  // and nothing of it is idle any more
         continue;
     }
     if (has_rested && host.proofs < kProofs) ++host.proofs;
     UpstreamPtr taken = remove(idle);
-    taken->stream.set_handler(user);
+    taken->transport->set_handler(user);
     taken->reused = true;
     return taken;
   }
@@ -91,13 +97,13 @@ void UpstreamPool::put(UpstreamPtr connection, Standing standing, Milliseconds k
   const bool full = host.idle_count >= most_idle_per_host_;
   // Where those that rest were driven out by those that come, none would ever have rested.
   if (most_idle_ == 0 || most_idle_per_host_ == 0 || host.distrusted || (full && must_rest)) {
-    connection->stream.close();
+    connection->transport->close();
     return io_.loop.graveyard().bury(std::move(connection));
   }
   if (full) drop(host.idle.back());
   if (idle_ >= most_idle_) drop(by_age_.front());
   UpstreamConnection& kept = *connection.release();  // the list owns it; remove() gives it back
-  kept.stream.set_handler(kept);
+  kept.transport->set_handler(kept);
   kept.expiry_.set(keep_for);
   kept.idle_since_ = monotonic_now();
   kept.must_rest_ = must_rest;
@@ -148,7 +154,7 @@ UpstreamPtr UpstreamPool::remove(UpstreamConnection& connection) {
 }
 
 void UpstreamPool::drop(UpstreamConnection& connection) {
-  connection.stream.close();
+  connection.transport->close();
   io_.loop.graveyard().bury(remove(connection));
 }
 

@@ -25,9 +25,12 @@
 
 #include "proxy/http/counters.h"
 #include "proxy/io/endpoint.h"
+#include "proxy/io/event_loop.h"
+#include "proxy/io/handles.h"
 #include "proxy/io/intrusive_list.h"
-#include "proxy/io/stream.h"
+#include "proxy/io/transport.h"
 #include "proxy/net/redirection.h"
+#include "proxy/tls/tls_session.h"
 
 namespace bloomwall::proxy {
 
@@ -47,17 +50,18 @@ struct UpstreamHost {
   IntrusiveList<UpstreamConnection, IdleOfHost> idle;
 };
 
-// One connected socket. Busy: its stream speaks to an exchange or a tunnel. Idle: to the pool.
+// One connected socket. Busy: its transport speaks to an exchange or a tunnel. Idle: to the pool.
 class UpstreamConnection final : public Buried,
                                  public ListLink<IdleOfHost>,
                                  public ListLink<IdleByAge>,
-                                 Stream::Handler {
+                                 Transport::Handler {
  public:
   UpstreamConnection(IoContext& io, UpstreamPool& pool, UpstreamHost& host, UniqueFd fd, const Endpoint& peer,
-                     Stream::Handler& user);
+                     Transport::Handler& user);
   ~UpstreamConnection() override;
+  void secure(std::unique_ptr<TlsSession> session, Transport::Handler& user);  // from here on TLS is spoken
 
-  Stream stream;
+  TransportPtr transport;
   const Endpoint peer;
   std::string peer_text;  // for logs
   bool reused = false;    // it has carried a request before this one
@@ -98,9 +102,9 @@ class UpstreamPool {
   UpstreamPool(const UpstreamPool&) = delete;
   UpstreamPool& operator=(const UpstreamPool&) = delete;
 
-  // `key` says where the connection leads and how; only equal keys share connections. The stream reads from now on.
-  UpstreamPtr make(UniqueFd fd, const Endpoint& peer, std::string_view key, Stream::Handler& user);
-  UpstreamPtr take(std::string_view key, Stream::Handler& user);  // nullptr: none is idle that may be used now
+  // `key` says where the connection leads and how; only equal keys share connections. It is read from now on.
+  UpstreamPtr make(UniqueFd fd, const Endpoint& peer, std::string_view key, Transport::Handler& user);
+  UpstreamPtr take(std::string_view key, Transport::Handler& user);  // nullptr: none is idle that may be used now
   void put(UpstreamPtr connection, Standing standing, Milliseconds keep_for);
   // It has sent octets that answer nothing: its host's idle connections are closed, and none is kept for kDistrust.
   void distrust(UpstreamConnection& connection);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "proxy/dns/cares_resolver.h"
+#include "proxy/io/hangup_watch.h"
 #include "proxy/io/pipe_pool.h"
 #include "proxy/net/acceptor.h"
 #include "proxy/net/client_connection.h"

@@ -19,8 +19,7 @@ WorkerState::WorkerState(IoContext& io_context, DialContext dial_context, Counte
       tunnels(io_context.loop),
       ids(key),
       instance(std::move(instance_name)),
-      to_client(io_context.scratch.size()),
-      to_origin(io_context.scratch.size()) {}
+      gather(io_context.scratch.size()) {}
 
 void WorkerState::adopt(SnapshotPtr next, PolicyPtr next_policy) {
   const conf::Config& settings = next->settings;
@@ -39,13 +38,7 @@ void WorkerState::adopt(SnapshotPtr next, PolicyPtr next_policy) {
   io.pool.set_limit(static_cast<std::size_t>(settings.limits.buffer_memory) / workers);
   via = settings.headers.via ? settings.headers.via_name + " (" + instance + ")" : std::string();
   snapshot = std::move(next);
-  policy = std::move(next_policy);
-  JudgeRules rules;
-  rules.strict_path = snapshot->settings.access.strict_path;
-  if (snapshot->settings.headers.via) rules.via_name = snapshot->settings.headers.via_name;  // lives in the snapshot
-  judge = TargetJudge(rules);
-  rules.accept_origin_form = true;
-  redirected_judge = TargetJudge(rules);
+  decider.adopt(snapshot, std::move(next_policy));
   tunnels.review(snapshot->generation);
 }
 

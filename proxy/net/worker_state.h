@@ -9,12 +9,12 @@
 #include "proxy/http/counters.h"
 #include "proxy/http/decision_id.h"
 #include "proxy/http/http_date.h"
-#include "proxy/http/judge_target.h"
 #include "proxy/http/message_reader.h"
-#include "proxy/io/stream.h"
+#include "proxy/io/transport.h"
 #include "proxy/log/access_log.h"
-#include "proxy/net/batch.h"
 #include "proxy/net/connector.h"
+#include "proxy/net/decision.h"
+#include "proxy/net/gathered_write.h"
 #include "proxy/net/live_tunnels.h"
 #include "proxy/net/page_reader.h"
 #include "proxy/net/request_rate.h"
@@ -41,9 +41,7 @@ struct WorkerState {
 
   // Follow the current snapshot: see adopt().
   SnapshotPtr snapshot;
-  PolicyPtr policy;
-  TargetJudge judge{JudgeRules{}};
-  TargetJudge redirected_judge{JudgeRules{}};  // of plain HTTP on transparent listeners
+  Decider decider;
   HeadLimits request_limits, response_limits;
   std::string via;  // "bloomwall (instance)"; empty: headers.via is off
   // Generation of the snapshot since which names and parents lead where they do. What was dialled under an older one may lead
@@ -54,9 +52,8 @@ struct WorkerState {
   Milliseconds mismatch_told{0};  // likewise a ClientHello that names another host than CONNECT did
   std::uint64_t mismatches_untold = 0;
 
-  // Scratch of whoever runs now; empty between two callbacks.
-  Batch to_client, to_origin;
-  std::string text;
+  GatherBuffers gather;
+  std::string text;  // scratch of whoever runs now
 
   void adopt(SnapshotPtr next, PolicyPtr next_policy);
   std::string_view date(TimePoint now);  // IMF-fixdate, made once a second

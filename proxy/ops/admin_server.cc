@@ -7,25 +7,25 @@
 #include <utility>
 
 #include "proxy/http/request_reader.h"
+#include "proxy/io/tcp_transport.h"
 
 namespace bloomwall::proxy {
 
 // One who asks. Owned by the table; destroyed by the graveyard only.
-class AdminServer::Connection final : public Buried, Stream::Handler {
+class AdminServer::Connection final : public Buried, public Transport::Handler {
  public:
   Connection(AdminServer& owner, std::uint64_t id, UniqueFd fd)
       : owner_(owner),
         id_(id),
-        stream_(owner.io_),
+        transport_(std::make_unique<TcpTransport>(owner.io_, std::move(fd), *this)),
         reader_(owner.limits_),
         patience_(owner.io_.loop.timers(), [](void* self) { static_cast<Connection*>(self)->end(); }, this) {
-    stream_.open(std::move(fd), *this);
     patience_.set(owner_.bounds_.patience);
   }
 
   void end() {
     patience_.clear();
-    stream_.close();
+    transport_->close();
     owner_.on_closed(id_);  // last line: the owner buries us
   }
 
@@ -51,22 +51,22 @@ class AdminServer::Connection final : public Buried, Stream::Handler {
   }
   void answer(const std::string& out) {
     answered_ = true;
-    stream_.send(out);
-    stream_.shut_write();
+    transport_->send(out);
+    transport_->shut_write();
   }
   // A client may close its half as soon as it has asked; the answer goes out all the same.
   void on_end() override {
-    if (!answered_ || stream_.backlog() == 0) end();
+    if (!answered_ || transport_->backlog() == 0) end();
   }
   void on_drained() override {
-    if (stream_.read_ended()) end();
+    if (transport_->read_ended()) end();
   }
   void on_write_failed(int) override { end(); }
   void on_failed(int) override { end(); }
 
   AdminServer& owner_;
   const std::uint64_t id_;
-  Stream stream_;
+  TransportPtr transport_;
   RequestReader reader_;
   Timer patience_;
   bool answered_ = false;

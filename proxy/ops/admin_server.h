@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "proxy/http/message_reader.h"
-#include "proxy/io/stream.h"
+#include "proxy/io/transport.h"
 #include "proxy/net/acceptor.h"
 #include "proxy/ops/admin_pages.h"
 

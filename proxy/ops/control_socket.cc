@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "proxy/io/tcp_transport.h"
 #include "proxy/ops/control_client.h"
 
 namespace bloomwall::proxy {
@@ -41,34 +42,33 @@ tl::expected<void, std::string> make_room(const std::filesystem::path& path) {
 }  // namespace
 
 // One who asks. Owned by the table; destroyed by the graveyard only.
-class ControlSocket::Connection final : public Buried, Stream::Handler {
+class ControlSocket::Connection final : public Buried, public Transport::Handler {
  public:
   Connection(ControlSocket& owner, std::uint64_t id, UniqueFd fd)
       : owner_(owner),
         id_(id),
-        stream_(owner.io_),
+        transport_(std::make_unique<TcpTransport>(owner.io_, std::move(fd), *this)),
         patience_(owner.io_.loop.timers(), [](void* self) { static_cast<Connection*>(self)->end(); }, this) {
-    stream_.open(std::move(fd), *this);
     patience_.set(owner_.bounds_.patience);
   }
 
   bool waits() const { return asked_ && !answered_; }
   void introduce(const std::string& configuration) {
-    stream_.send(fmt::format("from {} {}\n", ::getpid(), one_line(configuration)));
+    transport_->send(fmt::format("from {} {}\n", ::getpid(), one_line(configuration)));
   }
-  void say(const std::string& text) { stream_.send(fmt::format("say {}\n", one_line(text))); }
+  void say(const std::string& text) { transport_->send(fmt::format("say {}\n", one_line(text))); }
   void answer(const ReloadOutcome& outcome) {
     for (const std::string& warning : outcome.warnings) say(warning);
     for (const std::string& line : outcome.lines) say(line);
     answered_ = true;
-    stream_.send(fmt::format("status {}\n", outcome.status));
-    stream_.shut_write();
+    transport_->send(fmt::format("status {}\n", outcome.status));
+    transport_->shut_write();
     patience_.set(owner_.bounds_.patience);  // to read it and go
   }
 
   void end() {
     patience_.clear();
-    stream_.close();
+    transport_->close();
     owner_.on_closed(id_);  // last line: the owner buries us
   }
 
@@ -85,17 +85,17 @@ class ControlSocket::Connection final : public Buried, Stream::Handler {
     return bytes.size();
   }
   void on_end() override {
-    if (!answered_ || stream_.backlog() == 0) end();
+    if (!answered_ || transport_->backlog() == 0) end();
   }
   void on_drained() override {
-    if (answered_ && stream_.read_ended()) end();
+    if (answered_ && transport_->read_ended()) end();
   }
   void on_write_failed(int) override { end(); }
   void on_failed(int) override { end(); }
 
   ControlSocket& owner_;
   const std::uint64_t id_;
-  Stream stream_;
+  TransportPtr transport_;
   Timer patience_;
   std::string request_;
   bool asked_ = false, answered_ = false;

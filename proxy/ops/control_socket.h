@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "proxy/io/stream.h"
+#include "proxy/io/transport.h"
 #include "proxy/net/acceptor.h"
 #include "proxy/ops/reloader.h"
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "conf/config.h"
-#include "proxy/io/stream.h"
+#include "proxy/io/transport.h"
 #include "proxy/log/access_log.h"
 #include "proxy/net/server.h"
 #include "proxy/ops/admin_server.h"

@@ -6,13 +6,14 @@
 #include <atomic>
 #include <csignal>
 #include <cstring>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "proxy/io/pipe_pool.h"
-#include "proxy/io/stream.h"
+#include "proxy/io/tcp_transport.h"
 #include "tests/support/scripted_peer.h"
 
 namespace bloomwall::proxy {
@@ -33,11 +34,10 @@ std::string noise(std::size_t size) {
 }
 
 // One direction of a tunnel: what is shown is copied, what is relayed is counted; either waits for a full sink.
-struct End final : Stream::Handler {
-  explicit End(IoContext& io) : stream(io) {}
+struct End final : Transport::Handler {
   std::size_t on_data(std::span<const char> bytes) override {
     shown += bytes.size();
-    other->stream.send({bytes.data(), bytes.size()});
+    other->transport->send({bytes.data(), bytes.size()});
     wait_for_sink();
     return bytes.size();
   }
@@ -46,14 +46,14 @@ struct End final : Stream::Handler {
     wait_for_sink();
   }
   void wait_for_sink() {
-    if (other->stream.backlog() > 0) stream.pause(PauseReason::peer_full);
+    if (other->transport->backlog() > 0) transport->pause(PauseReason::peer_full);
   }
-  void on_end() override { other->stream.shut_write(); }
-  void on_drained() override { other->stream.resume(PauseReason::peer_full); }
+  void on_end() override { other->transport->shut_write(); }
+  void on_drained() override { other->transport->resume(PauseReason::peer_full); }
   void on_write_failed(int error) override { write_error = error; }
   void on_failed(int error) override { failure = error; }
 
-  Stream stream;
+  std::optional<TcpTransport> transport;
   End* other = nullptr;
   std::size_t shown = 0;
   int relays = 0, write_error = 0, failure = 0;
@@ -67,13 +67,13 @@ class Relay : public testing::Test {
     right_.other = &left_;
     left_peer_ = open(left_);
     right_peer_ = open(right_);
-    left_.stream.relay_to(right_.stream);
-    right_.stream.relay_to(left_.stream);
+    left_.transport->relay_to(*right_.transport);
+    right_.transport->relay_to(*left_.transport);
   }
   ScriptedPeer open(End& end) {
     int fds[2];
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
-    end.stream.open(UniqueFd(fds[0]), end);
+    end.transport.emplace(io_, UniqueFd(fds[0]), end);
     return ScriptedPeer(fds[1]);
   }
   template <typename Done>
@@ -90,7 +90,7 @@ class Relay : public testing::Test {
   PipePool pipes_;
   std::vector<char> scratch_ = std::vector<char>(256 * 1024);
   IoContext io_{loop_, pool_, scratch_, &pipes_};
-  End left_{io_}, right_{io_};
+  End left_, right_;
   ScriptedPeer left_peer_{-1}, right_peer_{-1};
 };
 
@@ -112,9 +112,9 @@ TEST_F(Relay, MovesEveryOctetInOrderAndHoldsNothingAfterwards) {
   EXPECT_TRUE(received == sent);
   EXPECT_GT(left_.relays, 0);
   EXPECT_LT(left_.shown, kMuch / 2) << "most of it never passes through this process";
-  EXPECT_EQ(left_.stream.bytes_in(), kMuch);
-  EXPECT_EQ(right_.stream.bytes_out(), kMuch);
-  EXPECT_EQ(right_.stream.backlog(), 0U);
+  EXPECT_EQ(left_.transport->bytes_in(), kMuch);
+  EXPECT_EQ(right_.transport->bytes_out(), kMuch);
+  EXPECT_EQ(right_.transport->backlog(), 0U);
   EXPECT_EQ(pipes_.in_use(), 0U);
   EXPECT_EQ(pool_.in_use(), 0U);
 }
@@ -126,12 +126,12 @@ TEST_F(Relay, WaitsForAReaderThatDoesNotRead) {
     left_peer_.send(sent);
     written = true;
   });
-  turn_until([&] { return right_.stream.backlog() > 0 && !left_.stream.gate().open(); });
-  EXPECT_LE(right_.stream.backlog(), PipePool::kBytes + scratch_.size());
+  turn_until([&] { return right_.transport->backlog() > 0 && !left_.transport->gate().open(); });
+  EXPECT_LE(right_.transport->backlog(), PipePool::kBytes + scratch_.size());
   EXPECT_FALSE(written.load());
   std::string received;
   std::thread reader([&] { received = right_peer_.read_exactly(kMuch); });
-  turn_until([&] { return right_.stream.bytes_out() == kMuch && right_.stream.backlog() == 0; });
+  turn_until([&] { return right_.transport->bytes_out() == kMuch && right_.transport->backlog() == 0; });
   writer.join();
   reader.join();
   EXPECT_TRUE(received == sent);
@@ -141,11 +141,11 @@ TEST_F(Relay, WordsSentBehindAFullPipeComeAfterIt) {
   const std::string sent = noise(kMuch);
   std::thread writer([&] { left_peer_.send(sent); });
   turn_until([&] { return pipes_.in_use() == 1; });
-  right_.stream.send("last words");
-  const std::size_t before = right_.stream.bytes_out() - 10;
+  right_.transport->send("last words");
+  const std::size_t before = right_.transport->bytes_out() - 10;
   std::string received;
   std::thread reader([&] { received = right_peer_.read_exactly(kMuch + 10); });
-  turn_until([&] { return right_.stream.bytes_out() == kMuch + 10 && right_.stream.backlog() == 0; });
+  turn_until([&] { return right_.transport->bytes_out() == kMuch + 10 && right_.transport->backlog() == 0; });
   writer.join();
   reader.join();
   EXPECT_EQ(received.substr(before, 10), "last words");
@@ -163,9 +163,9 @@ TEST_F(Relay, ASinkThatClosesIsAWriteErrorAndGivesThePipeBack) {
   turn_until([&] { return pipes_.in_use() == 1; });
   right_peer_.close();
   turn_until([&] { return right_.write_error != 0 || right_.failure != 0; });
-  EXPECT_EQ(right_.stream.backlog(), 0U);
+  EXPECT_EQ(right_.transport->backlog(), 0U);
   EXPECT_EQ(pipes_.in_use(), 0U);
-  left_.stream.close();
+  left_.transport->close();
   turn_until([&] { return stop.load(); });
   writer.join();
 }

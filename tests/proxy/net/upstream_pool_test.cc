@@ -21,7 +21,7 @@ constexpr const char* kHost = "origin.test:80";
 constexpr Milliseconds kKeep{60'000}, kShort{30}, kForEver{3'600'000};
 
 // A user of connections that never hears of them, and a loop that is turned by hand.
-class UpstreamPoolTest : public testing::Test, public Stream::Handler {
+class UpstreamPoolTest : public testing::Test, public Transport::Handler {
  protected:
   struct Pair {
     UpstreamPtr connection;

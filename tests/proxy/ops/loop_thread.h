@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "proxy/io/stream.h"
+#include "proxy/io/transport.h"
 
 namespace bloomwall::test {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/io/stream.h"
+#include "proxy/io/tcp_transport.h"
 
 #include <linux/sockios.h>
 #include <netinet/in.h>
@@ -15,7 +15,6 @@ namespace bloomwall::proxy {
 namespace {
 
 constexpr std::size_t kMaxPieces = 64;
-constexpr std::size_t kMostBacklog = std::size_t{4} << 20;  // of a secured stream; handlers keep to far less
 
 std::size_t total(std::span<const iovec> pieces) {
   std::size_t sum = 0;
@@ -39,64 +38,61 @@ bool is_full(ssize_t result) { return result == -EAGAIN || result == -EWOULDBLOC
 
 }  // namespace
 
-void Stream::open(UniqueFd fd, Handler& handler) {
-  fd_ = std::move(fd);
-  handler_ = &handler;
+TcpTransport::TcpTransport(IoContext& io, UniqueFd fd, Handler& handler)
+    : Transport(io, handler), fd_(std::move(fd)), outbox_(io.pool) {
   read_.assign(
-      io_.loop.base(), fd_.get(), EV_READ | EV_PERSIST,
-      [](evutil_socket_t, short, void* self) { static_cast<Stream*>(self)->on_readable(); }, this);
+      io.loop.base(), fd_.get(), EV_READ | EV_PERSIST,
+      [](evutil_socket_t, short, void* self) { static_cast<TcpTransport*>(self)->on_readable(); }, this);
   write_.assign(
-      io_.loop.base(), fd_.get(), EV_WRITE | EV_PERSIST,
-      [](evutil_socket_t, short, void* self) { static_cast<Stream*>(self)->on_writable(); }, this);
+      io.loop.base(), fd_.get(), EV_WRITE | EV_PERSIST,
+      [](evutil_socket_t, short, void* self) { static_cast<TcpTransport*>(self)->on_writable(); }, this);
   last_active_ = last_sent_ = monotonic_now();
   read_.arm();
 }
 
-void Stream::secure(std::unique_ptr<TlsSession> session) {
-  tls_ = std::move(session);
-  flush_tls();
-}
+TcpTransport::~TcpTransport() = default;
 
-void Stream::set_notices_reset(bool notices) {
+void TcpTransport::set_notices_reset(bool notices) {
   notices_reset_ = notices;
   if (!notices) unwatch();
 }
 
 // Nobody waits for octets now, so nobody would learn of a reset.
-void Stream::watch() {
+void TcpTransport::watch() {
   if (!notices_reset_ || io_.hangups == nullptr || is_watched_) return;
   is_watched_ = true;
   io_.hangups->add(fd_.get(), *this);
 }
 
-void Stream::unwatch() {
+void TcpTransport::unwatch() {
   if (is_watched_) io_.hangups->remove(fd_.get());
   is_watched_ = false;
 }
 
-void Stream::on_hangup() {
+void TcpTransport::on_hangup() {
   if (!is_watched_) return;  // closed, or read on, in this very turn
   fail_read(ECONNRESET);
 }
 
-void Stream::close() {
+void TcpTransport::close() {
+  is_open_ = false;
   is_watched_ = false;
   read_.disarm();
   write_.disarm();
   fd_.reset();
-  tls_memory_.set(0);
   inbox_.clear();
   outbox_.clear();
   if (pipe_) io_.pipes->give(std::exchange(pipe_, {}));
   sink_ = nullptr;
 }
 
-bool Stream::has_unseen() const {
+bool TcpTransport::has_unseen() const {
+  if (read_.is_due() || !inbox_.empty() || read_ended_) return true;
   int waiting = 0;
-  return has_news() || (fd_ && ::ioctl(fd_.get(), FIONREAD, &waiting) == 0 && waiting > 0);
+  return fd_ && ::ioctl(fd_.get(), FIONREAD, &waiting) == 0 && waiting > 0;
 }
 
-void Stream::close_with_reset() {
+void TcpTransport::close_with_reset() {
   if (fd_) {
     const linger now{.l_onoff = 1, .l_linger = 0};
     ::setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
@@ -104,8 +100,8 @@ void Stream::close_with_reset() {
   close();
 }
 
-Stream::Arrived Stream::arrived() const {
-  if (!inbox_.empty() || (tls_ != nullptr && tls_->has_unread())) return Arrived::octets;
+TcpTransport::Arrived TcpTransport::arrived() const {
+  if (!inbox_.empty()) return Arrived::octets;
   if (read_ended_ || !fd_) return Arrived::end;
   char octet = 0;
   const ssize_t got = ::recv(fd_.get(), &octet, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -113,26 +109,17 @@ Stream::Arrived Stream::arrived() const {
   return got < 0 && is_full(-errno) ? Arrived::nothing : Arrived::end;
 }
 
-bool Stream::has_unconfirmed() const {
+bool TcpTransport::has_unconfirmed() const {
   int octets = 0;
   return fd_ && ::ioctl(fd_.get(), SIOCOUTQ, &octets) == 0 && octets > 0;
 }
 
-void Stream::resume(PauseReason reason) {
-  if (gate_.open() || !gate_.resume(reason) || !fd_ || end_told_) return;
+void TcpTransport::on_gate_opened() {
   unwatch();
-  if (!inbox_.empty() || (read_ended_ && !end_told_)) {
-    read_.trigger();
-  } else if (!read_ended_) {
-    read_.arm();
-  }
+  owes_delivery() ? read_.trigger() : read_.arm();
 }
 
-void Stream::resume_all() {
-  for (const PauseReason reason : {PauseReason::not_ready, PauseReason::peer_full, PauseReason::busy}) resume(reason);
-}
-
-void Stream::on_readable() {
+void TcpTransport::on_readable() {
   if (write_error_ != 0 && !write_error_told_) {
     write_error_told_ = true;
     handler_->on_write_failed(write_error_);
@@ -145,46 +132,21 @@ void Stream::on_readable() {
   }
   if (!inbox_.empty()) {
     deliver_inbox();
+    if (is_open_) gate_.open() && !read_ended_ ? read_.arm() : watch();
   } else if (!read_ended_) {
     receive();
   }
-  maybe_end();
+  tell_end();
+  if (is_open_ && end_told_) watch();
 }
 
-// Offers bytes until the handler pauses, closes, or has used them all; says how many were used.
-std::size_t Stream::deliver(std::span<const char> bytes) {
-  std::size_t used = 0;
-  const bool was_plain = tls_ == nullptr;
-  while (used < bytes.size() && fd_ && gate_.open()) {
-    const std::size_t taken = handler_->on_data(bytes.subspan(used));
-    const bool secured = was_plain && tls_ != nullptr;
-    if (taken == 0 && fd_ && gate_.open() && !secured) {  // a broken handler must not stop the loop
-      close();
-      handler_->on_failed(EPROTO);
-    }
-    used += taken;
-    if (secured) break;  // the rest is ciphertext
-  }
-  return used;
-}
-
-void Stream::deliver_inbox() {
-  while (!inbox_.empty() && fd_ && gate_.open()) {
-    const std::size_t used = deliver(inbox_.front());
-    if (!fd_) return;  // close() has emptied the inbox
-    inbox_.consume(used);
-  }
-  if (!gate_.open() || read_ended_) return watch();
-  read_.arm();
-}
-
-bool Stream::may_relay() const {
-  return sink_ != nullptr && io_.pipes != nullptr && flows_ && tls_ == nullptr && inbox_.empty() && sink_->fd_ &&
-         sink_->write_error_ == 0 && sink_->backlog() == 0 && sink_->tls_ == nullptr;
+bool TcpTransport::may_relay() const {
+  return sink_ != nullptr && io_.pipes != nullptr && flows_ && inbox_.empty() && sink_->is_open_ &&
+         sink_->write_error_ == 0 && sink_->backlog() == 0;
 }
 
 // False where no pipe was to be had: then this piece is copied.
-bool Stream::relay() {
+bool TcpTransport::relay() {
   const ssize_t got = sink_->pull(fd_.get());
   if (got == -ENOBUFS) return false;
   if (got < 0) {
@@ -204,7 +166,7 @@ bool Stream::relay() {
 }
 
 // Takes over what the socket has, as far as a pipe holds it, and hands the kernel what it takes at once.
-ssize_t Stream::pull(int socket) {
+ssize_t TcpTransport::pull(int socket) {
   pipe_ = io_.pipes->take();
   if (!pipe_) return -ENOBUFS;
   const ssize_t got = pipe_.fill_from(socket);
@@ -213,7 +175,7 @@ ssize_t Stream::pull(int socket) {
   return got;
 }
 
-void Stream::flush_pipe() {
+void TcpTransport::flush_pipe() {
   while (!pipe_.empty()) {
     const ssize_t sent = pipe_.drain_to(fd_.get());
     if (is_full(sent)) return write_.arm();
@@ -223,7 +185,7 @@ void Stream::flush_pipe() {
   io_.pipes->give(std::exchange(pipe_, {}));
 }
 
-void Stream::receive() {
+void TcpTransport::receive() {
   if (may_relay() && relay()) return;
   const std::size_t size = std::min<std::size_t>(read_size_, io_.scratch.size());
   const ssize_t got = ::recv(fd_.get(), io_.scratch.data(), size, MSG_DONTWAIT);
@@ -232,14 +194,13 @@ void Stream::receive() {
     return;
   }
   if (got == 0) {
-    if (tls_ != nullptr && tls_->is_client()) return fail_read(ECONNRESET);
     read_ended_ = true;
     read_.disarm();
     return;
   }
   const auto bytes = io_.scratch.first(static_cast<std::size_t>(got));
   last_active_ = monotonic_now();
-  tls_ == nullptr ? take(bytes) : decrypt(bytes);
+  take(bytes);
   // A stream that fills its reads and whose other side keeps up is read in larger pieces; one that must wait in
   // smaller ones, since a read is what then lies in memory.
   const bool keeps_up = bytes.size() == size && gate_.open();
@@ -247,68 +208,12 @@ void Stream::receive() {
   read_size_ = keeps_up ? static_cast<std::uint32_t>(io_.scratch.size()) : kSmallRead;
 }
 
-void Stream::take(std::span<const char> bytes) {
-  const bool was_plain = tls_ == nullptr;
-  bytes_in_ += bytes.size();
-  const std::size_t used = inbox_.empty() ? deliver(bytes) : 0;
-  if (!fd_ || used == bytes.size()) return;
-  if (was_plain && tls_ != nullptr) {  // the handler has found where TLS begins
-    bytes_in_ -= bytes.size() - used;
-    return decrypt(bytes.subspan(used));
-  }
-  if (!inbox_.append(bytes.subspan(used))) fail_read(ENOBUFS);
-}
-
-void Stream::decrypt(std::span<const char> bytes) {
-  const bool held = tls_->held() > 0;
-  tls_->feed(bytes);  // a copy: the scratch memory is free for what it decrypts to
-  flush_tls();
-  if (held && backlog() == 0) tell_drained();
-  while (fd_) {
-    const std::size_t got = tls_->read(io_.scratch);
-    flush_tls();
-    if (!fd_) return;
-    if (!tls_memory_.set(tls_->memory())) return fail_read(ENOBUFS);
-    if (tls_->state() == TlsSession::State::failed) return fail_read(EPROTO);
-    if (tls_->state() == TlsSession::State::ended) {
-      read_ended_ = true;
-      read_.disarm();
-    }
-    if (got == 0) return;
-    take(io_.scratch.first(got));
-  }
-}
-
-void Stream::fail_read(int error) {
-  close();
-  handler_->on_failed(error);
-}
-
-void Stream::maybe_end() {
-  if (!fd_ || !read_ended_ || end_told_ || !inbox_.empty() || !gate_.open()) return;
-  end_told_ = true;
-  handler_->on_end();
-  if (fd_) watch();
-}
-
-void Stream::send(std::string_view text) {
-  const iovec piece{.iov_base = const_cast<char*>(text.data()), .iov_len = text.size()};
-  send(std::span(&piece, 1));
-}
-
-void Stream::send(std::span<const iovec> pieces) {
+// To the kernel as far as it takes it, the rest behind what waits.
+void TcpTransport::send(std::span<const iovec> pieces) {
   if (!fd_ || write_error_ != 0) return;
   const std::size_t size = total(pieces);
   if (size == 0) return;
   bytes_out_ += size;
-  if (tls_ == nullptr) return put(pieces);
-  tls_->write(pieces);
-  flush_tls();
-}
-
-// To the kernel as far as it takes it, the rest behind what waits.
-void Stream::put(std::span<const iovec> pieces) {
-  const std::size_t size = total(pieces);
   std::size_t sent = 0;
   if (outbox_.empty() && !pipe_) {
     const ssize_t result = send_pieces(fd_.get(), pieces);
@@ -319,19 +224,7 @@ void Stream::put(std::span<const iovec> pieces) {
   if (sent < size) keep(pieces, sent);
 }
 
-void Stream::flush_tls() {
-  const std::span<const char> wire = tls_->pending();
-  if (wire.empty()) return;
-  if (write_error_ == 0) {
-    const iovec piece{.iov_base = const_cast<char*>(wire.data()), .iov_len = wire.size()};
-    put(std::span(&piece, 1));
-  }
-  tls_->sent();
-  // What TLS itself answers is not asked for by any handler, so no handler stops reading because of it.
-  if (outbox_.size() > kMostBacklog) fail_write(ENOBUFS);
-}
-
-void Stream::keep(std::span<const iovec> pieces, std::size_t skip) {
+void TcpTransport::keep(std::span<const iovec> pieces, std::size_t skip) {
   for (const iovec& piece : pieces) {
     const std::size_t gone = std::min(skip, piece.iov_len);
     skip -= gone;
@@ -341,7 +234,7 @@ void Stream::keep(std::span<const iovec> pieces, std::size_t skip) {
   write_.arm();
 }
 
-void Stream::fail_write(int error) {
+void TcpTransport::fail_write(int error) {
   write_error_ = error;
   outbox_.clear();
   if (pipe_) io_.pipes->give(std::exchange(pipe_, {}));
@@ -349,7 +242,7 @@ void Stream::fail_write(int error) {
   read_.trigger();  // told from there: the caller of send() must not find its world changed
 }
 
-void Stream::on_writable() {
+void TcpTransport::on_writable() {
   if (pipe_) {
     flush_pipe();
     if (pipe_ || write_error_ != 0) return;
@@ -366,21 +259,17 @@ void Stream::on_writable() {
     if (static_cast<std::size_t>(sent) < total(offered)) return;  // full again; the event stays armed
   }
   write_.disarm();
-  if (backlog() == 0) tell_drained();  // else there is more behind the handshake
+  tell_drained();
 }
 
-void Stream::tell_drained() {
+void TcpTransport::tell_drained() {
   if (shut_after_flush_) ::shutdown(fd_.get(), SHUT_WR);
   shut_after_flush_ = false;
   handler_->on_drained();
 }
 
-void Stream::shut_write() {
+void TcpTransport::shut_write() {
   if (!fd_) return;
-  if (tls_ != nullptr) {
-    tls_->end();
-    flush_tls();
-  }
   if (backlog() == 0) {
     ::shutdown(fd_.get(), SHUT_WR);
   } else {

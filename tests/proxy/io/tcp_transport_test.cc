@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/io/stream.h"
+#include "proxy/io/tcp_transport.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
 #include <atomic>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,13 +17,13 @@ namespace {
 
 using test::ScriptedPeer;
 
-// A stream on one end of a pair of sockets, a scripted peer on the other, and a loop that is turned by hand.
-class StreamTest : public testing::Test, public Stream::Handler {
+// A transport on one end of a pair of sockets, a scripted peer on the other, and a loop that is turned by hand.
+class TcpTransportTest : public testing::Test, public Transport::Handler {
  protected:
-  StreamTest() {
+  TcpTransportTest() {
     int fds[2];
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
-    stream.open(UniqueFd(fds[0]), *this);
+    transport.emplace(io, UniqueFd(fds[0]), *this);
     peer = ScriptedPeer(fds[1]);
   }
   // Turns the loop until `done` or patience ends.
@@ -55,7 +56,7 @@ class StreamTest : public testing::Test, public Stream::Handler {
     const std::size_t n = std::min(bytes.size(), appetite);
     got.append(bytes.data(), n);
     ++deliveries;
-    if (n < bytes.size() || pause_after_each) stream.pause(PauseReason::busy);
+    if (n < bytes.size() || pause_after_each) transport->pause(PauseReason::busy);
     return n;
   }
   void on_end() override { ++ends; }
@@ -67,7 +68,7 @@ class StreamTest : public testing::Test, public Stream::Handler {
   BufferPool pool{64 << 20};
   std::vector<char> scratch = std::vector<char>(256 * 1024);
   IoContext io{loop, pool, scratch};
-  Stream stream{io};
+  std::optional<TcpTransport> transport;
   ScriptedPeer peer{-1};
   std::string got;
   std::size_t appetite = SIZE_MAX;
@@ -76,7 +77,7 @@ class StreamTest : public testing::Test, public Stream::Handler {
   std::vector<int> write_errors, errors;
 };
 
-TEST_F(StreamTest, DeliversWhatArrivesThenTheEndOnce) {
+TEST_F(TcpTransportTest, DeliversWhatArrivesThenTheEndOnce) {
   peer.send("hello");
   turn_until([&] { return got == "hello"; });
   EXPECT_EQ(pool.in_use(), 0u) << "nothing is kept of what was used";
@@ -84,105 +85,105 @@ TEST_F(StreamTest, DeliversWhatArrivesThenTheEndOnce) {
   turn_until([&] { return ends == 1; });
   turn(5);
   EXPECT_EQ(ends, 1);
-  EXPECT_TRUE(stream.is_open()) << "its own side may still speak";
-  stream.send("bye");
+  EXPECT_TRUE(transport->is_open()) << "its own side may still speak";
+  transport->send("bye");
   peer.expect("bye");
 }
 
-TEST_F(StreamTest, KeepsWhatTheHandlerDoesNotUseAndOffersItAgain) {
+TEST_F(TcpTransportTest, KeepsWhatTheHandlerDoesNotUseAndOffersItAgain) {
   appetite = 3;
   peer.send("abcdefgh");
   turn_until([&] { return got == "abc"; });
-  EXPECT_EQ(stream.unread(), 5u);
+  EXPECT_EQ(transport->unread(), 5u);
   turn(5);
   EXPECT_EQ(got, "abc") << "paused";
-  stream.resume(PauseReason::busy);
+  transport->resume(PauseReason::busy);
   turn_until([&] { return got == "abcdef"; });
-  stream.resume(PauseReason::busy);
+  transport->resume(PauseReason::busy);
   turn_until([&] { return got == "abcdefgh"; });
-  EXPECT_EQ(stream.unread(), 0u);
+  EXPECT_EQ(transport->unread(), 0u);
   EXPECT_EQ(pool.in_use(), 0u);
 }
 
-TEST_F(StreamTest, PauseReasonsAddUp) {
-  stream.pause(PauseReason::busy);
-  stream.pause(PauseReason::peer_full);
+TEST_F(TcpTransportTest, PauseReasonsAddUp) {
+  transport->pause(PauseReason::busy);
+  transport->pause(PauseReason::peer_full);
   peer.send("x");
   turn(5);
-  stream.resume(PauseReason::busy);
+  transport->resume(PauseReason::busy);
   turn(5);
   EXPECT_EQ(got, "");
-  stream.resume(PauseReason::peer_full);
+  transport->resume(PauseReason::peer_full);
   turn_until([&] { return got == "x"; });
 }
 
-TEST_F(StreamTest, TheEndWaitsUntilEverythingWasUsed) {
+TEST_F(TcpTransportTest, TheEndWaitsUntilEverythingWasUsed) {
   appetite = 2;
   peer.send("abcd");
   peer.shut_write();
   turn_until([&] { return got == "ab"; });
   turn(5);
   EXPECT_EQ(ends, 0);
-  stream.resume(PauseReason::busy);
+  transport->resume(PauseReason::busy);
   turn_until([&] { return ends == 1; });
   EXPECT_EQ(got, "abcd");
 }
 
-TEST_F(StreamTest, WritesAtOnceAndTellsWhenABacklogHasGone) {
-  stream.send("now");
+TEST_F(TcpTransportTest, WritesAtOnceAndTellsWhenABacklogHasGone) {
+  transport->send("now");
   peer.expect("now");
-  EXPECT_EQ(stream.backlog(), 0u);
+  EXPECT_EQ(transport->backlog(), 0u);
   EXPECT_EQ(drains, 0) << "nothing had to wait";
   const std::string large(4 << 20, 'z');
-  stream.send(large);
-  EXPECT_GT(stream.backlog(), 0u);
-  stream.send("tail");
+  transport->send(large);
+  EXPECT_GT(transport->backlog(), 0u);
+  transport->send("tail");
   const std::string received = read_meanwhile(large.size() + 4);
   EXPECT_EQ(received, large + "tail");
   turn_until([&] { return drains == 1; });
-  EXPECT_EQ(stream.backlog(), 0u);
+  EXPECT_EQ(transport->backlog(), 0u);
   EXPECT_EQ(pool.in_use(), 0u);
-  EXPECT_EQ(stream.bytes_out(), large.size() + 7);
+  EXPECT_EQ(transport->bytes_out(), large.size() + 7);
 }
 
-TEST_F(StreamTest, ItsEndFollowsTheBacklog) {
+TEST_F(TcpTransportTest, ItsEndFollowsTheBacklog) {
   const std::string large(1 << 20, 'z');
-  stream.send(large);
-  stream.shut_write();
+  transport->send(large);
+  transport->shut_write();
   EXPECT_EQ(read_meanwhile(large.size()), large);
   turn_until([&] { return drains == 1; });
   peer.expect_end();
 }
 
-TEST_F(StreamTest, AWriteToAClosedPeerIsToldLaterAndNotFromWithinSend) {
+TEST_F(TcpTransportTest, AWriteToAClosedPeerIsToldLaterAndNotFromWithinSend) {
   peer.close();
-  stream.send("into the void");
+  transport->send("into the void");
   EXPECT_TRUE(write_errors.empty());
   turn_until([&] { return write_errors.size() == 1; });
-  EXPECT_TRUE(stream.write_failed());
-  stream.send("again");
+  EXPECT_TRUE(transport->write_failed());
+  transport->send("again");
   turn(5);
   EXPECT_EQ(write_errors.size(), 1u);
 }
 
-TEST_F(StreamTest, WhatThePeerSaidBeforeItLeftIsStillRead) {
+TEST_F(TcpTransportTest, WhatThePeerSaidBeforeItLeftIsStillRead) {
   peer.send("last words");
   peer.close();
-  stream.send("x");
+  transport->send("x");
   turn_until([&] { return got == "last words"; });
   EXPECT_EQ(write_errors.size(), 1u);
 }
 
-TEST_F(StreamTest, NothingComesAfterClose) {
+TEST_F(TcpTransportTest, NothingComesAfterClose) {
   peer.send("abc");
-  stream.close();
+  transport->close();
   turn(5);
   EXPECT_EQ(got, "");
   EXPECT_EQ(ends, 0);
 }
 
-TEST_F(StreamTest, AHandlerThatUsesNothingAndDoesNotPauseIsCutOff) {
-  struct Stubborn final : Stream::Handler {
+TEST_F(TcpTransportTest, AHandlerThatUsesNothingAndDoesNotPauseIsCutOff) {
+  struct Stubborn final : Transport::Handler {
     std::size_t on_data(std::span<const char>) override { return 0; }
     void on_end() override {}
     void on_drained() override {}
@@ -190,21 +191,20 @@ TEST_F(StreamTest, AHandlerThatUsesNothingAndDoesNotPauseIsCutOff) {
     void on_failed(int error) override { failed_with = error; }
     int failed_with = 0;
   } stubborn;
-  stream.set_handler(stubborn);
+  transport->set_handler(stubborn);
   peer.send("abc");
   turn_until([&] { return stubborn.failed_with != 0; });
   EXPECT_EQ(stubborn.failed_with, EPROTO);
-  EXPECT_FALSE(stream.is_open());
+  EXPECT_FALSE(transport->is_open());
 }
 
-TEST_F(StreamTest, APoolWithoutRoomCutsTheStreamNotTheProcess) {
+TEST_F(TcpTransportTest, APoolWithoutRoomCutsTheConnectionNotTheProcess) {
   BufferPool tiny(sizeof(BufferPool::Block));
   IoContext tight{loop, tiny, scratch};
-  Stream starved(tight);
   int fds[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
   ScriptedPeer other(fds[1]);
-  starved.open(UniqueFd(fds[0]), *this);
+  TcpTransport starved(tight, UniqueFd(fds[0]), *this);
   starved.send(std::string(8 << 20, 'q'));
   turn_until([&] { return write_errors.size() == 1; });
   EXPECT_EQ(write_errors[0], ENOBUFS);

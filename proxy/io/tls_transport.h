@@ -1,0 +1,67 @@
+// TLS over another transport, which may itself be TLS: a listener's, inside a parent's, inside a tunnel.
+// Octets on this side are plaintext; backlog() counts ciphertext, and what waits for the handshake. A failed handshake is
+// on_failed(EPROTO). What ends without close_notify is an end from a client, which frames what it sends, and a failure
+// (ECONNRESET) from a server. What TLS itself answers (alerts, tickets) has a bound: ENOBUFS beyond it.
+// Memory of OpenSSL's counts as taken from the pool. Thread: the loop's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "proxy/io/event_loop.h"
+#include "proxy/io/handles.h"
+#include "proxy/io/transport.h"
+#include "proxy/tls/tls_session.h"
+
+namespace bloomwall::proxy {
+
+class TlsTransport final : public Transport, Transport::Handler {
+ public:
+  // Begins the handshake. `lower` may be a transport whose on_data() is running: what that leaves unused is the first
+  // ciphertext.
+  TlsTransport(IoContext& io, TransportPtr lower, std::unique_ptr<TlsSession> session, Transport::Handler& handler);
+  ~TlsTransport() override;
+
+  void close() override;
+  void close_with_reset() override;
+  Arrived arrived() const override;
+  bool has_unseen() const override { return !inbox_.empty() || read_ended_ || lower_->has_unseen(); }
+  bool has_unconfirmed() const override { return lower_->has_unconfirmed(); }
+  void set_notices_reset(bool notices) override { lower_->set_notices_reset(notices); }
+
+  using Transport::send;
+  void send(std::span<const iovec> pieces) override;
+  std::size_t backlog() const override { return lower_->backlog() + session_->held(); }
+  bool write_failed() const override { return lower_->write_failed(); }
+  void shut_write() override;
+
+  const TlsSession* tls() const override { return session_.get(); }
+  Milliseconds last_active() const override { return lower_->last_active(); }
+  Milliseconds last_sent() const override { return lower_->last_sent(); }
+
+ private:
+  void on_gate_closed() override;
+  void on_gate_opened() override;
+  // The lower transport's handler.
+  std::size_t on_data(std::span<const char> ciphertext) override;
+  void on_end() override;
+  void on_drained() override;
+  void on_write_failed(int error) override { handler_->on_write_failed(error); }
+  void on_failed(int error) override;
+
+  void decrypt();
+  void flush();
+  void maybe_shut();
+  void deliver_later();
+  void release();
+
+  TransportPtr lower_;
+  std::unique_ptr<TlsSession> session_;
+  Reservation memory_;
+  Event deliver_;  // what was decrypted while the gate was closed
+  bool shut_wanted_ = false;
+};
+
+}  // namespace bloomwall::proxy

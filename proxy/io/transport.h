@@ -1,0 +1,133 @@
+// One end of a connection that carries octets both ways, whatever it runs over: TCP (tcp_transport.h), TLS over any other
+// transport (tls_transport.h), and in tests a pair in memory. It pushes what arrives, sends at once, and keeps what does not fit.
+//
+// Reading: what the handler does not use is kept here and offered again after resume(). No octets come while the gate is closed.
+// Writing: send() passes the octets on straight away; what is not taken waits in pooled blocks.
+// Bounds: a handler that pauses the other side while backlog() > 0 keeps the queue below one read plus framing.
+// Errors: a broken write drops the queue and is reported once by on_write_failed(), on a later turn; reading goes on, because the
+// peer may have answered before it reset. A broken read is reported by on_failed(), once, and closes.
+// Lifetime: callbacks may close() the transport, put another over it (TlsTransport), or schedule its owner for deletion; they
+// must not destroy it. No callback comes after close().
+// Thread: the loop's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "proxy/io/chain.h"
+#include "proxy/io/read_gate.h"
+#include "proxy/io/timer_wheel.h"
+
+namespace bloomwall::proxy {
+
+class EventLoop;
+class HangupWatch;
+class PipePool;
+class TcpTransport;
+class TlsSession;
+
+// What the transports of one worker share.
+struct IoContext {
+  EventLoop& loop;
+  BufferPool& pool;
+  std::span<char> scratch;         // where every read goes; at least 64 KiB
+  PipePool* pipes = nullptr;       // without one, every octet is copied
+  HangupWatch* hangups = nullptr;  // without one, a reset is noticed by who reads or writes
+};
+
+class Transport {
+ public:
+  class Handler {
+   public:
+    // Returns how many octets were used. Unused ones are offered again as soon as the gate is open; a handler that uses
+    // none while the gate is open would be asked for ever, so it must pause or close first.
+    virtual std::size_t on_data(std::span<const char> bytes) = 0;
+    virtual void on_relayed() {}                  // octets went to the sink of relay_to() unseen; look at its backlog
+    virtual void on_end() = 0;                    // the peer's end, once all its octets were used
+    virtual void on_drained() = 0;                // the backlog has gone to the kernel
+    virtual void on_write_failed(int error) = 0;  // errno; nothing can be sent any more
+    virtual void on_failed(int error) = 0;        // errno: reset or worse; the transport is closed already
+
+   protected:
+    ~Handler() = default;
+  };
+
+  virtual ~Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+
+  void set_handler(Handler& handler) { handler_ = &handler; }
+  bool is_open() const { return is_open_; }
+  virtual void close() = 0;             // at once; what waits is dropped
+  virtual void close_with_reset() = 0;  // the peer sees a reset and not an end: what was cut must not look whole
+
+  void pause(PauseReason reason);
+  void resume(PauseReasons reasons);
+  const ReadGate& gate() const { return gate_; }
+
+  enum class Arrived : std::uint8_t { nothing, octets, end };
+  // What has come that the handler has not seen, asked of the kernel: one system call.
+  virtual Arrived arrived() const = 0;
+  // Octets or an end are known to be there that the handler has not seen, or octets that the loop has not heard of yet; one system
+  // call.
+  virtual bool has_unseen() const = 0;
+  // Octets that were sent and whose receipt the peer's kernel has not confirmed yet: one system call.
+  virtual bool has_unconfirmed() const = 0;
+  // Whether a reset is a failure (on_failed()) at once even while reads are paused and octets that came before it wait, and
+  // after the peer's end.
+  virtual void set_notices_reset(bool notices) = 0;
+  std::size_t unread() const { return inbox_.size(); }  // octets that arrived and were not used yet
+  bool read_ended() const { return read_ended_; }
+
+  virtual void send(std::span<const iovec> pieces) = 0;
+  void send(std::string_view text);
+  virtual std::size_t backlog() const = 0;  // octets that wait, as they go over the wire
+  virtual bool write_failed() const = 0;
+  virtual void shut_write() = 0;  // the end of our side, after all that was sent
+
+  // From now on the handler wants to see nothing of what arrives but pass it on to `sink`, to which nobody else writes. It is
+  // shown to on_data() all the same until it flows: then, between two sockets, large pieces go straight to the sink, with
+  // on_relayed() after each. Both transports must end together; close() ends it too.
+  virtual void relay_to(Transport& /*sink*/) {}
+  virtual void relay_nowhere() {}                     // everything is shown again
+  virtual TcpTransport* socket() { return nullptr; }  // where there is nothing but TCP: what the kernel can relay to
+
+  virtual const TlsSession* tls() const { return nullptr; }  // the outermost one; nullptr: plain
+
+  virtual Milliseconds last_active() const = 0;  // when octets last moved, either way
+  virtual Milliseconds last_sent() const = 0;    // when the kernel last took some
+  std::uint64_t bytes_in() const { return bytes_in_; }
+  std::uint64_t bytes_out() const { return bytes_out_; }  // accepted by send(), on the wire or waiting
+
+ protected:
+  Transport(IoContext& io, Handler& handler) : io_(io), handler_(&handler), inbox_(io.pool) {}
+
+  virtual void on_gate_closed() {}
+  virtual void on_gate_opened() = 0;       // while it is open and its end was not told
+  void take(std::span<const char> bytes);  // has arrived: to the handler, and what that does not use to the inbox
+  void deliver_inbox();
+  void tell_end();  // where it is time for that
+  bool owes_delivery() const { return !inbox_.empty() || (read_ended_ && !end_told_); }
+  void fail_read(int error);
+
+  IoContext& io_;
+  Handler* handler_;
+  Chain inbox_;
+  std::uint64_t bytes_in_ = 0, bytes_out_ = 0;
+  ReadGate gate_;
+  bool is_open_ = true;
+  bool read_ended_ = false;  // the peer's end was seen
+  bool end_told_ = false;    // and on_end() called
+
+ private:
+  std::size_t deliver(std::span<const char> bytes);
+};
+using TransportPtr = std::unique_ptr<Transport>;
+
+}  // namespace bloomwall::proxy

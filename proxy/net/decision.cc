@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/net/decision.h"
+
+#include <string>
+#include <utility>
+
+#include "proxy/http/serialise.h"
+#include "proxy/net/addresses.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr HttpError kClientDenied{ErrorKind::client_denied, "access.clients"};
+constexpr HttpError kPortDenied{ErrorKind::port_denied, "access.deny_ports"};
+
+// A request that this very process sent out before: it stands in Via with its instance. TargetJudge looks for namesakes.
+bool has_looped(const RequestHead& head, std::string_view own_via) {
+  for (const Field& field : head.fields) {
+    if (field.id == FieldId::via && field.value.find(own_via) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+Decision refused(const HttpError& error) { return {.act = Decision::Act::refuse, .error = error}; }
+
+Decision::Act act_of(Route route) {
+  switch (route) {
+    case Route::forward:
+      return Decision::Act::forward;
+    case Route::tunnel:
+      return Decision::Act::tunnel;
+    case Route::answer_trace:
+      return Decision::Act::answer_trace;
+    case Route::answer_options:
+      return Decision::Act::answer_options;
+  }
+  return Decision::Act::forward;
+}
+
+bool is_blocked(const filter::Verdict& verdict) { return verdict.decision == filter::Decision::blocked; }
+
+Review blocked(filter::Verdict verdict, const char* why) {
+  return {.act = Review::Act::block, .verdict = std::move(verdict), .why = why};
+}
+
+// Inside another tunnel that one's host needs its own pass with each URL, whatever Host says.
+std::string url_under(const ClientInfo::Inside& inside, std::string_view target) {
+  std::string url = "http://" + inside.host;
+  append_port(url, port_in_http_url(inside.port));
+  const std::size_t path = target.find('/', target.find("//") + 2);
+  return path == std::string_view::npos ? url : url.append(target.substr(path));
+}
+
+}  // namespace
+
+void Decider::adopt(SnapshotPtr snapshot, PolicyPtr policy) {
+  snapshot_ = std::move(snapshot);
+  policy_ = std::move(policy);
+  JudgeRules rules;
+  rules.strict_path = snapshot_->settings.access.strict_path;
+  if (snapshot_->settings.headers.via) rules.via_name = snapshot_->settings.headers.via_name;  // lives in the snapshot
+  judge_ = TargetJudge(rules);
+  rules.accept_origin_form = true;
+  redirected_ = TargetJudge(rules);
+  absent_ = {};
+}
+
+bool Decider::is_client_allowed(const ClientInfo& client) const {
+  return snapshot_->access.client_allowed(rule_address(client.endpoint.unmapped()));
+}
+
+std::optional<HttpError> Decider::refuse_client(const RequestContext& request, std::string_view own_via) const {
+  if (!is_client_allowed(request.client)) return kClientDenied;
+  if (!own_via.empty() && has_looped(request.head, own_via)) {
+    return HttpError{ErrorKind::loop, "this proxy stands in Via already"};
+  }
+  return std::nullopt;
+}
+
+Decision Decider::decide(const RequestContext& request) {
+  if (!is_client_allowed(request.client)) return refused(kClientDenied);  // changed, perhaps, since the request began
+  const std::uint64_t most = snapshot_->settings.limits.request_body;
+  if (most > 0 && request.head.content_length > most) {
+    return refused({ErrorKind::body_too_large, "limits.request_body"});
+  }
+  const ClientInfo::Inside* const inside = request.client.inside.get();
+  const ClientInfo::Destination* const meant = request.client.destination.get();
+  // First, because `host` below lies in the memory of whoever judged last.
+  tl::expected<TargetJudge::Sni, HttpError> meant_verdict;
+  if (meant != nullptr) meant_verdict = judge_.sni(meant->address, *policy_);
+  TargetJudge& judge = meant != nullptr && !request.is_implicit_tunnel ? redirected_ : judge_;
+  auto judged = inside != nullptr ? judge.inside(request.head, inside->host, inside->port, *policy_, Waiting::never)
+                                  : judge.request(request.head, *policy_, snapshot_->access, Waiting::never);
+  if (!judged) return refused(judged.error());
+  if (judged->pages_absent) {
+    absent_ = judge.absent_pages();
+    return {.act = Decision::Act::wait_for_pages};
+  }
+  if (inside != nullptr && !is_blocked(judged->verdict) && !snapshot_->access.http_port_allowed(inside->port)) {
+    return refused(kPortDenied);
+  }
+  Decision decision{.act = act_of(judged->route),
+                    .verdict = std::move(judged->verdict),
+                    .host = judged->host,
+                    .port = judged->port,
+                    .host_field_port = judged->host_field_port};
+  if (meant != nullptr) {
+    if (!meant_verdict) {
+      decision.act = Decision::Act::refuse;
+      decision.error = meant_verdict.error();
+      return decision;
+    }
+    decision.verdict.join(std::move(meant_verdict->verdict));
+  }
+  if (is_blocked(decision.verdict)) {
+    decision.act = Decision::Act::block;
+  } else if (meant != nullptr && decision.act == Decision::Act::forward &&
+             !snapshot_->access.http_port_allowed(meant->endpoint.port())) {
+    decision.act = Decision::Act::refuse;  // Host may name another port than the one that is dialled
+    decision.error = kPortDenied;
+  }
+  return decision;
+}
+
+// The first address that is blocked stands for all that a name has.
+KeptVerdict Decider::address(const RequestContext& request, const Endpoint& peer) {
+  if (!policy_->has_networks()) return {};
+  const NetworkQuestion question(peer, snapshot_->access);
+  const ClientInfo::Inside* const inside = request.client.inside.get();
+  filter::Verdict verdict =
+      inside == nullptr ? judge_.request_to(question.addresses(), request.head, *policy_)
+                        : judge_.inside_to(question.addresses(), request.head, inside->host, inside->port, *policy_);
+  // A redirected client may call an address by any name, and so by one that is allowed.
+  if (const auto& meant = request.client.destination; meant != nullptr) {
+    filter::Verdict own = judge_.literal_to(question.addresses(), meant->address, *policy_);
+    if (own.decision > verdict.decision) verdict = std::move(own);
+  }
+  return verdict;
+}
+
+// A verdict comes before the rules, but what takes pages from the disk is asked again when they have come.
+Review Decider::review(const TunnelContext& tunnel) {
+  Review review = block(tunnel);
+  if (review.act == Review::Act::block) return review;
+  if (const auto error = refuse(tunnel)) return {.act = Review::Act::refuse, .error = *error};
+  return review;
+}
+
+Review Decider::block(const TunnelContext& tunnel) {
+  const ClientInfo& client = tunnel.client;
+  Review review = block_host(tunnel.host, "a reload has blocked the host");
+  if (review.act == Review::Act::keep && client.inside != nullptr) {
+    review = block_host(client.inside->host, "a reload has blocked the tunnel's host");
+  }
+  if (review.act == Review::Act::keep && !tunnel.server_name.empty()) {
+    review = block_host(tunnel.server_name, "a reload has blocked the server name");
+  }
+  if (review.act != Review::Act::keep) return review;
+  constexpr const char* kAddress = "a reload has blocked the address";
+  if (client.destination != nullptr) {
+    auto judged = judge_.sni(client.destination->address, *policy_);
+    if (judged && is_blocked(judged->verdict)) return blocked(std::move(judged->verdict), kAddress);
+  }
+  if (auto verdict = peer_of(tunnel); is_blocked(verdict)) return blocked(std::move(verdict), kAddress);
+  return tunnel.url.empty() ? Review{} : block_url(tunnel);
+}
+
+Review Decider::block_host(std::string_view host, const char* why) {
+  auto judged = judge_.host(host, *policy_);
+  if (!judged || !is_blocked(judged->verdict)) return {};
+  return blocked(std::move(judged->verdict), why);
+}
+
+Review Decider::block_url(const TunnelContext& tunnel) {
+  const ClientInfo::Inside* const inside = tunnel.client.inside.get();
+  const std::string under_tunnel = inside == nullptr ? std::string() : url_under(*inside, tunnel.url);
+  for (const std::string_view url : {tunnel.url, std::string_view(under_tunnel)}) {
+    if (url.empty()) continue;
+    auto judged = judge_.url_at_once(url, *policy_);
+    if (!judged) {
+      absent_ = judge_.absent_pages();
+      return {.act = Review::Act::wait_for_pages};
+    }
+    if (is_blocked(*judged)) return blocked(*std::move(judged), "a reload has blocked the URL");
+  }
+  return {};
+}
+
+// The address of the far end, by the networks in filters. Inside another tunnel that one's host needs its own pass.
+filter::Verdict Decider::peer_of(const TunnelContext& tunnel) {
+  const ClientInfo::Inside* const inside = tunnel.client.inside.get();
+  const bool to_parent = tunnel.to_parent || (inside != nullptr && inside->to_parent);
+  if (to_parent || !policy_->has_networks()) return {};
+  const NetworkQuestion question(tunnel.peer, snapshot_->access);
+  const TargetJudge::Addresses addresses = question.addresses();
+  if (const auto& meant = tunnel.client.destination; meant != nullptr) {
+    filter::Verdict verdict = judge_.literal_to(addresses, meant->address, *policy_);
+    if (is_blocked(verdict)) return verdict;
+  }
+  if (tunnel.url.empty()) return judge_.host_to(addresses, tunnel.host, *policy_);
+  if (inside != nullptr) {
+    filter::Verdict verdict = judge_.host_to(addresses, inside->host, *policy_);
+    if (is_blocked(verdict)) return verdict;
+  }
+  return judge_.url_to(addresses, tunnel.url, *policy_);
+}
+
+// The access rules of now, on what those of its beginning let in.
+std::optional<HttpError> Decider::refuse(const TunnelContext& tunnel) const {
+  const ClientInfo& client = tunnel.client;
+  const bool is_connect = tunnel.url.empty();
+  if (!is_client_allowed(client)) return HttpError{ErrorKind::client_denied, "access.clients, since a reload"};
+  if (is_connect && !snapshot_->access.port_allowed(tunnel.port)) {
+    return HttpError{ErrorKind::port_denied, "access.connect_ports, since a reload"};
+  }
+  const std::uint16_t dialled = client.destination != nullptr ? client.destination->endpoint.port()
+                                : client.inside != nullptr    ? client.inside->port
+                                                              : tunnel.port;
+  if (!is_connect && !snapshot_->access.http_port_allowed(dialled)) {
+    return HttpError{ErrorKind::port_denied, "access.deny_ports, since a reload"};
+  }
+  const bool to_parent = tunnel.to_parent || (client.inside != nullptr && client.inside->to_parent);
+  const std::string_view asked = client.destination != nullptr ? std::string_view(client.destination->address)
+                                 : client.inside != nullptr    ? std::string_view(client.inside->host)
+                                                               : tunnel.host;
+  const bool allowed = to_parent ? snapshot_->may_ask_parent_for(asked)
+                                 : snapshot_->access.destination_allowed(rule_address(tunnel.peer));
+  if (allowed) return std::nullopt;
+  return HttpError{ErrorKind::destination_denied, "access.deny_destinations, since a reload"};
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,104 @@
+// Whether something may happen, and where it leads: a request, the server name of a ClientHello, an address that is about to be
+// dialled, a tunnel that is open while the rules change. The one place that asks the filters; everything else acts on what comes
+// back. Nothing is remembered between calls but memory, so the same question gets the same answer until adopt().
+//
+// A request passes the access rules for its client, the rules for its target and port, and the filters. What binds it needs a
+// pass of its own: on a transparent listener the address that the client meant to reach, inside a tunnel the host that its CONNECT
+// named. Of several verdicts the worst counts.
+// Cost: that of Policy::judge; no allocation where nothing matches. Never waits for the disk. Thread: its worker's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <tl/expected.hpp>
+
+#include "proxy/http/judge_target.h"
+#include "proxy/net/client_info.h"
+#include "proxy/net/kept_verdict.h"
+#include "proxy/net/snapshot.h"
+
+namespace bloomwall::proxy {
+
+// Everything about a request that a decision may depend on.
+struct RequestContext {
+  const RequestHead& head;
+  const ClientInfo& client;
+  bool is_implicit_tunnel = false;  // a ClientHello on a transparent listener, which stands for a CONNECT
+};
+
+struct Decision {
+  enum class Act : std::uint8_t {
+    wait_for_pages,  // ask again once Decider::absent_pages() were read; nothing else is set
+    refuse,          // by the rules: `error`
+    block,           // by a filter: `verdict`
+    answer_trace,    // here: Max-Forwards is 0
+    answer_options,  // likewise
+    forward,         // to host:port
+    tunnel,          // likewise
+  };
+  Act act = Act::refuse;
+  HttpError error = {};
+  KeptVerdict verdict = {};
+  std::string_view host = {};  // canonical, the only thing to resolve and dial; valid until the Decider is asked again
+  std::uint16_t port = 0;      // to dial
+  std::uint16_t host_field_port = 0;  // as the target gave it: RequestRewrite::port
+};
+
+// A tunnel that is open, or a connection after an upgrade.
+struct TunnelContext {
+  const ClientInfo& client;
+  std::string_view host, server_name;  // canonical; the latter may be empty
+  std::string_view url;                // of the request that was upgraded; empty for CONNECT
+  std::uint16_t port = 0;
+  bool to_parent = false;
+  const Endpoint& peer;
+};
+struct Review {
+  enum class Act : std::uint8_t { keep, wait_for_pages, block, refuse };
+  Act act = Act::keep;
+  KeptVerdict verdict = {};  // block
+  HttpError error = {};      // refuse
+  const char* why = "";      // block
+};
+
+class Decider {
+ public:
+  void adopt(SnapshotPtr snapshot, PolicyPtr policy);
+
+  // Before anything is done for a client's request, its own limits included. `own_via`: this process in Via; empty: not looked for.
+  std::optional<HttpError> refuse_client(const RequestContext& request, std::string_view own_via) const;
+  Decision decide(const RequestContext& request);
+  // Of what was decided last, where that said wait_for_pages. The policy keeps them mapped.
+  std::span<const std::byte* const> absent_pages() const { return absent_; }
+  const PolicyPtr& policy() const { return policy_; }
+
+  // The name in a ClientHello. Error bad_target: a name that no host can have. Its host is valid until the next question.
+  tl::expected<TargetJudge::Sni, HttpError> server_name(std::string_view name) { return judge_.sni(name, *policy_); }
+
+  // What the networks in filters say of an address to which a request is about to go; unlisted where there are none.
+  bool has_networks() const { return policy_->has_networks(); }
+  KeptVerdict address(const RequestContext& request, const Endpoint& peer);
+
+  // By the rules and filters of now.
+  Review review(const TunnelContext& tunnel);
+
+ private:
+  Review block(const TunnelContext& tunnel);
+  Review block_host(std::string_view host, const char* why);
+  Review block_url(const TunnelContext& tunnel);
+  filter::Verdict peer_of(const TunnelContext& tunnel);
+  std::optional<HttpError> refuse(const TunnelContext& tunnel) const;
+  bool is_client_allowed(const ClientInfo& client) const;
+
+  SnapshotPtr snapshot_;
+  PolicyPtr policy_;
+  TargetJudge judge_{JudgeRules{}};
+  TargetJudge redirected_{JudgeRules{}};  // of plain HTTP on transparent listeners
+  std::span<const std::byte* const> absent_;
+};
+
+}  // namespace bloomwall::proxy

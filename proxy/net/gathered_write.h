@@ -1,0 +1,66 @@
+// Gathers what one turn makes for one transport - a head, pieces of a body, an end - and sends it by one call.
+// Body pieces are referenced, not copied, so flush() comes before the memory they lie in is used again; small ones are
+// gathered in memory of its own. With chunked framing all pieces of one flush leave as one chunk: a sender of a thousand
+// tiny chunks does not cost a thousand writes.
+//
+// A GatheredWrite is a local variable: it borrows its memory from the worker for its scope, and what was not flushed by the end of
+// that is dropped. So nothing that was gathered for one client or origin can reach another.
+// Thread: the loop's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/uio.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "proxy/io/transport.h"
+
+namespace bloomwall::proxy {
+
+// Memory for those that are open at one time: one a direction, and one for an answer of our own in between.
+class GatherBuffers {
+ public:
+  explicit GatherBuffers(std::size_t read_bytes);  // the largest read
+  ~GatherBuffers();
+  GatherBuffers(const GatherBuffers&) = delete;
+  GatherBuffers& operator=(const GatherBuffers&) = delete;
+
+ private:
+  friend class GatheredWrite;
+  struct Buffer;
+  std::unique_ptr<Buffer> take();
+  void give(std::unique_ptr<Buffer> buffer);
+
+  std::size_t read_bytes_;
+  std::vector<std::unique_ptr<Buffer>> spare_;
+};
+
+class GatheredWrite {
+ public:
+  // Pieces up to this size are copied; there is room for any number of them, as far as they come from one read.
+  static constexpr std::size_t kSmallPiece = 1024;
+
+  explicit GatheredWrite(GatherBuffers& from);
+  ~GatheredWrite();
+  GatheredWrite(const GatheredWrite&) = delete;
+  GatheredWrite& operator=(const GatheredWrite&) = delete;
+
+  std::string& head();  // appended to by whoever writes heads; leaves first
+  std::string& tail();  // leaves last: the last chunk
+  void add_body(std::span<const char> piece, Transport& to, bool chunked);  // may flush where it is full
+  void flush(Transport& to, bool chunked);
+  void clear();  // drops what was gathered
+  bool empty() const;
+
+ private:
+  GatherBuffers& from_;
+  std::unique_ptr<GatherBuffers::Buffer> buffer_;
+};
+
+}  // namespace bloomwall::proxy
