@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "filter/file/filter_file.h"
+#include "filter/policy/verdict.h"
 #include "filter/url/canonical_url.h"
 
 namespace bloomwall::filter {
@@ -40,34 +41,6 @@ struct FilterSpec {
 struct PolicySpec {
   std::vector<FilterSpec> filters;
   std::vector<std::filesystem::path> allow_lists;
-};
-
-enum class Decision : std::uint8_t { allowed, monitored, blocked, rejected };  // in order of severity
-const char* to_string(Decision decision);
-
-// Why. For a log, a metric label and the page.
-enum class VerdictReason : std::uint8_t {
-  unlisted,     // no filter holds it
-  allow_list,   // an allow entry overrules every filter that could have held it
-  listed,       // a key of the filter's bits
-  confirmed,    // likewise, and the exact side holds it, too
-  delta,        // an exact entry of the filter's delta
-  exception,    // the bits hold it, but it is known to be good: passes
-  refuted,      // the bits hold it, but the exact side does not: passes
-  filter_lost,  // the filter's file failed under us and on_error is block
-  bad_url,      // the URL was rejected
-};
-const char* to_string(VerdictReason reason);
-
-struct Verdict {
-  Decision decision = Decision::allowed;
-  VerdictReason reason = VerdictReason::unlisted;
-  Kind kind = Kind::suffix;            // of the match; meaningless where nothing matched
-  const FilterSpec* filter = nullptr;  // the filter that matched; lives as long as the policy
-  std::string expression;              // canonical expression that matched, or the allow entry; empty where none
-  std::uint8_t form = 0;               // which form of the URL decided
-  bool host_has_marks = false;         // judge_host only: URL entries exist on this host and could not be asked
-  std::uint32_t questions = 0;         // put to filters' bits, for metrics; those of all forms and filters asked
 };
 
 // What each step asked and was told; the story behind `explain`. Only made on request.
