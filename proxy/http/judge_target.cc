@@ -66,7 +66,7 @@ tl::expected<Judgement, HttpError> TargetJudge::request(const RequestHead& head,
 }
 
 tl::expected<Judgement, HttpError> TargetJudge::absolute(const RequestHead& head, const filter::Policy& policy) {
-  if (!same_name(head.target.scheme, "http")) {
+  if (!same_name(head.target.scheme, kHttpScheme)) {
     return tl::unexpected(HttpError{ErrorKind::not_implemented, "a scheme other than http"});
   }
   return judge(head.target.raw, head, policy);
@@ -87,7 +87,7 @@ tl::expected<Judgement, HttpError> TargetJudge::origin(const RequestHead& head, 
 }
 
 std::string_view TargetJudge::url_at(std::string_view host, std::uint16_t port, const RequestHead& head) {
-  url_.assign("http://").append(host);
+  url_.assign(kHttpPrefix).append(host);
   append_port(url_, port);
   if (!head.target.path_and_query.starts_with('/')) url_.push_back('/');
   return url_.append(head.target.path_and_query);
@@ -229,7 +229,7 @@ void append_display_url(std::string& out, const RequestHead& head) {
     case TargetForm::origin:
     case TargetForm::asterisk:
       if (!head.host) break;
-      out.append("http://").append(head.host->host);
+      out.append(kHttpPrefix).append(head.host->host);
       append_port(out, head.host->port);
       if (target.form == TargetForm::asterisk) return;
       break;

@@ -25,6 +25,8 @@ enum class Version : std::uint8_t { http10, http11 };
 enum class TargetForm : std::uint8_t { origin, absolute, authority, asterisk };
 enum class BodyFraming : std::uint8_t { none, length, chunked, until_close };  // until_close: responses only
 
+// The scheme that requests in the clear are judged, forwarded and logged under.
+inline constexpr std::string_view kHttpScheme = "http", kHttpPrefix = "http://";
 // The port of a URL that names none.
 inline constexpr std::uint16_t kHttpPort = 80, kHttpsPort = 443;
 // What an http URL and its Host field say of a port: nothing (0) where it is the usual one.

@@ -25,7 +25,7 @@ void append_path(std::string& out, std::string_view path) {
 
 void append_target(std::string& out, const RequestHead& head, const RequestRewrite& how) {
   if (how.to_parent) {
-    out.append("http://");
+    out.append(kHttpPrefix);
     append_authority(out, how);
   }
   const std::string_view path = head.target.path_and_query;

@@ -45,7 +45,8 @@ Review blocked(filter::Verdict verdict, const char* why) {
 
 // Inside another tunnel that one's host needs its own pass with each URL, whatever Host says.
 std::string url_under(const ClientInfo::Inside& inside, std::string_view target) {
-  std::string url = "http://" + inside.host;
+  std::string url(kHttpPrefix);
+  url.append(inside.host);
   append_port(url, port_in_http_url(inside.port));
   const std::size_t path = target.find('/', target.find("//") + 2);
   return path == std::string_view::npos ? url : url.append(target.substr(path));
