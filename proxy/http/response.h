@@ -23,4 +23,10 @@ struct ResponseHead {
   std::vector<Field> fields = {};   // Content-Length and Transfer-Encoding included, as received
 };
 
+// How the body must be sent after the head that was written, and whether the connection closes after it.
+struct ResponsePlan {
+  BodyFraming framing = BodyFraming::none;
+  bool close = false;
+};
+
 }  // namespace bloomwall::proxy

@@ -48,11 +48,6 @@ struct ResponseRewrite {
   // Its client knows of no proxy: Alt-Svc would lead it past us, to a port and a protocol that nobody redirects.
   bool hide_alternatives = false;
 };
-// How the body must be sent after the head that was written, and whether the connection closes after it.
-struct ResponsePlan {
-  BodyFraming framing = BodyFraming::none;
-  bool close = false;
-};
 ResponsePlan plan_response(const ResponseHead& head, const ResponseRewrite& how);  // what write_response_head will do
 ResponsePlan write_response_head(std::string& out, const ResponseHead& head, const ResponseRewrite& how);
 // A 1xx other than 101; never to HTTP/1.0 clients (writes nothing there).

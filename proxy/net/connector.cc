@@ -9,6 +9,9 @@
 #include <cerrno>
 #include <utility>
 
+#include "proxy/net/addresses.h"
+#include "proxy/net/snapshot.h"
+
 namespace bloomwall::proxy {
 namespace {
 

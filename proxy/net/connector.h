@@ -19,12 +19,13 @@
 #include "proxy/dns/resolver.h"
 #include "proxy/http/http_error.h"
 #include "proxy/io/event_loop.h"
-#include "proxy/net/addresses.h"
-#include "proxy/net/snapshot.h"
 
 namespace bloomwall::proxy {
 
+class OwnAddresses;    // proxy/net/addresses.h
 class OwnConnections;  // proxy/net/redirection.h
+struct Snapshot;       // proxy/net/snapshot.h
+using SnapshotPtr = std::shared_ptr<const Snapshot>;
 
 struct DialTarget {
   std::string_view host;  // a canonical name, or an address (IPv6 with or without brackets); copied

@@ -4,342 +4,397 @@
 #include <algorithm>
 #include <utility>
 
-#include "proxy/http/serialise.h"
+#include "proxy/http/rewrite.h"
+#include "proxy/net/client_info.h"
+#include "proxy/net/gathered_write.h"
+#include "proxy/net/local_reply.h"
+#include "proxy/net/tunnel.h"
+#include "proxy/net/worker_state.h"
 
 namespace bloomwall::proxy {
 namespace {
+
+using After = ClientStream::After;
+using Reuse = OriginLink::Reuse;
 
 constexpr HttpError kNoMemory{ErrorKind::connection_limit, "limits.buffer_memory"};
 
 }  // namespace
 
-Exchange::Exchange(WorkerState& state)
-    : state_(state),
-      request_(state.request_limits),
-      response_(state.response_limits),
-      connector_(state.dial, *this),
-      deadline_(
-          state.io.loop.timers(), [](void* self) { static_cast<Exchange*>(self)->on_deadline(); }, this),
-      heads_(state.io.pool) {}
+Exchange::Exchange(WorkerState& worker, ClientStream& client)
+    : context_{.worker = worker, .client = client, .snapshot = worker.snapshot},
+      wait_(worker, *this),
+      drain_deadline_(
+          worker.io.loop.timers(), [](void* self) { static_cast<Exchange*>(self)->finish(After::close); }, this) {}
 
-Exchange::~Exchange() { cancel_page_wait(); }
+bool Exchange::is_connect() const {
+  const RequestHead* const head = context_.client.head();
+  return head != nullptr && head->method == Method::connect;
+}
 
-void Exchange::begin(Owner& owner) {
-  owner_ = &owner;
-  if (request_.at_end()) {
-    request_.next();
-  } else if (broken_ || !request_.at_start()) {
-    request_ = RequestReader(state_.request_limits);
+bool Exchange::is_inside() const { return context_.client.info().inside != nullptr; }
+
+// Of the origin, or of the connection to it; no final head has come.
+bool Exchange::awaits_response() const {
+  return state_ == State::connecting || (state_ == State::forwarding && !download_.has_begun());
+}
+
+// --- the decision
+
+void Exchange::begin(GatheredWrite& out) {
+  WorkerState& worker = context_.worker;
+  if (const auto error = worker.decider.refuse_client(request(), worker.via)) return answer_error(*error);
+  const auto most = context_.snapshot->settings.limits.requests_per_second;
+  if (most > 0 && !worker.rate.allow(context_.client.info().endpoint, most)) {
+    return answer_error({ErrorKind::too_many_requests, "limits.requests_per_second"});
   }
-  broken_ = false;
-  request_state_ = RequestState::head;
-  response_state_ = ResponseState::none;
-  head_known_ = answered_here_ = is_unasked_ = is_named_by_hello_ = retried_ = to_parent_ = has_error_ =
-      upload_stopped_ = false;
-  has_waited_for_pages_ = is_uncounted_ = false;
-  verdict_ = {};
-  address_verdict_ = {};
-  decision_id_ = {};
-  plan_ = {};
-  status_ = 0;
-  body_received_ = 0;
-  host_.clear();
-  url_.clear();
-  content_type_.clear();
-  peer_text_.clear();
-  peer_was_reused_ = answered_early_ = false;
-  sent_before_ = owner.client_transport().bytes_out();
+  decide(out);
 }
 
-void Exchange::shrink() {
-  constexpr std::size_t kKept = std::size_t{16} * 1024;
-  if (request_.memory() > kKept) request_ = RequestReader(state_.request_limits);
-  if (response_.memory() > kKept) response_ = ResponseReader(state_.response_limits);
-  for (std::string* const text : {&url_, &accept_}) {
-    if (text->capacity() > kKept) std::string().swap(*text);
+RequestContext Exchange::request() const {
+  return {*context_.client.head(), context_.client.info(), context_.client.is_implicit_tunnel()};
+}
+
+void Exchange::decide(GatheredWrite& out) {
+  Decision decision = context_.worker.decider.decide(request());
+  if (decision.act == Decision::Act::wait_for_pages) {
+    if (!context_.client.request_ended()) context_.client.pause(PauseReason::not_ready);
+    return wait_.for_pages(context_.snapshot->settings.timeouts.connect);
+  }
+  context_.host = decision.host;
+  context_.port = decision.port;
+  context_.host_field_port = decision.host_field_port;
+  log_.note_verdict(std::move(decision.verdict), decision.act != Decision::Act::refuse);
+  switch (decision.act) {
+    case Decision::Act::refuse:
+      return answer_error(decision.error);
+    case Decision::Act::block:
+      return deny();
+    case Decision::Act::forward:
+    case Decision::Act::tunnel:
+      return route(out);
+    case Decision::Act::answer_trace:
+    case Decision::Act::answer_options:
+      return answer_for_origin(decision.act == Decision::Act::answer_trace);
+    case Decision::Act::wait_for_pages:
+      return;
   }
 }
 
-void Exchange::begin_unasked_tunnel(Owner& owner, std::string_view authority, bool is_named) {
-  begin(owner);
-  is_unasked_ = true;
-  is_named_by_hello_ = is_named;
-  std::string head("CONNECT ");
-  head.append(authority).append(" HTTP/1.1\r\nHost: ").append(authority).append("\r\n\r\n");
-  on_client_data(head);
+// The decision may come from another policy than the one that was asked first.
+void Exchange::on_decision_ready() {
+  context_.snapshot = context_.worker.snapshot;
+  GatheredWrite out(context_.worker.gather);
+  decide(out);
+  flush_upload(out);
 }
 
-std::size_t Exchange::on_client_data(std::span<const char> bytes) {
-  GatheredWrite out(state_.gather);  // for the origin
-  std::size_t used = 0;
-  while (!is_over()) {
-    const auto step = request_.feed(bytes.subspan(used));
-    if (!step) {
-      fail_request(step.error());
-      return bytes.size();  // nothing after it can be trusted
-    }
-    used += step->consumed;
-    switch (step->event) {
-      case ReadEvent::need_more:
-      case ReadEvent::interim:  // only responses have those
-        flush_upload(out);
-        if (!is_over() && !count_heads()) fail_request(kNoMemory);
-        return used;
-      case ReadEvent::head:
-        if (!on_head(out)) return used;
-        if (request_state_ == RequestState::awaiting_upstream && request_.head().framing != BodyFraming::none) {
-          client().pause(PauseReason::not_ready);
-          return used;
-        }
-        break;
-      case ReadEvent::body:
-        upload(out, step->body);
-        break;
-      case ReadEvent::end:
-        client().pause(PauseReason::busy);  // the next request waits for this one's answer
-        on_request_complete(out);
-        return used;
-    }
+// Only a request that may be sent again goes out on a connection that may have died while it was idle. Inside a tunnel
+// there is that one's alone, whatever Host says.
+void Exchange::route(GatheredWrite& out) {
+  link_.route();
+  if (is_inside() && !link_.take_inner()) {
+    return answer_error({ErrorKind::connection_terminated, "the tunnel's far end is gone"});
   }
-  return used;
+  switch (link_.access()) {
+    case OriginLink::Access::allowed:
+      break;
+    case OriginLink::Access::denied:
+      return answer_error({ErrorKind::destination_denied, "access.deny_destinations"});
+    case OriginLink::Access::blocked:
+      return deny_by_address();
+  }
+  const RequestHead& head = *context_.client.head();
+  const bool may_repeat = is_idempotent(head.method) && head.framing == BodyFraming::none;
+  if (!is_inside() && !(may_repeat && link_.take_pooled())) {
+    state_ = State::connecting;
+    return link_.dial();
+  }
+  send_request(out);
+  context_.client.resume(PauseReason::not_ready);
 }
 
-// What the client sends is no request any more.
+// --- the request
+
+// Gathers the head; the caller flushes it, with what there is of the body.
+void Exchange::send_request(GatheredWrite& out) {
+  state_ = State::forwarding;
+  if (!is_connect()) log_.count_verdict();
+  download_.begin();
+  upload_.begin(out);
+}
+
+void Exchange::on_origin_connected() {
+  if (is_connect() && !link_.goes_to_parent()) return establish_tunnel();
+  GatheredWrite out(context_.worker.gather);
+  send_request(out);
+  upload_.send_head(out);
+  context_.client.resume(PauseReason::not_ready);
+}
+
+void Exchange::on_body(GatheredWrite& out, std::span<const char> piece) {
+  upload_.count(piece);
+  if (state_ == State::answering) {
+    if (upload_.received() > LocalReply::kDrainBytes) finish(After::close);
+    return;
+  }
+  if (upload_.is_stopped() || !link_.is_connected()) return;
+  const std::uint64_t most = context_.snapshot->settings.limits.request_body;
+  if (most > 0 && upload_.received() > most) return fail_request({ErrorKind::body_too_large, "limits.request_body"});
+  upload_.add(out, piece);
+}
+
+void Exchange::on_body_end(GatheredWrite& out) {
+  if (state_ == State::answering) return finish(After::keep);
+  upload_.end(out);
+}
+
 void Exchange::fail_request(const HttpError& error) {
-  broken_ = true;
-  if (answered_here_) return end(After::close);
-  if (response_state_ == ResponseState::body) return break_off();
+  if (state_ == State::answering) return finish(After::close);
+  if (download_.has_begun()) return break_off();
   answer_error(error);
 }
 
-// The answer cannot be completed. Where its framing would not show that, a reset must.
-void Exchange::break_off() { end(plan_.framing == BodyFraming::until_close ? After::cut : After::close); }
+bool Exchange::may_retry() const { return awaits_response() && link_.may_retry() && download_.answer().untouched(); }
 
-bool Exchange::on_head(GatheredWrite& out) {
-  head_known_ = true;
-  snapshot_ = state_.snapshot;
-  times_ = RequestTimes::from_now();
-  owner_->on_head_read();
-  rate_.begin(0);
-  request_state_ = RequestState::body;  // unless it must wait for the origin
-  if (!count_heads()) {
-    answer_error(kNoMemory);
-    return !is_over();
-  }
-  if (const auto refusal = refuse_client()) {
-    answer_error(*refusal);
-    return !is_over();
-  }
-  decide(out);
-  return !is_over();
+void Exchange::retry() {
+  link_.retry();
+  state_ = State::connecting;
 }
 
-void Exchange::use(UpstreamPtr upstream) {
-  upstream_ = std::move(upstream);
-  if (upstream_ == nullptr) return;
-  peer_text_ = upstream_->peer_text;
-  peer_was_reused_ = upstream_->reused;
-}
+// --- the response
 
-void Exchange::release_upstream(Reuse reuse) {
-  if (upstream_ == nullptr) return;
-  if (reuse != Reuse::never && upstream_->transport->gate().open() && upstream_->transport->backlog() == 0) {
-    if (is_inside()) return owner_->keep_inner(std::move(upstream_));
-    if (snapshot_->generation >= state_.routes_since) {
-      const Standing standing = reuse == Reuse::rested ? Standing::suspect : Standing::clear;
-      return state_.upstreams.put(std::move(upstream_), standing, snapshot_->settings.timeouts.idle);
+std::size_t Exchange::on_data(std::span<const char> bytes) {
+  if (awaits_response() && download_.note_early() && may_retry()) {
+    link_.distrust();
+    retry();
+    return bytes.size();
+  }
+  GatheredWrite out(context_.worker.gather);  // for the client
+  for (std::size_t used = 0; state_ == State::forwarding;) {
+    const auto step = download_.feed(bytes.subspan(used));
+    if (!step) {
+      download_.flush(out);
+      fail_response(step.error());
+      break;
     }
+    used += step->consumed;
+    if (step->event == ReadEvent::end) {
+      if (!download_.answer().switched()) {
+        on_response_end(out, used < bytes.size());
+        break;
+      }
+      on_switched(out);
+      return used;  // what is left belongs to the tunnel
+    }
+    if (!take_response(out, *step)) return used;
   }
-  upstream_->transport->close();
-  state_.io.loop.graveyard().bury(std::move(upstream_));
+  return bytes.size();
 }
 
-void Exchange::end(After after) {
-  if (is_over()) return;
-  count_verdict();
-  write_log();
-  cancel_page_wait();
-  deadline_.clear();
-  heads_.set(0);
-  connector_.cancel();
-  release_upstream(Reuse::never);
+// False: there is no more of it for now.
+bool Exchange::take_response(GatheredWrite& out, const ReadStep& step) {
+  switch (step.event) {
+    case ReadEvent::interim:
+      if (!is_connect()) download_.send_interim(out);  // a parent's, and a tunnel has none
+      return true;
+    case ReadEvent::head:
+      on_response_head(out);
+      return true;
+    case ReadEvent::body:
+      download_.add_body(out, step.body);
+      return true;
+    case ReadEvent::need_more:
+    case ReadEvent::end:
+      break;
+  }
+  download_.flush(out);
+  if (!download_.count_memory()) fail_response(kNoMemory);
+  return false;
+}
+
+void Exchange::on_response_head(GatheredWrite& out) {
+  if (download_.answer().switched()) return;  // `end` follows and tells the client
+  if (!download_.count_memory()) return fail_response(kNoMemory);
+  const ResponseHead& head = download_.answer().head();
+  if (head.status == 407) {
+    if (const auto error = link_.challenge_error()) return fail_response(*error);
+  }
+  if (context_.client.is_implicit_tunnel()) {
+    return fail_response({ErrorKind::connection_failed, "the parent proxy refused the tunnel"});
+  }
+  // A page of the parent's must not be taken for the origin's, nor its cookies and redirects.
+  if (is_connect() && head.status != 407) {
+    return fail_response(
+        {ErrorKind::parent_refused, head.status < 400   ? "the parent proxy answered CONNECT with a redirect"
+                                    : head.status < 500 ? "the parent proxy answered CONNECT with 4xx"
+                                                        : "the parent proxy answered CONNECT with 5xx"});
+  }
+  log_.status = head.status;
+  if (const Field* type = find_field(head.fields, "content-type")) log_.content_type = type->value;
+  download_.add_head(out);
+}
+
+void Exchange::on_response_end(GatheredWrite& out, bool surplus) {
+  download_.send_end(out);
+  if (surplus) link_.distrust();
+  const bool may_reuse = !surplus && !upload_.is_stopped() && context_.client.request_ended();
+  link_.release(may_reuse ? download_.reuse() : Reuse::never);
+  finish(download_.plan().close || !context_.client.request_ended() ? After::close : After::keep);
+}
+
+void Exchange::on_end() {
+  if (may_retry()) return retry();
+  const auto step = download_.finish();
+  if (!step) return fail_response(step.error());
+  GatheredWrite out(context_.worker.gather);
+  on_response_end(out, false);
+}
+
+void Exchange::on_failed(int) {
+  if (may_retry()) return retry();
+  if (const auto error = link_.tls_error()) return fail_response(*error);
+  fail_response({ErrorKind::connection_terminated, "the origin reset the connection"});
+}
+
+void Exchange::fail_response(const HttpError& error) {
+  const bool is_silent = state_ == State::forwarding && awaits_response() && download_.answer().untouched();
+  if (is_silent && is_inside() && log_.peer_was_reused()) {
+    log_.note_error(error);  // an idle connection has ended, as any may: the client sees just that and asks again
+    return finish(After::close);
+  }
+  if (awaits_response()) return answer_error(error);
+  log_.note_error(error);
+  break_off();
+}
+
+// The answer cannot be completed. Where its framing would not show that, a reset must.
+void Exchange::break_off() { finish(download_.plan().framing == BodyFraming::until_close ? After::cut : After::close); }
+
+// 101 to an upgrade that was forwarded, or a parent's 2xx to CONNECT.
+void Exchange::on_switched(GatheredWrite& out) {
+  if (is_connect()) return establish_tunnel();
+  if (!download_.switches_as_asked()) {
+    return fail_response({ErrorKind::upstream_protocol, "status 101 to another protocol than was asked for"});
+  }
+  log_.status = 101;
+  download_.send_switch(out);
+  hand_over_to_tunnel();
+}
+
+void Exchange::establish_tunnel() {
+  log_.leave_verdict_to_tunnel();
+  GatheredWrite answer(context_.worker.gather);
+  if (!context_.client.is_implicit_tunnel()) write_connect_established(answer.head(), context_.worker.via);
+  context_.client.send(answer, false);
+  log_.status = 200;
+  hand_over_to_tunnel();
+}
+
+void Exchange::hand_over_to_tunnel() {
+  TunnelStart start = log_.make_tunnel_start();
+  state_ = State::over;
+  download_.end();
   release_client();
-  Owner& owner = *std::exchange(owner_, nullptr);
-  snapshot_.reset();
-  owner.on_exchange_end(after);  // last: the owner puts us to rest
+  link_.transport().resume(PauseReason::peer_full);
+  context_.client.become_tunnel(link_.detach(), std::move(start));  // last: the stream buries us
 }
 
-// Nothing that it waited for keeps the client from being read any more.
-void Exchange::release_client() {
-  client().resume(PauseReason::not_ready | PauseReason::peer_full | PauseReason::busy);
+// --- what is answered here
+
+void Exchange::deny() {
+  LocalReply reply(context_, log_);
+  reply.write_denial();
+  answer(reply);
 }
+
+// By what a filter says of the address, or of each that the name has.
+void Exchange::deny_by_address() {
+  if (log_.deny_by_address()) return deny();
+  answer_error({ErrorKind::destination_denied, "the address is denied"});
+}
+
+void Exchange::answer_for_origin(bool is_trace) {
+  LocalReply reply(context_, log_);
+  is_trace ? reply.write_trace() : reply.write_options();
+  answer(reply);
+}
+
+void Exchange::answer_error(const HttpError& error, bool must_close) {
+  log_.note_answered_error(error);
+  LocalReply reply(context_, log_);
+  reply.write_error(error, must_close);
+  answer(reply);
+}
+
+// What is left of the request is dropped as it comes.
+void Exchange::answer(LocalReply& reply) {
+  state_ = State::answering;
+  link_.release(Reuse::never);
+  switch (reply.send()) {
+    case LocalReply::Next::close:
+      return finish(After::close);
+    case LocalReply::Next::keep:
+      return finish(After::keep);
+    case LocalReply::Next::drain:
+      drain_deadline_.set(std::min(kDrainTime, context_.snapshot->settings.timeouts.body));
+      return release_client();
+  }
+}
+
+// --- the client, and time
 
 void Exchange::on_client_end() {
-  if (is_over()) return;
-  if (request_state_ == RequestState::complete) return;  // it still wants its answer
-  if (request_state_ == RequestState::head || answered_here_) {
-    broken_ = true;  // what was read, be it part of an empty line, is not the beginning of anybody else's request
-    return end(After::close);
-  }
-  if (response_state_ == ResponseState::body) return;
-  note_error({ErrorKind::client_gone, "the client ended its side in the middle of the request's body"});
-  end(After::cut);  // an upload cut short is completed nowhere
-}
-
-void Exchange::on_client_drained() {
-  if (upstream_ != nullptr) upstream_->transport->resume(PauseReason::peer_full);
-}
-
-void Exchange::abandon() {
-  if (is_over()) return;
-  broken_ = true;
-  end(After::cut);
+  if (context_.client.request_ended()) return;  // it still wants its answer
+  if (state_ == State::answering) return finish(After::close);
+  if (download_.has_begun()) return;
+  log_.note_error({ErrorKind::client_gone, "the client ended its side in the middle of the request's body"});
+  finish(After::cut);  // an upload cut short is completed nowhere
 }
 
 void Exchange::on_client_gone() {
-  if (is_over()) return;
-  if (!answered_here_ && !has_error_) note_error({ErrorKind::client_gone, "the client reset its connection"});
+  if (state_ != State::answering && !log_.has_error()) {
+    log_.note_error({ErrorKind::client_gone, "the client reset its connection"});
+  }
   abandon();
 }
 
-// What must not take longer, whatever moves meanwhile.
-void Exchange::on_deadline() {
-  if (is_over()) return;
-  if (page_wait_ != nullptr) {
-    cancel_page_wait();
-    answer_error({ErrorKind::filter_late, "pages of a filter did not come within timeouts.connect"});
-  } else if (answered_here_) {
-    broken_ = true;
-    end(After::close);
-  } else if (upstream_ != nullptr && upstream_->transport->tls() != nullptr &&
-             !upstream_->transport->tls()->is_established()) {
-    fail_response({ErrorKind::connect_timeout, "no TLS with the parent proxy within timeouts.connect"});
-  }
-}
-
-void Exchange::on_head_timeout() {
-  if (is_over()) return;
-  broken_ = true;
-  if (request_.at_start()) return end(After::close);
-  answer_error({ErrorKind::request_timeout, "timeouts.request_header"});
-}
-
-// An origin that has all there is of the request owes a head: neither octets of one that drip in nor interim answers are
-// progress, or it could hold a client for ever.
-Milliseconds Exchange::last_progress() const {
-  const Milliseconds client = owner_->client_transport().last_active();
-  if (upstream_ == nullptr) return client;
-  const Transport& origin = *upstream_->transport;
-  if (response_state_ != ResponseState::awaited || origin.backlog() > 0) return std::max(client, origin.last_active());
-  return request_state_ == RequestState::complete ? asked_at_ : std::max(client, asked_at_);
-}
-
-// Whom everybody waits for.
-HttpError Exchange::late_answer() const {
-  if (request_state_ == RequestState::complete) return {ErrorKind::upstream_timeout, "timeouts.response_header"};
-  if (upstream_ != nullptr && upstream_->transport->backlog() > 0) {
-    return {ErrorKind::upstream_timeout, "the origin does not take the request's body"};
-  }
-  return {ErrorKind::request_timeout, "the request's body stands still, or is slower than limits.least_rate"};
-}
-
-// Whether somebody must send or take octets just now. An answer of unknown length may be a stream of events, which is slow
-// by nature as long as the client takes it.
-bool Exchange::owes_octets() {
-  if (answered_here_) return false;  // has a deadline
-  if (request_state_ == RequestState::body) return true;
-  if (response_state_ != ResponseState::body) return false;
-  return client().backlog() > 0 || response_.head().framing == BodyFraming::length;
-}
-
-bool Exchange::is_too_slow() {
-  std::uint64_t moved = body_received_ + client().bytes_out() - client().backlog();
-  if (upstream_ != nullptr) moved += upstream_->transport->bytes_out() - upstream_->transport->backlog();
-  if (!owes_octets()) {
-    rate_.begin(moved);
-    return false;
-  }
-  return rate_.fell_short(moved, snapshot_->settings.limits.least_rate, snapshot_->settings.timeouts.body);
-}
-
 Milliseconds Exchange::check_progress() {
-  const conf::Timeouts& timeouts = snapshot_->settings.timeouts;
-  const Milliseconds often = std::min(timeouts.body, timeouts.response_header);  // what is waited for changes
-  if (upstream_ == nullptr && !answered_here_) return often;  // the Connector has a deadline of its own
-  const bool waits_for_head = request_state_ == RequestState::complete && response_state_ == ResponseState::awaited;
-  const Milliseconds limit = waits_for_head ? timeouts.response_header : timeouts.body;
-  const Milliseconds still = monotonic_now() - last_progress();
-  const bool is_slow = is_too_slow();
-  if (still < limit && !is_slow) return std::min(limit - still, often);
-  broken_ = true;
-  if (response_state_ == ResponseState::awaited) {
-    answer_error(late_answer());
-    return often;
+  if (!link_.is_connected() && state_ != State::answering)
+    return progress_.often();  // who is waited for has a deadline
+  using Phase = ExchangeProgress::Phase;
+  const Phase phase = awaits_response()            ? Phase::awaiting
+                      : state_ == State::answering ? Phase::draining
+                                                   : Phase::answering;
+  Milliseconds again{0};
+  const auto stall = progress_.find_stall(phase, again);
+  if (!stall) return again;
+  if (phase == Phase::awaiting) {
+    answer_error(*stall, true);
+    return again;
   }
-  if (!answered_here_) {
-    const bool client_is_late = client().backlog() > 0;
-    note_error({client_is_late ? ErrorKind::client_stalled : ErrorKind::upstream_timeout,
-                still < limit    ? "slower than limits.least_rate"
-                : client_is_late ? "the client does not read"
-                                 : "the body stands still"});
-  }
-  end(After::cut);
-  return often;
+  if (phase == Phase::answering) log_.note_error(*stall);
+  finish(After::cut);
+  return again;
 }
 
-void Exchange::note_error(const HttpError& error) {
-  error_ = error;
-  has_error_ = true;
-  state_.counters.count_error(error.kind);
-  if (decision_id_.empty()) decision_id_ = state_.ids.next();
+// Nothing that the exchange waited for keeps the client from being read any more.
+void Exchange::release_client() {
+  context_.client.resume(PauseReason::not_ready | PauseReason::peer_full | PauseReason::busy);
 }
 
-void Exchange::write_log() {
-  if (!head_known_ && status_ == 0) return;  // a connection that closed before it asked anything
-  const std::chrono::microseconds lasted = times_.lasted();
-  state_.counters.count_response(status_, static_cast<std::uint64_t>(lasted.count()));
-  if (!state_.log.enabled()) return;
-  AccessRecord record = begin_record(owner_->client_info(), times_, lasted);
-  record.status = status_;
-  record.bytes_sent = client().bytes_out() - sent_before_;
-  record.bytes_received = body_received_;
-  record.host = host_;
-  record.content_type = content_type_;
-  record.peer = peer_text_;
-  record.peer_is_parent = to_parent_;
-  record.reused = peer_was_reused_;
-  if (has_error_) {
-    record.error = to_string(error_.kind);
-    record.detail = error_.detail;
-    record.refused = answered_here_ && is_refusal(error_.kind);
-  }
-  if (head_known_) describe_request(record);
-  note_verdict(record, verdict_, decision_id_);
-  write_record(state_, record, *snapshot_);
-}
-
-// As a person knows it. Inside a tunnel a request that names no host is for the tunnel's.
-void Exchange::append_url(std::string& out) const {
-  const RequestHead& head = request_.head();
-  const ClientInfo::Inside* const inside = owner_->client_info().inside.get();
-  const bool is_bare = head.target.form == TargetForm::origin && !head.host;
-  if (inside != nullptr && is_bare) {
-    out.append("http://").append(inside->host);
-    append_port(out, port_in_http_url(inside->port));
-  }
-  append_display_url(out, head);
-}
-
-void Exchange::describe_request(AccessRecord& record) {
-  const RequestHead& head = request_.head();
-  if (url_.empty()) append_url(url_);
-  record.method = head.method_name;
-  record.url = url_;
-  record.http10 = head.version == Version::http10;
-  if (is_named_by_hello_) record.sni = head.target.authority.host;
-  record.bytes_received += is_unasked_ ? client().bytes_in() : head.bytes;
-  if (const Field* field = find_field(head.fields, FieldId::referer)) record.referer = field->value;
-  if (const Field* field = find_field(head.fields, FieldId::user_agent)) record.user_agent = field->value;
+void Exchange::finish(After after) {
+  if (state_ == State::over) return;
+  const bool was_answered_here = state_ == State::answering;
+  state_ = State::over;
+  log_.count_verdict();
+  log_.write(upload_.received(), was_answered_here);
+  wait_.cancel();
+  drain_deadline_.clear();
+  download_.end();
+  link_.release(Reuse::never);
+  release_client();
+  context_.client.finish(after);  // last: the stream buries us
 }
 
 }  // namespace bloomwall::proxy

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "proxy/http/rewrite.h"
+#include "proxy/io/transport.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -56,15 +57,15 @@ std::string& GatheredWrite::head() { return buffer_->head; }
 std::string& GatheredWrite::tail() { return buffer_->tail; }
 bool GatheredWrite::empty() const { return buffer_->head.empty() && buffer_->tail.empty() && buffer_->body_bytes == 0; }
 
-void GatheredWrite::add_body(std::span<const char> piece, Transport& to, bool chunked) {
-  if (piece.empty()) return;
+bool GatheredWrite::add_body(std::span<const char> piece) {
+  if (piece.empty()) return true;
   GatherBuffers::Buffer& own = *buffer_;
   const bool small = piece.size() <= kSmallPiece && piece.size() <= own.copies.size();
-  if (own.count == kMaxPieces || (small && own.copied + piece.size() > own.copies.size())) flush(to, chunked);
+  if (own.count == kMaxPieces || (small && own.copied + piece.size() > own.copies.size())) return false;
   own.body_bytes += piece.size();
   if (!small) {
     own.pieces[own.count++] = {const_cast<char*>(piece.data()), piece.size()};
-    return;
+    return true;
   }
   char* const copy = own.copies.data() + own.copied;
   std::memcpy(copy, piece.data(), piece.size());
@@ -75,6 +76,7 @@ void GatheredWrite::add_body(std::span<const char> piece, Transport& to, bool ch
   } else {
     own.pieces[own.count++] = {copy, piece.size()};
   }
+  return true;
 }
 
 void GatheredWrite::flush(Transport& to, bool chunked) {

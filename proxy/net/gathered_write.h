@@ -19,9 +19,9 @@
 #include <string>
 #include <vector>
 
-#include "proxy/io/transport.h"
-
 namespace bloomwall::proxy {
+
+class Transport;
 
 // Memory for those that are open at one time: one a direction, and one for an answer of our own in between.
 class GatherBuffers {
@@ -51,9 +51,9 @@ class GatheredWrite {
   GatheredWrite(const GatheredWrite&) = delete;
   GatheredWrite& operator=(const GatheredWrite&) = delete;
 
-  std::string& head();  // appended to by whoever writes heads; leaves first
-  std::string& tail();  // leaves last: the last chunk
-  void add_body(std::span<const char> piece, Transport& to, bool chunked);  // may flush where it is full
+  std::string& head();                         // appended to by whoever writes heads; leaves first
+  std::string& tail();                         // leaves last: the last chunk
+  bool add_body(std::span<const char> piece);  // false: there is no room before the next flush()
   void flush(Transport& to, bool chunked);
   void clear();  // drops what was gathered
   bool empty() const;

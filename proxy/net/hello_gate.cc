@@ -16,9 +16,34 @@ constexpr Milliseconds kSayAgain{1000};  // a client opens as many tunnels as it
 
 HelloGate::Result HelloGate::feed(std::span<const char> bytes) {
   if (!held_.append(bytes)) return no_memory();
-  const Result result = after_ ? follow(bytes) : is_text_ ? on_text(bytes) : on_hello(bytes);
-  const bool counted = memory_.set(reader_.memory() + (after_ ? after_->memory() : 0));
-  return counted || result == Result::cut ? result : no_memory();
+  if (after_ || is_text_) return counted(after_ ? follow(bytes) : on_text(bytes));
+  given_ += bytes.size();
+  return counted(on_hello(reader_.feed(bytes), bytes));
+}
+
+HelloGate::Result HelloGate::counted(Result result) {
+  const bool is_counted = memory_.set(reader_.memory() + behind_.size() + (after_ ? after_->memory() : 0));
+  return is_counted || result == Result::cut ? result : no_memory();
+}
+
+HelloGate::Result HelloGate::peek(std::span<const char> bytes) {
+  if (!held_.append(bytes)) return no_memory();
+  given_ += bytes.size();
+  const HelloResult result = reader_.feed(bytes);
+  if (result == HelloResult::malformed) return malformed(reader_.why());
+  if (result == HelloResult::need_more) return counted(Result::wait);
+  const auto behind = bytes.last(given_ - reader_.used());
+  behind_.assign(behind.begin(), behind.end());
+  return counted(Result::pass);
+}
+
+std::string_view HelloGate::sent_name() const {
+  return reader_.result() == HelloResult::name ? reader_.name() : std::string_view();
+}
+
+HelloGate::Result HelloGate::judge_peeked() {
+  const std::string behind = std::exchange(behind_, {});
+  return counted(on_hello(reader_.result(), behind));
 }
 
 HelloGate::Result HelloGate::no_memory() {
@@ -26,9 +51,9 @@ HelloGate::Result HelloGate::no_memory() {
   return Result::cut;
 }
 
-HelloGate::Result HelloGate::on_hello(std::span<const char> bytes) {
-  given_ += bytes.size();
-  switch (reader_.feed(bytes)) {
+// `bytes`: the last that the reader was given, or those of them that it has not used.
+HelloGate::Result HelloGate::on_hello(HelloResult result, std::span<const char> bytes) {
+  switch (result) {
     case HelloResult::need_more:
       return Result::wait;
     case HelloResult::not_tls:
@@ -86,7 +111,6 @@ HelloGate::Result HelloGate::compare_with_authority() {
   return Result::cut;
 }
 
-// `bytes`: the last that the reader was given, of which it may not have used all.
 HelloGate::Result HelloGate::begin_following(std::span<const char> bytes) {
   after_.emplace(reader_);
   if (far_has_spoken_) after_->on_unreadable_answer();
@@ -119,7 +143,8 @@ HelloGate::Result HelloGate::begin_text(std::span<const char> bytes) {
   return first == Result::relay || first == Result::wait ? on_text(bytes) : first;
 }
 
-// All that may pass does, but for a record of an unknown type, which takes two octets to be seen, no more than the first.
+// All that may pass does, but for a record of an unknown type, which takes two octets to be seen, no more than the
+// first.
 HelloGate::Result HelloGate::on_text(std::span<const char> bytes) {
   if (far_has_spoken_) return on_other(bytes);
   if (record_.feed(bytes) == UnknownRecordPeek::Result::record) return malformed("a TLS record of an unknown type");

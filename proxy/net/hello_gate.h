@@ -1,4 +1,5 @@
-// Holds back what a client sends through a CONNECT tunnel until it is known to be allowed. What it says first decides:
+// Holds back what a client sends through a CONNECT tunnel, or sent to open an implicit one, until it is known to be
+// allowed. What it says first decides:
 //   a TLS record      must be a ClientHello, whose server name is judged before one octet of it is relayed; what follows is
 //                     watched until no second ClientHello can come (AfterHello)
 //   HTTP/1            to be handed to those who judge requests, where access.opaque_tunnels says so
@@ -34,10 +35,20 @@ class HelloGate {
     http,   // what is held, and what comes next, is requests
     cut,    // close; error() says why
   };
-  // The CONNECT's canonical host, which must outlive the gate, and its port.
-  HelloGate(WorkerState& state, std::string_view authority, std::uint16_t port)
-      : state_(state), authority_(authority), port_(port), held_(state.io.pool), memory_(state.io.pool) {}
+  explicit HelloGate(WorkerState& state) : state_(state), held_(state.io.pool), memory_(state.io.pool) {}
 
+  // Of a client that knows of no proxy the ClientHello is read before there is a tunnel, because only it says where
+  // that leads. wait; pass: it is whole; cut. All octets are kept.
+  Result peek(std::span<const char> bytes);
+  bool has_peeked() const { return given_ > 0; }
+  std::string_view sent_name() const;  // the server name as spelt; empty: none, or not known yet
+
+  // Once there is a tunnel: the CONNECT's canonical host, which must outlive the gate, and its port.
+  void lead_to(std::string_view authority, std::uint16_t port) {
+    authority_ = authority;
+    port_ = port;
+  }
+  Result judge_peeked();                          // like feed(), of what peek() was given
   Result feed(std::span<const char> bytes);       // the client's next octets; all of them are kept
   Result on_answer(std::span<const char> bytes);  // those of the far end, which the caller relays unless they are cut
   Result on_end();                                // the client says no more: relay where nothing is held, pass or cut
@@ -52,7 +63,8 @@ class HelloGate {
 
  private:
   Result no_memory();
-  Result on_hello(std::span<const char> bytes);
+  Result on_hello(HelloResult result, std::span<const char> bytes);
+  Result counted(Result result);
   Result on_unnamed(std::span<const char> bytes);
   Result on_named(std::span<const char> bytes);
   Result compare_with_authority();
@@ -70,13 +82,14 @@ class HelloGate {
 
   WorkerState& state_;
   std::string_view authority_;
-  std::uint16_t port_;
+  std::uint16_t port_ = 0;
   ClientHelloReader reader_;
   std::optional<AfterHello> after_;
   RetryPeek retry_;
   UnknownRecordPeek record_;
   RequestLinePeek line_;
   Chain held_;
+  std::string behind_;  // what came behind the ClientHello that was peeked at
   Reservation memory_;  // what the readers hold
   KeptVerdict verdict_;
   std::string host_;

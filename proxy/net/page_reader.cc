@@ -11,6 +11,8 @@
 #include <system_error>
 #include <utility>
 
+#include "filter/policy/policy.h"
+
 namespace bloomwall::proxy {
 
 PageReader::PageReader(EventLoop& loop)

@@ -14,9 +14,14 @@
 #include <vector>
 
 #include "proxy/io/event_loop.h"
-#include "proxy/net/snapshot.h"
+
+namespace bloomwall::filter {
+class Policy;
+}
 
 namespace bloomwall::proxy {
+
+using PolicyPtr = std::shared_ptr<const filter::Policy>;
 
 class PageReader {
  public:

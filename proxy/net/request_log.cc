@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/net/request_log.h"
 
+#include "proxy/http/access_record.h"
+#include "proxy/net/client_info.h"
+#include "proxy/net/worker_state.h"
+
 namespace bloomwall::proxy {
 
 std::chrono::microseconds RequestTimes::lasted() const {

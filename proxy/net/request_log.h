@@ -4,13 +4,17 @@
 
 #include <chrono>
 
-#include "proxy/http/access_record.h"
+#include "filter/policy/verdict.h"
 #include "proxy/http/decision_id.h"
 #include "proxy/http/http_error.h"
-#include "proxy/net/client_info.h"
-#include "proxy/net/worker_state.h"
+#include "proxy/io/timer_wheel.h"
 
 namespace bloomwall::proxy {
+
+struct AccessRecord;
+struct ClientInfo;
+struct Snapshot;
+struct WorkerState;
 
 struct RequestTimes {
   static RequestTimes from_now() { return {std::chrono::system_clock::now(), std::chrono::steady_clock::now()}; }

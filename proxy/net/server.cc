@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "proxy/io/random.h"
+#include "proxy/net/addresses.h"
 #include "proxy/net/redirection.h"
 #include "proxy/net/worker.h"
 

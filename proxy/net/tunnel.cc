@@ -5,20 +5,25 @@
 #include <array>
 #include <utility>
 
+#include "proxy/http/access_record.h"
+
 namespace bloomwall::proxy {
 
-Tunnel::Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, Start start)
+Tunnel::Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, TunnelStart start,
+               std::unique_ptr<HelloGate> gate)
     : state_(state),
       owner_(&owner),
       upstream_(std::move(upstream)),
       start_(std::move(start)),
       url_memory_(state.io.pool),
+      gate_(std::move(gate)),
       timer_(
           state.io.loop.timers(), [](void* self) { static_cast<Tunnel*>(self)->on_timer(); }, this),
       opened_(monotonic_now()) {
   state_.counters.tunnels_total.add();
   state_.counters.tunnels_active.add();
-  if (start_.is_connect) gate_ = std::make_unique<HelloGate>(state_, start_.host, start_.port);
+  if (start_.is_connect && gate_ == nullptr) gate_ = std::make_unique<HelloGate>(state_);
+  if (gate_ != nullptr) gate_->lead_to(start_.host, start_.port);
   is_counted_ = !start_.is_connect;
   if (!start_.is_connect) url_memory_.set(start_.target.size());  // there is room: the head's was given back just now
   upstream_->transport->set_handler(far_);
@@ -36,7 +41,7 @@ Transport& Tunnel::Side::transport() const {
 }
 
 std::size_t Tunnel::Side::on_data(std::span<const char> bytes) {
-  if (is_client_ && tunnel_.gate_ != nullptr) return tunnel_.on_hello(bytes);
+  if (is_client_ && tunnel_.gate_ != nullptr) return tunnel_.on_hello(tunnel_.gate_->feed(bytes), bytes);
   if (!is_client_ && tunnel_.gate_ != nullptr) {
     tunnel_.on_answer(bytes);
     if (tunnel_.owner_ == nullptr) return bytes.size();
@@ -45,9 +50,8 @@ std::size_t Tunnel::Side::on_data(std::span<const char> bytes) {
   return bytes.size();
 }
 
-bool Tunnel::take_early(std::span<const char> bytes) {
-  client_.on_data(bytes);
-  return owner_ != nullptr;
+void Tunnel::begin() {
+  if (gate_ != nullptr && gate_->has_peeked()) on_hello(gate_->judge_peeked(), {});
 }
 
 void Tunnel::Side::on_relayed() {
@@ -74,8 +78,8 @@ void Tunnel::relay(Side& from, std::span<const char> bytes) {
   if (to.backlog() > 0) from.transport().pause(PauseReason::peer_full);
 }
 
-std::size_t Tunnel::on_hello(std::span<const char> bytes) {
-  switch (gate_->feed(bytes)) {
+std::size_t Tunnel::on_hello(HelloGate::Result result, std::span<const char> bytes) {
+  switch (result) {
     case HelloGate::Result::wait:
       note_name();
       // A hello that drips in is a request head that drips in.
@@ -147,7 +151,8 @@ void Tunnel::cut_by_gate() {
   cut("the server name is blocked");
 }
 
-// The proxy's own rules are against it, whatever the filters say: it is counted and logged as a request that they refuse.
+// The proxy's own rules are against it, whatever the filters say: it is counted and logged as a request that they
+// refuse.
 void Tunnel::refuse(const HttpError& error) {
   if (owner_ == nullptr) return;
   error_ = error;

@@ -1,10 +1,10 @@
-// Relays octets both ways between a client and the far end, after CONNECT or an upgrade: half close, back-pressure, idle
-// time-out. After CONNECT what the client says first is looked at before it goes on (HelloGate): TLS by its server name,
-// HTTP/1 is handed back to be judged request by request; everything from the far end passes at once.
-// It holds no part of the policy that let it in, and follows the settings of the moment. Each reload reviews it: where its
-// host, its server name, the address of its far end or, after an upgrade, its URL is blocked by then, or the access rules have come
-// to deny its client, its port or that address, it ends.
-// Idle, it holds no buffer. Owned by a ClientConnection; destroyed by the Graveyard only. Thread: the worker's.
+// Relays octets both ways between a client and the far end, after CONNECT or an upgrade: half close, back-pressure,
+// idle time-out. After CONNECT what the client says first is looked at before it goes on (HelloGate): TLS by its server
+// name, HTTP/1 is handed back to be judged request by request; everything from the far end passes at once.
+// It holds no part of the policy that let it in, and follows the settings of the moment. Each reload reviews it: where
+// its host, its server name, the address of its far end or, after an upgrade, its URL is blocked by then, or the access
+// rules have come to deny its client, its port or that address, it ends.
+// Idle, it holds no buffer. Owned by a ClientSession; destroyed by the Graveyard only. Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,29 +18,31 @@
 #include "proxy/net/client_info.h"
 #include "proxy/net/hello_gate.h"
 #include "proxy/net/live_tunnels.h"
+#include "proxy/net/page_reader.h"
 #include "proxy/net/request_log.h"
 #include "proxy/net/worker_state.h"
 
 namespace bloomwall::proxy {
 
+// What is remembered of the request that opened it, for the SNI's verdict and for the log line at its end.
+struct TunnelStart {
+  std::uint64_t judged_by = 0;  // generation of the verdict
+  std::string method, target, host;
+  std::uint16_t port = 0;
+  KeptVerdict verdict;
+  DecisionId decision_id;
+  RequestTimes times;
+  std::uint64_t client_received_before = 0, client_sent_before = 0;  // octets of this client's earlier requests
+  int status = 200;
+  // The client's first octets are looked at, and only then is it known what becomes of the request: its verdict is not
+  // counted before.
+  bool is_connect = true;
+  bool http10 = false;
+  bool to_parent = false;
+};
+
 class Tunnel final : public Buried, LiveTunnel, PageReader::Handler {
  public:
-  // What is remembered of the request that opened it, for the SNI's verdict and for the log line at its end.
-  struct Start {
-    std::uint64_t judged_by = 0;  // generation of the verdict
-    std::string method, target, host;
-    std::uint16_t port = 0;
-    KeptVerdict verdict;
-    DecisionId decision_id;
-    RequestTimes times;
-    std::uint64_t client_received_before = 0, client_sent_before = 0;  // octets of this client's earlier requests
-    int status = 200;
-    // The client's first octets are looked at, and only then is it known what becomes of the request: its verdict is not
-    // counted before.
-    bool is_connect = true;
-    bool http10 = false;
-    bool to_parent = false;
-  };
   class Owner {
    public:
     virtual Transport& client_transport() = 0;
@@ -55,11 +57,11 @@ class Tunnel final : public Buried, LiveTunnel, PageReader::Handler {
     ~Owner() = default;
   };
 
-  Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, Start start);
+  // `gate`: of a client whose ClientHello was read before there was a tunnel; nullptr: none was.
+  Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, TunnelStart start, std::unique_ptr<HelloGate> gate);
   ~Tunnel() override;
+  void begin();  // once, when the owner has it; it may end at once
   void close();  // idempotent
-  // What the client sent before; false: the tunnel is over.
-  bool take_early(std::span<const char> bytes);
 
  private:
   // One direction's reader.
@@ -82,7 +84,7 @@ class Tunnel final : public Buried, LiveTunnel, PageReader::Handler {
     bool is_client_;
   };
   void relay(Side& from, std::span<const char> bytes);
-  std::size_t on_hello(std::span<const char> bytes);
+  std::size_t on_hello(HelloGate::Result result, std::span<const char> bytes);
   void on_answer(std::span<const char> bytes);
   std::size_t hand_over(std::span<const char> bytes);
   void review() override;
@@ -108,9 +110,9 @@ class Tunnel final : public Buried, LiveTunnel, PageReader::Handler {
   WorkerState& state_;
   Owner* owner_;
   UpstreamPtr upstream_;
-  Start start_;
+  TunnelStart start_;
   Side client_{*this, true}, far_{*this, false};
-  Reservation url_memory_;           // of Start::target, which after an upgrade is as long as a head may be
+  Reservation url_memory_;           // of TunnelStart::target, which after an upgrade is as long as a head may be
   std::unique_ptr<HelloGate> gate_;  // until the client's first octets are judged
   std::string sni_;
   std::string_view cut_why_;
@@ -118,7 +120,7 @@ class Tunnel final : public Buried, LiveTunnel, PageReader::Handler {
   bool hello_is_timed_ = false;            // timer_ is that of a hello, or a request line, that has begun
   bool is_counted_ = false;                // the verdict is among the counters
   PageReader::Wait* page_wait_ = nullptr;  // a review waits for the disk
-  int cut_status_ = 0;                     // for the log, where it was not permitted; 0: Start::status
+  int cut_status_ = 0;                     // for the log, where it was not permitted; 0: TunnelStart::status
   Timer timer_;
   Milliseconds opened_;
 };

@@ -8,21 +8,21 @@
 
 namespace bloomwall::proxy {
 
-UpstreamConnection::UpstreamConnection(IoContext& io, UpstreamPool& pool, UpstreamHost& host, UniqueFd fd,
-                                       const Endpoint& reached, Transport::Handler& user)
-    : peer(reached),
+UpstreamConnection::UpstreamConnection(UpstreamPool& pool, UpstreamHost& host, TransportPtr over, int fd,
+                                       const Endpoint& reached)
+    : transport(std::move(over)),
+      peer(reached),
+      peer_text(reached.text()),
       pool_(pool),
       host_(host),
-      entry_(pool.own_, fd.get(), reached),
+      entry_(fd < 0 ? nullptr : pool.own_, fd, reached),
       expiry_(
-          io.loop.timers(),
+          pool.io_.loop.timers(),
           [](void* self) {
             auto& me = *static_cast<UpstreamConnection*>(self);
             me.pool_.drop(me);
           },
           this) {
-  transport = std::make_unique<TcpTransport>(io, std::move(fd), user);
-  peer_text = peer.text();
   ++host_.members;
   pool_.counters_.upstream_connections_total.add();
   pool_.counters_.upstream_connections_active.add();
@@ -50,13 +50,18 @@ void UpstreamConnection::on_write_failed(int) { pool_.drop(*this); }
 void UpstreamConnection::on_failed(int) { pool_.drop(*this); }
 
 UpstreamPtr UpstreamPool::make(UniqueFd fd, const Endpoint& peer, std::string_view key, Transport::Handler& user) {
+  const int socket = fd.get();
+  return make(std::make_unique<TcpTransport>(io_, std::move(fd), user), socket, peer, key);
+}
+
+UpstreamPtr UpstreamPool::make(TransportPtr over, int fd, const Endpoint& peer, std::string_view key) {
   auto found = hosts_.find(key);
   if (found == hosts_.end()) {
     found = hosts_.try_emplace(std::string(key)).first;
     found->second.key = found->first;
     found->second.distrusted = is_distrusted(key);
   }
-  return std::make_unique<UpstreamConnection>(io_, *this, found->second, std::move(fd), peer, user);
+  return std::make_unique<UpstreamConnection>(*this, found->second, std::move(over), fd, peer);
 }
 
 UpstreamPtr UpstreamPool::take(std::string_view key, Transport::Handler& user) {

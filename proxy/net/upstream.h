@@ -11,7 +11,7 @@
 //  - a host that has sent such octets within kRest of an answer's end is distrusted: none of its connections is kept for
 //    kDistrust. What an idle connection says later is no such sign: some servers announce that they close it.
 // What remains: octets that come later than kRest after an answer, or, behind a plain answer of a host that is trusted,
-// after the next request has reached it (Exchange asks whether the request had, see has_unconfirmed()).
+// after the next request has reached it (the Download asks whether the request had, see has_unconfirmed()).
 // Cost: make() one hash look-up, take() one and one system call, put() none. Thread: the loop's. The pool outlives its
 // connections.
 // SPDX-License-Identifier: Apache-2.0
@@ -22,6 +22,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "proxy/http/counters.h"
 #include "proxy/io/endpoint.h"
@@ -56,8 +57,8 @@ class UpstreamConnection final : public Buried,
                                  public ListLink<IdleByAge>,
                                  Transport::Handler {
  public:
-  UpstreamConnection(IoContext& io, UpstreamPool& pool, UpstreamHost& host, UniqueFd fd, const Endpoint& peer,
-                     Transport::Handler& user);
+  // `fd`: the socket under the transport, for OwnConnections; -1: there is none.
+  UpstreamConnection(UpstreamPool& pool, UpstreamHost& host, TransportPtr over, int fd, const Endpoint& reached);
   ~UpstreamConnection() override;
   void secure(std::unique_ptr<TlsSession> session, Transport::Handler& user);  // from here on TLS is spoken
 
@@ -104,6 +105,10 @@ class UpstreamPool {
 
   // `key` says where the connection leads and how; only equal keys share connections. It is read from now on.
   UpstreamPtr make(UniqueFd fd, const Endpoint& peer, std::string_view key, Transport::Handler& user);
+  // Likewise over a transport that stands already and has its handler.
+  UpstreamPtr make(TransportPtr over, const Endpoint& peer, std::string_view key) {
+    return make(std::move(over), -1, peer, key);
+  }
   UpstreamPtr take(std::string_view key, Transport::Handler& user);  // nullptr: none is idle that may be used now
   void put(UpstreamPtr connection, Standing standing, Milliseconds keep_for);
   // It has sent octets that answer nothing: its host's idle connections are closed, and none is kept for kDistrust.
@@ -119,6 +124,7 @@ class UpstreamPool {
   };
   static constexpr std::size_t kMostDistrusted = 1024;  // hosts; beyond, one of them is forgotten
   static constexpr unsigned kMostLooks = 64;            // at idle connections, for one that lives
+  UpstreamPtr make(TransportPtr over, int fd, const Endpoint& peer, std::string_view key);
   UpstreamPtr remove(UpstreamConnection& connection);
   bool is_distrusted(std::string_view key);
   void on_surplus(UpstreamConnection& connection);

@@ -46,7 +46,6 @@ tl::expected<std::unique_ptr<Worker>, std::string> Worker::create(const Shared& 
   worker->state_ = std::make_unique<WorkerState>(
       worker->io_, DialContext{worker->loop_, *worker->resolver_, shared.own, shared.own_connections},
       worker->counters_, shared.log, random_value<DecisionIds::Key>(), shared.instance, shared.rate, shared.workers);
-  worker->exchanges_ = std::make_unique<ExchangePool>(*worker->state_);
   worker->adopt(shared.edition);
   return worker;
 }
@@ -135,19 +134,19 @@ void Worker::finish() {
   loop_.stop();
 }
 
-void Worker::count_cut(ClientConnection::State state) {
+void Worker::count_cut(ClientSession::State state) {
   switch (state) {
-    case ClientConnection::State::tunnelling:
+    case ClientSession::State::tunnelling:
       cut_tunnels_.fetch_add(1, std::memory_order_relaxed);
       return;
-    case ClientConnection::State::reading_head:
-    case ClientConnection::State::exchanging:
+    case ClientSession::State::reading_head:
+    case ClientSession::State::exchanging:
       cut_requests_.fetch_add(1, std::memory_order_relaxed);
       return;
-    case ClientConnection::State::greeting:
-    case ClientConnection::State::idle:
-    case ClientConnection::State::lingering:
-    case ClientConnection::State::closed:
+    case ClientSession::State::greeting:
+    case ClientSession::State::idle:
+    case ClientSession::State::lingering:
+    case ClientSession::State::closed:
       return;
   }
 }
@@ -161,7 +160,7 @@ void Worker::stop() {
   });
 }
 
-void Worker::on_client_closed(ClientConnection& client) {
+void Worker::on_client_closed(ClientSession& client) {
   limits_.leave(client.client_info().endpoint, client.counted_by_address);
   const std::size_t index = client.table_index;
   loop_.graveyard().bury(std::move(clients_[index]));
@@ -183,7 +182,7 @@ void Worker::add_counters_to(Counters& sum) const {
 }
 
 void Worker::add_gauges_to(Gauges& sum) const {
-  sum.requests_in_flight += exchanges_->taken();
+  sum.requests_in_flight += state_->requests_in_flight.get();
   sum.dns_cache_entries += resolver_->cache_size();
   sum.buffer_bytes += pool_.in_use();
 }

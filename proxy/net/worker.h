@@ -16,14 +16,14 @@
 #include "proxy/io/hangup_watch.h"
 #include "proxy/io/pipe_pool.h"
 #include "proxy/net/acceptor.h"
-#include "proxy/net/client_connection.h"
 #include "proxy/net/client_limits.h"
+#include "proxy/net/client_session.h"
 #include "proxy/net/refused_clients.h"
 #include "proxy/net/server.h"
 
 namespace bloomwall::proxy {
 
-class Worker final : public Acceptor::Handler, public ClientConnection::Owner {
+class Worker final : public Acceptor::Handler, public ClientSession::Owner {
  public:
   struct Shared {  // by all workers
     Edition edition;
@@ -77,16 +77,16 @@ class Worker final : public Acceptor::Handler, public ClientConnection::Owner {
   void refuse(UniqueFd fd, const Endpoint& client, const Acceptor& from, const HttpError& why, bool in_words);
   void write_refusal(const ClientInfo& client, const HttpError& why, bool in_words);
   void log_refusal(const ClientInfo& client, const HttpError& why, const DecisionId& id, std::size_t told);
-  bool on_client_named(ClientConnection& client) override;
-  void on_client_idle(ClientConnection& client, bool is_idle) override;
+  bool on_client_named(ClientSession& client) override;
+  void on_client_idle(ClientSession& client, bool is_idle) override;
 
-  void on_client_closed(ClientConnection& client) override;
+  void on_client_closed(ClientSession& client) override;
   void adopt(Edition next);
   void adopt_listeners(const Snapshot& next);
   void begin_drain(Milliseconds deadline);
   void finish();
   void maybe_drained();
-  void count_cut(ClientConnection::State state);
+  void count_cut(ClientSession::State state);
 
   Counters counters_;
   EventLoop loop_;
@@ -100,12 +100,11 @@ class Worker final : public Acceptor::Handler, public ClientConnection::Owner {
   const std::vector<std::unique_ptr<Worker>>& peers_;
   RefusedClients refused_;
   std::unique_ptr<WorkerState> state_;
-  std::unique_ptr<ExchangePool> exchanges_;
   std::vector<std::unique_ptr<Acceptor>> acceptors_;
-  std::vector<ListenerRules> listeners_;                    // by Acceptor::index()
-  std::vector<std::unique_ptr<ClientConnection>> clients_;  // each knows its place
-  IntrusiveList<ClientConnection, ClientConnection> idle_;  // who has idled longest first
-  Milliseconds stranger_told_{0};                           // when the log was last told of one; 0: never
+  std::vector<ListenerRules> listeners_;                 // by Acceptor::index()
+  std::vector<std::unique_ptr<ClientSession>> clients_;  // each knows its place
+  IntrusiveList<ClientSession, ClientSession> idle_;     // who has idled longest first
+  Milliseconds stranger_told_{0};                        // when the log was last told of one; 0: never
   std::uint64_t strangers_untold_ = 0;
   Milliseconds refusals_since_{0};  // beginning of the second that refusals_logged_ is of
   unsigned refusals_logged_ = 0;

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "proxy/http/access_record.h"
 #include "proxy/http/replies.h"
 #include "proxy/log/log.h"
 #include "proxy/net/addresses.h"
@@ -54,8 +55,7 @@ void Worker::on_accepted(UniqueFd fd, const Endpoint& client, const Acceptor& fr
       return refuse(std::move(fd), client, from, {ErrorKind::connection_limit, "limits.connections_per_client"},
                     in_words);
   }
-  auto connection =
-      std::make_unique<ClientConnection>(*state_, *exchanges_, *this, std::move(fd), client, from.name(), rules);
+  auto connection = std::make_unique<ClientSession>(*state_, *this, std::move(fd), client, from.name(), rules);
   if (destination) connection->expect_redirected(*destination);
   connection->table_index = clients_.size();
   connection->counted_by_address = counted;
@@ -84,7 +84,7 @@ Admission Worker::admit_in_place(const Endpoint& client, bool named_later, bool&
 // Those who have just asked are not idle, whatever the list says.
 bool Worker::shed_idle() {
   std::size_t looked_at = 0;
-  ClientConnection* client = idle_.empty() ? nullptr : &idle_.front();
+  ClientSession* client = idle_.empty() ? nullptr : &idle_.front();
   while (client != nullptr && client->has_unseen() && ++looked_at < kMostLookedAt) client = idle_.after(*client);
   if (client == nullptr || looked_at == kMostLookedAt) return false;
   counters_.client_connections_shed_total.add();
@@ -136,7 +136,7 @@ void Worker::note_stranger(const Endpoint& client) {
                client.unmapped().ip(), std::exchange(strangers_untold_, 0));
 }
 
-bool Worker::on_client_named(ClientConnection& client) {
+bool Worker::on_client_named(ClientSession& client) {
   const Endpoint& endpoint = client.client_info().endpoint;
   if (is_stranger(endpoint)) {
     note_stranger(endpoint);
@@ -154,7 +154,7 @@ bool Worker::on_client_named(ClientConnection& client) {
   return false;
 }
 
-void Worker::on_client_idle(ClientConnection& client, bool is_idle) {
+void Worker::on_client_idle(ClientSession& client, bool is_idle) {
   if (is_idle) {
     idle_.push_back(client);
     counters_.client_connections_idle.add();

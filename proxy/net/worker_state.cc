@@ -19,6 +19,8 @@ WorkerState::WorkerState(IoContext& io_context, DialContext dial_context, Counte
       tunnels(io_context.loop),
       ids(key),
       instance(std::move(instance_name)),
+      request_readers(request_limits, io_context.pool),
+      response_readers(response_limits, io_context.pool),
       gather(io_context.scratch.size()) {}
 
 void WorkerState::adopt(SnapshotPtr next, PolicyPtr next_policy) {

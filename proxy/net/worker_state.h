@@ -20,6 +20,7 @@
 #include "proxy/net/request_rate.h"
 #include "proxy/net/snapshot.h"
 #include "proxy/net/upstream.h"
+#include "proxy/net/warm_readers.h"
 
 namespace bloomwall::proxy {
 
@@ -48,10 +49,13 @@ struct WorkerState {
   // elsewhere, or to a parent under other terms, and carries no other request.
   std::uint64_t routes_since = 0;
   bool draining = false;
+  Count requests_in_flight;                            // any thread
   Milliseconds challenge_told{0}, parent_tls_told{0};  // when a parent's 407, or failed TLS, was last logged; 0: never
   Milliseconds mismatch_told{0};  // likewise a ClientHello that names another host than CONNECT did
   std::uint64_t mismatches_untold = 0;
 
+  WarmReaders<RequestReader> request_readers;
+  WarmReaders<ResponseReader> response_readers;
   GatherBuffers gather;
   std::string text;  // scratch of whoever runs now
 

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "filter/policy/policy.h"
+#include "proxy/net/addresses.h"
+#include "proxy/net/snapshot.h"
 #include "tests/support/fake_resolver.h"
 #include "tests/support/scripted_peer.h"
 

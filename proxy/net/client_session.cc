@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/net/client_session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "proxy/io/tcp_transport.h"
+#include "proxy/io/tls_transport.h"
+#include "proxy/net/addresses.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr Milliseconds kSoon{50};  // for octets that have arrived to be read
+constexpr HttpError kNoMemory{ErrorKind::connection_limit, "limits.buffer_memory"};
+
+}  // namespace
+
+ClientSession::ClientSession(WorkerState& state, Owner& owner, UniqueFd fd, const Endpoint& endpoint,
+                             const std::string& listener, const ListenerRules& rules)
+    : ClientSession(state, owner, std::make_unique<TcpTransport>(state.io, std::move(fd), *this), endpoint, listener,
+                    rules) {}
+
+ClientSession::ClientSession(WorkerState& state, Owner& owner, TransportPtr transport, const Endpoint& endpoint,
+                             const std::string& listener, const ListenerRules& rules)
+    : worker_(state),
+      owner_(owner),
+      info_{endpoint, endpoint.unmapped().ip(), &listener},
+      transport_(std::move(transport)),
+      timer_(state.io.loop.timers(), [](void* self) { static_cast<ClientSession*>(self)->on_timer(); }, this) {
+  worker_.counters.client_connections_total.add();
+  worker_.counters.client_connections_active.add();
+  transport_->set_handler(*this);
+  transport_->set_notices_reset(true);
+  if (!rules.balancers.empty()) {
+    greeting_ = std::make_unique<Greeting>();
+    greeting_->tls = rules.tls;
+    enter(State::greeting);
+  } else if (rules.tls != nullptr) {
+    secure(*rules.tls);
+  }
+  is_arriving_ = greeting_ != nullptr || rules.tls != nullptr;
+  // Browsers connect ahead of need: until the first octet it is idle like any other.
+  const conf::Timeouts& timeouts = worker_.snapshot->settings.timeouts;
+  timer_.set(is_arriving_ ? timeouts.request_header : timeouts.idle);
+  set_idle(true);
+}
+
+ClientSession::~ClientSession() {
+  worker_.counters.client_connections_active.subtract();
+  worker_.counters.client_bytes_received_total.add(transport_->bytes_in());
+  worker_.counters.client_bytes_sent_total.add(transport_->bytes_out());
+}
+
+// --- arrival
+
+void ClientSession::secure(const TlsContext& context) {
+  transport_ = std::make_unique<TlsTransport>(worker_.io, std::move(transport_), TlsSession::accept(context), *this);
+}
+
+std::size_t ClientSession::on_greeting(std::span<const char> bytes) {
+  const auto step = greeting_->header.feed(bytes);
+  if (step.result == ProxyHeaderReader::Result::need_more) return step.consumed;
+  if (step.result == ProxyHeaderReader::Result::malformed) {
+    worker_.counters.proxy_headers_malformed_total.add();
+    close();
+    return bytes.size();
+  }
+  if (const auto& source = greeting_->header.source()) {
+    info_.endpoint = endpoint_of(source->address, source->port);
+    info_.address = info_.endpoint.ip();
+  }
+  enter(State::idle);
+  const bool admitted = owner_.on_client_named(*this);
+  const TlsContextPtr tls = std::move(greeting_->tls);
+  greeting_.reset();
+  if (admitted && tls != nullptr) {
+    secure(*tls);
+  } else if (!admitted) {
+    if (tls == nullptr) transport_->send(worker_.text);
+    linger(false);
+  }
+  return step.consumed;
+}
+
+void ClientSession::expect_redirected(const Endpoint& destination) {
+  info_.destination =
+      std::make_unique<const ClientInfo::Destination>(ClientInfo::Destination{destination, destination.ip()});
+  enter(State::greeting);
+}
+
+std::size_t ClientSession::on_redirected(std::span<const char> bytes) {
+  if (hello_ != nullptr) return on_hello(bytes);
+  if (ImplicitTunnel::is_own_connection(worker_, info_)) {
+    refuse_redirected({ErrorKind::loop, "a connection of this proxy's own was redirected"});
+    return bytes.size();
+  }
+  if (!is_tls_record(bytes.front())) {
+    enter(State::idle);
+    return on_data(bytes);
+  }
+  set_idle(false);
+  timer_.set(worker_.snapshot->settings.timeouts.request_header);
+  hello_ = std::make_unique<ImplicitTunnel>(worker_, info_);
+  return on_hello(bytes);
+}
+
+std::size_t ClientSession::on_hello(std::span<const char> bytes) {
+  if (hello_->feed(bytes)) open_implicit_tunnel();
+  return bytes.size();
+}
+
+void ClientSession::open_implicit_tunnel() {
+  if (hello_->error()) return refuse_redirected(*hello_->error());
+  begin_exchange(&hello_->head());
+  transport_->pause(PauseReason::busy);  // what follows is the tunnel's
+  GatheredWrite out(worker_.gather);
+  exchange_->begin(out);
+}
+
+void ClientSession::refuse_redirected(const HttpError& error) {
+  ImplicitTunnel::log_refusal(worker_, info_, hello_.get(), error, transport_->bytes_in());
+  close();
+}
+
+// --- requests
+
+void ClientSession::begin_request() {
+  enter(State::reading_head);
+  set_idle(false);
+  has_asked_ = true;
+  is_arriving_ = false;
+  timer_.set(worker_.snapshot->settings.timeouts.request_header);
+  request_ = worker_.request_readers.take();
+  sent_before_ = transport_->bytes_out();
+}
+
+std::size_t ClientSession::read_request(std::span<const char> bytes) {
+  GatheredWrite out(worker_.gather);  // for the origin
+  std::size_t used = 0;
+  while (request_ != nullptr) {
+    const auto step = request_->reader.feed(bytes.subspan(used));
+    if (!step) {
+      fail_request(step.error());
+      return bytes.size();  // nothing after it can be trusted
+    }
+    used += step->consumed;
+    if (!take(*step, out)) break;
+  }
+  return used;
+}
+
+// False: no more of it is to be read for now.
+bool ClientSession::take(const ReadStep& step, GatheredWrite& out) {
+  switch (step.event) {
+    case ReadEvent::head:
+      begin_exchange(&request_->reader.head());
+      if (!request_->count()) {
+        fail_request(kNoMemory);
+        return false;
+      }
+      exchange_->begin(out);
+      return transport_->gate().open();
+    case ReadEvent::body:
+      exchange_->on_body(out, step.body);
+      return true;
+    case ReadEvent::end:
+      transport_->pause(PauseReason::busy);  // the next request waits for this one's answer
+      exchange_->on_body_end(out);
+      return false;
+    case ReadEvent::need_more:
+    case ReadEvent::interim:  // only responses have those
+      break;
+  }
+  if (exchange_ != nullptr) exchange_->flush_upload(out);
+  if (request_ != nullptr && !request_->count()) fail_request(kNoMemory);
+  return false;
+}
+
+void ClientSession::begin_exchange(const RequestHead* head) {
+  enter(State::exchanging);
+  head_ = head;
+  exchange_ = std::make_unique<Exchange>(worker_, *this);
+  const conf::Timeouts& timeouts = worker_.snapshot->settings.timeouts;
+  timer_.set(std::min(timeouts.body, timeouts.response_header));  // when to look first
+}
+
+void ClientSession::fail_request(const HttpError& error) {
+  if (exchange_ == nullptr) begin_exchange(nullptr);
+  exchange_->fail_request(error);
+}
+
+void ClientSession::end_request() {
+  head_ = nullptr;
+  worker_.request_readers.give(std::move(request_));
+  if (exchange_ != nullptr) worker_.io.loop.graveyard().bury(std::move(exchange_));
+}
+
+void ClientSession::finish(After after) {
+  const bool is_last = head_ != nullptr && request_ended() && !head_->keep_alive;
+  end_request();
+  switch (after) {
+    case After::keep:
+      if (may_ask_again()) return go_idle();
+      return linger(false);
+    case After::close:
+      return linger(is_last);
+    case After::cut:
+      if (transport_->is_open()) transport_->close_with_reset();
+      return close();
+  }
+}
+
+// Where the end has come meanwhile: a request that has arrived is answered still, since the answer before it did not
+// say that it would not be.
+bool ClientSession::may_ask_again() const {
+  if (transport_->write_failed() || (info_.inside != nullptr && !has_inner())) return false;
+  return !worker_.draining || transport_->has_unseen();
+}
+
+// --- tunnels
+
+void ClientSession::become_tunnel(UpstreamPtr upstream, TunnelStart start) {
+  start.client_sent_before = sent_before_;
+  start.client_received_before = transport_->bytes_in() - transport_->unread() - head_->bytes;
+  end_request();
+  enter(State::tunnelling);
+  timer_.clear();                        // the tunnel has its own
+  transport_->set_notices_reset(false);  // what was sent before it still goes to the other side
+  std::unique_ptr<HelloGate> gate = hello_ != nullptr ? hello_->take_gate() : nullptr;
+  hello_.reset();
+  tunnel_ = std::make_unique<Tunnel>(worker_, *this, std::move(upstream), std::move(start), std::move(gate));
+  tunnel_->begin();
+}
+
+std::size_t ClientSession::on_requests_inside(UpstreamPtr upstream, ClientInfo::Inside inside,
+                                              std::span<const char> held, std::span<const char> bytes) {
+  worker_.io.loop.graveyard().bury(std::move(tunnel_));
+  info_.inside = std::make_unique<const ClientInfo::Inside>(std::move(inside));
+  if (inner_ == nullptr) inner_ = std::make_unique<InnerOrigin>(*this);
+  keep_inner(std::move(upstream));
+  transport_->set_handler(*this);
+  transport_->set_notices_reset(true);  // as before the tunnel
+  enter(State::idle);
+  // The beginning of a head, which is used up: none of it is known to be whole yet.
+  if (!held.empty()) on_data(held);
+  return on_data(bytes);
+}
+
+// While a request is answered here its end is awaited; there is none after it. One that has begun has nowhere to go.
+void ClientSession::on_inner_end() {
+  drop_inner();
+  if (state_ == State::reading_head || state_ == State::idle) linger(false);
+}
+
+// --- the connection
+
+void ClientSession::enter(State next) {
+  const auto is_asking = [](State state) { return state == State::reading_head || state == State::exchanging; };
+  if (is_asking(next) && !is_asking(state_)) worker_.requests_in_flight.add();
+  if (!is_asking(next) && is_asking(state_)) worker_.requests_in_flight.subtract();
+  state_ = next;
+}
+
+std::size_t ClientSession::on_data(std::span<const char> bytes) {
+  switch (state_) {
+    case State::greeting:
+      return info_.destination != nullptr ? on_redirected(bytes) : on_greeting(bytes);
+    case State::idle:
+      begin_request();
+      return read_request(bytes);
+    case State::reading_head:
+    case State::exchanging:
+      return read_request(bytes);
+    case State::lingering:
+      if (!ending_.drop(bytes.size())) close();
+      break;
+    case State::tunnelling:
+    case State::closed:
+      break;
+  }
+  return bytes.size();
+}
+
+void ClientSession::go_idle() {
+  enter(State::idle);
+  set_idle(true);
+  timer_.set(worker_.snapshot->settings.timeouts.idle);
+  // Whoever asks without reading the answers is asked to wait, else answers would pile up here.
+  if (transport_->backlog() > 0) transport_->pause(PauseReason::peer_full);
+  ending_.watch(*transport_);
+}
+
+// Everything was said that will be: ends our side, and the rest when the client has ended its own.
+void ClientSession::linger(bool is_last) {
+  enter(State::lingering);
+  set_idle(false);
+  end_request();
+  drop_inner();
+  if (!ending_.begin(*transport_, is_last)) return close();
+  timer_.set(transport_->backlog() == 0 ? LingeringClose::kWait : worker_.snapshot->settings.timeouts.idle);
+}
+
+void ClientSession::on_end() {
+  switch (state_) {
+    case State::greeting:
+      if (hello_ != nullptr) return refuse_redirected({ErrorKind::bad_request, "the ClientHello is cut short"});
+      return close();
+    case State::idle:
+      return linger(true);
+    case State::reading_head:
+      return linger(false);
+    case State::exchanging:
+      return exchange_->on_client_end();
+    case State::lingering:
+      if (transport_->backlog() == 0) close();
+      return;
+    case State::tunnelling:
+    case State::closed:
+      return;
+  }
+}
+
+void ClientSession::on_drained() {
+  if (state_ == State::idle) return transport_->resume(PauseReason::peer_full);
+  if (state_ == State::exchanging) return exchange_->on_client_drained();
+  if (state_ != State::lingering) return;
+  if (ending_.may_close(*transport_)) return close();
+  timer_.set(LingeringClose::kWait);
+}
+
+void ClientSession::on_client_gone() {
+  if (state_ == State::exchanging) return exchange_->on_client_gone();  // which comes back as finish()
+  close();
+}
+
+void ClientSession::on_failed(int) {
+  if (is_shaking_hands()) worker_.counters.tls_handshake_failures_total.add();
+  on_client_gone();
+}
+
+void ClientSession::on_timer() {
+  switch (state_) {
+    case State::greeting:
+      if (hello_ != nullptr) return refuse_redirected({ErrorKind::request_timeout, "the ClientHello came too slowly"});
+      return close();
+    case State::idle:
+    case State::lingering:
+      return on_idle_timer();
+    case State::reading_head:
+      if (request_->reader.at_start()) return linger(false);
+      return fail_request({ErrorKind::request_timeout, "timeouts.request_header"});
+    case State::exchanging: {
+      const Milliseconds again = exchange_->check_progress();
+      if (state_ == State::exchanging) timer_.set(again);
+      return;
+    }
+    case State::tunnelling:
+    case State::closed:
+      return;
+  }
+}
+
+void ClientSession::on_idle_timer() {
+  const conf::Config& settings = worker_.snapshot->settings;
+  if (state_ == State::idle) {
+    if (std::exchange(is_arriving_, false) && !worker_.draining) {
+      return is_shaking_hands() ? on_failed(0) : timer_.set(settings.timeouts.idle);
+    }
+    // Closing now would reset a request that is there.
+    if (transport_->backlog() == 0 && transport_->has_unseen()) return timer_.set(kSoon);
+  }
+  if (const auto more = ending_.wait_for(*transport_, state_ == State::lingering, settings)) return timer_.set(*more);
+  if (state_ == State::idle) worker_.counters.client_idle_timeouts_total.add();
+  close();
+}
+
+void ClientSession::drain(Milliseconds idle) {
+  if (state_ != State::idle && state_ != State::greeting) return;
+  if (is_arriving_) return;  // its time is running
+  timer_.set(has_asked_ ? idle : worker_.snapshot->settings.timeouts.request_header);
+}
+
+void ClientSession::close() {
+  if (state_ == State::closed) return;
+  enter(State::closed);
+  set_idle(false);
+  timer_.clear();
+  if (tunnel_ != nullptr) {
+    tunnel_->close();
+    worker_.io.loop.graveyard().bury(std::move(tunnel_));
+  }
+  if (exchange_ != nullptr) exchange_->abandon();
+  end_request();
+  drop_inner();
+  transport_->close();
+  owner_.on_client_closed(*this);  // last: the owner buries us
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,163 @@
+// One accepted client socket and what is spoken on it: HTTP/1, one request at a time, pipelined ones in order, each a
+// ClientStream to its Exchange; then perhaps a tunnel, in which there may be requests again: those go out on the
+// tunnel's connection, and end with it.
+//
+//   greeting --PROXY header, or redirected and no TLS--> idle
+//        \--redirected ClientHello--> exchanging
+//   idle --octets--> reading_head --head--> exchanging --keep--> idle ...
+//                                               |--tunnel--> tunnelling --HTTP/1 in it--> idle ...
+//                                               \--close--> lingering --> closed
+//
+// Idle, it holds no reader, no exchange and no buffer. Owned by the Worker's table; destroyed only by the Graveyard, so
+// no callback can outlive it, and none runs after close(). Thread: the worker that accepted it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "proxy/http/proxy_header.h"
+#include "proxy/net/client_info.h"
+#include "proxy/net/exchange.h"
+#include "proxy/net/implicit_tunnel.h"
+#include "proxy/net/inner_origin.h"
+#include "proxy/net/lingering_close.h"
+#include "proxy/net/tunnel.h"
+
+namespace bloomwall::proxy {
+
+class ClientSession final : public Buried,
+                            public ListLink<ClientSession>,  // of those that are idle; the owner's
+                            public ClientStream,
+                            public Tunnel::Owner,
+                            public InnerOrigin::Owner,
+                            public Transport::Handler {
+ public:
+  enum class State : std::uint8_t { greeting, idle, reading_head, exchanging, tunnelling, lingering, closed };
+  class Owner {
+   public:
+    // Who the client is has come with a PROXY header. false: it may not stay; the answer stands in WorkerState::text.
+    virtual bool on_client_named(ClientSession& client) = 0;
+    // It waits for its client to ask: from now on, or no longer. Once each time, and before on_client_closed().
+    virtual void on_client_idle(ClientSession& client, bool is_idle) = 0;
+    virtual void on_client_closed(ClientSession& client) = 0;  // once
+
+   protected:
+    ~Owner() = default;
+  };
+
+  ClientSession(WorkerState& state, Owner& owner, UniqueFd fd, const Endpoint& endpoint, const std::string& listener,
+                const ListenerRules& rules);
+  // Likewise over a transport that stands already; its handler becomes this.
+  ClientSession(WorkerState& state, Owner& owner, TransportPtr transport, const Endpoint& endpoint,
+                const std::string& listener, const ListenerRules& rules);
+  ~ClientSession() override;
+
+  // Right after construction: a firewall redirected it, and it knows nothing of the proxy. Its first octet says what it
+  // speaks: TLS becomes a tunnel as if it had asked for one, to the host in its ClientHello; all else is HTTP.
+  void expect_redirected(const Endpoint& destination);
+  void close();  // idempotent; safe from any callback; cuts what is under way
+  // The listener is closed. What is under way may end, and so may a request that is on its way: who has not spoken yet
+  // has timeouts.request_header for it, who is idle between two requests has `idle`. Every answer closes.
+  void drain(Milliseconds idle);
+  State state() const { return state_; }
+  bool has_unseen() const { return transport_->has_unseen(); }  // the client has said more than was read
+  const ClientInfo& client_info() const override { return info_; }
+  // So that nothing can be said in the clear.
+  bool awaits_tls() const { return greeting_ != nullptr && greeting_->tls != nullptr; }
+  std::size_t table_index = 0;  // these two are the owner's
+  bool counted_by_address = false;
+
+ private:
+  // The transport's handler.
+  std::size_t on_data(std::span<const char> bytes) override;
+  void on_end() override;
+  void on_drained() override;
+  void on_write_failed(int) override { on_client_gone(); }
+  void on_failed(int error) override;
+
+  struct Greeting {
+    ProxyHeaderReader header;
+    TlsContextPtr tls;  // spoken behind it; nullptr: none
+  };
+  // Before the first request: the PROXY header of a balancer, or what a redirected client says first.
+  std::size_t on_greeting(std::span<const char> bytes);
+  std::size_t on_redirected(std::span<const char> bytes);
+  std::size_t on_hello(std::span<const char> bytes);
+  void open_implicit_tunnel();
+  void refuse_redirected(const HttpError& error);
+  void secure(const TlsContext& context);  // from here on the client speaks TLS
+  bool is_shaking_hands() const { return transport_->tls() != nullptr && !transport_->tls()->is_established(); }
+
+  // A request and its answer.
+  void begin_request();
+  std::size_t read_request(std::span<const char> bytes);
+  bool take(const ReadStep& step, GatheredWrite& out);
+  void begin_exchange(const RequestHead* head);
+  void fail_request(const HttpError& error);
+  void end_request();
+  bool may_ask_again() const;
+
+  const ClientInfo& info() const override { return info_; }
+  const RequestHead* head() const override { return head_; }
+  bool is_implicit_tunnel() const override { return hello_ != nullptr; }
+  bool is_named_by_hello() const override { return hello_ != nullptr && hello_->is_named(); }
+  bool request_ended() const override { return request_ == nullptr || request_->reader.at_end(); }
+  std::uint64_t body_left() const override { return request_ == nullptr ? 0 : request_->reader.body_left(); }
+  std::span<const Field> trailers() const override { return request_->reader.trailers(); }
+  void pause(PauseReason reason) override { transport_->pause(reason); }
+  void resume(PauseReasons reasons) override { transport_->resume(reasons); }
+  void send(GatheredWrite& out, bool chunked) override { out.flush(*transport_, chunked); }
+  std::size_t backlog() const override { return transport_->backlog(); }
+  std::uint64_t octets_sent() const override { return transport_->bytes_out() - sent_before_; }
+  Milliseconds last_active() const override { return transport_->last_active(); }
+  void finish(After after) override;
+  void become_tunnel(UpstreamPtr upstream, TunnelStart start) override;
+  UpstreamPtr take_inner() override { return inner_ != nullptr ? inner_->take() : nullptr; }
+  void keep_inner(UpstreamPtr upstream) override { inner_->keep(std::move(upstream)); }
+  bool has_inner() const override { return inner_ != nullptr && inner_->is_here(); }
+  void drop_inner() {
+    if (inner_ != nullptr) inner_->drop(worker_.io.loop);
+  }
+
+  // A tunnel, and requests inside it.
+  Transport& client_transport() override { return *transport_; }
+  void on_tunnel_end() override { close(); }
+  std::size_t on_requests_inside(UpstreamPtr upstream, ClientInfo::Inside inside, std::span<const char> held,
+                                 std::span<const char> bytes) override;
+  void on_inner_end() override;
+
+  void enter(State next);
+  void go_idle();
+  void set_idle(bool is_idle) {
+    if (std::exchange(is_idle_, is_idle) != is_idle) owner_.on_client_idle(*this, is_idle);
+  }
+  // `is_last`: the client knows that nothing follows, and has said all that it will.
+  void linger(bool is_last);
+  void on_client_gone();
+  void on_timer();
+  void on_idle_timer();
+
+  WorkerState& worker_;
+  Owner& owner_;
+  ClientInfo info_;
+  TransportPtr transport_;
+  Timer timer_;
+  std::unique_ptr<Greeting> greeting_;
+  std::unique_ptr<ImplicitTunnel> hello_;
+  WarmReaders<RequestReader>::Ptr request_;  // from its first octet on; nullptr also for an implicit tunnel
+  const RequestHead* head_ = nullptr;        // of the request that is being exchanged; nullptr: none was understood
+  std::unique_ptr<Exchange> exchange_;
+  std::unique_ptr<Tunnel> tunnel_;
+  std::unique_ptr<InnerOrigin> inner_;  // once there are requests inside a tunnel
+  LingeringClose ending_;
+  std::uint64_t sent_before_ = 0;  // octets, before the request
+  bool is_idle_ = false;           // as the owner was told
+  bool has_asked_ = false;         // one request at least has begun
+  bool is_arriving_ = false;       // timer_ is that of the PROXY header and the TLS handshake
+  State state_ = State::idle;
+};
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,69 @@
+// One request as an exchange sees it: what was asked, its body as it comes, and the way back to whoever asked. A
+// session of HTTP/1 (client_session.h) is one such stream after another; each stream of an HTTP/2 connection could be
+// one.
+// The exchange is told of the body by the stream's owner (see exchange.h) and tells here what it makes of it.
+// Lifetime: from the exchange's beginning to finish() or become_tunnel(), which are the exchange's last words.
+// Thread: the worker's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "proxy/io/read_gate.h"
+#include "proxy/io/timer_wheel.h"
+
+namespace bloomwall::proxy {
+
+class GatheredWrite;
+class UpstreamConnection;
+struct ClientInfo;
+struct Field;
+struct RequestHead;
+struct TunnelStart;
+using UpstreamPtr = std::unique_ptr<UpstreamConnection>;
+
+class ClientStream {
+ public:
+  // What becomes of the way back afterwards. With HTTP/1 that is the connection.
+  enum class After : std::uint8_t {
+    keep,   // the next request may come
+    close,  // once everything that was sent has arrived
+    cut,    // at once and visibly: the answer is not whole
+  };
+
+  virtual const ClientInfo& info() const = 0;
+  virtual const RequestHead* head() const = 0;  // nullptr: none was understood
+  // Nobody asked for the tunnel: it is a ClientHello on a transparent listener, whose client knows of no proxy and must
+  // not hear of it. There is a tunnel, or the end.
+  virtual bool is_implicit_tunnel() const = 0;
+  virtual bool is_named_by_hello() const = 0;  // likewise, and the host in head() is the ClientHello's server name
+
+  // The request's body.
+  virtual bool request_ended() const = 0;               // all of the request was read
+  virtual std::uint64_t body_left() const = 0;          // octets, where its length is known
+  virtual std::span<const Field> trailers() const = 0;  // once it has ended
+  virtual void pause(PauseReason reason) = 0;
+  virtual void resume(PauseReasons reasons) = 0;
+
+  // The answer.
+  virtual void send(GatheredWrite& out, bool chunked) = 0;
+  virtual std::size_t backlog() const = 0;        // octets of it that wait for the client
+  virtual std::uint64_t octets_sent() const = 0;  // of it, those that wait included
+  virtual Milliseconds last_active() const = 0;   // when octets of either last moved
+
+  virtual void finish(After after) = 0;
+  virtual void become_tunnel(UpstreamPtr upstream, TunnelStart start) = 0;
+
+  // ClientInfo::inside: the one connection that requests inside a tunnel go out on.
+  virtual UpstreamPtr take_inner() = 0;  // nullptr: it is gone
+  virtual void keep_inner(UpstreamPtr upstream) = 0;
+  virtual bool has_inner() const = 0;
+
+ protected:
+  ~ClientStream() = default;
+};
+
+}  // namespace bloomwall::proxy

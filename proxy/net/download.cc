@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/net/download.h"
+
+#include <chrono>
+#include <utility>
+
+#include "proxy/http/rewrite.h"
+#include "proxy/net/client_info.h"
+#include "proxy/net/client_stream.h"
+#include "proxy/net/exchange_context.h"
+#include "proxy/net/gathered_write.h"
+#include "proxy/net/worker_state.h"
+
+namespace bloomwall::proxy {
+
+void Download::begin() {
+  if (lent_ == nullptr) lent_ = context_.worker.response_readers.take();
+  const RequestHead& head = *context_.client.head();
+  lent_->reader.start(
+      {.method = head.method, .upgrade_forwarded = head.wants_upgrade && head.framing == BodyFraming::none});
+}
+
+void Download::end() { context_.worker.response_readers.give(std::move(lent_)); }
+
+ResponseRewrite Download::rewrite() const {
+  const RequestHead& head = *context_.client.head();
+  ResponseRewrite how;
+  how.method = head.method;
+  how.client = head.version;
+  // An answer that overtakes its request leaves the rest of that on the connection.
+  how.keep_alive = head.keep_alive && context_.client.request_ended() && !context_.worker.draining;
+  how.via_name = context_.worker.via;
+  how.date = context_.worker.date(std::chrono::system_clock::now());
+  how.from_parent = link_.goes_to_parent();
+  how.takes_trailers = head.takes_trailers;
+  how.hide_alternatives = context_.client.info().destination != nullptr;
+  return how;
+}
+
+void Download::send_interim(GatheredWrite& out) {
+  write_interim_head(out.head(), answer().head(), rewrite());
+  flush(out);
+}
+
+void Download::add_head(GatheredWrite& out) { plan_ = write_response_head(out.head(), answer().head(), rewrite()); }
+
+void Download::add_body(GatheredWrite& out, std::span<const char> piece) {
+  if (out.add_body(piece)) return;
+  context_.client.send(out, is_chunked());
+  out.add_body(piece);
+}
+
+void Download::send_end(GatheredWrite& out) {
+  if (is_chunked()) {
+    const bool sent = context_.client.head()->takes_trailers;
+    write_last_chunk(out.tail(), sent ? answer().trailers() : std::span<const Field>(), answer().head().fields);
+  }
+  context_.client.send(out, is_chunked());
+}
+
+void Download::send_switch(GatheredWrite& out) {
+  write_switch_head(out.head(), answer().head(), rewrite());
+  context_.client.send(out, false);
+}
+
+// Several lines of Upgrade are one list, and none but the one protocol may be in it.
+bool Download::switches_as_asked() const {
+  std::size_t lines = 0;
+  bool is_named = false;
+  for (const Field& field : answer().head().fields) {
+    if (field.id != FieldId::upgrade) continue;
+    ++lines;
+    is_named = same_name(field.value, context_.client.head()->upgrade);
+  }
+  return lines == 1 && is_named;
+}
+
+// Octets that come before the request has reached the origin's kernel are no answer to it, but what was sent too much
+// after an earlier one; or the origin answers before it has read what it is asked, as some do that have no room.
+bool Download::note_early() {
+  if (context_.client.head()->method == Method::connect || !answer().untouched()) return false;
+  if (!link_.transport().has_unconfirmed()) return false;
+  is_early_ = true;
+  return link_.is_reused();
+}
+
+OriginLink::Reuse Download::reuse() const {
+  const RequestHead& head = *context_.client.head();
+  if (is_early_ || head.wants_upgrade || head.method == Method::connect || !answer().reusable()) {
+    return OriginLink::Reuse::never;
+  }
+  // An origin that does not read the body it was sent takes it for requests, and answers those as well; one that does
+  // not know the method may answer it by two.
+  const bool plain_get = head.method == Method::get && head.framing == BodyFraming::none;
+  return plain_get && !answer().may_be_followed() ? OriginLink::Reuse::at_once : OriginLink::Reuse::rested;
+}
+
+void Download::flush(GatheredWrite& out) {
+  if (out.empty()) return;
+  context_.client.send(out, is_chunked());
+  if (context_.client.backlog() > 0 && link_.is_connected()) link_.transport().pause(PauseReason::peer_full);
+}
+
+void Download::on_drained() {
+  if (link_.is_connected()) link_.transport().resume(PauseReason::peer_full);
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,25 @@
+// What the parts of one exchange have in common.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace bloomwall::proxy {
+
+class ClientStream;
+struct Snapshot;
+struct WorkerState;
+
+struct ExchangeContext {
+  WorkerState& worker;
+  ClientStream& client;
+  std::shared_ptr<const Snapshot> snapshot;  // whose settings and rules the exchange goes by
+  // Where the request goes, as decided. Until then the host is empty.
+  std::string host = {};  // canonical
+  std::uint16_t port = 0;
+  std::uint16_t host_field_port = 0;  // RequestRewrite::port
+};
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/net/exchange_log.h"
+
+#include <utility>
+
+#include "proxy/http/access_record.h"
+#include "proxy/http/serialise.h"
+#include "proxy/net/client_info.h"
+#include "proxy/net/client_stream.h"
+#include "proxy/net/exchange_context.h"
+#include "proxy/net/tunnel.h"
+#include "proxy/net/worker_state.h"
+
+namespace bloomwall::proxy {
+
+void ExchangeLog::note_verdict(KeptVerdict verdict, bool counts) {
+  verdict_ = std::move(verdict);
+  is_uncounted_ = counts;
+  if (counts && verdict_.decision != filter::Decision::allowed) decision_id_ = context_.worker.ids.next();
+}
+
+// What a name leads to is known only after the request was decided. The first address that is blocked stands for all of
+// them; one that is monitored counts as soon as it is dialled.
+bool ExchangeLog::note_address(KeptVerdict verdict) {
+  if (verdict.decision >= filter::Decision::blocked) {
+    if (blocked_address_.filter == nullptr) blocked_address_ = std::move(verdict);
+    return false;
+  }
+  if (verdict.decision == filter::Decision::monitored && decision_id_.empty())
+    decision_id_ = context_.worker.ids.next();
+  verdict_.join(std::move(verdict));
+  return true;
+}
+
+// A request that was counted when it was sent the first time is not counted as one again.
+bool ExchangeLog::deny_by_address() {
+  if (blocked_address_.filter == nullptr) return false;
+  verdict_.join(std::exchange(blocked_address_, {}));
+  if (!is_uncounted_) context_.worker.counters.filters.count(verdict_.filter->name, verdict_.filter->action);
+  forget_peer();
+  if (decision_id_.empty()) decision_id_ = context_.worker.ids.next();
+  return true;
+}
+
+void ExchangeLog::note_error(const HttpError& error) {
+  error_ = error;
+  context_.worker.counters.count_error(error.kind);
+  if (decision_id_.empty()) decision_id_ = context_.worker.ids.next();
+}
+
+// What the rules refuse is counted among the errors alone, whatever the filters said of it; but a URL that cannot be
+// judged has a verdict of its own.
+void ExchangeLog::note_answered_error(const HttpError& error) {
+  note_error(error);
+  if (error.kind == ErrorKind::bad_target || error.kind == ErrorKind::ambiguous_path) {
+    verdict_.decision = filter::Decision::rejected;
+    verdict_.reason = filter::VerdictReason::bad_url;
+    const RequestHead* const head = context_.client.head();
+    const MethodClass method = head != nullptr ? class_of(head->method) : MethodClass::other;
+    context_.worker.counters.count_request(method, verdict_.decision, verdict_.reason);
+  }
+  if (is_refusal(error.kind) && std::exchange(is_uncounted_, false)) count_questions();
+}
+
+void ExchangeLog::count_verdict() {
+  if (!std::exchange(is_uncounted_, false)) return;
+  count_questions();
+  context_.worker.counters.count_verdict(class_of(context_.client.head()->method), verdict_);
+}
+
+void ExchangeLog::leave_verdict_to_tunnel() {
+  if (std::exchange(is_uncounted_, false)) count_questions();
+}
+
+void ExchangeLog::count_questions() {
+  Counters& counters = context_.worker.counters;
+  counters.filter_lookups_total.add(verdict_.questions);
+  if (verdict_.reason == filter::VerdictReason::allow_list) counters.allowlist_hits_total.add();
+  if (verdict_.host_has_marks) counters.host_only_requests_total.add();
+}
+
+void ExchangeLog::note_peer(const UpstreamConnection& upstream) {
+  peer_ = upstream.peer_text;
+  peer_was_reused_ = upstream.reused;
+}
+
+void ExchangeLog::forget_peer() {
+  peer_.clear();
+  peer_was_reused_ = false;
+}
+
+// Inside a tunnel a request that names no host is for the tunnel's.
+const std::string& ExchangeLog::url() {
+  if (!url_.empty() || context_.client.head() == nullptr) return url_;
+  const RequestHead& head = *context_.client.head();
+  const ClientInfo::Inside* const inside = context_.client.info().inside.get();
+  const bool is_bare = head.target.form == TargetForm::origin && !head.host;
+  if (inside != nullptr && is_bare) {
+    url_.append(kHttpPrefix).append(inside->host);
+    append_port(url_, port_in_http_url(inside->port));
+  }
+  append_display_url(url_, head);
+  return url_;
+}
+
+void ExchangeLog::write(std::uint64_t body_octets, bool was_answered_here) {
+  const std::chrono::microseconds lasted = times.lasted();
+  context_.worker.counters.count_response(status, static_cast<std::uint64_t>(lasted.count()));
+  if (!context_.worker.log.enabled()) return;
+  AccessRecord record = begin_record(context_.client.info(), times, lasted);
+  record.status = status;
+  record.bytes_sent = context_.client.octets_sent();
+  record.bytes_received = body_octets;
+  record.host = context_.host;
+  record.content_type = content_type;
+  record.peer = peer_;
+  record.peer_is_parent = is_for_parent;
+  record.reused = peer_was_reused_;
+  if (error_) {
+    record.error = to_string(error_->kind);
+    record.detail = error_->detail;
+    record.refused = was_answered_here && is_refusal(error_->kind);
+  }
+  if (const RequestHead* const head = context_.client.head()) {
+    record.method = head->method_name;
+    record.url = url();
+    record.http10 = head->version == Version::http10;
+    record.bytes_received += head->bytes;
+    if (context_.client.is_named_by_hello()) record.sni = head->target.authority.host;
+    if (const Field* field = find_field(head->fields, FieldId::referer)) record.referer = field->value;
+    if (const Field* field = find_field(head->fields, FieldId::user_agent)) record.user_agent = field->value;
+  }
+  proxy::note_verdict(record, verdict_, decision_id_);
+  write_record(context_.worker, record, *context_.snapshot);
+}
+
+TunnelStart ExchangeLog::make_tunnel_start() {
+  const RequestHead& head = *context_.client.head();
+  TunnelStart start;
+  start.judged_by = context_.snapshot->generation;
+  start.method = head.method_name;
+  start.target = url();
+  start.host = context_.host;
+  start.port = context_.port;
+  start.is_connect = head.method == Method::connect;
+  start.http10 = head.version == Version::http10;
+  start.verdict = std::move(verdict_);
+  start.decision_id = decision_id_;
+  start.times = times;
+  start.status = status;
+  start.to_parent = is_for_parent;
+  return start;
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,68 @@
+// What is known of one exchange when it ends: what was decided on it, who answered, how long it took. Counts each
+// decision once, when nothing more can change it, and writes the line of the access log.
+// Thread: the worker's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "proxy/http/decision_id.h"
+#include "proxy/http/http_error.h"
+#include "proxy/net/kept_verdict.h"
+#include "proxy/net/request_log.h"
+
+namespace bloomwall::proxy {
+
+class UpstreamConnection;
+struct ExchangeContext;
+struct TunnelStart;
+
+class ExchangeLog {
+ public:
+  explicit ExchangeLog(const ExchangeContext& context) : context_(context) {}
+
+  // The verdict on the request. `counts`: among the counters, as soon as count_verdict() says that it is final.
+  void note_verdict(KeptVerdict verdict, bool counts);
+  // What the filters say of an address that is about to be used. False: it is blocked.
+  bool note_address(KeptVerdict verdict);
+  // Why no address could be used becomes the verdict; false: no filter said so.
+  bool deny_by_address();
+  const KeptVerdict& verdict() const { return verdict_; }
+
+  void note_error(const HttpError& error);
+  void note_answered_error(const HttpError& error);  // likewise, and the client is told
+  bool has_error() const { return error_.has_value(); }
+  void count_verdict();
+  void leave_verdict_to_tunnel();  // which may come to another and counts that
+
+  void note_peer(const UpstreamConnection& upstream);
+  void forget_peer();  // nobody is asked after all
+  bool peer_was_reused() const { return peer_was_reused_; }
+
+  const DecisionId& decision_id() const { return decision_id_; }
+  const std::string& url();                                       // as a person knows it
+  void write(std::uint64_t body_octets, bool was_answered_here);  // the request's body
+  // What a tunnel goes on with; the client's stream adds what it knows.
+  TunnelStart make_tunnel_start();
+
+  RequestTimes times = RequestTimes::from_now();
+  int status = 0;  // 0: the client was told nothing
+  std::string content_type;
+  bool is_for_parent = false;
+
+ private:
+  void count_questions();
+
+  const ExchangeContext& context_;
+  KeptVerdict verdict_;
+  KeptVerdict blocked_address_;  // the first of them
+  DecisionId decision_id_;
+  std::optional<HttpError> error_;
+  std::string url_, peer_;  // whom the request went to; empty: nobody
+  bool peer_was_reused_ = false;
+  bool is_uncounted_ = false;  // verdict_ is not among the counters yet: an address may change it
+};
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/net/exchange_progress.h"
+
+#include <algorithm>
+
+#include "proxy/net/client_stream.h"
+#include "proxy/net/download.h"
+#include "proxy/net/exchange_context.h"
+#include "proxy/net/origin_link.h"
+#include "proxy/net/snapshot.h"
+#include "proxy/net/upload.h"
+
+namespace bloomwall::proxy {
+
+Milliseconds ExchangeProgress::often() const {
+  const conf::Timeouts& timeouts = context_.snapshot->settings.timeouts;
+  return std::min(timeouts.body, timeouts.response_header);  // what is waited for changes
+}
+
+std::optional<HttpError> ExchangeProgress::find_stall(Phase phase, Milliseconds& again) {
+  const conf::Timeouts& timeouts = context_.snapshot->settings.timeouts;
+  const bool waits_for_head = phase == Phase::awaiting && context_.client.request_ended();
+  const Milliseconds limit = waits_for_head ? timeouts.response_header : timeouts.body;
+  const Milliseconds still = monotonic_now() - last_progress(phase);
+  const bool is_slow = is_too_slow(phase);
+  again = still < limit ? std::min(limit - still, often()) : often();
+  if (still < limit && !is_slow) return std::nullopt;
+  return phase == Phase::awaiting ? late_answer() : stalled_answer(still < limit);
+}
+
+// An origin that has all there is of the request owes a head: neither octets of one that drip in nor interim answers
+// are progress, or it could hold a client for ever.
+Milliseconds ExchangeProgress::last_progress(Phase phase) const {
+  const Milliseconds client = context_.client.last_active();
+  if (!link_.is_connected()) return client;
+  const Transport& origin = link_.transport();
+  if (phase != Phase::awaiting || origin.backlog() > 0) return std::max(client, origin.last_active());
+  return context_.client.request_ended() ? upload_.asked_at() : std::max(client, upload_.asked_at());
+}
+
+// Says who keeps everybody waiting.
+HttpError ExchangeProgress::late_answer() const {
+  if (context_.client.request_ended()) return {ErrorKind::upstream_timeout, "timeouts.response_header"};
+  if (link_.is_connected() && link_.transport().backlog() > 0) {
+    return {ErrorKind::upstream_timeout, "the origin does not take the request's body"};
+  }
+  return {ErrorKind::request_timeout, "the request's body stands still, or is slower than limits.least_rate"};
+}
+
+HttpError ExchangeProgress::stalled_answer(bool is_slow) const {
+  const bool client_is_late = context_.client.backlog() > 0;
+  return {client_is_late ? ErrorKind::client_stalled : ErrorKind::upstream_timeout,
+          is_slow          ? "slower than limits.least_rate"
+          : client_is_late ? "the client does not read"
+                           : "the body stands still"};
+}
+
+// Whether somebody must send or take octets just now. An answer of unknown length may be a stream of events, which is
+// slow by nature as long as the client takes it.
+bool ExchangeProgress::owes_octets(Phase phase) const {
+  if (phase == Phase::draining) return false;  // has a deadline
+  if (!context_.client.request_ended()) return true;
+  if (phase == Phase::awaiting) return false;
+  return context_.client.backlog() > 0 || download_.answer().head().framing == BodyFraming::length;
+}
+
+bool ExchangeProgress::is_too_slow(Phase phase) {
+  std::uint64_t moved = upload_.received() + context_.client.octets_sent() - context_.client.backlog();
+  if (link_.is_connected()) moved += link_.transport().bytes_out() - link_.transport().backlog();
+  if (!owes_octets(phase)) {
+    rate_.begin(moved);
+    return false;
+  }
+  const conf::Config& settings = context_.snapshot->settings;
+  return rate_.fell_short(moved, settings.limits.least_rate, settings.timeouts.body);
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,47 @@
+// Whether an exchange moves. Nothing may stand still for ever, and what moves must move fast enough
+// (limits.least_rate).
+// Thread: the worker's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "proxy/http/http_error.h"
+#include "proxy/net/rate_check.h"
+
+namespace bloomwall::proxy {
+
+class Download;
+class OriginLink;
+class Upload;
+struct ExchangeContext;
+
+class ExchangeProgress {
+ public:
+  ExchangeProgress(const ExchangeContext& context, const OriginLink& link, const Upload& upload,
+                   const Download& download)
+      : context_(context), link_(link), upload_(upload), download_(download) {
+    rate_.begin(0);
+  }
+  // Nobody gave a final answer yet; a request that was answered here is being dropped; neither.
+  enum class Phase : std::uint8_t { awaiting, draining, answering };
+  // Why it must end, and who is at fault. Else `again` says when to ask next.
+  std::optional<HttpError> find_stall(Phase phase, Milliseconds& again);
+  // When to ask while others have deadlines.
+  Milliseconds often() const;
+
+ private:
+  Milliseconds last_progress(Phase phase) const;
+  bool is_too_slow(Phase phase);
+  bool owes_octets(Phase phase) const;
+  HttpError late_answer() const;
+  HttpError stalled_answer(bool is_slow) const;
+
+  const ExchangeContext& context_;
+  const OriginLink& link_;
+  const Upload& upload_;
+  const Download& download_;
+  RateCheck rate_;
+};
+
+}  // namespace bloomwall::proxy

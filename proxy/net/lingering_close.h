@@ -1,0 +1,39 @@
+// The last part of a client's connection. One that is closed while octets from the client lie unread is reset by the
+// kernel, and the reset may overtake the answer. So our side ends first, and what still comes is dropped, for so long
+// and so much. Also judges whether a client takes what waits for it, which it owes to be kept. Thread: the worker's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "conf/config.h"
+#include "proxy/io/transport.h"
+#include "proxy/net/rate_check.h"
+
+namespace bloomwall::proxy {
+
+class LingeringClose {
+ public:
+  static constexpr Milliseconds kWait{2000};
+  static constexpr std::uint64_t kMostDropped = std::uint64_t{1} << 20U;  // octets
+
+  // Ends our side. `is_last`: the client knows that nothing follows, and has said all that it will. False: it may be
+  // closed.
+  bool begin(Transport& client, bool is_last);
+  bool drop(std::size_t octets);                   // false: too many
+  bool may_close(const Transport& drained) const;  // all was sent
+
+  void watch(const Transport& client);  // from now on
+  // Slow is not idle, as long as what waits moves fast enough, whatever the client says meanwhile: when to ask again.
+  // Nothing: close.
+  std::optional<Milliseconds> wait_for(const Transport& client, bool is_lingering, const conf::Config& settings);
+
+ private:
+  RateCheck rate_;
+  std::uint64_t dropped_ = 0;
+  bool close_when_drained_ = false;
+};
+
+}  // namespace bloomwall::proxy

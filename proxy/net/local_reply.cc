@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/net/local_reply.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "proxy/http/replies.h"
+#include "proxy/net/client_info.h"
+#include "proxy/net/client_stream.h"
+#include "proxy/net/exchange_context.h"
+#include "proxy/net/exchange_log.h"
+#include "proxy/net/worker_state.h"
+
+namespace bloomwall::proxy {
+
+LocalReply::LocalReply(const ExchangeContext& context, ExchangeLog& log)
+    : context_(context), log_(log), answer_(context.worker.gather), close_(!may_keep_client()) {}
+
+// Whether what is left of the request can be read and dropped, so that the next one is found where it begins.
+bool LocalReply::may_keep_client() const {
+  const ClientStream& client = context_.client;
+  const RequestHead* const head = client.head();
+  if (head == nullptr || !head->keep_alive || context_.worker.draining) return false;
+  if (client.info().inside != nullptr && !client.has_inner()) return false;
+  if (client.request_ended()) return true;
+  if (head->expect_continue) return false;  // the client may now send the body, or may not
+  return head->framing != BodyFraming::length || client.body_left() <= kDrainBytes;
+}
+
+// After a CONNECT that failed clients go on in the tunnel's protocol, or close.
+void LocalReply::write_denial() {
+  const KeptVerdict& verdict = log_.verdict();
+  const Snapshot& snapshot = *context_.snapshot;
+  status_ = verdict.filter->status == 451 ? 451 : 403;
+  close_ = close_ || context_.client.head()->method == Method::connect;
+  const auto& filters = snapshot.settings.filters;
+  const auto spec = std::find_if(filters.begin(), filters.end(),
+                                 [&](const conf::Filter& f) { return f.name == verdict.filter->name; });
+  const bool legal = status_ == 451 && spec != filters.end();
+  proxy::write_denial(answer_.head(),
+                      {.verdict = &verdict,
+                       .url = log_.url(),
+                       .host = context_.host,
+                       .page = &snapshot.settings.block_page,
+                       .html = &snapshot.page,
+                       .legal_link = legal ? std::string_view(spec->legal_link) : std::string_view()},
+                      said());
+}
+
+void LocalReply::write_error(const HttpError& error, bool must_close) {
+  const RequestHead* const head = context_.client.head();
+  status_ = facts(error.kind).status;
+  close_ = close_ || must_close || facts(error.kind).must_close || (head != nullptr && head->method == Method::connect);
+  proxy::write_error(answer_.head(), error, said());
+}
+
+void LocalReply::write_trace() { write_trace_reply(answer_.head(), *context_.client.head(), said()); }
+
+void LocalReply::write_options() { write_options_reply(answer_.head(), said()); }
+
+LocalReply::Next LocalReply::send() {
+  log_.count_verdict();
+  if (context_.client.is_implicit_tunnel()) {
+    answer_.clear();
+    log_.status = 0;
+  } else {
+    log_.status = status_;
+  }
+  context_.client.send(answer_, false);
+  if (close_) return Next::close;
+  return context_.client.request_ended() ? Next::keep : Next::drain;
+}
+
+ReplyContext LocalReply::said() {
+  ReplyContext context;
+  context.proxy_name = context_.worker.snapshot->settings.headers.via_name;
+  context.now = std::chrono::system_clock::now();
+  context.close = close_;
+  context.decision_id = log_.decision_id().text();
+  if (const RequestHead* const head = context_.client.head()) {
+    context.method = head->method;
+    context.client = head->version;
+    context.accept = accept();
+  }
+  return context;
+}
+
+// Several lines are one list (RFC 9110 section 5.3).
+std::string_view LocalReply::accept() {
+  const Field* first = nullptr;
+  for (const Field& field : context_.client.head()->fields) {
+    if (field.id != FieldId::accept) continue;
+    if (first == nullptr) {
+      first = &field;
+      continue;
+    }
+    if (accept_.empty()) accept_ = first->value;
+    accept_.append(", ").append(field.value);
+  }
+  if (first == nullptr) return {};
+  return accept_.empty() ? first->value : std::string_view(accept_);
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/net/origin_link.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "proxy/http/serialise.h"
+#include "proxy/log/log.h"
+#include "proxy/net/addresses.h"
+#include "proxy/net/client_info.h"
+#include "proxy/net/client_limits.h"
+#include "proxy/net/exchange_context.h"
+#include "proxy/net/exchange_log.h"
+#include "proxy/net/worker_state.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+// What is wrong with a parent is an error for the operator, but not once a request.
+bool is_time_to_log(Milliseconds& logged) {
+  constexpr Milliseconds kLogAgain{60'000};
+  const Milliseconds now = monotonic_now();
+  if (logged != Milliseconds(0) && now - logged <= kLogAgain) return false;
+  logged = now;
+  return true;
+}
+
+}  // namespace
+
+OriginLink::OriginLink(ExchangeContext& context, ExchangeLog& log, User& user)
+    : context_(context),
+      log_(log),
+      user_(user),
+      tls_deadline_(
+          context.worker.io.loop.timers(), [](void* self) { static_cast<OriginLink*>(self)->on_tls_deadline(); },
+          this) {}
+
+OriginLink::~OriginLink() = default;
+
+void OriginLink::route() {
+  const auto& parent = context_.snapshot->parent;
+  const bool is_direct = is_inside() || !parent || parent->bypass.contains(context_.host);
+  parent_ = is_direct ? nullptr : &*parent;
+  log_.is_for_parent = parent_ != nullptr;
+}
+
+bool OriginLink::is_inside() const { return context_.client.info().inside != nullptr; }
+
+DialTarget OriginLink::target() const {
+  const ClientInfo& client = context_.client.info();
+  const auto& meant = client.destination;
+  if (meant != nullptr) return {.host = meant->address, .port = meant->endpoint.port()};
+  return {.host = context_.host, .port = context_.port, .client = ClientLimits::key_of(client.endpoint)};
+}
+
+// Where a connection leads and how: requests with the same key may share it. A part of that are the scheme that is
+// spoken at its end and the name that a certificate has proved; and what the client calls the origin: a parent, or the
+// address that a redirected client went to, serves many, and what one of them sends too much must not reach those who
+// ask another.
+void OriginLink::make_pool_key() {
+  const DialTarget origin = target();
+  pool_key_.assign(kHttpPrefix);
+  append(pool_key_, {origin.host, ":"});
+  append_number(pool_key_, origin.port);
+  if (context_.host != origin.host) append(pool_key_, {" ", context_.host});
+  if (parent_ == nullptr) return;
+  append(pool_key_, {parent_->tls != nullptr ? " by tls " : " by tcp ", parent_->host, ":"});
+  append_number(pool_key_, parent_->port);
+}
+
+OriginLink::Access OriginLink::access() {
+  const Snapshot& snapshot = *context_.snapshot;
+  if (const auto& inside = context_.client.info().inside; inside != nullptr) {
+    if (!inside->to_parent) return may_send_to(upstream_->peer) ? Access::allowed : Access::blocked;
+    return snapshot.may_ask_parent_for(inside->host) ? Access::allowed : Access::denied;
+  }
+  if (parent_ == nullptr) return Access::allowed;
+  std::string_view host = target().host;
+  if (!snapshot.may_ask_parent_for(host)) return Access::denied;
+  // Where a name leads the parent finds out; an address is where it goes, and may carry another.
+  if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
+  const auto literal = Endpoint::parse_ip(host);
+  return !literal || may_dial(*literal) ? Access::allowed : Access::blocked;
+}
+
+bool OriginLink::may_dial(const Endpoint& peer) {
+  Decider& decider = context_.worker.decider;
+  if (!decider.has_networks()) return true;
+  const ClientStream& client = context_.client;
+  return log_.note_address(decider.address({*client.head(), client.info(), client.is_implicit_tunnel()}, peer));
+}
+
+// On a connection that was made for an earlier request, and perhaps under other rules.
+bool OriginLink::may_send_to(const Endpoint& peer) {
+  return context_.snapshot->access.destination_allowed(rule_address(peer)) && may_dial(peer);
+}
+
+bool OriginLink::take_pooled() {
+  make_pool_key();
+  use(context_.worker.upstreams.take(pool_key_, user_));
+  if (upstream_ == nullptr) return false;
+  if (parent_ == nullptr && !may_send_to(upstream_->peer)) {
+    release(Reuse::never);
+    log_.forget_peer();
+    return false;
+  }
+  context_.worker.counters.upstream_reuses_total.add();
+  return true;
+}
+
+bool OriginLink::take_inner() {
+  use(context_.client.take_inner());
+  if (upstream_ == nullptr) return false;
+  upstream_->transport->set_handler(user_);
+  return true;
+}
+
+void OriginLink::use(UpstreamPtr upstream) {
+  upstream_ = std::move(upstream);
+  if (upstream_ != nullptr) log_.note_peer(*upstream_);
+}
+
+void OriginLink::dial() {
+  if (pool_key_.empty()) make_pool_key();
+  if (connector_ == nullptr) connector_ = std::make_unique<Connector>(context_.worker.dial, *this);
+  dialled_at_ = monotonic_now();
+  if (!context_.client.request_ended()) context_.client.pause(PauseReason::not_ready);
+  if (parent_ != nullptr) {
+    connector_->start({.host = parent_->host, .port = parent_->port, .is_parent = true}, context_.snapshot);
+  } else {
+    connector_->start(target(), context_.snapshot);
+  }
+}
+
+void OriginLink::on_connected(UniqueFd fd, const Endpoint& peer) {
+  log_.times.resolving = connector_->resolve_time();
+  log_.times.connecting = monotonic_now() - dialled_at_ - log_.times.resolving;
+  context_.worker.counters.upstream_connect_failures_total.add(connector_->attempts_failed());
+  use(context_.worker.upstreams.make(std::move(fd), peer, pool_key_, user_));
+  if (parent_ != nullptr && parent_->tls != nullptr) {
+    upstream_->secure(TlsSession::connect(*parent_->tls, parent_->host), user_);
+    const Milliseconds left = dialled_at_ + context_.snapshot->settings.timeouts.connect - monotonic_now();
+    tls_deadline_.set(std::max(left, Milliseconds(1)));
+  }
+  user_.on_origin_connected();
+}
+
+void OriginLink::on_dial_failed(const HttpError& error) {
+  log_.times.resolving = connector_->resolve_time();
+  context_.worker.counters.upstream_connect_failures_total.add(connector_->attempts_failed());
+  if (connector_->was_refused()) return user_.on_addresses_blocked();
+  user_.on_origin_failed(error);
+}
+
+void OriginLink::on_tls_deadline() {
+  if (upstream_ == nullptr || upstream_->transport->tls() == nullptr) return;
+  if (upstream_->transport->tls()->is_established()) return;
+  user_.on_origin_failed({ErrorKind::connect_timeout, "no TLS with the parent proxy within timeouts.connect"});
+}
+
+// A connection that was idle may have died, or may be about to: what was sent on it has reached nobody.
+bool OriginLink::may_retry() const {
+  if (upstream_ == nullptr || retried_ || !upstream_->reused || is_inside()) return false;
+  const RequestHead& head = *context_.client.head();
+  return head.framing == BodyFraming::none && is_idempotent(head.method);
+}
+
+void OriginLink::retry() {
+  retried_ = true;
+  context_.worker.counters.upstream_retries_total.add();
+  release(Reuse::never);
+  dial();
+}
+
+Transport& OriginLink::transport() const { return *upstream_->transport; }
+
+bool OriginLink::is_reused() const { return upstream_->reused; }
+
+// What was dialled before a reload may lead elsewhere than it would now.
+void OriginLink::release(Reuse reuse) {
+  tls_deadline_.clear();
+  if (connector_ != nullptr) connector_->cancel();
+  if (upstream_ == nullptr) return;
+  Transport& transport = *upstream_->transport;
+  if (reuse != Reuse::never && transport.gate().open() && transport.backlog() == 0) {
+    if (is_inside()) return context_.client.keep_inner(std::move(upstream_));
+    if (context_.snapshot->generation >= context_.worker.routes_since) {
+      const Standing standing = reuse == Reuse::rested ? Standing::suspect : Standing::clear;
+      return context_.worker.upstreams.put(std::move(upstream_), standing, context_.snapshot->settings.timeouts.idle);
+    }
+  }
+  transport.close();
+  context_.worker.io.loop.graveyard().bury(std::move(upstream_));
+}
+
+void OriginLink::distrust() { context_.worker.upstreams.distrust(*upstream_); }
+
+UpstreamPtr OriginLink::detach() {
+  tls_deadline_.clear();
+  return std::move(upstream_);
+}
+
+std::optional<HttpError> OriginLink::tls_error() {
+  const TlsSession* const tls = upstream_ == nullptr ? nullptr : upstream_->transport->tls();
+  if (tls == nullptr || tls->is_established()) return std::nullopt;
+  if (is_time_to_log(context_.worker.parent_tls_told)) {
+    log::error("parent {}: no TLS: {}", upstream_->peer_text, tls->why().empty() ? "it closed" : tls->why());
+  }
+  return tls->certificate_refused()
+             ? HttpError{ErrorKind::parent_certificate, "the parent proxy's certificate is refused"}
+             : HttpError{ErrorKind::parent_tls, "the TLS handshake with the parent proxy failed"};
+}
+
+// Clients may answer their parent's challenge only where they are meant to speak to it, which is without credentials of
+// our own and with clients that know of a proxy. Any other would be asked for a password that is none of its business.
+std::optional<HttpError> OriginLink::challenge_error() {
+  if (parent_ == nullptr) return std::nullopt;
+  if (parent_->authorization.empty() && context_.client.info().destination == nullptr) return std::nullopt;
+  if (is_time_to_log(context_.worker.challenge_told)) {
+    log::error("parent {}: 407: {}", upstream_->peer_text,
+               parent_->authorization.empty() ? "it wants credentials, and upstream.credentials_file is not set"
+                                              : "it does not take those of upstream.credentials_file");
+  }
+  return HttpError{ErrorKind::parent_auth, "the parent proxy answered 407"};
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,97 @@
+// The far side of an exchange: where its request goes, and the connection that it goes out on. That is an idle one of
+// the pool, a new one (to the origin, or to the parent proxy, perhaps in TLS), or inside a tunnel the one that the
+// tunnel had.
+// A request is sent again, once, only if it is idempotent, has no body, went out on a pooled connection, and not one
+// octet of an answer came.
+// Thread: the worker's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "proxy/io/transport.h"
+#include "proxy/net/client_stream.h"
+#include "proxy/net/connector.h"
+
+namespace bloomwall::proxy {
+
+class ExchangeLog;
+struct ExchangeContext;
+struct ParentProxy;
+
+class OriginLink final : public Connector::Handler {
+ public:
+  // The transport's handler is told what comes on the connection.
+  class User : public Transport::Handler {
+   public:
+    virtual void on_origin_connected() = 0;
+    virtual void on_origin_failed(const HttpError& error) = 0;  // there will be no connection
+    virtual void on_addresses_blocked() = 0;                    // likewise: filters hold every address
+
+   protected:
+    ~User() = default;
+  };
+  // What becomes of the connection after an answer.
+  enum class Reuse : std::uint8_t { never, rested, at_once };
+
+  OriginLink(ExchangeContext& context, ExchangeLog& log, User& user);
+  ~OriginLink();
+  OriginLink(const OriginLink&) = delete;
+  OriginLink& operator=(const OriginLink&) = delete;
+
+  void route();  // first, once the request is decided: to the origin, or to the parent
+  bool goes_to_parent() const { return parent_ != nullptr; }
+  // What is dialled, or asked of the parent. A redirected client is taken to the address it meant to reach: what it
+  // calls that may be a lie.
+  DialTarget target() const;
+
+  bool take_inner();  // inside a tunnel: its connection; false: it is gone
+  // Whether the request may go there, as far as that is known before a name is resolved: `denied` by
+  // access.deny_destinations, `blocked` because of the address (see ExchangeLog::deny_by_address()).
+  enum class Access : std::uint8_t { allowed, denied, blocked };
+  Access access();
+  // Not inside a tunnel, one of these:
+  bool take_pooled();  // false: none is idle that may be used
+  void dial();         // the user hears of it later; meanwhile the body is not read
+  // Where nothing of an answer has come.
+  bool may_retry() const;
+  void retry();
+
+  bool is_connected() const { return upstream_ != nullptr; }
+  const UpstreamConnection& upstream() const { return *upstream_; }
+  Transport& transport() const;
+  bool is_reused() const;
+
+  void release(Reuse reuse);  // and no dialling either
+  void distrust();            // the origin has sent octets that answer nothing
+  UpstreamPtr detach();       // for the tunnel
+  // Of a connection whose TLS handshake has failed, why; of a parent's 407 that is about us and not about the client.
+  std::optional<HttpError> tls_error();
+  std::optional<HttpError> challenge_error();
+
+ private:
+  bool may_dial(const Endpoint& peer) override;
+  void on_connected(UniqueFd fd, const Endpoint& peer) override;
+  void on_dial_failed(const HttpError& error) override;
+  void on_tls_deadline();
+  bool may_send_to(const Endpoint& peer);
+  void make_pool_key();
+  bool is_inside() const;
+  void use(UpstreamPtr upstream);
+
+  ExchangeContext& context_;
+  ExchangeLog& log_;
+  User& user_;
+  const ParentProxy* parent_ = nullptr;  // the request goes to it
+  std::string pool_key_;
+  UpstreamPtr upstream_;
+  std::unique_ptr<Connector> connector_;  // from the first dial on
+  Timer tls_deadline_;
+  Milliseconds dialled_at_{0};
+  bool retried_ = false;
+};
+
+}  // namespace bloomwall::proxy

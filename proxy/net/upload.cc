@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/net/upload.h"
+
+#include "proxy/http/rewrite.h"
+#include "proxy/net/client_info.h"
+#include "proxy/net/client_stream.h"
+#include "proxy/net/exchange_context.h"
+#include "proxy/net/gathered_write.h"
+#include "proxy/net/origin_link.h"
+#include "proxy/net/worker_state.h"
+
+namespace bloomwall::proxy {
+
+bool Upload::is_chunked() const { return context_.client.head()->framing == BodyFraming::chunked; }
+
+RequestRewrite Upload::rewrite() const {
+  const RequestHead& head = *context_.client.head();
+  const ClientInfo& client = context_.client.info();
+  const Snapshot& snapshot = *context_.snapshot;
+  const bool is_connect = head.method == Method::connect;
+  RequestRewrite how;
+  how.host = context_.host;
+  how.port = is_connect ? context_.port : context_.host_field_port;
+  how.via_name = context_.worker.via;
+  how.client_address = client.address;
+  how.forwarded_for = snapshot.settings.headers.x_forwarded_for;
+  how.forward_upgrade = head.wants_upgrade && head.framing == BodyFraming::none;
+  how.to_parent = link_.goes_to_parent();
+  if (!how.to_parent) return how;
+  // A parent is asked by name, but for the port that the client went to.
+  if (client.destination != nullptr && !is_connect) how.port = port_in_http_url(client.destination->endpoint.port());
+  if (!snapshot.parent->authorization.empty()) {
+    how.parent_authorization = snapshot.parent->authorization;
+  } else if (is_connect) {  // the client's answer to a challenge of the parent's
+    if (const Field* field = find_field(head.fields, FieldId::proxy_authorization)) {
+      how.parent_authorization = field->value;
+    }
+  }
+  return how;
+}
+
+void Upload::begin(GatheredWrite& out) {
+  asked_at_ = monotonic_now();
+  const RequestHead& head = *context_.client.head();
+  if (head.method == Method::connect) {
+    write_connect_head(out.head(), rewrite());
+  } else {
+    write_request_head(out.head(), head, rewrite());
+  }
+}
+
+void Upload::send_head(GatheredWrite& out) { out.flush(link_.transport(), is_chunked()); }
+
+void Upload::add(GatheredWrite& out, std::span<const char> piece) {
+  if (out.add_body(piece)) return;
+  out.flush(link_.transport(), is_chunked());
+  out.add_body(piece);
+}
+
+void Upload::end(GatheredWrite& out) {
+  asked_at_ = monotonic_now();
+  if (!link_.is_connected()) return;  // a request without a body, for which a connection is being made
+  if (is_chunked() && !is_stopped_) {
+    write_last_chunk(out.tail(), context_.client.trailers(), context_.client.head()->fields);
+  }
+  flush(out);
+}
+
+void Upload::flush(GatheredWrite& out) {
+  if (!link_.is_connected() || out.empty()) return;
+  out.flush(link_.transport(), is_chunked());
+  if (link_.transport().backlog() > 0) context_.client.pause(PauseReason::peer_full);
+}
+
+void Upload::on_drained() {
+  asked_at_ = monotonic_now();
+  context_.client.resume(PauseReason::peer_full);
+}
+
+void Upload::stop() {
+  is_stopped_ = true;
+  context_.client.pause(PauseReason::busy);
+}
+
+}  // namespace bloomwall::proxy

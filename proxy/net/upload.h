@@ -1,0 +1,50 @@
+// The request on its way to the origin: its head as the origin gets it, and its body, of which no more is read than the
+// origin takes. Gathers into the write of whoever calls, so that head and body leave together. Thread: the worker's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "proxy/io/timer_wheel.h"
+
+namespace bloomwall::proxy {
+
+class GatheredWrite;
+class OriginLink;
+struct ExchangeContext;
+struct RequestRewrite;
+
+class Upload {
+ public:
+  Upload(ExchangeContext& context, OriginLink& link) : context_(context), link_(link) {}
+
+  void begin(GatheredWrite& out);  // the head
+  // Without a word about back-pressure: it may wait for the TLS handshake.
+  void send_head(GatheredWrite& out);
+
+  void count(std::span<const char> piece) { received_ += piece.size(); }
+  std::uint64_t received() const { return received_; }  // octets of the body, from the client
+
+  void add(GatheredWrite& out, std::span<const char> piece);
+  void end(GatheredWrite& out);
+  void flush(GatheredWrite& out);
+  void on_drained();
+
+  void stop();  // the origin takes no more
+  bool is_stopped() const { return is_stopped_; }
+  // When the origin was last given something of the request to answer.
+  Milliseconds asked_at() const { return asked_at_; }
+
+ private:
+  bool is_chunked() const;
+  RequestRewrite rewrite() const;
+
+  ExchangeContext& context_;
+  OriginLink& link_;
+  std::uint64_t received_ = 0;
+  Milliseconds asked_at_{0};
+  bool is_stopped_ = false;
+};
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,62 @@
+// Readers of HTTP/1 messages that have grown their buffers and wait for the next message, so that who is idle holds
+// none. What a reader that is lent holds counts as memory of the pool. Thread: the worker's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "proxy/http/request_reader.h"
+#include "proxy/http/response_reader.h"
+#include "proxy/io/buffer_pool.h"
+
+namespace bloomwall::proxy {
+
+template <typename Reader>
+class WarmReaders {
+ public:
+  static constexpr std::size_t kMostSpare = 256;
+  static constexpr std::size_t kMostKept =
+      std::size_t{16} * 1024;  // bytes: what a large head has left behind is let go of
+
+  struct Lent {
+    Lent(const HeadLimits& limits, BufferPool& pool) : reader(limits), memory(pool) {}
+    bool count() { return memory.set(reader.memory()); }  // false: limits.buffer_memory
+    Reader reader;
+    Reservation memory;
+  };
+  using Ptr = std::unique_ptr<Lent>;
+
+  WarmReaders(const HeadLimits& limits, BufferPool& pool) : limits_(limits), pool_(pool) {}
+
+  Ptr take() {
+    if (spare_.empty()) return std::make_unique<Lent>(limits_, pool_);
+    Ptr lent = std::move(spare_.back());
+    spare_.pop_back();
+    return lent;
+  }
+  // What views into it pointed to is gone.
+  void give(Ptr lent) {
+    if (lent == nullptr || spare_.size() == kMostSpare || lent->reader.memory() > kMostKept) return;
+    if (!is_fresh(lent->reader)) return;
+    lent->memory.set(0);
+    spare_.push_back(std::move(lent));
+  }
+
+ private:
+  // A request that was not read to its end leaves its rest where the next one would begin.
+  static bool is_fresh(RequestReader& reader) {
+    if (!reader.at_end()) return false;
+    reader.next();
+    return true;
+  }
+  static bool is_fresh(ResponseReader&) { return true; }  // start() forgets what was before
+
+  const HeadLimits& limits_;
+  BufferPool& pool_;
+  std::vector<Ptr> spare_;
+};
+
+}  // namespace bloomwall::proxy
