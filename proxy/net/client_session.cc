@@ -147,6 +147,7 @@ std::size_t ClientSession::read_request(std::span<const char> bytes) {
     used += step->consumed;
     if (!take(*step, out)) break;
   }
+  if (exchange_ != nullptr) exchange_->flush_upload(out);
   return used;
 }
 
@@ -160,7 +161,7 @@ bool ClientSession::take(const ReadStep& step, GatheredWrite& out) {
         return false;
       }
       exchange_->begin(out);
-      return transport_->gate().open();
+      return request_ended() || transport_->gate().open();
     case ReadEvent::body:
       exchange_->on_body(out, step.body);
       return true;
@@ -172,8 +173,7 @@ bool ClientSession::take(const ReadStep& step, GatheredWrite& out) {
     case ReadEvent::interim:  // only responses have those
       break;
   }
-  if (exchange_ != nullptr) exchange_->flush_upload(out);
-  if (request_ != nullptr && !request_->count()) fail_request(kNoMemory);
+  if (!request_->count()) fail_request(kNoMemory);
   return false;
 }
 
