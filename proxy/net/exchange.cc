@@ -230,8 +230,7 @@ void Exchange::on_response_head(GatheredWrite& out) {
                                     : head.status < 500 ? "the parent proxy answered CONNECT with 4xx"
                                                         : "the parent proxy answered CONNECT with 5xx"});
   }
-  log_.status = head.status;
-  if (const Field* type = find_field(head.fields, "content-type")) log_.content_type = type->value;
+  log_.note_response(head);
   download_.add_head(out);
 }
 

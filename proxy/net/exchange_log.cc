@@ -80,8 +80,14 @@ void ExchangeLog::count_questions() {
 }
 
 void ExchangeLog::note_peer(const UpstreamConnection& upstream) {
-  peer_ = upstream.peer_text;
+  if (context_.worker.log.enabled()) peer_ = upstream.peer_text;
   peer_was_reused_ = upstream.reused;
+}
+
+void ExchangeLog::note_response(const ResponseHead& head) {
+  status = head.status;
+  if (!context_.worker.log.enabled()) return;
+  if (const Field* type = find_field(head.fields, "content-type")) content_type_ = type->value;
 }
 
 void ExchangeLog::forget_peer() {
@@ -112,7 +118,7 @@ void ExchangeLog::write(std::uint64_t body_octets, bool was_answered_here) {
   record.bytes_sent = context_.client.octets_sent();
   record.bytes_received = body_octets;
   record.host = context_.host;
-  record.content_type = content_type;
+  record.content_type = content_type_;
   record.peer = peer_;
   record.peer_is_parent = is_for_parent;
   record.reused = peer_was_reused_;

@@ -17,6 +17,7 @@ namespace bloomwall::proxy {
 
 class UpstreamConnection;
 struct ExchangeContext;
+struct ResponseHead;
 struct TunnelStart;
 
 class ExchangeLog {
@@ -41,6 +42,8 @@ class ExchangeLog {
   void forget_peer();  // nobody is asked after all
   bool peer_was_reused() const { return peer_was_reused_; }
 
+  void note_response(const ResponseHead& head);  // of the origin, whose answer the client gets
+
   const DecisionId& decision_id() const { return decision_id_; }
   const std::string& url();                                       // as a person knows it
   void write(std::uint64_t body_octets, bool was_answered_here);  // the request's body
@@ -49,7 +52,6 @@ class ExchangeLog {
 
   RequestTimes times = RequestTimes::from_now();
   int status = 0;  // 0: the client was told nothing
-  std::string content_type;
   bool is_for_parent = false;
 
  private:
@@ -60,7 +62,8 @@ class ExchangeLog {
   KeptVerdict blocked_address_;  // the first of them
   DecisionId decision_id_;
   std::optional<HttpError> error_;
-  std::string url_, peer_;  // whom the request went to; empty: nobody
+  std::string url_, content_type_;
+  std::string peer_;  // whom the request went to; empty: nobody
   bool peer_was_reused_ = false;
   bool is_uncounted_ = false;  // verdict_ is not among the counters yet: an address may change it
 };

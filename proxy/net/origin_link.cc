@@ -57,15 +57,17 @@ DialTarget OriginLink::target() const {
 // spoken at its end and the name that a certificate has proved; and what the client calls the origin: a parent, or the
 // address that a redirected client went to, serves many, and what one of them sends too much must not reach those who
 // ask another.
-void OriginLink::make_pool_key() {
+std::string_view OriginLink::pool_key() const {
   const DialTarget origin = target();
-  pool_key_.assign(kHttpPrefix);
-  append(pool_key_, {origin.host, ":"});
-  append_number(pool_key_, origin.port);
-  if (context_.host != origin.host) append(pool_key_, {" ", context_.host});
-  if (parent_ == nullptr) return;
-  append(pool_key_, {parent_->tls != nullptr ? " by tls " : " by tcp ", parent_->host, ":"});
-  append_number(pool_key_, parent_->port);
+  std::string& key = context_.worker.text;
+  key.assign(kHttpPrefix);
+  append(key, {origin.host, ":"});
+  append_number(key, origin.port);
+  if (context_.host != origin.host) append(key, {" ", context_.host});
+  if (parent_ == nullptr) return key;
+  append(key, {parent_->tls != nullptr ? " by tls " : " by tcp ", parent_->host, ":"});
+  append_number(key, parent_->port);
+  return key;
 }
 
 OriginLink::Access OriginLink::access() {
@@ -96,8 +98,7 @@ bool OriginLink::may_send_to(const Endpoint& peer) {
 }
 
 bool OriginLink::take_pooled() {
-  make_pool_key();
-  use(context_.worker.upstreams.take(pool_key_, user_));
+  use(context_.worker.upstreams.take(pool_key(), user_));
   if (upstream_ == nullptr) return false;
   if (parent_ == nullptr && !may_send_to(upstream_->peer)) {
     release(Reuse::never);
@@ -121,7 +122,6 @@ void OriginLink::use(UpstreamPtr upstream) {
 }
 
 void OriginLink::dial() {
-  if (pool_key_.empty()) make_pool_key();
   if (connector_ == nullptr) connector_ = std::make_unique<Connector>(context_.worker.dial, *this);
   dialled_at_ = monotonic_now();
   if (!context_.client.request_ended()) context_.client.pause(PauseReason::not_ready);
@@ -136,7 +136,7 @@ void OriginLink::on_connected(UniqueFd fd, const Endpoint& peer) {
   log_.times.resolving = connector_->resolve_time();
   log_.times.connecting = monotonic_now() - dialled_at_ - log_.times.resolving;
   context_.worker.counters.upstream_connect_failures_total.add(connector_->attempts_failed());
-  use(context_.worker.upstreams.make(std::move(fd), peer, pool_key_, user_));
+  use(context_.worker.upstreams.make(std::move(fd), peer, pool_key(), user_));
   if (parent_ != nullptr && parent_->tls != nullptr) {
     upstream_->secure(TlsSession::connect(*parent_->tls, parent_->host), user_);
     const Milliseconds left = dialled_at_ + context_.snapshot->settings.timeouts.connect - monotonic_now();

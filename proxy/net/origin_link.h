@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
+#include <string_view>
 
 #include "proxy/io/transport.h"
 #include "proxy/net/client_stream.h"
@@ -78,7 +78,7 @@ class OriginLink final : public Connector::Handler {
   void on_dial_failed(const HttpError& error) override;
   void on_tls_deadline();
   bool may_send_to(const Endpoint& peer);
-  void make_pool_key();
+  std::string_view pool_key() const;  // valid until somebody else uses WorkerState::text
   bool is_inside() const;
   void use(UpstreamPtr upstream);
 
@@ -86,7 +86,6 @@ class OriginLink final : public Connector::Handler {
   ExchangeLog& log_;
   User& user_;
   const ParentProxy* parent_ = nullptr;  // the request goes to it
-  std::string pool_key_;
   UpstreamPtr upstream_;
   std::unique_ptr<Connector> connector_;  // from the first dial on
   Timer tls_deadline_;
