@@ -12,7 +12,6 @@ namespace bloomwall::proxy {
 namespace {
 
 constexpr Milliseconds kSoon{50};  // for octets that have arrived to be read
-constexpr HttpError kNoMemory{ErrorKind::connection_limit, "limits.buffer_memory"};
 
 }  // namespace
 
@@ -157,7 +156,7 @@ bool ClientSession::take(const ReadStep& step, GatheredWrite& out) {
     case ReadEvent::head:
       begin_exchange(&request_->reader.head());
       if (!request_->count()) {
-        fail_request(kNoMemory);
+        fail_request(Exchange::kNoMemory);
         return false;
       }
       exchange_->begin(out);
@@ -173,7 +172,7 @@ bool ClientSession::take(const ReadStep& step, GatheredWrite& out) {
     case ReadEvent::interim:  // only responses have those
       break;
   }
-  if (!request_->count()) fail_request(kNoMemory);
+  if (!request_->count()) fail_request(Exchange::kNoMemory);
   return false;
 }
 

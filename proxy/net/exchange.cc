@@ -17,8 +17,6 @@ namespace {
 using After = ClientStream::After;
 using Reuse = OriginLink::Reuse;
 
-constexpr HttpError kNoMemory{ErrorKind::connection_limit, "limits.buffer_memory"};
-
 }  // namespace
 
 Exchange::Exchange(WorkerState& worker, ClientStream& client)

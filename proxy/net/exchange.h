@@ -44,6 +44,7 @@ class Exchange final : public Buried, OriginLink::User, DecisionWait::Handler {
   // How long the rest of a request that was answered here may take to come (timeouts.body where that is less), for the
   // client's connection to live on; and LocalReply::kDrainBytes.
   static constexpr Milliseconds kDrainTime{10'000};
+  static constexpr HttpError kNoMemory{ErrorKind::connection_limit, "limits.buffer_memory"};
 
   Exchange(WorkerState& worker, ClientStream& client);
 
