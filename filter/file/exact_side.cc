@@ -9,6 +9,7 @@
 #include <functional>
 #include <system_error>
 
+#include "filter/file/leaf_reader.h"
 #include "filter/file/leaves.h"
 #include "filter/file/mapped_file.h"
 
@@ -171,7 +172,7 @@ void ExactSide::note_awaited(const std::byte* page) const { map_->note_awaited(p
 bool ExactSide::lost() const { return map_->lost(); }
 void ExactSide::mark_lost() const { map_->mark_lost(); }
 ServedFrom ExactSide::served_from() const { return map_->served_from(); }
-const FileStamp& ExactSide::stamp() const { return map_->stamp(); }
+const FileVersion& ExactSide::version() const { return map_->version(); }
 
 bool ExactSide::notice_change() const {
   if (!map_->changed()) return false;
@@ -194,24 +195,22 @@ Result<void> ExactSide::written_to() const {
 }
 
 Result<void> ExactSide::verify(FilterFile::Depth depth, const Progress& progress) const {
-  RootStream roots;
-  std::vector<std::byte> leaf(kLeafBytes);
-  for (std::uint64_t at = kHeaderBytes; at < header_.file_bytes; at += kLeafBytes) {
-    const std::uint64_t size = std::min(kLeafBytes, header_.file_bytes - at);
-    const std::span<std::byte> part = std::span(leaf).first(size);
-    const auto got = map_->read_at(at, part);
-    if (!got) return unexpected(got.error());
-    if (*got != size) return unexpected(Error{Errc::too_short, path_.string(), "shrank while it was read"});
-    if (!is_same_directory(at, part)) return written_to();
-    roots.add(digest_leaf(part));
-    if (progress && !progress(at + size, header_.file_bytes)) {
-      return unexpected(Error{Errc::io, path_.string(), "stopped"});
-    }
+  const bool is_deep = depth == FilterFile::Depth::tampering;
+  const auto on_piece = [this](std::uint64_t at, std::span<const std::byte> piece) {
+    return is_same_directory(at, piece);
+  };
+  const auto on_leaf = [&](const ReadLeaf& leaf) -> Result<void> {
+    if (!leaf.pieces_hold) return written_to();
+    if (!progress || progress(leaf.offset + leaf.bytes, header_.file_bytes)) return {};
+    return unexpected(Error{Errc::io, path_.string(), "stopped"});
+  };
+  const auto found = read_leaves(
+      {.map = *map_, .offset = kHeaderBytes, .length = header_.file_bytes - kHeaderBytes, .with_sha = is_deep},
+      on_piece, on_leaf);
+  if (!found) return unexpected(found.error());
+  if (found->xxh != header_.xxh_root || (is_deep && found->sha != header_.sha_root)) {
+    return unexpected(Error{Errc::bad_digest, path_.string(), "damaged; build it again"});
   }
-  const Roots found = roots.finish();
-  const bool is_whole =
-      found.xxh == header_.xxh_root && (depth == FilterFile::Depth::accident || found.sha == header_.sha_root);
-  if (!is_whole) return unexpected(Error{Errc::bad_digest, path_.string(), "damaged; build it again"});
   return map_->changed() ? written_to() : Result<void>{};
 }
 

@@ -102,7 +102,8 @@ class ExactSide {
   ServedFrom served_from() const;
   bool notice_change() const;  // as FilterFile's
   void mark_lost() const;
-  const FileStamp& stamp() const;
+  const FileVersion& version() const;
+  const FileStamp& stamp() const { return version().stamp; }
   // Reads every byte and compares digests. Errors: bad_digest, too_short, io.
   Result<void> verify(FilterFile::Depth depth, const Progress& progress = {}) const;
 

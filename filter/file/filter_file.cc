@@ -149,7 +149,7 @@ int FilterFile::descriptor() const { return map_->descriptor(); }
 bool FilterFile::lost() const { return map_->lost(); }
 void FilterFile::mark_lost() const { map_->mark_lost(); }
 ServedFrom FilterFile::served_from() const { return map_->served_from(); }
-const FileStamp& FilterFile::stamp() const { return map_->stamp(); }
+const FileVersion& FilterFile::version() const { return map_->version(); }
 
 bool FilterFile::notice_change() const {
   if (!map_->changed()) return false;

@@ -55,7 +55,8 @@ class FilterFile {
   // Where the original is served: whether it has been written to since it was opened. Then it is lost. One system call.
   bool notice_change() const;
   void mark_lost() const;          // its bytes were found to be wrong
-  const FileStamp& stamp() const;  // of the file that was opened
+  const FileVersion& version() const;  // of the file that was opened
+  const FileStamp& stamp() const { return version().stamp; }
   Residence residence() const { return residence_; }
   bool hosts_locked() const { return hosts_locked_; }  // of a paged file: its host section cannot leave memory
   // Whether reading this page of a section may wait for the disk: no more than a comparison unless the file is paged, then

@@ -36,6 +36,21 @@ struct FileStamp {
 FileStamp stamp_of(const struct stat& status);
 std::optional<FileStamp> stamp_of(const std::filesystem::path& path);  // nothing where there is none to be seen
 
+// The stamp and the ctime, which nobody can set back: the same version is the same bytes, if is_settled(). A link, a rename or
+// another mode makes another version of the same bytes.
+struct FileVersion {
+  FileStamp stamp;
+  std::int64_t seconds = 0, nanoseconds = 0;  // ctime
+  friend bool operator==(const FileVersion&, const FileVersion&) = default;
+};
+FileVersion version_of(const struct stat& status);
+std::optional<FileVersion> version_of(const std::filesystem::path& path);
+// Whether every write from now on changes the version. File times go in ticks of the kernel's clock: where the file was changed
+// within the current one, waits for its end, 10 ms at most. False for times in the future, and, for two seconds, for file
+// systems whose times are whole seconds.
+bool is_settled(const FileVersion& version);
+void let_tick_pass(const FileStamp& stamp);  // likewise of the last write alone
+
 // Whose bytes are served.
 enum class ServedFrom : std::uint8_t { original, file_copy, memory_copy };
 
@@ -46,6 +61,7 @@ struct OwnCopy {
   bool to_disk = false;               // small ones too, where there is a folder
   bool fits_memory = false;           // a copy in memory may be as large as the file
   std::filesystem::path folder = {};  // for copies, files without a name; empty: none
+  friend bool operator==(const OwnCopy&, const OwnCopy&) = default;
 };
 // Up to this size memory always has room for a copy; up to the smaller one a file in a folder would not be worth its inode.
 inline constexpr std::uint64_t kSmallFile = std::uint64_t{64} << 20;
@@ -60,6 +76,7 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
+  const std::filesystem::path& path() const { return path_; }
   std::span<const std::byte> bytes() const { return {address_, size_}; }
   bool lost() const { return guard_ && guard_->lost(); }
   void mark_lost() const {
@@ -72,7 +89,8 @@ class MappedFile {
 
   ServedFrom served_from() const { return served_from_; }
   // As open() found it.
-  const FileStamp& stamp() const { return stamp_; }
+  const FileVersion& version() const { return version_; }
+  const FileStamp& stamp() const { return version_.stamp; }
   // Whether what is mapped is not what open() found any more: written to, cut, or not to be looked at. Never true of a copy.
   // One system call.
   bool changed() const;
@@ -97,18 +115,17 @@ class MappedFile {
   Result<void> own_copy(const OwnCopy& copy, const GoOn& go_on = {});
 
  private:
-  MappedFile(std::filesystem::path path, Descriptor file, const FileStamp& stamp);
+  MappedFile(std::filesystem::path path, Descriptor file, const FileVersion& version);
   std::byte* reserve_copy() const;
   Result<void> fill_copy(std::byte* copy, const GoOn& go_on) const;
   Result<bool> copy_to_folder(const std::filesystem::path& folder, const GoOn& go_on);
   Result<bool> fill_file(const Descriptor& copy, const GoOn& go_on) const;
   Result<void> check_stamp() const;
   Result<void> check_writers() const;
-  void let_tick_pass() const;
 
   std::filesystem::path path_;
   Descriptor file_;
-  FileStamp stamp_;
+  FileVersion version_;
   std::size_t size_;
   mutable AwaitedPages awaited_;
   const std::byte* address_ = nullptr;

@@ -22,7 +22,6 @@ namespace {
 
 constexpr std::uint64_t kStep = std::uint64_t{64} << 20;  // between two looks at `go_on`
 constexpr std::size_t kBuffer = std::size_t{1} << 20;
-constexpr std::int64_t kTick = 20'000'000;  // ns; the kernel's clock for files is finer
 
 // Empty where the folder takes none.
 Descriptor nameless_file(const std::filesystem::path& folder) {
@@ -53,20 +52,6 @@ Result<void> MappedFile::check_stamp() const {
                           "was written to while it was read; put a whole file in its place by rename, and reload"});
 }
 
-// A write within the tick of the kernel's clock in which the file was last written leaves its time as it is. What is read
-// after that tick was written before any later time.
-void MappedFile::let_tick_pass() const {
-  const auto since_last_write = [this] {
-    timespec now{};
-    clock_gettime(CLOCK_REALTIME_COARSE, &now);
-    return (now.tv_sec - stamp_.seconds) * 1'000'000'000 + now.tv_nsec - stamp_.nanoseconds;
-  };
-  for (std::int64_t age = since_last_write(); age <= 0 && age > -kTick; age = since_last_write()) {
-    const timespec wait{.tv_sec = 0, .tv_nsec = 1'000'000};
-    nanosleep(&wait, nullptr);
-  }
-}
-
 // Who signs a file does not trust those who bring it: they may not be able to change it once it is verified.
 Result<void> MappedFile::check_writers() const {
   struct stat status{};
@@ -93,7 +78,7 @@ Result<void> MappedFile::own_copy(const OwnCopy& copy, const GoOn& go_on) {
   if (copy.required) {
     if (auto ok = check_writers(); !ok) return ok;
   }
-  let_tick_pass();
+  let_tick_pass(stamp());
   return check_stamp();
 }
 

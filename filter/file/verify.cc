@@ -1,20 +1,18 @@
-// FilterFile::verify: one pass over the file by read(), not through the mapping, so that a failing disk is an error with
-// a name and the memory used is a piece of a leaf.
+// FilterFile::verify.
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <vector>
 
 #include "filter/file/filter_file.h"
+#include "filter/file/leaf_reader.h"
 #include "filter/file/leaves.h"
 #include "filter/file/mapped_file.h"
 
 namespace bloomwall::filter {
 namespace {
-
-constexpr std::size_t kPieceBytes = std::size_t{64} * 1024;  // stays in a processor's cache between read and digest
 
 class Verifier {
  public:
@@ -22,9 +20,7 @@ class Verifier {
       : file_(file),
         map_(map),
         deep_(depth == FilterFile::Depth::tampering),
-        progress_(progress),
-        leaf_(deep_),
-        buffer_(kPieceBytes) {}
+        progress_(progress) {}
 
   Result<void> run() {
     posix_fadvise(map_.descriptor(), 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -37,8 +33,6 @@ class Verifier {
   }
 
  private:
-  // Not to be kept in memory: what is read is given up at once, lest it drive out the file that is being served. Pages
-  // that somebody has mapped stay.
   bool is_paged() const { return file_.residence() == Residence::paged; }
 
   Result<void> check_all() {
@@ -55,27 +49,14 @@ class Verifier {
     return {};
   }
 
-  // The next `bytes` of the file, a leaf at most, piece by piece.
-  template <typename Take>
-  Result<void> read(std::uint64_t bytes, const Take& take) {
-    const std::uint64_t begin = done_, end = begin + bytes;
-    while (done_ < end) {
-      const std::span<std::byte> piece = std::span(buffer_).first(std::min<std::uint64_t>(kPieceBytes, end - done_));
-      const auto got = map_.read_at(done_, piece);
-      if (!got) return unexpected(got.error());
-      if (*got < piece.size() || file_.lost()) {
-        return unexpected(Error{Errc::too_short, file_.path().string(), "the file shrank while it was open"});
-      }
-      take(std::span<const std::byte>(piece));
-      done_ += piece.size();
-    }
-    if (is_paged()) {
-      posix_fadvise(map_.descriptor(), static_cast<off_t>(begin), static_cast<off_t>(bytes), POSIX_FADV_DONTNEED);
-    }
-    if (progress_ && !progress_(done_, file_.header().file_bytes)) {
-      return unexpected(Error{Errc::io, file_.path().string(), "verification was stopped"});
-    }
-    return {};
+  LeafRange range_of(std::uint64_t offset, std::uint64_t length) const {
+    return {.map = map_, .offset = offset, .length = length, .with_sha = deep_, .stays_cached = !is_paged()};
+  }
+
+  Result<void> take(const ReadLeaf& leaf) {
+    done_ = leaf.offset + leaf.bytes;
+    if (!progress_ || progress_(done_, file_.header().file_bytes)) return {};
+    return unexpected(Error{Errc::io, file_.path().string(), "verification was stopped"});
   }
 
   Result<void> damaged(const SectionEntry& section, std::uint64_t from, std::uint64_t bytes) const {
@@ -88,10 +69,14 @@ class Verifier {
     const std::uint64_t from = done_;
     if (until == from) return {};
     bool is_zero = true;
-    const auto look = [&is_zero](std::span<const std::byte> piece) {
-      is_zero = is_zero && std::all_of(piece.begin(), piece.end(), [](std::byte b) { return b == std::byte{0}; });
+    const auto all_zero = [](std::uint64_t, std::span<const std::byte> piece) {
+      return std::all_of(piece.begin(), piece.end(), [](std::byte b) { return b == std::byte{0}; });
     };
-    if (Result<void> ok = read(until - from, look); !ok) return ok;
+    const auto on_leaf = [&](const ReadLeaf& leaf) {
+      is_zero = is_zero && leaf.pieces_hold;
+      return take(leaf);
+    };
+    if (auto got = read_leaves(range_of(from, until - from), all_zero, on_leaf); !got) return unexpected(got.error());
     if (is_zero) return {};
     return unexpected(Error{Errc::bad_digest, file_.path().string(),
                             fmt::format("bytes {} to {} between sections are not zero", from, until - 1)});
@@ -121,11 +106,10 @@ class Verifier {
     return stored.xxh == found.xxh && (!deep_ || stored.sha == found.sha);
   }
 
-  // Of the piece that is being read.
-  bool match(std::span<const std::byte> piece) const {
+  bool match(std::uint64_t offset, std::span<const std::byte> piece) const {
     bool all = true;
     for (std::size_t at = 0; at < piece.size(); at += kPageBytes) {
-      all = sums_.matches(done_ + at, piece.subspan(at, kPageBytes)) && all;
+      all = sums_.matches(offset + at, piece.subspan(at, kPageBytes)) && all;
     }
     return all;
   }
@@ -134,26 +118,22 @@ class Verifier {
     const bool has_records = has_leaf_records(section.type);  // the others are compared by their root alone
     const bool has_sums = has_pages(section.type) && !sums_.empty();
     std::uint64_t record = has_records ? records_of(section) : 0;
-    RootStream roots;
-    for (std::uint64_t at = 0; at < section.length; at += kLeafBytes, record += kLeafRecordBytes) {
-      const std::uint64_t size = std::min(kLeafBytes, section.length - at);
-      bool sums_match = true;
-      const auto take = [&](std::span<const std::byte> piece) {
-        leaf_.add(piece);
-        if (has_sums) sums_match = match(piece) && sums_match;
-      };
-      if (Result<void> ok = read(size, take); !ok) return ok;
-      const LeafDigest found = leaf_.finish();
+    const auto on_piece = [&](std::uint64_t offset, std::span<const std::byte> piece) {
+      return !has_sums || match(offset, piece);
+    };
+    const auto on_leaf = [&](const ReadLeaf& leaf) -> Result<void> {
       if (has_records) {
         const auto stored = stored_digest(record);
         if (!stored) return unexpected(stored.error());
-        if (!same(*stored, found)) return damaged(section, section.offset + at, size);
+        if (!same(*stored, leaf.digest)) return damaged(section, leaf.offset, leaf.bytes);
+        record += kLeafRecordBytes;
       }
-      if (!sums_match) return damaged(section, section.offset + at, size);
-      roots.add(found);
-    }
-    const Roots found = roots.finish();
-    if (found.xxh == section.xxh_root && (!deep_ || found.sha == section.sha_root)) return {};
+      if (!leaf.pieces_hold) return damaged(section, leaf.offset, leaf.bytes);
+      return take(leaf);
+    };
+    const auto found = read_leaves(range_of(section.offset, section.length), on_piece, on_leaf);
+    if (!found) return unexpected(found.error());
+    if (found->xxh == section.xxh_root && (!deep_ || found->sha == section.sha_root)) return {};
     return damaged(section, section.offset, section.length);
   }
 
@@ -161,9 +141,7 @@ class Verifier {
   const MappedFile& map_;
   const bool deep_;
   const Progress& progress_;
-  LeafStream leaf_;
   PageSums sums_;
-  std::vector<std::byte> buffer_;
   std::uint64_t done_ = 0;
 };
 
