@@ -121,7 +121,6 @@ std::uint32_t& ExactSet::path_value(const Hash128& key, const PathText& wanted) 
                         .value = 0,
                         .kind = wanted.kind});
   enter_last(path_slots_, paths_);
-  ++size_;
   return paths_.back().value;
 }
 
@@ -135,14 +134,18 @@ void ExactSet::note_depth(std::uint32_t host, std::size_t depth) {
 }
 
 std::uint32_t& ExactSet::at(const Entry& entry) {
+  std::uint32_t& value = own_value(entry);
+  if (value != 0) return value;
+  if (base_ != nullptr) value = base_->find(entry);
+  if (value == 0) ++size_;
+  return value;
+}
+
+std::uint32_t& ExactSet::own_value(const Entry& entry) {
   const EntryKey key = key_of(entry);
   if (entry.kind == Kind::raw) return path_value(key.key, {Kind::raw, kNone, entry.path, {}});
   const std::uint32_t host = add_host(key.host, entry);
-  if (is_host_kind(entry.kind)) {
-    std::uint32_t& value = hosts_[host].values[host_value_index(entry.kind)];
-    if (value == 0) ++size_;
-    return value;
-  }
+  if (is_host_kind(entry.kind)) return hosts_[host].values[host_value_index(entry.kind)];
   if (entry.kind == Kind::url) hosts_[host].has_url = true;
   if (entry.kind == Kind::url_query) hosts_[host].has_query = true;
   if (entry.kind == Kind::directory) note_depth(host, key.depth);
@@ -151,80 +154,105 @@ std::uint32_t& ExactSet::at(const Entry& entry) {
 
 std::uint32_t ExactSet::find(const Entry& entry) const {
   const EntryKey key = key_of(entry);
-  std::uint32_t host = kNone;
-  if (entry.kind != Kind::raw) {
-    host = find_host(key.host, entry.host);
-    if (host == kNone) return 0;
-    if (is_host_kind(entry.kind)) return hosts_[host].values[host_value_index(entry.kind)];
+  std::uint32_t host = kNone, value = 0;
+  if (entry.kind != Kind::raw) host = find_host(key.host, entry.host);
+  if (is_host_kind(entry.kind)) {
+    value = host == kNone ? 0 : hosts_[host].values[host_value_index(entry.kind)];
+  } else if (host != kNone || entry.kind == Kind::raw) {
+    const std::string_view path = entry.kind == Kind::raw ? entry.path : without_last_slash(entry.path);
+    const std::uint32_t found = find_path(key.key, {entry.kind, host, path, entry.query});
+    value = found == kNone ? 0 : paths_[found].value;
   }
-  const std::string_view path = entry.kind == Kind::raw ? entry.path : without_last_slash(entry.path);
-  const std::uint32_t found = find_path(key.key, {entry.kind, host, path, entry.query});
-  return found == kNone ? 0 : paths_[found].value;
+  return value != 0 || base_ == nullptr ? value : base_->find(entry);
 }
 
 bool ExactSet::may_hold_labels(std::size_t labels) const {
-  return ((label_counts_ >> std::min<std::size_t>(labels, 63)) & 1) != 0;
+  const std::uint64_t counts = label_counts_ | (base_ == nullptr ? 0 : base_->label_counts_);
+  return ((counts >> std::min<std::size_t>(labels, 63)) & 1) != 0;
 }
 
-void ExactSet::match_host(const Host& host, std::size_t suffix, ExactMatches& matches) const {
-  const auto add = [&](Kind kind) {
-    const std::uint32_t value = host.values[host_value_index(kind)];
+const ExactSet::Host* ExactSet::host_of(UrlHashes& url, std::size_t suffix) const {
+  const UrlParts& parts = url.parts();
+  if (((label_counts_ >> std::min<std::size_t>(parts.labels(suffix), 63)) & 1) == 0) return nullptr;
+  const std::uint32_t host = find_host(url.host(suffix), parts.suffix(suffix));
+  return host == kNone ? nullptr : &hosts_[host];
+}
+
+ExactSet::Layers ExactSet::layers_of(UrlHashes& url, std::size_t suffix) const {
+  return {.own = host_of(url, suffix), .base = base_ == nullptr ? nullptr : base_->host_of(url, suffix)};
+}
+
+// Of a path entry on a host of this very set; 0: there is none.
+std::uint32_t ExactSet::value_of(const Host* host, Kind kind, const Hash128& key, std::string_view path,
+                                 std::string_view query) const {
+  if (host == nullptr) return 0;
+  const std::uint32_t found = find_path(key, {kind, static_cast<std::uint32_t>(host - hosts_.data()), path, query});
+  return found == kNone ? 0 : paths_[found].value;
+}
+
+// Depths from 64 on at which this set has directories on the host.
+std::span<const std::uint32_t> ExactSet::deep_of(const Host* host) const {
+  if (host == nullptr || (host->directory_depths >> kDeepBit) == 0) return {};
+  return deep_.at(static_cast<std::uint32_t>(host - hosts_.data()));
+}
+
+void ExactSet::match_host(const Layers& host, std::size_t suffix, ExactMatches& matches) {
+  for (const Kind kind : {Kind::suffix, suffix == 0 ? Kind::exact_host : Kind::subdomains}) {
+    std::uint32_t value = host.own == nullptr ? 0 : host.own->values[host_value_index(kind)];
+    if (value == 0 && host.base != nullptr) value = host.base->values[host_value_index(kind)];
     if (value != 0) matches.push_back({kind, static_cast<std::uint16_t>(suffix), 0, value});
-  };
-  add(Kind::suffix);
-  add(suffix == 0 ? Kind::exact_host : Kind::subdomains);
+  }
 }
 
-void ExactSet::match_directory(std::uint32_t host, std::size_t suffix, std::size_t depth, UrlHashes& url,
-                               ExactMatches& matches) const {
-  const Hash128 key = keys_.directory(url.host(suffix), url.path(depth));
-  const std::uint32_t found = find_path(key, {Kind::directory, host, url.parts().prefix(depth), {}});
-  if (found == kNone || paths_[found].value == 0) return;
-  matches.push_back(
-      {Kind::directory, static_cast<std::uint16_t>(suffix), static_cast<std::uint32_t>(depth), paths_[found].value});
-}
-
-void ExactSet::match_paths(std::uint32_t host, std::size_t suffix, UrlHashes& url, ExactMatches& matches) const {
+void ExactSet::match_paths(const Layers& host, std::size_t suffix, UrlHashes& url, ExactMatches& matches) const {
   UrlParts& parts = url.parts();
   const std::size_t depth = parts.depth();
-  const Host& record = hosts_[host];
-  const auto add = [&](Kind kind, const Hash128& key, std::string_view query) {
-    const std::uint32_t found = find_path(key, {kind, host, parts.prefix(depth), query});
-    if (found == kNone || paths_[found].value == 0) return;
-    matches.push_back(
-        {kind, static_cast<std::uint16_t>(suffix), static_cast<std::uint32_t>(depth), paths_[found].value});
+  const auto add = [&](Kind kind, std::size_t at_depth, const Hash128& key, std::string_view query) {
+    std::uint32_t value = value_of(host.own, kind, key, parts.prefix(at_depth), query);
+    if (value == 0 && host.base != nullptr) value = base_->value_of(host.base, kind, key, parts.prefix(at_depth), query);
+    if (value == 0) return;
+    matches.push_back({kind, static_cast<std::uint16_t>(suffix), static_cast<std::uint32_t>(at_depth), value});
   };
-  if (record.has_url) add(Kind::url, keys_.url(url.host(suffix), url.path(depth)), {});
-  if (record.has_query && !parts.query().empty()) {
-    add(Kind::url_query, keys_.url_query(url.host(suffix), url.path(depth), url.query()), parts.query());
+  const auto add_directory = [&](std::size_t d) {
+    add(Kind::directory, d, keys_.directory(url.host(suffix), url.path(d)), {});
+  };
+  const auto has = [&](bool Host::*any) {
+    return (host.own != nullptr && host.own->*any) || (host.base != nullptr && host.base->*any);
+  };
+  if (has(&Host::has_url)) add(Kind::url, depth, keys_.url(url.host(suffix), url.path(depth)), {});
+  if (has(&Host::has_query) && !parts.query().empty()) {
+    add(Kind::url_query, depth, keys_.url_query(url.host(suffix), url.path(depth), url.query()), parts.query());
   }
+  const std::uint64_t depths = (host.own == nullptr ? 0 : host.own->directory_depths) |
+                               (host.base == nullptr ? 0 : host.base->directory_depths);
   for (std::size_t d = 1; d <= std::min<std::size_t>(depth, kDeepBit); ++d) {
-    if (((record.directory_depths >> (d - 1)) & 1) != 0) match_directory(host, suffix, d, url, matches);
+    if (((depths >> (d - 1)) & 1) != 0) add_directory(d);
   }
-  if ((record.directory_depths >> kDeepBit) == 0) return;
-  for (const std::uint32_t d : deep_.at(host)) {
+  if ((depths >> kDeepBit) == 0) return;
+  auto own = deep_of(host.own), base = host.base == nullptr ? own.last(0) : base_->deep_of(host.base);
+  while (!own.empty() || !base.empty()) {
+    const std::uint32_t d = base.empty() || (!own.empty() && own.front() < base.front()) ? own.front() : base.front();
     if (d > depth) break;
-    match_directory(host, suffix, d, url, matches);
+    if (!own.empty() && own.front() == d) own = own.subspan(1);
+    if (!base.empty() && base.front() == d) base = base.subspan(1);
+    add_directory(d);
   }
 }
 
 void ExactSet::find_matches(UrlHashes& url, Scope scope, ExactMatches& matches) const {
-  const UrlParts& parts = url.parts();
-  for (std::size_t suffix = 0; suffix < parts.suffixes(); ++suffix) {
-    if (!may_hold_labels(parts.labels(suffix))) continue;
-    const std::uint32_t host = find_host(url.host(suffix), parts.suffix(suffix));
-    if (host == kNone) continue;
-    match_host(hosts_[host], suffix, matches);
-    if (scope == Scope::url && hosts_[host].has_paths()) match_paths(host, suffix, url, matches);
+  const std::size_t suffixes = url.parts().suffixes();
+  for (std::size_t suffix = 0; suffix < suffixes; ++suffix) {
+    const Layers host = layers_of(url, suffix);
+    if (host.empty()) continue;
+    match_host(host, suffix, matches);
+    if (scope == Scope::url && host.has_paths()) match_paths(host, suffix, url, matches);
   }
 }
 
 bool ExactSet::has_path_entries(UrlHashes& url) const {
-  const UrlParts& parts = url.parts();
-  for (std::size_t suffix = 0; suffix < parts.suffixes(); ++suffix) {
-    if (!may_hold_labels(parts.labels(suffix))) continue;
-    const std::uint32_t host = find_host(url.host(suffix), parts.suffix(suffix));
-    if (host != kNone && hosts_[host].has_paths()) return true;
+  const std::size_t suffixes = url.parts().suffixes();
+  for (std::size_t suffix = 0; suffix < suffixes; ++suffix) {
+    if (layers_of(url, suffix).has_paths()) return true;
   }
   return false;
 }

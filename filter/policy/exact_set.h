@@ -3,6 +3,8 @@
 // A hash (the filter's own keys) finds a candidate; the canonical text decides: nothing is matched by hash alone.
 // Cost of find_matches(): one table probe for each host suffix; then, on hosts with path entries, one for U, one for Q
 // and one for each directory depth that exists there and that the path reaches. Linear in the URL.
+// A set may stand on another one, which it shares and leaves as it is: what it says of an entry overrules what that one says.
+// So what is added to a large set costs what is added. Questions cost about one probe more for each host suffix then.
 // Memory: the texts plus about 64 bytes an entry. Const calls are thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -10,9 +12,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "filter/bits/key.h"
@@ -38,11 +43,14 @@ class ExactSet {
  public:
   // Both sides of every question must use the same keys: UrlHashes given to find_matches() are of `keys` too.
   explicit ExactSet(const KeyMaker& keys) : keys_(keys) {}
+  // On top of `base`, which stands on no other set.
+  explicit ExactSet(std::shared_ptr<const ExactSet> base) : base_(std::move(base)), keys_(base_->keys_) {}
 
-  // The value of an entry, made with 0 where it was not there; 0 means "not in the set". Valid until the next call.
+  // The value of an entry, made with 0 where it was not there; 0 means "not in the set", and is never assigned. Valid until the
+  // next call.
   std::uint32_t& at(const Entry& entry);
   std::uint32_t find(const Entry& entry) const;
-  std::size_t size() const { return size_; }
+  std::size_t size() const { return size_ + (base_ == nullptr ? 0 : base_->size()); }
   const KeyMaker& keys() const { return keys_; }
 
   // Appends every entry that the current form matches, by suffix, the whole host first; on each host kinds, then U, Q,
@@ -65,6 +73,13 @@ class ExactSet {
     std::uint64_t directory_depths;       // bit d - 1 for depth d, see kDeepBit
     bool has_url, has_query;
     bool has_paths() const { return has_url || has_query || directory_depths != 0; }
+  };
+  // What this set and its base have of one suffix; null: nothing.
+  struct Layers {
+    const Host* own = nullptr;
+    const Host* base = nullptr;
+    bool empty() const { return own == nullptr && base == nullptr; }
+    bool has_paths() const { return (own != nullptr && own->has_paths()) || (base != nullptr && base->has_paths()); }
   };
   struct Path {  // and raw keys, whose host is kNone
     std::uint64_t hash;
@@ -90,15 +105,20 @@ class ExactSet {
   void note_depth(std::uint32_t host, std::size_t depth);
   struct EntryKey;
   EntryKey key_of(const Entry& entry) const;
-  void match_host(const Host& host, std::size_t suffix, ExactMatches& matches) const;
-  void match_paths(std::uint32_t host, std::size_t suffix, UrlHashes& url, ExactMatches& matches) const;
-  void match_directory(std::uint32_t host, std::size_t suffix, std::size_t depth, UrlHashes& url,
-                       ExactMatches& matches) const;
+  std::uint32_t& own_value(const Entry& entry);
+  const Host* host_of(UrlHashes& url, std::size_t suffix) const;
+  Layers layers_of(UrlHashes& url, std::size_t suffix) const;
+  std::uint32_t value_of(const Host* host, Kind kind, const Hash128& key, std::string_view path,
+                         std::string_view query) const;
+  std::span<const std::uint32_t> deep_of(const Host* host) const;
+  static void match_host(const Layers& host, std::size_t suffix, ExactMatches& matches);
+  void match_paths(const Layers& host, std::size_t suffix, UrlHashes& url, ExactMatches& matches) const;
   std::string_view text(std::uint64_t at, std::uint32_t length) const {
     return std::string_view(text_).substr(at, length);
   }
   std::uint64_t store(std::string_view text);
 
+  std::shared_ptr<const ExactSet> base_;  // null: none
   KeyMaker keys_;
   std::string text_;
   std::vector<Host> hosts_;
@@ -106,7 +126,7 @@ class ExactSet {
   Slots host_slots_, path_slots_;
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> deep_;  // by host: depths from 64 on, ascending
   std::uint64_t label_counts_ = 0;  // bit l for hosts of l labels (0: addresses, 63: that many and more)
-  std::size_t size_ = 0;
+  std::size_t size_ = 0;  // entries that the base lacks
 };
 
 }  // namespace bloomwall::filter
