@@ -87,8 +87,8 @@ class AllowListParser {
  public:
   AllowListParser(AllowLists& lists, const std::string& name) : lists_(lists), errors_(name) {}
 
-  std::vector<Error> parse(std::string_view text) {
-    LineWalk lines(text);
+  std::vector<Error> parse(std::string_view text, std::uint64_t first_line) {
+    LineWalk lines(text, first_line);
     while (lines.next()) {
       number_ = lines.number();
       if (!read(lines.line())) break;
@@ -224,14 +224,76 @@ class AllowListParser {
   EntryParser parser_;
 };
 
-std::vector<Error> AllowLists::parse(std::string_view text, const std::string& name) {
-  return AllowListParser(*this, name).parse(text);
+std::vector<Error> AllowLists::parse(std::string_view text, const std::string& name, std::uint64_t first_line) {
+  return AllowListParser(*this, name).parse(text, first_line);
 }
 
 std::vector<Error> AllowLists::load(const std::filesystem::path& file) {
   const Result<std::string> text = read_entry_text(file);
   if (!text) return {text.error()};
   return parse(*text, file.string());
+}
+
+AllowLists::AllowLists(const std::shared_ptr<const AllowLists>& base)
+    : base_(base),
+      entries_(std::shared_ptr<const ExactSet>(base, &base->entries_)),
+      names_(base->names_),
+      scopes_(base->scopes_),
+      known_scopes_(base->known_scopes_),
+      networks_(base->networks_) {}
+
+const AllowLists::Source* AllowLists::source(const std::string& name) const {
+  const auto at = std::ranges::find(sources_, name, &Source::name);
+  return at == sources_.end() ? nullptr : &*at;
+}
+
+void AllowLists::note(const Text& text) {
+  const auto lines = static_cast<std::uint64_t>(std::count(text.bytes.begin(), text.bytes.end(), '\n'));
+  sources_.push_back({.name = text.name,
+                      .bytes = text.bytes.size(),
+                      .lines = lines,
+                      .ends_line = text.bytes.empty() || text.bytes.back() == '\n',
+                      .digest = entries_.keys().hash(text.bytes)});
+}
+
+// Whether these texts begin with all that was read into these lists, and little more is in them: what stands on top is read
+// again each time.
+bool AllowLists::begins(const std::vector<Text>& texts) const {
+  constexpr std::uint64_t kSmallPart = 8;
+  std::uint64_t known = 0, all = 0;
+  for (const Text& text : texts) all += text.bytes.size();
+  for (const Source& source : sources_) {
+    const auto text = std::ranges::find(texts, source.name, &Text::name);
+    if (text == texts.end() || text->bytes.size() < source.bytes) return false;
+    if (text->bytes.size() > source.bytes && !source.ends_line) return false;
+    if (entries_.keys().hash(std::string_view(text->bytes).substr(0, source.bytes)) != source.digest) return false;
+    known += source.bytes;
+  }
+  return all - std::min(known, all) <= known / kSmallPart;
+}
+
+std::shared_ptr<const AllowLists> AllowLists::load(const KeyMaker& keys, const std::vector<std::string>& filters,
+                                                   std::span<const std::filesystem::path> files,
+                                                   const std::shared_ptr<const AllowLists>& former,
+                                                   std::vector<Error>& errors) {
+  std::vector<Text> texts;
+  for (const std::filesystem::path& file : files) {
+    Result<std::string> text = read_entry_text(file);
+    if (text) texts.push_back({file.string(), *std::move(text)});
+    if (!text) errors.push_back(std::move(text).error());
+  }
+  const std::shared_ptr<const AllowLists> base = former == nullptr || former->base_ == nullptr ? former : former->base_;
+  const bool stands_on_base = base != nullptr && base->entries_.keys().seed() == keys.seed() &&
+                              base->names_ == filters && base->begins(texts);
+  const std::shared_ptr<AllowLists> lists(stands_on_base ? new AllowLists(base) : new AllowLists(keys, filters));
+  for (const Text& text : texts) {
+    const Source* const known = stands_on_base ? base->source(text.name) : nullptr;
+    const auto found = lists->parse(std::string_view(text.bytes).substr(known == nullptr ? 0 : known->bytes), text.name,
+                                    known == nullptr ? 1 : known->lines + 1);
+    errors.insert(errors.end(), found.begin(), found.end());
+    if (!stands_on_base) lists->note(text);
+  }
+  return lists;
 }
 
 }  // namespace bloomwall::filter

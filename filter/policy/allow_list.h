@@ -16,6 +16,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,9 +37,15 @@ class AllowLists {
   // Filters are named by their place in `filters`.
   AllowLists(const KeyMaker& keys, std::vector<std::string> filters);
 
+  // Reads all lists of a configuration, and appends every error of them. `former`, which may be null: what was read before. Where
+  // the texts begin with what these lists were then, and nothing else is different, only what is new is parsed and stored.
+  static std::shared_ptr<const AllowLists> load(const KeyMaker& keys, const std::vector<std::string>& filters,
+                                                std::span<const std::filesystem::path> files,
+                                                const std::shared_ptr<const AllowLists>& former,
+                                                std::vector<Error>& errors);
   // Adds one list. Every error of it (kMaxReportedErrors), with file:line; the good lines count even so.
   std::vector<Error> load(const std::filesystem::path& file);
-  std::vector<Error> parse(std::string_view text, const std::string& name);
+  std::vector<Error> parse(std::string_view text, const std::string& name, std::uint64_t first_line = 1);
 
   std::uint64_t size() const;  // entries and ranges
   bool empty() const { return entries_.size() == 0 && networks_.empty(); }
@@ -59,10 +67,26 @@ class AllowLists {
   friend class AllowListParser;
   using Filters = std::vector<std::uint64_t>;  // bit f % 64 of word f / 64
   static constexpr std::uint32_t kEveryFilter = 1;
+  // A text that was read into these lists.
+  struct Source {
+    std::string name;
+    std::uint64_t bytes = 0, lines = 0;
+    bool ends_line = true;
+    Hash128 digest;  // by the keys of entries_
+  };
+  struct Text {
+    std::string name, bytes;
+  };
+  explicit AllowLists(const std::shared_ptr<const AllowLists>& base);
+  const Source* source(const std::string& name) const;
+  bool begins(const std::vector<Text>& texts) const;
+  void note(const Text& text);
   void allow(const Entry& entry, const Filters& filters);  // empty: all
   std::uint32_t number_of(const Filters& filters);
   std::uint32_t value_of(const Filters& filters) { return filters.empty() ? kEveryFilter : number_of(filters); }
 
+  std::shared_ptr<const AllowLists> base_;  // whose entries these stand on; null: on none
+  std::vector<Source> sources_;             // of lists that others may stand on
   ExactSet entries_;
   std::vector<std::string> names_;
   std::vector<Filters> scopes_;                    // value v > kEveryFilter stands for scopes_[v - kEveryFilter - 1]

@@ -4,17 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <span>
+#include <memory>
 #include <system_error>
 #include <utility>
 
+#include "filter/policy/delta_line.h"
 #include "filter/policy/delta_signature.h"
 #include "filter/policy/entry_text.h"
-#include "filter/policy/typed_entry.h"
 #include "filter/text.h"
-#include "filter/url/address_range.h"
 #include "filter/url/range_map.h"
 
 namespace bloomwall::filter {
@@ -23,24 +21,8 @@ namespace {
 constexpr std::string_view kMagic = "bloomwall-delta";
 constexpr std::string_view kVersion = "1";
 constexpr std::string_view kBase = "base=";
-// An escape takes three octets for one, so a line that a list may hold is longer in canonical form.
-constexpr std::size_t kMaxCanonicalLine = 4 * kMaxEntryLine;
 constexpr std::string_view kSequence = "sequence=";
 constexpr std::string_view kChanges = "changes=";
-
-// Raw keys keep the blanks at their end, so only this side is trimmed before the kind is known.
-std::string_view without_leading_blanks(std::string_view text) {
-  return text.substr(std::min(text.find_first_not_of(" \t"), text.size()));
-}
-
-// "X example.com" names its kind; the rest is the entry. A host never is one letter followed by a blank.
-std::optional<Kind> take_kind(std::string_view& text) {
-  if (text.size() < 2 || (text[1] != ' ' && text[1] != '\t')) return std::nullopt;
-  const auto known = std::find(kKinds.begin(), kKinds.end(), static_cast<Kind>(text[0]));
-  if (known == kKinds.end()) return std::nullopt;
-  text.remove_prefix(2);
-  return *known;
-}
 
 // "sequence=7": takes the word off the line. Nothing where the line goes on otherwise; what is no number spoils it.
 std::optional<std::uint64_t> take_number(std::string_view& line, std::string_view name) {
@@ -55,40 +37,31 @@ std::optional<std::uint64_t> take_number(std::string_view& line, std::string_vie
   return value;
 }
 
-// Whether the text of a URL ends in its root: "example.com/", "http://example.com/".
-bool names_root(std::string_view text) {
-  const std::size_t scheme = text.find("://");
-  const std::size_t slash = text.find('/', scheme == std::string_view::npos ? 0 : scheme + 3);
-  return slash != std::string_view::npos && slash + 1 == text.size();
-}
-
-const char* shape_of(Kind kind) {
-  switch (kind) {
-    case Kind::suffix:
-    case Kind::exact_host:
-    case Kind::subdomains:
-      return "a host";
-    case Kind::url:
-      return "a URL whose path does not end in '/', without a query";
-    case Kind::url_query:
-      return "a URL with a query";
-    case Kind::directory:
-      return "a URL whose path ends in '/'";
-    case Kind::raw:
-      return "raw bytes";
-    case Kind::network:
-      return "an address or a range of addresses";
+// How much of the text is likely to begin the next one as well: whole lines, up to the networks at its end, which `update`
+// writes behind all entries.
+std::size_t body_size(std::string_view text) {
+  const auto begin_of_line = [text](std::size_t end) {  // that ends there, line end included
+    const std::size_t before = end < 2 ? std::string_view::npos : text.rfind('\n', end - 2);
+    return before == std::string_view::npos ? 0 : before + 1;
+  };
+  const std::size_t last = text.rfind('\n');
+  std::size_t end = last == std::string_view::npos ? 0 : last + 1;
+  while (end > 0) {
+    const std::size_t begin = begin_of_line(end);
+    const std::string_view line = text.substr(begin, end - begin);
+    if (!line.starts_with("+N ") && !line.starts_with("-N ")) break;
+    end = begin;
   }
-  return "an entry";
+  return end;
 }
 
 }  // namespace
 
-class DeltaParser {
+class DeltaParser final : DeltaLineParser::Sink {
  public:
   DeltaParser(const std::string& name, const KeyMaker& keys, const std::optional<FileId>& base,
               const DeltaReading& reading)
-      : base_(base), reading_(reading), name_(name), errors_(name), delta_(keys) {}
+      : base_(base), reading_(reading), name_(name), keys_(keys), errors_(name), delta_(keys) {}
 
   Delta::Loaded parse(std::string_view text) {
     if (auto checked = check_signatures(text); !checked) {
@@ -99,32 +72,87 @@ class DeltaParser {
       if (errors_.empty()) bad_first_line();
       return tl::unexpected(errors_.take());
     }
-    if (text.find('\n') == std::string_view::npos) fail(Errc::bad_syntax, "is cut: the first line has no line end");
-    while (lines.next()) {
-      number_ = lines.number();
-      if (!change(lines.line())) break;
-    }
+    const std::size_t first_end = text.find('\n');
+    if (first_end == std::string_view::npos) fail(Errc::bad_syntax, "is cut: the first line has no line end");
+    std::string_view rest = text.substr(std::min(first_end, text.size() - 1) + 1);
+    rest.remove_prefix(take_body(rest));
+    entries_ = &delta_.entries_;
+    read(rest);
     check_count(text);
     if (!errors_.empty()) return tl::unexpected(errors_.take());
-    delta_.added_ = networks_.of(static_cast<std::uint32_t>(DeltaAnswer::added));
-    delta_.removed_ = networks_.of(static_cast<std::uint32_t>(DeltaAnswer::removed));
+    delta_.added_ = networks_of(DeltaAnswer::added);
+    delta_.removed_ = networks_of(DeltaAnswer::removed);
     return std::move(delta_);
   }
 
  private:
   // Cuts them off. What nobody trusts is not looked at further.
-  Result<void> check_signatures(std::string_view& text) const {
-    const auto parts = split_signatures(text, name_);
+  Result<void> check_signatures(std::string_view& text) {
+    auto parts = split_signatures(text, name_);
     if (!parts) return unexpected(parts.error());
     text = parts->text;
     if (reading_.trusted == nullptr) return {};
-    auto signer = reading_.trusted->check(parts->signatures, signed_message(text));
+    delta_.signed_message_ = signed_message(text);
+    delta_.signatures_ = std::move(parts->signatures);
+    auto signer = reading_.trusted->check(delta_.signatures_, delta_.signed_message_);
     if (signer) return {};
     signer.error().where = name_;
     return unexpected(std::move(signer).error());
   }
 
-  void fail(Errc code, std::string what) { errors_.add(number_, code, std::move(what)); }
+  void fail(Errc code, std::string what) override { errors_.add(number_, code, std::move(what)); }
+
+  // The lines behind those that were read already.
+  void read(std::string_view text) {
+    LineWalk lines(text, number_ + 1);
+    while (!is_full_ && lines.next()) {
+      number_ = lines.number();
+      change(lines.line());
+    }
+  }
+
+  // Makes the body of the delta: that of the former one where the text begins with the same lines, else of this text. Returns
+  // its bytes.
+  std::size_t take_body(std::string_view rest) {
+    const std::size_t size = body_size(rest);
+    if (may_continue_former() && begins_with(rest, size, *reading_.former->body_)) {
+      delta_.body_ = reading_.former->body_;
+      set_all(delta_.body_->added, DeltaAnswer::added);
+      set_all(delta_.body_->removed, DeltaAnswer::removed);
+      number_ += delta_.body_->lines;
+      lines_ = delta_.body_->changes;
+    } else {
+      const auto body = std::make_shared<Delta::Body>(keys_);
+      entries_ = &body->entries;
+      read(rest.substr(0, size));
+      body->added = networks_of(DeltaAnswer::added);
+      body->removed = networks_of(DeltaAnswer::removed);
+      body->bytes = size;
+      body->lines = number_ - 1;
+      body->changes = lines_;
+      body->digest = keys_.hash(rest.substr(0, size));
+      delta_.body_ = body;
+    }
+    delta_.entries_ = ExactSet(std::shared_ptr<const ExactSet>(delta_.body_, &delta_.body_->entries));
+    return delta_.body_->bytes;
+  }
+
+  bool may_continue_former() const {
+    return reading_.former != nullptr && reading_.former->entries().keys().seed() == keys_.seed() &&
+           !reading_.on_change && !reading_.on_range && !reading_.on_comment;
+  }
+
+  // What stands on top must stay small beside the body: it is read again each time, and asked besides.
+  bool begins_with(std::string_view rest, std::size_t size, const Delta::Body& body) const {
+    constexpr std::size_t kSmallPart = 8;
+    if (size < body.bytes || size - body.bytes > body.bytes / kSmallPart) return false;
+    return keys_.hash(rest.substr(0, body.bytes)) == body.digest;
+  }
+
+  RangeSet networks_of(DeltaAnswer answer) const { return networks_.of(static_cast<std::uint32_t>(answer)); }
+  void set_all(const RangeSet& networks, DeltaAnswer answer) {
+    for (const AddressRange& range : networks.ranges()) networks_.set(range, static_cast<std::uint32_t>(answer));
+  }
 
   void bad_first_line() {
     fail(Errc::bad_syntax,
@@ -148,6 +176,7 @@ class DeltaParser {
     delta_.sequence_ = sequence.value_or(0);
     const std::optional<FileId> id = parse_file_id(base.substr(kBase.size()));
     if (!id) return false;
+    delta_.base_ = *id;
     if (!base_ || *id == *base_) return true;
     fail(Errc::wrong_base, fmt::format("made for {}, but the filter is {}, another one or another build of it",
                                        to_hex(*id), to_hex(*base_)));
@@ -166,148 +195,30 @@ class DeltaParser {
              kChanges, *count_, lines_, mid_line ? ", the last of them without a line end" : "", kChanges, *count_));
   }
 
-  // One line after the first. False: no use in reading on.
-  bool change(std::string_view line) {
-    const std::size_t length = line.size();
-    line = without_leading_blanks(line);
-    if (line.empty()) return true;
+  // One line after the first.
+  void change(std::string_view whole) {
+    const std::string_view line = without_leading_blanks(whole);
+    if (line.empty()) return;
     if (line.front() == '#') {
       if (reading_.on_comment) reading_.on_comment(line);
-      return true;
+      return;
     }
     if (line.front() != '+' && line.front() != '-') {
-      fail(Errc::bad_syntax, fmt::format("a change starts with '+' or '-', not with {}", in_quotes(line.substr(0, 1))));
-      return true;
+      return fail(Errc::bad_syntax,
+                  fmt::format("a change starts with '+' or '-', not with {}", in_quotes(line.substr(0, 1))));
     }
     ++lines_;
-    const DeltaAnswer answer = line.front() == '+' ? DeltaAnswer::added : DeltaAnswer::removed;
-    line = without_leading_blanks(line.substr(1));
-    const std::optional<Kind> kind = take_kind(line);
-    const std::size_t longest = kind ? kMaxCanonicalLine : kMaxEntryLine;
-    if (length > longest) {
-      fail(Errc::limit, fmt::format("a line of {} bytes; at most {} are read", length, longest));
-    } else if (kind == Kind::raw) {
-      raw(line, answer);
-    } else if (line = without_comment(line); !network(line, kind, answer)) {
-      entry(line, kind, answer);
-    }
-    if (delta_.entries_.size() + networks_.pieces() <= kMaxExactEntries) return true;
-    fail(Errc::limit, fmt::format("more than {} entries; build a new filter instead", kMaxExactEntries));
-    return false;
+    parser_.parse(whole);
+    is_full_ = entries_->size() + networks_.pieces() > kMaxExactEntries;
+    if (is_full_) fail(Errc::limit, fmt::format("more than {} entries; build a new filter instead", kMaxExactEntries));
   }
 
-  void raw(std::string_view bytes, DeltaAnswer answer) {
-    if (bytes.empty()) return fail(Errc::bad_syntax, "a raw key of no bytes; write it after 'R '");
-    Entry entry;
-    entry.kind = Kind::raw;
-    entry.path = bytes;
-    set(entry, answer);
-  }
-
-  // False: no network is meant.
-  bool network(std::string_view text, std::optional<Kind> kind, DeltaAnswer answer) {
-    if (kind && kind != Kind::network) return false;
-    const RangeReading reading = read_address_range(text);
-    switch (reading.outcome) {
-      case RangeReading::Outcome::range:
-        if (!kind && reading.range.is_one_address()) {
-          one_address(reading.range.begin(), answer);
-        } else {
-          set(reading.range, answer);
-        }
-        return true;
-      case RangeReading::Outcome::malformed:
-      case RangeReading::Outcome::unsupported:
-        fail(Errc::bad_syntax, fmt::format("{}: {}", in_quotes(text), reading.reason));
-        return true;
-      case RangeReading::Outcome::no_range:
-        break;
-    }
-    if (!kind) return false;
-    if (const auto address = read_address(text)) {
-      set(range_of(*address), answer);
-    } else {
-      fail(Errc::bad_syntax, fmt::format("kind N is {}, which {} is not", shape_of(Kind::network), in_quotes(text)));
-    }
-    return true;
-  }
-
-  // "192.0.2.1/32" without a kind is what "192.0.2.1" is.
-  void one_address(const Address& address, DeltaAnswer answer) {
-    const std::string text = text_of(address);
-    by_shape(parser_.domain(text).entries.front(), answer);
-  }
-
-  void entry(std::string_view text, std::optional<Kind> kind, DeltaAnswer answer) {
-    if (std::any_of(text.begin(), text.end(), is_blank)) {
-      return fail(Errc::bad_syntax,
-                  fmt::format("{} has white space inside; one entry a line, a blank in a URL is %20", in_quotes(text)));
-    }
-    if (text.find(kByteOrderMark) != std::string_view::npos) {
-      return fail(Errc::bad_syntax, fmt::format("{} has a byte order mark inside; one entry a line", in_quotes(text)));
-    }
-    if (kind) {
-      if (const auto known = parser_.canonical(*kind, text)) {
-        if (!can_be_asked_for(*known)) return fail(Errc::bad_syntax, no_request_text(text));
-        return set(*known, answer);
-      }
-    }
-    const ParsedEntry parsed = parser_.any(text);
-    if (parsed.entries.empty()) return fail(Errc::bad_syntax, problem_text(parsed, text));
-    if (std::string reason = why_not_typed(parsed, text, answer == DeltaAnswer::added && !kind); !reason.empty()) {
-      return fail(Errc::bad_syntax, std::move(reason));
-    }
-    if (kind) return typed_with_kind(parsed.entries, *kind, answer, text);
-    for (const Entry& found : parsed.entries) by_shape(found, answer);
-  }
-
-  // The text is not canonical, so a person wrote it. Several forms can't all be meant by one kind and one text.
-  void typed_with_kind(std::span<const Entry> found, Kind kind, DeltaAnswer answer, std::string_view text) {
-    if (found.size() > 1) {
-      return fail(Errc::bad_syntax, fmt::format("{} can be read in several ways; leave out the {} to mean all of them, "
-                                                "or write the canonical form of one",
-                                                in_quotes(text), static_cast<char>(kind)));
-    }
-    if (of_kind(found.front(), kind, answer, text)) return;
-    fail(Errc::bad_syntax,
-         fmt::format("kind {} is {}, which {} is not", static_cast<char>(kind), shape_of(kind), in_quotes(text)));
-  }
-
-  void by_shape(Entry entry, DeltaAnswer answer) {
-    set(entry, answer);
-    if (answer != DeltaAnswer::removed || !is_host_kind(entry.kind)) return;
-    // Lists of different formats give S or X for the same name; a user who removes it means both.
-    entry.kind = entry.kind == Kind::suffix ? Kind::exact_host : Kind::suffix;
-    set(entry, answer);
-    // Nor does a user tell an address of a list of hosts from one of a list of networks.
-    if (entry.host_kind == HostKind::name) return;
-    if (const auto address = read_address(entry.host)) set(range_of(*address), answer);
-  }
-
-  bool of_kind(Entry entry, Kind kind, DeltaAnswer answer, std::string_view text) {
-    if (kind == Kind::url && is_host_kind(entry.kind) && names_root(text)) {
-      entry.kind = Kind::url;
-      entry.path = "/";
-      set(entry, answer);
-      return true;
-    }
-    if (is_host_kind(kind) != is_host_kind(entry.kind)) return false;
-    if (is_path_kind(kind) && kind != entry.kind) return false;
-    if (is_host_kind(kind) && entry.host_kind != HostKind::name) {
-      if (kind == Kind::subdomains) return false;
-      kind = Kind::exact_host;  // an address has neither subdomains nor parents
-    }
-    entry.kind = kind;
-    set(entry, answer);
-    return true;
-  }
-
-  void set(const Entry& entry, DeltaAnswer answer) {
-    delta_.entries_.at(entry) = static_cast<std::uint32_t>(answer);
+  void set(const Entry& entry, DeltaAnswer answer) override {
+    entries_->at(entry) = static_cast<std::uint32_t>(answer);
     if (reading_.on_change) reading_.on_change(entry, answer);
   }
 
-  void set(const AddressRange& range, DeltaAnswer answer) {
+  void set(const AddressRange& range, DeltaAnswer answer) override {
     networks_.set(range, static_cast<std::uint32_t>(answer));
     if (reading_.on_range) reading_.on_range(range, answer);
   }
@@ -315,14 +226,21 @@ class DeltaParser {
   const std::optional<FileId>& base_;
   const DeltaReading& reading_;
   const std::string& name_;
-  std::size_t number_ = 1;
+  const KeyMaker& keys_;
+  std::size_t number_ = 1;              // of the last line that was read
+  bool is_full_ = false;                // no use in reading on
   std::optional<std::uint64_t> count_;  // of changes, where the first line says it
   std::uint64_t lines_ = 0;             // that are changes
   LineErrors errors_;
-  EntryParser parser_;
+  DeltaLineParser parser_{*this};
   RangeMap networks_;
+  ExactSet* entries_ = nullptr;  // that lines go into now: those of the body, then those on top
   Delta delta_;
 };
+
+bool Delta::is_signed_by(const TrustedKeys& trusted) const {
+  return !signed_message_.empty() && trusted.check(signatures_, signed_message_).has_value();
+}
 
 std::string Delta::first_line(const FileId& base, std::uint64_t sequence, std::optional<std::uint64_t> changes) {
   std::string line = fmt::format("{} {} {}{}", kMagic, kVersion, kBase, to_hex(base));

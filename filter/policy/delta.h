@@ -28,6 +28,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,6 +42,7 @@ namespace bloomwall::filter {
 
 enum class DeltaAnswer : std::uint8_t { nothing = 0, added = 1, removed = 2 };  // values in entries()
 
+class Delta;
 class TrustedKeys;
 
 // What else is wanted of a text while it is read.
@@ -50,6 +52,10 @@ struct DeltaReading {
   std::function<void(const Entry&, DeltaAnswer)> on_change = {};
   std::function<void(const AddressRange&, DeltaAnswer)> on_range = {};  // networks; likewise
   std::function<void(std::string_view line)> on_comment = {};
+  // What was read of an earlier text, with the same keys. Where this one begins with the same lines after the first, as one has
+  // that `update` appended to, these are neither parsed nor stored again: what is new is all it costs, besides reading the text
+  // and one digest. Not used where somebody wants to be told of changes.
+  std::shared_ptr<const Delta> former = {};
 };
 
 class Delta {
@@ -68,6 +74,10 @@ class Delta {
                                 std::optional<std::uint64_t> changes = std::nullopt);
 
   std::uint64_t sequence() const { return sequence_; }  // 0: none
+  // The content id that the first line names.
+  const FileId& base() const { return base_; }
+  // Whether one of the keys has signed it. Known only where DeltaReading::trusted was given, else false.
+  bool is_signed_by(const TrustedKeys& trusted) const;
 
   // What it says of exactly this entry (not of what the entry covers).
   DeltaAnswer answer(const Entry& entry) const { return static_cast<DeltaAnswer>(entries_.find(entry)); }
@@ -81,9 +91,21 @@ class Delta {
 
  private:
   friend class DeltaParser;
+  // What later texts may begin with, too. Shared by all deltas that do.
+  struct Body {
+    explicit Body(const KeyMaker& keys) : entries(keys) {}
+    ExactSet entries;
+    RangeSet added, removed;
+    std::uint64_t bytes = 0, lines = 0, changes = 0;  // of the text, from its second line on
+    Hash128 digest;                                   // of these bytes, by the filter's secret key
+  };
   explicit Delta(const KeyMaker& keys) : entries_(keys) {}
+  FileId base_{};
   std::uint64_t sequence_ = 0;
-  ExactSet entries_;
+  std::string signed_message_;  // empty: nobody asked
+  std::vector<Signature> signatures_;
+  std::shared_ptr<const Body> body_;
+  ExactSet entries_;  // on top of those of the body
   RangeSet added_, removed_;
 };
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
+#include <cstring>
 #include <optional>
 #include <system_error>
 
@@ -20,17 +21,19 @@ namespace bloomwall::filter {
 namespace {
 
 constexpr std::string_view kWord = "signature";
+constexpr std::string_view kLineAndWord = "\nsignature";
 constexpr std::string_view kAlgorithm = "ed25519";
 
-// Where the first line that starts with the word begins; the end where there is none.
+// Where the first line that starts with the word begins; the end where there is none. Texts have millions of lines.
 std::size_t first_signature(std::string_view text) {
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::string_view line = text.substr(at, text.find('\n', at) - at);
-    if (line.starts_with(kWord) && (line.size() == kWord.size() || line[kWord.size()] == ' ')) return at;
-    const std::size_t end = text.find('\n', at);
-    if (end == std::string_view::npos) break;
-    at = end + 1;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view rest = text.substr(at);
+    const bool is_word = rest.starts_with(kWord) &&
+                         (rest.size() == kWord.size() || rest[kWord.size()] == ' ' || rest[kWord.size()] == '\n');
+    if (is_word) return at;
+    const void* const next = ::memmem(rest.data(), rest.size(), kLineAndWord.data(), kLineAndWord.size());
+    if (next == nullptr) break;
+    at = static_cast<std::size_t>(static_cast<const char*>(next) - text.data()) + 1;
   }
   return text.size();
 }

@@ -36,6 +36,7 @@ Result<std::string> read_entry_text(const std::filesystem::path& path) {
   const std::uintmax_t size = std::filesystem::file_size(path, no_size);
   if (auto ok = check_entry_text_size(no_size ? 0 : size, path); !ok) return unexpected(std::move(ok).error());
   std::string text;
+  text.reserve(no_size ? 0 : size);
   std::string block(std::size_t{256} << 10, '\0');
   while (in.read(block.data(), static_cast<std::streamsize>(block.size())) || in.gcount() > 0) {
     const auto got = static_cast<std::size_t>(in.gcount());
