@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "filter/policy/filter_store.h"
 #include "filter/policy/pending_verdict.h"
 #include "filter/policy/policy_impl.h"
 
@@ -64,6 +65,11 @@ Policy::Policy(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
   has_networks_ = std::any_of(impl_->filters.begin(), impl_->filters.end(), holds);
 }
 Policy::~Policy() = default;
+
+tl::expected<std::shared_ptr<const Policy>, std::vector<Error>> Policy::load(const PolicySpec& spec,
+                                                                             const LoadOptions& options) {
+  return FilterStore().load(spec, options);
+}
 
 Verdict Policy::judge(const CanonicalUrl& url) const { return judge_without_stopping(*this, url, Scope::url); }
 Verdict Policy::judge_host(const CanonicalUrl& host) const { return judge_without_stopping(*this, host, Scope::host); }

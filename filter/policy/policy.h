@@ -1,5 +1,6 @@
 // All filters, deltas and allow lists of one configuration, and the one call that turns a URL into a verdict.
-// Immutable once loaded; shared by all workers through shared_ptr and swapped as a whole; the last holder frees it.
+// Immutable once loaded; shared by all workers through shared_ptr and swapped as a whole; the last holder frees it. A policy is a
+// view: names, actions and allow lists over files that it shares with other policies of the same store (filter_store.h).
 // Rules: "Verdicts" in ARCHITECTURE.md. Look-ups go plan -> prefetch -> evaluate (lookup.h), so that pages which are
 // not resident can be awaited without changing this door (pending_verdict.h).
 // SPDX-License-Identifier: Apache-2.0
@@ -89,7 +90,7 @@ class Policy {
         progress;  // false stops
   };
   // Every error of every file, not just the first. Nothing of a failed load stays. Time: that of reading every filter
-  // where options.verify, else of reading deltas and allow lists.
+  // where options.verify, else of reading deltas and allow lists. Who loads again and again: FilterStore.
   static tl::expected<std::shared_ptr<const Policy>, std::vector<Error>> load(const PolicySpec& spec,
                                                                               const LoadOptions& options);
   ~Policy();
@@ -140,6 +141,7 @@ class Policy {
 
  private:
   friend class PendingVerdict;
+  friend class FilterStore;
   struct Impl;
   explicit Policy(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

@@ -17,8 +17,8 @@
 namespace bloomwall::filter {
 
 struct LoadedFilter {
-  LoadedFilter(FilterSpec its_spec, std::unique_ptr<FilterFile> its_file, std::optional<Delta> its_delta,
-               std::optional<KeyId> its_signer = {}, std::unique_ptr<ExactSide> its_exact = nullptr)
+  LoadedFilter(FilterSpec its_spec, std::shared_ptr<const FilterFile> its_file, std::shared_ptr<const Delta> its_delta,
+               std::optional<KeyId> its_signer, std::shared_ptr<const ExactSide> its_exact)
       : spec(std::move(its_spec)),
         file(std::move(its_file)),
         delta(std::move(its_delta)),
@@ -27,22 +27,24 @@ struct LoadedFilter {
         signed_by(its_signer) {}
 
   LookupTarget target() const {
-    return {.file = file.get(), .delta = delta ? &*delta : nullptr, .plan = &plan, .exact = exact.get()};
+    return {.file = file.get(), .delta = delta.get(), .plan = &plan, .exact = exact.get()};
   }
 
   FilterSpec spec;
-  std::unique_ptr<FilterFile> file;
-  std::optional<Delta> delta;
-  std::unique_ptr<ExactSide> exact;  // null: none
+  // Shared with other policies (filter_store.h).
+  std::shared_ptr<const FilterFile> file;
+  std::shared_ptr<const Delta> delta;      // null: none
+  std::shared_ptr<const ExactSide> exact;  // null: none
   FilterPlan plan;
   std::optional<KeyId> signed_by;
 };
 
 struct Policy::Impl {
-  Impl(std::vector<LoadedFilter> its_filters, AllowLists its_allow)
-      : filters(std::move(its_filters)), allow(std::move(its_allow)) {}
+  Impl(std::vector<LoadedFilter> its_filters, std::shared_ptr<const AllowLists> its_allow)
+      : filters(std::move(its_filters)), allow_lists(std::move(its_allow)), allow(*allow_lists) {}
   std::vector<LoadedFilter> filters;  // in the configured order; never resized, verdicts point to the specs
-  AllowLists allow;
+  std::shared_ptr<const AllowLists> allow_lists;  // shared likewise
+  const AllowLists& allow;
 };
 
 }  // namespace bloomwall::filter

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/policy/filter_store.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <utility>
+
+#include "filter/file/signature.h"
+#include "filter/policy/policy_impl.h"
+
+namespace bloomwall::filter {
+namespace {
+
+// The version that bytes read from now on are of; nothing where they could not be told from what is written later.
+std::optional<FileVersion> settled_version_of(const std::filesystem::path& path) {
+  const auto version = version_of(path);
+  return version && is_settled(*version) ? version : std::nullopt;
+}
+
+bool has_same_header(const FilterFile& file, const std::filesystem::path& path) {
+  const auto there = MappedFile::open(path);
+  std::array<std::byte, kHeaderBytes> head{};
+  if (!there || (*there)->read_at(0, head).value_or(0) != head.size()) return false;
+  return std::ranges::equal(head, file.header_bytes());
+}
+// Its digest was compared with the root that is asked for, and no question reads its header.
+bool has_same_header(const ExactSide&, const std::filesystem::path&) { return true; }
+
+}  // namespace
+
+template <typename File>
+std::shared_ptr<const File> FilterStore::find(const OpenedFiles<File>& files, const std::filesystem::path& path,
+                                              const Terms& terms) {
+  const auto [begin, end] = files.equal_range(path);
+  for (auto at = begin; at != end; ++at) {
+    const Opened<File>& opened = at->second;
+    auto file = opened.file.lock();
+    if (file == nullptr || opened.terms != terms || file->notice_change() || file->lost()) continue;
+    if (version_of(path) == opened.version && has_same_header(*file, path)) return file;
+  }
+  return nullptr;
+}
+
+void FilterStore::forget_expired() {
+  const auto is_gone = [](const auto& item) { return item.second.file.expired(); };
+  std::erase_if(filters_, is_gone);
+  std::erase_if(exact_sides_, is_gone);
+  std::erase_if(deltas_, [](const auto& item) { return item.second.delta.expired(); });
+  std::erase_if(allow_lists_, [](const ReadAllowLists& read) { return read.lists.expired(); });
+}
+
+// One load: opens what the policy names as far as the store does not have it, and collects what is wrong with any of it.
+class PolicyLoader {
+ public:
+  PolicyLoader(FilterStore& store, const PolicySpec& spec, const Policy::LoadOptions& options)
+      : store_(store), spec_(spec), options_(options) {}
+
+  void check_names() {
+    for (std::size_t i = 0; i < spec_.filters.size(); ++i) {
+      const auto same = [&](const FilterSpec& other) { return other.name == spec_.filters[i].name; };
+      const auto here = spec_.filters.begin() + static_cast<std::ptrdiff_t>(i);
+      if (std::find_if(spec_.filters.begin(), here, same) == here) continue;
+      errors.push_back({Errc::usage, spec_.filters[i].name, "two filters have this name; give each its own"});
+    }
+  }
+
+  void load_filters() {
+    filters.reserve(spec_.filters.size());
+    for (const FilterSpec& spec : spec_.filters) {
+      if (!is_stopped_) load_filter(spec);
+    }
+  }
+
+  std::shared_ptr<const AllowLists> load_allow_lists() {
+    FilterStore::ReadAllowLists read{.files = spec_.allow_lists, .filters = {}, .versions = {}, .lists = {}};
+    for (const FilterSpec& spec : spec_.filters) read.filters.push_back(spec.name);
+    // The keys of the first filter, whose hashes every request needs anyway. Text decides, so any keys would do.
+    const KeyMaker keys = filters.empty() ? KeyMaker(SeriesKey{}) : filters.front().file->keys();
+    if (is_stopped_) return std::make_shared<const AllowLists>(keys, read.filters);
+    for (const auto& file : read.files) read.versions.push_back(settled_version_of(file));
+    std::shared_ptr<const AllowLists> former;
+    for (const FilterStore::ReadAllowLists& known : store_.allow_lists_) {
+      auto lists = known.lists.lock();
+      const bool is_same = known.files == read.files && known.filters == read.filters;
+      if (!is_same || lists == nullptr || lists->entries().keys().seed() != keys.seed()) continue;
+      if (known.versions == read.versions && std::ranges::all_of(read.versions, is_known)) return lists;
+      former = std::move(lists);
+    }
+    auto lists = AllowLists::load(keys, read.filters, read.files, former, errors);
+    read.lists = lists;
+    store_.allow_lists_.push_back(std::move(read));
+    return lists;
+  }
+
+  std::vector<LoadedFilter> filters;
+  std::vector<Error> errors;
+
+ private:
+  static bool is_known(const std::optional<FileVersion>& version) { return version.has_value(); }
+
+  void add(std::vector<Error> more) {
+    errors.insert(errors.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  }
+
+  void load_filter(const FilterSpec& spec) {
+    const std::optional<TrustedKeys> keys = read_keys(spec);
+    const TrustedKeys* const trusted = keys ? &*keys : nullptr;
+    std::optional<KeyId> signer;
+    const std::shared_ptr<const FilterFile> file = open_filter(spec, trusted, signer);
+    if (is_stopped_) return;
+    std::shared_ptr<const Delta> delta;
+    if (!spec.delta.empty()) {
+      delta = load_delta(spec, file.get(), trusted);
+      if (delta == nullptr) return;
+    }
+    if (file == nullptr) return;
+    auto exact = load_exact(spec, file->header().exact_root);
+    if (exact && !is_stopped_) filters.emplace_back(spec, file, std::move(delta), signer, *std::move(exact));
+  }
+
+  // Nothing where none are asked for, or they can't be read, which is an error of the load.
+  std::optional<TrustedKeys> read_keys(const FilterSpec& spec) {
+    if (spec.public_key.empty()) return std::nullopt;
+    auto keys = TrustedKeys::read(spec.public_key);
+    if (keys) return *std::move(keys);
+    errors.push_back(std::move(keys).error());
+    return std::nullopt;
+  }
+
+  // The whole file where `spec` has a public key, which speaks for its exact side, too: the header holds that one's root.
+  FilterStore::Terms terms_of(const FilterSpec& spec) const {
+    const bool is_signed = !spec.public_key.empty();
+    return {.is_verified = options_.verify,
+            .depth = is_signed ? FilterFile::Depth::tampering : FilterFile::Depth::accident,
+            .copy = {.wanted = options_.own_copies, .required = is_signed, .folder = options_.copies_folder}};
+  }
+
+  // Null where it can't be opened. What is wrong with it otherwise is an error, too, but its delta is looked at all the same.
+  std::shared_ptr<const FilterFile> open_filter(const FilterSpec& spec, const TrustedKeys* trusted,
+                                                std::optional<KeyId>& signer) {
+    FilterStore::Terms terms = terms_of(spec);
+    terms.is_settled = options_.settle;
+    terms.memory = spec.memory;
+    if (auto known = FilterStore::find(store_.filters_, spec.file, terms)) {
+      if (trusted != nullptr) signer = signer_of(*known, *trusted);
+      return known;
+    }
+    const auto version = settled_version_of(spec.file);
+    auto opened = FilterFile::open(spec.file);
+    if (!opened) {
+      errors.push_back(opened.error());
+      return nullptr;
+    }
+    std::shared_ptr<FilterFile> file = *std::move(opened);
+    if (trusted != nullptr && !(signer = signer_of(*file, *trusted))) return file;
+    if (!settle(*file, spec, terms.copy) || !verify(*file, terms)) return file;
+    if (version == file->version()) {
+      store_.filters_.emplace(spec.file, FilterStore::Opened<FilterFile>{terms, *version, file});
+    }
+    return file;
+  }
+
+  std::optional<KeyId> signer_of(const FilterFile& file, const TrustedKeys& trusted) {
+    const auto signer = check_signature(file, trusted);
+    if (signer) return *signer;
+    errors.push_back(signer.error());
+    return std::nullopt;
+  }
+
+  bool settle(FilterFile& file, const FilterSpec& spec, const OwnCopy& copy) {
+    if (!options_.settle) return true;
+    const Result<void> outcome = file.settle(spec.memory, progress_of(file.path()), copy);
+    if (!outcome) errors.push_back(outcome.error());
+    return outcome.has_value();
+  }
+
+  template <typename File>
+  bool verify(const File& file, const FilterStore::Terms& terms) {
+    if (!terms.is_verified) return true;
+    const Result<void> outcome = file.verify(terms.depth, progress_of(file.path()));
+    if (!outcome) errors.push_back(outcome.error());
+    return outcome.has_value();
+  }
+
+  Progress progress_of(const std::filesystem::path& file) {
+    return [this, &file](std::uint64_t done, std::uint64_t total) {
+      is_stopped_ = options_.progress && !options_.progress(file, done, total);
+      return !is_stopped_;
+    };
+  }
+
+  // Null: it can't be used. Where the filter can't be opened its delta's text is checked all the same.
+  std::shared_ptr<const Delta> load_delta(const FilterSpec& spec, const FilterFile* file, const TrustedKeys* trusted) {
+    const KeyMaker keys = file == nullptr ? KeyMaker(SeriesKey{}) : file->keys();
+    const auto base = file == nullptr ? std::nullopt : std::optional<FileId>(content_id(file->header()));
+    const auto version = settled_version_of(spec.delta);
+    DeltaReading reading{.trusted = trusted};
+    const auto [begin, end] = store_.deltas_.equal_range(spec.delta);
+    for (auto at = begin; at != end; ++at) {
+      auto former = at->second.delta.lock();
+      if (former == nullptr || former->entries().keys().seed() != keys.seed()) continue;
+      const bool is_unchanged = version && at->second.version == version && former->base() == base;
+      if (is_unchanged && (trusted == nullptr || former->is_signed_by(*trusted))) return former;
+      reading.former = std::move(former);
+    }
+    auto loaded = Delta::load(spec.delta, keys, base, reading);
+    if (!loaded) {
+      name_remedy(loaded.error(), spec.file, spec.delta);
+      add(std::move(loaded.error()));
+      return nullptr;
+    }
+    auto delta = std::make_shared<const Delta>(*std::move(loaded));
+    if (file != nullptr) store_.deltas_.emplace(spec.delta, FilterStore::ReadDelta{version, delta});
+    return delta;
+  }
+
+  // Null: none is configured. Nothing: it can't be used.
+  std::optional<std::shared_ptr<const ExactSide>> load_exact(const FilterSpec& spec, const Sha256& root) {
+    if (spec.exact.empty()) return nullptr;
+    FilterStore::Terms terms = terms_of(spec);
+    terms.root = root;
+    if (auto known = FilterStore::find(store_.exact_sides_, spec.exact, terms)) return known;
+    const auto version = settled_version_of(spec.exact);
+    auto opened = ExactSide::open(spec.exact, root, terms.copy);
+    if (!opened) {
+      errors.push_back(std::move(opened).error());
+      return std::nullopt;
+    }
+    const std::shared_ptr<const ExactSide> exact = *std::move(opened);
+    const bool is_whole = verify(*exact, terms);
+    if (is_whole && version == exact->version()) {
+      store_.exact_sides_.emplace(spec.exact, FilterStore::Opened<ExactSide>{terms, *version, exact});
+    }
+    return exact;
+  }
+
+  FilterStore& store_;
+  const PolicySpec& spec_;
+  const Policy::LoadOptions& options_;
+  bool is_stopped_ = false;
+};
+
+tl::expected<std::shared_ptr<const Policy>, std::vector<Error>> FilterStore::load(const PolicySpec& spec,
+                                                                                  const Policy::LoadOptions& options) {
+  forget_expired();
+  PolicyLoader loader(*this, spec, options);
+  loader.check_names();
+  loader.load_filters();
+  auto allow = loader.load_allow_lists();
+  if (!loader.errors.empty()) return tl::unexpected(std::move(loader.errors));
+  auto impl = std::make_unique<Policy::Impl>(std::move(loader.filters), std::move(allow));
+  return std::shared_ptr<const Policy>(new Policy(std::move(impl)));
+}
+
+}  // namespace bloomwall::filter
