@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 #include <utility>
 
@@ -132,14 +133,12 @@ void Server::start() {
 
 const std::vector<Endpoint>& Server::addresses() const { return impl_->addresses; }
 
-void Server::publish(const Edition& next) {
-  for (auto& worker : impl_->workers) worker->publish(next);
-}
-
-std::uint64_t Server::generation() const {
-  std::uint64_t lowest = impl_->workers.front()->generation();
-  for (const auto& worker : impl_->workers) lowest = std::min(lowest, worker->generation());
-  return lowest;
+void Server::publish(const Edition& next, const std::function<void()>& adopted) {
+  const auto left = std::make_shared<std::atomic<std::size_t>>(impl_->workers.size());
+  const auto took_over = [left, adopted] {
+    if (left->fetch_sub(1) == 1 && adopted) adopted();
+  };
+  for (auto& worker : impl_->workers) worker->publish(next, took_over);
 }
 
 void Server::announce() {

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <tl/expected.hpp>
@@ -44,10 +45,8 @@ class Server {
   // In the order of settings.listeners, with the ports the kernel chose.
   const std::vector<Endpoint>& addresses() const;
   // Hands every worker the next edition by a message to its loop. Requests under way keep their snapshot; tunnels whose
-  // host or server name is blocked now end.
-  void publish(const Edition& next);
-  // The generation that every worker has taken over (the lowest of them): a reload is complete once it is `next`'s.
-  std::uint64_t generation() const;
+  // host or server name is blocked now end. `adopted` is called once every worker has taken it over, on the last one's thread.
+  void publish(const Edition& next, const std::function<void()>& adopted = {});
 
   // Ahead of drain(): listeners stay open, and every answer says that its connection ends, so that clients go elsewhere.
   void announce();

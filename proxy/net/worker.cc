@@ -79,18 +79,19 @@ void Worker::join() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Worker::publish(Edition next) {
-  loop_.post([this, next = std::move(next)]() mutable { adopt(std::move(next)); });
+void Worker::publish(Edition next, std::function<void()> adopted) {
+  loop_.post([this, next = std::move(next), adopted = std::move(adopted)]() mutable {
+    adopt(std::move(next));
+    adopted();
+  });
 }
 
 void Worker::adopt(Edition next) {
-  const std::uint64_t generation = next.snapshot->generation;
   // A control block of this worker's own: what its requests count up and down is in no other worker's cache.
   auto own = std::make_shared<const SnapshotPtr>(std::move(next.snapshot));
   const Snapshot* const snapshot = own->get();
   adopt_listeners(*snapshot);
   state_->adopt(SnapshotPtr(std::move(own), snapshot), std::move(next.policy));
-  generation_.store(generation, std::memory_order_release);
 }
 
 // Listeners are sealed, and those of the new settings may be others: each takes over what still stands under its address.

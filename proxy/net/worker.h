@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -48,7 +49,7 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
   void join();
   bool ended() const { return ended_.load(std::memory_order_acquire); }
 
-  void publish(Edition next);
+  void publish(Edition next, std::function<void()> adopted);  // called on the worker's thread
   void announce();  // goes on accepting, but every answer closes
   void drain(Milliseconds deadline);
   void stop();
@@ -56,7 +57,6 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
   std::uint64_t cut_requests() const { return cut_requests_.load(std::memory_order_relaxed); }
 
   void add_counters_to(Counters& sum) const;
-  std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
   void add_gauges_to(Gauges& sum) const;
   Milliseconds last_turn() const { return loop_.last_turn(); }
 
@@ -111,7 +111,6 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
   bool listeners_closed_ = false;
   Timer drain_deadline_;
   std::thread thread_;
-  std::atomic<std::uint64_t> generation_{0};
   std::atomic<std::uint64_t> cut_tunnels_{0}, cut_requests_{0};
   std::atomic<bool> ended_{false};
 };

@@ -56,8 +56,7 @@ int Daemon::run() {
   }
   watchdog_.set(kWatchTick);
   file_tick_.set(kFileWatchPeriod);
-  reloader_ = std::make_unique<Reloader>(
-      [this](std::uint64_t generation, const Stop& stop) { return reload(generation, stop); });
+  start_reloader();
   reloader_->request({});
   loop_.run();
 
@@ -69,6 +68,27 @@ int Daemon::run() {
   access_log_->close(kFlushBound);
   log::info("stopped");
   return exit_status_;
+}
+
+// On its thread nothing but the job is touched; what it says is posted.
+void Daemon::start_reloader() {
+  const auto job = std::make_shared<ReloadJob>(
+      file_, started_with_,
+      ReloadJob::Main{.serve =
+                          [this](const Edition& edition, std::shared_ptr<Handover> handover) {
+                            loop_.post([this, edition, handover = std::move(handover)] { serve(edition, handover); });
+                          },
+                      .say =
+                          [this](const std::string& progress) {
+                            loop_.post([this, progress] {
+                              if (control_ != nullptr) control_->say(progress);
+                            });
+                          }});
+  reloader_ = std::make_unique<Reloader>([this, job](std::uint64_t generation, const std::stop_token& stop) {
+    const ReloadOutcome outcome = job->run(generation, stop);
+    loop_.post([this, outcome] { after_load(outcome); });
+    return outcome;
+  });
 }
 
 // What it waits for may never come, and it uses all that would be destroyed here. It writes nothing that could be torn.
@@ -190,6 +210,68 @@ void Daemon::on_file_watch() {
   const FileWatch::Seen seen = files_.look(*served_.policy, served_.snapshot->generation);
   for (const std::string& error : seen.errors) log::error("{}", error);
   if (seen.reload_wanted) ask_for_reload({});
+}
+
+void Daemon::ask_for_reload(Reloader::Done done) {
+  if (phase_ == Phase::draining) {
+    if (done) done({kExitError, {}, {"bloomwall is stopping"}});
+    return;
+  }
+  log::info("reload asked for");
+  reloader_->request(std::move(done));
+}
+
+void Daemon::serve(const Edition& edition, const std::shared_ptr<Handover>& handover) {
+  ReloadOutcome outcome;
+  if (phase_ == Phase::draining) {  // workers that ended take nothing
+    outcome = {kExitError, {}, {"bloomwall is stopping"}};
+  } else if (server_ == nullptr) {
+    outcome = start_serving(edition);
+    handover->adopted();
+  } else {
+    replace(edition, handover);
+  }
+  if (outcome.ok()) {
+    served_ = edition;
+    std::erase_if(policies_, [](const auto& policy) { return policy.expired(); });
+    policies_.emplace_back(edition.policy);
+  }
+  handover->served(std::move(outcome));
+}
+
+ReloadOutcome Daemon::start_serving(const Edition& edition) {
+  std::vector<Endpoint> doors;
+  if (admin_ != nullptr) doors.push_back(admin_->address());
+  auto server = Server::create(edition, *access_log_, std::exchange(passed_, {}), doors);
+  if (!server) return {kExitError, {}, {server.error()}};
+  server_ = *std::move(server);
+  server_->start();
+  for (const Endpoint& address : server_->addresses()) log::info("listening on {}", address.text());
+  phase_ = Phase::serving;
+  return {};
+}
+
+void Daemon::replace(const Edition& edition, const std::shared_ptr<Handover>& handover) {
+  server_->publish(edition, [this, handover] { loop_.post([handover] { handover->adopted(); }); });
+  if (!(edition.snapshot->settings.log == logs_)) reopen_logs(edition.snapshot->settings.log);
+}
+
+// Says what came out, and to systemd that the process is itself again.
+void Daemon::after_load(const ReloadOutcome& outcome) {
+  const char* const what = reloads_.succeeded == 0 ? "start" : "reload";
+  for (const std::string& warning : outcome.warnings) log::warning("{}: {}", what, warning);
+  const log::Level level = outcome.ok() ? log::Level::info : log::Level::error;
+  for (const std::string& line : outcome.lines) log::line(level, "{}: {}", what, line);
+  ++(outcome.ok() ? reloads_.succeeded : reloads_.failed);
+  if (outcome.ok()) reloads_.last_success = std::chrono::system_clock::now();
+  if (phase_ == Phase::starting) {  // the first load, and it failed
+    exit_status_ = outcome.status;
+    return loop_.stop();
+  }
+  if (phase_ != Phase::serving) return;
+  std::string status = status_text();
+  if (!outcome.ok() && !outcome.lines.empty()) status += "; the last reload was refused: " + outcome.lines.front();
+  manager_.ready(status);
 }
 
 void Daemon::reopen_logs(const conf::Log& settings) {

@@ -6,7 +6,8 @@
 //       \-- the load fails: stopped, with its exit status      SIGINT or a second SIGTERM: stop now
 //
 // SIGHUP reloads and reopens logs, SIGUSR1 reopens logs. A reload that fails changes nothing and says why.
-// Call order: construct, run(). Thread: main's; signals must have been blocked before (signals.h).
+// Call order: construct, run(). Thread: main's, all of it; what the reloader's thread does and keeps is ReloadJob's
+// (reload_job.h), and comes back as posts to the loop. Signals must have been blocked before (signals.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,8 +24,8 @@
 #include "proxy/ops/admin_server.h"
 #include "proxy/ops/control_socket.h"
 #include "proxy/ops/file_watch.h"
-#include "proxy/ops/loading.h"
 #include "proxy/ops/metrics.h"
+#include "proxy/ops/reload_job.h"
 #include "proxy/ops/reloader.h"
 #include "proxy/ops/service_manager.h"
 #include "proxy/ops/signals.h"
@@ -52,19 +53,11 @@ class Daemon {
   void on_signal(int number);
   void on_stop_signal(bool now);
 
-  // On the reloader's thread (daemon_reload.cc).
-  using Stop = std::atomic<bool>;
-  ReloadOutcome reload(std::uint64_t generation, const Stop& stop);
-  ReloadOutcome load_and_publish(std::uint64_t generation, const Stop& stop);
-  Loaded<Edition> load(std::uint64_t generation, const Stop& stop, std::vector<std::string>& warnings);
-  void remember(const Edition& served, std::vector<std::string>& warnings);
-  ReloadOutcome publish(const Edition& edition, const Stop& stop);
-  void tell_progress(const std::filesystem::path& file, std::uint64_t done, std::uint64_t total);
-
-  // On the main loop.
+  void start_reloader();
   void ask_for_reload(Reloader::Done done);
-  ReloadOutcome serve(const Edition& edition);
+  void serve(const Edition& edition, const std::shared_ptr<Handover>& handover);
   ReloadOutcome start_serving(const Edition& edition);
+  void replace(const Edition& edition, const std::shared_ptr<Handover>& handover);
   void after_load(const ReloadOutcome& outcome);
   void reopen_logs(const conf::Log& settings);
   void announce();
@@ -98,14 +91,10 @@ class Daemon {
   Milliseconds control_wait_{100};  // until the control socket is tried again
   Timer control_retry_, announced_, drain_tick_, watchdog_, file_tick_;
   FileWatch files_;
-  Milliseconds last_progress_{0};  // the reloader's own; the next two too
-  std::string descriptors_told_;   // so that the same warning is not repeated by each reload
-  AcceptedSequences sequences_;
-  bool sequences_kept_ = false;  // the state folder has them
   std::unique_ptr<Signals> signals_;
   std::unique_ptr<ControlSocket> control_;
   std::unique_ptr<AdminServer> admin_;
-  std::unique_ptr<Reloader> reloader_;  // last: its thread uses what stands above
+  std::unique_ptr<Reloader> reloader_;  // last: its thread posts to the loop
 };
 
 }  // namespace bloomwall::proxy

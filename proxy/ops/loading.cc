@@ -163,11 +163,13 @@ Loaded<std::shared_ptr<const filter::Policy>> load_policy(const conf::Config& se
   if (auto unfit = unfit_files(settings); !unfit.empty()) {
     return tl::unexpected(LoadFailure{kExitRefused, std::move(unfit)});
   }
-  auto policy = filter::Policy::load(policy_spec(settings), {.verify = loading.verify,
-                                                             .settle = loading.settle,
-                                                             .own_copies = loading.own_copies,
-                                                             .copies_folder = state_folder(settings),
-                                                             .progress = loading.progress});
+  filter::FilterStore own;
+  filter::FilterStore& store = loading.store == nullptr ? own : *loading.store;
+  auto policy = store.load(policy_spec(settings), {.verify = loading.verify,
+                                                   .settle = loading.settle,
+                                                   .own_copies = loading.own_copies,
+                                                   .copies_folder = state_folder(settings),
+                                                   .progress = loading.progress});
   if (policy) return accept(*std::move(policy), loading);
   // Bytes that are wrong stay wrong; a file that is missing or locked may come.
   LoadFailure failure{kExitRefused, {}};

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "conf/config.h"
+#include "filter/policy/filter_store.h"
 #include "filter/policy/policy.h"
 #include "proxy/net/snapshot.h"
 #include "proxy/ops/accepted_sequences.h"
@@ -52,6 +53,7 @@ struct PolicyLoading {
   std::function<bool(const std::filesystem::path&, std::uint64_t done, std::uint64_t total)> progress = {};
   const AcceptedSequences* accepted = nullptr;   // what must not be gone back behind
   std::vector<std::string>* warnings = nullptr;  // where to say what is served all the same
+  filter::FilterStore* store = nullptr;          // whose files are not loaded again; null: everything is
 };
 filter::PolicySpec policy_spec(const conf::Config& settings);
 Loaded<std::shared_ptr<const filter::Policy>> load_policy(const conf::Config& settings, const PolicyLoading& loading);

@@ -5,17 +5,12 @@
 
 namespace bloomwall::proxy {
 
-Reloader::Reloader(Work work) : work_(std::move(work)), thread_([this] { run(); }) {}
-
-Reloader::~Reloader() {
-  stop(std::chrono::milliseconds(0));
-  thread_.join();
-}
+Reloader::Reloader(Work work)
+    : work_(std::move(work)), thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
 bool Reloader::stop(std::chrono::milliseconds bound) {
+  thread_.request_stop();
   std::unique_lock lock(mutex_);
-  stopping_ = true;
-  wanted_.notify_all();
   return over_.wait_for(lock, bound, [this] { return ended_; });
 }
 
@@ -27,20 +22,19 @@ void Reloader::request(Done done) {
   wanted_.notify_all();
 }
 
-void Reloader::run() {
+void Reloader::run(const std::stop_token& stop) {
   for (;;) {
     std::vector<Done> asked;
     {
       std::unique_lock lock(mutex_);
-      wanted_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
-      if (waiting_.empty()) {
+      if (!wanted_.wait(lock, stop, [this] { return !waiting_.empty(); })) {
         ended_ = true;
         return over_.notify_all();
       }
       asked = std::exchange(waiting_, {});
     }
     const ReloadOutcome outcome =
-        stopping_ ? ReloadOutcome{2, {}, {"bloomwall is stopping"}} : work_(generation_ + 1, stopping_);
+        stop.stop_requested() ? ReloadOutcome{2, {}, {"bloomwall is stopping"}} : work_(generation_ + 1, stop);
     if (outcome.ok()) ++generation_;
     for (const Done& done : asked) {
       if (done) done(outcome);

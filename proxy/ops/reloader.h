@@ -5,12 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,33 +27,32 @@ struct ReloadOutcome {
 class Reloader {
  public:
   // One whole run: load, verify, publish, wait until it is served. `generation` is what it must publish: one more than the
-  // last that went well. It must look at `stop` now and then and give up once it is true.
-  using Work = std::function<ReloadOutcome(std::uint64_t generation, const std::atomic<bool>& stop)>;
+  // last that went well. It must give up soon after a stop was requested.
+  using Work = std::function<ReloadOutcome(std::uint64_t generation, const std::stop_token& stop)>;
   using Done = std::function<void(const ReloadOutcome&)>;
 
   explicit Reloader(Work work);
-  ~Reloader();  // asks a run to give up and waits for it; requests left over end with status 2
+  ~Reloader() = default;  // asks a run to give up and waits for it; requests left over end with status 2
   Reloader(const Reloader&) = delete;
   Reloader& operator=(const Reloader&) = delete;
 
-  // Asks a run to give up. False where it has not within the bound, as nobody can who waits for a file that does not come;
-  // then the destructor would wait as well, and only the end of the process helps.
+  // Asks a run to give up. False where it has not within the bound: it is blocked in a system call, as on a file that never
+  // comes. The destructor would wait for it, too, so only the end of the process helps then.
   bool stop(std::chrono::milliseconds bound);
 
   void request(Done done);  // an empty one where nobody waits
 
  private:
-  void run();
+  void run(const std::stop_token& stop);
 
   const Work work_;
-  std::atomic<bool> stopping_{false};
   std::uint64_t generation_ = 0;  // the thread's own
   std::mutex mutex_;
-  std::condition_variable wanted_;
+  std::condition_variable_any wanted_;
   std::condition_variable over_;
   std::vector<Done> waiting_;  // guarded by mutex_
   bool ended_ = false;         // guarded by mutex_
-  std::thread thread_;         // last: it uses all of the above
+  std::jthread thread_;        // last: it uses all of the above
 };
 
 }  // namespace bloomwall::proxy

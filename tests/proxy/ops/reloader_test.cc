@@ -16,12 +16,12 @@ using namespace std::chrono_literals;
 class FakeWork {
  public:
   Reloader::Work work() {
-    return [this](std::uint64_t generation, const std::atomic<bool>& stop) {
+    return [this](std::uint64_t generation, const std::stop_token& stop) {
       std::unique_lock lock(mutex_);
       asked_.push_back(generation);
       changed_.notify_all();
       while (!changed_.wait_for(lock, 5ms, [this] { return !answers_.empty(); })) {
-        if (stop) return ReloadOutcome{2, {}, {"told to stop"}};
+        if (stop.stop_requested()) return ReloadOutcome{2, {}, {"told to stop"}};
       }
       const ReloadOutcome outcome = answers_.front();
       answers_.erase(answers_.begin());
@@ -100,7 +100,7 @@ TEST(Reloader, NobodyNeedsToWait) {
 
 TEST(Reloader, ARunThatDoesNotGiveUpIsToldOf) {
   std::promise<void> begun, release;
-  Reloader reloader([&](std::uint64_t, const std::atomic<bool>&) {
+  Reloader reloader([&](std::uint64_t, const std::stop_token&) {
     begun.set_value();
     release.get_future().wait();
     return ReloadOutcome{};

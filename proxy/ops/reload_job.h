@@ -1,0 +1,79 @@
+// One reload from beginning to end: settings, filters and snapshot are loaded and verified, the edition is handed to the main
+// loop, which gives it to the workers, and once they have it, what may not be gone back behind is remembered. A failed one
+// changes nothing.
+// Thread: the reloader's, all of it. What that thread keeps from one reload to the next is here and nowhere else; the main loop
+// is reached by ReloadJob::Main and answers through a Handover.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "conf/config.h"
+#include "filter/policy/filter_store.h"
+#include "proxy/io/timer_wheel.h"
+#include "proxy/net/snapshot.h"
+#include "proxy/ops/accepted_sequences.h"
+#include "proxy/ops/loading.h"
+#include "proxy/ops/reloader.h"
+#include "proxy/ops/service_manager.h"
+
+namespace bloomwall::proxy {
+
+// What becomes of an edition that was handed to the main loop. served() and adopted() from any thread, once each.
+class Handover {
+ public:
+  void served(ReloadOutcome outcome);  // the main loop has taken it, or says why not
+  void adopted();                      // every worker has it
+  // Returns when both have been said; or what served() said, with a warning, where workers take longer than they should; or
+  // that the process ends.
+  ReloadOutcome wait(const std::stop_token& stop);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::optional<ReloadOutcome> outcome_;  // these two are guarded by mutex_
+  bool is_adopted_ = false;
+};
+
+class ReloadJob {
+ public:
+  // Called on the reloader's thread: both post to the main loop.
+  struct Main {
+    std::function<void(const Edition& edition, std::shared_ptr<Handover> handover)> serve;
+    std::function<void(const std::string& progress)> say;
+  };
+
+  // `settings`: those the process has started with, which the first load takes, and what needs a restart is compared with.
+  ReloadJob(std::filesystem::path file, conf::Config settings, Main main);
+
+  // `generation`: 1 for the first, which starts to serve.
+  ReloadOutcome run(std::uint64_t generation, const std::stop_token& stop);
+
+ private:
+  Loaded<Edition> load(std::uint64_t generation, const std::stop_token& stop, std::vector<std::string>& warnings);
+  Loaded<void> read_sequences(const conf::Config& settings, std::vector<std::string>& warnings);
+  void fit_descriptors(conf::Config& settings, std::vector<std::string>& warnings);
+  void remember(const Edition& served, std::vector<std::string>& warnings);
+  void tell_progress(const std::filesystem::path& file, std::uint64_t done, std::uint64_t total);
+
+  const std::filesystem::path file_;
+  const conf::Config started_with_;
+  const Main main_;
+  ServiceManager manager_;
+  filter::FilterStore store_;
+  Edition served_;  // null before the first
+  AcceptedSequences sequences_;
+  bool sequences_kept_ = false;   // the state folder has them
+  std::string descriptors_told_;  // so that the same warning is not repeated by each reload
+  Milliseconds last_progress_{0};
+};
+
+}  // namespace bloomwall::proxy
