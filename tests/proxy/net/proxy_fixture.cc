@@ -148,8 +148,9 @@ void ProxyTest::reload() {
 
 void ProxyTest::serve(const proxy::Edition& next) {
   proxy::Server& server = the_proxy();
-  server.publish(next);
-  if (!comes_true([&] { return server.generation() == next.snapshot->generation; })) {
+  const auto adopted = std::make_shared<std::promise<void>>();
+  server.publish(next, [adopted] { adopted->set_value(); });
+  if (adopted->get_future().wait_for(kPatience) != std::future_status::ready) {
     throw std::runtime_error("the snapshot was not taken over");
   }
 }
