@@ -47,6 +47,11 @@ class AllowLists {
   std::vector<Error> load(const std::filesystem::path& file);
   std::vector<Error> parse(std::string_view text, const std::string& name, std::uint64_t first_line = 1);
 
+  // Whether these stand on entries of the others.
+  bool share_entries_with(const AllowLists& others) const {
+    return base_ != nullptr && (base_.get() == &others || base_ == others.base_);
+  }
+
   std::uint64_t size() const;  // entries and ranges
   bool empty() const { return entries_.size() == 0 && networks_.empty(); }
   const ExactSet& entries() const { return entries_; }

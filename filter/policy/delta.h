@@ -79,6 +79,9 @@ class Delta {
   // Whether one of the keys has signed it. Known only where DeltaReading::trusted was given, else false.
   bool is_signed_by(const TrustedKeys& trusted) const;
 
+  // Whether what both texts begin with is stored once (DeltaReading::former).
+  bool shares_lines_with(const Delta& other) const { return body_ == other.body_; }
+
   // What it says of exactly this entry (not of what the entry covers).
   DeltaAnswer answer(const Entry& entry) const { return static_cast<DeltaAnswer>(entries_.find(entry)); }
   // Values are DeltaAnswer.

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "filter/policy/lookup.h"
@@ -193,6 +195,64 @@ TEST_F(ExactSetTest, TellsWhetherAHostHasUrlEntriesOnAnySuffix) {
   EXPECT_TRUE(has_paths("a.b.example.com"));
   EXPECT_FALSE(has_paths("example.org"));
   EXPECT_FALSE(has_paths("com"));
+}
+
+// Entries with values, asked of one set and of a set that stands on another: wherever the list is cut, both say the same.
+TEST_F(ExactSetTest, ASetOnTopOfAnotherSaysWhatOneSetSays) {
+  std::vector<std::pair<std::string, std::uint32_t>> entries = {
+      {"S a.com", 1},       {"U a.com/a", 1},     {"D a.com/a/", 1}, {"Q a.com/a?q", 1}, {"R bytes", 1},
+      {"X b.a.com", 1},     {"W com", 1},         {"S a.com", 2},    {"D com/a/b/", 1},  {"U a.com/a", 2},
+      {"D a.com/a/b/", 2},  {"X 192.0.2.1", 1},   {"S zip", 1},      {"W com", 3},       {"D a.com" + kDeep20 + "/", 1},
+      {"Q a.com/a?q", 3},   {"U b.a.com/a/b", 2}, {"R bytes", 2},    {"S b.zip", 2},     {"X 192.0.2.1", 2},
+      {"D a.com/a/b/c/", 1}};
+  std::string deep = "a.com";
+  for (int d = 1; d <= 70; ++d) {
+    deep += "/" + std::to_string(d);
+    if (d > 60 && d % 2 == 0) entries.insert(entries.begin() + d % 7, {"D " + deep + "/", static_cast<std::uint32_t>(d)});
+    if (d > 63 && d % 3 == 0) entries.emplace_back("D " + deep + "/", static_cast<std::uint32_t>(d + 100));
+  }
+  const std::vector<std::string> urls = {"a.com/a?q", "b.a.com/a/b/c", "x.com/a/b", "192.0.2.1/x", "a.b.zip", deep, "org",
+                                         "a.com" + kDeep20};
+  for (const auto& [entry, value] : entries) add(entry, value);
+  const auto values_of = [&](const ExactSet& set, std::string_view text) {
+    const Request request(text);
+    const CanonicalUrl url = request.url();
+    UrlParts parts(url);
+    parts.use_form({.path = request.path, .query = request.query});
+    UrlHashes hashes(set.keys(), parts);
+    ExactMatches found;
+    set.find_matches(hashes, Scope::url, found);
+    std::string out;
+    for (const ExactMatch& match : found) {
+      out += text_of(Question{match.kind, false, match.suffix, match.depth}, parts) + "=" + std::to_string(match.value) + " ";
+    }
+    return out;
+  };
+  for (std::size_t cut = 0; cut <= entries.size(); ++cut) {
+    const auto base = std::make_shared<ExactSet>(set_.keys());
+    for (std::size_t i = 0; i < cut; ++i) base->at(OwnEntry(entries[i].first).view()) = entries[i].second;
+    const std::size_t base_size = base->size();
+    ExactSet top{std::shared_ptr<const ExactSet>(base)};
+    for (std::size_t i = cut; i < entries.size(); ++i) top.at(OwnEntry(entries[i].first).view()) = entries[i].second;
+    EXPECT_EQ(top.size(), set_.size()) << cut;
+    EXPECT_EQ(base->size(), base_size) << cut;
+    for (const std::string& url : urls) EXPECT_EQ(values_of(top, url), values_of(set_, url)) << cut << " " << url;
+    for (const auto& [entry, value] : entries) {
+      EXPECT_EQ(top.find(OwnEntry(entry).view()), set_.find(OwnEntry(entry).view())) << cut << " " << entry;
+    }
+    for (const std::size_t labels : {0U, 1U, 2U, 3U, 4U}) {
+      EXPECT_EQ(top.may_hold_labels(labels), set_.may_hold_labels(labels)) << cut << " " << labels;
+    }
+  }
+}
+
+TEST_F(ExactSetTest, AValueOfTheSetBelowIsWhereTheOneOnTopBegins) {
+  const auto base = std::make_shared<ExactSet>(set_.keys());
+  base->at(OwnEntry("S a.com").view()) = 5;
+  ExactSet top{std::shared_ptr<const ExactSet>(base)};
+  EXPECT_EQ(top.at(OwnEntry("S a.com").view()), 5U);
+  EXPECT_EQ(top.size(), 1U);
+  EXPECT_EQ(base->find(OwnEntry("S a.com").view()), 5U);
 }
 
 // 127 labels, every one of them with directory entries at two depths, against a path of 30,000 segments: time must stay

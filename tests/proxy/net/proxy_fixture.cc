@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <future>
 #include <iterator>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 #include <utility>
