@@ -95,7 +95,7 @@ class MappedFile {
   // One system call.
   bool changed() const;
 
-  // mapped_file_memory.cc. Ranges lie within bytes(). GoOn is told how much is done, and stops the rest with false: error io.
+  // Between disk and memory. Ranges lie within bytes(). GoOn is told how much is done, and stops the rest with false: error io.
   using GoOn = std::function<bool(std::uint64_t done)>;
   // Every page of the range is in memory once, and mapped; in huge pages where the file system has large folios.
   Result<void> read_in(std::span<const std::byte> range, const GoOn& go_on = {}) const;
@@ -108,7 +108,7 @@ class MappedFile {
   bool is_cached(const std::byte* address) const;
   void note_awaited(const std::byte* address) const;  // it has just been read
 
-  // mapped_file_copy.cc. As far as `copy` wants and there is room: bytes() is a copy of its own from now on, at the same
+  // As far as `copy` wants and there is room: bytes() is a copy of its own from now on, at the same
   // address: a file without a name in the folder, which is page cache that can be written back and taken away, or memory.
   // Where it stays the original, what is read from now on can be told from what is written later by changed(). A file that
   // is written to meanwhile is refused. Before anybody else reads it. Errors: io, too_short, untrusted.
