@@ -10,7 +10,7 @@
 #include "filter/cli/header_text.h"
 #include "filter/cli/text.h"
 #include "filter/cli/update_text.h"
-#include "filter/file/file_kind.h"
+#include "filter/file/header.h"
 #include "filter/file/filter_file.h"
 #include "filter/file/networks.h"
 #include "filter/policy/entry_text.h"

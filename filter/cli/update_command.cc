@@ -11,7 +11,7 @@
 #include "filter/cli/text.h"
 #include "filter/cli/update_commands.h"
 #include "filter/cli/update_text.h"
-#include "filter/file/file_kind.h"
+#include "filter/file/header.h"
 #include "filter/update/counting.h"
 #include "filter/update/update_delta.h"
 

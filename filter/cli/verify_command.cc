@@ -8,7 +8,7 @@
 #include "filter/cli/header_json.h"
 #include "filter/cli/read_progress.h"
 #include "filter/cli/text.h"
-#include "filter/file/file_kind.h"
+#include "filter/file/header.h"
 #include "filter/file/filter_file.h"
 #include "filter/file/signature.h"
 #include "filter/policy/delta.h"

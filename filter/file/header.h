@@ -1,11 +1,12 @@
 // The header of a .bwf file: its fields in memory. The byte table stands in header_bytes.cc beside the one function that
-// reads and writes them; it goes field by field, so the struct's layout means nothing. What is refused: header_check.cc.
+// reads and writes them; it goes field by field, so the struct's layout means nothing. What is refused: header.cc.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -165,6 +166,15 @@ constexpr std::uint64_t leaf_count(std::uint64_t length) {
 // What a caller may rely on: each kind with keys has its section (marks and path kinds have H and P, N has networks), rates are finite and in range, geometries fit their sections, and the file ends with its last section.
 // A file of the other form is refused: unsupported.
 Result<Header> parse_header(std::span<const std::byte> head, std::uint64_t file_bytes, Form form = Form::bits);
+// What a file given on a command line is, told from its first bytes alone.
+enum class FileKind : std::uint8_t {
+  filter,    // or anything else: opening it as a filter says what is wrong
+  counting,  // a filter file of counters
+  delta,     // text that begins as a delta does
+};
+// Errors: io.
+Result<FileKind> file_kind(const std::filesystem::path& file);
+
 // For a file made of others: what a later minor version or a feature that this build does not know promises is not kept by
 // it, so neither is copied.
 void forget_unknown(Header& header);

@@ -1,17 +1,24 @@
-// What makes a header one that may be used. Order: is it ours, is it whole, do we know it, do its fields fit together.
 // SPDX-License-Identifier: Apache-2.0
+#include "filter/file/header.h"
+
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <initializer_list>
+#include <string_view>
 
+#include "filter/file/descriptor.h"
 #include "filter/file/header_bytes.h"
+#include "filter/file/leaves.h"
 
 namespace bloomwall::filter {
 namespace {
 
+// What makes a header one that may be used. Order: is it ours, is it whole, do we know it, do its fields fit together.
 using Checked = Result<void>;
 
 tl::unexpected<Error> refuse(Errc code, std::string_view where, std::string what) {
@@ -215,6 +222,13 @@ Checked check_reserved(const Header& h, const HeaderBytes& bytes) {
 
 constexpr std::uint64_t kKnownCompatible = kEstimatedCounts;
 
+constexpr int hex_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
 }  // namespace
 
 void forget_unknown(Header& header) {
@@ -245,6 +259,65 @@ Result<Header> parse_header(std::span<const std::byte> head, std::uint64_t file_
   if (ok) ok = check_reserved(h, bytes);
   if (!ok) return unexpected(ok.error());
   return h;
+}
+
+std::string to_hex(std::span<const std::uint8_t> bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  out.reserve(bytes.size() * 2);
+  for (const std::uint8_t byte : bytes) {
+    out += kDigits[byte >> 4];
+    out += kDigits[byte & 15];
+  }
+  return out;
+}
+
+std::optional<FileId> parse_file_id(std::string_view hex) {
+  FileId id{};
+  if (hex.size() != id.size() * 2) return std::nullopt;
+  for (std::size_t i = 0; i < id.size(); ++i) {
+    const int high = hex_value(hex[2 * i]);
+    const int low = hex_value(hex[2 * i + 1]);
+    if (high < 0 || low < 0) return std::nullopt;
+    id[i] = static_cast<std::uint8_t>(high * 16 + low);
+  }
+  return id;
+}
+
+FileId content_id(const Header& header) {
+  static constexpr std::string_view kDomain = "bloomwall content 1\n";
+  Sha256Stream stream;
+  stream.add(std::as_bytes(std::span(kDomain)));
+  for (const SectionType type :
+       {SectionType::hosts, SectionType::paths, SectionType::raw, SectionType::exceptions, SectionType::networks}) {
+    const SectionEntry* const section = header.find(type);
+    if (section == nullptr) continue;
+    stream.add(std::as_bytes(std::span(&section->type, 1)));
+    stream.add(std::as_bytes(std::span(&section->length, 1)));
+    stream.add(std::as_bytes(std::span(section->sha_root)));
+  }
+  const Sha256 digest = stream.finish();
+  FileId id{};
+  std::copy_n(digest.begin(), id.size(), id.begin());
+  return id;
+}
+
+Result<FileKind> file_kind(const std::filesystem::path& file) {
+  constexpr std::string_view kDelta = "bloomwall-delta";
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  const Descriptor opened(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!opened) return system_error(file, "open");
+  std::array<char, 32> bytes{};
+  const ssize_t got = pread(opened.get(), bytes.data(), bytes.size(), 0);
+  if (got < 0) return system_error(file, "read");
+  std::string_view text(bytes.data(), static_cast<std::size_t>(got));
+  const std::string_view magic(reinterpret_cast<const char*>(kMagic.data()), kMagic.size());
+  if (text.size() == bytes.size() && text.starts_with(magic)) {
+    const bool counters = (static_cast<unsigned char>(text[kIncompatibleOffset]) & kCountersFeature) != 0;
+    return counters ? FileKind::counting : FileKind::filter;
+  }
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  return text.starts_with(kDelta) ? FileKind::delta : FileKind::filter;
 }
 
 }  // namespace bloomwall::filter
