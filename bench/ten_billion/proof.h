@@ -16,7 +16,7 @@
 #include "bench/ten_billion/question_sweep.h"
 #include "bench/ten_billion/rate.h"
 #include "bench/ten_billion/url_series.h"
-#include "filter/policy/filter_plan.h"
+#include "filter/policy/lookup.h"
 
 namespace bloomwall::bench {
 

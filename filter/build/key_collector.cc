@@ -11,7 +11,7 @@
 #include "filter/build/key_shard.h"
 #include "filter/build/quantity.h"
 #include "filter/parallel.h"
-#include "filter/policy/filter_plan.h"
+#include "filter/policy/lookup.h"
 
 namespace bloomwall::filter {
 namespace {

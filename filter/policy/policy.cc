@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/policy/policy.h"
 
-#include <algorithm>
-#include <utility>
+#include <sys/mman.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "filter/file/system_page.h"
 #include "filter/policy/filter_store.h"
+#include "filter/policy/lookup.h"
 #include "filter/policy/pending_verdict.h"
 #include "filter/policy/policy_impl.h"
+#include "filter/policy/url_parts.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -16,6 +25,86 @@ Verdict judge_without_stopping(const Policy& policy, const CanonicalUrl& url, Sc
   while (!pending.advance()) {
   }
   return pending.take();
+}
+
+// The networks asked for an address that is dialled; the rules are those of PendingVerdict, with this one question.
+
+// Why a filter would stop the address; nothing where it would not.
+std::optional<VerdictReason> reason_of(const LoadedFilter& filter, const Address& address) {
+  const LookupAnswer answer = ask_networks(filter.target(), address);
+  // A delta lies in memory: what it adds holds whatever became of the file.
+  if (answer == LookupAnswer::added_by_delta) return VerdictReason::delta;
+  if (filter.file->lost()) {
+    if (filter.spec.on_error == OnFilterError::block) return VerdictReason::filter_lost;
+    return std::nullopt;
+  }
+  return answer == LookupAnswer::yes ? std::optional(VerdictReason::listed) : std::nullopt;
+}
+
+// What the allow lists say of one form of the URL, and of the address.
+class AllowMatches {
+ public:
+  AllowMatches(const AllowLists& allow, UrlParts& parts, Scope scope, const Address& address)
+      : allow_(allow), parts_(parts), address_(address) {
+    if (allow.empty()) return;
+    UrlHashes hashes(allow.entries().keys(), parts);
+    allow.entries().find_matches(hashes, scope, matches_);
+    allow.find_networks(address, matches_);
+    own_entry_ = allow.find_address(address);
+  }
+  // Of the first form, what frees the bare ones as well.
+  void append_spelt(ExactMatches& out) const {
+    for (const ExactMatch& match : matches_) {
+      if (frees_bare_form(match.kind)) out.push_back(match);
+    }
+  }
+  void add(const ExactMatches& matches) {
+    for (const ExactMatch& match : matches) matches_.push_back(match);
+  }
+
+  // True: the filter is overruled, and the verdict says by what where nothing stops the address.
+  bool overrule(std::size_t filter, Verdict& verdict) const {
+    for (const ExactMatch& match : matches_) {
+      if (!allow_.overrules(match.value, filter)) continue;
+      note(verdict, match.kind, allow_.expression_of(match, parts_, address_));
+      return true;
+    }
+    if (own_entry_ == 0 || !allow_.overrules(own_entry_, filter)) return false;
+    note(verdict, Kind::exact_host, text_of(address_));
+    return true;
+  }
+
+ private:
+  static void note(Verdict& verdict, Kind kind, std::string expression) {
+    if (verdict.reason != VerdictReason::unlisted) return;
+    verdict.reason = VerdictReason::allow_list;
+    verdict.kind = kind;
+    verdict.expression = std::move(expression);
+  }
+
+  const AllowLists& allow_;
+  UrlParts& parts_;
+  const Address& address_;
+  ExactMatches matches_;
+  std::uint32_t own_entry_ = 0;  // value of the entry of the address itself
+};
+
+Verdict judge_form(const std::vector<LoadedFilter>& filters, const AllowMatches& allowed, const Address& address) {
+  Verdict verdict;
+  for (std::size_t i = 0; i < filters.size(); ++i) {
+    const LoadedFilter& filter = filters[i];
+    const auto reason = reason_of(filter, address);
+    if (!reason || allowed.overrule(i, verdict)) continue;
+    const bool blocks = filter.spec.action == FilterAction::block;
+    if (!blocks && verdict.decision == Decision::monitored) continue;  // the first monitor is the one reported
+    verdict.decision = blocks ? Decision::blocked : Decision::monitored;
+    verdict.reason = *reason;
+    verdict.filter = &filter.spec;
+    verdict.kind = Kind::network;
+    verdict.expression = *reason == VerdictReason::filter_lost ? "" : network_of(filter.target(), address);
+    if (blocks) break;
+  }
+  return verdict;
 }
 
 }  // namespace
@@ -101,6 +190,57 @@ Policy::RequestError Policy::predicted_error() const {
     sum.listed_host += predicted.listed_host.mean;
   }
   return {std::min(sum.unlisted_host, 1.0), std::min(sum.listed_host, 1.0)};
+}
+
+std::optional<Verdict> Policy::judge_at_once(const CanonicalUrl& url, std::vector<const std::byte*>& absent) const {
+  absent.clear();
+  PendingVerdict pending(*this, url, Scope::url);
+  while (!pending.advance()) {
+    pending.append_absent(absent);
+    if (!absent.empty()) return std::nullopt;
+  }
+  return pending.take();
+}
+
+void Policy::bring_in(std::span<const std::byte* const> pages) {
+  for (const std::byte* page : pages) {
+    const std::span<std::byte> whole = system_pages_of({page, kPageBytes});
+    madvise(whole.data(), whole.size(), MADV_WILLNEED);
+  }
+  for (const std::byte* page : pages) static_cast<void>(*const_cast<const volatile std::byte*>(page));
+}
+
+void Policy::check_pages(std::span<const std::byte* const> pages) const {
+  for (const std::byte* page : pages) {
+    for (const LoadedFilter& filter : impl_->filters) {
+      filter.file->check_page(page);
+      if (filter.exact && filter.exact->holds(page)) filter.exact->note_awaited(page);
+    }
+  }
+}
+
+Verdict Policy::judge_address(const Address& address, const CanonicalUrl& url, Scope scope) const {
+  Verdict worst;
+  if (url.action != UrlAction::lookup) {
+    worst.decision = Decision::rejected;
+    worst.reason = VerdictReason::bad_url;
+    return worst;
+  }
+  const auto stops = [&](const LoadedFilter& filter) { return reason_of(filter, address).has_value(); };
+  if (std::none_of(impl_->filters.begin(), impl_->filters.end(), stops)) return worst;
+  UrlParts parts(url);
+  const std::size_t forms = scope == Scope::url ? url.asked().size() : 1;
+  ExactMatches spelt;
+  for (std::size_t form = 0; form < forms && worst.decision != Decision::blocked; ++form) {
+    if (!url.forms.empty()) parts.use_form(url.asked()[form]);
+    AllowMatches allowed(impl_->allow, parts, scope, address);
+    if (form == 0) allowed.append_spelt(spelt);
+    if (form >= url.forms.size()) allowed.add(spelt);
+    Verdict verdict = judge_form(impl_->filters, allowed, address);
+    verdict.form = static_cast<std::uint8_t>(form);
+    if (form == 0 || verdict.decision > worst.decision) worst = std::move(verdict);
+  }
+  return worst;
 }
 
 }  // namespace bloomwall::filter

@@ -10,7 +10,6 @@
 
 #include "filter/policy/allow_list.h"
 #include "filter/policy/delta.h"
-#include "filter/policy/filter_plan.h"
 #include "filter/policy/lookup.h"
 #include "filter/policy/policy.h"
 

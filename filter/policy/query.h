@@ -8,7 +8,7 @@
 
 #include "filter/file/exact_side.h"
 #include "filter/policy/delta.h"
-#include "filter/policy/filter_plan.h"
+#include "filter/policy/lookup.h"
 
 namespace bloomwall::filter {
 
