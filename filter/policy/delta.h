@@ -18,7 +18,8 @@
 //   -192.0.2.1                takes X of the address away, and the address out of the networks
 //   signature ed25519 ...     at the end, of everything before: delta_signature.h. Beside a signed filter whose
 //                             public key is known a delta must be signed too
-// What a person can't have meant is refused: hosts that no request can have, and without a kind what typed_entry.h says.
+// What a person can't have meant is refused: hosts that no request can have, and without a kind what why_not_typed() in
+// delta_line.cc says.
 // The last line about an entry, and about each address of networks, wins. An ambiguous URL without a kind is all its forms.
 // Marks are never taken away.
 // Limits: lines of 64 KiB, of 256 KiB where the kind is given, kMaxExactEntries entries, kMaxEntryText bytes. Const calls are thread-safe.

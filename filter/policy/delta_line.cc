@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "filter/policy/entry_text.h"
-#include "filter/policy/typed_entry.h"
 #include "filter/text.h"
 #include "filter/url/address_range.h"
+#include "filter/url/public_suffix.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -51,6 +51,46 @@ const char* shape_of(Kind kind) {
       return "an address or a range of addresses";
   }
   return "an entry";
+}
+
+// Entries that a person typed and hardly meant are refused, where nobody counts what a line did not stop.
+bool is_spelt_out(std::string_view text) { return text.starts_with('.') || text.starts_with("*."); }
+
+bool has_star_in_path(const Entry& entry) {
+  return is_path_kind(entry.kind) && entry.path.find('*') != std::string_view::npos;
+}
+
+// "'a,.example' is a host that no request can have ...".
+std::string no_request_text(std::string_view text) {
+  return fmt::format("{} names a host that no request can have, and would match nothing; one plain host or URL a line",
+                     in_quotes(text));
+}
+
+// Why the entries that `text` was read as are not taken, and what to write instead; empty where they are. Refused are
+//   hosts that no request can have ("evil.example,", "a;b.example"), for nothing would ever match them;
+//   a '*' in a path, which would stand for itself;
+//   a URL of which only the host is left ("/#/page");
+//   a top-level domain or public suffix that is added, unless it is written "*.com": it stands for everything below. What
+//   takes it away takes one entry.
+std::string why_not_typed(const ParsedEntry& parsed, std::string_view text, bool adds) {
+  const Entry& entry = parsed.entries.front();
+  if (!can_be_asked_for(entry)) return no_request_text(text);
+  if (has_star_in_path(entry)) {
+    return fmt::format("{} is no pattern: '*' in a path stands for itself; a path that ends in '/' is all below it",
+                       in_quotes(text));
+  }
+  if (!is_host_kind(entry.kind) || entry.host_kind != HostKind::name) return {};
+  if (text.find('#') != std::string_view::npos) {
+    return fmt::format(
+        "{} stands for all of {}: what follows '#' is never sent to a proxy; write the host alone if "
+        "that is meant",
+        in_quotes(text), entry.host);
+  }
+  if (!adds || is_spelt_out(text) || !is_public_suffix(entry.host)) return {};
+  return fmt::format(
+      "{} is a public suffix and would stop everything below it; write '*.{}' if that is meant, or "
+      "'X {}' for that host alone",
+      in_quotes(text), entry.host, entry.host);
 }
 
 }  // namespace
