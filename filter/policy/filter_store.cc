@@ -21,7 +21,7 @@ std::optional<FileVersion> settled_version_of(const std::filesystem::path& path)
 bool has_same_header(const FilterFile& file, const std::filesystem::path& path) {
   const auto there = MappedFile::open(path);
   std::array<std::byte, kHeaderBytes> head{};
-  if (!there || (*there)->read_at(0, head).value_or(0) != head.size()) return false;
+  if (!there || (*there)->read_at(0, head).value_or(std::size_t{0}) != head.size()) return false;
   return std::ranges::equal(head, file.header_bytes());
 }
 // Its digest was compared with the root that is asked for, and no question reads its header.
