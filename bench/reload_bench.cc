@@ -58,7 +58,9 @@ class Site {
     require(policy.has_value(), policy ? "" : policy.error().front().text());
     served_ = *std::move(policy);
   }
-  void add_to_allow_list() { write(spec_.allow_lists.front(), allowed_ += "ok" + std::to_string(++lines_) + ".example\n"); }
+  void add_to_allow_list() {
+    write(spec_.allow_lists.front(), allowed_ += "ok" + std::to_string(++lines_) + ".example\n");
+  }
   void append_to_delta() { write_delta(changes_ += "+S more" + std::to_string(++lines_) + ".example\n"); }
   void change_delta() {
     char& digit = changes_[changes_.find(".example", changes_.size() / 2) - 1];  // of a name
@@ -136,8 +138,12 @@ void run(benchmark::State& state, Change change) {
 }
 
 BENCHMARK_CAPTURE(run, nothing, [](Site&) {})->Unit(benchmark::kMillisecond)->UseRealTime();
-BENCHMARK_CAPTURE(run, allow, [](Site& site) { site.add_to_allow_list(); })->Unit(benchmark::kMillisecond)->UseRealTime();
-BENCHMARK_CAPTURE(run, append, [](Site& site) { site.append_to_delta(); })->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(run, allow, [](Site& site) { site.add_to_allow_list(); })
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(run, append, [](Site& site) { site.append_to_delta(); })
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
 BENCHMARK_CAPTURE(run, delta, [](Site& site) { site.change_delta(); })->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK_CAPTURE(run, filter, [](Site& site) { site.replace_filter(); })->Unit(benchmark::kMillisecond)->UseRealTime();
 

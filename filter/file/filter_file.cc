@@ -28,10 +28,7 @@ std::uint64_t bytes_of_sums(const Header& header) {
 class Verifier {
  public:
   Verifier(const FilterFile& file, const MappedFile& map, FilterFile::Depth depth, const Progress& progress)
-      : file_(file),
-        map_(map),
-        deep_(depth == FilterFile::Depth::tampering),
-        progress_(progress) {}
+      : file_(file), map_(map), deep_(depth == FilterFile::Depth::tampering), progress_(progress) {}
 
   Result<void> run() {
     posix_fadvise(map_.descriptor(), 0, 0, POSIX_FADV_SEQUENTIAL);

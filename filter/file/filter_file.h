@@ -54,7 +54,7 @@ class FilterFile {
   ServedFrom served_from() const;
   // Where the original is served: whether it has been written to since it was opened. Then it is lost. One system call.
   bool notice_change() const;
-  void mark_lost() const;          // its bytes were found to be wrong
+  void mark_lost() const;              // its bytes were found to be wrong
   const FileVersion& version() const;  // of the file that was opened
   const FileStamp& stamp() const { return version().stamp; }
   Residence residence() const { return residence_; }

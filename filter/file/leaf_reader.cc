@@ -30,7 +30,8 @@ Outcome read_leaf(const LeafRange& range, std::uint64_t index, const OnPiece& on
   LeafStream digest(range.with_sha);
   std::array<std::byte, kPieceBytes> buffer;  // NOLINT(*-member-init): read into before it is looked at
   for (std::uint64_t done = 0; done < out.leaf.bytes;) {
-    const std::span<std::byte> piece = std::span(buffer).first(std::min<std::uint64_t>(kPieceBytes, out.leaf.bytes - done));
+    const std::span<std::byte> piece =
+        std::span(buffer).first(std::min<std::uint64_t>(kPieceBytes, out.leaf.bytes - done));
     const auto got = range.map.read_at(out.leaf.offset + done, piece);
     if (!got) {
       out.error = got.error();

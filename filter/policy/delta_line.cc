@@ -142,7 +142,8 @@ bool DeltaLineParser::network(std::string_view text, std::optional<Kind> kind, D
   if (const auto address = read_address(text)) {
     sink_.set(range_of(*address), answer);
   } else {
-    sink_.fail(Errc::bad_syntax, fmt::format("kind N is {}, which {} is not", shape_of(Kind::network), in_quotes(text)));
+    sink_.fail(Errc::bad_syntax,
+               fmt::format("kind N is {}, which {} is not", shape_of(Kind::network), in_quotes(text)));
   }
   return true;
 }
@@ -155,11 +156,13 @@ void DeltaLineParser::one_address(const Address& address, DeltaAnswer answer) {
 
 void DeltaLineParser::entry(std::string_view text, std::optional<Kind> kind, DeltaAnswer answer) {
   if (std::any_of(text.begin(), text.end(), is_blank)) {
-    return sink_.fail(Errc::bad_syntax,
-                fmt::format("{} has white space inside; one entry a line, a blank in a URL is %20", in_quotes(text)));
+    return sink_.fail(
+        Errc::bad_syntax,
+        fmt::format("{} has white space inside; one entry a line, a blank in a URL is %20", in_quotes(text)));
   }
   if (text.find(kByteOrderMark) != std::string_view::npos) {
-    return sink_.fail(Errc::bad_syntax, fmt::format("{} has a byte order mark inside; one entry a line", in_quotes(text)));
+    return sink_.fail(Errc::bad_syntax,
+                      fmt::format("{} has a byte order mark inside; one entry a line", in_quotes(text)));
   }
   if (kind) {
     if (const auto known = parser_.canonical(*kind, text)) {
@@ -177,15 +180,17 @@ void DeltaLineParser::entry(std::string_view text, std::optional<Kind> kind, Del
 }
 
 // The text is not canonical, so a person wrote it. Several forms can't all be meant by one kind and one text.
-void DeltaLineParser::typed_with_kind(std::span<const Entry> found, Kind kind, DeltaAnswer answer, std::string_view text) {
+void DeltaLineParser::typed_with_kind(std::span<const Entry> found, Kind kind, DeltaAnswer answer,
+                                      std::string_view text) {
   if (found.size() > 1) {
-    return sink_.fail(Errc::bad_syntax, fmt::format("{} can be read in several ways; leave out the {} to mean all of them, "
-                                              "or write the canonical form of one",
-                                              in_quotes(text), static_cast<char>(kind)));
+    return sink_.fail(Errc::bad_syntax,
+                      fmt::format("{} can be read in several ways; leave out the {} to mean all of them, "
+                                  "or write the canonical form of one",
+                                  in_quotes(text), static_cast<char>(kind)));
   }
   if (of_kind(found.front(), kind, answer, text)) return;
   sink_.fail(Errc::bad_syntax,
-       fmt::format("kind {} is {}, which {} is not", static_cast<char>(kind), shape_of(kind), in_quotes(text)));
+             fmt::format("kind {} is {}, which {} is not", static_cast<char>(kind), shape_of(kind), in_quotes(text)));
 }
 
 void DeltaLineParser::by_shape(Entry entry, DeltaAnswer answer) {

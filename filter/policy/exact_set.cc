@@ -209,22 +209,23 @@ void ExactSet::match_paths(const Layers& host, std::size_t suffix, UrlHashes& ur
   const std::size_t depth = parts.depth();
   const auto add = [&](Kind kind, std::size_t at_depth, const Hash128& key, std::string_view query) {
     std::uint32_t value = value_of(host.own, kind, key, parts.prefix(at_depth), query);
-    if (value == 0 && host.base != nullptr) value = base_->value_of(host.base, kind, key, parts.prefix(at_depth), query);
+    if (value == 0 && host.base != nullptr)
+      value = base_->value_of(host.base, kind, key, parts.prefix(at_depth), query);
     if (value == 0) return;
     matches.push_back({kind, static_cast<std::uint16_t>(suffix), static_cast<std::uint32_t>(at_depth), value});
   };
   const auto add_directory = [&](std::size_t d) {
     add(Kind::directory, d, keys_.directory(url.host(suffix), url.path(d)), {});
   };
-  const auto has = [&](bool Host::*any) {
+  const auto has = [&](bool Host::* any) {
     return (host.own != nullptr && host.own->*any) || (host.base != nullptr && host.base->*any);
   };
   if (has(&Host::has_url)) add(Kind::url, depth, keys_.url(url.host(suffix), url.path(depth)), {});
   if (has(&Host::has_query) && !parts.query().empty()) {
     add(Kind::url_query, depth, keys_.url_query(url.host(suffix), url.path(depth), url.query()), parts.query());
   }
-  const std::uint64_t depths = (host.own == nullptr ? 0 : host.own->directory_depths) |
-                               (host.base == nullptr ? 0 : host.base->directory_depths);
+  const std::uint64_t depths =
+      (host.own == nullptr ? 0 : host.own->directory_depths) | (host.base == nullptr ? 0 : host.base->directory_depths);
   for (std::size_t d = 1; d <= std::min<std::size_t>(depth, kDeepBit); ++d) {
     if (((depths >> (d - 1)) & 1) != 0) add_directory(d);
   }

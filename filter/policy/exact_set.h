@@ -126,7 +126,7 @@ class ExactSet {
   Slots host_slots_, path_slots_;
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> deep_;  // by host: depths from 64 on, ascending
   std::uint64_t label_counts_ = 0;  // bit l for hosts of l labels (0: addresses, 63: that many and more)
-  std::size_t size_ = 0;  // entries that the base lacks
+  std::size_t size_ = 0;            // entries that the base lacks
 };
 
 }  // namespace bloomwall::filter

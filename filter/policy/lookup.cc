@@ -6,7 +6,6 @@
 #include <limits>
 #include <tuple>
 
-
 namespace bloomwall::filter {
 namespace {
 

@@ -41,7 +41,7 @@ struct LoadedFilter {
 struct Policy::Impl {
   Impl(std::vector<LoadedFilter> its_filters, std::shared_ptr<const AllowLists> its_allow)
       : filters(std::move(its_filters)), allow_lists(std::move(its_allow)), allow(*allow_lists) {}
-  std::vector<LoadedFilter> filters;  // in the configured order; never resized, verdicts point to the specs
+  std::vector<LoadedFilter> filters;              // in the configured order; never resized, verdicts point to the specs
   std::shared_ptr<const AllowLists> allow_lists;  // shared likewise
   const AllowLists& allow;
 };

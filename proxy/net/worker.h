@@ -50,7 +50,7 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
   bool ended() const { return ended_.load(std::memory_order_acquire); }
 
   void publish(Edition next, std::function<void()> adopted);  // called on the worker's thread
-  void announce();  // goes on accepting, but every answer closes
+  void announce();                                            // goes on accepting, but every answer closes
   void drain(Milliseconds deadline);
   void stop();
   std::uint64_t cut_tunnels() const { return cut_tunnels_.load(std::memory_order_relaxed); }

@@ -48,7 +48,8 @@ ReloadOutcome Handover::wait(const std::stop_token& stop) {
   if (!changed_.wait(lock, stop, [this] { return outcome_.has_value(); })) {
     return {kExitError, {}, {"bloomwall is stopping"}};
   }
-  if (!outcome_->ok() || changed_.wait_for(lock, stop, kAdoptionBound, [this] { return is_adopted_; })) return *outcome_;
+  if (!outcome_->ok() || changed_.wait_for(lock, stop, kAdoptionBound, [this] { return is_adopted_; }))
+    return *outcome_;
   ReloadOutcome late = *outcome_;
   if (!stop.stop_requested()) late.warnings.emplace_back("a worker is busy and has not taken it over yet");
   return late;

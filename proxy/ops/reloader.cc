@@ -5,8 +5,7 @@
 
 namespace bloomwall::proxy {
 
-Reloader::Reloader(Work work)
-    : work_(std::move(work)), thread_([this](const std::stop_token& stop) { run(stop); }) {}
+Reloader::Reloader(Work work) : work_(std::move(work)), thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
 bool Reloader::stop(std::chrono::milliseconds bound) {
   thread_.request_stop();

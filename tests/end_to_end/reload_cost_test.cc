@@ -25,12 +25,13 @@ class ReloadCost : public testing::Test {
     ASSERT_EQ(filter({"sign", file_, "--key", folder_.path("a.key")}).status, 0);
     update("first.example.test\n");
     folder_.write("allow.txt", "# nobody\n");
-    proxy_ = std::make_unique<Proxy>(folder_,
-                                     "filters: [{name: sample, file: test.bwf, delta: test.delta, public_key: a.key.pub}]\n"
-                                     "allow_lists: [allow.txt]\n"
-                                     "access: {connect_ports: [], deny_destinations: []}\n"
-                                     "log: {access: {file: off}}\n"
-                                     "state_dir: null\n");
+    proxy_ =
+        std::make_unique<Proxy>(folder_,
+                                "filters: [{name: sample, file: test.bwf, delta: test.delta, public_key: a.key.pub}]\n"
+                                "allow_lists: [allow.txt]\n"
+                                "access: {connect_ports: [], deny_destinations: []}\n"
+                                "log: {access: {file: off}}\n"
+                                "state_dir: null\n");
     ASSERT_EQ(status("one.example.test"), "403");
   }
   static Finished filter(std::vector<std::string> words) {

@@ -69,7 +69,8 @@ class Lines {
   const std::vector<std::string> entries_ = some_entries();
 };
 
-Delta::Loaded parse(const std::string& changes, std::uint64_t sequence, const std::shared_ptr<const Delta>& former = {}) {
+Delta::Loaded parse(const std::string& changes, std::uint64_t sequence,
+                    const std::shared_ptr<const Delta>& former = {}) {
   const std::string text = Delta::first_line(id_of(1), sequence) + "\n" + changes;
   return Delta::parse(text, "d", kKeys, id_of(1), {.former = former});
 }
@@ -163,7 +164,8 @@ TEST(AppendedLines, WhoWantsToBeToldIsToldOfAll) {
   int told = 0;
   DeltaReading reading{.former = former};
   reading.on_change = [&](const Entry&, DeltaAnswer) { ++told; };
-  ASSERT_TRUE(Delta::parse(Delta::first_line(id_of(1)) + "\n" + changes + "+more.example\n", "d", kKeys, id_of(1), reading));
+  ASSERT_TRUE(
+      Delta::parse(Delta::first_line(id_of(1)) + "\n" + changes + "+more.example\n", "d", kKeys, id_of(1), reading));
   EXPECT_EQ(told, 101);
 }
 
@@ -171,8 +173,9 @@ TEST(AppendedLines, OtherKeysAreAnotherDelta) {
   const auto former = shared(parse("+a.example\n+b.example\n+c.example\n+d.example\n+e.example\n", 1));
   SeriesKey other{};
   other.fill(9);
-  const auto next = Delta::parse(Delta::first_line(id_of(1)) + "\n+a.example\n+b.example\n+c.example\n+d.example\n+e.example\n",
-                                 "d", KeyMaker(other), id_of(1), {.former = former});
+  const auto next =
+      Delta::parse(Delta::first_line(id_of(1)) + "\n+a.example\n+b.example\n+c.example\n+d.example\n+e.example\n", "d",
+                   KeyMaker(other), id_of(1), {.former = former});
   ASSERT_TRUE(next);
   EXPECT_FALSE(next->shares_lines_with(*former));
   EXPECT_EQ(next->answer(OwnEntry("S a.example").view()), DeltaAnswer::added);

@@ -208,11 +208,12 @@ TEST_F(ExactSetTest, ASetOnTopOfAnotherSaysWhatOneSetSays) {
   std::string deep = "a.com";
   for (int d = 1; d <= 70; ++d) {
     deep += "/" + std::to_string(d);
-    if (d > 60 && d % 2 == 0) entries.insert(entries.begin() + d % 7, {"D " + deep + "/", static_cast<std::uint32_t>(d)});
+    if (d > 60 && d % 2 == 0)
+      entries.insert(entries.begin() + d % 7, {"D " + deep + "/", static_cast<std::uint32_t>(d)});
     if (d > 63 && d % 3 == 0) entries.emplace_back("D " + deep + "/", static_cast<std::uint32_t>(d + 100));
   }
-  const std::vector<std::string> urls = {"a.com/a?q", "b.a.com/a/b/c", "x.com/a/b", "192.0.2.1/x", "a.b.zip", deep, "org",
-                                         "a.com" + kDeep20};
+  const std::vector<std::string> urls = {"a.com/a?q", "b.a.com/a/b/c", "x.com/a/b",      "192.0.2.1/x", "a.b.zip",
+                                         deep,        "org",           "a.com" + kDeep20};
   for (const auto& [entry, value] : entries) add(entry, value);
   const auto values_of = [&](const ExactSet& set, std::string_view text) {
     const Request request(text);
@@ -224,7 +225,8 @@ TEST_F(ExactSetTest, ASetOnTopOfAnotherSaysWhatOneSetSays) {
     set.find_matches(hashes, Scope::url, found);
     std::string out;
     for (const ExactMatch& match : found) {
-      out += text_of(Question{match.kind, false, match.suffix, match.depth}, parts) + "=" + std::to_string(match.value) + " ";
+      out += text_of(Question{match.kind, false, match.suffix, match.depth}, parts) + "=" +
+             std::to_string(match.value) + " ";
     }
     return out;
   };

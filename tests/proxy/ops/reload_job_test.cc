@@ -68,10 +68,11 @@ class ReloadJobTest : public testing::Test {
   std::vector<Edition> served_;
   ReloadOutcome answer_;
   std::stop_source stop_;
-  ReloadJob job_{config_, settings(),
-                 {.serve = [this](const Edition& edition,
-                                  std::shared_ptr<Handover> handover) { serve(edition, handover); },
-                  .say = [](const std::string&) {}}};
+  ReloadJob job_{
+      config_,
+      settings(),
+      {.serve = [this](const Edition& edition, std::shared_ptr<Handover> handover) { serve(edition, handover); },
+       .say = [](const std::string&) {}}};
 };
 
 TEST_F(ReloadJobTest, WhatDidNotChangeIsServedOn) {
