@@ -1,5 +1,5 @@
-// What a reload costs, by what changed, over files as a gateway has them: a signed filter, served from the file itself, beside a
-// delta of N entries. Times are of FilterStore::load() alone: no configuration, no workers.
+// What a reload costs, by what changed, over files as a gateway has them: a signed filter, served from the file itself,
+// beside a delta of N entries. Times are of FilterStore::load() alone: no configuration, no workers.
 //   nothing, allow    nothing changed; a line more in the allow list
 //   append            a line more at the end of the delta, which is read and digested, and parsed from that line on
 //   delta             a line of the delta changed in the middle: all of it is parsed

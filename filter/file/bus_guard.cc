@@ -13,8 +13,8 @@
 
 namespace bloomwall::filter {
 
-// begin is 0 where the slot is free, 1 while it is being filled. It is written last when a slot is taken and first when it
-// is given back, before the mapping goes: a slot with a begin describes memory that is mapped.
+// begin is 0 where the slot is free, 1 while it is being filled. It is written last when a slot is taken and first when
+// it is given back, before the mapping goes: a slot with a begin describes memory that is mapped.
 struct BusGuard::Slot {
   std::atomic<std::uintptr_t> begin{0};
   std::atomic<std::uintptr_t> end{0};

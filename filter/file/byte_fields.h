@@ -1,4 +1,5 @@
-// Inside filter/file: fields of sections, one after the other. They are little-endian and written as they lie in memory.
+// Inside filter/file: fields of sections, one after the other. They are little-endian and written as they lie in
+// memory.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

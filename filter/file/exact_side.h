@@ -1,7 +1,7 @@
 // The exact side of a filter, F.bwx: a fingerprint of 48 bits for every key of F.bwf, sorted, so that a positive can be
-// asked for a second, independent opinion. What it lacks is not listed; what it has is "confirmed": wrong with probability
-// fingerprints x 2^-48, so never called exact. Marks are not in it. Bound to its filter by its SHA-256 root, which stands in the
-// filter's header, so that a filter's signature speaks for its exact side, too.
+// asked for a second, independent opinion. What it lacks is not listed; what it has is "confirmed": wrong with
+// probability fingerprints x 2^-48, so never called exact. Marks are not in it. Bound to its filter by its SHA-256
+// root, which stands in the filter's header, so that a filter's signature speaks for its exact side, too.
 //   offset  size  field (little-endian)
 //   0       8     magic 0x89 "BWX" CR LF 0x1A LF
 //   8       4     version, u32: 1
@@ -20,8 +20,8 @@
 // A page: first fingerprint u64, number of fingerprints u16, width u8 (0 to 48), zeros to byte 16; from there each
 // fingerprint less the first one in `width` bits, one after the other, low bits first; the last 8 bytes are zero.
 // A page so holds as many as fit: 48 bits each where they are few, 27 where they are ten billion.
-// The fingerprint of a key takes bits that choose neither its page (of up to 2^45) nor, in P, the bits in the page: for key
-// (hi, lo) and a tag t (S, X, W: the variant 0, 1, 2 of the host; U, Q, D: 8; R: 9)
+// The fingerprint of a key takes bits that choose neither its page (of up to 2^45) nor, in P, the bits in the page: for
+// key (hi, lo) and a tag t (S, X, W: the variant 0, 1, 2 of the host; U, Q, D: 8; R: 9)
 //   mix64((t << 48) | (lo & (2^29 - 1)) << 19 | (hi & (2^19 - 1))) >> 16
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -80,9 +80,10 @@ class ExactPageWriter {
 // Open and mapped. Const and shared by all threads; one page a question. Memory: 8 bytes a page.
 class ExactSide {
  public:
-  // `root`: Header::exact_root of its filter, the root of the one exact side that was made with it: another could unlist what
-  // the filter lists. Errors: those of the header, wrong_base, bad_section.
-  // `copy`: as FilterFile::settle, for who serves it. Where another stands there, and the one wanted was kept beside it, that.
+  // `root`: Header::exact_root of its filter, the root of the one exact side that was made with it: another could
+  // unlist what the filter lists. Errors: those of the header, wrong_base, bad_section.
+  // `copy`: as FilterFile::settle, for who serves it. Where another stands there, and the one wanted was kept beside
+  // it, that.
   static Result<std::unique_ptr<ExactSide>> open(const std::filesystem::path& path, const Sha256& root,
                                                  const OwnCopy& copy = {});
   ~ExactSide();
@@ -119,11 +120,11 @@ class ExactSide {
   std::vector<std::uint64_t> directory_;
 };
 
-// Two files can't take their places at once. While a new pair does, F.bwx.former is a second name of the exact side of the
-// filter that still stands: who is killed in between leaves a pair that can be used.
+// Two files can't take their places at once. While a new pair does, F.bwx.former is a second name of the exact side of
+// the filter that still stands: who is killed in between leaves a pair that can be used.
 std::filesystem::path former_exact_side(const std::filesystem::path& exact);
-// Before: nothing is done where those that stand there don't belong to each other, for then the one that does is kept already.
-// After. Both as far as the file system allows.
+// Before: nothing is done where those that stand there don't belong to each other, for then the one that does is kept
+// already. After. Both as far as the file system allows.
 void keep_former_exact_side(const std::filesystem::path& filter, const std::filesystem::path& exact);
 void drop_former_exact_side(const std::filesystem::path& exact);
 

@@ -8,8 +8,8 @@
 // A record, all of it little-endian:
 //   0       8     hi of the key
 //   8       8     lo
-//   16      4     kinds, u32: bit i for kKinds[i], i < kKeyKindCount. S, X, W: the key is the hash of a host, and these kinds of it are
-//                 excepted; U, Q, D, R: the key is that of the expression, and has that kind alone
+//   16      4     kinds, u32: bit i for kKinds[i], i < kKeyKindCount. S, X, W: the key is the hash of a host, and these
+//                 kinds of it are excepted; U, Q, D, R: the key is that of the expression, and has that kind alone
 //   20      4     zero
 // Not critical: a reader that passes the section over errs more, and misses nothing. Held in RAM.
 // SPDX-License-Identifier: Apache-2.0
@@ -65,10 +65,10 @@ std::vector<std::byte> serialise_exceptions(std::span<const Exception> sorted);
 
 class FilterFile;
 
-// The exceptions of a merge: of those that inputs have, and of `more` that test positive in what the inputs become together,
-// the ones that every input has or tests negative for. What tests negative is surely not listed, and what was made an
-// exception neither. Inputs are of one series; a key is asked in the inputs that lack it, so their bytes must be right
-// (verify). Errors: limit, where there are more than a file can hold.
+// The exceptions of a merge: of those that inputs have, and of `more` that test positive in what the inputs become
+// together, the ones that every input has or tests negative for. What tests negative is surely not listed, and what was
+// made an exception neither. Inputs are of one series; a key is asked in the inputs that lack it, so their bytes must
+// be right (verify). Errors: limit, where there are more than a file can hold.
 Result<std::vector<Exception>> merged_exceptions(std::span<const FilterFile* const> inputs,
                                                  std::span<const Exception> more = {});
 

@@ -25,7 +25,8 @@ struct FileInfo {
   std::vector<std::string> provenance;  // one line for each file merged into this one
 };
 
-// Hostile bytes are bounded by these; errors: bad_section. Texts are as they stand in the file: escape them for a terminal.
+// Hostile bytes are bounded by these; errors: bad_section. Texts are as they stand in the file: escape them for a
+// terminal.
 inline constexpr std::size_t kMaxInfoBytes = std::size_t{16} << 20;
 inline constexpr std::size_t kMaxInfoRecords = 100'000;
 std::vector<std::byte> serialise_info(const FileInfo& info);

@@ -1,6 +1,6 @@
-// A filter file on its way: a temporary file beside the target, where in it each section lies, and what is left to do once
-// the pages are written. Who fills the pages, in memory or piece by piece, is the caller's affair: FilterWriter maps them
-// all, a build that does not fit in memory goes over them in rounds.
+// A filter file on its way: a temporary file beside the target, where in it each section lies, and what is left to do
+// once the pages are written. Who fills the pages, in memory or piece by piece, is the caller's affair: FilterWriter
+// maps them all, a build that does not fit in memory goes over them in rounds.
 // Errors: as FilterWriter's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -32,8 +32,8 @@ class FilterDraft {
     std::vector<std::byte> networks = {};    // serialise_networks(), where there are ranges; the header counts them
     FileAccess access = {};
     std::optional<FormerFile> former = {};  // what alone is to be replaced; none: whatever stands there by then
-    // Asked of the whole file, under the name that it has then, before it takes the target's place; an error leaves the target
-    // as it is.
+    // Asked of the whole file, under the name that it has then, before it takes the target's place; an error leaves the
+    // target as it is.
     std::function<Result<void>(const std::filesystem::path&)> check = {};
   };
   struct PageSection {
@@ -43,7 +43,8 @@ class FilterDraft {
     std::uint64_t bytes;  // of bits or counters, as the header's form has it
     SectionKind kind() const { return section_kind(type); }
   };
-  // What the pages of a section came to: a record a leaf, in order. `fill` is the leaf's fill_error. Memory: 4 bytes a page.
+  // What the pages of a section came to: a record a leaf, in order. `fill` is the leaf's fill_error. Memory: 4 bytes a
+  // page.
   struct LeafFacts {
     LeafDigest digest;
     double fill = 0;
@@ -70,8 +71,8 @@ class FilterDraft {
   static double fill_of(const PageSection& section, const SectionFacts& facts);
   // Its exact side, written and synced, that takes its place right before this one does. Lives until commit().
   void commit_behind(TempFile& exact_side) { companion_ = &exact_side; }
-  // Everything but the pages, then sync and rename. `facts`: one a page section, in order; their page sums become the section
-  // of that name. Once only.
+  // Everything but the pages, then sync and rename. `facts`: one a page section, in order; their page sums become the
+  // section of that name. Once only.
   Result<void> commit(const std::vector<SectionFacts>& facts);
 
  private:

@@ -332,8 +332,8 @@ Result<void> FilterFile::settle(MemoryUse use, const Progress& progress, OwnCopy
   return {};
 }
 
-// Questions to P and R are anywhere: reading ahead of them would fill memory with what nobody asked for. All other sections
-// are small and asked by every request. A system that locks no memory still gets them read in.
+// Questions to P and R are anywhere: reading ahead of them would fill memory with what nobody asked for. All other
+// sections are small and asked by every request. A system that locks no memory still gets them read in.
 Result<void> FilterFile::settle_paged() {
   auto sums = read_page_sums();
   if (!sums) return unexpected(sums.error());

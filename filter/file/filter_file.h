@@ -1,6 +1,6 @@
 // An open filter file: mapped read-only, its header checked, its sections ready to be asked.
-// Threads: const and shared by all. A file that shrinks or fails under us (SIGBUS) turns lost() on instead of ending the
-// process; answers given since then mean nothing, and the caller applies `on_error`.
+// Threads: const and shared by all. A file that shrinks or fails under us (SIGBUS) turns lost() on instead of ending
+// the process; answers given since then mean nothing, and the caller applies `on_error`.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,8 +24,8 @@ using Progress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 
 class FilterFile {
  public:
-  // Maps and checks the header; cost independent of the size, but for exceptions and networks, which are read into memory and
-  // compared with their digests in the header. The bytes of other sections are not looked at: see verify().
+  // Maps and checks the header; cost independent of the size, but for exceptions and networks, which are read into
+  // memory and compared with their digests in the header. The bytes of other sections are not looked at: see verify().
   // Of a file of counters: sections have bytes and digests, but no view that could be asked.
   static Result<std::unique_ptr<FilterFile>> open(const std::filesystem::path& path, Form form = Form::bits);
   ~FilterFile();
@@ -47,9 +47,9 @@ class FilterFile {
   std::span<const std::byte> section_bytes(SectionType type) const;
   bool lost() const;
 
-  // For a file that is going to be served: takes a copy of its own as far as `copy` wants one (mapped_file.h), decides where
-  // its bytes are to be and brings them there; see residence.h. Once, before anybody asks and before verify(). Reads the
-  // whole file unless that is paged. Errors: limit, io, too_short, untrusted.
+  // For a file that is going to be served: takes a copy of its own as far as `copy` wants one (mapped_file.h), decides
+  // where its bytes are to be and brings them there; see residence.h. Once, before anybody asks and before verify().
+  // Reads the whole file unless that is paged. Errors: limit, io, too_short, untrusted.
   Result<void> settle(MemoryUse use, const Progress& progress = {}, OwnCopy copy = {});
   ServedFrom served_from() const;
   // Where the original is served: whether it has been written to since it was opened. Then it is lost. One system call.
@@ -59,18 +59,19 @@ class FilterFile {
   const FileStamp& stamp() const { return version().stamp; }
   Residence residence() const { return residence_; }
   bool hosts_locked() const { return hosts_locked_; }  // of a paged file: its host section cannot leave memory
-  // Whether reading this page of a section may wait for the disk: no more than a comparison unless the file is paged, then
-  // one system call.
+  // Whether reading this page of a section may wait for the disk: no more than a comparison unless the file is paged,
+  // then one system call.
   bool may_wait(const std::byte* page) const { return residence_ == Residence::paged && !lost() && !is_cached(page); }
 
-  // Of a paged file, of a page that has come from the disk: where the file has page sums it is compared with its sum, and where
-  // it is not what was written the file is lost. From then on nobody waits for it on a file system that can't say what is in
-  // memory. Pages of other files and sections are passed over. 0.5 us.
+  // Of a paged file, of a page that has come from the disk: where the file has page sums it is compared with its sum,
+  // and where it is not what was written the file is lost. From then on nobody waits for it on a file system that can't
+  // say what is in memory. Pages of other files and sections are passed over. 0.5 us.
   void check_page(const std::byte* page) const;
   // Errors: bad_digest, bad_section; a file without the section gives empty ones.
   Result<PageSums> read_page_sums() const;
 
-  // Of the `info` section: sources, builder, category. Errors: bad_section; a file without the section gives an empty one.
+  // Of the `info` section: sources, builder, category. Errors: bad_section; a file without the section gives an empty
+  // one.
   Result<FileInfo> info() const;
 
   // Reads every byte after the header and compares XXH3-128 (tampering: SHA-256 too) of leaves and roots; bytes between

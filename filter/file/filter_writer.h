@@ -34,8 +34,8 @@ class FilterWriter {
   FileInfo& info();
   FilterDraft& draft();  // for what stands beside the pages
 
-  // Error of one question as the bits now set give it (0 for a section that is not there); a counter that is not zero is a
-  // bit. Reads every byte. Not while others insert.
+  // Error of one question as the bits now set give it (0 for a section that is not there); a counter that is not zero
+  // is a bit. Reads every byte. Not while others insert.
   struct Fill {
     double hosts = 0, paths = 0, raw = 0;
   };

@@ -1,5 +1,5 @@
-// The header of a .bwf file: its fields in memory. The byte table stands in header_bytes.cc beside the one function that
-// reads and writes them; it goes field by field, so the struct's layout means nothing. What is refused: header.cc.
+// The header of a .bwf file: its fields in memory. The byte table stands in header_bytes.cc beside the one function
+// that reads and writes them; it goes field by field, so the struct's layout means nothing. What is refused: header.cc.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -50,8 +50,8 @@ constexpr SectionKind section_kind(SectionType type) {  // of those that have pa
                                       : SectionKind::raw;
 }
 
-// What a page section holds: bits (.bwf), or a 4-bit counter for each of them (.bwc), four times as long; only the former can
-// be asked, only the latter takes keys away again: bits/counters.h.
+// What a page section holds: bits (.bwf), or a 4-bit counter for each of them (.bwc), four times as long; only the
+// former can be asked, only the latter takes keys away again: bits/counters.h.
 enum class Form : std::uint8_t { bits, counters };
 inline constexpr std::uint64_t kCountersFeature = 1;  // bit of Header::incompatible
 // Bit of Header::compatible: distinct counts are estimates, made from the section `sketches` where there is one.
@@ -132,9 +132,9 @@ struct Header {
   Form form() const { return (incompatible & kCountersFeature) != 0 ? Form::counters : Form::bits; }
 };
 
-// What the file answers, as an id: the first 16 bytes of the SHA-256 of "bloomwall content 1\n" and, for each of H, P, R, E
-// and networks that there is, in this order, its type (u32), its length (u64) and its SHA-256 root. What was made for a file,
-// a delta, is bound to it: a file id can be given by hand, and a rebuild that changes nothing keeps it.
+// What the file answers, as an id: the first 16 bytes of the SHA-256 of "bloomwall content 1\n" and, for each of H, P,
+// R, E and networks that there is, in this order, its type (u32), its length (u64) and its SHA-256 root. What was made
+// for a file, a delta, is bound to it: a file id can be given by hand, and a rebuild that changes nothing keeps it.
 FileId content_id(const Header& header);
 
 inline constexpr std::size_t kHeaderBytes = 4096;
@@ -151,8 +151,8 @@ constexpr std::uint64_t place_after(std::uint64_t end, std::uint64_t length) {
 }
 
 // Leaves of a section of `length` bytes: pieces of kLeafBytes, the last one shorter. In the leaves section each has 48
-// bytes, XXH3-128 and SHA-256, in the order of the section table; neither that section itself nor signatures, which come after
-// everything else, have records there: their roots alone speak for them.
+// bytes, XXH3-128 and SHA-256, in the order of the section table; neither that section itself nor signatures, which
+// come after everything else, have records there: their roots alone speak for them.
 inline constexpr std::uint64_t kLeafRecordBytes = 48;
 constexpr bool has_leaf_records(SectionType type) {
   return type != SectionType::leaves && type != SectionType::signatures;
@@ -161,10 +161,11 @@ constexpr std::uint64_t leaf_count(std::uint64_t length) {
   return length / kLeafBytes + (length % kLeafBytes != 0 ? 1 : 0);
 }
 
-// `head` is the first kHeaderBytes of the file (or less where it is shorter), `file_bytes` its real size. Everything in it
-// is hostile: versions, feature bits, section types, ranges, sums and overlaps are checked here, digests of sections not.
-// What a caller may rely on: each kind with keys has its section (marks and path kinds have H and P, N has networks), rates are finite and in range, geometries fit their sections, and the file ends with its last section.
-// A file of the other form is refused: unsupported.
+// `head` is the first kHeaderBytes of the file (or less where it is shorter), `file_bytes` its real size. Everything in
+// it is hostile: versions, feature bits, section types, ranges, sums and overlaps are checked here, digests of sections
+// not. What a caller may rely on: each kind with keys has its section (marks and path kinds have H and P, N has
+// networks), rates are finite and in range, geometries fit their sections, and the file ends with its last section. A
+// file of the other form is refused: unsupported.
 Result<Header> parse_header(std::span<const std::byte> head, std::uint64_t file_bytes, Form form = Form::bits);
 // What a file given on a command line is, told from its first bytes alone.
 enum class FileKind : std::uint8_t {
@@ -175,17 +176,18 @@ enum class FileKind : std::uint8_t {
 // Errors: io.
 Result<FileKind> file_kind(const std::filesystem::path& file);
 
-// For a file made of others: what a later minor version or a feature that this build does not know promises is not kept by
-// it, so neither is copied.
+// For a file made of others: what a later minor version or a feature that this build does not know promises is not kept
+// by it, so neither is copied.
 void forget_unknown(Header& header);
 // kHeaderBytes bytes, digest included. The header must be one that parse_header accepts.
 std::vector<std::byte> serialise_header(const Header& header);
 
-// Counts of headers are hostile, and a kind whose counts are zero is not asked: a sum that does not fit stays at the top.
+// Counts of headers are hostile, and a kind whose counts are zero is not asked: a sum that does not fit stays at the
+// top.
 constexpr std::uint64_t sum_of_counts(std::uint64_t a, std::uint64_t b) { return a > ~b ? ~std::uint64_t{0} : a + b; }
 
-// What a filter is said to hold, wherever that is said: different entries, of all kinds. What several lists name counts once
-// (kinds[].entries count it each time).
+// What a filter is said to hold, wherever that is said: different entries, of all kinds. What several lists name counts
+// once (kinds[].entries count it each time).
 constexpr std::uint64_t distinct_entries(const Header& header) {
   std::uint64_t sum = 0;
   for (const KindCounts& kind : header.kinds) sum = sum_of_counts(sum, kind.keys);

@@ -26,7 +26,8 @@
 //  148     4     section count      1..18
 //  152     8     PSL time           seconds since 1970; 0: no public suffix list used
 //  160     16    hash self-test     H128("bloomwall hash self-test 1")
-//  176     384   kinds              16 of 24: entries u64, keys u64, sets of bits u8: 1, N 0, 7 reserved; order S X W U Q D R N, 8 zero
+//  176     384   kinds              16 of 24: entries u64, keys u64, sets of bits u8: 1, N 0, 7 reserved; order S X W U
+//                                   Q D R N, 8 zero
 //  560     8     marks              distinct (host, mark) pairs
 //  568     8     hosts              distinct hosts in H
 //  576     4     mark mask          bit v: mark variant v occurs
@@ -80,8 +81,8 @@ constexpr std::size_t kSignatureBytes = 88;
 static_assert(kSectionsOffset + kMaxSections * kSectionBytes == kSignaturesOffset);
 static_assert(kSignaturesOffset + kMaxSignatures * kSignatureBytes == 4032);
 
-// Both copy a field to or from its offset, so that one list of fields serves reading and writing. Fields are scalars and
-// arrays of bytes; the machine is little-endian (key.cc asserts it).
+// Both copy a field to or from its offset, so that one list of fields serves reading and writing. Fields are scalars
+// and arrays of bytes; the machine is little-endian (key.cc asserts it).
 class FieldReader {
  public:
   explicit FieldReader(const HeaderBytes& bytes) : bytes_(bytes) {}

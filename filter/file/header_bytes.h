@@ -11,7 +11,8 @@
 
 namespace bloomwall::filter {
 
-// Bytes 4 to 7 perish in a transfer that rewrites line ends or stops at a control-Z; byte 0 in one that clears top bits.
+// Bytes 4 to 7 perish in a transfer that rewrites line ends or stops at a control-Z; byte 0 in one that clears top
+// bits.
 inline constexpr std::array<std::uint8_t, 8> kMagic{0x89, 'B', 'W', 'F', '\r', '\n', 0x1a, '\n'};
 inline constexpr std::size_t kMajorOffset = 8;
 inline constexpr std::size_t kHeaderLengthOffset = 12;
@@ -25,14 +26,15 @@ using Digest128 = std::array<std::uint8_t, 16>;
 // Fields from bytes as they stand; `sections` takes min(section count, kMaxSections) entries.
 Header read_fields(const HeaderBytes& bytes);
 std::uint32_t read_section_count(const HeaderBytes& bytes);
-// What every reader of major version 1 can rely on whatever the minor one: a key is one set of bits (a range has no key), a section one segment,
-// there are no entries of other kinds and no other flags of sections. Anything else would change what has to be asked.
+// What every reader of major version 1 can rely on whatever the minor one: a key is one set of bits (a range has no
+// key), a section one segment, there are no entries of other kinds and no other flags of sections. Anything else would
+// change what has to be asked.
 bool has_only_known_rules(const HeaderBytes& bytes);
 // XXH3-128 (no seed) of the header with the digest field zeroed.
 Digest128 header_digest(const HeaderBytes& bytes);
-// What a signature is about: the header as it would be without any signature. The digest and all slots are zero; the section
-// of signatures, where there is one, is neither in the table nor counted, and the file ends where that section's
-// predecessors end. Of a header that parse_header accepts.
+// What a signature is about: the header as it would be without any signature. The digest and all slots are zero; the
+// section of signatures, where there is one, is neither in the table nor counted, and the file ends where that
+// section's predecessors end. Of a header that parse_header accepts.
 HeaderBytes without_signatures(const HeaderBytes& bytes);
 // The header with these signatures and the digest that fits; every other byte as it was, known to this build or not.
 HeaderBytes with_signatures(const HeaderBytes& bytes, const std::array<Signature, kMaxSignatures>& signatures);

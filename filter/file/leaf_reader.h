@@ -1,5 +1,5 @@
-// Reads a range of a mapped file leaf by leaf and digests it, on all processors. By read() and not through the mapping, so
-// that a failing disk is an error with a name and not a signal.
+// Reads a range of a mapped file leaf by leaf and digests it, on all processors. By read() and not through the mapping,
+// so that a failing disk is an error with a name and not a signal.
 // Memory: 64 KiB a thread. Throughput: that of the disk, or of the digests on all processors.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

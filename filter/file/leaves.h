@@ -1,5 +1,5 @@
-// Digests of a filter file: each section is cut into leaves of kLeafBytes, each leaf has XXH3-128 (against accidents) and
-// SHA-256 (against tampering), and a root of each kind is the digest of the leaves' digests, one after the other.
+// Digests of a filter file: each section is cut into leaves of kLeafBytes, each leaf has XXH3-128 (against accidents)
+// and SHA-256 (against tampering), and a root of each kind is the digest of the leaves' digests, one after the other.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -22,8 +22,8 @@
 namespace bloomwall::filter {
 namespace {
 
-// Waits until the clock that file times are taken from has gone on from this time, unless that takes longer than a tick.
-// Returns for how long it has, in nanoseconds; not over 0: it has not.
+// Waits until the clock that file times are taken from has gone on from this time, unless that takes longer than a
+// tick. Returns for how long it has, in nanoseconds; not over 0: it has not.
 std::int64_t age_after_tick(std::int64_t seconds, std::int64_t nanoseconds) {
   constexpr std::int64_t kTick = 20'000'000;  // ns; the kernel's is finer
   const auto age_of = [&] {
@@ -53,8 +53,8 @@ Descriptor nameless_file(const std::filesystem::path& folder) {
   return named;
 }
 
-// Room for this copy and the one that will replace it, and a twentieth of the file system besides. What lies in memory anyway
-// is no folder for copies.
+// Room for this copy and the one that will replace it, and a twentieth of the file system besides. What lies in memory
+// anyway is no folder for copies.
 bool has_room(int folder_file, std::uint64_t bytes) {
   struct statfs facts{};
   if (fstatfs(folder_file, &facts) != 0 || facts.f_type == TMPFS_MAGIC || facts.f_type == RAMFS_MAGIC) return false;

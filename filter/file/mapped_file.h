@@ -1,7 +1,7 @@
 // A regular file mapped read-only: its size from the open descriptor, guarded against SIGBUS. Neither copied nor moved
 // (the guard knows its address); owned through unique_ptr.
-// A mapping shows whatever others write into the file (cp, curl -o, rsync --inplace). Who serves one either takes a copy of
-// its own first (own_copy), which nobody else can open, or asks changed() again and again.
+// A mapping shows whatever others write into the file (cp, curl -o, rsync --inplace). Who serves one either takes a
+// copy of its own first (own_copy), which nobody else can open, or asks changed() again and again.
 // Errors: io where the system refuses, and for anything that is no regular file; an empty file maps to an empty span.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -36,8 +36,8 @@ struct FileStamp {
 FileStamp stamp_of(const struct stat& status);
 std::optional<FileStamp> stamp_of(const std::filesystem::path& path);  // nothing where there is none to be seen
 
-// The stamp and the ctime, which nobody can set back: the same version is the same bytes, if is_settled(). A link, a rename or
-// another mode makes another version of the same bytes.
+// The stamp and the ctime, which nobody can set back: the same version is the same bytes, if is_settled(). A link, a
+// rename or another mode makes another version of the same bytes.
 struct FileVersion {
   FileStamp stamp;
   std::int64_t seconds = 0, nanoseconds = 0;  // ctime
@@ -45,9 +45,9 @@ struct FileVersion {
 };
 FileVersion version_of(const struct stat& status);
 std::optional<FileVersion> version_of(const std::filesystem::path& path);
-// Whether every write from now on changes the version. File times go in ticks of the kernel's clock: where the file was changed
-// within the current one, waits for its end, 10 ms at most. False for times in the future, and, for two seconds, for file
-// systems whose times are whole seconds.
+// Whether every write from now on changes the version. File times go in ticks of the kernel's clock: where the file was
+// changed within the current one, waits for its end, 10 ms at most. False for times in the future, and, for two
+// seconds, for file systems whose times are whole seconds.
 bool is_settled(const FileVersion& version);
 void let_tick_pass(const FileStamp& stamp);  // likewise of the last write alone
 
@@ -63,7 +63,8 @@ struct OwnCopy {
   std::filesystem::path folder = {};  // for copies, files without a name; empty: none
   friend bool operator==(const OwnCopy&, const OwnCopy&) = default;
 };
-// Up to this size memory always has room for a copy; up to the smaller one a file in a folder would not be worth its inode.
+// Up to this size memory always has room for a copy; up to the smaller one a file in a folder would not be worth its
+// inode.
 inline constexpr std::uint64_t kSmallFile = std::uint64_t{64} << 20;
 inline constexpr std::uint64_t kTinyFile = std::uint64_t{4} << 20;
 // Larger ones are copied to a folder only where its file system shares the blocks (reflink).
@@ -91,11 +92,12 @@ class MappedFile {
   // As open() found it.
   const FileVersion& version() const { return version_; }
   const FileStamp& stamp() const { return version_.stamp; }
-  // Whether what is mapped is not what open() found any more: written to, cut, or not to be looked at. Never true of a copy.
-  // One system call.
+  // Whether what is mapped is not what open() found any more: written to, cut, or not to be looked at. Never true of a
+  // copy. One system call.
   bool changed() const;
 
-  // Between disk and memory. Ranges lie within bytes(). GoOn is told how much is done, and stops the rest with false: error io.
+  // Between disk and memory. Ranges lie within bytes(). GoOn is told how much is done, and stops the rest with false:
+  // error io.
   using GoOn = std::function<bool(std::uint64_t done)>;
   // Every page of the range is in memory once, and mapped; in huge pages where the file system has large folios.
   Result<void> read_in(std::span<const std::byte> range, const GoOn& go_on = {}) const;
@@ -103,15 +105,15 @@ class MappedFile {
   void expect_random(std::span<const std::byte> range) const;  // no read-ahead
   // bytes() is an anonymous copy from now on, at the same address. Before anybody else reads it.
   Result<void> copy_to_memory(const GoOn& go_on = {});
-  // Whether the page of this address can be read without waiting. One system call; where it can't, newer kernels begin to
-  // read it. Where the file system can't say: whether somebody has waited for it before.
+  // Whether the page of this address can be read without waiting. One system call; where it can't, newer kernels begin
+  // to read it. Where the file system can't say: whether somebody has waited for it before.
   bool is_cached(const std::byte* address) const;
   void note_awaited(const std::byte* address) const;  // it has just been read
 
   // As far as `copy` wants and there is room: bytes() is a copy of its own from now on, at the same
-  // address: a file without a name in the folder, which is page cache that can be written back and taken away, or memory.
-  // Where it stays the original, what is read from now on can be told from what is written later by changed(). A file that
-  // is written to meanwhile is refused. Before anybody else reads it. Errors: io, too_short, untrusted.
+  // address: a file without a name in the folder, which is page cache that can be written back and taken away, or
+  // memory. Where it stays the original, what is read from now on can be told from what is written later by changed().
+  // A file that is written to meanwhile is refused. Before anybody else reads it. Errors: io, too_short, untrusted.
   Result<void> own_copy(const OwnCopy& copy, const GoOn& go_on = {});
 
  private:

@@ -1,6 +1,6 @@
-// Section `page_sums` of a .bwf file: CRC-32C (crc32c.h) of each page of 4 KiB of H, P and R, in this order, 4 bytes each,
-// little-endian, and nothing else. Not critical, of files of bits alone. The digests of leaves are compared once, when a file
-// is loaded; a page that comes from the disk weeks later is compared with its sum.
+// Section `page_sums` of a .bwf file: CRC-32C (crc32c.h) of each page of 4 KiB of H, P and R, in this order, 4 bytes
+// each, little-endian, and nothing else. Not critical, of files of bits alone. The digests of leaves are compared once,
+// when a file is loaded; a page that comes from the disk weeks later is compared with its sum.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,8 +20,8 @@ std::vector<std::uint32_t> page_sums_of(std::span<const std::byte> pages);
 class PageSums {
  public:
   PageSums() = default;
-  // `section`: its bytes, which have been compared with their digest. Errors: bad_section where they are not as many as the
-  // header's pages.
+  // `section`: its bytes, which have been compared with their digest. Errors: bad_section where they are not as many as
+  // the header's pages.
   static Result<PageSums> parse(std::span<const std::byte> section, const Header& header);
 
   bool empty() const { return sums_.empty(); }

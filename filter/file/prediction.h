@@ -1,14 +1,14 @@
-// Errors of a whole request, predicted from what a filter holds: the builder asks it to find a size that meets a target,
-// the writer for the header, `plan` for its table. Pure.
+// Errors of a whole request, predicted from what a filter holds: the builder asks it to find a size that meets a
+// target, the writer for the header, `plan` for its table. Pure.
 //
 // Request classes (a request that is listed has no error):
-//   unlisted host  no host suffix of it is in the filter. Asked of H: S on every suffix, X on the host, W on its parents,
-//                  and the marks; error: that any host kind answers yes, or a mark and then a path key.
+//   unlisted host  no host suffix of it is in the filter. Asked of H: S on every suffix, X on the host, W on its
+//                  parents, and the marks; error: that any host kind answers yes, or a mark and then a path key.
 //   listed host    one suffix has marks (its own sets lie in the lines asked, which raises their error), the URL is not
 //                  listed. Asked of P besides: as many keys as its marks announce.
-// A mean request has 3 host suffixes and asks 1 path key; the 99th percentile has 6 suffixes (1.7 % of hosts in real URL
-// sets have more than five labels) and asks 4 path keys (U, Q and D at two depths), fewer where fewer kinds exist; real
-// lists have 1.01 to 1.02 marks per listed host.
+// A mean request has 3 host suffixes and asks 1 path key; the 99th percentile has 6 suffixes (1.7 % of hosts in real
+// URL sets have more than five labels) and asks 4 path keys (U, Q and D at two depths), fewer where fewer kinds exist;
+// real lists have 1.01 to 1.02 marks per listed host.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,12 +1,13 @@
-// Where the bytes of a served filter are, and what that means for a question to it. Decided once, when the file is opened
-// to be served, by what fits:
+// Where the bytes of a served filter are, and what that means for a question to it. Decided once, when the file is
+// opened to be served, by what fits:
 //   resident  mapped and read in before use, in huge pages where the file system has large folios. The kernel may take
 //             pages back under pressure; a question then waits for the disk, which is rare by the margin that is kept
 //   locked    the same, and the kernel may not
 //   copied    an anonymous copy in huge pages, for file systems without large folios (Linux before 6.7 on ext4)
-//   paged     too large: host section (and all other small ones) read in and locked where the system lets us, the rest read
-//             page by page as questions come, without read-ahead. A question may wait for the disk: see may_wait(). On a file
-//             system that can't say what is in memory (tmpfs, ZFS, NFS) that holds of the first question to a page
+//   paged     too large: host section (and all other small ones) read in and locked where the system lets us, the rest
+//             read page by page as questions come, without read-ahead. A question may wait for the disk: see
+//             may_wait(). On a file system that can't say what is in memory (tmpfs, ZFS, NFS) that holds of the first
+//             question to a page
 //   unmanaged mapped, and nothing done about it: commands that look at a file for a moment
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -31,8 +32,9 @@ struct MemoryFacts {
 };
 MemoryFacts memory_facts();
 
-// automatic: resident where the file and a quarter more are available, else paged. locked and copied hold two files while
-// one replaces the other, so twice the size must fit into memory, and the file into what is available: else error `limit`.
+// automatic: resident where the file and a quarter more are available, else paged. locked and copied hold two files
+// while one replaces the other, so twice the size must fit into memory, and the file into what is available: else error
+// `limit`.
 Result<Residence> choose_residence(MemoryUse use, std::uint64_t file_bytes, const MemoryFacts& memory,
                                    const std::filesystem::path& path);
 

@@ -1,12 +1,14 @@
-// Ed25519 keys and signatures, of filter files and of deltas. Keys are PEM files, as `openssl genpkey -algorithm ed25519`
-// makes them too: PKCS#8 without a passphrase ("PRIVATE KEY") and SubjectPublicKeyInfo ("PUBLIC KEY").
+// Ed25519 keys and signatures, of filter files and of deltas. Keys are PEM files, as `openssl genpkey -algorithm
+// ed25519` makes them too: PKCS#8 without a passphrase ("PRIVATE KEY") and SubjectPublicKeyInfo ("PUBLIC KEY").
 // What is signed:
 //   a filter   "bloomwall filter signature 1\n" and the header as it would be without any signature (header_bytes.h,
-//              without_signatures); it holds the SHA-256 root of every section, so that with FilterFile::verify(tampering)
-//              every byte is covered, and that of the exact side
-//   a delta    "bloomwall delta signature 1\n" and the SHA-256 of all text before its signatures (policy/delta_signature.h)
+//              without_signatures); it holds the SHA-256 root of every section, so that with
+//              FilterFile::verify(tampering) every byte is covered, and that of the exact side
+//   a delta    "bloomwall delta signature 1\n" and the SHA-256 of all text before its signatures
+//              (policy/delta_signature.h)
 // A key id is the first 16 bytes of the SHA-256 of the public key's 32 bytes: it finds a key and proves nothing.
-// Errors: io, bad_syntax (no such key in the file), limit, untrusted. Const calls are thread-safe. Cost: about 0.1 ms each.
+// Errors: io, bad_syntax (no such key in the file), limit, untrusted. Const calls are thread-safe. Cost: about 0.1 ms
+// each.
 // Source: RFC 8032, RFC 8410.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -56,8 +58,8 @@ class TrustedKeys {
   // Every "PUBLIC KEY" of the file, at least one, at most kMaxTrustedKeys, each of Ed25519.
   static Result<TrustedKeys> read(const std::filesystem::path& file);
   std::vector<KeyId> ids() const;
-  // The first key that made one of the signatures; untrusted where none did (without a place: the caller knows the file).
-  // Signatures of other algorithms and by other keys are passed over.
+  // The first key that made one of the signatures; untrusted where none did (without a place: the caller knows the
+  // file). Signatures of other algorithms and by other keys are passed over.
   Result<KeyId> check(std::span<const Signature> signatures, std::string_view message) const;
 
  private:
@@ -68,8 +70,8 @@ class TrustedKeys {
   std::vector<Key> keys_;
 };
 
-// Slots and section (signature_section.h). Of the header alone: with it verify(tampering) must hold. Errors name the file;
-// bad_section where the section can't be read.
+// Slots and section (signature_section.h). Of the header alone: with it verify(tampering) must hold. Errors name the
+// file; bad_section where the section can't be read.
 Result<KeyId> check_signature(const FilterFile& file, const TrustedKeys& trusted);
 
 // Puts a signature into its place: over an earlier one by the same key, else where none stands. False: all are taken.
@@ -77,8 +79,9 @@ bool place_signature(std::array<Signature, kMaxSignatures>& signatures, const Si
 
 // Signatures take the slots of the header, and, where those are taken, the section of signatures.
 // Verifies every byte, then writes `target` (which may be the file itself) as a copy with one signature more: to a
-// temporary file beside it, synced, renamed; blocks are shared with the original where the file system can. A filter that
-// is mapped by somebody never changes under him. Time: that of reading the file, and of copying where blocks can't be shared.
+// temporary file beside it, synced, renamed; blocks are shared with the original where the file system can. A filter
+// that is mapped by somebody never changes under him. Time: that of reading the file, and of copying where blocks can't
+// be shared.
 Result<void> sign_filter(const std::filesystem::path& file, const std::filesystem::path& target, const SigningKey& key,
                          const Progress& progress = {}, const FileAccess& access = {});
 

@@ -10,8 +10,8 @@
 //     24    4     octets of the signature, u32: 1 to kMaxSignatureBytes
 //     28    4     zero
 //     32          the signature, and zeros up to a multiple of 8
-// It is the last section of the table and of the file and has no records in the section of leaves: added to a signed file,
-// it leaves what is signed as it was (header_bytes.h, without_signatures). Not critical.
+// It is the last section of the table and of the file and has no records in the section of leaves: added to a signed
+// file, it leaves what is signed as it was (header_bytes.h, without_signatures). Not critical.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,5 @@
-// The page of the kernel's memory management: what madvise() and friends want addresses to be multiples of. 4 KiB on most
-// machines, 16 or 64 KiB on others; never to be taken for kPageBytes, which is the page of the file format.
+// The page of the kernel's memory management: what madvise() and friends want addresses to be multiples of. 4 KiB on
+// most machines, 16 or 64 KiB on others; never to be taken for kPageBytes, which is the page of the file format.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,10 +1,10 @@
-// A file that becomes visible under its name only when it is whole: written as ".NAME.XXXXXX.bwf-tmp" beside the target,
-// then synced and renamed. A lock on it says that its writer lives; one without a lock is a leftover of a killed build
-// and is removed by the next build of the same target. Where the file system keeps no locks, leftovers stay.
-// Files that belong together, and those that replace what was read before they were made (FormerFile), take their places under
-// a lock on the folder, held for that moment alone: of two commands that change the same file at the same time one fails.
-// Who may read it: what replaces a file has its owner, group, mode and access list, as if it had been written in place; a
-// new file gets what the process's umask leaves of 0666.
+// A file that becomes visible under its name only when it is whole: written as ".NAME.XXXXXX.bwf-tmp" beside the
+// target, then synced and renamed. A lock on it says that its writer lives; one without a lock is a leftover of a
+// killed build and is removed by the next build of the same target. Where the file system keeps no locks, leftovers
+// stay. Files that belong together, and those that replace what was read before they were made (FormerFile), take their
+// places under a lock on the folder, held for that moment alone: of two commands that change the same file at the same
+// time one fails. Who may read it: what replaces a file has its owner, group, mode and access list, as if it had been
+// written in place; a new file gets what the process's umask leaves of 0666.
 // Not thread-safe. Errors: io.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -36,8 +36,8 @@ struct FormerFile {
 
 class TempFile {
  public:
-  // Follows a symbolic link to where the target really is. The file is created with mode 0600, and owner and group are set
-  // at once: that they can't be is an error before anything takes long.
+  // Follows a symbolic link to where the target really is. The file is created with mode 0600, and owner and group are
+  // set at once: that they can't be is an error before anything takes long.
   static Result<TempFile> create(const std::filesystem::path& target, const FileAccess& access = {});
   TempFile(TempFile&& other) noexcept;
   TempFile& operator=(TempFile&&) = delete;

@@ -256,8 +256,8 @@ void AllowLists::note(const Text& text) {
                       .digest = entries_.keys().hash(text.bytes)});
 }
 
-// Whether these texts begin with all that was read into these lists, and little more is in them: what stands on top is read
-// again each time.
+// Whether these texts begin with all that was read into these lists, and little more is in them: what stands on top is
+// read again each time.
 bool AllowLists::begins(const std::vector<Text>& texts) const {
   constexpr std::uint64_t kSmallPart = 8;
   std::uint64_t known = 0, all = 0;

@@ -6,9 +6,10 @@
 //   0.0.0.0 example.net            # as in hosts files: the host alone
 //   10.0.0.0/8 @ads                # addresses, also 10.0.0.1-10.0.0.9: overrules every entry for URLs whose host is one of
 //                                  # them, and networks for hosts that are dialled there
-// A top-level domain is refused unless it is written "*.com", and so is a URL of which only the host is left ("/#!/page").
-// An entry on several lines overrules what any of them names, and so does an address in several ranges. An entry with
-// alternative forms is refused: which of them would it open? All lists of a configuration go into one AllowLists.
+// A top-level domain is refused unless it is written "*.com", and so is a URL of which only the host is left
+// ("/#!/page"). An entry on several lines overrules what any of them names, and so does an address in several ranges.
+// An entry with alternative forms is refused: which of them would it open? All lists of a configuration go into one
+// AllowLists.
 // Const calls are thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -28,8 +29,8 @@
 
 namespace bloomwall::filter {
 
-// Whether an entry that the path matches as it is spelt frees the paths without its parameters (CanonicalUrl::asked()) as well:
-// who allows "/a;b" means what a server makes of it. A directory does not, for "/ok/..;/evil" lies in "/ok/".
+// Whether an entry that the path matches as it is spelt frees the paths without its parameters (CanonicalUrl::asked())
+// as well: who allows "/a;b" means what a server makes of it. A directory does not, for "/ok/..;/evil" lies in "/ok/".
 constexpr bool frees_bare_form(Kind kind) { return kind == Kind::url || kind == Kind::url_query; }
 
 class AllowLists {
@@ -37,8 +38,9 @@ class AllowLists {
   // Filters are named by their place in `filters`.
   AllowLists(const KeyMaker& keys, std::vector<std::string> filters);
 
-  // Reads all lists of a configuration, and appends every error of them. `former`, which may be null: what was read before. Where
-  // the texts begin with what these lists were then, and nothing else is different, only what is new is parsed and stored.
+  // Reads all lists of a configuration, and appends every error of them. `former`, which may be null: what was read
+  // before. Where the texts begin with what these lists were then, and nothing else is different, only what is new is
+  // parsed and stored.
   static std::shared_ptr<const AllowLists> load(const KeyMaker& keys, const std::vector<std::string>& filters,
                                                 std::span<const std::filesystem::path> files,
                                                 const std::shared_ptr<const AllowLists>& former,

@@ -37,8 +37,8 @@ std::optional<std::uint64_t> take_number(std::string_view& line, std::string_vie
   return value;
 }
 
-// How much of the text is likely to begin the next one as well: whole lines, up to the networks at its end, which `update`
-// writes behind all entries.
+// How much of the text is likely to begin the next one as well: whole lines, up to the networks at its end, which
+// `update` writes behind all entries.
 std::size_t body_size(std::string_view text) {
   const auto begin_of_line = [text](std::size_t end) {  // that ends there, line end included
     const std::size_t before = end < 2 ? std::string_view::npos : text.rfind('\n', end - 2);
@@ -111,8 +111,8 @@ class DeltaParser final : DeltaLineParser::Sink {
     }
   }
 
-  // Makes the body of the delta: that of the former one where the text begins with the same lines, else of this text. Returns
-  // its bytes.
+  // Makes the body of the delta: that of the former one where the text begins with the same lines, else of this text.
+  // Returns its bytes.
   std::size_t take_body(std::string_view rest) {
     const std::size_t size = body_size(rest);
     if (may_continue_former() && begins_with(rest, size, *reading_.former->body_)) {

@@ -1,14 +1,15 @@
 // Adds and removes on top of one filter file: exact, small, text. Asked before the filter's bits.
 //   bloomwall-delta 1 base=00112233445566778899aabbccddeeff     the content id of the filter it was made for; and, if it has
-//                                 one, " sequence=7", which grows with each delta made for that file; and " changes=12",
-//                                 how many lines begin with '+' or '-': a text with another number of them, or without a
-//                                 line end, was cut or edited and is refused. By hand it may be left out, or be taken out
+//                                 one, " sequence=7", which grows with each delta made for that file; and "
+//                                 changes=12", how many lines begin with '+' or '-': a text with another number of
+//                                 them, or without a line end, was cut or edited and is refused. By hand it may be left
+//                                 out, or be taken out
 //   # a comment; blank lines count for nothing
 //   +example.com              adds it; the kind follows from the shape of the entry, as in any list (entry.h)
 //   -http://example.com/a     takes that URL away
-//   +X example.com            the kind given: one of S X W U Q D R N. Then the text is the canonical entry itself, octet for
-//                             octet (text_of() in entry.h): "+U example.com/a/../b" has a segment "..". Text that is
-//                             not canonical is read as if typed, where it can be read in one way only
+//   +X example.com            the kind given: one of S X W U Q D R N. Then the text is the canonical entry itself,
+//                             octet for octet (text_of() in entry.h): "+U example.com/a/../b" has a segment "..". Text
+//                             that is not canonical is read as if typed, where it can be read in one way only
 //   -example.com              takes S and X of the host away; entries under it and its subdomains stay
 //   +U example.com/           the URL "/" of the host, which without the kind would be the whole host
 //   +R me@example.com         a raw key: every byte after the blank
@@ -20,9 +21,10 @@
 //                             public key is known a delta must be signed too
 // What a person can't have meant is refused: hosts that no request can have, and without a kind what why_not_typed() in
 // delta_line.cc says.
-// The last line about an entry, and about each address of networks, wins. An ambiguous URL without a kind is all its forms.
-// Marks are never taken away.
-// Limits: lines of 64 KiB, of 256 KiB where the kind is given, kMaxExactEntries entries, kMaxEntryText bytes. Const calls are thread-safe.
+// The last line about an entry, and about each address of networks, wins. An ambiguous URL without a kind is all its
+// forms. Marks are never taken away.
+// Limits: lines of 64 KiB, of 256 KiB where the kind is given, kMaxExactEntries entries, kMaxEntryText bytes. Const
+// calls are thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -53,9 +55,9 @@ struct DeltaReading {
   std::function<void(const Entry&, DeltaAnswer)> on_change = {};
   std::function<void(const AddressRange&, DeltaAnswer)> on_range = {};  // networks; likewise
   std::function<void(std::string_view line)> on_comment = {};
-  // What was read of an earlier text, with the same keys. Where this one begins with the same lines after the first, as one has
-  // that `update` appended to, these are neither parsed nor stored again: what is new is all it costs, besides reading the text
-  // and one digest. Not used where somebody wants to be told of changes.
+  // What was read of an earlier text, with the same keys. Where this one begins with the same lines after the first, as
+  // one has that `update` appended to, these are neither parsed nor stored again: what is new is all it costs, besides
+  // reading the text and one digest. Not used where somebody wants to be told of changes.
   std::shared_ptr<const Delta> former = {};
 };
 
@@ -63,8 +65,9 @@ class Delta {
  public:
   using Loaded = tl::expected<Delta, std::vector<Error>>;
 
-  // `keys` are those of the filter it belongs to. `base` is the content id of that filter (header.h); where the filter itself could not be
-  // opened it is absent, and only the text is checked. Every error of the file (kMaxReportedErrors), with file:line;
+  // `keys` are those of the filter it belongs to. `base` is the content id of that filter (header.h); where the filter
+  // itself could not be opened it is absent, and only the text is checked. Every error of the file
+  // (kMaxReportedErrors), with file:line;
   // Errc::wrong_base where it was made for another filter.
   static Loaded load(const std::filesystem::path& file, const KeyMaker& keys, const std::optional<FileId>& base,
                      const DeltaReading& reading = {});
@@ -113,13 +116,13 @@ class Delta {
   RangeSet added_, removed_;
 };
 
-// For who was told that a delta is there no more, or was made for another build of the filter: adds to the errors which command
-// makes one that fits.
+// For who was told that a delta is there no more, or was made for another build of the filter: adds to the errors which
+// command makes one that fits.
 void name_remedy(std::vector<Error>& errors, const std::filesystem::path& filter, const std::filesystem::path& delta);
 
-// How much of a filter a delta of so many entries is: of the distinct entries that its header counts. From some share on
-// (2 % unless configured) a rebuild is due: a delta costs RAM and start-up time that bits do not, and what it removes goes on
-// to answer by mistake for its neighbours.
+// How much of a filter a delta of so many entries is: of the distinct entries that its header counts. From some share
+// on (2 % unless configured) a rebuild is due: a delta costs RAM and start-up time that bits do not, and what it
+// removes goes on to answer by mistake for its neighbours.
 double delta_share(std::uint64_t delta_entries, const Header& filter);
 inline constexpr double kRebuildShare = 0.02;
 

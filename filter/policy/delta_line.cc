@@ -70,8 +70,8 @@ std::string no_request_text(std::string_view text) {
 //   hosts that no request can have ("evil.example,", "a;b.example"), for nothing would ever match them;
 //   a '*' in a path, which would stand for itself;
 //   a URL of which only the host is left ("/#/page");
-//   a top-level domain or public suffix that is added, unless it is written "*.com": it stands for everything below. What
-//   takes it away takes one entry.
+//   a top-level domain or public suffix that is added, unless it is written "*.com": it stands for everything below.
+//   What takes it away takes one entry.
 std::string why_not_typed(const ParsedEntry& parsed, std::string_view text, bool adds) {
   const Entry& entry = parsed.entries.front();
   if (!can_be_asked_for(entry)) return no_request_text(text);

@@ -1,5 +1,5 @@
-// One line of a delta, "+example.com" or "-N 192.0.2.0/24": which entries and networks it adds or removes. What the lines mean:
-// delta.h.
+// One line of a delta, "+example.com" or "-N 192.0.2.0/24": which entries and networks it adds or removes. What the
+// lines mean: delta.h.
 // Not thread-safe. Linear; allocates while its scratch grows.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -33,7 +33,8 @@ class DeltaLineParser {
   };
   explicit DeltaLineParser(Sink& sink) : sink_(sink) {}
 
-  // `line` begins, behind blanks, with '+' or '-'. An ambiguous URL gives one change for each form, a removal without a kind two.
+  // `line` begins, behind blanks, with '+' or '-'. An ambiguous URL gives one change for each form, a removal without a
+  // kind two.
   void parse(std::string_view line);
 
  private:

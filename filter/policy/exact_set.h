@@ -3,8 +3,9 @@
 // A hash (the filter's own keys) finds a candidate; the canonical text decides: nothing is matched by hash alone.
 // Cost of find_matches(): one table probe for each host suffix; then, on hosts with path entries, one for U, one for Q
 // and one for each directory depth that exists there and that the path reaches. Linear in the URL.
-// A set may stand on another one, which it shares and leaves as it is: what it says of an entry overrules what that one says.
-// So what is added to a large set costs what is added. Questions cost about one probe more for each host suffix then.
+// A set may stand on another one, which it shares and leaves as it is: what it says of an entry overrules what that one
+// says. So what is added to a large set costs what is added. Questions cost about one probe more for each host suffix
+// then.
 // Memory: the texts plus about 64 bytes an entry. Const calls are thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -46,8 +47,8 @@ class ExactSet {
   // On top of `base`, which stands on no other set.
   explicit ExactSet(std::shared_ptr<const ExactSet> base) : base_(std::move(base)), keys_(base_->keys_) {}
 
-  // The value of an entry, made with 0 where it was not there; 0 means "not in the set", and is never assigned. Valid until the
-  // next call.
+  // The value of an entry, made with 0 where it was not there; 0 means "not in the set", and is never assigned. Valid
+  // until the next call.
   std::uint32_t& at(const Entry& entry);
   std::uint32_t find(const Entry& entry) const;
   std::size_t size() const { return size_ + (base_ == nullptr ? 0 : base_->size()); }

@@ -50,7 +50,8 @@ void FilterStore::forget_expired() {
   std::erase_if(allow_lists_, [](const ReadAllowLists& read) { return read.lists.expired(); });
 }
 
-// One load: opens what the policy names as far as the store does not have it, and collects what is wrong with any of it.
+// One load: opens what the policy names as far as the store does not have it, and collects what is wrong with any of
+// it.
 class PolicyLoader {
  public:
   PolicyLoader(FilterStore& store, const PolicySpec& spec, const Policy::LoadOptions& options)
@@ -128,7 +129,8 @@ class PolicyLoader {
     return std::nullopt;
   }
 
-  // The whole file where `spec` has a public key, which speaks for its exact side, too: the header holds that one's root.
+  // The whole file where `spec` has a public key, which speaks for its exact side, too: the header holds that one's
+  // root.
   FilterStore::Terms terms_of(const FilterSpec& spec) const {
     const bool is_signed = !spec.public_key.empty();
     return {.is_verified = options_.verify,
@@ -136,7 +138,8 @@ class PolicyLoader {
             .copy = {.wanted = options_.own_copies, .required = is_signed, .folder = options_.copies_folder}};
   }
 
-  // Null where it can't be opened. What is wrong with it otherwise is an error, too, but its delta is looked at all the same.
+  // Null where it can't be opened. What is wrong with it otherwise is an error, too, but its delta is looked at all the
+  // same.
   std::shared_ptr<const FilterFile> open_filter(const FilterSpec& spec, const TrustedKeys* trusted,
                                                 std::optional<KeyId>& signer) {
     FilterStore::Terms terms = terms_of(spec);

@@ -1,10 +1,10 @@
-// Opens what policies name, each file once: filters, exact sides, deltas and allow lists that have not changed since a policy
-// that is still held loaded them are shared with the next one, mapped, verified and parsed as they are. So a reload costs what
-// changed, and many policies over the same filters (PolicySpec: name, action, status, allow lists) cost little more than one.
-// Unchanged is a file of the same version (mapped_file.h: device, inode, size, mtime and ctime) and header, which was settled
-// when it was opened and is not lost: what is written to it in place afterwards makes another version. It must have been
-// brought in on the same terms, too: verified as deeply, to the same place in memory, as a copy or not. Signatures are checked
-// each time, for keys may have changed.
+// Opens what policies name, each file once: filters, exact sides, deltas and allow lists that have not changed since a
+// policy that is still held loaded them are shared with the next one, mapped, verified and parsed as they are. So a
+// reload costs what changed, and many policies over the same filters (PolicySpec: name, action, status, allow lists)
+// cost little more than one. Unchanged is a file of the same version (mapped_file.h: device, inode, size, mtime and
+// ctime) and header, which was settled when it was opened and is not lost: what is written to it in place afterwards
+// makes another version. It must have been brought in on the same terms, too: verified as deeply, to the same place in
+// memory, as a copy or not. Signatures are checked each time, for keys may have changed.
 // Holds nothing by itself: what no policy holds any more is freed. Not thread-safe; policies are.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

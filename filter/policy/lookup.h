@@ -3,11 +3,11 @@
 //   round 1: the host and its parents, S, X, W and marks of each asked together (one cache line each)
 //   then:    on marked hosts, the U, Q and D questions that the marks announce, kPathRound at a time
 //   last:    where there is an exact side, it is asked about the positives of a round before the next one is planned
-// The filter's delta comes before its bits: an added entry is a hit, a removed one is not asked. A positive that is one of
-// the filter's exceptions is none.
-// start() and advance() end a round by planning the next one and never touch a page of section P or of the exact side that
-// pending_pages() has not named since the call before: a caller that may not block on a page fault sees to those pages
-// first. (H is resident by contract.) The first hit ends it.
+// The filter's delta comes before its bits: an added entry is a hit, a removed one is not asked. A positive that is one
+// of the filter's exceptions is none.
+// start() and advance() end a round by planning the next one and never touch a page of section P or of the exact side
+// that pending_pages() has not named since the call before: a caller that may not block on a page fault sees to those
+// pages first. (H is resident by contract.) The first hit ends it.
 // Work is bounded by the suffixes of the host plus, on each marked host, the depths that the file has. No allocation
 // unless more than 4 suffixes of a host are marked or more than 8 delta entries match (and what url_parts.h says).
 // Borrows everything it is given. Not thread-safe.
@@ -39,8 +39,8 @@ struct FilterPlan {
 
   // Variants asked of a host itself, of each of its parents, and of an address: kinds and marks that the file holds.
   std::uint32_t whole = 0, parent = 0, address = 0;
-  // Labels of the host names in H: any where the header knows no range; an empty range (1, 0) where there is no H. Addresses
-  // are always asked.
+  // Labels of the host names in H: any where the header knows no range; an empty range (1, 0) where there is no H.
+  // Addresses are always asked.
   std::size_t min_labels = 1, max_labels = 0;
   std::size_t max_depth = 0;  // of D entries
 };
@@ -59,7 +59,8 @@ std::string expression_of(Kind kind, std::size_t suffix, std::size_t depth, UrlP
 // The same with what is asked in front: "S example.com", "mark U example.com", "mark D16+ example.com".
 std::string text_of(const Question& question, UrlParts& parts);
 
-// exception: the bits said yes, but the key is known to be good. refuted, confirmed: they said yes, and the exact side that.
+// exception: the bits said yes, but the key is known to be good. refuted, confirmed: they said yes, and the exact side
+// that.
 enum class LookupAnswer : std::uint8_t { no, yes, removed_by_delta, added_by_delta, exception, refuted, confirmed };
 
 // Told of every question and its answer, in order. Only for explain: a judgement has none.

@@ -1,6 +1,7 @@
 // All filters, deltas and allow lists of one configuration, and the one call that turns a URL into a verdict.
-// Immutable once loaded; shared by all workers through shared_ptr and swapped as a whole; the last holder frees it. A policy is a
-// view: names, actions and allow lists over files that it shares with other policies of the same store (filter_store.h).
+// Immutable once loaded; shared by all workers through shared_ptr and swapped as a whole; the last holder frees it. A
+// policy is a view: names, actions and allow lists over files that it shares with other policies of the same store
+// (filter_store.h).
 // Rules: "Verdicts" in ARCHITECTURE.md. Look-ups go plan -> prefetch -> evaluate (lookup.h), so that pages which are
 // not resident can be awaited without changing this door (pending_verdict.h).
 // SPDX-License-Identifier: Apache-2.0
@@ -82,8 +83,8 @@ class Policy {
   struct LoadOptions {
     bool verify = true;   // read and check every byte of every filter before use
     bool settle = false;  // bring every filter where FilterSpec::memory says: for those who serve it
-    // Likewise: take copies of filters and exact sides, with this folder for large ones (empty: none), so that nobody can
-    // change what was verified. What is signed is never served from a file that others may write to.
+    // Likewise: take copies of filters and exact sides, with this folder for large ones (empty: none), so that nobody
+    // can change what was verified. What is signed is never served from a file that others may write to.
     bool own_copies = false;
     std::filesystem::path copies_folder = {};
     std::function<bool(const std::filesystem::path& file, std::uint64_t done, std::uint64_t total)>
@@ -104,19 +105,20 @@ class Policy {
 
   // Whether any filter or delta holds ranges of addresses, so that judge_address() can say something.
   bool has_networks() const { return has_networks_; }
-  // Networks alone, of an address that is about to be dialled for `url` (a host alone: Scope::host), which was judged before.
-  // A filter passes where the allow lists overrule it for `url`, for the address itself or for a range with it. The verdict is
-  // of kind network, and its expression the range: "1.10.16.0/20". Allowed by allow_list only where a filter would have hit.
-  // Filters that failed are as in judge(). Thread-safe; one binary search or two for each filter, and no allocation where
-  // nothing matches.
+  // Networks alone, of an address that is about to be dialled for `url` (a host alone: Scope::host), which was judged
+  // before. A filter passes where the allow lists overrule it for `url`, for the address itself or for a range with it.
+  // The verdict is of kind network, and its expression the range: "1.10.16.0/20". Allowed by allow_list only where a
+  // filter would have hit. Filters that failed are as in judge(). Thread-safe; one binary search or two for each
+  // filter, and no allocation where nothing matches.
   Verdict judge_address(const Address& address, const CanonicalUrl& url, Scope scope) const;
 
   // Whether judge() may have to wait for the disk: some filter is paged. judge_host() never does.
   bool is_paged() const { return is_paged_; }
-  // judge() for who must not wait: where a page that it would read next is not in memory, nothing, and `absent` names all
-  // such pages. Ask again once they are there (bring_in), from any thread; other pages may then be absent.
+  // judge() for who must not wait: where a page that it would read next is not in memory, nothing, and `absent` names
+  // all such pages. Ask again once they are there (bring_in), from any thread; other pages may then be absent.
   std::optional<Verdict> judge_at_once(const CanonicalUrl& url, std::vector<const std::byte*>& absent) const;
-  // Reads these pages, all at once as far as the disk can, and returns when they have been there. Any thread but a loop's.
+  // Reads these pages, all at once as far as the disk can, and returns when they have been there. Any thread but a
+  // loop's.
   static void bring_in(std::span<const std::byte* const> pages);
   // Then, of pages that judge_at_once named: those that are not what was written make their filter lost. Any thread.
   void check_pages(std::span<const std::byte* const> pages) const;

@@ -1,10 +1,10 @@
-// Everything that a reload may replace, immutable, in two parts that are built off the event loops and published together.
-// A request keeps the snapshot it began with, so a swap never disturbs it. The policy is held by workers alone, and by
-// whoever waits for its pages: a verdict takes a microsecond, what it lets pass may last for days, and an old policy that
-// somebody holds is gigabytes of filters in memory and on the disk.
+// Everything that a reload may replace, immutable, in two parts that are built off the event loops and published
+// together. A request keeps the snapshot it began with, so a swap never disturbs it. The policy is held by workers
+// alone, and by whoever waits for its pages: a verdict takes a microsecond, what it lets pass may last for days, and an
+// old policy that somebody holds is gigabytes of filters in memory and on the disk.
 // What a running Server reads from here: filters and allow lists (policy), access.*, block_page, headers, timeouts,
-// limits, upstream, dns.hosts, log.access.format and .strip_query, certificates and balancers of listeners. Not read again
-// after create(): the rest of listeners and dns, workers.
+// limits, upstream, dns.hosts, log.access.format and .strip_query, certificates and balancers of listeners. Not read
+// again after create(): the rest of listeners and dns, workers.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -43,8 +43,8 @@ struct Snapshot {
   StaticHosts hosts;                     // from settings.dns.hosts and /etc/hosts
   std::vector<ListenerRules> listeners;  // from settings.listeners, in their order
 
-  // A parent resolves names by itself, but an address, or a name whose address is configured, is known to lead where the
-  // parent must not be sent either.
+  // A parent resolves names by itself, but an address, or a name whose address is configured, is known to lead where
+  // the parent must not be sent either.
   bool may_ask_parent_for(std::string_view host) const;
 };
 using SnapshotPtr = std::shared_ptr<const Snapshot>;

@@ -1,11 +1,11 @@
-// What was accepted last of each filter, so that nobody can put an older file, an older delta, or the file of another filter
-// in its place: where the filter has a public key that is refused, else it is told of (another series excepted: each build
-// into a new place begins one). Kept by the name of the filter in the file "sequences" of the state folder:
+// What was accepted last of each filter, so that nobody can put an older file, an older delta, or the file of another
+// filter in its place: where the filter has a public key that is refused, else it is told of (another series excepted:
+// each build into a new place begins one). Kept by the name of the filter in the file "sequences" of the state folder:
 //   bloomwall-sequences 1
 //   NAME SERIES-ID SEQUENCE CONTENT-ID DELTA-SEQUENCE CREATED
-// a line for each content that was served under the name, the last one served last. Of earlier contents only the highest
-// sequence of their deltas counts: a later build of the same lists has the same content, and old deltas would fit it again.
-// To go back on purpose remove the lines of the name, or the file, and reload. Not thread-safe.
+// a line for each content that was served under the name, the last one served last. Of earlier contents only the
+// highest sequence of their deltas counts: a later build of the same lists has the same content, and old deltas would
+// fit it again. To go back on purpose remove the lines of the name, or the file, and reload. Not thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -35,8 +35,8 @@ class AcceptedSequences {
   static constexpr std::size_t kMaxRecords = 4096;
   static constexpr std::size_t kMaxContents = 16;  // of a name, with deltas; those served longest ago are forgotten
 
-  // An empty folder, or one without the file: nothing is known yet. A file that can't be read or understood is an error:
-  // what it said can't be held against anybody.
+  // An empty folder, or one without the file: nothing is known yet. A file that can't be read or understood is an
+  // error: what it said can't be held against anybody.
   static tl::expected<AcceptedSequences, std::string> load(const std::filesystem::path& folder);
   static tl::expected<AcceptedSequences, std::string> parse(std::string_view text, const std::string& name);
 

@@ -34,8 +34,8 @@ namespace bloomwall::proxy {
 
 class Daemon {
  public:
-  // `settings` as loaded from `file` (empty: the default place); the daemon's log is open already. `passed`: sockets that
-  // clients connect to already (passed_sockets.h).
+  // `settings` as loaded from `file` (empty: the default place); the daemon's log is open already. `passed`: sockets
+  // that clients connect to already (passed_sockets.h).
   Daemon(std::filesystem::path file, conf::Config settings, std::unique_ptr<AccessLog> access_log,
          std::vector<ListeningSocket> passed);
   ~Daemon();

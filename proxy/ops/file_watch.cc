@@ -65,7 +65,8 @@ FileWatch::Seen FileWatch::look(const filter::Policy& policy, std::uint64_t gene
   return out;
 }
 
-// A file that is still being written would be refused: it is tried when nothing has changed since the last look, and once.
+// A file that is still being written would be refused: it is tried when nothing has changed since the last look, and
+// once.
 void FileWatch::note(const std::filesystem::path& file, Seen& out) {
   Lost& lost = lost_[file];
   const auto now = filter::stamp_of(file);

@@ -1,6 +1,6 @@
-// Looks at the files that filters are served from themselves, not from copies of their own: one that was written to, cut or
-// failed is lost (its on_error decides), which is said once, and asks for a reload as soon as the file under its name is
-// still. Not thread-safe; one system call for each such file a look.
+// Looks at the files that filters are served from themselves, not from copies of their own: one that was written to,
+// cut or failed is lost (its on_error decides), which is said once, and asks for a reload as soon as the file under its
+// name is still. Not thread-safe; one system call for each such file a look.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -42,8 +42,8 @@ class FileWatch {
 // "a, b": filters that are lost and block everything, so that nobody is served. Empty: none.
 std::string lost_and_blocking(const filter::Policy& policy);
 // What goes on being served after a reload that failed, one line each: which copies are as they were checked, and which
-// filters are lost. `damaged`: files whose bytes were found to be wrong; where one of them is what a filter is served from,
-// that filter is lost from now on.
+// filters are lost. `damaged`: files whose bytes were found to be wrong; where one of them is what a filter is served
+// from, that filter is lost from now on.
 std::vector<std::string> served_on(const filter::Policy& policy, std::uint64_t generation,
                                    const std::vector<std::filesystem::path>& damaged);
 

@@ -89,8 +89,8 @@ const char* name_of(std::filesystem::file_type type) {
   }
 }
 
-// A pipe holds whoever opens it until somebody writes, and is empty for the next reload; a device may never end. Lists that are
-// read into memory must fit there.
+// A pipe holds whoever opens it until somebody writes, and is empty for the next reload; a device may never end. Lists
+// that are read into memory must fit there.
 std::vector<std::string> unfit_files(const conf::Config& settings) {
   std::vector<std::string> lines;
   std::error_code ignored;

@@ -41,8 +41,8 @@ std::optional<std::string> built_in_defaults(const std::filesystem::path& named)
 // The file that `named` stands for, absolute and without links: what tells one instance from another.
 std::filesystem::path configuration_file(const std::filesystem::path& named);
 
-// What was accepted before, by the state folder. Where it can't be told: an error if a filter has a public key, for then an
-// older file could not be refused; else a warning, and nothing is known.
+// What was accepted before, by the state folder. Where it can't be told: an error if a filter has a public key, for
+// then an older file could not be refused; else a warning, and nothing is known.
 Loaded<AcceptedSequences> load_sequences(const conf::Config& settings, std::vector<std::string>& warnings);
 
 struct PolicyLoading {

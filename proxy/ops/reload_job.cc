@@ -75,7 +75,8 @@ ReloadOutcome ReloadJob::run(std::uint64_t generation, const std::stop_token& st
   ReloadOutcome outcome = handover->wait(stop);
   outcome.warnings.insert(outcome.warnings.begin(), warnings.begin(), warnings.end());
   if (!outcome.ok()) return outcome;
-  // The last holder of what was served before, mostly: to unmap gigabytes takes a while, and no loop may stand still for it.
+  // The last holder of what was served before, mostly: to unmap gigabytes takes a while, and no loop may stand still
+  // for it.
   served_ = *edition;
   remember(*edition, outcome.warnings);
   append(outcome.lines, describe_memory(*edition->policy));

@@ -1,8 +1,8 @@
-// One reload from beginning to end: settings, filters and snapshot are loaded and verified, the edition is handed to the main
-// loop, which gives it to the workers, and once they have it, what may not be gone back behind is remembered. A failed one
-// changes nothing.
-// Thread: the reloader's, all of it. What that thread keeps from one reload to the next is here and nowhere else; the main loop
-// is reached by ReloadJob::Main and answers through a Handover.
+// One reload from beginning to end: settings, filters and snapshot are loaded and verified, the edition is handed to
+// the main loop, which gives it to the workers, and once they have it, what may not be gone back behind is remembered.
+// A failed one changes nothing.
+// Thread: the reloader's, all of it. What that thread keeps from one reload to the next is here and nowhere else; the
+// main loop is reached by ReloadJob::Main and answers through a Handover.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -32,8 +32,8 @@ class Handover {
  public:
   void served(ReloadOutcome outcome);  // the main loop has taken it, or says why not
   void adopted();                      // every worker has it
-  // Returns when both have been said; or what served() said, with a warning, where workers take longer than they should; or
-  // that the process ends.
+  // Returns when both have been said; or what served() said, with a warning, where workers take longer than they
+  // should; or that the process ends.
   ReloadOutcome wait(const std::stop_token& stop);
 
  private:
@@ -51,7 +51,8 @@ class ReloadJob {
     std::function<void(const std::string& progress)> say;
   };
 
-  // `settings`: those the process has started with, which the first load takes, and what needs a restart is compared with.
+  // `settings`: those the process has started with, which the first load takes, and what needs a restart is compared
+  // with.
   ReloadJob(std::filesystem::path file, conf::Config settings, Main main);
 
   // `generation`: 1 for the first, which starts to serve.

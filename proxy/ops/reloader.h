@@ -26,8 +26,8 @@ struct ReloadOutcome {
 
 class Reloader {
  public:
-  // One whole run: load, verify, publish, wait until it is served. `generation` is what it must publish: one more than the
-  // last that went well. It must give up soon after a stop was requested.
+  // One whole run: load, verify, publish, wait until it is served. `generation` is what it must publish: one more than
+  // the last that went well. It must give up soon after a stop was requested.
   using Work = std::function<ReloadOutcome(std::uint64_t generation, const std::stop_token& stop)>;
   using Done = std::function<void(const ReloadOutcome&)>;
 
@@ -36,8 +36,8 @@ class Reloader {
   Reloader(const Reloader&) = delete;
   Reloader& operator=(const Reloader&) = delete;
 
-  // Asks a run to give up. False where it has not within the bound: it is blocked in a system call, as on a file that never
-  // comes. The destructor would wait for it, too, so only the end of the process helps then.
+  // Asks a run to give up. False where it has not within the bound: it is blocked in a system call, as on a file that
+  // never comes. The destructor would wait for it, too, so only the end of the process helps then.
   bool stop(std::chrono::milliseconds bound);
 
   void request(Done done);  // an empty one where nobody waits

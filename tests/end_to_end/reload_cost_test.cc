@@ -1,5 +1,5 @@
-// What a reload reads: a line in an allow list or a delta beside a large signed filter that did not change. Counted by the
-// kernel (rchar of /proc/PID/io).
+// What a reload reads: a line in an allow list or a delta beside a large signed filter that did not change. Counted by
+// the kernel (rchar of /proc/PID/io).
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// A frozen file of format version 1 that holds ranges of addresses: what it says, and that today's writer still makes it.
+// A frozen file of format version 1 that holds ranges of addresses: what it says, and that today's writer still makes
+// it.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <filesystem>
@@ -75,7 +76,8 @@ TEST(GoldenNetworks, TheFrozenFileAnswersAsItDidWhenItWasWritten) {
   }
 }
 
-// The frozen file was made from filter/FORMAT.md by a script that knew nothing else; it predicts no errors. Never replace it.
+// The frozen file was made from filter/FORMAT.md by a script that knew nothing else; it predicts no errors. Never
+// replace it.
 TEST(GoldenNetworks, WhatIsWrittenTodayIsStillThatFile) {
   const std::filesystem::path path = std::filesystem::path(BLOOMWALL_BINARY_DIR) / "golden_v1_networks_now.bwf";
   auto writer = FilterWriter::create(path, plan());

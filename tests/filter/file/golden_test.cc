@@ -1,6 +1,7 @@
-// The frozen files of format version 1: they open and answer as golden_v1.tsv says, for ever; and what is written today is
-// still those files, but for predictions, whose model may become better. golden_v1_hosts_2x8.bwf has H in layout 2x8 and P and R
-// in 4x4, golden_v1_hosts_4x4.bwf the other way round; both have sections E, signatures and a signature in the header.
+// The frozen files of format version 1: they open and answer as golden_v1.tsv says, for ever; and what is written today
+// is still those files, but for predictions, whose model may become better. golden_v1_hosts_2x8.bwf has H in layout 2x8
+// and P and R in 4x4, golden_v1_hosts_4x4.bwf the other way round; both have sections E, signatures and a signature in
+// the header.
 // The table: kind, host or raw bytes, path, query, listed (yes or no); marks are written mark-U, mark-Q, mark-D<depth>.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>

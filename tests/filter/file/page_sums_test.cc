@@ -100,7 +100,8 @@ TEST(PageSumsTest, AsManyAsThereArePagesOrRefused) {
   }
 }
 
-// Sealed by all digests, but not those of the pages: a reader of pages would give up a good file, so `verify` compares them.
+// Sealed by all digests, but not those of the pages: a reader of pages would give up a good file, so `verify` compares
+// them.
 TEST(PageSumsTest, SumsThatAreNotThoseOfThePagesAreFoundByVerify) {
   const TempDir dir;
   write_sample(dir / "a.bwf");

@@ -151,8 +151,8 @@ class RequestErrorTest : public testing::TestWithParam<Setting> {
     paths_->writer().insert(keys_.directory(hash, id('l', 2)));
   }
 
-  // What a proxy asks about one request for a path of its own with a query, two folders deep. True: blocked. S and X of a
-  // listed host itself are left out: with that host their answer comes round again and again.
+  // What a proxy asks about one request for a path of its own with a query, two folders deep. True: blocked. S and X of
+  // a listed host itself are left out: with that host their answer comes round again and again.
   bool blocked(const Hash128* suffixes, std::size_t count, bool first_is_listed, std::uint64_t request) const {
     const SectionView hosts = hosts_->view();
     for (std::size_t i = 0; i < count; ++i) {
@@ -177,7 +177,8 @@ class RequestErrorTest : public testing::TestWithParam<Setting> {
   }
 
   // Requests with so many host suffixes; the first of them is host(first + i % range), or nobody's where range is 0. A
-  // listed host has `own_sets`, and what is asked of it (see above; measured with the bits) is taken off the prediction.
+  // listed host has `own_sets`, and what is asked of it (see above; measured with the bits) is taken off the
+  // prediction.
   void expect_rate(std::size_t suffixes, std::uint64_t first, std::uint64_t range, double predicted, const char* what,
                    double own_sets = 0) {
     if (range != 0) predicted -= 2 * question_error(host_load_, own_sets);

@@ -203,7 +203,8 @@ TEST_F(Signing, MoreSignersThanSlotsTakeASection) {
   EXPECT_EQ(sign_filter(file_, file_, SigningKey::generate()).error().code, Errc::limit);
 }
 
-// A signature of another algorithm and any length, put there by somebody else: passed over, kept, and no part of what is signed.
+// A signature of another algorithm and any length, put there by somebody else: passed over, kept, and no part of what
+// is signed.
 TEST_F(Signing, LongSignaturesOfOtherAlgorithmsArePassedOver) {
   ASSERT_TRUE(sign_filter(file_, file_, key_));
   const auto plain = read_bytes(file_);

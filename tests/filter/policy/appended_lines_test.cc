@@ -1,4 +1,5 @@
-// Deltas and allow lists that lines were appended to: what is read with the help of the former text says what is read without.
+// Deltas and allow lists that lines were appended to: what is read with the help of the former text says what is read
+// without.
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -197,7 +197,8 @@ TEST_F(ExactSetTest, TellsWhetherAHostHasUrlEntriesOnAnySuffix) {
   EXPECT_FALSE(has_paths("com"));
 }
 
-// Entries with values, asked of one set and of a set that stands on another: wherever the list is cut, both say the same.
+// Entries with values, asked of one set and of a set that stands on another: wherever the list is cut, both say the
+// same.
 TEST_F(ExactSetTest, ASetOnTopOfAnotherSaysWhatOneSetSays) {
   std::vector<std::pair<std::string, std::uint32_t>> entries = {
       {"S a.com", 1},       {"U a.com/a", 1},     {"D a.com/a/", 1}, {"Q a.com/a?q", 1}, {"R bytes", 1},

@@ -1,5 +1,5 @@
-// Filter files for the tests of this folder, written straight from the rules of kinds and hashing (key.h): keys are made
-// here with KeyMaker alone, not by the code under test.
+// Filter files for the tests of this folder, written straight from the rules of kinds and hashing (key.h): keys are
+// made here with KeyMaker alone, not by the code under test.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

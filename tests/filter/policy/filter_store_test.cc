@@ -1,5 +1,5 @@
-// What a reload takes over from the policy before, and what it must not. Bytes are counted by the kernel: what this process
-// read by system calls (rchar of /proc/self/io); the filters are mapped, but every verification and copy reads.
+// What a reload takes over from the policy before, and what it must not. Bytes are counted by the kernel: what this
+// process read by system calls (rchar of /proc/self/io); the filters are mapped, but every verification and copy reads.
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/policy/filter_store.h"
 

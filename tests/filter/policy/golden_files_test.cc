@@ -1,6 +1,6 @@
-// Frozen files of format version 1 that the program made of tests/data/golden_v1_lists.txt: a filter with its exact side, a counting
-// filter, one with sketches, two signed deltas of the first, the later of which counts its changes, and
-// golden_v1_hosts_2x8.bwf with nine signatures, the last in a section.
+// Frozen files of format version 1 that the program made of tests/data/golden_v1_lists.txt: a filter with its exact
+// side, a counting filter, one with sketches, two signed deltas of the first, the later of which counts its changes,
+// and golden_v1_hosts_2x8.bwf with nine signatures, the last in a section.
 // SPDX-License-Identifier: Apache-2.0
 #include <filesystem>
 #include <string>
