@@ -39,6 +39,8 @@ std::int64_t age_after_tick(std::int64_t seconds, std::int64_t nanoseconds) {
   return age;
 }
 
+// O_NONBLOCK: a FIFO would wait for a writer before fstat can tell what it is. Of no effect on regular files.
+constexpr int kOpenToRead = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
 constexpr std::size_t kStep = std::size_t{64} << 20;  // between two looks at `go_on`
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kBuffer = std::size_t{1} << 20;
@@ -101,8 +103,9 @@ FileVersion version_of(const struct stat& status) {
 }
 
 std::optional<FileVersion> version_of(const std::filesystem::path& path) {
+  const Descriptor file(::open(path.c_str(), kOpenToRead));
   struct stat status{};
-  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  if (!file || fstat(file.get(), &status) != 0) return std::nullopt;
   return version_of(status);
 }
 
@@ -117,8 +120,7 @@ bool is_settled(const FileVersion& version) {
 void let_tick_pass(const FileStamp& stamp) { age_after_tick(stamp.seconds, stamp.nanoseconds); }
 
 Result<std::unique_ptr<MappedFile>> MappedFile::open(const std::filesystem::path& path) {
-  // O_NONBLOCK: a FIFO would wait for a writer before fstat can tell what it is. Of no effect on regular files.
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  Descriptor file(::open(path.c_str(), kOpenToRead));
   if (!file) return system_error(path, "open");
   struct stat status{};
   if (fstat(file.get(), &status) != 0) return system_error(path, "look at");

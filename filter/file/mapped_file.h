@@ -44,6 +44,7 @@ struct FileVersion {
   friend bool operator==(const FileVersion&, const FileVersion&) = default;
 };
 FileVersion version_of(const struct stat& status);
+// Of the file as it is opened, which is when network file systems look whether what they remember of it still holds.
 std::optional<FileVersion> version_of(const std::filesystem::path& path);
 // Whether every write from now on changes the version. File times go in ticks of the kernel's clock: where the file was
 // changed within the current one, waits for its end, 10 ms at most. False for times in the future, and, for two

@@ -18,14 +18,13 @@ std::optional<FileVersion> settled_version_of(const std::filesystem::path& path)
   return version && is_settled(*version) ? version : std::nullopt;
 }
 
-bool has_same_header(const FilterFile& file, const std::filesystem::path& path) {
-  const auto there = MappedFile::open(path);
+bool has_header_of(const MappedFile& there, const FilterFile& file) {
   std::array<std::byte, kHeaderBytes> head{};
-  if (!there || (*there)->read_at(0, head).value_or(std::size_t{0}) != head.size()) return false;
-  return std::ranges::equal(head, file.header_bytes());
+  return there.read_at(0, head).value_or(std::size_t{0}) == head.size() &&
+         std::ranges::equal(head, file.header_bytes());
 }
 // Its digest was compared with the root that is asked for, and no question reads its header.
-bool has_same_header(const ExactSide&, const std::filesystem::path&) { return true; }
+bool has_header_of(const MappedFile&, const ExactSide&) { return true; }
 
 }  // namespace
 
@@ -37,7 +36,8 @@ std::shared_ptr<const File> FilterStore::find(const OpenedFiles<File>& files, co
     const Opened<File>& opened = at->second;
     auto file = opened.file.lock();
     if (file == nullptr || opened.terms != terms || file->notice_change() || file->lost()) continue;
-    if (version_of(path) == opened.version && has_same_header(*file, path)) return file;
+    const auto there = MappedFile::open(path);
+    if (there && (*there)->version() == opened.version && has_header_of(**there, *file)) return file;
   }
   return nullptr;
 }

@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "tests/filter/file/sample_filter.h"
 
 namespace bloomwall::filter {
@@ -215,6 +217,34 @@ TEST(FilterFileTest, VerifyNamesTheDamagedSection) {
   ASSERT_FALSE(verified);
   EXPECT_EQ(verified.error().code, Errc::bad_digest);
   EXPECT_THAT(verified.error().what, testing::HasSubstr("paths"));
+}
+
+// Leaves are read by several threads, and told of in their order all the same.
+TEST(FilterFileTest, VerifyNamesTheFirstDamagedLeafOfMany) {
+  const TempDir dir;
+  const auto path = dir / "a.bwf";
+  auto plan = sample_plan();
+  plan.hosts->pages = 9 * kLeafBytes / kPageBytes - 3;
+  write_sample(path, std::move(plan));
+  const auto offset = open_or_fail(path)->header().find(SectionType::hosts)->offset;
+  for (const Depth depth : {Depth::accident, Depth::tampering}) {
+    std::uint64_t last = 0;
+    EXPECT_TRUE(open_or_fail(path)->verify(
+        depth, [&](std::uint64_t done, std::uint64_t) { return done > std::exchange(last, done); }));
+  }
+  std::fstream io(path, std::ios::binary | std::ios::in | std::ios::out);
+  for (const std::uint64_t leaf : {8U, 5U, 6U}) {
+    io.seekp(static_cast<std::streamoff>(offset + leaf * kLeafBytes + 77));
+    io << "damaged";
+  }
+  io.close();
+  for (const Depth depth : {Depth::accident, Depth::tampering}) {
+    const auto verified = open_or_fail(path)->verify(depth);
+    ASSERT_FALSE(verified);
+    EXPECT_THAT(verified.error().what,
+                testing::HasSubstr("section hosts is damaged within bytes " + std::to_string(offset + 5 * kLeafBytes) +
+                                   " to " + std::to_string(offset + 6 * kLeafBytes - 1)));
+  }
 }
 
 // A leaf of its own for each digest, and an SHA-256 that differs while XXH3 agrees: only the deep check may see it.
