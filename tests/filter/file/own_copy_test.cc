@@ -151,6 +151,52 @@ TEST_F(LargeFile, WhatMustBeCopiedIsRefusedWhereOthersMayWriteToIt) {
   EXPECT_FALSE(outcome_with(0644)) << "its owner may";
 }
 
+// What a reload goes by: the same version is the same bytes, whatever is done to the times that can be set.
+TEST(FileVersionTest, IsAnotherOneAfterEveryChange) {
+  const TempDir dir;
+  write_bytes(dir / "a", ones(5000));
+  auto version = version_of(dir / "a");
+  ASSERT_TRUE(version);
+  EXPECT_EQ(version->stamp, stamp_of(dir / "a"));
+  EXPECT_TRUE(is_settled(*version));
+  EXPECT_EQ(version_of(dir / "a"), version) << "reading it is no change";
+  const std::vector<std::function<void()>> changes{[&] { overwrite(dir / "a", 100, "x"); },
+                                                   [&] {
+                                                     const auto written = std::filesystem::last_write_time(dir / "a");
+                                                     overwrite(dir / "a", 200, "x");
+                                                     std::filesystem::last_write_time(dir / "a", written);
+                                                   },
+                                                   [&] { ::chmod((dir / "a").c_str(), 0640); },
+                                                   [&] { std::filesystem::resize_file(dir / "a", 4000); },
+                                                   [&] {
+                                                     write_bytes(dir / "b", ones(4000));
+                                                     std::filesystem::rename(dir / "b", dir / "a");
+                                                   }};
+  for (const auto& change : changes) {
+    change();
+    const auto next = version_of(dir / "a");
+    ASSERT_TRUE(next);
+    EXPECT_NE(next, version);
+    EXPECT_TRUE(is_settled(*next)) << "or the next change could go unseen";
+    EXPECT_EQ((*MappedFile::open(dir / "a"))->version(), next);
+    version = next;
+  }
+  EXPECT_EQ(version_of(dir / "nothing"), std::nullopt);
+}
+
+TEST(FileVersionTest, OfTheFutureOrOfWholeSecondsIsNotSettled) {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  FileVersion version{.stamp = {}, .seconds = now.tv_sec + 100, .nanoseconds = 5};
+  EXPECT_FALSE(is_settled(version));
+  version.seconds = now.tv_sec - 1;
+  EXPECT_TRUE(is_settled(version));
+  version.nanoseconds = 0;
+  EXPECT_FALSE(is_settled(version)) << "the file system may tell seconds apart, and no less";
+  version.seconds = now.tv_sec - 5;
+  EXPECT_TRUE(is_settled(version));
+}
+
 TEST(OwnCopyTest, AFilterThatIsWrittenToWhileItIsReadIsRefused) {
   const TempDir dir;
   write_sample(dir / "a.bwf");
