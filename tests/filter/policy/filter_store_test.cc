@@ -63,7 +63,7 @@ class FilterStoreTest : public testing::Test {
     const auto policy = store_.load(spec, served());
     return policy ? "taken" : texts_of(policy.error());
   }
-  static Policy::LoadOptions served() { return {.settle = true, .own_copies = true}; }
+  static Policy::LoadOptions served() { return {.settle = true, .own_copies = true, .progress = {}}; }
   static const FilterFile* file_of(const PolicyPtr& policy, std::size_t i = 0) { return policy->filters()[i].file; }
   std::string say(const PolicyPtr& policy, std::string_view host) {
     return to_string(policy->judge(canonicaliser_.url(host)).reason);
@@ -192,7 +192,7 @@ TEST_F(FilterStoreTest, OtherTermsAreAnotherFile) {
   };
   const PolicyPtr same = with(served());
   EXPECT_EQ(file_of(same), file_of(first));
-  const PolicyPtr unverified = with({.verify = false});
+  const PolicyPtr unverified = with({.verify = false, .progress = {}});
   EXPECT_NE(file_of(unverified), file_of(first));
   overwrite(spec.file, 9000);
   EXPECT_THAT(refusal({.filters = {spec}, .allow_lists = {}}), HasSubstr("bad_digest")) << "it was not verified";
