@@ -69,7 +69,6 @@ void PendingVerdict::begin_form() {
     if (slot.hashes) slot.hashes->forget_form();
   }
   if (allow_hashes_) allow_hashes_->forget_form();
-  verdict_ = Verdict{};
   group_begin_ = group_end_ = filter_ = 0;
   if (watcher_ != nullptr) watcher_->begin_form(form_, parts_);
   if (!policy_.allow.empty()) ask_allow_lists();
@@ -192,6 +191,7 @@ void PendingVerdict::end_form() {
   if (form_ == 0 || verdict_.decision > worst_.decision) worst_ = std::move(verdict_);
   ++form_;
   if (scope_ == Scope::url && form_ < url_.asked().size() && worst_.decision != Decision::blocked) {
+    verdict_ = Verdict{};
     begin_form();
     return;
   }
