@@ -279,8 +279,11 @@ std::shared_ptr<const AllowLists> AllowLists::load(const KeyMaker& keys, const s
   std::vector<Text> texts;
   for (const std::filesystem::path& file : files) {
     Result<std::string> text = read_entry_text(file);
-    if (text) texts.push_back({file.string(), *std::move(text)});
-    if (!text) errors.push_back(std::move(text).error());
+    if (text) {
+      texts.push_back({file.string(), *std::move(text)});
+    } else {
+      errors.push_back(std::move(text).error());
+    }
   }
   const std::shared_ptr<const AllowLists> base = former == nullptr || former->base_ == nullptr ? former : former->base_;
   const bool stands_on_base =
