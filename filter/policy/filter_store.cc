@@ -230,7 +230,7 @@ class PolicyLoader {
       errors.push_back(std::move(opened).error());
       return std::nullopt;
     }
-    const std::shared_ptr<const ExactSide> exact = *std::move(opened);
+    std::shared_ptr<const ExactSide> exact = *std::move(opened);
     const bool is_whole = verify(*exact, terms);
     if (is_whole && version == exact->version()) {
       store_.exact_sides_.emplace(spec.exact, FilterStore::Opened<ExactSide>{terms, *version, exact});
