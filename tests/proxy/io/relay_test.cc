@@ -15,6 +15,7 @@
 #include "proxy/io/pipe_pool.h"
 #include "proxy/io/tcp_transport.h"
 #include "tests/support/scripted_peer.h"
+#include "tests/support/turn_loop.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -78,11 +79,7 @@ class Relay : public testing::Test {
   }
   template <typename Done>
   void turn_until(Done done) {
-    const auto deadline = std::chrono::steady_clock::now() + test::kPatience;
-    while (!done()) {
-      ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "it never happened";
-      event_base_loop(loop_.base(), EVLOOP_ONCE);
-    }
+    test::turn_until(loop_, done);
   }
 
   EventLoop loop_;

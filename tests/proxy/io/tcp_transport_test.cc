@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/support/scripted_peer.h"
+#include "tests/support/turn_loop.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -29,11 +30,7 @@ class TcpTransportTest : public testing::Test, public Transport::Handler {
   // Turns the loop until `done` or patience ends.
   template <typename Done>
   void turn_until(Done done) {
-    const auto deadline = std::chrono::steady_clock::now() + test::kPatience;
-    while (!done()) {
-      ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "it never happened";
-      event_base_loop(loop.base(), EVLOOP_ONCE);
-    }
+    test::turn_until(loop, done);
   }
   void turn(int times) {
     for (int i = 0; i < times; ++i) event_base_loop(loop.base(), EVLOOP_NONBLOCK);

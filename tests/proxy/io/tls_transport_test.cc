@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -17,6 +16,7 @@
 #include "tests/support/scripted_peer.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_certificate.h"
+#include "tests/support/turn_loop.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -88,11 +88,7 @@ class TlsTransports : public testing::Test {
   }
   template <typename Done>
   void turn_until(Done done) {
-    const auto deadline = std::chrono::steady_clock::now() + test::kPatience;
-    while (!done()) {
-      ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "it never happened";
-      event_base_loop(loop_.base(), EVLOOP_ONCE);
-    }
+    test::turn_until(loop_, done);
   }
   // Sends `text` and hears it again; then both sides end.
   void expect_echo(const std::string& text) {
