@@ -15,16 +15,16 @@
 namespace bloomwall::filter {
 namespace {
 
-constexpr std::size_t kLines = kPageBytes / kLineBytes;
+constexpr std::size_t kLinesPerPage = kPageBytes / kLineBytes;
 constexpr std::size_t kWords = kLineBytes / sizeof(std::uint64_t);
 
 // Of each line of a page: for 2x8 the product of the counts of its words, at most 64^8; for 4x4 the count of the line.
-using LineCounts = std::array<std::uint64_t, kLines>;
+using LineCounts = std::array<std::uint64_t, kLinesPerPage>;
 using CountLines = void (*)(Layout, const std::byte* page, LineCounts& out);
 
 // Written once and compiled twice, since the processor's counting instruction can't be assumed.
 [[gnu::always_inline]] inline void count_lines(Layout layout, const std::byte* page, LineCounts& out) {
-  for (std::size_t line = 0; line < kLines; ++line) {
+  for (std::size_t line = 0; line < kLinesPerPage; ++line) {
     std::array<std::uint64_t, kWords> words{};
     std::memcpy(words.data(), page + line * kLineBytes, kLineBytes);
     std::uint64_t sum = 0;
@@ -57,7 +57,7 @@ double sectors_page(const LineCounts& counts) {
     sum += pass;
     squares += pass * pass;
   }
-  return (sum * sum - squares) / static_cast<double>(kLines * (kLines - 1));
+  return (sum * sum - squares) / static_cast<double>(kLinesPerPage * (kLinesPerPage - 1));
 }
 
 double quad_page(const LineCounts& counts) {
@@ -66,7 +66,7 @@ double quad_page(const LineCounts& counts) {
     const double fill = static_cast<double>(count) / (8 * kLineBytes);
     sum += fill * fill * fill * fill;
   }
-  const double mean = sum / kLines;
+  const double mean = sum / kLinesPerPage;
   return mean * mean * mean * mean;
 }
 

@@ -52,16 +52,18 @@ BLOOMWALL_AVX2 inline void add(std::byte* line, const Mask& mask) {
   _mm256_store_si256(at + 1, _mm256_or_si256(_mm256_load_si256(at + 1), mask.high));
 }
 
-BLOOMWALL_AVX2 bool test_sectors(const std::byte* line, std::uint64_t word) { return holds(line, sector_mask(word)); }
-BLOOMWALL_AVX2 bool test_quad(const std::byte* line, std::uint64_t word) { return holds(line, quad_mask(word)); }
-BLOOMWALL_AVX2 void set_sectors(std::span<const LineWrite> writes) {
+BLOOMWALL_AVX2 bool test_sectors_avx2(const std::byte* line, std::uint64_t word) {
+  return holds(line, sector_mask(word));
+}
+BLOOMWALL_AVX2 bool test_quad_avx2(const std::byte* line, std::uint64_t word) { return holds(line, quad_mask(word)); }
+BLOOMWALL_AVX2 void set_sectors_avx2(std::span<const LineWrite> writes) {
   for (const auto& [line, word] : writes) add(line, sector_mask(word));
 }
-BLOOMWALL_AVX2 void set_quad(std::span<const LineWrite> writes) {
+BLOOMWALL_AVX2 void set_quad_avx2(std::span<const LineWrite> writes) {
   for (const auto& [line, word] : writes) add(line, quad_mask(word));
 }
 
-constexpr LineOps kAvx2Ops{test_sectors, test_quad, set_sectors, set_quad};
+constexpr LineOps kAvx2Ops{test_sectors_avx2, test_quad_avx2, set_sectors_avx2, set_quad_avx2};
 
 }  // namespace
 

@@ -14,8 +14,8 @@
 namespace bloomwall::filter {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{16} << 20;  // of all parts
-constexpr std::size_t kLeastKept = 64;                     // of a part
+constexpr std::size_t kMostSampleBytes = std::size_t{16} << 20;  // of all parts
+constexpr std::size_t kLeastKept = 64;                           // of a part
 
 bool holds(const RangeSet& networks, const AddressRange& range) {
   return networks.find(range.begin()).has_value() && networks.find(Address{range.kind, range.last}).has_value();
@@ -81,7 +81,7 @@ void EntrySample::keep(Part& part, const Entry& entry) const {
                        .query = std::string(entry.query)});
   part.bytes += entry.host.size() + entry.path.size() + entry.query.size();
   const std::size_t most = std::max(kLeastKept, most_ / parts_.size());
-  if (part.kept.size() > most || part.bytes > kMostBytes / parts_.size()) thin(part);
+  if (part.kept.size() > most || part.bytes > kMostSampleBytes / parts_.size()) thin(part);
 }
 
 void EntrySample::keep(Part& part, const AddressRange& range) const {

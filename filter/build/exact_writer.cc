@@ -14,7 +14,7 @@
 namespace bloomwall::filter {
 namespace {
 
-constexpr std::size_t kBatch = 4096;
+constexpr std::size_t kFingerprintsABatch = 4096;
 
 // What follows the header, leaf by leaf.
 class BodyWriter {
@@ -102,7 +102,7 @@ void ExactWriter::expect_workers(unsigned workers) {
 void ExactWriter::seen(unsigned worker, const EntryKeys& keys) {
   std::vector<std::uint64_t>& batch = state_->batches[worker];
   batch.push_back(exact_fingerprint(keys.kind, is_host_kind(keys.kind) ? keys.host : keys.key));
-  if (batch.size() >= kBatch) state_->hand_over(batch);
+  if (batch.size() >= kFingerprintsABatch) state_->hand_over(batch);
 }
 
 Result<void> ExactWriter::check() const {

@@ -12,7 +12,7 @@
 namespace bloomwall::filter {
 namespace {
 
-constexpr std::size_t kBatch = 64;
+constexpr std::size_t kKeysABatch = 64;
 constexpr unsigned kCacheBits = 10;
 
 void raise_to(std::atomic<std::uint32_t>& most, std::uint32_t value) {
@@ -54,7 +54,7 @@ struct KeyCollector::Feed::State {
   void queue(std::vector<std::vector<Item>>& batches, const Item& item) {
     const std::size_t shard = shard_of(item.key);
     batches[shard].push_back(item);
-    if (batches[shard].size() >= kBatch) hand_over(batches[shard], shard);
+    if (batches[shard].size() >= kKeysABatch) hand_over(batches[shard], shard);
   }
   HostSlot& cached(const Hash128& host) { return cache[host.lo & (cache.size() - 1)]; }
   // The cache slot of this host; what was there before goes to its shard. True where it was not there.

@@ -18,7 +18,7 @@
 namespace bloomwall::filter {
 namespace {
 
-constexpr std::uintmax_t kMostBytes = std::uintmax_t{64} << 20;
+constexpr std::uintmax_t kMostFileBytes = std::uintmax_t{64} << 20;
 
 std::optional<Sha256> digest_of(std::string_view text) {
   Sha256 out{};
@@ -65,7 +65,7 @@ Result<SourceList> SourceList::read(const std::filesystem::path& file) {
   out.file_ = file.string();
   std::error_code no_size;
   const auto bytes = std::filesystem::file_size(file, no_size);
-  if (!no_size && bytes > kMostBytes) return unexpected(Error{Errc::limit, out.file_, "over 64 MiB"});
+  if (!no_size && bytes > kMostFileBytes) return unexpected(Error{Errc::limit, out.file_, "over 64 MiB"});
   errno = 0;
   std::ifstream in(file, std::ios::binary);
   if (!in) return unexpected(Error{Errc::io, out.file_, std::strerror(errno == 0 ? EIO : errno)});

@@ -18,7 +18,7 @@
 namespace bloomwall::filter {
 namespace {
 
-constexpr std::array<std::uint8_t, 8> kMagic{0x89, 'B', 'W', 'X', '\r', '\n', 0x1A, '\n'};
+constexpr std::array<std::uint8_t, 8> kExactMagic{0x89, 'B', 'W', 'X', '\r', '\n', 0x1A, '\n'};
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kIncompatible = 104, kCompatible = 112, kReserved = 120;
 constexpr std::size_t kDigestOffset = kHeaderBytes - 16;
@@ -85,7 +85,7 @@ void pack_at(std::byte* payload, std::uint64_t bit, std::uint64_t value) {
 }  // namespace
 
 Result<ExactHeader> parse_exact_header(std::span<const std::byte> head, std::uint64_t file_bytes) {
-  if (head.size() < kMagic.size() || std::memcmp(head.data(), kMagic.data(), kMagic.size()) != 0) {
+  if (head.size() < kExactMagic.size() || std::memcmp(head.data(), kExactMagic.data(), kExactMagic.size()) != 0) {
     return refuse(Errc::bad_magic, "not the exact side of a filter");
   }
   if (head.size() < kHeaderBytes) return refuse(Errc::too_short, "not even a header");
@@ -126,7 +126,7 @@ Result<ExactHeader> parse_exact_header(std::span<const std::byte> head, std::uin
 
 std::vector<std::byte> serialise_exact_header(const ExactHeader& header) {
   std::vector<std::byte> out(kHeaderBytes);
-  write_at(out, 0, kMagic);
+  write_at(out, 0, kExactMagic);
   write_at(out, 8, kVersion);
   write_at(out, 12, std::uint32_t{kExactBits});
   write_at(out, 16, header.filter);

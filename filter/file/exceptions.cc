@@ -15,7 +15,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "fields are written as they lie in memory");
 
-constexpr std::array<char, 4> kMagic{'B', 'W', 'E', '1'};
+constexpr std::array<char, 4> kExceptionsMagic{'B', 'W', 'E', '1'};
 constexpr KindMask kAllKinds = (KindMask{1} << kKeyKindCount) - 1;
 
 template <typename T>
@@ -31,7 +31,7 @@ void append(std::vector<std::byte>& out, const T& value) {
   out.insert(out.end(), bytes, bytes + sizeof value);
 }
 
-tl::unexpected<Error> bad(std::string what) {
+tl::unexpected<Error> bad_exceptions(std::string what) {
   return unexpected(Error{Errc::bad_section, "exceptions", std::move(what)});
 }
 
@@ -56,22 +56,24 @@ bool speaks_against(const FilterFile& file, const Hash128& key, Kind kind) {
 }  // namespace
 
 Result<Exceptions> Exceptions::parse(std::span<const std::byte> section) {
-  if (section.size() < kExceptionHeaderBytes) return bad("too short");
-  if (std::memcmp(section.data(), kMagic.data(), kMagic.size()) != 0) return bad("not a section of exceptions");
-  if (read_at<std::uint32_t>(section, 4) != kExceptionBytes) return bad("records of an unknown size");
+  if (section.size() < kExceptionHeaderBytes) return bad_exceptions("too short");
+  if (std::memcmp(section.data(), kExceptionsMagic.data(), kExceptionsMagic.size()) != 0)
+    return bad_exceptions("not a section of exceptions");
+  if (read_at<std::uint32_t>(section, 4) != kExceptionBytes) return bad_exceptions("records of an unknown size");
   const auto count = read_at<std::uint64_t>(section, 8);
   const std::span<const std::byte> records = section.subspan(kExceptionHeaderBytes);
   if (count == 0 || count > kMaxExceptions || records.size() % kExceptionBytes != 0 ||
       records.size() / kExceptionBytes != count) {
-    return bad(fmt::format("{} records in {} bytes", count, section.size()));
+    return bad_exceptions(fmt::format("{} records in {} bytes", count, section.size()));
   }
   std::vector<Exception> out(count);
   for (std::size_t i = 0; i < count; ++i) {
     const std::span<const std::byte> record = records.subspan(i * kExceptionBytes, kExceptionBytes);
     out[i].key = {.lo = read_at<std::uint64_t>(record, 8), .hi = read_at<std::uint64_t>(record, 0)};
     out[i].kinds = read_at<std::uint32_t>(record, 16);
-    if (!is_possible(out[i].kinds) || read_at<std::uint32_t>(record, 20) != 0) return bad("a record of no known kind");
-    if (i > 0 && !in_file_order(out[i - 1].key, out[i].key)) return bad("records out of order");
+    if (!is_possible(out[i].kinds) || read_at<std::uint32_t>(record, 20) != 0)
+      return bad_exceptions("a record of no known kind");
+    if (i > 0 && !in_file_order(out[i - 1].key, out[i].key)) return bad_exceptions("records out of order");
   }
   return Exceptions(std::move(out));
 }
@@ -86,7 +88,7 @@ std::vector<std::byte> serialise_exceptions(std::span<const Exception> sorted) {
   std::vector<std::byte> out;
   if (sorted.empty()) return out;
   out.reserve(kExceptionHeaderBytes + sorted.size() * kExceptionBytes);
-  append(out, kMagic);
+  append(out, kExceptionsMagic);
   append(out, static_cast<std::uint32_t>(kExceptionBytes));
   append(out, static_cast<std::uint64_t>(sorted.size()));
   for (const Exception& e : sorted) {

@@ -20,7 +20,7 @@ constexpr std::uint16_t kBuilder = 2;
 constexpr std::uint16_t kSource = 3;
 constexpr std::uint16_t kProvenance = 4;
 constexpr std::size_t kSourceFixedBytes = 8 + 8 + 32 + 4;
-constexpr std::size_t kRecordHeadBytes = 8;
+constexpr std::size_t kInfoHeadBytes = 8;
 
 void put_text(std::vector<std::byte>& out, std::string_view text) {
   const auto bytes = std::as_bytes(std::span(text));
@@ -42,16 +42,16 @@ std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-tl::unexpected<Error> bad(const char* what) { return unexpected(Error{Errc::bad_section, "info", what}); }
+tl::unexpected<Error> bad_info(const char* what) { return unexpected(Error{Errc::bad_section, "info", what}); }
 
 Result<SourceInfo> parse_source(std::span<const std::byte> body) {
-  if (body.size() < kSourceFixedBytes) return bad("a source record is too short");
+  if (body.size() < kSourceFixedBytes) return bad_info("a source record is too short");
   SourceInfo source;
   source.bytes = take<std::uint64_t>(body);
   source.entries = take<std::uint64_t>(body);
   source.sha256 = take<Sha256>(body);
   const auto name_bytes = take<std::uint32_t>(body);
-  if (name_bytes > body.size()) return bad("the name of a source does not fit its record");
+  if (name_bytes > body.size()) return bad_info("the name of a source does not fit its record");
   source.name = text_of(body.first(name_bytes));
   source.format = text_of(body.subspan(name_bytes));
   return source;
@@ -89,16 +89,16 @@ std::vector<std::byte> serialise_info(const FileInfo& info) {
 }
 
 Result<FileInfo> parse_info(std::span<const std::byte> bytes) {
-  if (bytes.size() > kMaxInfoBytes) return bad("larger than 16 MiB");
+  if (bytes.size() > kMaxInfoBytes) return bad_info("larger than 16 MiB");
   FileInfo info;
   for (std::size_t records = 1; !bytes.empty(); ++records) {
-    if (records > kMaxInfoRecords) return bad("more than 100000 records");
-    if (bytes.size() < kRecordHeadBytes) return bad("ends within a record");
+    if (records > kMaxInfoRecords) return bad_info("more than 100000 records");
+    if (bytes.size() < kInfoHeadBytes) return bad_info("ends within a record");
     const auto type = take<std::uint16_t>(bytes);
     const auto zero = take<std::uint16_t>(bytes);
     const auto length = take<std::uint32_t>(bytes);
-    if (zero != 0) return bad("reserved bytes are not zero");
-    if (length > bytes.size()) return bad("ends within a record");
+    if (zero != 0) return bad_info("reserved bytes are not zero");
+    if (length > bytes.size()) return bad_info("ends within a record");
     if (Result<void> ok = take_record(info, type, bytes.first(length)); !ok) return unexpected(ok.error());
     bytes = bytes.subspan(length);
   }

@@ -17,15 +17,15 @@ namespace {
 static_assert(sizeof(RangeSet::Ipv4Range) == kIpv4RangeBytes && sizeof(RangeSet::Ipv6Range) == kIpv6RangeBytes);
 static_assert(std::is_trivially_copyable_v<RangeSet::Ipv4Range> && std::is_trivially_copyable_v<RangeSet::Ipv6Range>);
 
-constexpr std::array<char, 4> kMagic{'B', 'W', 'N', '1'};
+constexpr std::array<char, 4> kNetworksMagic{'B', 'W', 'N', '1'};
 
 template <typename T>
-void append(std::vector<std::byte>& out, std::span<const T> values) {
+void append_all(std::vector<std::byte>& out, std::span<const T> values) {
   const auto bytes = std::as_bytes(values);
   out.insert(out.end(), bytes.begin(), bytes.end());
 }
 
-tl::unexpected<Error> bad(std::string what) {
+tl::unexpected<Error> bad_networks(std::string what) {
   return unexpected(Error{Errc::bad_section, "networks", std::move(what) + "; fetch or build the file again"});
 }
 
@@ -45,9 +45,9 @@ Result<std::vector<Range>> read_ranges(std::span<const std::byte> bytes, const c
   std::vector<Range> out(bytes.size() / sizeof(Range));
   if (!out.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
   for (std::size_t i = 0; i < out.size(); ++i) {
-    if (out[i].last < out[i].first) return bad(fmt::format("{} range {} ends before it begins", kind, i));
+    if (out[i].last < out[i].first) return bad_networks(fmt::format("{} range {} ends before it begins", kind, i));
     if (i > 0 && !leaves_a_gap(out[i - 1], out[i])) {
-      return bad(fmt::format("{} range {} is out of order, overlaps or touches the one before it", kind, i));
+      return bad_networks(fmt::format("{} range {} is out of order, overlaps or touches the one before it", kind, i));
     }
   }
   return out;
@@ -56,15 +56,15 @@ Result<std::vector<Range>> read_ranges(std::span<const std::byte> bytes, const c
 }  // namespace
 
 Result<RangeSet> parse_networks(std::span<const std::byte> section) {
-  if (section.size() < kNetworksHeaderBytes) return bad("too short");
+  if (section.size() < kNetworksHeaderBytes) return bad_networks("too short");
   std::span<const std::byte> ranges = section;
-  if (take<std::array<char, 4>>(ranges) != kMagic) return bad("not a section of networks");
+  if (take<std::array<char, 4>>(ranges) != kNetworksMagic) return bad_networks("not a section of networks");
   const std::uint64_t ipv4 = take<std::uint32_t>(ranges);
   const std::uint64_t ipv6 = take<std::uint32_t>(ranges);
-  if (take<std::uint32_t>(ranges) != 0) return bad("reserved bytes are not zero");
-  if (ipv4 + ipv6 == 0 || ipv4 + ipv6 > kMaxNetworks) return bad(fmt::format("{} ranges", ipv4 + ipv6));
+  if (take<std::uint32_t>(ranges) != 0) return bad_networks("reserved bytes are not zero");
+  if (ipv4 + ipv6 == 0 || ipv4 + ipv6 > kMaxNetworks) return bad_networks(fmt::format("{} ranges", ipv4 + ipv6));
   if (ranges.size() != ipv4 * kIpv4RangeBytes + ipv6 * kIpv6RangeBytes) {
-    return bad(fmt::format("{} ranges of IPv4 and {} of IPv6 in {} bytes", ipv4, ipv6, section.size()));
+    return bad_networks(fmt::format("{} ranges of IPv4 and {} of IPv6 in {} bytes", ipv4, ipv6, section.size()));
   }
   auto four = read_ranges<RangeSet::Ipv4Range>(ranges.first(ipv4 * kIpv4RangeBytes), "IPv4");
   if (!four) return unexpected(std::move(four).error());
@@ -82,12 +82,12 @@ std::vector<std::byte> serialise_networks(const RangeSet& networks) {
   std::vector<std::byte> out;
   if (networks.empty()) return out;
   out.reserve(networks_bytes(networks));
-  put(out, kMagic);
+  put(out, kNetworksMagic);
   put(out, static_cast<std::uint32_t>(networks.ipv4().size()));
   put(out, static_cast<std::uint32_t>(networks.ipv6().size()));
   put(out, std::uint32_t{0});
-  append(out, networks.ipv4());
-  append(out, networks.ipv6());
+  append_all(out, networks.ipv4());
+  append_all(out, networks.ipv6());
   return out;
 }
 

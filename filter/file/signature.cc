@@ -29,7 +29,7 @@ constexpr std::string_view kFilterDomain = "bloomwall filter signature 1\n";
 constexpr std::size_t kMaxKeyFile = std::size_t{64} << 10;
 constexpr std::size_t kPublicBytes = 32;
 
-tl::unexpected<Error> refuse(Errc code, const fs::path& where, std::string what) {
+tl::unexpected<Error> refuse_file(Errc code, const fs::path& where, std::string what) {
   return unexpected(Error{code, where.string(), std::move(what)});
 }
 
@@ -47,7 +47,7 @@ Result<std::string> read_key_file(const fs::path& path) {
     if (got == 0) break;
     size += static_cast<std::size_t>(got);
   }
-  if (size > kMaxKeyFile) return refuse(Errc::limit, path, "over 64 KiB: not a file of keys");
+  if (size > kMaxKeyFile) return refuse_file(Errc::limit, path, "over 64 KiB: not a file of keys");
   text.resize(size);
   return text;
 }
@@ -116,7 +116,7 @@ std::string names_of(std::span<const Signature> signatures) {
 
 Result<void> write_new(const fs::path& path, mode_t mode, std::string_view text) {
   const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
-  if (!file && errno == EEXIST) return refuse(Errc::usage, path, "is there already; a key is never written over");
+  if (!file && errno == EEXIST) return refuse_file(Errc::usage, path, "is there already; a key is never written over");
   if (!file) return system_error(path, "create");
   const auto failed = [&](const char* action) {
     auto error = system_error(path, action);
@@ -173,11 +173,11 @@ Result<SigningKey> SigningKey::read(const fs::path& file) {
   KeyPtr key(PEM_read_bio_PrivateKey(reader_of(*text).get(), nullptr, no_passphrase, &is_protected));
   ERR_clear_error();
   if (is_protected) {
-    return refuse(Errc::bad_syntax, file, "is protected by a passphrase; `openssl pkey` writes it without one");
+    return refuse_file(Errc::bad_syntax, file, "is protected by a passphrase; `openssl pkey` writes it without one");
   }
   if (!key || EVP_PKEY_get_id(key.get()) != EVP_PKEY_ED25519) {
-    return refuse(Errc::bad_syntax, file,
-                  "holds no private Ed25519 key in PEM form; `bloomwall-filter keygen` makes one");
+    return refuse_file(Errc::bad_syntax, file,
+                       "holds no private Ed25519 key in PEM form; `bloomwall-filter keygen` makes one");
   }
   return SigningKey(std::move(key));
 }
@@ -214,10 +214,10 @@ Result<TrustedKeys> TrustedKeys::read(const fs::path& file) {
     KeyPtr key(d2i_PUBKEY(nullptr, &bytes, block->size));
     if (!key) ERR_clear_error();
     if (!key || EVP_PKEY_get_id(key.get()) != EVP_PKEY_ED25519) {
-      return refuse(Errc::bad_syntax, file, "holds a public key that is not one of Ed25519");
+      return refuse_file(Errc::bad_syntax, file, "holds a public key that is not one of Ed25519");
     }
     if (out.keys_.size() == kMaxTrustedKeys) {
-      return refuse(Errc::limit, file, fmt::format("more than {} public keys", kMaxTrustedKeys));
+      return refuse_file(Errc::limit, file, fmt::format("more than {} public keys", kMaxTrustedKeys));
     }
     const KeyId id = id_of(key.get());
     out.keys_.push_back({.id = id, .key = std::move(key)});
@@ -225,8 +225,8 @@ Result<TrustedKeys> TrustedKeys::read(const fs::path& file) {
   // The end of the file is "no start line"; anything else is a block that can't be read.
   const bool at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
   ERR_clear_error();
-  if (!at_end) return refuse(Errc::bad_syntax, file, "is not whole: a block of it is no PEM");
-  if (out.keys_.empty()) return refuse(Errc::bad_syntax, file, "holds no public key in PEM form");
+  if (!at_end) return refuse_file(Errc::bad_syntax, file, "is not whole: a block of it is no PEM");
+  if (out.keys_.empty()) return refuse_file(Errc::bad_syntax, file, "holds no public key in PEM form");
   return out;
 }
 
@@ -247,19 +247,20 @@ Result<KeyId> TrustedKeys::check(std::span<const Signature> signatures, std::str
     }
   }
   if (wrong) {
-    return refuse(Errc::untrusted, {},
-                  fmt::format("the signature of key {} does not fit: changed after it was signed", to_hex(*wrong)));
+    return refuse_file(
+        Errc::untrusted, {},
+        fmt::format("the signature of key {} does not fit: changed after it was signed", to_hex(*wrong)));
   }
   const std::string others = names_of(signatures);
-  if (others.empty()) return refuse(Errc::untrusted, {}, "is not signed");
-  return refuse(Errc::untrusted, {}, fmt::format("signed by {} alone, which is not trusted here", others));
+  if (others.empty()) return refuse_file(Errc::untrusted, {}, "is not signed");
+  return refuse_file(Errc::untrusted, {}, fmt::format("signed by {} alone, which is not trusted here", others));
 }
 
 Result<KeyId> check_signature(const FilterFile& file, const TrustedKeys& trusted) {
   std::vector<Signature> signatures(file.header().signatures.begin(), file.header().signatures.end());
   if (const auto section = file.section_bytes(SectionType::signatures); !section.empty()) {
     const auto more = parse_signatures(section);
-    if (!more) return refuse(more.error().code, file.path(), more.error().text());
+    if (!more) return refuse_file(more.error().code, file.path(), more.error().text());
     for (const LongSignature& s : *more) {
       if (s.algorithm != kEd25519 || s.bytes.size() != Signature{}.bytes.size()) continue;
       signatures.push_back({.algorithm = s.algorithm, .parameter = s.parameter, .key_id = s.key_id, .bytes = {}});

@@ -76,7 +76,7 @@ bool any_word(std::string_view name, Use use) {
   }
 }
 
-bool is_column_name(std::string_view name) {
+bool is_name_of_column(std::string_view name) {
   return !name.empty() && is_alpha(name.front()) &&
          !any_word(name, [](std::string_view word) { return !is_one_of(word, kColumnWords); });
 }
@@ -245,7 +245,7 @@ std::size_t only_url_column(const CsvLayout& layout, const Counts& counts) {
   return only;
 }
 
-std::string shown(std::string_view text) {
+std::string clipped_field(std::string_view text) {
   constexpr std::size_t kMost = 32;
   std::string clipped(text.substr(0, kMost));
   for (char& c : clipped) {
@@ -259,8 +259,8 @@ Error ask(std::string_view path, std::string_view why, const CsvLayout& layout, 
   std::string columns;
   for (std::size_t i = 0; i < std::min(layout.columns, kMostShown); ++i) {
     columns += fmt::format("{}{}", i == 0 ? "; its columns: " : ", ", i + 1);
-    if (i < layout.names.size()) columns += fmt::format(" \"{}\"", shown(layout.names[i]));
-    if (layout.names.empty() && i < examples.size()) columns += fmt::format(" ({})", shown(examples[i]));
+    if (i < layout.names.size()) columns += fmt::format(" \"{}\"", clipped_field(layout.names[i]));
+    if (layout.names.empty() && i < examples.size()) columns += fmt::format(" ({})", clipped_field(examples[i]));
   }
   return Error{
       Errc::usage, std::string(path),
@@ -278,7 +278,8 @@ Result<std::size_t> column_named(std::string_view wanted, std::string_view path,
   const bool twice = std::count(layout.names.begin(), layout.names.end(), name) > 1;
   if (!is_number && column != kNoColumn && !twice) return column;
   const char* const problem = !is_number && twice ? "several columns are" : "no column is";
-  return unexpected(ask(path, fmt::format("{} --csv-column {}", problem, shown(wanted)), layout, counts.examples));
+  return unexpected(
+      ask(path, fmt::format("{} --csv-column {}", problem, clipped_field(wanted)), layout, counts.examples));
 }
 
 }  // namespace
@@ -308,7 +309,7 @@ std::optional<CsvLayout> csv_header_again(std::string_view line, const CsvLayout
   CsvWalk walk(line, layout.separator);  // nearly always the first field says no
   if (!walk.next()) return std::nullopt;
   const auto is_known = [&layout](std::string_view field) {
-    return is_column_name(field) || is_one_of(field, layout.names);
+    return is_name_of_column(field) || is_one_of(field, layout.names);
   };
   if (!is_known(trim(walk.raw()))) return std::nullopt;
   Names fields = fields_of(line, layout.separator);
@@ -323,7 +324,7 @@ std::optional<CsvLayout> csv_header_again(std::string_view line, const CsvLayout
                                  ? layout.column
                                  : index_of_name(fields, has_name ? layout.names[layout.column] : "url");
   const bool all_words = fields.size() > 1 && distinct && column < fields.size() &&
-                         std::all_of(fields.begin(), fields.end(), is_column_name);
+                         std::all_of(fields.begin(), fields.end(), is_name_of_column);
   if (fields.empty() || (sorted != first && !all_words)) return std::nullopt;
   CsvLayout again = layout;
   if (column != kNoColumn) again.column = column;

@@ -4,7 +4,7 @@
 // Separator and column are those of csv_layout.h. A header may come again, with another order.
 // Malformed: records with more or fewer columns than the header and most records (empty ones at the end are no harm), and
 // values that are neither a URL nor a host under a top-level domain: "None", "unknown", 0, dates, e-mail addresses.
-// '#' at the start of a line is a comment. A quoted field may go on over line ends, for at most kMaxRecordLines lines, where
+// '#' at the start of a line is a comment. A quoted field may go on over line ends, for at most kMaxCsvRecordLines lines, where
 // that makes a record of the right width; what stands inside is never read as records. Else the opening quote was a mistake:
 // its line is malformed and the others are read by themselves.
 // SPDX-License-Identifier: Apache-2.0
@@ -26,7 +26,7 @@
 namespace bloomwall::filter {
 namespace {
 
-constexpr std::size_t kMaxRecordLines = 16;
+constexpr std::size_t kMaxCsvRecordLines = 16;
 constexpr std::string_view kOpenQuote = "quote is not closed";
 
 std::string_view without_line_ends(std::string_view text) {
@@ -130,7 +130,7 @@ class CsvParser final : public LineParser {
   std::unique_ptr<LineParser> names_;
   std::string field_;
   std::string joined_;
-  HeldLines held_{kMaxRecordLines};
+  HeldLines held_{kMaxCsvRecordLines};
 };
 
 }  // namespace

@@ -18,11 +18,6 @@
 namespace bloomwall::filter {
 namespace {
 
-bool is_option_name(std::string_view name) {
-  return !name.empty() &&
-         std::all_of(name.begin(), name.end(), [](char c) { return is_alpha(c) || is_digit(c) || c == '-'; });
-}
-
 // Names that stand elsewhere.
 bool is_include(std::string_view option) {
   return option == "conf-file" || option == "conf-dir" || option == "servers-file" || option == "addn-hosts" ||

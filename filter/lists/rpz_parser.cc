@@ -24,7 +24,7 @@
 namespace bloomwall::filter {
 namespace {
 
-constexpr std::size_t kMaxRecordLines = 100;  // records of keys and signatures have some ten
+constexpr std::size_t kMaxRpzRecordLines = 100;  // records of keys and signatures have some ten
 constexpr std::string_view kOpenParenthesis = "parenthesis is not closed";
 constexpr std::array<std::string_view, 10> kZoneTypes{"SOA",   "NS",         "DNSKEY", "RRSIG",   "NSEC",
                                                       "NSEC3", "NSEC3PARAM", "CDS",    "CDNSKEY", "ZONEMD"};
@@ -143,7 +143,7 @@ class RpzParser final : public LineParser {
 
   ZoneReader zone_;
   RpzPairs pairs_;
-  HeldLines held_{kMaxRecordLines};
+  HeldLines held_{kMaxRpzRecordLines};
 };
 
 }  // namespace

@@ -54,11 +54,6 @@ LineOutcome zone_host(std::string_view name, Kind kind, EntryGate& gate) {
   return gate.host(name, kind);
 }
 
-bool is_option_name(std::string_view name) {
-  return !name.empty() &&
-         std::all_of(name.begin(), name.end(), [](char c) { return is_alpha(c) || is_digit(c) || c == '-'; });
-}
-
 // "local-zone:" at the start of what is left of a line.
 bool begins_statement(std::string_view rest) {
   const std::string_view word = next_word(rest);

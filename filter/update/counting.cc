@@ -72,12 +72,13 @@ tl::unexpected<Error> lost(const FilterFile& file) {
 bool was_lost(const FilterFile& file) { return file.notice_change() || file.lost(); }
 
 // The work of one update, from the old counters to the new file.
-class Update {
+class CountingRun {
  public:
-  Update(const CountingUpdate& update, CountingUpdateReport& report) : update_(update), report_(report) {}
+  CountingRun(const CountingUpdate& update, CountingUpdateReport& report) : update_(update), report_(report) {}
 
   Result<void> run() {
-    for (const auto step : {&Update::open, &Update::probe, &Update::copy, &Update::change, &Update::finish}) {
+    for (const auto step :
+         {&CountingRun::open, &CountingRun::probe, &CountingRun::copy, &CountingRun::change, &CountingRun::finish}) {
       if (auto ok = (this->*step)(); !ok) return ok;
       if (update_.stop != nullptr && update_.stop->load()) return unexpected(Error{Errc::io, {}, "interrupted"});
     }
@@ -100,7 +101,7 @@ class Update {
   std::unique_ptr<FilterWriter> writer_;
 };
 
-Result<void> Update::open() {
+Result<void> CountingRun::open() {
   if (auto ok = check_change_lists(update_.lists); !ok) return ok;
   auto file = open_whole(update_.file);
   if (!file) return unexpected(std::move(file).error());
@@ -110,8 +111,8 @@ Result<void> Update::open() {
       Error{Errc::limit, update_.file.string(), "its sequence can't grow; build it anew, and begin a --new-series"});
 }
 
-Result<CellTally> Update::pass(const CellSections& cells, CellChange change, const std::vector<std::string>& lists,
-                               bool reporting) {
+Result<CellTally> CountingRun::pass(const CellSections& cells, CellChange change, const std::vector<std::string>& lists,
+                                    bool reporting) {
   CellStore store(cells, file_->header(), change);
   std::vector<FileIntake> files;
   const unsigned threads = update_.threads != 0 ? update_.threads : std::max(1U, std::thread::hardware_concurrency());
@@ -127,7 +128,7 @@ Result<CellTally> Update::pass(const CellSections& cells, CellChange change, con
 }
 
 // Without force nothing is removed; but how much would be at stake is told in figures.
-Result<void> Update::probe() {
+Result<void> CountingRun::probe() {
   if (update_.lists.remove.empty() || update_.force) return {};
   const auto tally = pass(sections_of(*file_), CellChange::probe, update_.lists.remove, true);
   if (!tally) return unexpected(tally.error());
@@ -145,7 +146,7 @@ Result<void> Update::probe() {
           risk.listed, risk.listed + risk.not_there, risk.passes, risk.loss, risk.expected_loss())});
 }
 
-void Update::weigh_risk() {
+void CountingRun::weigh_risk() {
   const PredictedErrors& p = file_->header().predicted;
   for (const auto& [type, error] :
        {std::pair{SectionType::hosts, p.host_fill}, std::pair{SectionType::paths, p.path_fill},
@@ -158,7 +159,7 @@ void Update::weigh_risk() {
   }
 }
 
-Result<void> Update::copy() {
+Result<void> CountingRun::copy() {
   auto info = file_->info();
   if (!info) return unexpected(std::move(info).error());
   FilterWriter::Plan plan = plan_like(*file_, *std::move(info));
@@ -174,7 +175,7 @@ Result<void> Update::copy() {
   return was_lost(*file_) ? lost(*file_) : Result<void>{};
 }
 
-Result<void> Update::change() {
+Result<void> CountingRun::change() {
   const CellSections cells = sections_of(*writer_, *file_);
   auto removed = pass(cells, CellChange::remove, update_.lists.remove, true);
   if (!removed) return unexpected(std::move(removed).error());
@@ -192,7 +193,7 @@ Result<void> Update::change() {
   return {};
 }
 
-Result<void> Update::finish() {
+Result<void> CountingRun::finish() {
   report_.cells = {};
   for (const SectionType type : kPageSections) add_cells(report_.cells, count_cells(writer_->pages(type)));
   if (auto ok = writer_->commit(); !ok) return ok;
@@ -229,7 +230,7 @@ void add_cells(CellCounts& sum, const CellCounts& more) {
 CellCounts cells_of(const FilterFile& counting, SectionType type) { return count_cells(counting.section_bytes(type)); }
 
 Result<void> update_counting(const CountingUpdate& update, CountingUpdateReport& report) {
-  return Update(update, report).run();
+  return CountingRun(update, report).run();
 }
 
 Result<Header> emit_filter(const EmitOptions& options) {

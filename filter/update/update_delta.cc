@@ -18,9 +18,9 @@
 namespace bloomwall::filter {
 namespace {
 
-class Update {
+class DeltaRun {
  public:
-  Update(const DeltaUpdate& update, DeltaUpdateReport& report, const FilterFile& file)
+  DeltaRun(const DeltaUpdate& update, DeltaUpdateReport& report, const FilterFile& file)
       : update_(update), report_(report), file_(file), text_(content_id(file.header())) {}
 
   std::vector<Error> run() {
@@ -159,7 +159,7 @@ std::vector<Error> update_delta(const DeltaUpdate& update, DeltaUpdateReport& re
   const auto file = FilterFile::open(update.filter);
   if (!file) return {file.error()};
   report.filter = (*file)->header();
-  return Update(update, report, **file).run();
+  return DeltaRun(update, report, **file).run();
 }
 
 }  // namespace bloomwall::filter

@@ -56,10 +56,12 @@ std::string_view host_without_scheme(std::string_view text) {
   return host.starts_with('[') ? host : host.substr(0, host.find(':'));
 }
 
-constexpr std::array<std::string_view, 5> kSchemes{"https", "http", "wss", "ws", "ftp"};  // the longest first
+constexpr std::array<std::string_view, 5> kSchemesLongestFirst{"https", "http", "wss", "ws",
+                                                               "ftp"};  // the longest first
 
 bool is_scheme_name(std::string_view host) {
-  return host.size() <= kSchemes[0].size() && std::find(kSchemes.begin(), kSchemes.end(), host) != kSchemes.end();
+  return host.size() <= kSchemesLongestFirst[0].size() &&
+         std::find(kSchemesLongestFirst.begin(), kSchemesLongestFirst.end(), host) != kSchemesLongestFirst.end();
 }
 
 // "1http://example.com", "\u200Bhttp://example.com": what stands before "://" is no scheme, and would be taken for a host.
@@ -67,7 +69,7 @@ bool has_text_before_scheme(std::string_view text) {
   const std::size_t end = text.find_first_of("/?\\#");
   if (end == kNone || end == 0 || text[end - 1] != ':' || !text.substr(end).starts_with("//")) return false;
   const std::string_view scheme = text.substr(0, end - 1);
-  return std::none_of(kSchemes.begin(), kSchemes.end(), [&](std::string_view known) {
+  return std::none_of(kSchemesLongestFirst.begin(), kSchemesLongestFirst.end(), [&](std::string_view known) {
     return std::equal(known.begin(), known.end(), scheme.begin(), scheme.end(),
                       [](char a, char b) { return a == (b >= 'A' && b <= 'Z' ? b + ('a' - 'A') : b); });
   });

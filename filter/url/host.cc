@@ -19,7 +19,7 @@ void note(UrlReason reason, HostReading& reading) {
 
 enum : std::uint8_t { kOdd = 1, kSeparator = 2, kBeyondAscii = 4 };
 
-constexpr std::array<std::uint8_t, 256> make_table() {
+constexpr std::array<std::uint8_t, 256> make_host_table() {
   std::array<std::uint8_t, 256> table{};
   for (unsigned c = 0; c < 256; ++c) table[c] = c <= 0x20 || c >= 0x7F ? kOdd : 0;
   for (unsigned c = 0x80; c < 256; ++c) table[c] |= kBeyondAscii;
@@ -27,9 +27,9 @@ constexpr std::array<std::uint8_t, 256> make_table() {
   for (const char c : std::string_view("/\\?@:[]")) table[static_cast<unsigned char>(c)] |= kSeparator;
   return table;
 }
-constexpr std::array<std::uint8_t, 256> kClass = make_table();
+constexpr std::array<std::uint8_t, 256> kHostClass = make_host_table();
 
-bool is(std::uint8_t octet_class, char c) { return (kClass[static_cast<unsigned char>(c)] & octet_class) != 0; }
+bool is(std::uint8_t octet_class, char c) { return (kHostClass[static_cast<unsigned char>(c)] & octet_class) != 0; }
 bool has(std::uint8_t octet_class, std::string_view text) {
   return std::any_of(text.begin(), text.end(), [=](char c) { return is(octet_class, c); });
 }

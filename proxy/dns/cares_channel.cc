@@ -17,7 +17,7 @@ constexpr Milliseconds kTick{200};  // how late a time-out may be
 #ifdef ARES_OPT_UDP_MAX_QUERIES
 constexpr int kQuestionsAPort = 16;  // then the next leave from another
 #endif
-constexpr std::size_t kMaxAddresses = 16;  // of one family of one name; the rest is not used
+constexpr std::size_t kMaxAnswerAddresses = 16;  // of one family of one name; the rest is not used
 
 // c-ares says the same of a server that refuses and of a socket that cannot be had.
 bool is_out_of_sockets() { return !UniqueFd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)); }
@@ -114,7 +114,7 @@ void CaresChannel::ask(const std::string& host, Family family, Asker& asker) {
         int ttl = static_cast<int>(std::chrono::seconds(std::chrono::hours(24)).count());
         for (auto* node = info ? info->nodes : nullptr; node != nullptr; node = node->ai_next) {
           ttl = std::min(ttl, node->ai_ttl);
-          if (answer.addresses.size() < kMaxAddresses) answer.addresses.push_back(Endpoint::from(node->ai_addr));
+          if (answer.addresses.size() < kMaxAnswerAddresses) answer.addresses.push_back(Endpoint::from(node->ai_addr));
         }
         for (auto* alias = info ? info->cnames : nullptr; alias != nullptr; alias = alias->next) {
           ttl = std::min(ttl, alias->ttl);

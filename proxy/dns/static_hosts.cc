@@ -11,7 +11,7 @@ namespace bloomwall::proxy {
 namespace {
 
 constexpr std::size_t kMaxNames = 100'000;
-constexpr std::size_t kMaxAddresses = 16;
+constexpr std::size_t kMaxStaticAddresses = 16;
 constexpr std::size_t kMaxLine = 4096;
 constexpr std::string_view kBlank = " \t\r\f\v";
 
@@ -58,7 +58,7 @@ void StaticHosts::read_line(std::string_view line) {
   if (!address) return;
   for (std::string_view word = next_word(line); !word.empty(); word = next_word(line)) {
     auto& addresses = names_[canonical(word)];
-    if (addresses.size() < kMaxAddresses) addresses.push_back(*address);
+    if (addresses.size() < kMaxStaticAddresses) addresses.push_back(*address);
   }
 }
 

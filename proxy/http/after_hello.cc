@@ -12,7 +12,6 @@ constexpr std::uint8_t kChangeCipherSpec = 0x14;
 constexpr std::uint8_t kAlert = 0x15;
 constexpr std::uint8_t kHandshake = 0x16;
 constexpr std::uint8_t kApplicationData = 0x17;
-constexpr std::uint8_t kClientHello = 1;
 constexpr std::size_t kMostCiphertext = 16'384 + 2048;
 constexpr std::size_t kRecordHeader = 5;
 constexpr std::size_t kTellingOctets = 5;  // of a handshake message: type, length, major version
@@ -85,7 +84,7 @@ AfterHello::Step AfterHello::take_fragment(std::span<const char>& bytes) {
 // 1.2), so that there it must look like a hello to be read as one: by chance one in five million does.
 AfterHello::Step AfterHello::look_at_message() {
   constexpr const char* kNoHello = "a handshake message behind a ClientHello that was not answered";
-  if (octet(message_[0]) != kClientHello) return end_with(kNoHello);
+  if (octet(message_[0]) != kClientHelloMessage) return end_with(kNoHello);
   if (cipher_changed_) {
     if (message_.size() > 1 && octet(message_[1]) > 2) return end_with(kNoHello);  // nobody takes a hello that large
     if (message_.size() < kTellingOctets) return Step::more;

@@ -12,7 +12,6 @@ constexpr std::size_t kMostMessage = 65'536;
 constexpr std::size_t kMostBytes = 69'632;  // with record headers: a hello in tiny records is an attack
 constexpr std::size_t kHandshakeHeader = 4;
 constexpr std::uint8_t kHandshakeRecord = 0x16;
-constexpr std::uint8_t kClientHello = 1;
 constexpr std::uint16_t kServerName = 0;
 constexpr std::uint16_t kEarlyData = 42;
 
@@ -144,13 +143,13 @@ HelloResult ClientHelloReader::take_header(std::uint8_t octet) {
 HelloResult ClientHelloReader::take_sslv2(std::uint8_t octet) {
   const bool is_old = header_used_ == 5 && header_[3] == 0 && octet == 2;
   if (is_old || (header_used_ == 4 && octet == 3)) return fail("the ClientHello of SSLv2");
-  if (header_used_ == 3 && octet != kClientHello) return HelloResult::not_tls;
+  if (header_used_ == 3 && octet != kClientHelloMessage) return HelloResult::not_tls;
   if (header_used_ == 4 && octet != 0) return HelloResult::not_tls;
   return header_used_ == 5 ? HelloResult::not_tls : HelloResult::need_more;
 }
 
 HelloResult ClientHelloReader::finish_message() {
-  if (static_cast<std::uint8_t>(message_.front()) != kClientHello) return fail("no ClientHello");
+  if (static_cast<std::uint8_t>(message_.front()) != kClientHelloMessage) return fail("no ClientHello");
   if (message_.size() < kHandshakeHeader) return HelloResult::need_more;
   const std::size_t size = Cursor(std::string_view(message_).substr(1, 3)).number(3);
   if (size > kMostMessage) return fail("a ClientHello over its limit");

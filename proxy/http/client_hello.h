@@ -17,6 +17,8 @@
 
 namespace bloomwall::proxy {
 
+inline constexpr std::uint8_t kClientHelloMessage = 1;  // its handshake type
+
 enum class HelloResult : std::uint8_t {
   need_more,
   not_tls,    // neither a TLS record nor the ClientHello of SSLv2: some other protocol

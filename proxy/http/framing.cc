@@ -31,9 +31,6 @@ Codings read_codings(std::span<const Field> fields) {
   return codings;
 }
 
-HttpError bad(std::string_view detail) { return {ErrorKind::bad_request, detail}; }
-HttpError broken(std::string_view detail) { return {ErrorKind::upstream_protocol, detail}; }
-
 }  // namespace
 
 std::optional<std::uint64_t> parse_length(std::string_view text) {
@@ -53,27 +50,27 @@ tl::expected<Framing, HttpError> request_framing(std::span<const Field> fields, 
   for (const Field& field : fields) {
     if (field.id != FieldId::content_length) continue;
     const auto length = parse_length(field.value);
-    if (!length) return tl::unexpected(bad("malformed Content-Length"));
-    if (framing.has_length) return tl::unexpected(bad("several Content-Length fields"));
+    if (!length) return tl::unexpected(bad_request("malformed Content-Length"));
+    if (framing.has_length) return tl::unexpected(bad_request("several Content-Length fields"));
     framing = {*length > 0 ? BodyFraming::length : BodyFraming::none, *length, true};
   }
   const Codings codings = read_codings(fields);
   if (codings.lines == 0) return framing;
-  if (framing.has_length) return tl::unexpected(bad("Transfer-Encoding beside Content-Length"));
-  if (version == Version::http10) return tl::unexpected(bad("Transfer-Encoding in HTTP/1.0"));
+  if (framing.has_length) return tl::unexpected(bad_request("Transfer-Encoding beside Content-Length"));
+  if (version == Version::http10) return tl::unexpected(bad_request("Transfer-Encoding in HTTP/1.0"));
   if (codings.only_chunked()) return Framing{BodyFraming::chunked, 0, false};
-  if (codings.chunked == 0 && codings.other == 0) return tl::unexpected(bad("empty Transfer-Encoding"));
+  if (codings.chunked == 0 && codings.other == 0) return tl::unexpected(bad_request("empty Transfer-Encoding"));
   if (codings.chunked > 0 && (codings.chunked > 1 || !codings.last_is_chunked)) {
-    return tl::unexpected(bad("chunked is not the last transfer coding, once"));
+    return tl::unexpected(bad_request("chunked is not the last transfer coding, once"));
   }
-  if (codings.other == 0) return tl::unexpected(bad("several Transfer-Encoding fields"));
+  if (codings.other == 0) return tl::unexpected(bad_request("several Transfer-Encoding fields"));
   return tl::unexpected(HttpError{ErrorKind::not_implemented, "a transfer coding other than chunked"});
 }
 
 tl::expected<Framing, HttpError> response_framing(std::span<const Field> fields) {
   const Codings codings = read_codings(fields);
   if (codings.lines > 0) {
-    if (!codings.only_chunked()) return tl::unexpected(broken("a transfer coding other than chunked"));
+    if (!codings.only_chunked()) return tl::unexpected(bad_response("a transfer coding other than chunked"));
     return Framing{BodyFraming::chunked, 0, false};
   }
   Framing framing{BodyFraming::until_close, 0, false};
@@ -83,12 +80,12 @@ tl::expected<Framing, HttpError> response_framing(std::span<const Field> fields)
     bool any = false;
     for (std::string_view element; next_element(list, element); any = true) {
       const auto length = parse_length(element);
-      if (!length) return tl::unexpected(broken("malformed Content-Length"));
+      if (!length) return tl::unexpected(bad_response("malformed Content-Length"));
       if (framing.has_length && framing.length != *length)
-        return tl::unexpected(broken("contradicting Content-Length"));
+        return tl::unexpected(bad_response("contradicting Content-Length"));
       framing = {*length > 0 ? BodyFraming::length : BodyFraming::none, *length, true};
     }
-    if (!any) return tl::unexpected(broken("empty Content-Length"));
+    if (!any) return tl::unexpected(bad_response("empty Content-Length"));
   }
   return framing;
 }

@@ -58,6 +58,9 @@ struct HttpError {
       {};  // a literal: for the log, Proxy-Status details and the page; never text from the network
 };
 
+constexpr HttpError bad_request(std::string_view detail) { return {ErrorKind::bad_request, detail}; }
+constexpr HttpError bad_response(std::string_view detail) { return {ErrorKind::upstream_protocol, detail}; }
+
 struct ErrorFacts {
   int status;
   std::string_view proxy_error = {};  // "http_request_error"

@@ -15,13 +15,11 @@ namespace {
 using Fault = std::optional<HttpError>;
 constexpr std::size_t kLongestMethod = 64;
 
-HttpError bad(std::string_view detail) { return {ErrorKind::bad_request, detail}; }
-
 // "HTTP/1.x": minor versions above 1 are spoken to as 1.1 (RFC 9110 section 2.5).
 Fault parse_version(std::string_view text, Version& version) {
   if (text.size() != 8 || !text.starts_with("HTTP/") || text[6] != '.' || !is(octets::digit, text[5]) ||
       !is(octets::digit, text[7])) {
-    return bad("malformed HTTP version");
+    return bad_request("malformed HTTP version");
   }
   if (text[5] != '1') return HttpError{ErrorKind::version_unsupported, "a major version other than 1"};
   version = text[7] == '0' ? Version::http10 : Version::http11;
@@ -31,9 +29,9 @@ Fault parse_version(std::string_view text, Version& version) {
 Fault parse_request_line(std::string_view line, RequestHead& head) {
   const std::size_t first = line.find(' ');
   const std::size_t last = line.rfind(' ');
-  if (first == std::string_view::npos || first == last) return bad("a request line that has not three parts");
+  if (first == std::string_view::npos || first == last) return bad_request("a request line that has not three parts");
   head.method_name = line.substr(0, first);
-  if (!is_token(head.method_name)) return bad("a method that is no token");
+  if (!is_token(head.method_name)) return bad_request("a method that is no token");
   if (head.method_name.size() > kLongestMethod) return HttpError{ErrorKind::not_implemented, "an endless method"};
   head.method = method_of(head.method_name);
   if (const Fault fault = parse_version(line.substr(last + 1), head.version)) return fault;
@@ -51,25 +49,25 @@ Fault read_host(RequestHead& head) {
     ++lines;
     value = field.value;
   }
-  if (lines > 1) return bad("several Host fields");
+  if (lines > 1) return bad_request("several Host fields");
   if (lines == 0) {
-    return head.version == Version::http11 ? Fault(bad("HTTP/1.1 without Host")) : std::nullopt;
+    return head.version == Version::http11 ? Fault(bad_request("HTTP/1.1 without Host")) : std::nullopt;
   }
   if (value.empty()) return std::nullopt;
   const auto authority = parse_authority(value);
-  if (!authority) return bad("a Host that is no authority");
+  if (!authority) return bad_request("a Host that is no authority");
   head.host = *authority;
   return std::nullopt;
 }
 
-Fault read_framing(RequestHead& head, const SecondReading& second) {
+Fault read_request_framing(RequestHead& head, const SecondReading& second) {
   const auto framing = request_framing(head.fields, head.version);
   if (!framing) return framing.error();
   const bool chunked = framing->kind == BodyFraming::chunked;
   if (chunked != second.chunked || framing->has_length != second.has_length || framing->length != second.length) {
-    return bad("framing that can be read in two ways");
+    return bad_request("framing that can be read in two ways");
   }
-  if (head.method == Method::connect && framing->kind != BodyFraming::none) return bad("CONNECT with a body");
+  if (head.method == Method::connect && framing->kind != BodyFraming::none) return bad_request("CONNECT with a body");
   head.framing = framing->kind;
   head.content_length = framing->length;
   head.has_content_length = framing->has_length;
@@ -95,7 +93,7 @@ std::string_view asked_protocol(const RequestHead& head) {
 }
 
 // What the Connection options ask for. HTTP/1.0 clients of proxies say Proxy-Connection.
-void read_wishes(RequestHead& head) {
+void read_request_wishes(RequestHead& head) {
   bool close = false, keep = false;
   for (const Field& field : head.fields) {
     if (field.id == FieldId::connection || field.id == FieldId::proxy_connection) {
@@ -117,8 +115,8 @@ Fault read_max_forwards(RequestHead& head) {
   if (head.method != Method::trace && head.method != Method::options) return std::nullopt;
   for (const Field& field : head.fields) {
     if (field.id != FieldId::max_forwards) continue;
-    if (head.max_forwards) return bad("several Max-Forwards fields");
-    if (field.value.empty() || !all(octets::digit, field.value)) return bad("malformed Max-Forwards");
+    if (head.max_forwards) return bad_request("several Max-Forwards fields");
+    if (field.value.empty() || !all(octets::digit, field.value)) return bad_request("malformed Max-Forwards");
     constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
     head.max_forwards = static_cast<std::uint32_t>(std::min(parse_length(field.value).value_or(kMost), kMost));
   }
@@ -150,8 +148,8 @@ std::optional<HttpError> parse_request_head(std::string_view text, std::size_t m
   if (!mark_nominated(head.fields))
     return HttpError{ErrorKind::head_too_large, to_string(FieldFault::too_many_options)};
   if (const Fault fault = read_host(head)) return fault;
-  if (const Fault fault = read_framing(head, *second)) return fault;
-  read_wishes(head);
+  if (const Fault fault = read_request_framing(head, *second)) return fault;
+  read_request_wishes(head);
   return read_max_forwards(head);
 }
 

@@ -13,9 +13,7 @@
 namespace bloomwall::proxy {
 namespace {
 
-HttpError bad(std::string_view detail) { return {ErrorKind::bad_request, detail}; }
-
-std::optional<HttpError> fault_of(HeadState state) {
+std::optional<HttpError> request_fault(HeadState state) {
   switch (state) {
     case HeadState::need_more:
     case HeadState::complete:
@@ -25,13 +23,13 @@ std::optional<HttpError> fault_of(HeadState state) {
     case HeadState::first_line_too_large:
       return HttpError{ErrorKind::uri_too_long, "request line over its limit"};
     case HeadState::empty_start:
-      return bad("too many empty lines before the request line");
+      return bad_request("too many empty lines before the request line");
     case HeadState::bare_cr:
-      return bad("a CR that ends no line");
+      return bad_request("a CR that ends no line");
     case HeadState::bare_lf:
-      return bad("a line ended by LF alone");
+      return bad_request("a line ended by LF alone");
     case HeadState::folded:
-      return bad("a folded field line");
+      return bad_request("a folded field line");
   }
   return std::nullopt;
 }
@@ -86,8 +84,8 @@ tl::expected<ReadStep, HttpError> RequestReader::Impl::feed_head(std::span<const
   const HeadState state = buffer.feed(bytes, step.consumed);
   // What cannot become a request is answered at once: a TLS hello on this port would wait for a line end until it times
   // out.
-  if (!may_start_request(buffer.text())) return fail(bad("no request line"));
-  if (const auto fault = fault_of(state)) return fail(*fault);
+  if (!may_start_request(buffer.text())) return fail(bad_request("no request line"));
+  if (const auto fault = request_fault(state)) return fail(*fault);
   if (state == HeadState::need_more) return step;
   if (const auto fault = parse_request_head(buffer.text(), limits->fields, head)) return fail(*fault);
   stage = Stage::body;

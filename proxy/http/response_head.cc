@@ -15,28 +15,26 @@ namespace {
 using Fault = std::optional<HttpError>;
 constexpr std::string_view kPrefix = "HTTP/1.";
 
-HttpError broken(std::string_view detail) { return {ErrorKind::upstream_protocol, detail}; }
-
 // "HTTP/1.x SP 3DIGIT [SP reason]"
 Fault parse_status_line(std::string_view line, ResponseHead& head) {
   if (line.size() < 12 || !line.starts_with(kPrefix) || !is(octets::digit, line[7]) || line[8] != ' ' ||
       !all(octets::digit, line.substr(9, 3)) || (line.size() > 12 && line[12] != ' ')) {
-    return broken("no HTTP/1 status line");
+    return bad_response("no HTTP/1 status line");
   }
   head.version = line[7] == '0' ? Version::http10 : Version::http11;
   head.status = (line[9] - '0') * 100 + (line[10] - '0') * 10 + (line[11] - '0');
-  if (head.status < 100) return broken("a status below 100");
+  if (head.status < 100) return bad_response("a status below 100");
   head.reason = line.substr(std::min<std::size_t>(13, line.size()));
-  if (!is_field_text(head.reason)) return broken("a control octet in the status line");
+  if (!is_field_text(head.reason)) return bad_response("a control octet in the status line");
   return std::nullopt;
 }
 
-Fault read_framing(ResponseHead& head, const SecondReading& second) {
+Fault read_response_framing(ResponseHead& head, const SecondReading& second) {
   const auto framing = response_framing(head.fields);
   if (!framing) return framing.error();
   const bool chunked = framing->kind == BodyFraming::chunked;
   if (chunked != second.chunked || framing->has_length != second.has_length || framing->length != second.length) {
-    return broken("framing that can be read in two ways");
+    return bad_response("framing that can be read in two ways");
   }
   head.framing = framing->kind;
   head.content_length = framing->length;
@@ -44,7 +42,7 @@ Fault read_framing(ResponseHead& head, const SecondReading& second) {
   return std::nullopt;
 }
 
-void read_wishes(ResponseHead& head) {
+void read_response_wishes(ResponseHead& head) {
   bool close = false, keep = false;
   for (const Field& field : head.fields) {
     if (field.id == FieldId::connection || field.id == FieldId::proxy_connection) {
@@ -69,9 +67,9 @@ Fault parse_once(std::string_view text, std::size_t most_fields, ResponseHead& h
     return HttpError{many ? ErrorKind::upstream_head_too_large : ErrorKind::upstream_protocol,
                      to_string(second.error())};
   }
-  if (!mark_nominated(head.fields)) return broken(to_string(FieldFault::too_many_options));
-  if (const Fault fault = read_framing(head, *second)) return fault;
-  read_wishes(head);
+  if (!mark_nominated(head.fields)) return bad_response(to_string(FieldFault::too_many_options));
+  if (const Fault fault = read_response_framing(head, *second)) return fault;
+  read_response_wishes(head);
   return std::nullopt;
 }
 

@@ -10,9 +10,7 @@
 namespace bloomwall::proxy {
 namespace {
 
-HttpError broken(std::string_view detail) { return {ErrorKind::upstream_protocol, detail}; }
-
-std::optional<HttpError> fault_of(HeadState state) {
+std::optional<HttpError> response_fault(HeadState state) {
   switch (state) {
     case HeadState::need_more:
     case HeadState::complete:
@@ -21,13 +19,13 @@ std::optional<HttpError> fault_of(HeadState state) {
     case HeadState::first_line_too_large:
       return HttpError{ErrorKind::upstream_head_too_large, "header section over its limit"};
     case HeadState::empty_start:
-      return broken("no HTTP/1 status line");
+      return bad_response("no HTTP/1 status line");
     case HeadState::bare_cr:
-      return broken("a CR that ends no line");
+      return bad_response("a CR that ends no line");
     case HeadState::bare_lf:
-      return broken("a line ended by LF alone");
+      return bad_response("a line ended by LF alone");
     case HeadState::folded:
-      return broken("a folded line where no field is");
+      return bad_response("a folded line where no field is");
   }
   return std::nullopt;
 }
@@ -101,8 +99,8 @@ tl::expected<ReadStep, HttpError> ResponseReader::feed(std::span<const char> byt
 tl::expected<ReadStep, HttpError> ResponseReader::Impl::feed_head(std::span<const char> bytes) {
   ReadStep step;
   const HeadState state = buffer.feed(bytes, step.consumed);
-  if (!may_start_response(buffer.text())) return fail(broken("no HTTP/1 status line"));
-  if (const auto fault = fault_of(state)) return fail(*fault);
+  if (!may_start_response(buffer.text())) return fail(bad_response("no HTTP/1 status line"));
+  if (const auto fault = response_fault(state)) return fail(*fault);
   if (state == HeadState::need_more) return step;
   const auto fault = parse_response_head(buffer.mutable_text(), buffer.needs_repair(), limits->fields, head);
   if (fault) return fail(*fault);
@@ -111,9 +109,9 @@ tl::expected<ReadStep, HttpError> ResponseReader::Impl::feed_head(std::span<cons
 }
 
 tl::expected<ReadStep, HttpError> ResponseReader::Impl::on_head(ReadStep step) {
-  if (head.status == 101 && !to.upgrade_forwarded) return fail(broken("status 101 that nobody asked for"));
+  if (head.status == 101 && !to.upgrade_forwarded) return fail(bad_response("status 101 that nobody asked for"));
   if (head.status < 200 && head.status != 101) {
-    if (++interims > limits->interim_responses) return fail(broken("too many interim responses"));
+    if (++interims > limits->interim_responses) return fail(bad_response("too many interim responses"));
     may_be_followed = true;
     head.framing = BodyFraming::none;
     stage = Stage::interim;

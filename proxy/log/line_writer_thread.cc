@@ -15,7 +15,6 @@
 namespace bloomwall::proxy {
 namespace {
 
-constexpr std::size_t kMostPieces = 64;
 constexpr int kWritesAPass = 64;  // then requests get their turn
 
 }  // namespace
@@ -53,7 +52,7 @@ void LineWriter::State::look_for_rings() {
 
 LineWriter::State::Waiting LineWriter::State::look() const {
   Waiting waiting;
-  for (std::size_t i = 0; i < known.size() && waiting.pieces.size() + 2 <= kMostPieces; ++i) {
+  for (std::size_t i = 0; i < known.size() && waiting.pieces.size() + 2 <= OutputFile::kMostPieces; ++i) {
     const std::size_t owner = (first + i) % known.size();
     for (const std::string_view piece : known[owner]->readable()) {
       if (piece.empty()) continue;

@@ -21,8 +21,6 @@
 namespace bloomwall::proxy {
 namespace {
 
-constexpr std::size_t kMostPieces = 64;
-
 int open_target(const std::string& target) {
   if (target == "stdout") return ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
   if (target == "stderr") return ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);

@@ -27,6 +27,7 @@ class OutputFile {
     std::size_t bytes = 0;
     int error = 0;  // 0; EAGAIN: no room now, poll fd() for POLLOUT; else an errno
   };
+  static constexpr std::size_t kMostPieces = 64;  // that a write looks at; the rest is left for the next
   Written write(std::span<const std::string_view> pieces);
   tl::expected<void, std::string> reopen();  // a path: opens it by name again; failure keeps the old one
 

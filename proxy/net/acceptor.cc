@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kPerTurn = 64;  // so that a flood of connections does not starve those that are there
 constexpr Milliseconds kBackOff{200};
-constexpr Milliseconds kSayAgain{60'000};
+constexpr Milliseconds kFullAgain{60'000};
 
 // accept(2): errors of the connection that was to be taken, which is gone then, and not of the socket. The next may be good.
 bool is_of_one_connection(int error) {
@@ -76,7 +76,7 @@ void Acceptor::pause(int error) {
   pause_.set(kBackOff);
   handler_.on_accept_paused();
   const Milliseconds now = monotonic_now();
-  if (told_ != Milliseconds(0) && now - told_ < kSayAgain) return;
+  if (told_ != Milliseconds(0) && now - told_ < kFullAgain) return;
   told_ = now;
   log::warning("listener {}: {}; trying again every {} ms", name_, std::strerror(error), kBackOff.count());
 }

@@ -10,7 +10,7 @@ namespace {
 
 using Opaque = conf::Access::OpaqueTunnels;
 
-constexpr Milliseconds kSayAgain{1000};  // a client opens as many tunnels as it likes
+constexpr Milliseconds kMismatchAgain{1000};  // a client opens as many tunnels as it likes
 
 }  // namespace
 
@@ -99,7 +99,7 @@ HelloGate::Result HelloGate::compare_with_authority() {
     case conf::Access::SniMismatch::log: {
       const Milliseconds now = monotonic_now();
       ++state_.mismatches_untold;
-      if (now - state_.mismatch_told < kSayAgain) return Result::pass;
+      if (now - state_.mismatch_told < kMismatchAgain) return Result::pass;
       state_.mismatch_told = now;
       log::warning("tunnel to {}: the ClientHello names {}; {} such tunnels since this was last said", authority_,
                    host_, std::exchange(state_.mismatches_untold, 0));

@@ -19,7 +19,7 @@
 namespace bloomwall::proxy {
 namespace {
 
-std::string one_line(std::string text) {
+std::string without_line_ends(std::string text) {
   std::ranges::replace_if(text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
   return text;
 }
@@ -54,9 +54,9 @@ class ControlSocket::Connection final : public Buried, public Transport::Handler
 
   bool waits() const { return asked_ && !answered_; }
   void introduce(const std::string& configuration) {
-    transport_->send(fmt::format("from {} {}\n", ::getpid(), one_line(configuration)));
+    transport_->send(fmt::format("from {} {}\n", ::getpid(), without_line_ends(configuration)));
   }
-  void say(const std::string& text) { transport_->send(fmt::format("say {}\n", one_line(text))); }
+  void say(const std::string& text) { transport_->send(fmt::format("say {}\n", without_line_ends(text))); }
   void answer(const ReloadOutcome& outcome) {
     for (const std::string& warning : outcome.warnings) say(warning);
     for (const std::string& line : outcome.lines) say(line);

@@ -15,7 +15,7 @@
 namespace bloomwall::proxy {
 namespace {
 
-constexpr std::chrono::milliseconds kFlushBound{2000};
+constexpr std::chrono::milliseconds kLastWordsBound{2000};
 constexpr Milliseconds kSayAgain{60'000};
 
 // What libevent says goes to our log. While the kernel refuses to watch sockets it says so of each, again and again.
@@ -76,7 +76,7 @@ int run_serve(const ServeCommand& command, const Streams& io) {
   log::info("bloomwall {} starts", BLOOMWALL_VERSION);
   if (const auto told = built_in_defaults(command.config)) log::warning("{}", *told);
   const int status = serve(command.config, *std::move(settings), *std::move(access_log), *std::move(passed));
-  close_log(kFlushBound);
+  close_log(kLastWordsBound);
   return status;
 }
 

@@ -20,7 +20,7 @@ namespace {
 
 using filter::Kind;
 
-constexpr std::uint64_t kEntries = 100'000;
+constexpr std::uint64_t kSeriesEntries = 100'000;
 constexpr std::uint64_t kSeed = 7;
 
 std::string entry(const UrlSeries& series, std::uint64_t i) {
@@ -36,8 +36,8 @@ filter::Entry only_entry(const filter::ParsedEntry& parsed, const std::string& t
 }
 
 TEST(UrlSeriesTest, EntriesAreDistinctCanonicalAndShort) {
-  const UrlSeries series(kEntries, kSeed);
-  ASSERT_EQ(series.entries(), kEntries);
+  const UrlSeries series(kSeriesEntries, kSeed);
+  ASSERT_EQ(series.entries(), kSeriesEntries);
   filter::EntryParser parser;
   std::unordered_set<std::string> seen;
   for (std::uint64_t i = 0; i < series.entries(); ++i) {
@@ -64,7 +64,7 @@ TEST(UrlSeriesTest, GroupsHoldTheEntriesInTheirOrder) {
 }
 
 TEST(UrlSeriesTest, KindsAndMarksAreMixedAsItSays) {
-  const UrlSeries series(kEntries, kSeed);
+  const UrlSeries series(kSeriesEntries, kSeed);
   filter::EntryParser parser;
   const filter::KeyMaker keys(filter::SeriesKey{1});
   std::map<Kind, std::uint64_t> kinds;
@@ -82,17 +82,17 @@ TEST(UrlSeriesTest, KindsAndMarksAreMixedAsItSays) {
     if (parsed.kind == Kind::directory) depths.insert(made.depth);
   }
   for (const auto& [kind, count] : kinds) EXPECT_EQ(count, series.count(kind));
-  EXPECT_EQ(kinds[Kind::suffix], kEntries / 50);
-  EXPECT_EQ(kinds[Kind::url], kEntries * 79 / 100);
-  EXPECT_EQ(kinds[Kind::url_query], kEntries * 12 / 100);
-  EXPECT_EQ(kinds[Kind::directory], kEntries * 7 / 100);
+  EXPECT_EQ(kinds[Kind::suffix], kSeriesEntries / 50);
+  EXPECT_EQ(kinds[Kind::url], kSeriesEntries * 79 / 100);
+  EXPECT_EQ(kinds[Kind::url_query], kSeriesEntries * 12 / 100);
+  EXPECT_EQ(kinds[Kind::directory], kSeriesEntries * 7 / 100);
   EXPECT_EQ(hosts.size(), series.path_hosts());
   EXPECT_EQ(marks.size() * 100, hosts.size() * 102);
   EXPECT_EQ(depths, (std::set<std::uint32_t>{1, 2, 3, 4, 6}));
 }
 
 TEST(UrlSeriesTest, NothingOfTheListMatchesARequest) {
-  const UrlSeries series(kEntries, kSeed);
+  const UrlSeries series(kSeriesEntries, kSeed);
   filter::EntryParser parser;
   std::unordered_set<std::string> listed, hosts;
   for (std::uint64_t i = 0; i < series.entries(); ++i) {

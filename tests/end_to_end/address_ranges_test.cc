@@ -17,7 +17,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kList =
+constexpr const char* kRangeList =
     "; a list of networks\n"
     "127.0.0.2-127.0.0.9 ; SBL1\n"
     "192.0.2.0/24 ; SBL2\n"
@@ -27,7 +27,7 @@ class AddressRanges : public testing::Test {
  protected:
   void SetUp() override {
     if (!have_program("curl")) GTEST_SKIP() << "needs curl";
-    build_filter(file_, kList);
+    build_filter(file_, kRangeList);
     build_filter(folder_.path("other.bwf"), "listed.example.test\n");
     ASSERT_EQ(update({"--add", list("first.example.test\n")}).status, 0);
     allow("first.example.test\n");

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kListed = 29;
+constexpr int kListedHosts = 29;
 constexpr std::chrono::milliseconds kNoticed{2000};  // what the product promises
 
 // Where the bytes come from, by what the configuration leaves possible.
@@ -47,7 +47,7 @@ class ChangedFiles : public testing::TestWithParam<Source> {
   }
   static std::string listed() {
     std::string text;
-    for (int i = 0; i < kListed; ++i) text += "d" + std::to_string(i) + ".example.test\n";
+    for (int i = 0; i < kListedHosts; ++i) text += "d" + std::to_string(i) + ".example.test\n";
     return text;
   }
   // `more`: of the filter.
@@ -82,7 +82,7 @@ class ChangedFiles : public testing::TestWithParam<Source> {
   int passed() const {
     int out = 0;
     auto client = ScriptedPeer::connect(proxy_->port());
-    for (int i = 0; i < kListed; ++i) {
+    for (int i = 0; i < kListedHosts; ++i) {
       const std::string host = "d" + std::to_string(i) + ".example.test";
       client.send("CONNECT " + host + ":443 HTTP/1.1\r\nHost: " + host + ":443\r\n\r\n");
       out += client.read_head().starts_with("HTTP/1.1 403 ") ? 0 : 1;

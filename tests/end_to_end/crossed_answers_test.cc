@@ -30,7 +30,7 @@ constexpr unsigned kExchanges = 4'000;
 #else
 constexpr unsigned kExchanges = 100'000;
 #endif
-constexpr unsigned kClients = 8;
+constexpr unsigned kAskers = 8;
 constexpr unsigned kOneIn = 4;  // requests to an origin with a quirk that meet it
 
 constexpr const char* kReuses = "bloomwall_upstream_reuses_total";
@@ -296,14 +296,14 @@ TEST(CrossedAnswers, NobodyGetsAnothers) {
               Proxy::Admin::on);
   Tally tally;
   for (int round = 0; round < 2; ++round) {
-    Asker(proxy.port(), origin.port(), kClients + static_cast<unsigned>(round), seed, hosts, tally).warm();
+    Asker(proxy.port(), origin.port(), kAskers + static_cast<unsigned>(round), seed, hosts, tally).warm();
     ASSERT_TRUE(nothing.nobody_comes_for(std::chrono::milliseconds(1050))) << "they rest";
   }
   const std::uint64_t warm = metric(proxy.admin_port(), kReuses);
   const auto trusted = std::count_if(hosts.begin(), hosts.end(), [](const Host& host) { return host.is_trusted; });
   EXPECT_GE(warm, 32 * static_cast<std::uint64_t>(trusted)) << "each rested 32 times";
   std::vector<std::jthread> clients;
-  for (unsigned i = 0; i < kClients; ++i) {
+  for (unsigned i = 0; i < kAskers; ++i) {
     clients.emplace_back([&, i] { Asker(proxy.port(), origin.port(), i, seed, hosts, tally).run(); });
   }
   clients.clear();

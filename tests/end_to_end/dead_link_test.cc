@@ -21,8 +21,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
-
 constexpr milliseconds kBody{1000};  // timeouts.body, and tunnel_idle
 
 // What a link's death interrupts.

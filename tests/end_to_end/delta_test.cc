@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr int kListed = 300;
+constexpr int kListedNames = 300;
 
 std::string yaml(const std::string& more) {
   return "filters: [{name: sample, file: test.bwf, delta: test.delta" + more +
@@ -35,7 +35,7 @@ class ServedDelta : public testing::Test {
   }
   void build(const std::string& more = {}) const {
     std::string text = more + "goes.example.test\nhttp://comes.example.test/listed/\n";
-    for (int i = 0; i < kListed; ++i) text += "h" + std::to_string(i) + ".example.test\n";
+    for (int i = 0; i < kListedNames; ++i) text += "h" + std::to_string(i) + ".example.test\n";
     build_filter(file_, text, {"--format", "urls"});
   }
   std::string list(const std::string& text) { return folder_.write("list" + std::to_string(++lists_), text); }
@@ -110,7 +110,7 @@ TEST_F(ServedDelta, AddsAndRemovesAreServedAfterSighup) {
 TEST_F(ServedDelta, WhenARebuildIsDueLogAndMetricSaySo) {
   EXPECT_THAT(metrics(), HasSubstr("bloomwall_filter_rebuild_due{filter=\"sample\"} 0\n"));
   std::string adds;
-  for (int i = 0; i < kListed / 50 + 1; ++i) adds += "new" + std::to_string(i) + ".example.test\n";  // over 2 %
+  for (int i = 0; i < kListedNames / 50 + 1; ++i) adds += "new" + std::to_string(i) + ".example.test\n";  // over 2 %
   ASSERT_EQ(update({"--add", list(adds)}).status, 0);
   const std::size_t seen = proxy_->process().lines();
   hang_up();

@@ -13,7 +13,7 @@
 namespace bloomwall::test {
 namespace {
 
-constexpr const char* kYaml = R"(
+constexpr const char* kExplainYaml = R"(
 workers: 1
 filters: [{name: sample, file: test.bwf}]
 allow_lists: [allow.txt]
@@ -27,7 +27,7 @@ class Explain : public testing::Test {
   void SetUp() override {
     build_filter(folder_.path("test.bwf"), "listed.example.test\npartly.example.test\n", {"--format", "domains"});
     folder_.write("allow.txt", "http://partly.example.test/good/\n");
-    proxy_ = std::make_unique<Proxy>(folder_, kYaml);
+    proxy_ = std::make_unique<Proxy>(folder_, kExplainYaml);
   }
   Finished explain(const std::vector<std::string>& urls, const std::string& input = {}) const {
     std::vector<std::string> argv{bloomwall_program(), "explain", "--config", proxy_->config()};

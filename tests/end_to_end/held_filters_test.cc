@@ -18,7 +18,7 @@
 namespace bloomwall::test {
 namespace {
 
-constexpr const char* kYaml = R"(
+constexpr const char* kHeldYaml = R"(
 workers: 2
 filters: [{name: sample, file: test.bwf}]
 access: {connect_ports: [], deny_destinations: []}
@@ -36,7 +36,7 @@ class HeldFilters : public testing::Test {
  protected:
   void SetUp() override {
     build();
-    proxy_ = std::make_unique<Proxy>(folder_, kYaml, Proxy::Admin::on);
+    proxy_ = std::make_unique<Proxy>(folder_, kHeldYaml, Proxy::Admin::on);
   }
   void build() {
     build_filter(folder_.path("test.bwf"), "listed" + std::to_string(++built_) + ".example.test\n",

@@ -26,14 +26,14 @@ using proxy::testing::records;
 using proxy::testing::server_name;
 using proxy::testing::vector_of;
 
-constexpr const char* kYaml = R"(
+constexpr const char* kHelloYaml = R"(
 workers: 2
 filters: [{name: sample, file: test.bwf}]
 access: {connect_ports: [], deny_destinations: []}
 log: {access: {file: off}}
 dns: {hosts: {open.example.test: 127.0.0.1}}
 )";
-constexpr std::string_view kListed = "listed.example.test";
+constexpr std::string_view kListedHost = "listed.example.test";
 constexpr std::string_view kOpen = "open.example.test";
 
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
@@ -53,8 +53,8 @@ const std::string kServerHello = records(handshake("\x03\x03" + std::string(32, 
 class HelloAdversary : public testing::Test {
  protected:
   void SetUp() override {
-    build_filter(folder_.path("test.bwf"), std::string(kListed) + "\n", {"--format", "domains"});
-    proxy_ = std::make_unique<Proxy>(folder_, kYaml);
+    build_filter(folder_.path("test.bwf"), std::string(kListedHost) + "\n", {"--format", "domains"});
+    proxy_ = std::make_unique<Proxy>(folder_, kHelloYaml);
   }
   std::size_t below(std::size_t end) { return std::uniform_int_distribution<std::size_t>(0, end - 1)(random_); }
   bool chance(unsigned percent) { return below(100) < percent; }
@@ -125,26 +125,26 @@ class HelloAdversary : public testing::Test {
     Script made;
     if (chance(35)) {
       for (std::size_t i = 1 + below(3); i > 0; --i) made.said += before();
-      made.said += hello(chance(80) ? kListed : kOpen, false);
+      made.said += hello(chance(80) ? kListedHost : kOpen, false);
       made.story = "records before the hello";
       // One octet of another protocol is not kept waiting.
       if (!proxy::is_tls_record(made.said.front())) made.permitted = made.said.substr(0, 1);
       return made;
     }
     const bool listed = chance(20), early = chance(30);
-    made.said = hello(listed ? kListed : kOpen, early);
+    made.said = hello(listed ? kListedHost : kOpen, early);
     made.story = listed ? "a listed name" : "an open name";
     if (listed) return made;
     made.said += between(early);
     made.permitted = made.said;
     if (!early && chance(30)) {
-      made.said += unexpected() + hello(kListed, false);
+      made.said += unexpected() + hello(kListedHost, false);
       made.story += ", then what no client sends and a listed one";
       return made;
     }
     if (chance(70)) {
       const bool second_listed = chance(60);
-      made.said += hello(second_listed ? kListed : kOpen, false);
+      made.said += hello(second_listed ? kListedHost : kOpen, false);
       made.story += second_listed ? ", then a listed one" : ", then the same again";
       if (second_listed) return made;
       made.permitted = made.said;
@@ -184,7 +184,7 @@ class HelloAdversary : public testing::Test {
     } catch (const std::runtime_error& error) {
       FAIL() << script.story << ": " << error.what();
     }
-    EXPECT_EQ(got.find(kListed), std::string::npos) << script.story;
+    EXPECT_EQ(got.find(kListedHost), std::string::npos) << script.story;
     if (script.permitted == script.said) {
       EXPECT_TRUE(got == script.said) << script.story << ": " << got.size() << " of " << script.said.size();
     } else {
@@ -208,7 +208,7 @@ TEST_F(HelloAdversary, NoListedNameReachesTheOrigin) {
 
 // A client opens as many tunnels as it likes, and each could write a line.
 TEST_F(HelloAdversary, OtherNamesAreLoggedOnceASecond) {
-  std::string yaml = kYaml;
+  std::string yaml = kHelloYaml;
   yaml.replace(yaml.find("access: {"), 9, "access: {sni_mismatch: log, ");
   proxy_->configure(folder_, yaml);
   ASSERT_EQ(proxy_->reload().status, 0);

@@ -72,14 +72,6 @@ void expect_carried(ScriptedPeer& from, ScriptedPeer& to, const std::function<vo
   sent.get();
 }
 
-bool comes_true(const std::function<bool()>& condition) {
-  for (const auto end = std::chrono::steady_clock::now() + kPatience; std::chrono::steady_clock::now() < end;) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(milliseconds(5));  // another process gives no event to wait for
-  }
-  return false;
-}
-
 class KernelRunsOut : public testing::Test {
  protected:
   void SetUp() override {

@@ -16,8 +16,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
-
 std::string octets(std::size_t size, std::uint64_t from = 0) {
   std::string out(size, '\0');
   for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<char>(pattern(from + i));

@@ -17,9 +17,9 @@ namespace bloomwall::test {
 namespace {
 
 #ifndef BLOOMWALL_SANITIZED  // whose allocator keeps what was freed
-constexpr std::size_t kClients = 400;
+constexpr std::size_t kPeakClients = 400;
 constexpr std::size_t kHead = 60'000;  // of each, and no whole one
-constexpr const char* kYaml =
+constexpr const char* kPeakYaml =
     "workers: 2\ntimeouts: {announce: 0, request_header: 1m}\naccess: {deny_destinations: []}\n"
     "log: {access: {file: off}}\n";
 
@@ -33,25 +33,16 @@ std::uint64_t memory_of(pid_t pid) {
   return 0;
 }
 
-template <typename Condition>
-bool comes_true(const Condition& condition) {
-  for (const auto end = std::chrono::steady_clock::now() + kPatience; std::chrono::steady_clock::now() < end;) {
-    if (condition()) return true;
-    std::this_thread::yield();  // another process gives no event to wait for
-  }
-  return false;
-}
-
 TEST(MemoryAfterPeak, OfHeadsGoesBackToTheSystem) {
   const TempDir folder;
-  Proxy proxy(folder, kYaml);
+  Proxy proxy(folder, kPeakYaml);
   const auto now = [&] { return memory_of(proxy.process().pid()); };
-  const std::uint64_t before = now(), rise = kClients * kHead / 1024;
+  const std::uint64_t before = now(), rise = kPeakClients * kHead / 1024;
   ASSERT_GT(before, 0U);
   const std::string half = "GET http://ok.test/ HTTP/1.1\r\nX: " + std::string(kHead, 'h');
   for (int round = 0; round < 2; ++round) {
     std::vector<ScriptedPeer> clients;
-    for (std::size_t i = 0; i < kClients; ++i) {
+    for (std::size_t i = 0; i < kPeakClients; ++i) {
       clients.push_back(ScriptedPeer::connect(proxy.port()));
       clients.back().send(half);
     }

@@ -18,6 +18,8 @@
 
 namespace bloomwall::test {
 
+inline constexpr std::size_t kMiB = std::size_t{1} << 20;
+
 class Stopwatch {
  public:
   std::chrono::milliseconds elapsed() const {

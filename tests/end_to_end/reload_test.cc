@@ -19,7 +19,7 @@
 namespace bloomwall::test {
 namespace {
 
-constexpr const char* kYaml = R"(
+constexpr const char* kReloadYaml = R"(
 filters: [{name: sample, file: test.bwf}]
 access: {deny_destinations: []}
 log: {access: {file: off}}
@@ -31,7 +31,7 @@ class Reload : public testing::Test {
   void SetUp() override {
     if (!have_program("curl")) GTEST_SKIP() << "needs curl";
     build("one.example.test\n");
-    proxy_ = std::make_unique<Proxy>(folder_, kYaml);
+    proxy_ = std::make_unique<Proxy>(folder_, kReloadYaml);
     ASSERT_EQ(status("one.example.test"), "403");
   }
   void build(const std::string& list) { build_filter(file_, list, {"--format", "domains"}); }
@@ -166,7 +166,7 @@ TEST_F(Reload, KilledInTheMiddleOfOneItStartsAgain) {
   ::close(pipe);
   std::filesystem::remove(config);
   ASSERT_TRUE(std::filesystem::exists(folder_.path("control.sock")));
-  proxy_ = std::make_unique<Proxy>(folder_, kYaml);
+  proxy_ = std::make_unique<Proxy>(folder_, kReloadYaml);
   EXPECT_EQ(status("one.example.test"), "403");
   EXPECT_EQ(proxy_->reload().status, 0);
 }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kClients = 400;
 
-const std::string kYaml =
+const std::string kShutdownYaml =
     "workers: 2\naccess: {deny_destinations: []}\ndns: {hosts: {ok.test: 127.0.0.1}}\nlog: {access: {file: off}}\n";
 
 // Answers with a status; "" where the connection was reset or closed without one.
@@ -31,7 +31,7 @@ std::string status_to(ScriptedPeer& client) {
 // While the process stands still, clients connect and ask, or ask again; SIGTERM is the first thing that it sees.
 TEST(Shutdown, RequestsThatHaveArrivedAreAnswered) {
   const TempDir folder;
-  Proxy proxy(folder, kYaml);
+  Proxy proxy(folder, kShutdownYaml);
   const std::string request = get("ok.test:" + std::to_string(closed_port()));
   std::vector<ScriptedPeer> clients;
   for (int i = 0; i < kClients / 4; ++i) {
@@ -59,7 +59,7 @@ TEST(Shutdown, RequestsThatHaveArrivedAreAnswered) {
 
 TEST(Shutdown, WhileItIsAnnouncedHealthChecksSaySoAndClientsAreServed) {
   const TempDir folder;
-  Proxy proxy(folder, kYaml + "timeouts: {announce: 2s}\n", Proxy::Admin::on);
+  Proxy proxy(folder, kShutdownYaml + "timeouts: {announce: 2s}\n", Proxy::Admin::on);
   proxy.process().signal(SIGTERM);
   ASSERT_TRUE(proxy.process().wait_for_line("announcing the end")) << proxy.process().output();
   auto check = ScriptedPeer::connect(proxy.admin_port());

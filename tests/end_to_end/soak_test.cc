@@ -24,7 +24,7 @@ constexpr bool kMemoryIsOurs = false;  // a sanitizer's own memory would be meas
 constexpr bool kMemoryIsOurs = true;
 #endif
 
-constexpr const char* kYaml = R"(
+constexpr const char* kSoakYaml = R"(
 filters: [{name: swapped, file: live.bwf}]
 access: {connect_ports: [], deny_destinations: []}
 log: {access: {file: access.log, format: json}}
@@ -62,7 +62,7 @@ class Soak : public testing::Test {
     std::string big(kDownload, '\0');
     for (std::size_t i = 0; i < big.size(); ++i) big[i] = static_cast<char>(pattern(i));
     folder_.write("nginx/root/big.bin", big);
-    proxy_ = std::make_unique<Proxy>(folder_, kYaml);
+    proxy_ = std::make_unique<Proxy>(folder_, kSoakYaml);
   }
   void publish(const std::string& which) const {  // whole and new under the name that is served
     std::filesystem::create_hard_link(folder_.path(which + ".bwf"), folder_.path("next"));

@@ -25,7 +25,7 @@ Scale scale() {
                                                        : Scale{100, 20, 6, std::uint64_t{32} << 20, 20'000};
 }
 
-constexpr const char* kYaml = R"(
+constexpr const char* kSwapYaml = R"(
 filters: [{name: swapped, file: live.bwf}]
 access: {connect_ports: [], deny_destinations: []}
 log: {access: {file: off}}
@@ -65,7 +65,7 @@ TEST(SwapUnderLoad, LosesNothingAndVerdictsFollow) {
   folder.write("nginx/root/small.txt", body);
   write_pattern(folder.path("nginx/root/big.bin"), size.download);
   const EchoServer echo;
-  Proxy proxy(folder, kYaml);
+  Proxy proxy(folder, kSwapYaml);
 
   const std::string origin = "http://innocent.example.test:" + std::to_string(nginx.port());
   Load load({.proxy = proxy.port(),

@@ -13,14 +13,14 @@
 namespace bloomwall::test {
 namespace {
 
-constexpr const char* kList =
+constexpr const char* kVerdictList =
     "listed.example.test\n"
     "http://pages.example.test/listed.html\n"
     "http://pages.example.test/dir/\n"
     "http://pages.example.test/search?q=listed\n"
     "http://wrong.example.test/\n";
 
-constexpr const char* kYaml = R"(
+constexpr const char* kVerdictYaml = R"(
 filters: [{name: malware, file: test.bwf}]
 allow_lists: [allow.txt]
 block_page: {contact: helpdesk@example.test, report_url: "https://report.example.test/?id={id}&url={url}"}
@@ -40,11 +40,11 @@ class Verdict : public testing::Test {
   static void SetUpTestSuite() {
     if (!have_program("curl") || !have_program("nginx")) return;
     folder_ = std::make_unique<TempDir>();
-    build_filter(folder_->path("test.bwf"), kList, {"--format", "urls", "--category", "malware"});
+    build_filter(folder_->path("test.bwf"), kVerdictList, {"--format", "urls", "--category", "malware"});
     folder_->write("allow.txt", "# a false positive\nwrong.example.test\n");
     nginx_ = std::make_unique<Nginx>(*folder_);
     folder_->write("nginx/root/page.html", "<!doctype html><title>origin</title>the origin's page\n");
-    proxy_ = std::make_unique<Proxy>(*folder_, kYaml);
+    proxy_ = std::make_unique<Proxy>(*folder_, kVerdictYaml);
   }
   static void TearDownTestSuite() {
     proxy_.reset();

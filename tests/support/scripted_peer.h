@@ -9,10 +9,21 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <thread>
 
 namespace bloomwall::test {
 
 inline constexpr std::chrono::milliseconds kPatience{8000};  // long enough for a loaded machine under a sanitizer
+
+// Whether the condition holds within kPatience. For what no descriptor tells of: a counter, another process.
+template <typename Condition>
+bool comes_true(const Condition& condition) {
+  for (const auto end = std::chrono::steady_clock::now() + kPatience; !condition();) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
 
 // What is said and read, over whatever carries the octets.
 class Peer {

@@ -15,7 +15,7 @@ namespace bloomwall::filter {
 namespace {
 
 constexpr double kExpectedHits = 450;
-constexpr SeriesKey kKey{11, 22, 33, 44, 55, 66, 77, 88};
+constexpr SeriesKey kRateKey{11, 22, 33, 44, 55, 66, 77, 88};
 
 struct Setting {
   Layout layout;
@@ -38,7 +38,7 @@ class ErrorRateTest : public testing::TestWithParam<Setting> {
     EXPECT_GE(want, 400);
     EXPECT_NEAR(hits, want, 3 * spread * std::sqrt(want)) << "ratio " << hits / want;
   }
-  const KeyMaker keys_{kKey};
+  const KeyMaker keys_{kRateKey};
 };
 INSTANTIATE_TEST_SUITE_P(Settings, ErrorRateTest,
                          testing::Values(Setting{Layout::sectors_2x8, 1e-3}, Setting{Layout::sectors_2x8, 1e-4},

@@ -15,7 +15,7 @@
 namespace bloomwall::filter {
 namespace {
 
-constexpr std::uint64_t kSeed = 1234;
+constexpr std::uint64_t kSectionSeed = 1234;
 constexpr std::array kLayouts{Layout::sectors_2x8, Layout::lines_4x4};
 
 class SectionTest : public testing::TestWithParam<Layout> {
@@ -28,7 +28,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, SectionTest, testing::ValuesIn(kLayouts),
 
 TEST_P(SectionTest, HoldsWhatWasInsertedAndAlmostNothingElse) {
   OwnedSection section(geometry(), SectionKind::paths);
-  std::mt19937_64 random(kSeed);
+  std::mt19937_64 random(kSectionSeed);
   std::vector<Hash128> keys(2000);
   for (Hash128& key : keys) key = {.lo = random(), .hi = random()};
   for (std::size_t i = 0; i < keys.size(); ++i) section.writer().insert(keys[i]);
@@ -67,7 +67,7 @@ TEST_P(SectionTest, HostsAndRawKeysTakeTheWholeFingerprint) {
 TEST_P(SectionTest, PlacesSpreadOverAllPagesEvenly) {
   const Geometry g = geometry(100);
   std::vector<int> count(g.pages);
-  std::mt19937_64 random(kSeed);
+  std::mt19937_64 random(kSectionSeed);
   constexpr int kKeys = 200'000;
   for (int i = 0; i < kKeys; ++i) {
     const Place place = place_of(g, SectionKind::paths, {.lo = random(), .hi = random()});
@@ -100,7 +100,7 @@ std::set<std::uint32_t> lines_of(const BitPositions& bits) {
 
 TEST_P(SectionTest, VariantsOfAHostShareItsLinesAndKeysOfTheirOwnDoNot) {
   const std::size_t lines = GetParam() == Layout::sectors_2x8 ? 2 : 4;
-  std::mt19937_64 random(kSeed);
+  std::mt19937_64 random(kSectionSeed);
   int moved = 0;
   for (int i = 0; i < 1000; ++i) {
     const std::uint64_t fingerprint = random();
@@ -117,7 +117,7 @@ TEST_P(SectionTest, VariantsOfAHostShareItsLinesAndKeysOfTheirOwnDoNot) {
 
 TEST_P(SectionTest, TestVariantsAnswersWhatTestWould) {
   OwnedSection section(geometry(), SectionKind::hosts);
-  std::mt19937_64 random(kSeed);
+  std::mt19937_64 random(kSectionSeed);
   // Full enough that many variants that nobody wrote are set too.
   for (int i = 0; i < 90'000; ++i) {
     section.writer().insert({.lo = random(), .hi = random()}, static_cast<Variant>(random() % kHostVariantCount));
@@ -143,7 +143,7 @@ TEST_P(SectionTest, ScalarAndAvx2AgreeOnAMillionPlaces) {
   if (active_simd() != Simd::avx2) GTEST_SKIP() << "this processor has no AVX2";
   OwnedSection by_avx2(geometry(), SectionKind::hosts);
   OwnedSection by_scalar(geometry(), SectionKind::hosts);
-  std::mt19937_64 random(kSeed);
+  std::mt19937_64 random(kSectionSeed);
   for (int i = 0; i < 60'000; ++i) {
     const Place place = by_avx2.writer().place({.lo = random(), .hi = random()});
     const auto variant = static_cast<Variant>(random() % kHostVariantCount);
@@ -160,7 +160,7 @@ TEST_P(SectionTest, ScalarAndAvx2AgreeOnAMillionPlaces) {
   std::vector<std::uint32_t> answers(kPlaces);
   for (const Simd simd : {Simd::avx2, Simd::scalar}) {
     force_simd_for_testing(simd);
-    std::mt19937_64 questions(kSeed + 1);
+    std::mt19937_64 questions(kSectionSeed + 1);
     std::size_t set = 0;
     for (std::uint32_t& answer : answers) {
       const Place place{.page = questions() % geometry().pages, .fingerprint = questions()};
@@ -180,7 +180,7 @@ TEST_P(SectionTest, ManyPlacesAtOnceLeaveTheBitsOfOneAfterTheOther) {
       for (const Simd simd : {Simd::avx2, Simd::scalar}) {
         SCOPED_TRACE(testing::Message() << count << " places");
         force_simd_for_testing(simd);
-        std::mt19937_64 random(kSeed);
+        std::mt19937_64 random(kSectionSeed);
         std::vector<Place> places(count);
         OwnedSection at_once(geometry(), kind), one_by_one(geometry(), kind);
         for (Place& place : places) place = at_once.writer().place({.lo = random(), .hi = random()});

@@ -18,12 +18,8 @@
 namespace bloomwall::filter {
 namespace {
 
+using test::bytes_of;
 using test::TempDir;
-
-std::string bytes_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::vector<std::string> names_in(const std::filesystem::path& folder) {
   std::vector<std::string> out;

@@ -16,7 +16,7 @@ namespace {
 
 using test::TempDir;
 
-KeyMaker test_keys() { return KeyMaker(SeriesKey{}); }
+KeyMaker intake_keys() { return KeyMaker(SeriesKey{}); }
 std::uint64_t at(const DistinctByKind& counts, Kind kind) { return counts[index_of(kind)]; }
 
 class IntakeTest : public testing::Test {
@@ -28,7 +28,7 @@ class IntakeTest : public testing::Test {
     });
   }
   TempDir dir_;
-  KeyCollector collector_{test_keys(), std::uint64_t{64} << 20};
+  KeyCollector collector_{intake_keys(), std::uint64_t{64} << 20};
   int told_ = 0;
   std::string last_name_;
 };
@@ -65,7 +65,7 @@ TEST_F(IntakeTest, KeepsAllowRulesInOrder) {
   std::string got;
   for (const std::string& rule : intake.allow_rules()) got += rule + '\n';
   EXPECT_EQ(got, want);
-  KeyCollector other(test_keys(), std::uint64_t{64} << 20);
+  KeyCollector other(intake_keys(), std::uint64_t{64} << 20);
   Intake dropping(other, {.threads = 1});
   ASSERT_TRUE(read(dropping, path));
   EXPECT_EQ(dropping.allow_rule_count(), 30'000U);
@@ -121,7 +121,7 @@ TEST_F(IntakeTest, ErrorsNameTheFileAndKeepWhatWasRead) {
 }
 
 TEST_F(IntakeTest, RunningOutOfMemoryIsAnErrorThatHelps) {
-  KeyCollector small(test_keys(), 200'000);
+  KeyCollector small(intake_keys(), 200'000);
   std::string text;
   for (int i = 0; i < 30'000; ++i) text += "host" + std::to_string(i) + ".example\n";
   const auto path = dir_.write("large.txt", text);
@@ -145,7 +145,7 @@ TEST_F(IntakeTest, ThreadsDoNotChangeTheOutcome) {
   const auto path = dir_.write("urls.txt", text);
   std::vector<DistinctByKind> outcomes;
   for (const unsigned threads : {1U, 2U, 5U}) {
-    KeyCollector collector(test_keys(), std::uint64_t{64} << 20);
+    KeyCollector collector(intake_keys(), std::uint64_t{64} << 20);
     Intake intake(collector, {.threads = threads});
     ASSERT_TRUE(read(intake, path));
     outcomes.push_back(intake.files().front().fresh);
@@ -175,7 +175,7 @@ TEST_F(IntakeTest, AnObserverThatFailsEndsTheReading) {
   for (int i = 0; i < 200'000; ++i) text += "host" + std::to_string(i) + ".example\n";  // many blocks
   const auto path = dir_.write("list.txt", text);
   FailingObserver observer(10);
-  const KeyObservers observers(test_keys(), {&observer});
+  const KeyObservers observers(intake_keys(), {&observer});
   Intake intake(collector_, {.threads = 2, .observers = &observers});
   const auto ok = read(intake, path);
   ASSERT_FALSE(ok);

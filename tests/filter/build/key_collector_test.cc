@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kPlenty = std::uint64_t{256} << 20;
 
-KeyMaker test_keys() {
+KeyMaker collector_keys() {
   SeriesKey key{};
   key[3] = 9;
   return KeyMaker(key);
@@ -35,7 +35,7 @@ void add_all(KeyCollector& collector, const std::vector<std::string>& texts, Kin
 std::uint64_t of(const KeySummary& s, Kind kind) { return s.distinct[index_of(kind)]; }
 
 TEST(KeyCollector, CountsDistinctEntriesHostsAndMarks) {
-  KeyCollector collector(test_keys(), kPlenty);
+  KeyCollector collector(collector_keys(), kPlenty);
   add_all(collector,
           {"example.com", "example.com", "www.example.com", "192.0.2.7", "http://example.com/a", "http://example.com/a",
            "http://example.com/b", "http://other.test/c?q", "http://other.test/d/", "http://other.test/d/e/f/"});
@@ -56,7 +56,7 @@ TEST(KeyCollector, CountsDistinctEntriesHostsAndMarks) {
 }
 
 TEST(KeyCollector, CountsWhatAListedParentCovers) {
-  KeyCollector collector(test_keys(), kPlenty);
+  KeyCollector collector(collector_keys(), kPlenty);
   add_all(collector, {"example.com", "a.example.com", "deep.er.example.com", "notexample.com", "http://b.example.com/x",
                       "http://example.com/y", "http://free.test/z"});
   const KeySummary s = collector.summary(2);
@@ -65,14 +65,14 @@ TEST(KeyCollector, CountsWhatAListedParentCovers) {
 }
 
 TEST(KeyCollector, AnExactHostCoversNobody) {
-  KeyCollector collector(test_keys(), kPlenty);
+  KeyCollector collector(collector_keys(), kPlenty);
   add_all(collector, {"example.com", "a.example.com", "http://example.com/y"}, Kind::exact_host);
   EXPECT_EQ(collector.summary(1).covered_hosts, 0U);
   EXPECT_EQ(collector.summary(1).covered_paths, 0U);
 }
 
 TEST(KeyCollector, SubdomainsAloneCoverSubdomains) {
-  KeyCollector collector(test_keys(), kPlenty);
+  KeyCollector collector(collector_keys(), kPlenty);
   add_all(collector, {"example.com"}, Kind::subdomains);
   add_all(collector, {"a.example.com", "http://example.com/y", "http://b.example.com/y"});
   EXPECT_EQ(collector.summary(1).covered_hosts, 1U);
@@ -80,7 +80,7 @@ TEST(KeyCollector, SubdomainsAloneCoverSubdomains) {
 }
 
 TEST(KeyCollector, AnEmptyOneHasNothing) {
-  KeyCollector collector(test_keys(), kPlenty);
+  KeyCollector collector(collector_keys(), kPlenty);
   const KeySummary s = collector.summary(1);
   EXPECT_EQ(s.total(), 0U);
   EXPECT_EQ(s.hosts, 0U);
@@ -120,10 +120,10 @@ std::string summary_text(const KeySummary& s) {
 
 TEST(KeyCollector, NeitherOrderNorThreadsMatter) {
   auto texts = many_entries(11, 20'000);
-  KeyCollector one(test_keys(), kPlenty);
+  KeyCollector one(collector_keys(), kPlenty);
   add_all(one, texts);
   std::shuffle(texts.begin(), texts.end(), std::mt19937_64(12));
-  KeyCollector many(test_keys(), kPlenty);
+  KeyCollector many(collector_keys(), kPlenty);
   {
     std::vector<std::jthread> threads;
     for (std::size_t t = 0; t < 4; ++t) {
@@ -138,7 +138,7 @@ TEST(KeyCollector, NeitherOrderNorThreadsMatter) {
 }
 
 TEST(KeyCollector, SaysWhenMemoryIsOut) {
-  KeyCollector collector(test_keys(), 100'000);
+  KeyCollector collector(collector_keys(), 100'000);
   EXPECT_EQ(collector.ram_bytes(), 100'000U);
   add_all(collector, {"example.com"});
   EXPECT_FALSE(collector.out_of_memory());
@@ -147,7 +147,7 @@ TEST(KeyCollector, SaysWhenMemoryIsOut) {
 }
 
 TEST(KeyCollector, FlushMakesEntriesCount) {
-  KeyCollector collector(test_keys(), kPlenty);
+  KeyCollector collector(collector_keys(), kPlenty);
   KeyCollector::Feed feed(collector);
   EntryParser parser;
   feed.add(parser.domain("example.com").entries.front());
@@ -164,7 +164,7 @@ TEST(KeyCollector, FlushMakesEntriesCount) {
 TEST(KeyCollector, InsertsEverythingAndTheSameBytes) {
   const test::TempDir dir;
   const auto texts = many_entries(14, 5000);
-  KeyCollector collector(test_keys(), kPlenty);
+  KeyCollector collector(collector_keys(), kPlenty);
   add_all(collector, texts);
   {
     KeyCollector::Feed feed(collector);
@@ -203,7 +203,7 @@ TEST(KeyCollector, InsertsEverythingAndTheSameBytes) {
 
 TEST(KeyCollector, StopsWhenTold) {
   const test::TempDir dir;
-  KeyCollector collector(test_keys(), kPlenty);
+  KeyCollector collector(collector_keys(), kPlenty);
   add_all(collector, {"example.com"});
   FilterWriter::Plan plan;
   set_counts(plan.header, collector.summary(1));

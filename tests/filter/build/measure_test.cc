@@ -29,12 +29,12 @@ TEST(UsualSamples, MeetsFourHundredHitsOrIsNotMade) {
   EXPECT_EQ(usual_samples(with_worst(0.1)), 4000U);
 }
 
-struct Case {
+struct MeasureCase {
   const char* name;
   std::uint64_t suffixes, urls, raw;
 };
 
-class MeasureError : public testing::TestWithParam<Case> {
+class MeasureError : public testing::TestWithParam<MeasureCase> {
  protected:
   // A filter of random keys at an error of 1e-2, so that few samples meet many hits.
   void SetUp() override {
@@ -118,8 +118,8 @@ TEST_P(MeasureError, ByDefaultOnlyWhereItSaysSomething) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Filters, MeasureError,
-                         testing::Values(Case{"Hosts", 30'000, 0, 0}, Case{"Urls", 0, 30'000, 0},
-                                         Case{"Both", 20'000, 20'000, 0}, Case{"Raw", 0, 0, 30'000}),
+                         testing::Values(MeasureCase{"Hosts", 30'000, 0, 0}, MeasureCase{"Urls", 0, 30'000, 0},
+                                         MeasureCase{"Both", 20'000, 20'000, 0}, MeasureCase{"Raw", 0, 0, 30'000}),
                          [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace

@@ -22,12 +22,8 @@
 namespace bloomwall::filter {
 namespace {
 
+using test::bytes_of;
 using test::TempDir;
-
-std::string bytes_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::string url(int i) {
   return fmt::format("http://h{}.example/{}{}", i / 7, i, i % 3 == 0 ? "?q" : i % 3 == 1 ? "/" : "");

@@ -21,12 +21,8 @@
 namespace bloomwall::filter {
 namespace {
 
+using test::bytes_of;
 using testing::HasSubstr;
-
-std::string bytes_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 class NetworksBuildTest : public testing::Test {
  protected:

@@ -8,14 +8,14 @@
 namespace bloomwall::filter {
 namespace {
 
-struct Case {
+struct QuantityCase {
   const char* name;
   const char* text;
   std::optional<std::uint64_t> want;
 };
-std::string name_of(const testing::TestParamInfo<Case>& info) { return info.param.name; }
+std::string name_of(const testing::TestParamInfo<QuantityCase>& info) { return info.param.name; }
 
-class CountTest : public testing::TestWithParam<Case> {};
+class CountTest : public testing::TestWithParam<QuantityCase> {};
 TEST_P(CountTest, GivesTheNumberOrRefuses) {
   const auto got = parse_count(GetParam().text);
   ASSERT_EQ(got.has_value(), GetParam().want.has_value());
@@ -28,22 +28,24 @@ TEST_P(CountTest, GivesTheNumberOrRefuses) {
 }
 INSTANTIATE_TEST_SUITE_P(
     Rules, CountTest,
-    testing::Values(Case{"Plain", "10", 10}, Case{"Zero", "0", 0}, Case{"Thousand", "5k", 5000},
-                    Case{"CapitalThousand", "5K", 5000}, Case{"Million", "20M", 20'000'000},
-                    Case{"Billion", "10G", 10'000'000'000}, Case{"Trillion", "2T", 2'000'000'000'000},
-                    Case{"Quadrillion", "1P", 1'000'000'000'000'000}, Case{"Fraction", "1.5k", 1500},
-                    Case{"FractionAlone", ".5k", 500}, Case{"Exponent", "1e10", 10'000'000'000},
-                    Case{"FractionAndExponent", "2.5e3", 2500}, Case{"LongFraction", "1.000k", 1000},
-                    Case{"Largest", "18446744073709551615", 18446744073709551615ULL},
-                    Case{"OverLargest", "18446744073709551616", {}}, Case{"OverByUnit", "18446744073709552k", {}},
-                    Case{"OverByExponent", "1e20", {}}, Case{"NotWhole", "1.5", {}},
-                    Case{"NotWholeThousand", "1.0005k", {}}, Case{"Empty", "", {}}, Case{"UnitAlone", "k", {}},
-                    Case{"Negative", "-1", {}}, Case{"Plus", "+1", {}}, Case{"Blank", " 1", {}},
-                    Case{"BinaryUnit", "1Ki", {}}, Case{"Bytes", "1kB", {}}, Case{"Words", "ten", {}},
-                    Case{"TwoPoints", "1.2.3", {}}, Case{"HugeExponent", "1e999999999999", {}}),
+    testing::Values(QuantityCase{"Plain", "10", 10}, QuantityCase{"Zero", "0", 0}, QuantityCase{"Thousand", "5k", 5000},
+                    QuantityCase{"CapitalThousand", "5K", 5000}, QuantityCase{"Million", "20M", 20'000'000},
+                    QuantityCase{"Billion", "10G", 10'000'000'000}, QuantityCase{"Trillion", "2T", 2'000'000'000'000},
+                    QuantityCase{"Quadrillion", "1P", 1'000'000'000'000'000}, QuantityCase{"Fraction", "1.5k", 1500},
+                    QuantityCase{"FractionAlone", ".5k", 500}, QuantityCase{"Exponent", "1e10", 10'000'000'000},
+                    QuantityCase{"FractionAndExponent", "2.5e3", 2500}, QuantityCase{"LongFraction", "1.000k", 1000},
+                    QuantityCase{"Largest", "18446744073709551615", 18446744073709551615ULL},
+                    QuantityCase{"OverLargest", "18446744073709551616", {}},
+                    QuantityCase{"OverByUnit", "18446744073709552k", {}}, QuantityCase{"OverByExponent", "1e20", {}},
+                    QuantityCase{"NotWhole", "1.5", {}}, QuantityCase{"NotWholeThousand", "1.0005k", {}},
+                    QuantityCase{"Empty", "", {}}, QuantityCase{"UnitAlone", "k", {}},
+                    QuantityCase{"Negative", "-1", {}}, QuantityCase{"Plus", "+1", {}}, QuantityCase{"Blank", " 1", {}},
+                    QuantityCase{"BinaryUnit", "1Ki", {}}, QuantityCase{"Bytes", "1kB", {}},
+                    QuantityCase{"Words", "ten", {}}, QuantityCase{"TwoPoints", "1.2.3", {}},
+                    QuantityCase{"HugeExponent", "1e999999999999", {}}),
     name_of);
 
-class BytesTest : public testing::TestWithParam<Case> {};
+class BytesTest : public testing::TestWithParam<QuantityCase> {};
 TEST_P(BytesTest, GivesTheNumberOrRefuses) {
   const auto got = parse_bytes(GetParam().text);
   ASSERT_EQ(got.has_value(), GetParam().want.has_value());
@@ -53,14 +55,16 @@ TEST_P(BytesTest, GivesTheNumberOrRefuses) {
 }
 INSTANTIATE_TEST_SUITE_P(
     Rules, BytesTest,
-    testing::Values(Case{"Plain", "4096", 4096}, Case{"PlainB", "4096B", 4096}, Case{"Decimal", "30GB", 30'000'000'000},
-                    Case{"DecimalWithoutB", "30G", 30'000'000'000}, Case{"Binary", "24GiB", 25'769'803'776},
-                    Case{"BinaryWithoutB", "24Gi", 25'769'803'776}, Case{"Kibi", "4KiB", 4096},
-                    Case{"Kilo", "4kB", 4000}, Case{"Mebi", "2MiB", 2'097'152}, Case{"Tebi", "1TiB", 1'099'511'627'776},
-                    Case{"BinaryFraction", "1.5GiB", 1'610'612'736}, Case{"QuarterKibi", "0.25KiB", 256},
-                    Case{"NotWholeBinary", "0.1KiB", {}}, Case{"Bits", "4Gib", 4'294'967'296}, Case{"Empty", "", {}},
-                    Case{"UnitAlone", "GB", {}}, Case{"TwoUnits", "1GG", {}}, Case{"UnknownUnit", "1X", {}},
-                    Case{"BAlone", "B", {}}, Case{"Over", "20000PB", {}}),
+    testing::Values(
+        QuantityCase{"Plain", "4096", 4096}, QuantityCase{"PlainB", "4096B", 4096},
+        QuantityCase{"Decimal", "30GB", 30'000'000'000}, QuantityCase{"DecimalWithoutB", "30G", 30'000'000'000},
+        QuantityCase{"Binary", "24GiB", 25'769'803'776}, QuantityCase{"BinaryWithoutB", "24Gi", 25'769'803'776},
+        QuantityCase{"Kibi", "4KiB", 4096}, QuantityCase{"Kilo", "4kB", 4000}, QuantityCase{"Mebi", "2MiB", 2'097'152},
+        QuantityCase{"Tebi", "1TiB", 1'099'511'627'776}, QuantityCase{"BinaryFraction", "1.5GiB", 1'610'612'736},
+        QuantityCase{"QuarterKibi", "0.25KiB", 256}, QuantityCase{"NotWholeBinary", "0.1KiB", {}},
+        QuantityCase{"Bits", "4Gib", 4'294'967'296}, QuantityCase{"Empty", "", {}}, QuantityCase{"UnitAlone", "GB", {}},
+        QuantityCase{"TwoUnits", "1GG", {}}, QuantityCase{"UnknownUnit", "1X", {}}, QuantityCase{"BAlone", "B", {}},
+        QuantityCase{"Over", "20000PB", {}}),
     name_of);
 
 TEST(Rate, LiesBetweenZeroAndOne) {

@@ -18,12 +18,8 @@
 namespace bloomwall::filter {
 namespace {
 
+using test::bytes_of;
 using test::TempDir;
-
-std::string bytes_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::string line(std::uint64_t i) {
   const char* const end = i % 10 < 7 ? "" : i % 10 < 9 ? "?q" : "/";
@@ -32,9 +28,9 @@ std::string line(std::uint64_t i) {
 }
 
 // Lines [first, last), in blocks whose order depends on who asks when.
-class Lines final : public BlockSource {
+class NumberedLines final : public BlockSource {
  public:
-  Lines(std::uint64_t first, std::uint64_t last) : next_(first), last_(last) {}
+  NumberedLines(std::uint64_t first, std::uint64_t last) : next_(first), last_(last) {}
   Result<bool> next(LineBlock& block) override {
     constexpr std::uint64_t kStep = 500;
     const std::uint64_t begin = next_.fetch_add(kStep);
@@ -50,8 +46,9 @@ class Lines final : public BlockSource {
 };
 
 GeneratedList lines(std::uint64_t first, std::uint64_t last) {
-  return {.name = fmt::format("lines {} to {}", first, last),
-          .open = [=]() -> Result<std::unique_ptr<BlockSource>> { return std::make_unique<Lines>(first, last); }};
+  return {.name = fmt::format("lines {} to {}", first, last), .open = [=]() -> Result<std::unique_ptr<BlockSource>> {
+            return std::make_unique<NumberedLines>(first, last);
+          }};
 }
 
 class StreamedBuildTest : public testing::Test {

@@ -22,7 +22,7 @@ using testing_support::write_bytes;
 
 constexpr std::size_t kPage = 4096;
 
-std::vector<std::byte> ones(std::size_t pages) { return std::vector<std::byte>(pages * kPage, std::byte{1}); }
+std::vector<std::byte> pages_of_ones(std::size_t pages) { return std::vector<std::byte>(pages * kPage, std::byte{1}); }
 
 // One byte of each page.
 std::size_t sum_pages(std::span<const std::byte> bytes) {
@@ -35,7 +35,7 @@ std::size_t sum_pages(std::span<const std::byte> bytes) {
 
 TEST(MappedFileTest, HoldsTheBytesOfTheFile) {
   const TempDir dir;
-  write_bytes(dir / "a", ones(3));
+  write_bytes(dir / "a", pages_of_ones(3));
   const auto map = MappedFile::open(dir / "a");
   ASSERT_TRUE(map);
   EXPECT_EQ((*map)->bytes().size(), 3 * kPage);
@@ -57,8 +57,8 @@ TEST(MappedFileTest, AnEmptyFileIsAnEmptySpan) {
 
 TEST(MappedFileTest, AFileThatShrinksIsLostAndReadsAsZeros) {
   const TempDir dir;
-  write_bytes(dir / "a", ones(64));
-  write_bytes(dir / "b", ones(8));
+  write_bytes(dir / "a", pages_of_ones(64));
+  write_bytes(dir / "b", pages_of_ones(8));
   const auto map = MappedFile::open(dir / "a");
   const auto other = MappedFile::open(dir / "b");
   ASSERT_TRUE(map && other);
@@ -72,7 +72,7 @@ TEST(MappedFileTest, AFileThatShrinksIsLostAndReadsAsZeros) {
 TEST(MappedFileTest, ManyReadersOfAShrinkingFileGoOn) {
   const TempDir dir;
   for (int round = 0; round < 20; ++round) {
-    write_bytes(dir / "a", ones(256));
+    write_bytes(dir / "a", pages_of_ones(256));
     const auto map = MappedFile::open(dir / "a");
     ASSERT_TRUE(map);
     std::atomic<int> ready{0};
@@ -95,14 +95,14 @@ TEST(MappedFileTest, ManyReadersOfAShrinkingFileGoOn) {
 
 TEST(MappedFileTest, AMappingThatIsGoneIsNoLongerGuarded) {
   const TempDir dir;
-  write_bytes(dir / "a", ones(4));
+  write_bytes(dir / "a", pages_of_ones(4));
   for (std::size_t i = 0; i < 3 * kMaxGuardedMappings; ++i) ASSERT_TRUE(MappedFile::open(dir / "a")) << i;
 }
 
 TEST(MappedFileTest, TooManyMappingsAreAnError) {
   const TempDir dir;
-  write_bytes(dir / "a", ones(1));
-  const auto memory = ones(1);
+  write_bytes(dir / "a", pages_of_ones(1));
+  const auto memory = pages_of_ones(1);
   std::vector<std::unique_ptr<BusGuard>> guards;
   while (guards.size() < kMaxGuardedMappings) {
     auto guard = std::make_unique<BusGuard>(memory.data(), memory.size());
@@ -136,7 +136,7 @@ int foreign_fault(const std::filesystem::path& path, Before before) {
 
 TEST(MappedFileTest, AFaultElsewhereGoesToTheHandlerBefore) {
   const TempDir dir;
-  write_bytes(dir / "a", ones(1));
+  write_bytes(dir / "a", pages_of_ones(1));
   const int status = foreign_fault(dir / "a", [] {
     struct sigaction action{};
     action.sa_handler = [](int) { _exit(42); };
@@ -149,7 +149,7 @@ TEST(MappedFileTest, AFaultElsewhereGoesToTheHandlerBefore) {
 
 TEST(MappedFileTest, AFaultElsewhereEndsTheProcessAsWithoutUs) {
   const TempDir dir;
-  write_bytes(dir / "a", ones(1));
+  write_bytes(dir / "a", pages_of_ones(1));
   const int status = foreign_fault(dir / "a", [] {});
 #ifdef BLOOMWALL_SANITIZED
   EXPECT_NE(status, 0);  // the sanitizer's handler was there before us and reports it

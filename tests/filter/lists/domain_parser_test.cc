@@ -4,12 +4,6 @@
 namespace bloomwall::filter::test {
 namespace {
 
-ReadOptions options_for(Format format) {
-  ReadOptions options;
-  options.format = format;
-  return options;
-}
-
 class PlainDomains : public testing::TestWithParam<Row> {};
 TEST_P(PlainDomains, AreTaken) { expect_row(GetParam(), options_for(Format::domains)); }
 INSTANTIATE_TEST_SUITE_P(

@@ -34,12 +34,12 @@ Lines read_lines(std::string_view text, std::size_t step) {
   return lines;
 }
 
-struct Case {
+struct BlockCase {
   const char* rule;
   std::string_view text;
   Lines want;
 };
-class Lining : public testing::TestWithParam<Case> {};
+class Lining : public testing::TestWithParam<BlockCase> {};
 TEST_P(Lining, IsTheSameWhereverAChunkEnds) {
   for (std::size_t step = 1; step <= GetParam().text.size() + 1; ++step) {
     ASSERT_EQ(read_lines(GetParam().text, step), GetParam().want) << "in chunks of " << step;
@@ -47,23 +47,23 @@ TEST_P(Lining, IsTheSameWhereverAChunkEnds) {
 }
 INSTANTIATE_TEST_SUITE_P(
     Rules, Lining,
-    testing::Values(Case{"Nothing", "", {}}, Case{"OneLine", "a\n", {{1, "a"}}},
-                    Case{"NoEnd", "a\nb", {{1, "a"}, {2, "b"}}},
-                    Case{"EmptyLines", "\n\na\n\n", {{1, ""}, {2, ""}, {3, "a"}, {4, ""}}},
-                    Case{"CarriageReturns", "a\r\nb\r\n\r\n", {{1, "a"}, {2, "b"}, {3, ""}}},
-                    Case{"CarriageReturnInsideStays", "a\rb\r\r\n", {{1, "a\rb\r"}}},
-                    Case{"CarriageReturnAtTheEnd", "a\r", {{1, "a"}}},
-                    Case{"ByteOrderMark",
-                         "\xef\xbb\xbf"
-                         "a\nb\n",
-                         {{1, "a"}, {2, "b"}}},
-                    Case{"ByteOrderMarkAlone", "\xef\xbb\xbf\n", {{1, ""}}},
-                    Case{"ByteOrderMarkWhereFilesWereJoined",
-                         "a\n\xef\xbb\xbf"
-                         "b\nc\xef\xbb\xbf\n",
-                         {{1, "a"}, {2, "b"}, {3, "c\xef\xbb\xbf"}}},
-                    Case{"Nul", std::string_view("a\0b\nc\n", 6), {{1, std::string("a\0b", 3)}, {2, "c"}}}),
-    [](const testing::TestParamInfo<Case>& row) { return std::string(row.param.rule); });
+    testing::Values(BlockCase{"Nothing", "", {}}, BlockCase{"OneLine", "a\n", {{1, "a"}}},
+                    BlockCase{"NoEnd", "a\nb", {{1, "a"}, {2, "b"}}},
+                    BlockCase{"EmptyLines", "\n\na\n\n", {{1, ""}, {2, ""}, {3, "a"}, {4, ""}}},
+                    BlockCase{"CarriageReturns", "a\r\nb\r\n\r\n", {{1, "a"}, {2, "b"}, {3, ""}}},
+                    BlockCase{"CarriageReturnInsideStays", "a\rb\r\r\n", {{1, "a\rb\r"}}},
+                    BlockCase{"CarriageReturnAtTheEnd", "a\r", {{1, "a"}}},
+                    BlockCase{"ByteOrderMark",
+                              "\xef\xbb\xbf"
+                              "a\nb\n",
+                              {{1, "a"}, {2, "b"}}},
+                    BlockCase{"ByteOrderMarkAlone", "\xef\xbb\xbf\n", {{1, ""}}},
+                    BlockCase{"ByteOrderMarkWhereFilesWereJoined",
+                              "a\n\xef\xbb\xbf"
+                              "b\nc\xef\xbb\xbf\n",
+                              {{1, "a"}, {2, "b"}, {3, "c\xef\xbb\xbf"}}},
+                    BlockCase{"Nul", std::string_view("a\0b\nc\n", 6), {{1, std::string("a\0b", 3)}, {2, "c"}}}),
+    [](const testing::TestParamInfo<BlockCase>& row) { return std::string(row.param.rule); });
 
 TEST(LineBlocks, ALineAtTheLimitIsWholeAndOneOverItIsKnown) {
   for (const std::size_t length :

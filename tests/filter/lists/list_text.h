@@ -40,6 +40,12 @@ struct Collected final : ListSink {
   std::vector<std::string> story;
 };
 
+inline ReadOptions options_for(Format format) {
+  ReadOptions options;
+  options.format = format;
+  return options;
+}
+
 struct Reading {
   Collected sink;
   FileReport report;

@@ -8,12 +8,6 @@
 namespace bloomwall::filter::test {
 namespace {
 
-ReadOptions options_for(Format format) {
-  ReadOptions options;
-  options.format = format;
-  return options;
-}
-
 class Urls : public testing::TestWithParam<Row> {};
 TEST_P(Urls, AreRead) { expect_row(GetParam(), options_for(Format::urls)); }
 INSTANTIATE_TEST_SUITE_P(

@@ -29,11 +29,11 @@ std::string overruled(const AllowLists& lists, std::string_view entry) {
   return lists.overrules_all(value) ? "all" : lists.scope_text(value);
 }
 
-struct Row {
+struct AllowRow {
   std::string_view name, text;
   std::vector<std::pair<std::string_view, std::string_view>> entries;
 };
-class AllowListRules : public testing::TestWithParam<Row> {};
+class AllowListRules : public testing::TestWithParam<AllowRow> {};
 
 TEST_P(AllowListRules, OverruleExactlyTheseFilters) {
   AllowLists lists = lists_for({"ads", "malware", "@odd"});
@@ -44,13 +44,14 @@ TEST_P(AllowListRules, OverruleExactlyTheseFilters) {
 INSTANTIATE_TEST_SUITE_P(
     Rules, AllowListRules,
     testing::Values(
-        Row{"WithoutANameAll",
-            "example.com\n",
-            {{"S example.com", "all"}, {"X example.com", "none"}, {"S a.example.com", "none"}}},
-        Row{"WithAName", "example.com @ads\n", {{"S example.com", " @ads"}}},
-        Row{"WithSeveralNames", "example.com\t@malware   @ads # both\n", {{"S example.com", " @ads @malware"}}},
-        Row{"ANameWithASign", "example.com @@odd\n", {{"S example.com", " @@odd"}}},
-        Row{"ShapesAsInEveryList",
+        AllowRow{"WithoutANameAll",
+                 "example.com\n",
+                 {{"S example.com", "all"}, {"X example.com", "none"}, {"S a.example.com", "none"}}},
+        AllowRow{"WithAName", "example.com @ads\n", {{"S example.com", " @ads"}}},
+        AllowRow{"WithSeveralNames", "example.com\t@malware   @ads # both\n", {{"S example.com", " @ads @malware"}}},
+        AllowRow{"ANameWithASign", "example.com @@odd\n", {{"S example.com", " @@odd"}}},
+        AllowRow{
+            "ShapesAsInEveryList",
             "192.0.2.1\nhttp://example.com/a\nexample.com/d/ @ads\nhttp://example.com/a?q\n*.example.org\nintranet\n",
             {{"X 192.0.2.1", "all"},
              {"U example.com/a", "all"},
@@ -58,16 +59,17 @@ INSTANTIATE_TEST_SUITE_P(
              {"Q example.com/a?q", "all"},
              {"S example.org", "all"},
              {"S intranet", "all"}}},
-        Row{"ShapesOfOtherLists",
-            "@@||a.example^\n0.0.0.0 b.example c.example @ads # why\n*.zip\n",
-            {{"S a.example", "all"}, {"X b.example", " @ads"}, {"X c.example", " @ads"}, {"S zip", "all"}}},
-        Row{"NamesOfSeveralLinesAddUp",
-            "example.com @ads\nexample.com @malware\n",
-            {{"S example.com", " @ads @malware"}}},
-        Row{"AllStaysAll",
-            "a.example\na.example @ads\nb.example @ads\nb.example\n",
-            {{"S a.example", "all"}, {"S b.example", "all"}}},
-        Row{"CommentsAndBlanks", "\xEF\xBB\xBF# head\r\n\r\n  example.com  \t# why\r\n", {{"S example.com", "all"}}}),
+        AllowRow{"ShapesOfOtherLists",
+                 "@@||a.example^\n0.0.0.0 b.example c.example @ads # why\n*.zip\n",
+                 {{"S a.example", "all"}, {"X b.example", " @ads"}, {"X c.example", " @ads"}, {"S zip", "all"}}},
+        AllowRow{"NamesOfSeveralLinesAddUp",
+                 "example.com @ads\nexample.com @malware\n",
+                 {{"S example.com", " @ads @malware"}}},
+        AllowRow{"AllStaysAll",
+                 "a.example\na.example @ads\nb.example @ads\nb.example\n",
+                 {{"S a.example", "all"}, {"S b.example", "all"}}},
+        AllowRow{
+            "CommentsAndBlanks", "\xEF\xBB\xBF# head\r\n\r\n  example.com  \t# why\r\n", {{"S example.com", "all"}}}),
     [](const auto& row) { return std::string(row.param.name); });
 
 TEST(AllowLists, TellWhichFiltersTheyOverruleBeyond64) {
@@ -129,11 +131,11 @@ TEST(AllowLists, KnowAnAddressByItself) {
   EXPECT_EQ(lists.find_address(*read_address("192.0.2.2")), 0U) << "a URL is not its address";
 }
 
-struct BadRow {
+struct BadAllowRow {
   std::string_view name, line;
   std::string_view says;
 };
-class BadAllowLines : public testing::TestWithParam<BadRow> {};
+class BadAllowLines : public testing::TestWithParam<BadAllowRow> {};
 
 TEST_P(BadAllowLines, AreErrorsWithTheirLine) {
   AllowLists lists = lists_for({"ads"});
@@ -146,25 +148,27 @@ TEST_P(BadAllowLines, AreErrorsWithTheirLine) {
 INSTANTIATE_TEST_SUITE_P(
     Lines, BadAllowLines,
     testing::Values(
-        BadRow{"UnknownFilter", "example.com @adverts", "'adverts'; there are @ads"},
-        BadRow{"OneKnownOneUnknown", "example.com @ads @x", "'x'"}, BadRow{"NoName", "example.com @", "''"},
-        BadRow{"TwoEntries", "a.example b.example", "one entry a line"},
-        BadRow{"AlternativeForms", "http://example.com/a%2fb", "may be read in"},
-        BadRow{"NoHost", "http:///x", "neither a host nor a URL"}, BadRow{"Pattern", "ex*mple.com", "pattern"},
-        BadRow{"SpeltAsNoRequestMayBe", "http://good.example@evil.example/", "write it plainly"},
-        BadRow{"MistypedScheme", "http//oops", "neither a host nor a URL"}, BadRow{"TopLevelDomain", "com", "'*.com'"},
-        BadRow{"TopLevelDomainInCapitals", "COM.", "'*.com'"}, BadRow{"TopLevelDomainAsAUrl", "http://com/", "'*.com'"},
-        BadRow{"ByteOrderMarkInside",
-               "a.example\xEF\xBB\xBF"
-               "b.example",
-               "byte order mark"},
-        BadRow{"ReturnInside", "a.example\rb.example", "one entry a line"},
-        BadRow{"TopLevelDomainOfARule", "@@||com^", "'*.com'"},
-        BadRow{"HostByFragment", "http://github.com/#!/page", "would allow all of github.com"},
-        BadRow{"RangeWithBitsBeyond", "192.0.2.5/24", "bits set beyond"},
-        BadRow{"RangeOfEverything", "::/0 @ads", "every address"},
-        BadRow{"RangeOfAnUnknownFilter", "10.0.0.0/8 @x", "'x'"},
-        BadRow{"TwoRanges", "10.0.0.0/8 11.0.0.0/8", "one entry a line"}, BadRow{"OnlyAFilter", "@ads", ""}),
+        BadAllowRow{"UnknownFilter", "example.com @adverts", "'adverts'; there are @ads"},
+        BadAllowRow{"OneKnownOneUnknown", "example.com @ads @x", "'x'"}, BadAllowRow{"NoName", "example.com @", "''"},
+        BadAllowRow{"TwoEntries", "a.example b.example", "one entry a line"},
+        BadAllowRow{"AlternativeForms", "http://example.com/a%2fb", "may be read in"},
+        BadAllowRow{"NoHost", "http:///x", "neither a host nor a URL"},
+        BadAllowRow{"Pattern", "ex*mple.com", "pattern"},
+        BadAllowRow{"SpeltAsNoRequestMayBe", "http://good.example@evil.example/", "write it plainly"},
+        BadAllowRow{"MistypedScheme", "http//oops", "neither a host nor a URL"},
+        BadAllowRow{"TopLevelDomain", "com", "'*.com'"}, BadAllowRow{"TopLevelDomainInCapitals", "COM.", "'*.com'"},
+        BadAllowRow{"TopLevelDomainAsAUrl", "http://com/", "'*.com'"},
+        BadAllowRow{"ByteOrderMarkInside",
+                    "a.example\xEF\xBB\xBF"
+                    "b.example",
+                    "byte order mark"},
+        BadAllowRow{"ReturnInside", "a.example\rb.example", "one entry a line"},
+        BadAllowRow{"TopLevelDomainOfARule", "@@||com^", "'*.com'"},
+        BadAllowRow{"HostByFragment", "http://github.com/#!/page", "would allow all of github.com"},
+        BadAllowRow{"RangeWithBitsBeyond", "192.0.2.5/24", "bits set beyond"},
+        BadAllowRow{"RangeOfEverything", "::/0 @ads", "every address"},
+        BadAllowRow{"RangeOfAnUnknownFilter", "10.0.0.0/8 @x", "'x'"},
+        BadAllowRow{"TwoRanges", "10.0.0.0/8 11.0.0.0/8", "one entry a line"}, BadAllowRow{"OnlyAFilter", "@ads", ""}),
     [](const auto& row) { return std::string(row.param.name); });
 
 TEST(AllowLists, ReportAllTheirErrors) {

@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-const KeyMaker kKeys{SeriesKey{}};
+const KeyMaker kSignedKeys{SeriesKey{}};
 
 class DeltaSignature : public testing::Test {
  protected:
@@ -23,7 +23,7 @@ class DeltaSignature : public testing::Test {
   }
   std::string signed_text(const std::string& text) const { return *sign_delta(text, "d", key_); }
   Delta::Loaded load(const std::string& text) const {
-    return Delta::parse(text, "d", kKeys, id_of(1), {.trusted = &trusted_});
+    return Delta::parse(text, "d", kSignedKeys, id_of(1), {.trusted = &trusted_});
   }
   std::string refusal(const std::string& text) const {
     const auto delta = load(text);
@@ -40,7 +40,7 @@ TEST_F(DeltaSignature, ASignedDeltaSaysWhatItSaidBefore) {
   ASSERT_TRUE(delta) << texts_of(delta.error());
   EXPECT_EQ(delta->size(), 3U);
   EXPECT_EQ(delta->sequence(), 4U);
-  EXPECT_TRUE(Delta::parse(signed_text(text_), "d", kKeys, id_of(1))) << "nobody asks for the key";
+  EXPECT_TRUE(Delta::parse(signed_text(text_), "d", kSignedKeys, id_of(1))) << "nobody asks for the key";
 }
 
 TEST_F(DeltaSignature, ALastLineWithoutItsEndGetsOne) {
@@ -69,7 +69,8 @@ TEST_F(DeltaSignature, NothingFollowsASignature) {
   EXPECT_THAT(refusal(whole + "# comment\n"), HasSubstr("bad_syntax d:6"));
   EXPECT_THAT(refusal(whole + "signature rsa 00 00\n"), HasSubstr("bad_syntax d:6"));
   EXPECT_THAT(refusal(text_ + "signature\n"), HasSubstr("bad_syntax d:5"));
-  EXPECT_EQ(Delta::parse(whole + "+evil.example\n", "d", kKeys, id_of(1)).error().size(), 1U) << "asked for or not";
+  EXPECT_EQ(Delta::parse(whole + "+evil.example\n", "d", kSignedKeys, id_of(1)).error().size(), 1U)
+      << "asked for or not";
 }
 
 TEST_F(DeltaSignature, TheSignatureOfAnotherTextOrKeyIsNone) {
@@ -98,10 +99,10 @@ TEST_F(DeltaSignature, AnEntryThatBeginsWithTheWordIsAnEntry) {
 TEST_F(DeltaSignature, OnlyAWholeDeltaIsSigned) {
   const auto good = folder_.write("good.delta", text_);
   EXPECT_TRUE(sign_delta_file(good, good, key_).empty());
-  EXPECT_TRUE(Delta::load(good, kKeys, id_of(1), {.trusted = &trusted_}));
+  EXPECT_TRUE(Delta::load(good, kSignedKeys, id_of(1), {.trusted = &trusted_}));
   const auto bad = folder_.write("bad.delta", text_ + "?\n!\n");
   EXPECT_EQ(sign_delta_file(bad, bad, key_).size(), 2U);
-  EXPECT_FALSE(Delta::load(bad, kKeys, id_of(1), {.trusted = &trusted_}));
+  EXPECT_FALSE(Delta::load(bad, kSignedKeys, id_of(1), {.trusted = &trusted_}));
   EXPECT_EQ(sign_delta_file(folder_ / "none", folder_ / "none", key_).front().code, Errc::io);
 }
 
@@ -112,7 +113,7 @@ struct SequenceRow {
 class DeltaSequence : public testing::TestWithParam<SequenceRow> {};
 TEST_P(DeltaSequence, IsAWordOfTheFirstLine) {
   const std::string text = Delta::first_line(id_of(1)) + std::string(GetParam().rest) + "\n+a.example\n";
-  const auto delta = Delta::parse(text, "d", kKeys, id_of(1));
+  const auto delta = Delta::parse(text, "d", kSignedKeys, id_of(1));
   ASSERT_EQ(delta.has_value(), GetParam().sequence != 0);
   if (delta) {
     EXPECT_EQ(delta->sequence(), GetParam().sequence);
@@ -130,13 +131,13 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(DeltaRoot, AKindTellsTheUrlOfTheRootFromTheWholeHost) {
   const auto delta =
-      Delta::parse(Delta::first_line(id_of(1)) + "\n+U a.example/\n-U http://b.example/\n", "d", kKeys, id_of(1));
+      Delta::parse(Delta::first_line(id_of(1)) + "\n+U a.example/\n-U http://b.example/\n", "d", kSignedKeys, id_of(1));
   ASSERT_TRUE(delta) << texts_of(delta.error());
   EXPECT_EQ(delta->answer(OwnEntry("U a.example/").view()), DeltaAnswer::added);
   EXPECT_EQ(delta->answer(OwnEntry("S a.example").view()), DeltaAnswer::nothing);
   EXPECT_EQ(delta->answer(OwnEntry("U b.example/").view()), DeltaAnswer::removed);
-  EXPECT_FALSE(Delta::parse(Delta::first_line(id_of(1)) + "\n+U a.example\n", "d", kKeys, id_of(1)));
-  EXPECT_FALSE(Delta::parse(Delta::first_line(id_of(1)) + "\n+D a.example/\n", "d", kKeys, id_of(1)));
+  EXPECT_FALSE(Delta::parse(Delta::first_line(id_of(1)) + "\n+U a.example\n", "d", kSignedKeys, id_of(1)));
+  EXPECT_FALSE(Delta::parse(Delta::first_line(id_of(1)) + "\n+D a.example/\n", "d", kSignedKeys, id_of(1)));
 }
 
 }  // namespace

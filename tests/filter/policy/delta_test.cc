@@ -17,23 +17,23 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-const KeyMaker kKeys{SeriesKey{}};
+const KeyMaker kDeltaKeys{SeriesKey{}};
 
 Delta::Loaded parse(std::string_view changes, std::uint8_t base = 1) {
   const std::string text = Delta::first_line(id_of(1)) + "\n" + std::string(changes);
-  return Delta::parse(text, "my.delta", kKeys, id_of(base));
+  return Delta::parse(text, "my.delta", kDeltaKeys, id_of(base));
 }
 
 constexpr auto kNothing = DeltaAnswer::nothing;
 constexpr auto kAdded = DeltaAnswer::added;
 constexpr auto kRemoved = DeltaAnswer::removed;
 
-struct Row {
+struct DeltaRow {
   std::string_view name, changes;
   std::vector<std::pair<std::string_view, DeltaAnswer>> answers;  // of canonical entries
 };
 
-class DeltaRules : public testing::TestWithParam<Row> {};
+class DeltaRules : public testing::TestWithParam<DeltaRow> {};
 
 TEST_P(DeltaRules, AnswerForExactlyTheseEntries) {
   const auto delta = parse(GetParam().changes);
@@ -46,61 +46,63 @@ TEST_P(DeltaRules, AnswerForExactlyTheseEntries) {
 INSTANTIATE_TEST_SUITE_P(
     Rules, DeltaRules,
     testing::Values(
-        Row{"NothingChangesNothing", "", {{"S example.com", kNothing}}},
-        Row{"ShapeGivesTheKind",
-            "+example.com\n+192.0.2.1\n+http://example.com/a\n+http://example.com/a/\n+http://example.com/"
-            "a?b\n+*.example.org\n"
-            "+||example.net^\n+http://root.example/\n",
-            {{"S example.com", kAdded},
-             {"X example.com", kNothing},
-             {"X 192.0.2.1", kAdded},
-             {"U example.com/a", kAdded},
-             {"D example.com/a/", kAdded},
-             {"Q example.com/a?b", kAdded},
-             {"S example.org", kAdded},
-             {"S example.net", kAdded},
-             {"S root.example", kAdded},
-             {"U root.example/", kNothing}}},
-        Row{"AGivenKindIsTaken",
-            "+X example.com\n + \tW   example.org\n-S example.net\n+D http://example.com/a/\n-U\texample.com/u\n",
-            {{"X example.com", kAdded},
-             {"S example.com", kNothing},
-             {"W example.org", kAdded},
-             {"S example.net", kRemoved},
-             {"X example.net", kNothing},
-             {"D example.com/a/", kAdded},
-             {"U example.com/u", kRemoved}}},
-        Row{"AHostOfOneLetterIsNoKind", "+x\n+s.example\n", {{"S x", kAdded}, {"S s.example", kAdded}}},
-        Row{"RemovingAHostWithoutKindTakesSAndX",
-            "-example.com\n",
-            {{"S example.com", kRemoved},
-             {"X example.com", kRemoved},
-             {"W example.com", kNothing},
-             {"S a.example.com", kNothing},
-             {"U example.com/a", kNothing},
-             {"D example.com/a/", kNothing}}},
-        Row{"RemovingAUrlIsByItsShape",
-            "-http://example.com/a\n-http://example.com/d/\n-http://example.com/a?q\n",
-            {{"U example.com/a", kRemoved},
-             {"D example.com/a/", kNothing},
-             {"D example.com/d/", kRemoved},
-             {"Q example.com/a?q", kRemoved},
-             {"Q example.com/a?r", kNothing},
-             {"S example.com", kNothing}}},
-        Row{"RemovingAnAddress", "-192.0.2.1\n", {{"X 192.0.2.1", kRemoved}}},
-        Row{"AnAddressIsExactWhateverTheKind", "+S 192.0.2.1\n", {{"X 192.0.2.1", kAdded}, {"S 192.0.2.1", kNothing}}},
-        Row{"LastLineWinsForRemoval",
-            "+example.com\n-example.com\n",
-            {{"S example.com", kRemoved}, {"X example.com", kRemoved}}},
-        Row{"LastLineWinsForAddition", "-http://a.example/x\n+http://a.example/x\n", {{"U a.example/x", kAdded}}},
-        Row{"SpellingDoesNotMatter",
-            "+http://EXAMPLE.com.:80/a/../%62\n-HTTP://example.COM/B\n",
-            {{"U example.com/b", kAdded}, {"U example.com/B", kRemoved}}},
-        Row{"AnOddSpellingIsTakenAsListsTakeIt", "+http://user@example.com/a\n", {{"U example.com/a", kAdded}}},
-        Row{"AnAmbiguousUrlIsAllItsForms",
-            "+http://example.com/evil/%252e%252e/x\n",
-            {{"U example.com/x", kAdded}, {"U example.com/evil/../x", kAdded}}},
-        Row{"WithAKindTheTextIsCanonicalAndTakenByteForByte",
+        DeltaRow{"NothingChangesNothing", "", {{"S example.com", kNothing}}},
+        DeltaRow{"ShapeGivesTheKind",
+                 "+example.com\n+192.0.2.1\n+http://example.com/a\n+http://example.com/a/\n+http://example.com/"
+                 "a?b\n+*.example.org\n"
+                 "+||example.net^\n+http://root.example/\n",
+                 {{"S example.com", kAdded},
+                  {"X example.com", kNothing},
+                  {"X 192.0.2.1", kAdded},
+                  {"U example.com/a", kAdded},
+                  {"D example.com/a/", kAdded},
+                  {"Q example.com/a?b", kAdded},
+                  {"S example.org", kAdded},
+                  {"S example.net", kAdded},
+                  {"S root.example", kAdded},
+                  {"U root.example/", kNothing}}},
+        DeltaRow{"AGivenKindIsTaken",
+                 "+X example.com\n + \tW   example.org\n-S example.net\n+D http://example.com/a/\n-U\texample.com/u\n",
+                 {{"X example.com", kAdded},
+                  {"S example.com", kNothing},
+                  {"W example.org", kAdded},
+                  {"S example.net", kRemoved},
+                  {"X example.net", kNothing},
+                  {"D example.com/a/", kAdded},
+                  {"U example.com/u", kRemoved}}},
+        DeltaRow{"AHostOfOneLetterIsNoKind", "+x\n+s.example\n", {{"S x", kAdded}, {"S s.example", kAdded}}},
+        DeltaRow{"RemovingAHostWithoutKindTakesSAndX",
+                 "-example.com\n",
+                 {{"S example.com", kRemoved},
+                  {"X example.com", kRemoved},
+                  {"W example.com", kNothing},
+                  {"S a.example.com", kNothing},
+                  {"U example.com/a", kNothing},
+                  {"D example.com/a/", kNothing}}},
+        DeltaRow{"RemovingAUrlIsByItsShape",
+                 "-http://example.com/a\n-http://example.com/d/\n-http://example.com/a?q\n",
+                 {{"U example.com/a", kRemoved},
+                  {"D example.com/a/", kNothing},
+                  {"D example.com/d/", kRemoved},
+                  {"Q example.com/a?q", kRemoved},
+                  {"Q example.com/a?r", kNothing},
+                  {"S example.com", kNothing}}},
+        DeltaRow{"RemovingAnAddress", "-192.0.2.1\n", {{"X 192.0.2.1", kRemoved}}},
+        DeltaRow{
+            "AnAddressIsExactWhateverTheKind", "+S 192.0.2.1\n", {{"X 192.0.2.1", kAdded}, {"S 192.0.2.1", kNothing}}},
+        DeltaRow{"LastLineWinsForRemoval",
+                 "+example.com\n-example.com\n",
+                 {{"S example.com", kRemoved}, {"X example.com", kRemoved}}},
+        DeltaRow{"LastLineWinsForAddition", "-http://a.example/x\n+http://a.example/x\n", {{"U a.example/x", kAdded}}},
+        DeltaRow{"SpellingDoesNotMatter",
+                 "+http://EXAMPLE.com.:80/a/../%62\n-HTTP://example.COM/B\n",
+                 {{"U example.com/b", kAdded}, {"U example.com/B", kRemoved}}},
+        DeltaRow{"AnOddSpellingIsTakenAsListsTakeIt", "+http://user@example.com/a\n", {{"U example.com/a", kAdded}}},
+        DeltaRow{"AnAmbiguousUrlIsAllItsForms",
+                 "+http://example.com/evil/%252e%252e/x\n",
+                 {{"U example.com/x", kAdded}, {"U example.com/evil/../x", kAdded}}},
+        DeltaRow{
+            "WithAKindTheTextIsCanonicalAndTakenByteForByte",
             "+U example.com/a%3Fb\n-U example.com/x/../y\n+D example.com/x/../\n+Q example.com/a%2Fb?%25?/\\\n"
             "+U example.com/./c\n+Q example.com/?q\n+U example.com/..\n+X [2001:db8::1]\n+D [2001:db8::1]/x%5Cy/\n",
             {{"U example.com/a%3Fb", kAdded},
@@ -115,30 +117,30 @@ INSTANTIATE_TEST_SUITE_P(
              {"U example.com/..", kAdded},
              {"X [2001:db8::1]", kAdded},
              {"D [2001:db8::1]/x%5Cy/", kAdded}}},
-        Row{"TextThatIsNotCanonicalIsReadAsTypedWhateverTheKind",
-            "+U EXAMPLE.com/%61/../b\n+U http://example.com/c\n+U example.com//d\n",
-            {{"U example.com/b", kAdded}, {"U example.com/c", kAdded}, {"U example.com/d", kAdded}}},
-        Row{"RawIsEveryByteAfterTheBlank",
-            "+R me@example.com\n-R  two blanks # no comment \n",
-            {{"R me@example.com", kAdded}, {"R  two blanks # no comment ", kRemoved}, {"R two blanks", kNothing}}},
-        Row{"CommentsBlanksAndLineEndsDoNotCount",
-            "# a comment\r\n\r\n  \t \n  + example.com  # why\r\n\t# another\n-a.example\t# x\n",
-            {{"S example.com", kAdded}, {"S a.example", kRemoved}}},
-        Row{"SuffixesThatAreSpeltOut",
-            "+*.com\n+.co.uk\n+X github.io\n+S net\n-github.io\n-org\n",
-            {{"S com", kAdded},
-             {"S co.uk", kAdded},
-             {"X github.io", kRemoved},
-             {"S github.io", kRemoved},
-             {"S net", kAdded},
-             {"S org", kRemoved}}},
-        Row{"OrdinaryOddities",
-            "+http://a_b.example/x,2026;v=1?a=*\n+intranet\n+U a.example/a*b\n+http://a.example/x#top\n",
-            {{"Q a_b.example/x,2026;v=1?a=*", kAdded},
-             {"S intranet", kAdded},
-             {"U a.example/a*b", kAdded},
-             {"U a.example/x", kAdded}}},
-        Row{"AnUnfinishedLastLineCounts", "+example.com", {{"S example.com", kAdded}}}),
+        DeltaRow{"TextThatIsNotCanonicalIsReadAsTypedWhateverTheKind",
+                 "+U EXAMPLE.com/%61/../b\n+U http://example.com/c\n+U example.com//d\n",
+                 {{"U example.com/b", kAdded}, {"U example.com/c", kAdded}, {"U example.com/d", kAdded}}},
+        DeltaRow{"RawIsEveryByteAfterTheBlank",
+                 "+R me@example.com\n-R  two blanks # no comment \n",
+                 {{"R me@example.com", kAdded}, {"R  two blanks # no comment ", kRemoved}, {"R two blanks", kNothing}}},
+        DeltaRow{"CommentsBlanksAndLineEndsDoNotCount",
+                 "# a comment\r\n\r\n  \t \n  + example.com  # why\r\n\t# another\n-a.example\t# x\n",
+                 {{"S example.com", kAdded}, {"S a.example", kRemoved}}},
+        DeltaRow{"SuffixesThatAreSpeltOut",
+                 "+*.com\n+.co.uk\n+X github.io\n+S net\n-github.io\n-org\n",
+                 {{"S com", kAdded},
+                  {"S co.uk", kAdded},
+                  {"X github.io", kRemoved},
+                  {"S github.io", kRemoved},
+                  {"S net", kAdded},
+                  {"S org", kRemoved}}},
+        DeltaRow{"OrdinaryOddities",
+                 "+http://a_b.example/x,2026;v=1?a=*\n+intranet\n+U a.example/a*b\n+http://a.example/x#top\n",
+                 {{"Q a_b.example/x,2026;v=1?a=*", kAdded},
+                  {"S intranet", kAdded},
+                  {"U a.example/a*b", kAdded},
+                  {"U a.example/x", kAdded}}},
+        DeltaRow{"AnUnfinishedLastLineCounts", "+example.com", {{"S example.com", kAdded}}}),
     [](const auto& row) { return std::string(row.param.name); });
 
 // What a delta says of addresses: "+" added to networks, "-" taken out, "." nothing.
@@ -218,7 +220,7 @@ TEST(Delta, TellsChangesOfNetworksInTheOrderOfLines) {
     told += (answer == kAdded ? "+" : "-") + text_of(range) + " ";
   };
   const std::string text = Delta::first_line(id_of(1)) + "\n+10.0.0.0/8\n-10.1.0.0/16\n+N 10.1.0.1\n-10.1.0.2\n";
-  ASSERT_TRUE(Delta::parse(text, "my.delta", kKeys, id_of(1), reading));
+  ASSERT_TRUE(Delta::parse(text, "my.delta", kDeltaKeys, id_of(1), reading));
   EXPECT_EQ(told, "+10.0.0.0/8 -10.1.0.0/16 +10.1.0.1/32 -10.1.0.2/32 ");
 }
 
@@ -229,14 +231,14 @@ TEST(Delta, CountsWhatItHolds) {
   EXPECT_EQ(parse("+10.0.0.0/8\n+11.0.0.0/8\n-N 10.0.0.1\n")->size(), 3U) << "two ranges with a hole between them";
 }
 
-struct BadRow {
+struct BadDeltaRow {
   std::string_view name;
   std::string text;  // after the first line
   Errc code;
   std::string_view says;
 };
 
-class BadDeltas : public testing::TestWithParam<BadRow> {};
+class BadDeltas : public testing::TestWithParam<BadDeltaRow> {};
 
 TEST_P(BadDeltas, AreRefusedWithTheLineAndWhatToDo) {
   const auto delta = parse(GetParam().text);
@@ -251,58 +253,58 @@ const std::string kLongLine = "+" + std::string(kMaxEntryLine, 'a');
 INSTANTIATE_TEST_SUITE_P(
     Lines, BadDeltas,
     testing::Values(
-        BadRow{"NoSign", "\nexample.com\n", Errc::bad_syntax, "'+' or '-'"},
-        BadRow{"NoEntry", "\n+\n", Errc::bad_syntax, "missing"},
-        BadRow{"OnlyAComment", "\n+ # example.com\n", Errc::bad_syntax, "missing"},
-        BadRow{"TwoEntries", "\n+a.example b.example\n", Errc::bad_syntax, "one entry a line"},
-        BadRow{"UnknownKind", "\n+Z example.com\n", Errc::bad_syntax, "white space"},
-        BadRow{"NoHost", "\n+http:///a\n", Errc::bad_syntax, "neither a host nor a URL"},
-        BadRow{"Pattern", "\n+ex*mple.com\n", Errc::bad_syntax, "pattern"},
-        BadRow{"HostKindOfAUrl", "\n+S http://example.com/a\n", Errc::bad_syntax, "kind S is a host"},
-        BadRow{"UrlKindOfAHost", "\n+U example.com\n", Errc::bad_syntax, "kind U is a URL"},
-        BadRow{"UrlKindOfADirectory", "\n-U http://example.com/a/\n", Errc::bad_syntax, "does not end in '/'"},
-        BadRow{"DirectoryKindOfAUrl", "\n-D http://example.com/a\n", Errc::bad_syntax, "ends in '/'"},
-        BadRow{"QueryKindWithoutQuery", "\n+Q http://example.com/a\n", Errc::bad_syntax, "with a query"},
-        BadRow{"SubdomainsOfAnAddress", "\n+W 192.0.2.1\n", Errc::bad_syntax, "kind W is a host"},
-        BadRow{"OneKindForSeveralReadings", "\n+U example.com/a%3fb\n", Errc::bad_syntax, "several ways"},
-        BadRow{"QueryOfNothing", "\n+Q example.com/a?\n", Errc::bad_syntax, "with a query"},
-        BadRow{"TheRootIsNoDirectory", "\n+D example.com/\n", Errc::bad_syntax, "kind D is a URL"},
-        BadRow{"RangeWithBitsBeyond", "\n+192.0.2.5/24\n", Errc::bad_syntax, "bits set beyond"},
-        BadRow{"RangeOfEverything", "\n+0.0.0.0/0\n", Errc::bad_syntax, "every address"},
-        BadRow{"RangeThatEndsEarly", "\n-192.0.2.5-192.0.2.1\n", Errc::bad_syntax, "ends before"},
-        BadRow{"HostKindOfARange", "\n+X 192.0.2.0/24\n", Errc::bad_syntax, "pattern"},
-        BadRow{"NetworkKindOfAHost", "\n+N example.com\n", Errc::bad_syntax, "kind N is an address"},
-        BadRow{"NetworkKindOfNothing", "\n+N \n", Errc::bad_syntax, "kind N is an address"},
-        BadRow{"HostWithAComma", "\n+evil.example,\n", Errc::bad_syntax, "no request can have"},
-        BadRow{"HostWithASemicolon", "\n+evil.example;x\n", Errc::bad_syntax, "no request can have"},
-        BadRow{"HostWithADollar", "\n-evil$.example\n", Errc::bad_syntax, "no request can have"},
-        BadRow{"HostInQuotes", "\n+\"evil.example\"\n", Errc::bad_syntax, "no request can have"},
-        BadRow{"HostThatIsTooLong", "\n+" + std::string(64, 'a') + ".example\n", Errc::bad_syntax,
-               "no request can have"},
-        BadRow{"UrlOfAHostWithAComma", "\n+http://a,b.example/x\n", Errc::bad_syntax, "no request can have"},
-        BadRow{"KindOfAHostWithAComma", "\n+S evil.example,\n", Errc::bad_syntax, "no request can have"},
-        BadRow{"KindOfACanonicalHostWithAComma", "\n+U a%2Cb.example/\n", Errc::bad_syntax, "no request can have"},
-        BadRow{"StarInAPath", "\n+http://evil.example/x*\n", Errc::bad_syntax, "stands for itself"},
-        BadRow{"StarBelowAHost", "\n+evil.example/*\n", Errc::bad_syntax, "stands for itself"},
-        BadRow{"HostByFragment", "\n+http://evil.example/#/x\n", Errc::bad_syntax, "all of evil.example"},
-        BadRow{"RemovedHostByFragment", "\n-http://evil.example/#x\n", Errc::bad_syntax, "all of evil.example"},
-        BadRow{"TopLevelDomain", "\n+com\n", Errc::bad_syntax, "write '*.com'"},
-        BadRow{"PublicSuffix", "\n+co.uk\n", Errc::bad_syntax, "write '*.co.uk'"},
-        BadRow{"UrlOfAPublicSuffix", "\n+http://github.io/\n", Errc::bad_syntax, "public suffix"},
-        BadRow{"ReturnInside", "\n+a.example\rb.example\n", Errc::bad_syntax, "white space inside"},
-        BadRow{"ByteOrderMarkInside",
-               "\n+a.example\xEF\xBB\xBF"
-               "b.example\n",
-               Errc::bad_syntax, "byte order mark"},
-        BadRow{"ByteOrderMarkInAPath",
-               "\n+http://a.example/x\xEF\xBB\xBF"
-               "y\n",
-               Errc::bad_syntax, "byte order mark"},
-        BadRow{"ByteOrderMarkBehindAKind",
-               "\n+S a.example\xEF\xBB\xBF"
-               "b.example\n",
-               Errc::bad_syntax, "byte order mark"},
-        BadRow{"RawWithoutBytes", "\n+R \n", Errc::bad_syntax, "no bytes"}),
+        BadDeltaRow{"NoSign", "\nexample.com\n", Errc::bad_syntax, "'+' or '-'"},
+        BadDeltaRow{"NoEntry", "\n+\n", Errc::bad_syntax, "missing"},
+        BadDeltaRow{"OnlyAComment", "\n+ # example.com\n", Errc::bad_syntax, "missing"},
+        BadDeltaRow{"TwoEntries", "\n+a.example b.example\n", Errc::bad_syntax, "one entry a line"},
+        BadDeltaRow{"UnknownKind", "\n+Z example.com\n", Errc::bad_syntax, "white space"},
+        BadDeltaRow{"NoHost", "\n+http:///a\n", Errc::bad_syntax, "neither a host nor a URL"},
+        BadDeltaRow{"Pattern", "\n+ex*mple.com\n", Errc::bad_syntax, "pattern"},
+        BadDeltaRow{"HostKindOfAUrl", "\n+S http://example.com/a\n", Errc::bad_syntax, "kind S is a host"},
+        BadDeltaRow{"UrlKindOfAHost", "\n+U example.com\n", Errc::bad_syntax, "kind U is a URL"},
+        BadDeltaRow{"UrlKindOfADirectory", "\n-U http://example.com/a/\n", Errc::bad_syntax, "does not end in '/'"},
+        BadDeltaRow{"DirectoryKindOfAUrl", "\n-D http://example.com/a\n", Errc::bad_syntax, "ends in '/'"},
+        BadDeltaRow{"QueryKindWithoutQuery", "\n+Q http://example.com/a\n", Errc::bad_syntax, "with a query"},
+        BadDeltaRow{"SubdomainsOfAnAddress", "\n+W 192.0.2.1\n", Errc::bad_syntax, "kind W is a host"},
+        BadDeltaRow{"OneKindForSeveralReadings", "\n+U example.com/a%3fb\n", Errc::bad_syntax, "several ways"},
+        BadDeltaRow{"QueryOfNothing", "\n+Q example.com/a?\n", Errc::bad_syntax, "with a query"},
+        BadDeltaRow{"TheRootIsNoDirectory", "\n+D example.com/\n", Errc::bad_syntax, "kind D is a URL"},
+        BadDeltaRow{"RangeWithBitsBeyond", "\n+192.0.2.5/24\n", Errc::bad_syntax, "bits set beyond"},
+        BadDeltaRow{"RangeOfEverything", "\n+0.0.0.0/0\n", Errc::bad_syntax, "every address"},
+        BadDeltaRow{"RangeThatEndsEarly", "\n-192.0.2.5-192.0.2.1\n", Errc::bad_syntax, "ends before"},
+        BadDeltaRow{"HostKindOfARange", "\n+X 192.0.2.0/24\n", Errc::bad_syntax, "pattern"},
+        BadDeltaRow{"NetworkKindOfAHost", "\n+N example.com\n", Errc::bad_syntax, "kind N is an address"},
+        BadDeltaRow{"NetworkKindOfNothing", "\n+N \n", Errc::bad_syntax, "kind N is an address"},
+        BadDeltaRow{"HostWithAComma", "\n+evil.example,\n", Errc::bad_syntax, "no request can have"},
+        BadDeltaRow{"HostWithASemicolon", "\n+evil.example;x\n", Errc::bad_syntax, "no request can have"},
+        BadDeltaRow{"HostWithADollar", "\n-evil$.example\n", Errc::bad_syntax, "no request can have"},
+        BadDeltaRow{"HostInQuotes", "\n+\"evil.example\"\n", Errc::bad_syntax, "no request can have"},
+        BadDeltaRow{"HostThatIsTooLong", "\n+" + std::string(64, 'a') + ".example\n", Errc::bad_syntax,
+                    "no request can have"},
+        BadDeltaRow{"UrlOfAHostWithAComma", "\n+http://a,b.example/x\n", Errc::bad_syntax, "no request can have"},
+        BadDeltaRow{"KindOfAHostWithAComma", "\n+S evil.example,\n", Errc::bad_syntax, "no request can have"},
+        BadDeltaRow{"KindOfACanonicalHostWithAComma", "\n+U a%2Cb.example/\n", Errc::bad_syntax, "no request can have"},
+        BadDeltaRow{"StarInAPath", "\n+http://evil.example/x*\n", Errc::bad_syntax, "stands for itself"},
+        BadDeltaRow{"StarBelowAHost", "\n+evil.example/*\n", Errc::bad_syntax, "stands for itself"},
+        BadDeltaRow{"HostByFragment", "\n+http://evil.example/#/x\n", Errc::bad_syntax, "all of evil.example"},
+        BadDeltaRow{"RemovedHostByFragment", "\n-http://evil.example/#x\n", Errc::bad_syntax, "all of evil.example"},
+        BadDeltaRow{"TopLevelDomain", "\n+com\n", Errc::bad_syntax, "write '*.com'"},
+        BadDeltaRow{"PublicSuffix", "\n+co.uk\n", Errc::bad_syntax, "write '*.co.uk'"},
+        BadDeltaRow{"UrlOfAPublicSuffix", "\n+http://github.io/\n", Errc::bad_syntax, "public suffix"},
+        BadDeltaRow{"ReturnInside", "\n+a.example\rb.example\n", Errc::bad_syntax, "white space inside"},
+        BadDeltaRow{"ByteOrderMarkInside",
+                    "\n+a.example\xEF\xBB\xBF"
+                    "b.example\n",
+                    Errc::bad_syntax, "byte order mark"},
+        BadDeltaRow{"ByteOrderMarkInAPath",
+                    "\n+http://a.example/x\xEF\xBB\xBF"
+                    "y\n",
+                    Errc::bad_syntax, "byte order mark"},
+        BadDeltaRow{"ByteOrderMarkBehindAKind",
+                    "\n+S a.example\xEF\xBB\xBF"
+                    "b.example\n",
+                    Errc::bad_syntax, "byte order mark"},
+        BadDeltaRow{"RawWithoutBytes", "\n+R \n", Errc::bad_syntax, "no bytes"}),
     [](const auto& row) { return std::string(row.param.name); });
 
 TEST(Delta, ALineOverTheLimitIsRefusedAndTheNextOneRead) {
@@ -337,7 +339,7 @@ struct HeadRow {
 class DeltaHeads : public testing::TestWithParam<HeadRow> {};
 
 TEST_P(DeltaHeads, AreRefused) {
-  const auto delta = Delta::parse(GetParam().line, "my.delta", kKeys, id_of(1));
+  const auto delta = Delta::parse(GetParam().line, "my.delta", kDeltaKeys, id_of(1));
   ASSERT_FALSE(delta);
   ASSERT_EQ(delta.error().size(), 1U) << texts_of(delta.error());
   EXPECT_EQ(delta.error()[0].code, GetParam().code);
@@ -370,7 +372,7 @@ class DeltaCounts : public testing::TestWithParam<CountRow> {};
 TEST_P(DeltaCounts, FitTheLinesOrAreRefused) {
   const std::string text =
       Delta::first_line(id_of(1)) + std::string(GetParam().words) + "\n" + std::string(GetParam().changes);
-  const auto delta = Delta::parse(text, "my.delta", kKeys, id_of(1));
+  const auto delta = Delta::parse(text, "my.delta", kDeltaKeys, id_of(1));
   ASSERT_EQ(delta.has_value(), GetParam().says.empty()) << (delta ? "taken" : texts_of(delta.error()));
   if (!delta) {
     EXPECT_THAT(texts_of(delta.error()), AllOf(HasSubstr("my.delta:1: "), HasSubstr(GetParam().says)));
@@ -395,10 +397,10 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Delta, AFirstLineWithoutItsEndIsCut) {
   for (const std::string& line : {Delta::first_line(id_of(1)), Delta::first_line(id_of(1), 3)}) {
-    const auto cut = Delta::parse(line, "my.delta", kKeys, id_of(1));
+    const auto cut = Delta::parse(line, "my.delta", kDeltaKeys, id_of(1));
     ASSERT_FALSE(cut);
     EXPECT_THAT(texts_of(cut.error()), HasSubstr("my.delta:1: is cut"));
-    EXPECT_TRUE(Delta::parse(line + "\n", "my.delta", kKeys, id_of(1)));
+    EXPECT_TRUE(Delta::parse(line + "\n", "my.delta", kDeltaKeys, id_of(1)));
   }
 }
 
@@ -414,8 +416,8 @@ TEST(Delta, OfAnotherFilterNamesBothIds) {
 
 TEST(Delta, WithoutAFilterItsTextIsStillChecked) {
   const std::string head = Delta::first_line(id_of(7)) + "\n";
-  EXPECT_TRUE(Delta::parse(head + "+a.example\n", "d", kKeys, std::nullopt));
-  EXPECT_FALSE(Delta::parse(head + "a.example\n", "d", kKeys, std::nullopt));
+  EXPECT_TRUE(Delta::parse(head + "+a.example\n", "d", kDeltaKeys, std::nullopt));
+  EXPECT_FALSE(Delta::parse(head + "a.example\n", "d", kDeltaKeys, std::nullopt));
 }
 
 TEST(Delta, UpperCaseHexAndAMarkAtTheStartAreRead) {
@@ -423,16 +425,16 @@ TEST(Delta, UpperCaseHexAndAMarkAtTheStartAreRead) {
   EXPECT_TRUE(
       Delta::parse("\xEF\xBB\xBF"
                    "bloomwall-delta 1 base=ABABABABABABABABABABABABABABABAB\r\n+a.example\r\n",
-                   "d", kKeys, id));
+                   "d", kDeltaKeys, id));
 }
 
 TEST(Delta, IsLoadedFromItsFile) {
   const TempFolder folder;
   const auto file = folder.write("a.delta", Delta::first_line(id_of(3)) + "\n+a.example\n");
-  const auto delta = Delta::load(file, kKeys, id_of(3));
+  const auto delta = Delta::load(file, kDeltaKeys, id_of(3));
   ASSERT_TRUE(delta) << texts_of(delta.error());
   EXPECT_EQ(delta->answer(OwnEntry("S a.example").view()), kAdded);
-  const auto absent = Delta::load(folder / "absent", kKeys, id_of(3));
+  const auto absent = Delta::load(folder / "absent", kDeltaKeys, id_of(3));
   ASSERT_FALSE(absent);
   EXPECT_EQ(absent.error().at(0).code, Errc::io);
 }

@@ -62,17 +62,17 @@ class ExactSetTest : public testing::Test {
 };
 
 // One row: an entry, and requests that it matches (+) and does not match (-).
-struct Row {
+struct ShapeRow {
   std::string_view name, entry;
   std::vector<std::string_view> yes, no;
 };
 
 const std::string kDeep20 = "/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17/18/19/20";
 
-class ExactShapes : public ExactSetTest, public testing::WithParamInterface<Row> {};
+class ExactShapes : public ExactSetTest, public testing::WithParamInterface<ShapeRow> {};
 
 TEST_P(ExactShapes, MatchExactlyWhatTheKindSays) {
-  const Row& row = GetParam();
+  const ShapeRow& row = GetParam();
   add(row.entry);
   for (const std::string_view url : row.yes) EXPECT_THAT(matches(url), testing::SizeIs(1)) << url;
   for (const std::string_view url : row.no) EXPECT_THAT(matches(url), IsEmpty()) << url;
@@ -81,40 +81,43 @@ TEST_P(ExactShapes, MatchExactlyWhatTheKindSays) {
 INSTANTIATE_TEST_SUITE_P(
     Kinds, ExactShapes,
     testing::Values(
-        Row{"SuffixIsHostAndSubdomainsEveryPath",
-            "S example.com",
-            {"example.com", "example.com/a?b", "a.b.example.com/x/"},
-            {"example.org", "com", "badexample.com"}},
-        Row{"ExactHostIsNotItsSubdomains", "X example.com", {"example.com", "example.com/a"}, {"a.example.com", "com"}},
-        Row{"SubdomainsIsNotTheHostItself", "W example.com", {"a.example.com", "a.b.example.com/x"}, {"example.com"}},
-        Row{"UrlIsThatPathWithAnyQuery",
-            "U example.com/a/b",
-            {"example.com/a/b", "example.com/a/b?q", "example.com/a/b/", "x.example.com/a/b"},
-            {"example.com/a", "example.com/a/bc", "example.com/a/b/c", "example.org/a/b", "example.com/"}},
-        Row{"UrlQueryIsThatPathAndThatQuery",
-            "Q example.com/a?x=1",
-            {"example.com/a?x=1", "example.com/a/?x=1", "s.example.com/a?x=1"},
-            {"example.com/a", "example.com/a?x=2", "example.com/a?x=1&y", "example.com/b?x=1", "example.com/a?"}},
-        Row{"QueryOfTheRoot", "Q example.com/?x", {"example.com/?x"}, {"example.com/", "example.com/a?x"}},
-        Row{"DirectoryIsEverythingUnderIt",
-            "D example.com/a/b/",
-            {"example.com/a/b/", "example.com/a/b", "example.com/a/b/c?q", "example.com/a/b/c/d/",
-             "x.y.example.com/a/b/c"},
-            {"example.com/a", "example.com/a/", "example.com/a/bc", "example.com/b/a/b/"}},
-        Row{"DirectoryDeeperThan15",
-            "D example.com/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17/",
-            {"example.com/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17/18",
-             "example.com/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17"},
-            {"example.com/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16",
-             "example.com/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/18/x"}},
-        Row{"AddressIsExact", "X 192.0.2.1", {"192.0.2.1", "192.0.2.1/a"}, {"2.1", "0.2.1", "1.192.0.2.1.example"}},
-        Row{"Ipv6", "X [2001:db8::1]", {"[2001:db8::1]/x"}, {"[2001:db8::2]/x"}},
-        Row{"UrlOnAnAddress", "U 192.0.2.1/i", {"192.0.2.1/i"}, {"192.0.2.1/", "192.0.2.2/i"}},
-        Row{"LastLabelAlone", "S zip", {"zip", "a.zip/x", "a.b.zip"}, {"zip.com", "azip"}},
-        Row{"ManyLabels",
-            "S a.b.c.d.e.f.g.h.i.example.com",
-            {"a.b.c.d.e.f.g.h.i.example.com", "x.a.b.c.d.e.f.g.h.i.example.com"},
-            {"b.c.d.e.f.g.h.i.example.com"}}),
+        ShapeRow{"SuffixIsHostAndSubdomainsEveryPath",
+                 "S example.com",
+                 {"example.com", "example.com/a?b", "a.b.example.com/x/"},
+                 {"example.org", "com", "badexample.com"}},
+        ShapeRow{
+            "ExactHostIsNotItsSubdomains", "X example.com", {"example.com", "example.com/a"}, {"a.example.com", "com"}},
+        ShapeRow{
+            "SubdomainsIsNotTheHostItself", "W example.com", {"a.example.com", "a.b.example.com/x"}, {"example.com"}},
+        ShapeRow{"UrlIsThatPathWithAnyQuery",
+                 "U example.com/a/b",
+                 {"example.com/a/b", "example.com/a/b?q", "example.com/a/b/", "x.example.com/a/b"},
+                 {"example.com/a", "example.com/a/bc", "example.com/a/b/c", "example.org/a/b", "example.com/"}},
+        ShapeRow{"UrlQueryIsThatPathAndThatQuery",
+                 "Q example.com/a?x=1",
+                 {"example.com/a?x=1", "example.com/a/?x=1", "s.example.com/a?x=1"},
+                 {"example.com/a", "example.com/a?x=2", "example.com/a?x=1&y", "example.com/b?x=1", "example.com/a?"}},
+        ShapeRow{"QueryOfTheRoot", "Q example.com/?x", {"example.com/?x"}, {"example.com/", "example.com/a?x"}},
+        ShapeRow{"DirectoryIsEverythingUnderIt",
+                 "D example.com/a/b/",
+                 {"example.com/a/b/", "example.com/a/b", "example.com/a/b/c?q", "example.com/a/b/c/d/",
+                  "x.y.example.com/a/b/c"},
+                 {"example.com/a", "example.com/a/", "example.com/a/bc", "example.com/b/a/b/"}},
+        ShapeRow{"DirectoryDeeperThan15",
+                 "D example.com/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17/",
+                 {"example.com/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17/18",
+                  "example.com/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17"},
+                 {"example.com/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16",
+                  "example.com/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/18/x"}},
+        ShapeRow{
+            "AddressIsExact", "X 192.0.2.1", {"192.0.2.1", "192.0.2.1/a"}, {"2.1", "0.2.1", "1.192.0.2.1.example"}},
+        ShapeRow{"Ipv6", "X [2001:db8::1]", {"[2001:db8::1]/x"}, {"[2001:db8::2]/x"}},
+        ShapeRow{"UrlOnAnAddress", "U 192.0.2.1/i", {"192.0.2.1/i"}, {"192.0.2.1/", "192.0.2.2/i"}},
+        ShapeRow{"LastLabelAlone", "S zip", {"zip", "a.zip/x", "a.b.zip"}, {"zip.com", "azip"}},
+        ShapeRow{"ManyLabels",
+                 "S a.b.c.d.e.f.g.h.i.example.com",
+                 {"a.b.c.d.e.f.g.h.i.example.com", "x.a.b.c.d.e.f.g.h.i.example.com"},
+                 {"b.c.d.e.f.g.h.i.example.com"}}),
     [](const auto& row) { return std::string(row.param.name); });
 
 TEST_F(ExactSetTest, AllMatchesComeBySuffixThenKindThenDepth) {

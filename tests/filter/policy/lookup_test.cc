@@ -92,12 +92,12 @@ class Subject {
   Canonicaliser canonicaliser_;
 };
 
-struct Row {
+struct BitShapeRow {
   std::string_view name, entry;
   std::vector<std::string_view> yes, no;
 };
 
-class BitShapes : public testing::TestWithParam<std::tuple<Row, Layout>> {};
+class BitShapes : public testing::TestWithParam<std::tuple<BitShapeRow, Layout>> {};
 
 TEST_P(BitShapes, MatchExactlyWhatTheKindSays) {
   const auto& [row, layout] = GetParam();
@@ -106,8 +106,8 @@ TEST_P(BitShapes, MatchExactlyWhatTheKindSays) {
   for (const std::string_view url : row.no) EXPECT_EQ(subject.ask(url).match, "") << url;
 }
 
-const std::vector<Row>& shapes() {
-  static const std::vector<Row> rows{
+const std::vector<BitShapeRow>& shapes() {
+  static const std::vector<BitShapeRow> rows{
       {"Suffix",
        "S example.com",
        {"example.com", "example.com/a?b", "a.b.example.com/x/", "EXAMPLE.com.:80"},

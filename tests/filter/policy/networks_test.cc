@@ -18,8 +18,6 @@
 namespace bloomwall::filter {
 namespace {
 
-constexpr auto kMonitor = FilterAction::monitor;
-
 // "address url" or, of a host alone, "address host:name": what the networks say of that address.
 std::string say_dialled(PolicyMaker& policy, std::string_view question) {
   const std::size_t blank = question.find(' ');
@@ -31,24 +29,24 @@ std::string say_dialled(PolicyMaker& policy, std::string_view question) {
   return PolicyMaker::say(policy.policy->judge_address(address, url, is_host ? Scope::host : Scope::url));
 }
 
-struct Row {
+struct RuleRow {
   std::string_view question, says;
 };
-struct Case {
+struct RuleCase {
   std::string_view name;
   std::vector<TestFilter> filters;
   std::string_view allow;
-  std::vector<Row> literals;  // URLs
-  std::vector<Row> dialled;   // see say_dialled()
+  std::vector<RuleRow> literals;  // URLs
+  std::vector<RuleRow> dialled;   // see say_dialled()
 };
-void PrintTo(const Case& test, std::ostream* out) { *out << test.name; }
+void PrintTo(const RuleCase& test, std::ostream* out) { *out << test.name; }
 
-class NetworkRules : public testing::TestWithParam<Case> {};
+class NetworkRules : public testing::TestWithParam<RuleCase> {};
 
 TEST_P(NetworkRules, GiveTheseVerdicts) {
   PolicyMaker policy(GetParam().filters, GetParam().allow);
-  for (const Row& row : GetParam().literals) EXPECT_EQ(policy.say(row.question), row.says) << row.question;
-  for (const Row& row : GetParam().dialled) EXPECT_EQ(say_dialled(policy, row.question), row.says) << row.question;
+  for (const RuleRow& row : GetParam().literals) EXPECT_EQ(policy.say(row.question), row.says) << row.question;
+  for (const RuleRow& row : GetParam().dialled) EXPECT_EQ(say_dialled(policy, row.question), row.says) << row.question;
 }
 
 TestFilter drop() {
@@ -62,76 +60,76 @@ TestFilter drop_with(std::string_view changes) {
 
 INSTANTIATE_TEST_SUITE_P(
     Files, NetworkRules,
-    testing::Values(Case{"RangesAreExact",
-                         {drop()},
-                         "",
-                         {{"http://1.10.16.0/", "blocked listed drop N 1.10.16.0/20"},
-                          {"http://1.10.31.255:8080/a?b", "blocked listed drop N 1.10.16.0/20"},
-                          {"http://1.10.15.255/", "allowed unlisted"},
-                          {"http://1.10.32.0/", "allowed unlisted"},
-                          {"http://192.0.2.5/", "blocked listed drop N 192.0.2.2-192.0.2.9"},
-                          {"http://[2001:db8:1::1]/", "blocked listed drop N [2001:db8::]/32"},
-                          {"http://[2001:db9::1]/", "allowed unlisted"},
-                          {"http://name.test/", "allowed unlisted"}},
-                         {{"1.10.16.7 http://name.test/", "blocked listed drop N 1.10.16.0/20"},
-                          {"1.10.16.7 host:name.test", "blocked listed drop N 1.10.16.0/20"},
-                          {"9.9.9.9 http://name.test/", "allowed unlisted"},
-                          {"2001:db8::1 http://name.test/", "blocked listed drop N [2001:db8::]/32"}}},
-                    Case{"EverySpellingOfALiteral",
-                         {drop()},
-                         "",
-                         {{"http://0x010a1001/", "blocked listed drop N 1.10.16.0/20"},
-                          {"http://1.10.4097/", "blocked listed drop N 1.10.16.0/20"},
-                          {"http://[::ffff:1.10.16.1]/", "blocked listed drop N 1.10.16.0/20"},
-                          {"http://[64:ff9b::1.10.16.1]/", "blocked listed drop N 1.10.16.0/20"},
-                          {"http://[2001:0DB8::1]/", "blocked listed drop N [2001:db8::]/32"}},
-                         {{"::ffff:1.10.16.1 http://name.test/", "blocked listed drop N 1.10.16.0/20"}}},
-                    Case{"NamesAndEntriesOfAddressesAreNoNetworks",
-                         {{.name = "f", .entries = {"S bad.test", "X 192.0.2.1"}}},
-                         "",
-                         {{"http://192.0.2.1/", "blocked listed f X 192.0.2.1"}},
-                         {{"192.0.2.1 http://name.test/", "allowed unlisted"}}},
-                    Case{"NetworksComeBeforeHosts",
-                         {{.name = "f", .entries = {"X 192.0.2.1", "N 192.0.2.0/24"}}},
-                         "",
-                         {{"http://192.0.2.1/", "blocked listed f N 192.0.2.0/24"}},
-                         {}}),
+    testing::Values(RuleCase{"RangesAreExact",
+                             {drop()},
+                             "",
+                             {{"http://1.10.16.0/", "blocked listed drop N 1.10.16.0/20"},
+                              {"http://1.10.31.255:8080/a?b", "blocked listed drop N 1.10.16.0/20"},
+                              {"http://1.10.15.255/", "allowed unlisted"},
+                              {"http://1.10.32.0/", "allowed unlisted"},
+                              {"http://192.0.2.5/", "blocked listed drop N 192.0.2.2-192.0.2.9"},
+                              {"http://[2001:db8:1::1]/", "blocked listed drop N [2001:db8::]/32"},
+                              {"http://[2001:db9::1]/", "allowed unlisted"},
+                              {"http://name.test/", "allowed unlisted"}},
+                             {{"1.10.16.7 http://name.test/", "blocked listed drop N 1.10.16.0/20"},
+                              {"1.10.16.7 host:name.test", "blocked listed drop N 1.10.16.0/20"},
+                              {"9.9.9.9 http://name.test/", "allowed unlisted"},
+                              {"2001:db8::1 http://name.test/", "blocked listed drop N [2001:db8::]/32"}}},
+                    RuleCase{"EverySpellingOfALiteral",
+                             {drop()},
+                             "",
+                             {{"http://0x010a1001/", "blocked listed drop N 1.10.16.0/20"},
+                              {"http://1.10.4097/", "blocked listed drop N 1.10.16.0/20"},
+                              {"http://[::ffff:1.10.16.1]/", "blocked listed drop N 1.10.16.0/20"},
+                              {"http://[64:ff9b::1.10.16.1]/", "blocked listed drop N 1.10.16.0/20"},
+                              {"http://[2001:0DB8::1]/", "blocked listed drop N [2001:db8::]/32"}},
+                             {{"::ffff:1.10.16.1 http://name.test/", "blocked listed drop N 1.10.16.0/20"}}},
+                    RuleCase{"NamesAndEntriesOfAddressesAreNoNetworks",
+                             {{.name = "f", .entries = {"S bad.test", "X 192.0.2.1"}}},
+                             "",
+                             {{"http://192.0.2.1/", "blocked listed f X 192.0.2.1"}},
+                             {{"192.0.2.1 http://name.test/", "allowed unlisted"}}},
+                    RuleCase{"NetworksComeBeforeHosts",
+                             {{.name = "f", .entries = {"X 192.0.2.1", "N 192.0.2.0/24"}}},
+                             "",
+                             {{"http://192.0.2.1/", "blocked listed f N 192.0.2.0/24"}},
+                             {}}),
     [](const auto& row) { return std::string(row.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(
     Deltas, NetworkRules,
     testing::Values(
-        Case{"AddAndRemove",
-             {drop_with("+5.5.0.0/16\n-N 1.10.17.0/24\n-2001:db8:7::/48\n")},
-             "",
-             {{"http://5.5.1.1/", "blocked delta drop N 5.5.0.0/16"},
-              {"http://1.10.17.1/", "allowed unlisted"},
-              {"http://1.10.18.1/", "blocked listed drop N 1.10.16.0/20"},
-              {"http://[2001:db8:7::1]/", "allowed unlisted"},
-              {"http://[2001:db8:8::1]/", "blocked listed drop N [2001:db8::]/32"}},
-             {{"5.5.1.1 http://name.test/", "blocked delta drop N 5.5.0.0/16"},
-              {"1.10.17.1 http://name.test/", "allowed unlisted"},
-              {"1.10.18.1 host:name.test", "blocked listed drop N 1.10.16.0/20"}}},
-        Case{"RemovedNetworksLeaveEntries",
-             {{.name = "f", .entries = {"X 192.0.2.1", "N 192.0.2.0/24"}, .changes = "-192.0.2.0/24\n"}},
-             "",
-             {{"http://192.0.2.1/", "blocked listed f X 192.0.2.1"}, {"http://192.0.2.2/", "allowed unlisted"}},
-             {{"192.0.2.1 http://name.test/", "allowed unlisted"}}},
-        Case{"RemovedEntriesLeaveNetworks",
-             {{.name = "f", .entries = {"X 192.0.2.1", "N 192.0.2.0/24"}, .changes = "-X 192.0.2.1\n"}},
-             "",
-             {{"http://192.0.2.1/", "blocked listed f N 192.0.2.0/24"}},
-             {{"192.0.2.1 http://name.test/", "blocked listed f N 192.0.2.0/24"}}},
-        Case{"AnAddressTakenAwayIsInNeither",
-             {{.name = "f", .entries = {"X 192.0.2.1", "N 192.0.2.0/24"}, .changes = "-192.0.2.1\n"}},
-             "",
-             {{"http://192.0.2.1/", "allowed unlisted"}, {"http://192.0.2.3/", "blocked listed f N 192.0.2.0/24"}},
-             {{"192.0.2.1 http://name.test/", "allowed unlisted"}}},
-        Case{"OfAFilterWithoutNetworks",
-             {{.name = "f", .entries = {"S bad.test"}, .changes = "+192.0.2.0/24\n"}},
-             "",
-             {{"http://192.0.2.1/", "blocked delta f N 192.0.2.0/24"}},
-             {{"192.0.2.1 http://name.test/", "blocked delta f N 192.0.2.0/24"}}}),
+        RuleCase{"AddAndRemove",
+                 {drop_with("+5.5.0.0/16\n-N 1.10.17.0/24\n-2001:db8:7::/48\n")},
+                 "",
+                 {{"http://5.5.1.1/", "blocked delta drop N 5.5.0.0/16"},
+                  {"http://1.10.17.1/", "allowed unlisted"},
+                  {"http://1.10.18.1/", "blocked listed drop N 1.10.16.0/20"},
+                  {"http://[2001:db8:7::1]/", "allowed unlisted"},
+                  {"http://[2001:db8:8::1]/", "blocked listed drop N [2001:db8::]/32"}},
+                 {{"5.5.1.1 http://name.test/", "blocked delta drop N 5.5.0.0/16"},
+                  {"1.10.17.1 http://name.test/", "allowed unlisted"},
+                  {"1.10.18.1 host:name.test", "blocked listed drop N 1.10.16.0/20"}}},
+        RuleCase{"RemovedNetworksLeaveEntries",
+                 {{.name = "f", .entries = {"X 192.0.2.1", "N 192.0.2.0/24"}, .changes = "-192.0.2.0/24\n"}},
+                 "",
+                 {{"http://192.0.2.1/", "blocked listed f X 192.0.2.1"}, {"http://192.0.2.2/", "allowed unlisted"}},
+                 {{"192.0.2.1 http://name.test/", "allowed unlisted"}}},
+        RuleCase{"RemovedEntriesLeaveNetworks",
+                 {{.name = "f", .entries = {"X 192.0.2.1", "N 192.0.2.0/24"}, .changes = "-X 192.0.2.1\n"}},
+                 "",
+                 {{"http://192.0.2.1/", "blocked listed f N 192.0.2.0/24"}},
+                 {{"192.0.2.1 http://name.test/", "blocked listed f N 192.0.2.0/24"}}},
+        RuleCase{"AnAddressTakenAwayIsInNeither",
+                 {{.name = "f", .entries = {"X 192.0.2.1", "N 192.0.2.0/24"}, .changes = "-192.0.2.1\n"}},
+                 "",
+                 {{"http://192.0.2.1/", "allowed unlisted"}, {"http://192.0.2.3/", "blocked listed f N 192.0.2.0/24"}},
+                 {{"192.0.2.1 http://name.test/", "allowed unlisted"}}},
+        RuleCase{"OfAFilterWithoutNetworks",
+                 {{.name = "f", .entries = {"S bad.test"}, .changes = "+192.0.2.0/24\n"}},
+                 "",
+                 {{"http://192.0.2.1/", "blocked delta f N 192.0.2.0/24"}},
+                 {{"192.0.2.1 http://name.test/", "blocked delta f N 192.0.2.0/24"}}}),
     [](const auto& row) { return std::string(row.param.name); });
 
 const std::vector<TestFilter>& two() {
@@ -141,59 +139,59 @@ const std::vector<TestFilter>& two() {
   return filters;
 }
 
-INSTANTIATE_TEST_SUITE_P(Allow, NetworkRules,
-                         testing::Values(Case{"BlockBeatsMonitor",
-                                              two(),
-                                              "",
-                                              {{"http://10.1.0.1/", "blocked listed drop N 10.1.0.0/16"},
-                                               {"http://10.2.0.1/", "monitored listed watch N 10.0.0.0/8"}},
-                                              {{"10.1.0.1 http://name.test/", "blocked listed drop N 10.1.0.0/16"},
-                                               {"10.2.0.1 http://name.test/", "monitored listed watch N 10.0.0.0/8"}}},
-                                         Case{"ARangeFreesItsAddressesFromEveryFilter",
-                                              two(),
-                                              "10.9.0.0-10.9.9.9\n",
-                                              {{"http://10.9.9.9/x", "allowed allow_list N 10.9.0.0-10.9.9.9"},
-                                               {"http://10.9.9.10/", "blocked listed drop N 10.9.0.0/16"}},
-                                              {{"10.9.9.9 http://name.test/", "allowed allow_list N 10.9.0.0-10.9.9.9"},
-                                               {"10.9.9.10 http://name.test/", "blocked listed drop N 10.9.0.0/16"},
-                                               {"11.0.0.1 http://name.test/", "allowed unlisted"}}},
-                                         Case{"ARangeFreesNamesFromNetworksAlone",
-                                              {{.name = "f", .entries = {"S bad.test", "N 10.0.0.0/8"}}},
-                                              "10.0.0.0/8\n",
-                                              {{"http://bad.test/", "blocked listed f S bad.test"}},
-                                              {{"10.0.0.1 http://name.test/", "allowed allow_list N 10.0.0.0/8"}}},
-                                         Case{"OfOneFilter",
-                                              two(),
-                                              "10.1.0.0/16 @drop\n10.9.0.0/16 @watch\n",
-                                              {{"http://10.1.0.1/", "monitored listed watch N 10.0.0.0/8"},
-                                               {"http://10.9.0.1/", "blocked listed drop N 10.9.0.0/16"}},
-                                              {{"10.1.0.1 http://name.test/", "monitored listed watch N 10.0.0.0/8"},
-                                               {"10.9.0.1 http://name.test/", "blocked listed drop N 10.9.0.0/16"}}},
-                                         Case{"AnEntryForTheNameOrTheUrlFreesItsAddress",
-                                              {{.name = "f", .entries = {"S bad.test", "N 10.0.0.0/8"}}},
-                                              "good.test\nhttp://shop.test/a/\n",
-                                              {{"http://10.0.0.1/", "blocked listed f N 10.0.0.0/8"}},
-                                              {{"10.0.0.1 http://www.good.test/x", "allowed allow_list S good.test"},
-                                               {"10.0.0.1 host:www.good.test", "allowed allow_list S good.test"},
-                                               {"10.0.0.1 http://shop.test/a/b", "allowed allow_list D shop.test/a/"},
-                                               {"10.0.0.1 http://shop.test/b", "blocked listed f N 10.0.0.0/8"},
-                                               {"10.0.0.1 host:shop.test", "blocked listed f N 10.0.0.0/8"}}},
-                                         Case{"AnEntryOfTheAddressFreesIt",
-                                              {{.name = "f", .entries = {"S bad.test", "N 10.0.0.0/8"}}},
-                                              "10.0.0.1\n10.0.0.2 @f\n",
-                                              {{"http://10.0.0.1/", "allowed allow_list X 10.0.0.1"},
-                                               {"http://10.0.0.3/", "blocked listed f N 10.0.0.0/8"}},
-                                              {{"10.0.0.1 http://name.test/", "allowed allow_list X 10.0.0.1"},
-                                               {"10.0.0.2 host:name.test", "allowed allow_list X 10.0.0.2"},
-                                               {"10.0.0.3 http://name.test/", "blocked listed f N 10.0.0.0/8"}}},
-                                         Case{"EveryFormOfAUrlMustBeAllowed",
-                                              {{.name = "f", .entries = {"S bad.test", "N 10.0.0.0/8"}}},
-                                              "http://x.test/x\n",
-                                              {},
-                                              {{"10.0.0.1 http://x.test/x", "allowed allow_list U x.test/x"},
-                                               {"10.0.0.1 http://x.test/evil/%252e%252e/x",
-                                                "blocked listed f N 10.0.0.0/8"}}}),
-                         [](const auto& row) { return std::string(row.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Allow, NetworkRules,
+    testing::Values(RuleCase{"BlockBeatsMonitor",
+                             two(),
+                             "",
+                             {{"http://10.1.0.1/", "blocked listed drop N 10.1.0.0/16"},
+                              {"http://10.2.0.1/", "monitored listed watch N 10.0.0.0/8"}},
+                             {{"10.1.0.1 http://name.test/", "blocked listed drop N 10.1.0.0/16"},
+                              {"10.2.0.1 http://name.test/", "monitored listed watch N 10.0.0.0/8"}}},
+                    RuleCase{"ARangeFreesItsAddressesFromEveryFilter",
+                             two(),
+                             "10.9.0.0-10.9.9.9\n",
+                             {{"http://10.9.9.9/x", "allowed allow_list N 10.9.0.0-10.9.9.9"},
+                              {"http://10.9.9.10/", "blocked listed drop N 10.9.0.0/16"}},
+                             {{"10.9.9.9 http://name.test/", "allowed allow_list N 10.9.0.0-10.9.9.9"},
+                              {"10.9.9.10 http://name.test/", "blocked listed drop N 10.9.0.0/16"},
+                              {"11.0.0.1 http://name.test/", "allowed unlisted"}}},
+                    RuleCase{"ARangeFreesNamesFromNetworksAlone",
+                             {{.name = "f", .entries = {"S bad.test", "N 10.0.0.0/8"}}},
+                             "10.0.0.0/8\n",
+                             {{"http://bad.test/", "blocked listed f S bad.test"}},
+                             {{"10.0.0.1 http://name.test/", "allowed allow_list N 10.0.0.0/8"}}},
+                    RuleCase{"OfOneFilter",
+                             two(),
+                             "10.1.0.0/16 @drop\n10.9.0.0/16 @watch\n",
+                             {{"http://10.1.0.1/", "monitored listed watch N 10.0.0.0/8"},
+                              {"http://10.9.0.1/", "blocked listed drop N 10.9.0.0/16"}},
+                             {{"10.1.0.1 http://name.test/", "monitored listed watch N 10.0.0.0/8"},
+                              {"10.9.0.1 http://name.test/", "blocked listed drop N 10.9.0.0/16"}}},
+                    RuleCase{"AnEntryForTheNameOrTheUrlFreesItsAddress",
+                             {{.name = "f", .entries = {"S bad.test", "N 10.0.0.0/8"}}},
+                             "good.test\nhttp://shop.test/a/\n",
+                             {{"http://10.0.0.1/", "blocked listed f N 10.0.0.0/8"}},
+                             {{"10.0.0.1 http://www.good.test/x", "allowed allow_list S good.test"},
+                              {"10.0.0.1 host:www.good.test", "allowed allow_list S good.test"},
+                              {"10.0.0.1 http://shop.test/a/b", "allowed allow_list D shop.test/a/"},
+                              {"10.0.0.1 http://shop.test/b", "blocked listed f N 10.0.0.0/8"},
+                              {"10.0.0.1 host:shop.test", "blocked listed f N 10.0.0.0/8"}}},
+                    RuleCase{"AnEntryOfTheAddressFreesIt",
+                             {{.name = "f", .entries = {"S bad.test", "N 10.0.0.0/8"}}},
+                             "10.0.0.1\n10.0.0.2 @f\n",
+                             {{"http://10.0.0.1/", "allowed allow_list X 10.0.0.1"},
+                              {"http://10.0.0.3/", "blocked listed f N 10.0.0.0/8"}},
+                             {{"10.0.0.1 http://name.test/", "allowed allow_list X 10.0.0.1"},
+                              {"10.0.0.2 host:name.test", "allowed allow_list X 10.0.0.2"},
+                              {"10.0.0.3 http://name.test/", "blocked listed f N 10.0.0.0/8"}}},
+                    RuleCase{"EveryFormOfAUrlMustBeAllowed",
+                             {{.name = "f", .entries = {"S bad.test", "N 10.0.0.0/8"}}},
+                             "http://x.test/x\n",
+                             {},
+                             {{"10.0.0.1 http://x.test/x", "allowed allow_list U x.test/x"},
+                              {"10.0.0.1 http://x.test/evil/%252e%252e/x", "blocked listed f N 10.0.0.0/8"}}}),
+    [](const auto& row) { return std::string(row.param.name); });
 
 TEST(Networks, ArePartOfAPolicyWhereAFilterOrADeltaHoldsSome) {
   const auto has = [](std::vector<std::string> entries, const std::string& changes) {
@@ -251,7 +249,7 @@ TEST(Networks, AreAskedByAQueryOfOneFile) {
 constexpr std::size_t kAddresses = 512;
 constexpr std::size_t kFilters = 3;
 using Bits = std::vector<bool>;
-struct ModelFilter {
+struct ModelNetworks {
   Bits file = Bits(kAddresses), added = Bits(kAddresses), removed = Bits(kAddresses);
   bool holds(std::size_t i) const { return added[i] || (file[i] && !removed[i]); }
 };
@@ -284,7 +282,7 @@ class NetworkOracle : public testing::TestWithParam<std::uint64_t> {
     return text;
   }
 
-  TestFilter filter(const std::string& name, ModelFilter& model) {
+  TestFilter filter(const std::string& name, ModelNetworks& model) {
     TestFilter out{.name = name, .entries = {"S bad.test"}};
     std::vector<std::size_t> in;
     for (std::size_t n = below(12); n > 0; --n) {
@@ -329,7 +327,7 @@ class NetworkOracle : public testing::TestWithParam<std::uint64_t> {
   }
 
   std::mt19937_64 random_{GetParam()};
-  std::vector<ModelFilter> models_ = std::vector<ModelFilter>(kFilters);
+  std::vector<ModelNetworks> models_ = std::vector<ModelNetworks>(kFilters);
   std::vector<Bits> allowed_ = std::vector<Bits>(kFilters, Bits(kAddresses));
 };
 

@@ -14,6 +14,8 @@
 
 namespace bloomwall::filter {
 
+inline constexpr auto kMonitor = FilterAction::monitor;
+
 struct TestFilter {
   std::string name;
   std::vector<std::string> entries;

@@ -13,10 +13,10 @@
 namespace bloomwall::filter {
 namespace {
 
-struct Row {
+struct BareFormRow {
   std::string_view name, url, bare;  // the expression, or "" for none
 };
-class BareForm : public testing::TestWithParam<Row> {};
+class BareForm : public testing::TestWithParam<BareFormRow> {};
 
 std::vector<std::string> bare_forms(const CanonicalUrl& url) {
   std::vector<std::string> out;
@@ -46,39 +46,43 @@ TEST_P(BareForm, IsAskedAsWell) {
 INSTANTIATE_TEST_SUITE_P(
     Rules, BareForm,
     testing::Values(
-        Row{"NoParameters", "http://h.test/a/b?c;d", ""}, Row{"InAQueryTheyAreNone", "http://h.test/a?x=1;y=2", ""},
-        Row{"OfTheLastSegment", "http://h.test/a/evil.html;x=1", "h.test/a/evil.html"},
-        Row{"OfASegmentInTheMiddle", "http://h.test/bad;x=1/evil.html?q", "h.test/bad/evil.html?q"},
-        Row{"OfEverySegment", "http://h.test/a;1/b;2;3/c;", "h.test/a/b/c"},
-        Row{"OfADirectory", "http://h.test/bad;x/", "h.test/bad/"},
-        Row{"AnEmptyOne", "http://h.test/evil.html;", "h.test/evil.html"},
-        Row{"OfTheRoot", "http://h.test/;x", "h.test/"},
-        Row{"OfAnEmptySegment", "http://h.test/;x/evil.html", "h.test/evil.html"},
-        Row{"BehindTwoDots", "http://h.test/ok/..;/evil.html", "h.test/evil.html"},
-        Row{"BehindTwoDotsWithValue", "http://h.test/ok/..;v=1/evil.html", "h.test/evil.html"},
-        Row{"BehindADot", "http://h.test/.;/evil.html", "h.test/evil.html"},
-        Row{"BehindEscapedDots", "http://h.test/ok/%2e%2e;/evil.html", "h.test/evil.html"},
-        Row{"EscapedSemicolon", "http://h.test/bad%3bx/evil.html", "h.test/bad/evil.html"},
-        Row{"TwiceEscapedSemicolon", "http://h.test/bad%253Bx/evil.html", "h.test/bad/evil.html"},
-        Row{"EscapedDotsAndSemicolon", "http://h.test/ok/%2e%2e%3b/evil.html", "h.test/evil.html"},
-        Row{"AnEscapedSlashInAParameterGoesWithIt", "http://h.test/bad;x=%2f..%2f/evil.html", "h.test/bad/evil.html"},
-        Row{"AnEscapedQuestionMarkInAParameterGoesWithIt", "http://h.test/bad;x=%3f/evil.html", "h.test/bad/evil.html"},
-        Row{"ABackslashEndsASegment", "http://h.test/bad;x\\evil.html", "h.test/bad/evil.html"},
-        Row{"SlashesCollapse", "http://h.test/bad;x//evil.html", "h.test/bad/evil.html"},
-        Row{"AnEscapedSlashOfTheNameSeparates", "http://h.test/bad%2fevil.html;x", "h.test/bad/evil.html"},
+        BareFormRow{"NoParameters", "http://h.test/a/b?c;d", ""},
+        BareFormRow{"InAQueryTheyAreNone", "http://h.test/a?x=1;y=2", ""},
+        BareFormRow{"OfTheLastSegment", "http://h.test/a/evil.html;x=1", "h.test/a/evil.html"},
+        BareFormRow{"OfASegmentInTheMiddle", "http://h.test/bad;x=1/evil.html?q", "h.test/bad/evil.html?q"},
+        BareFormRow{"OfEverySegment", "http://h.test/a;1/b;2;3/c;", "h.test/a/b/c"},
+        BareFormRow{"OfADirectory", "http://h.test/bad;x/", "h.test/bad/"},
+        BareFormRow{"AnEmptyOne", "http://h.test/evil.html;", "h.test/evil.html"},
+        BareFormRow{"OfTheRoot", "http://h.test/;x", "h.test/"},
+        BareFormRow{"OfAnEmptySegment", "http://h.test/;x/evil.html", "h.test/evil.html"},
+        BareFormRow{"BehindTwoDots", "http://h.test/ok/..;/evil.html", "h.test/evil.html"},
+        BareFormRow{"BehindTwoDotsWithValue", "http://h.test/ok/..;v=1/evil.html", "h.test/evil.html"},
+        BareFormRow{"BehindADot", "http://h.test/.;/evil.html", "h.test/evil.html"},
+        BareFormRow{"BehindEscapedDots", "http://h.test/ok/%2e%2e;/evil.html", "h.test/evil.html"},
+        BareFormRow{"EscapedSemicolon", "http://h.test/bad%3bx/evil.html", "h.test/bad/evil.html"},
+        BareFormRow{"TwiceEscapedSemicolon", "http://h.test/bad%253Bx/evil.html", "h.test/bad/evil.html"},
+        BareFormRow{"EscapedDotsAndSemicolon", "http://h.test/ok/%2e%2e%3b/evil.html", "h.test/evil.html"},
+        BareFormRow{"AnEscapedSlashInAParameterGoesWithIt", "http://h.test/bad;x=%2f..%2f/evil.html",
+                    "h.test/bad/evil.html"},
+        BareFormRow{"AnEscapedQuestionMarkInAParameterGoesWithIt", "http://h.test/bad;x=%3f/evil.html",
+                    "h.test/bad/evil.html"},
+        BareFormRow{"ABackslashEndsASegment", "http://h.test/bad;x\\evil.html", "h.test/bad/evil.html"},
+        BareFormRow{"SlashesCollapse", "http://h.test/bad;x//evil.html", "h.test/bad/evil.html"},
+        BareFormRow{"AnEscapedSlashOfTheNameSeparates", "http://h.test/bad%2fevil.html;x", "h.test/bad/evil.html"},
         // What another reading of the path makes of it once the parameters are gone.
-        Row{"AnEscapedSlashThatIsDecodedFirst", "http://h.test/;%2fevil", "h.test/evil"},
-        Row{"AnEscapedSlashBehindAValue", "http://h.test/;v=1%2Fdir/page", "h.test/dir/page"},
-        Row{"ResolvedBeforeItIsCollapsed", "http://h.test/dir;v//../page", "h.test/dir/page"},
-        Row{"ResolvedBeforeItIsCollapsedAtTheEnd", "http://h.test/dir;v//../", "h.test/dir/"},
-        Row{"ResolvedBeforeItIsCollapsedByBareDots", "http://h.test/dir;v//..;/", "h.test/dir/"},
-        Row{"AParameterAloneIsAnEmptySegment", "http://h.test/a/;v/..;/page", "h.test/a/page"},
-        Row{"ADotSegmentThatIsANameAfterOneDecoding", "http://h.test/dir;/%252e%2f/..;//", "h.test/dir/"},
-        Row{"DotsThatAreANameAfterOneDecoding", "http://h.test/dir;v/%252e%252e/x", "h.test/dir/../x"},
-        Row{"ASlashThatIsData", "http://h.test/a%2fb;v", "h.test/a%2Fb"},
-        Row{"AnEscapedQuestionMarkThatCuts", "http://h.test/a%2fb;v%2fc%3fd", "h.test/a/b/c?d"},
-        Row{"SpeltParametersBeforeOneDecoding", "http://h.test/dir;v=%2f/%252e%2f/..;//", "h.test/dir/"},
-        Row{"EqualToAnotherFormIsNone", "http://h.test/a/b;x/..", ""}, Row{"AHostAlone", "http://h.test", ""}),
+        BareFormRow{"AnEscapedSlashThatIsDecodedFirst", "http://h.test/;%2fevil", "h.test/evil"},
+        BareFormRow{"AnEscapedSlashBehindAValue", "http://h.test/;v=1%2Fdir/page", "h.test/dir/page"},
+        BareFormRow{"ResolvedBeforeItIsCollapsed", "http://h.test/dir;v//../page", "h.test/dir/page"},
+        BareFormRow{"ResolvedBeforeItIsCollapsedAtTheEnd", "http://h.test/dir;v//../", "h.test/dir/"},
+        BareFormRow{"ResolvedBeforeItIsCollapsedByBareDots", "http://h.test/dir;v//..;/", "h.test/dir/"},
+        BareFormRow{"AParameterAloneIsAnEmptySegment", "http://h.test/a/;v/..;/page", "h.test/a/page"},
+        BareFormRow{"ADotSegmentThatIsANameAfterOneDecoding", "http://h.test/dir;/%252e%2f/..;//", "h.test/dir/"},
+        BareFormRow{"DotsThatAreANameAfterOneDecoding", "http://h.test/dir;v/%252e%252e/x", "h.test/dir/../x"},
+        BareFormRow{"ASlashThatIsData", "http://h.test/a%2fb;v", "h.test/a%2Fb"},
+        BareFormRow{"AnEscapedQuestionMarkThatCuts", "http://h.test/a%2fb;v%2fc%3fd", "h.test/a/b/c?d"},
+        BareFormRow{"SpeltParametersBeforeOneDecoding", "http://h.test/dir;v=%2f/%252e%2f/..;//", "h.test/dir/"},
+        BareFormRow{"EqualToAnotherFormIsNone", "http://h.test/a/b;x/..", ""},
+        BareFormRow{"AHostAlone", "http://h.test", ""}),
     [](const auto& row) { return std::string(row.param.name); });
 
 TEST(BareFormOfEntries, AnEntryMeansWhatItSays) {

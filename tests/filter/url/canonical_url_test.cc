@@ -19,14 +19,14 @@
 namespace bloomwall::filter {
 namespace {
 
-struct Case {
+struct CanonicalCase {
   std::string name, input, canonical, rule, action, alternatives;
   bool is_host() const { return rule.ends_with("/host"); }
 };
-std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
+std::ostream& operator<<(std::ostream& out, const CanonicalCase& c) { return out << c.name; }
 
-std::vector<Case> own_cases() {
-  std::vector<Case> cases;
+std::vector<CanonicalCase> own_cases() {
+  std::vector<CanonicalCase> cases;
   for (const auto& row : read_tsv(BLOOMWALL_SOURCE_DIR "/tests/data/canonical_urls.tsv", 6)) {
     cases.push_back({row[0], unescaped(row[1]), unescaped(row[2]), row[3], row[4], row[5]});
   }
@@ -39,7 +39,7 @@ std::string alternatives_of(const CanonicalUrl& url) {
   return out;
 }
 
-void expect_answer(const Case& c, const CanonicalUrl& got) {
+void expect_answer(const CanonicalCase& c, const CanonicalUrl& got) {
   EXPECT_EQ(got.text(), c.canonical) << c.input;
   EXPECT_EQ(got.action == UrlAction::lookup ? "lookup" : "reject", c.action) << to_string(got.reason);
   EXPECT_EQ(alternatives_of(got), c.alternatives) << c.input;
@@ -49,7 +49,7 @@ void expect_answer(const Case& c, const CanonicalUrl& got) {
 }
 
 // The exact size lets a sanitizer see a read beyond the end; the second call sees what the first left behind.
-void check(const Case& c) {
+void check(const CanonicalCase& c) {
   const std::vector<char> exact(c.input.begin(), c.input.end());
   const std::string_view input(exact.data(), exact.size());
   Canonicaliser canonicaliser;
@@ -63,18 +63,19 @@ void check(const Case& c) {
   EXPECT_EQ(CanonicaliserAccess::url_the_long_way(canonicaliser, canonical).text(), canonical);
 }
 
-class CanonicalUrlTest : public testing::TestWithParam<Case> {};
+class CanonicalUrlTest : public testing::TestWithParam<CanonicalCase> {};
 TEST_P(CanonicalUrlTest, GivesTheFormsOrTheRejection) { check(GetParam()); }
 INSTANTIATE_TEST_SUITE_P(Rules, CanonicalUrlTest, testing::ValuesIn(own_cases()),
                          [](const auto& param) { return param.param.name; });
 
 TEST(CanonicalUrlTableTest, HasEveryRow) {
-  const std::vector<Case> cases = own_cases();
+  const std::vector<CanonicalCase> cases = own_cases();
   EXPECT_EQ(cases.size(), 282U);
   for (int line = 1; line <= 32; ++line) {  // one case or more for each known way around a URL filter
     const std::string prefix = (line < 10 ? "Bypass0" : "Bypass") + std::to_string(line);
-    EXPECT_TRUE(std::any_of(cases.begin(), cases.end(), [&](const Case& c) { return c.name.starts_with(prefix); }))
-        << prefix;
+    EXPECT_TRUE(std::any_of(cases.begin(), cases.end(), [&](const CanonicalCase& c) {
+      return c.name.starts_with(prefix);
+    })) << prefix;
   }
 }
 

@@ -38,13 +38,13 @@ std::string shown(const ParsedEntry& parsed) {
   return out;
 }
 
-struct Case {
+struct EntryCase {
   std::string text, want;
 };
 
-void check(const std::vector<Case>& cases, ParsedEntry (EntryParser::*parse)(std::string_view)) {
+void check(const std::vector<EntryCase>& cases, ParsedEntry (EntryParser::*parse)(std::string_view)) {
   EntryParser parser;
-  for (const Case& c : cases) EXPECT_EQ(shown((parser.*parse)(c.text)), c.want) << c.text;
+  for (const EntryCase& c : cases) EXPECT_EQ(shown((parser.*parse)(c.text)), c.want) << c.text;
 }
 
 TEST(EntryTest, AnyDecidesByShape) {

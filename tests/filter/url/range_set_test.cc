@@ -29,12 +29,12 @@ std::string text_of(const RangeSet& set) {
   return out;
 }
 
-struct Row {
+struct RangeRow {
   std::string_view name;
   std::vector<std::string_view> ranges;
   std::string_view want;
 };
-class RangeSets : public testing::TestWithParam<Row> {};
+class RangeSets : public testing::TestWithParam<RangeRow> {};
 
 TEST_P(RangeSets, AreSortedAndNeitherOverlapNorTouch) {
   const RangeSet set = set_of(GetParam().ranges);
@@ -44,21 +44,22 @@ TEST_P(RangeSets, AreSortedAndNeitherOverlapNorTouch) {
 
 INSTANTIATE_TEST_SUITE_P(
     Rules, RangeSets,
-    testing::Values(Row{"Empty", {}, ""}, Row{"One", {"192.0.2.7/32"}, "192.0.2.7/32"},
-                    Row{"InAnyOrder", {"192.0.2.0/24", "10.0.0.0/8"}, "10.0.0.0/8 192.0.2.0/24"},
-                    Row{"Touching", {"192.0.2.0/25", "192.0.2.128/25"}, "192.0.2.0/24"},
-                    Row{"OneApart", {"192.0.2.0-192.0.2.3", "192.0.2.5-192.0.2.7"}, "192.0.2.0/30 192.0.2.5-192.0.2.7"},
-                    Row{"Overlapping", {"192.0.2.0-192.0.2.9", "192.0.2.5-192.0.2.20"}, "192.0.2.0-192.0.2.20"},
-                    Row{"Inside", {"10.0.0.0/8", "10.1.0.0/16", "11.0.0.0/8"}, "10.0.0.0/7"},
-                    Row{"Twice", {"10.0.0.0/8", "10.0.0.0/8"}, "10.0.0.0/8"},
-                    Row{"BothEnds", {"0.0.0.0/1", "255.255.255.255/32"}, "0.0.0.0/1 255.255.255.255/32"},
-                    Row{"NothingBehindTheLast", {"255.255.255.255/32", "0.0.0.0/32"}, "0.0.0.0/32 255.255.255.255/32"},
-                    Row{"Ipv4BeforeIpv6", {"::/8", "10.0.0.0/8"}, "10.0.0.0/8 [::]/8"},
-                    Row{"Ipv6Touching", {"2001:db8::/33", "2001:db8:8000::/33"}, "[2001:db8::]/32"},
-                    Row{"Ipv6TouchingAcrossOctets",
-                        {"2001:db8::-2001:db8::ffff", "2001:db8::1:0-2001:db8::1:ffff"},
-                        "[2001:db8::]/111"},
-                    Row{"MappedIsIpv4", {"::ffff:192.0.2.0/121", "192.0.2.128/25"}, "192.0.2.0/24"}),
+    testing::Values(
+        RangeRow{"Empty", {}, ""}, RangeRow{"One", {"192.0.2.7/32"}, "192.0.2.7/32"},
+        RangeRow{"InAnyOrder", {"192.0.2.0/24", "10.0.0.0/8"}, "10.0.0.0/8 192.0.2.0/24"},
+        RangeRow{"Touching", {"192.0.2.0/25", "192.0.2.128/25"}, "192.0.2.0/24"},
+        RangeRow{"OneApart", {"192.0.2.0-192.0.2.3", "192.0.2.5-192.0.2.7"}, "192.0.2.0/30 192.0.2.5-192.0.2.7"},
+        RangeRow{"Overlapping", {"192.0.2.0-192.0.2.9", "192.0.2.5-192.0.2.20"}, "192.0.2.0-192.0.2.20"},
+        RangeRow{"Inside", {"10.0.0.0/8", "10.1.0.0/16", "11.0.0.0/8"}, "10.0.0.0/7"},
+        RangeRow{"Twice", {"10.0.0.0/8", "10.0.0.0/8"}, "10.0.0.0/8"},
+        RangeRow{"BothEnds", {"0.0.0.0/1", "255.255.255.255/32"}, "0.0.0.0/1 255.255.255.255/32"},
+        RangeRow{"NothingBehindTheLast", {"255.255.255.255/32", "0.0.0.0/32"}, "0.0.0.0/32 255.255.255.255/32"},
+        RangeRow{"Ipv4BeforeIpv6", {"::/8", "10.0.0.0/8"}, "10.0.0.0/8 [::]/8"},
+        RangeRow{"Ipv6Touching", {"2001:db8::/33", "2001:db8:8000::/33"}, "[2001:db8::]/32"},
+        RangeRow{"Ipv6TouchingAcrossOctets",
+                 {"2001:db8::-2001:db8::ffff", "2001:db8::1:0-2001:db8::1:ffff"},
+                 "[2001:db8::]/111"},
+        RangeRow{"MappedIsIpv4", {"::ffff:192.0.2.0/121", "192.0.2.128/25"}, "192.0.2.0/24"}),
     [](const auto& row) { return std::string(row.param.name); });
 
 TEST(RangeSet, FindsTheRangeThatHoldsAnAddress) {

@@ -27,7 +27,7 @@ std::string hex(std::string_view bytes) {
   return out;
 }
 
-std::string answer(const CanonicalUrl& url) {
+std::string reference_answer(const CanonicalUrl& url) {
   std::string out = fmt::format("{}\t{}\t", url.action == UrlAction::lookup ? "lookup" : "reject", url.text());
   for (std::size_t i = 1; i < url.forms.size(); ++i) out += (i > 1 ? " " : "") + url.text(i);
   return out;
@@ -74,13 +74,13 @@ enum class Difference : std::uint8_t {
   direction,       // a name that breaks the Bidi rule (RFC 5893) and that the reference lets pass is rejected here
 };
 
-std::string_view host_in(std::string_view answer) {
-  const std::size_t host = answer.find("://") + 3;
-  return answer.substr(host, answer.find('/', host) - host);
+std::string_view host_in(std::string_view reference_answer) {
+  const std::size_t host = reference_answer.find("://") + 3;
+  return reference_answer.substr(host, reference_answer.find('/', host) - host);
 }
 
 Difference compare(const CanonicalUrl& url, std::string_view expected) {
-  if (answer(url) == expected) return Difference::none;
+  if (reference_answer(url) == expected) return Difference::none;
   const bool both_reject = url.action == UrlAction::reject && expected.starts_with("reject");
   const bool kept_there = host_in(expected).find('%') != std::string_view::npos;
   if (!url.has_canonical) return Difference::fault;
@@ -119,7 +119,7 @@ TEST(ReferenceTest, AgreesOnRandomUrls) {
     if (difference != Difference::fault) continue;
     ++faults;
     ADD_FAILURE() << urls[i] << "\n  " << hex(urls[i]) << "\n  reference " << expected[i] << "\n  here      "
-                  << answer(url) << "  " << to_string(url.reason);
+                  << reference_answer(url) << "  " << to_string(url.reason);
   }
   EXPECT_LE(rare, 1 + cases / 10000) << "names that break the Bidi rule must stay rare, or idna.cc is broken";
 }

@@ -14,7 +14,7 @@ namespace bloomwall::proxy::testing {
 namespace {
 
 using namespace std::string_literals;
-using Result = AfterHello::Result;
+using AfterResult = AfterHello::Result;
 
 const std::string kCipherSpec = "\x14\x03\x03\x00\x01\x01"s;
 const std::string kAlert = "\x15\x03\x03\x00\x02\x01\x5a"s;
@@ -29,19 +29,19 @@ std::string many(const std::string& record, unsigned count) {
   return out;
 }
 
-struct Case {
+struct AfterHelloCase {
   std::string_view name;
   std::string bytes;
-  Result result;
+  AfterResult result;
   std::string first = kFirst;  // extensions of the first hello
   bool answer_is_readable = false;
 };
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const AfterHelloCase& c, std::ostream* out) { *out << c.name; }
 
-class AfterHelloRules : public ::testing::TestWithParam<Case> {};
+class AfterHelloRules : public ::testing::TestWithParam<AfterHelloCase> {};
 
 TEST_P(AfterHelloRules, HoldHoweverItIsCut) {
-  const Case& c = GetParam();
+  const AfterHelloCase& c = GetParam();
   ClientHelloReader reader;
   reader.feed(client_hello(c.first));
   AfterHello whole(reader);
@@ -51,8 +51,8 @@ TEST_P(AfterHelloRules, HoldHoweverItIsCut) {
     octets.on_unreadable_answer();
   }
   EXPECT_EQ(whole.feed(c.bytes), c.result) << whole.why();
-  Result last = Result::relay;
-  for (std::size_t at = 0; at < c.bytes.size() && last != Result::done && last != Result::malformed; ++at) {
+  AfterResult last = AfterResult::relay;
+  for (std::size_t at = 0; at < c.bytes.size() && last != AfterResult::done && last != AfterResult::malformed; ++at) {
     const std::vector<char> exact{c.bytes[at]};
     last = octets.feed(exact);
   }
@@ -63,65 +63,72 @@ TEST_P(AfterHelloRules, HoldHoweverItIsCut) {
 INSTANTIATE_TEST_SUITE_P(
     Rules, AfterHelloRules,
     ::testing::Values(
-        Case{"Nothing", "", Result::relay}, Case{"ChangeCipherSpecAlone", kCipherSpec, Result::relay},
-        Case{"HandshakeOfTls13", kCipherSpec + kData, Result::done}, Case{"NoCompatibilityMode", kData, Result::done},
-        Case{"KeyExchangeOfTls12", records(handshake("key", 16)), Result::done},
-        Case{"CertificateOfTls12", records(handshake("certificate", 11)), Result::done},
-        Case{"FinishedOfAResumedTls12", kCipherSpec + "\x16\x03\x03\x00\x28"s + std::string(40, 'f'), Result::done},
-        Case{"FinishedThatBeginsLikeAHello", kCipherSpec + "\x16\x03\x03\x00\x28\x01"s + std::string(39, 'f'),
-             Result::done},
-        Case{"FinishedThatBeginsMoreLikeAHello", kCipherSpec + "\x16\x03\x03\x00\x28\x01\x00"s + std::string(38, 'f'),
-             Result::done},
-        Case{"SameHelloAgain", hello("a.test"), Result::relay},
-        Case{"SameHelloBehindChangeCipherSpec", kCipherSpec + hello("a.test"), Result::relay},
-        Case{"SameHelloThenData", kCipherSpec + hello("a.test") + kData, Result::done},
-        Case{"AnotherName", hello("b.test"), Result::malformed},
-        Case{"AnotherNameBehindChangeCipherSpec", kCipherSpec + hello("b.test"), Result::malformed},
-        Case{"AnotherNameBehindManyOfThem", many(kCipherSpec, 20) + hello("b.test"), Result::malformed},
-        Case{"AnotherNameBehindAlerts", many(kAlert, 3) + hello("b.test"), Result::malformed},
-        Case{"AnotherNameInTinyRecords", kCipherSpec + hello("b.test", 1), Result::malformed},
-        Case{"AnotherNameInSmallRecords", hello("b.test", 7), Result::malformed},
-        Case{"AnotherNameInAThirdHello", hello("a.test") + kCipherSpec + hello("b.test"), Result::malformed},
-        Case{"NoNameAnyMore", client_hello(""), Result::malformed},
-        Case{"ANameWhereThereWasNone", hello("a.test"), Result::malformed, ""},
-        Case{"NoNameTwice", client_hello("") + kData, Result::done, ""},
-        Case{"HalfASecondHello", hello("b.test").substr(0, 40), Result::wait},
-        Case{"OneOctetOfIt", "\x16", Result::wait},
-        Case{"HelloOver64KiB", "\x16\x03\x01\x00\x04\x01\x01\x00\x01"s, Result::malformed},
-        Case{"HelloOver64KiBBehindChangeCipherSpec", kCipherSpec + "\x16\x03\x01\x00\x05\x01\x01\x00\x01\x03"s,
-             Result::malformed},
-        Case{"AlertInsideIt", hello("b.test", 3).substr(0, 8) + kAlert, Result::malformed},
-        Case{"AnotherProtocol", "GET / HTTP/1.1\r\n", Result::done},
-        Case{"RecordOfVersion2", "\x14\x02\x03\x00\x01\x01"s, Result::malformed},
-        Case{"UnknownRecordType", "\x1a\x03\x03\x00\x01\x01"s, Result::malformed},
-        Case{"OversizedRecord", "\x14\x03\x03\x49\x00\x01"s, Result::malformed},
-        Case{"RecordsWithoutEnd", many(kCipherSpec, AfterHello::kMostSkipped + 1), Result::malformed},
-        Case{"EarlyData", kCipherSpec + many(kData, 200), Result::relay, kFirst + kEarly},
-        Case{"AnotherNameBehindEarlyData", kCipherSpec + kData + hello("b.test"), Result::malformed, kFirst + kEarly},
-        Case{"SameHelloBehindEarlyData", kData + hello("a.test"), Result::relay, kFirst + kEarly}),
+        AfterHelloCase{"Nothing", "", AfterResult::relay},
+        AfterHelloCase{"ChangeCipherSpecAlone", kCipherSpec, AfterResult::relay},
+        AfterHelloCase{"HandshakeOfTls13", kCipherSpec + kData, AfterResult::done},
+        AfterHelloCase{"NoCompatibilityMode", kData, AfterResult::done},
+        AfterHelloCase{"KeyExchangeOfTls12", records(handshake("key", 16)), AfterResult::done},
+        AfterHelloCase{"CertificateOfTls12", records(handshake("certificate", 11)), AfterResult::done},
+        AfterHelloCase{"FinishedOfAResumedTls12", kCipherSpec + "\x16\x03\x03\x00\x28"s + std::string(40, 'f'),
+                       AfterResult::done},
+        AfterHelloCase{"FinishedThatBeginsLikeAHello", kCipherSpec + "\x16\x03\x03\x00\x28\x01"s + std::string(39, 'f'),
+                       AfterResult::done},
+        AfterHelloCase{"FinishedThatBeginsMoreLikeAHello",
+                       kCipherSpec + "\x16\x03\x03\x00\x28\x01\x00"s + std::string(38, 'f'), AfterResult::done},
+        AfterHelloCase{"SameHelloAgain", hello("a.test"), AfterResult::relay},
+        AfterHelloCase{"SameHelloBehindChangeCipherSpec", kCipherSpec + hello("a.test"), AfterResult::relay},
+        AfterHelloCase{"SameHelloThenData", kCipherSpec + hello("a.test") + kData, AfterResult::done},
+        AfterHelloCase{"AnotherName", hello("b.test"), AfterResult::malformed},
+        AfterHelloCase{"AnotherNameBehindChangeCipherSpec", kCipherSpec + hello("b.test"), AfterResult::malformed},
+        AfterHelloCase{"AnotherNameBehindManyOfThem", many(kCipherSpec, 20) + hello("b.test"), AfterResult::malformed},
+        AfterHelloCase{"AnotherNameBehindAlerts", many(kAlert, 3) + hello("b.test"), AfterResult::malformed},
+        AfterHelloCase{"AnotherNameInTinyRecords", kCipherSpec + hello("b.test", 1), AfterResult::malformed},
+        AfterHelloCase{"AnotherNameInSmallRecords", hello("b.test", 7), AfterResult::malformed},
+        AfterHelloCase{"AnotherNameInAThirdHello", hello("a.test") + kCipherSpec + hello("b.test"),
+                       AfterResult::malformed},
+        AfterHelloCase{"NoNameAnyMore", client_hello(""), AfterResult::malformed},
+        AfterHelloCase{"ANameWhereThereWasNone", hello("a.test"), AfterResult::malformed, ""},
+        AfterHelloCase{"NoNameTwice", client_hello("") + kData, AfterResult::done, ""},
+        AfterHelloCase{"HalfASecondHello", hello("b.test").substr(0, 40), AfterResult::wait},
+        AfterHelloCase{"OneOctetOfIt", "\x16", AfterResult::wait},
+        AfterHelloCase{"HelloOver64KiB", "\x16\x03\x01\x00\x04\x01\x01\x00\x01"s, AfterResult::malformed},
+        AfterHelloCase{"HelloOver64KiBBehindChangeCipherSpec",
+                       kCipherSpec + "\x16\x03\x01\x00\x05\x01\x01\x00\x01\x03"s, AfterResult::malformed},
+        AfterHelloCase{"AlertInsideIt", hello("b.test", 3).substr(0, 8) + kAlert, AfterResult::malformed},
+        AfterHelloCase{"AnotherProtocol", "GET / HTTP/1.1\r\n", AfterResult::done},
+        AfterHelloCase{"RecordOfVersion2", "\x14\x02\x03\x00\x01\x01"s, AfterResult::malformed},
+        AfterHelloCase{"UnknownRecordType", "\x1a\x03\x03\x00\x01\x01"s, AfterResult::malformed},
+        AfterHelloCase{"OversizedRecord", "\x14\x03\x03\x49\x00\x01"s, AfterResult::malformed},
+        AfterHelloCase{"RecordsWithoutEnd", many(kCipherSpec, AfterHello::kMostSkipped + 1), AfterResult::malformed},
+        AfterHelloCase{"EarlyData", kCipherSpec + many(kData, 200), AfterResult::relay, kFirst + kEarly},
+        AfterHelloCase{"AnotherNameBehindEarlyData", kCipherSpec + kData + hello("b.test"), AfterResult::malformed,
+                       kFirst + kEarly},
+        AfterHelloCase{"SameHelloBehindEarlyData", kData + hello("a.test"), AfterResult::relay, kFirst + kEarly}),
     [](const auto& param) { return std::string(param.param.name); });
 
 // The server has said nothing yet, or has asked for another hello.
 INSTANTIATE_TEST_SUITE_P(
     Unanswered, AfterHelloRules,
     ::testing::Values(
-        Case{"ChangeCipherSpecAlone", kCipherSpec, Result::relay, kFirst, true},
-        Case{"AlertAlone", kAlert, Result::relay, kFirst, true},
-        Case{"SameHelloBehindChangeCipherSpec", kCipherSpec + hello("a.test"), Result::relay, kFirst, true},
-        Case{"EarlyData", kCipherSpec + many(kData, 200), Result::relay, kFirst + kEarly, true},
-        Case{"SameHelloBehindEarlyData", kData + hello("a.test"), Result::relay, kFirst + kEarly, true},
-        Case{"HalfASecondHello", hello("b.test").substr(0, 40), Result::wait, kFirst, true},
-        Case{"AnotherName", hello("b.test"), Result::malformed, kFirst, true},
-        Case{"Data", kData + hello("b.test"), Result::malformed, kFirst, true},
-        Case{"DataBehindChangeCipherSpec", kCipherSpec + kData, Result::malformed, kFirst, true},
-        Case{"EmptyData", "\x17\x03\x03\x00\x00"s, Result::malformed, kFirst, true},
-        Case{"HelloRequest", records(handshake("", 0)) + hello("b.test"), Result::malformed, kFirst, true},
-        Case{"KeyUpdate", records(handshake("\x00"s, 24)), Result::malformed, kFirst, true},
-        Case{"HelloRequestBehindChangeCipherSpec", kCipherSpec + records(handshake("", 0)), Result::malformed, kFirst,
-             true},
-        Case{"KeyExchange", records(handshake("key", 16)), Result::malformed, kFirst, true},
-        Case{"AnotherProtocol", "GET / HTTP/1.1\r\n", Result::malformed, kFirst, true},
-        Case{"UnknownRecordType", "\x63\x03\x03\x00\x01\x01"s, Result::malformed, kFirst, true}),
+        AfterHelloCase{"ChangeCipherSpecAlone", kCipherSpec, AfterResult::relay, kFirst, true},
+        AfterHelloCase{"AlertAlone", kAlert, AfterResult::relay, kFirst, true},
+        AfterHelloCase{"SameHelloBehindChangeCipherSpec", kCipherSpec + hello("a.test"), AfterResult::relay, kFirst,
+                       true},
+        AfterHelloCase{"EarlyData", kCipherSpec + many(kData, 200), AfterResult::relay, kFirst + kEarly, true},
+        AfterHelloCase{"SameHelloBehindEarlyData", kData + hello("a.test"), AfterResult::relay, kFirst + kEarly, true},
+        AfterHelloCase{"HalfASecondHello", hello("b.test").substr(0, 40), AfterResult::wait, kFirst, true},
+        AfterHelloCase{"AnotherName", hello("b.test"), AfterResult::malformed, kFirst, true},
+        AfterHelloCase{"Data", kData + hello("b.test"), AfterResult::malformed, kFirst, true},
+        AfterHelloCase{"DataBehindChangeCipherSpec", kCipherSpec + kData, AfterResult::malformed, kFirst, true},
+        AfterHelloCase{"EmptyData", "\x17\x03\x03\x00\x00"s, AfterResult::malformed, kFirst, true},
+        AfterHelloCase{"HelloRequest", records(handshake("", 0)) + hello("b.test"), AfterResult::malformed, kFirst,
+                       true},
+        AfterHelloCase{"KeyUpdate", records(handshake("\x00"s, 24)), AfterResult::malformed, kFirst, true},
+        AfterHelloCase{"HelloRequestBehindChangeCipherSpec", kCipherSpec + records(handshake("", 0)),
+                       AfterResult::malformed, kFirst, true},
+        AfterHelloCase{"KeyExchange", records(handshake("key", 16)), AfterResult::malformed, kFirst, true},
+        AfterHelloCase{"AnotherProtocol", "GET / HTTP/1.1\r\n", AfterResult::malformed, kFirst, true},
+        AfterHelloCase{"UnknownRecordType", "\x63\x03\x03\x00\x01\x01"s, AfterResult::malformed, kFirst, true}),
     [](const auto& param) { return std::string(param.param.name); });
 
 std::string server_hello(std::string_view random) {

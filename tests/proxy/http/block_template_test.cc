@@ -21,11 +21,11 @@ TemplateValues values() {
   return v;
 }
 
-struct Good {
+struct GoodTemplate {
   std::string_view name, text, want;
 };
-void PrintTo(const Good& c, std::ostream* out) { *out << c.name; }
-class Rendered : public ::testing::TestWithParam<Good> {};
+void PrintTo(const GoodTemplate& c, std::ostream* out) { *out << c.name; }
+class Rendered : public ::testing::TestWithParam<GoodTemplate> {};
 
 TEST_P(Rendered, EscapesForThePlace) {
   const auto parsed = BlockTemplate::parse(GetParam().text);
@@ -37,38 +37,38 @@ TEST_P(Rendered, EscapesForThePlace) {
 
 INSTANTIATE_TEST_SUITE_P(
     Rules, Rendered,
-    ::testing::Values(Good{"Literal", "plain", "plain"}, Good{"Empty", "", ""},
-                      Good{"Text", "<p>{{url}}</p>", "<p>http://a/?x=&quot;&lt;&#39;&amp;\xEF\xBF\xBD</p>"},
-                      Good{"SpacesInTheBraces", "{{ host }}", "a.test"},
-                      Good{"DoubleQuotedAttribute", "<a title=\"{{host}}\">", "<a title=\"a.test\">"},
-                      Good{"SingleQuotedAttribute", "<a title='{{url}}'>",
-                           "<a title='http://a/?x=&quot;&lt;&#39;&amp;\xEF\xBF\xBD'>"},
-                      Good{"LinkInHref", "<a href=\"{{report_link}}\">", "<a href=\"https://h.example/?a=1&amp;b=2\">"},
-                      Good{"LinkOfAnotherSchemeVanishes", "<a href=\"{{contact_link}}\">", "<a href=\"\">"},
-                      Good{"PartOfAUrl", "<a href=\"https://x/?u={{url}}\">",
-                           "<a href=\"https://x/?u=http%3A%2F%2Fa%2F%3Fx%3D%22%3C%27%26%01\">"},
-                      Good{"LinkAfterStartIsAPart", "<a href=\"/go?{{report_link}}\">",
-                           "<a href=\"/go?https%3A%2F%2Fh.example%2F%3Fa%3D1%26b%3D2\">"},
-                      Good{"SectionWithValue", "a{{#host}}<b>{{host}}</b>{{/host}}c", "a<b>a.test</b>c"},
-                      Good{"SectionWithout", "a{{#contact}}<b>{{contact}}</b>{{/contact}}c", "ac"},
-                      Good{"NestedSections", "{{#host}}1{{#contact}}2{{/contact}}3{{/host}}4", "134"},
-                      Good{"NestedInAnAbsentOne", "{{#contact}}1{{#host}}2{{/host}}3{{/contact}}4", "4"},
-                      Good{"Comment", "a{{! {{nonsense}} }} !}}b", "ab"},
-                      Good{"AfterScriptAndStyle", "<script>if (a<b) x='</p>';</script><style>a{b:c}</style>{{host}}",
-                           "<script>if (a<b) x='</p>';</script><style>a{b:c}</style>a.test"},
-                      Good{"AfterHtmlComment", "<!-- <a href=\" -->{{host}}", "<!-- <a href=\" -->a.test"},
-                      Good{"InTitle", "<title>{{host}}</title>", "<title>a.test</title>"},
-                      Good{"UpperCaseMarkup", "<A HREF=\"{{report_link}}\">",
-                           "<A HREF=\"https://h.example/?a=1&amp;b=2\">"}),
+    ::testing::Values(
+        GoodTemplate{"Literal", "plain", "plain"}, GoodTemplate{"Empty", "", ""},
+        GoodTemplate{"Text", "<p>{{url}}</p>", "<p>http://a/?x=&quot;&lt;&#39;&amp;\xEF\xBF\xBD</p>"},
+        GoodTemplate{"SpacesInTheBraces", "{{ host }}", "a.test"},
+        GoodTemplate{"DoubleQuotedAttribute", "<a title=\"{{host}}\">", "<a title=\"a.test\">"},
+        GoodTemplate{"SingleQuotedAttribute", "<a title='{{url}}'>",
+                     "<a title='http://a/?x=&quot;&lt;&#39;&amp;\xEF\xBF\xBD'>"},
+        GoodTemplate{"LinkInHref", "<a href=\"{{report_link}}\">", "<a href=\"https://h.example/?a=1&amp;b=2\">"},
+        GoodTemplate{"LinkOfAnotherSchemeVanishes", "<a href=\"{{contact_link}}\">", "<a href=\"\">"},
+        GoodTemplate{"PartOfAUrl", "<a href=\"https://x/?u={{url}}\">",
+                     "<a href=\"https://x/?u=http%3A%2F%2Fa%2F%3Fx%3D%22%3C%27%26%01\">"},
+        GoodTemplate{"LinkAfterStartIsAPart", "<a href=\"/go?{{report_link}}\">",
+                     "<a href=\"/go?https%3A%2F%2Fh.example%2F%3Fa%3D1%26b%3D2\">"},
+        GoodTemplate{"SectionWithValue", "a{{#host}}<b>{{host}}</b>{{/host}}c", "a<b>a.test</b>c"},
+        GoodTemplate{"SectionWithout", "a{{#contact}}<b>{{contact}}</b>{{/contact}}c", "ac"},
+        GoodTemplate{"NestedSections", "{{#host}}1{{#contact}}2{{/contact}}3{{/host}}4", "134"},
+        GoodTemplate{"NestedInAnAbsentOne", "{{#contact}}1{{#host}}2{{/host}}3{{/contact}}4", "4"},
+        GoodTemplate{"Comment", "a{{! {{nonsense}} }} !}}b", "ab"},
+        GoodTemplate{"AfterScriptAndStyle", "<script>if (a<b) x='</p>';</script><style>a{b:c}</style>{{host}}",
+                     "<script>if (a<b) x='</p>';</script><style>a{b:c}</style>a.test"},
+        GoodTemplate{"AfterHtmlComment", "<!-- <a href=\" -->{{host}}", "<!-- <a href=\" -->a.test"},
+        GoodTemplate{"InTitle", "<title>{{host}}</title>", "<title>a.test</title>"},
+        GoodTemplate{"UpperCaseMarkup", "<A HREF=\"{{report_link}}\">", "<A HREF=\"https://h.example/?a=1&amp;b=2\">"}),
     [](const auto& param) { return std::string(param.param.name); });
 
-struct Bad {
+struct BadTemplate {
   std::string_view name, text;
   int line, column;
   std::string_view what;
 };
-void PrintTo(const Bad& c, std::ostream* out) { *out << c.name; }
-class RefusedTemplate : public ::testing::TestWithParam<Bad> {};
+void PrintTo(const BadTemplate& c, std::ostream* out) { *out << c.name; }
+class RefusedTemplate : public ::testing::TestWithParam<BadTemplate> {};
 
 TEST_P(RefusedTemplate, NamesPlaceAndVariable) {
   const auto parsed = BlockTemplate::parse(GetParam().text);
@@ -80,27 +80,28 @@ TEST_P(RefusedTemplate, NamesPlaceAndVariable) {
 
 INSTANTIATE_TEST_SUITE_P(
     Rules, RefusedTemplate,
-    ::testing::Values(Bad{"UnknownVariable", "a\nbc {{hots}}", 2, 4, "\"hots\""}, Bad{"NoName", "{{}}", 1, 1, "\"\""},
-                      Bad{"Unclosed", "\n {{url", 2, 2, "}}"}, Bad{"UnclosedComment", "{{! a }}", 1, 1, "!}}"},
-                      Bad{"OpenSection", "{{#host}}", 1, 1, "{{#host}}"},
-                      Bad{"StrayEnd", "x{{/host}}", 1, 2, "{{/host}}"},
-                      Bad{"CrossedSections", "{{#host}}{{#url}}{{/host}}{{/url}}", 1, 18, "{{/host}}"},
-                      Bad{"InScript", "<script>\nvar u = \"{{url}}\";</script>", 2, 10, "{{url}}"},
-                      Bad{"InAnAttributeInsideScript", "<script>if(a<b c=\"{{url}}\")</script>", 1, 19, "{{url}}"},
-                      Bad{"InSelfClosedScript", "<script/>{{url}}</script>", 1, 10, "{{url}}"},
-                      Bad{"InStyle", "<style>a{color:{{host}}}</style>", 1, 16, "{{host}}"},
-                      Bad{"InStyleAttribute", "<p style=\"color:{{host}}\">", 1, 17, "{{host}}"},
-                      Bad{"InEventHandler", "<p onClick='f(\"{{url}}\")'>", 1, 16, "{{url}}"},
-                      Bad{"InUnquotedAttribute", "<p title={{url}}>", 1, 10, "{{url}}"},
-                      Bad{"AsAttributeName", "<p {{url}}>", 1, 4, "{{url}}"},
-                      Bad{"AsTagName", "<{{url}}>", 1, 2, "{{url}}"},
-                      Bad{"InHtmlComment", "<!-- {{url}} -->", 1, 6, "{{url}}"},
-                      Bad{"InDoctype", "<!doctype {{url}}>", 1, 11, "{{url}}"},
-                      Bad{"UrlThatIsNoLink", "<a href=\"{{url}}\">", 1, 10, "{{url}}"},
-                      Bad{"RefreshTarget", "<meta http-equiv=refresh content=\"0;url={{url}}\">", 1, 41, "{{url}}"},
-                      Bad{"SectionInATag", "<p {{#host}}x{{/host}}>", 1, 4, "{{#host}}"},
-                      Bad{"SectionThatEndsInATag", "{{#host}}<p {{/host}}>", 1, 13, "{{/host}}"},
-                      Bad{"SlashBeforeAttribute", "<a/href=\"{{url}}\">", 1, 10, "{{url}}"}),
+    ::testing::Values(
+        BadTemplate{"UnknownVariable", "a\nbc {{hots}}", 2, 4, "\"hots\""}, BadTemplate{"NoName", "{{}}", 1, 1, "\"\""},
+        BadTemplate{"Unclosed", "\n {{url", 2, 2, "}}"}, BadTemplate{"UnclosedComment", "{{! a }}", 1, 1, "!}}"},
+        BadTemplate{"OpenSection", "{{#host}}", 1, 1, "{{#host}}"},
+        BadTemplate{"StrayEnd", "x{{/host}}", 1, 2, "{{/host}}"},
+        BadTemplate{"CrossedSections", "{{#host}}{{#url}}{{/host}}{{/url}}", 1, 18, "{{/host}}"},
+        BadTemplate{"InScript", "<script>\nvar u = \"{{url}}\";</script>", 2, 10, "{{url}}"},
+        BadTemplate{"InAnAttributeInsideScript", "<script>if(a<b c=\"{{url}}\")</script>", 1, 19, "{{url}}"},
+        BadTemplate{"InSelfClosedScript", "<script/>{{url}}</script>", 1, 10, "{{url}}"},
+        BadTemplate{"InStyle", "<style>a{color:{{host}}}</style>", 1, 16, "{{host}}"},
+        BadTemplate{"InStyleAttribute", "<p style=\"color:{{host}}\">", 1, 17, "{{host}}"},
+        BadTemplate{"InEventHandler", "<p onClick='f(\"{{url}}\")'>", 1, 16, "{{url}}"},
+        BadTemplate{"InUnquotedAttribute", "<p title={{url}}>", 1, 10, "{{url}}"},
+        BadTemplate{"AsAttributeName", "<p {{url}}>", 1, 4, "{{url}}"},
+        BadTemplate{"AsTagName", "<{{url}}>", 1, 2, "{{url}}"},
+        BadTemplate{"InHtmlComment", "<!-- {{url}} -->", 1, 6, "{{url}}"},
+        BadTemplate{"InDoctype", "<!doctype {{url}}>", 1, 11, "{{url}}"},
+        BadTemplate{"UrlThatIsNoLink", "<a href=\"{{url}}\">", 1, 10, "{{url}}"},
+        BadTemplate{"RefreshTarget", "<meta http-equiv=refresh content=\"0;url={{url}}\">", 1, 41, "{{url}}"},
+        BadTemplate{"SectionInATag", "<p {{#host}}x{{/host}}>", 1, 4, "{{#host}}"},
+        BadTemplate{"SectionThatEndsInATag", "{{#host}}<p {{/host}}>", 1, 13, "{{/host}}"},
+        BadTemplate{"SlashBeforeAttribute", "<a/href=\"{{url}}\">", 1, 10, "{{url}}"}),
     [](const auto& param) { return std::string(param.param.name); });
 
 TEST(BlockTemplate, HasALimit) {

@@ -14,17 +14,17 @@
 namespace bloomwall::proxy::testing {
 namespace {
 
-const HeadLimits kLimits;
+const HeadLimits kChunkLimits;
 
 TEST(ChunkDecoder, LeavesWhatFollowsTheLastChunkLine) {
   ChunkDecoder decoder;
   decoder.begin(false);
   std::string_view bytes = "3;x\r\nabc\r\n0\r\nX: y\r\n\r\n";
-  auto step = decoder.feed(bytes, kLimits);
+  auto step = decoder.feed(bytes, kChunkLimits);
   EXPECT_EQ(step.event, ChunkEvent::data);
   EXPECT_EQ(std::string(step.data.begin(), step.data.end()), "abc");
   bytes.remove_prefix(step.consumed);
-  step = decoder.feed(bytes, kLimits);
+  step = decoder.feed(bytes, kChunkLimits);
   EXPECT_EQ(step.event, ChunkEvent::last);
   EXPECT_EQ(bytes.substr(step.consumed), "X: y\r\n\r\n");
 }
@@ -33,17 +33,17 @@ TEST(ChunkDecoder, DataIsHandedOutWithoutCopying) {
   ChunkDecoder decoder;
   decoder.begin(false);
   const std::string_view bytes = "5\r\nhello";
-  const auto step = decoder.feed(bytes, kLimits);
+  const auto step = decoder.feed(bytes, kChunkLimits);
   EXPECT_EQ(step.data.data(), bytes.data() + 3);
 }
 
 TEST(ChunkDecoder, FaultsAreFinal) {
   ChunkDecoder decoder;
   decoder.begin(false);
-  EXPECT_EQ(decoder.feed(std::string_view("x"), kLimits).event, ChunkEvent::malformed);
-  EXPECT_EQ(decoder.feed(std::string_view("0\r\n"), kLimits).event, ChunkEvent::malformed);
+  EXPECT_EQ(decoder.feed(std::string_view("x"), kChunkLimits).event, ChunkEvent::malformed);
+  EXPECT_EQ(decoder.feed(std::string_view("0\r\n"), kChunkLimits).event, ChunkEvent::malformed);
   decoder.begin(false);
-  EXPECT_EQ(decoder.feed(std::string_view("0\r\n"), kLimits).event, ChunkEvent::last);
+  EXPECT_EQ(decoder.feed(std::string_view("0\r\n"), kChunkLimits).event, ChunkEvent::last);
 }
 
 std::string random_chunked(std::mt19937_64& random) {
@@ -83,7 +83,7 @@ TEST(ChunkDecoder, ReadsWhatLlhttpTakesTheSameWay) {
         "POST http://a/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + random_chunked(random);
     const SecondOpinion second = LlhttpOracle::read(HTTP_REQUEST, message);
     if (!second.complete) continue;
-    RequestReader reader(kLimits);
+    RequestReader reader(kChunkLimits);
     const Transcript t = run(reader, {message});
     // The one thing llhttp 8.1 takes and must not: a CR alone as the end of a trailer line (CVE-2023-30589).
     const auto fault = reader.feed({});

@@ -15,7 +15,7 @@
 namespace bloomwall::proxy::testing {
 namespace {
 
-const HeadLimits kLimits;
+const HeadLimits kTargetLimits;
 
 // One policy for all rows: making filter files is the slow part.
 const filter::Policy& policy() {
@@ -45,20 +45,20 @@ std::string target_text(const Judgement& judgement) {
   return out.append(judgement.host).append(":").append(std::to_string(judgement.port));
 }
 
-struct Case {
+struct TargetCase {
   std::string_view name;
   std::string_view request_line;
   std::string_view want;
   JudgeRules rules = {};
   std::string_view fields = "Host: x\r\n";
 };
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const TargetCase& c, std::ostream* out) { *out << c.name; }
 
-class Judged : public ::testing::TestWithParam<Case> {};
+class Judged : public ::testing::TestWithParam<TargetCase> {};
 
 TEST_P(Judged, AsTheRulesSay) {
-  const Case& c = GetParam();
-  RequestReader reader(kLimits);
+  const TargetCase& c = GetParam();
+  RequestReader reader(kTargetLimits);
   const Transcript t = run(reader, {std::string(c.request_line) + "\r\n" + std::string(c.fields) + "\r\n"});
   ASSERT_EQ(t.events.find("error"), std::string::npos) << t.events;
   const AccessRules access = *AccessRules::build({});
@@ -74,131 +74,136 @@ const JudgeRules kNamed{.via_name = "wall"};
 INSTANTIATE_TEST_SUITE_P(
     Forwarded, Judged,
     ::testing::Values(
-        Case{"PlainHost", "GET http://a.test/x HTTP/1.1", "allowed unlisted -> a.test:80"},
-        Case{"PortOfTheTarget", "GET http://a.test:8080/ HTTP/1.1", "allowed unlisted -> a.test:8080"},
-        Case{"CanonicalHost", "GET HTTP://A.Test.:080/ HTTP/1.1", "allowed unlisted -> a.test:80"},
-        Case{"Blocked", "GET http://blocked.test/x HTTP/1.1", "blocked listed bad S blocked.test -> blocked.test:80"},
-        Case{"BlockedSubdomain", "GET http://w.blocked.test/ HTTP/1.1",
-             "blocked listed bad S blocked.test -> w.blocked.test:80"},
-        Case{"AllowListed", "GET http://good.blocked.test/ HTTP/1.1",
-             "allowed allow_list S good.blocked.test -> good.blocked.test:80"},
-        Case{"BlockedInDisguise", "GET http://BLOCKED.test.:80/ HTTP/1.1",
-             "blocked listed bad S blocked.test -> blocked.test:80"},
-        Case{"BlockedAddress", "GET http://192.0.2.66/ HTTP/1.1", "blocked listed bad X 192.0.2.66 -> 192.0.2.66:80"},
-        Case{"BlockedAddressSpeltOddly", "GET http://0300.0.0x242/ HTTP/1.1",
-             "blocked listed bad X 192.0.2.66 -> 192.0.2.66:80"},
-        Case{"BlockedIpv6", "GET http://[2001:DB8:0::66]/ HTTP/1.1",
-             "blocked listed bad X [2001:db8::66] -> [2001:db8::66]:80"},
-        Case{"BlockedDirectory", "GET http://mixed.test/bad/x HTTP/1.1",
-             "blocked listed bad D mixed.test/bad/ -> mixed.test:80"},
-        Case{"BesideTheDirectory", "GET http://mixed.test/good HTTP/1.1", "allowed unlisted -> mixed.test:80"},
-        Case{"DotSegments", "GET http://mixed.test/good/../bad/x HTTP/1.1",
-             "blocked listed bad D mixed.test/bad/ -> mixed.test:80"},
-        Case{"EscapedPath", "GET http://mixed.test/%62ad/x HTTP/1.1",
-             "blocked listed bad D mixed.test/bad/ -> mixed.test:80"},
-        Case{"HostFieldDoesNotDecide",
-             "GET http://blocked.test/ HTTP/1.1",
-             "blocked listed bad S blocked.test -> blocked.test:80",
-             {},
-             "Host: a.test\r\n"},
-        Case{"Monitored", "GET http://watched.test/ HTTP/1.1",
-             "monitored listed watch S watched.test -> watched.test:80"},
-        Case{"AmbiguousPathIsJudgedInAllForms", "GET http://mixed.test/x/..%2fbad/y HTTP/1.1",
-             "blocked listed bad D mixed.test/bad/ -> mixed.test:80"}),
+        TargetCase{"PlainHost", "GET http://a.test/x HTTP/1.1", "allowed unlisted -> a.test:80"},
+        TargetCase{"PortOfTheTarget", "GET http://a.test:8080/ HTTP/1.1", "allowed unlisted -> a.test:8080"},
+        TargetCase{"CanonicalHost", "GET HTTP://A.Test.:080/ HTTP/1.1", "allowed unlisted -> a.test:80"},
+        TargetCase{"Blocked", "GET http://blocked.test/x HTTP/1.1",
+                   "blocked listed bad S blocked.test -> blocked.test:80"},
+        TargetCase{"BlockedSubdomain", "GET http://w.blocked.test/ HTTP/1.1",
+                   "blocked listed bad S blocked.test -> w.blocked.test:80"},
+        TargetCase{"AllowListed", "GET http://good.blocked.test/ HTTP/1.1",
+                   "allowed allow_list S good.blocked.test -> good.blocked.test:80"},
+        TargetCase{"BlockedInDisguise", "GET http://BLOCKED.test.:80/ HTTP/1.1",
+                   "blocked listed bad S blocked.test -> blocked.test:80"},
+        TargetCase{"BlockedAddress", "GET http://192.0.2.66/ HTTP/1.1",
+                   "blocked listed bad X 192.0.2.66 -> 192.0.2.66:80"},
+        TargetCase{"BlockedAddressSpeltOddly", "GET http://0300.0.0x242/ HTTP/1.1",
+                   "blocked listed bad X 192.0.2.66 -> 192.0.2.66:80"},
+        TargetCase{"BlockedIpv6", "GET http://[2001:DB8:0::66]/ HTTP/1.1",
+                   "blocked listed bad X [2001:db8::66] -> [2001:db8::66]:80"},
+        TargetCase{"BlockedDirectory", "GET http://mixed.test/bad/x HTTP/1.1",
+                   "blocked listed bad D mixed.test/bad/ -> mixed.test:80"},
+        TargetCase{"BesideTheDirectory", "GET http://mixed.test/good HTTP/1.1", "allowed unlisted -> mixed.test:80"},
+        TargetCase{"DotSegments", "GET http://mixed.test/good/../bad/x HTTP/1.1",
+                   "blocked listed bad D mixed.test/bad/ -> mixed.test:80"},
+        TargetCase{"EscapedPath", "GET http://mixed.test/%62ad/x HTTP/1.1",
+                   "blocked listed bad D mixed.test/bad/ -> mixed.test:80"},
+        TargetCase{"HostFieldDoesNotDecide",
+                   "GET http://blocked.test/ HTTP/1.1",
+                   "blocked listed bad S blocked.test -> blocked.test:80",
+                   {},
+                   "Host: a.test\r\n"},
+        TargetCase{"Monitored", "GET http://watched.test/ HTTP/1.1",
+                   "monitored listed watch S watched.test -> watched.test:80"},
+        TargetCase{"AmbiguousPathIsJudgedInAllForms", "GET http://mixed.test/x/..%2fbad/y HTTP/1.1",
+                   "blocked listed bad D mixed.test/bad/ -> mixed.test:80"}),
     [](const auto& param) { return std::string(param.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(
     Refused, Judged,
     ::testing::Values(
-        Case{"Userinfo", "GET http://a.test@blocked.test/ HTTP/1.1", "error bad_target 400\n"},
-        Case{"AddressThatIsNone", "GET http://1.2.3.256/ HTTP/1.1", "error bad_target 400\n"},
-        Case{"EscapedSeparator", "GET http://a%2ftest/ HTTP/1.1", "error bad_target 400\n"},
-        Case{"Https", "GET https://a.test/ HTTP/1.1", "error not_implemented 501\n"},
-        Case{"Ftp", "GET ftp://a.test/ HTTP/1.1", "error not_implemented 501\n"},
-        Case{"Gopher", "GET gopher://a.test/ HTTP/1.1", "error not_implemented 501\n"},
-        Case{"OriginForm", "GET /x HTTP/1.1", "error misdirected 421\n", {}, "Host: blocked.test\r\n"},
-        Case{"StrictPath", "GET http://a.test/a%2fb/..%2fc HTTP/1.1", "error ambiguous_path 400\n", kStrict},
-        Case{"StrictPathThatIsPlain", "GET http://a.test/a/b HTTP/1.1", "allowed unlisted -> a.test:80", kStrict},
-        Case{"ViaNamesUsAgainAndAgain", "GET http://a.test/ HTTP/1.1", "error loop 502\n", kNamed,
-             "Host: x\r\nVia: 1.1 wall, 1.1 WALL (x)\r\nVia: 1.1 other, 1.0 wall, HTTP/1.1 wall\r\n"},
-        Case{"ViaNamesUsInAChain", "GET http://a.test/ HTTP/1.1", "allowed unlisted -> a.test:80", kNamed,
-             "Host: x\r\nVia: 1.1 wall, 1.1 wall\r\nVia: 1.0 wall, 1.1 wallet, wall\r\n"}),
+        TargetCase{"Userinfo", "GET http://a.test@blocked.test/ HTTP/1.1", "error bad_target 400\n"},
+        TargetCase{"AddressThatIsNone", "GET http://1.2.3.256/ HTTP/1.1", "error bad_target 400\n"},
+        TargetCase{"EscapedSeparator", "GET http://a%2ftest/ HTTP/1.1", "error bad_target 400\n"},
+        TargetCase{"Https", "GET https://a.test/ HTTP/1.1", "error not_implemented 501\n"},
+        TargetCase{"Ftp", "GET ftp://a.test/ HTTP/1.1", "error not_implemented 501\n"},
+        TargetCase{"Gopher", "GET gopher://a.test/ HTTP/1.1", "error not_implemented 501\n"},
+        TargetCase{"OriginForm", "GET /x HTTP/1.1", "error misdirected 421\n", {}, "Host: blocked.test\r\n"},
+        TargetCase{"StrictPath", "GET http://a.test/a%2fb/..%2fc HTTP/1.1", "error ambiguous_path 400\n", kStrict},
+        TargetCase{"StrictPathThatIsPlain", "GET http://a.test/a/b HTTP/1.1", "allowed unlisted -> a.test:80", kStrict},
+        TargetCase{"ViaNamesUsAgainAndAgain", "GET http://a.test/ HTTP/1.1", "error loop 502\n", kNamed,
+                   "Host: x\r\nVia: 1.1 wall, 1.1 WALL (x)\r\nVia: 1.1 other, 1.0 wall, HTTP/1.1 wall\r\n"},
+        TargetCase{"ViaNamesUsInAChain", "GET http://a.test/ HTTP/1.1", "allowed unlisted -> a.test:80", kNamed,
+                   "Host: x\r\nVia: 1.1 wall, 1.1 wall\r\nVia: 1.0 wall, 1.1 wallet, wall\r\n"}),
     [](const auto& param) { return std::string(param.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(
     Connect, Judged,
-    ::testing::Values(
-        Case{"Allowed", "CONNECT a.test:443 HTTP/1.1", "allowed unlisted => a.test:443"},
-        Case{"Blocked", "CONNECT blocked.test:443 HTTP/1.1", "blocked listed bad S blocked.test => blocked.test:443"},
-        Case{"BlockedInDisguise", "CONNECT BLOCKED.TEST.:443 HTTP/1.1",
-             "blocked listed bad S blocked.test => blocked.test:443"},
-        Case{"PathEntriesDoNotBlockTheHost", "CONNECT mixed.test:443 HTTP/1.1", "allowed unlisted => mixed.test:443"},
-        Case{"PortOutsideTheRules", "CONNECT a.test:22 HTTP/1.1", "error port_denied 403\n"},
-        Case{"BlockedOnAnyPort", "CONNECT blocked.test:22 HTTP/1.1",
-             "blocked listed bad S blocked.test => blocked.test:22"},
-        Case{"OddAddressIsDialledAsJudged", "CONNECT 0x7f.1:443 HTTP/1.1", "allowed unlisted => 127.0.0.1:443"},
-        Case{"Ipv6", "CONNECT [2001:db8::66]:443 HTTP/1.1",
-             "blocked listed bad X [2001:db8::66] => [2001:db8::66]:443"},
-        Case{"OnATransparentListener", "CONNECT a.test:443 HTTP/1.1", "error method_not_allowed 405\n", kTransparent}),
+    ::testing::Values(TargetCase{"Allowed", "CONNECT a.test:443 HTTP/1.1", "allowed unlisted => a.test:443"},
+                      TargetCase{"Blocked", "CONNECT blocked.test:443 HTTP/1.1",
+                                 "blocked listed bad S blocked.test => blocked.test:443"},
+                      TargetCase{"BlockedInDisguise", "CONNECT BLOCKED.TEST.:443 HTTP/1.1",
+                                 "blocked listed bad S blocked.test => blocked.test:443"},
+                      TargetCase{"PathEntriesDoNotBlockTheHost", "CONNECT mixed.test:443 HTTP/1.1",
+                                 "allowed unlisted => mixed.test:443"},
+                      TargetCase{"PortOutsideTheRules", "CONNECT a.test:22 HTTP/1.1", "error port_denied 403\n"},
+                      TargetCase{"BlockedOnAnyPort", "CONNECT blocked.test:22 HTTP/1.1",
+                                 "blocked listed bad S blocked.test => blocked.test:22"},
+                      TargetCase{"OddAddressIsDialledAsJudged", "CONNECT 0x7f.1:443 HTTP/1.1",
+                                 "allowed unlisted => 127.0.0.1:443"},
+                      TargetCase{"Ipv6", "CONNECT [2001:db8::66]:443 HTTP/1.1",
+                                 "blocked listed bad X [2001:db8::66] => [2001:db8::66]:443"},
+                      TargetCase{"OnATransparentListener", "CONNECT a.test:443 HTTP/1.1",
+                                 "error method_not_allowed 405\n", kTransparent}),
     [](const auto& param) { return std::string(param.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(
     Transparent, Judged,
-    ::testing::Values(Case{"RoutedByHost", "GET /x HTTP/1.1", "allowed unlisted -> a.test:8080", kTransparent,
-                           "Host: a.test:8080\r\n"},
-                      Case{"JudgedByHost", "GET /x HTTP/1.1", "blocked listed bad S blocked.test -> blocked.test:80",
-                           kTransparent, "Host: Blocked.test\r\n"},
-                      Case{"PathCounts", "GET /bad/x HTTP/1.1", "blocked listed bad D mixed.test/bad/ -> mixed.test:80",
-                           kTransparent, "Host: mixed.test\r\n"},
-                      Case{"PathOfTwoSlashesIsNoAuthority", "GET //blocked.test/x HTTP/1.1",
-                           "allowed unlisted -> a.test:80", kTransparent, "Host: a.test\r\n"},
-                      Case{"WithoutHost", "GET /x HTTP/1.0", "error misdirected 421\n", kTransparent, ""},
-                      Case{"Asterisk", "OPTIONS * HTTP/1.1", "allowed unlisted -> a.test:80", kTransparent,
-                           "Host: a.test\r\n"},
-                      Case{"AbsoluteFormStillWorks", "GET http://blocked.test/ HTTP/1.1",
-                           "blocked listed bad S blocked.test -> blocked.test:80", kTransparent, "Host: a.test\r\n"}),
+    ::testing::Values(
+        TargetCase{"RoutedByHost", "GET /x HTTP/1.1", "allowed unlisted -> a.test:8080", kTransparent,
+                   "Host: a.test:8080\r\n"},
+        TargetCase{"JudgedByHost", "GET /x HTTP/1.1", "blocked listed bad S blocked.test -> blocked.test:80",
+                   kTransparent, "Host: Blocked.test\r\n"},
+        TargetCase{"PathCounts", "GET /bad/x HTTP/1.1", "blocked listed bad D mixed.test/bad/ -> mixed.test:80",
+                   kTransparent, "Host: mixed.test\r\n"},
+        TargetCase{"PathOfTwoSlashesIsNoAuthority", "GET //blocked.test/x HTTP/1.1", "allowed unlisted -> a.test:80",
+                   kTransparent, "Host: a.test\r\n"},
+        TargetCase{"WithoutHost", "GET /x HTTP/1.0", "error misdirected 421\n", kTransparent, ""},
+        TargetCase{"Asterisk", "OPTIONS * HTTP/1.1", "allowed unlisted -> a.test:80", kTransparent, "Host: a.test\r\n"},
+        TargetCase{"AbsoluteFormStillWorks", "GET http://blocked.test/ HTTP/1.1",
+                   "blocked listed bad S blocked.test -> blocked.test:80", kTransparent, "Host: a.test\r\n"}),
     [](const auto& param) { return std::string(param.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(MaxForwards, Judged,
-                         ::testing::Values(Case{"TraceOfZero",
-                                                "TRACE http://a.test/ HTTP/1.1",
-                                                "allowed unlisted trace a.test:80",
-                                                {},
-                                                "Host: x\r\nMax-Forwards: 0\r\n"},
-                                           Case{"OptionsOfZero",
-                                                "OPTIONS http://a.test HTTP/1.1",
-                                                "allowed unlisted options a.test:80",
-                                                {},
-                                                "Host: x\r\nMax-Forwards: 00\r\n"},
-                                           Case{"OptionsOfOne",
-                                                "OPTIONS http://a.test HTTP/1.1",
-                                                "allowed unlisted -> a.test:80",
-                                                {},
-                                                "Host: x\r\nMax-Forwards: 1\r\n"},
-                                           Case{"GetOfZero",
-                                                "GET http://a.test/ HTTP/1.1",
-                                                "allowed unlisted -> a.test:80",
-                                                {},
-                                                "Host: x\r\nMax-Forwards: 0\r\n"},
-                                           Case{"BlockedAllTheSame",
-                                                "TRACE http://blocked.test/ HTTP/1.1",
-                                                "blocked listed bad S blocked.test trace blocked.test:80",
-                                                {},
-                                                "Host: x\r\nMax-Forwards: 0\r\n"},
-                                           Case{"AsteriskAsksAboutTheProxy", "OPTIONS * HTTP/1.1",
-                                                "allowed unlisted options :0"}),
+                         ::testing::Values(TargetCase{"TraceOfZero",
+                                                      "TRACE http://a.test/ HTTP/1.1",
+                                                      "allowed unlisted trace a.test:80",
+                                                      {},
+                                                      "Host: x\r\nMax-Forwards: 0\r\n"},
+                                           TargetCase{"OptionsOfZero",
+                                                      "OPTIONS http://a.test HTTP/1.1",
+                                                      "allowed unlisted options a.test:80",
+                                                      {},
+                                                      "Host: x\r\nMax-Forwards: 00\r\n"},
+                                           TargetCase{"OptionsOfOne",
+                                                      "OPTIONS http://a.test HTTP/1.1",
+                                                      "allowed unlisted -> a.test:80",
+                                                      {},
+                                                      "Host: x\r\nMax-Forwards: 1\r\n"},
+                                           TargetCase{"GetOfZero",
+                                                      "GET http://a.test/ HTTP/1.1",
+                                                      "allowed unlisted -> a.test:80",
+                                                      {},
+                                                      "Host: x\r\nMax-Forwards: 0\r\n"},
+                                           TargetCase{"BlockedAllTheSame",
+                                                      "TRACE http://blocked.test/ HTTP/1.1",
+                                                      "blocked listed bad S blocked.test trace blocked.test:80",
+                                                      {},
+                                                      "Host: x\r\nMax-Forwards: 0\r\n"},
+                                           TargetCase{"AsteriskAsksAboutTheProxy", "OPTIONS * HTTP/1.1",
+                                                      "allowed unlisted options :0"}),
                          [](const auto& param) { return std::string(param.param.name); });
 
 // Networks, of an address that is about to be dialled for a request.
 class SentTo : public ::testing::Test {
  protected:
   std::string say(std::string_view request_line, std::string_view to, std::string_view host = "x") {
-    RequestReader reader(kLimits);
+    RequestReader reader(kTargetLimits);
     run(reader, {std::string(request_line) + "\r\nHost: " + std::string(host) + "\r\n\r\n"});
     return text(judge_.request_to(addresses(to), reader.head(), *made_.policy));
   }
   std::string say_inside(std::string_view tunnel, std::string_view request_line, std::string_view host) {
-    RequestReader reader(kLimits);
+    RequestReader reader(kTargetLimits);
     run(reader, {std::string(request_line) + "\r\nHost: " + std::string(host) + "\r\n\r\n"});
     return text(judge_.inside_to(addresses("192.0.2.5"), reader.head(), tunnel, 80, *made_.policy));
   }
@@ -290,7 +295,7 @@ TEST(SniJudgement, KnowsWhenUrlEntriesCouldNotBeAsked) {
 }
 
 TEST(Judgement, GivesTheHostFieldThePortTheTargetGave) {
-  RequestReader reader(kLimits);
+  RequestReader reader(kTargetLimits);
   const AccessRules access = *AccessRules::build({});
   TargetJudge judge({});
   run(reader, {std::string_view("GET http://a.test/ HTTP/1.1\r\nHost: x\r\n\r\n")});
@@ -302,7 +307,7 @@ TEST(Judgement, GivesTheHostFieldThePortTheTargetGave) {
 
 TEST(DisplayUrl, IsWhatAPersonKnowsTheRequestBy) {
   const auto shown = [](std::string_view request) {
-    RequestReader reader(kLimits);
+    RequestReader reader(kTargetLimits);
     run(reader, {request});
     std::string out;
     append_display_url(out, reader.head());

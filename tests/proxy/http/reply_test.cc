@@ -15,7 +15,7 @@ namespace bloomwall::proxy::testing {
 namespace {
 
 const TimePoint kNow = TimePoint(std::chrono::seconds(784'111'777));  // Sun, 06 Nov 1994 08:49:37 GMT
-const HeadLimits kLimits;
+const HeadLimits kReplyLimits;
 
 struct Answer {
   int status = 0;
@@ -34,7 +34,7 @@ struct Answer {
 
 // Reads the answer with our own reader: it must be one whole message, with nothing behind it.
 Answer read(const std::string& bytes, Method method) {
-  ResponseReader reader(kLimits);
+  ResponseReader reader(kReplyLimits);
   reader.start({method, false});
   const Transcript t = run(reader, {bytes});
   EXPECT_TRUE(reader.at_end()) << t.events;
@@ -336,7 +336,7 @@ TEST(ReasonSentence, EveryReasonHasOne) {
 // ---- Max-Forwards: 0
 
 TEST(TraceReply, EchoesTheRequestWithoutCredentials) {
-  RequestReader reader(kLimits);
+  RequestReader reader(kReplyLimits);
   run(reader, {std::string_view("TRACE http://a/x HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\nCookie: sid=s3cret\r\n"
                                 "Authorization: Basic eA==\r\nProxy-Authorization: Basic eA==\r\nX: y\r\n\r\n")});
   std::string out;

@@ -13,10 +13,10 @@ namespace {
 
 using namespace std::string_literals;
 
-const HeadLimits kLimits;
+const HeadLimits kAnswerLimits;
 const std::string kOk = "HTTP/1.1 200 OK\r\n";
 
-struct Case {
+struct AnswerCase {
   std::string_view name;
   ResponseTo to;
   std::string input;  // after which the origin closes
@@ -24,21 +24,21 @@ struct Case {
   std::string body = {};
   std::string rest = {};
 };
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const AnswerCase& c, std::ostream* out) { *out << c.name; }
 
-class ResponseRules : public ::testing::TestWithParam<Case> {};
+class ResponseRules : public ::testing::TestWithParam<AnswerCase> {};
 
 TEST_P(ResponseRules, HoldHoweverItIsCut) {
-  const Case& c = GetParam();
+  const AnswerCase& c = GetParam();
   const Transcript want{c.events, c.body, c.rest};
-  ResponseReader whole(kLimits);
+  ResponseReader whole(kAnswerLimits);
   whole.start(c.to);
   const Transcript got = run(whole, {c.input}, true);
   EXPECT_EQ(got.events, want.events);
   EXPECT_EQ(got.body, want.body);
   EXPECT_EQ(got.rest, want.rest);
   for (const auto& pieces : all_cuts(c.input)) {
-    ResponseReader reader(kLimits);
+    ResponseReader reader(kAnswerLimits);
     reader.start(c.to);
     Transcript cut = run(reader, pieces, true);
     if (cut.events.find("error ") != std::string::npos) cut.rest = want.rest;  // nobody asks what follows an error
@@ -55,114 +55,117 @@ const std::string kProtocol = "error upstream_protocol 502\n";
 INSTANTIATE_TEST_SUITE_P(
     Taken, ResponseRules,
     ::testing::Values(
-        Case{"CountedBody", kGet, kOk + "Content-Length: 2\r\n\r\nok",
-             "head 200 [OK] 1.1 length 2 keep\n[Content-Length]=[2]\nend\n", "ok"},
-        Case{"EmptyBody", kGet, kOk + "Content-Length: 0\r\n\r\n",
-             "head 200 [OK] 1.1 none keep\n[Content-Length]=[0]\nend\n"},
-        Case{"Chunked", kGet,
-             kOk + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6;x=y\r\n world\r\n0\r\nX-T: 1\r\n\r\n",
-             "head 200 [OK] 1.1 chunked keep\n[Transfer-Encoding]=[chunked]\nend\n[X-T]=[1]\n", "hello world"},
-        Case{"PaddedChunkSizes", kGet, kOk + "Transfer-Encoding: chunked\r\n\r\n5   \r\nhello\r\n0  \r\n\r\n",
-             "head 200 [OK] 1.1 chunked keep\n[Transfer-Encoding]=[chunked]\nend\n", "hello"},
-        Case{"UntilClose", kGet, kOk + "\r\nall of it", "head 200 [OK] 1.1 until_close keep\nend\n", "all of it"},
-        Case{"Http10", kGet, "HTTP/1.0 200 OK\r\n\r\nten", "head 200 [OK] 1.0 until_close close\nend\n", "ten"},
-        Case{"Http10KeepAlive", kGet, "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\nx",
-             "head 200 [OK] 1.0 length 1 keep\n[Connection]=[keep-alive]*\n[Content-Length]=[1]\nend\n", "x"},
-        Case{"NoReason", kGet, "HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n",
-             "head 200 [] 1.1 none keep\n[Content-Length]=[0]\nend\n"},
-        Case{"OddStatus", kGet, "HTTP/1.1 599 Str\xc3\xa4nge\r\nContent-Length: 0\r\n\r\n",
-             "head 599 [Str\xc3\xa4nge] 1.1 none keep\n[Content-Length]=[0]\nend\n"},
-        Case{"HeadHasNoBody", kHead, kOk + "Content-Length: 100\r\n\r\n",
-             "head 200 [OK] 1.1 none keep\n[Content-Length]=[100]\nend\n"},
-        Case{"HeadWithoutLength", kHead, kOk + "\r\n", "head 200 [OK] 1.1 none keep\nend\n"},
-        Case{"StrayOctetsAfterHeadStay", kHead, kOk + "Content-Length: 4\r\n\r\nbody",
-             "head 200 [OK] 1.1 none keep\n[Content-Length]=[4]\nend\n", "", "body"},
-        Case{"NoContentHasNoBody", kGet, "HTTP/1.1 204 No Content\r\nContent-Length: 4\r\n\r\nbody",
-             "head 204 [No Content] 1.1 none keep\n[Content-Length]=[4]\nend\n", "", "body"},
-        Case{"NotModifiedHasNoBody", kGet, "HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n",
-             "head 304 [Not Modified] 1.1 none keep\n[Transfer-Encoding]=[chunked]\nend\n"},
-        Case{"SurplusStays", kGet, kOk + "Content-Length: 2\r\n\r\nokHTTP/1.1 200 OK",
-             "head 200 [OK] 1.1 length 2 keep\n[Content-Length]=[2]\nend\n", "ok", "HTTP/1.1 200 OK"},
-        Case{"InterimResponses", kGet,
-             "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + kOk +
-                 "Content-Length: 0\r\n\r\n",
-             "head 100 [Continue] 1.1 none keep\nhead 103 [Early Hints] 1.1 none keep\n[Link]=[x]\n"
-             "head 200 [OK] 1.1 none keep\n[Content-Length]=[0]\nend\n"},
-        Case{"SwitchThatWasAskedFor", kUpgrade,
-             "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\nhello",
-             "head 101 [Switching Protocols] 1.1 none keep\n[Connection]=[Upgrade]*\n[Upgrade]=[x]*\nend\n", "",
-             "hello"},
-        Case{"ConnectHasNoBody", kConnect, kOk + "Content-Length: 5\r\n\r\nhello",
-             "head 200 [OK] 1.1 none keep\n[Content-Length]=[5]\nend\n", "", "hello"},
-        Case{"RefusedConnectHasOne", kConnect, "HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno",
-             "head 403 [No] 1.1 length 2 keep\n[Content-Length]=[2]\nend\n", "no"}),
+        AnswerCase{"CountedBody", kGet, kOk + "Content-Length: 2\r\n\r\nok",
+                   "head 200 [OK] 1.1 length 2 keep\n[Content-Length]=[2]\nend\n", "ok"},
+        AnswerCase{"EmptyBody", kGet, kOk + "Content-Length: 0\r\n\r\n",
+                   "head 200 [OK] 1.1 none keep\n[Content-Length]=[0]\nend\n"},
+        AnswerCase{"Chunked", kGet,
+                   kOk + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6;x=y\r\n world\r\n0\r\nX-T: 1\r\n\r\n",
+                   "head 200 [OK] 1.1 chunked keep\n[Transfer-Encoding]=[chunked]\nend\n[X-T]=[1]\n", "hello world"},
+        AnswerCase{"PaddedChunkSizes", kGet, kOk + "Transfer-Encoding: chunked\r\n\r\n5   \r\nhello\r\n0  \r\n\r\n",
+                   "head 200 [OK] 1.1 chunked keep\n[Transfer-Encoding]=[chunked]\nend\n", "hello"},
+        AnswerCase{"UntilClose", kGet, kOk + "\r\nall of it", "head 200 [OK] 1.1 until_close keep\nend\n", "all of it"},
+        AnswerCase{"Http10", kGet, "HTTP/1.0 200 OK\r\n\r\nten", "head 200 [OK] 1.0 until_close close\nend\n", "ten"},
+        AnswerCase{"Http10KeepAlive", kGet, "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\nx",
+                   "head 200 [OK] 1.0 length 1 keep\n[Connection]=[keep-alive]*\n[Content-Length]=[1]\nend\n", "x"},
+        AnswerCase{"NoReason", kGet, "HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n",
+                   "head 200 [] 1.1 none keep\n[Content-Length]=[0]\nend\n"},
+        AnswerCase{"OddStatus", kGet, "HTTP/1.1 599 Str\xc3\xa4nge\r\nContent-Length: 0\r\n\r\n",
+                   "head 599 [Str\xc3\xa4nge] 1.1 none keep\n[Content-Length]=[0]\nend\n"},
+        AnswerCase{"HeadHasNoBody", kHead, kOk + "Content-Length: 100\r\n\r\n",
+                   "head 200 [OK] 1.1 none keep\n[Content-Length]=[100]\nend\n"},
+        AnswerCase{"HeadWithoutLength", kHead, kOk + "\r\n", "head 200 [OK] 1.1 none keep\nend\n"},
+        AnswerCase{"StrayOctetsAfterHeadStay", kHead, kOk + "Content-Length: 4\r\n\r\nbody",
+                   "head 200 [OK] 1.1 none keep\n[Content-Length]=[4]\nend\n", "", "body"},
+        AnswerCase{"NoContentHasNoBody", kGet, "HTTP/1.1 204 No Content\r\nContent-Length: 4\r\n\r\nbody",
+                   "head 204 [No Content] 1.1 none keep\n[Content-Length]=[4]\nend\n", "", "body"},
+        AnswerCase{"NotModifiedHasNoBody", kGet, "HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n",
+                   "head 304 [Not Modified] 1.1 none keep\n[Transfer-Encoding]=[chunked]\nend\n"},
+        AnswerCase{"SurplusStays", kGet, kOk + "Content-Length: 2\r\n\r\nokHTTP/1.1 200 OK",
+                   "head 200 [OK] 1.1 length 2 keep\n[Content-Length]=[2]\nend\n", "ok", "HTTP/1.1 200 OK"},
+        AnswerCase{"InterimResponses", kGet,
+                   "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + kOk +
+                       "Content-Length: 0\r\n\r\n",
+                   "head 100 [Continue] 1.1 none keep\nhead 103 [Early Hints] 1.1 none keep\n[Link]=[x]\n"
+                   "head 200 [OK] 1.1 none keep\n[Content-Length]=[0]\nend\n"},
+        AnswerCase{"SwitchThatWasAskedFor", kUpgrade,
+                   "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\nhello",
+                   "head 101 [Switching Protocols] 1.1 none keep\n[Connection]=[Upgrade]*\n[Upgrade]=[x]*\nend\n", "",
+                   "hello"},
+        AnswerCase{"ConnectHasNoBody", kConnect, kOk + "Content-Length: 5\r\n\r\nhello",
+                   "head 200 [OK] 1.1 none keep\n[Content-Length]=[5]\nend\n", "", "hello"},
+        AnswerCase{"RefusedConnectHasOne", kConnect, "HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno",
+                   "head 403 [No] 1.1 length 2 keep\n[Content-Length]=[2]\nend\n", "no"}),
     [](const auto& param) { return std::string(param.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(
     Repaired, ResponseRules,
     ::testing::Values(
-        Case{"Fold", kGet, kOk + "X: a\r\n  b \r\n\tc\r\nContent-Length: 2\r\n\r\nok",
-             "head 200 [OK] 1.1 length 2 keep\n[X]=[a b c]\n[Content-Length]=[2]\nend\n", "ok"},
-        Case{"SpaceBeforeColon", kGet, kOk + "X : v\r\nContent-Length\t: 2\r\n\r\nok",
-             "head 200 [OK] 1.1 length 2 keep\n[X]=[v]\n[Content-Length]=[2]\nend\n", "ok"},
-        Case{"BareLfLineEnds", kGet, "HTTP/1.1 200 OK\nX: v\nContent-Length: 2\n\nok",
-             "head 200 [OK] 1.1 length 2 keep\n[X]=[v]\n[Content-Length]=[2]\nend\n", "ok"},
-        Case{"SameLengthTwice", kGet, kOk + "Content-Length: 2\r\nA: b\r\nContent-Length: 2\r\n\r\nok",
-             "head 200 [OK] 1.1 length 2 keep\n[A]=[b]\n[Content-Length]=[2]\nend\n", "ok"},
-        Case{"LengthList", kGet, kOk + "Content-Length: 2, 2\r\n\r\nok",
-             "head 200 [OK] 1.1 length 2 keep\n[Content-Length]=[2]\nend\n", "ok"},
-        Case{"LengthBesideChunked", kGet,
-             kOk + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
-             "head 200 [OK] 1.1 chunked close\n[Transfer-Encoding]=[chunked]\nend\n", "hello"},
-        Case{"ChunkedOfHttp10", kGet,
-             "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n"
-             "1\r\nx\r\n0\r\n\r\n",
-             "head 200 [OK] 1.0 chunked close\n[Connection]=[keep-alive]*\n[Transfer-Encoding]=[chunked]\nend\n", "x"}),
+        AnswerCase{"Fold", kGet, kOk + "X: a\r\n  b \r\n\tc\r\nContent-Length: 2\r\n\r\nok",
+                   "head 200 [OK] 1.1 length 2 keep\n[X]=[a b c]\n[Content-Length]=[2]\nend\n", "ok"},
+        AnswerCase{"SpaceBeforeColon", kGet, kOk + "X : v\r\nContent-Length\t: 2\r\n\r\nok",
+                   "head 200 [OK] 1.1 length 2 keep\n[X]=[v]\n[Content-Length]=[2]\nend\n", "ok"},
+        AnswerCase{"BareLfLineEnds", kGet, "HTTP/1.1 200 OK\nX: v\nContent-Length: 2\n\nok",
+                   "head 200 [OK] 1.1 length 2 keep\n[X]=[v]\n[Content-Length]=[2]\nend\n", "ok"},
+        AnswerCase{"SameLengthTwice", kGet, kOk + "Content-Length: 2\r\nA: b\r\nContent-Length: 2\r\n\r\nok",
+                   "head 200 [OK] 1.1 length 2 keep\n[A]=[b]\n[Content-Length]=[2]\nend\n", "ok"},
+        AnswerCase{"LengthList", kGet, kOk + "Content-Length: 2, 2\r\n\r\nok",
+                   "head 200 [OK] 1.1 length 2 keep\n[Content-Length]=[2]\nend\n", "ok"},
+        AnswerCase{"LengthBesideChunked", kGet,
+                   kOk + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+                   "head 200 [OK] 1.1 chunked close\n[Transfer-Encoding]=[chunked]\nend\n", "hello"},
+        AnswerCase{"ChunkedOfHttp10", kGet,
+                   "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n"
+                   "1\r\nx\r\n0\r\n\r\n",
+                   "head 200 [OK] 1.0 chunked close\n[Connection]=[keep-alive]*\n[Transfer-Encoding]=[chunked]\nend\n",
+                   "x"}),
     [](const auto& param) { return std::string(param.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(
     Refused, ResponseRules,
     ::testing::Values(
-        Case{"Http09", kGet, "HELLO WORLD THIS IS NO HTTP\r\nX: y\r\n\r\nbody", kProtocol},
-        Case{"Version2", kGet, "HTTP/2.0 200 OK\r\n\r\n", kProtocol},
-        Case{"TwoDigitStatus", kGet, "HTTP/1.1 20 OK\r\n\r\n", kProtocol},
-        Case{"FourDigitStatus", kGet, "HTTP/1.1 2000 OK\r\n\r\n", kProtocol},
-        Case{"StatusBelow100", kGet, "HTTP/1.1 099 X\r\n\r\n", kProtocol},
-        Case{"NulInReason", kGet, "HTTP/1.1 200 O\0K\r\n\r\n"s, kProtocol},
-        Case{"DifferentLengths", kGet, kOk + "Content-Length: 5\r\nContent-Length: 3\r\n\r\nhello", kProtocol},
-        Case{"DifferentLengthsInOneLine", kGet, kOk + "Content-Length: 5, 3\r\n\r\nhello", kProtocol},
-        Case{"NegativeLength", kGet, kOk + "Content-Length: -5\r\n\r\nhello", kProtocol},
-        Case{"EmptyLength", kGet, kOk + "Content-Length:\r\n\r\nhello", kProtocol},
-        Case{"HugeLength", kGet, kOk + "Content-Length: 99999999999999999999\r\n\r\nhello", kProtocol},
-        Case{"GzipCoding", kGet, kOk + "Transfer-Encoding: gzip\r\n\r\nhello", kProtocol},
-        Case{"GzipAndChunked", kGet, kOk + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", kProtocol},
-        Case{"ChunkedTwice", kGet, kOk + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-             kProtocol},
-        Case{"NulInField", kGet, kOk + "X: a\0b\r\n\r\n"s, kProtocol},
-        Case{"BareCr", kGet, kOk + "X: a\rSet-Cookie: b=1\r\nContent-Length: 2\r\n\r\nok", kProtocol},
-        Case{"NoColon", kGet, kOk + "Just a line\r\n\r\n", kProtocol},
-        Case{"FoldBeforeAnyField", kGet, kOk + " X: a\r\n\r\n", kProtocol},
-        Case{"SwitchNobodyAskedFor", kGet, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", kProtocol}),
+        AnswerCase{"Http09", kGet, "HELLO WORLD THIS IS NO HTTP\r\nX: y\r\n\r\nbody", kProtocol},
+        AnswerCase{"Version2", kGet, "HTTP/2.0 200 OK\r\n\r\n", kProtocol},
+        AnswerCase{"TwoDigitStatus", kGet, "HTTP/1.1 20 OK\r\n\r\n", kProtocol},
+        AnswerCase{"FourDigitStatus", kGet, "HTTP/1.1 2000 OK\r\n\r\n", kProtocol},
+        AnswerCase{"StatusBelow100", kGet, "HTTP/1.1 099 X\r\n\r\n", kProtocol},
+        AnswerCase{"NulInReason", kGet, "HTTP/1.1 200 O\0K\r\n\r\n"s, kProtocol},
+        AnswerCase{"DifferentLengths", kGet, kOk + "Content-Length: 5\r\nContent-Length: 3\r\n\r\nhello", kProtocol},
+        AnswerCase{"DifferentLengthsInOneLine", kGet, kOk + "Content-Length: 5, 3\r\n\r\nhello", kProtocol},
+        AnswerCase{"NegativeLength", kGet, kOk + "Content-Length: -5\r\n\r\nhello", kProtocol},
+        AnswerCase{"EmptyLength", kGet, kOk + "Content-Length:\r\n\r\nhello", kProtocol},
+        AnswerCase{"HugeLength", kGet, kOk + "Content-Length: 99999999999999999999\r\n\r\nhello", kProtocol},
+        AnswerCase{"GzipCoding", kGet, kOk + "Transfer-Encoding: gzip\r\n\r\nhello", kProtocol},
+        AnswerCase{"GzipAndChunked", kGet, kOk + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", kProtocol},
+        AnswerCase{"ChunkedTwice", kGet,
+                   kOk + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", kProtocol},
+        AnswerCase{"NulInField", kGet, kOk + "X: a\0b\r\n\r\n"s, kProtocol},
+        AnswerCase{"BareCr", kGet, kOk + "X: a\rSet-Cookie: b=1\r\nContent-Length: 2\r\n\r\nok", kProtocol},
+        AnswerCase{"NoColon", kGet, kOk + "Just a line\r\n\r\n", kProtocol},
+        AnswerCase{"FoldBeforeAnyField", kGet, kOk + " X: a\r\n\r\n", kProtocol},
+        AnswerCase{"SwitchNobodyAskedFor", kGet, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", kProtocol}),
     [](const auto& param) { return std::string(param.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(
     CutShort, ResponseRules,
     ::testing::Values(
-        Case{"NoAnswer", kGet, "", "error connection_terminated 502\n"},
-        Case{"HalfAHead", kGet, "HTTP/1.1 200 OK\r\nContent-", "error connection_terminated 502\n"},
-        Case{"OnlyInterim", kGet, "HTTP/1.1 100 Continue\r\n\r\n",
-             "head 100 [Continue] 1.1 none keep\nerror connection_terminated 502\n"},
-        Case{"CountedBody", kGet, kOk + "Content-Length: 50\r\n\r\nonly this",
-             "head 200 [OK] 1.1 length 50 keep\n[Content-Length]=[50]\nerror response_incomplete 502\n", "only this"},
-        Case{"Chunks", kGet, kOk + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
-             "head 200 [OK] 1.1 chunked keep\n[Transfer-Encoding]=[chunked]\nerror response_incomplete 502\n", "hello"},
-        Case{"Trailers", kGet, kOk + "Transfer-Encoding: chunked\r\n\r\n0\r\nX: y\r\n",
-             "head 200 [OK] 1.1 chunked keep\n[Transfer-Encoding]=[chunked]\nerror response_incomplete 502\n"},
-        Case{"BadChunk", kGet, kOk + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\nmore\r\n0\r\n\r\n",
-             "head 200 [OK] 1.1 chunked keep\n[Transfer-Encoding]=[chunked]\n" + kProtocol, "hello"}),
+        AnswerCase{"NoAnswer", kGet, "", "error connection_terminated 502\n"},
+        AnswerCase{"HalfAHead", kGet, "HTTP/1.1 200 OK\r\nContent-", "error connection_terminated 502\n"},
+        AnswerCase{"OnlyInterim", kGet, "HTTP/1.1 100 Continue\r\n\r\n",
+                   "head 100 [Continue] 1.1 none keep\nerror connection_terminated 502\n"},
+        AnswerCase{"CountedBody", kGet, kOk + "Content-Length: 50\r\n\r\nonly this",
+                   "head 200 [OK] 1.1 length 50 keep\n[Content-Length]=[50]\nerror response_incomplete 502\n",
+                   "only this"},
+        AnswerCase{"Chunks", kGet, kOk + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+                   "head 200 [OK] 1.1 chunked keep\n[Transfer-Encoding]=[chunked]\nerror response_incomplete 502\n",
+                   "hello"},
+        AnswerCase{"Trailers", kGet, kOk + "Transfer-Encoding: chunked\r\n\r\n0\r\nX: y\r\n",
+                   "head 200 [OK] 1.1 chunked keep\n[Transfer-Encoding]=[chunked]\nerror response_incomplete 502\n"},
+        AnswerCase{"BadChunk", kGet, kOk + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\nmore\r\n0\r\n\r\n",
+                   "head 200 [OK] 1.1 chunked keep\n[Transfer-Encoding]=[chunked]\n" + kProtocol, "hello"}),
     [](const auto& param) { return std::string(param.param.name); });
 
-std::string error_of(std::string_view input, const HeadLimits& limits) {
+std::string answer_error_of(std::string_view input, const HeadLimits& limits) {
   ResponseReader reader(limits);
   reader.start({});
   const Transcript t = run(reader, {input});
@@ -175,14 +178,14 @@ TEST(ResponseLimits, EndlessHeadsFieldsAndInterimsAreCutOff) {
   limits.head_bytes = 1024;
   limits.fields = 2;
   limits.interim_responses = 3;
-  EXPECT_EQ(error_of(kOk + "X: " + std::string(1100, 'x'), limits), "error upstream_head_too_large 502\n");
-  EXPECT_EQ(error_of("HTTP/1.1 200 " + std::string(1100, 'x'), limits), "error upstream_head_too_large 502\n");
-  EXPECT_EQ(error_of(kOk + "A: 1\r\nB: 2\r\n\r\n", limits), "none");
-  EXPECT_EQ(error_of(kOk + "A: 1\r\nB: 2\r\nC: 3\r\n\r\n", limits), "error upstream_head_too_large 502\n");
+  EXPECT_EQ(answer_error_of(kOk + "X: " + std::string(1100, 'x'), limits), "error upstream_head_too_large 502\n");
+  EXPECT_EQ(answer_error_of("HTTP/1.1 200 " + std::string(1100, 'x'), limits), "error upstream_head_too_large 502\n");
+  EXPECT_EQ(answer_error_of(kOk + "A: 1\r\nB: 2\r\n\r\n", limits), "none");
+  EXPECT_EQ(answer_error_of(kOk + "A: 1\r\nB: 2\r\nC: 3\r\n\r\n", limits), "error upstream_head_too_large 502\n");
   std::string flood;
   for (int i = 0; i < 3; ++i) flood += "HTTP/1.1 100 Continue\r\n\r\n";
-  EXPECT_EQ(error_of(flood + kOk + "\r\n", limits), "none");
-  EXPECT_EQ(error_of(flood + "HTTP/1.1 100 Continue\r\n\r\n", limits), "error upstream_protocol 502\n");
+  EXPECT_EQ(answer_error_of(flood + kOk + "\r\n", limits), "none");
+  EXPECT_EQ(answer_error_of(flood + "HTTP/1.1 100 Continue\r\n\r\n", limits), "error upstream_protocol 502\n");
 }
 
 TEST(ResponseLimits, WhatIsNoResponseIsToldBeforeItsSizeHoweverItIsCut) {
@@ -191,7 +194,7 @@ TEST(ResponseLimits, WhatIsNoResponseIsToldBeforeItsSizeHoweverItIsCut) {
   for (const std::string& input :
        {std::string(100, 'x'), "HTTP/1.1 200 " + std::string(100, 'x'),
         "HTTP/1.1 200 OK\r\nX: " + std::string(100, 'x'), "HTTP/1.x" + std::string(100, 'x')}) {
-    const std::string whole = error_of(input, limits);
+    const std::string whole = answer_error_of(input, limits);
     EXPECT_NE(whole, "none");
     for (const auto& pieces : all_cuts(input)) {
       ResponseReader reader(limits);
@@ -199,11 +202,11 @@ TEST(ResponseLimits, WhatIsNoResponseIsToldBeforeItsSizeHoweverItIsCut) {
       ASSERT_EQ(run(reader, pieces).events, whole) << input;
     }
   }
-  EXPECT_EQ(error_of(std::string(100, 'x'), limits), kProtocol);
+  EXPECT_EQ(answer_error_of(std::string(100, 'x'), limits), kProtocol);
 }
 
 TEST(ResponseReader, GarbageIsKnownByItsFirstOctet) {
-  ResponseReader reader(kLimits);
+  ResponseReader reader(kAnswerLimits);
   reader.start({});
   const std::string_view one = "S";
   EXPECT_FALSE(reader.feed(one));
@@ -230,7 +233,7 @@ TEST(ResponseReader, OnlyAnExactEndOfAKeptConnectionIsReusable) {
       {"HTTP/1.1 100 Continue\r\n\r\n", {}, false},
   };
   for (const Row& row : rows) {
-    ResponseReader reader(kLimits);
+    ResponseReader reader(kAnswerLimits);
     reader.start(row.to);
     run(reader, {row.input});
     EXPECT_EQ(reader.reusable(), row.reusable) << row.input;
@@ -238,7 +241,7 @@ TEST(ResponseReader, OnlyAnExactEndOfAKeptConnectionIsReusable) {
 }
 
 TEST(ResponseReader, KnowsWhenNothingHasCome) {
-  ResponseReader reader(kLimits);
+  ResponseReader reader(kAnswerLimits);
   reader.start({});
   EXPECT_TRUE(reader.untouched());
   ASSERT_TRUE(reader.feed(std::string_view("H")));
@@ -250,7 +253,7 @@ TEST(ResponseReader, KnowsWhenNothingHasCome) {
 }
 
 TEST(ResponseReader, ServesOneAfterAnother) {
-  ResponseReader reader(kLimits);
+  ResponseReader reader(kAnswerLimits);
   for (int i = 0; i < 3; ++i) {
     reader.start({});
     const Transcript t = run(reader, {kOk + "Content-Length: 1\r\n\r\n" + std::to_string(i)});
@@ -260,7 +263,7 @@ TEST(ResponseReader, ServesOneAfterAnother) {
 }
 
 TEST(ResponseReader, SaysThatTheConnectionHasSwitched) {
-  ResponseReader reader(kLimits);
+  ResponseReader reader(kAnswerLimits);
   reader.start({Method::get, true});
   run(reader, {std::string_view("HTTP/1.1 101 X\r\nUpgrade: y\r\n\r\n")});
   EXPECT_TRUE(reader.switched());

@@ -12,10 +12,10 @@ namespace bloomwall::proxy::testing {
 namespace {
 
 using ForwardedFor = conf::Headers::ForwardedFor;
-const HeadLimits kLimits;
+const HeadLimits kRewriteLimits;
 
 std::string sent(std::string_view input, const RequestRewrite& how) {
-  RequestReader reader(kLimits);
+  RequestReader reader(kRewriteLimits);
   const Transcript t = run(reader, {input});
   EXPECT_EQ(t.events.find("error"), std::string::npos) << t.events;
   std::string out;
@@ -38,7 +38,7 @@ TEST_P(ForwardedRequest, IsWrittenAnewAndReadsBack) {
   const RequestCase& c = GetParam();
   const std::string output = sent(c.input, c.how);
   EXPECT_EQ(output, c.output);
-  RequestReader first(kLimits), second(kLimits);
+  RequestReader first(kRewriteLimits), second(kRewriteLimits);
   run(first, {c.input});
   run(second, {output});
   EXPECT_EQ(second.head().framing, first.head().framing);
@@ -170,7 +170,7 @@ class ForwardedResponse : public ::testing::TestWithParam<ResponseCase> {};
 
 TEST_P(ForwardedResponse, IsWrittenAnewAndReadsBack) {
   const ResponseCase& c = GetParam();
-  ResponseReader reader(kLimits);
+  ResponseReader reader(kRewriteLimits);
   reader.start(c.to);
   run(reader, {c.input});
   std::string out;
@@ -179,32 +179,32 @@ TEST_P(ForwardedResponse, IsWrittenAnewAndReadsBack) {
   EXPECT_EQ(plan.framing, c.framing);
   EXPECT_EQ(plan.close, c.close);
   EXPECT_EQ(plan_response(reader.head(), c.how).framing, plan.framing);
-  ResponseReader again(kLimits);
+  ResponseReader again(kRewriteLimits);
   again.start(c.to);
   run(again, {out});
   EXPECT_EQ(again.head().framing, plan.framing) << "the client would read another framing";
 }
 
-const ResponseTo kGet{};
-const ResponseTo kHead{Method::head, false};
-constexpr std::string_view kNow = "Sun, 06 Nov 1994 08:49:37 GMT";
-const ResponseRewrite kClient11{.date = kNow};
-const ResponseRewrite kClient10{.client = Version::http10, .date = kNow};
+const ResponseTo kGetFields{};
+const ResponseTo kHeadFields{Method::head, false};
+constexpr std::string_view kNowText = "Sun, 06 Nov 1994 08:49:37 GMT";
+const ResponseRewrite kClient11{.date = kNowText};
+const ResponseRewrite kClient10{.client = Version::http10, .date = kNowText};
 
 INSTANTIATE_TEST_SUITE_P(
     Rules, ForwardedResponse,
     ::testing::Values(
         ResponseCase{
             "DateAndViaAreAdded",
-            kGet,
+            kGetFields,
             "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\n",
-            {.via_name = "wall", .date = kNow},
+            {.via_name = "wall", .date = kNowText},
             "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Length: 2\r\nVia: 1.0 wall\r\n\r\n",
             BodyFraming::length},
-        ResponseCase{"DateOfTheOriginStays", kGet, "HTTP/1.1 200 OK\r\nDate: then\r\nContent-Length: 0\r\n\r\n",
+        ResponseCase{"DateOfTheOriginStays", kGetFields, "HTTP/1.1 200 OK\r\nDate: then\r\nContent-Length: 0\r\n\r\n",
                      kClient11, "HTTP/1.1 200 OK\r\nDate: then\r\nContent-Length: 0\r\n\r\n"},
         ResponseCase{
-            "HopByHopFieldsGo", kGet,
+            "HopByHopFieldsGo", kGetFields,
             "HTTP/1.1 200 OK\r\nDate: d\r\nConnection: X-Hop, Keep-Alive\r\nX-Hop: 1\r\nKeep-Alive: timeout=77\r\n"
             "Proxy-Connection: x\r\nUpgrade: h2c\r\nProxy-Authenticate: Basic\r\nTrailer: X\r\nSet-Cookie: a\r\n"
             "Set-Cookie: b\r\nProxy-Status: up\r\nContent-Length: 0\r\n\r\n",
@@ -213,72 +213,73 @@ INSTANTIATE_TEST_SUITE_P(
             "0\r\n\r\n"},
         ResponseCase{
             "NoAlternativeIsNamedToARedirectedClient",
-            kGet,
+            kGetFields,
             "HTTP/1.1 200 OK\r\nDate: d\r\nALT-svc: h3=\":4433\"\r\nAlt-Svc: h2=\":8\"\r\nContent-Length: 0\r\n\r\n",
-            {.date = kNow, .hide_alternatives = true},
+            {.date = kNowText, .hide_alternatives = true},
             "HTTP/1.1 200 OK\r\nDate: d\r\nContent-Length: 0\r\n\r\n"},
-        ResponseCase{"AlternativesPassOtherwise", kGet,
+        ResponseCase{"AlternativesPassOtherwise", kGetFields,
                      "HTTP/1.1 200 OK\r\nDate: d\r\nAlt-Svc: h2=\":8\"\r\nContent-Length: 0\r\n\r\n", kClient11,
                      "HTTP/1.1 200 OK\r\nDate: d\r\nAlt-Svc: h2=\":8\"\r\nContent-Length: 0\r\n\r\n"},
         ResponseCase{"ChallengeOfAParentStays",
-                     kGet,
+                     kGetFields,
                      "HTTP/1.1 407 Auth\r\nDate: d\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n",
-                     {.date = kNow, .from_parent = true},
+                     {.date = kNowText, .from_parent = true},
                      "HTTP/1.1 407 Auth\r\nDate: d\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n"},
-        ResponseCase{"ChunkedStaysChunked", kGet, "HTTP/1.1 200 OK\r\nDate: d\r\nTransfer-Encoding: chunked\r\n\r\n",
-                     kClient11, "HTTP/1.1 200 OK\r\nDate: d\r\nTransfer-Encoding: chunked\r\n\r\n",
-                     BodyFraming::chunked},
+        ResponseCase{"ChunkedStaysChunked", kGetFields,
+                     "HTTP/1.1 200 OK\r\nDate: d\r\nTransfer-Encoding: chunked\r\n\r\n", kClient11,
+                     "HTTP/1.1 200 OK\r\nDate: d\r\nTransfer-Encoding: chunked\r\n\r\n", BodyFraming::chunked},
         ResponseCase{"TrailersAreAnnouncedToWhoTakesThem",
-                     kGet,
+                     kGetFields,
                      "HTTP/1.1 200 OK\r\nDate: d\r\nTransfer-Encoding: chunked\r\nTrailer: X\r\n\r\n",
-                     {.date = kNow, .takes_trailers = true},
+                     {.date = kNowText, .takes_trailers = true},
                      "HTTP/1.1 200 OK\r\nDate: d\r\nTrailer: X\r\nTransfer-Encoding: chunked\r\n\r\n",
                      BodyFraming::chunked},
-        ResponseCase{"TrailersAreNotAnnouncedToOthers", kGet,
+        ResponseCase{"TrailersAreNotAnnouncedToOthers", kGetFields,
                      "HTTP/1.1 200 OK\r\nDate: d\r\nTransfer-Encoding: chunked\r\nTrailer: X\r\n\r\n", kClient11,
                      "HTTP/1.1 200 OK\r\nDate: d\r\nTransfer-Encoding: chunked\r\n\r\n", BodyFraming::chunked},
-        ResponseCase{"ChunkedIsTakenOffForHttp10", kGet,
+        ResponseCase{"ChunkedIsTakenOffForHttp10", kGetFields,
                      "HTTP/1.1 200 OK\r\nDate: d\r\nTransfer-Encoding: chunked\r\nTrailer: X\r\n\r\n", kClient10,
                      "HTTP/1.1 200 OK\r\nDate: d\r\nConnection: close\r\n\r\n", BodyFraming::until_close, true},
-        ResponseCase{"UntilCloseBecomesChunked", kGet, "HTTP/1.1 200 OK\r\nDate: d\r\n\r\n", kClient11,
+        ResponseCase{"UntilCloseBecomesChunked", kGetFields, "HTTP/1.1 200 OK\r\nDate: d\r\n\r\n", kClient11,
                      "HTTP/1.1 200 OK\r\nDate: d\r\nTransfer-Encoding: chunked\r\n\r\n", BodyFraming::chunked},
-        ResponseCase{"UntilCloseStaysForHttp10", kGet, "HTTP/1.1 200 OK\r\nDate: d\r\n\r\n", kClient10,
+        ResponseCase{"UntilCloseStaysForHttp10", kGetFields, "HTTP/1.1 200 OK\r\nDate: d\r\n\r\n", kClient10,
                      "HTTP/1.1 200 OK\r\nDate: d\r\nConnection: close\r\n\r\n", BodyFraming::until_close, true},
-        ResponseCase{"KeepAliveIsSaidToHttp10", kGet, "HTTP/1.1 200 OK\r\nDate: d\r\nContent-Length: 3\r\n\r\n",
+        ResponseCase{"KeepAliveIsSaidToHttp10", kGetFields, "HTTP/1.1 200 OK\r\nDate: d\r\nContent-Length: 3\r\n\r\n",
                      kClient10, "HTTP/1.1 200 OK\r\nDate: d\r\nContent-Length: 3\r\nConnection: keep-alive\r\n\r\n",
                      BodyFraming::length},
         ResponseCase{"CloseIsSaid",
-                     kGet,
+                     kGetFields,
                      "HTTP/1.1 200 OK\r\nDate: d\r\nContent-Length: 3\r\n\r\n",
-                     {.keep_alive = false, .date = kNow},
+                     {.keep_alive = false, .date = kNowText},
                      "HTTP/1.1 200 OK\r\nDate: d\r\nContent-Length: 3\r\nConnection: close\r\n\r\n",
                      BodyFraming::length,
                      true},
         ResponseCase{"HeadKeepsItsLength",
-                     kHead,
+                     kHeadFields,
                      "HTTP/1.1 200 OK\r\nDate: d\r\nContent-Length: 100\r\n\r\n",
-                     {.method = Method::head, .date = kNow},
+                     {.method = Method::head, .date = kNowText},
                      "HTTP/1.1 200 OK\r\nDate: d\r\nContent-Length: 100\r\n\r\n"},
         ResponseCase{"HeadOfChunkedIsOpenEnded",
-                     kHead,
+                     kHeadFields,
                      "HTTP/1.1 200 OK\r\nDate: d\r\nTransfer-Encoding: chunked\r\n\r\n",
-                     {.method = Method::head, .date = kNow},
+                     {.method = Method::head, .date = kNowText},
                      "HTTP/1.1 200 OK\r\nDate: d\r\n\r\n"},
-        ResponseCase{"NoContentHasNoLength", kGet, "HTTP/1.1 204 No Content\r\nDate: d\r\nContent-Length: 5\r\n\r\n",
-                     kClient11, "HTTP/1.1 204 No Content\r\nDate: d\r\n\r\n"},
-        ResponseCase{"NotModifiedKeepsItsLength", kGet,
+        ResponseCase{"NoContentHasNoLength", kGetFields,
+                     "HTTP/1.1 204 No Content\r\nDate: d\r\nContent-Length: 5\r\n\r\n", kClient11,
+                     "HTTP/1.1 204 No Content\r\nDate: d\r\n\r\n"},
+        ResponseCase{"NotModifiedKeepsItsLength", kGetFields,
                      "HTTP/1.1 304 Not Modified\r\nDate: d\r\nContent-Length: 5\r\n\r\n", kClient11,
                      "HTTP/1.1 304 Not Modified\r\nDate: d\r\nContent-Length: 5\r\n\r\n"},
-        ResponseCase{"BothLengthFieldsBecomeChunked", kGet,
+        ResponseCase{"BothLengthFieldsBecomeChunked", kGetFields,
                      "HTTP/1.1 200 OK\r\nDate: d\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", kClient11,
                      "HTTP/1.1 200 OK\r\nDate: d\r\nTransfer-Encoding: chunked\r\n\r\n", BodyFraming::chunked},
-        ResponseCase{"RepairsReachTheClient", kGet,
+        ResponseCase{"RepairsReachTheClient", kGetFields,
                      "HTTP/1.1 200 OK\nDate : d\r\nX: a\r\n b\r\nContent-Length: 1, 1\r\n\r\n", kClient11,
                      "HTTP/1.1 200 OK\r\nDate: d\r\nX: a b\r\nContent-Length: 1\r\n\r\n", BodyFraming::length}),
     [](const auto& param) { return std::string(param.param.name); });
 
 TEST(InterimHead, GoesToHttp11ClientsOnly) {
-  ResponseReader reader(kLimits);
+  ResponseReader reader(kRewriteLimits);
   reader.start({});
   run(reader, {std::string_view("HTTP/1.1 103 Early Hints\r\nLink: x\r\nConnection: y\r\nY: z\r\n\r\n")});
   std::string out;
@@ -290,12 +291,12 @@ TEST(InterimHead, GoesToHttp11ClientsOnly) {
 }
 
 TEST(SwitchHead, KeepsUpgradeAndItsOption) {
-  ResponseReader reader(kLimits);
+  ResponseReader reader(kRewriteLimits);
   reader.start({Method::get, true});
   run(reader, {std::string_view(
                   "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nA: b\r\n\r\n")});
   std::string out;
-  write_switch_head(out, reader.head(), {.via_name = "wall", .date = kNow});
+  write_switch_head(out, reader.head(), {.via_name = "wall", .date = kNowText});
   EXPECT_EQ(
       out,
       "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nA: b\r\nVia: 1.1 wall\r\nConnection: upgrade\r\n\r\n");
@@ -315,7 +316,7 @@ TEST(ChunkHead, IsHexAndCrLf) {
 }
 
 TEST(LastChunk, CarriesOnlyHarmlessTrailers) {
-  RequestReader reader(kLimits);
+  RequestReader reader(kRewriteLimits);
   run(reader,
       {std::string_view("POST http://a/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Sum: 1\r\n"
                         "Content-Length: 99\r\nHost: smug\r\nSet-Cookie: a\r\nTE: x\r\nAuthorization: y\r\n"
@@ -329,7 +330,7 @@ TEST(LastChunk, CarriesOnlyHarmlessTrailers) {
 }
 
 TEST(LastChunk, LeavesOutWhatConnectionNominates) {
-  ResponseReader reader(kLimits);
+  ResponseReader reader(kRewriteLimits);
   reader.start({});
   run(reader, {std::string_view("HTTP/1.1 200 OK\r\nConnection: x-FOO, y\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
                                 "X-Foo: 1\r\nX-Bar: 2\r\n\r\n")});

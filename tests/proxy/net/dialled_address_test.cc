@@ -10,10 +10,6 @@ namespace {
 constexpr const char* kNetworks = "127.0.0.2-127.0.0.9\n192.0.2.0/24\n::/127\n";  // not 127.0.0.1
 constexpr const char* kOriginsNetwork = "127.0.0.0/30\n";
 
-std::string inner(const std::string& host, const std::string& path = "/", const std::string& fields = "") {
-  return "GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\n" + fields + "\r\n";
-}
-
 class DialledAddress : public ProxyTest {
  protected:
   void SetUp() override {

@@ -9,10 +9,6 @@ namespace {
 using conf::Access;
 using Opaque = Access::OpaqueTunnels;
 
-std::string inner(const std::string& host, const std::string& path = "/", const std::string& fields = "") {
-  return "GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\n" + fields + "\r\n";
-}
-
 class InsideTunnel : public ProxyTest {
  protected:
   void SetUp() override { given.list = "blocked.test\nhttp://mixed.test/bad/\n"; }

@@ -43,17 +43,6 @@ void zero_paths(const std::filesystem::path& file) {
   out << std::string(section.length, '\0');
 }
 
-// False: not within kPatience.
-template <typename Condition>
-bool comes_true(const Condition& condition) {
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::yield();
-  }
-  return true;
-}
-
 }  // namespace
 
 conf::Config ProxyTest::Given::permissive() {

@@ -106,6 +106,11 @@ void rest(ScriptedPeer& server);
 struct Answer {
   std::string head, body;
 };
+// The head of a GET as it stands inside a tunnel.
+inline std::string inner(const std::string& host, const std::string& path = "/", const std::string& fields = "") {
+  return "GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\n" + fields + "\r\n";
+}
+
 // A whole answer with Content-Length.
 Answer read_answer(Peer& client);
 
