@@ -95,7 +95,9 @@ function(bloomwall_library name)
   endif()
 endfunction()
 
-# bloomwall_tests(NAME LINK libs...): one GoogleTest program of every .cc in this folder; its cases are ctest tests.
+# bloomwall_tests(NAME LINK libs...): one GoogleTest program of every .cc in this folder; its suites are ctest tests. Those of
+# filter/ keep a core busy and others mostly wait: of the slots of `ctest -j` (./dev gives two for each core) they take two.
+# The dearest begin first.
 function(bloomwall_tests name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cc)
@@ -107,8 +109,23 @@ function(bloomwall_tests name)
   bloomwall_precompile(${name} BLOOMWALL_SHARED_TEST_HEADERS GTest::gmock GTest::gtest)
   target_compile_definitions(${name} PRIVATE BLOOMWALL_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                              BLOOMWALL_BINARY_DIR="${CMAKE_BINARY_DIR}")
-  include(GoogleTest)
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 120)
+  file(RELATIVE_PATH room ${CMAKE_SOURCE_DIR}/tests ${CMAKE_CURRENT_SOURCE_DIR})
+  set(slots 1)
+  set(cost 1)
+  if(room MATCHES "^(filter/|bench)")
+    set(slots 2)
+  elseif(room STREQUAL end_to_end)
+    set(cost 2)
+  endif()
+  set(suites ${CMAKE_CURRENT_BINARY_DIR}/${name}_suites.cmake)
+  file(GENERATE OUTPUT ${suites} CONTENT
+"set(program $<TARGET_FILE:${name}>)
+set(room ${room})
+set(slots ${slots})
+set(cost ${cost})
+include(${CMAKE_SOURCE_DIR}/cmake/TestSuites.cmake)
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${suites})
 endfunction()
 
 # Everything that must be generated before a source can be read (for the linter), and every fuzz target.

@@ -1,0 +1,18 @@
+# ctest reads this for each GoogleTest program, with `program`, `room` (its folder below tests/), `slots` and `cost` set. Each
+# suite becomes one test, ROOM.SUITE, with all its instantiations: a process for each case would be thousands of them, most of
+# whose time is their start. No SKIP_REGULAR_EXPRESSION: one case that is skipped would hide the failure of another.
+if(NOT EXISTS ${program})
+  add_test(${room}_NOT_BUILT ${program})
+  return()
+endif()
+set(listed ${program}.suites.xml)
+if(${program} IS_NEWER_THAN ${listed})
+  execute_process(COMMAND ${program} --gtest_list_tests --gtest_output=xml:${listed} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+endif()
+file(STRINGS ${listed} suites REGEX "<testsuite name=")
+list(TRANSFORM suites REPLACE ".*<testsuite name=\"([^/\"]*/)?([^/\"]*)\".*" "\\2")
+list(REMOVE_DUPLICATES suites)
+foreach(suite IN LISTS suites)
+  add_test(${room}.${suite} ${program} --gtest_filter=${suite}.*:*/${suite}.*)
+  set_tests_properties(${room}.${suite} PROPERTIES TIMEOUT 900 PROCESSORS ${slots} COST ${cost})
+endforeach()
