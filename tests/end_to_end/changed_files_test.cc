@@ -97,7 +97,8 @@ class ChangedFiles : public testing::TestWithParam<Source> {
     return admin("/metrics").find("bloomwall_filter_lost{filter=\"sample\"} 1\n") != std::string::npos;
   }
   bool await(const std::function<bool()>& condition, Seconds bound = Seconds(20)) const {
-    for (const auto end = Clock::now() + bound; Clock::now() < end; std::this_thread::yield()) {
+    for (const auto end = Clock::now() + bound; Clock::now() < end;
+         std::this_thread::sleep_for(std::chrono::milliseconds(5))) {
       if (condition()) return true;
     }
     return false;

@@ -108,7 +108,8 @@ class QuirkyOrigin {
     stopping_ = true;
     ScriptedPeer::connect(listener_.port()).close();
     acceptor_.join();
-    while (serving_ > 0) std::this_thread::yield();  // until the proxy's end, or its patience's
+    // Until the proxy's end, or its patience's.
+    while (serving_ > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   std::uint16_t port() const { return listener_.port(); }
 

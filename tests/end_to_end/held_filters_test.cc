@@ -8,7 +8,6 @@
 #include <memory>
 #include <set>
 #include <sstream>
-#include <thread>
 
 #include "tests/end_to_end/servers.h"
 #include "tests/proxy/http/hello_maker.h"
@@ -118,11 +117,7 @@ TEST_F(HeldFilters, NobodyHoldsThoseThatWereReplaced) {
     build();
     ASSERT_EQ(proxy_->reload().status, 0);
   }
-  const auto end = std::chrono::steady_clock::now() + kPatience;
-  while ((mapped() > at_first || metric("bloomwall_generations_alive") != "1") &&
-         std::chrono::steady_clock::now() < end) {
-    std::this_thread::yield();
-  }
+  comes_true([&] { return mapped() <= at_first && metric("bloomwall_generations_alive") == "1"; });
   EXPECT_LE(mapped(), at_first);
   EXPECT_EQ(metric("bloomwall_generations_alive"), "1");
   EXPECT_EQ(metric("bloomwall_generation"), "5");

@@ -10,9 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 #include "tests/end_to_end/servers.h"
 
@@ -88,7 +90,8 @@ TEST_F(Reload, LetsGoOfTheFile) {
     build(list);
     ASSERT_EQ(proxy_->reload().status, 0);
     const auto end = std::chrono::steady_clock::now() + Seconds(10);
-    while (!open_filters().empty() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    while (!open_filters().empty() && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
     EXPECT_EQ(open_filters(), std::vector<std::string>{});
   }
 }

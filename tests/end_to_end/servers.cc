@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <thread>
 
 namespace bloomwall::test {
 namespace {
@@ -55,7 +56,7 @@ bool accepts_connections(std::uint16_t port, Seconds bound) {
     const bool connected = ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
     ::close(fd);
     if (connected) return true;
-    std::this_thread::yield();  // a server that starts gives no event to wait for but this
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // a server that starts gives no other event
   }
   return false;
 }

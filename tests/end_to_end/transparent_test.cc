@@ -90,6 +90,7 @@ workers: 2
 filters: [{name: lists, file: lists.bwf}]
 access: {clients: [10.9.0.0/24, "fd09::/64", 192.0.2.10], allow_destinations: [192.0.2.0/24, "2001:db8::/32"]}
 admin: {address: null, control_socket: null}
+timeouts: {announce: 0}
 log: {level: debug, access: {file: access.log}}
 )" + more);
     proxy_ = std::make_unique<Process>(router_->inside({bloomwall_program(), "run", "--config", config}));

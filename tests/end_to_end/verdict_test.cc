@@ -193,8 +193,7 @@ TEST_F(Verdict, ChromiumShowsTheBlockPageAndTheOrigin) {
     return run({"chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
                 "--disable-background-networking", "--disable-component-update", "--disable-sync",
                 "--disable-dev-shm-usage", "--user-data-dir=" + folder_->path("chromium"),
-                "--proxy-server=" + proxy_->address(), "--virtual-time-budget=5000", "--window-size=1100,800",
-                "--screenshot=" + folder_->path("page.png"), "--dump-dom", url},
+                "--proxy-server=" + proxy_->address(), "--virtual-time-budget=5000", "--dump-dom", url},
                {}, Seconds(60));
   };
   const auto blocked = dump(plain("sub.listed.example.test/"));

@@ -373,10 +373,7 @@ TEST_F(DaemonTest, TheControlSocketOfAnotherInstanceIsTakenOverOnceThatHasEnded)
   start_and_wait();
   EXPECT_NE(log().find("c.sock: Address already in use"), std::string::npos) << log();
   loop.call([&] { other.reset(); });
-  const auto end = std::chrono::steady_clock::now() + test::kPatience;
-  while (log().find("c.sock can be used now") == std::string::npos && std::chrono::steady_clock::now() < end) {
-    std::this_thread::yield();
-  }
+  test::comes_true([&] { return log().find("c.sock can be used now") != std::string::npos; });
   EXPECT_EQ(reload().first, 0) << log();
 }
 
