@@ -13,6 +13,9 @@ target_compile_options(bloomwall_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Wold-style-cast
   -Woverloaded-virtual -Wswitch -Wimplicit-fallthrough -fno-omit-frame-pointer)
 target_compile_definitions(bloomwall_options INTERFACE BLOOMWALL_VERSION="${PROJECT_VERSION}")
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(bloomwall_options INTERFACE -Wno-subobject-linkage)  # takes a source in a batch for a header
+endif()
 if(BLOOMWALL_WERROR)
   target_compile_options(bloomwall_options INTERFACE -Werror)
 endif()

@@ -16,7 +16,7 @@ namespace {
 
 constexpr auto kNone = std::string_view::npos;
 
-std::string_view trim(std::string_view text) {
+std::string_view trim_controls(std::string_view text) {
   const auto is_blank = [](char c) { return static_cast<unsigned char>(c) <= 0x20; };
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
@@ -159,7 +159,7 @@ bool can_be_asked_for(const Entry& entry) {
 }
 
 ParsedEntry EntryParser::domain(std::string_view text, Kind kind) {
-  text = trim(text);
+  text = trim_controls(text);
   if (text.empty()) return {.problem = EntryProblem::empty};
   if (is_bare_ipv6(text)) {
     bracketed_.assign(1, '[').append(text).append(1, ']');
@@ -178,7 +178,7 @@ ParsedEntry EntryParser::domain(std::string_view text, Kind kind) {
 }
 
 ParsedEntry EntryParser::url(std::string_view text) {
-  text = trim(text);
+  text = trim_controls(text);
   if (text.empty()) return {.problem = EntryProblem::empty};
   if (text.starts_with("http://") || text.starts_with("https://")) return from(canonicaliser_.url(text));
   if (has_text_before_scheme(text)) {
@@ -193,7 +193,7 @@ ParsedEntry EntryParser::url(std::string_view text) {
 }
 
 ParsedEntry EntryParser::any(std::string_view text) {
-  text = trim(text);
+  text = trim_controls(text);
   if (text.starts_with("||")) {
     if (!text.ends_with('^')) return {.problem = EntryProblem::pattern};
     return domain(text.substr(2, text.size() - 3));

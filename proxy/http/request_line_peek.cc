@@ -10,49 +10,49 @@
 namespace bloomwall::proxy {
 namespace {
 
-constexpr std::array<std::string_view, 43> kMethods{"ACL",
-                                                    "BASELINE-CONTROL",
-                                                    "BIND",
-                                                    "CHECKIN",
-                                                    "CHECKOUT",
-                                                    "CONNECT",
-                                                    "COPY",
-                                                    "DELETE",
-                                                    "GET",
-                                                    "HEAD",
-                                                    "LABEL",
-                                                    "LINK",
-                                                    "LOCK",
-                                                    "MERGE",
-                                                    "MKACTIVITY",
-                                                    "MKCALENDAR",
-                                                    "MKCOL",
-                                                    "MKREDIRECTREF",
-                                                    "MKWORKSPACE",
-                                                    "MOVE",
-                                                    "OPTIONS",
-                                                    "ORDERPATCH",
-                                                    "PATCH",
-                                                    "POST",
-                                                    "PRI",
-                                                    "PROPFIND",
-                                                    "PROPPATCH",
-                                                    "PURGE",
-                                                    "PUT",
-                                                    "QUERY",
-                                                    "REBIND",
-                                                    "REPORT",
-                                                    "SEARCH",
-                                                    "TRACE",
-                                                    "UNBIND",
-                                                    "UNCHECKOUT",
-                                                    "UNLINK",
-                                                    "UNLOCK",
-                                                    "UPDATE",
-                                                    "UPDATEREDIRECTREF",
-                                                    "VERSION-CONTROL",
-                                                    "M-SEARCH",
-                                                    "NOTIFY"};
+constexpr std::array<std::string_view, 43> kMethodNames{"ACL",
+                                                        "BASELINE-CONTROL",
+                                                        "BIND",
+                                                        "CHECKIN",
+                                                        "CHECKOUT",
+                                                        "CONNECT",
+                                                        "COPY",
+                                                        "DELETE",
+                                                        "GET",
+                                                        "HEAD",
+                                                        "LABEL",
+                                                        "LINK",
+                                                        "LOCK",
+                                                        "MERGE",
+                                                        "MKACTIVITY",
+                                                        "MKCALENDAR",
+                                                        "MKCOL",
+                                                        "MKREDIRECTREF",
+                                                        "MKWORKSPACE",
+                                                        "MOVE",
+                                                        "OPTIONS",
+                                                        "ORDERPATCH",
+                                                        "PATCH",
+                                                        "POST",
+                                                        "PRI",
+                                                        "PROPFIND",
+                                                        "PROPPATCH",
+                                                        "PURGE",
+                                                        "PUT",
+                                                        "QUERY",
+                                                        "REBIND",
+                                                        "REPORT",
+                                                        "SEARCH",
+                                                        "TRACE",
+                                                        "UNBIND",
+                                                        "UNCHECKOUT",
+                                                        "UNLINK",
+                                                        "UNLOCK",
+                                                        "UPDATE",
+                                                        "UPDATEREDIRECTREF",
+                                                        "VERSION-CONTROL",
+                                                        "M-SEARCH",
+                                                        "NOTIFY"};
 constexpr std::string_view kVersion = "HTTP/";
 
 // What some server takes for white space between the words of a request line.
@@ -77,9 +77,12 @@ bool is_gap(char c) {
 
 char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
 bool begins_a_method(std::string_view text) {
-  return std::any_of(kMethods.begin(), kMethods.end(), [&](std::string_view name) { return name.starts_with(text); });
+  return std::any_of(kMethodNames.begin(), kMethodNames.end(),
+                     [&](std::string_view name) { return name.starts_with(text); });
 }
-bool is_method(std::string_view text) { return std::find(kMethods.begin(), kMethods.end(), text) != kMethods.end(); }
+bool is_method(std::string_view text) {
+  return std::find(kMethodNames.begin(), kMethodNames.end(), text) != kMethodNames.end();
+}
 
 }  // namespace
 

@@ -74,7 +74,7 @@ class HeldFilters : public testing::Test {
 TEST_F(HeldFilters, NobodyHoldsThoseThatWereReplaced) {
   const std::size_t at_first = mapped();
   const std::string authority = "open.example.test:" + std::to_string(origin_.port());
-  const std::string hello = proxy::testing::client_hello(proxy::testing::server_name("open.example.test"));
+  const std::string hello = proxy::http_test::client_hello(proxy::http_test::server_name("open.example.test"));
   std::vector<ScriptedPeer> clients, servers;
   const auto begin = [&](const std::string& request) {
     clients.push_back(client());

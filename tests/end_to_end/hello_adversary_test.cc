@@ -19,12 +19,12 @@
 namespace bloomwall::test {
 namespace {
 
-using proxy::testing::client_hello;
-using proxy::testing::extension;
-using proxy::testing::handshake;
-using proxy::testing::records;
-using proxy::testing::server_name;
-using proxy::testing::vector_of;
+using proxy::http_test::client_hello;
+using proxy::http_test::extension;
+using proxy::http_test::handshake;
+using proxy::http_test::records;
+using proxy::http_test::server_name;
+using proxy::http_test::vector_of;
 
 constexpr const char* kHelloYaml = R"(
 workers: 2

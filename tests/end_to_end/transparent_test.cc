@@ -268,7 +268,9 @@ std::string escaped(const std::string& octets) {
 }
 
 TEST_F(Transparent, ASecondHelloMustNameTheSameHost) {
-  const auto hello = [](const char* name) { return proxy::testing::client_hello(proxy::testing::server_name(name)); };
+  const auto hello = [](const char* name) {
+    return proxy::http_test::client_hello(proxy::http_test::server_name(name));
+  };
   EXPECT_EQ(said(escaped(hello("good.example.test") + hello("blocked.example.test"))).out, "") << proxy_->output();
   const std::string log = access_log();
   EXPECT_NE(log.find("\"sni\":\"good.example.test\""), std::string::npos) << log;

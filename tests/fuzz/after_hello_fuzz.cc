@@ -20,7 +20,7 @@ namespace {
 using bloomwall::proxy::AfterHello;
 using bloomwall::proxy::ClientHelloReader;
 using bloomwall::proxy::RetryPeek;
-namespace hello = bloomwall::proxy::testing;
+namespace hello = bloomwall::proxy::http_test;
 using Result = AfterHello::Result;
 
 void require(bool condition) {

@@ -16,7 +16,7 @@
 namespace {
 
 using namespace bloomwall::proxy;
-using namespace bloomwall::proxy::testing;
+using namespace bloomwall::proxy::http_test;
 
 void require(bool condition) {
   if (!condition) std::abort();

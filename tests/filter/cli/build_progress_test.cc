@@ -6,17 +6,17 @@
 namespace bloomwall::filter {
 namespace {
 
-struct Case {
+struct ProgressCase {
   const char* name;
   BuildPhase phase;
   KeyStream::Figures stream;
   const char* want;
 };
 
-class StreamProgress : public testing::TestWithParam<Case> {};
+class StreamProgress : public testing::TestWithParam<ProgressCase> {};
 
 TEST_P(StreamProgress, SaysWhatIsGoingOn) {
-  const Case& c = GetParam();
+  const ProgressCase& c = GetParam();
   BuildProgress progress{.phase = c.phase, .input = {}, .stream = c.stream};
   if (c.phase == BuildPhase::streaming) {
     progress.input.name = "ads.txt";
@@ -28,22 +28,22 @@ TEST_P(StreamProgress, SaysWhatIsGoingOn) {
 INSTANTIATE_TEST_SUITE_P(
     Phases, StreamProgress,
     testing::Values(
-        Case{"BeforeTheFirstRound",
-             BuildPhase::streaming,
-             {},
-             "reading ads.txt: 120.0 MB of 1.2 GB (10 %), 60.0 MB/s, 18 s left"},
-        Case{"InTheFirstRound",
-             BuildPhase::streaming,
-             {.in_round = true, .parts_done = 1, .parts = 4, .bytes_written = 1'000'000},
-             "reading ads.txt: 120.0 MB of 1.2 GB (10 %), 60.0 MB/s, 18 s left; round 1: 25 %, 1.0 MB written"},
-        Case{"BetweenRounds",
-             BuildPhase::streaming,
-             {.rounds = 1, .parts_done = 4, .parts = 4, .bytes_written = 4'000'000},
-             "reading ads.txt: 120.0 MB of 1.2 GB (10 %), 60.0 MB/s, 18 s left; 1 round done, 4.0 MB written"},
-        Case{"InTheLastRound",
-             BuildPhase::writing,
-             {.rounds = 2, .in_round = true, .parts_done = 3, .parts = 4, .bytes_written = 11'000'000},
-             "writing; round 3: 75 %, 11.0 MB written"}),
+        ProgressCase{"BeforeTheFirstRound",
+                     BuildPhase::streaming,
+                     {},
+                     "reading ads.txt: 120.0 MB of 1.2 GB (10 %), 60.0 MB/s, 18 s left"},
+        ProgressCase{"InTheFirstRound",
+                     BuildPhase::streaming,
+                     {.in_round = true, .parts_done = 1, .parts = 4, .bytes_written = 1'000'000},
+                     "reading ads.txt: 120.0 MB of 1.2 GB (10 %), 60.0 MB/s, 18 s left; round 1: 25 %, 1.0 MB written"},
+        ProgressCase{"BetweenRounds",
+                     BuildPhase::streaming,
+                     {.rounds = 1, .parts_done = 4, .parts = 4, .bytes_written = 4'000'000},
+                     "reading ads.txt: 120.0 MB of 1.2 GB (10 %), 60.0 MB/s, 18 s left; 1 round done, 4.0 MB written"},
+        ProgressCase{"InTheLastRound",
+                     BuildPhase::writing,
+                     {.rounds = 2, .in_round = true, .parts_done = 3, .parts = 4, .bytes_written = 11'000'000},
+                     "writing; round 3: 75 %, 11.0 MB written"}),
     [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace

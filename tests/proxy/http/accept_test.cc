@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace bloomwall::proxy::testing {
+namespace bloomwall::proxy::http_test {
 namespace {
 
 TEST(ChooseMedia, FollowsQualityAndSpecificity) {
@@ -60,4 +60,4 @@ TEST(ContentType, NamesTheCharset) {
 }
 
 }  // namespace
-}  // namespace bloomwall::proxy::testing
+}  // namespace bloomwall::proxy::http_test

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace bloomwall::proxy::testing {
+namespace bloomwall::proxy::http_test {
 namespace {
 
 Address address(std::string_view text) {
@@ -256,4 +256,4 @@ TEST(AccessRules, ErrorsNameKeyAndRule) {
 }
 
 }  // namespace
-}  // namespace bloomwall::proxy::testing
+}  // namespace bloomwall::proxy::http_test

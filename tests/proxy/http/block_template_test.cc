@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace bloomwall::proxy::testing {
+namespace bloomwall::proxy::http_test {
 namespace {
 
 TemplateValues values() {
@@ -136,4 +136,4 @@ TEST(BlockTemplate, TheShippedPageLoadsNothingFromElsewhere) {
 }
 
 }  // namespace
-}  // namespace bloomwall::proxy::testing
+}  // namespace bloomwall::proxy::http_test

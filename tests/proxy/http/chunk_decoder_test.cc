@@ -11,7 +11,7 @@
 #include "tests/proxy/http/llhttp_oracle.h"
 #include "tests/proxy/http/transcript.h"
 
-namespace bloomwall::proxy::testing {
+namespace bloomwall::proxy::http_test {
 namespace {
 
 const HeadLimits kChunkLimits;
@@ -97,4 +97,4 @@ TEST(ChunkDecoder, ReadsWhatLlhttpTakesTheSameWay) {
 }
 
 }  // namespace
-}  // namespace bloomwall::proxy::testing
+}  // namespace bloomwall::proxy::http_test

@@ -10,7 +10,7 @@
 
 #include "tests/proxy/http/hello_maker.h"
 
-namespace bloomwall::proxy::testing {
+namespace bloomwall::proxy::http_test {
 namespace {
 
 using namespace std::string_literals;
@@ -202,4 +202,4 @@ TEST(ClientHelloReader, IgnoresBytesAfterItsResult) {
 }
 
 }  // namespace
-}  // namespace bloomwall::proxy::testing
+}  // namespace bloomwall::proxy::http_test

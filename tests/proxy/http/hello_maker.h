@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace bloomwall::proxy::testing {
+namespace bloomwall::proxy::http_test {
 
 inline std::string number(std::size_t value, int octets) {
   std::string out;
@@ -47,4 +47,4 @@ inline std::string client_hello(std::string_view extensions, std::size_t record 
   return records(handshake(hello_body(extensions)), record);
 }
 
-}  // namespace bloomwall::proxy::testing
+}  // namespace bloomwall::proxy::http_test

@@ -12,7 +12,7 @@
 #include "tests/filter/policy/policy_maker.h"
 #include "tests/proxy/http/transcript.h"
 
-namespace bloomwall::proxy::testing {
+namespace bloomwall::proxy::http_test {
 namespace {
 
 const HeadLimits kTargetLimits;
@@ -322,4 +322,4 @@ TEST(DisplayUrl, IsWhatAPersonKnowsTheRequestBy) {
 }
 
 }  // namespace
-}  // namespace bloomwall::proxy::testing
+}  // namespace bloomwall::proxy::http_test

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace bloomwall::proxy::testing {
+namespace bloomwall::proxy::http_test {
 
 struct SecondOpinion {
   bool complete = false;  // exactly one whole message, nothing behind it
@@ -54,4 +54,4 @@ class LlhttpOracle {
   SecondOpinion opinion_;
 };
 
-}  // namespace bloomwall::proxy::testing
+}  // namespace bloomwall::proxy::http_test

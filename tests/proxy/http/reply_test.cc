@@ -11,7 +11,7 @@
 #include "proxy/http/replies.h"
 #include "tests/proxy/http/transcript.h"
 
-namespace bloomwall::proxy::testing {
+namespace bloomwall::proxy::http_test {
 namespace {
 
 const TimePoint kNow = TimePoint(std::chrono::seconds(784'111'777));  // Sun, 06 Nov 1994 08:49:37 GMT
@@ -357,4 +357,4 @@ TEST(OptionsReply, SaysWhatIsAllowed) {
 }
 
 }  // namespace
-}  // namespace bloomwall::proxy::testing
+}  // namespace bloomwall::proxy::http_test

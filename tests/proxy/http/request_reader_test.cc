@@ -9,7 +9,7 @@
 
 #include "tests/proxy/http/transcript.h"
 
-namespace bloomwall::proxy::testing {
+namespace bloomwall::proxy::http_test {
 namespace {
 
 using namespace std::string_literals;
@@ -472,4 +472,4 @@ TEST(RequestReader, FindsTheHostAndMaxForwards) {
 }
 
 }  // namespace
-}  // namespace bloomwall::proxy::testing
+}  // namespace bloomwall::proxy::http_test

@@ -8,7 +8,7 @@
 
 #include "tests/proxy/http/transcript.h"
 
-namespace bloomwall::proxy::testing {
+namespace bloomwall::proxy::http_test {
 namespace {
 
 using namespace std::string_literals;
@@ -272,4 +272,4 @@ TEST(ResponseReader, SaysThatTheConnectionHasSwitched) {
 }
 
 }  // namespace
-}  // namespace bloomwall::proxy::testing
+}  // namespace bloomwall::proxy::http_test

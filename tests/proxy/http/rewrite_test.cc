@@ -8,7 +8,7 @@
 
 #include "tests/proxy/http/transcript.h"
 
-namespace bloomwall::proxy::testing {
+namespace bloomwall::proxy::http_test {
 namespace {
 
 using ForwardedFor = conf::Headers::ForwardedFor;
@@ -340,4 +340,4 @@ TEST(LastChunk, LeavesOutWhatConnectionNominates) {
 }
 
 }  // namespace
-}  // namespace bloomwall::proxy::testing
+}  // namespace bloomwall::proxy::http_test

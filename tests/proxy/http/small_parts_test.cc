@@ -18,7 +18,7 @@
 #include "proxy/http/octets.h"
 #include "proxy/http/request.h"
 
-namespace bloomwall::proxy::testing {
+namespace bloomwall::proxy::http_test {
 namespace {
 
 using namespace std::string_literals;
@@ -307,4 +307,4 @@ TEST(ErrorKinds, HaveDistinctNamesAndFittingStatuses) {
 }
 
 }  // namespace
-}  // namespace bloomwall::proxy::testing
+}  // namespace bloomwall::proxy::http_test

@@ -13,7 +13,7 @@
 #include "proxy/http/request_reader.h"
 #include "proxy/http/response_reader.h"
 
-namespace bloomwall::proxy::testing {
+namespace bloomwall::proxy::http_test {
 
 inline std::string fields_text(std::span<const Field> fields) {
   std::string out;
@@ -108,4 +108,4 @@ inline std::vector<std::vector<std::string_view>> all_cuts(std::string_view text
   return cuts;
 }
 
-}  // namespace bloomwall::proxy::testing
+}  // namespace bloomwall::proxy::http_test

@@ -24,7 +24,7 @@ namespace {
 using test::MemoryTransport;
 
 // One end: says back what it hears, or keeps it.
-struct End final : Transport::Handler {
+struct TlsEnd final : Transport::Handler {
   std::size_t on_data(std::span<const char> bytes) override {
     const std::size_t used = std::min(bytes.size(), appetite);
     heard.append(bytes.data(), used);
@@ -61,7 +61,7 @@ class TlsTransports : public testing::Test {
     server_.echoes = true;
   }
   ~TlsTransports() override {
-    for (End* const end : {&client_, &server_}) {
+    for (TlsEnd* const end : {&client_, &server_}) {
       if (end->transport != nullptr) end->transport->close();
     }
   }
@@ -111,7 +111,7 @@ class TlsTransports : public testing::Test {
   test::TempDir dir_;
   test::TestCertificate files_;
   TlsContextPtr listener_, peers_;
-  End client_, server_;
+  TlsEnd client_, server_;
 };
 
 std::string much() {
@@ -176,16 +176,16 @@ TEST_F(TlsTransports, WhatWasDecryptedWhilePausedIsOfferedAgainLater) {
 
 TEST_F(TlsTransports, AClientThatEndsWithoutAWordHasEndedAServerThatDoesHasFailed) {
   for (const bool client_leaves : {true, false}) {
-    client_ = End();
-    server_ = End();
+    client_ = TlsEnd();
+    server_ = TlsEnd();
     server_.echoes = true;
     over_memory();
     secure_client();
     secure_server();
     client_.transport->send("x");
     turn_until([&] { return client_.heard == "x"; });
-    End& leaver = client_leaves ? client_ : server_;
-    End& other = client_leaves ? server_ : client_;
+    TlsEnd& leaver = client_leaves ? client_ : server_;
+    TlsEnd& other = client_leaves ? server_ : client_;
     leaver.transport->close();
     turn_until([&] { return other.ends + other.failure != 0; });
     EXPECT_EQ(other.ends, client_leaves ? 1 : 0);

@@ -10,10 +10,10 @@ namespace {
 
 using namespace std::chrono_literals;
 using conf::Access;
-using proxy::testing::client_hello;
-using proxy::testing::handshake;
-using proxy::testing::records;
-using proxy::testing::server_name;
+using proxy::http_test::client_hello;
+using proxy::http_test::handshake;
+using proxy::http_test::records;
+using proxy::http_test::server_name;
 
 class Connect : public ProxyTest {
  protected:

@@ -140,7 +140,7 @@ class TlsMemory : public ProxyTest {
 // A handshake that is begun and not finished holds the most.
 TEST_F(TlsMemory, HandshakesCountAsBufferMemory) {
   given.settings.limits.buffer_memory = std::uint64_t{1} << 20;
-  const std::string half = proxy::testing::client_hello(proxy::testing::server_name("proxy.test")).substr(0, 60);
+  const std::string half = proxy::http_test::client_hello(proxy::http_test::server_name("proxy.test")).substr(0, 60);
   std::vector<ScriptedPeer> clients;
   for (int i = 0; i < 40; ++i) clients.push_back(new_client(half));
   wait_until([&] { return counter(&Counters::tls_handshake_failures_total) > 10; });

@@ -17,8 +17,8 @@ using conf::Access;
 using filter::Decision;
 using nlohmann::json;
 using proxy::ErrorKind;
-using proxy::testing::client_hello;
-using proxy::testing::server_name;
+using proxy::http_test::client_hello;
+using proxy::http_test::server_name;
 
 class RefusalLog : public ProxyTest {
  protected:

@@ -10,11 +10,11 @@ namespace bloomwall::test {
 namespace {
 
 using proxy::ErrorKind;
-using proxy::testing::client_hello;
-using proxy::testing::extension;
-using proxy::testing::handshake;
-using proxy::testing::records;
-using proxy::testing::server_name;
+using proxy::http_test::client_hello;
+using proxy::http_test::extension;
+using proxy::http_test::handshake;
+using proxy::http_test::records;
+using proxy::http_test::server_name;
 
 const std::string kUpgrade =
     "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"

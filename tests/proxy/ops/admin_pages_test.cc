@@ -8,7 +8,7 @@
 namespace bloomwall::proxy {
 namespace {
 
-constexpr TimePoint kNow{std::chrono::seconds(1'700'000'000)};
+constexpr TimePoint kAdminNow{std::chrono::seconds(1'700'000'000)};
 
 // The answer to a request as it comes from the network.
 std::string answer(const std::string& request, const AdminAnswers& answers) {
@@ -17,9 +17,9 @@ std::string answer(const std::string& request, const AdminAnswers& answers) {
   std::string out;
   const auto step = reader.feed(request);
   if (!step) {
-    refuse_admin(out, step.error(), kNow);
+    refuse_admin(out, step.error(), kAdminNow);
   } else if (step->event == ReadEvent::head) {
-    answer_admin(out, reader.head(), answers, kNow);
+    answer_admin(out, reader.head(), answers, kAdminNow);
   }
   return out;
 }
