@@ -48,7 +48,7 @@ class DeadLink : public ProxyBetweenLinks {
     SCOPED_TRACE(row.name);
     Pair pair{call_from(*client_), listen_at(*origin_)};
     const std::string_view of_request = row.is_upload() ? row.framing : "";
-    pair.client.send(request(row.method, pair.listener->authority(), "/", of_request, row.version));
+    pair.client.send(request_head(row.method, pair.listener->authority(), "/", of_request, row.version));
     if (row.is_upload()) pair.client.send(row.begun());
     pair.begin_to_serve(std::string(row.method) + " / ");
     if (row.is_upload()) {
@@ -232,7 +232,7 @@ TEST_F(DeadAddress, AnotherAddressIsTriedSoon) {
     const bool tunnel = number % 2 == 0;
     ScriptedPeer client = call_from(*client_);
     const Stopwatch since;
-    client.send(request(tunnel ? "CONNECT" : "GET", authority, "/"));
+    client.send(request_head(tunnel ? "CONNECT" : "GET", authority, "/"));
     ScriptedPeer origin = listener->accept();
     if (!tunnel) {
       origin.read_head();
@@ -257,7 +257,7 @@ TEST_F(DeadAddress, AnAddressThatSaysNothingIsGivenUpInTime) {
   for (const std::string host : {"10.8.0.2", "[fd08::2]", "dead.example.test"}) {
     for (const char* method : {"GET", "POST", "CONNECT"}) {
       clients.push_back(call_from(*client_));
-      clients.back().send(request(method, host + ":" + std::to_string(listener->port()), "/"));
+      clients.back().send(request_head(method, host + ":" + std::to_string(listener->port()), "/"));
     }
   }
   const Stopwatch since_all;

@@ -26,9 +26,9 @@ namespace {
 using std::chrono::milliseconds;
 
 // A client and the origin that it asks, each of which sees the other's octets as they were sent.
-class Pair {
+class Talk {
  public:
-  explicit Pair(std::uint16_t proxy, std::string host = "127.0.0.1")
+  explicit Talk(std::uint16_t proxy, std::string host = "127.0.0.1")
       : host_(std::move(host)), client(ScriptedPeer::connect(proxy)) {}
   std::string authority() const { return host_ + ":" + std::to_string(listener_.port()); }
   void ask() { client.send("GET http://" + authority() + "/ HTTP/1.1\r\nHost: " + authority() + "\r\n\r\n"); }
@@ -111,11 +111,11 @@ TEST_F(KernelRunsOut, WhoCannotBeAcceptedWaitsForHisTurn) {
   for (const int error : {ENFILE, EMFILE, ENOBUFS, ENOMEM}) {
     SCOPED_TRACE(std::strerror(error));
     {
-      Pair steady(port());
+      Talk steady(port());
       steady.exchange();
       steady.rest();
       faults_.begin(SYS_accept4, error);
-      Pair fresh(port());
+      Talk fresh(port());
       fresh.ask();
       ASSERT_TRUE(faults_.wait_for_failed(1));
       const auto first = std::chrono::steady_clock::now();
@@ -136,7 +136,7 @@ TEST_F(KernelRunsOut, WhoCannotBeAcceptedWaitsForHisTurn) {
 TEST_F(KernelRunsOut, ConnectionsThatWereAbortedDoNotHoldUpTheNext) {
   {
     faults_.begin(SYS_accept4, ECONNABORTED, 3);
-    Pair fresh(port());
+    Talk fresh(port());
     fresh.exchange();
     EXPECT_EQ(faults_.failed(), 3U);
   }
@@ -163,13 +163,13 @@ TEST_F(KernelRunsOut, WhatNeedsASocketIsToldAndTheRestGoesOn) {
   for (const auto& row : rows) {
     SCOPED_TRACE(std::string(row.call == SYS_socket ? "socket: " : "connect: ") + std::strerror(row.error));
     {
-      Pair steady(port());
+      Talk steady(port());
       steady.exchange();
       steady.rest();
       faults_.begin(row.call, row.error);
       steady.exchange();
       EXPECT_EQ(faults_.failed(), 0U) << "a pooled connection needs no other";
-      Pair fresh(port());
+      Talk fresh(port());
       fresh.ask();
       const std::string head = fresh.client.read_head();
       EXPECT_TRUE(head.starts_with("HTTP/1.1 " + std::string(row.status))) << head;
@@ -178,7 +178,7 @@ TEST_F(KernelRunsOut, WhatNeedsASocketIsToldAndTheRestGoesOn) {
       steady.rest();
       steady.exchange();
       faults_.end();
-      Pair(port()).exchange();
+      Talk(port()).exchange();
     }
     expect_as_before();
   }
@@ -189,7 +189,7 @@ TEST_F(KernelRunsOut, ANameThatCouldNotBeAskedForIsNotTakenForOneThatIsNotThere)
     SCOPED_TRACE(std::strerror(error));
     names_.set("there.example.test", {.v4 = {"127.0.0.1"}, .ttl = 0});
     {
-      Pair fresh(port(), "there.example.test");
+      Talk fresh(port(), "there.example.test");
       faults_.begin(SYS_socket, error);
       fresh.ask();
       const std::string head = fresh.client.read_head();
@@ -197,7 +197,7 @@ TEST_F(KernelRunsOut, ANameThatCouldNotBeAskedForIsNotTakenForOneThatIsNotThere)
       EXPECT_GE(faults_.failed(), 1U);
       EXPECT_LE(faults_.failed(), 16U) << "tries of two families over one server";
       faults_.end();
-      Pair(port(), "there.example.test").exchange();
+      Talk(port(), "there.example.test").exchange();
     }
     expect_as_before();
   }
@@ -208,13 +208,13 @@ TEST_F(KernelRunsOut, WithoutRoomToWatchSocketsTheyAreLookedAt) {
     SCOPED_TRACE(std::strerror(error));
     names_.set("there.example.test", {.v4 = {"127.0.0.1"}, .ttl = 0});
     {
-      Pair steady(port());
+      Talk steady(port());
       steady.exchange();
       steady.rest();
       faults_.begin(SYS_epoll_ctl, error);
       steady.exchange();
       EXPECT_EQ(faults_.failed(), 0U) << "a socket that is watched is not watched anew";
-      Pair fresh(port(), "there.example.test");
+      Talk fresh(port(), "there.example.test");
       const auto begun = std::chrono::steady_clock::now();
       fresh.exchange();
       steady.rest();
@@ -231,7 +231,7 @@ TEST_F(KernelRunsOut, WithoutRoomToWatchSocketsTheyAreLookedAt) {
         faults_.end();
         return !asks_again;
       })) << "it has not come back to being told";
-      Pair(port()).exchange();
+      Talk(port()).exchange();
     }
     expect_as_before();
   }
@@ -240,7 +240,7 @@ TEST_F(KernelRunsOut, WithoutRoomToWatchSocketsTheyAreLookedAt) {
 // Reading from the far end has to begin again whenever the client has caught up.
 TEST_F(KernelRunsOut, ATunnelThatPausedGoesOnWithoutRoomToWatchIt) {
   {
-    Pair tunnel(port());
+    Talk tunnel(port());
     tunnel.open_tunnel();
     faults_.begin(SYS_epoll_ctl, ENOSPC);
     expect_carried(*tunnel.origin, tunnel.client);
@@ -249,14 +249,14 @@ TEST_F(KernelRunsOut, ATunnelThatPausedGoesOnWithoutRoomToWatchIt) {
     faults_.end();
     EXPECT_TRUE(proxy_->process().wait_for_line(std::strerror(ENOSPC))) << "the operator should know";
   }
-  Pair(port()).exchange();
+  Talk(port()).exchange();
 }
 
 TEST_F(KernelRunsOut, ATunnelWithoutPipesIsCopied) {
   for (const int error : {EMFILE, ENFILE}) {
     SCOPED_TRACE(std::strerror(error));
     {
-      Pair tunnel(port());
+      Talk tunnel(port());
       tunnel.open_tunnel();
       faults_.begin(SYS_pipe2, error);
       expect_carried(*tunnel.origin, tunnel.client, [&] { EXPECT_TRUE(faults_.wait_for_failed(1)); });

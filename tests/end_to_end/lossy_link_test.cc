@@ -56,7 +56,7 @@ void carry(Pair& pair, const Transfer& row, std::uint64_t from) {
   const bool has_body = row.up > 0;
   const std::string path = fmt::format("/{}", from), method = has_body ? "POST" : "GET";
   auto asked = std::async(std::launch::async, [&] {
-    pair.client.send(request(method, pair.listener->authority(), path, has_body ? framing(row.up) : ""));
+    pair.client.send(request_head(method, pair.listener->authority(), path, has_body ? framing(row.up) : ""));
     if (has_body) pair.client.send(row.in_chunks ? chunked(up) : up);
   });
   std::optional<ScriptedPeer> kept;
@@ -94,7 +94,8 @@ TEST_F(LossyLink, RequestsArriveOnceAndWholeWhereEveryTwentiethPacketIsLost) {
   }
   constexpr int kPipelined = 30;
   std::string together;
-  for (int i = 0; i < kPipelined; ++i) together += request("GET", pair.listener->authority(), fmt::format("/p{}", i));
+  for (int i = 0; i < kPipelined; ++i)
+    together += request_head("GET", pair.listener->authority(), fmt::format("/p{}", i));
   pair.client.send(together);
   for (int i = 0; i < kPipelined; ++i) {
     pair.begin_to_serve(fmt::format("GET /p{} ", i));
@@ -156,10 +157,10 @@ TEST_F(SlowPeers, BodiesThatDripPassWhole) {
   const std::string body = octets(kPieces * kPiece);
   Pair &down = *pair_, up{call_from(*client_), listen_at(*origin_)};
   const Stopwatch since;
-  down.client.send(request("GET", down.listener->authority(), "/down"));
+  down.client.send(request_head("GET", down.listener->authority(), "/down"));
   down.begin_to_serve("GET /down ");
   down.origin->send(fmt::format("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.size()));
-  up.client.send(request("POST", up.listener->authority(), "/up", "Transfer-Encoding: chunked\r\n"));
+  up.client.send(request_head("POST", up.listener->authority(), "/up", "Transfer-Encoding: chunked\r\n"));
   up.begin_to_serve("POST /up ");
   for (std::size_t i = 0; i < kPieces; ++i) {
     const std::string piece = body.substr(i * kPiece, kPiece);
@@ -179,7 +180,7 @@ TEST_F(SlowPeers, BodiesThatDripPassWhole) {
 
 TEST_F(SlowPeers, AHeadMayTakeUntilItsTimeIsUpAndNoLonger) {
   const std::string head = "HTTP/1.1 200 OK\r\nA: b\r\nC: d\r\nContent-Length: 0\r\n\r\n";
-  pair_->client.send(request("GET", pair_->listener->authority(), "/slow"));
+  pair_->client.send(request_head("GET", pair_->listener->authority(), "/slow"));
   pair_->begin_to_serve("GET /slow ");
   for (std::size_t at = 0; at < head.size(); at += 20) {
     pair_->origin->send(head.substr(at, 20));
@@ -191,7 +192,7 @@ TEST_F(SlowPeers, AHeadMayTakeUntilItsTimeIsUpAndNoLonger) {
   for (const bool drips : {false, true}) {
     SCOPED_TRACE(drips ? "an octet at a time" : "nothing at all");
     if (!pair_->origin) pair_->client = call_from(*client_);
-    pair_->client.send(request("GET", pair_->listener->authority(), "/late"));
+    pair_->client.send(request_head("GET", pair_->listener->authority(), "/late"));
     pair_->begin_to_serve("GET /late ");
     const Stopwatch since;
     std::size_t at = 0;

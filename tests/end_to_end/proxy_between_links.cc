@@ -15,8 +15,8 @@ constexpr std::uint16_t kPort = 3128, kAdminPort = 9128;
 
 }  // namespace
 
-std::string request(std::string_view method, const std::string& authority, std::string_view path,
-                    std::string_view fields, std::string_view version) {
+std::string request_head(std::string_view method, const std::string& authority, std::string_view path,
+                         std::string_view fields, std::string_view version) {
   const std::string target = method == "CONNECT" ? authority : "http://" + authority + std::string(path);
   return fmt::format("{} {} {}\r\nHost: {}\r\n{}\r\n", method, target, version, authority, fields);
 }
@@ -33,14 +33,14 @@ bool Pair::begin_to_serve(std::string_view head_begins) {
 }
 
 void Pair::open_tunnel() {
-  client.send(request("CONNECT", listener->authority(), {}));
+  client.send(request_head("CONNECT", listener->authority(), {}));
   EXPECT_TRUE(client.read_head().starts_with("HTTP/1.1 200 "));
   origin.emplace(listener->accept());
 }
 
 bool Pair::exchange(int number) {
   const std::string name = "/" + std::to_string(number), body = "this is " + name;
-  client.send(request("GET", listener->authority(), name));
+  client.send(request_head("GET", listener->authority(), name));
   const bool stays = begin_to_serve("GET " + name + " ");
   origin->send(answer(body));
   EXPECT_TRUE(client.read_head().starts_with("HTTP/1.1 200 "));

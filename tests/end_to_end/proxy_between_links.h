@@ -32,8 +32,8 @@ class Stopwatch {
 };
 
 // A head as clients say it to a proxy; `fields` each with its line's end.
-std::string request(std::string_view method, const std::string& authority, std::string_view path,
-                    std::string_view fields = {}, std::string_view version = "HTTP/1.1");
+std::string request_head(std::string_view method, const std::string& authority, std::string_view path,
+                         std::string_view fields = {}, std::string_view version = "HTTP/1.1");
 std::string answer(std::string_view body);  // 200, with a length
 
 // A client, whose connection to the proxy stays, and an origin. The connection to the origin carries the next request where
