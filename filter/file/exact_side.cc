@@ -21,7 +21,7 @@ namespace {
 constexpr std::array<std::uint8_t, 8> kExactMagic{0x89, 'B', 'W', 'X', '\r', '\n', 0x1A, '\n'};
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kIncompatible = 104, kCompatible = 112, kReserved = 120;
-constexpr std::size_t kDigestOffset = kHeaderBytes - 16;
+constexpr std::size_t kExactDigestOffset = kHeaderBytes - 16;
 constexpr std::uint64_t kPageAndEntry = kExactPageBytes + sizeof(std::uint64_t);
 
 template <typename T>
@@ -97,8 +97,8 @@ Result<ExactHeader> parse_exact_header(std::span<const std::byte> head, std::uin
     return refuse(Errc::unsupported, fmt::format("version {} with {} bits is not known to this build", version, bits));
   }
   Xxh128 digest{};
-  read_at(head, kDigestOffset, digest);
-  if (xxh128(head.first(kDigestOffset)) != digest) return refuse(Errc::bad_digest, "the header is damaged");
+  read_at(head, kExactDigestOffset, digest);
+  if (xxh128(head.first(kExactDigestOffset)) != digest) return refuse(Errc::bad_digest, "the header is damaged");
   std::uint64_t incompatible = 0;
   read_at(head, kIncompatible, incompatible);
   if (incompatible != 0) {
@@ -107,7 +107,7 @@ Result<ExactHeader> parse_exact_header(std::span<const std::byte> head, std::uin
   }
   ExactHeader h;
   read_at(head, kCompatible, h.compatible);
-  const auto reserved = head.subspan(kReserved, kDigestOffset - kReserved);
+  const auto reserved = head.subspan(kReserved, kExactDigestOffset - kReserved);
   if (h.compatible == 0 &&
       std::any_of(reserved.begin(), reserved.end(), [](std::byte b) { return b != std::byte{0}; })) {
     return refuse(Errc::bad_header, "reserved bytes are not zero");
@@ -136,7 +136,7 @@ std::vector<std::byte> serialise_exact_header(const ExactHeader& header) {
   write_at(out, 56, header.xxh_root);
   write_at(out, 72, header.sha_root);
   write_at(out, kCompatible, header.compatible);
-  write_at(out, kDigestOffset, xxh128(std::span(out).first(kDigestOffset)));
+  write_at(out, kExactDigestOffset, xxh128(std::span(out).first(kExactDigestOffset)));
   return out;
 }
 

@@ -18,7 +18,7 @@ struct Magic {
   std::string_view bytes;
   std::string_view what;
 };
-constexpr std::array<Magic, 16> kMagic{{
+constexpr std::array<Magic, 16> kForeignMagic{{
     {"PK\x03\x04", "a zip archive: unpack it first"},
     {"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it first"},
     {"BZh", "bzip2 data: decompress it first"},
@@ -73,7 +73,7 @@ bool is_pac(std::string_view sample) {
 }
 
 std::string_view what_it_is(std::string_view sample) {
-  for (const Magic& magic : kMagic) {
+  for (const Magic& magic : kForeignMagic) {
     if (sample.starts_with(magic.bytes)) return magic.what;
   }
   if (is_tar(sample)) return "a tar archive: unpack it and name the folder";

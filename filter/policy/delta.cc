@@ -18,7 +18,7 @@
 namespace bloomwall::filter {
 namespace {
 
-constexpr std::string_view kMagic = "bloomwall-delta";
+constexpr std::string_view kDeltaMagic = "bloomwall-delta";
 constexpr std::string_view kVersion = "1";
 constexpr std::string_view kBase = "base=";
 constexpr std::string_view kSequence = "sequence=";
@@ -156,12 +156,12 @@ class DeltaParser final : DeltaLineParser::Sink {
 
   void bad_first_line() {
     fail(Errc::bad_syntax,
-         fmt::format("the first line must be '{} {} {}' and the 32 hex digits of the filter's content id", kMagic,
+         fmt::format("the first line must be '{} {} {}' and the 32 hex digits of the filter's content id", kDeltaMagic,
                      kVersion, kBase));
   }
 
   bool first_line(std::string_view line) {
-    if (next_word(line) != kMagic) return false;
+    if (next_word(line) != kDeltaMagic) return false;
     const std::string_view version = next_word(line);
     if (version != kVersion) {
       fail(Errc::unsupported,
@@ -243,7 +243,7 @@ bool Delta::is_signed_by(const TrustedKeys& trusted) const {
 }
 
 std::string Delta::first_line(const FileId& base, std::uint64_t sequence, std::optional<std::uint64_t> changes) {
-  std::string line = fmt::format("{} {} {}{}", kMagic, kVersion, kBase, to_hex(base));
+  std::string line = fmt::format("{} {} {}{}", kDeltaMagic, kVersion, kBase, to_hex(base));
   if (sequence != 0) line += fmt::format(" {}{}", kSequence, sequence);
   if (changes) line += fmt::format(" {}{}", kChanges, *changes);
   return line;

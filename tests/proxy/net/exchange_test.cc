@@ -239,7 +239,7 @@ TEST_F(Exchanges, AClientHelloOfARedirectedClientOpensATunnelToWhereItWasGoingAn
   test::ScriptedListener origin;
   connect_client();
   session_->expect_redirected(Endpoint::parse_ip("127.0.0.1")->with_port(origin.port()));
-  const std::string hello = proxy::testing::client_hello(proxy::testing::server_name("named.test"));
+  const std::string hello = proxy::http_test::client_hello(proxy::http_test::server_name("named.test"));
   client_says(hello.substr(0, 20));
   client_says(hello.substr(20));
   turn_until([&] { return counters_.sni_seen_total.get() == 1; });
@@ -254,7 +254,7 @@ TEST_F(Exchanges, AClientHelloOfARedirectedClientOpensATunnelToWhereItWasGoingAn
 TEST_F(Exchanges, ARedirectedClientWhoseHelloIsMalformedIsClosedWithoutAWord) {
   connect_client();
   session_->expect_redirected(Endpoint::parse_ip("127.0.0.1")->with_port(9));
-  client_says(proxy::testing::records(proxy::testing::handshake("no hello")));
+  client_says(proxy::http_test::records(proxy::http_test::handshake("no hello")));
   turn_until([&] { return session_ == nullptr; });
   EXPECT_EQ(client_.heard, "");
   EXPECT_EQ(counters_.sni_malformed_total.get(), 1U);
