@@ -101,7 +101,7 @@ bool has_no_locks(int error) { return error == ENOLCK || error == EOPNOTSUPP || 
 
 // Of a folder, until the descriptor is closed. Whoever may read the folder can hold it, so nobody waits without end.
 Result<void> take_lock(const fs::path& folder, int descriptor) {
-  constexpr std::chrono::milliseconds kStep{5};
+  constexpr std::chrono::milliseconds kBetweenTries{5};
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
     if (has_no_locks(errno)) return {};
@@ -109,7 +109,7 @@ Result<void> take_lock(const fs::path& folder, int descriptor) {
     if (std::chrono::steady_clock::now() > deadline) {
       return unexpected(Error{Errc::io, folder.string(), "is locked by another command for 10 s already"});
     }
-    std::this_thread::sleep_for(kStep);
+    std::this_thread::sleep_for(kBetweenTries);
   }
   return {};
 }

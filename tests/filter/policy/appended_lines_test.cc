@@ -70,8 +70,8 @@ class Lines {
   const std::vector<std::string> entries_ = some_entries();
 };
 
-Delta::Loaded parse(const std::string& changes, std::uint64_t sequence,
-                    const std::shared_ptr<const Delta>& former = {}) {
+Delta::Loaded read_changes(const std::string& changes, std::uint64_t sequence,
+                           const std::shared_ptr<const Delta>& former = {}) {
   const std::string text = Delta::first_line(id_of(1), sequence) + "\n" + changes;
   return Delta::parse(text, "d", kKeys, id_of(1), {.former = former});
 }
@@ -97,14 +97,14 @@ TEST(AppendedLines, OfADeltaSayWhatTheWholeTextSays) {
     const bool with_networks = seed % 3 == 0;
     std::string changes = lines.some(200, with_networks);
     std::string networks = seed % 2 == 0 ? lines.networks(5) : "";
-    auto former = shared(parse(changes + networks, 1));
+    auto former = shared(read_changes(changes + networks, 1));
     const auto first = former;
     for (std::uint64_t step = 2; step < 6; ++step) {
       changes += lines.some(4, with_networks);
       if (seed % 2 == 0) networks += lines.networks(2);
-      const auto next = shared(parse(changes + networks, step, former));
+      const auto next = shared(read_changes(changes + networks, step, former));
       EXPECT_TRUE(next->shares_lines_with(*first)) << seed;
-      expect_same(*next, *shared(parse(changes + networks, step)));
+      expect_same(*next, *shared(read_changes(changes + networks, step)));
       former = next;
     }
   }
@@ -113,12 +113,12 @@ TEST(AppendedLines, OfADeltaSayWhatTheWholeTextSays) {
 TEST(AppendedLines, ALineThatWasChangedIsSeen) {
   Lines lines(7);
   const std::string changes = "+first.example\n" + lines.some(200, false);
-  const auto former = shared(parse(changes, 1));
+  const auto former = shared(read_changes(changes, 1));
   for (const std::string& other : {"-first.example\n" + changes.substr(changes.find('\n') + 1),
                                    changes.substr(0, changes.rfind('\n', changes.size() / 2) + 1), std::string()}) {
-    const auto next = shared(parse(other, 2, former));
+    const auto next = shared(read_changes(other, 2, former));
     EXPECT_FALSE(next->shares_lines_with(*former));
-    expect_same(*next, *shared(parse(other, 2)));
+    expect_same(*next, *shared(read_changes(other, 2)));
   }
 }
 
@@ -126,8 +126,8 @@ TEST(AppendedLines, ALineThatWasChangedIsSeen) {
 TEST(AppendedLines, ALineWithoutItsEndIsReadAgain) {
   Lines lines(7);
   const std::string changes = lines.some(200, false) + "+evil.exam";
-  const auto former = shared(parse(changes, 1));
-  const auto next = shared(parse(changes + "ple\n+more.example\n", 2, former));
+  const auto former = shared(read_changes(changes, 1));
+  const auto next = shared(read_changes(changes + "ple\n+more.example\n", 2, former));
   EXPECT_TRUE(next->shares_lines_with(*former));
   EXPECT_EQ(next->answer(OwnEntry("S evil.example").view()), DeltaAnswer::added);
   EXPECT_EQ(next->answer(OwnEntry("S evil.exam").view()), DeltaAnswer::nothing);
@@ -136,8 +136,8 @@ TEST(AppendedLines, ALineWithoutItsEndIsReadAgain) {
 TEST(AppendedLines, WhatIsWrongWithThemIsSaidWithTheirNumbers) {
   std::string changes;
   for (int i = 0; i < 100; ++i) changes += "+h" + std::to_string(i) + ".example\n";
-  const auto former = shared(parse(changes, 1));
-  const auto wrong = parse(changes + "\n+http:///a\n", 2, former);
+  const auto former = shared(read_changes(changes, 1));
+  const auto wrong = read_changes(changes + "\n+http:///a\n", 2, former);
   ASSERT_FALSE(wrong);
   EXPECT_THAT(texts_of(wrong.error()), HasSubstr("d:103: "));
   // The number of changes counts those that were not read again.
@@ -152,8 +152,8 @@ TEST(AppendedLines, WhatIsWrongWithThemIsSaidWithTheirNumbers) {
 TEST(AppendedLines, ManyOfThemMakeANewBody) {
   std::string changes;
   for (int i = 0; i < 100; ++i) changes += "+h" + std::to_string(i) + ".example\n";
-  const auto former = shared(parse(changes, 1));
-  const auto next = shared(parse(changes + changes, 2, former));
+  const auto former = shared(read_changes(changes, 1));
+  const auto next = shared(read_changes(changes + changes, 2, former));
   EXPECT_FALSE(next->shares_lines_with(*former));
   EXPECT_EQ(next->size(), 100U);
 }
@@ -161,7 +161,7 @@ TEST(AppendedLines, ManyOfThemMakeANewBody) {
 TEST(AppendedLines, WhoWantsToBeToldIsToldOfAll) {
   std::string changes;
   for (int i = 0; i < 100; ++i) changes += "+h" + std::to_string(i) + ".example\n";
-  const auto former = shared(parse(changes, 1));
+  const auto former = shared(read_changes(changes, 1));
   int told = 0;
   DeltaReading reading{.former = former};
   reading.on_change = [&](const Entry&, DeltaAnswer) { ++told; };
@@ -171,7 +171,7 @@ TEST(AppendedLines, WhoWantsToBeToldIsToldOfAll) {
 }
 
 TEST(AppendedLines, OtherKeysAreAnotherDelta) {
-  const auto former = shared(parse("+a.example\n+b.example\n+c.example\n+d.example\n+e.example\n", 1));
+  const auto former = shared(read_changes("+a.example\n+b.example\n+c.example\n+d.example\n+e.example\n", 1));
   SeriesKey other{};
   other.fill(9);
   const auto next =
