@@ -118,6 +118,8 @@ std::string_view reason_phrase(int status) {
       return "Bad Request";
     case 403:
       return "Forbidden";
+    case 404:
+      return "Not Found";
     case 405:
       return "Method Not Allowed";
     case 408:

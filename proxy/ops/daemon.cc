@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "proxy/log/log.h"
@@ -22,13 +23,14 @@ constexpr Milliseconds kFlushBound{5000};
 constexpr Milliseconds kReloadBound{2000};  // for a reload to give up
 constexpr Milliseconds kStopMargin{10'000};
 constexpr Milliseconds kLongestControlWait{5000};
+constexpr HttpServer::Bounds kAdminBounds{.connections = 64, .patience = Milliseconds(10'000)};
+constexpr HttpServer::Bounds kControlBounds{.connections = 32, .patience = Milliseconds(5000)};
 
 }  // namespace
 
 Daemon::Daemon(std::filesystem::path file, conf::Config settings, std::unique_ptr<AccessLog> access_log,
                std::vector<ListeningSocket> passed)
     : file_(std::move(file)),
-      configuration_(configuration_file(file_)),
       started_with_(std::move(settings)),
       access_log_(std::move(access_log)),
       pool_(kPoolBytes),
@@ -44,7 +46,9 @@ Daemon::Daemon(std::filesystem::path file, conf::Config settings, std::unique_pt
           loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_drain_tick(); }, this),
       watchdog_(
           loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_watchdog(); }, this),
-      file_tick_(loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_file_watch(); }, this) {}
+      file_tick_(
+          loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_file_watch(); }, this),
+      reload_api_(loop_, configuration_file(file_), [this](Reloader::Done done) { ask_for_reload(std::move(done)); }) {}
 
 Daemon::~Daemon() = default;
 
@@ -74,16 +78,12 @@ int Daemon::run() {
 void Daemon::start_reloader() {
   const auto job = std::make_shared<ReloadJob>(
       file_, started_with_,
-      ReloadJob::Main{.serve =
-                          [this](const Edition& edition, std::shared_ptr<Handover> handover) {
-                            loop_.post([this, edition, handover = std::move(handover)] { serve(edition, handover); });
-                          },
-                      .say =
-                          [this](const std::string& progress) {
-                            loop_.post([this, progress] {
-                              if (control_ != nullptr) control_->say(progress);
-                            });
-                          }});
+      ReloadJob::Main{
+          .serve =
+              [this](const Edition& edition, std::shared_ptr<Handover> handover) {
+                loop_.post([this, edition, handover = std::move(handover)] { serve(edition, handover); });
+              },
+          .say = [this](const std::string& progress) { loop_.post([this, progress] { reload_api_.say(progress); }); }});
   reloader_ = std::make_unique<Reloader>([this, job](std::uint64_t generation, const std::stop_token& stop) {
     const ReloadOutcome outcome = job->run(generation, stop);
     loop_.post([this, outcome] { after_load(outcome); });
@@ -110,7 +110,7 @@ tl::expected<void, std::string> Daemon::open_doors() {
     }
   }
   if (!admin.address) return {};
-  auto opened = AdminServer::open(io_, *admin.address, [this] { return admin_answers(); });
+  auto opened = HttpServer::open(io_, *admin.address, HttpRoutes(admin_pages(), admin.hosts), kAdminBounds);
   if (!opened) return tl::unexpected(opened.error());
   admin_ = *std::move(opened);
   log::info("admin on {} (/healthz /readyz /metrics)", admin_->address().text());
@@ -118,14 +118,12 @@ tl::expected<void, std::string> Daemon::open_doors() {
 }
 
 tl::expected<void, std::string> Daemon::open_control() {
-  auto opened = ControlSocket::open(io_, started_with_.admin.control_socket, [this](std::uint64_t id) {
-    ask_for_reload([this, id](const ReloadOutcome& outcome) {
-      loop_.post([this, id, outcome] { control_->answer(id, outcome); });
-    });
-  });
+  std::vector<HttpRoute> routes = admin_pages();
+  routes.push_back(reload_api_.route());
+  auto opened = HttpServer::open_unix(io_, started_with_.admin.control_socket,
+                                      HttpRoutes(std::move(routes), std::nullopt), kControlBounds);
   if (!opened) return tl::unexpected(opened.error());
   control_ = *std::move(opened);
-  control_->set_configuration(configuration_);
   return {};
 }
 
@@ -285,10 +283,13 @@ std::string Daemon::status_text() const {
   return fmt::format("generation {}: {}", served_.snapshot->generation, describe(*served_.policy));
 }
 
+std::vector<HttpRoute> Daemon::admin_pages() const {
+  return admin_routes([this] { return admin_answers(); });
+}
+
 AdminAnswers Daemon::admin_answers() const {
   return {.phase = phase_,
           .lost = served_.policy == nullptr ? std::string() : lost_and_blocking(*served_.policy),
-          .hosts = started_with_.admin.hosts,
           .metrics = [this] { return metrics(); }};
 }
 

@@ -21,10 +21,10 @@
 #include "proxy/io/transport.h"
 #include "proxy/log/access_log.h"
 #include "proxy/net/server.h"
-#include "proxy/ops/admin_server.h"
-#include "proxy/ops/control_socket.h"
 #include "proxy/ops/file_watch.h"
+#include "proxy/ops/http_server.h"
 #include "proxy/ops/metrics.h"
+#include "proxy/ops/reload_api.h"
 #include "proxy/ops/reload_job.h"
 #include "proxy/ops/reloader.h"
 #include "proxy/ops/service_manager.h"
@@ -67,12 +67,12 @@ class Daemon {
   void on_watchdog();
   void on_file_watch();
   std::string status_text() const;
+  std::vector<HttpRoute> admin_pages() const;
   AdminAnswers admin_answers() const;
   std::string metrics() const;
 
   const std::filesystem::path file_;
-  const std::filesystem::path configuration_;  // the same, absolute
-  const conf::Config started_with_;            // what needs a restart is compared with this
+  const conf::Config started_with_;  // what needs a restart is compared with this
   std::unique_ptr<AccessLog> access_log_;
   ServiceManager manager_;
   EventLoop loop_;
@@ -92,9 +92,9 @@ class Daemon {
   Timer control_retry_, announced_, drain_tick_, watchdog_, file_tick_;
   FileWatch files_;
   std::unique_ptr<Signals> signals_;
-  std::unique_ptr<ControlSocket> control_;
-  std::unique_ptr<AdminServer> admin_;
-  std::unique_ptr<Reloader> reloader_;  // last: its thread posts to the loop
+  ReloadApi reload_api_;
+  std::unique_ptr<HttpServer> control_, admin_;  // on the unix socket; on the admin address
+  std::unique_ptr<Reloader> reloader_;           // last: its thread posts to the loop
 };
 
 }  // namespace bloomwall::proxy

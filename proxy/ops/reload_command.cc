@@ -3,8 +3,8 @@
 
 #include "filter/cli/text.h"
 #include "proxy/ops/commands.h"
-#include "proxy/ops/control_client.h"
 #include "proxy/ops/loading.h"
+#include "proxy/ops/reload_api.h"
 
 namespace bloomwall::proxy {
 
@@ -20,21 +20,20 @@ int run_reload(const ReloadCommand& command, const Streams& io) {
     print_lines(io.err, {"admin.control_socket is null: send SIGHUP instead"});
     return kExitError;
   }
-  Answerer who;
   const auto say = [&](std::string_view line) { io.out << filter::printable(line) << '\n' << std::flush; };
-  const auto status = ask(socket, "reload", say, &who);
-  if (!status) {
-    print_lines(io.err, {status.error()});
+  const auto answer = ask_to_reload(socket, say);
+  if (!answer) {
+    print_lines(io.err, {answer.error()});
     return kExitError;
   }
-  const std::string meant = configuration_file(command.config).string();
-  if (!who.configuration.empty() && who.configuration != meant) {
+  const std::string meant = filter::printable(configuration_file(command.config).string());
+  if (!answer->configuration.empty() && answer->configuration != meant) {
     print_lines(io.err,
                 {fmt::format("process {} answered, which serves {} and not {}: admin.control_socket {} is another's",
-                             who.pid, who.configuration, meant, socket.string())});
+                             answer->pid, answer->configuration, meant, socket.string())});
     return kExitRefused;
   }
-  return *status == 0 ? kExitDone : kExitRefused;
+  return answer->exit_status == 0 ? kExitDone : kExitRefused;
 }
 
 }  // namespace bloomwall::proxy

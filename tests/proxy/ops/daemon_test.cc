@@ -364,9 +364,9 @@ TEST_F(DaemonTest, ASocketThatCannotBeMadeIsAWarning) {
 
 TEST_F(DaemonTest, TheControlSocketOfAnotherInstanceIsTakenOverOnceThatHasEnded) {
   LoopThread loop;
-  std::unique_ptr<ControlSocket> other;
+  std::unique_ptr<HttpServer> other;
   loop.call([&] {
-    auto opened = ControlSocket::open(loop.io, site_.dir.path() / "c.sock", [](std::uint64_t) {});
+    auto opened = HttpServer::open_unix(loop.io, site_.dir.path() / "c.sock", HttpRoutes({}, std::nullopt), {});
     ASSERT_TRUE(opened.has_value()) << opened.error();
     other = *std::move(opened);
   });

@@ -1,5 +1,6 @@
+// `bloomwall reload` and what answers it, over a control socket.
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/ops/control_socket.h"
+#include "proxy/ops/reload_api.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -9,9 +10,11 @@
 
 #include <atomic>
 #include <future>
+#include <optional>
 #include <thread>
 
-#include "proxy/ops/control_client.h"
+#include "proxy/ops/http_server.h"
+#include "proxy/ops/unix_socket.h"
 #include "tests/proxy/ops/loop_thread.h"
 #include "tests/support/scripted_peer.h"
 #include "tests/support/temp_dir.h"
@@ -26,9 +29,12 @@ using test::TempDir;
 
 class Control : public testing::Test {
  protected:
-  void open(ControlSocket::Bounds bounds = {.connections = 4, .patience = 5s}) {
+  HttpServer::Opened open_at(const std::filesystem::path& path, HttpServer::Bounds bounds = {4, 5s}) {
+    return HttpServer::open_unix(loop_.io, path, HttpRoutes({api_.route()}, std::nullopt), bounds);
+  }
+  void open(HttpServer::Bounds bounds = {4, 5s}) {
     loop_.call([&] {
-      auto opened = ControlSocket::open(loop_.io, path_, [this](std::uint64_t id) { on_reload(id); }, bounds);
+      auto opened = open_at(path_, bounds);
       ASSERT_TRUE(opened.has_value()) << opened.error();
       control_ = *std::move(opened);
     });
@@ -37,25 +43,32 @@ class Control : public testing::Test {
     loop_.call([&] { control_.reset(); });
   }
   // On the loop. Without an outcome the asker waits.
-  void on_reload(std::uint64_t id) {
-    last_ = id;
+  void on_reload(Reloader::Done done) {
+    last_ = std::move(done);
     ++asked_;
-    if (outcome_) control_->answer(id, *outcome_);
+    if (outcome_) last_(*outcome_);
   }
   void answer_with(const ReloadOutcome& outcome) {
     loop_.call([&] { outcome_ = outcome; });
   }
   ScriptedPeer connect() const { return ScriptedPeer(connect_to(path_).release()); }
+  std::string exchange(const std::string& request) const {
+    auto peer = connect();
+    peer.send(request);
+    return peer.read_to_end();
+  }
   tl::expected<int, std::string> ask_reload(std::vector<std::string>& said) const {
-    return ask(path_, "reload", [&](std::string_view line) { said.emplace_back(line); });
+    return ask_to_reload(path_, [&](std::string_view line) { said.emplace_back(line); })
+        .map([](const ReloadAnswer& answer) { return answer.exit_status; });
   }
 
   TempDir dir_;
   const std::filesystem::path path_ = dir_.path() / "control.sock";
   LoopThread loop_;
-  std::unique_ptr<ControlSocket> control_;
+  ReloadApi api_{loop_.loop, "/etc/other.yaml", [this](Reloader::Done done) { on_reload(std::move(done)); }};
+  std::unique_ptr<HttpServer> control_;
   std::optional<ReloadOutcome> outcome_;
-  std::atomic<std::uint64_t> last_{0};
+  Reloader::Done last_;
   std::atomic<int> asked_{0};
 };
 
@@ -75,8 +88,8 @@ TEST_F(Control, WhoeverWaitsHearsOfProgress) {
   auto answer = std::async(std::launch::async, [&] { return ask_reload(said); });
   while (asked_ == 0) std::this_thread::yield();
   loop_.call([&] {
-    control_->say("verifying a.bwf: 50 %");
-    control_->answer(last_, {1, {}, {"refused"}});
+    api_.say("verifying a.bwf: 50 %");
+    last_({1, {}, {"refused"}});
   });
   EXPECT_EQ(answer.get(), 1);
   EXPECT_EQ(said, (std::vector<std::string>{"verifying a.bwf: 50 %", "refused"}));
@@ -89,18 +102,27 @@ TEST_F(Control, OnlyOwnerAndGroupMayAsk) {
   EXPECT_EQ(status.st_mode & 07777U, 0660U);
 }
 
+constexpr const char* kRequest = "POST /api/v1/reload HTTP/1.1\r\nHost: a\r\n\r\n";
+
 TEST_F(Control, KnowsOneRequestAndBoundsWhatItReads) {
   answer_with(ReloadOutcome{});
   open();
-  for (const char* request : {"\n", "Reload\n", "reload now\n", "shutdown\n"}) {
-    auto peer = connect();
-    peer.send(request);
-    peer.expect("say only \"reload\" can be asked for\nstatus 2\n");
-    peer.expect_end();
+  const struct {
+    std::string request;
+    const char* status;
+  } rows[] = {
+      {"reload\n", "400"},
+      {"\r\n\r\nreload now\r\n\r\n", "400"},
+      {"POST /shutdown HTTP/1.1\r\nHost: a\r\n\r\n", "404"},
+      {"POST /api/v1/reload/now HTTP/1.1\r\nHost: a\r\n\r\n", "404"},
+      {"GET /api/v1/reload HTTP/1.1\r\nHost: a\r\n\r\n", "405"},
+      {"POST /api/v1/reload HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n1", "413"},
+      {"POST /" + std::string(HttpServer::kLongestHead, 'r'), "414"},
+  };
+  for (const auto& row : rows) {
+    const std::string got = exchange(row.request);
+    EXPECT_TRUE(got.starts_with(std::string("HTTP/1.1 ") + row.status + " ")) << row.request << "\n" << got;
   }
-  auto flood = connect();
-  flood.send(std::string(ControlSocket::kLongestRequest + 1, 'r'));
-  flood.expect("say only \"reload\" can be asked for\nstatus 2\n");
   EXPECT_EQ(asked_, 0);
 }
 
@@ -108,8 +130,9 @@ TEST_F(Control, TakesARequestInPieces) {
   answer_with(ReloadOutcome{0, {}, {"done"}});
   open();
   auto peer = connect();
-  peer.send_in_pieces("reload\n", 1);
-  peer.expect("say done\nstatus 0\n");
+  peer.send_in_pieces(kRequest, 1);
+  EXPECT_NE(peer.read_head().find("\r\nContent-Type: application/x-ndjson\r\n"), std::string::npos);
+  EXPECT_TRUE(peer.read_chunked().ends_with("\n{\"text\":\"done\"}\n{\"exit_status\":0}\n"));
   peer.expect_end();
 }
 
@@ -118,10 +141,10 @@ TEST_F(Control, SilenceIsNotWaitedForAndOthersAreServed) {
   open({.connections = 2, .patience = 200ms});
   auto silent = connect();
   auto slow = connect();
-  slow.send("rel");
+  slow.send("POS");
   auto surplus = connect();
   silent.expect_end();  // no third one at a time: the oldest goes
-  slow.expect_end();
+  EXPECT_TRUE(slow.read_to_end().starts_with("HTTP/1.1 408 "));
   surplus.expect_end();
   std::vector<std::string> said;
   EXPECT_EQ(ask_reload(said), 0);
@@ -131,14 +154,15 @@ TEST_F(Control, AnAskerWhoLeavesIsForgotten) {
   open();
   {
     auto peer = connect();
-    peer.send("reload\n");
+    peer.send(kRequest);
     while (asked_ == 0) std::this_thread::yield();
   }
   answer_with(ReloadOutcome{0, {}, {"for the second"}});
   std::vector<std::string> said;
-  const std::uint64_t gone = last_;
+  const Reloader::Done gone = last_;
   EXPECT_EQ(ask_reload(said), 0);
-  loop_.call([&] { control_->answer(gone, {}); });
+  loop_.call([&] { gone({0, {}, {"for nobody"}}); });
+  loop_.call([] {});
   EXPECT_EQ(said.size(), 1U);
 }
 
@@ -152,7 +176,7 @@ TEST_F(Control, TakesOverFromTheDeadButNotFromTheLiving) {
   }
   open();
   loop_.call([&] {
-    const auto second = ControlSocket::open(loop_.io, path_, [](std::uint64_t) {});
+    const auto second = open_at(path_);
     ASSERT_FALSE(second.has_value());
     EXPECT_NE(second.error().find("Address already in use"), std::string::npos) << second.error();
   });
@@ -164,7 +188,7 @@ TEST_F(Control, TakesOverFromTheDeadButNotFromTheLiving) {
 TEST_F(Control, NeverRemovesWhatIsNoSocket) {
   dir_.write("control.sock", "precious");
   loop_.call([&] {
-    const auto opened = ControlSocket::open(loop_.io, path_, [](std::uint64_t) {});
+    const auto opened = open_at(path_);
     ASSERT_FALSE(opened.has_value());
     EXPECT_NE(opened.error().find("File exists"), std::string::npos) << opened.error();
   });
@@ -174,9 +198,9 @@ TEST_F(Control, NeverRemovesWhatIsNoSocket) {
 TEST_F(Control, LeavesANameThatIsSomebodyElsesByNow) {
   open();
   std::filesystem::remove(path_);
-  std::unique_ptr<ControlSocket> second;
+  std::unique_ptr<HttpServer> second;
   loop_.call([&] {
-    auto opened = ControlSocket::open(loop_.io, path_, [](std::uint64_t) {});
+    auto opened = open_at(path_);
     ASSERT_TRUE(opened.has_value()) << opened.error();
     second = *std::move(opened);
     control_.reset();
@@ -189,11 +213,19 @@ TEST_F(Control, LeavesANameThatIsSomebodyElsesByNow) {
 TEST_F(Control, SaysWhoAnswers) {
   answer_with(ReloadOutcome{});
   open();
-  loop_.call([&] { control_->set_configuration("/etc/other.yaml"); });
-  Answerer who;
-  EXPECT_EQ(ask(path_, "reload", [](std::string_view) {}, &who), 0);
-  EXPECT_EQ(who.configuration, "/etc/other.yaml");
-  EXPECT_EQ(who.pid, std::to_string(::getpid()));
+  const auto who = ask_to_reload(path_, [](std::string_view) {});
+  ASSERT_TRUE(who.has_value()) << who.error();
+  EXPECT_EQ(who->exit_status, 0);
+  EXPECT_EQ(who->configuration, "/etc/other.yaml");
+  EXPECT_EQ(who->pid, ::getpid());
+}
+
+TEST_F(Control, WhatIsNoUtf8IsShownInHexadecimal) {
+  answer_with(ReloadOutcome{0, {}, {"a\xff\"b"}});
+  open();
+  std::vector<std::string> said;
+  EXPECT_EQ(ask_reload(said), 0);
+  EXPECT_EQ(said, std::vector<std::string>{"a\\xFF\"b"});
 }
 
 TEST_F(Control, LeavesNoNameBehind) {
@@ -208,7 +240,7 @@ TEST_F(Control, TheClientSaysWhyThereIsNoAnswer) {
   const auto nobody = ask_reload(said);
   ASSERT_FALSE(nobody.has_value());
   EXPECT_NE(nobody.error().find("no bloomwall listens there"), std::string::npos) << nobody.error();
-  const auto too_long = ask("/" + std::string(200, 'x'), "reload", [](std::string_view) {});
+  const auto too_long = ask_to_reload("/" + std::string(200, 'x'), [](std::string_view) {});
   EXPECT_FALSE(too_long.has_value());
 
   open();
@@ -218,6 +250,52 @@ TEST_F(Control, TheClientSaysWhyThereIsNoAnswer) {
   const auto gone = answer.get();
   ASSERT_FALSE(gone.has_value());
   EXPECT_NE(gone.error().find("went away"), std::string::npos) << gone.error();
+}
+
+// Somebody who listens, says this to whoever asks, and closes.
+std::string error_from_one_who_says(const std::filesystem::path& path, const std::string& words,
+                                    const HttpPatience& patience = {}) {
+  auto fd = listen_at(path, 4);
+  if (!fd) return fd.error();
+  const SocketName name(path);
+  std::atomic<bool> is_over = false;
+  auto server = std::async(std::launch::async, [&] {
+    int accepted = -1;
+    while ((accepted = ::accept(fd->get(), nullptr, nullptr)) < 0) std::this_thread::yield();
+    ScriptedPeer peer(accepted);
+    peer.read_head();
+    peer.send(words);
+    while (patience.head < 1s && !is_over) std::this_thread::yield();
+  });
+  const auto answer = ask_to_reload(path, [](std::string_view) {}, patience);
+  is_over = true;
+  return answer ? "answered" : answer.error();
+}
+
+TEST_F(Control, TheClientDoubtsWhatItIsTold) {
+  const std::string ok = "HTTP/1.1 200 OK\r\n";
+  const struct {
+    const char* name;
+    std::string words;
+    const char* error;
+  } rows[] = {
+      {"whole", ok + "\r\n{\"exit_status\":0}\n", "answered"},
+      {"nothing", "", "went away before it answered"},
+      {"a protocol of former days", "say only \"reload\" can be asked for\nstatus 2\n", "speaks no HTTP"},
+      {"refused", "HTTP/1.1 403 Forbidden\r\nContent-Length: 13\r\n\r\nnot you\nmore\n", ": 403 not you"},
+      {"no status", ok + "Content-Length: 16\r\n\r\n{\"text\": \"done\"}", "went away before it answered"},
+      {"cut", ok + "Transfer-Encoding: chunked\r\n\r\n5\r\n{\"exi", "went away before it answered"},
+      {"no JSON", ok + "\r\nstatus 0\n[0]\n{\"exit_status\":\"0\"}\n", "went away before it answered"},
+      {"a line without end", ok + "\r\n" + std::string(100'000, ' ') + "{\"exit_status\":0}\n",
+       "went away before it answered"},
+  };
+  for (const auto& row : rows) {
+    const std::string got = error_from_one_who_says(path_, row.words);
+    EXPECT_NE(got.find(row.error), std::string::npos) << row.name << ": " << got;
+  }
+  const HttpPatience brief{.head = 50ms, .silence = 50ms};
+  EXPECT_NE(error_from_one_who_says(path_, "", brief).find("has said nothing for 1s"), std::string::npos);
+  EXPECT_NE(error_from_one_who_says(path_, ok + "\r\n", brief).find("has said nothing for 1s"), std::string::npos);
 }
 
 }  // namespace

@@ -1,0 +1,28 @@
+// A request to the running proxy over its unix socket (http_server.h). Blocking; for commands, not for event loops.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+
+#include "proxy/io/timer_wheel.h"
+
+namespace bloomwall::proxy {
+
+struct HttpPatience {
+  Milliseconds head{30'000};      // until the head of the response
+  Milliseconds silence{600'000};  // between two pieces of its body
+};
+
+// Sends a request without a body and gives the body of the response to `on_body`, piece by piece as it comes, with the status.
+// Returns the status once the response is whole, or says why there is none: nobody listens, no permission, no HTTP, the proxy
+// went away or is silent for too long.
+using OnHttpBody = std::function<void(int status, std::string_view piece)>;
+tl::expected<int, std::string> ask_http(const std::filesystem::path& socket, std::string_view method,
+                                        std::string_view path, const OnHttpBody& on_body,
+                                        const HttpPatience& patience = {});
+
+}  // namespace bloomwall::proxy

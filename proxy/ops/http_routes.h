@@ -1,0 +1,104 @@
+// What the program's own HTTP server answers: a table of routes; for the head of a request, the route that it means, or the
+// reply that says why there is none:
+//   421  Host is no IP address, no "localhost" and not in `hosts`. Else a web page could point its own host name at this address
+//        and read the answers (DNS rebinding). Not checked without `hosts`: no browser opens a unix socket.
+//   404  no route has this path; the body lists the paths
+//   405  the path takes other methods, or no route at all takes this one; with Allow
+//   413  the body is longer than the route takes
+// A GET route answers HEAD too; both ignore a body. No sockets, no clock.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "proxy/http/http_date.h"
+#include "proxy/http/request.h"
+
+namespace bloomwall::proxy {
+
+struct HttpReply {
+  int status = 200;
+  std::string_view type = "text/plain; charset=utf-8";  // a literal
+  std::string body = {};
+  std::string more_fields = {};  // each with its CRLF
+  bool goes_on = false;          // the body is only the first piece: the rest goes to the request's HttpStream
+};
+
+// The way back to a client whose reply goes on. A value; after the client has gone its calls do nothing. Not to be used in
+// the handler itself, nor after the server is destroyed. Thread: the loop's.
+class HttpStream {
+ public:
+  class Sink {
+   public:
+    virtual void write(std::uint64_t id, std::string_view text) = 0;
+    virtual void end(std::uint64_t id) = 0;
+
+   protected:
+    ~Sink() = default;
+  };
+  HttpStream(Sink& sink, std::uint64_t id) : sink_(&sink), id_(id) {}
+
+  void write(std::string_view text) const { sink_->write(id_, text); }
+  void end() const { sink_->end(id_); }
+  friend bool operator==(const HttpStream&, const HttpStream&) = default;
+
+ private:
+  Sink* sink_;
+  std::uint64_t id_;
+};
+
+struct HttpRequest {
+  const RequestHead& head;
+  const std::vector<std::string_view>& arguments;  // what stands for each {name} of the route's path, as it came
+  std::string_view body;
+  HttpStream stream;
+};
+
+struct HttpRoute {
+  std::string_view method;  // these two are literals; GET stands for HEAD as well
+  std::string_view path;    // "/filters/{name}": a segment in braces stands for any one that is not empty
+  std::function<HttpReply(const HttpRequest&)> handler;
+  std::size_t most_body = 0;  // octets
+  bool needs_host = true;     // false: health checks may ask without a Host
+};
+
+class HttpRoutes {
+ public:
+  struct Match {
+    const HttpRoute* route;
+    std::vector<std::string_view> arguments;  // parts of the target in the head
+  };
+  // `hosts`: names it may be asked by, lower case; nullopt: by any.
+  HttpRoutes(std::vector<HttpRoute> routes, std::optional<std::vector<std::string>> hosts);
+
+  tl::expected<Match, HttpReply> find(const RequestHead& head) const;
+
+ private:
+  HttpReply no_route(std::string_view method, const std::vector<Match>& at_path) const;
+
+  std::vector<HttpRoute> routes_;
+  std::optional<std::vector<std::string>> hosts_;
+};
+
+// "[::1]" and "192.0.2.1" and "localhost" and the names in `hosts`; case does not count.
+bool is_known_host(std::string_view host, const std::vector<std::string>& hosts);
+
+// The reply to what is no request, or came too slowly.
+HttpReply refusal(const HttpError& error);
+
+// Appends the response to `out`. The connection closes behind it. A reply that goes on is chunked, for HTTP/1.0 as it is.
+struct ReplyTo {
+  bool is_head = false;
+  Version version = Version::http11;
+};
+void write_reply(std::string& out, const HttpReply& reply, const ReplyTo& to, TimePoint now);
+std::string as_chunk(std::string_view text);  // nothing for an empty text: an empty chunk ends the body
+
+}  // namespace bloomwall::proxy

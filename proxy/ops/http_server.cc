@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/ops/http_server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "proxy/http/request_reader.h"
+#include "proxy/io/tcp_transport.h"
+
+namespace bloomwall::proxy {
+
+// One client. Owned by the table; destroyed by the graveyard only.
+class HttpServer::Connection final : public Buried, public Transport::Handler {
+ public:
+  Connection(HttpServer& owner, std::uint64_t id, UniqueFd fd)
+      : owner_(owner),
+        id_(id),
+        transport_(std::make_unique<TcpTransport>(owner.io_, std::move(fd), *this)),
+        reader_(owner.limits_),
+        patience_(owner.io_.loop.timers(), [](void* self) { static_cast<Connection*>(self)->on_late(); }, this) {
+    patience_.set(owner_.bounds_.patience);
+  }
+
+  bool awaits_reply() const { return state_ == State::streaming; }
+  void write(std::string_view text) {
+    if (state_ != State::streaming) return;
+    transport_->send(is_chunked() ? as_chunk(text) : std::string(text));
+    if (transport_->backlog() > kMostBacklog) close();
+  }
+  void end() {
+    if (state_ != State::streaming) return;
+    if (is_chunked()) transport_->send("0\r\n\r\n");
+    finish();
+  }
+  void close() {
+    patience_.clear();
+    transport_->close();
+    owner_.on_closed(id_);  // last line: the owner buries us
+  }
+
+ private:
+  enum class State : std::uint8_t { reading, streaming, answered };
+  bool is_chunked() const { return to_.version == Version::http11; }
+
+  std::size_t on_data(std::span<const char> bytes) override {
+    std::size_t used = 0;
+    while (state_ == State::reading) {
+      const auto step = reader_.feed(bytes.subspan(used));
+      if (!step) {
+        send(refusal(step.error()));
+        break;
+      }
+      used += step->consumed;
+      if (step->event == ReadEvent::need_more) break;
+      if (step->event == ReadEvent::head) on_head();
+      if (step->event == ReadEvent::body) on_body(step->body);
+      if (step->event == ReadEvent::end) answer();
+    }
+    return bytes.size();  // what comes behind the request is not read
+  }
+  void on_head() {
+    const RequestHead& head = reader_.head();
+    to_ = {.is_head = head.method == Method::head, .version = head.version};
+    auto found = owner_.routes_.find(head);
+    if (!found) return send(found.error());
+    match_ = *std::move(found);
+    if (match_.route->method == "GET") return answer();
+    if (head.expect_continue) transport_->send("HTTP/1.1 100 Continue\r\n\r\n");
+  }
+  void on_body(std::span<const char> piece) {
+    body_.append(piece.data(), piece.size());
+    if (body_.size() <= match_.route->most_body) return;
+    send(refusal({ErrorKind::body_too_large, "the body is longer than this path takes"}));
+  }
+  void answer() { send(match_.route->handler({reader_.head(), match_.arguments, body_, HttpStream(owner_, id_)})); }
+  void send(const HttpReply& reply) {
+    std::string out;
+    write_reply(out, reply, to_, std::chrono::system_clock::now());
+    transport_->send(out);
+    if (!reply.goes_on || to_.is_head) return finish();
+    state_ = State::streaming;
+    patience_.clear();
+  }
+  void finish() {
+    state_ = State::answered;
+    transport_->shut_write();
+    patience_.set(owner_.bounds_.patience);  // to read it and close
+  }
+  void on_late() {
+    if (state_ != State::reading || reader_.at_start()) return close();
+    send(refusal({ErrorKind::request_timeout, "the request took too long to arrive"}));
+  }
+  // A client may close its half as soon as it has asked; a reply that is ready goes out all the same. Who awaits one that
+  // goes on, and closes, has left.
+  void on_end() override {
+    if (state_ != State::answered || transport_->backlog() == 0) close();
+  }
+  void on_drained() override {
+    if (state_ == State::answered && transport_->read_ended()) close();
+  }
+  void on_write_failed(int) override { close(); }
+  void on_failed(int) override { close(); }
+
+  HttpServer& owner_;
+  const std::uint64_t id_;
+  TransportPtr transport_;
+  RequestReader reader_;
+  Timer patience_;
+  ReplyTo to_;
+  HttpRoutes::Match match_{};
+  std::string body_;
+  State state_ = State::reading;
+};
+
+HttpServer::Opened HttpServer::open(IoContext& io, const std::string& address, HttpRoutes routes, Bounds bounds) {
+  const auto failure = [&](std::string_view why) {
+    return tl::unexpected(fmt::format("admin.address: {}: {}", address, why));
+  };
+  const auto wanted = Endpoint::parse(address);
+  if (!wanted) return failure("expected ip:port, [ip6]:port or :port");
+  if (const auto free = check_free(*wanted); !free) return failure(free.error());
+  auto socket = listen_on(*wanted);
+  if (!socket) return failure(socket.error());
+  return std::unique_ptr<HttpServer>(new HttpServer(io, *std::move(socket), {}, std::move(routes), bounds));
+}
+
+HttpServer::Opened HttpServer::open_unix(IoContext& io, const std::filesystem::path& path, HttpRoutes routes,
+                                         Bounds bounds) {
+  auto fd = listen_at(path, bounds.connections);
+  if (!fd) return tl::unexpected(fmt::format("admin.control_socket: {}", fd.error()));
+  return std::unique_ptr<HttpServer>(
+      new HttpServer(io, ListeningSocket{*std::move(fd), Endpoint()}, path, std::move(routes), bounds));
+}
+
+HttpServer::HttpServer(IoContext& io, ListeningSocket socket, const std::filesystem::path& path, HttpRoutes routes,
+                       Bounds bounds)
+    : io_(io),
+      routes_(std::move(routes)),
+      bounds_(bounds),
+      address_(socket.address),
+      acceptor_(io.loop, *this, std::move(socket), 0, path.string()),
+      name_(path.empty() ? nullptr : std::make_unique<SocketName>(path)) {
+  acceptor_.start();
+}
+
+HttpServer::~HttpServer() = default;
+
+void HttpServer::on_accepted(UniqueFd fd, const Endpoint&, const Acceptor&) {
+  // Who holds connections and says nothing must not keep a health check out.
+  if (connections_.size() >= bounds_.connections) {
+    const auto oldest =
+        std::ranges::find_if(connections_, [](const auto& each) { return !each.second->awaits_reply(); });
+    if (oldest == connections_.end()) return;  // closed: fd goes out of scope
+    oldest->second->close();
+  }
+  const std::uint64_t id = next_id_++;
+  connections_.emplace(id, std::make_unique<Connection>(*this, id, std::move(fd)));
+}
+
+void HttpServer::on_closed(std::uint64_t id) {
+  auto node = connections_.extract(id);
+  if (!node.empty()) io_.loop.graveyard().bury(std::move(node.mapped()));
+}
+
+void HttpServer::write(std::uint64_t id, std::string_view text) {
+  if (const auto at = connections_.find(id); at != connections_.end()) at->second->write(text);
+}
+
+void HttpServer::end(std::uint64_t id) {
+  if (const auto at = connections_.find(id); at != connections_.end()) at->second->end();
+}
+
+}  // namespace bloomwall::proxy

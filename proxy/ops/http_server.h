@@ -1,0 +1,70 @@
+// The program's own HTTP server: serves a table of routes on one listening socket, the TCP admin address or the unix control
+// socket. On the main loop, never on a worker's, so that no request to it costs a client of the proxy anything.
+// One request a connection, answered and closed; more are not read. It uses the request reader and the transport of the
+// client sessions (proxy/net), so there is one HTTP parser. It is not evhttp, whose release in Debian 12 bounds neither
+// connections nor fields and has a second parser; nor is it a ClientSession, which lives on a worker and judges.
+// Bounds: so many connections (the oldest that awaits no reply goes for a new one; where all do, the new one is closed); so
+// much patience until a request is whole (then 408, nothing where nothing came) and again until its reply is taken;
+// kLongestHead octets of head (431, 414); the body as the route says (413); kMostBacklog octets that a stream's client has
+// not read (then it is cut). Handlers must not block: a reply that takes long goes on by its HttpStream.
+// Thread: the loop's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+
+#include "proxy/http/message_reader.h"
+#include "proxy/io/transport.h"
+#include "proxy/net/acceptor.h"
+#include "proxy/ops/http_routes.h"
+#include "proxy/ops/unix_socket.h"
+
+namespace bloomwall::proxy {
+
+class HttpServer final : Acceptor::Handler, HttpStream::Sink {
+ public:
+  static constexpr std::size_t kLongestHead = std::size_t{16} << 10;
+  static constexpr std::size_t kMostBacklog = std::size_t{1} << 20;
+  struct Bounds {
+    std::size_t connections = 64;
+    Milliseconds patience{10'000};
+  };
+  using Opened = tl::expected<std::unique_ptr<HttpServer>, std::string>;
+
+  // `address`: ip:port, [ip6]:port or :port. Error: "admin.address: 127.0.0.1:9128: Address already in use".
+  static Opened open(IoContext& io, const std::string& address, HttpRoutes routes, Bounds bounds);
+  // As listen_at() does, and removes the name at the end. Error: "admin.control_socket: PATH: File exists".
+  static Opened open_unix(IoContext& io, const std::filesystem::path& path, HttpRoutes routes, Bounds bounds);
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  const Endpoint& address() const { return address_; }  // with the port that the kernel chose
+
+ private:
+  class Connection;
+  HttpServer(IoContext& io, ListeningSocket socket, const std::filesystem::path& path, HttpRoutes routes,
+             Bounds bounds);
+  void on_accepted(UniqueFd fd, const Endpoint& client, const Acceptor& from) override;
+  void on_closed(std::uint64_t id);
+  void write(std::uint64_t id, std::string_view text) override;
+  void end(std::uint64_t id) override;
+
+  IoContext& io_;
+  const HeadLimits limits_{.head_bytes = kLongestHead, .fields = 64};
+  const HttpRoutes routes_;
+  const Bounds bounds_;
+  const Endpoint address_;
+  std::map<std::uint64_t, std::unique_ptr<Connection>> connections_;  // the oldest first
+  std::uint64_t next_id_ = 1;
+  Acceptor acceptor_;
+  const std::unique_ptr<SocketName> name_;  // of a unix socket; last: it is removed while somebody listens there still
+};
+
+}  // namespace bloomwall::proxy

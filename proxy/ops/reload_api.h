@@ -1,0 +1,54 @@
+// POST /api/v1/reload: reloads, and answers when it is known what came out. Both sides of it: the route, for the control
+// socket, and what `bloomwall reload` does. The reply goes on as JSON objects, one a line (application/x-ndjson):
+//   {"pid":4711,"configuration":"/etc/bloomwall/bloomwall.yaml"}   at once: who answers, and what it serves
+//   {"text":"verifying ads.bwf: 50 %"}                             any number: progress, warnings, what came out
+//   {"exit_status":0}                                              last: 0 where what was asked for is served now
+// Texts are for people: one line, octets that are no UTF-8 shown as \xNN.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "proxy/io/event_loop.h"
+#include "proxy/ops/http_client.h"
+#include "proxy/ops/http_routes.h"
+#include "proxy/ops/reloader.h"
+
+namespace bloomwall::proxy {
+
+// Those who have asked and wait. Thread: the loop's.
+class ReloadApi {
+ public:
+  // `reload` is called on the loop; its Done may come from any thread, while the loop lives.
+  using Reload = std::function<void(Reloader::Done)>;
+  ReloadApi(EventLoop& loop, const std::filesystem::path& configuration, Reload reload);
+
+  HttpRoute route();                // of this object, which must outlive it
+  void say(std::string_view text);  // to everybody who waits
+
+ private:
+  HttpReply begin(const HttpStream& asker);
+  void answer(const HttpStream& asker, const ReloadOutcome& outcome);
+
+  EventLoop& loop_;
+  const std::string introduction_;
+  const Reload reload_;
+  std::vector<HttpStream> waiting_;  // also who has gone meanwhile
+};
+
+struct ReloadAnswer {
+  int exit_status = 0;
+  int pid = 0;                // of the process that answered; 0: it did not say
+  std::string configuration;  // as it was shown
+};
+// Asks and waits; blocking. Each text goes to `said`. Error: why there is no answer.
+tl::expected<ReloadAnswer, std::string> ask_to_reload(const std::filesystem::path& socket,
+                                                      const std::function<void(std::string_view)>& said,
+                                                      const HttpPatience& patience = {});
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/ops/unix_socket.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr timeval kConnectPatience{.tv_sec = 5, .tv_usec = 0};
+
+// False where it is too long.
+bool set_path(sockaddr_un& address, const std::filesystem::path& path) {
+  address.sun_family = AF_UNIX;
+  if (path.native().size() >= sizeof address.sun_path) return false;
+  std::memcpy(address.sun_path, path.c_str(), path.native().size());
+  return true;
+}
+
+tl::unexpected<std::string> failure(const std::filesystem::path& path, int error) {
+  return tl::unexpected(fmt::format("{}: {}", path.string(), std::generic_category().message(error)));
+}
+
+tl::expected<void, std::string> make_room(const std::filesystem::path& path) {
+  struct stat status{};
+  if (::lstat(path.c_str(), &status) != 0) return {};
+  if (!S_ISSOCK(status.st_mode)) return failure(path, EEXIST);
+  if (connect_to(path)) return failure(path, EADDRINUSE);
+  if (errno != ECONNREFUSED || ::unlink(path.c_str()) != 0) return failure(path, errno);
+  return {};
+}
+
+}  // namespace
+
+UniqueFd connect_to(const std::filesystem::path& socket) {
+  sockaddr_un address{};
+  if (!set_path(address, socket)) {
+    errno = ENAMETOOLONG;
+    return {};
+  }
+  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd) return fd;
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &kConnectPatience, sizeof kConnectPatience);
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    const int error = errno;
+    fd.reset();
+    errno = error;
+  }
+  return fd;
+}
+
+SocketName::SocketName(std::filesystem::path path) : path_(std::move(path)) {
+  struct stat made{};
+  if (::lstat(path_.c_str(), &made) != 0) return;
+  device_ = made.st_dev;
+  inode_ = made.st_ino;
+}
+
+SocketName::~SocketName() {
+  struct stat there{};
+  if (::lstat(path_.c_str(), &there) != 0 || there.st_dev != device_ || there.st_ino != inode_) return;
+  ::unlink(path_.c_str());
+}
+
+tl::expected<UniqueFd, std::string> listen_at(const std::filesystem::path& path, std::size_t backlog) {
+  sockaddr_un address{};
+  if (!set_path(address, path)) return failure(path, ENAMETOOLONG);
+  if (auto room = make_room(path); !room) return tl::unexpected(room.error());
+  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) return failure(path, errno);
+  // The mode of the socket becomes that of its name, so there is no moment at which others could open it.
+  if (::fchmod(fd.get(), 0660) != 0 ||
+      ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::chmod(path.c_str(), 0660) != 0 || ::listen(fd.get(), static_cast<int>(backlog)) != 0) {
+    return failure(path, errno);
+  }
+  return fd;
+}
+
+}  // namespace bloomwall::proxy

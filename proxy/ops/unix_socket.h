@@ -1,0 +1,36 @@
+// Unix stream sockets by their path: one end that listens, one that connects.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <tl/expected.hpp>
+
+#include "proxy/io/handles.h"
+
+namespace bloomwall::proxy {
+
+// Connected and blocking, or nothing with errno set: ENOENT or ECONNREFUSED where nobody listens, EAGAIN where who listens
+// accepts nobody for kConnectPatience.
+UniqueFd connect_to(const std::filesystem::path& socket);
+
+// The name of a listening socket in its folder. Removed at its end, unless somebody else has taken it meanwhile.
+class SocketName {
+ public:
+  explicit SocketName(std::filesystem::path path);  // bound just now
+  ~SocketName();
+  SocketName(const SocketName&) = delete;
+  SocketName& operator=(const SocketName&) = delete;
+
+ private:
+  const std::filesystem::path path_;
+  std::uint64_t device_ = 0, inode_ = 0;  // as this process made it
+};
+
+// A non-blocking socket that listens at `path`, which only its owner and group may write to (0660): who may, can connect.
+// Takes over a name that a dead process left; refuses where a living one listens, or something else is there.
+// Error: "PATH: File exists".
+tl::expected<UniqueFd, std::string> listen_at(const std::filesystem::path& path, std::size_t backlog);
+
+}  // namespace bloomwall::proxy
