@@ -26,10 +26,10 @@
 #include <string_view>
 #include <vector>
 
-#include "filter/build/builder.h"
-#include "filter/build/entry_keys.h"
-#include "filter/build/section_rounds.h"
-#include "filter/build/sketching_sink.h"
+#include "filter/builder/builder.h"
+#include "filter/builder/entry_keys.h"
+#include "filter/builder/section_rounds.h"
+#include "filter/builder/sketching_sink.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -21,10 +21,10 @@ FILTER_BELOW = {
     "filter/file": ["filter", "filter/url", "filter/bits"],
     "filter/policy": ["filter", "filter/url", "filter/bits", "filter/file"],
     "filter/lists": ["filter", "filter/url"],
-    "filter/build": ["filter", "filter/url", "filter/bits", "filter/file", "filter/policy", "filter/lists"],
-    "filter/dedup": ["filter", "filter/bits", "filter/lists", "filter/build"],
-    "filter/update": ["filter", "filter/url", "filter/bits", "filter/file", "filter/policy", "filter/lists", "filter/build"],
-    "filter/cli": ["filter/update", "filter", "filter/url", "filter/bits", "filter/file", "filter/policy", "filter/lists", "filter/build",
+    "filter/builder": ["filter", "filter/url", "filter/bits", "filter/file", "filter/policy", "filter/lists"],
+    "filter/dedup": ["filter", "filter/bits", "filter/lists", "filter/builder"],
+    "filter/update": ["filter", "filter/url", "filter/bits", "filter/file", "filter/policy", "filter/lists", "filter/builder"],
+    "filter/cli": ["filter/update", "filter", "filter/url", "filter/bits", "filter/file", "filter/policy", "filter/lists", "filter/builder",
                    "filter/dedup"],
 }
 FILTER_DOORS = ["filter", "filter/url", "filter/file", "filter/policy"]  # what the proxy sees of filter/

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <thread>
 
-#include "filter/build/quantity.h"
+#include "filter/builder/quantity.h"
 
 namespace bloomwall::bench {
 namespace {

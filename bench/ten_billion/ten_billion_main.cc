@@ -19,8 +19,8 @@
 #include "bench/ten_billion/result_page.h"
 #include "bench/ten_billion/series_source.h"
 #include "bench/ten_billion/serving.h"
-#include "filter/build/builder.h"
-#include "filter/build/quantity.h"
+#include "filter/builder/builder.h"
+#include "filter/builder/quantity.h"
 
 namespace bloomwall::bench {
 namespace {

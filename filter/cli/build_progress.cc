@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "filter/build/quantity.h"
+#include "filter/builder/quantity.h"
 #include "filter/cli/text.h"
 
 namespace bloomwall::filter {

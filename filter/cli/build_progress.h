@@ -6,7 +6,7 @@
 #include <chrono>
 #include <string>
 
-#include "filter/build/builder.h"
+#include "filter/builder/builder.h"
 #include "filter/cli/streams.h"
 
 namespace bloomwall::filter {

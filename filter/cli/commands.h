@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "filter/build/builder.h"
-#include "filter/build/merge.h"
-#include "filter/build/plan.h"
+#include "filter/builder/builder.h"
+#include "filter/builder/merge.h"
+#include "filter/builder/plan.h"
 #include "filter/cli/streams.h"
 #include "filter/dedup/dedup_size.h"
 #include "filter/policy/delta.h"

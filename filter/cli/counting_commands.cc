@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "filter/build/quantity.h"
+#include "filter/builder/quantity.h"
 #include "filter/cli/header_json.h"
 #include "filter/cli/interrupt.h"
 #include "filter/cli/text.h"

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "filter/build/intake.h"
+#include "filter/builder/intake.h"
 #include "filter/file/file_info.h"
 #include "filter/file/header.h"
 

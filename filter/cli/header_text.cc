@@ -8,8 +8,8 @@
 #include <iterator>
 #include <utility>
 
-#include "filter/build/builder.h"
-#include "filter/build/quantity.h"
+#include "filter/builder/builder.h"
+#include "filter/builder/quantity.h"
 #include "filter/cli/text.h"
 #include "filter/file/prediction.h"
 

@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "filter/build/quantity.h"
+#include "filter/builder/quantity.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/read_progress.h"
 #include "filter/cli/text.h"

@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "filter/build/measure.h"
-#include "filter/build/quantity.h"
+#include "filter/builder/measure.h"
+#include "filter/builder/quantity.h"
 #include "filter/cli/build_progress.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/header_json.h"

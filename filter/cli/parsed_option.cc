@@ -8,7 +8,7 @@
 #include <charconv>
 #include <vector>
 
-#include "filter/build/quantity.h"
+#include "filter/builder/quantity.h"
 
 namespace bloomwall::filter {
 

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <functional>
 
-#include "filter/build/quantity.h"
+#include "filter/builder/quantity.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/parsed_option.h"
 #include "filter/cli/read_options.h"

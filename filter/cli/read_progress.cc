@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "filter/build/quantity.h"
+#include "filter/builder/quantity.h"
 
 namespace bloomwall::filter {
 

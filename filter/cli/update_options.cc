@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
 
-#include "filter/build/quantity.h"
+#include "filter/builder/quantity.h"
 #include "filter/cli/parsed_option.h"
 #include "filter/cli/read_options.h"
 #include "filter/cli/update_commands.h"

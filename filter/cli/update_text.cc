@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "filter/build/quantity.h"
+#include "filter/builder/quantity.h"
 #include "filter/cli/text.h"
 
 namespace bloomwall::filter {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "filter/bits/counters.h"
-#include "filter/build/intake.h"
+#include "filter/builder/intake.h"
 #include "filter/file/header.h"
 #include "filter/policy/delta.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "filter/bits/bloom_math.h"
-#include "filter/build/quantity.h"
+#include "filter/builder/quantity.h"
 
 namespace bloomwall::filter {
 namespace {

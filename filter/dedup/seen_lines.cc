@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "filter/bits/bloom_math.h"
-#include "filter/build/quantity.h"
-#include "filter/build/ram_budget.h"
+#include "filter/builder/quantity.h"
+#include "filter/builder/ram_budget.h"
 
 namespace bloomwall::filter {
 

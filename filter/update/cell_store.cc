@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "filter/build/entry_keys.h"
+#include "filter/builder/entry_keys.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "filter/bits/counters.h"
-#include "filter/build/key_store.h"
+#include "filter/builder/key_store.h"
 #include "filter/file/header.h"
 
 namespace bloomwall::filter {

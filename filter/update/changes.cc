@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "filter/build/builder.h"
-#include "filter/build/range_collector.h"
+#include "filter/builder/builder.h"
+#include "filter/builder/range_collector.h"
 #include "filter/update/counting_pages.h"
 
 namespace bloomwall::filter {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "filter/build/intake.h"
+#include "filter/builder/intake.h"
 #include "filter/url/address_range.h"
 
 namespace bloomwall::filter {

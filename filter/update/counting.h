@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "filter/bits/counters.h"
-#include "filter/build/builder.h"
+#include "filter/builder/builder.h"
 #include "filter/file/filter_file.h"
 #include "filter/update/cell_store.h"
 #include "filter/update/changes.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "filter/build/key_collector.h"
+#include "filter/builder/key_collector.h"
 #include "filter/update/counting.h"
 #include "filter/update/counting_pages.h"
 #include "filter/url/idna.h"

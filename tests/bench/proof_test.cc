@@ -11,7 +11,7 @@
 
 #include "bench/ten_billion/rate.h"
 #include "bench/ten_billion/result_page.h"
-#include "filter/build/entry_keys.h"
+#include "filter/builder/entry_keys.h"
 #include "filter/file/filter_writer.h"
 #include "tests/support/temp_dir.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "filter/build/anonymous_memory.h"
+#include "filter/builder/anonymous_memory.h"
 #include "filter/file/filter_file.h"
 #include "filter/update/counting.h"
 #include "filter/update/counting_pages.h"

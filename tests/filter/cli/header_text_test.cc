@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "filter/build/builder.h"
+#include "filter/builder/builder.h"
 #include "filter/cli/header_json.h"
 
 namespace bloomwall::filter {

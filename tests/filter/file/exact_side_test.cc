@@ -1,4 +1,4 @@
-// Pages and header of the exact side; files of it are made and asked in tests/filter/build/exact_writer_test.cc.
+// Pages and header of the exact side; files of it are made and asked in tests/filter/builder/exact_writer_test.cc.
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/file/exact_side.h"
 

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <future>
 
-#include "filter/build/merge.h"
+#include "filter/builder/merge.h"
 #include "filter/file/signature.h"
 #include "filter/policy/delta_signature.h"
 #include "filter/policy/query.h"

@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-#include "filter/build/builder.h"
+#include "filter/builder/builder.h"
 #include "filter/file/filter_file.h"
 #include "proxy/io/handles.h"
 #include "proxy/net/upstream.h"

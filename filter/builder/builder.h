@@ -1,0 +1,100 @@
+// `build`: lists in, a filter file out. Judges the reports, chooses the size, writes, replaces. Two strategies:
+//   collected  every list is read once; all keys are held, counts are exact, the size fits them        key_collector.h
+//   streamed   sizes come first, then entries stream through into the file, which may be larger than memory; counts are
+//              estimated                                                                              key_stream.h
+// Streamed is every build whose sizes are given: what is expected (`expected`), or the file it has to match (`like`).
+// Others are collected, and where memory does not suffice, what can be read again is: once for estimates, once streamed.
+//   replaced_header / choose_identity   who the file is                       identity.h
+//   Intake                              lists -> entries -> store             intake.h
+//   choose_size                         geometries for the target             sizing.h
+// Before the file takes the target's place, it is asked for a sample of the entries (entry_sample.h); a miss is an error.
+// Equal lists and equal pinned fields give equal bytes, whatever the number of threads and rounds, and, where the sizes are
+// given, whatever the memory. The pages of a streamed build are those of a collected one with the same geometry.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "filter/builder/identity.h"
+#include "filter/builder/intake.h"
+#include "filter/builder/key_stream.h"
+#include "filter/builder/plan.h"
+#include "filter/builder/sizing.h"
+
+namespace bloomwall::filter {
+
+inline constexpr double kMostUnusable = 0.05;  // share of a list's lines, unless allow_unsupported
+
+struct BuildOptions {
+  std::filesystem::path output;
+  std::vector<std::string> lists;
+  std::vector<GeneratedList> generated;  // read after the lists
+  ReadOptions read;
+  bool raw = false;
+  std::string category;  // empty: that of the lists, where all have the same
+  Target target;
+  // What the lists will hold (its target is ignored): decides the sizes, whatever they then do hold. Kinds for which there is
+  // no room then, and so many entries that the target is not met, are refused.
+  std::optional<PlanRequest> expected;
+  // Empty, or a filter file: the same series and geometry, so that both can be merged. Excludes `expected`.
+  std::filesystem::path like;
+  std::vector<std::string> known_good;  // lists of URLs that must not be stopped by mistake: known_good.h
+  bool exact_side = false;              // writes F.bwx beside F.bwf: exact_writer.h
+  bool force = false;                   // not refused where the target is not met
+  IdentityOptions identity;
+  // What of a list can't be used makes no filter from this share of its rules on, unless all lists, or these, are excused.
+  double most_unusable = kMostUnusable;
+  bool allow_unsupported = false;
+  std::vector<std::string> allow_unsupported_of;
+  std::filesystem::path sources;            // empty, or what the lists have to be: source_list.h
+  bool empty = false;                       // no list: a file of the expected sizes, for others to be made like
+  FileAccess access;                        // of every file that is written
+  std::filesystem::path allow_out;          // empty: allow rules are counted and dropped
+  std::optional<double> max_shrink;         // share of the replaced file's distinct entries
+  std::uint64_t ram_bytes = 0;              // 0: default_ram_budget()
+  unsigned threads = 0;                     // 0: one a processor
+  std::optional<std::uint64_t> samples;     // requests to measure the error with; default: usual_samples()
+  const std::atomic<bool>* stop = nullptr;  // becomes true: nothing is written, error `io` "interrupted"
+};
+
+// `estimating`: once more, for counts alone. `streaming`: reading while a temporary file is there.
+enum class BuildPhase : std::uint8_t { reading, estimating, streaming, writing, finishing };
+struct BuildProgress {
+  BuildPhase phase = BuildPhase::reading;
+  IntakePosition input;            // while reading, estimating or streaming
+  KeyStream::Figures stream = {};  // while streaming, and after
+};
+// Called on the calling thread: at least once a phase, and once a block while reading.
+using OnBuildProgress = std::function<void(const BuildProgress&)>;
+
+// As far as a build got; an error leaves the rest empty.
+struct BuildReport {
+  std::vector<FileIntake> files;
+  std::uint64_t allow_rules = 0;
+  KeySummary summary;
+  std::optional<Sizing> sizing;
+  std::optional<Header> replaced;
+  Header header;  // as written; file_bytes is 0 until then
+  FileInfo info;
+  std::vector<std::string> warnings;
+  std::vector<std::string> notes;  // of the extras
+  bool streamed = false;
+  KeyStream::Figures stream = {};
+};
+
+// Errors: usage, unmet_target, limit, io, and those of lists. The target is untouched unless it is done.
+Result<void> build(const BuildOptions& options, BuildReport& report, const OnBuildProgress& progress = {});
+
+// What converter_options in the header says; bit by bit.
+std::uint32_t converter_options(const BuildOptions& options);
+inline constexpr std::uint32_t kOptionExact = 1, kOptionHostsAsSuffix = 2, kOptionStrictWildcard = 4,
+                               kOptionAllowTld = 8, kOptionAggressive = 16, kOptionRaw = 32, kOptionWhiteAsBlock = 64,
+                               kOptionWideRanges = 128, kOptionCsvColumn = 256;
+
+}  // namespace bloomwall::filter

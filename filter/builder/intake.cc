@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/builder/intake.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <iterator>
+#include <mutex>
+#include <tuple>
+
+#include "filter/builder/block_pipeline.h"
+#include "filter/builder/build_extras.h"
+#include "filter/builder/entry_sample.h"
+#include "filter/builder/quantity.h"
+#include "filter/builder/range_collector.h"
+#include "filter/lists/line_parser.h"
+#include "filter/policy/entry_text.h"
+
+namespace bloomwall::filter {
+namespace {
+
+struct AllowRule {
+  std::uint64_t line = 0;
+  std::size_t order = 0;  // among those of its thread; the rules of one line come from one thread
+  std::string text;
+};
+
+// What one thread makes of its blocks of one file.
+class WorkerSink final : public ListSink {
+ public:
+  WorkerSink(KeySink& keys, unsigned worker, const IntakeOptions& options)
+      : keys_(keys),
+        observers_(options.observers),
+        sample_(options.sample),
+        ranges_(options.ranges),
+        worker_(worker),
+        keep_allow_rules_(options.keep_allow_rules) {}
+  void entry(const Entry& entry, std::uint64_t /*line*/) override {
+    keys_.add(entry);
+    if (observers_ != nullptr) observers_->seen(worker_, entry);
+    if (sample_ != nullptr) sample_->seen(worker_, entry);
+  }
+  void allow(std::string_view text, std::uint64_t line) override {
+    if (keep_allow_rules_ && allow_rules_.size() <= kMaxExactEntries) {
+      allow_rules_.push_back({line, allow_rules_.size(), std::string(text)});
+    }
+  }
+  bool takes_ranges() const override { return ranges_ != nullptr; }
+  void range(const AddressRange& range, std::uint64_t /*line*/) override {
+    ranges_->seen(worker_, range);
+    if (sample_ != nullptr) sample_->seen(worker_, range);
+  }
+  void flush() { keys_.flush(); }
+  std::vector<AllowRule>& allow_rules() { return allow_rules_; }
+
+ private:
+  KeySink& keys_;
+  const KeyObservers* observers_;
+  EntrySample* sample_;
+  RangeCollector* ranges_;
+  unsigned worker_;
+  bool keep_allow_rules_;
+  std::vector<AllowRule> allow_rules_;
+};
+
+struct Worker {
+  Worker(KeySink& keys, unsigned worker, const IntakeOptions& options) : sink(keys, worker, options) {}
+  WorkerSink sink;
+  FileReport report;
+};
+
+// A list, block by block: reading, decompressing and digesting are one thread's at a time, parsing is not.
+// `Blocks` has next(LineBlock&).
+template <typename Blocks>
+class LockedSource final : public BlockSource {
+ public:
+  LockedSource(Blocks& blocks, const ListInput& input) : blocks_(blocks), input_(input) {}
+  Result<bool> next(LineBlock& block) override {
+    const std::lock_guard lock(mutex_);
+    if (over_) return false;
+    auto more = blocks_.next(block);
+    over_ = !more || !*more;
+    return more;
+  }
+  Position position() const override {
+    const std::lock_guard lock(mutex_);
+    return {.done = input_.stored_bytes(), .total = input_.stored_total()};
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Blocks& blocks_;
+  const ListInput& input_;
+  bool over_ = false;
+};
+
+// Keys are lines octet for octet but for their ends: what would be an editor's mark in a list (LineWalk) is a part of them.
+void parse_raw_lines(const LineBlock& block, Worker& worker) {
+  FileReport& report = worker.report;
+  std::string_view rest = block.text;
+  for (std::uint64_t number = block.first_line; !rest.empty(); ++number) {
+    std::string_view line = next_part(rest, '\n');
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    ++report.lines;
+    if (line.size() > kMaxLineBytes) {
+      ++report.unusable;
+      report.malformed.add("over 64 KiB", number, line);
+    } else if (line.empty()) {
+      ++report.blank;
+    } else {
+      Entry entry;
+      entry.kind = Kind::raw;
+      entry.path = line;
+      worker.sink.entry(entry, number);
+      ++report.taken;
+      ++report.entries[index_of(Kind::raw)];
+    }
+  }
+}
+
+}  // namespace
+
+std::uint64_t FileIntake::duplicates() const {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < kKindCount; ++i) sum += report.entries[i] - fresh[i];
+  return sum;
+}
+
+// One file on its way through the workers.
+class Intake::Pass {
+ public:
+  Pass(Intake& intake, unsigned threads, std::string name, const IntakeProgress& progress)
+      : intake_(intake), name_(std::move(name)), progress_(progress) {
+    if (intake.options_.observers != nullptr) intake.options_.observers->expect_workers(std::max(1U, threads));
+    if (intake.options_.sample != nullptr) intake.options_.sample->expect_workers(std::max(1U, threads));
+    if (intake.options_.ranges != nullptr) intake.options_.ranges->expect_workers(std::max(1U, threads));
+    for (unsigned i = 0; i < std::max(1U, threads); ++i) {
+      workers_.emplace_back(intake.store_.sink(i), i, intake.options_);
+    }
+  }
+  unsigned size() const { return static_cast<unsigned>(workers_.size()); }
+  Worker& worker(unsigned i) { return workers_[i]; }
+
+  Result<void> run(BlockSource& source, const std::function<void(unsigned, const LineBlock&)>& parse) {
+    return run_blocks(source, size(),
+                      {.parse = parse,
+                       .before = [&](unsigned i) -> Result<void> {
+                         if (i == 0 && progress_) progress_({.name = name_, .position = source.position()});
+                         return intake_.check_limits(name_);
+                       },
+                       .end = [&](unsigned) { intake_.store_.end_worker(); }});
+  }
+  Result<void> run(BlockSource& source, std::vector<BlockParser>& parsers) {
+    return run(source, [&](unsigned i, const LineBlock& block) {
+      parsers[i].parse(block, workers_[i].sink, workers_[i].report);
+    });
+  }
+  // Counts and allow rules of all workers.
+  void finish(FileReport& report, std::vector<BlockParser>* parsers) {
+    std::vector<AllowRule> rules;
+    for (unsigned i = 0; i < size(); ++i) {
+      Worker& worker = workers_[i];
+      if (parsers != nullptr) (*parsers)[i].finish(worker.sink, worker.report);
+      worker.sink.flush();
+      report.merge_counts(worker.report);
+      std::move(worker.sink.allow_rules().begin(), worker.sink.allow_rules().end(), std::back_inserter(rules));
+    }
+    intake_.store_.end_worker();
+    std::sort(rules.begin(), rules.end(), [](const AllowRule& a, const AllowRule& b) {
+      return std::tie(a.line, a.order) < std::tie(b.line, b.order);
+    });
+    for (AllowRule& rule : rules) intake_.allow_rules_.push_back(std::move(rule.text));
+  }
+
+ private:
+  Intake& intake_;
+  std::string name_;
+  const IntakeProgress& progress_;
+  std::deque<Worker> workers_;  // never moved: sinks and reports are borrowed
+};
+
+Result<void> Intake::check_limits(const std::string& path) {
+  if (auto ok = store_.check(); !ok) {
+    if (ok.error().where.empty()) ok.error().where = path;
+    return ok;
+  }
+  if (options_.observers != nullptr) {
+    if (auto ok = options_.observers->check(); !ok) return ok;
+  }
+  if (options_.ranges != nullptr) {
+    if (auto ok = options_.ranges->check(); !ok) {
+      ok.error().where = path;
+      return ok;
+    }
+  }
+  if (allow_rules_.size() > kMaxExactEntries) {
+    return unexpected(
+        Error{Errc::limit, path,
+              fmt::format("more than {} allow rules, which no allow list may hold", format_count(kMaxExactEntries))});
+  }
+  return {};
+}
+
+Result<void> Intake::read(const std::string& argument, const IntakeProgress& progress) {
+  std::vector<ListFile> files;
+  if (options_.raw) {
+    files.push_back({.path = argument, .list = argument, .category = {}, .aliases = {}, .left_out = {}});
+  } else {
+    auto expanded = expand_list(argument);
+    if (!expanded) return unexpected(std::move(expanded).error());
+    files = *std::move(expanded);
+  }
+  for (const ListFile& file : files) {
+    if (auto ok = read_file(file, progress); !ok) return ok;
+  }
+  return {};
+}
+
+Result<void> Intake::take_in(FileIntake file, const std::optional<DistinctByKind>& before) {
+  file.raw = options_.raw;
+  const auto after = store_.distinct_so_far();
+  for (std::size_t i = 0; i < kKindCount; ++i) {
+    const bool counted = before && after && i < kKeyKindCount;
+    file.fresh[i] = counted ? (*after)[i] - (*before)[i] : file.report.entries[i];
+  }
+  allow_rule_count_ += file.report.allow_rules;
+  files_.push_back(std::move(file));
+  return check_limits(files_.back().report.path);
+}
+
+Result<void> Intake::read_file(const ListFile& file, const IntakeProgress& progress) {
+  FileIntake out;
+  const auto before = store_.distinct_so_far();
+  Result<void> ok = options_.raw ? read_raw_file(file, out, progress) : read_list_file(file, out, progress);
+  return ok ? take_in(std::move(out), before) : ok;
+}
+
+Result<void> Intake::read_list_file(const ListFile& file, FileIntake& out, const IntakeProgress& progress) {
+  auto reader = ListReader::open(file, options_.read);
+  if (!reader) return unexpected(std::move(reader).error());
+  Pass pass(*this, reader->order_free() ? options_.threads : 1, file.path, progress);
+  std::vector<BlockParser> parsers;
+  for (unsigned i = 0; i < pass.size(); ++i) parsers.push_back(reader->parser());
+  LockedSource source(*reader, reader->input());
+  if (auto ok = pass.run(source, parsers); !ok) return ok;
+  pass.finish(out.report, &parsers);
+  reader->finish(out.report);
+  return {};
+}
+
+Result<void> Intake::read_raw_file(const ListFile& file, FileIntake& out, const IntakeProgress& progress) {
+  auto input = ListInput::open(file.path);
+  if (!input) return unexpected(std::move(input).error());
+  LineBlocks blocks(*input, LineBlocks::Mark::keep);
+  Pass pass(*this, options_.threads, file.path, progress);
+  LockedSource source(blocks, *input);
+  const auto parse = [&](unsigned i, const LineBlock& block) { parse_raw_lines(block, pass.worker(i)); };
+  if (auto ok = pass.run(source, parse); !ok) return ok;
+  pass.finish(out.report, nullptr);
+  out.report.path = file.path;
+  out.report.list = file.list;
+  out.report.compression = input->compression();
+  out.report.text_bytes = input->text_bytes();
+  out.report.digest = input->digest();
+  out.report.stored_digest = input->stored_digest();
+  return {};
+}
+
+Result<void> Intake::read(const GeneratedList& list, const IntakeProgress& progress) {
+  if (list.format == Format::auto_detect || !list.open)
+    return unexpected(Error{Errc::usage, list.name, "a generated list has a format and a source"});
+  auto source = list.open();
+  if (!source) return unexpected(std::move(source).error());
+  FileIntake out;
+  const auto before = store_.distinct_so_far();
+  ParsePlan plan;
+  plan.format = list.format;
+  plan.options = options_.read;
+  const auto shared_plan = std::make_shared<const ParsePlan>(std::move(plan));
+  Pass pass(*this, options_.raw || is_order_free(list.format) ? options_.threads : 1, list.name, progress);
+  std::vector<BlockParser> parsers;
+  for (unsigned i = 0; i < pass.size(); ++i) parsers.emplace_back(shared_plan);
+  const auto parse = [&](unsigned i, const LineBlock& block) {
+    Worker& worker = pass.worker(i);
+    worker.report.text_bytes += block.text.size();
+    options_.raw ? parse_raw_lines(block, worker) : parsers[i].parse(block, worker.sink, worker.report);
+  };
+  if (auto ok = pass.run(**source, parse); !ok) return ok;
+  for (unsigned i = 0; i < pass.size(); ++i) out.report.text_bytes += pass.worker(i).report.text_bytes;
+  pass.finish(out.report, &parsers);
+  out.report.path = out.report.list = list.name;
+  out.report.format = list.format;
+  return take_in(std::move(out), before);
+}
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,76 @@
+// How many distinct keys there were, in 64 KiB however many: HyperLogLog (Flajolet, Fusy, Gandouet, Meunier 2007) with 2^16
+// registers, and the estimator without bias tables of Ertl, "New cardinality estimation algorithms for HyperLogLog
+// sketches" (2017). Standard error 0.41 %, from a handful to beyond 10^15; exact arithmetic but for the last step, so that
+// equal keys in any order, on any number of threads and in any number of shards give equal estimates.
+// EntrySketches holds one for each kind that has keys, for hosts and for marks, with the ranges that stand in a header.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "filter/bits/key.h"
+#include "filter/builder/key_summary.h"
+#include "filter/result.h"
+
+namespace bloomwall::filter {
+
+class DistinctSketch {
+ public:
+  static constexpr std::size_t kRegisters = std::size_t{1} << 16;
+  static constexpr unsigned kMostRank = 63;
+
+  void add(const Hash128& key) {
+    const unsigned rank = rank_of(key);
+    if (rank > floor_) raise(key.hi % kRegisters, rank);
+  }
+  void merge(const DistinctSketch& other);
+  std::uint64_t estimate() const;
+
+  // Registers that are not zero in the shorter of two forms, see the .cc file.
+  void write(std::vector<std::byte>& out) const;
+  // Takes its bytes off the front; false where they are none of write()'s.
+  bool read(std::span<const std::byte>& bytes);
+  friend bool operator==(const DistinctSketch& a, const DistinctSketch& b) { return a.ranks_ == b.ranks_; }
+
+ private:
+  static unsigned rank_of(const Hash128& key);
+  void raise(std::size_t at, unsigned rank);
+  void find_floor();
+  std::vector<std::uint8_t> ranks_;  // empty until the first key
+  unsigned floor_ = 0;      // no register is below it: nearly every key of a long stream ends at one comparison
+  std::size_t raised_ = 0;  // since floor_ was looked for
+};
+
+// Not thread-safe: one a thread, merged at the end.
+class EntrySketches {
+ public:
+  // A host entry, or the mark of a URL entry: `variant` as in H.
+  void add_host(const Hash128& host, Variant variant);
+  void add_labels(unsigned labels);  // of a name; 0, of an address, is no label count
+  void add_key(Kind kind, const Hash128& key, unsigned depth) {
+    kinds_[index_of(kind)].add(key);
+    if (depth > max_depth_) max_depth_ = depth;
+  }
+  void merge(const EntrySketches& other);
+  KeySummary summary() const;  // with `estimated` set
+
+  std::vector<std::byte> serialise() const;
+  static Result<EntrySketches> parse(std::span<const std::byte> bytes);  // errors: bad_section
+
+ private:
+  std::array<DistinctSketch, kKeyKindCount> kinds_;
+  DistinctSketch hosts_, marks_;
+  std::uint32_t mark_mask_ = 0;
+  std::uint32_t min_labels_ = kNoLabels, max_labels_ = 0, max_depth_ = 0;
+  static constexpr std::uint32_t kNoLabels = 256;
+  static constexpr unsigned kMostLabels = 255;  // no host that a request may have comes near
+};
+
+// At most what serialise() gives.
+inline constexpr std::uint64_t kMostSketchBytes = (kKeyKindCount + 2) * (DistinctSketch::kRegisters + 4) + 16;
+
+}  // namespace bloomwall::filter

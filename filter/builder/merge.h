@@ -1,0 +1,61 @@
+// `merge`: several filters of one series and geometry become one that holds what any of them holds: their bits, ORed. Shards,
+// each a slice of the input built `--like` one file or with the same `--entries`, so become, in any order, the bytes of the
+// whole build (identity pinned, sources given in the order of their names, provenance left out).
+// Counts: entries add up; distinct keys come from the sketches where every input has them, else from the bits that are set.
+// Ranges of addresses are united.
+// Signatures belong to the inputs and are dropped; the error is measured anew, as a build would.
+// An exception is kept where every input has it or tests negative: then nobody listed the key. Known-good URLs are asked
+// again where they are given, for keys that test positive only now that the bits are together; with the list that every
+// shard was built with, the exceptions are those of the whole build.
+// A source that stands in several files is named once. The same file twice (the same sources, all of them) is refused; and
+// where it is said what has to be in, whatever is missing, altered or given twice. Before a page is read: that, and where
+// every input has sketches, whether all of it together meets the target. Nothing asks the merged file for entries: they are
+// not at hand.
+// Memory: a few MiB a thread. Every input is read twice: first all of its digests are checked.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "filter/builder/identity.h"
+#include "filter/file/file_info.h"
+#include "filter/file/header.h"
+#include "filter/file/temp_file.h"
+
+namespace bloomwall::filter {
+
+struct MergeOptions {
+  std::filesystem::path output;  // may be one of the inputs
+  std::vector<std::filesystem::path> inputs = {};
+  IdentityOptions identity = {};             // the series is that of the inputs
+  std::vector<std::string> known_good = {};  // lists, as of a build
+  std::optional<double> fpr = {};            // must be met; default: the worst that an input was made for
+  bool force = false;                        // not refused where it is not
+  std::filesystem::path sources = {};        // empty, or what the files have to be made of: source_list.h
+  FileAccess access = {};
+  std::optional<std::uint64_t> samples = {};  // requests to measure the error with; default: samples_for()
+  bool provenance = true;                     // a line for each input in the info section
+  unsigned threads = 0;                       // 0: one a processor
+  const std::atomic<bool>* stop = nullptr;
+};
+
+struct MergeReport {
+  Header header;  // as written
+  FileInfo info;
+  std::vector<std::string> notes;  // what became of exceptions
+  std::vector<std::string> warnings;
+};
+
+enum class MergePhase : std::uint8_t { checking, writing, finishing };
+using OnMergeProgress = std::function<void(MergePhase phase, std::uint64_t done, std::uint64_t total)>;  // bytes
+
+// Errors: usage for inputs that do not fit each other, unmet_target, io, and those of opening and verifying a filter.
+Result<void> merge(const MergeOptions& options, MergeReport& report, const OnMergeProgress& progress = {});
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/builder/merge_counts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+
+#include "filter/bits/bloom_math.h"
+#include "filter/file/networks.h"
+
+namespace bloomwall::filter {
+namespace {
+
+const char* difference(const Header& a, const Header& b) {
+  if (a.series_key != b.series_key) return "another series";
+  if (a.hash_id != b.hash_id || a.key_derivation != b.key_derivation) return "another key derivation";
+  if (a.canonicalisation != b.canonicalisation || a.canonical_options != b.canonical_options)
+    return "another canonical form";
+  if (a.converter_options != b.converter_options) return "built with other options";
+  const Geometries x = geometries_of(a);
+  const Geometries y = geometries_of(b);
+  if (x.hosts != y.hosts || x.paths != y.paths || x.raw != y.raw) return "another geometry (build it --like the first)";
+  return nullptr;
+}
+
+std::uint64_t scaled(std::uint64_t count, double factor) {
+  constexpr double kMost = 0x1p62;  // what llround() can give; nobody has so many
+  return static_cast<std::uint64_t>(std::llround(std::min(static_cast<double>(count) * factor, kMost)));
+}
+
+void scale(Header& header, SectionType type, double factor) {
+  const auto kinds =
+      type == SectionType::hosts   ? std::initializer_list<Kind>{Kind::suffix, Kind::exact_host, Kind::subdomains}
+      : type == SectionType::paths ? std::initializer_list<Kind>{Kind::url, Kind::url_query, Kind::directory}
+                                   : std::initializer_list<Kind>{Kind::raw};
+  for (const Kind kind : kinds) {
+    std::uint64_t& keys = header.kinds[index_of(kind)].keys;
+    if (keys > 0) keys = std::max<std::uint64_t>(1, scaled(keys, factor));
+  }
+  if (type != SectionType::hosts) return;
+  header.hosts = std::max<std::uint64_t>(header.hosts > 0 ? 1 : 0, scaled(header.hosts, factor));
+  header.marks = std::max<std::uint64_t>(header.marks > 0 ? 1 : 0, scaled(header.marks, factor));
+}
+
+SectionLoad load_of(const Header& header, const FilterDraft::PageSection& section) {
+  if (section.type == SectionType::hosts) return host_load(header, section.geometry);
+  return section.type == SectionType::paths ? path_load(header, section.geometry) : raw_load(header, section.geometry);
+}
+
+// The share of the summed counts at which a section would err as its bits do.
+double share_of(const Header& sums, const FilterDraft::PageSection& section, double fill) {
+  double low = 0;
+  double high = 1;
+  for (int step = 0; step < 40; ++step) {
+    const double middle = (low + high) / 2;
+    Header part = sums;
+    scale(part, section.type, middle);
+    (question_error(load_of(part, section)) < fill ? low : high) = middle;
+  }
+  return high;
+}
+
+}  // namespace
+
+Geometries geometries_of(const Header& header) {
+  const auto of = [&header](SectionType type) {
+    const SectionEntry* const section = header.find(type);
+    return section != nullptr ? std::optional(section->geometry) : std::nullopt;
+  };
+  return {.hosts = of(SectionType::hosts), .paths = of(SectionType::paths), .raw = of(SectionType::raw)};
+}
+
+Result<void> judge_mergeable(const MergeInputs& inputs) {
+  const Header& first = inputs.front()->header();
+  for (const auto& input : inputs) {
+    const std::string name = input->path().string();
+    if (const char* const what = difference(first, input->header())) {
+      return unexpected(
+          Error{Errc::usage, name, fmt::format("{}; can't be merged with {}", what, inputs.front()->path().string())});
+    }
+  }
+  return {};
+}
+
+Header sum_counts(const MergeInputs& inputs) {
+  Header out = inputs.front()->header();
+  out.exact_root = {};
+  forget_unknown(out);
+  bool any_labels = has_unknown_labels(out);
+  const auto add = [](std::uint64_t& sum, std::uint64_t count) { sum = sum_of_counts(sum, count); };
+  for (std::size_t i = 1; i < inputs.size(); ++i) {
+    const Header& h = inputs[i]->header();
+    for (std::size_t kind = 0; kind < kKindCount; ++kind) {
+      add(out.kinds[kind].entries, h.kinds[kind].entries);
+      add(out.kinds[kind].keys, h.kinds[kind].keys);
+    }
+    add(out.hosts, h.hosts);
+    add(out.marks, h.marks);
+    any_labels = any_labels || has_unknown_labels(h);
+    out.mark_mask |= h.mark_mask;
+    if (h.max_labels > 0) out.min_labels = out.max_labels == 0 ? h.min_labels : std::min(out.min_labels, h.min_labels);
+    out.max_labels = std::max(out.max_labels, h.max_labels);
+    out.max_depth = std::max(out.max_depth, h.max_depth);
+    // Of what they were made with, the oldest.
+    out.unicode_version = std::min(out.unicode_version, h.unicode_version);
+    out.psl_time = std::min(out.psl_time, h.psl_time);
+  }
+  if (any_labels) out.min_labels = out.max_labels = 0;
+  return out;
+}
+
+void keep_gates_open(Header& header, const Header& sums) {
+  for (std::size_t kind = 0; kind < kKeyKindCount; ++kind) {
+    if (sums.kinds[kind].keys != 0) header.kinds[kind].keys = std::max<std::uint64_t>(1, header.kinds[kind].keys);
+  }
+  header.mark_mask |= sums.mark_mask;
+  header.max_depth = std::max(header.max_depth, sums.max_depth);
+  if (header.max_labels == 0 || sums.max_labels == 0) return;
+  header.min_labels = std::min(header.min_labels, sums.min_labels);
+  header.max_labels = std::max(header.max_labels, sums.max_labels);
+}
+
+Result<std::optional<EntrySketches>> merge_sketches(const MergeInputs& inputs) {
+  EntrySketches out;
+  for (const auto& input : inputs) {
+    const auto bytes = input->section_bytes(SectionType::sketches);
+    if (bytes.empty()) return std::nullopt;
+    auto sketches = EntrySketches::parse(bytes);
+    if (!sketches) {
+      sketches.error().where = input->path().string();
+      return unexpected(std::move(sketches).error());
+    }
+    out.merge(*sketches);
+  }
+  return out;
+}
+
+Result<RangeSet> united_networks(const MergeInputs& inputs) {
+  RangeSet all;
+  for (const auto& input : inputs) {
+    if (!input->networks().empty()) all = united(all, input->networks());
+    if (all.size() > kMaxNetworks) {
+      return unexpected(Error{Errc::limit, input->path().string(),
+                              fmt::format("with the files before it more than {} ranges of addresses", kMaxNetworks)});
+    }
+  }
+  return all;
+}
+
+void settle_counts(Header& header, const FilterDraft& draft, const std::vector<FilterDraft::SectionFacts>& facts) {
+  header.compatible |= kEstimatedCounts;
+  const Header sums = header;
+  for (std::size_t i = 0; i < draft.sections().size(); ++i) {
+    const auto& section = draft.sections()[i];
+    scale(header, section.type, share_of(sums, section, FilterDraft::fill_of(section, facts[i])));
+  }
+}
+
+}  // namespace bloomwall::filter

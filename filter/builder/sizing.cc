@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/builder/sizing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "filter/builder/quantity.h"
+
+namespace bloomwall::filter {
+namespace {
+
+constexpr double kMostMarkError = 1e-4;  // of one question to H where it holds marks alone
+constexpr double kMostUseful = 0.1;      // a filter that errs on more requests than that is refused
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMostRanges = 1024;
+
+// Geometries so roomy that an error is proportional to its questions, only to ask predict() for their number.
+Geometries roomy(const Header& counts) {
+  const auto pages = [](const SectionLoad& load) {
+    return geometry_of(Layout::sectors_2x8, 1 + static_cast<std::uint64_t>(load.sets));
+  };
+  Geometries out;
+  const Geometry any;
+  if (host_load(counts, any).sets > 0) out.hosts = pages(host_load(counts, any));
+  if (path_load(counts, any).sets > 0) out.paths = pages(path_load(counts, any));
+  if (raw_load(counts, any).sets > 0) out.raw = pages(raw_load(counts, any));
+  return out;
+}
+
+// What the target is divided by: questions of the worst class at p99, and which sections there are.
+struct Need {
+  Geometries present;
+  double host_questions = 0, path_questions = 0;
+  double natural_share = 1;  // of H in the error of a request
+};
+
+Need need_of(const Header& counts) {
+  Need out{.present = roomy(counts)};
+  if (!out.present.hosts) return out;
+  Geometries no_paths;
+  no_paths.hosts = out.present.hosts;
+  const PredictedErrors hosts_alone = predict(counts, no_paths);
+  if (hosts_alone.host_key > 0) out.host_questions = std::round(hosts_alone.unlisted_host.p99 / hosts_alone.host_key);
+  if (!out.present.paths) return out;
+  const PredictedErrors all = predict(counts, out.present);
+  out.path_questions = std::max(1.0, all.listed_host.p99_questions - all.unlisted_host.p99_questions);
+  const double in_hosts = host_load(counts, *out.present.hosts).sets;
+  out.natural_share = in_hosts / (in_hosts + path_load(counts, *out.present.paths).sets);
+  return out;
+}
+
+// Error allowed to one question of each section.
+struct Budget {
+  double host = 1, path = 1, raw = 1;
+};
+
+Budget split(const Need& need, double target, double host_share) {
+  if (!need.present.paths) return {.host = target / std::max(need.host_questions, 1.0), .path = 1, .raw = target};
+  if (need.host_questions == 0) {
+    return {.host = std::max(kMostMarkError, target), .path = target / need.path_questions, .raw = target};
+  }
+  return {.host = target * host_share / need.host_questions,
+          .path = target * (1 - host_share) / need.path_questions,
+          .raw = target};
+}
+
+// The section of either layout that takes fewer bytes; nothing where the error is out of reach.
+std::optional<Geometry> smallest(SectionLoad load, double error, std::optional<Layout> only) {
+  std::optional<Geometry> best;
+  for (const Layout layout : {Layout::sectors_2x8, Layout::lines_4x4}) {
+    if (only && *only != layout) continue;
+    load.layout = layout;
+    const std::uint64_t pages = pages_for(load, stored_rate(error));  // where mathematics libraries agree
+    if (pages == 0) continue;
+    const Geometry geometry = geometry_of(layout, pages);
+    if (!best || geometry.bytes() < best->bytes()) best = geometry;
+  }
+  return best;
+}
+
+std::optional<Sizing> fit(const Demand& d, const Need& need, const Budget& budget, std::optional<Layout> only) {
+  const Geometry any;
+  Geometries s;
+  if (need.present.hosts) s.hosts = smallest(host_load(d.counts, any), budget.host, only);
+  if (need.present.paths) s.paths = smallest(path_load(d.counts, any), budget.path, only);
+  if (need.present.raw) s.raw = smallest(raw_load(d.counts, any), budget.raw, only);
+  const bool all_there = s.hosts.has_value() == need.present.hosts.has_value() &&
+                         s.paths.has_value() == need.present.paths.has_value() &&
+                         s.raw.has_value() == need.present.raw.has_value();
+  if (!all_there) return std::nullopt;
+  return Sizing{
+      .sections = s, .predicted = predict(d.counts, s), .file_bytes = file_bytes_of(s, d.info_bytes, d.network_bytes)};
+}
+
+// How far the questions to H are above what they may add to the worst class.
+double host_excess(const Need& need, const PredictedErrors& p, double target) {
+  const double in_paths = need.path_questions * p.path_key;
+  const double in_hosts = std::max(p.listed_host.p99 - in_paths, 0.0);
+  return std::max(p.unlisted_host.p99 / target, in_hosts / std::max(target - in_paths, target * 1e-6));
+}
+
+// The split takes every host for a stranger. On a listed one its own marks lie in the lines asked, and their part of the
+// error falls more slowly as H grows: H is enlarged until the sum fits.
+std::optional<Sizing> fit_share(const Demand& d, const Need& need, double target, double host_share,
+                                std::optional<Layout> only) {
+  constexpr double kSlowness = 1.25;
+  Budget budget = split(need, target, host_share);
+  for (int attempt = 0; attempt < 30; ++attempt) {
+    auto sizing = fit(d, need, budget, only);
+    if (!sizing) return std::nullopt;
+    if (worst_error(sizing->predicted) <= target) return sizing;
+    budget.host *= 0.999 / std::pow(std::max(host_excess(need, sizing->predicted, target), 1.0), kSlowness);
+  }
+  return std::nullopt;
+}
+
+// Of a filter of ranges of addresses alone, which are beside the bits: every file has a section that can be asked.
+Sizing without_keys(const Demand& demand, std::optional<Layout> only) {
+  Geometries s;
+  s.hosts = geometry_of(only.value_or(Layout::sectors_2x8), 1);
+  return {.sections = s,
+          .predicted = predict(demand.counts, s),
+          .file_bytes = file_bytes_of(s, demand.info_bytes, demand.network_bytes)};
+}
+
+tl::unexpected<Error> refuse(std::string what) { return unexpected(Error{Errc::unmet_target, {}, std::move(what)}); }
+
+std::string needs_text(const Demand& demand, double error) {
+  const auto sizing = size_for_error(demand, error);
+  return sizing ? fmt::format("{} for an error of {}", format_bytes(sizing->file_bytes), format_rate(error))
+                : fmt::format("more than any file has for an error of {}", format_rate(error));
+}
+
+tl::unexpected<Error> out_of_reach(const Demand& demand, double fpr) {
+  const auto least = size_for_memory(demand, kMaxPages * kPageBytes / 2);
+  return refuse(fmt::format("no size gives an error of {} per request{}", format_rate(fpr),
+                            least ? fmt::format("; the least is {}", format_rate(worst_error(least->predicted))) : ""));
+}
+
+tl::unexpected<Error> too_small(const Demand& demand, std::uint64_t memory, double wanted) {
+  const auto best = size_for_memory(demand, memory);
+  const std::string possible =
+      best ? fmt::format("what fits errs on {} of the requests", format_rate(worst_error(best->predicted)))
+           : fmt::format("what fits errs on more than {} of the requests", format_rate(kMostUseful));
+  return refuse(
+      fmt::format("{} do not suffice: {}; it takes {}", format_bytes(memory), possible, needs_text(demand, wanted)));
+}
+
+}  // namespace
+
+double worst_error(const PredictedErrors& predicted) {
+  return std::max({predicted.unlisted_host.p99, predicted.listed_host.p99, predicted.raw_key});
+}
+
+Geometry geometry_of(Layout layout, std::uint64_t pages) {
+  const std::uint64_t bytes = pages * kPageBytes;
+  const std::uint64_t ranges = bytes < 2 * kMiB ? 1 : std::min(kMostRanges, std::bit_floor(bytes / kMiB));
+  return {.layout = layout, .pages = (pages + ranges - 1) / ranges * ranges};
+}
+
+std::uint64_t file_bytes_of(const Geometries& sections, std::uint64_t info_bytes, std::uint64_t network_bytes) {
+  std::uint64_t end = kHeaderBytes;
+  std::uint64_t leaves = 0;
+  const auto place = [&](std::uint64_t bytes) {
+    end = place_after(end, bytes) + bytes;
+    leaves += leaf_count(bytes);
+  };
+  for (const auto& section : {sections.hosts, sections.paths, sections.raw}) {
+    if (section) place(section->bytes());
+  }
+  place(info_bytes);
+  place(network_bytes);
+  std::uint64_t pages = 0;
+  for (const auto& section : {sections.hosts, sections.paths, sections.raw}) {
+    if (section) pages += section->pages;
+  }
+  place(pages * sizeof(std::uint32_t));  // their sums
+  place(leaves * kLeafRecordBytes);
+  return end;
+}
+
+std::optional<Sizing> size_for_error(const Demand& demand, double target, std::optional<Layout> only) {
+  const Need need = need_of(demand.counts);
+  if (!need.present.hosts && !need.present.paths && !need.present.raw) return without_keys(demand, only);
+  std::optional<Sizing> best;
+  for (double share = need.natural_share; share < 1 || !best; share *= 2) {
+    auto sizing = fit_share(demand, need, target, std::min(share, 1.0), only);
+    const bool better = sizing && (!best || sizing->file_bytes < best->file_bytes);
+    if (best && !better) break;
+    if (better) best = sizing;
+    if (share >= 1 || need.host_questions == 0) break;
+  }
+  return best;
+}
+
+// Bytes fall nearly straight as the logarithm of the error grows: a step or two of interpolation between a size that is too
+// large and one that fits comes close, bisection makes sure of the rest.
+std::optional<Sizing> size_for_memory(const Demand& demand, std::uint64_t bytes, std::optional<Layout> only) {
+  constexpr double kCloseEnough = 0.0003;  // of the size, or of the error
+  const auto wanted = static_cast<double>(bytes);
+  std::optional<Sizing> best;
+  double fits = std::log(kMostUseful);         // the least error known to fit, as its logarithm
+  double fails = -HUGE_VAL;                    // the largest known not to
+  std::optional<double> bytes_where_it_fails;  // nothing where no size gives that error
+  const auto attempt = [&](double error) {
+    auto sizing = size_for_error(demand, std::exp(error), only);
+    if (sizing && sizing->file_bytes <= bytes) {
+      fits = error;
+      best = sizing;
+      return;
+    }
+    fails = error;
+    bytes_where_it_fails = sizing ? std::optional(static_cast<double>(sizing->file_bytes)) : std::nullopt;
+  };
+  attempt(fits);
+  if (!best) return std::nullopt;
+  while (fails == -HUGE_VAL) {
+    if (fits <= std::log(kLeastTarget)) return best;
+    attempt(std::max(fits - std::log(100.0), std::log(kLeastTarget)));
+  }
+  for (int step = 0; step < 16 && fits - fails > kCloseEnough; ++step) {
+    const double spare = wanted - static_cast<double>(best->file_bytes);
+    if (spare < kCloseEnough * wanted) break;
+    double share = 0.5;  // of the way from `fits` to `fails`
+    if (step % 3 != 2 && bytes_where_it_fails) share = spare / (*bytes_where_it_fails - wanted + spare);
+    attempt(fits - (fits - fails) * std::clamp(share, 0.01, 0.99));
+  }
+  return best;
+}
+
+Result<Sizing> choose_size(const Demand& demand, const Target& target) {
+  if (target.fpr && *target.fpr < kLeastTarget) {
+    return refuse(fmt::format("an error below {} per request is not offered", format_rate(kLeastTarget)));
+  }
+  const double wanted_error = target.fpr.value_or(kDefaultTarget);
+  const auto wanted = size_for_error(demand, wanted_error);
+  if (!target.memory) {
+    if (!wanted) return out_of_reach(demand, wanted_error);
+    return *wanted;
+  }
+  if (wanted && wanted->file_bytes <= *target.memory) return *wanted;
+  if (target.fpr) return too_small(demand, *target.memory, wanted_error);
+  const auto best = size_for_memory(demand, *target.memory);
+  if (!best) return too_small(demand, *target.memory, wanted_error);
+  return *best;
+}
+
+}  // namespace bloomwall::filter

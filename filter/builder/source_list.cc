@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/builder/source_list.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <string_view>
+
+#include "filter/policy/entry_text.h"
+#include "filter/url/percent.h"
+
+namespace bloomwall::filter {
+namespace {
+
+constexpr std::uintmax_t kMostFileBytes = std::uintmax_t{64} << 20;
+
+std::optional<Sha256> digest_of(std::string_view text) {
+  Sha256 out{};
+  if (text.size() < 2 * out.size()) return std::nullopt;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const int high = hex_value(text[2 * i]);
+    const int low = hex_value(text[2 * i + 1]);
+    if (high < 0 || low < 0) return std::nullopt;
+    out[i] = static_cast<std::uint8_t>(high * 16 + low);
+  }
+  return out;
+}
+
+// sha256sum writes '\', LF and CR of a name as two letters, and a '\' in front of the line where it did.
+std::string name_of(std::string_view text, bool is_escaped) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (!is_escaped || text[at] != '\\' || at + 1 == text.size()) {
+      out += text[at];
+      continue;
+    }
+    const char letter = text[++at];
+    out += letter == 'n' ? '\n' : letter == 'r' ? '\r' : letter;
+  }
+  return out;
+}
+
+std::string normal(const std::string& name) { return std::filesystem::path(name).lexically_normal().string(); }
+
+// The first of each sort is shown.
+struct Complaints {
+  std::vector<std::string> texts;
+  std::size_t altered = 0, unknown = 0, twice = 0, missing = 0;
+  void add(std::size_t& count, std::string text) {
+    if (count++ == 0) texts.push_back(std::move(text));
+  }
+  std::size_t all() const { return altered + unknown + twice + missing; }
+};
+
+}  // namespace
+
+Result<SourceList> SourceList::read(const std::filesystem::path& file) {
+  SourceList out;
+  out.file_ = file.string();
+  std::error_code no_size;
+  const auto bytes = std::filesystem::file_size(file, no_size);
+  if (!no_size && bytes > kMostFileBytes) return unexpected(Error{Errc::limit, out.file_, "over 64 MiB"});
+  errno = 0;
+  std::ifstream in(file, std::ios::binary);
+  if (!in) return unexpected(Error{Errc::io, out.file_, std::strerror(errno == 0 ? EIO : errno)});
+  std::string text;
+  for (std::size_t number = 1; std::getline(in, text); ++number) {
+    std::string_view line = text;
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty() || line.front() == '#') continue;
+    const bool is_escaped = line.front() == '\\';
+    if (is_escaped) line.remove_prefix(1);
+    constexpr std::size_t kDigits = 2 * sizeof(Sha256);
+    const auto digest = digest_of(line);
+    const bool has_name =
+        line.size() > kDigits + 2 && line[kDigits] == ' ' && (line[kDigits + 1] == ' ' || line[kDigits + 1] == '*');
+    if (!digest || !has_name) {
+      return unexpected(Error{Errc::bad_syntax, fmt::format("{}:{}", out.file_, number),
+                              "not a line of sha256sum: 64 hexadecimal digits, two blanks, a name"});
+    }
+    out.named_.push_back({.sha256 = *digest, .name = name_of(line.substr(kDigits + 2), is_escaped)});
+  }
+  if (in.bad()) return unexpected(Error{Errc::io, out.file_, "can't be read"});
+  if (out.named_.empty()) return unexpected(Error{Errc::usage, out.file_, "names no source"});
+  return out;
+}
+
+const SourceList::Named* SourceList::named(const std::string& name) const {
+  const auto found =
+      std::find_if(named_.begin(), named_.end(), [&](const Named& n) { return normal(n.name) == normal(name); });
+  return found == named_.end() ? nullptr : &*found;
+}
+
+Result<void> SourceList::judge(const std::vector<SourceInfo>& sources) const {
+  struct Count {
+    std::size_t wanted = 0, came = 0;
+  };
+  std::map<Sha256, Count> counts;
+  for (const Named& n : named_) ++counts[n.sha256].wanted;
+  Complaints found;
+  std::vector<std::string> altered;
+  for (const SourceInfo& source : sources) {
+    const auto known = counts.find(source.sha256);
+    if (known != counts.end() && ++known->second.came <= known->second.wanted) continue;
+    const std::string name = in_quotes(source.name);
+    if (known != counts.end()) {
+      found.add(found.twice, fmt::format("{} is given twice", name));
+    } else if (const Named* const other = named(source.name)) {
+      altered.push_back(other->name);
+      found.add(found.altered, fmt::format("{} is altered or cut: SHA-256 {} instead of {}", name,
+                                           to_hex(source.sha256), to_hex(other->sha256)));
+    } else {
+      found.add(found.unknown, fmt::format("{} is not named there (SHA-256 {})", name, to_hex(source.sha256)));
+    }
+  }
+  for (const Named& n : named_) {
+    Count& count = counts[n.sha256];
+    if (count.came >= count.wanted || std::find(altered.begin(), altered.end(), n.name) != altered.end()) continue;
+    ++count.came;
+    found.add(found.missing, fmt::format("{} is missing", in_quotes(n.name)));
+  }
+  if (found.all() == 0) return {};
+  const std::size_t more = found.all() - found.texts.size();
+  return unexpected(
+      Error{Errc::usage, file_,
+            fmt::format("the sources are not those that it names: {}{}; nothing was replaced",
+                        fmt::join(found.texts, "; "), more == 0 ? "" : fmt::format("; and {} more", more))});
+}
+
+}  // namespace bloomwall::filter
