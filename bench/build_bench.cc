@@ -27,9 +27,9 @@
 #include <vector>
 
 #include "filter/builder/builder.h"
-#include "filter/builder/entry_keys.h"
 #include "filter/builder/section_rounds.h"
 #include "filter/builder/sketching_sink.h"
+#include "filter/keys/entry_keys.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -35,6 +35,11 @@ constexpr Variant host_variant(Kind host_kind) {
 constexpr Variant directory_mark(unsigned depth) {  // depth >= 1
   return kVariantMarkDirectory1 - 1 + (depth < kDeepestMark ? depth : kDeepestMark);
 }
+// Masks of variants.
+constexpr std::uint32_t variant_bit(Variant v) { return std::uint32_t{1} << v; }
+inline constexpr std::uint32_t kHostKindBits =
+    variant_bit(kVariantSuffix) | variant_bit(kVariantExactHost) | variant_bit(kVariantSubdomains);
+inline constexpr std::uint32_t kMarkBits = (variant_bit(kHostVariantCount) - 1) & ~kHostKindBits;
 
 struct Hash128 {
   std::uint64_t lo = 0;

@@ -11,7 +11,6 @@
 #include "filter/builder/key_shard.h"
 #include "filter/builder/quantity.h"
 #include "filter/parallel.h"
-#include "filter/policy/lookup.h"
 
 namespace bloomwall::filter {
 namespace {

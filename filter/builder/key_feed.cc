@@ -4,10 +4,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "filter/builder/entry_keys.h"
 #include "filter/builder/key_collector.h"
 #include "filter/builder/key_shard.h"
-#include "filter/policy/url_parts.h"
+#include "filter/keys/entry_keys.h"
+#include "filter/keys/url_parts.h"
 
 namespace bloomwall::filter {
 namespace {

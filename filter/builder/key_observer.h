@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "filter/builder/entry_keys.h"
+#include "filter/keys/entry_keys.h"
 #include "filter/result.h"
 
 namespace bloomwall::filter {

@@ -16,7 +16,7 @@
 #include "filter/builder/draft_pages.h"
 #include "filter/builder/key_observer.h"
 #include "filter/file/exceptions.h"
-#include "filter/policy/url_parts.h"
+#include "filter/keys/url_parts.h"
 
 namespace bloomwall::filter {
 

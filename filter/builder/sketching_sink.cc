@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "filter/builder/entry_keys.h"
+#include "filter/keys/entry_keys.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -5,8 +5,8 @@
 #include <array>
 #include <cstddef>
 
+#include "base/text.h"
 #include "filter/lists/adblock_modifiers.h"
-#include "filter/text.h"
 
 namespace bloomwall::filter {
 namespace {

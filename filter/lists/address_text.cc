@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "filter/text.h"
+#include "base/text.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -12,9 +12,9 @@
 #include <tuple>
 #include <utility>
 
+#include "base/text.h"
 #include "filter/lists/csv_record.h"
 #include "filter/lists/indicator.h"
-#include "filter/text.h"
 
 namespace bloomwall::filter {
 namespace {

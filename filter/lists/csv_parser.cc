@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/text.h"
 #include "filter/lists/csv_layout.h"
 #include "filter/lists/csv_record.h"
 #include "filter/lists/entry_gate.h"
@@ -21,7 +22,6 @@
 #include "filter/lists/indicator.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/url_text.h"
-#include "filter/text.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "filter/text.h"
+#include "base/text.h"
 
 namespace bloomwall::filter {
 

@@ -14,9 +14,9 @@
 #include <array>
 #include <string_view>
 
+#include "base/text.h"
 #include "filter/lists/entry_gate.h"
 #include "filter/lists/line_parser.h"
-#include "filter/text.h"
 
 namespace bloomwall::filter {
 namespace {

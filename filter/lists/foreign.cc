@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/text.h"
 #include "filter/lists/list_format.h"
-#include "filter/text.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "filter/lists/address_text.h"
-#include "filter/text.h"
 #include "filter/url/address_range.h"
 #include "filter/url/public_suffix.h"
 

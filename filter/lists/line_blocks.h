@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/text.h"
 #include "filter/lists/list_input.h"
 #include "filter/result.h"
-#include "filter/text.h"
 
 namespace bloomwall::filter {
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "base/text.h"
 #include "filter/lists/adblock_rule.h"
 #include "filter/lists/address_text.h"
 #include "filter/lists/csv_layout.h"
-#include "filter/text.h"
 #include "filter/url/address_range.h"
 
 namespace bloomwall::filter {

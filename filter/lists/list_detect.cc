@@ -12,12 +12,12 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text.h"
 #include "filter/lists/address_text.h"
 #include "filter/lists/csv_layout.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/line_shape.h"
 #include "filter/lists/list_reader.h"
-#include "filter/text.h"
 
 namespace bloomwall::filter {
 namespace {

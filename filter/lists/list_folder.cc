@@ -11,9 +11,9 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/text.h"
 #include "filter/lists/line_blocks.h"
 #include "filter/lists/list_input.h"
-#include "filter/text.h"
 
 namespace bloomwall::filter {
 namespace fs = std::filesystem;

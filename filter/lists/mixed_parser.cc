@@ -8,11 +8,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string_view>
 
+#include "base/text.h"
 #include "filter/lists/adblock_rule.h"
 #include "filter/lists/entry_gate.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/line_shape.h"
-#include "filter/text.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -8,9 +8,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string_view>
 
+#include "base/text.h"
 #include "filter/lists/entry_gate.h"
 #include "filter/lists/line_parser.h"
-#include "filter/text.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/lists/privoxy_actions.h"
 
-#include "filter/text.h"
+#include "base/text.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -12,11 +12,11 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text.h"
 #include "filter/lists/entry_gate.h"
 #include "filter/lists/held_lines.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/privoxy_actions.h"
-#include "filter/text.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -13,13 +13,13 @@
 #include <array>
 #include <string_view>
 
+#include "base/text.h"
 #include "filter/lists/address_text.h"
 #include "filter/lists/entry_gate.h"
 #include "filter/lists/held_lines.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/rpz_pairs.h"
 #include "filter/lists/zone_record.h"
-#include "filter/text.h"
 
 namespace bloomwall::filter {
 namespace {

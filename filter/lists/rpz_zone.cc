@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "filter/lists/indicator.h"
 #include "filter/lists/list_format.h"
 #include "filter/lists/zone_record.h"
-#include "filter/text.h"
 #include "filter/url/public_suffix.h"
 
 namespace bloomwall::filter {

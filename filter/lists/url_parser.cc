@@ -13,10 +13,10 @@
 #include <array>
 #include <string_view>
 
+#include "base/text.h"
 #include "filter/lists/entry_gate.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/url_text.h"
-#include "filter/text.h"
 #include "filter/url/public_suffix.h"
 
 namespace bloomwall::filter {

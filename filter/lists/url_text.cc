@@ -8,10 +8,10 @@
 #include <cstring>
 #include <string>
 
+#include "base/text.h"
 #include "filter/lists/address_text.h"
 #include "filter/lists/entry_gate.h"
 #include "filter/lists/list_report.h"
-#include "filter/text.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "filter/text.h"
+#include "base/text.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "filter/policy/entry_text.h"
 #include "filter/policy/lookup.h"
-#include "filter/text.h"
 #include "filter/url/ipv4.h"
 #include "filter/url/ipv6.h"
 #include "filter/url/public_suffix.h"

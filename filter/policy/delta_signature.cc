@@ -11,11 +11,11 @@
 #include <optional>
 #include <system_error>
 
+#include "base/text.h"
 #include "filter/file/leaves.h"
 #include "filter/file/temp_file.h"
 #include "filter/policy/delta.h"
 #include "filter/policy/entry_text.h"
-#include "filter/text.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -21,9 +21,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/small_buffer.h"
 #include "filter/bits/key.h"
-#include "filter/policy/small_buffer.h"
-#include "filter/policy/url_parts.h"
+#include "filter/keys/url_parts.h"
 #include "filter/url/entry.h"
 
 namespace bloomwall::filter {

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "filter/policy/lazy.h"
+#include "base/lazy.h"
 #include "filter/policy/lookup.h"
 #include "filter/policy/policy.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/update/entry_probe.h"
 
-#include "filter/builder/entry_keys.h"
+#include "filter/keys/entry_keys.h"
 
 namespace bloomwall::filter {
 

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "filter/text.h"
+#include "base/text.h"
 #include "filter/url/ipv4.h"
 
 namespace bloomwall::filter {

@@ -7,7 +7,7 @@
 #include <array>
 #include <cstddef>
 
-#include "filter/text.h"
+#include "base/text.h"
 
 namespace bloomwall::filter {
 

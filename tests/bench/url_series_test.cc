@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "filter/builder/entry_keys.h"
+#include "filter/keys/entry_keys.h"
 #include "filter/lists/line_blocks.h"
 #include "filter/url/canonical_url.h"
 #include "filter/url/entry.h"

@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "filter/keys/split.h"
 #include "filter/url/canonical_url.h"
-#include "filter/url/cut.h"
 #include "filter/url/entry.h"
 #include "filter/url/fast_path.h"
 #include "tests/filter/url/access.h"

@@ -8,10 +8,10 @@
 #include <string>
 #include <string_view>
 
+#include "base/text.h"
 #include "filter/policy/allow_list.h"
 #include "filter/policy/delta.h"
 #include "filter/policy/entry_text.h"
-#include "filter/text.h"
 #include "filter/url/address_range.h"
 
 namespace {

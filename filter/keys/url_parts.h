@@ -11,9 +11,9 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/lazy.h"
+#include "base/small_buffer.h"
 #include "filter/bits/key.h"
-#include "filter/policy/lazy.h"
-#include "filter/policy/small_buffer.h"
 #include "filter/url/address.h"
 #include "filter/url/canonical_url.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/policy/small_buffer.h"
+#include "base/small_buffer.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
 
-namespace bloomwall::filter {
+namespace bloomwall {
 namespace {
 
 TEST(SmallBuffer, KeepsItsValuesWhenItOutgrowsTheInlineRoom) {
@@ -50,4 +50,4 @@ TEST(SmallBuffer, ClearKeepsTheRoom) {
 }
 
 }  // namespace
-}  // namespace bloomwall::filter
+}  // namespace bloomwall

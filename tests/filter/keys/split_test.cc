@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/url/cut.h"
+#include "filter/keys/split.h"
 
 #include <string>
 #include <vector>

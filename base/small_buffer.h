@@ -9,7 +9,7 @@
 #include <span>
 #include <type_traits>
 
-namespace bloomwall::filter {
+namespace bloomwall {
 
 template <typename T, std::size_t N>
 class SmallBuffer {
@@ -63,4 +63,4 @@ class SmallBuffer {
   alignas(T) std::byte inline_[N * sizeof(T)];
 };
 
-}  // namespace bloomwall::filter
+}  // namespace bloomwall

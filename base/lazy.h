@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-namespace bloomwall::filter {
+namespace bloomwall {
 
 template <typename T>
 class Lazy {
@@ -41,4 +41,4 @@ class Lazy {
   };
 };
 
-}  // namespace bloomwall::filter
+}  // namespace bloomwall

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/policy/lazy.h"
+#include "base/lazy.h"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 
-namespace bloomwall::filter {
+namespace bloomwall {
 namespace {
 
 // Counts those alive; can be neither copied nor moved, as what Lazy is for.
@@ -42,4 +42,4 @@ TEST(Lazy, MakesItsValueOnDemandAndEndsItOnce) {
 }
 
 }  // namespace
-}  // namespace bloomwall::filter
+}  // namespace bloomwall

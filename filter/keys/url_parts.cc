@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/policy/url_parts.h"
+#include "filter/keys/url_parts.h"
 
-#include "filter/url/cut.h"
+#include "filter/keys/split.h"
 
 namespace bloomwall::filter {
 

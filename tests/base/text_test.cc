@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/text.h"
+#include "base/text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace bloomwall::filter::test {
+namespace bloomwall::test {
 namespace {
 
 using testing::ElementsAre;
@@ -62,4 +62,4 @@ TEST(Words, AreTakenOneByOne) {
 }
 
 }  // namespace
-}  // namespace bloomwall::filter::test
+}  // namespace bloomwall::test

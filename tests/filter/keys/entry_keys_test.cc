@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/builder/entry_keys.h"
+#include "filter/keys/entry_keys.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace bloomwall::filter {
+namespace bloomwall {
 
 constexpr bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\f' || c == '\v' || c == '\r'; }
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -123,4 +123,4 @@ class LineWalk {
   std::uint64_t number_;
 };
 
-}  // namespace bloomwall::filter
+}  // namespace bloomwall

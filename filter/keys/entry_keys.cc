@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/builder/entry_keys.h"
+#include "filter/keys/entry_keys.h"
 
-#include "filter/url/cut.h"
+#include "filter/keys/split.h"
 
 namespace bloomwall::filter {
 namespace {
