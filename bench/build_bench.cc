@@ -27,8 +27,8 @@
 #include <vector>
 
 #include "filter/builder/builder.h"
+#include "filter/builder/key_sketch.h"
 #include "filter/builder/section_rounds.h"
-#include "filter/builder/sketching_sink.h"
 #include "filter/keys/entry_keys.h"
 
 namespace bloomwall::filter {

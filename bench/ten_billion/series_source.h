@@ -6,7 +6,7 @@
 #include <atomic>
 
 #include "bench/ten_billion/url_series.h"
-#include "filter/builder/block_source.h"
+#include "filter/builder/intake.h"
 
 namespace bloomwall::bench {
 

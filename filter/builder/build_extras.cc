@@ -3,10 +3,120 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
+
 #include "filter/builder/draft_pages.h"
 #include "filter/builder/quantity.h"
+#include "filter/lists/list_input.h"
 
 namespace bloomwall::filter {
+namespace {
+
+bool tests_positive(const PageViews& pages, const Hash128& key, Kind kind) {
+  const bool is_host = is_host_kind(kind);
+  const SectionView& section = is_host ? pages.hosts : kind == Kind::raw ? pages.raw : pages.paths;
+  return section && section.test(section.place(key), is_host ? host_variant(kind) : 0);
+}
+
+}  // namespace
+
+Result<void> KnownGood::load(const std::string& list) {
+  auto input = ListInput::open(list);
+  if (!input) return unexpected(std::move(input).error());
+  input->without_digest();
+  LineBlocks blocks(*input);
+  LineBlock block;
+  while (true) {
+    const auto more = blocks.next(block);
+    if (!more) return unexpected(more.error());
+    if (!*more) return {};
+    for (LineWalk lines(block.text, block.first_line); lines.next();) {
+      if (lines.too_long()) {
+        ++unusable_;
+      } else {
+        take_line(lines.line());
+      }
+      if (known_.size() > kMaxKnownGoodKeys) {
+        return unexpected(Error{Errc::limit, fmt::format("{}:{}", list, lines.number()),
+                                fmt::format("more than {} keys of known-good URLs", format_count(kMaxKnownGoodKeys))});
+      }
+    }
+  }
+}
+
+void KnownGood::take_line(std::string_view line) {
+  if (raw_) {
+    if (line.empty()) return;
+    ask(keys_.raw(line), Kind::raw);
+    ++lines_;
+    return;
+  }
+  const std::size_t first = line.find_first_not_of(" \t");
+  if (first == std::string_view::npos || line[first] == '#') return;
+  const CanonicalUrl& url = canonicaliser_.url(line.substr(first));
+  if (url.action != UrlAction::lookup) {
+    ++unusable_;
+    return;
+  }
+  ++lines_;
+  UrlParts parts(url);
+  UrlHashes hashes(keys_, parts);
+  for (const UrlForm& form : url.asked()) {
+    parts.use_form(form);
+    hashes.forget_form();
+    take_form(parts, hashes);
+  }
+}
+
+// Everything that a look-up may ask of this form, whatever the filter holds.
+void KnownGood::take_form(UrlParts& parts, UrlHashes& hashes) {
+  for (std::size_t i = 0; i < parts.suffixes() && known_.size() <= kMaxKnownGoodKeys; ++i) {
+    const Hash128 host = hashes.host(i);
+    if (!parts.is_address()) ask(host, Kind::suffix);
+    ask(host, i == 0 ? Kind::exact_host : Kind::subdomains);
+    const std::size_t depth = parts.depth();
+    ask(keys_.url(host, hashes.path(depth)), Kind::url);
+    if (!parts.query().empty()) ask(keys_.url_query(host, hashes.path(depth), hashes.query()), Kind::url_query);
+    for (std::size_t d = 1; d <= depth && known_.size() <= kMaxKnownGoodKeys; ++d) {
+      ask(keys_.directory(host, hashes.path(d)), Kind::directory);
+    }
+  }
+}
+
+void KnownGood::seen(unsigned /*worker*/, const EntryKeys& keys) {
+  const auto at = known_.find(is_host_kind(keys.kind) ? keys.host : keys.key);
+  if (at == known_.end()) return;
+  std::atomic_ref(at->second.listed).fetch_or(kind_bit(keys.kind), std::memory_order_relaxed);
+}
+
+std::vector<Exception> KnownGood::positives(const PageViews& pages) const {
+  std::vector<Exception> out;
+  out.reserve(known_.size());
+  for (const auto& [key, known] : known_) {
+    if (const KindMask open = known.asked & ~known.listed; open != 0) out.push_back({key, open});
+  }
+  // In the order of the pages, so that a file larger than memory is read front to back.
+  std::sort(out.begin(), out.end(), [](const Exception& a, const Exception& b) { return in_file_order(a.key, b.key); });
+  for (Exception& e : out) {
+    KindMask positive = 0;
+    for (const Kind kind : kKinds) {
+      if ((e.kinds & kind_bit(kind)) != 0 && tests_positive(pages, e.key, kind)) positive |= kind_bit(kind);
+    }
+    e.kinds = positive;
+  }
+  std::erase_if(out, [](const Exception& e) { return e.kinds == 0; });
+  return out;
+}
+
+Result<std::vector<Exception>> KnownGood::exceptions(const PageViews& pages) const {
+  std::vector<Exception> out = positives(pages);
+  if (out.size() <= kMaxExceptions) return out;
+  return unexpected(Error{Errc::limit, "--known-good",
+                          fmt::format("{} exceptions, more than {}: the filter is too small for its entries",
+                                      format_count(out.size()), format_count(kMaxExceptions))});
+}
+
 Result<BuildExtras> BuildExtras::create(const Options& options, const KeyMaker& keys,
                                         const std::filesystem::path& output, std::uint64_t ram_bytes) {
   BuildExtras out;

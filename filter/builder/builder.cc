@@ -13,7 +13,7 @@
 #include "filter/builder/quantity.h"
 #include "filter/file/filter_file.h"
 #include "filter/file/temp_file.h"
-#include "filter/url/idna.h"
+#include "filter/url/host.h"
 #include "filter/url/public_suffix.h"
 
 namespace bloomwall::filter {

@@ -24,7 +24,6 @@
 #include "filter/builder/identity.h"
 #include "filter/builder/intake.h"
 #include "filter/builder/key_stream.h"
-#include "filter/builder/plan.h"
 #include "filter/builder/sizing.h"
 
 namespace bloomwall::filter {
@@ -44,7 +43,7 @@ struct BuildOptions {
   std::optional<PlanRequest> expected;
   // Empty, or a filter file: the same series and geometry, so that both can be merged. Excludes `expected`.
   std::filesystem::path like;
-  std::vector<std::string> known_good;  // lists of URLs that must not be stopped by mistake: known_good.h
+  std::vector<std::string> known_good;  // lists of URLs that must not be stopped by mistake: build_extras.h
   bool exact_side = false;              // writes F.bwx beside F.bwf: exact_writer.h
   bool force = false;                   // not refused where the target is not met
   IdentityOptions identity;

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "filter/bits/key.h"
-#include "filter/builder/ram_budget.h"
+#include "filter/builder/memory.h"
 
 namespace bloomwall::filter {
 

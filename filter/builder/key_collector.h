@@ -16,8 +16,7 @@
 
 #include "filter/bits/key.h"
 #include "filter/builder/key_store.h"
-#include "filter/builder/key_summary.h"
-#include "filter/builder/ram_budget.h"
+#include "filter/builder/memory.h"
 #include "filter/file/filter_writer.h"
 #include "filter/url/entry.h"
 

@@ -3,13 +3,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
 
-#include "filter/builder/key_summary.h"
+#include "filter/file/header.h"
+#include "filter/keys/entry_keys.h"
+#include "filter/kind.h"
 #include "filter/result.h"
 #include "filter/url/entry.h"
 
 namespace bloomwall::filter {
+
+// What the entries of a build come to: the counts from which a filter is sized and its errors are predicted. A strategy that
+// can't count exactly fills it with estimates.
+
+using DistinctByKind = std::array<std::uint64_t, kKindCount>;  // by index_of(kind)
+
+struct KeySummary {
+  bool estimated = false;  // the counts below are within about 1 %; what is covered is not known
+  DistinctByKind distinct{};
+  std::uint64_t hosts = 0;                      // distinct hosts in H, marked ones too
+  std::uint64_t marks = 0;                      // distinct (host, mark) pairs
+  std::uint32_t mark_mask = 0;                  // bit v for mark variant v
+  std::uint8_t min_labels = 0, max_labels = 0;  // of names in H
+  std::uint16_t max_depth = 0;                  // of D entries
+  // Under a listed S or W parent: distinct host entries, and path entries (also under their own host's S; duplicates count).
+  std::uint64_t covered_hosts = 0, covered_paths = 0;
+
+  std::uint64_t total() const;  // distinct entries
+};
+
+// The fields of a header that say how much there is: keys by kind (of one round), marks, hosts, ranges. Entries, which count
+// duplicates too, are not touched.
+void set_counts(Header& header, const KeySummary& summary);
 
 // Takes entries on one thread.
 class KeySink {
@@ -30,6 +57,19 @@ class KeyStore {
   virtual Result<void> check() = 0;
   // Distinct entries so far, while no sink is in use; nothing where that is not known.
   virtual std::optional<DistinctByKind> distinct_so_far() const { return std::nullopt; }
+};
+
+// Who wants to see the keys of every entry while they pass, beside the store that takes them: known-good lists
+// (build_extras.h) and the exact side (exact_writer.h).
+class KeyObserver {
+ public:
+  virtual ~KeyObserver() = default;
+  // Before any of the others, and not meanwhile: so many workers there will be at most.
+  virtual void expect_workers(unsigned workers) = 0;
+  // By one thread for one worker at a time.
+  virtual void seen(unsigned worker, const EntryKeys& keys) = 0;
+  // What went wrong so far. Thread-safe.
+  virtual Result<void> check() const = 0;
 };
 
 }  // namespace bloomwall::filter

@@ -4,15 +4,165 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
+#include <vector>
 
-#include "filter/builder/key_stream_sink.h"
+#include "filter/builder/key_sketch.h"
+#include "filter/builder/quantity.h"
+#include "filter/builder/records.h"
+#include "filter/builder/section_rounds.h"
+#include "filter/file/filter_draft.h"
 #include "filter/parallel.h"
 
 namespace bloomwall::filter {
+
+// How a budget of memory is dealt out to a streaming build: H, the rows of every thread, a buffer of one partition for every
+// thread that applies, sketches and caches; what is left holds records. Pure.
+struct StreamMemory {
+  unsigned page_bits = 0;      // of a partition
+  unsigned apply_threads = 1;  // more than there are processors, so that some compute while others wait for the disk
+  std::uint64_t host_bytes = 0;
+  std::uint64_t pool_bytes = 0;
+  std::size_t rows_per_chunk = 1;
+  RecordForm form = RecordForm::paths;
+};
+
+// Error `limit`, naming the least budget, where this one does not suffice.
+Result<StreamMemory> deal_out(const FilterDraft& draft, std::uint64_t ram_bytes, unsigned threads);
+
+// What a thread has for itself besides its rows: sketches, cache of hosts, blocks of text.
+inline constexpr std::uint64_t kThreadBytes = std::uint64_t{2} << 20;
+
+namespace {
+
+constexpr std::size_t kUsualPartitions = 4096;  // rows of so many still lie in a processor's cache
+constexpr std::size_t kMostChunkRows = 341;     // 64 KiB
+// Chunks for each row there is: with few, much of the memory would be in chunks that are not full yet.
+constexpr std::uint64_t kChunksPerRow = 16;
+constexpr std::uint64_t kLeastRowsPerRow = 2;  // one in the hands of a stage, and one that can be applied
+
+struct Dealt {
+  StreamMemory memory;
+  std::uint64_t least = 0;
+};
+
+Dealt deal(const FilterDraft& draft, std::uint64_t ram_bytes, unsigned threads, unsigned page_bits) {
+  const Partitions partitions(draft, page_bits);
+  Dealt out;
+  StreamMemory& m = out.memory;
+  m.page_bits = page_bits;
+  for (const auto& section : draft.sections()) {
+    if (section.type == SectionType::hosts) m.host_bytes = section.geometry.bytes();
+    if (section.type == SectionType::raw) m.form = RecordForm::any;
+  }
+  const std::uint64_t buffer = partitions.size() == 0 ? 0 : partitions.buffer_bytes();
+  const bool is_roomy = std::uint64_t{2} * threads * buffer <= ram_bytes / 32;
+  m.apply_threads = is_roomy ? 2 * threads : threads;
+  const std::uint64_t fixed = m.host_bytes +
+                              threads * (kThreadBytes + RecordStage::bytes_for(partitions.size(), m.form)) +
+                              m.apply_threads * buffer;
+  const std::uint64_t rows = threads * partitions.size();
+  out.least = fixed + rows * kLeastRowsPerRow * (row_bytes(m.form) + ChunkPool::kBytesPerChunk);
+  if (ram_bytes < out.least || rows == 0) return out;
+  const std::uint64_t pool = ram_bytes - fixed;
+  m.rows_per_chunk = std::clamp<std::uint64_t>(pool / row_bytes(m.form) / (rows * kChunksPerRow), 1, kMostChunkRows);
+  const std::uint64_t chunk = m.rows_per_chunk * row_bytes(m.form);
+  m.pool_bytes = pool / (chunk + ChunkPool::kBytesPerChunk) * chunk;
+  return out;
+}
+
+}  // namespace
+
+Result<StreamMemory> deal_out(const FilterDraft& draft, std::uint64_t ram_bytes, unsigned threads) {
+  std::uint64_t least = ~std::uint64_t{0};
+  for (unsigned bits = Partitions::kLeastPageBits; bits <= kPartitionPageBits; ++bits) {
+    const bool is_last = bits == kPartitionPageBits;
+    if (!is_last && Partitions(draft, bits).size() > kUsualPartitions) continue;
+    const Dealt dealt = deal(draft, ram_bytes, threads, bits);
+    if (dealt.least <= ram_bytes) return dealt.memory;
+    least = std::min(least, dealt.least);
+  }
+  return unexpected(
+      Error{Errc::limit,
+            {},
+            fmt::format("a build of this size with {} threads takes {} of memory at the least, and may take "
+                        "{}; free memory, raise --ram or lower --threads",
+                        threads, format_bytes(least), format_bytes(ram_bytes))});
+}
+
+// Inside KeyStream: what all its sinks share, and one thread's sink.
+struct KeyStream::State {
+  State(const KeyMaker& the_keys, FilterDraft& the_draft, const std::atomic<bool>* the_stop, const StreamMemory& memory,
+        AnonymousMemory hosts, AnonymousMemory records, PagedFile the_file);
+  ~State() { end_helpers(); }
+  // A section that records go to.
+  struct Target {
+    Geometry geometry;
+    std::size_t first_partition = 0;
+  };
+  void fail(Error error);
+  // Hands a full row over once there is a chunk for it, or gives it up where the build has failed. Where the system gives no
+  // threads that help, whoever waits here does their work.
+  void make_room(RecordStage& stage, std::size_t partition);
+  bool begin_helpers();  // false: there are none
+  void end_helpers();
+  void help();
+  // What this thread is to do while it waits; empty for all but one.
+  const std::function<void()>& meanwhile() const;
+  bool is_stopped() const { return stop != nullptr && stop->load(std::memory_order_relaxed); }
+
+  KeyMaker keys;
+  FilterDraft& draft;
+  const std::atomic<bool>* stop;
+  AnonymousMemory host_memory;
+  PagedFile file;
+  Partitions partitions;
+  ChunkPool pool;
+  unsigned apply_threads;
+  SectionRounds rounds;
+  std::optional<SectionWriter> hosts_section;
+  std::optional<Target> paths, raw;
+  std::vector<std::unique_ptr<Sink>> sinks;  // by worker
+  std::function<void()> own_meanwhile;       // of the thread `owner`
+  std::thread::id owner;
+
+  std::atomic<bool> failed = false;
+  std::mutex mutex;  // of the error and the beginning of helpers
+  std::optional<Error> first_error;
+  bool are_helpers_begun = false;
+  std::vector<std::jthread> helpers;  // apply what is gathered while few chunks are free
+};
+
+class KeyStream::Sink final : public SketchingSink {
+ public:
+  explicit Sink(State& shared);
+  void flush() override;  // hosts into H; records stay where the last round finds them
+  const RecordStage& stage() const { return stage_; }
+
+ private:
+  void take_host(const Hash128& host, Variant variant) override;
+  void take_key(Kind kind, const Hash128& key) override;
+  void set_host_bits();
+
+  State& shared_;
+  RecordStage stage_;
+  // Waiting until their cache lines have come.
+  struct HostBits {
+    Place place;
+    Variant variant = 0;
+  };
+  std::array<HostBits, 32> waiting_;
+  std::size_t waiting_count_ = 0;
+};
 
 Result<std::unique_ptr<KeyStream>> KeyStream::create(const KeyMaker& keys, FilterDraft& draft, const Options& options) {
   const unsigned threads = std::max(1U, options.threads);
@@ -158,6 +308,50 @@ KeyStream::Figures KeyStream::figures() const {
           .parts = s.partitions.size(),
           .bytes_read = s.file.bytes_read(),
           .bytes_written = s.file.bytes_written()};
+}
+
+namespace {
+
+Error unannounced(std::string_view what) {
+  return {Errc::usage, {}, fmt::format("there are {}, for which no room was planned (see --kinds)", what)};
+}
+
+}  // namespace
+
+KeyStream::Sink::Sink(State& shared)
+    : SketchingSink(shared.keys), shared_(shared), stage_(shared.pool, shared.partitions.size()) {}
+
+void KeyStream::Sink::take_host(const Hash128& host, Variant variant) {
+  if (!shared_.hosts_section) return shared_.fail(unannounced("entries with a host"));
+  const SectionView view = shared_.hosts_section->view();
+  const Place place = view.place(host);
+  view.prefetch_all(place);
+  waiting_[waiting_count_++] = {.place = place, .variant = variant};
+  if (waiting_count_ == waiting_.size()) set_host_bits();
+}
+
+void KeyStream::Sink::set_host_bits() {
+  for (std::size_t i = 0; i < waiting_count_; ++i) {
+    shared_.hosts_section->insert(waiting_[i].place, waiting_[i].variant);
+  }
+  waiting_count_ = 0;
+}
+
+void KeyStream::Sink::take_key(Kind kind, const Hash128& key) {
+  const std::optional<State::Target>& target = kind == Kind::raw ? shared_.raw : shared_.paths;
+  if (!target) {
+    return shared_.fail(unannounced(fmt::format("entries of kind {}", static_cast<char>(kind))));
+  }
+  const Place place = place_of(target->geometry, kind == Kind::raw ? SectionKind::raw : SectionKind::paths, key);
+  const unsigned bits = shared_.partitions.page_bits();
+  const std::uint64_t in_partition = place.page & ((std::uint64_t{1} << bits) - 1);
+  const std::size_t partition = target->first_partition + (place.page >> bits);
+  if (stage_.add(partition, {.page = in_partition, .fingerprint = place.fingerprint})) return;
+  shared_.make_room(stage_, partition);
+}
+
+void KeyStream::Sink::flush() {
+  if (waiting_count_ > 0) set_host_bits();
 }
 
 }  // namespace bloomwall::filter

@@ -1,7 +1,7 @@
 // The keys of all entries, streamed into a file whose sizes are known beforehand: nothing is kept of an entry but bits. The
 // strategy for what does not fit in RAM, and for everything whose geometry is given (shards).
 //   H       in RAM, bits set by atomic OR as entries come; written at the end
-//   P, R    records of six bytes in the memory that is left (chunk_pool.h, record_stage.h); when little of it is free, threads
+//   P, R    records of six bytes in the memory that is left (records.h, records.h); when little of it is free, threads
 //           apply them to the temporary file, partition after partition, while others go on reading (section_rounds.h)
 //   counts  estimated (key_sketch.h)
 // Memory: what the budget says, whatever the input. Temporary disk: none but the file itself.

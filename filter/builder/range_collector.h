@@ -12,7 +12,7 @@
 
 #include "filter/file/networks.h"
 #include "filter/result.h"
-#include "filter/url/range_set.h"
+#include "filter/url/address_range.h"
 
 namespace bloomwall::filter {
 

@@ -17,8 +17,8 @@
 #include <span>
 #include <vector>
 
-#include "filter/builder/paged_file.h"
-#include "filter/builder/record_stage.h"
+#include "filter/builder/draft_pages.h"
+#include "filter/builder/records.h"
 #include "filter/file/filter_draft.h"
 
 namespace bloomwall::filter {

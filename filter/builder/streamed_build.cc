@@ -8,10 +8,10 @@
 #include <filesystem>
 
 #include "filter/builder/build_run.h"
+#include "filter/builder/key_sketch.h"
 #include "filter/builder/key_stream.h"
 #include "filter/builder/merge_counts.h"
 #include "filter/builder/quantity.h"
-#include "filter/builder/sketching_sink.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -6,12 +6,11 @@
 
 #include "filter/builder/measure.h"
 #include "filter/builder/quantity.h"
-#include "filter/cli/build_progress.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/header_json.h"
 #include "filter/cli/header_text.h"
-#include "filter/cli/interrupt.h"
-#include "filter/cli/text.h"
+#include "filter/cli/progress.h"
+#include "filter/cli/terminal.h"
 
 namespace bloomwall::filter {
 namespace {

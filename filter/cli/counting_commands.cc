@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "filter/builder/quantity.h"
+#include "filter/cli/commands.h"
 #include "filter/cli/header_json.h"
-#include "filter/cli/interrupt.h"
-#include "filter/cli/text.h"
-#include "filter/cli/update_commands.h"
+#include "filter/cli/progress.h"
+#include "filter/cli/terminal.h"
 #include "filter/cli/update_text.h"
 #include "filter/update/counting.h"
 

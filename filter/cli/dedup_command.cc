@@ -11,7 +11,7 @@
 #include "filter/cli/commands.h"
 #include "filter/cli/header_json.h"
 #include "filter/cli/header_text.h"
-#include "filter/cli/text.h"
+#include "filter/cli/terminal.h"
 #include "filter/dedup/dedup.h"
 
 namespace bloomwall::filter {

@@ -10,7 +10,7 @@
 
 #include "filter/builder/builder.h"
 #include "filter/builder/quantity.h"
-#include "filter/cli/text.h"
+#include "filter/cli/terminal.h"
 #include "filter/file/prediction.h"
 
 namespace bloomwall::filter {

@@ -7,10 +7,9 @@
 
 #include "filter/builder/quantity.h"
 #include "filter/cli/commands.h"
-#include "filter/cli/read_progress.h"
-#include "filter/cli/text.h"
-#include "filter/cli/update_commands.h"
-#include "filter/file/header.h"
+#include "filter/cli/progress.h"
+#include "filter/cli/terminal.h"
+#include "filter/file/file_kind.h"
 #include "filter/file/signature.h"
 #include "filter/policy/delta_signature.h"
 

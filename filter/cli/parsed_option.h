@@ -3,12 +3,14 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+
 #include <string>
 #include <string_view>
 
 #include "filter/file/header.h"
 #include "filter/file/temp_file.h"
 #include "filter/lists/list_format.h"
+#include "filter/lists/list_reader.h"
 #include "filter/result.h"
 
 namespace bloomwall::filter {
@@ -39,5 +41,10 @@ void add_access_options(CLI::App& app, FileAccess& access);
 
 // --rebuild-at: the share of a filter's entries from which on a delta makes a rebuild due.
 CLI::Option* add_rebuild_at(CLI::App& app, double& share);
+
+// The options that say how lists are read, of every command that reads them.
+
+// `raw`: of --raw.
+void add_read_options(CLI::App& app, ReadOptions& read, bool& raw);
 
 }  // namespace bloomwall::filter

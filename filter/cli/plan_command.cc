@@ -7,7 +7,7 @@
 #include "filter/cli/commands.h"
 #include "filter/cli/header_json.h"
 #include "filter/cli/header_text.h"
-#include "filter/cli/text.h"
+#include "filter/cli/terminal.h"
 
 namespace bloomwall::filter {
 namespace {

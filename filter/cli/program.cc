@@ -11,9 +11,7 @@
 #include "filter/builder/quantity.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/parsed_option.h"
-#include "filter/cli/read_options.h"
-#include "filter/cli/text.h"
-#include "filter/cli/update_commands.h"
+#include "filter/cli/terminal.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "filter/cli/streams.h"
+#include "filter/cli/terminal.h"
 
 namespace bloomwall::filter {
 

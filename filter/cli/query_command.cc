@@ -7,8 +7,7 @@
 
 #include "filter/cli/commands.h"
 #include "filter/cli/header_json.h"
-#include "filter/cli/line_source.h"
-#include "filter/cli/text.h"
+#include "filter/cli/terminal.h"
 #include "filter/policy/explain.h"
 #include "filter/policy/query.h"
 

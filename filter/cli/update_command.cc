@@ -1,21 +1,134 @@
 // update, of a delta or a counting filter.
 // SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
+
 #include <optional>
 
 #include "filter/builder/quantity.h"
+#include "filter/cli/commands.h"
 #include "filter/cli/header_json.h"
-#include "filter/cli/interrupt.h"
-#include "filter/cli/text.h"
-#include "filter/cli/update_commands.h"
+#include "filter/cli/parsed_option.h"
+#include "filter/cli/progress.h"
+#include "filter/cli/terminal.h"
 #include "filter/cli/update_text.h"
 #include "filter/file/header.h"
 #include "filter/update/counting.h"
 #include "filter/update/update_delta.h"
 
 namespace bloomwall::filter {
+// The command lines of keygen, sign, update and emit.
+
+namespace {
+
+constexpr const char* kKeygenFooter =
+    "The private key is made with mode 0600 and never overwritten. The public one goes to filters[].public_key of\n"
+    "every proxy; several may stand in one file, one behind the other, any of which may then have signed.\n"
+    "Exit status: 0 done, 2 error.";
+constexpr const char* kSignFooter =
+    "FILE is a filter file or a delta. Every byte is checked first; the result is a new file that takes the old one's\n"
+    "place, so that nobody who has it mapped sees a change. A file holds at most 72 signatures.\n"
+    "Exit status: 0 done, 1 corrupt, 2 error.";
+
+constexpr const char* kUpdateFooter =
+    "Lists are of any format that `build` takes. Removes come first, then adds: what both name is added.\n"
+    "A filter (.bwf) stays as it is; its delta is written, as a whole or not at all, and says on what it said before:\n"
+    "the last word about an entry counts. Removing a host leaves the entries under it. The proxy takes it over on "
+    "reload.\n"
+    "Of ranges of addresses (1.10.16.0/20) the last word about each address counts: what is removed may be a part of\n"
+    "one. Removing an address removes it as a host and from the ranges. A counting filter holds no ranges.\n"
+    "A counting filter (.bwc) is replaced by a changed copy. What was added twice must be removed twice. Nobody can "
+    "tell\n"
+    "from it whether an entry was ever added; removing what was not takes others away, hence --force. `emit` makes "
+    "the\n"
+    "filter.\n"
+    "Exit status: 0 done, 1 refused or corrupt, 2 error.";
+constexpr const char* kEmitFooter =
+    "The filter has the series and sequence of the counting filter, and a file id for each sequence: emitted twice, "
+    "the\n"
+    "same bytes. A delta of the filter that it replaces is to be made anew. Nothing asks the filter for its entries, "
+    "as a\n"
+    "build does: the counting filter does not know them.\n"
+    "Exit status: 0 done, 1 refused or corrupt, 2 error.";
+
+void add_list_options(CLI::App& app, ChangeLists& lists) {
+  app.add_option("--add", lists.add, "lists whose entries are to be there; - for stdin")->type_name("LIST");
+  app.add_option("--remove", lists.remove, "lists whose entries are not to be there; - for stdin")->type_name("LIST");
+  add_read_options(app, lists.read, lists.raw);
+  app.add_flag("--allow-unsupported", lists.allow_unsupported, "although more than 5 % of a list can't be used");
+}
+
+void add_update(CLI::App& program, int& status, UpdateCommand& command, const Streams& io) {
+  CLI::App& app = *program.add_subcommand("update", "add and remove entries without a rebuild");
+  app.final_callback([&] { status = run_update(command, io); });
+  app.add_option("file", command.file, "a filter file, or a counting filter")->type_name("FILE")->required();
+  app.add_option("--delta", command.delta, "the delta of that filter; made where it is not there")->type_name("FILE");
+  add_list_options(app, command.lists);
+  app.add_flag("--rebase", command.rebase,
+               "take over a delta of another build of the filter: what it adds stays added, what it removes is removed "
+               "no more. With no delta there, make an empty one");
+  app.add_option("--key", command.key,
+                 "a private key to sign the delta with; a delta that is there must bear its signature already")
+      ->type_name("PRIVATE");
+  app.add_flag("--take-unsigned", command.take_unsigned,
+               "with --key: sign a delta that bears no fitting signature of that key, whoever wrote it");
+  add_rebuild_at(app, command.rebuild_at);
+  add_access_options(app, command.access);
+  app.add_flag("--force", command.force, "counting filter: remove although it may take other entries away");
+  add_parsed(app, "--created", "SECONDS", "counting filter: time of making, since 1970; default: now", parse_count,
+             [&command](std::uint64_t time) { command.created = time; });
+  app.add_option("--threads", command.threads, "counting filter: default one a processor")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
+  app.add_flag("--json", command.json, "the report as JSON on standard output");
+  app.add_flag("-q,--quiet", command.quiet, "no report as text");
+  app.footer(kUpdateFooter);
+}
+
+void add_emit(CLI::App& program, int& status, EmitCommand& command, const Streams& io) {
+  CLI::App& app = *program.add_subcommand("emit", "make the filter file of a counting filter");
+  app.final_callback([&] { status = run_emit(command, io); });
+  app.add_option("file", command.file, "the counting filter")->type_name("FILE")->required();
+  app.add_option("-o,--output", command.output, "the filter file")->type_name("FILE")->required();
+  add_parsed(app, "--file-id", "HEX", "32 hex digits; default: made of the counting filter's id and sequence",
+             file_id_from, [&command](FileId id) { command.file_id = id; });
+  add_parsed(app, "--created", "SECONDS", "time of making, since 1970; default: that of the counting filter",
+             parse_count, [&command](std::uint64_t time) { command.created = time; });
+  add_access_options(app, command.access);
+  app.add_flag("--json", command.json, "the header as JSON");
+  app.footer(kEmitFooter);
+}
+
+void add_keygen(CLI::App& program, int& status, KeygenCommand& command, const Streams& io) {
+  CLI::App& app = *program.add_subcommand("keygen", "make a pair of keys for signing filters and deltas");
+  app.final_callback([&] { status = run_keygen(command, io); });
+  app.add_option("private", command.private_file, "the private key")->type_name("FILE")->required();
+  app.add_option("public", command.public_file, "the public key; default: the private one's name and .pub")
+      ->type_name("FILE");
+  app.footer(kKeygenFooter);
+}
+
+void add_sign(CLI::App& program, int& status, SignCommand& command, const Streams& io) {
+  CLI::App& app = *program.add_subcommand("sign", "sign a filter file or a delta");
+  app.final_callback([&] { status = run_sign(command, io); });
+  app.add_option("file", command.file, "the filter file or delta")->type_name("FILE")->required();
+  app.add_option("--key", command.key, "the private key, as keygen makes it")->type_name("PRIVATE")->required();
+  app.add_option("-o,--output", command.output, "where the signed one goes; default: in the place of FILE")
+      ->type_name("FILE");
+  add_access_options(app, command.access);
+  app.footer(kSignFooter);
+}
+
+}  // namespace
+
+void add_update_commands(CLI::App& program, int& status, UpdateCommands& commands, const Streams& io) {
+  add_keygen(program, status, commands.keygen, io);
+  add_sign(program, status, commands.sign, io);
+  add_update(program, status, commands.update, io);
+  add_emit(program, status, commands.emit, io);
+}
+
 namespace {
 
 using Json = nlohmann::ordered_json;

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "filter/builder/quantity.h"
-#include "filter/cli/text.h"
+#include "filter/cli/terminal.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -6,10 +6,10 @@
 
 #include "filter/cli/commands.h"
 #include "filter/cli/header_json.h"
-#include "filter/cli/read_progress.h"
-#include "filter/cli/text.h"
+#include "filter/cli/progress.h"
+#include "filter/cli/terminal.h"
+#include "filter/file/file_kind.h"
 #include "filter/file/filter_file.h"
-#include "filter/file/header.h"
 #include "filter/file/signature.h"
 #include "filter/policy/delta.h"
 #include "filter/policy/delta_signature.h"

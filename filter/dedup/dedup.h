@@ -7,16 +7,73 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "filter/dedup/seen_lines.h"
+#include "filter/bits/section.h"
 #include "filter/result.h"
 
 namespace bloomwall::filter {
+
+// How much memory the set of seen lines gets, and in which layout.
+//   entries and fpr   the least memory that meets fpr once `entries` distinct lines are in (default 1e-6)
+//   memory            all of it, in the layout that errs less; entries tell what error to expect
+//   nothing           kUsualMemory
+// Where entries, fpr and memory are given, memory is a limit: unmet_target where the error can't be had in it.
+
+inline constexpr std::uint64_t kUsualMemory = 200'000'000;
+inline constexpr double kUsualDedupError = 1e-6;
+
+struct DedupTarget {
+  std::optional<std::uint64_t> entries = {};  // distinct lines expected
+  std::optional<std::uint64_t> memory = {};   // bytes, at least a page
+  std::optional<double> fpr = {};             // chance that a new line is taken for seen, at the end
+};
+Result<Geometry> choose_dedup_size(const DedupTarget& target);
+
+// Chance that a new line is taken for seen once `lines` distinct ones are in, and how many of them it was that often
+// (the sum of that chance over all of them). Some milliseconds.
+double dedup_error(const Geometry& geometry, std::uint64_t lines);
+double dedup_losses(const Geometry& geometry, std::uint64_t lines);
+
+// The set of lines seen so far: R keys in one section of anonymous memory (huge pages where the kernel gives them).
+// Says "seen" of a new line at the section's error rate, and never "new" of one seen before.
+// Threads: place() from any of them; the rest from one.
+class SeenLines {
+ public:
+  // Errors: limit where the memory can't be had. `key` should be secret, or lines can be made up that pass for seen.
+  static Result<SeenLines> create(const Geometry& geometry, const SeriesKey& key);
+
+  Place place(std::string_view line) const { return writer_.place(keys_.raw(line)); }
+  void prefetch(const Place& place) const { writer_.view().prefetch_all(place); }
+  // True where the line is new; it is seen from now on.
+  bool add(const Place& place) {
+    if (writer_.view().test(place)) return false;
+    writer_.insert_exclusive(place);
+    return true;
+  }
+  const Geometry& geometry() const { return geometry_; }
+  // Error of one question as the bits now set give it. Reads all of them.
+  double fill() const;
+
+ private:
+  struct Unmap {
+    std::size_t bytes = 0;
+    void operator()(std::byte* memory) const noexcept;
+  };
+  using Memory = std::unique_ptr<std::byte, Unmap>;
+  SeenLines(const Geometry& geometry, const SeriesKey& key, Memory memory);
+  Geometry geometry_;
+  KeyMaker keys_;
+  Memory memory_;
+  SectionWriter writer_;
+};
 
 struct DedupCounts {
   std::uint64_t lines_in = 0;

@@ -15,7 +15,7 @@
 #include "filter/file/mapped_file.h"
 #include "filter/file/page_sums.h"
 #include "filter/file/residence.h"
-#include "filter/url/range_set.h"
+#include "filter/url/address_range.h"
 
 namespace bloomwall::filter {
 

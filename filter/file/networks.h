@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "filter/result.h"
-#include "filter/url/range_set.h"
+#include "filter/url/address_range.h"
 
 namespace bloomwall::filter {
 

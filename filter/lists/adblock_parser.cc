@@ -24,9 +24,9 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "filter/lists/address_text.h"
 #include "filter/lists/entry_gate.h"
 #include "filter/lists/line_parser.h"
+#include "filter/lists/word_shape.h"
 #include "filter/url/public_suffix.h"
 
 namespace bloomwall::filter {

@@ -18,10 +18,9 @@
 #include "filter/lists/csv_layout.h"
 #include "filter/lists/csv_record.h"
 #include "filter/lists/entry_gate.h"
-#include "filter/lists/held_lines.h"
-#include "filter/lists/indicator.h"
 #include "filter/lists/line_parser.h"
-#include "filter/lists/url_text.h"
+#include "filter/lists/url_parser.h"
+#include "filter/lists/word_shape.h"
 
 namespace bloomwall::filter {
 namespace {

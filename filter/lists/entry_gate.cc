@@ -5,7 +5,7 @@
 #include <array>
 
 #include "base/text.h"
-#include "filter/lists/address_text.h"
+#include "filter/lists/word_shape.h"
 #include "filter/url/public_suffix.h"
 
 namespace bloomwall::filter {

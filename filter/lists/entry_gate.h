@@ -23,6 +23,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "filter/lists/line_parser.h"
 #include "filter/lists/list_reader.h"
@@ -58,7 +59,7 @@ class EntryGate {
   LineOutcome network(std::string_view text);
   // A URL as a list of URLs means it.
   LineOutcome url(std::string_view text, Side side = Side::block);
-  LineOutcome bare_url(std::string_view text);  // likewise, of a line that is_bare_url() (url_text.h)
+  LineOutcome bare_url(std::string_view text);  // likewise, of a line that is_bare_url() (url_parser.h)
   // A URL in a field of its own, as it was seen on the wire: a blank begins nothing else, and '*' is a letter but at the end.
   LineOutcome url_field(std::string_view text) { return any_url(text, false, Side::block, true); }
   // A URL as the beginning of others, at the boundary of a path segment: U and D, or D alone where it ends in '/'.
@@ -102,6 +103,83 @@ class EntryGate {
   std::uint64_t line_ = 0;
   std::string_view text_;
   std::string scratch_;
+};
+
+// The lines of a record that goes on, until it is known what became of it: a quote, a parenthesis or a backslash that was a
+// mistake must not swallow what stands behind it.
+//   used up:   the record was whole; its lines but the last one are settled as boilerplate
+//   given up:  the first line is settled as malformed, the others are read again as lines of their own
+class HeldLines {
+ public:
+  explicit HeldLines(std::size_t most_lines) : most_lines_(most_lines) {}
+  bool empty() const { return lines_.empty(); }
+  bool full() const { return lines_.size() >= most_lines_ || bytes_ >= kMaxLineBytes; }
+
+  // The outcome of the line that the gate is at.
+  LineOutcome hold(std::string_view text, const EntryGate& gate) {
+    bytes_ += text.size();
+    lines_.push_back({gate.line(), std::string(text)});
+    return {LineClass::held};
+  }
+  void use_up(EntryGate& gate) {
+    for (const Line& line : std::exchange(lines_, {})) gate.settle({LineClass::boilerplate}, line.number, line.text);
+    bytes_ = 0;
+  }
+  // All of them are lost, for the same reason.
+  void lose(EntryGate& gate, const LineOutcome& outcome) {
+    for (const Line& line : std::exchange(lines_, {})) gate.settle(outcome, line.number, line.text);
+    bytes_ = 0;
+  }
+  // `read`: (text, gate) -> LineOutcome of one line; it may hold lines again, fewer than there were.
+  template <typename Read>
+  void give_up(EntryGate& gate, const LineOutcome& first, Read read) {
+    const auto lines = std::exchange(lines_, {});
+    bytes_ = 0;
+    if (lines.empty()) return;
+    gate.settle(first, lines.front().number, lines.front().text);
+    const auto [number, text] = gate.place();
+    for (std::size_t i = 1; i < lines.size(); ++i) {
+      gate.begin_line(lines[i].number, lines[i].text);
+      gate.settle(read(lines[i].text, gate), lines[i].number, lines[i].text);
+    }
+    gate.begin_line(number, text);
+  }
+
+ private:
+  struct Line {
+    std::uint64_t number;
+    std::string text;
+  };
+  std::size_t most_lines_;
+  std::size_t bytes_ = 0;
+  std::vector<Line> lines_;
+};
+
+// The outcome of a line that names several hosts: used where one of them is, and then each of the others counts as unusable
+// with its reason (FileReport::skipped_names); else what was wrong with the first.
+class LineSum {
+ public:
+  void add(const LineOutcome& outcome) {
+    if (outcome.used()) {
+      if (sum_.what != LineClass::taken) sum_ = outcome;
+    } else if (!outcome.reason.empty()) {
+      if (lost_.empty()) first_lost_ = outcome;
+      lost_.push_back(outcome.reason);
+    } else if (sum_.what == LineClass::blank) {
+      sum_ = outcome;
+    }
+  }
+  // What the line was, when all of it is known.
+  LineOutcome close(EntryGate& gate) const {
+    if (!sum_.used()) return lost_.empty() ? sum_ : first_lost_;
+    for (const std::string_view reason : lost_) gate.skip_name(reason);
+    return sum_;
+  }
+
+ private:
+  LineOutcome sum_;
+  LineOutcome first_lost_;
+  std::vector<std::string_view> lost_;  // reasons; static storage
 };
 
 }  // namespace bloomwall::filter

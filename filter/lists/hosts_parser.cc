@@ -12,10 +12,9 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "filter/lists/address_text.h"
 #include "filter/lists/entry_gate.h"
 #include "filter/lists/line_parser.h"
-#include "filter/lists/line_sum.h"
+#include "filter/lists/word_shape.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "base/text.h"
 #include "filter/lists/adblock_rule.h"
-#include "filter/lists/address_text.h"
 #include "filter/lists/csv_layout.h"
+#include "filter/lists/word_shape.h"
 #include "filter/url/address_range.h"
 
 namespace bloomwall::filter {

@@ -13,11 +13,11 @@
 #include <utility>
 
 #include "base/text.h"
-#include "filter/lists/address_text.h"
 #include "filter/lists/csv_layout.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/line_shape.h"
 #include "filter/lists/list_reader.h"
+#include "filter/lists/word_shape.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -12,7 +12,6 @@
 #include <system_error>
 
 #include "base/text.h"
-#include "filter/lists/line_blocks.h"
 #include "filter/lists/list_input.h"
 
 namespace bloomwall::filter {

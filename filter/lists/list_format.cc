@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/lists/list_format.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "base/text.h"
 
 namespace bloomwall::filter {
 
@@ -52,6 +59,92 @@ std::optional<Format> parse_format(std::string_view name) {
 
 bool is_order_free(Format format) {
   return format != Format::rpz && format != Format::csv && format != Format::privoxy && format != Format::unbound;
+}
+
+// What is no list at all. An error page saved under a list's name is the usual accident; built from, it would silently
+// empty a filter.
+
+namespace {
+
+struct Magic {
+  std::string_view bytes;
+  std::string_view what;
+};
+constexpr std::array<Magic, 16> kForeignMagic{{
+    {"PK\x03\x04", "a zip archive: unpack it first"},
+    {"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it first"},
+    {"BZh", "bzip2 data: decompress it first"},
+    {"\x1f\x8b", "compressed twice: decompress it once first"},
+    {"\xfd"
+     "7zXZ",
+     "compressed twice: decompress it once first"},
+    {"\x28\xb5\x2f\xfd", "compressed twice: decompress it once first"},
+    {"Rar!", "a rar archive: unpack it first"},
+    {"%PDF", "a PDF document"},
+    {"\x7f"
+     "ELF",
+     "a program"},
+    {"SQLite format 3", "a database"},
+    {"GIF8", "an image"},
+    {"\x89PNG", "an image"},
+    {std::string_view("\xff\xfe\0\0", 4), "UTF-32 text: convert it to UTF-8 first"},
+    {std::string_view("\0\0\xfe\xff", 4), "UTF-32 text: convert it to UTF-8 first"},
+    {"\xff\xfe", "UTF-16 text: convert it to UTF-8 first"},
+    {"\xfe\xff", "UTF-16 text: convert it to UTF-8 first"},
+}};
+
+bool is_tar(std::string_view sample) { return sample.size() > 262 && sample.substr(257, 5) == "ustar"; }
+
+// One NUL in a hundred octets: fewer are damage, and spoil their lines alone.
+bool is_binary(std::string_view sample) {
+  return static_cast<std::size_t>(std::count(sample.begin(), sample.end(), '\0')) * 100 > sample.size();
+}
+
+bool is_html(std::string_view start) {
+  for (const std::string_view tag :
+       {"<!doctype", "<html", "<head", "<body", "<?xml", "<script", "<title", "<!--", "<meta", "<div"}) {
+    if (starts_ignoring_case(start, tag)) return true;
+  }
+  return false;
+}
+
+// An object or an array of values. '{' alone also begins a Privoxy section, '[' an adblock title.
+bool is_json(std::string_view start) {
+  if (start.empty() || (start.front() != '{' && start.front() != '[')) return false;
+  std::string_view rest = start.substr(1);
+  while (!rest.empty() && (is_blank(rest.front()) || rest.front() == '\n')) rest.remove_prefix(1);
+  const bool object = start.front() == '{' && (rest.starts_with('"') || rest.starts_with('}'));
+  return object || (start.front() == '[' && (rest.starts_with('"') || rest.starts_with('{')));
+}
+
+bool is_pac(std::string_view sample) {
+  constexpr std::string_view kFunction = "FindProxyForURL";
+  const std::size_t at = sample.find(kFunction);
+  if (at == std::string_view::npos) return false;
+  return trim(sample.substr(at + kFunction.size(), 8)).starts_with('(');
+}
+
+std::string_view what_it_is(std::string_view sample) {
+  for (const Magic& magic : kForeignMagic) {
+    if (sample.starts_with(magic.bytes)) return magic.what;
+  }
+  if (is_tar(sample)) return "a tar archive: unpack it and name the folder";
+  if (is_binary(sample)) return "binary data";
+  std::string_view start = sample;
+  while (!start.empty() && (is_blank(start.front()) || start.front() == '\n')) start.remove_prefix(1);
+  if (is_html(start)) return "an HTML or XML page, perhaps an error page that was saved instead of the list";
+  if (is_json(start))
+    return "JSON, which is not read as a list; perhaps an error message that was saved instead of one";
+  if (is_pac(sample)) return "a proxy auto-configuration script, which is a program and not a list";
+  return {};
+}
+
+}  // namespace
+
+Result<void> refuse_foreign(std::string_view sample, std::string_view path) {
+  const std::string_view what = what_it_is(sample);
+  if (what.empty()) return {};
+  return unexpected(Error{Errc::bad_syntax, std::string(path), fmt::format("is no list but {}", what)});
 }
 
 }  // namespace bloomwall::filter

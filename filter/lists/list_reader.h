@@ -14,7 +14,6 @@
 #include <string>
 #include <string_view>
 
-#include "filter/lists/line_blocks.h"
 #include "filter/lists/list_folder.h"
 #include "filter/lists/list_format.h"
 #include "filter/lists/list_input.h"

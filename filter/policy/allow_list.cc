@@ -9,8 +9,7 @@
 #include "base/text.h"
 #include "filter/policy/entry_text.h"
 #include "filter/policy/lookup.h"
-#include "filter/url/ipv4.h"
-#include "filter/url/ipv6.h"
+#include "filter/url/ip_literal.h"
 #include "filter/url/public_suffix.h"
 
 namespace bloomwall::filter {

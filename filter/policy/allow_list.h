@@ -25,7 +25,7 @@
 
 #include "filter/policy/exact_set.h"
 #include "filter/result.h"
-#include "filter/url/range_set.h"
+#include "filter/url/address_range.h"
 
 namespace bloomwall::filter {
 

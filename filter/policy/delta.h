@@ -39,7 +39,7 @@
 
 #include "filter/file/header.h"
 #include "filter/policy/exact_set.h"
-#include "filter/url/range_set.h"
+#include "filter/url/address_range.h"
 
 namespace bloomwall::filter {
 

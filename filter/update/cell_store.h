@@ -10,11 +10,15 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "filter/bits/counters.h"
 #include "filter/builder/key_store.h"
+#include "filter/file/filter_writer.h"
 #include "filter/file/header.h"
+#include "filter/file/prediction.h"
+#include "filter/update/changes.h"
 
 namespace bloomwall::filter {
 
@@ -62,5 +66,20 @@ class CellStore final : public KeyStore {
 
 // Brings the counts of a header up to what was added or removed.
 void apply_tally(Header& header, const CellTally& tally, CellChange change);
+
+// Inside filter/update: the cells of a counting filter, of a file that is read and of one that is being written, and lists
+// read into a store.
+
+// For probing alone: the cells of a mapped file can't be written.
+CellSections sections_of(const FilterFile& file);
+// Of a writer whose geometries are those of `like`, or of what was planned.
+CellSections sections_of(FilterWriter& writer, const FilterFile& like);
+CellSections sections_of(FilterWriter& writer, const Geometries& geometries);
+
+void add_cells(CellCounts& sum, const CellCounts& more);
+
+// Reads lists with several threads and judges their reports as read_changes() does.
+Result<void> read_into(KeyStore& store, const std::vector<std::string>& lists, const ChangeLists& options,
+                       unsigned threads, std::vector<FileIntake>& files);
 
 }  // namespace bloomwall::filter

@@ -7,7 +7,7 @@
 
 #include "filter/builder/builder.h"
 #include "filter/builder/range_collector.h"
-#include "filter/update/counting_pages.h"
+#include "filter/update/cell_store.h"
 
 namespace bloomwall::filter {
 namespace {

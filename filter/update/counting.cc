@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "filter/file/filter_writer.h"
-#include "filter/update/counting_pages.h"
+#include "filter/update/cell_store.h"
 
 namespace bloomwall::filter {
 namespace {

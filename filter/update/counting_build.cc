@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "filter/builder/key_collector.h"
+#include "filter/update/cell_store.h"
 #include "filter/update/counting.h"
-#include "filter/update/counting_pages.h"
-#include "filter/url/idna.h"
+#include "filter/url/host.h"
 #include "filter/url/public_suffix.h"
 
 namespace bloomwall::filter {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "filter/policy/delta.h"
-#include "filter/url/range_map.h"
+#include "filter/url/address_range.h"
 
 namespace bloomwall::filter {
 

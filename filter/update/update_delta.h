@@ -15,10 +15,17 @@
 #include <filesystem>
 #include <vector>
 
+#include "filter/file/filter_file.h"
 #include "filter/file/signature.h"
 #include "filter/update/changes.h"
+#include "filter/url/entry.h"
 
 namespace bloomwall::filter {
+
+// Whether a filter's bits hold exactly one entry (networks are not in the bits): not what the entry covers, and not what covers it.
+
+// False is sure; true may be a mistake, at the rate of one question. Thread-safe; linear in the entry.
+bool may_hold(const FilterFile& file, const Entry& entry);
 
 struct DeltaUpdate {
   std::filesystem::path filter, delta;

@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "filter/url/ipv4.h"
-#include "filter/url/ipv6.h"
+#include "filter/url/ip_literal.h"
 
 namespace bloomwall::filter {
 namespace {

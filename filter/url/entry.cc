@@ -7,8 +7,7 @@
 #include <fmt/format.h>
 
 #include "filter/url/host.h"
-#include "filter/url/ipv4.h"
-#include "filter/url/ipv6.h"
+#include "filter/url/ip_literal.h"
 #include "filter/url/percent.h"
 
 namespace bloomwall::filter {

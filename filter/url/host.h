@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -21,5 +23,19 @@ struct HostReading {
 
 // Replaces `host` by the canonical host. `scratch` is overwritten.
 HostReading read_host(std::string_view raw, std::string& host, std::string& scratch);
+
+// Host names with bytes >= 0x80: UTS 46 ToASCII, non-transitional, without the hyphen and length checks and without the
+// STD3 rules, as browsers do it. Tables come from ICU. A host of ASCII alone never comes here, so that its "xn--" labels are
+// what DNS knows, whether UTS 46 likes them or not.
+// Bounds: a host of over kMaxUnicodeHost bytes besides its dots (which may come and go) is refused. Thread-safe.
+
+inline constexpr std::size_t kMaxUnicodeHost = 1012;  // 253 characters, four bytes each
+
+// Appends the ASCII form of `utf8`, a host without separators of a URL; false where UTS 46 has none (out is then
+// unchanged). Empty labels are kept: they are the caller's matter.
+bool append_ascii_host(std::string_view utf8, std::string& out);
+
+// Of the tables: 0x0F0000 is 15.0.0.
+std::uint32_t unicode_version();
 
 }  // namespace bloomwall::filter

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "filter/cli/text.h"
+#include "filter/cli/terminal.h"
 #include "proxy/ops/commands.h"
 #include "proxy/ops/descriptor_limit.h"
 #include "proxy/ops/doubts.h"

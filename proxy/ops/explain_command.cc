@@ -2,8 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "filter/cli/line_source.h"
-#include "filter/cli/text.h"
+#include "filter/cli/terminal.h"
 #include "filter/policy/explain.h"
 #include "proxy/net/passage.h"
 #include "proxy/ops/commands.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "conf/config.h"
-#include "filter/cli/text.h"
+#include "filter/cli/terminal.h"
 #include "proxy/ops/commands.h"
 #include "proxy/ops/loading.h"
 

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <utility>
 
-#include "filter/cli/text.h"
+#include "filter/cli/terminal.h"
 
 namespace bloomwall::proxy {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "filter/cli/text.h"
+#include "filter/cli/terminal.h"
 #include "proxy/ops/commands.h"
 #include "proxy/ops/loading.h"
 #include "proxy/ops/reload_api.h"

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "filter/builder/anonymous_memory.h"
+#include "filter/builder/memory.h"
 #include "filter/file/filter_file.h"
+#include "filter/update/cell_store.h"
 #include "filter/update/counting.h"
-#include "filter/update/counting_pages.h"
 #include "tests/fuzz/sealed_file.h"
 
 namespace {

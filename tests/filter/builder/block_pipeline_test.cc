@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/builder/block_pipeline.h"
+#include "filter/builder/intake.h"
 
 #include <gtest/gtest.h>
 

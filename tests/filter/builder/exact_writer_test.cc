@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "filter/bits/bit_choice.h"
-#include "filter/builder/exact_runs.h"
 #include "tests/support/temp_dir.h"
 
 namespace bloomwall::filter {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/builder/record_stage.h"
+#include "filter/builder/records.h"
 
 #include <gtest/gtest.h>
 

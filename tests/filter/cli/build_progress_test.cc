@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/cli/build_progress.h"
+#include "filter/cli/progress.h"
 
 #include <gtest/gtest.h>
 

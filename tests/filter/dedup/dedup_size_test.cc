@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/dedup/dedup_size.h"
+#include "filter/dedup/dedup.h"
 
 #include <gtest/gtest.h>
 

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "filter/lists/adblock_modifiers.h"
-
 namespace bloomwall::filter {
 namespace {
 

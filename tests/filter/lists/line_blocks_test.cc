@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/lists/line_blocks.h"
+#include "filter/lists/list_input.h"
 
 #include <gtest/gtest.h>
 

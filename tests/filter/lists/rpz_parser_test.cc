@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/lists/rpz_pairs.h"
+#include "filter/lists/rpz_parser.h"
 #include "tests/filter/lists/list_text.h"
 
 namespace bloomwall::filter::test {

@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "filter/lists/url_text.h"
+#include "filter/lists/url_parser.h"
 #include "tests/filter/lists/list_text.h"
 
 namespace bloomwall::filter::test {

@@ -21,8 +21,8 @@
 
 #include "filter/file/filter_writer.h"
 #include "filter/file/networks.h"
+#include "filter/url/address_range.h"
 #include "filter/url/entry.h"
-#include "filter/url/range_set.h"
 
 namespace bloomwall::filter {
 

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "filter/policy/query.h"
-#include "filter/update/entry_probe.h"
+#include "filter/update/update_delta.h"
 #include "tests/filter/file/later_minor.h"
 #include "tests/filter/policy/filter_maker.h"
 

@@ -5,8 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include "filter/url/idna.h"
-
 namespace bloomwall::filter {
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/url/path.h"
+#include "filter/url/forms.h"
 
 #include <array>
 #include <string>
@@ -8,7 +8,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "filter/url/forms.h"
 #include "filter/url/url_split.h"
 
 namespace bloomwall::filter {

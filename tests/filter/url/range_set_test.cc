@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/url/range_set.h"
+#include "filter/url/address_range.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "filter/url/range_map.h"
 #include "tests/filter/url/small_world.h"
 
 namespace bloomwall::filter {

@@ -1,0 +1,61 @@
+// Where a command reads and writes, and how it ends. Commands are functions on these, so that tests call them directly.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstddef>
+#include <istream>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+#include "filter/result.h"
+
+namespace bloomwall::filter {
+
+struct Streams {
+  std::istream& in;
+  std::ostream& out;  // results
+  std::ostream& err;  // messages and progress
+  bool err_is_terminal = false;
+};
+
+inline constexpr int kExitDone = 0;    // done; nothing listed
+inline constexpr int kExitListed = 1;  // listed; corrupt; can't be met
+inline constexpr int kExitError = 2;   // usage or runtime error
+
+// Text for terminals and machines: hostile octets shown instead of sent, JSON that is always valid UTF-8.
+
+// C0 and C1 controls, DEL, and what is no UTF-8 as \xNN; a backslash stays as it is.
+std::string printable(std::string_view text);
+
+// One line, and a line feed. Octets that are no UTF-8 become U+FFFD.
+void print_json(std::ostream& out, const nlohmann::ordered_json& json);
+// Over several lines, for a person who asked for JSON.
+void print_json_tall(std::ostream& out, const nlohmann::ordered_json& json);
+
+// "bloomwall-filter: where: what" on one line of its own.
+void print_error(std::ostream& err, const Error& error);
+
+// Lines of a stream, bounded in length, and answers sent out whenever the asker may be waiting for them.
+
+inline constexpr std::size_t kMaxQueryLine = std::size_t{64} << 10;
+
+// `answers` is flushed before a read that may have to wait: someone who types a URL gets the answer at once, a pipe of
+// millions does not pay for it. A line ends with LF, or CR LF; what is over kMaxQueryLine octets is dropped.
+class LineSource {
+ public:
+  LineSource(std::istream& in, std::ostream& answers) : in_(in), answers_(answers) {}
+  bool next();  // false at the end
+  std::string_view line() const { return line_; }
+  bool too_long() const { return too_long_; }
+
+ private:
+  std::istream& in_;
+  std::ostream& answers_;
+  std::string line_;
+  bool too_long_ = false;
+};
+
+}  // namespace bloomwall::filter
