@@ -76,10 +76,10 @@ void KnownGood::take_form(UrlParts& parts, UrlHashes& hashes) {
     if (!parts.is_address()) ask(host, Kind::suffix);
     ask(host, i == 0 ? Kind::exact_host : Kind::subdomains);
     const std::size_t depth = parts.depth();
-    ask(keys_.url(host, hashes.path(depth)), Kind::url);
-    if (!parts.query().empty()) ask(keys_.url_query(host, hashes.path(depth), hashes.query()), Kind::url_query);
+    ask(hashes.key(Kind::url, i, depth), Kind::url);
+    if (!parts.query().empty()) ask(hashes.key(Kind::url_query, i, depth), Kind::url_query);
     for (std::size_t d = 1; d <= depth && known_.size() <= kMaxKnownGoodKeys; ++d) {
-      ask(keys_.directory(host, hashes.path(d)), Kind::directory);
+      ask(hashes.key(Kind::directory, i, d), Kind::directory);
     }
   }
 }

@@ -52,7 +52,7 @@ SectionRounds::SectionRounds(const FilterDraft& draft, PagedFile& file, const Pa
   }
 }
 
-Result<AnonymousMemory*> SectionRounds::borrow_buffer() {
+Result<SectionRounds::Buffer> SectionRounds::borrow_buffer() {
   const std::lock_guard lock(mutex_);
   if (spare_.empty() && buffers_.size() < threads_) {
     auto made = AnonymousMemory::make(partitions_.buffer_bytes());
@@ -60,8 +60,8 @@ Result<AnonymousMemory*> SectionRounds::borrow_buffer() {
     buffers_.push_back(std::make_unique<AnonymousMemory>(*std::move(made)));
     spare_.push_back(buffers_.back().get());
   }
-  if (spare_.empty()) return nullptr;
-  AnonymousMemory* const buffer = spare_.back();
+  if (spare_.empty()) return Buffer();
+  Buffer buffer(spare_.back(), GiveBack{this});
   spare_.pop_back();
   return buffer;
 }
@@ -71,8 +71,8 @@ void SectionRounds::give_back(AnonymousMemory* buffer) {
   spare_.push_back(buffer);
 }
 
-Result<void> SectionRounds::apply_one(const ChunkPool::Batch& batch, const std::vector<const RecordStage*>& stages,
-                                      bool last, std::span<std::byte> buffer) {
+Result<void> SectionRounds::apply(const ChunkPool::Batch& batch, std::span<std::byte> buffer,
+                                  const std::vector<const RecordStage*>* last_stages) {
   const std::size_t p = batch.partition;
   const Partitions::Partition& part = partitions_[p];
   const auto& section = draft_.sections()[part.section];
@@ -90,10 +90,10 @@ Result<void> SectionRounds::apply_one(const ChunkPool::Batch& batch, const std::
     insert_records(writer, run);
   };
   for (const std::byte* chunk : batch.chunks) insert({.bytes = {chunk, pool_.chunk_bytes()}, .form = pool_.form()});
-  for (const RecordStage* stage : stages) {
-    for (const RecordRun& run : stage->left(p)) insert(run);
-  }
-  if (last) {
+  if (last_stages != nullptr) {
+    for (const RecordStage* stage : *last_stages) {
+      for (const RecordRun& run : stage->left(p)) insert(run);
+    }
     const std::uint64_t first_leaf = part.first_page / kLeafPages;
     for (std::uint64_t leaf = 0; leaf * kLeafBytes < pages.size(); ++leaf) {
       const std::uint64_t at = leaf * kLeafBytes;
@@ -106,22 +106,24 @@ Result<void> SectionRounds::apply_one(const ChunkPool::Batch& batch, const std::
   return file_.write(offset, pages);
 }
 
+Result<void> SectionRounds::visit(const ChunkPool::Batch& batch, AnonymousMemory& buffer,
+                                  const std::vector<const RecordStage*>* last_stages) {
+  ++busy_;
+  auto ok = apply(batch, buffer.bytes(), last_stages);
+  pool_.give_back(batch);
+  ++(last_stages == nullptr ? visits_ : last_visits_);
+  --busy_;
+  return ok;
+}
+
 Result<bool> SectionRounds::apply_next() {
   auto buffer = borrow_buffer();
   if (!buffer) return unexpected(std::move(buffer).error());
   if (*buffer == nullptr) return false;
   const auto batch = pool_.next();
-  Result<void> ok;
-  if (batch) {
-    ++busy_;
-    ok = apply_one(*batch, {}, false, (*buffer)->bytes());
-    pool_.give_back(*batch);
-    ++visits_;
-    --busy_;
-  }
-  give_back(*buffer);
-  if (!ok) return unexpected(std::move(ok).error());
-  return batch.has_value();
+  if (!batch) return false;
+  if (auto ok = visit(*batch, **buffer); !ok) return unexpected(std::move(ok).error());
+  return true;
 }
 
 Result<void> SectionRounds::apply_last(const std::vector<const RecordStage*>& stages, const std::function<bool()>& stop,
@@ -130,13 +132,9 @@ Result<void> SectionRounds::apply_last(const std::vector<const RecordStage*>& st
   std::atomic<std::size_t> next = 0;
   std::mutex mutex;
   std::optional<Error> error;
-  const auto visit = [&](std::size_t p, AnonymousMemory& buffer) -> Result<void> {
+  const auto visit_last = [&](std::size_t p, AnonymousMemory& buffer) -> Result<void> {
     if (stop()) return unexpected(Error{Errc::io, {}, "interrupted"});
-    const ChunkPool::Batch batch = pool_.all_of(p);
-    auto ok = apply_one(batch, stages, true, buffer.bytes());
-    pool_.give_back(batch);
-    ++last_visits_;
-    return ok;
+    return visit(pool_.all_of(p), buffer, &stages);
   };
   const auto run = [&](bool is_caller) {
     const auto fail = [&](Error what) {
@@ -147,10 +145,9 @@ Result<void> SectionRounds::apply_last(const std::vector<const RecordStage*>& st
     auto buffer = borrow_buffer();
     if (!buffer) return fail(std::move(buffer).error());
     for (std::size_t p = next++; p < partitions_.size(); p = next++) {
-      if (auto ok = visit(p, **buffer); !ok) fail(std::move(ok).error());
+      if (auto ok = visit_last(p, **buffer); !ok) fail(std::move(ok).error());
       if (is_caller && meanwhile) meanwhile();
     }
-    give_back(*buffer);
   };
   {
     std::vector<std::jthread> helpers;

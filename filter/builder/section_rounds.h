@@ -74,10 +74,19 @@ class SectionRounds {
   std::vector<FilterDraft::SectionFacts>& facts() { return facts_; }
 
  private:
-  Result<void> apply_one(const ChunkPool::Batch& batch, const std::vector<const RecordStage*>& stages, bool last,
-                         std::span<std::byte> buffer);
-  Result<AnonymousMemory*> borrow_buffer();  // null: all are in use
+  struct GiveBack {
+    SectionRounds* owner = nullptr;
+    void operator()(AnonymousMemory* buffer) const { owner->give_back(buffer); }
+  };
+  using Buffer = std::unique_ptr<AnonymousMemory, GiveBack>;  // of one partition
+  Result<Buffer> borrow_buffer();                             // null: all are in use
   void give_back(AnonymousMemory* buffer);
+  // One visit of the batch's partition, after which its chunks are free. `stages`: whose records are applied as well; in the
+  // last round alone, which makes the digests, too.
+  Result<void> visit(const ChunkPool::Batch& batch, AnonymousMemory& buffer,
+                     const std::vector<const RecordStage*>* last_stages = nullptr);
+  Result<void> apply(const ChunkPool::Batch& batch, std::span<std::byte> buffer,
+                     const std::vector<const RecordStage*>* last_stages);
 
   const FilterDraft& draft_;
   PagedFile& file_;

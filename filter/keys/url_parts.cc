@@ -78,6 +78,12 @@ const Hash128& UrlHashes::query() {
   return query_;
 }
 
+Hash128 UrlHashes::key(Kind kind, std::size_t suffix, std::size_t depth) {
+  if (kind == Kind::url) return keys_->url(host(suffix), path(depth));
+  if (kind == Kind::directory) return keys_->directory(host(suffix), path(depth));
+  return keys_->url_query(host(suffix), path(depth), query());
+}
+
 void UrlHashes::forget_form() {
   paths_.clear();
   query_known_ = false;

@@ -65,6 +65,8 @@ class UrlHashes {
   // Of the form that parts() has now; forget_form() after it took another.
   const Hash128& path(std::size_t depth);
   const Hash128& query();
+  // The key of a URL entry of that kind (U, Q or D) on a suffix, with the first `depth` segments as its path.
+  Hash128 key(Kind kind, std::size_t suffix, std::size_t depth);
   void forget_form();
 
  private:

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/builder/build_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "base/units.h"
+#include "filter/builder/measure.h"
+#include "filter/file/filter_file.h"
+#include "filter/file/temp_file.h"
+#include "filter/url/host.h"
+#include "filter/url/public_suffix.h"
+
+namespace bloomwall::filter {
+namespace {
+
+// The category that all files have in common.
+std::string common_category(const std::vector<FileIntake>& files) {
+  if (files.empty()) return {};
+  const std::string& first = files.front().report.category;
+  const bool same =
+      std::all_of(files.begin(), files.end(), [&](const FileIntake& f) { return f.report.category == first; });
+  return same ? first : std::string{};
+}
+
+}  // namespace
+
+tl::unexpected<Error> refuse_build(Errc code, std::string where, std::string what) {
+  return unexpected(Error{code, std::move(where), std::move(what)});
+}
+
+BuildRun::BuildRun(const BuildOptions& build_options, BuildReport& build_report, const OnBuildProgress& on_progress)
+    : options(build_options),
+      report(build_report),
+      progress(on_progress),
+      threads(options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency())),
+      ram_bytes(options.ram_bytes != 0 ? options.ram_bytes : default_ram_budget()) {}
+
+Result<void> BuildRun::prepare() {
+  if (auto ok = check_options(); !ok) return ok;
+  if (auto ok = identify(); !ok) return ok;
+  return prepare_extras();
+}
+
+Result<void> BuildRun::check_options() {
+  const bool has_lists = !options.lists.empty() || !options.generated.empty();
+  if (!has_lists && !options.empty) return refuse_build(Errc::usage, {}, "no list to build from");
+  if (has_lists && options.empty) return refuse_build(Errc::usage, {}, "--empty takes no lists");
+  if (options.empty && !options.expected)
+    return refuse_build(Errc::usage, {}, "--empty needs --entries: what the file is made for");
+  const auto stdins = std::count(options.lists.begin(), options.lists.end(), "-") +
+                      std::count(options.known_good.begin(), options.known_good.end(), "-");
+  if (stdins > 1) return refuse_build(Errc::usage, "-", "standard input can be read once only");
+  if (options.allow_out == options.output)
+    return refuse_build(Errc::usage, {}, "--output and --allow-out name the same file");
+  const std::filesystem::path exact = options.exact_side ? exact_side_of(options.output) : std::filesystem::path();
+  if (!exact.empty() && (exact == options.output || exact == options.allow_out))
+    return refuse_build(Errc::usage, exact.string(), "is what --exact-side writes; give the other file another name");
+  for (const std::string& list : options.lists) {
+    std::error_code ignored;
+    if (options.allow_out.empty() || !std::filesystem::equivalent(list, options.allow_out, ignored)) continue;
+    return refuse_build(Errc::usage, list, "is one of the lists, and --allow-out would write over it");
+  }
+  for (const std::string& list : options.allow_unsupported_of) {
+    if (std::find(options.lists.begin(), options.lists.end(), list) != options.lists.end()) continue;
+    return refuse_build(Errc::usage, list, "--allow-unsupported-of names none of the lists");
+  }
+  if (options.sources.empty()) return {};
+  auto listed = SourceList::read(options.sources);
+  if (!listed) return unexpected(std::move(listed).error());
+  sources = *std::move(listed);
+  return {};
+}
+
+Result<void> BuildRun::identify() {
+  IdentityOptions identity_options = options.identity;
+  if (!options.like.empty()) {
+    if (auto ok = read_like(); !ok) return ok;
+    if (identity_options.series_key_file.empty()) identity_options.series_key = like->series_key;
+  }
+  auto replaced = replaced_header(options.output, options.identity);
+  if (!replaced) return unexpected(std::move(replaced).error());
+  report.replaced = *std::move(replaced);
+  auto identity = choose_identity(identity_options, report.replaced);
+  if (!identity) return unexpected(std::move(identity).error());
+  set_identity(report.header, *identity);
+  report.warnings = std::move(identity->warnings);
+  if (like && like->series_key != report.header.series_key) {
+    return refuse_build(Errc::usage, options.like.string(), "--like names a file of another series than the key is of");
+  }
+  return {};
+}
+
+Result<void> BuildRun::read_like() {
+  if (options.expected || options.identity.new_series) {
+    return refuse_build(Errc::usage, options.like.string(), "--like excludes --entries and --new-series");
+  }
+  auto file = FilterFile::open(options.like);
+  if (!file) return unexpected(std::move(file).error());
+  like = (*file)->header();
+  return {};
+}
+
+Result<void> BuildRun::prepare_extras() {
+  const std::uint64_t ram = options.exact_side ? ram_bytes / 4 : 0;
+  ram_bytes -= ram;
+  auto made = BuildExtras::create({.known_good = options.known_good,
+                                   .exact_side = options.exact_side,
+                                   .raw = options.raw,
+                                   .access = options.access},
+                                  KeyMaker(report.header.series_key), options.output, ram);
+  if (!made) return unexpected(std::move(made).error());
+  extras = *std::move(made);
+  return {};
+}
+
+Result<void> BuildRun::read(KeyStore& store, BuildPhase phase, const KeyStream* stream) {
+  notify(phase);
+  const bool is_first = report.files.empty();
+  Intake intake(store, {.read = options.read,
+                        .raw = options.raw,
+                        .keep_allow_rules = is_first && !options.allow_out.empty(),
+                        .threads = threads,
+                        .observers = phase == BuildPhase::estimating ? nullptr : extras.observers(),
+                        .sample = phase == BuildPhase::estimating ? nullptr : &sample,
+                        .ranges = &ranges});
+  sample = EntrySample();
+  ranges.clear();
+  const IntakeProgress on_block = [&](const IntakePosition& input) {
+    position = input;
+    if (stream != nullptr) report.stream = stream->figures();
+    notify(phase, input);
+  };
+  Result<void> ok;
+  for (std::size_t i = 0; ok && i < options.lists.size(); ++i) ok = intake.read(options.lists[i], on_block);
+  for (std::size_t i = 0; ok && i < options.generated.size(); ++i) ok = intake.read(options.generated[i], on_block);
+  if (!ok && !is_first) return ok;
+  if (!is_first) return check_same_lists(intake.files());
+  report.files = intake.files();
+  report.allow_rules = intake.allow_rule_count();
+  allow_rules = intake.allow_rules();
+  return ok;
+}
+
+// What is read twice has to be the same twice: the sizes were chosen for the first time.
+Result<void> BuildRun::check_same_lists(const std::vector<FileIntake>& again) const {
+  const auto& before = report.files;
+  for (std::size_t i = 0; i < std::min(before.size(), again.size()); ++i) {
+    if (before[i].report.path == again[i].report.path && before[i].report.digest == again[i].report.digest &&
+        before[i].report.lines == again[i].report.lines) {
+      continue;
+    }
+    return refuse_build(Errc::io, again[i].report.path, "changed while it was read; build again");
+  }
+  if (before.size() == again.size()) return {};
+  return refuse_build(Errc::io, {}, "files came or went while the lists were read; build again");
+}
+
+Result<void> BuildRun::join_ranges() {
+  auto joined = ranges.networks();
+  if (!joined) return unexpected(std::move(joined).error());
+  networks = *std::move(joined);
+  report.summary.distinct[index_of(Kind::network)] = networks.size();
+  return {};
+}
+
+// A fetch that failed leaves a file of no bytes, which says nothing against the other lists.
+void BuildRun::warn_of_empty_lists() {
+  if (report.files.size() < 2) return;
+  for (const FileIntake& file : report.files) {
+    if (file.report.entry_count() > 0 || file.report.allow_rules > 0) continue;
+    report.warnings.push_back(fmt::format("{}: {}, so nothing of it is in the filter", file.report.path,
+                                          file.report.text_bytes == 0 ? "is empty" : "holds no entry"));
+  }
+}
+
+Result<void> BuildRun::check_lists() {
+  warn_of_empty_lists();
+  set_info();
+  if (sources) {
+    if (auto ok = sources->judge(report.info.sources); !ok) return ok;
+  }
+  if (auto ok = check_info_size(); !ok) return ok;
+  if (auto ok = check_usable_share(); !ok) return ok;
+  if (report.summary.total() == 0 && !options.empty)
+    return refuse_build(Errc::usage, {}, "the lists hold no entry that could be blocked");
+  return check_shrink();
+}
+
+// Found early: not once everything is written.
+Result<void> BuildRun::check_info_size() const {
+  const auto bytes = serialise_info(report.info);
+  if (parse_info(bytes)) return {};
+  return refuse_build(Errc::limit, options.output.string(),
+                      fmt::format("{} sources are more than the information section holds (16 MiB, 100000 records)",
+                                  report.info.sources.size()));
+}
+
+Result<void> BuildRun::check_usable_share() const {
+  if (options.allow_unsupported) return {};
+  std::vector<FileReport> reports;
+  reports.reserve(report.files.size());
+  const auto& excused = options.allow_unsupported_of;
+  for (const FileIntake& file : report.files) {
+    if (std::find(excused.begin(), excused.end(), file.report.list) == excused.end()) reports.push_back(file.report);
+  }
+  const UnusableShare worst = worst_unusable_share(reports);
+  if (worst.share <= options.most_unusable) return {};
+  return refuse_build(Errc::bad_syntax, worst.list,
+                      fmt::format("{} of {} rules can't be used ({:.1f} %, more than {:.0f} %); the report says why; "
+                                  "--allow-unsupported builds from the rest",
+                                  worst.unusable, worst.content, worst.share * 100, options.most_unusable * 100));
+}
+
+Result<void> BuildRun::check_shrink() const {
+  if (!options.max_shrink || !report.replaced) return {};
+  const std::uint64_t before = distinct_entries(*report.replaced);
+  const std::uint64_t now = report.summary.total();
+  const double shrunk = before > now ? static_cast<double>(before - now) / static_cast<double>(before) : 0;
+  if (shrunk <= *options.max_shrink) return {};
+  return refuse_build(
+      Errc::limit, options.output.string(),
+      fmt::format("{} distinct entries after {} ({:.1f} % fewer, --max-shrink allows {:.1f} %); not replaced", now,
+                  before, shrunk * 100, *options.max_shrink * 100));
+}
+
+void BuildRun::set_header() {
+  Header& header = report.header;
+  set_counts(header, report.summary);
+  for (std::size_t i = 0; i < kKindCount; ++i) {
+    header.kinds[i].entries = 0;  // of lists that are read twice there is an estimate
+    for (const FileIntake& file : report.files) header.kinds[i].entries += file.report.entries[i];
+  }
+  header.converter_options = converter_options(options);
+  header.unicode_version = unicode_version();
+  header.psl_time = options.raw ? 0 : public_suffix_time();
+}
+
+void BuildRun::set_info() {
+  report.info.sources.clear();
+  report.info.builder = "bloomwall-filter " BLOOMWALL_VERSION;
+  report.info.category = options.category.empty() ? common_category(report.files) : options.category;
+  for (const FileIntake& file : report.files) {
+    report.info.sources.push_back({.name = file.report.path,
+                                   .format = file.format(),
+                                   .bytes = file.report.text_bytes,
+                                   .entries = file.report.entry_count(),
+                                   .sha256 = file.report.stored_digest});
+  }
+}
+
+void BuildRun::warn_of_error() {
+  const double error = worst_error(sizing.predicted);
+  if (options.target.fpr || error <= kDefaultTarget) return;
+  report.warnings.push_back(fmt::format("in {} the error of a request is {}, above the usual {}",
+                                        format_bytes(options.target.memory.value_or(sizing.file_bytes)),
+                                        format_rate(error), format_rate(kDefaultTarget)));
+}
+
+Result<void> BuildRun::complete(FilterDraft& draft) {
+  if (auto ok = measure(draft); !ok) return ok;
+  notify(BuildPhase::finishing);
+  if (stopped()) return refuse_build(Errc::io, {}, "interrupted");
+  if (auto ok = write_allow_rules(); !ok) return ok;
+  return commit_extras(draft);
+}
+
+Result<void> BuildRun::measure(FilterDraft& draft) const {
+  Header& header = draft.plan().header;
+  const PredictedErrors predicted = predict(header, sizing.sections);
+  const auto measured =
+      measure_error(draft, predicted, samples_for(options.samples, draft, predicted), [this] { return stopped(); });
+  if (!measured) return unexpected(measured.error());
+  header.measured = *measured;
+  return {};
+}
+
+// Once all pages are written, and before the file takes the place of the one before it.
+Result<void> BuildRun::commit_extras(FilterDraft& draft) {
+  if (auto ok = extras.add_exceptions(draft); !ok) return ok;
+  if (auto ok = extras.write_exact_side(draft); !ok) return ok;
+  report.notes = extras.notes();
+  if (report.allow_rules > 0 && options.allow_out.empty()) {
+    report.notes.push_back(
+        fmt::format("{} allow rules of the lists are not applied: write them with --allow-out FILE and name that file "
+                    "under allow_lists",
+                    report.allow_rules));
+  }
+  return {};
+}
+
+Result<void> BuildRun::write_allow_rules() const {
+  if (options.allow_out.empty()) return {};
+  std::string text = "# Allow rules found while " + options.output.filename().string() + " was built.\n";
+  for (const std::string& rule : allow_rules) text += rule + '\n';
+  return replace_file(options.allow_out, text, options.access);
+}
+
+}  // namespace bloomwall::filter
