@@ -23,6 +23,14 @@ constexpr std::string_view trim(std::string_view text) {
   return text;
 }
 
+// As URLs are trimmed: every octet up to 0x20 counts as a blank.
+constexpr std::string_view trim_controls(std::string_view text) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) <= 0x20; };
+  while (!text.empty() && is_control(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_control(text.back())) text.remove_suffix(1);
+  return text;
+}
+
 constexpr bool equals_ignoring_case(std::string_view a, std::string_view b) {
   return a.size() == b.size() &&
          std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return to_lower(x) == to_lower(y); });

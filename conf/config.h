@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/units.h"
 #include "conf/access.h"
 #include "conf/admin.h"
 #include "conf/block_page.h"
@@ -22,7 +23,6 @@
 #include "conf/log.h"
 #include "conf/timeouts.h"
 #include "conf/tls_inspection.h"
-#include "conf/units.h"
 #include "conf/upstream.h"
 
 namespace bloomwall::conf {

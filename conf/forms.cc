@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "conf/units.h"
+#include "base/units.h"
 
 namespace bloomwall::conf {
 namespace {

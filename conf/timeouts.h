@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "conf/units.h"
+#include "base/units.h"
 
 namespace bloomwall::conf {
 

@@ -17,9 +17,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/units.h"
 #include "conf/config_error.h"
 #include "conf/forms.h"
-#include "conf/units.h"
 #include "conf/yaml_tree.h"
 
 namespace bloomwall::conf {

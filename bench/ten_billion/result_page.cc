@@ -8,13 +8,10 @@
 #include <fstream>
 #include <thread>
 
-#include "filter/builder/quantity.h"
+#include "base/units.h"
 
 namespace bloomwall::bench {
 namespace {
-
-using filter::format_bytes;
-using filter::format_count;
 
 // What stands behind "name : " in a file of /proc.
 std::string line_in(const char* file, std::string_view name) {

@@ -15,12 +15,12 @@
 #include <string>
 #include <thread>
 
+#include "base/units.h"
 #include "bench/ten_billion/proof.h"
 #include "bench/ten_billion/result_page.h"
 #include "bench/ten_billion/series_source.h"
 #include "bench/ten_billion/serving.h"
 #include "filter/builder/builder.h"
-#include "filter/builder/quantity.h"
 
 namespace bloomwall::bench {
 namespace {
@@ -103,7 +103,7 @@ class Run {
     page_.phases.push_back(phase.end());
     const PhaseCost& cost = page_.phases.back();
     say(fmt::format("{}: {:.1f} s, {:.1f} s of CPU, {} resident at most", cost.name, cost.wall_seconds,
-                    cost.cpu_seconds, filter::format_bytes(cost.peak_resident)));
+                    cost.cpu_seconds, format_bytes(cost.peak_resident)));
   }
   ProofSizes proof_sizes() const {
     // A small list is asked little, so that a run of it is short; less would tell no error of 1e-4 from none.
@@ -187,11 +187,11 @@ void Run::check() {
     page_.checks.push_back({std::move(what), std::move(measured), holds});
   };
   const auto most_bytes = bytes_allowed(series_.entries());
-  promise(fmt::format("at most {} bytes", filter::format_count(most_bytes)), filter::format_count(header_.file_bytes),
+  promise(fmt::format("at most {} bytes", format_count(most_bytes)), format_count(header_.file_bytes),
           header_.file_bytes <= most_bytes);
   const Rate& found = proof_.sampled.matched;
-  promise(fmt::format("all of {} sampled entries found", filter::format_count(found.trials)),
-          fmt::format("{} missed", filter::format_count(found.trials - found.hits)), found.hits == found.trials);
+  promise(fmt::format("all of {} sampled entries found", format_count(found.trials)),
+          fmt::format("{} missed", format_count(found.trials - found.hits)), found.hits == found.trials);
   for (const ClassResult& one : proof_.requests) {
     promise(fmt::format("{}: at most {:.0e} wrong", one.name, kPromisedError),
             fmt::format("{:.2e}, at most {:.2e} with 99.5 % certainty", one.matched.value(), one.matched.high()),
@@ -199,8 +199,8 @@ void Run::check() {
   }
   if (page_.phases.front().name != "build") return;
   const PhaseCost& build = page_.phases.front();
-  promise(fmt::format("build within {}", filter::format_bytes(kMostResident)),
-          filter::format_bytes(build.peak_resident), build.peak_resident <= kMostResident);
+  promise(fmt::format("build within {}", format_bytes(kMostResident)),
+          format_bytes(build.peak_resident), build.peak_resident <= kMostResident);
   double seconds = 0;
   for (const PhaseCost& phase : page_.phases) seconds += phase.wall_seconds;
   promise("all within 60 minutes", fmt::format("{:.1f} minutes", seconds / 60), seconds <= kMostSeconds);
@@ -248,11 +248,11 @@ int Run::finish() {
 }
 
 template <typename Parse>
-CLI::Validator parsed(Parse parse) {
+CLI::Validator parsed(Parse parse, const char* expected) {
   return CLI::Validator(
-      [parse](std::string& text) {
+      [parse, expected](std::string& text) {
         const auto value = parse(text);
-        if (!value) return value.error().text();
+        if (!value) return fmt::format("'{}' is not {}", text, expected);
         text = std::to_string(*value);
         return std::string();
       },
@@ -264,10 +264,12 @@ int run(int argc, char** argv) {
   CLI::App app(
       "Builds a filter of ten billion made-up URLs and proves what is promised of it.\n"
       "Disk: 3 bytes a URL. Memory: what --ram says and about 2 GB.");
-  app.add_option("--scale", options.scale, "URLs; default 10G")->transform(parsed(filter::parse_count))->type_name("N");
+  app.add_option("--scale", options.scale, "URLs; default 10G")
+      ->transform(parsed(parse_count, "a whole count such as 5000, 20M or 10G"))
+      ->type_name("N");
   app.add_option("--dir", options.folder, "where the filter is written; default: here")->check(CLI::ExistingDirectory);
   app.add_option("--ram", options.ram, "memory for the build; default: what is free, less a reserve")
-      ->transform(parsed(filter::parse_bytes))
+      ->transform(parsed(parse_bytes, "a size such as 200MB, 30GB or 24GiB"))
       ->type_name("BYTES");
   app.add_option("--seed", options.seed, "another seed is another list; default 1")->type_name("N");
   app.add_option("--threads", options.threads, "default: one a processor")->check(CLI::Range(1, 1024))->type_name("N");

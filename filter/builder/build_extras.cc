@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "base/units.h"
 #include "filter/builder/draft_pages.h"
-#include "filter/builder/quantity.h"
 #include "filter/lists/list_input.h"
 
 namespace bloomwall::filter {

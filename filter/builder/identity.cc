@@ -15,6 +15,7 @@
 #include <limits>
 #include <span>
 
+#include "base/hex.h"
 #include "filter/file/filter_file.h"
 
 namespace bloomwall::filter {
@@ -32,24 +33,6 @@ std::array<std::uint8_t, kBytes> random_bytes() {
   while (getrandom(out.data(), out.size(), 0) != static_cast<ssize_t>(out.size())) {
   }
   return out;
-}
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char lower = static_cast<char>(c | 0x20);
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
-std::optional<SeriesKey> from_hex(std::string_view text) {
-  SeriesKey key{};
-  if (text.size() != 2 * key.size()) return std::nullopt;
-  for (std::size_t i = 0; i < key.size(); ++i) {
-    const int high = hex_digit(text[2 * i]);
-    const int low = hex_digit(text[2 * i + 1]);
-    if (high < 0 || low < 0) return std::nullopt;
-    key[i] = static_cast<std::uint8_t>(high * 16 + low);
-  }
-  return key;
 }
 
 Result<SeriesKey> choose_key(const IdentityOptions& options, const std::optional<Header>& replaced,
@@ -137,7 +120,7 @@ Result<SeriesKey> parse_series_key(std::string_view bytes) {
   }
   while (!bytes.empty() && (bytes.back() == '\n' || bytes.back() == '\r' || bytes.back() == ' '))
     bytes.remove_suffix(1);
-  if (const auto parsed = from_hex(bytes)) return *parsed;
+  if (const auto parsed = parse_hex<sizeof(SeriesKey)>(bytes)) return *parsed;
   return error(Errc::bad_syntax, {}, "a series key is 64 hexadecimal digits, or 32 bytes");
 }
 

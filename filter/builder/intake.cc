@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/units.h"
 #include "filter/builder/build_extras.h"
 #include "filter/builder/entry_sample.h"
-#include "filter/builder/quantity.h"
 #include "filter/builder/range_collector.h"
 #include "filter/lists/line_parser.h"
 #include "filter/parallel.h"

@@ -14,8 +14,8 @@
 #include <numeric>
 #include <vector>
 
+#include "base/units.h"
 #include "filter/builder/hash_table.h"
-#include "filter/builder/quantity.h"
 #include "filter/keys/entry_keys.h"
 #include "filter/keys/url_parts.h"
 #include "filter/parallel.h"

@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/units.h"
 #include "filter/builder/key_sketch.h"
-#include "filter/builder/quantity.h"
 #include "filter/builder/records.h"
 #include "filter/builder/section_rounds.h"
 #include "filter/file/filter_draft.h"

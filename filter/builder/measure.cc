@@ -7,8 +7,8 @@
 #include <cmath>
 #include <vector>
 
+#include "base/units.h"
 #include "filter/builder/draft_pages.h"
-#include "filter/builder/quantity.h"
 
 namespace bloomwall::filter {
 namespace {

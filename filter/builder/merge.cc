@@ -12,12 +12,12 @@
 #include <thread>
 #include <tuple>
 
+#include "base/units.h"
 #include "filter/builder/build_extras.h"
 #include "filter/builder/draft_pages.h"
 #include "filter/builder/measure.h"
 #include "filter/builder/memory.h"
 #include "filter/builder/merge_counts.h"
-#include "filter/builder/quantity.h"
 #include "filter/builder/sizing.h"
 #include "filter/builder/source_list.h"
 #include "filter/file/networks.h"

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "filter/builder/quantity.h"
+#include "base/units.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <utility>
 
-#include "filter/builder/quantity.h"
+#include "base/units.h"
 
 namespace bloomwall::filter {
 namespace {

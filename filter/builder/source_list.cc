@@ -12,24 +12,17 @@
 #include <optional>
 #include <string_view>
 
+#include "base/hex.h"
 #include "filter/policy/entry_text.h"
-#include "filter/url/percent.h"
 
 namespace bloomwall::filter {
 namespace {
 
 constexpr std::uintmax_t kMostFileBytes = std::uintmax_t{64} << 20;
 
+// That a line begins with.
 std::optional<Sha256> digest_of(std::string_view text) {
-  Sha256 out{};
-  if (text.size() < 2 * out.size()) return std::nullopt;
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const int high = hex_value(text[2 * i]);
-    const int low = hex_value(text[2 * i + 1]);
-    if (high < 0 || low < 0) return std::nullopt;
-    out[i] = static_cast<std::uint8_t>(high * 16 + low);
-  }
-  return out;
+  return parse_hex<sizeof(Sha256)>(text.substr(0, 2 * sizeof(Sha256)));
 }
 
 // sha256sum writes '\', LF and CR of a name as two letters, and a '\' in front of the line where it did.

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "filter/builder/quantity.h"
+#include "base/units.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/header_json.h"
 #include "filter/cli/progress.h"

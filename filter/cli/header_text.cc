@@ -8,8 +8,8 @@
 #include <iterator>
 #include <utility>
 
+#include "base/units.h"
 #include "filter/builder/builder.h"
-#include "filter/builder/quantity.h"
 #include "filter/cli/terminal.h"
 #include "filter/file/prediction.h"
 

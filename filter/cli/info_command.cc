@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/units.h"
 #include "filter/builder/exact_writer.h"
-#include "filter/builder/quantity.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/header_json.h"
 #include "filter/cli/header_text.h"

@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "filter/builder/quantity.h"
+#include "base/units.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/progress.h"
 #include "filter/cli/terminal.h"

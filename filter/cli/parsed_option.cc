@@ -8,9 +8,16 @@
 #include <charconv>
 #include <vector>
 
-#include "filter/builder/quantity.h"
+#include "base/units.h"
 
 namespace bloomwall::filter {
+namespace {
+
+tl::unexpected<Error> refused(std::string_view text, std::string_view expected) {
+  return unexpected(Error{Errc::usage, {}, fmt::format("'{}' is not {}", text, expected)});
+}
+
+}  // namespace
 
 Result<Format> format_named(std::string_view name) {
   if (const auto format = parse_format(name)) return *format;
@@ -22,15 +29,35 @@ Result<Format> format_named(std::string_view name) {
 
 Result<FileId> file_id_from(std::string_view text) {
   if (const auto id = parse_file_id(text)) return *id;
-  return unexpected(Error{Errc::usage, {}, fmt::format("'{}' is not 32 hexadecimal digits", text)});
+  return refused(text, "32 hexadecimal digits");
 }
 
-Result<double> parse_percent(std::string_view text) {
+Result<double> share_from(std::string_view text) {
   std::string_view number = text;
   if (number.ends_with('%')) number.remove_suffix(1);
   const auto value = parse_weight(number);
   if (value && *value <= 100) return *value / 100;
-  return unexpected(Error{Errc::usage, {}, fmt::format("'{}' is not a percentage from 0 to 100", text)});
+  return refused(text, "a percentage from 0 to 100");
+}
+
+Result<std::uint64_t> count_from(std::string_view text) {
+  if (const auto count = parse_count(text)) return *count;
+  return refused(text, "a whole count such as 5000, 20M or 10G");
+}
+
+Result<std::uint64_t> bytes_from(std::string_view text) {
+  if (const auto bytes = parse_bytes(text)) return *bytes;
+  return refused(text, "a size such as 200MB, 30GB or 24GiB");
+}
+
+Result<double> rate_from(std::string_view text) {
+  if (const auto rate = parse_rate(text)) return *rate;
+  return refused(text, "a rate between 0 and 1 such as 1e-6");
+}
+
+Result<double> weight_from(std::string_view text) {
+  if (const auto weight = parse_weight(text)) return *weight;
+  return refused(text, "a number from 0 up");
 }
 
 namespace {
@@ -39,7 +66,7 @@ Result<mode_t> parse_mode(std::string_view text) {
   unsigned mode = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mode, 8);
   if (error == std::errc{} && end == text.data() + text.size() && mode <= 0777) return mode;
-  return unexpected(Error{Errc::usage, {}, fmt::format("'{}' is not a file mode such as 0640", text)});
+  return refused(text, "a file mode such as 0640");
 }
 
 Result<gid_t> parse_group(std::string_view text) {
@@ -63,7 +90,7 @@ void add_access_options(CLI::App& app, FileAccess& access) {
 CLI::Option* add_rebuild_at(CLI::App& app, double& share) {
   return add_parsed(app, "--rebuild-at", "PERCENT",
                     "say that a rebuild is due where the delta is more of its filter than this; default 2%",
-                    parse_percent, [&share](double value) { share = value; });
+                    share_from, [&share](double value) { share = value; });
 }
 
 void add_read_options(CLI::App& app, ReadOptions& read, bool& raw) {

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -18,7 +19,12 @@ namespace bloomwall::filter {
 // Parsers of what several commands take; errors are Errc::usage and say what is expected.
 Result<Format> format_named(std::string_view name);
 Result<FileId> file_id_from(std::string_view text);
-Result<double> parse_percent(std::string_view text);  // "2%", "0.5": a share, 0 to 1
+Result<double> share_from(std::string_view text);  // "2%", "0.5" (percent): a share, 0 to 1
+// Of base/units.h; the message repeats the text.
+Result<std::uint64_t> count_from(std::string_view text);
+Result<std::uint64_t> bytes_from(std::string_view text);
+Result<double> rate_from(std::string_view text);
+Result<double> weight_from(std::string_view text);
 
 // Where the parser refuses the text, the command line is refused with its words. `assign` takes the value.
 template <typename T, typename Assign>

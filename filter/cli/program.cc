@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <functional>
 
-#include "filter/builder/quantity.h"
+#include "base/units.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/parsed_option.h"
 #include "filter/cli/terminal.h"
@@ -66,7 +66,7 @@ Result<Shares> parse_kinds(std::string_view text) {
     const std::string_view item = rest.substr(0, comma);
     rest.remove_prefix(std::min(comma + 1, rest.size()));
     const std::size_t kind = item.empty() ? kKindCount : index_of(static_cast<Kind>(item.front()));
-    const auto weight = item.size() > 2 && item[1] == '=' ? parse_weight(item.substr(2)) : parse_weight("");
+    const auto weight = item.size() > 2 && item[1] == '=' ? weight_from(item.substr(2)) : weight_from("");
     if (kind >= kKeyKindCount || !weight) {
       return unexpected(Error{Errc::usage, {}, fmt::format("'{}' is not KIND=SHARE, KIND one of S X W U Q D R", item)});
     }
@@ -89,16 +89,16 @@ void add_list_options(CLI::App& app, BuildOptions& o) {
   app.add_option("--allow-unsupported-of", o.allow_unsupported_of, "the same for this list alone, as it is named below")
       ->type_name("LIST")
       ->allow_extra_args(false);
-  add_parsed(app, "--max-unusable", "PERCENT", "another share than 5 % from which on a list is refused", parse_percent,
+  add_parsed(app, "--max-unusable", "PERCENT", "another share than 5 % from which on a list is refused", share_from,
              [&o](double share) { o.most_unusable = share; });
   app.add_option("--allow-out", o.allow_out, "write the allow rules found to this file")->type_name("FILE");
 }
 
 void add_target_options(CLI::App& app, Target& target) {
   add_parsed(app, "--fpr", "RATE", "error per request that must be met, at p99 of the worst class; default 1e-6",
-             parse_rate, [&target](double rate) { target.fpr = rate; });
+             rate_from, [&target](double rate) { target.fpr = rate; });
   add_parsed(app, "--memory", "BYTES",
-             "size that the file must not pass; alone: the least error that fits, where 1e-6 does not", parse_bytes,
+             "size that the file must not pass; alone: the least error that fits, where 1e-6 does not", bytes_from,
              [&target](std::uint64_t bytes) { target.memory = bytes; });
 }
 
@@ -106,11 +106,11 @@ void add_target_options(CLI::App& app, Target& target) {
 void add_pins(CLI::App& app, IdentityOptions& o) {
   add_parsed(app, "--file-id", "HEX", "32 hex digits; default: random", file_id_from,
              [&o](FileId id) { o.file_id = id; });
-  add_parsed(app, "--created", "SECONDS", "time of making, since 1970; default: now", parse_count,
+  add_parsed(app, "--created", "SECONDS", "time of making, since 1970; default: now", count_from,
              [&o](std::uint64_t time) { o.created = time; });
-  add_parsed(app, "--sequence", "N", "default: one more than the file that is replaced", parse_count,
+  add_parsed(app, "--sequence", "N", "default: one more than the file that is replaced", count_from,
              [&o](std::uint64_t n) { o.sequence = n; });
-  add_parsed(app, "--valid-until", "SECONDS", "end of validity, since 1970; default: none", parse_count,
+  add_parsed(app, "--valid-until", "SECONDS", "end of validity, since 1970; default: none", count_from,
              [&o](std::uint64_t time) { o.valid_until = time; });
 }
 
@@ -127,14 +127,14 @@ void add_expected_options(CLI::App& app, BuildOptions& o) {
   const auto expected = [&o]() -> PlanRequest& { return o.expected ? *o.expected : o.expected.emplace(); };
   CLI::Option* const entries =
       add_parsed(app, "--entries", "N", "distinct entries to make the file for; it may then be larger than memory",
-                 parse_count, [expected](std::uint64_t n) { expected().entries = n; });
+                 count_from, [expected](std::uint64_t n) { expected().entries = n; });
   add_parsed(app, "--hosts", "N", "with --entries: distinct hosts of the URL entries; default: one for 50 of them",
-             parse_count, [expected](std::uint64_t n) { expected().hosts = n; })
+             count_from, [expected](std::uint64_t n) { expected().hosts = n; })
       ->needs(entries);
   add_parsed(app, "--marks", "N",
              "with --entries: different kinds and depths of URL entries, summed over hosts; "
              "default: 1.02 a host",
-             parse_count, [expected](std::uint64_t n) { expected().marks = n; })
+             count_from, [expected](std::uint64_t n) { expected().marks = n; })
       ->needs(entries);
   add_parsed(app, "--kinds", "K=SHARE,...",
              "with --entries: shares of S, X, W, U, Q, D, R; default S=1,U=80,Q=12,D=7, with --raw R=1", parse_kinds,
@@ -170,12 +170,12 @@ void add_build(CLI::App& program, int& status, BuildCommand& command, const Stre
   app.add_flag("--exact-side", o.exact_side,
                "write F.bwx beside F.bwf, too: 27 to 48 bits an entry by which the proxy confirms or refutes a match");
   add_parsed(app, "--max-shrink", "PERCENT", "refuse when this much fewer entries than in the file that is replaced",
-             parse_percent, [&o](double share) { o.max_shrink = share; });
-  add_parsed(app, "--ram", "BYTES", "memory that keys may take; default: what is free, less a reserve", parse_bytes,
+             share_from, [&o](double share) { o.max_shrink = share; });
+  add_parsed(app, "--ram", "BYTES", "memory that keys may take; default: what is free, less a reserve", bytes_from,
              [&o](std::uint64_t bytes) { o.ram_bytes = bytes; });
   app.add_option("--threads", o.threads, "default: one a processor")->check(CLI::Range(1, 1024))->type_name("N");
   add_parsed(app, "--measure", "N",
-             "measure the error with N requests; default: where some million do, in files up to 1 GiB", parse_count,
+             "measure the error with N requests; default: where some million do, in files up to 1 GiB", count_from,
              [&o](std::uint64_t n) { o.samples = n; });
   add_access_options(app, o.access);
   app.add_flag(
@@ -226,9 +226,9 @@ void add_merge(CLI::App& program, int& status, MergeCommand& command, const Stre
   app.add_option("-o,--output", o.output, "the filter file")->type_name("FILE")->required();
   app.add_option("inputs", o.inputs, "filters, in any order")->type_name("FILE")->required();
   add_parsed(app, "--fpr", "RATE", "error per request that must be met; default: 1e-6, or that of the worst of them",
-             parse_rate, [&o](double rate) { o.fpr = rate; });
+             rate_from, [&o](double rate) { o.fpr = rate; });
   app.add_flag("--force", o.force, "also where that is not met");
-  add_parsed(app, "--measure", "N", "measure the error with N requests; default: as `build` does", parse_count,
+  add_parsed(app, "--measure", "N", "measure the error with N requests; default: as `build` does", count_from,
              [&o](std::uint64_t n) { o.samples = n; });
   app.add_option("--known-good", o.known_good,
                  "URLs that must not be stopped by mistake, as of `build`: asked again now that bits are together")
@@ -246,13 +246,13 @@ void add_merge(CLI::App& program, int& status, MergeCommand& command, const Stre
 void add_plan(CLI::App& program, int& status, PlanCommand& plan, const Streams& io) {
   CLI::App& app = add_command(program, "plan", "say what a filter would take before it is built", status,
                               [&] { return run_plan(plan, io); });
-  add_parsed(app, "--entries", "N", "distinct entries, e.g. 10G", parse_count, [&plan](std::uint64_t n) {
+  add_parsed(app, "--entries", "N", "distinct entries, e.g. 10G", count_from, [&plan](std::uint64_t n) {
     plan.request.entries = n;
   })->required();
-  add_parsed(app, "--hosts", "N", "distinct hosts of the URL entries; default: one for 50 of them", parse_count,
+  add_parsed(app, "--hosts", "N", "distinct hosts of the URL entries; default: one for 50 of them", count_from,
              [&plan](std::uint64_t n) { plan.request.hosts = n; });
   add_parsed(app, "--marks", "N", "different kinds and depths of URL entries, summed over hosts; default: 1.02 a host",
-             parse_count, [&plan](std::uint64_t n) { plan.request.marks = n; });
+             count_from, [&plan](std::uint64_t n) { plan.request.marks = n; });
   add_parsed(app, "--kinds", "K=SHARE,...", "shares of S, X, W, U, Q, D, R; default S=1,U=80,Q=12,D=7", parse_kinds,
              [&plan](const Shares& shares) { plan.request.kinds = shares; });
   add_target_options(app, plan.request.target);
@@ -265,12 +265,12 @@ void add_dedup(CLI::App& program, int& status, DedupCommand& dedup, const Stream
                               [&] { return run_dedup(dedup, io); });
   app.add_option("files", dedup.files, "texts to read; none, or -: stdin; .gz, .xz and .zst are read as such")
       ->type_name("FILE");
-  add_parsed(app, "--memory", "BYTES", "of the filter; default 200MB, which 50 million lines fill", parse_bytes,
+  add_parsed(app, "--memory", "BYTES", "of the filter; default 200MB, which 50 million lines fill", bytes_from,
              [&dedup](std::uint64_t bytes) { dedup.target.memory = bytes; });
   add_parsed(app, "--fpr", "RATE", "chance that the last new line is taken for seen; default with --entries 1e-6",
-             parse_rate, [&dedup](double rate) { dedup.target.fpr = rate; });
+             rate_from, [&dedup](double rate) { dedup.target.fpr = rate; });
   add_parsed(app, "--entries", "N", "distinct lines expected; without --memory they say how much is needed",
-             parse_count, [&dedup](std::uint64_t n) { dedup.target.entries = n; });
+             count_from, [&dedup](std::uint64_t n) { dedup.target.entries = n; });
   app.add_option("--series-key", dedup.series_key_file,
                  "64 hex digits or 32 bytes; makes two runs err alike, default: random")
       ->type_name("FILE");
@@ -286,7 +286,7 @@ void add_dedup(CLI::App& program, int& status, DedupCommand& dedup, const Stream
 Result<std::optional<std::uint64_t>> date_from_environment() {
   const char* text = std::getenv("SOURCE_DATE_EPOCH");
   if (text == nullptr) return std::nullopt;
-  const auto time = parse_count(text);
+  const auto time = count_from(text);
   if (!time) return unexpected(Error{Errc::usage, "SOURCE_DATE_EPOCH", time.error().what});
   return *time;
 }

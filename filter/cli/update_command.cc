@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "filter/builder/quantity.h"
+#include "base/units.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/header_json.h"
 #include "filter/cli/parsed_option.h"
@@ -76,7 +76,7 @@ void add_update(CLI::App& program, int& status, UpdateCommand& command, const St
   add_rebuild_at(app, command.rebuild_at);
   add_access_options(app, command.access);
   app.add_flag("--force", command.force, "counting filter: remove although it may take other entries away");
-  add_parsed(app, "--created", "SECONDS", "counting filter: time of making, since 1970; default: now", parse_count,
+  add_parsed(app, "--created", "SECONDS", "counting filter: time of making, since 1970; default: now", count_from,
              [&command](std::uint64_t time) { command.created = time; });
   app.add_option("--threads", command.threads, "counting filter: default one a processor")
       ->check(CLI::Range(1, 1024))
@@ -94,7 +94,7 @@ void add_emit(CLI::App& program, int& status, EmitCommand& command, const Stream
   add_parsed(app, "--file-id", "HEX", "32 hex digits; default: made of the counting filter's id and sequence",
              file_id_from, [&command](FileId id) { command.file_id = id; });
   add_parsed(app, "--created", "SECONDS", "time of making, since 1970; default: that of the counting filter",
-             parse_count, [&command](std::uint64_t time) { command.created = time; });
+             count_from, [&command](std::uint64_t time) { command.created = time; });
   add_access_options(app, command.access);
   app.add_flag("--json", command.json, "the header as JSON");
   app.footer(kEmitFooter);

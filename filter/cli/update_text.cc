@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "filter/builder/quantity.h"
+#include "base/units.h"
 #include "filter/cli/terminal.h"
 
 namespace bloomwall::filter {

@@ -10,9 +10,9 @@
 #include <thread>
 #include <utility>
 
+#include "base/units.h"
 #include "filter/bits/bloom_math.h"
 #include "filter/builder/memory.h"
-#include "filter/builder/quantity.h"
 #include "filter/dedup/line_slices.h"
 #include "filter/parallel.h"
 

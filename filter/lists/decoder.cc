@@ -3,17 +3,20 @@
 
 #include <lzma.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include <algorithm>
 #include <climits>
 #include <cstdint>
+#include <memory>
 
-#include "filter/lists/handles.h"
+#include "base/handles.h"
 
 namespace bloomwall::filter {
 namespace {
 
 using Step = tl::expected<DecodeStep, std::string>;
+using ZstdStream = std::unique_ptr<ZSTD_DStream, FreeWith<ZSTD_freeDStream>>;
 
 class GzipDecoder final : public Decoder {
  public:

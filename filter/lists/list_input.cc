@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <openssl/evp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,8 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/handles.h"
 #include "filter/lists/decoder.h"
-#include "filter/lists/handles.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -24,27 +25,7 @@ Error system_error(const std::string& name, std::string_view doing) {
   return Error{Errc::io, name, fmt::format("cannot {}: {}", doing, std::strerror(errno))};
 }
 
-// Closes what it owns; stdin is borrowed.
-class Descriptor {
- public:
-  Descriptor() = default;
-  Descriptor(int fd, bool owned) : fd_(fd), owned_(owned) {}
-  Descriptor(Descriptor&& other) noexcept
-      : fd_(std::exchange(other.fd_, kNoDescriptor)), owned_(std::exchange(other.owned_, false)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    std::swap(owned_, other.owned_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (owned_) ::close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_ = kNoDescriptor;
-  bool owned_ = false;
-};
+using DigestContext = std::unique_ptr<EVP_MD_CTX, FreeWith<EVP_MD_CTX_free>>;
 
 }  // namespace
 
@@ -64,7 +45,8 @@ const char* to_string(Compression compression) {
 
 struct ListInput::State {
   std::string name;
-  Descriptor file;          // or
+  int file = kNoDescriptor;  // or
+  UniqueFd owned;            // the same one, where it is not that of stdin
   std::string_view memory;  // where there is no descriptor
   std::size_t memory_at = 0;
   std::size_t step = kInputChunkBytes;
@@ -103,14 +85,14 @@ Result<void> ListInput::State::refill() {
   at = 0;
   const std::size_t room = std::min(stored.size() - left, step);
   std::size_t got = 0;
-  if (file.get() == kNoDescriptor) {
+  if (file == kNoDescriptor) {
     got = std::min(room, memory.size() - memory_at);
     if (got > 0) std::memcpy(stored.data() + left, memory.data() + memory_at, got);
     memory_at += got;
   } else {
     ssize_t n = 0;
     do {
-      n = ::read(file.get(), stored.data() + left, room);
+      n = ::read(file, stored.data() + left, room);
     } while (n < 0 && errno == EINTR);
     if (n < 0) return unexpected(system_error(name, "read"));
     got = static_cast<std::size_t>(n);
@@ -172,8 +154,8 @@ Error ListInput::State::corrupt(std::string_view why) const {
 // At the end: half of an old list and half of a new one are neither. A pipe has no state to compare.
 Result<void> ListInput::State::check_unchanged() const {
   struct stat about{};
-  if (!seekable || file.get() == kNoDescriptor) return {};
-  if (::fstat(file.get(), &about) != 0) return unexpected(system_error(name, "stat"));
+  if (!seekable || file == kNoDescriptor) return {};
+  if (::fstat(file, &about) != 0) return unexpected(system_error(name, "stat"));
   const bool same = static_cast<std::uint64_t>(about.st_size) == total && about.st_mtim.tv_sec == written.tv_sec &&
                     about.st_mtim.tv_nsec == written.tv_nsec;
   if (same) return {};
@@ -197,14 +179,14 @@ Result<ListInput> ListInput::open(const std::string& path) {
   auto state = std::make_unique<State>();
   state->name = path;
   if (path == "-") {
-    state->file = Descriptor(STDIN_FILENO, false);
+    state->file = STDIN_FILENO;
     return ListInput(std::move(state));
   }
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return unexpected(system_error(path, "open"));
-  state->file = Descriptor(fd, true);
+  state->owned.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  state->file = state->owned.get();
+  if (!state->owned) return unexpected(system_error(path, "open"));
   struct stat about{};
-  if (::fstat(state->file.get(), &about) != 0) return unexpected(system_error(path, "stat"));
+  if (::fstat(state->file, &about) != 0) return unexpected(system_error(path, "stat"));
   if (S_ISDIR(about.st_mode)) return unexpected(Error{Errc::usage, path, "is a folder, not a list"});
   state->seekable = S_ISREG(about.st_mode);
   if (state->seekable) {
@@ -247,7 +229,7 @@ bool ListInput::can_rewind() const { return state_->seekable; }
 
 Result<void> ListInput::rewind() {
   if (!can_rewind()) return unexpected(Error{Errc::usage, name(), "cannot be read twice"});
-  if (state_->file.get() != kNoDescriptor && ::lseek(state_->file.get(), 0, SEEK_SET) != 0) {
+  if (state_->file != kNoDescriptor && ::lseek(state_->file, 0, SEEK_SET) != 0) {
     return unexpected(system_error(name(), "rewind"));
   }
   state_->restart();

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "filter/url/host.h"
 #include "filter/url/ip_literal.h"
 #include "filter/url/percent.h"
@@ -14,13 +15,6 @@ namespace bloomwall::filter {
 namespace {
 
 constexpr auto kNone = std::string_view::npos;
-
-std::string_view trim_controls(std::string_view text) {
-  const auto is_blank = [](char c) { return static_cast<unsigned char>(c) <= 0x20; };
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
 
 bool is_bare_ipv6(std::string_view text) { return text.find(':') != kNone && read_ipv6(text).has_value(); }
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "filter/url/percent.h"
+#include "base/hex.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -6,10 +6,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "base/hex.h"
 
 namespace bloomwall::filter {
 
@@ -27,29 +28,9 @@ enum class Separators : std::uint8_t {
 };
 void append_escaped(std::string_view in, Separators separators, std::string& out);
 
-namespace percent_detail {
-constexpr std::array<std::int8_t, 256> make_hex_table() {
-  std::array<std::int8_t, 256> table{};
-  for (auto& value : table) value = -1;
-  for (unsigned i = 0; i < 10; ++i) table['0' + i] = static_cast<std::int8_t>(i);
-  for (unsigned i = 0; i < 6; ++i) {
-    table['a' + i] = static_cast<std::int8_t>(10 + i);
-    table['A' + i] = static_cast<std::int8_t>(10 + i);
-  }
-  return table;
-}
-inline constexpr std::array<std::int8_t, 256> kHexValue = make_hex_table();
-}  // namespace percent_detail
-
-// 0..15, or -1 where c is no hex digit.
-constexpr int hex_value(char c) { return percent_detail::kHexValue[static_cast<unsigned char>(c)]; }
-
 // The byte that the escape at in[at] ('%') stands for, or -1 where it is malformed.
 constexpr int escape_at(std::string_view in, std::size_t at) {
-  if (in.size() - at < 3) return -1;
-  const int high = hex_value(in[at + 1]);
-  const int low = hex_value(in[at + 2]);
-  return high < 0 || low < 0 ? -1 : high * 16 + low;
+  return hex_octet(in, at + 1);
 }
 
 }  // namespace bloomwall::filter

@@ -5,15 +5,14 @@
 #include <array>
 #include <optional>
 
+#include "base/text.h"
+
 namespace bloomwall::filter {
 namespace {
 
 constexpr std::array<std::string_view, 5> kSchemes{"http", "https", "ws", "wss", "ftp"};
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_slash(char c) { return c == '/' || c == '\\'; }
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
-bool is_alpha(char c) { return lower(c) >= 'a' && lower(c) <= 'z'; }
 
 void note(UrlReason reason, SplitUrl& split) {
   if (split.reason == UrlReason::none) split.reason = reason;
@@ -21,9 +20,7 @@ void note(UrlReason reason, SplitUrl& split) {
 
 // Step 1.
 std::string_view clean(std::string_view raw, std::string& cleaned, SplitUrl& split) {
-  const auto is_blank = [](char c) { return static_cast<unsigned char>(c) <= 0x20; };
-  while (!raw.empty() && is_blank(raw.front())) raw.remove_prefix(1);
-  while (!raw.empty() && is_blank(raw.back())) raw.remove_suffix(1);
+  raw = trim_controls(raw);
   const auto goes = [](char c) { return c == '\t' || c == '\r' || c == '\n'; };
   if (std::none_of(raw.begin(), raw.end(), goes)) return raw;
   note(UrlReason::control_octet, split);
@@ -35,7 +32,7 @@ std::string_view clean(std::string_view raw, std::string& cleaned, SplitUrl& spl
 std::string_view known_scheme(std::string_view name) {
   for (const std::string_view scheme : kSchemes) {
     if (std::equal(scheme.begin(), scheme.end(), name.begin(), name.end(),
-                   [](char a, char b) { return a == lower(b); })) {
+                   [](char a, char b) { return a == to_lower(b); })) {
       return scheme;
     }
   }

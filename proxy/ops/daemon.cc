@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/units.h"
 #include "proxy/log/log.h"
 
 namespace bloomwall::proxy {
@@ -167,14 +168,14 @@ void Daemon::announce() {
   manager_.extend(timeouts.announce + timeouts.drain + kStopMargin);
   if (timeouts.announce == Milliseconds(0)) return drain();
   log::info("announcing the end for {}: new clients are accepted, every answer closes",
-            conf::format_duration(timeouts.announce));
+            format_duration(timeouts.announce));
   server_->announce();
   announced_.set(timeouts.announce);
 }
 
 void Daemon::drain() {
   const Milliseconds bound = served_.snapshot->settings.timeouts.drain;
-  log::info("draining for at most {}", conf::format_duration(bound));
+  log::info("draining for at most {}", format_duration(bound));
   manager_.extend(bound + kStopMargin);
   server_->drain(bound);
   drain_tick_.set(kDrainTick);

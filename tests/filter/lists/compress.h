@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "filter/lists/handles.h"
+#include "base/handles.h"
 #include "filter/lists/list_input.h"
 
 namespace bloomwall::filter::test {

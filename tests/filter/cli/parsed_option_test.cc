@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/builder/quantity.h"
+#include "filter/cli/parsed_option.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ std::string name_of(const testing::TestParamInfo<QuantityCase>& info) { return i
 
 class CountTest : public testing::TestWithParam<QuantityCase> {};
 TEST_P(CountTest, GivesTheNumberOrRefuses) {
-  const auto got = parse_count(GetParam().text);
+  const auto got = count_from(GetParam().text);
   ASSERT_EQ(got.has_value(), GetParam().want.has_value());
   if (got) {
     EXPECT_EQ(*got, *GetParam().want);
@@ -47,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 class BytesTest : public testing::TestWithParam<QuantityCase> {};
 TEST_P(BytesTest, GivesTheNumberOrRefuses) {
-  const auto got = parse_bytes(GetParam().text);
+  const auto got = bytes_from(GetParam().text);
   ASSERT_EQ(got.has_value(), GetParam().want.has_value());
   if (got) {
     EXPECT_EQ(*got, *GetParam().want);
@@ -68,48 +68,19 @@ INSTANTIATE_TEST_SUITE_P(
     name_of);
 
 TEST(Rate, LiesBetweenZeroAndOne) {
-  EXPECT_DOUBLE_EQ(*parse_rate("1e-6"), 1e-6);
-  EXPECT_DOUBLE_EQ(*parse_rate("0.0001"), 1e-4);
+  EXPECT_DOUBLE_EQ(*rate_from("1e-6"), 1e-6);
+  EXPECT_DOUBLE_EQ(*rate_from("0.0001"), 1e-4);
   for (const char* text : {"0", "1", "-1e-6", "nan", "inf", "", "1e-6x", "1%", " 1e-6"}) {
-    EXPECT_FALSE(parse_rate(text)) << text;
+    EXPECT_FALSE(rate_from(text)) << text;
   }
 }
 
 TEST(Weight, IsAnyNumberFromZeroUp) {
-  EXPECT_DOUBLE_EQ(*parse_weight("0"), 0);
-  EXPECT_DOUBLE_EQ(*parse_weight("0.85"), 0.85);
-  EXPECT_DOUBLE_EQ(*parse_weight("8G"), 8e9);
-  for (const char* text : {"-1", "nan", "inf", "", "x", "1 "}) EXPECT_FALSE(parse_weight(text)) << text;
+  EXPECT_DOUBLE_EQ(*weight_from("0"), 0);
+  EXPECT_DOUBLE_EQ(*weight_from("0.85"), 0.85);
+  EXPECT_DOUBLE_EQ(*weight_from("8G"), 8e9);
+  for (const char* text : {"-1", "nan", "inf", "", "x", "1 "}) EXPECT_FALSE(weight_from(text)) << text;
 }
-
-TEST(Format, CountsHaveSeparators) {
-  EXPECT_EQ(format_count(0), "0");
-  EXPECT_EQ(format_count(999), "999");
-  EXPECT_EQ(format_count(1000), "1,000");
-  EXPECT_EQ(format_count(1234567), "1,234,567");
-  EXPECT_EQ(format_count(18446744073709551615ULL), "18,446,744,073,709,551,615");
-}
-
-TEST(Format, BytesAreDecimal) {
-  EXPECT_EQ(format_bytes(0), "0 bytes");
-  EXPECT_EQ(format_bytes(999), "999 bytes");
-  EXPECT_EQ(format_bytes(1000), "1.0 kB");
-  EXPECT_EQ(format_bytes(999'949), "999.9 kB");
-  EXPECT_EQ(format_bytes(999'950), "1.0 MB") << "rounds up into the next unit";
-  EXPECT_EQ(format_bytes(30'000'000'000), "30.0 GB");
-  EXPECT_EQ(format_bytes(18446744073709551615ULL), "18.4 EB");
-}
-
-TEST(Format, TimesAreUtc) {
-  EXPECT_EQ(format_time(0), "-");
-  EXPECT_EQ(format_time(1), "1970-01-01T00:00:01Z");
-  EXPECT_EQ(format_time(951'782'400), "2000-02-29T00:00:00Z");
-  EXPECT_EQ(format_time(1'767'225'599), "2025-12-31T23:59:59Z");
-  EXPECT_EQ(format_time(253'402'300'800), "@253402300800") << "past the year 9999";
-  EXPECT_EQ(format_time(18446744073709551615ULL), "@18446744073709551615");
-}
-
-TEST(Format, RatesHaveThreeDigits) { EXPECT_EQ(format_rate(4.0312e-7), "4.03e-07"); }
 
 }  // namespace
 }  // namespace bloomwall::filter

@@ -1,21 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/builder/quantity.h"
+#include "base/units.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
-#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <optional>
+#include <span>
 
-namespace bloomwall::filter {
+#include "base/text.h"
+
+namespace bloomwall {
 namespace {
 
+struct Unit {
+  std::string_view name;
+  std::uint64_t factor;
+};
+// Each table from the largest to the smallest, as format_in() wants it; further spellings stand behind.
+constexpr Unit kDurations[] = {{"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1000}, {"ms", 1}};
+constexpr std::uint64_t kKi = 1024, kK = 1000;
+constexpr Unit kSizes[] = {{"TiB", kKi* kKi* kKi* kKi},
+                           {"TB", kK* kK* kK* kK},
+                           {"GiB", kKi* kKi* kKi},
+                           {"GB", kK* kK* kK},
+                           {"MiB", kKi* kKi},
+                           {"MB", kK* kK},
+                           {"KiB", kKi},
+                           {"KB", kK},
+                           {"B", 1},
+                           {"", 1},
+                           {"T", kK* kK* kK* kK},
+                           {"G", kK* kK* kK},
+                           {"M", kK* kK},
+                           {"K", kK}};
+
+std::optional<std::uint64_t> parse_in(std::span<const Unit> units, std::string_view text, std::uint64_t limit) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const auto number = parse_integer(text.substr(0, digits));
+  if (!number) return std::nullopt;
+  for (const Unit& unit : units) {
+    if (unit.name != text.substr(digits)) continue;
+    if (*number > limit / unit.factor) return std::nullopt;
+    return *number * unit.factor;
+  }
+  return std::nullopt;
+}
+
+std::string format_in(std::span<const Unit> units, std::uint64_t value) {
+  for (const Unit& unit : units) {
+    if (value != 0 && value % unit.factor == 0) return fmt::format("{}{}", value / unit.factor, unit.name);
+  }
+  return "0";
+}
+
 constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // A decimal number without rounding: value = digits * 10^exponent.
 struct Decimal {
@@ -92,43 +134,63 @@ std::uint64_t unit_of(std::string_view suffix, bool binary_allowed) {
 
 }  // namespace
 
-Result<std::uint64_t> parse_count(std::string_view text) {
-  std::string_view rest = text;
-  const auto number = take_decimal(rest);
-  const std::uint64_t unit = unit_of(rest, false);
-  const auto value = number && unit != 0 ? whole(*number, unit) : std::nullopt;
-  if (!value)
-    return unexpected(Error{Errc::usage, {}, fmt::format("'{}' is not a whole count such as 5000, 20M or 10G", text)});
-  return *value;
-}
-
-Result<std::uint64_t> parse_bytes(std::string_view text) {
-  std::string_view rest = text;
-  const auto number = take_decimal(rest);
-  if (!rest.empty() && (rest.back() == 'B' || rest.back() == 'b')) rest.remove_suffix(1);
-  const std::uint64_t unit = unit_of(rest, true);
-  const auto value = number && unit != 0 ? whole(*number, unit) : std::nullopt;
-  if (!value)
-    return unexpected(Error{Errc::usage, {}, fmt::format("'{}' is not a size such as 200MB, 30GB or 24GiB", text)});
-  return *value;
-}
-
-Result<double> parse_rate(std::string_view text) {
-  double value = 0;
-  const auto [next, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || next != text.data() + text.size() || !(value > 0 && value < 1)) {
-    return unexpected(Error{Errc::usage, {}, fmt::format("'{}' is not a rate between 0 and 1 such as 1e-6", text)});
-  }
+std::optional<std::uint64_t> parse_integer(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return value;
 }
 
-Result<double> parse_weight(std::string_view text) {
+std::optional<Milliseconds> parse_duration(std::string_view text) {
+  if (text == "0") return Milliseconds{0};
+  const auto count = parse_in(kDurations, text, std::numeric_limits<Milliseconds::rep>::max());
+  if (!count) return std::nullopt;
+  return Milliseconds{static_cast<Milliseconds::rep>(*count)};
+}
+
+std::optional<std::uint64_t> parse_size(std::string_view text) {
+  return parse_in(kSizes, text, std::numeric_limits<std::uint64_t>::max());
+}
+
+std::optional<std::uint64_t> parse_percent(std::string_view text) {
+  if (!text.ends_with('%')) return std::nullopt;
+  text.remove_suffix(1);
+  return parse_integer(text);
+}
+
+std::string format_duration(Milliseconds value) {
+  return format_in(kDurations, static_cast<std::uint64_t>(value.count()));
+}
+std::string format_size(std::uint64_t bytes) { return format_in(kSizes, bytes); }
+
+
+std::optional<std::uint64_t> parse_count(std::string_view text) {
+  const auto number = take_decimal(text);
+  const std::uint64_t unit = unit_of(text, false);
+  return number && unit != 0 ? whole(*number, unit) : std::nullopt;
+}
+
+std::optional<std::uint64_t> parse_bytes(std::string_view text) {
+  const auto number = take_decimal(text);
+  if (!text.empty() && (text.back() == 'B' || text.back() == 'b')) text.remove_suffix(1);
+  const std::uint64_t unit = unit_of(text, true);
+  return number && unit != 0 ? whole(*number, unit) : std::nullopt;
+}
+
+std::optional<double> parse_rate(std::string_view text) {
+  double value = 0;
+  const auto [next, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || next != text.data() + text.size() || !(value > 0 && value < 1)) return std::nullopt;
+  return value;
+}
+
+std::optional<double> parse_weight(std::string_view text) {
   double value = 0;
   const auto [next, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc{} && next == text.data() + text.size() && value >= 0 && std::isfinite(value)) return value;
   const auto count = parse_count(text);
-  if (count) return static_cast<double>(*count);
-  return unexpected(Error{Errc::usage, {}, fmt::format("'{}' is not a number from 0 up", text)});
+  if (!count) return std::nullopt;
+  return static_cast<double>(*count);
 }
 
 std::string format_count(std::uint64_t count) {
@@ -161,4 +223,4 @@ std::string format_time(std::uint64_t seconds) {
                      time.minutes().count(), time.seconds().count());
 }
 
-}  // namespace bloomwall::filter
+}  // namespace bloomwall

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "conf/units.h"
+#include "base/units.h"
 
 #include <gtest/gtest.h>
 
-namespace bloomwall::conf {
+namespace bloomwall {
 namespace {
 
 using namespace std::chrono_literals;
@@ -74,5 +74,34 @@ TEST(Units, FormattedValuesAreExactAndParseBack) {
   }
 }
 
+TEST(Format, CountsHaveSeparators) {
+  EXPECT_EQ(format_count(0), "0");
+  EXPECT_EQ(format_count(999), "999");
+  EXPECT_EQ(format_count(1000), "1,000");
+  EXPECT_EQ(format_count(1234567), "1,234,567");
+  EXPECT_EQ(format_count(18446744073709551615ULL), "18,446,744,073,709,551,615");
+}
+
+TEST(Format, BytesAreDecimal) {
+  EXPECT_EQ(format_bytes(0), "0 bytes");
+  EXPECT_EQ(format_bytes(999), "999 bytes");
+  EXPECT_EQ(format_bytes(1000), "1.0 kB");
+  EXPECT_EQ(format_bytes(999'949), "999.9 kB");
+  EXPECT_EQ(format_bytes(999'950), "1.0 MB") << "rounds up into the next unit";
+  EXPECT_EQ(format_bytes(30'000'000'000), "30.0 GB");
+  EXPECT_EQ(format_bytes(18446744073709551615ULL), "18.4 EB");
+}
+
+TEST(Format, TimesAreUtc) {
+  EXPECT_EQ(format_time(0), "-");
+  EXPECT_EQ(format_time(1), "1970-01-01T00:00:01Z");
+  EXPECT_EQ(format_time(951'782'400), "2000-02-29T00:00:00Z");
+  EXPECT_EQ(format_time(1'767'225'599), "2025-12-31T23:59:59Z");
+  EXPECT_EQ(format_time(253'402'300'800), "@253402300800") << "past the year 9999";
+  EXPECT_EQ(format_time(18446744073709551615ULL), "@18446744073709551615");
+}
+
+TEST(Format, RatesHaveThreeDigits) { EXPECT_EQ(format_rate(4.0312e-7), "4.03e-07"); }
+
 }  // namespace
-}  // namespace bloomwall::conf
+}  // namespace bloomwall
