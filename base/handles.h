@@ -1,5 +1,5 @@
-// Owners of what the system and C libraries hand out by bare number or pointer. Aliases of FreeWith for one library stand in the
-// handles.h of the folder that uses it, or in the only file that does.
+// Owners of what the system and C libraries hand out by bare number or pointer. Aliases of FreeWith for one library
+// stand in the handles.h of the folder that uses it, or in the only file that does.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

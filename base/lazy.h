@@ -1,5 +1,5 @@
-// A place for one T that may not be there yet. What std::optional is, but for this: making an empty one costs one store,
-// where libstdc++'s clears all the bytes of T first (measured: a third of a verdict). Neither copied nor moved.
+// An optional T whose empty state costs one store to make. libstdc++'s std::optional clears all the bytes of T first
+// (measured: a third of a verdict). Neither copied nor moved.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

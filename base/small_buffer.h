@@ -1,6 +1,6 @@
-// A growing array of plain values whose first N stand inside the object: the usual URL allocates nothing, a hostile one
-// gets as much as it needs. Nothing is initialised before it is pushed, so making one costs two stores.
-// Not copied, not moved: it lives on the stack of one judgement. Not thread-safe.
+// A growing array of plain values whose first N are stored inside the object, so that the usual URL allocates nothing.
+// Nothing is initialised before it is pushed: making one costs two stores.
+// Neither copied nor moved: it lives on the stack. Not thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -39,7 +39,7 @@ class SmallBuffer {
     }
     ::new (static_cast<void*>(data_ + size_++)) T(value);
   }
-  // `count` values of which the new ones mean nothing until they are assigned.
+  // Resizes to `count`; new values are uninitialised.
   void resize_unset(std::size_t count) {
     if (count > capacity_) grow(count);
     size_ = count;

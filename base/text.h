@@ -1,5 +1,5 @@
-// The text that people and programs write for us, line by line: lists, allow lists, deltas. One module for all who read such
-// text, since two readings of one line would be two meanings. No allocation, no locale.
+// Characters, words, comments and lines of text files: lists, allow lists, deltas. All readers of such files use this
+// one module, so that a line has the same meaning everywhere. No allocation, no locale.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -70,8 +70,8 @@ constexpr std::string_view next_part(std::string_view& rest, char separator) {
   return part;
 }
 
-// What begins a comment, at the start of a line or after white space; within a word it belongs to the word. '/' stands for
-// "//".
+// Marks that begin a comment at the start of a line or after white space; within a word they belong to the word. '/'
+// stands for "//".
 inline constexpr std::string_view kHashMark = "#";
 inline constexpr std::string_view kListMarks = "#;!/";  // of lists of hosts and URLs, which come from many hands
 
@@ -98,14 +98,14 @@ constexpr std::string_view scheme_of(std::string_view text) {
   return size > 0 && text.substr(size).starts_with("://") ? text.substr(0, size) : std::string_view{};
 }
 
-// What an editor writes before UTF-8 text; it stands in the middle where such files were joined.
+// Editors write it before UTF-8 text; it stands in the middle where such files were concatenated.
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 // A longer line is cut here, counted as unusable and skipped: no URL that a proxy lets pass is that long.
 inline constexpr std::size_t kMaxLineBytes = std::size_t{64} << 10;
 
-// Walks the lines of a text without copying. A line's LF, a CR before it and a byte order mark at its start are not part of
-// it.
+// Walks the lines of a text without copying. A line's LF, a CR before it and a byte order mark at its start are not
+// part of it.
 class LineWalk {
  public:
   explicit LineWalk(std::string_view text, std::uint64_t first_line = 1) : rest_(text), number_(first_line - 1) {}

@@ -3,15 +3,16 @@
 //   step_entry        the same, and the entry that it is
 //   step_hash         the hashes of an entry: host, path, key
 //   step_keys         line -> canonical -> entry -> all hashes. Goal: 120 ns
-//   step_sketch       an entry as a build takes it: host hashed where it is another one, hashes, sketches, nothing stored
+//   step_sketch       an entry as a build takes it: host hashed where it is another one, hashes, sketches, nothing
+//                     stored
 //   step_stage        a key's place, and its record into the row of its partition; rows past the cache into their chunk
 //   step_apply        a record's bits into a partition in memory (4, 8 and 32 MiB, both layouts). Goal: 15 ns
 //   apply_round       the same through a whole round: 2^22 records into a file of 64 MiB, written back
 //   lines_to_keys     split, parse, canonicalise, hash, count in sketches; nothing is stored
 //   build_collected   the whole build, all keys held in memory
 //   build_streamed    the whole build, keys streamed into a file of known size
-// URLs are 64 octets in the mean, 50 a host, a fifth with a query. items_per_second is entries; run with --benchmark_filter
-// (steps: --benchmark_filter=step_). All on one thread.
+// URLs are 64 octets in the mean, 50 a host, a fifth with a query. items_per_second is entries; run with
+// --benchmark_filter (steps: --benchmark_filter=step_). All on one thread.
 // SPDX-License-Identifier: Apache-2.0
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -190,14 +191,14 @@ void step_stage(benchmark::State& state) {
   if (!memory) return state.SkipWithError(memory.error().text().c_str());
   touch(*memory);
   ChunkPool pool(*std::move(memory), 64, RecordForm::paths, partitions);
-  RecordStage stage(pool, partitions);
+  PartitionBuffers buffers(pool, partitions);
   Keys keys;
   for (auto _ : state) {
     const Place place = place_of(geometry, SectionKind::paths, keys.next());
     const std::size_t partition = place.page / kPages;
-    if (stage.add(partition, {.page = place.page % kPages, .fingerprint = place.fingerprint})) continue;
+    if (buffers.add(partition, {.page = place.page % kPages, .fingerprint = place.fingerprint})) continue;
     while (const auto batch = pool.next()) pool.give_back(*batch);
-    stage.hand_over(partition);
+    buffers.hand_over(partition);
   }
   state.SetItemsProcessed(state.iterations());
 }
@@ -248,14 +249,14 @@ void apply_round(benchmark::State& state) {
   const Partitions partitions(*draft, kPageBits);
   ChunkPool pool(*std::move(memory), 64, RecordForm::paths, partitions.size());
   SectionRounds rounds(*draft, *file, partitions, pool, 1);
-  RecordStage stage(pool, partitions.size());
+  PartitionBuffers buffers(pool, partitions.size());
   Keys keys;
   constexpr std::uint64_t kInPartition = std::uint64_t{1} << kPageBits;
   for (auto _ : state) {
     state.PauseTiming();
     for (std::uint64_t i = 0; i < kRecords; ++i) {
       const Place place = place_of(geometry, SectionKind::paths, keys.next());
-      stage.add(place.page / kInPartition, {.page = place.page % kInPartition, .fingerprint = place.fingerprint});
+      buffers.add(place.page / kInPartition, {.page = place.page % kInPartition, .fingerprint = place.fingerprint});
     }
     state.ResumeTiming();
     for (bool more = true; more;) {
@@ -272,8 +273,8 @@ BENCHMARK(apply_round)->ArgName("layout")->Arg(1)->Arg(2)->Unit(benchmark::kMill
 void lines_to_keys(benchmark::State& state) {
   for (auto _ : state) {
     KeyEstimator store((KeyMaker(SeriesKey{})));
-    Intake intake(store, {.threads = 1});
-    const auto ok = intake.read(input(state), {});
+    Ingest ingest(store, {.threads = 1});
+    const auto ok = ingest.read(input(state), {});
     if (!ok) return state.SkipWithError(ok.error().text().c_str());
   }
   finish(state);

@@ -6,7 +6,7 @@
 #include <atomic>
 
 #include "bench/ten_billion/url_series.h"
-#include "filter/builder/intake.h"
+#include "filter/builder/ingest.h"
 
 namespace bloomwall::bench {
 

@@ -1,9 +1,11 @@
-// Inside filter/bits: the bits of one question, derived from a fingerprint (64 bits in H and R, 35 in P). Pinned for ever by key derivation 1.
-//   mix64  the finaliser of SplitMix64; x_v = mix64(fp + v * phi) is then the v-th output of that generator seeded with fp
+// Inside filter/bits: the bits of one question, derived from a fingerprint (64 bits in H and R, 35 in P). Pinned for
+// ever by key derivation 1.
+//   mix64  the finaliser of SplitMix64; x_v = mix64(fp + v * phi) is then the v-th output of that generator, seeded
+//          with fp
 //   x = x_v, y = mix64(x ^ phi), z = mix64(y), all mod 2^64
 // 2x8 sectors: lines x >> 58 and, never the same, (that + 1 + (((y >> 48) * 63) >> 16)) & 63; in the first one bit
 //   (x >> 6i) & 63 of each 64-bit word i = 0..7, in the second (y >> 6i) & 63
-// 4x4: lines (a + j*d) & 63, j = 0..3, of a = x & 63 and the odd step d = ((x >> 6) & 31) * 2 + 1; in line j the four bits
+// 4x4: lines (a + j*d) & 63, j = 0..3, of a = x & 63 and the odd step d = ((x >> 6) & 31) * 2 + 1; in line j four bits:
 //   (w_j >> 9i) & 511 of w_0 = x >> 11, w_1 = y, w_2 = z, w_3 = (z >> 36) | ((y >> 36) << 28)
 // No bit of x, y, z is used twice within one question.
 // SPDX-License-Identifier: Apache-2.0

@@ -53,8 +53,8 @@ std::vector<Term> quad_terms() {
   return terms;
 }
 
-// E[y^variants] of a host: one, and more in a Poisson number of jumps, each geometric, so that variance/(mean - 1) is the
-// dispersion.
+// E[y^variants] of a host: one, and more in a Poisson number of jumps, each geometric, so that variance/(mean - 1) is
+// the dispersion.
 Real host_power(Real y, Real mean, Real dispersion) {
   const Real jump = (std::max(dispersion, Real{1}) + 1) / 2;
   return y * std::exp((mean - 1) / jump * (y / (jump - (jump - 1) * y) - 1));

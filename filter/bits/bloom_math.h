@@ -1,11 +1,12 @@
 // Error of one question put to a section, from counts, and its inverse for sizing. Pure functions, no I/O, thread-safe.
 // Source: exact occupancy of cells by throws (factorial moments), lines of a page as a binomial mixture, pages as a
 // binomial (few pages) or Poisson mixture; Putze, Sanders, Singler 2007 describe the blocked case.
-// Exact for layout 2x8; layout 4x4 takes its four lines as independent given the page (pairs of them are). Off by less than
-// 1 %.
+// Exact for layout 2x8; layout 4x4 takes its four lines as independent given the page (pairs of them are). Off by less
+// than 1 %.
 // Variants of one host share its lines, so how they spread over the hosts matters; see `dispersion`.
-// Breaks: below the fingerprint floor, keys per page / 2^35 in P (2^64 in H and R), which is part of every result: two keys of one page with one
-// fingerprint can't be told apart whatever the number of bits. Measured by tests/filter/bits/error_rate_test.cc.
+// Breaks: below the fingerprint floor, keys per page / 2^35 in P (2^64 in H and R), which is part of every result: two
+// keys of one page with one fingerprint can't be told apart whatever the number of bits. Measured by
+// tests/filter/bits/error_rate_test.cc.
 // Cost: about 0.1 ms a call.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -30,8 +31,8 @@ struct SectionLoad {
   double dispersion = 3;
 };
 
-// Error of one question, in [0,1]. `own_sets`: sets that surely lie in the lines asked; for a question about a host that is
-// in H with other variants.
+// Error of one question, in [0,1]. `own_sets`: sets that surely lie in the lines asked; for a question about a host
+// that is in H with other variants.
 double question_error(const SectionLoad& load, double own_sets = 0);
 
 // The same for `keys` distinct keys of P or R.
@@ -44,8 +45,8 @@ inline constexpr std::uint64_t kMaxPages = std::uint64_t{1} << 36;  // 2^48 byte
 std::uint64_t pages_for(const SectionLoad& load, double target);
 
 // Error of one question as the bits now set give it, without the fingerprint floor: what matters is how many bits are
-// set, however they came to be. Averages over the pages; in a page over its lines (1: over all pairs of lines, exact for
-// the bits at hand; 4x4: the mean over lines to the fourth power). Reads every byte once, at memory speed.
+// set, however they came to be. Averages over the pages; in a page over its lines (1: over all pairs of lines, exact
+// for the bits at hand; 4x4: the mean over lines to the fourth power). Reads every byte once, at memory speed.
 double fill_error(Layout layout, std::span<const std::byte> pages);
 
 }  // namespace bloomwall::filter

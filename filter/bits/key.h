@@ -1,5 +1,6 @@
 // What is hashed, and how: kinds, marks, variants, the series key and the 128-bit keys made from a URL's parts.
-// This page is a part of the file contract ("key derivation 1", FORMAT.md); a changed digit here makes every file useless.
+// This page is a part of the file contract ("key derivation 1", FORMAT.md); a changed digit here makes every file
+// useless.
 // Test vectors: tests/data/key_vectors.tsv (string -> hash -> key -> bit positions).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -52,8 +53,8 @@ struct Hash128 {
 // craft URLs that are blocked.
 using SeriesKey = std::array<std::uint8_t, 32>;
 
-// Makes keys for one series. Stateless but for the seed; copy freely; thread-safe. Cost: one XXH3-128 each, of at most 64
-// octets for all but host, hash, raw and segments of more than 48.
+// Makes keys for one series. Stateless but for the seed; copy freely; thread-safe. Cost: one XXH3-128 each, of at most
+// 64 octets for all but host, hash, raw and segments of more than 48.
 class KeyMaker {
  public:
   explicit KeyMaker(const SeriesKey& key);

@@ -1,5 +1,5 @@
-// Inside filter/bits: lines of 64 bytes asked or written, by scalar code or by AVX2. One call asks one line, since 94 to
-// 99.6 % of absent keys end at their first; one call writes many.
+// Inside filter/bits: lines of 64 bytes asked or written, by scalar code or by AVX2. One call asks one line, since 94
+// to 99.6 % of absent keys end at their first; one call writes many.
 // `line` is 64-byte aligned; `word` holds the positions as bit_choice.h lays them out. The set_* functions are for a
 // caller that owns the lines; or_* may race with each other.
 // SPDX-License-Identifier: Apache-2.0

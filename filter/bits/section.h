@@ -2,8 +2,8 @@
 // page. A key always lives in one page, so a question costs one page at most and about one cache line.
 //   layout 1 "2x8 sectors": 2 lines, in each one bit of each of its eight 64-bit words
 //   layout 2 "4x4":         4 lines, 4 bits anywhere in each
-// Which page: the high half of the 128-bit product hi * pages. Which bits: bit_choice.h, from the fingerprint alone: lo in H
-// and R, lo >> 29 in P.
+// Which page: the high half of the 128-bit product hi * pages. Which bits: bit_choice.h, from the fingerprint alone: lo
+// in H and R, lo >> 29 in P.
 // All of it is pinned by tests/data/key_vectors.tsv. Arithmetic is 64-bit; sizes beyond 2^32 bits and bytes are tested.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -29,8 +29,8 @@ struct Geometry {
 };
 
 // Follows from the section, so it is not in the file:
-//   hosts  H: every variant takes the lines of variant 0, so that all questions about a host touch the same lines; its bits
-//          inside the lines come from the variant itself. Fingerprints of 64 bits.
+//   hosts  H: every variant takes the lines of variant 0, so that all questions about a host touch the same lines; its
+//          bits inside the lines come from the variant itself. Fingerprints of 64 bits.
 //   paths  P: fingerprints of 35 bits, so that a key on its way to a page of a large file is a record of six bytes
 //   raw    R: fingerprints of 64 bits
 enum class SectionKind : std::uint8_t { hosts, paths, raw };
@@ -72,9 +72,9 @@ class SectionView {
 };
 
 // Writes keys into a section in memory. insert() uses an atomic OR: any number of threads may insert at once.
-// insert_exclusive() is several times faster, for a caller that alone writes to those pages meanwhile (one thread, or one
-// thread a range of pages); of many places it fetches the lines of some while it writes those of others. All leave the same
-// bits.
+// insert_exclusive() is several times faster, for a caller that alone writes to those pages meanwhile (one thread, or
+// one thread a range of pages); of many places it fetches the lines of some while it writes those of others. All leave
+// the same bits.
 class SectionWriter {
  public:
   SectionWriter(const Geometry& geometry, std::byte* pages, SectionKind kind)
@@ -101,7 +101,8 @@ struct BitPositions {
 };
 BitPositions bit_positions(Layout layout, SectionKind kind, std::uint64_t fingerprint, Variant variant = 0);
 
-// Which implementation this process uses, and a way for tests and benchmarks to pin it (AVX2 where the processor has it).
+// Which implementation this process uses, and a way for tests and benchmarks to pin it (AVX2 where the processor has
+// it).
 enum class Simd : std::uint8_t { scalar, avx2 };
 Simd active_simd();
 void force_simd_for_testing(Simd simd);

@@ -1,8 +1,8 @@
-// XXH3-128 with a seed of 17 to 64 octets that are at hand as words, and need not lie in memory one after the other. Keys are
-// chains of hashes of short texts, each of which ends in the hash before. Put together in memory, their words are read across
-// the edges of what was written a moment ago, which a processor can't forward: each link of the chain waits for its store.
-// The mixing is the library's own, by the functions that XXH_INLINE_ALL gives. Their names are internal: a version without
-// them does not compile. Tests compare the digest with the library's at every length.
+// XXH3-128 with a seed of 17 to 64 octets that are at hand as words, and need not lie in memory one after the other.
+// Keys are chains of hashes of short texts, each of which ends in the hash before. Put together in memory, their words
+// are read across the edges of what was written a moment ago, which a processor can't forward: each link of the chain
+// waits for its store. The mixing is the library's own, by the functions that XXH_INLINE_ALL gives. Their names are
+// internal: a version without them does not compile. Tests compare the digest with the library's at every length.
 // Sixteen octets are a Hash128 here, low half first, little-endian.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -74,8 +74,8 @@ inline Hash128 finish(const XXH128_hash_t& sums, std::size_t size, std::uint64_t
   return {.lo = XXH3_avalanche(sums.low64 + sums.high64), .hi = 0 - XXH3_avalanche(high)};
 }
 
-// 17 to 32 octets: the first sixteen and the last. 33 to 64: the first sixteen, the sixteen after them, those before the
-// last, and the last.
+// 17 to 32 octets: the first sixteen and the last. 33 to 64: the first sixteen, the sixteen after them, those before
+// the last, and the last.
 inline Hash128 hash_up_to_32(const Hash128& first, const Hash128& last, std::size_t size, std::uint64_t seed) {
   return finish(mixed({size * XXH_PRIME64_1, 0}, first, last, 0, seed), size, seed);
 }

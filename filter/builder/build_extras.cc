@@ -69,7 +69,7 @@ void KnownGood::take_line(std::string_view line) {
   }
 }
 
-// Everything that a look-up may ask of this form, whatever the filter holds.
+// All keys that a look-up of this form may ask, whatever the filter holds.
 void KnownGood::take_form(UrlParts& parts, UrlHashes& hashes) {
   for (std::size_t i = 0; i < parts.suffixes() && known_.size() <= kMaxKnownGoodKeys; ++i) {
     const Hash128 host = hashes.host(i);

@@ -1,6 +1,6 @@
-// What a build makes of its entries beside the sections' bits, where it is asked for: exceptions for known-good URLs
-// (build_extras.h) and the exact side (exact_writer.h). Neither depends on how the keys get into the file.
-//   create -> observers() see every entry -> all pages written -> add_exceptions -> commit_exact_side -> commit of the draft
+// What a build makes of its entries besides the bits, where it is asked for: exceptions for known-good URLs (KnownGood)
+// and the exact side (exact_writer.h). Neither depends on how the keys get into the file.
+//   create -> observers() see every entry -> all pages written -> add_exceptions -> write_exact_side -> draft.commit
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,11 +22,11 @@
 
 namespace bloomwall::filter {
 
-// URLs that must not be stopped by mistake. Loaded before the lists are read: every key that a request for one of them would
-// ask is remembered. While entries pass, those that are truly listed are marked. Afterwards each of the others that tests
-// positive becomes an exception (filter/file/exceptions.h): so a known-good URL is stopped only where it is listed.
-//   lists: one URL, host or domain a line, as a person would type it (with --raw: one key); blank lines and lines that begin
-//   with # are passed over; compressed ones are read. A domain stands for its root, not for the URLs on it.
+// URLs that must not be stopped by mistake. load() comes before the lists: it stores every key that a request for one
+// of these URLs asks. While entries are read, seen() marks the keys that are listed. Afterwards each other key that
+// tests positive becomes an exception (filter/file/exceptions.h): a known-good URL is stopped only where it is listed.
+//   Input: one URL, host or domain a line, as a person would type it (with --raw: one key). Blank lines and lines that
+//   begin with # are skipped; compressed lists are read. A domain stands for its root, not for the URLs on it.
 // Memory: about 64 bytes a key, at most kMaxKnownGoodKeys of them; a URL of five labels and two folders has some 25.
 
 inline constexpr std::size_t kMaxKnownGoodKeys = std::size_t{1} << 26;
@@ -41,8 +41,8 @@ class KnownGood final : public KeyObserver {
   void seen(unsigned worker, const EntryKeys& keys) override;
   Result<void> check() const override { return {}; }
 
-  // After the last entry is in: the keys that test positive and were not seen, sorted as records. Those of them are
-  // exceptions that nobody listed: all, where every entry of the filter was seen.
+  // After the last entry: the keys that test positive and were not seen, sorted as the file's records. All of them are
+  // exceptions where every entry of the filter was seen.
   std::vector<Exception> positives(const PageViews& pages) const;
   // The same. Errors: limit where there are too many.
   Result<std::vector<Exception>> exceptions(const PageViews& pages) const;
@@ -70,7 +70,7 @@ class KnownGood final : public KeyObserver {
   std::uint64_t lines_ = 0, unusable_ = 0;
 };
 
-// Hands entries on as keys. Borrows the observers.
+// Gives the keys of entries to several observers, which it borrows.
 class KeyObservers {
  public:
   KeyObservers(const KeyMaker& keys, std::vector<KeyObserver*> all) : keys_(keys), all_(std::move(all)) {}
@@ -83,7 +83,7 @@ class KeyObservers {
     const EntryKeys keys = keys_of(keys_, entry, host);
     for (KeyObserver* observer : all_) observer->seen(worker, keys);
   }
-  // What went wrong so far: a full disk, say, ends a build at once. Thread-safe.
+  // The first error so far: a full disk, for instance, ends a build at once. Thread-safe.
   Result<void> check() const {
     Result<void> ok;
     for (std::size_t i = 0; ok && i < all_.size(); ++i) ok = all_[i]->check();
@@ -110,11 +110,12 @@ class BuildExtras {
   const KeyObservers* observers() const { return observers_ ? &*observers_ : nullptr; }
   // Once every bit is in the draft's file. Reads pages in order, as many as there are keys of known-good URLs at most.
   Result<void> add_exceptions(FilterDraft& draft);
-  // Written and synced; its root goes into the draft's header. It takes its place right before the draft does, under
-  // one lock: who is killed in between leaves a pair that is refused, so there must be nothing in between. To outlive the draft's commit().
+  // Writes and syncs the exact side; its root goes into the draft's header. The draft's commit() renames it right
+  // before the draft, under one lock: a process that is killed between the two renames leaves a pair that is refused.
+  // Must outlive that commit().
   Result<void> write_exact_side(FilterDraft& draft);
 
-  // Lines for the report: what was known to be good, what came of it, how large the exact side is.
+  // Lines for the report: known-good URLs, their exceptions, the size of the exact side.
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:

@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "filter/builder/measure.h"
+#include "filter/builder/memory.h"
 #include "filter/file/filter_file.h"
 #include "filter/file/temp_file.h"
 #include "filter/url/host.h"
@@ -17,11 +18,11 @@ namespace bloomwall::filter {
 namespace {
 
 // The category that all files have in common.
-std::string common_category(const std::vector<FileIntake>& files) {
+std::string common_category(const std::vector<IngestedFile>& files) {
   if (files.empty()) return {};
   const std::string& first = files.front().report.category;
   const bool same =
-      std::all_of(files.begin(), files.end(), [&](const FileIntake& f) { return f.report.category == first; });
+      std::all_of(files.begin(), files.end(), [&](const IngestedFile& f) { return f.report.category == first; });
   return same ? first : std::string{};
 }
 
@@ -119,7 +120,7 @@ Result<void> BuildRun::prepare_extras() {
 Result<void> BuildRun::read(KeyStore& store, BuildPhase phase, const KeyStream* stream) {
   notify(phase);
   const bool is_first = report.files.empty();
-  Intake intake(store, {.read = options.read,
+  Ingest ingest(store, {.read = options.read,
                         .raw = options.raw,
                         .keep_allow_rules = is_first && !options.allow_out.empty(),
                         .threads = threads,
@@ -128,24 +129,24 @@ Result<void> BuildRun::read(KeyStore& store, BuildPhase phase, const KeyStream* 
                         .ranges = &ranges});
   sample = EntrySample();
   ranges.clear();
-  const IntakeProgress on_block = [&](const IntakePosition& input) {
+  const IngestProgress on_block = [&](const IngestPosition& input) {
     position = input;
     if (stream != nullptr) report.stream = stream->figures();
     notify(phase, input);
   };
   Result<void> ok;
-  for (std::size_t i = 0; ok && i < options.lists.size(); ++i) ok = intake.read(options.lists[i], on_block);
-  for (std::size_t i = 0; ok && i < options.generated.size(); ++i) ok = intake.read(options.generated[i], on_block);
+  for (std::size_t i = 0; ok && i < options.lists.size(); ++i) ok = ingest.read(options.lists[i], on_block);
+  for (std::size_t i = 0; ok && i < options.generated.size(); ++i) ok = ingest.read(options.generated[i], on_block);
   if (!ok && !is_first) return ok;
-  if (!is_first) return check_same_lists(intake.files());
-  report.files = intake.files();
-  report.allow_rules = intake.allow_rule_count();
-  allow_rules = intake.allow_rules();
+  if (!is_first) return check_same_lists(ingest.files());
+  report.files = ingest.files();
+  report.allow_rules = ingest.allow_rule_count();
+  allow_rules = ingest.allow_rules();
   return ok;
 }
 
-// What is read twice has to be the same twice: the sizes were chosen for the first time.
-Result<void> BuildRun::check_same_lists(const std::vector<FileIntake>& again) const {
+// Lists that are read twice must be the same both times: the sizes were chosen for the first.
+Result<void> BuildRun::check_same_lists(const std::vector<IngestedFile>& again) const {
   const auto& before = report.files;
   for (std::size_t i = 0; i < std::min(before.size(), again.size()); ++i) {
     if (before[i].report.path == again[i].report.path && before[i].report.digest == again[i].report.digest &&
@@ -166,10 +167,10 @@ Result<void> BuildRun::join_ranges() {
   return {};
 }
 
-// A fetch that failed leaves a file of no bytes, which says nothing against the other lists.
+// A failed download leaves an empty file; the other lists are still good.
 void BuildRun::warn_of_empty_lists() {
   if (report.files.size() < 2) return;
-  for (const FileIntake& file : report.files) {
+  for (const IngestedFile& file : report.files) {
     if (file.report.entry_count() > 0 || file.report.allow_rules > 0) continue;
     report.warnings.push_back(fmt::format("{}: {}, so nothing of it is in the filter", file.report.path,
                                           file.report.text_bytes == 0 ? "is empty" : "holds no entry"));
@@ -180,7 +181,7 @@ Result<void> BuildRun::check_lists() {
   warn_of_empty_lists();
   set_info();
   if (sources) {
-    if (auto ok = sources->judge(report.info.sources); !ok) return ok;
+    if (auto ok = sources->check(report.info.sources); !ok) return ok;
   }
   if (auto ok = check_info_size(); !ok) return ok;
   if (auto ok = check_usable_share(); !ok) return ok;
@@ -189,7 +190,7 @@ Result<void> BuildRun::check_lists() {
   return check_shrink();
 }
 
-// Found early: not once everything is written.
+// Checked before anything is written.
 Result<void> BuildRun::check_info_size() const {
   const auto bytes = serialise_info(report.info);
   if (parse_info(bytes)) return {};
@@ -203,7 +204,7 @@ Result<void> BuildRun::check_usable_share() const {
   std::vector<FileReport> reports;
   reports.reserve(report.files.size());
   const auto& excused = options.allow_unsupported_of;
-  for (const FileIntake& file : report.files) {
+  for (const IngestedFile& file : report.files) {
     if (std::find(excused.begin(), excused.end(), file.report.list) == excused.end()) reports.push_back(file.report);
   }
   const UnusableShare worst = worst_unusable_share(reports);
@@ -230,8 +231,8 @@ void BuildRun::set_header() {
   Header& header = report.header;
   set_counts(header, report.summary);
   for (std::size_t i = 0; i < kKindCount; ++i) {
-    header.kinds[i].entries = 0;  // of lists that are read twice there is an estimate
-    for (const FileIntake& file : report.files) header.kinds[i].entries += file.report.entries[i];
+    header.kinds[i].entries = 0;  // replaces the estimate where lists are read twice
+    for (const IngestedFile& file : report.files) header.kinds[i].entries += file.report.entries[i];
   }
   header.converter_options = converter_options(options);
   header.unicode_version = unicode_version();
@@ -242,7 +243,7 @@ void BuildRun::set_info() {
   report.info.sources.clear();
   report.info.builder = "bloomwall-filter " BLOOMWALL_VERSION;
   report.info.category = options.category.empty() ? common_category(report.files) : options.category;
-  for (const FileIntake& file : report.files) {
+  for (const IngestedFile& file : report.files) {
     report.info.sources.push_back({.name = file.report.path,
                                    .format = file.format(),
                                    .bytes = file.report.text_bytes,
@@ -277,7 +278,7 @@ Result<void> BuildRun::measure(FilterDraft& draft) const {
   return {};
 }
 
-// Once all pages are written, and before the file takes the place of the one before it.
+// After all pages are written, before the file replaces the old one.
 Result<void> BuildRun::commit_extras(FilterDraft& draft) {
   if (auto ok = extras.add_exceptions(draft); !ok) return ok;
   if (auto ok = extras.write_exact_side(draft); !ok) return ok;

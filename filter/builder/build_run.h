@@ -33,7 +33,7 @@ struct BuildRun {
   // "interrupted" where `stop` says so.
   Result<void> complete(FilterDraft& draft);
 
-  void notify(BuildPhase phase, const IntakePosition& input = {}) const {
+  void notify(BuildPhase phase, const IngestPosition& input = {}) const {
     if (progress) progress({.phase = phase, .input = input, .stream = report.stream});
   }
   std::function<Result<void>(const std::filesystem::path&)> checked_by_sample() const {
@@ -53,7 +53,7 @@ struct BuildRun {
   std::optional<SourceList> sources;
   std::optional<Header> like;
   Sizing sizing;
-  IntakePosition position;  // where reading is
+  IngestPosition position;  // where reading is
   std::vector<std::string> allow_rules;
 
  private:
@@ -61,7 +61,7 @@ struct BuildRun {
   Result<void> identify();
   Result<void> read_like();
   Result<void> prepare_extras();
-  Result<void> check_same_lists(const std::vector<FileIntake>& again) const;
+  Result<void> check_same_lists(const std::vector<IngestedFile>& again) const;
   void warn_of_empty_lists();
   void set_info();
   Result<void> check_info_size() const;

@@ -17,8 +17,8 @@
 namespace bloomwall::filter {
 namespace {
 
-// Estimates are off by 0.41 % in one of three cases; a size is chosen for three times that more, and only what surpasses
-// its size by more than that is refused.
+// Estimates have a standard error of 0.41 %. Sizes are chosen for three times that more, and a build is refused only
+// where it surpasses its size by more than that.
 constexpr double kSketchError = 0.0125;
 
 // S X W U Q D R N.
@@ -42,7 +42,7 @@ bool can_be_read_again(const std::vector<std::string>& lists) {
   });
 }
 
-// The sizes come before the keys.
+// The sizes are known before the keys.
 class StreamedBuild {
  public:
   explicit StreamedBuild(BuildRun& run) : run_(run) {}
@@ -60,8 +60,8 @@ class StreamedBuild {
   double allowed_error_ = 1;
 };
 
-// All keys are held, so that the sizes fit them. Streamed after all where memory does not suffice and the lists can be read
-// again.
+// All keys are held, so that the sizes fit them. Becomes a streamed build where memory does not suffice and the lists
+// can be read again.
 class CollectedBuild {
  public:
   explicit CollectedBuild(BuildRun& run) : run_(run) {}
@@ -135,9 +135,9 @@ Result<void> StreamedBuild::stream_into(FilterDraft& draft) {
                                 {.ram_bytes = run_.ram_bytes, .threads = run_.threads, .stop = run_.options.stop});
   if (!keys) return unexpected(std::move(keys).error());
   BuildPhase phase = BuildPhase::streaming;
-  (*keys)->call_meanwhile([&] {
+  (*keys)->set_idle_callback([&] {
     run_.report.stream = (*keys)->figures();
-    run_.notify(phase, phase == BuildPhase::streaming ? run_.position : IntakePosition{});
+    run_.notify(phase, phase == BuildPhase::streaming ? run_.position : IngestPosition{});
   });
   if (auto ok = run_.read(**keys, phase, keys->get()); !ok) return ok;
   phase = BuildPhase::writing;
@@ -157,7 +157,7 @@ Result<void> StreamedBuild::stream_into(FilterDraft& draft) {
   draft.plan().info = run_.report.info;
   draft.plan().sketches = sketches.serialise();
   draft.plan().networks = serialise_networks(run_.networks);
-  // What merge refuses is not written.
+  // A file that merge would refuse is not written.
   if (auto ok = EntrySketches::parse(draft.plan().sketches); !ok) return unexpected(std::move(ok).error());
   draft.plan().check = run_.checked_by_sample();
   if (auto ok = run_.complete(draft); !ok) return ok;

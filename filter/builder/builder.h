@@ -1,15 +1,16 @@
-// `build`: lists in, a filter file out. Judges the reports, chooses the size, writes, replaces. Two strategies:
+// `build`: makes a filter file of lists. Checks the reports, chooses the size, writes, replaces. Two strategies:
 //   collected  every list is read once; all keys are held, counts are exact, the size fits them        key_collector.h
 //   streamed   sizes come first, then entries stream through into the file, which may be larger than memory; counts are
 //              estimated                                                                              key_stream.h
-// Streamed is every build whose sizes are given: what is expected (`expected`), or the file it has to match (`like`).
-// Others are collected, and where memory does not suffice, what can be read again is: once for estimates, once streamed.
-//   replaced_header / choose_identity   who the file is                       identity.h
-//   Intake                              lists -> entries -> store             intake.h
+// A build is streamed where its sizes are given: by what is expected (`expected`), or by the file it has to match
+// (`like`). Others are collected. Where memory does not suffice and the lists can be read again, they are read once
+// more for estimates, and then streamed.
+//   replaced_header / choose_identity   ids, series key, sequence             identity.h
+//   Ingest                              lists -> entries -> store             ingest.h
 //   choose_size                         geometries for the target             sizing.h
-// Before the file takes the target's place, it is asked for a sample of the entries (entry_sample.h); a miss is an error.
-// Equal lists and equal pinned fields give equal bytes, whatever the number of threads and rounds, and, where the sizes are
-// given, whatever the memory. The pages of a streamed build are those of a collected one with the same geometry.
+// Before the file replaces the target, a sample of the entries is looked up in it (entry_sample.h); a miss is an error.
+// Equal lists and equal pinned fields give equal bytes, whatever the number of threads and rounds, and, where the sizes
+// are given, whatever the memory. Streamed and collected builds of the same geometry have the same pages.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,7 +23,7 @@
 #include <vector>
 
 #include "filter/builder/identity.h"
-#include "filter/builder/intake.h"
+#include "filter/builder/ingest.h"
 #include "filter/builder/key_stream.h"
 #include "filter/builder/sizing.h"
 
@@ -38,8 +39,8 @@ struct BuildOptions {
   bool raw = false;
   std::string category;  // empty: that of the lists, where all have the same
   Target target;
-  // What the lists will hold (its target is ignored): decides the sizes, whatever they then do hold. Kinds for which there is
-  // no room then, and so many entries that the target is not met, are refused.
+  // What the lists will hold (its target is ignored). It alone decides the sizes; the build is refused where the lists
+  // hold kinds for which there is no section, or so many entries that the target is not met.
   std::optional<PlanRequest> expected;
   // Empty, or a filter file: the same series and geometry, so that both can be merged. Excludes `expected`.
   std::filesystem::path like;
@@ -47,12 +48,13 @@ struct BuildOptions {
   bool exact_side = false;              // writes F.bwx beside F.bwf: exact_writer.h
   bool force = false;                   // not refused where the target is not met
   IdentityOptions identity;
-  // What of a list can't be used makes no filter from this share of its rules on, unless all lists, or these, are excused.
+  // The build is refused where more than this share of a list's rules can't be used, unless that is allowed of all
+  // lists or of this one.
   double most_unusable = kMostUnusable;
   bool allow_unsupported = false;
   std::vector<std::string> allow_unsupported_of;
   std::filesystem::path sources;            // empty, or what the lists have to be: source_list.h
-  bool empty = false;                       // no list: a file of the expected sizes, for others to be made like
+  bool empty = false;                       // no list: an empty file of the expected sizes, for `like`
   FileAccess access;                        // of every file that is written
   std::filesystem::path allow_out;          // empty: allow rules are counted and dropped
   std::optional<double> max_shrink;         // share of the replaced file's distinct entries
@@ -62,19 +64,19 @@ struct BuildOptions {
   const std::atomic<bool>* stop = nullptr;  // becomes true: nothing is written, error `io` "interrupted"
 };
 
-// `estimating`: once more, for counts alone. `streaming`: reading while a temporary file is there.
+// `estimating`: reading for counts alone. `streaming`: reading while a temporary file exists.
 enum class BuildPhase : std::uint8_t { reading, estimating, streaming, writing, finishing };
 struct BuildProgress {
   BuildPhase phase = BuildPhase::reading;
-  IntakePosition input;            // while reading, estimating or streaming
+  IngestPosition input;            // while reading, estimating or streaming
   KeyStream::Figures stream = {};  // while streaming, and after
 };
 // Called on the calling thread: at least once a phase, and once a block while reading.
 using OnBuildProgress = std::function<void(const BuildProgress&)>;
 
-// As far as a build got; an error leaves the rest empty.
+// Filled as far as the build gets.
 struct BuildReport {
-  std::vector<FileIntake> files;
+  std::vector<IngestedFile> files;
   std::uint64_t allow_rules = 0;
   KeySummary summary;
   std::optional<Sizing> sizing;
@@ -87,7 +89,7 @@ struct BuildReport {
   KeyStream::Figures stream = {};
 };
 
-// Errors: usage, unmet_target, limit, io, and those of lists. The target is untouched unless it is done.
+// Errors: usage, unmet_target, limit, io, and those of lists. After an error the target is untouched.
 Result<void> build(const BuildOptions& options, BuildReport& report, const OnBuildProgress& progress = {});
 
 // What converter_options in the header says; bit by bit.

@@ -1,5 +1,5 @@
-// The pages of a draft, mapped so that they can be asked while they are not a file yet: for exceptions and measurements.
-// Once every page is written. Address space, no memory but the page cache; unmapped with the object.
+// Access to the pages of a file that is being written: PagedFile reads and writes large pieces of it past the page
+// cache, DraftPages maps its pages for look-ups.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,14 +16,14 @@
 
 namespace bloomwall::filter {
 
-// Large pieces of a file read and written without leaving them in the page cache: O_DIRECT where the file system has it, else
-// written back and dropped at once. What else runs on the machine, a proxy that serves the last build of this very file,
-// say, keeps its cache.
+// Reads and writes large pieces of a file without leaving them in the page cache: O_DIRECT where the file system has
+// it, else written back and dropped at once. So other programs keep their cache, such as a proxy that serves the last
+// build.
 
 // Offsets, lengths and addresses are multiples of 4096. Thread-safe.
 class PagedFile {
  public:
-  // The open file `descriptor` once more; `path` stands in errors.
+  // Reopens the file of `descriptor`; `path` stands in errors.
   static Result<PagedFile> open(int descriptor, std::filesystem::path path);
   PagedFile(PagedFile&& other) noexcept
       : path_(std::move(other.path_)), file_(std::move(other.file_)), direct_(other.direct_) {}
@@ -32,7 +32,6 @@ class PagedFile {
   Result<void> write(std::uint64_t offset, std::span<const std::byte> bytes);
   std::uint64_t bytes_read() const { return read_.load(std::memory_order_relaxed); }
   std::uint64_t bytes_written() const { return written_.load(std::memory_order_relaxed); }
-  bool is_direct() const { return direct_; }
 
  private:
   PagedFile(std::filesystem::path path, Descriptor file, bool direct)
@@ -44,11 +43,13 @@ class PagedFile {
   std::atomic<std::uint64_t> read_ = 0, written_ = 0;
 };
 
-// What there is to ask; a section that is not there is false.
+// The sections that can be asked; a missing one is false.
 struct PageViews {
   SectionView hosts, paths, raw;
 };
 
+// The pages of a draft, mapped once every page is written: for exceptions and measurements. Takes address space, no
+// memory but the page cache.
 class DraftPages {
  public:
   // Errors: io. The draft outlives it.

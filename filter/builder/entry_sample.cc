@@ -23,7 +23,7 @@ bool holds(const RangeSet& networks, const AddressRange& range) {
 
 }  // namespace
 
-// One file, asked for entries.
+// Looks entries up in one file.
 class SampleQuestions {
  public:
   explicit SampleQuestions(const FilterFile& file) : query_(file) {}
@@ -45,7 +45,7 @@ class SampleQuestions {
   }
 
  private:
-  // An alternative reading of an ambiguous path: as text it would be read otherwise.
+  // An alternative form of an ambiguous path: its text would be read as another form.
   bool finds_form(HostKind kind, std::string_view host, std::string_view path, std::string_view text) const {
     const std::array<UrlForm, 1> forms{UrlForm{.path = path, .query = text, .has_query_mark = !text.empty()}};
     CanonicalUrl url;
@@ -93,7 +93,7 @@ void EntrySample::keep(Part& part, const AddressRange& range) const {
   part.ranges.resize(to);
 }
 
-// Every second one stays, and of those to come.
+// Keeps every second one, of these and of those to come.
 void EntrySample::thin(Part& part) {
   part.mask = part.mask * 2 + 1;
   part.bytes = 0;

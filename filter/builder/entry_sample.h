@@ -1,8 +1,9 @@
-// Some of the entries of a build, kept as text while they pass, so that the file can be asked for them before it takes its
-// target's place: through the canonical form and the look-up that the proxy uses, as a request that each of them must stop.
-// What drifts between the two ways (canonical form, cut, header ranges, marks, bits, disk) then fails the build.
-// Of a range of addresses its first and its last one are asked for.
-// Kept is every 2^k-th entry of a worker, k growing with them; ranges likewise. Memory: at most 16 MiB and `most` texts.
+// A sample of a build's entries, kept as text, that is looked up in the file before it replaces the target: as a
+// request that each entry must stop, through the canonicaliser and the look-up that the proxy uses. A difference
+// between the two ways (canonical form, splitting, header ranges, marks, bits, disk) then fails the build. Of a range
+// of addresses the first and the last one are looked up.
+// Keeps every 2^k-th entry of a worker, with k growing with their number; ranges likewise. Memory: at most 16 MiB and
+// `most` texts.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,7 +26,7 @@ class EntrySample {
  public:
   explicit EntrySample(std::size_t most = kSampledEntries) : most_(most) {}
 
-  // Before any of the others, and not meanwhile: so many workers there will be at most.
+  // The greatest number of workers. Called before the other functions, never concurrently with them.
   void expect_workers(unsigned workers);
   // By one thread for one worker at a time.
   void seen(unsigned worker, const Entry& entry) {
@@ -38,8 +39,8 @@ class EntrySample {
   }
   std::size_t size() const;  // ranges as well
 
-  // Asks a whole filter file for all of them. An entry that no request can spell is asked in its canonical form. Errors:
-  // bad_section, naming the first entry that is not found, and how many more; those of opening the file.
+  // Looks all of them up in a complete filter file. An entry that no request can spell is asked in its canonical form.
+  // Errors: bad_section, naming the first entry that is not found and the number of others; those of opening the file.
   Result<void> check(const std::filesystem::path& file) const;
 
  private:

@@ -28,7 +28,7 @@ Result<void> ExactRuns::add(std::span<const std::uint64_t> numbers) {
   if (held_.size() + numbers.size() > most_held_) {
     if (auto ok = spill(); !ok) return ok;
   }
-  // Growth by doubling would take half as much again as is allowed.
+  // Reserved at once: growth by doubling would take half as much again as is allowed.
   if (held_.capacity() < held_.size() + numbers.size()) {
     held_.reserve(std::min(most_held_, std::max(kLeastHeld, 2 * held_.capacity())));
   }
@@ -181,7 +181,7 @@ struct ExactWriter::State {
 
   std::filesystem::path target;
   FileAccess access;
-  mutable std::mutex mutex;  // of the two below, while entries pass
+  mutable std::mutex mutex;  // of the two below, while entries are read
   ExactRuns runs;
   Result<void> outcome;
   std::vector<std::vector<std::uint64_t>> batches;  // one a worker

@@ -1,6 +1,7 @@
-// Writes the exact side of a filter (filter/file/exact_side.h) while its entries pass. Fingerprints are collected in memory;
-// what does not fit goes to disk as sorted runs, in a file without a name beside the target, and is merged at the end.
-// Memory: what it is given, at least 2 MiB. Temporary disk: 8 bytes an entry where it does not fit in memory.
+// Writes the exact side of a filter (filter/file/exact_side.h) while its entries are read. Fingerprints are collected
+// in memory; those that do not fit go to disk as sorted runs, in a file without a name beside the target, and are
+// merged at the end.
+// Memory: as given, at least 2 MiB. Temporary disk: 8 bytes an entry where they do not fit in memory.
 // Equal entries and equal file id give equal bytes, whatever the order, the memory and the number of workers.
 // Errors: io.
 // SPDX-License-Identifier: Apache-2.0
@@ -22,14 +23,14 @@
 
 namespace bloomwall::filter {
 
-// Inside filter/builder: 64-bit numbers in any order and number, given back ascending and each once. In memory as long as they
-// fit, else as sorted runs in a file without a name in `folder`.
+// An external sort: takes 64-bit numbers in any order, gives each back once, ascending. In memory as long as they fit,
+// else as sorted runs in a file without a name in `folder`.
 // Not thread-safe. Errors: io.
 class ExactRuns {
  public:
   ExactRuns(std::filesystem::path folder, std::uint64_t ram_bytes);
   Result<void> add(std::span<const std::uint64_t> numbers);
-  // Calls `take` with each number once, ascending. Once only.
+  // Calls `take` with each number once, ascending. To be called once.
   Result<void> drain(const std::function<Result<void>(std::uint64_t)>& take);
   std::size_t runs() const { return runs_.size(); }
 
@@ -62,7 +63,7 @@ class ExactWriter final : public KeyObserver {
   void seen(unsigned worker, const EntryKeys& keys) override;
   Result<void> check() const override;
 
-  // After the last entry: merge, digests, sync, all in a temporary file. Once only.
+  // After the last entry: merges, digests and syncs a temporary file. To be called once.
   Result<ExactHeader> write(const FileId& filter);
   TempFile& written();  // after write(): to be committed
 

@@ -1,6 +1,6 @@
 // A set of 128-bit hashes with something beside each: open addressing, linear probing, in the order of the hash.
-// The slot where a hash belongs grows with the hash's high half, as its page in a section does; walking a table therefore
-// writes a section nearly front to back instead of at random.
+// The slot where a hash belongs grows with the hash's high half, as its page in a section does; walking a table
+// therefore writes a section nearly front to back instead of at random.
 // Memory: between 1.5 and 2.2 slots a hash. Growth asks the budget first; while it grows the old slots stay, too.
 // Safe against chosen input because the hashes are seeded with the series key. Not thread-safe.
 // SPDX-License-Identifier: Apache-2.0

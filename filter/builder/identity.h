@@ -1,6 +1,6 @@
-// Who a filter file is: its own id, its series with the secret key that seeds every hash, its place in the series and its
-// date. A rebuild of the same target keeps the series, so that merges, shards and deltas made for it stay possible.
-// Everything random or taken from the clock can be pinned, so that equal input gives equal bytes.
+// The identity of a filter file: its id, its series with the secret key that seeds every hash, its sequence number and
+// its date. A rebuild of the same target keeps the series, so that it can be merged with its shards and its deltas can
+// be rebased. Everything random or taken from the clock can be pinned, so that equal input gives equal bytes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,7 +28,7 @@ struct IdentityOptions {
 
 struct Identity {
   FileId file_id{};
-  FileId series_id{};  // made from the key, which it does not give away
+  FileId series_id{};  // derived from the key, which can't be derived from it
   SeriesKey series_key{};
   std::uint64_t sequence = 1;
   std::uint64_t created = 0;
@@ -36,8 +36,8 @@ struct Identity {
   std::vector<std::string> warnings;
 };
 
-// The header of the file that is going to be replaced; nothing where there is none. Something there that can't be read as
-// a filter is an error, unless `options`, as the user gave them, say the series: a mistyped -o must not replace some other file.
+// The header of the file that will be replaced; nothing where there is none. A file that is no filter is an error,
+// unless the user's `options` name the series: a mistyped -o must not replace another file.
 Result<std::optional<Header>> replaced_header(const std::filesystem::path& target, const IdentityOptions& options);
 
 Result<Identity> choose_identity(const IdentityOptions& options, const std::optional<Header>& replaced);

@@ -21,11 +21,11 @@
 #include "filter/parallel.h"
 
 namespace bloomwall::filter {
+namespace {
 
-// The slots and shards behind KeyCollector: hashes are dealt out by their top bits to shards with a lock each, in batches.
-
-inline constexpr unsigned kShardBits = 6;
-inline constexpr std::size_t kShards = std::size_t{1} << kShardBits;
+// Hashes are distributed to shards by their top bits. Each shard has its own lock.
+constexpr unsigned kShardBits = 6;
+constexpr std::size_t kShards = std::size_t{1} << kShardBits;
 constexpr std::size_t shard_of(const Hash128& key) { return static_cast<std::size_t>(key.hi >> (64 - kShardBits)); }
 
 // A host of an entry, or a parent of one (then without variants).
@@ -44,6 +44,8 @@ struct KeyItem {
   Kind kind = Kind::raw;
 };
 
+}  // namespace
+
 struct KeyCollector::Shard {
   explicit Shard(RamBudget& budget) : hosts(budget), paths(budget), raw(budget) {}
   // False: out of memory; what did not fit is lost.
@@ -59,7 +61,7 @@ struct KeyCollector::Shard {
   std::uint32_t variants = 0;  // all that occur
 };
 
-// Smallest and largest of what was seen; by all feeds.
+// Least and greatest values that all inserters have seen.
 struct KeyCollector::Ranges {
   std::atomic<std::uint32_t> min_labels = 256, max_labels = 0, max_depth = 0;
 };
@@ -78,7 +80,8 @@ struct Cover {
   }
 };
 
-// Shards are ranges of the hash, and so are pages. Where no page straddles two shards each thread has its pages for itself.
+// Shards are ranges of the hash, and so are pages. Where no page straddles two shards each thread has its pages for
+// itself.
 bool has_pages_for_itself(const SectionWriter& section, unsigned threads) {
   return threads == 1 || section.geometry().pages % kShards == 0;
 }
@@ -138,8 +141,8 @@ KeyCollector::KeyCollector(const KeyMaker& keys, std::uint64_t ram_bytes)
 KeyCollector::~KeyCollector() = default;
 
 KeySink& KeyCollector::sink(unsigned worker) {
-  while (feeds_.size() <= worker) feeds_.push_back(std::make_unique<Feed>(*this));
-  return *feeds_[worker];
+  while (inserters_.size() <= worker) inserters_.push_back(std::make_unique<Inserter>(*this));
+  return *inserters_[worker];
 }
 
 Result<void> KeyCollector::check() {
@@ -212,11 +215,11 @@ bool KeyCollector::insert_into(FilterWriter& writer, unsigned threads, const std
   return !stopped.load();
 }
 
-// A feed's two stages. Hosts first go through a small cache that merges what lists say about the same host in nearby lines
-// (a URL list names one host over and over, and all names share a few parents); then hosts and keys wait in a batch for
-// their shard, so that a lock is taken once for many.
-
 namespace {
+
+// An Inserter has two stages. A small cache merges what nearby lines say about the same host (a URL list names one host
+// many times, and all names share a few parents). Then hosts and keys wait in a batch for their shard, so that the lock
+// is taken once a batch.
 
 constexpr std::size_t kKeysABatch = 64;
 constexpr unsigned kCacheBits = 10;
@@ -235,7 +238,7 @@ void lower_to(std::atomic<std::uint32_t>& least, std::uint32_t value) {
 
 }  // namespace
 
-struct KeyCollector::Feed::State {
+struct KeyCollector::Inserter::State {
   explicit State(KeyCollector& owner)
       : collector(owner), cache(std::size_t{1} << kCacheBits), hosts(kShards), keys(kShards) {}
 
@@ -275,7 +278,7 @@ struct KeyCollector::Feed::State {
 };
 
 // Sees to it that the host and all its parents are known, and returns the host's hash.
-Hash128 KeyCollector::Feed::State::admit_host(const Entry& entry) {
+Hash128 KeyCollector::Inserter::State::admit_host(const Entry& entry) {
   const bool same = entry.host == last_host && entry.host_kind == last_kind && !last_host.empty();
   if (same && cached(last_hash).key == last_hash) return last_hash;
   const CanonicalUrl url = host_of(entry);
@@ -298,13 +301,13 @@ Hash128 KeyCollector::Feed::State::admit_host(const Entry& entry) {
   return last_hash;
 }
 
-KeyCollector::Feed::Feed(KeyCollector& collector) : state_(std::make_unique<State>(collector)) {}
-KeyCollector::Feed::Feed(Feed&&) noexcept = default;
-KeyCollector::Feed::~Feed() {
+KeyCollector::Inserter::Inserter(KeyCollector& collector) : state_(std::make_unique<State>(collector)) {}
+KeyCollector::Inserter::Inserter(Inserter&&) noexcept = default;
+KeyCollector::Inserter::~Inserter() {
   if (state_) flush();
 }
 
-void KeyCollector::Feed::add(const Entry& entry) {
+void KeyCollector::Inserter::add(const Entry& entry) {
   State& s = *state_;
   if (entry.kind == Kind::raw) {
     s.queue(s.keys, {.key = s.collector.keys_.raw(entry.path), .kind = Kind::raw});
@@ -320,7 +323,7 @@ void KeyCollector::Feed::add(const Entry& entry) {
   s.queue(s.keys, {.key = keys.key, .kind = keys.kind});
 }
 
-void KeyCollector::Feed::flush() {
+void KeyCollector::Inserter::flush() {
   State& s = *state_;
   for (HostSlot& slot : s.cache) {
     if (slot.key != Hash128{}) s.queue(s.hosts, slot);

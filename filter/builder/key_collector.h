@@ -1,9 +1,9 @@
-// The keys of all entries, held in RAM and exact: duplicates cost nothing in the filter, counts are true, and the size of
-// the filter is chosen when all is known. The strategy for everything that fits in RAM; larger builds need another one
-// behind the same two steps (add entries, insert into a writer).
+// The keys of all entries, held in RAM and exact: duplicates cost nothing in the filter, counts are true, and the size
+// of the filter is chosen when all is known. The strategy for everything that fits in RAM; larger builds need another
+// one behind the same two steps (add entries, insert into a writer).
 // Memory: 64 to 90 bytes for each distinct host or parent of one, 24 to 35 for each distinct P or R key.
-// Threads: every thread has a Feed of its own; all else from one thread while no Feed is in use. What comes out does not
-// depend on the order of entries or the number of threads.
+// Threads: every thread has its own Inserter; all other calls come from one thread while no Inserter is in use. What
+// comes out does not depend on the order of entries or the number of threads.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,11 +28,11 @@ class KeyCollector final : public KeyStore {
   ~KeyCollector() override;
 
   // Takes entries on one thread. What was added counts for the collector after flush(), which the destructor calls too.
-  class Feed final : public KeySink {
+  class Inserter final : public KeySink {
    public:
-    explicit Feed(KeyCollector& collector);
-    ~Feed() override;
-    Feed(Feed&&) noexcept;
+    explicit Inserter(KeyCollector& collector);
+    ~Inserter() override;
+    Inserter(Inserter&&) noexcept;
     void add(const Entry& entry) override;
     void flush() override;
 
@@ -61,7 +61,7 @@ class KeyCollector final : public KeyStore {
   std::atomic<bool> out_of_memory_ = false;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::unique_ptr<Ranges> ranges_;
-  std::vector<std::unique_ptr<Feed>> feeds_;  // by worker
+  std::vector<std::unique_ptr<Inserter>> inserters_;  // by worker
 };
 
 }  // namespace bloomwall::filter

@@ -1,8 +1,8 @@
 // The sketches section, little-endian:
-//   u32 version (1), u32 mark mask, u16 least labels (256: none), u16 most labels, u32 greatest depth, then a sketch for each
-//   kind in the order of kKinds but networks, for hosts and for marks:
-//   u32 number of registers that are not zero, then for each of them u16 index and u8 rank, by index; where that would be as
-//   long as all registers, all registers, a byte each.
+//   u32 version (1), u32 mark mask, u16 least labels (256: none), u16 most labels, u32 greatest depth, then a sketch
+//   for each kind in the order of kKinds but networks, for hosts and for marks:
+//   u32 number of registers that are not zero, then for each of them u16 index and u8 rank, by index; where that would
+//   be as long as all registers, all registers, a byte each.
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/builder/key_sketch.h"
 
@@ -36,7 +36,7 @@ bool take(std::span<const std::byte>& bytes, Number& value) {
 
 bool is_sparse(std::size_t used) { return used * kSparseBytes < DistinctSketch::kRegisters; }
 
-// Ertl's sigma and tau: what registers that are zero, or as high as can be, add to the sum of 2^-rank.
+// Ertl's sigma and tau: what registers that are zero, or at their maximum, add to the sum of 2^-rank.
 double sigma(double x) {
   double y = 1;
   double z = x;

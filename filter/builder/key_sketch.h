@@ -1,7 +1,7 @@
-// How many distinct keys there were, in 64 KiB however many: HyperLogLog (Flajolet, Fusy, Gandouet, Meunier 2007) with 2^16
+// Estimates the number of distinct keys in 64 KiB: HyperLogLog (Flajolet, Fusy, Gandouet, Meunier 2007) with 2^16
 // registers, and the estimator without bias tables of Ertl, "New cardinality estimation algorithms for HyperLogLog
-// sketches" (2017). Standard error 0.41 %, from a handful to beyond 10^15; exact arithmetic but for the last step, so that
-// equal keys in any order, on any number of threads and in any number of shards give equal estimates.
+// sketches" (2017). Standard error 0.41 %, from a handful to beyond 10^15. All arithmetic but the last step is exact,
+// so that equal keys in any order, on any number of threads and in any number of shards give equal estimates.
 // EntrySketches holds one for each kind that has keys, for hosts and for marks, with the ranges that stand in a header.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -32,9 +32,9 @@ class DistinctSketch {
   void merge(const DistinctSketch& other);
   std::uint64_t estimate() const;
 
-  // Registers that are not zero in the shorter of two forms, see the .cc file.
+  // Writes the registers that are not zero, in the shorter of two forms (see the .cc file).
   void write(std::vector<std::byte>& out) const;
-  // Takes its bytes off the front; false where they are none of write()'s.
+  // Takes its bytes off the front; false where write() can't have written them.
   bool read(std::span<const std::byte>& bytes);
   friend bool operator==(const DistinctSketch& a, const DistinctSketch& b) { return a.ranks_ == b.ranks_; }
 
@@ -43,11 +43,11 @@ class DistinctSketch {
   void raise(std::size_t at, unsigned rank);
   void find_floor();
   std::vector<std::uint8_t> ranks_;  // empty until the first key
-  unsigned floor_ = 0;      // no register is below it: nearly every key of a long stream ends at one comparison
-  std::size_t raised_ = 0;  // since floor_ was looked for
+  unsigned floor_ = 0;      // no register is below it, so nearly every key of a long stream costs one comparison
+  std::size_t raised_ = 0;  // since floor_ was computed
 };
 
-// Not thread-safe: one a thread, merged at the end.
+// Not thread-safe: each thread has its own, merged at the end.
 class EntrySketches {
  public:
   // A host entry, or the mark of a URL entry: `variant` as in H.
@@ -72,11 +72,11 @@ class EntrySketches {
   static constexpr unsigned kMostLabels = 255;  // no host that a request may have comes near
 };
 
-// At most what serialise() gives.
+// An upper bound of what serialise() returns.
 inline constexpr std::uint64_t kMostSketchBytes = (kKeyKindCount + 2) * (DistinctSketch::kRegisters + 4) + 16;
 
-// A sink that keeps nothing but sketches of what it is given, and hands hashes on to who derives from it. By itself it is the
-// way to learn how many entries there are in bounded memory: KeyEstimator.
+// A sink that keeps nothing but sketches, and passes hashes to the class that derives from it. KeyEstimator uses it
+// alone, to count entries in bounded memory.
 class SketchingSink : public KeySink {
  public:
   explicit SketchingSink(const KeyMaker& keys);
@@ -85,11 +85,11 @@ class SketchingSink : public KeySink {
   const EntrySketches& sketches() const { return sketches_; }
 
  private:
-  // The bits of a host entry or a mark; the same ones may come again.
+  // The bits of a host entry or a mark; may be called again with the same ones.
   virtual void take_host(const Hash128& /*host*/, Variant /*variant*/) {}
   virtual void take_key(Kind /*kind*/, const Hash128& /*key*/) {}  // of P or R
 
-  // What was said lately about a host: lists name one host over and over, and nothing need be said twice.
+  // What was recently said about a host: lists name one host many times, and it need be said once.
   struct KnownHost {
     Hash128 key{};
     std::uint32_t variants = 0;

@@ -1,5 +1,5 @@
-// Where entries go while lists are read: the door behind which the strategies of a build stand, with keys that are all held
-// (KeyCollector) or that stream through into a file whose sizes are known (KeyStream).
+// Where entries go while lists are read. A build has two implementations of KeyStore: KeyCollector holds all keys in
+// memory, KeyStream writes them into a file whose sizes are known.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,11 +15,9 @@
 
 namespace bloomwall::filter {
 
-// What the entries of a build come to: the counts from which a filter is sized and its errors are predicted. A strategy that
-// can't count exactly fills it with estimates.
-
 using DistinctByKind = std::array<std::uint64_t, kKindCount>;  // by index_of(kind)
 
+// The counts of a build, from which a filter is sized and its errors are predicted. Exact, or estimates.
 struct KeySummary {
   bool estimated = false;  // the counts below are within about 1 %; what is covered is not known
   DistinctByKind distinct{};
@@ -28,14 +26,15 @@ struct KeySummary {
   std::uint32_t mark_mask = 0;                  // bit v for mark variant v
   std::uint8_t min_labels = 0, max_labels = 0;  // of names in H
   std::uint16_t max_depth = 0;                  // of D entries
-  // Under a listed S or W parent: distinct host entries, and path entries (also under their own host's S; duplicates count).
+  // Under a listed S or W parent: distinct host entries, and path entries (also under their own host's S; duplicates
+  // count).
   std::uint64_t covered_hosts = 0, covered_paths = 0;
 
   std::uint64_t total() const;  // distinct entries
 };
 
-// The fields of a header that say how much there is: keys by kind (of one round), marks, hosts, ranges. Entries, which count
-// duplicates too, are not touched.
+// The fields of a header that say how much there is: keys by kind (of one round), marks, hosts, ranges. Entries, which
+// count duplicates too, are not touched.
 void set_counts(Header& header, const KeySummary& summary);
 
 // Takes entries on one thread.
@@ -43,32 +42,31 @@ class KeySink {
  public:
   virtual ~KeySink() = default;
   virtual void add(const Entry& entry) = 0;
-  virtual void flush() = 0;  // what was added counts for the store; on the thread that reads the lists
+  virtual void flush() = 0;  // makes the store see what was added; called by the thread that reads the lists
 };
 
 class KeyStore {
  public:
   virtual ~KeyStore() = default;
-  // The same one for the same worker, for all lists. Not thread-safe; references stay valid.
+  // One sink a worker, for all lists. Not thread-safe; references stay valid.
   virtual KeySink& sink(unsigned worker) = 0;
-  // Called by a worker's thread at the end of a list: what it added may be read by others now. Thread-safe.
+  // Called by a worker's thread at the end of a list; afterwards other threads may read what it added. Thread-safe.
   virtual void end_worker() {}
-  // Whether reading may go on; asked by workers before every block, and between lists.
+  // Whether reading may continue; called by workers before every block, and between lists.
   virtual Result<void> check() = 0;
   // Distinct entries so far, while no sink is in use; nothing where that is not known.
   virtual std::optional<DistinctByKind> distinct_so_far() const { return std::nullopt; }
 };
 
-// Who wants to see the keys of every entry while they pass, beside the store that takes them: known-good lists
-// (build_extras.h) and the exact side (exact_writer.h).
+// Sees the keys of every entry that goes to the store: known-good lists (build_extras.h), exact side (exact_writer.h).
 class KeyObserver {
  public:
   virtual ~KeyObserver() = default;
-  // Before any of the others, and not meanwhile: so many workers there will be at most.
+  // The greatest number of workers. Called before the other functions, never concurrently with them.
   virtual void expect_workers(unsigned workers) = 0;
   // By one thread for one worker at a time.
   virtual void seen(unsigned worker, const EntryKeys& keys) = 0;
-  // What went wrong so far. Thread-safe.
+  // The first error so far. Thread-safe.
   virtual Result<void> check() const = 0;
 };
 

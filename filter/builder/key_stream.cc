@@ -24,9 +24,10 @@
 #include "filter/parallel.h"
 
 namespace bloomwall::filter {
+namespace {
 
-// How a budget of memory is dealt out to a streaming build: H, the rows of every thread, a buffer of one partition for every
-// thread that applies, sketches and caches; what is left holds records. Pure.
+// How a streamed build divides its memory: H, the rows of every thread, a buffer of one partition for every thread that
+// applies, sketches and caches. The rest holds records.
 struct StreamMemory {
   unsigned page_bits = 0;      // of a partition
   unsigned apply_threads = 1;  // more than there are processors, so that some compute while others wait for the disk
@@ -36,28 +37,22 @@ struct StreamMemory {
   RecordForm form = RecordForm::paths;
 };
 
-// Error `limit`, naming the least budget, where this one does not suffice.
-Result<StreamMemory> deal_out(const FilterDraft& draft, std::uint64_t ram_bytes, unsigned threads);
-
-// What a thread has for itself besides its rows: sketches, cache of hosts, blocks of text.
-inline constexpr std::uint64_t kThreadBytes = std::uint64_t{2} << 20;
-
-namespace {
-
+// Of one thread besides its rows: sketches, cache of hosts, blocks of text.
+constexpr std::uint64_t kThreadBytes = std::uint64_t{2} << 20;
 constexpr std::size_t kUsualPartitions = 4096;  // rows of so many still lie in a processor's cache
 constexpr std::size_t kMostChunkRows = 341;     // 64 KiB
-// Chunks for each row there is: with few, much of the memory would be in chunks that are not full yet.
+// Chunks for each row: with few, much of the memory would be in chunks that are not full yet.
 constexpr std::uint64_t kChunksPerRow = 16;
-constexpr std::uint64_t kLeastRowsPerRow = 2;  // one in the hands of a stage, and one that can be applied
+constexpr std::uint64_t kLeastRowsPerRow = 2;  // one that is being filled, and one that can be applied
 
-struct Dealt {
+struct Division {
   StreamMemory memory;
   std::uint64_t least = 0;
 };
 
-Dealt deal(const FilterDraft& draft, std::uint64_t ram_bytes, unsigned threads, unsigned page_bits) {
+Division divide(const FilterDraft& draft, std::uint64_t ram_bytes, unsigned threads, unsigned page_bits) {
   const Partitions partitions(draft, page_bits);
-  Dealt out;
+  Division out;
   StreamMemory& m = out.memory;
   m.page_bits = page_bits;
   for (const auto& section : draft.sections()) {
@@ -68,7 +63,7 @@ Dealt deal(const FilterDraft& draft, std::uint64_t ram_bytes, unsigned threads, 
   const bool is_roomy = std::uint64_t{2} * threads * buffer <= ram_bytes / 32;
   m.apply_threads = is_roomy ? 2 * threads : threads;
   const std::uint64_t fixed = m.host_bytes +
-                              threads * (kThreadBytes + RecordStage::bytes_for(partitions.size(), m.form)) +
+                              threads * (kThreadBytes + PartitionBuffers::bytes_for(partitions.size(), m.form)) +
                               m.apply_threads * buffer;
   const std::uint64_t rows = threads * partitions.size();
   out.least = fixed + rows * kLeastRowsPerRow * (row_bytes(m.form) + ChunkPool::kBytesPerChunk);
@@ -80,16 +75,15 @@ Dealt deal(const FilterDraft& draft, std::uint64_t ram_bytes, unsigned threads, 
   return out;
 }
 
-}  // namespace
-
-Result<StreamMemory> deal_out(const FilterDraft& draft, std::uint64_t ram_bytes, unsigned threads) {
+// Error `limit`, naming the least budget, where this one does not suffice.
+Result<StreamMemory> divide_memory(const FilterDraft& draft, std::uint64_t ram_bytes, unsigned threads) {
   std::uint64_t least = ~std::uint64_t{0};
   for (unsigned bits = Partitions::kLeastPageBits; bits <= kPartitionPageBits; ++bits) {
     const bool is_last = bits == kPartitionPageBits;
     if (!is_last && Partitions(draft, bits).size() > kUsualPartitions) continue;
-    const Dealt dealt = deal(draft, ram_bytes, threads, bits);
-    if (dealt.least <= ram_bytes) return dealt.memory;
-    least = std::min(least, dealt.least);
+    const Division division = divide(draft, ram_bytes, threads, bits);
+    if (division.least <= ram_bytes) return division.memory;
+    least = std::min(least, division.least);
   }
   return unexpected(
       Error{Errc::limit,
@@ -99,7 +93,9 @@ Result<StreamMemory> deal_out(const FilterDraft& draft, std::uint64_t ram_bytes,
                         threads, format_bytes(least), format_bytes(ram_bytes))});
 }
 
-// Inside KeyStream: what all its sinks share, and one thread's sink.
+}  // namespace
+
+// What all sinks share.
 struct KeyStream::State {
   State(const KeyMaker& the_keys, FilterDraft& the_draft, const std::atomic<bool>* the_stop, const StreamMemory& memory,
         AnonymousMemory hosts, AnonymousMemory records, PagedFile the_file);
@@ -110,14 +106,14 @@ struct KeyStream::State {
     std::size_t first_partition = 0;
   };
   void fail(Error error);
-  // Hands a full row over once there is a chunk for it, or gives it up where the build has failed. Where the system gives no
-  // threads that help, whoever waits here does their work.
-  void make_room(RecordStage& stage, std::size_t partition);
+  // Hands a full row over as soon as a chunk is free, or drops it where the build has failed. Where the system gives no
+  // threads for helpers, the thread that waits here does their work.
+  void make_room(PartitionBuffers& records, std::size_t partition);
   bool begin_helpers();  // false: there are none
   void end_helpers();
   void help();
-  // What this thread is to do while it waits; empty for all but one.
-  const std::function<void()>& meanwhile() const;
+  // What this thread calls while it waits; empty for all threads but one.
+  const std::function<void()>& on_idle() const;
   bool is_stopped() const { return stop != nullptr && stop->load(std::memory_order_relaxed); }
 
   KeyMaker keys;
@@ -132,21 +128,21 @@ struct KeyStream::State {
   std::optional<SectionWriter> hosts_section;
   std::optional<Target> paths, raw;
   std::vector<std::unique_ptr<Sink>> sinks;  // by worker
-  std::function<void()> own_meanwhile;       // of the thread `owner`
+  std::function<void()> idle_callback;       // of the thread `owner`
   std::thread::id owner;
 
   std::atomic<bool> failed = false;
-  std::mutex mutex;  // of the error and the beginning of helpers
+  std::mutex mutex;  // of the error and the start of helpers
   std::optional<Error> first_error;
   bool are_helpers_begun = false;
-  std::vector<std::jthread> helpers;  // apply what is gathered while few chunks are free
+  std::vector<std::jthread> helpers;  // apply full chunks while few are free
 };
 
 class KeyStream::Sink final : public SketchingSink {
  public:
   explicit Sink(State& shared);
-  void flush() override;  // hosts into H; records stay where the last round finds them
-  const RecordStage& stage() const { return stage_; }
+  void flush() override;  // hosts into H; the last round reads the records where they are
+  const PartitionBuffers& records() const { return records_; }
 
  private:
   void take_host(const Hash128& host, Variant variant) override;
@@ -154,8 +150,8 @@ class KeyStream::Sink final : public SketchingSink {
   void set_host_bits();
 
   State& shared_;
-  RecordStage stage_;
-  // Waiting until their cache lines have come.
+  PartitionBuffers records_;
+  // Waiting for their cache lines.
   struct HostBits {
     Place place;
     Variant variant = 0;
@@ -166,7 +162,7 @@ class KeyStream::Sink final : public SketchingSink {
 
 Result<std::unique_ptr<KeyStream>> KeyStream::create(const KeyMaker& keys, FilterDraft& draft, const Options& options) {
   const unsigned threads = std::max(1U, options.threads);
-  auto memory = deal_out(draft, options.ram_bytes, threads);
+  auto memory = divide_memory(draft, options.ram_bytes, threads);
   if (!memory) return unexpected(std::move(memory).error());
   auto hosts = AnonymousMemory::make(memory->host_bytes);
   if (!hosts) return unexpected(std::move(hosts).error());
@@ -210,18 +206,18 @@ void KeyStream::State::fail(Error error) {
   failed.store(true, std::memory_order_relaxed);
 }
 
-void KeyStream::State::make_room(RecordStage& stage, std::size_t partition) {
+void KeyStream::State::make_room(PartitionBuffers& records, std::size_t partition) {
   constexpr std::chrono::milliseconds kPause{100};
   const bool helped = begin_helpers();
-  while (!stage.hand_over(partition)) {
-    if (is_stopped() || failed.load(std::memory_order_relaxed)) return stage.drop_row(partition);
+  while (!records.hand_over(partition)) {
+    if (is_stopped() || failed.load(std::memory_order_relaxed)) return records.drop_row(partition);
     const Result<bool> applied = helped ? Result<bool>(false) : rounds.apply_next();
     if (!applied) {
       fail(applied.error());
     } else if (!*applied) {
       pool.wait_for_room(kPause);
     }
-    if (const auto& others = meanwhile()) others();
+    if (const auto& others = on_idle()) others();
   }
 }
 
@@ -247,13 +243,13 @@ void KeyStream::State::end_helpers() {
   helpers.clear();
 }
 
-const std::function<void()>& KeyStream::State::meanwhile() const {
+const std::function<void()>& KeyStream::State::on_idle() const {
   static const std::function<void()> kNothing;
-  return std::this_thread::get_id() == owner ? own_meanwhile : kNothing;
+  return std::this_thread::get_id() == owner ? idle_callback : kNothing;
 }
 
-void KeyStream::call_meanwhile(std::function<void()> meanwhile) {
-  state_->own_meanwhile = std::move(meanwhile);
+void KeyStream::set_idle_callback(std::function<void()> on_idle) {
+  state_->idle_callback = std::move(on_idle);
   state_->owner = std::this_thread::get_id();
 }
 
@@ -263,7 +259,7 @@ KeySink& KeyStream::sink(unsigned worker) {
   return *sinks[worker];
 }
 
-void KeyStream::end_worker() { RecordStage::publish(); }
+void KeyStream::end_worker() { PartitionBuffers::publish(); }
 
 Result<void> KeyStream::check() {
   State& s = *state_;
@@ -278,9 +274,9 @@ Result<void> KeyStream::finish() {
   for (const auto& sink : s.sinks) sink->flush();
   s.end_helpers();
   if (auto ok = check(); !ok) return ok;
-  std::vector<const RecordStage*> stages;
-  for (const auto& sink : s.sinks) stages.push_back(&sink->stage());
-  if (auto ok = s.rounds.apply_last(stages, [&s] { return s.is_stopped(); }, s.meanwhile()); !ok) return ok;
+  std::vector<const PartitionBuffers*> all_buffers;
+  for (const auto& sink : s.sinks) all_buffers.push_back(&sink->records());
+  if (auto ok = s.rounds.apply_last(all_buffers, [&s] { return s.is_stopped(); }, s.on_idle()); !ok) return ok;
   for (std::size_t i = 0; i < s.draft.sections().size(); ++i) {
     const auto& section = s.draft.sections()[i];
     if (section.type != SectionType::hosts) continue;
@@ -319,7 +315,7 @@ Error unannounced(std::string_view what) {
 }  // namespace
 
 KeyStream::Sink::Sink(State& shared)
-    : SketchingSink(shared.keys), shared_(shared), stage_(shared.pool, shared.partitions.size()) {}
+    : SketchingSink(shared.keys), shared_(shared), records_(shared.pool, shared.partitions.size()) {}
 
 void KeyStream::Sink::take_host(const Hash128& host, Variant variant) {
   if (!shared_.hosts_section) return shared_.fail(unannounced("entries with a host"));
@@ -346,8 +342,8 @@ void KeyStream::Sink::take_key(Kind kind, const Hash128& key) {
   const unsigned bits = shared_.partitions.page_bits();
   const std::uint64_t in_partition = place.page & ((std::uint64_t{1} << bits) - 1);
   const std::size_t partition = target->first_partition + (place.page >> bits);
-  if (stage_.add(partition, {.page = in_partition, .fingerprint = place.fingerprint})) return;
-  shared_.make_room(stage_, partition);
+  if (records_.add(partition, {.page = in_partition, .fingerprint = place.fingerprint})) return;
+  shared_.make_room(records_, partition);
 }
 
 void KeyStream::Sink::flush() {

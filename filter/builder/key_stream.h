@@ -1,10 +1,10 @@
-// The keys of all entries, streamed into a file whose sizes are known beforehand: nothing is kept of an entry but bits. The
-// strategy for what does not fit in RAM, and for everything whose geometry is given (shards).
-//   H       in RAM, bits set by atomic OR as entries come; written at the end
-//   P, R    records of six bytes in the memory that is left (records.h, records.h); when little of it is free, threads
-//           apply them to the temporary file, partition after partition, while others go on reading (section_rounds.h)
+// The KeyStore of streamed builds: writes keys into a file whose sizes are known beforehand, and keeps nothing of an
+// entry but bits. For builds that do not fit in RAM, and for all whose geometry is given (shards).
+//   H       in RAM; bits are set by atomic OR as entries come, and written at the end
+//   P, R    records of six bytes in the rest of the memory (records.h). When little of it is free, helper threads apply
+//           them to the temporary file, one partition after the other, while other threads read on (section_rounds.h)
 //   counts  estimated (key_sketch.h)
-// Memory: what the budget says, whatever the input. Temporary disk: none but the file itself.
+// Memory: bounded by the budget, whatever the input. Temporary disk: none but the file itself.
 // The bytes of the file depend on the entries alone: not on threads, rounds or memory.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -25,7 +25,7 @@ class KeyStream final : public KeyStore {
  public:
   struct Options {
     std::uint64_t ram_bytes = 0;
-    unsigned threads = 1;  // as many workers as may ask for a sink
+    unsigned threads = 1;  // the greatest number of workers
     const std::atomic<bool>* stop = nullptr;
   };
   // Borrows the draft, which must have its sections laid out. Error `limit` where the budget is too small for H and the
@@ -38,19 +38,19 @@ class KeyStream final : public KeyStore {
   // Errors: io of a round, "interrupted", and `usage` for an entry of a kind for which the file has no section.
   Result<void> check() override;
 
-  // Called from now on by this thread alone while it waits for memory or works on a round, several times a second. It is one
-  // of the workers; what it calls may ask for figures().
-  void call_meanwhile(std::function<void()> meanwhile);
+  // Called several times a second while the calling thread, which is one of the workers, waits for memory or works on a
+  // round. May call figures().
+  void set_idle_callback(std::function<void()> on_idle);
 
-  // After the last entry: the last round, and H. What remains is draft.commit(facts()).
+  // After the last entry: the last round, and H. The caller goes on with draft.commit(facts()).
   Result<void> finish();
   const std::vector<FilterDraft::SectionFacts>& facts() const;
   EntrySketches sketches() const;  // of all sinks, while none is in use
 
   struct Figures {
     std::uint64_t records = 0;  // that fit in memory
-    unsigned rounds = 0;        // that are done
-    bool in_round = false;      // and how much of that one is
+    unsigned rounds = 0;        // completed
+    bool in_round = false;      // a round is running; its progress:
     std::uint64_t parts_done = 0, parts = 0;
     std::uint64_t bytes_read = 0, bytes_written = 0;  // of the temporary file
   };

@@ -26,7 +26,7 @@ class Stream {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
     return z ^ (z >> 31);
   }
-  // As good as the hash of something new: a listed one turns up once in 2^128 / entries.
+  // Stands for the hash of something new: it is a listed one once in 2^128 / entries.
   Hash128 hash() {
     const std::uint64_t lo = next();
     return {.lo = lo, .hi = next()};
@@ -60,7 +60,8 @@ struct Question {
   std::uint32_t request;
 };
 
-// Requests of one batch: their questions of one section, front to back, and which of them meet a key.
+// The requests of one batch: their questions to one section, in the order of its pages, and which of them test
+// positive.
 class Batch {
  public:
   explicit Batch(std::size_t requests) : hit_(requests) {}

@@ -1,5 +1,4 @@
-// Zeroed memory of the process itself, in huge pages where the kernel gives them: random writes to it cost a third of what
-// they cost in small pages. Touched, it counts; untouched, it does not.
+// Memory of a build: how much it may take, an account of what it has taken, and large anonymous mappings.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,6 +15,8 @@
 
 namespace bloomwall::filter {
 
+// Zeroed anonymous memory, in huge pages where the kernel gives them: random writes to it cost a third of those to
+// small pages. Pages that are never touched take no memory.
 class AnonymousMemory {
  public:
   AnonymousMemory() = default;
@@ -23,7 +24,7 @@ class AnonymousMemory {
     constexpr std::uint64_t kHuge = std::uint64_t{2} << 20;
     AnonymousMemory out;
     if (bytes == 0) return out;
-    // The kernel gives huge pages to whole aligned ones alone.
+    // The kernel uses huge pages for aligned ranges only.
     const std::uint64_t mapped = bytes >= kHuge ? bytes + kHuge : bytes;
     void* const at = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) return system_error("memory", "reserve");
@@ -50,15 +51,13 @@ class AnonymousMemory {
   std::span<std::byte> mapped_, bytes_;
 };
 
-// How much memory a build may take, and the account of what it has taken. Tables ask before they grow, so that a build
-// that does not fit ends with a message instead of the kernel's out-of-memory killer.
-
 // Bytes this process could still use: what the kernel calls available, or less where a control group allows less.
 std::uint64_t available_ram();
 // That, less a reserve of an eighth (at least 64 MiB) for the page cache that the filter is written through.
 std::uint64_t default_ram_budget();
 
-// Thread-safe.
+// An account of memory. Tables ask before they grow, so that a build that does not fit ends with an error message
+// instead of the kernel's out-of-memory killer. Thread-safe.
 class RamBudget {
  public:
   explicit RamBudget(std::uint64_t bytes) : total_(bytes), left_(static_cast<std::int64_t>(bytes)) {}

@@ -49,7 +49,7 @@ class Merge {
         threads_(options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency())) {}
   Result<void> run() {
     for (const auto step : {&Merge::open, &Merge::unite_networks, &Merge::load_known_good, &Merge::identify,
-                            &Merge::judge_sources, &Merge::judge_sketches, &Merge::check, &Merge::write}) {
+                            &Merge::check_sources, &Merge::check_sketches, &Merge::check_digests, &Merge::write}) {
       if (auto ok = (this->*step)(); !ok) return ok;
     }
     return {};
@@ -59,21 +59,21 @@ class Merge {
   Result<void> open();
   Result<void> unite_networks();
   Result<void> load_known_good();
-  Result<void> check();
+  Result<void> check_digests();
   Result<void> identify();
   Result<void> set_info();
-  Result<void> judge_sources();
-  Result<void> judge_sketches();
+  Result<void> check_sources();
+  Result<void> check_sketches();
   Result<void> write();
   Result<void> combine(FilterDraft& draft);
   Result<void> combine_section(const FilterDraft& draft, std::size_t section, PagedFile& file);
   Result<void> add_exceptions(FilterDraft& draft);
   void note_exceptions(std::size_t kept);
-  Result<void> judge_inputs() const;
+  Result<void> check_inputs() const;
   std::optional<FormerFile> former() const;
-  Result<void> judge(const Header& counts) const;
+  Result<void> check_result(const Header& counts) const;
   Result<void> measure(FilterDraft& draft) const;
-  void tell(MergePhase phase, std::uint64_t done = 0, std::uint64_t total = 0) const {
+  void notify(MergePhase phase, std::uint64_t done = 0, std::uint64_t total = 0) const {
     if (progress_) progress_(phase, done, total);
   }
   bool stopped() const { return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed); }
@@ -100,10 +100,10 @@ Result<void> Merge::open() {
     if (!file) return unexpected(std::move(file).error());
     inputs_.push_back(*std::move(file));
   }
-  return judge_mergeable(inputs_);
+  return check_mergeable(inputs_);
 }
 
-// They were read and compared with their digests when the files were opened.
+// Networks were read and compared with their digests when the files were opened.
 Result<void> Merge::unite_networks() {
   auto networks = united_networks(inputs_);
   if (!networks) return unexpected(std::move(networks).error());
@@ -111,7 +111,7 @@ Result<void> Merge::unite_networks() {
   return {};
 }
 
-// Before anything takes long.
+// Loaded before the steps that take long.
 Result<void> Merge::load_known_good() {
   if (options_.known_good.empty()) return {};
   if (std::count(options_.known_good.begin(), options_.known_good.end(), "-") > 1) {
@@ -125,13 +125,13 @@ Result<void> Merge::load_known_good() {
   return {};
 }
 
-Result<void> Merge::check() {
+Result<void> Merge::check_digests() {
   std::uint64_t total = 0;
   for (const auto& input : inputs_) total += input->header().file_bytes;
   std::uint64_t before = 0;
   for (const auto& input : inputs_) {
     auto ok = input->verify(FilterFile::Depth::accident, [&](std::uint64_t done, std::uint64_t) {
-      tell(MergePhase::checking, before + done, total);
+      notify(MergePhase::checking, before + done, total);
       return !stopped();
     });
     if (stopped()) return interrupted();
@@ -159,8 +159,8 @@ Result<void> Merge::identify() {
 
 bool is_content(const SourceInfo& source) { return source.bytes > 0 && source.sha256 != Sha256{}; }
 
-// Shards that were made of the same lists are the same shard, whatever they are called.
-Result<void> Merge::judge_sources() {
+// Shards with the same sources are the same shard, whatever their names.
+Result<void> Merge::check_sources() {
   std::map<std::set<Sha256>, std::size_t> seen;
   for (std::size_t i = 0; i < sources_.size(); ++i) {
     std::set<Sha256> digests;
@@ -179,19 +179,19 @@ Result<void> Merge::judge_sources() {
   if (!named) return unexpected(named.error());
   std::vector<SourceInfo> all;
   for (const auto& of_input : sources_) all.insert(all.end(), of_input.begin(), of_input.end());
-  return named->judge(all);
+  return named->check(all);
 }
 
-// Sketches know how many different keys all of it is, so nothing has to be read to see that it is too much.
-Result<void> Merge::judge_sketches() {
+// Sketches give the number of distinct keys of the whole, so that an excess is found before a page is read.
+Result<void> Merge::check_sketches() {
   auto sketches = merge_sketches(inputs_);
-  if (auto ok = judge_inputs(); !ok) return ok;
+  if (auto ok = check_inputs(); !ok) return ok;
   if (!sketches) return unexpected(std::move(sketches).error());
   sketches_ = *std::move(sketches);
   if (!sketches_) return {};
   Header counts = report_.header;
   set_counts(counts, sketches_->summary());
-  return judge(counts);
+  return check_result(counts);
 }
 
 Result<void> Merge::set_info() {
@@ -209,7 +209,7 @@ Result<void> Merge::set_info() {
     merged.push_back(fmt::format("{} of {}, sequence {}", to_hex(input->header().file_id),
                                  format_time(input->header().created), input->header().sequence));
   }
-  // The same whatever the order.
+  // Independent of the order of the inputs.
   const auto key = [](const SourceInfo& s) { return std::tie(s.name, s.sha256, s.format, s.bytes, s.entries); };
   std::sort(out.sources.begin(), out.sources.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
   const auto twice = std::unique(out.sources.begin(), out.sources.end(),
@@ -250,7 +250,7 @@ Result<void> Merge::combine_section(const FilterDraft& draft, std::size_t index,
       ok = unexpected(memory.error());
     }
     done += kLeafBytes;
-    if (std::this_thread::get_id() == caller) tell(MergePhase::writing, std::min(done.load(), length), length);
+    if (std::this_thread::get_id() == caller) notify(MergePhase::writing, std::min(done.load(), length), length);
     const std::lock_guard lock(mutex);
     if (outcome && !ok) outcome = ok;
   });
@@ -264,10 +264,10 @@ Result<void> Merge::combine(FilterDraft& draft) {
   for (std::size_t i = 0; i < facts_.size(); ++i) {
     if (auto ok = combine_section(draft, i, *file); !ok) return ok;
   }
-  return judge_inputs();
+  return check_inputs();
 }
 
-Result<void> Merge::judge_inputs() const {
+Result<void> Merge::check_inputs() const {
   for (const auto& input : inputs_) {
     if (input->notice_change() || input->lost())
       return unexpected(Error{Errc::io, input->path().string(), "was written to or failed while it was read"});
@@ -275,7 +275,7 @@ Result<void> Merge::judge_inputs() const {
   return {};
 }
 
-// Where the output is one of the inputs, what was read of it is what is replaced.
+// Where the output is one of the inputs, the file that was read must be the one that is replaced.
 std::optional<FormerFile> Merge::former() const {
   for (const auto& input : inputs_) {
     std::error_code ignored;
@@ -294,7 +294,7 @@ Result<void> Merge::add_exceptions(FilterDraft& draft) {
   std::vector<const FilterFile*> inputs;
   for (const auto& input : inputs_) inputs.push_back(input.get());
   const auto merged = merged_exceptions(inputs, asked);
-  if (auto ok = judge_inputs(); !ok) return ok;
+  if (auto ok = check_inputs(); !ok) return ok;
   if (!merged) return unexpected(merged.error());
   draft.plan().exceptions = serialise_exceptions(*merged);
   note_exceptions(merged->size());
@@ -316,7 +316,7 @@ void Merge::note_exceptions(std::size_t kept) {
       "--known-good asks them again");
 }
 
-Result<void> Merge::judge(const Header& counts) const {
+Result<void> Merge::check_result(const Header& counts) const {
   double allowed = options_.fpr.value_or(kDefaultTarget);
   for (const auto& input : inputs_) {
     if (!options_.fpr) allowed = std::max(allowed, worst_error(input->header().predicted));
@@ -343,7 +343,7 @@ Result<void> Merge::measure(FilterDraft& draft) const {
 }
 
 Result<void> Merge::write() {
-  tell(MergePhase::writing);
+  notify(MergePhase::writing);
   const Geometries sections = geometries_of(inputs_.front()->header());
   auto draft = FilterDraft::create(options_.output, {.header = report_.header,
                                                      .hosts = sections.hosts,
@@ -365,9 +365,9 @@ Result<void> Merge::write() {
   }
   header.kinds[index_of(Kind::network)].keys = networks_.size();
   draft->plan().networks = serialise_networks(networks_);
-  if (auto ok = judge(header); !ok) return ok;
+  if (auto ok = check_result(header); !ok) return ok;
   if (auto ok = measure(*draft); !ok) return ok;
-  tell(MergePhase::finishing);
+  notify(MergePhase::finishing);
   if (stopped()) return interrupted();
   if (auto ok = draft->commit(facts_); !ok) return ok;
   report_.header = header;

@@ -1,16 +1,16 @@
-// `merge`: several filters of one series and geometry become one that holds what any of them holds: their bits, ORed. Shards,
-// each a slice of the input built `--like` one file or with the same `--entries`, so become, in any order, the bytes of the
-// whole build (identity pinned, sources given in the order of their names, provenance left out).
-// Counts: entries add up; distinct keys come from the sketches where every input has them, else from the bits that are set.
-// Ranges of addresses are united.
+// `merge`: makes one filter of several of one series and geometry, which holds what any of them holds: their bits,
+// ORed. Shards, each a slice of the input built `--like` one file or with the same `--entries`, give the bytes of the
+// whole build, in any order (identity pinned, sources given in the order of their names, provenance left out).
+// Counts: entries add up; distinct keys come from the sketches where every input has them, else from the bits that are
+// set. Ranges of addresses are united.
 // Signatures belong to the inputs and are dropped; the error is measured anew, as a build would.
-// An exception is kept where every input has it or tests negative: then nobody listed the key. Known-good URLs are asked
-// again where they are given, for keys that test positive only now that the bits are together; with the list that every
-// shard was built with, the exceptions are those of the whole build.
-// A source that stands in several files is named once. The same file twice (the same sources, all of them) is refused; and
-// where it is said what has to be in, whatever is missing, altered or given twice. Before a page is read: that, and where
-// every input has sketches, whether all of it together meets the target. Nothing asks the merged file for entries: they are
-// not at hand.
+// An exception is kept where every input has it or tests negative: then the key is not listed. Known-good URLs, where
+// they are given, are tested again, for keys that test positive only in the merged bits; with the list that every shard
+// was built with, the exceptions are those of the whole build.
+// A source that several files name is named once. The same file twice (all of its sources are the same) is refused; so
+// is, with `sources`, whatever is missing, altered or given twice. That is checked before a page is read, and where
+// every input has sketches, whether the whole meets the target, too. No entry is looked up in the merged file: there
+// are none.
 // Memory: a few MiB a thread. Every input is read twice: first all of its digests are checked.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -36,8 +36,8 @@ struct MergeOptions {
   IdentityOptions identity = {};             // the series is that of the inputs
   std::vector<std::string> known_good = {};  // lists, as of a build
   std::optional<double> fpr = {};            // must be met; default: the worst that an input was made for
-  bool force = false;                        // not refused where it is not
-  std::filesystem::path sources = {};        // empty, or what the files have to be made of: source_list.h
+  bool force = false;                        // not refused where it is not met
+  std::filesystem::path sources = {};        // empty, or a list of what the inputs must be made of: source_list.h
   FileAccess access = {};
   std::optional<std::uint64_t> samples = {};  // requests to measure the error with; default: samples_for()
   bool provenance = true;                     // a line for each input in the info section

@@ -49,7 +49,7 @@ SectionLoad load_of(const Header& header, const FilterDraft::PageSection& sectio
   return section.type == SectionType::paths ? path_load(header, section.geometry) : raw_load(header, section.geometry);
 }
 
-// The share of the summed counts at which a section would err as its bits do.
+// The share of the summed counts at which the predicted error of a section is that of its bits.
 double share_of(const Header& sums, const FilterDraft::PageSection& section, double fill) {
   double low = 0;
   double high = 1;
@@ -72,7 +72,7 @@ Geometries geometries_of(const Header& header) {
   return {.hosts = of(SectionType::hosts), .paths = of(SectionType::paths), .raw = of(SectionType::raw)};
 }
 
-Result<void> judge_mergeable(const MergeInputs& inputs) {
+Result<void> check_mergeable(const MergeInputs& inputs) {
   const Header& first = inputs.front()->header();
   for (const auto& input : inputs) {
     const std::string name = input->path().string();
@@ -103,7 +103,7 @@ Header sum_counts(const MergeInputs& inputs) {
     if (h.max_labels > 0) out.min_labels = out.max_labels == 0 ? h.min_labels : std::min(out.min_labels, h.min_labels);
     out.max_labels = std::max(out.max_labels, h.max_labels);
     out.max_depth = std::max(out.max_depth, h.max_depth);
-    // Of what they were made with, the oldest.
+    // The oldest versions that any of them was made with.
     out.unicode_version = std::min(out.unicode_version, h.unicode_version);
     out.psl_time = std::min(out.psl_time, h.psl_time);
   }

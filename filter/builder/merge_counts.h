@@ -1,4 +1,4 @@
-// Inside `merge`: whether filters fit each other, and what they come to together.
+// Inside `merge`: whether filters can be merged, and the counts of the merged one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,13 +16,13 @@ namespace bloomwall::filter {
 using MergeInputs = std::vector<std::unique_ptr<FilterFile>>;
 
 // Error `usage`, naming the file and what differs from the first one.
-Result<void> judge_mergeable(const MergeInputs& inputs);
+Result<void> check_mergeable(const MergeInputs& inputs);
 
-// The counts of all of them in a copy of the first one's header: sums, ranges (none where one of them knows none), marks.
-// Distinct keys are sums too, which takes what is in several of them for different; see settle_counts.
+// The counts of all of them in a copy of the first one's header: sums, ranges (none where one of them knows none),
+// marks. Distinct keys are sums too, which takes what is in several of them for different; see settle_counts.
 Header sum_counts(const MergeInputs& inputs);
 
-// What the sketches say of marks, labels and depths, and of kinds that are there, closes nothing that the headers had open.
+// Widens marks, label and depth ranges and kinds, as the sketches give them, to all that the headers allow.
 void keep_gates_open(Header& header, const Header& sums);
 
 // Of all inputs together; nothing where one of them has none. Errors: bad_section.
@@ -31,8 +31,8 @@ Result<std::optional<EntrySketches>> merge_sketches(const MergeInputs& inputs);
 // The ranges of addresses of all of them. Error `limit` where a file can't hold so many.
 Result<RangeSet> united_networks(const MergeInputs& inputs);
 
-// Distinct keys from the error that the set bits give: counts of one section are scaled until they predict it. Good to 1 % or
-// so for P and R; to some 10 % for hosts, as it depends on how marks spread over them.
+// Distinct keys from the error that the set bits give: counts of one section are scaled until they predict it. Good to
+// 1 % or so for P and R; to some 10 % for hosts, as it depends on how marks spread over them.
 void settle_counts(Header& header, const FilterDraft& draft, const std::vector<FilterDraft::SectionFacts>& facts);
 
 Geometries geometries_of(const Header& header);

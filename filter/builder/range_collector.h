@@ -1,5 +1,5 @@
-// The ranges of addresses of a build: kept as they come and joined now and then, so that a list that repeats itself takes no
-// more memory than what it says. Exact in every strategy of a build: a filter holds at most kMaxNetworks of them.
+// The ranges of addresses of a build. They are joined now and then, so that repeated ranges take no more memory. Exact
+// in every strategy of a build: a filter holds at most kMaxNetworks of them.
 // Memory: 9 MiB a worker, and 8 bytes for each range of IPv4 that is left, 32 of IPv6.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -19,7 +19,7 @@ namespace bloomwall::filter {
 class RangeCollector {
  public:
   explicit RangeCollector(std::uint64_t most = kMaxNetworks) : most_(most) {}
-  // Before any of the others, and not meanwhile: so many workers there will be at most.
+  // The greatest number of workers. Called before the other functions, never concurrently with them.
   void expect_workers(unsigned workers);
   // By one thread for one worker at a time.
   void seen(unsigned worker, const AddressRange& range);

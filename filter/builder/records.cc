@@ -11,8 +11,8 @@
 namespace bloomwall::filter {
 namespace {
 
-// Work begins when no more than an eighth is free: the more has gathered, the less often each partition is read and
-// written, and who fills chunks should not have to wait meanwhile.
+// Work begins when at most an eighth of the chunks is free: the more records have gathered, the less often each
+// partition is read and written, and threads that fill chunks should not have to wait.
 constexpr std::size_t kLowShare = 8;
 
 }  // namespace
@@ -95,7 +95,7 @@ void ChunkPool::close() {
 
 namespace {
 
-// Past the cache where the processor can: the chunk is read again much later.
+// Written past the cache where the processor can, because the chunk is read again much later.
 void copy_row(std::byte* to, const std::byte* from, std::size_t bytes) {
 #if defined(__SSE2__)
   for (std::size_t at = 0; at < bytes; at += sizeof(__m128i)) {
@@ -108,14 +108,14 @@ void copy_row(std::byte* to, const std::byte* from, std::size_t bytes) {
 
 }  // namespace
 
-RecordStage::RecordStage(ChunkPool& pool, std::size_t partitions)
+PartitionBuffers::PartitionBuffers(ChunkPool& pool, std::size_t partitions)
     : pool_(pool),
       form_(pool.form()),
       rows_(partitions * row_bytes(form_) / sizeof(Line)),
       counts_(partitions),
       cursors_(partitions) {}
 
-bool RecordStage::hand_over(std::size_t partition) {
+bool PartitionBuffers::hand_over(std::size_t partition) {
   Cursor& cursor = cursors_[partition];
   if (cursor.chunk == nullptr) cursor = {.chunk = pool_.take(), .bytes = 0};
   if (cursor.chunk == nullptr) return false;
@@ -129,13 +129,13 @@ bool RecordStage::hand_over(std::size_t partition) {
   return true;
 }
 
-void RecordStage::publish() {
+void PartitionBuffers::publish() {
 #if defined(__SSE2__)
   _mm_sfence();
 #endif
 }
 
-std::array<RecordRun, 2> RecordStage::left(std::size_t partition) const {
+std::array<RecordRun, 2> PartitionBuffers::left(std::size_t partition) const {
   const Cursor& cursor = cursors_[partition];
   const std::byte* const row = rows() + partition * row_bytes(form_);
   return {{{.bytes = {cursor.chunk, cursor.bytes}, .form = form_},

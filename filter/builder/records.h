@@ -1,5 +1,9 @@
-// Records: keys on their way to the pages of a file. Six bytes in P (page within a partition 13 bits, fingerprint 35 bits) and
-// ten in R (fingerprint 64 bits, page 13). Where a file has both sections, all are of ten.
+// Keys of a streamed build between the lists and the pages of the file, as records:
+//   PartitionBuffers  one thread's records, distributed by partition
+//   ChunkPool         the memory that all threads share; full chunks wait there until their partition is applied
+//   section_rounds.h  applies them to the pages
+// A record has six bytes in P (page within a partition 13 bits, fingerprint 35 bits) and ten in R (fingerprint 64 bits,
+// page 13). Where a file has both sections, all records have ten.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,7 +26,7 @@ namespace bloomwall::filter {
 inline constexpr unsigned kPartitionPageBits = 13;  // of a record: at most so many pages make a partition
 inline constexpr std::size_t kRowRecords = 32;
 
-// `page` of a place counts from the first one of its partition here. Both forms are private to one run of one build.
+// Pages are counted from the first page of the partition. Both forms are private to one run of one build.
 enum class RecordForm : std::uint8_t { paths, any };
 constexpr std::size_t record_bytes(RecordForm form) { return form == RecordForm::paths ? 6 : 10; }
 constexpr std::size_t row_bytes(RecordForm form) {
@@ -60,11 +64,10 @@ struct RecordRun {
   RecordForm form = RecordForm::paths;
 };
 
-// The memory of records on their way to the pages of a file: chunks of a fixed number of rows. A stage (records.h) takes
-// free ones and puts each, once it is full, to its partition; who applies a partition (section_rounds.h) takes what was put
-// there and gives it back. Partitions take their turn one after the other, so that each is applied when most has gathered for
-// it: with memory for M records nearly 2 M lie between two visits of the same partition.
-// Thread-safe. One lock, which a stage takes twice a chunk.
+// Chunks of a fixed number of rows. PartitionBuffers takes free chunks and puts each full one to its partition;
+// SectionRounds takes all chunks of a partition, applies them and gives them back. Partitions are applied round robin,
+// each when most records wait for it: with memory for M records nearly 2 M lie between two visits of one partition.
+// Thread-safe. One lock, taken twice a chunk by each PartitionBuffers.
 class ChunkPool {
  public:
   static constexpr std::size_t kBytesPerChunk = 2 * sizeof(std::byte*);  // besides its rows, in lists that grow
@@ -74,16 +77,16 @@ class ChunkPool {
   std::byte* take();  // null: none is free
   void put(std::size_t partition, std::byte* full);
 
-  // All full chunks of one partition, which is nobody else's until they are given back.
+  // All full chunks of one partition. Nobody else gets chunks of that partition until they are given back.
   struct Batch {
     std::size_t partition = 0;
     std::vector<std::byte*> chunks = {};
   };
-  std::optional<Batch> next();          // of the next one in turn that has any; nothing where none has
-  Batch all_of(std::size_t partition);  // of this one, which nobody has; may be empty
-  void give_back(const Batch& batch);   // its chunks are free
+  std::optional<Batch> next();          // of the next partition in turn that has chunks; nothing where none has
+  Batch all_of(std::size_t partition);  // of this partition, of which no batch is out; may be empty
+  void give_back(const Batch& batch);   // frees its chunks
 
-  // Wait until a chunk is free, but no longer than this.
+  // Waits until a chunk is free, at most this long.
   void wait_for_room(std::chrono::milliseconds longest);
   // Waits until few chunks are free and there is a batch to apply. False: close() was called.
   bool wait_for_work();
@@ -114,30 +117,30 @@ class ChunkPool {
   bool is_closed_ = false;
 };
 
-// One thread's keys on their way to the pages of a file that does not fit in memory, dealt out by partition, a range of pages
-// that fits a processor's cache while it is filled: a row of 32 records for each partition, so that memory is written whole
-// cache lines at a time, past the cache; rows go to a chunk of the partition, and full chunks to the pool that all stages share.
-// Not thread-safe. No lock but the pool's.
-class RecordStage {
+// One thread's records, distributed by partition, a range of pages that fits a processor's cache while it is filled.
+// Each partition has a row of 32 records, so that chunks are written in whole cache lines, past the cache. Full rows go
+// to a chunk of the partition, full chunks to the pool.
+// Not thread-safe. Takes no lock but the pool's.
+class PartitionBuffers {
  public:
-  RecordStage(ChunkPool& pool, std::size_t partitions);
-  // False: it has been taken, but nothing more may be added before hand_over() of that partition gave true.
+  PartitionBuffers(ChunkPool& pool, std::size_t partitions);
+  // False: the record was added, but no other may be added before hand_over() of that partition returns true.
   bool add(std::size_t partition, const Place& place) {
     put_record(form_, place, row_at(partition) + counts_[partition] * record_bytes(form_));
     return ++counts_[partition] < kRowRecords || hand_over(partition);
   }
-  // A full row goes to its chunk. False: it needs a new one, and none is free.
+  // Copies a full row to its chunk. False: it needs a new chunk, and none is free.
   bool hand_over(std::size_t partition);
-  // A row that could not be handed over is given up.
+  // Drops a row that could not be handed over.
   void drop_row(std::size_t partition) { counts_[partition] = 0; }
 
-  // By each thread that has added, before it meets one that reads what is left(): rows are written past the cache, and no lock
-  // orders that.
+  // A store fence. Each thread that has added calls it before another thread calls left(): rows are written past the
+  // cache, which no lock orders.
   static void publish();
-  // What no full chunk holds, while nobody adds: the rows of a chunk that is not full, and the row that is not.
+  // The records that are in no full chunk: those of the partial chunk, and of the partial row. While nobody adds.
   std::array<RecordRun, 2> left(std::size_t partition) const;
 
-  // What a stage takes besides its chunks.
+  // The memory of PartitionBuffers besides its chunks.
   static constexpr std::uint64_t bytes_for(std::size_t partitions, RecordForm form) {
     return partitions * (row_bytes(form) + sizeof(Cursor) + 1);
   }

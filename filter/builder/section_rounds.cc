@@ -72,7 +72,7 @@ void SectionRounds::give_back(AnonymousMemory* buffer) {
 }
 
 Result<void> SectionRounds::apply(const ChunkPool::Batch& batch, std::span<std::byte> buffer,
-                                  const std::vector<const RecordStage*>* last_stages) {
+                                  const std::vector<const PartitionBuffers*>* last_buffers) {
   const std::size_t p = batch.partition;
   const Partitions::Partition& part = partitions_[p];
   const auto& section = draft_.sections()[part.section];
@@ -90,9 +90,9 @@ Result<void> SectionRounds::apply(const ChunkPool::Batch& batch, std::span<std::
     insert_records(writer, run);
   };
   for (const std::byte* chunk : batch.chunks) insert({.bytes = {chunk, pool_.chunk_bytes()}, .form = pool_.form()});
-  if (last_stages != nullptr) {
-    for (const RecordStage* stage : *last_stages) {
-      for (const RecordRun& run : stage->left(p)) insert(run);
+  if (last_buffers != nullptr) {
+    for (const PartitionBuffers* buffers : *last_buffers) {
+      for (const RecordRun& run : buffers->left(p)) insert(run);
     }
     const std::uint64_t first_leaf = part.first_page / kLeafPages;
     for (std::uint64_t leaf = 0; leaf * kLeafBytes < pages.size(); ++leaf) {
@@ -107,11 +107,11 @@ Result<void> SectionRounds::apply(const ChunkPool::Batch& batch, std::span<std::
 }
 
 Result<void> SectionRounds::visit(const ChunkPool::Batch& batch, AnonymousMemory& buffer,
-                                  const std::vector<const RecordStage*>* last_stages) {
+                                  const std::vector<const PartitionBuffers*>* last_buffers) {
   ++busy_;
-  auto ok = apply(batch, buffer.bytes(), last_stages);
+  auto ok = apply(batch, buffer.bytes(), last_buffers);
   pool_.give_back(batch);
-  ++(last_stages == nullptr ? visits_ : last_visits_);
+  ++(last_buffers == nullptr ? visits_ : last_visits_);
   --busy_;
   return ok;
 }
@@ -126,15 +126,15 @@ Result<bool> SectionRounds::apply_next() {
   return true;
 }
 
-Result<void> SectionRounds::apply_last(const std::vector<const RecordStage*>& stages, const std::function<bool()>& stop,
-                                       const std::function<void()>& meanwhile) {
+Result<void> SectionRounds::apply_last(const std::vector<const PartitionBuffers*>& all_buffers,
+                                       const std::function<bool()>& stop, const std::function<void()>& on_idle) {
   is_last_ = true;
   std::atomic<std::size_t> next = 0;
   std::mutex mutex;
   std::optional<Error> error;
   const auto visit_last = [&](std::size_t p, AnonymousMemory& buffer) -> Result<void> {
     if (stop()) return unexpected(Error{Errc::io, {}, "interrupted"});
-    return visit(pool_.all_of(p), buffer, &stages);
+    return visit(pool_.all_of(p), buffer, &all_buffers);
   };
   const auto run = [&](bool is_caller) {
     const auto fail = [&](Error what) {
@@ -146,14 +146,14 @@ Result<void> SectionRounds::apply_last(const std::vector<const RecordStage*>& st
     if (!buffer) return fail(std::move(buffer).error());
     for (std::size_t p = next++; p < partitions_.size(); p = next++) {
       if (auto ok = visit_last(p, **buffer); !ok) fail(std::move(ok).error());
-      if (is_caller && meanwhile) meanwhile();
+      if (is_caller && on_idle) on_idle();
     }
   };
   {
     std::vector<std::jthread> helpers;
     unsigned begun = 1;
     while (begun < threads_ && add_thread(helpers, [&run] { run(false); })) ++begun;
-    if (meanwhile) meanwhile();
+    if (on_idle) on_idle();
     run(true);
   }
   if (error) return unexpected(*std::move(error));

@@ -1,10 +1,10 @@
-// Applies records to the pages of P and R in the temporary file, a partition at a time: its pages are read (the first time
-// they are nothing but zeros), the bits are set, the pages are written back. Partitions are independent, so that several
-// threads work, each with a buffer of one partition, while others still gather records. A round is one visit of every
-// partition; in the last one all are visited once more and digested.
-// The file's bytes do not depend on how many rounds there were or what was in which.
-// Cost: some 12 ns a key and thread with 2x8, 25 with 4x4 (bench/build_bench); the file read and written once a round, and a
-// round for each 1.9 times the keys that fit in memory.
+// Applies records to the pages of P and R in the temporary file, one partition at a time: reads its pages (zeros the
+// first time), sets the bits, writes the pages back. Partitions are independent: several threads work, each with a
+// buffer of one partition, while others still gather records. A round is one visit of every partition; the last round
+// visits all partitions once more and makes their digests.
+// The file's bytes do not depend on the number of rounds or on what was in which round.
+// Cost: some 12 ns a key and thread with 2x8, 25 with 4x4 (bench/build_bench). The file is read and written once a
+// round; there is one round for each 1.9 times the keys that fit in memory.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -47,21 +47,22 @@ class Partitions {
   std::vector<std::size_t> first_;
 };
 
-// Sets the bits of records in the pages of one partition, which are this thread's alone. Lines are fetched some records ahead.
+// Sets the bits of records in the pages of one partition, which are this thread's alone. Lines are fetched some records
+// ahead.
 void insert_records(SectionWriter& section, RecordRun run);
 
 class SectionRounds {
  public:
-  // At most `threads` of apply_next() are at work at once.
+  // At most `threads` calls of apply_next() work at once.
   SectionRounds(const FilterDraft& draft, PagedFile& file, const Partitions& partitions, ChunkPool& pool,
                 unsigned threads);
-  // The batch whose turn it is, and its chunks are free. False: there is none, or no buffer for it. Thread-safe.
+  // Applies the next batch in turn and frees its chunks. False: there is none, or no buffer for it. Thread-safe.
   Result<bool> apply_next();
-  // After the last record: what the pool and the stages hold, by all threads, and the digests. Ends early, with the error io
-  // "interrupted", where `stop` says so. `meanwhile`, if any, is called by this thread at the beginning and after each
-  // partition that it has done.
-  Result<void> apply_last(const std::vector<const RecordStage*>& stages, const std::function<bool()>& stop,
-                          const std::function<void()>& meanwhile = {});
+  // After the last record: applies what the pool and all buffers hold, on all threads, and makes the digests. Error io
+  // "interrupted" where `stop` returns true. `on_idle`, if any, is called by this thread at the beginning and after
+  // each partition of its own.
+  Result<void> apply_last(const std::vector<const PartitionBuffers*>& all_buffers, const std::function<bool()>& stop,
+                          const std::function<void()>& on_idle = {});
 
   // Thread-safe.
   struct Figures {
@@ -70,7 +71,7 @@ class SectionRounds {
     std::uint64_t partitions_done = 0;  // of the round that is not
   };
   Figures figures() const;
-  // After the last round, by section of the draft; nothing for H.
+  // After the last round, by section of the draft; empty for H.
   std::vector<FilterDraft::SectionFacts>& facts() { return facts_; }
 
  private:
@@ -81,19 +82,19 @@ class SectionRounds {
   using Buffer = std::unique_ptr<AnonymousMemory, GiveBack>;  // of one partition
   Result<Buffer> borrow_buffer();                             // null: all are in use
   void give_back(AnonymousMemory* buffer);
-  // One visit of the batch's partition, after which its chunks are free. `stages`: whose records are applied as well; in the
-  // last round alone, which makes the digests, too.
+  // Visits the batch's partition and frees its chunks. `last_buffers`: in the last round, which applies their records
+  // as well and makes the digests.
   Result<void> visit(const ChunkPool::Batch& batch, AnonymousMemory& buffer,
-                     const std::vector<const RecordStage*>* last_stages = nullptr);
+                     const std::vector<const PartitionBuffers*>* last_buffers = nullptr);
   Result<void> apply(const ChunkPool::Batch& batch, std::span<std::byte> buffer,
-                     const std::vector<const RecordStage*>* last_stages);
+                     const std::vector<const PartitionBuffers*>* last_buffers);
 
   const FilterDraft& draft_;
   PagedFile& file_;
   const Partitions& partitions_;
   ChunkPool& pool_;
   unsigned threads_;
-  std::vector<std::uint8_t> written_;  // by partition; of who has its batch
+  std::vector<std::uint8_t> written_;  // by partition; belongs to the thread that has the partition's batch
   std::vector<FilterDraft::SectionFacts> facts_;
   std::mutex mutex_;  // of the buffers
   std::vector<std::unique_ptr<AnonymousMemory>> buffers_;

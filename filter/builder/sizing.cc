@@ -104,8 +104,8 @@ double host_excess(const Need& need, const PredictedErrors& p, double target) {
   return std::max(p.unlisted_host.p99 / target, in_hosts / std::max(target - in_paths, target * 1e-6));
 }
 
-// The split takes every host for a stranger. On a listed one its own marks lie in the lines asked, and their part of the
-// error falls more slowly as H grows: H is enlarged until the sum fits.
+// The split takes every host for a stranger. On a listed one its own marks lie in the lines asked, and their part of
+// the error falls more slowly as H grows: H is enlarged until the sum fits.
 std::optional<Sizing> fit_share(const Demand& d, const Need& need, double target, double host_share,
                                 std::optional<Layout> only) {
   constexpr double kSlowness = 1.25;
@@ -198,8 +198,8 @@ std::optional<Sizing> size_for_error(const Demand& demand, double target, std::o
   return best;
 }
 
-// Bytes fall nearly straight as the logarithm of the error grows: a step or two of interpolation between a size that is too
-// large and one that fits comes close, bisection makes sure of the rest.
+// Bytes fall nearly straight as the logarithm of the error grows: a step or two of interpolation between a size that is
+// too large and one that fits comes close, bisection makes sure of the rest.
 std::optional<Sizing> size_for_memory(const Demand& demand, std::uint64_t bytes, std::optional<Layout> only) {
   constexpr double kCloseEnough = 0.0003;  // of the size, or of the error
   const auto wanted = static_cast<double>(bytes);

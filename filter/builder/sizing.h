@@ -1,10 +1,10 @@
 // Chooses layouts and sizes of the sections H, P and R: the smallest file whose worst request class meets the target at
 // p99, or the least error that a given size allows. Ties go to layout 2x8.
-// The error of a request on a listed host is a sum over H and P. The bits that a set takes grow with -ln of its error, so the
-// file is smallest about where H has the share n_H/(n_H + n_P) of the error, n being the sets of bits in each; larger shares
-// are tried too, as fingerprints end a small section's error. Few hosts so get about 32 bits each at 1e-4.
-// Where only marks are in H its error matters little for verdicts, but a false mark costs a page of P: at most 1e-4.
-// Deterministic; some hundred calls of question_error.
+// The error of a request on a listed host is a sum over H and P. The bits that a set takes grow with -ln of its error,
+// so the file is smallest about where H has the share n_H/(n_H + n_P) of the error, n being the sets of bits in each;
+// larger shares are tried too, because fingerprints bound the error of a small section from below. Few hosts get about
+// 32 bits each at 1e-4. Where H holds only marks its error matters little for verdicts, but a false mark costs a page
+// of P: at most 1e-4. Deterministic; some hundred calls of question_error.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,7 +19,8 @@
 
 namespace bloomwall::filter {
 
-// What is to be stored: the counts of a header (what predict() looks at), and the size of the info section and of networks.
+// What is to be stored: the counts of a header (what predict() looks at), and the size of the info section and of
+// networks.
 struct Demand {
   Header counts = {};
   std::uint64_t info_bytes = 0;
@@ -32,11 +33,12 @@ struct Sizing {
   std::uint64_t file_bytes = 0;  // of the whole file
 };
 
-// The error that a target is held against: the worst request class at p99.
+// The error that is compared with the target: the worst request class at p99.
 double worst_error(const PredictedErrors& predicted);
 
 inline constexpr double kDefaultTarget = 1e-6;  // error of a request
-// What can be had: below it the fingerprints of P ask for half a kilobyte a URL. Of hosts and raw keys 1e-8 takes some 60 bits.
+// The least error that is offered: below it the fingerprints of P take half a kilobyte a URL. Hosts and raw keys take
+// some 60 bits at 1e-8.
 inline constexpr double kLeastTarget = 1e-9;
 struct Target {
   std::optional<double> fpr = {};  // must be met
@@ -49,17 +51,17 @@ Result<Sizing> choose_size(const Demand& demand, const Target& target);
 std::optional<Sizing> size_for_error(const Demand& demand, double target, std::optional<Layout> only = {});
 std::optional<Sizing> size_for_memory(const Demand& demand, std::uint64_t bytes, std::optional<Layout> only = {});
 
-// Pages of 2 MiB and more are rounded up to a multiple of a power of two, at most 1024, of ranges of about 1 to 2 MiB, so that
-// threads that fill ranges of the hash have pages for themselves: under 0.4 %.
+// Pages of 2 MiB and more are rounded up to a multiple of a power of two, at most 1024, of ranges of about 1 to 2 MiB,
+// so that threads that fill ranges of the hash have pages for themselves: under 0.4 %.
 Geometry geometry_of(Layout layout, std::uint64_t pages);
 // What the writer will make of it: header, alignment, info, networks, leaf digests.
 std::uint64_t file_bytes_of(const Geometries& sections, std::uint64_t info_bytes, std::uint64_t network_bytes = 0);
 
-// What a filter of so many entries would take, before there is any: the textbook's Bloom filter, layouts 2x8 and 4x4 and the
-// mix that `build` would choose, each for the size or the error that is asked for.
-// The textbook's filter (m bits, k = m/n ln 2 hashes, error (1 - e^(-kn/m))^k per key) has no marks and is asked every host
-// suffix with every path prefix: 7 probes in the mean, 24 at p99 in sets of ordinary URLs (99 % of them need no more). Where
-// there are no URL entries it is asked the host suffixes alone, 3 and 6, and raw keys once.
+// `plan`: what a filter of a given number of entries would take: the textbook's Bloom filter, layouts 2x8 and 4x4, and
+// the combination that `build` would choose, each for the requested size or error.
+// The textbook's filter (m bits, k = m/n ln 2 hashes, error (1 - e^(-kn/m))^k per key) has no marks and is asked every
+// host suffix with every path prefix: 7 probes in the mean, 24 at p99 in sets of ordinary URLs (99 % of them need no
+// more). Where there are no URL entries it is asked the host suffixes alone, 3 and 6, and raw keys once.
 // Pure; about a second.
 
 inline constexpr double kTextbookMeanProbes = 7;

@@ -90,7 +90,7 @@ const SourceList::Named* SourceList::named(const std::string& name) const {
   return found == named_.end() ? nullptr : &*found;
 }
 
-Result<void> SourceList::judge(const std::vector<SourceInfo>& sources) const {
+Result<void> SourceList::check(const std::vector<SourceInfo>& sources) const {
   struct Count {
     std::size_t wanted = 0, came = 0;
   };

@@ -17,9 +17,9 @@ namespace {
 
 std::uint64_t all_duplicates(const BuildReport& report) {
   std::uint64_t sum = 0;
-  for (const FileIntake& file : report.files) sum += file.duplicates();
+  for (const IngestedFile& file : report.files) sum += file.duplicates();
   if (!report.summary.estimated) return sum;
-  for (const FileIntake& file : report.files) sum += file.report.entry_count();
+  for (const IngestedFile& file : report.files) sum += file.report.entry_count();
   return sum - std::min(sum, report.summary.total());
 }
 
@@ -79,7 +79,7 @@ std::string summary_text(const BuildReport& report, const std::filesystem::path&
 
 std::string report_text(const BuildReport& report, const std::filesystem::path& output) {
   std::string out;
-  for (const FileIntake& file : report.files) {
+  for (const IngestedFile& file : report.files) {
     out += file.raw ? raw_file_text(file.report) : text_of(file.report);
     if (file.duplicates() > 0) out += fmt::format("  duplicates: {}\n", file.duplicates());
   }
@@ -90,7 +90,7 @@ std::string report_text(const BuildReport& report, const std::filesystem::path& 
 nlohmann::ordered_json report_json(const BuildReport& report, const std::filesystem::path& output,
                                    const Result<void>& result) {
   nlohmann::ordered_json files = nlohmann::ordered_json::array();
-  for (const FileIntake& file : report.files) files.push_back(to_json(file));
+  for (const IngestedFile& file : report.files) files.push_back(to_json(file));
   nlohmann::ordered_json out{{"file", output.string()}, {"status", result ? "done" : "refused"}};
   if (!result) out["error"] = to_json(result.error());
   out["warnings"] = report.warnings;

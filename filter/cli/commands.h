@@ -1,4 +1,4 @@
-// The commands of bloomwall-filter: what was asked for, and one function each that does it and returns the exit status.
+// The commands of bloomwall-filter: the options of each, and a function that runs it and returns the exit status.
 //   0 done, nothing listed    1 listed, corrupt, can't be met    2 usage or runtime error
 // Not thread-safe; `build` takes over SIGINT, SIGTERM, SIGHUP and SIGPIPE while its temporary file exists.
 // SPDX-License-Identifier: Apache-2.0
@@ -50,8 +50,8 @@ struct InfoCommand {
 };
 int run_info(const InfoCommand& command, const Streams& io);
 
-// For every URL, in order: "listed<TAB>URL<TAB>expression", "clear<TAB>URL" or "invalid<TAB>URL<TAB>reason"; 1 if any is
-// listed. URLs come from `in`, one a line, where none is given (or "-").
+// For every URL, in order: "listed<TAB>URL<TAB>expression", "clear<TAB>URL" or "invalid<TAB>URL<TAB>reason"; 1 if any
+// is listed. URLs come from `in`, one a line, where none is given (or "-").
 struct QueryCommand {
   std::filesystem::path file;
   std::vector<std::string> urls;
@@ -62,8 +62,8 @@ struct QueryCommand {
 };
 int run_query(const QueryCommand& command, const Streams& io);
 
-// Reads every byte, checks every digest, and with a key who signed it. "ok", or what is wrong and 1. Of a delta: its
-// syntax, and with a key its signature.
+// Reads every byte, checks every digest, and with a key the signature. Prints "ok", or what is wrong and returns 1. Of
+// a delta: its syntax, and with a key its signature.
 struct VerifyCommand {
   std::filesystem::path file;
   std::filesystem::path key;  // of a public key; empty: signatures are not looked at
@@ -90,11 +90,10 @@ struct DedupCommand {
 };
 int run_dedup(const DedupCommand& command, const Streams& io);
 
-// The exit status for a file that can't be opened or read: 1 where its bytes are to blame, 2 where the system is.
+// The exit status for a file that can't be opened or read: 1 where its bytes are wrong, 2 where the system refused.
 int status_of(const Error& error);
 
-// The commands of bloomwall-filter that change or vouch for what is there: keys, signatures, deltas, the counting form.
-// Not thread-safe; `update` of a counting filter takes over signals while its temporary file exists, as `build` does.
+// Commands that change files or sign them. `update` of a counting filter handles signals as `build` does.
 
 // Makes a pair of Ed25519 keys. 2 where one of the files is there already.
 struct KeygenCommand {

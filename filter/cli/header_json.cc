@@ -123,7 +123,7 @@ Json to_json(const FileInfo& info) {
           {"provenance", info.provenance}};
 }
 
-Json to_json(const FileIntake& file) {
+Json to_json(const IngestedFile& file) {
   const FileReport& r = file.report;
   Json entries = Json::object();
   for (std::size_t i = 0; i < kKindCount; ++i) {

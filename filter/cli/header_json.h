@@ -5,7 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "filter/builder/intake.h"
+#include "filter/builder/ingest.h"
 #include "filter/file/file_info.h"
 #include "filter/file/header.h"
 
@@ -16,6 +16,6 @@ nlohmann::ordered_json to_json(const PredictedErrors& predicted);
 // The series key only where `show_secret`.
 nlohmann::ordered_json to_json(const Header& header, bool show_secret);
 nlohmann::ordered_json to_json(const FileInfo& info);
-nlohmann::ordered_json to_json(const FileIntake& file);
+nlohmann::ordered_json to_json(const IngestedFile& file);
 
 }  // namespace bloomwall::filter

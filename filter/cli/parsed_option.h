@@ -48,9 +48,7 @@ void add_access_options(CLI::App& app, FileAccess& access);
 // --rebuild-at: the share of a filter's entries from which on a delta makes a rebuild due.
 CLI::Option* add_rebuild_at(CLI::App& app, double& share);
 
-// The options that say how lists are read, of every command that reads them.
-
-// `raw`: of --raw.
+// The options that say how lists are read. `raw`: of --raw.
 void add_read_options(CLI::App& app, ReadOptions& read, bool& raw);
 
 }  // namespace bloomwall::filter

@@ -79,7 +79,7 @@ std::string duration_text(double seconds) {
   return whole < 7200 ? fmt::format("{} min", whole / 60) : fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
 }
 
-std::string reading_text(const char* verb, const IntakePosition& input, double seconds) {
+std::string reading_text(const char* verb, const IngestPosition& input, double seconds) {
   if (input.name.empty()) return verb;
   const auto done = static_cast<double>(input.position.done);
   const auto total = static_cast<double>(input.position.total);

@@ -1,5 +1,6 @@
-// While something half-done lies on disk, SIGINT, SIGTERM and SIGHUP only ask to stop, and a closed pipe is no reason to die.
-// Before and after, signals do what they did. A second signal of the same kind ends the process at once.
+// What a long command shows on a terminal, and how signals stop it. While a temporary file exists, SIGINT, SIGTERM and
+// SIGHUP only request a stop, and SIGPIPE is ignored. Before and after, signals do what they did. A second signal of
+// the same kind ends the process at once.
 // One at a time in a process.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -36,7 +37,7 @@ class Interrupt {
   struct sigaction pipe_before_{};
 };
 
-// "reading 3 MB of 9 MB" on one line of a terminal, written over and over; nothing elsewhere.
+// "reading 3 MB of 9 MB" on one line of a terminal, which it overwrites; nothing elsewhere.
 class ReadProgress {
  public:
   explicit ReadProgress(const Streams& io) : io_(io) {}
@@ -51,8 +52,8 @@ class ReadProgress {
   bool is_shown_ = false;
 };
 
-// How far a build is, on one line of a terminal that is written over and over: what is read, how fast, how long it will
-// take yet, and what a streamed build has written. Nothing where messages do not go to a terminal.
+// The progress of a build on one line of a terminal, which it overwrites: the file, the speed, the time left, and what
+// a streamed build has written. Nothing where messages do not go to a terminal.
 class BuildProgressLine {
  public:
   explicit BuildProgressLine(const Streams& io) : io_(io) {}

@@ -1,4 +1,5 @@
-// Text goes the short way, one filter asked by itself; JSON tells the whole story and goes through a policy of one filter.
+// Text goes the short way, one filter asked by itself; JSON tells the whole story and goes through a policy of one
+// filter.
 // SPDX-License-Identifier: Apache-2.0
 #include <functional>
 #include <memory>

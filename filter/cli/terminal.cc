@@ -14,7 +14,8 @@ unsigned char octet(std::string_view text, std::size_t at) {
   return at < text.size() ? static_cast<unsigned char>(text[at]) : 0;
 }
 
-// Length of the UTF-8 sequence at `at`, 0 where there is none. Overlong forms, surrogates and C1 controls count as none.
+// Length of the UTF-8 sequence at `at`, 0 where there is none. Overlong forms, surrogates and C1 controls count as
+// none.
 std::size_t sequence_length(std::string_view text, std::size_t at) {
   const unsigned char first = octet(text, at);
   const auto tail = [&](std::size_t i) { return (octet(text, at + i) & 0xC0U) == 0x80U; };

@@ -1,4 +1,5 @@
-// Where a command reads and writes, and how it ends. Commands are functions on these, so that tests call them directly.
+// What the commands of both programs share on a terminal: streams and exit statuses, printable text, lines of queries.
+// Commands are functions on Streams, so that tests call them directly.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,9 +26,7 @@ inline constexpr int kExitDone = 0;    // done; nothing listed
 inline constexpr int kExitListed = 1;  // listed; corrupt; can't be met
 inline constexpr int kExitError = 2;   // usage or runtime error
 
-// Text for terminals and machines: hostile octets shown instead of sent, JSON that is always valid UTF-8.
-
-// C0 and C1 controls, DEL, and what is no UTF-8 as \xNN; a backslash stays as it is.
+// Text for a terminal: C0 and C1 controls, DEL, and what is no UTF-8 as \xNN; a backslash stays as it is.
 std::string printable(std::string_view text);
 
 // One line, and a line feed. Octets that are no UTF-8 become U+FFFD.
@@ -38,12 +37,11 @@ void print_json_tall(std::ostream& out, const nlohmann::ordered_json& json);
 // "bloomwall-filter: where: what" on one line of its own.
 void print_error(std::ostream& err, const Error& error);
 
-// Lines of a stream, bounded in length, and answers sent out whenever the asker may be waiting for them.
-
 inline constexpr std::size_t kMaxQueryLine = std::size_t{64} << 10;
 
-// `answers` is flushed before a read that may have to wait: someone who types a URL gets the answer at once, a pipe of
-// millions does not pay for it. A line ends with LF, or CR LF; what is over kMaxQueryLine octets is dropped.
+// Lines of a stream, bounded in length. `answers` is flushed before a read that may block: a person gets the answer to
+// each URL at once, and a pipe of millions does not pay for it. A line ends with LF, or CR LF; what is over
+// kMaxQueryLine octets is dropped.
 class LineSource {
  public:
   LineSource(std::istream& in, std::ostream& answers) : in_(in), answers_(answers) {}

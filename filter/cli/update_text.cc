@@ -18,9 +18,9 @@ double share(std::uint64_t part, std::uint64_t whole) {
 
 }  // namespace
 
-std::string files_text(const std::vector<FileIntake>& files) {
+std::string files_text(const std::vector<IngestedFile>& files) {
   std::string out;
-  for (const FileIntake& file : files) {
+  for (const IngestedFile& file : files) {
     out += file.raw ? fmt::format("{}: raw keys\n  {} lines: {} taken, {} blank, {} over 64 KiB\n",
                                   printable(file.report.path), file.report.lines, file.report.taken, file.report.blank,
                                   file.report.unusable)

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "filter/bits/counters.h"
-#include "filter/builder/intake.h"
+#include "filter/builder/ingest.h"
 #include "filter/file/header.h"
 #include "filter/policy/delta.h"
 
 namespace bloomwall::filter {
 
-std::string files_text(const std::vector<FileIntake>& files);
+std::string files_text(const std::vector<IngestedFile>& files);
 // What a delta holds, and from which share of its filter on a rebuild is due.
 struct DeltaSize {
   std::uint64_t adds = 0, removes = 0;

@@ -89,7 +89,7 @@ SeenLines::SeenLines(const Geometry& geometry, const SeriesKey& key, Memory memo
 
 Result<SeenLines> SeenLines::create(const Geometry& geometry, const SeriesKey& key) {
   const std::uint64_t bytes = geometry.bytes();
-  // The kernel promises more than it has: what is not there shows in the middle, and the process is killed.
+  // The kernel overcommits: where memory is missing the process would be killed in the middle.
   if (const std::uint64_t free = available_ram(); bytes > free) {
     return unexpected(Error{
         Errc::limit, {}, fmt::format("{} of memory are wanted, {} are free", format_bytes(bytes), format_bytes(free))});
@@ -136,7 +136,7 @@ void hash_lines(const SeenLines& seen, RingSlot& slot) {
   }
 }
 
-// Moves the lines that are new to the front of the slice; what is left are they.
+// Moves the new lines to the front of the slice and drops the others.
 void drop_seen(SeenLines& seen, RingSlot& slot, DedupCounts& counts) {
   std::string& text = slot.slice.text;
   const std::vector<HashedLine>& lines = slot.lines;
@@ -170,7 +170,7 @@ void count_piece(const LineSlice& piece, DedupCounts& counts) {
   ++counts.too_long;
 }
 
-// False: nobody wants more.
+// False: the reader is gone.
 bool write_all(SliceRing& ring, SeenLines& seen, const WriteLines& write, DedupCounts& counts) {
   while (RingSlot* slot = ring.next_hashed()) {
     LineSlice& slice = slot->slice;

@@ -1,8 +1,8 @@
 // Lines in, each of them out the first time it is seen, in order. What is compared are the octets of a line without its
 // LF; a CR counts. Never lets a line through twice; drops a new line as "seen" at the error rate of SeenLines.
 //   one thread reads and cuts -> `threads` threads hash -> the calling thread asks, writes
-// Slices travel in a ring, so that the output is that of one thread whatever the number of them, memory is bounded, and a
-// line comes out as soon as it is read. A line over kMaxDedupLine is written without being asked about, and counted.
+// Slices pass through a ring, so that the output does not depend on the number of threads, memory is bounded, and a
+// line comes out as soon as it is read. A line over kMaxDedupLine is written without a look-up, and counted.
 // Speed: bounded by the slowest stage; asking and writing take some 60 ns a line.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -25,8 +25,7 @@ namespace bloomwall::filter {
 //   entries and fpr   the least memory that meets fpr once `entries` distinct lines are in (default 1e-6)
 //   memory            all of it, in the layout that errs less; entries tell what error to expect
 //   nothing           kUsualMemory
-// Where entries, fpr and memory are given, memory is a limit: unmet_target where the error can't be had in it.
-
+// Where entries, fpr and memory are given, memory is a limit: unmet_target where the error can't be reached in it.
 inline constexpr std::uint64_t kUsualMemory = 200'000'000;
 inline constexpr double kUsualDedupError = 1e-6;
 
@@ -37,8 +36,8 @@ struct DedupTarget {
 };
 Result<Geometry> choose_dedup_size(const DedupTarget& target);
 
-// Chance that a new line is taken for seen once `lines` distinct ones are in, and how many of them it was that often
-// (the sum of that chance over all of them). Some milliseconds.
+// The chance that a new line is taken for seen once `lines` distinct ones are in, and the sum of that chance over all
+// of them: how many lines are lost. Some milliseconds.
 double dedup_error(const Geometry& geometry, std::uint64_t lines);
 double dedup_losses(const Geometry& geometry, std::uint64_t lines);
 
@@ -84,7 +83,7 @@ struct DedupCounts {
   std::uint64_t distinct() const { return lines_out - too_long; }
 };
 
-// Takes whole lines (or pieces of one that is too long); false: nobody wants more.
+// Takes whole lines (or pieces of one that is too long). False: the reader is gone.
 using WriteLines = std::function<bool(std::string_view)>;
 
 // Reads files ("-": stdin; compressed ones too) one after the other. `counts` are true even where it fails.

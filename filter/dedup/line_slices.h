@@ -1,6 +1,6 @@
-// A text cut into slices of whole lines, every line ended by LF (the last one too), nothing else changed: what dedup reads.
-// A line over kMaxDedupLine octets is handed on unseen, in pieces marked as such, so that neither its length nor a file
-// without line ends costs memory, and no octet is ever lost.
+// Cuts a text into slices of whole lines for dedup. Every line ends with LF, the last one too; nothing else is changed.
+// A line over kMaxDedupLine octets comes in pieces that are marked as such, so that neither its length nor a file
+// without line ends costs memory, and no octet is lost.
 // Memory: one slice and the beginning of a line, about kMaxDedupLine + kInputChunkBytes each. Not thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -44,9 +44,9 @@ class LineSlices {
   bool in_long_line_ = false;
 };
 
-// Inside filter/dedup: slices on their way from the reader over the hashing threads to the writer, in order.
-// Each slot goes empty -> filled -> hashed -> empty; slice n lies in slot n % size. Any end can stop the ring: then every
-// wait returns false.
+// Passes slices from the reader to the hashing threads and on to the writer, in order. Each slot goes
+// empty -> filled -> hashed -> empty; slice n lies in slot n % size. Each side can stop the ring: then every wait
+// returns false.
 struct HashedLine {
   Place place;
   std::uint32_t end = 0;  // offset behind its LF

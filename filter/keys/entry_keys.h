@@ -1,5 +1,6 @@
-// One entry turned into what a filter stores of it: format.md's "Hashing", from the writing side. Hosts and paths are cut and
-// hashed by the very code that cuts and hashes them for a look-up, so the two can't drift apart.
+// The keys that a filter stores for one entry (filter/FORMAT.md, "Key derivation 1"). Look-ups get the same keys from a
+// URL: url_parts.h. Both split hosts and paths by split.h and hash them by KeyMaker; EntrySample compares them in each
+// build.
 //   S X W   one variant of the host in H
 //   U Q D   a mark of the host in H, and a key in P
 //   R       a key in R
@@ -21,7 +22,7 @@ struct EntryKeys {
   std::uint32_t depth = 0;   // D: number of segments, at least 1
 };
 
-// The host of an entry as the converter spells it; what a look-up of that host would cut into suffixes.
+// The host of an entry as a URL that UrlParts can split.
 CanonicalUrl host_of(const Entry& entry);
 
 // `host` is the hash of entry.host (ignored for R); linear in the length of path and query. Thread-safe.

@@ -1,7 +1,7 @@
-// Cuts a canonical host into itself and its parent domains, and a canonical path into its segments, as filters and exact
-// lists ask about them. Views only: nothing is allocated or copied; each range is walked in time linear in its text.
-// Input: host and path of a CanonicalUrl form or of an Entry; both must outlive the range. Never normalise a form again:
-// an alternative form may hold a segment ".." that is a name.
+// Splits a canonical host into itself and its parent domains, and a canonical path into its segments. Views only:
+// nothing is allocated or copied; each range is walked in time linear in its text.
+// Input: host and path of a CanonicalUrl form or of an Entry; both must outlive the range. Never normalise a form
+// again: an alternative form may hold a segment ".." that is a name.
 //   HostSuffixes("a.b.example", HostKind::name)  ->  a.b.example (3 labels), b.example (2), example (1)
 //   HostSuffixes("192.0.2.1", HostKind::ipv4)    ->  192.0.2.1 (1): an address has no parents
 //   PathPrefixes("/a/b")   ->  "a" depth 1 prefix "/a/", "b" depth 2 prefix "/a/b" (not a directory)
@@ -24,7 +24,7 @@ struct HostSuffix {
   std::size_t labels = 0;  // of this suffix; 1 for the last label alone, and for an address
 };
 
-// The whole host first, then each parent, down to the last label (the asker decides whether that one counts).
+// The whole host first, then each parent, down to the last label (the caller decides whether that one counts).
 class HostSuffixes {
  public:
   class Iterator {

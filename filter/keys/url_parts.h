@@ -1,6 +1,6 @@
-// One canonical URL cut into what questions are made of: host suffixes and path prefixes (UrlParts), and their hashes
-// under one series key (UrlHashes), each made at most once, when first asked for, and shared by all filters of the
-// series. A host has at most 127 labels (253 octets), a path any number of segments.
+// The host suffixes and path prefixes of one canonical URL (UrlParts), and their hashes and keys under one series key
+// (UrlHashes). Each hash is computed at most once, when it is first needed, and is shared by all filters of the series.
+// A host has at most 127 labels (253 octets), a path any number of segments.
 // Time: linear in the URL, per series. Borrow the CanonicalUrl, which must outlive them. Not thread-safe; allocate only
 // for hosts of more than 16 labels and for paths that are asked about and have more than 15 segments.
 // SPDX-License-Identifier: Apache-2.0

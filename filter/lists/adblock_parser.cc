@@ -1,19 +1,20 @@
-// Adblock filter lists, as far as their network rules can be followed by a proxy, which knows neither the page that asks nor
-// what for.
+// Adblock filter lists, as far as their network rules can be followed by a proxy, which knows neither the page that
+// asks nor what for.
 //   ||example.com^   ||example.com^*   ||example.com/      S
 //   ||example.com                      S, narrowed (it would match example.com.other.test too)
 //   ||example.com/dir/   .../dir/*     D
 //   ||example.com/file|                U
-//   ||example.com/file^  .../file^*    U and D, narrowed: "/file;x" is not covered ('^' is any separator, '/' among them)
+//   ||example.com/file^  .../file^*    U and D, narrowed: "/file;x" is not covered ('^' is any separator, '/' among
+//                                      them)
 //   ||example.com/pre    .../pre*      U and D, narrowed: "/prefix" is not covered
-//   ||example.com/p?a=b|               Q        ||example.com/p?a=b   Q, narrowed        ||example.com/p?   U, any query
-//   example.com   192.0.2.1   0.0.0.0 example.com   http://example.com/a     as in lists of those formats; a bare name only
-//                                      if it ends in a real top-level domain, since others are pieces of URLs
+//   ||example.com/p?a=b|               Q       ||example.com/p?a=b   Q, narrowed       ||example.com/p?   U, any query
+//   example.com   192.0.2.1   0.0.0.0 example.com   http://example.com/a     as in lists of those formats; a bare name
+//                                      only if it ends in a real top-level domain, since others are pieces of URLs
 //   @@rule                             allow rule of the same kinds
-// Modifiers: adblock_modifiers.cc. $document, $all, $match-case and, with $document or $all, $popup change nothing; neither
-// does $important, because the allow list overrules every filter. --aggressive keeps $third-party. Every other modifier
-// narrows a rule to some requests, so the rule is left out; so is an exception with any modifier but $document.
-// $badfilter takes back the rule that is written like it but for that modifier, wherever in the file.
+// Modifiers: adblock_modifiers.cc. $document, $all, $match-case and, with $document or $all, $popup change nothing;
+// neither does $important, because the allow list overrules every filter. --aggressive keeps $third-party. Every other
+// modifier narrows a rule to some requests, so the rule is left out; so is an exception with any modifier but
+// $document. $badfilter takes back the rule that is written like it but for that modifier, wherever in the file.
 // Behind a rule, after white space, '#', ';', '!' and "//" begin a comment: lists written by hand have them.
 // Paths are compared with their case, as $match-case has it: a proxy cannot know better.
 // SPDX-License-Identifier: Apache-2.0
@@ -97,7 +98,7 @@ class AdblockParser final : public LineParser {
  private:
   LineOutcome network_rule(std::string_view text, EntryGate& gate) {
     const AdblockRule rule = split_adblock_rule(text);
-    const ModifierVerdict modifiers = judge_modifiers(rule.modifiers, aggressive_);
+    const ModifierEffect modifiers = combined_effect(rule.modifiers, aggressive_);
     if (cancelled_ && !cancelled_->rules.empty() && cancelled_->rules.contains(std::string(text))) {
       return {LineClass::cancelled};
     }

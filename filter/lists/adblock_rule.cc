@@ -193,8 +193,8 @@ AdblockRule split_adblock_rule(std::string_view text) {
   return rule;
 }
 
-ModifierVerdict judge_modifiers(std::string_view modifiers, bool aggressive) {
-  ModifierVerdict verdict;
+ModifierEffect combined_effect(std::string_view modifiers, bool aggressive) {
+  ModifierEffect verdict;
   verdict.any = !modifiers.empty();
   std::string_view pop_up;
   bool document = false;

@@ -1,4 +1,4 @@
-// Takes an adblock line apart: what kind of line it is, and of a network rule the pattern and the modifiers.
+// Parses an adblock line: its kind, and the pattern and the modifiers of a network rule.
 //   @@||example.com/ads/$script,third-party      exception, "||example.com/ads/", "script,third-party"
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace bloomwall::filter {
 
-// The modifiers of adblock network rules that are known by name, and what each means to a proxy.
+// What a modifier of a network rule means to a proxy.
 enum class ModifierUse : std::uint8_t {
   plain,        // changes nothing for us
   document,     // a page itself: that is what a proxy stops
@@ -45,7 +45,7 @@ struct AdblockRule {
 AdblockRule split_adblock_rule(std::string_view text);
 
 // What the modifiers of a rule mean to a proxy that knows neither the page nor the purpose of a request.
-struct ModifierVerdict {
+struct ModifierEffect {
   std::string_view unusable;  // reason, of the first modifier that narrows the rule to some requests; else empty
   bool any = false;           // there are modifiers at all
   bool only_document = true;  // none but $document
@@ -53,9 +53,9 @@ struct ModifierVerdict {
   bool third_party = false;  // only with `aggressive`
   bool bad_filter = false;
 };
-ModifierVerdict judge_modifiers(std::string_view modifiers, bool aggressive);
+ModifierEffect combined_effect(std::string_view modifiers, bool aggressive);
 
-// Of a rule with $badfilter: the rule it takes back, as that one is written. Null for every other line.
+// For a rule with $badfilter: the rule that it disables, as that one is written. Nothing for every other line.
 std::optional<std::string> bad_filter_target(std::string_view text);
 
 }  // namespace bloomwall::filter

@@ -174,8 +174,8 @@ Names header_in_comments(std::string_view sample, const CsvLayout& layout) {
   return names;
 }
 
-// The header among the first lines; where there is none, what a comment above says. Where it has another number of columns
-// than most lines, they are its own.
+// The header among the first lines; where there is none, what a comment above says. Where it has another number of
+// columns than most lines, they are its own.
 Names header_of(std::string_view sample, const CsvLayout& layout) {
   Names names;
   each_content_line(sample, layout.separator, [&](std::string_view line) {

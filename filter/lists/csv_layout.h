@@ -1,5 +1,5 @@
-// What separates the columns of a CSV feed, how many there are, and which of them holds the URLs. Nothing is guessed: where a
-// feed has several columns that could be meant, the user is asked (--csv-column).
+// The layout of a CSV feed: its separator, the number of its columns, and the column that holds the URLs. Nothing is
+// guessed: where several columns are possible, the user is asked (--csv-column).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,23 +30,23 @@ struct CsvLayout {
 // columns and no URL, host, address or hash in it.
 std::size_t csv_header_column(std::string_view line, char separator = ',');
 
-// A line as its columns are told: without the blanks around it, but where TABs separate, which then are columns too.
+// A line without the blanks around it; TABs stay where they separate columns.
 std::string_view csv_line(std::string_view line, char separator);
 
 // How many columns a line has; 0 where a quote is open, something follows a closing one, or there are too many.
 std::size_t csv_columns(std::string_view line, char separator);
 
-// The layout where `line` is a header that comes again: the names of the first one in whatever order, or names of columns
-// alone, among them that of the column that is read. A record may hold the word "url", too, and is neither.
+// The layout where `line` is a repeated header: the names of the first one in any order, or names of columns alone,
+// among them that of the column that is read. A record that holds the word "url" is neither.
 std::optional<CsvLayout> csv_header_again(std::string_view line, const CsvLayout& layout);
 
 // The layout of the file `path` that begins with `sample` (whole lines). The column is
 //   `wanted`, a number from 1 or a name in the header, where it is not empty
 //   else the one that the header names "url"; the header may stand in a comment
-//   else the only one with URLs, unless its name says that they are references (source, report, ...), or hosts, addresses or
-//   hashes, which the URLs may be about, stand in another column or among them
-// Error `usage`, naming the columns and --csv-column, where it is none of these, or where the header has another number of
-// columns than most records.
+//   else the only one with URLs, unless its name says that they are references (source, report, ...), or hosts,
+//   addresses or hashes, which the URLs may be about, stand in another column or among them
+// Error `usage`, naming the columns and --csv-column, where it is none of these, or where the header has another number
+// of columns than most records.
 Result<CsvLayout> csv_layout(std::string_view sample, std::string_view path, std::string_view wanted = {});
 
 }  // namespace bloomwall::filter

@@ -1,5 +1,6 @@
-// Splits one CSV record into fields as RFC 4180 has it: ',' (or another separator) between them, '"' around those that need it, '""' for a '"'.
-// Lenient where nothing is lost by it: blanks before an opening quote, a '"' within an unquoted field.
+// Splits one CSV record into fields as RFC 4180 has it: ',' (or another separator) between them, '"' around those that
+// need it, '""' for a '"'. Lenient where nothing is lost by it: blanks before an opening quote, a '"' within an
+// unquoted field.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,4 @@
-// Decompression in steps of bounded size, behind one door for gzip, xz and zstd. Pure: no files, no names.
+// Decompression of gzip, xz and zstd in steps of bounded size. Pure: no files, no names.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace bloomwall::filter {
 
-// The octets needed to tell the compression of a stream.
+// The octets that identify the compression of a stream.
 inline constexpr std::size_t kMagicBytes = 6;
 Compression compression_of(std::string_view first_bytes);
 
@@ -33,7 +33,7 @@ class Decoder {
 };
 std::unique_ptr<Decoder> make_decoder(Compression compression);  // null for none, or where memory is short
 
-// Refused beyond: a list needs no larger window, and one that asks for it wants to eat memory.
+// Streams that ask for more are refused: no list needs a larger window, and a hostile one would use up memory.
 inline constexpr int kMaxZstdWindowLog = 27;
 inline constexpr std::size_t kMaxXzMemory = std::size_t{256} << 20;
 

@@ -7,8 +7,8 @@
 //   # ; ! //           comment, also after white space
 //   192.0.2.0 192.0.2.255 24 ...             the columns of a netblock (word_shape.h)
 //   domain, url, ...   boilerplate with a warning: the name of a column
-// Unsupported: wildcards elsewhere, hosts with a port. Malformed: URLs, several words, a hyphen in front ("-a.example" is the
-// line of a diff).
+// Unsupported: wildcards elsewhere, hosts with a port. Malformed: URLs, several words, a hyphen in front ("-a.example"
+// is the line of a diff).
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
@@ -57,8 +57,9 @@ class DomainParser final : public LineParser {
 
 std::unique_ptr<LineParser> make_domain_parser(const ParsePlan& plan) { return std::make_unique<DomainParser>(plan); }
 
-// Lists of networks, one a line: Spamhaus DROP and EDROP, FireHOL netsets, what `ipset` and `nft` are fed with. Nothing but
-// addresses, so that each line is a range of addresses and is judged by the address that is dialled, a single one too.
+// Lists of networks, one a line: Spamhaus DROP and EDROP, FireHOL netsets, what `ipset` and `nft` are fed with. Nothing
+// but addresses, so that each line is a range of addresses and is judged by the address that is dialled, a single one
+// too.
 //   192.0.2.0/24   192.0.2.0-192.0.2.9   2001:db8::/32       as address_range.h reads them
 //   192.0.2.1   192.0.2.1/32   2001:db8::1                   a range of one address
 //   192.0.2.0 192.0.2.255 24 ...                             the columns of a netblock (word_shape.h)

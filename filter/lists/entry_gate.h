@@ -1,18 +1,19 @@
-// The one way from a parser to the sink: makes entries of hosts and URLs, keeps the rules that hold whatever the format is,
-// and counts. Those rules:
-//   an IP address is X, whatever kind was asked for, and a range of one address is that address, but for lists of networks;
-//   a range of addresses (address_range.h) is handed over as such where the sink takes ranges and is unsupported elsewhere,
-//   and so is one wider than kWidestIpv4 or kWidestIpv6 unless --allow-wide-ranges
-//   a host that no request can have (its octets, its length) is malformed wherever it stands, and so is text with a blank
-//   or a byte order mark in it, and a user before '@' where no scheme says that it is a URL ("me@example.com")
+// Makes entries of the hosts and URLs that a parser finds, applies the rules that all formats share, counts, and passes
+// the entries to the sink. No parser calls the sink itself. The rules:
+//   an IP address is X, whatever kind was asked for, and a range of one address is that address, but for lists of
+//   networks;
+//   a range of addresses (address_range.h) is handed over as such where the sink takes ranges and is unsupported
+//   elsewhere, and so is one wider than kWidestIpv4 or kWidestIpv6 unless --allow-wide-ranges
+//   a host that no request can have (its octets, its length) is malformed wherever it stands, and so is text with a
+//   blank or a byte order mark in it, and a user before '@' where no scheme says that it is a URL ("me@example.com")
 //   a number is an address in four decimal parts without leading zeros, and any spelling of one behind a scheme alone:
 //   "85285", "10.1" and "010.0.0.1" are versions, dates, counts as often as hosts (entry.h)
-//   "*" at the end of a path, after '/', is the directory; elsewhere in a path or a query it is unsupported, but in a field of
-//   its own
+//   "*" at the end of a path, after '/', is the directory; elsewhere in a path or a query it is unsupported, but in a
+//   field of its own
 //   a bare top-level domain is skipped unless --allow-tld; other single labels ("intranet") are taken
 //   a public suffix is taken with a warning; the URL of one ("http://github.io/") is X instead of S
-//   "http://host/" is S, and so, with a warning, is what has a fragment, a port or dots and slashes behind the host that say no
-//   more than it; a range of the local network or of loopback is taken with a warning
+//   "http://host/" is S, and so, with a warning, is what has a fragment, a port or dots and slashes behind the host
+//   that say no more than it; a range of the local network or of loopback is taken with a warning
 //   in a white category, and for allow rules, the entry goes to the allow sink as text
 // Not thread-safe; one per BlockParser.
 // SPDX-License-Identifier: Apache-2.0
@@ -60,27 +61,28 @@ class EntryGate {
   // A URL as a list of URLs means it.
   LineOutcome url(std::string_view text, Side side = Side::block);
   LineOutcome bare_url(std::string_view text);  // likewise, of a line that is_bare_url() (url_parser.h)
-  // A URL in a field of its own, as it was seen on the wire: a blank begins nothing else, and '*' is a letter but at the end.
+  // A URL in a field of its own, as it was seen on the wire: a blank begins nothing else, and '*' is a letter but at
+  // the end.
   LineOutcome url_field(std::string_view text) { return any_url(text, false, Side::block, true); }
   // A URL as the beginning of others, at the boundary of a path segment: U and D, or D alone where it ends in '/'.
   LineOutcome url_prefix(std::string_view text, Side side = Side::block);
 
-  // For parsers that must see further lines before they know the kind: the checks of host() without handing anything over.
-  // `host` is canonical and valid until the next call.
+  // For parsers that must see further lines before they know the kind: the checks of host() without passing anything
+  // on. `entry` is canonical and valid until the next call.
   struct CheckedHost {
     LineOutcome outcome;
     Entry entry;
   };
   CheckedHost check_host(std::string_view text, Kind kind);
-  // What a line is that gave an entry on that side.
+  // The outcome of a line that gave an entry on that side.
   LineOutcome used(Side side) const;
   // An entry that was checked, from line `line`.
   void hand_over(const Entry& entry, Side side, std::uint64_t line);
 
   void warn(std::string_view reason) { report_->warnings.add(reason, line_, text_); }
-  // A name of the line that gave nothing while others were taken.
+  // Counts a name that gave nothing, in a line of which other names were taken.
   void skip_name(std::string_view reason) { report_->skipped_names.add(reason, line_, text_); }
-  // What became of a line that was held.
+  // Counts a line that was held, now that its outcome is known.
   void settle(const LineOutcome& outcome, std::uint64_t line, std::string_view text) {
     count_outcome(outcome, line, text, *report_);
   }
@@ -105,8 +107,8 @@ class EntryGate {
   std::string scratch_;
 };
 
-// The lines of a record that goes on, until it is known what became of it: a quote, a parenthesis or a backslash that was a
-// mistake must not swallow what stands behind it.
+// The lines of a record that spans several lines, until its outcome is known: a quote, a parenthesis or a backslash
+// that is a mistake must not swallow the lines behind it.
 //   used up:   the record was whole; its lines but the last one are settled as boilerplate
 //   given up:  the first line is settled as malformed, the others are read again as lines of their own
 class HeldLines {
@@ -125,7 +127,7 @@ class HeldLines {
     for (const Line& line : std::exchange(lines_, {})) gate.settle({LineClass::boilerplate}, line.number, line.text);
     bytes_ = 0;
   }
-  // All of them are lost, for the same reason.
+  // Settles all of them with the same outcome.
   void lose(EntryGate& gate, const LineOutcome& outcome) {
     for (const Line& line : std::exchange(lines_, {})) gate.settle(outcome, line.number, line.text);
     bytes_ = 0;
@@ -155,8 +157,8 @@ class HeldLines {
   std::vector<Line> lines_;
 };
 
-// The outcome of a line that names several hosts: used where one of them is, and then each of the others counts as unusable
-// with its reason (FileReport::skipped_names); else what was wrong with the first.
+// The outcome of a line that names several hosts: used where one of them is, and then each of the others counts as
+// unusable with its reason (FileReport::skipped_names); else what was wrong with the first.
 class LineSum {
  public:
   void add(const LineOutcome& outcome) {
@@ -169,7 +171,7 @@ class LineSum {
       sum_ = outcome;
     }
   }
-  // What the line was, when all of it is known.
+  // The outcome of the line, once all of its names were added.
   LineOutcome close(EntryGate& gate) const {
     if (!sum_.used()) return lost_.empty() ? sum_ : first_lost_;
     for (const std::string_view reason : lost_) gate.skip_name(reason);

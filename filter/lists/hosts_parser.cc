@@ -1,11 +1,12 @@
 // Hosts files: an address, then one or more names, each of them the host alone (X; with --hosts-as-suffix S).
 //   0.0.0.0 ads.example.com tracker.example.net   # comment
-// Whatever the address is, the names are taken; where it is no sink (0.0.0.0, loopback, ...), with a warning, since the line may
-// mean that the name is to be found there. As a line among others (mixed, adblock) only one with a sink is of a hosts file.
-// Boilerplate, behind a sink: names that every hosts file carries (localhost, broadcasthost, ip6-allnodes), those of the machine
-// itself (127.0.1.1), and the first label of another name of the line.
-// Unsupported, behind a sink: other names of one label. Malformed: these elsewhere, a second address, and all that follows a word that is no host ("a.example -> b.example"):
-// where it is beside names that are taken, each word counts among the skipped names.
+// Whatever the address is, the names are taken; where it is no sink (0.0.0.0, loopback, ...), with a warning, since the
+// line may mean that the name is to be found there. As a line among others (mixed, adblock) only one with a sink is of
+// a hosts file. Boilerplate, behind a sink: names that every hosts file carries (localhost, broadcasthost,
+// ip6-allnodes), those of the machine itself (127.0.1.1), and the first label of another name of the line.
+// Unsupported, behind a sink: other names of one label. Malformed: these elsewhere, a second address, and all that
+// follows a word that is no host ("a.example -> b.example"): where it is beside names that are taken, each word counts
+// among the skipped names.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>

@@ -1,10 +1,11 @@
-// One line of a list in, what it was out. The door behind which every format has its file.
-// Rules that all formats share: a parser hands entries to the EntryGate and never to the sink; it gives exactly one outcome
-// per line; it keeps no state between lines unless is_order_free(format) is false, and then a bounded amount. A line whose
-// record goes on is `held`, and settled with EntryGate::settle when it is known what became of the record, at the latest in
-// finish(): nothing that a list holds vanishes from the counts.
-// Ranges of addresses are entries of their own: EntryGate::host and url recognise them (address_range.h) and hand them to
-// ListSink::range where the sink takes ranges; else they are unsupported. In a list of networks an address is one, too.
+// The interface of the parsers, one a format: takes a line of a list, gives its outcome.
+// Rules for all of them: a parser passes entries to the EntryGate and never to the sink; it gives exactly one outcome
+// per line; it keeps no state between lines unless is_order_free(format) is false, and then a bounded amount. A line
+// whose record continues is `held`, and settled with EntryGate::settle when the outcome of the record is known, at the
+// latest in finish(): every line of a list is counted.
+// Ranges of addresses are entries of their own: EntryGate::host and url recognise them (address_range.h) and hand them
+// to ListSink::range where the sink takes ranges; else they are unsupported. In a list of networks an address is one,
+// too.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -41,7 +42,8 @@ struct LineOutcome {
 constexpr LineOutcome unsupported(std::string_view reason) { return {LineClass::unsupported, reason}; }
 constexpr LineOutcome malformed(std::string_view reason) { return {LineClass::malformed, reason}; }
 
-// Adds what became of a line to the counts of a report, but for the number of its lines. A held line adds nothing yet.
+// Adds the outcome of a line to the counts of a report, but not to the number of its lines. A held line adds nothing
+// yet.
 void count_outcome(const LineOutcome& outcome, std::uint64_t line, std::string_view text, FileReport& report);
 
 class EntryGate;  // entry_gate.h
@@ -51,18 +53,19 @@ class LineParser {
   virtual ~LineParser() = default;
   // `text` without its end of line, at most kMaxLineBytes, no NUL.
   virtual LineOutcome line(std::string_view text, EntryGate& gate) = 0;
-  // After the last line: hands over what was held back.
+  // After the last line: passes on what was held back.
   virtual void finish(EntryGate& /*gate*/) {}
 };
 
-// Adblock rules that a $badfilter rule of the same file takes back, as they are written without that modifier. A $badfilter
-// rule that is not among them (there were too many, or a pipe could not be held back far enough) is reported as unsupported.
+// Adblock rules that a $badfilter rule of the same file takes back, as they are written without that modifier. A
+// $badfilter rule that is not among them (there were too many, or a pipe could not be held back far enough) is reported
+// as unsupported.
 struct BadFilterRules {
   std::unordered_set<std::string> rules;
   std::size_t bytes = 0;
 };
 
-// What is known of a file before its first line is parsed; shared by all its parsers.
+// What is known about a file before its first line is parsed; shared by all its parsers.
 struct ParsePlan {
   Format format = Format::domains;
   ReadOptions options;

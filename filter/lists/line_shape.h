@@ -1,4 +1,5 @@
-// What a single line looks like, its comment apart, for the vote on a file's format. A guess: the parsers have the last word.
+// Classifies a single line without its comment, for the detection of a file's format. A guess: parsers may decide
+// otherwise.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,6 @@
-// How a file's format is told. The lines of a sample vote by their shape, in an order in which what is rare elsewhere comes
-// first; then the format chosen must really read the sample, or its lines are of several formats. What may be a table is
-// never taken for URLs: the user is asked.
+// How a file's format is told. The lines of a sample vote by their shape, in an order in which what is rare elsewhere
+// comes first; then the format chosen must really read the sample, or its lines are of several formats. What may be a
+// table is never taken for URLs: the user is asked.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 

@@ -1,10 +1,11 @@
-// Turns an argument of `build` into the files that are to be read: a file or "-" is itself; a folder in squidGuard/UT1 form
-// is its member files, each with its format and category.
+// Expands an argument of `build` into the files to read: a file or "-" stands for itself; a folder in squidGuard/UT1
+// form stands for its member files, each with its format and category.
 //   malware/domains  malware/urls  malware/expressions  malware/usage      (each perhaps with .gz, .xz or .zst)
-// A folder of such folders (blacklists/malware/..., categories within categories too, kMaxFolderDepth deep) gives all its
-// categories, in the order of their names. A category that is a symbolic link to another one of the same folder is an alias
-// and is not read twice. What else the folder holds is named in `left_out` of the first file: nothing is passed over in
-// silence. A link to nowhere, a pipe, a socket or a device is an error: it may be the list that somebody meant.
+// A folder of such folders (blacklists/malware/..., categories within categories too, kMaxFolderDepth deep) gives all
+// its categories, in the order of their names. A category that is a symbolic link to another one of the same folder is
+// an alias and is not read twice. Whatever else the folder holds is named in `left_out` of the first file, so that
+// nothing is skipped silently. A dangling link, a pipe, a socket or a device is an error, because it may be meant as a
+// list.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,7 +30,7 @@ struct ListFile {
   std::vector<std::string> aliases;  // other names of that category
   Format format = Format::auto_detect;
   Usage usage = Usage::unknown;
-  std::vector<std::string> left_out;  // paths in the folder that nobody reads, and why
+  std::vector<std::string> left_out;  // paths in the folder that are not read, and why
 };
 
 inline constexpr std::size_t kMaxFolderFiles = 10'000;

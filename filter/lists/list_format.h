@@ -1,4 +1,4 @@
-// The formats lists come in, their names, and how a file's format is told from its first lines.
+// The formats of lists, their names, and the detection of a file's format by its first lines (list_detect.cc).
 // Decided once per file, never per line: a URL with "##" in it would pass for a cosmetic rule.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -62,13 +62,13 @@ inline constexpr std::size_t kSampleBytes = std::size_t{1} << 20;
 // auto-configuration scripts, UTF-16 and UTF-32, archives and other binary data.
 Result<void> refuse_foreign(std::string_view sample, std::string_view path);
 
-// Refuses what looks like a table, most of its lines having as many commas (semicolons, bars, tabs), where `format` would
-// take the columns for parts of a URL. Error `usage`, asking for --format.
+// Refuses what looks like a table, most of its lines having as many commas (semicolons, bars, tabs), where `format`
+// would take the columns for parts of a URL. Error `usage`, asking for --format.
 Result<void> refuse_columns(std::string_view sample, std::string_view path, Format format);
 
 // The format of the file `path` that begins with `sample` (whole lines). Lines of several formats are `mixed`. Error
-// `usage`, asking for --format, unless 90 % of the sampled lines can be read in the format that fits best, and where the
-// lines may be columns.
+// `usage`, asking for --format, unless 90 % of the sampled lines can be read in the format that fits best, and where
+// the lines may be columns.
 Result<Format> detect_format(std::string_view sample, std::string_view path);
 
 }  // namespace bloomwall::filter

@@ -47,7 +47,7 @@ struct ListInput::State {
   std::string name;
   int file = kNoDescriptor;  // or
   UniqueFd owned;            // the same one, where it is not that of stdin
-  std::string_view memory;  // where there is no descriptor
+  std::string_view memory;   // where there is no descriptor
   std::size_t memory_at = 0;
   std::size_t step = kInputChunkBytes;
   bool seekable = false;
@@ -265,8 +265,8 @@ TextDigest ListInput::State::finished(const DigestContext& context) const {
 
 namespace {
 
-// One octet over the limit is enough to know a line for what it is, once both byte order marks (the file's and the line's) and
-// the CR at its end are gone.
+// One octet over the limit is enough to know a line for what it is, once both byte order marks (the file's and the
+// line's) and the CR at its end are gone.
 constexpr std::size_t kMostKept = kMaxLineBytes + 1 + 2 * kByteOrderMark.size() + 1;
 
 }  // namespace

@@ -1,9 +1,10 @@
 // Where the text of a list comes from: a file, stdin or memory, decompressed by what its first bytes say (never by its
-// name), handed on in chunks of bounded size with a running SHA-256. What ".gz" promises and the bytes deny is not believed.
+// name), handed on in chunks of bounded size with a running SHA-256. What ".gz" promises and the bytes deny is not
+// believed.
 //   auto input = ListInput::open("ads.txt.zst");
 //   while (true) { auto chunk = input->next(); if (!chunk || chunk->empty()) break; use(*chunk); }
-// Memory: two chunks, plus the decoder's window (zstd at most 128 MiB, xz at most 256 MiB; a stream that asks for more is
-// refused). Several members or frames one after the other are one text, as the command line tools have it.
+// Memory: two chunks, plus the decoder's window (zstd at most 128 MiB, xz at most 256 MiB; a stream that asks for more
+// is refused). Several members or frames one after the other are one text, as the command line tools have it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,7 +31,8 @@ using TextDigest = std::array<std::uint8_t, 32>;  // SHA-256 of the text after d
 class ListInput {
  public:
   static Result<ListInput> open(const std::string& path);  // "-" is stdin; a folder is an error (see list_folder.h)
-  // Reads `bytes`, which must outlive the input; `name` stands in errors and reports. Compressed bytes are decompressed.
+  // Reads `bytes`, which must outlive the input; `name` stands in errors and reports. Compressed bytes are
+  // decompressed.
   static ListInput of_memory(std::string_view bytes, std::string name);
   // `bytes` again, but handed out at most `step` at a time: how tests put a chunk boundary where they want it.
   static ListInput of_memory(std::string_view bytes, std::string name, std::size_t step);
@@ -55,7 +57,7 @@ class ListInput {
   std::uint64_t stored_total() const;  // size of the file, 0 where unknown
   TextDigest digest() const;           // of the text handed out so far
   TextDigest stored_digest() const;    // of the bytes read so far, as stored: at the end what sha256sum prints
-  void without_digest();               // before the first next(), for who does not ask for it: digest() means nothing
+  void without_digest();               // before the first next(), by callers that need no digest()
 
  private:
   struct State;
@@ -63,14 +65,13 @@ class ListInput {
   std::unique_ptr<State> state_;
 };
 
-// Cuts the chunks of a ListInput into blocks of whole lines, so that blocks can be parsed apart from each other, on several
-// threads if need be. Bytes are copied once, from the chunk into the block.
 struct LineBlock {
   std::uint64_t first_line = 1;  // number of its first line
   std::string text;              // whole lines, LF at their ends; the last line of a file may lack it
 };
 
-// Not thread-safe; one per input.
+// Cuts the chunks of a ListInput into blocks of whole lines, which several threads can parse. Bytes are copied once,
+// from the chunk into the block. Not thread-safe; one per input.
 class LineBlocks {
  public:
   enum class Mark : std::uint8_t { drop, keep };  // a UTF-8 byte order mark at the start

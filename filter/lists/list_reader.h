@@ -1,10 +1,10 @@
-// Reads one list: tells its format, cuts it into lines, turns each line into entries and says what became of it.
-// The plain way, one thread:
+// Reads one list: detects its format, splits it into lines, makes entries of each line and reports its outcome.
+// On one thread:
 //   auto report = read_list(file, options, sink);
-// The pipeline, many threads: open() once; next() from one thread hands out blocks of whole lines; every thread has a
-// BlockParser, a sink and a FileReport of its own; where order_free() is false one thread parses all blocks in order.
+// On many threads: open() once; next() from one thread at a time gives blocks of whole lines; every thread has a
+// BlockParser, a sink and a FileReport of its own. Where order_free() is false one thread parses all blocks in order.
 // Reports are merged with merge_counts, and finish() adds what only the reader knows (bytes, digest).
-// What each format means line by line: the first lines of the parsers (*_parser.cc).
+// The first lines of the parsers (*_parser.cc) describe each format, line by line.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -34,7 +34,8 @@ struct ReadOptions {
   bool allow_tld = false;               // --allow-tld: take "zip" and "*.zip" instead of skipping them
   bool aggressive = false;              // --aggressive: adblock rules for third-party requests alone stop every request
   bool allow_wide_ranges = false;       // --allow-wide-ranges: take ranges beyond kWidestIpv4 and kWidestIpv6
-  // --csv-column: the column of tables that holds the URLs, a number from 1 or a name in the header; lists are tables then.
+  // --csv-column: the column of tables that holds the URLs, a number from 1 or a name in the header; lists are tables
+  // then.
   std::string csv_column = {};
   // A category whose usage is "white" alone: refused with a message, read as allow rules, or read as a block list.
   WhiteUse white_categories = WhiteUse::refuse;
@@ -42,8 +43,8 @@ struct ReadOptions {
   std::size_t hold_back_bytes = std::size_t{64} << 20;
 };
 
-// What a hostile or broken line may stop at most: a range of IPv4 as wide as a /8, one of IPv6 as wide as a /16. Wider ones are
-// unusable unless allow_wide_ranges; ranges of every address always are.
+// The widest range that a line may name: a /8 of IPv4, a /16 of IPv6. Wider ones are unusable unless allow_wide_ranges;
+// ranges of every address always are.
 inline constexpr unsigned kWidestIpv4 = 24;  // bits that may differ within a range: 2^24 addresses
 inline constexpr unsigned kWidestIpv6 = 112;
 
@@ -55,8 +56,8 @@ class ListSink {
   virtual void entry(const Entry& entry, std::uint64_t line) = 0;
   // An allow rule in the text form of an allow list: "example.com", "example.com/path".
   virtual void allow(std::string_view text, std::uint64_t line) = 0;
-  // A range of addresses ("1.10.16.0/20"); of one address alone in a list of networks. Only where takes_ranges(); else such a
-  // line is unsupported.
+  // A range of addresses ("1.10.16.0/20"); of one address alone in a list of networks. Only where takes_ranges(); else
+  // such a line is unsupported.
   virtual bool takes_ranges() const { return false; }
   virtual void range(const AddressRange& /*range*/, std::uint64_t /*line*/) {}
 };
@@ -71,7 +72,7 @@ class BlockParser {
   BlockParser& operator=(BlockParser&&) noexcept;
   ~BlockParser();
   void parse(const LineBlock& block, ListSink& sink, FileReport& report);
-  // After the last block: hands out what was held back (the second half of an RPZ pair, an open CSV record).
+  // After the last block: passes on what was held back (the second half of an RPZ pair, an open CSV record).
   void finish(ListSink& sink, FileReport& report);
 
  private:
@@ -101,7 +102,8 @@ class ListReader {
   std::unique_ptr<State> state_;
 };
 
-// The whole of one file on this thread. On an error (a corrupt stream, a refused file) entries may have reached the sink.
+// The whole of one file on this thread. On an error (a corrupt stream, a refused file) entries may have reached the
+// sink.
 Result<FileReport> read_list(const ListFile& file, const ReadOptions& options, ListSink& sink);
 Result<FileReport> read_list(ListInput input, const ListFile& file, const ReadOptions& options, ListSink& sink);
 

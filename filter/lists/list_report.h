@@ -1,6 +1,6 @@
-// What became of a list, line by line: the ground for refusing to build from it and for a person's trust in the result.
-// Every line falls in exactly one of the line counts; entries, addresses and so on count what was handed to the sink.
-// Duplicates and entries covered by a listed parent are the builder's to count.
+// The outcome of every line of a list, counted: by it a build refuses a list, and people check the result.
+// Every line is in exactly one of the line counts; entries, addresses and so on count what was passed to the sink. The
+// builder counts duplicates and entries that a listed parent covers.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,7 +31,7 @@ struct ReasonCount {
   std::vector<Example> examples;  // the first kExamplesKept by line number
 };
 
-// Counts by reason, each with its first examples. Reasons are a fixed vocabulary, never text of the file: so few.
+// Counts by reason, each with its first examples. Reasons are few: a fixed vocabulary, never text of the file.
 class ReasonTally {
  public:
   void add(std::string_view reason, std::uint64_t line, std::string_view text);
@@ -51,11 +51,11 @@ struct FileReport {
   std::string list;      // the argument it came from; a folder's files have it in common
   std::string category;  // of a category folder, else empty
   Format format = Format::auto_detect;
-  bool detected = false;  // the format was not given but told from the file
+  bool detected = false;  // the format was not given but detected
   Compression compression = Compression::none;
   std::uint64_t text_bytes = 0;
   TextDigest digest{};
-  std::vector<std::string> left_out;  // of a folder, with its first file: what it holds and nobody reads, and why
+  std::vector<std::string> left_out;  // of a folder, with its first file: paths that are not read, and why
   TextDigest stored_digest{};         // of the file as stored; where it is compressed, another one
 
   // Lines; their sum is `lines`.
@@ -84,8 +84,8 @@ struct FileReport {
 
   std::uint64_t entry_count() const;
   std::uint64_t content_lines() const { return taken + allowed + unusable; }
-  // Unusable lines and skipped names among content lines and these names, 0..1. Cosmetic and unsupported rules count; blank
-  // lines, comments, boilerplate and cancelled rules do not.
+  // Unusable lines and skipped names among content lines and these names, 0..1. Cosmetic and unsupported rules count;
+  // blank lines, comments, boilerplate and cancelled rules do not.
   double unusable_share() const;
   // Adds what another thread counted on other blocks of the same file; path, format and digest stay.
   void merge_counts(const FileReport& other);
@@ -111,8 +111,8 @@ inline constexpr std::string_view kWarnEntity = "\"&amp;\" in a URL, taken as it
 inline constexpr std::string_view kWarnRelativeAction = "action without its last dot, taken as a name, as BIND does";
 inline constexpr std::string_view kWarnFragment = "fragment cut off, taken as the whole host";
 
-// The largest unusable share over the arguments of a build; files of one argument (`list`) are judged together, so that
-// one line in a category's "expressions" does not spoil the category.
+// The largest unusable share over the arguments of a build. Files of one argument (`list`) count together, so that one
+// line in a category's "expressions" does not make the whole category unusable.
 struct UnusableShare {
   std::string list;
   double share = 0;

@@ -1,10 +1,10 @@
 // Lists that people write by hand and services that join lists: lines of several formats, each plain by itself.
-//   example.com   *.example.com   .example.com   192.0.2.1   192.0.2.0/24   0.0.0.0 example.com     as in lists of these
+//   example.com   *.example.com   .example.com   192.0.2.1   192.0.2.0/24   0.0.0.0 example.com     as in such lists
 //   ||example.com^   @@||example.com^   ||example.com/ads/$important                                 adblock rules
 //   http://example.com/a   example.com/a                                                             URLs
 //   address=/example.com/#   local-zone: "example.com." always_null                                  dnsmasq, unbound
-// Malformed: what needs other lines to be understood (CSV, zones, Privoxy), words without a dot, which may be anything, and
-// text behind an address that is no sink.
+// Malformed: what needs other lines to be understood (CSV, zones, Privoxy), words without a dot, which may be anything,
+// and text behind an address that is no sink.
 // SPDX-License-Identifier: Apache-2.0
 #include <string_view>
 

@@ -4,8 +4,9 @@
 //   example.com             X
 //   example.com/            likewise; '/' alone as path says nothing
 // Aliases are followed. A '\' at the end of a line joins the next one to it; '#' starts a comment unless escaped.
-// Unsupported: path patterns (regular expressions), wildcards, hosts open to the right ("ads."), ports, tags, and patterns
-// in sections that say nothing about blocking. Lines whose joined line can't be used are lost with it, each of them counted.
+// Unsupported: path patterns (regular expressions), wildcards, hosts open to the right ("ads."), ports, tags, and
+// patterns in sections that say nothing about blocking. Lines whose joined line can't be used are lost with it, each of
+// them counted.
 // Boilerplate: section heads, {{settings}}, {{alias}}, {{description}}.
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/lists/privoxy_parser.h"

@@ -2,9 +2,10 @@
 //   address=/a.example/b.example/0.0.0.0    both stopped; whatever the address is, or '#', or nothing
 //   server=/a.example/   local=/a.example/  never asked of a server: stopped
 // As on the command line ("--address=/a.example/"), in quotes and in capitals, too.
-// Unsupported: server=/a.example/192.0.2.53 and server=/a.example/# (who answers for it, not that it is stopped), conf-file= and
-// its like (names elsewhere), address=/#/... (every name), *a.example (no boundary of a label), and every other option with a
-// name in it (host-record=, cname=, ipset=/a.example/x, a mistyped "addres="). What is left of options is boilerplate.
+// Unsupported: server=/a.example/192.0.2.53 and server=/a.example/# (who answers for it, not that it is stopped),
+// conf-file= and its like (names elsewhere), address=/#/... (every name), *a.example (no boundary of a label), and
+// every other option with a name in it (host-record=, cname=, ipset=/a.example/x, a mistyped "addres="). What is left
+// of options is boilerplate.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
@@ -113,9 +114,10 @@ std::unique_ptr<LineParser> make_dnsmasq_parser(const ParsePlan& /*plan*/) { ret
 //   local-zone: "a.example." always_nxdomain    S, for the types that stop a zone
 //   local-data: "a.example. A 0.0.0.0"          X, for address records
 // A line may hold several statements ("server: local-zone: ..."); capitals and blanks before the ':' do not matter.
-// Unsupported: types that let a zone through or only log it (transparent, typetransparent, nodefault, inform, ...), data of
-// other types, the root, include, what stands in a "view:" (it holds for some clients), other options that begin with "local-"
-// and those with a name in them (forward-zone, domain-insecure). What is left of options is boilerplate.
+// Unsupported: types that let a zone through or only log it (transparent, typetransparent, nodefault, inform, ...),
+// data of other types, the root, include, what stands in a "view:" (it holds for some clients), other options that
+// begin with "local-" and those with a name in them (forward-zone, domain-insecure). What is left of options is
+// boilerplate.
 
 namespace {
 

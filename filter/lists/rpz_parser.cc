@@ -1,13 +1,13 @@
 // Response policy zones. The owner of a record says what is meant, its data what happens:
 //   x CNAME .    x CNAME *.    x CNAME rpz-drop.    x CNAME other.example.    x A 192.0.2.1     the name x is stopped
 //   x CNAME rpz-passthru.      x CNAME x.                                                       allow rule
-// Actions are names at the root: without its last dot "rpz-passthru", or x itself, is a name in the zone, which answers are
-// rewritten to, so that x is stopped (draft-vixie-dnsop-dns-rpz, BIND).
+// Actions are names at the root: without its last dot "rpz-passthru", or x itself, is a name in the zone, which answers
+// are rewritten to, so that x is stopped (draft-vixie-dnsop-dns-rpz, BIND).
 // x alone is X, *.x alone is W, both (the usual case) are one S. An IP address as owner is X.
-// Unsupported: triggers other than names (rpz-ip, rpz-nsip, rpz-nsdname, rpz-client-ip), rpz-tcp-only, "*" alone, data of
-// other types, $INCLUDE, $GENERATE. Boilerplate: SOA, NS, DNSSEC records, $TTL, $ORIGIN, lines of a record that goes on.
-// A parenthesis that is never closed, or that would swallow a line which is a record by itself, was a mistake: its line is
-// malformed and the others are read by themselves.
+// Unsupported: triggers other than names (rpz-ip, rpz-nsip, rpz-nsdname, rpz-client-ip), rpz-tcp-only, "*" alone, data
+// of other types, $INCLUDE, $GENERATE. Boilerplate: SOA, NS, DNSSEC records, $TTL, $ORIGIN, lines of a record that goes
+// on. A parenthesis that is never closed, or that would swallow a line which is a record by itself, was a mistake: its
+// line is malformed and the others are read by themselves.
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/lists/rpz_parser.h"
 

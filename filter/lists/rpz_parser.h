@@ -1,4 +1,5 @@
-// Reads a DNS zone file (RFC 1035 section 5) line by line into records: owner, type and the first word of the data.
+// Response policy zones. ZoneReader reads a DNS zone file (RFC 1035 section 5) line by line into records: owner, type
+// and the first word of the data.
 // Parentheses make a record go on over several lines; ';' starts a comment; a line that begins with white space has the
 // owner of the one before. Names come out relative to the zone: with "$ORIGIN rpz.example." both "a.test" and
 // "a.test.rpz.example." are "a.test". Absolute names outside of the zone stay as they are, less the last dot.
@@ -70,16 +71,15 @@ class ZoneReader {
   ZoneRecord record_;
 };
 
-// Whether a response policy zone can be read without its name. Where every owner is absolute ("a.example.com.rpz.corp.test."),
-// as transfers and some feeds have it, the zone's own name has to come off; it stands in $ORIGIN or with the SOA record. A file
-// without either would be read as a list of names that nobody asks for.
-
-// Error `usage`, saying which name it may be, where nine of ten owners in `sample` (whole lines of the file `path`) end in
-// one that they have in common, with a host under a top-level domain before it, and no line names the zone.
+// Refuses a zone whose name is unknown and needed. Where every owner is absolute ("a.example.com.rpz.corp.test."), as
+// in transfers and some feeds, the zone's own name has to be taken off; it stands in $ORIGIN or in the SOA record. A
+// file without either would be read as a list of names that nobody asks for.
+// Error `usage`, saying which name it may be, where nine of ten owners in `sample` (whole lines of the file `path`) end
+// in one that they have in common, with a host under a top-level domain before it, and no line names the zone.
 Result<void> refuse_unknown_zone(std::string_view sample, std::string_view path);
 
-// Finds the two halves of a pair in a response policy zone: "x" and "*.x" together are the suffix x, one entry instead of
-// two. Looks back over a bounded window; halves that leave it unpaired are X and W, which together mean the same.
+// Finds the two halves of a pair in a response policy zone: "x" and "*.x" together are the suffix x, one entry instead
+// of two. Looks back over a bounded window; halves that leave it unpaired are X and W, which together mean the same.
 class RpzPairs {
  public:
   // Names remembered; about 40 MB at most.

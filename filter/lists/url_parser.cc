@@ -2,12 +2,12 @@
 //   urls              http://example.com/a?q   that URL (U, Q, D or, for a bare host, S), as any list entry means it;
 //                     without a scheme likewise; a line that is a bare name is read as in a list of names
 //   squidguard_urls   example.com/dir          a prefix at the boundary of a path segment: U and D. squidGuard compares
-//                     without a leading "www.", so that of an entry is taken off where more than a public suffix is left;
-//                     subdomains are covered anyhow
+//                     without a leading "www.", so that of an entry is taken off where more than a public suffix is
+//                     left; subdomains are covered anyhow
 //   squidguard_expressions                     regular expressions: all unsupported
-// Malformed: what url_parser.h finds beside a URL: columns, markup, another URL. "&amp;" is taken as it stands and as '&'.
-// '#', ';' and '!' at the start or after white space start a comment; a '#' within a URL is its fragment. A range of
-// addresses ("192.0.2.0/24") is one here too, and never a host with a path.
+// Malformed: what url_parser.h finds beside a URL: columns, markup, another URL. "&amp;" is taken as it stands and as
+// '&'. '#', ';' and '!' at the start or after white space start a comment; a '#' within a URL is its fragment. A range
+// of addresses ("192.0.2.0/24") is one here too, and never a host with a path.
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/lists/url_parser.h"
 

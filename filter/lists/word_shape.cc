@@ -97,8 +97,8 @@ RangeReading read_netblock(std::string_view text) {
 
 namespace {
 
-// Top-level domains that are in use without being on the public suffix list: RFC 2606, RFC 6761, and those of networks of
-// their own.
+// Top-level domains that are in use without being on the public suffix list: RFC 2606, RFC 6761, and those of networks
+// of their own.
 constexpr std::array<std::string_view, 11> kPrivateDomains{"example", "test", "invalid",  "localhost", "local", "lan",
                                                            "home",    "corp", "internal", "onion",     "i2p"};
 

@@ -1,5 +1,4 @@
-// Whether a word is an IP address as list files write it: IPv4 dotted, IPv6 bare or in brackets, with or without a zone.
-// For telling formats apart; entries themselves go through the canonicaliser.
+// Classifies single words of lists, to detect formats; entries themselves go through the canonicaliser.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,6 +9,7 @@
 
 namespace bloomwall::filter {
 
+// IP addresses as lists write them: IPv4 dotted, IPv6 bare or in brackets, with or without a zone.
 bool is_ipv4(std::string_view word);
 bool is_address(std::string_view word);
 
@@ -20,11 +20,11 @@ bool is_sink(std::string_view address);
 // Octets of a host, a dot among them, and a last label that is no number: "a.example", never "87.5".
 bool is_dotted_name(std::string_view word);
 
-// "192.0.2.0  192.0.2.255  24  ...": first address, last address, prefix and columns of any kind, as the lists of DShield have
-// them. Malformed where the three do not agree; no_range where a line has no three such columns.
+// "192.0.2.0  192.0.2.255  24  ...": first address, last address, prefix and columns of any kind, as the lists of
+// DShield have them. Malformed where the three do not agree; no_range where a line has no three such columns.
 RangeReading read_netblock(std::string_view text);
 
-// What a field or a word of a feed is, judged by itself: for guessing what a table is about, and for telling a host from a word.
+// What a field or a word of a feed is by itself: shows what a column of a table holds, and whether a word is a host.
 enum class Indicator : std::uint8_t {
   none,
   url,   // "scheme://"

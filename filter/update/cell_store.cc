@@ -95,7 +95,7 @@ class CellStore::Sink final : public KeySink {
     return true;
   }
 
-  // Pins the mark, unless this thread has done so lately: lists name one host over and over.
+  // Pins the mark, unless this thread did so recently: lists name one host many times.
   void announce(const EntryKeys& made) {
     Mark& recent = recent_marks_[made.host.lo % kRecentMarks];
     if (recent.host != made.host) recent = {.host = made.host};

@@ -1,7 +1,7 @@
-// Where entries go that change a counting filter: each is turned into its keys, and these into cells, at once and from any
-// number of threads. Nothing is held but some keys a thread, while their cells are fetched from memory.
-// Counts of distinct keys follow the counters themselves: a key that tested negative before it was added is a new one, one
-// that tests negative after it was removed is gone. So they are off by the error of one question.
+// The KeyStore of a counting filter: each entry changes the cells of its keys at once, from any number of threads.
+// Holds nothing but some keys a thread, while their cells are fetched from memory.
+// Counts of distinct keys follow the counters: a key that tested negative before it was added is new, one that tests
+// negative after it was removed is gone. So they are off by the error of one question.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,7 +10,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "filter/bits/counters.h"
@@ -18,7 +17,6 @@
 #include "filter/file/filter_writer.h"
 #include "filter/file/header.h"
 #include "filter/file/prediction.h"
-#include "filter/update/changes.h"
 
 namespace bloomwall::filter {
 
@@ -67,19 +65,12 @@ class CellStore final : public KeyStore {
 // Brings the counts of a header up to what was added or removed.
 void apply_tally(Header& header, const CellTally& tally, CellChange change);
 
-// Inside filter/update: the cells of a counting filter, of a file that is read and of one that is being written, and lists
-// read into a store.
-
-// For probing alone: the cells of a mapped file can't be written.
+// The cells of a counting file, for probing alone: a mapped file can't be written.
 CellSections sections_of(const FilterFile& file);
-// Of a writer whose geometries are those of `like`, or of what was planned.
+// The cells of a file that is being written, with the geometries of `like`, or those that were planned.
 CellSections sections_of(FilterWriter& writer, const FilterFile& like);
 CellSections sections_of(FilterWriter& writer, const Geometries& geometries);
 
 void add_cells(CellCounts& sum, const CellCounts& more);
-
-// Reads lists with several threads and judges their reports as read_changes() does.
-Result<void> read_into(KeyStore& store, const std::vector<std::string>& lists, const ChangeLists& options,
-                       unsigned threads, std::vector<FileIntake>& files);
 
 }  // namespace bloomwall::filter

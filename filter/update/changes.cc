@@ -7,7 +7,6 @@
 
 #include "filter/builder/builder.h"
 #include "filter/builder/range_collector.h"
-#include "filter/update/cell_store.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -24,7 +23,7 @@ class CallingStore final : public KeyStore, private KeySink {
   const OnEntry& on_entry_;
 };
 
-Result<void> judge(const std::vector<FileIntake>& files, std::size_t first) {
+Result<void> check_usable_share(const std::vector<IngestedFile>& files, std::size_t first) {
   std::vector<FileReport> reports;
   for (std::size_t i = first; i < files.size(); ++i) reports.push_back(files[i].report);
   const UnusableShare worst = worst_unusable_share(reports);
@@ -38,22 +37,22 @@ Result<void> judge(const std::vector<FileIntake>& files, std::size_t first) {
 
 // `ranges`: null where such lines can't be used.
 Result<void> read_with(RangeCollector* ranges, KeyStore& store, const std::vector<std::string>& lists,
-                       const ChangeLists& options, unsigned threads, std::vector<FileIntake>& files) {
-  const IntakeOptions intake_options{
+                       const ChangeLists& options, unsigned threads, std::vector<IngestedFile>& files) {
+  const IngestOptions ingest_options{
       .read = options.read, .raw = options.raw, .keep_allow_rules = false, .threads = threads, .ranges = ranges};
-  Intake intake(store, intake_options);
+  Ingest ingest(store, ingest_options);
   for (const std::string& list : lists) {
-    if (auto ok = intake.read(list, {}); !ok) return ok;
+    if (auto ok = ingest.read(list, {}); !ok) return ok;
   }
   const std::size_t first = files.size();
-  files.insert(files.end(), intake.files().begin(), intake.files().end());
-  return options.allow_unsupported ? Result<void>{} : judge(files, first);
+  files.insert(files.end(), ingest.files().begin(), ingest.files().end());
+  return options.allow_unsupported ? Result<void>{} : check_usable_share(files, first);
 }
 
 }  // namespace
 
 Result<void> read_changes(const std::vector<std::string>& lists, const ChangeLists& options,
-                          std::vector<FileIntake>& files, const OnEntry& on_entry, const OnRange& on_range) {
+                          std::vector<IngestedFile>& files, const OnEntry& on_entry, const OnRange& on_range) {
   CallingStore store(on_entry);
   RangeCollector collected;
   collected.expect_workers(1);
@@ -65,7 +64,7 @@ Result<void> read_changes(const std::vector<std::string>& lists, const ChangeLis
 }
 
 Result<void> read_into(KeyStore& store, const std::vector<std::string>& lists, const ChangeLists& options,
-                       unsigned threads, std::vector<FileIntake>& files) {
+                       unsigned threads, std::vector<IngestedFile>& files) {
   return read_with(nullptr, store, lists, options, threads, files);
 }
 

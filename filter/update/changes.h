@@ -1,4 +1,4 @@
-// The lists of an update: what `--add` and `--remove` name, in any list format, handed on entry by entry.
+// Reads the lists of an update (`--add`, `--remove`), in any list format, entry by entry.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "filter/builder/intake.h"
+#include "filter/builder/ingest.h"
 #include "filter/url/address_range.h"
 
 namespace bloomwall::filter {
@@ -20,11 +20,15 @@ struct ChangeLists {
 
 using OnEntry = std::function<void(const Entry&)>;
 using OnRange = std::function<void(const AddressRange&)>;
-// Reads lists in order on this thread; what became of each file is appended to `files`. An entry whose path is ambiguous
-// gives several. Ranges of addresses come last, joined where they touch. Errors: those of lists; bad_syntax for a list of
-// which too much can't be used: then entries of it have been handed on, and the caller drops all.
+// Reads lists in order on this thread; appends the report of each file to `files`. An entry whose path is ambiguous
+// gives several. Ranges of addresses come last, joined where they touch. Errors: those of lists; bad_syntax for a list
+// of which too much can't be used: its entries were passed on by then, and the caller must drop all.
 Result<void> read_changes(const std::vector<std::string>& lists, const ChangeLists& options,
-                          std::vector<FileIntake>& files, const OnEntry& on_entry, const OnRange& on_range);
+                          std::vector<IngestedFile>& files, const OnEntry& on_entry, const OnRange& on_range);
+
+// Reads lists into a store with several threads, and checks their reports likewise.
+Result<void> read_into(KeyStore& store, const std::vector<std::string>& lists, const ChangeLists& options,
+                       unsigned threads, std::vector<IngestedFile>& files);
 
 // Nothing to do, or stdin twice: usage.
 Result<void> check_change_lists(const ChangeLists& lists);

@@ -23,7 +23,7 @@ constexpr std::array kPageSections{SectionType::hosts, SectionType::paths, Secti
 
 std::uint64_t time_now() { return static_cast<std::uint64_t>(std::max<std::time_t>(0, std::time(nullptr))); }
 
-// Open, and every byte of it whole: an update of damaged counters would spread the damage under new digests.
+// Opens a file and verifies every byte: an update of damaged counters would hide the damage under new digests.
 Result<std::unique_ptr<FilterFile>> open_whole(const std::filesystem::path& path) {
   auto file = FilterFile::open(path, Form::counters);
   if (!file) return file;
@@ -31,7 +31,7 @@ Result<std::unique_ptr<FilterFile>> open_whole(const std::filesystem::path& path
   return file;
 }
 
-// Of the filter that the counters stand for at this sequence; every change gives the counting file another id.
+// The id of the filter that the counters stand for at this sequence; every change gives the counting file another id.
 FileId emitted_id(const Header& counting) {
   static constexpr std::string_view kDomain = "bloomwall emitted filter\n";
   std::string text(kDomain);
@@ -68,7 +68,7 @@ tl::unexpected<Error> lost(const FilterFile& file) {
   return unexpected(Error{Errc::io, file.path().string(), "was written to or failed while it was read"});
 }
 
-// Of what was read up to now: whether it may be something else than what was checked.
+// Whether the file may have changed since it was verified.
 bool was_lost(const FilterFile& file) { return file.notice_change() || file.lost(); }
 
 // The work of one update, from the old counters to the new file.
@@ -114,7 +114,7 @@ Result<void> CountingRun::open() {
 Result<CellTally> CountingRun::pass(const CellSections& cells, CellChange change, const std::vector<std::string>& lists,
                                     bool reporting) {
   CellStore store(cells, file_->header(), change);
-  std::vector<FileIntake> files;
+  std::vector<IngestedFile> files;
   const unsigned threads = update_.threads != 0 ? update_.threads : std::max(1U, std::thread::hardware_concurrency());
   if (auto ok = read_into(store, lists, update_.lists, threads, files); !ok) return unexpected(ok.error());
   if (reporting) report_.files.insert(report_.files.end(), files.begin(), files.end());
@@ -127,7 +127,7 @@ Result<CellTally> CountingRun::pass(const CellSections& cells, CellChange change
   return tally;
 }
 
-// Without force nothing is removed; but how much would be at stake is told in figures.
+// Without force nothing is removed; the report has the risk in figures.
 Result<void> CountingRun::probe() {
   if (update_.lists.remove.empty() || update_.force) return {};
   const auto tally = pass(sections_of(*file_), CellChange::probe, update_.lists.remove, true);

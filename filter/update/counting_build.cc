@@ -87,7 +87,7 @@ Result<void> CountingBuild::count_keys() {
   const KeySummary summary = keys.summary(threads_);
   if (summary.total() == 0) return refuse(Errc::usage, {}, "the lists hold no entry that could be blocked");
   set_counts(header_, summary);
-  for (const FileIntake& file : report_.files) {
+  for (const IngestedFile& file : report_.files) {
     for (std::size_t i = 0; i < kKindCount; ++i) header_.kinds[i].entries += file.report.entries[i];
   }
   header_.converter_options = converter_options(options_);
@@ -99,7 +99,7 @@ Result<void> CountingBuild::count_keys() {
 Result<void> CountingBuild::size() {
   FileInfo info{
       .category = options_.category, .builder = "bloomwall-filter " BLOOMWALL_VERSION, .sources = {}, .provenance = {}};
-  for (const FileIntake& file : report_.files) {
+  for (const IngestedFile& file : report_.files) {
     info.sources.push_back({.name = file.report.path,
                             .format = file.format(),
                             .bytes = file.report.text_bytes,
@@ -128,7 +128,7 @@ Result<void> CountingBuild::size() {
 
 Result<void> CountingBuild::fill() {
   CellStore store(sections_of(*writer_, sizing_.sections), header_, CellChange::add);
-  std::vector<FileIntake> again;
+  std::vector<IngestedFile> again;
   if (auto ok = read_into(store, lists_.add, lists_, threads_, again); !ok) return ok;
   for (std::size_t i = 0; i < report_.files.size(); ++i) {
     if (i < again.size() && again[i].report.digest == report_.files[i].report.digest) continue;

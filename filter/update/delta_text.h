@@ -1,8 +1,8 @@
-// A delta as text that is going to be changed: what it says, in the order of last changes, without what was overruled.
-//   first line, with a sequence one higher at each write and the number of changes; comments; one line an entry, its kind written out; networks, each
-//   address in one line at most
+// The text of a delta that is being changed: its lines in the order of their last changes, without overruled ones.
+//   first line, with a sequence one higher at each write and the number of changes; comments; one line an entry, its
+//   kind written out; networks, each address in one line at most
 // The order matters: an ambiguous URL stands for all its forms, so a line may touch entries that others name too.
-// Comments stand before the entries; one behind an entry is lost. Signatures are lost: who changes it signs it again.
+// Comments stand before the entries; one behind an entry is lost. Signatures are lost: a changed delta is signed again.
 // Memory: about 150 bytes an entry. Not thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -27,8 +27,8 @@ class DeltaText {
                                                           const KeyMaker& keys, const FileId& base,
                                                           bool any_base = false);
 
-  // The last word about an entry. Nothing: the delta says no more about it than the filter itself. True where that changes
-  // what the delta says.
+  // Sets what the delta says about an entry, in place of what it said before; with DeltaAnswer::nothing it says
+  // nothing. Returns whether that is a change.
   bool set(const Entry& entry, DeltaAnswer answer);
   DeltaAnswer answer(const Entry& entry) const;
   // Likewise about every address of a range of networks.

@@ -58,7 +58,7 @@ class DeltaRun {
     if (!text) return {text.error()};
     const std::string name = update_.delta.string();
     const FileId base = content_id(file_.header());
-    if (auto ok = judge_signature(*text, name); !ok) return {ok.error()};
+    if (auto ok = check_signature(*text, name); !ok) return {ok.error()};
     auto read = DeltaText::read(*text, name, file_.keys(), base);
     if (!read && update_.rebase && read.error().front().code == Errc::wrong_base) {
       read = DeltaText::read(*text, name, file_.keys(), base, true);
@@ -72,8 +72,8 @@ class DeltaRun {
     return {};
   }
 
-  // What somebody without the key wrote into the delta is not to be signed unseen.
-  Result<void> judge_signature(std::string_view text, const std::string& name) {
+  // A delta that was changed without the key must not be signed unseen.
+  Result<void> check_signature(std::string_view text, const std::string& name) {
     const auto parts = split_signatures(text, name);
     if (!parts) return unexpected(parts.error());
     report_.was_signed = !parts->signatures.empty();
@@ -135,7 +135,7 @@ class DeltaRun {
     text_.set_sequence(text_.sequence() + 1);
     std::string text = text_.text();
     const std::string name = update_.delta.string();
-    // What a proxy would not take is not written.
+    // A text that a proxy would refuse is not written.
     if (auto readable = Delta::parse(text, name, file_.keys(), content_id(file_.header())); !readable) {
       return std::move(readable.error());
     }

@@ -1,12 +1,12 @@
-// `update F.bwf --delta D`: what lists add and remove, written into the delta of a filter.
+// `update F.bwf --delta D`: writes what lists add and remove into the delta of a filter.
 //   The delta keeps what it says already; the last word about an entry counts, and overruled lines go.
 //   Removes first, then adds: what both name is added.
-//   Removing a host removes it alone and with its subdomains (S and X), whichever a list meant, and where it is removed with its
-//   subdomains these alone as well (W); removing an address removes it from networks (N), too.
+//   Removing a host removes it alone and with its subdomains (S and X), whichever a list meant, and where it is removed
+//   with its subdomains these alone as well (W); removing an address removes it from networks (N), too.
 //   Ranges of addresses are taken address by address: removing a part of a range leaves the rest of it.
-//   A removal of what the filter surely does not hold says nothing, and is left out.
-//   A delta of another build of the filter is refused, or rebased: what it adds is added still, for the lists of the new build
-//   need not have it; what it removes is removed no more, for these lists may have it anew, and nothing listed may pass.
+//   A removal of what the filter surely does not hold is left out.
+//   A delta of another build of the filter is refused, or rebased: additions stay, because the lists of the new build
+//   need not have them; removals go, because these lists may name them again, and nothing listed may pass.
 // Replaced as a whole or not at all. Memory: that of the delta.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -22,7 +22,8 @@
 
 namespace bloomwall::filter {
 
-// Whether a filter's bits hold exactly one entry (networks are not in the bits): not what the entry covers, and not what covers it.
+// Whether a filter's bits hold exactly one entry (networks are not in the bits): not what the entry covers, and not
+// what covers it.
 
 // False is sure; true may be a mistake, at the rate of one question. Thread-safe; linear in the entry.
 bool may_hold(const FilterFile& file, const Entry& entry);
@@ -30,15 +31,15 @@ bool may_hold(const FilterFile& file, const Entry& entry);
 struct DeltaUpdate {
   std::filesystem::path filter, delta;
   ChangeLists lists;
-  bool rebase =
-      false;  // where the delta was made for another build: additions stay, removals go. Lists need not be named
+  // Where the delta was made for another build: additions stay, removals go. Lists need not be given then.
+  bool rebase = false;
   const SigningKey* key = nullptr;  // signs the result; what is there must be signed by it already
   bool take_unsigned = false;       // unless this is given: whoever changed the file meanwhile would have it signed
   FileAccess access = {};           // of the delta
 };
 
 struct DeltaUpdateReport {
-  std::vector<FileIntake> files;
+  std::vector<IngestedFile> files;
   std::uint64_t changed = 0;             // entries about which the delta says something else now
   std::uint64_t dropped = 0;             // removals that a rebase left behind
   std::uint64_t not_there = 0;           // removals left out; of a host, where it is neither S nor X nor in a network
@@ -49,7 +50,8 @@ struct DeltaUpdateReport {
   double share() const;  // of the filter's entries
 };
 
-// Every error where the delta there can't be used (wrong_base and untrusted among them), else one. Nothing is written then.
+// All errors of the delta that is there (wrong_base and untrusted among them), else one. After an error nothing is
+// written.
 std::vector<Error> update_delta(const DeltaUpdate& update, DeltaUpdateReport& report);
 
 }  // namespace bloomwall::filter

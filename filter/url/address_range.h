@@ -1,9 +1,10 @@
 // Ranges of addresses as lists of networks write them (Spamhaus DROP, FireHOL netsets, squid and ipset files):
-//   1.10.16.0/20   2001:db8::/32   [2001:db8::]/32   1.10.16.0/255.255.240.0   1.10.16.0-1.10.31.255   2001:db8::1 - 2001:db8::ff
-// What looks like one and can't be read is malformed, never a host or a URL: bits set beyond the prefix (the line may mean
-// the address alone or the network around it), a prefix over the address, a mask with gaps, an end before its beginning,
-// octets with leading zeros, shortened forms ("10/8", "10.0.0.1-9"). A range of every address is unsupported.
-// IPv4 addresses inside IPv6 are ranges of IPv4 (address.h).
+//   1.10.16.0/20   1.10.16.0/255.255.240.0   1.10.16.0-1.10.31.255
+//   2001:db8::/32   [2001:db8::]/32   2001:db8::1 - 2001:db8::ff
+// What looks like one and can't be read is malformed, never a host or a URL: bits set beyond the prefix (the line may
+// mean the address alone or the network around it), a prefix over the address, a mask with gaps, an end before its
+// beginning, octets with leading zeros, shortened forms ("10/8", "10.0.0.1-9"). A range of every address is
+// unsupported. IPv4 addresses inside IPv6 are ranges of IPv4 (address.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,7 +22,7 @@
 
 namespace bloomwall::filter {
 
-// From `first` to `last`, both in it, in the order of the network; of IPv4 the first four octets count, the others are 0.
+// From `first` to `last`, both inclusive, in network order; of IPv4 the first four octets count, the others are 0.
 struct AddressRange {
   HostKind kind = HostKind::ipv4;  // ipv4 or ipv6
   std::array<std::uint8_t, 16> first{};
@@ -43,8 +44,8 @@ struct RangeReading {
 // `text`: trimmed, without a comment. Constant time for what does not begin like an address.
 RangeReading read_address_range(std::string_view text);
 
-// A set of addresses as ranges that are sorted and neither overlap nor touch: exact, whatever is asked.
-// What is added together becomes one range: the set says of an address that it is in it, not which line put it there.
+// A set of addresses, exact, as ranges that are sorted and neither overlap nor touch. Ranges that touch are joined: the
+// set does not know which line an address came from.
 // Cost of find(): one binary search, no allocation. Memory: 8 octets a range of IPv4, 32 of IPv6.
 // Immutable once made; const calls are thread-safe.
 class RangeSet {
@@ -85,13 +86,13 @@ RangeSet united(const RangeSet& a, const RangeSet& b);
 // What is in `a` and not in `b`. Linear.
 RangeSet without(const RangeSet& a, const RangeSet& b);
 
-// Ranges of addresses that are given values one after the other: the last word about an address counts, however the ranges
-// before it were cut. What deltas are read into.
-// Cost of set(): logarithmic, and linear in the pieces that it replaces. Memory: about 100 octets a piece. A call of set()
-// makes at most two pieces more. Not thread-safe.
+// Values of ranges of addresses: the last value that was set for an address counts, however ranges overlap. Deltas are
+// read into it.
+// Cost of set(): logarithmic, and linear in the pieces that it replaces. Memory: about 100 octets a piece. A call of
+// set() makes at most two pieces more. Not thread-safe.
 class RangeMap {
  public:
-  // Every address of the range has this value from now on; 0 is what an address has that nothing was said about.
+  // Gives every address of the range this value. Addresses that were never set have 0.
   void set(const AddressRange& range, std::uint32_t value);
   // Whether every address of the range has this value.
   bool has(const AddressRange& range, std::uint32_t value) const;

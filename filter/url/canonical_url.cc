@@ -1,8 +1,8 @@
 // The rules, step by step. Steps 1 to 6 stand in url_split.cc, 7 to 11 in host.cc, 12 to 15 in forms.cc and path.cc.
 //  1  Bytes 0x00-0x20 at both ends go; TAB, CR and LF inside go and reject.
 //  2  Cut at the first '#'.
-//  3  Scheme http, https, ws, wss or ftp in any case, then "//" ('\' counts as '/' and rejects). None: http. "host:80" is
-//     a host. Anything else has no canonical form.
+//  3  Scheme http, https, ws, wss or ftp in any case, then "//" ('\' counts as '/' and rejects). None: http. "host:80"
+//     is a host. Anything else has no canonical form.
 //  4  The authority ends at the first '/', '?' or '\'; '\' rejects.
 //  5  User info, up to the last '@', goes and rejects.
 //  6  Port: digits up to 65535, or none. It is no part of the canonical text.
@@ -11,7 +11,8 @@
 //  9  A host that ends in a number is an IPv4 address, written dotted, or has no form.
 // 10  IPv6: RFC 5952; v4-mapped and NAT64 addresses as IPv4; no zone.
 // 11  Octets that no host name has reject and are escaped; so do 253 octets, or 63 in a label, exceeded.
-// 12  Path and query are decoded to the fixpoint and split at the first '?'; in the path '\' is '/', "//" is '/', then dots.
+// 12  Path and query are decoded to the fixpoint and split at the first '?'; in the path '\' is '/', "//" is '/', then
+// dots.
 // 13  Bytes <= 0x20, >= 0x7F, '#' and '%' are escaped, once, in upper case.
 // 14  An empty query keeps its '?'.
 // 15  What other origins read in the path gives further forms.
@@ -63,8 +64,8 @@ Canonicaliser::Scratch& Canonicaliser::scratch() {
   return *scratch_;
 }
 
-// Field by field, and so is the form, where it lies: what is put together elsewhere and copied is read in larger pieces than
-// it was written in, which a processor can't forward (20 ns, half of the fast path).
+// Field by field, and so is the form, where it lies: what is put together elsewhere and copied is read in larger pieces
+// than it was written in, which a processor can't forward (20 ns, half of the fast path).
 UrlForm& Canonicaliser::accept(std::string_view scheme, std::string_view host) {
   result_.action = UrlAction::lookup;
   result_.reason = UrlReason::none;

@@ -61,9 +61,9 @@ struct CanonicalUrl {
   std::string_view scheme = {};
   std::string_view host = {};           // lower case, no trailing dot; IPv4 dotted, IPv6 in brackets as in RFC 5952
   std::span<const UrlForm> forms = {};  // forms[0] is the primary one; never empty where has_canonical
-  // More readings lie behind the forms, the bare ones: of servers that take a segment's parameters ("/a;x=1/b", "/..;/") away
-  // before they look at the path. A request is asked in them, too; an entry means what it says, and they make no path
-  // ambiguous.
+  // More readings lie behind the forms, the bare ones: of servers that take a segment's parameters ("/a;x=1/b",
+  // "/..;/") away before they look at the path. A request is asked in them, too; an entry means what it says, and they
+  // make no path ambiguous.
   std::uint8_t bare_forms = 0;
   std::span<const UrlForm> asked() const { return {forms.data(), forms.size() + bare_forms}; }
 
@@ -72,10 +72,10 @@ struct CanonicalUrl {
   std::string expression(std::size_t form = 0) const;  // the same without "scheme://"
 };
 
-// Turns spellings into canonical forms; one per thread or connection, reused for every URL. Time is linear in the length
-// of the URL whatever its bytes. A URL that is canonical already is neither copied nor takes memory; for others scratch
-// space is made once and kept, so that after the first few calls nothing is allocated (but by ICU, for hosts with bytes
-// >= 0x80). Moving it ends the validity of its results. Not thread-safe.
+// Turns spellings into canonical forms; one per thread or connection, reused for every URL. Time is linear in the
+// length of the URL whatever its bytes. A URL that is canonical already is neither copied nor takes memory; for others
+// scratch space is made once and kept, so that after the first few calls nothing is allocated (but by ICU, for hosts
+// with bytes >= 0x80). Moving it ends the validity of its results. Not thread-safe.
 class Canonicaliser {
  public:
   Canonicaliser();
@@ -90,7 +90,7 @@ class Canonicaliser {
   const CanonicalUrl& host(std::string_view raw);
 
  private:
-  friend struct CanonicaliserAccess;  // tests take the long way with canonical URLs too
+  friend struct CanonicaliserAccess;  // tests take the slow path with canonical URLs too
   struct Scratch;
   const CanonicalUrl& url_the_long_way(std::string_view raw);
   const CanonicalUrl& host_the_long_way(std::string_view raw);

@@ -57,7 +57,8 @@ bool is_scheme_name(std::string_view host) {
          std::find(kSchemesLongestFirst.begin(), kSchemesLongestFirst.end(), host) != kSchemesLongestFirst.end();
 }
 
-// "1http://example.com", "\u200Bhttp://example.com": what stands before "://" is no scheme, and would be taken for a host.
+// "1http://example.com", "\u200Bhttp://example.com": what stands before "://" is no scheme, and would be taken for a
+// host.
 bool has_text_before_scheme(std::string_view text) {
   const std::size_t end = text.find_first_of("/?\\#");
   if (end == kNone || end == 0 || text[end - 1] != ':' || !text.substr(end).starts_with("//")) return false;
@@ -72,8 +73,8 @@ std::string_view without_trailing_slash(std::string_view path) {
   return path.size() > 1 && path.ends_with('/') ? path.substr(0, path.size() - 1) : path;
 }
 
-// Paths and queries as forms.h writes them: an escape stands only for an octet that is always escaped, or in a path for a
-// separator that is data.
+// Paths and queries as forms.h writes them: an escape stands only for an octet that is always escaped, or in a path for
+// a separator that is data.
 bool is_canonical_text(std::string_view text, bool is_path) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     const char c = text[at];

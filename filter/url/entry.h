@@ -5,10 +5,10 @@
 //   http://example.com/a/b.html   example.com/a/b.html               URL
 //   http://example.com/a/b.html?q                                    URL with query
 //   http://example.com/a/                                            directory
-// An entry whose path is ambiguous gives one Entry for each form, all of them URLs, queries or directories: where such a form
-// is the root, it is the URL "/" and not the whole host, which nobody asked for.
-// A host that is a number is an address in four decimal parts without leading zeros; "85285", "10.1" and "010.0.0.1", which
-// browsers read as addresses, too, have no host unless a scheme stands before them.
+// An entry whose path is ambiguous gives one Entry for each form, all of them URLs, queries or directories: where such
+// a form is the root, it is the URL "/" and not the whole host, which nobody asked for.
+// A host that is a number is an address in four decimal parts without leading zeros; "85285", "10.1" and "010.0.0.1",
+// which browsers read as addresses, too, have no host unless a scheme stands before them.
 // A URL whose scheme is mistyped ("http//example.com", "1http://example.com") is none.
 // A lone '?' is no query. Names beyond ASCII are converted (UTS 46).
 // What text_of() gives is canonical already and read back by canonical(), which never decodes nor resolves again: an
@@ -37,11 +37,12 @@ struct Entry {
   std::string_view query = {};  // Q only
   friend bool operator==(const Entry&, const Entry&) = default;
 };
-// "example.com", "example.com/a/b.html?q", "example.com/a/": how an entry is shown and how deltas and allow lists match.
-// A raw entry is its bytes.
+// "example.com", "example.com/a/b.html?q", "example.com/a/": how an entry is shown and how deltas and allow lists
+// match. A raw entry is its bytes.
 std::string text_of(const Entry& entry);
 
-// Whether a request may name this host. To others, such as "a,b.example", the proxy answers 400, so that they match nothing.
+// Whether a request may name this host. To others, such as "a,b.example", the proxy answers 400, so that they match
+// nothing.
 bool can_be_asked_for(const Entry& entry);
 
 // Where several hold: empty, no_host or pattern before odd before single_label.
@@ -60,15 +61,15 @@ struct ParsedEntry {
   std::span<const Entry> entries = {};  // empty where it was not taken; more than one where the path is ambiguous
 };
 
-// Reusable scratch; views are valid until the next call, and only while the text that was given is alive. Blanks at both
-// ends do not count. Linear; allocates only while its scratch grows. Not thread-safe.
+// Reusable scratch; views are valid until the next call, and only while the text that was given is alive. Blanks at
+// both ends do not count. Linear; allocates only while its scratch grows. Not thread-safe.
 class EntryParser {
  public:
   ParsedEntry domain(std::string_view text, Kind kind = Kind::suffix);  // a bare host or address; IP addresses become X
   ParsedEntry url(std::string_view text);                               // with or without scheme
   ParsedEntry any(std::string_view text);                               // the table above, by its shape
-  // The entry of that kind whose text_of() is `text`, octet for octet; nothing where no entry has that text. An address is
-  // an exact host, whatever host kind was asked for, but never `subdomains`.
+  // The entry of that kind whose text_of() is `text`, octet for octet; nothing where no entry has that text. An address
+  // is an exact host, whatever host kind was asked for, but never `subdomains`.
   std::optional<Entry> canonical(Kind kind, std::string_view text);
 
  private:

@@ -1,9 +1,9 @@
-// Recognises a URL that is canonical already, which nearly all real ones are, and says where its parts are, so that nothing
-// is decoded or copied. A refusal says nothing about the URL; it only has to go the long way.
+// Recognises a URL that is canonical already, which nearly all real ones are, and says where its parts are, so that
+// nothing is decoded or copied. A refusal says nothing about the URL; it only has to take the slow path.
 // All of this must hold:
 //   - begins with "http://" or "https://"
-//   - host: 1 to 63 octets of [a-z0-9._-], no empty label, the last label does not begin with a digit; ends the URL, or a
-//     '/' follows (so there is no port)
+//   - host: 1 to 63 octets of [a-z0-9._-], no empty label, the last label does not begin with a digit; ends the URL, or
+//     a '/' follows (so there is no port)
 //   - path: octets 0x21..0x7E but '%' '#' '\' ';', no "//", no "/."; ends at '?'
 //   - query: the same octets and ';', pairs do not matter
 // Such a URL is its own canonical form and has no other one. Reads exactly [data, data + size). Thread-safe.

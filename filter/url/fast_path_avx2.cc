@@ -1,5 +1,5 @@
-// The check of fast_path.h on 64 octets at a time: two table look-ups by nibble give each octet its classes, and the rules
-// about neighbours become shifts of bit masks.
+// The check of fast_path.h on 64 octets at a time: two table look-ups by nibble give each octet its classes, and the
+// rules about neighbours become shifts of bit masks.
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/url/fast_path.h"
 
@@ -88,7 +88,8 @@ Masks both(const Masks& a, const Masks& b) {
   return {a.host | b.host, a.path | b.path, a.slash | b.slash, a.dot | b.dot, a.mark | b.mark};
 }
 
-// The up to 64 octets from `at` on. Never reads outside the URL: the last load ends with it and overlaps the one before.
+// The up to 64 octets from `at` on. Never reads outside the URL: the last load ends with it and overlaps the one
+// before.
 [[gnu::target("avx2")]] inline Masks window(std::string_view url, std::size_t at) {
   const std::size_t size = url.size() - at;
   const char* const begin = url.data() + at;

@@ -8,7 +8,7 @@
 namespace bloomwall::filter {
 namespace {
 
-// Nothing to resolve, nothing to collapse, no '\'. "/.well-known" costs the long way and nothing else.
+// Nothing to resolve, nothing to collapse, no '\'. "/.well-known" costs the slow path and nothing else.
 bool is_resolved(std::string_view path) {
   char before = '/';
   for (const char c : path) {

@@ -6,17 +6,19 @@
 //   A1, A2    split at the literal '?', '/' and '\'; each segment decoded to the fixpoint; collapsed then resolved, and
 //             resolved then collapsed
 //   A3        as A1 and A2, but a segment that is a dot segment only after a second decoding is a name
-//   A4        the whole decoded once, then split; a segment that is a dot segment only after a second decoding is a name
-// A3 and A4 are read only where one decoding leaves a '%', or where an escaped '/' or '\' meets a segment that begins with a
-// dot. A separator that decoding brings into a segment is data and written %2F %5C %3F.
+//   A4        the whole decoded once, then split; a segment that is a dot segment only after a second decoding is a
+//             name
+// A3 and A4 are read only where one decoding leaves a '%', or where an escaped '/' or '\' meets a segment that begins
+// with a dot. A separator that decoding brings into a segment is data and written %2F %5C %3F.
 //
-// The bare forms, where the path holds a ';' (an escaped one too): what stands from a ';' to the end of its segment is taken
-// out of each of the readings, in both orders of collapsing and resolving, for a segment ";x" is an empty one then:
+// The bare forms, where the path holds a ';' (an escaped one too): what stands from a ';' to the end of its segment is
+// taken out of each of the readings, in both orders of collapsing and resolving, for a segment ";x" is an empty one
+// then:
 //   B1   taken out as spelt, the rest decoded to the fixpoint and split, and what came out taken out as well
 //   B2   the whole decoded to the fixpoint and split, then taken out; where an escaped '?' comes out, cut there as well
 //   B3   as A1 and A2, as A3, and as A4; and as A4, but taken out as spelt before
-// B2 and the first of B3 where there are escapes, the others where one decoding leaves a '%'. They are none of the readings
-// above, for an ordinary path may have parameters: see CanonicalUrl::asked().
+// B2 and the first of B3 where there are escapes, the others where one decoding leaves a '%'. They are none of the
+// readings above, for an ordinary path may have parameters: see CanonicalUrl::asked().
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -32,8 +34,8 @@
 
 namespace bloomwall::filter {
 
-// Paths: the kinds of segments, and the writer that resolves "." and ".." and collapses "//" while a canonical path is put
-// together, in either of the two orders that origins use. Linear: every byte is written once and taken back at most once.
+// The kinds of the segments of a path. PathWriter resolves "." and ".." and collapses "//" while it writes a canonical
+// path, in either of the two orders that origins use. Linear: every byte is written once and taken back at most once.
 enum class SegmentKind : std::uint8_t { name, empty, dot, dot_dot };
 SegmentKind kind_of(std::string_view segment);
 
@@ -42,8 +44,8 @@ enum class Order : std::uint8_t {
   resolve_first,   // "/a//../b" is "/a/b": RFC 3986, then "//" is collapsed
 };
 
-// Appends one path to `text`. For each segment between slashes: if (writer.step(kind, last)) append its text, which must
-// not hold a '/' of its own. Then finish().
+// Appends one path to `text`. For each segment between slashes: if (writer.step(kind, last)) append its text, which
+// must not hold a '/' of its own. Then finish().
 class PathWriter {
  public:
   PathWriter(Order order, std::string& text) : order_(order), text_(text), base_(text.size()) {}
@@ -75,8 +77,8 @@ void for_each_segment(std::string_view path, Visit&& visit) {
 
 class FormReader {
  public:
-  // `rest`: path and query as spelt, without the path's first slash. Writes the forms, whose views live until the next call.
-  // Returns how many; the bare forms, so many, stand behind them.
+  // `rest`: path and query as spelt, without the path's first slash. Writes the forms, whose views live until the next
+  // call. Returns how many; the bare forms, so many, stand behind them.
   std::size_t read(std::string_view rest, std::array<UrlForm, kMaxAsked>& forms);
   std::uint8_t bare_forms() const { return static_cast<std::uint8_t>(count_ - spelt_); }
 

@@ -20,7 +20,8 @@ struct CloseUidna {
 };
 using UidnaPtr = std::unique_ptr<UIDNA, CloseUidna>;
 
-// Made once, never changed: ICU allows any number of threads to ask it. Null where ICU has no data: then every name fails.
+// Made once, never changed: ICU allows any number of threads to ask it. Null where ICU has no data: then every name
+// fails.
 const UIDNA* uts46() {
   static const UidnaPtr tables = [] {
     UErrorCode status = U_ZERO_ERROR;
@@ -147,7 +148,8 @@ bool read_number(std::string& host, HostReading& reading) {
 }
 
 // UTS 46, then step 8. A name that maps to nothing at all ("\u00AD") or to a number that is no address stays as it was
-// spelt, for browsers refuse both before they map; to them two dots at the end make it no number. False: `name` is unchanged.
+// spelt, for browsers refuse both before they map; to them two dots at the end make it no number. False: `name` is
+// unchanged.
 bool map_name(std::string& name, std::string& scratch, HostReading& reading) {
   scratch.clear();
   if (!append_ascii_host(name, scratch) || scratch.empty()) return false;

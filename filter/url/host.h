@@ -25,8 +25,8 @@ struct HostReading {
 HostReading read_host(std::string_view raw, std::string& host, std::string& scratch);
 
 // Host names with bytes >= 0x80: UTS 46 ToASCII, non-transitional, without the hyphen and length checks and without the
-// STD3 rules, as browsers do it. Tables come from ICU. A host of ASCII alone never comes here, so that its "xn--" labels are
-// what DNS knows, whether UTS 46 likes them or not.
+// STD3 rules, as browsers do it. Tables come from ICU. Not applied to hosts of ASCII alone, whose "xn--" labels are
+// what DNS knows, valid by UTS 46 or not.
 // Bounds: a host of over kMaxUnicodeHost bytes besides its dots (which may come and go) is refused. Thread-safe.
 
 inline constexpr std::size_t kMaxUnicodeHost = 1012;  // 253 characters, four bytes each
@@ -35,7 +35,7 @@ inline constexpr std::size_t kMaxUnicodeHost = 1012;  // 253 characters, four by
 // unchanged). Empty labels are kept: they are the caller's matter.
 bool append_ascii_host(std::string_view utf8, std::string& out);
 
-// Of the tables: 0x0F0000 is 15.0.0.
+// The Unicode version of ICU's tables: 0x0F0000 is 15.0.0.
 std::uint32_t unicode_version();
 
 }  // namespace bloomwall::filter

@@ -1,5 +1,5 @@
-// IPv4 addresses as host names spell them: 1 to 4 parts, each decimal, 0octal or 0xhex, the last one filling what is left
-// ("127.1", "0x7f000001", "017700000001"). Linear, allocates only where `out` grows.
+// IPv4 addresses as host names spell them: 1 to 4 parts, each decimal, 0octal or 0xhex, the last one filling what is
+// left ("127.1", "0x7f000001", "017700000001"). Linear, allocates only where `out` grows.
 // Source: the "ends in a number" rule of the WHATWG URL standard. A part over 255 is refused, not masked.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,8 +1,8 @@
-// Percent-decoding and the one escape rule of canonical URLs. All functions append to `out`, read bytes of any value and
-// take time linear in `in`; they allocate only where `out` has to grow.
-// Fixpoint: "decode until nothing changes". Decoded bytes go on a stack; whenever its top three are % hex hex they become
-// one byte, which may complete another escape below. Escapes never overlap ('%' is no hex digit), so this ends where
-// repeated passes end, whose cost is quadratic on "%252525...".
+// Percent-decoding and the one escape rule of canonical URLs. All functions append to `out`, read bytes of any value
+// and take time linear in `in`; they allocate only where `out` has to grow.
+// Fixpoint: "decode until nothing changes". Decoded bytes go on a stack; whenever its top three are % hex hex they
+// become one byte, which may complete another escape below. Escapes never overlap ('%' is no hex digit), so this ends
+// where repeated passes end, whose cost is quadratic on "%252525...".
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,8 +29,6 @@ enum class Separators : std::uint8_t {
 void append_escaped(std::string_view in, Separators separators, std::string& out);
 
 // The byte that the escape at in[at] ('%') stands for, or -1 where it is malformed.
-constexpr int escape_at(std::string_view in, std::size_t at) {
-  return hex_octet(in, at + 1);
-}
+constexpr int escape_at(std::string_view in, std::size_t at) { return hex_octet(in, at + 1); }
 
 }  // namespace bloomwall::filter

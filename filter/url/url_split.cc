@@ -67,7 +67,8 @@ std::optional<std::string_view> cut_scheme(std::string_view url, SplitUrl& split
   return after.substr(2);
 }
 
-// Step 6. `text` follows the host: nothing, or ':' and an optional number. Any count of leading zeros is a number still.
+// Step 6. `text` follows the host: nothing, or ':' and an optional number. Any count of leading zeros is a number
+// still.
 bool read_port(std::string_view text, SplitUrl& split) {
   if (text.empty()) return true;
   if (text[0] != ':') return false;

@@ -1,6 +1,6 @@
-// Any octets as a URL, as a host and as an entry. What must hold whatever they are: the canonical form is a fixed point, it
-// holds no octet <= 0x20 or >= 0x7F, its host is not empty, there are at most kMaxForms forms and no two are equal, and the
-// recognition of canonical URLs agrees with itself in both implementations and with the long way.
+// Any octets as a URL, as a host and as an entry. What must hold whatever they are: the canonical form is a fixed
+// point, it holds no octet <= 0x20 or >= 0x7F, its host is not empty, there are at most kMaxForms forms and no two are
+// equal, and the recognition of canonical URLs agrees with itself in both implementations and with the slow path.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/builder/intake.h"
+#include "filter/builder/ingest.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Known-good lists and the exact side through a whole build: filters far too small for their lists, so that they err often
-// enough to see every error mended, and none of what is listed lost.
+// Known-good lists and the exact side through a whole build: filters far too small for their lists, so that they err
+// often enough to see every error mended, and none of what is listed lost.
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/builder/build_extras.h"
 
@@ -265,7 +265,8 @@ TEST_F(BuildExtrasTest, ABuildKilledBetweenItsTwoFilesLeavesThePairBefore) {
   EXPECT_EQ(refused.error().front().code, Errc::wrong_base);
 }
 
-// The signature of the filter covers the root of its exact side; one that is as genuine, but of another build, would unlist.
+// The signature of the filter covers the root of its exact side; one that is as genuine, but of another build, would
+// unlist.
 TEST_F(BuildExtrasTest, ASignedFilterSpeaksForItsExactSide) {
   build_it({}, true);
   std::filesystem::copy(exact_side_of(output_), dir_.path() / "mine.bwx");

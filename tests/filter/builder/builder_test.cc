@@ -320,7 +320,8 @@ TEST_F(BuilderTest, StopsWhenToldAndLeavesNothing) {
   EXPECT_EQ(refusal(o), "interrupted");
 }
 
-// Bits that went before the file was committed are missing in its digests as well: only who asks for the entries finds it out.
+// Bits that went before the file was committed are missing in its digests as well: only who asks for the entries finds
+// it out.
 TEST_F(BuilderTest, AFileThatLacksItsEntriesReplacesNothing) {
   BuildReport first;
   ASSERT_TRUE(build(options({write("old.txt", "old.example\n")}), first));

@@ -142,7 +142,8 @@ TEST_F(ExactWriterTest, WrittenToWhileItIsServedItSaysNothingAndACopyWhatItSaid)
   }
 }
 
-// The directory of pages is in memory since the file was opened, the pages are read again: both have to be what is verified.
+// The directory of pages is in memory since the file was opened, the pages are read again: both have to be what is
+// verified.
 TEST_F(ExactWriterTest, WhatWasOtherThanNowWhenItWasOpenedIsRefused) {
   const Sha256 root = write("f.bwx", 5000, 0, 1).sha_root;
   const auto path = dir_.path() / "f.bwx";

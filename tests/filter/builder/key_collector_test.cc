@@ -24,11 +24,11 @@ KeyMaker collector_keys() {
 }
 
 void add_all(KeyCollector& collector, const std::vector<std::string>& texts, Kind host_kind = Kind::suffix) {
-  KeyCollector::Feed feed(collector);
+  KeyCollector::Inserter inserter(collector);
   EntryParser parser;
   for (const std::string& text : texts) {
     const bool is_url = text.find('/') != std::string::npos;
-    for (const Entry& entry : (is_url ? parser.url(text) : parser.domain(text, host_kind)).entries) feed.add(entry);
+    for (const Entry& entry : (is_url ? parser.url(text) : parser.domain(text, host_kind)).entries) inserter.add(entry);
   }
 }
 
@@ -148,15 +148,15 @@ TEST(KeyCollector, SaysWhenMemoryIsOut) {
 
 TEST(KeyCollector, FlushMakesEntriesCount) {
   KeyCollector collector(collector_keys(), kPlenty);
-  KeyCollector::Feed feed(collector);
+  KeyCollector::Inserter inserter(collector);
   EntryParser parser;
-  feed.add(parser.domain("example.com").entries.front());
+  inserter.add(parser.domain("example.com").entries.front());
   EXPECT_EQ(collector.distinct()[index_of(Kind::suffix)], 0U);
-  feed.flush();
+  inserter.flush();
   EXPECT_EQ(collector.distinct()[index_of(Kind::suffix)], 1U);
-  feed.add(parser.domain("example.com").entries.front());
-  feed.add(parser.domain("example.org").entries.front());
-  feed.flush();
+  inserter.add(parser.domain("example.com").entries.front());
+  inserter.add(parser.domain("example.org").entries.front());
+  inserter.flush();
   EXPECT_EQ(collector.distinct()[index_of(Kind::suffix)], 2U);
 }
 
@@ -167,11 +167,11 @@ TEST(KeyCollector, InsertsEverythingAndTheSameBytes) {
   KeyCollector collector(collector_keys(), kPlenty);
   add_all(collector, texts);
   {
-    KeyCollector::Feed feed(collector);
+    KeyCollector::Inserter inserter(collector);
     Entry raw;
     raw.kind = Kind::raw;
     raw.path = "some bytes";
-    feed.add(raw);
+    inserter.add(raw);
   }
   for (const std::uint64_t pages : {7U, 128U}) {
     std::vector<std::vector<std::byte>> bytes;

@@ -82,7 +82,8 @@ TEST_P(MeasureError, AgreesWithThePrediction) {
   constexpr std::uint64_t kSamples = 100'000;
   const MeasuredError m = measured(kSamples);
   EXPECT_EQ(m.samples, kSamples);
-  // Prediction off by 1 %, whole pages, and a measurement that takes the listed host for a stranger: 5 % besides 3 sigma.
+  // Prediction off by 1 %, whole pages, and a measurement that takes the listed host for a stranger: 5 % besides 3
+  // sigma.
   const double expected = worst_error(predicted_) * kSamples;
   EXPECT_GT(expected, 400);
   EXPECT_NEAR(static_cast<double>(m.hits), expected, 3 * std::sqrt(expected) + expected * 0.05);

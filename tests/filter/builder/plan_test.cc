@@ -19,8 +19,9 @@ const PlanRow& row(const PlanTable& table, const std::string& name) {
 
 constexpr std::array<double, kKindCount> kUrlsAlone{0, 0, 0, 1, 0, 0, 0};
 
-// The file contract's table for 10^10 entries over 2 * 10^8 hosts in 30e9 bytes. Its errors come from a theory that leaves out
-// fingerprints of P and the sectors of 2x8, both of which cost a few per cent: ours may be up to 12 % above, never below.
+// The file contract's table for 10^10 entries over 2 * 10^8 hosts in 30e9 bytes. Its errors come from a theory that
+// leaves out fingerprints of P and the sectors of 2x8, both of which cost a few per cent: ours may be up to 12 % above,
+// never below.
 TEST(Plan, GivesTheTableOfTheContract) {
   constexpr double kHostBits = 32;
   constexpr double kPathBits = 23.35;

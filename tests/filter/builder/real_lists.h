@@ -1,5 +1,5 @@
-// Real lists and ordinary URLs beside the checkout, where they are, and an exact set to hold a filter against: plain strings,
-// cut and compared with nothing of the code under test but the canonical form.
+// Real lists and ordinary URLs beside the checkout, where they are, and an exact set to hold a filter against: plain
+// strings, cut and compared with nothing of the code under test but the canonical form.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,6 @@
 // Real lists: every entry of every list is found, and ordinary URLs are blocked no more often than predicted.
-// A subset runs by default; everything: --gtest_also_run_disabled_tests --gtest_filter='*RealLists*', which prints a table.
+// A subset runs by default; everything: --gtest_also_run_disabled_tests --gtest_filter='*RealLists*', which prints a
+// table.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <gtest/gtest.h>

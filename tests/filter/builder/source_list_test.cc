@@ -26,7 +26,7 @@ class SourceListTest : public testing::Test {
   std::string judge(const std::string& text, const std::vector<SourceInfo>& sources) const {
     const auto list = read(text);
     if (!list) return list.error().text();
-    const auto ok = list->judge(sources);
+    const auto ok = list->check(sources);
     return ok ? "" : ok.error().what;
   }
   test::TempDir dir_;

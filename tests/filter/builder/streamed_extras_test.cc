@@ -1,5 +1,5 @@
-// Known-good lists, the exact side and the measured error of builds that stream: in several rounds, from lists that are read
-// twice, beside a build in memory of the same pages.
+// Known-good lists, the exact side and the measured error of builds that stream: in several rounds, from lists that are
+// read twice, beside a build in memory of the same pages.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// What has to be in a filter is in it, or there is no filter: --sources, shards given twice, templates, and what else of
-// `build` and `merge` keeps a mistake from passing unseen. Through the command line.
+// What has to be in a filter is in it, or there is no filter: --sources, shards given twice, templates, and what else
+// of `build` and `merge` keeps a mistake from passing unseen. Through the command line.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <gmock/gmock.h>

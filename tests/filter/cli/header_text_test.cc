@@ -102,7 +102,7 @@ TEST(HeaderJson, HasTheFieldsAndKeepsTheSecret) {
 }
 
 TEST(ReportJson, HasTheReasonsWithTheirExamples) {
-  FileIntake file;
+  IngestedFile file;
   file.report.path = "list.txt";
   file.report.lines = 10;
   file.report.unusable = 1;

@@ -1,5 +1,5 @@
-// The real program while it streams: killed, stopped, short of memory. Its input is a pipe that the test holds, so that it is
-// at work for as long as the test wants.
+// The real program while it streams: killed, stopped, short of memory. Its input is a pipe that the test holds, so that
+// it is at work for as long as the test wants.
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// The commands where the system gives no threads (limits on tasks): builds and merges do all of it on the thread that they
-// have, and what can't be done so says why.
+// The commands where the system gives no threads (limits on tasks): builds and merges do all of it on the thread that
+// they have, and what can't be done so says why.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Reads a list from memory and writes down what became of it, in one line that a table of tests can state in full; ranges
-// of addresses are taken of lists of networks, and where wide ones are allowed:
+// Reads a list from memory and writes down what became of it, in one line that a table of tests can state in full;
+// ranges of addresses are taken of lists of networks, and where wide ones are allowed:
 //   "S example.com, X 192.0.2.1, allow example.net, skip: address range x2, warn: public suffix"
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,5 +1,5 @@
-// A second, naive reading of list formats for comparison: slow, by regular expressions and whole strings, and sharing no code
-// with the parsers. A line that it does not settle gives nothing and is left out of the comparison.
+// A second, naive reading of list formats for comparison: slow, by regular expressions and whole strings, and sharing
+// no code with the parsers. A line that it does not settle gives nothing and is left out of the comparison.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,5 @@
-// Lists as they are published, where they are present beside the sources. What every line must give is worked out here a
-// second time, naively and with other means; lines that the naive reading does not settle are few, and counted.
+// Lists as they are published, where they are present beside the sources. What every line must give is worked out here
+// a second time, naively and with other means; lines that the naive reading does not settle are few, and counted.
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// The samples in tests/data/lists: each is told for what it is, every entry and every count of its report are as the file
-// NAME.want says, and neither the size of chunks nor compression nor threads change a thing.
+// The samples in tests/data/lists: each is told for what it is, every entry and every count of its report are as the
+// file NAME.want says, and neither the size of chunks nor compression nor threads change a thing.
 // SPDX-License-Identifier: Apache-2.0
 #include <filesystem>
 #include <fstream>
@@ -56,8 +56,8 @@ TEST_P(Samples, AreTheSameWhereverAChunkEnds) {
 }
 
 TEST_P(Samples, LoseNothingWhenTruncatedAnywhere) {
-  // Whatever is cut off: no crash, every line counted once, and no more entries than lines can give. What is left of a table
-  // may not say where its URLs are.
+  // Whatever is cut off: no crash, every line counted once, and no more entries than lines can give. What is left of a
+  // table may not say where its URLs are.
   const std::string text = slurp(kFolder / GetParam().name);
   ReadOptions options;
   options.format = GetParam().format;

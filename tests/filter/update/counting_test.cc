@@ -118,8 +118,8 @@ TEST_F(Counting, AReaderOfFiltersRefusesTheOtherFormAndSaysWhatToDo) {
             4 * (*counters)->header().find(SectionType::hosts)->geometry.bytes());
 }
 
-// The whole set is exchanged, in steps; at every step all that should be there is, and in the end the bits are those of a
-// filter that never held anything else.
+// The whole set is exchanged, in steps; at every step all that should be there is, and in the end the bits are those of
+// a filter that never held anything else.
 TEST_F(Counting, ChurnOfTheWholeSetLosesNothing) {
   raw_ = true;
   constexpr int kKeys = 4000, kStep = 500;

@@ -163,7 +163,7 @@ TEST_F(UpdateDelta, OddUrlsSurvive) {
       "http://u.example/a//b\nhttp://u.example/a/%2e%2e/c\nhttp://u.example//\nhttp://u.example/%2f\n"
       "http://u.example/a;b?q=//x\nhttp://[2001:db8::1]/p\nhttp://192.0.2.7/p/\nhttp://u.example/?q\n";
   std::vector<std::string> meant;
-  std::vector<FileIntake> files;
+  std::vector<IngestedFile> files;
   ChangeLists lists;
   lists.add = {list("u", urls)};
   const auto note = [&](const Entry& e) {
@@ -188,8 +188,8 @@ TEST_F(UpdateDelta, ALongLineOfEscapesDoesNotStopTheOthers) {
   EXPECT_EQ(report_.added, 2U);
 }
 
-// Pieces of which ambiguous paths are made, put together at random. A word alone behind "/;" would be a column of a table to
-// who reads lists.
+// Pieces of which ambiguous paths are made, put together at random. A word alone behind "/;" would be a column of a
+// table to who reads lists.
 class AmbiguousUrls {
  public:
   explicit AmbiguousUrls(std::uint64_t seed) : random_(seed) {}

@@ -1,4 +1,4 @@
-// Lets tests take the long way with URLs that are canonical already.
+// Lets tests take the slow path with URLs that are canonical already.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

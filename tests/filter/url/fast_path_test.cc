@@ -160,7 +160,7 @@ std::string answer(const CanonicalUrl& url) {
   return out;
 }
 
-// What is recognised means the same on the long way, and both checks recognise the same.
+// What is recognised means the same on the slow path, and both checks recognise the same.
 TEST(FastPathTest, AgreesWithTheLongWayOnRandomUrls) {
   constexpr std::uint64_t kSeed = 11;
   UrlGenerator generator(kSeed);

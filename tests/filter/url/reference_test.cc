@@ -1,5 +1,5 @@
-// The canonicaliser against the plain reference implementation, on random URLs. BLOOMWALL_URL_CASES and BLOOMWALL_URL_SEED
-// ask for more of them, or for others.
+// The canonicaliser against the plain reference implementation, on random URLs. BLOOMWALL_URL_CASES and
+// BLOOMWALL_URL_SEED ask for more of them, or for others.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <cstdlib>

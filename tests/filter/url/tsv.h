@@ -1,4 +1,5 @@
-// Reads the tables of URLs that the tests run: rows of TAB-separated fields, '#' lines skipped, escapes \\ \t \n \r \xNN.
+// Reads the tables of URLs that the tests run: rows of TAB-separated fields, '#' lines skipped, escapes \\ \t \n \r
+// \xNN.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,6 @@
 // Random URLs for property tests: put together from the pieces that URL parsers disagree about (nested escapes, dot
-// segments, both slashes, numeric and bracketed hosts, names beyond ASCII, ports, control octets), then sometimes mutated.
-// The same seed gives the same URLs on every machine.
+// segments, both slashes, numeric and bracketed hosts, names beyond ASCII, ports, control octets), then sometimes
+// mutated. The same seed gives the same URLs on every machine.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

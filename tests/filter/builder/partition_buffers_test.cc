@@ -30,7 +30,7 @@ void read_run(RecordRun run, std::vector<Record>& out) {
 }
 
 // Of full chunks, which are free afterwards, and of what a stage has left.
-Records contents(ChunkPool& pool, const RecordStage& stage, std::size_t partitions) {
+Records contents(ChunkPool& pool, const PartitionBuffers& stage, std::size_t partitions) {
   Records out;
   for (std::size_t p = 0; p < partitions; ++p) {
     const ChunkPool::Batch batch = pool.all_of(p);
@@ -44,11 +44,11 @@ Records contents(ChunkPool& pool, const RecordStage& stage, std::size_t partitio
   return out;
 }
 
-class RecordStageTest : public testing::TestWithParam<RecordForm> {};
-INSTANTIATE_TEST_SUITE_P(Forms, RecordStageTest, testing::Values(RecordForm::paths, RecordForm::any),
+class PartitionBuffersTest : public testing::TestWithParam<RecordForm> {};
+INSTANTIATE_TEST_SUITE_P(Forms, PartitionBuffersTest, testing::Values(RecordForm::paths, RecordForm::any),
                          [](const auto& of) { return of.param == RecordForm::paths ? "Paths" : "Any"; });
 
-TEST_P(RecordStageTest, ARecordHoldsPageAndFingerprint) {
+TEST_P(PartitionBuffersTest, ARecordHoldsPageAndFingerprint) {
   const SectionKind kind = GetParam() == RecordForm::paths ? SectionKind::paths : SectionKind::raw;
   const Place most{.page = (1U << kPartitionPageBits) - 1,
                    .fingerprint = ~std::uint64_t{0} >> (64 - fingerprint_bits(kind))};
@@ -59,11 +59,11 @@ TEST_P(RecordStageTest, ARecordHoldsPageAndFingerprint) {
   }
 }
 
-TEST_P(RecordStageTest, GivesBackWhatItWasGiven) {
+TEST_P(PartitionBuffersTest, GivesBackWhatItWasGiven) {
   constexpr std::size_t kPartitions = 5;
   for (const std::size_t rows : {std::size_t{1}, std::size_t{3}, std::size_t{50}}) {
     ChunkPool pool = pool_of(200, rows, GetParam(), kPartitions);
-    RecordStage stage(pool, kPartitions);
+    PartitionBuffers stage(pool, kPartitions);
     std::mt19937_64 random(42);
     Records want;
     for (int i = 0; i < 3000; ++i) {
@@ -77,9 +77,9 @@ TEST_P(RecordStageTest, GivesBackWhatItWasGiven) {
   }
 }
 
-TEST_P(RecordStageTest, SaysWhenNoChunkIsFreeAndLosesNothing) {
+TEST_P(PartitionBuffersTest, SaysWhenNoChunkIsFreeAndLosesNothing) {
   ChunkPool pool = pool_of(2, 2, GetParam(), 1);
-  RecordStage stage(pool, 1);
+  PartitionBuffers stage(pool, 1);
   std::vector<Record> want;
   bool more = true;
   for (std::uint64_t i = 0; more; ++i) {
@@ -94,9 +94,9 @@ TEST_P(RecordStageTest, SaysWhenNoChunkIsFreeAndLosesNothing) {
   EXPECT_TRUE(stage.add(0, place_of({0, 7})));
 }
 
-TEST_P(RecordStageTest, StagesShareAPool) {
+TEST_P(PartitionBuffersTest, StagesShareAPool) {
   ChunkPool pool = pool_of(2, 1, GetParam(), 1);
-  RecordStage one(pool, 1), two(pool, 1);
+  PartitionBuffers one(pool, 1), two(pool, 1);
   for (std::uint64_t i = 0; i < kRowRecords; ++i) {
     ASSERT_TRUE(one.add(0, place_of({0, i})));
     ASSERT_TRUE(two.add(0, place_of({0, 100 + i})));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/builder/intake.h"
+#include "filter/builder/ingest.h"
 
 #include <fmt/format.h>
 
@@ -83,10 +83,10 @@ struct AllowRule {
   std::string text;
 };
 
-// What one thread makes of its blocks of one file.
+// Takes what one thread reads from its blocks of one file.
 class WorkerSink final : public ListSink {
  public:
-  WorkerSink(KeySink& keys, unsigned worker, const IntakeOptions& options)
+  WorkerSink(KeySink& keys, unsigned worker, const IngestOptions& options)
       : keys_(keys),
         observers_(options.observers),
         sample_(options.sample),
@@ -122,13 +122,13 @@ class WorkerSink final : public ListSink {
 };
 
 struct Worker {
-  Worker(KeySink& keys, unsigned worker, const IntakeOptions& options) : sink(keys, worker, options) {}
+  Worker(KeySink& keys, unsigned worker, const IngestOptions& options) : sink(keys, worker, options) {}
   WorkerSink sink;
   FileReport report;
 };
 
-// A list, block by block: reading, decompressing and digesting are one thread's at a time, parsing is not.
-// `Blocks` has next(LineBlock&).
+// A list, block by block. One thread at a time reads, decompresses and digests; all parse. `Blocks` has
+// next(LineBlock&).
 template <typename Blocks>
 class LockedSource final : public BlockSource {
  public:
@@ -152,7 +152,7 @@ class LockedSource final : public BlockSource {
   bool over_ = false;
 };
 
-// Keys are lines octet for octet but for their ends: what would be an editor's mark in a list (LineWalk) is a part of them.
+// A raw key is a line without its end, octet for octet: a byte order mark, which LineWalk takes off, is part of it.
 void parse_raw_lines(const LineBlock& block, Worker& worker) {
   FileReport& report = worker.report;
   std::string_view rest = block.text;
@@ -178,22 +178,22 @@ void parse_raw_lines(const LineBlock& block, Worker& worker) {
 
 }  // namespace
 
-std::uint64_t FileIntake::duplicates() const {
+std::uint64_t IngestedFile::duplicates() const {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < kKindCount; ++i) sum += report.entries[i] - fresh[i];
   return sum;
 }
 
 // One file on its way through the workers.
-class Intake::Pass {
+class Ingest::Pass {
  public:
-  Pass(Intake& intake, unsigned threads, std::string name, const IntakeProgress& progress)
-      : intake_(intake), name_(std::move(name)), progress_(progress) {
-    if (intake.options_.observers != nullptr) intake.options_.observers->expect_workers(std::max(1U, threads));
-    if (intake.options_.sample != nullptr) intake.options_.sample->expect_workers(std::max(1U, threads));
-    if (intake.options_.ranges != nullptr) intake.options_.ranges->expect_workers(std::max(1U, threads));
+  Pass(Ingest& ingest, unsigned threads, std::string name, const IngestProgress& progress)
+      : ingest_(ingest), name_(std::move(name)), progress_(progress) {
+    if (ingest.options_.observers != nullptr) ingest.options_.observers->expect_workers(std::max(1U, threads));
+    if (ingest.options_.sample != nullptr) ingest.options_.sample->expect_workers(std::max(1U, threads));
+    if (ingest.options_.ranges != nullptr) ingest.options_.ranges->expect_workers(std::max(1U, threads));
     for (unsigned i = 0; i < std::max(1U, threads); ++i) {
-      workers_.emplace_back(intake.store_.sink(i), i, intake.options_);
+      workers_.emplace_back(ingest.store_.sink(i), i, ingest.options_);
     }
   }
   unsigned size() const { return static_cast<unsigned>(workers_.size()); }
@@ -204,9 +204,9 @@ class Intake::Pass {
                       {.parse = parse,
                        .before = [&](unsigned i) -> Result<void> {
                          if (i == 0 && progress_) progress_({.name = name_, .position = source.position()});
-                         return intake_.check_limits(name_);
+                         return ingest_.check_limits(name_);
                        },
-                       .end = [&](unsigned) { intake_.store_.end_worker(); }});
+                       .end = [&](unsigned) { ingest_.store_.end_worker(); }});
   }
   Result<void> run(BlockSource& source, std::vector<BlockParser>& parsers) {
     return run(source, [&](unsigned i, const LineBlock& block) {
@@ -223,21 +223,21 @@ class Intake::Pass {
       report.merge_counts(worker.report);
       std::move(worker.sink.allow_rules().begin(), worker.sink.allow_rules().end(), std::back_inserter(rules));
     }
-    intake_.store_.end_worker();
+    ingest_.store_.end_worker();
     std::sort(rules.begin(), rules.end(), [](const AllowRule& a, const AllowRule& b) {
       return std::tie(a.line, a.order) < std::tie(b.line, b.order);
     });
-    for (AllowRule& rule : rules) intake_.allow_rules_.push_back(std::move(rule.text));
+    for (AllowRule& rule : rules) ingest_.allow_rules_.push_back(std::move(rule.text));
   }
 
  private:
-  Intake& intake_;
+  Ingest& ingest_;
   std::string name_;
-  const IntakeProgress& progress_;
+  const IngestProgress& progress_;
   std::deque<Worker> workers_;  // never moved: sinks and reports are borrowed
 };
 
-Result<void> Intake::check_limits(const std::string& path) {
+Result<void> Ingest::check_limits(const std::string& path) {
   if (auto ok = store_.check(); !ok) {
     if (ok.error().where.empty()) ok.error().where = path;
     return ok;
@@ -259,7 +259,7 @@ Result<void> Intake::check_limits(const std::string& path) {
   return {};
 }
 
-Result<void> Intake::read(const std::string& argument, const IntakeProgress& progress) {
+Result<void> Ingest::read(const std::string& argument, const IngestProgress& progress) {
   std::vector<ListFile> files;
   if (options_.raw) {
     files.push_back({.path = argument, .list = argument, .category = {}, .aliases = {}, .left_out = {}});
@@ -274,7 +274,7 @@ Result<void> Intake::read(const std::string& argument, const IntakeProgress& pro
   return {};
 }
 
-Result<void> Intake::take_in(FileIntake file, const std::optional<DistinctByKind>& before) {
+Result<void> Ingest::take_in(IngestedFile file, const std::optional<DistinctByKind>& before) {
   file.raw = options_.raw;
   const auto after = store_.distinct_so_far();
   for (std::size_t i = 0; i < kKindCount; ++i) {
@@ -286,14 +286,14 @@ Result<void> Intake::take_in(FileIntake file, const std::optional<DistinctByKind
   return check_limits(files_.back().report.path);
 }
 
-Result<void> Intake::read_file(const ListFile& file, const IntakeProgress& progress) {
-  FileIntake out;
+Result<void> Ingest::read_file(const ListFile& file, const IngestProgress& progress) {
+  IngestedFile out;
   const auto before = store_.distinct_so_far();
   Result<void> ok = options_.raw ? read_raw_file(file, out, progress) : read_list_file(file, out, progress);
   return ok ? take_in(std::move(out), before) : ok;
 }
 
-Result<void> Intake::read_list_file(const ListFile& file, FileIntake& out, const IntakeProgress& progress) {
+Result<void> Ingest::read_list_file(const ListFile& file, IngestedFile& out, const IngestProgress& progress) {
   auto reader = ListReader::open(file, options_.read);
   if (!reader) return unexpected(std::move(reader).error());
   Pass pass(*this, reader->order_free() ? options_.threads : 1, file.path, progress);
@@ -306,7 +306,7 @@ Result<void> Intake::read_list_file(const ListFile& file, FileIntake& out, const
   return {};
 }
 
-Result<void> Intake::read_raw_file(const ListFile& file, FileIntake& out, const IntakeProgress& progress) {
+Result<void> Ingest::read_raw_file(const ListFile& file, IngestedFile& out, const IngestProgress& progress) {
   auto input = ListInput::open(file.path);
   if (!input) return unexpected(std::move(input).error());
   LineBlocks blocks(*input, LineBlocks::Mark::keep);
@@ -324,12 +324,12 @@ Result<void> Intake::read_raw_file(const ListFile& file, FileIntake& out, const 
   return {};
 }
 
-Result<void> Intake::read(const GeneratedList& list, const IntakeProgress& progress) {
+Result<void> Ingest::read(const GeneratedList& list, const IngestProgress& progress) {
   if (list.format == Format::auto_detect || !list.open)
     return unexpected(Error{Errc::usage, list.name, "a generated list has a format and a source"});
   auto source = list.open();
   if (!source) return unexpected(std::move(source).error());
-  FileIntake out;
+  IngestedFile out;
   const auto before = store_.distinct_so_far();
   ParsePlan plan;
   plan.format = list.format;
