@@ -46,12 +46,6 @@ constexpr bool is_one_of(std::string_view word, const Words& words) {
                      [word](std::string_view known) { return equals_ignoring_case(word, known); });
 }
 
-// The name of an option of a resolver's configuration.
-constexpr bool is_option_name(std::string_view name) {
-  return !name.empty() &&
-         std::all_of(name.begin(), name.end(), [](char c) { return is_alpha(c) || is_digit(c) || c == '-'; });
-}
-
 // Takes the next word off `rest` and leaves what follows it, trimmed; empty at the end.
 constexpr std::string_view next_word(std::string_view& rest) {
   rest = trim(rest);

@@ -163,7 +163,6 @@ std::string format_duration(Milliseconds value) {
 }
 std::string format_size(std::uint64_t bytes) { return format_in(kSizes, bytes); }
 
-
 std::optional<std::uint64_t> parse_count(std::string_view text) {
   const auto number = take_decimal(text);
   const std::uint64_t unit = unit_of(text, false);

@@ -199,8 +199,8 @@ void Run::check() {
   }
   if (page_.phases.front().name != "build") return;
   const PhaseCost& build = page_.phases.front();
-  promise(fmt::format("build within {}", format_bytes(kMostResident)),
-          format_bytes(build.peak_resident), build.peak_resident <= kMostResident);
+  promise(fmt::format("build within {}", format_bytes(kMostResident)), format_bytes(build.peak_resident),
+          build.peak_resident <= kMostResident);
   double seconds = 0;
   for (const PhaseCost& phase : page_.phases) seconds += phase.wall_seconds;
   promise("all within 60 minutes", fmt::format("{:.1f} minutes", seconds / 60), seconds <= kMostSeconds);

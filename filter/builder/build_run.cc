@@ -12,7 +12,6 @@
 #include "filter/file/filter_file.h"
 #include "filter/file/temp_file.h"
 #include "filter/url/host.h"
-#include "filter/url/public_suffix.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -1,14 +1,20 @@
-// A filter's header and info as text for a person, and the names of what stands in it as bits.
+// Text for people: a filter's header and info, and what `update`, `build --counting` and `info` say of deltas and
+// counters.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+
+#include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "filter/bits/counters.h"
+#include "filter/builder/ingest.h"
 #include "filter/file/file_info.h"
 #include "filter/file/header.h"
+#include "filter/policy/delta.h"
 
 namespace bloomwall::filter {
 
@@ -21,5 +27,21 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
 std::string header_text(const Header& header, bool show_secret);
 std::string errors_text(const Header& header);  // predictions per key and class, as filled, measured
 std::string info_text(const FileInfo& info);
+
+std::string files_text(const std::vector<IngestedFile>& files);
+// What a delta holds, and from which share of its filter on a rebuild is due.
+struct DeltaSize {
+  std::uint64_t adds = 0, removes = 0;
+  double rebuild_at = kRebuildShare;
+};
+// "12 adds and 3 removes, 1.40 % of the filter's entries: no rebuild is due".
+std::string delta_text(const DeltaSize& delta, const Header& filter);
+nlohmann::ordered_json delta_json(const DeltaSize& delta, const Header& filter);
+// The error of a request as the bits are now.
+std::string error_now_text(const Header& filter);
+std::string worst_error_text(const Header& filter);  // at p99
+// Marks have their counters at 15 from the start: they are there in the host section alone.
+std::string cells_text(const CellCounts& cells, bool with_marks);
+nlohmann::ordered_json cells_json(const CellCounts& cells);
 
 }  // namespace bloomwall::filter

@@ -9,7 +9,6 @@
 #include "filter/cli/header_json.h"
 #include "filter/cli/header_text.h"
 #include "filter/cli/terminal.h"
-#include "filter/cli/update_text.h"
 #include "filter/file/filter_file.h"
 #include "filter/file/header.h"
 #include "filter/file/networks.h"

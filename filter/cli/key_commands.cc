@@ -9,7 +9,7 @@
 #include "filter/cli/commands.h"
 #include "filter/cli/progress.h"
 #include "filter/cli/terminal.h"
-#include "filter/file/file_kind.h"
+#include "filter/file/header.h"
 #include "filter/file/signature.h"
 #include "filter/policy/delta_signature.h"
 

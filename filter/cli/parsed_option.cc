@@ -89,8 +89,8 @@ void add_access_options(CLI::App& app, FileAccess& access) {
 
 CLI::Option* add_rebuild_at(CLI::App& app, double& share) {
   return add_parsed(app, "--rebuild-at", "PERCENT",
-                    "say that a rebuild is due where the delta is more of its filter than this; default 2%",
-                    share_from, [&share](double value) { share = value; });
+                    "say that a rebuild is due where the delta is more of its filter than this; default 2%", share_from,
+                    [&share](double value) { share = value; });
 }
 
 void add_read_options(CLI::App& app, ReadOptions& read, bool& raw) {

@@ -269,8 +269,8 @@ void add_dedup(CLI::App& program, int& status, DedupCommand& dedup, const Stream
              [&dedup](std::uint64_t bytes) { dedup.target.memory = bytes; });
   add_parsed(app, "--fpr", "RATE", "chance that the last new line is taken for seen; default with --entries 1e-6",
              rate_from, [&dedup](double rate) { dedup.target.fpr = rate; });
-  add_parsed(app, "--entries", "N", "distinct lines expected; without --memory they say how much is needed",
-             count_from, [&dedup](std::uint64_t n) { dedup.target.entries = n; });
+  add_parsed(app, "--entries", "N", "distinct lines expected; without --memory they say how much is needed", count_from,
+             [&dedup](std::uint64_t n) { dedup.target.entries = n; });
   app.add_option("--series-key", dedup.series_key_file,
                  "64 hex digits or 32 bytes; makes two runs err alike, default: random")
       ->type_name("FILE");

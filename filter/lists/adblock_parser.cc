@@ -11,7 +11,7 @@
 //   example.com   192.0.2.1   0.0.0.0 example.com   http://example.com/a     as in lists of those formats; a bare name
 //                                      only if it ends in a real top-level domain, since others are pieces of URLs
 //   @@rule                             allow rule of the same kinds
-// Modifiers: adblock_modifiers.cc. $document, $all, $match-case and, with $document or $all, $popup change nothing;
+// Modifiers: adblock_rule.cc. $document, $all, $match-case and, with $document or $all, $popup change nothing;
 // neither does $important, because the allow list overrules every filter. --aggressive keeps $third-party. Every other
 // modifier narrows a rule to some requests, so the rule is left out; so is an exception with any modifier but
 // $document. $badfilter takes back the rule that is written like it but for that modifier, wherever in the file.
@@ -27,8 +27,8 @@
 #include "base/text.h"
 #include "filter/lists/entry_gate.h"
 #include "filter/lists/line_parser.h"
-#include "filter/lists/word_shape.h"
-#include "filter/url/public_suffix.h"
+#include "filter/lists/line_shape.h"
+#include "filter/url/host.h"
 
 namespace bloomwall::filter {
 namespace {

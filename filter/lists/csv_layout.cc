@@ -14,7 +14,7 @@
 
 #include "base/text.h"
 #include "filter/lists/csv_record.h"
-#include "filter/lists/word_shape.h"
+#include "filter/lists/line_shape.h"
 
 namespace bloomwall::filter {
 namespace {

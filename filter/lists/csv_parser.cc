@@ -19,8 +19,8 @@
 #include "filter/lists/csv_record.h"
 #include "filter/lists/entry_gate.h"
 #include "filter/lists/line_parser.h"
+#include "filter/lists/line_shape.h"
 #include "filter/lists/url_parser.h"
-#include "filter/lists/word_shape.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -5,7 +5,7 @@
 //   192.0.2.1          X       2001:db8::1 or [2001:db8::1]   X
 //   192.0.2.0/24   192.0.2.0-192.0.2.9   2001:db8::/32       a range of addresses (address_range.h)
 //   # ; ! //           comment, also after white space
-//   192.0.2.0 192.0.2.255 24 ...             the columns of a netblock (word_shape.h)
+//   192.0.2.0 192.0.2.255 24 ...             the columns of a netblock (line_shape.h)
 //   domain, url, ...   boilerplate with a warning: the name of a column
 // Unsupported: wildcards elsewhere, hosts with a port. Malformed: URLs, several words, a hyphen in front ("-a.example"
 // is the line of a diff).
@@ -62,7 +62,7 @@ std::unique_ptr<LineParser> make_domain_parser(const ParsePlan& plan) { return s
 // too.
 //   192.0.2.0/24   192.0.2.0-192.0.2.9   2001:db8::/32       as address_range.h reads them
 //   192.0.2.1   192.0.2.1/32   2001:db8::1                   a range of one address
-//   192.0.2.0 192.0.2.255 24 ...                             the columns of a netblock (word_shape.h)
+//   192.0.2.0 192.0.2.255 24 ...                             the columns of a netblock (line_shape.h)
 //   # ; ! //                                                 comment, also after white space
 // Unsupported: ranges wider than a /8 of IPv4 or a /16 of IPv6 unless --allow-wide-ranges. Malformed: everything else.
 

@@ -5,8 +5,8 @@
 #include <array>
 
 #include "base/text.h"
-#include "filter/lists/word_shape.h"
-#include "filter/url/public_suffix.h"
+#include "filter/lists/line_shape.h"
+#include "filter/url/host.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "filter/lists/entry_gate.h"
 #include "filter/lists/line_parser.h"
-#include "filter/lists/word_shape.h"
+#include "filter/lists/line_shape.h"
 
 namespace bloomwall::filter {
 namespace {

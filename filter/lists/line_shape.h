@@ -1,12 +1,40 @@
-// Classifies a single line without its comment, for the detection of a file's format. A guess: parsers may decide
-// otherwise.
+// Classifies single lines and words of lists, to detect a file's format. A guess: parsers may decide otherwise, and
+// entries go through the canonicaliser.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
+#include "filter/url/address_range.h"
+
 namespace bloomwall::filter {
+
+// IP addresses as lists write them: IPv4 dotted, IPv6 bare or in brackets, with or without a zone.
+bool is_ipv4(std::string_view word);
+bool is_address(std::string_view word);
+
+// Whether an address is one that hosts files give to what they stop, or to the machine itself: 0.0.0.0, 127.0.0.0/8,
+// 255.255.255.255, ::, ::1, fe00::/7 (fe80::1%lo0, ff02::1).
+bool is_sink(std::string_view address);
+
+// Octets of a host, a dot among them, and a last label that is no number: "a.example", never "87.5".
+bool is_dotted_name(std::string_view word);
+
+// "192.0.2.0  192.0.2.255  24  ...": first address, last address, prefix and columns of any kind, as the lists of
+// DShield have them. Malformed where the three do not agree; no_range where a line has no three such columns.
+RangeReading read_netblock(std::string_view text);
+
+// What a field or a word of a feed is by itself: shows what a column of a table holds, and whether a word is a host.
+enum class Indicator : std::uint8_t {
+  none,
+  url,   // "scheme://"
+  host,  // a name under a top-level domain or an address, with or without a port and a path; a range of addresses
+  hash,  // MD5, SHA-1, SHA-256 in hexadecimal digits
+};
+
+// `text` without blanks around it. About a microsecond.
+Indicator indicator_of(std::string_view text);
 
 enum class LineShape : std::uint8_t {
   empty,          // blank or a comment

@@ -17,7 +17,6 @@
 #include "filter/lists/line_parser.h"
 #include "filter/lists/line_shape.h"
 #include "filter/lists/list_reader.h"
-#include "filter/lists/word_shape.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -22,9 +22,9 @@
 #include "base/text.h"
 #include "filter/lists/entry_gate.h"
 #include "filter/lists/line_parser.h"
+#include "filter/lists/line_shape.h"
 #include "filter/lists/list_report.h"
-#include "filter/lists/word_shape.h"
-#include "filter/url/public_suffix.h"
+#include "filter/url/host.h"
 
 namespace bloomwall::filter {
 namespace {

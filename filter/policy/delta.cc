@@ -9,11 +9,11 @@
 #include <system_error>
 #include <utility>
 
+#include "base/text.h"
 #include "filter/policy/delta_line.h"
 #include "filter/policy/delta_signature.h"
 #include "filter/policy/entry_text.h"
-#include "filter/text.h"
-#include "filter/url/range_map.h"
+#include "filter/url/address_range.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "filter/policy/entry_text.h"
-#include "filter/text.h"
 #include "filter/url/address_range.h"
-#include "filter/url/public_suffix.h"
+#include "filter/url/host.h"
 
 namespace bloomwall::filter {
 namespace {

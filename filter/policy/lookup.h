@@ -20,18 +20,13 @@
 #include <span>
 #include <string>
 
+#include "base/small_buffer.h"
 #include "filter/file/exact_side.h"
 #include "filter/file/filter_file.h"
+#include "filter/keys/url_parts.h"
 #include "filter/policy/delta.h"
-#include "filter/policy/small_buffer.h"
-#include "filter/policy/url_parts.h"
 
 namespace bloomwall::filter {
-
-constexpr std::uint32_t variant_bit(Variant v) { return std::uint32_t{1} << v; }
-inline constexpr std::uint32_t kHostKindBits =
-    variant_bit(kVariantSuffix) | variant_bit(kVariantExactHost) | variant_bit(kVariantSubdomains);
-inline constexpr std::uint32_t kMarkBits = (variant_bit(kHostVariantCount) - 1) & ~kHostKindBits;
 
 // What can be asked of one filter at all, worked out from its header once, so that a request is asked only that.
 struct FilterPlan {

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "filter/file/system_page.h"
+#include "filter/keys/url_parts.h"
 #include "filter/policy/filter_store.h"
 #include "filter/policy/lookup.h"
 #include "filter/policy/pending_verdict.h"
 #include "filter/policy/policy_impl.h"
-#include "filter/policy/url_parts.h"
 
 namespace bloomwall::filter {
 namespace {

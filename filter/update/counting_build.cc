@@ -9,7 +9,6 @@
 #include "filter/update/cell_store.h"
 #include "filter/update/counting.h"
 #include "filter/url/host.h"
-#include "filter/url/public_suffix.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -38,4 +38,16 @@ bool append_ascii_host(std::string_view utf8, std::string& out);
 // The Unicode version of ICU's tables: 0x0F0000 is 15.0.0.
 std::uint32_t unicode_version();
 
+// What the public suffix list says of a host: "com" and "zip" are top-level domains, "intranet" is none; "co.uk" and
+// "github.io" are public suffixes, under which strangers register names. Names that no rule mentions are neither.
+// The list is the one libpsl carries. Thread-safe; about 0.2 microseconds a question.
+
+// `host`: no IP address, no trailing dot. The last rule wins: "www.ck" is none although "*.ck" are.
+bool is_public_suffix(std::string_view host);
+inline bool is_top_level_domain(std::string_view host) {
+  return host.find('.') == std::string_view::npos && is_public_suffix(host);
+}
+// When the list in use was made, in seconds since 1970; 0 where libpsl does not say.
+std::uint64_t public_suffix_time();
+
 }  // namespace bloomwall::filter

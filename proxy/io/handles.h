@@ -1,48 +1,18 @@
-// Owners of what the kernel and C libraries hand out by bare number or pointer. No *_free() or close() anywhere else.
+// Owners of what libevent hands out, beside those of base/handles.h. No *_free() or close() anywhere else.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
-#include <unistd.h>
 
 #include <memory>
-#include <utility>
+
+#include "base/handles.h"
 
 namespace bloomwall::proxy {
 
-template <auto Free>
-struct FreeWith {
-  template <typename T>
-  void operator()(T* p) const noexcept {
-    Free(p);
-  }
-};
 using EventBasePtr = std::unique_ptr<event_base, FreeWith<event_base_free>>;
 using EventConfigPtr = std::unique_ptr<event_config, FreeWith<event_config_free>>;
-
-// A file descriptor; closed when it goes out of scope.
-class UniqueFd {
- public:
-  UniqueFd() = default;
-  explicit UniqueFd(int fd) : fd_(fd) {}
-  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  UniqueFd& operator=(UniqueFd&& other) noexcept {
-    if (this != &other) reset(std::exchange(other.fd_, -1));
-    return *this;
-  }
-  ~UniqueFd() { reset(); }
-  void reset(int fd = -1) {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = fd;
-  }
-  int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
 
 // A libevent event stored in place (no allocation of its own). Neither copied nor moved: libevent holds its address.
 // arm() and disarm() are idempotent. Arming a socket costs one epoll_ctl at most; what is already armed costs nothing.

@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/text.h"
 #include "filter/keys/entry_keys.h"
 #include "filter/lists/list_input.h"
 #include "filter/url/canonical_url.h"
@@ -56,7 +57,7 @@ TEST(UrlSeriesTest, GroupsHoldTheEntriesInTheirOrder) {
   for (const std::uint64_t group : {std::uint64_t{0}, std::uint64_t{2}}) {
     std::string text;
     series.append_group(group, text);
-    filter::LineWalk lines(text);
+    LineWalk lines(text);
     std::uint64_t i = group * kGroupEntries;
     while (lines.next()) ASSERT_EQ(lines.line(), entry(series, i++));
     EXPECT_EQ(i, (group + 1) * kGroupEntries);

@@ -41,7 +41,7 @@ void ask(const ExactSet& entries, const CanonicalUrl& url) {
 void ask_every_line(const ExactSet& entries, std::string_view text) {
   Canonicaliser canonicaliser;
   std::size_t asked = 0;
-  for (LineWalk lines(text); lines.next() && asked < 16; ++asked) {
+  for (bloomwall::LineWalk lines(text); lines.next() && asked < 16; ++asked) {
     const std::string_view line = lines.line();
     ask(entries, canonicaliser.url(line.substr(line.empty() ? 0 : 1)));
   }
@@ -78,11 +78,11 @@ void check_delta(const std::string& text, const KeyMaker& keys, const FileId& ba
   check_networks(*delta, keys, base);
   // An accepted change without a kind names an entry that the delta must know.
   EntryParser parser;
-  LineWalk lines(text);
+  bloomwall::LineWalk lines(text);
   for (lines.next(); lines.next();) {
-    const std::string_view line = trim(lines.line());
+    const std::string_view line = bloomwall::trim(lines.line());
     if (line.empty() || line.front() == '#') continue;
-    const std::string_view rest = without_comment(line.substr(1));
+    const std::string_view rest = bloomwall::without_comment(line.substr(1));
     if (read_address_range(rest).outcome != RangeReading::Outcome::no_range) continue;
     // The text of any entry is that entry again, octet for octet, whatever readings it has as a URL.
     for (const Entry& entry : parser.any(rest).entries) {

@@ -10,7 +10,7 @@
 
 #include "filter/policy/allow_list.h"
 #include "filter/policy/delta.h"
-#include "filter/url/range_set.h"
+#include "filter/url/address_range.h"
 #include "tests/filter/policy/filter_maker.h"
 
 namespace bloomwall::filter {

@@ -58,7 +58,7 @@ TEST_F(PassedSocket, IsLeftAloneWhileWhatIsUnderWayEnds) {
   const auto before = processor_time();
   EXPECT_TRUE(next.is_quiet_for(400ms));
   EXPECT_LT(processor_time() - before, 100ms) << "woken again and again for somebody else's";
-  const proxy::UniqueFd accepted(::accept4(held_->fd.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  const UniqueFd accepted(::accept4(held_->fd.get(), nullptr, nullptr, SOCK_CLOEXEC));
   EXPECT_TRUE(static_cast<bool>(accepted)) << "who waits is left to whoever comes next";
   client.send("still");
   server.expect("still");

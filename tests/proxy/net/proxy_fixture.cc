@@ -24,7 +24,7 @@ namespace {
 std::vector<proxy::ListeningSocket> passed_sockets(int fd) {
   std::vector<proxy::ListeningSocket> sockets;
   if (fd < 0) return sockets;
-  auto socket = proxy::take_over(proxy::UniqueFd(fcntl(fd, F_DUPFD_CLOEXEC, 0)));
+  auto socket = proxy::take_over(UniqueFd(fcntl(fd, F_DUPFD_CLOEXEC, 0)));
   if (!socket) throw std::runtime_error(socket.error());
   sockets.push_back(*std::move(socket));
   return sockets;
