@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 namespace bloomwall {
@@ -15,6 +16,10 @@ constexpr bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\f' || c
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
 constexpr bool is_alpha(char c) { return to_lower(c) >= 'a' && to_lower(c) <= 'z'; }
+// In place, without regard to any but ASCII letters.
+inline void make_lower(std::string& text) {
+  for (char& c : text) c = to_lower(c);
+}
 constexpr bool is_hex(char c) { return is_digit(c) || (to_lower(c) >= 'a' && to_lower(c) <= 'f'); }
 
 constexpr std::string_view trim(std::string_view text) {

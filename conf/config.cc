@@ -12,6 +12,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/handles.h"
 #include "conf/yaml_reader.h"
 
 namespace bloomwall::conf {
@@ -43,20 +44,18 @@ tl::unexpected<ConfigErrors> cannot_read(const std::filesystem::path& path, int 
 
 // At most one octet more than a configuration may have: enough to see that it is too large.
 tl::expected<std::string, ConfigErrors> read_whole(const std::filesystem::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return cannot_read(path, errno);
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return cannot_read(path, errno);
   std::string text;
   std::array<char, 65536> piece{};
   ssize_t got = 0;
   while (text.size() <= kMaxYamlBytes) {
-    got = ::read(fd, piece.data(), piece.size());
+    got = ::read(fd.get(), piece.data(), piece.size());
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
     text.append(piece.data(), static_cast<std::size_t>(got));
   }
-  const int error = errno;
-  ::close(fd);
-  if (got < 0) return cannot_read(path, error);
+  if (got < 0) return cannot_read(path, errno);
   return text;
 }
 

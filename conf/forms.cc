@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/text.h"
 #include "base/units.h"
 
 namespace bloomwall::conf {
@@ -17,7 +18,7 @@ namespace {
 using Checked = tl::expected<void, std::string>;
 Checked good_if(bool good) { return good ? Checked{} : tl::unexpected(std::string()); }
 
-bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
+bool is_word(char c) { return is_alpha(c) || is_digit(c); }
 
 struct Address {
   std::array<std::uint8_t, 16> octets{};
@@ -123,17 +124,14 @@ Checked check_nat64_prefix(std::string& value) {
 }
 
 Checked check_host_name(std::string& value) {
-  for (char& c : value) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+  make_lower(value);
   return good_if(is_host_name(value));
 }
 
 // A name whose last label is a number is an address in one of its spellings (WHATWG URL, "ends in a number").
 bool ends_in_number(std::string_view name) {
   if (const auto dot = name.rfind('.'); dot != std::string_view::npos) name.remove_prefix(dot + 1);
-  const bool hexadecimal = name.starts_with("0x");
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  return name.substr(hexadecimal ? 2 : 0).find_first_not_of(kDigits.substr(0, hexadecimal ? 16 : 10)) ==
-         std::string_view::npos;
+  return name.starts_with("0x") ? std::ranges::all_of(name.substr(2), is_hex) : std::ranges::all_of(name, is_digit);
 }
 
 Checked check_resolved_name(std::string& value) {

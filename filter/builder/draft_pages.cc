@@ -9,16 +9,17 @@
 #include <cerrno>
 #include <utility>
 
-#include "filter/file/descriptor.h"
+#include "base/handles.h"
+#include "filter/file/system_error.h"
 
 namespace bloomwall::filter {
 
 Result<PagedFile> PagedFile::open(int descriptor, std::filesystem::path path) {
   const std::string again = fmt::format("/proc/self/fd/{}", descriptor);
-  Descriptor direct(::open(again.c_str(), O_RDWR | O_CLOEXEC | O_DIRECT));
+  UniqueFd direct(::open(again.c_str(), O_RDWR | O_CLOEXEC | O_DIRECT));
   if (direct) return PagedFile(std::move(path), std::move(direct), true);
-  Descriptor cached(::open(again.c_str(), O_RDWR | O_CLOEXEC));
-  if (!cached) cached = Descriptor(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));  // no /proc
+  UniqueFd cached(::open(again.c_str(), O_RDWR | O_CLOEXEC));
+  if (!cached) cached = UniqueFd(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));  // no /proc
   if (!cached) return system_error(path, "open once more");
   return PagedFile(std::move(path), std::move(cached), false);
 }

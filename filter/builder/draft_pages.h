@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <span>
 
+#include "base/handles.h"
 #include "filter/bits/section.h"
-#include "filter/file/descriptor.h"
 #include "filter/file/filter_draft.h"
 #include "filter/result.h"
 
@@ -34,11 +34,11 @@ class PagedFile {
   std::uint64_t bytes_written() const { return written_.load(std::memory_order_relaxed); }
 
  private:
-  PagedFile(std::filesystem::path path, Descriptor file, bool direct)
+  PagedFile(std::filesystem::path path, UniqueFd file, bool direct)
       : path_(std::move(path)), file_(std::move(file)), direct_(direct) {}
   void drop(std::uint64_t offset, std::uint64_t bytes, bool written) const;
   std::filesystem::path path_;
-  Descriptor file_;
+  UniqueFd file_;
   bool direct_;
   std::atomic<std::uint64_t> read_ = 0, written_ = 0;
 };

@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/handles.h"
 #include "filter/file/leaves.h"
+#include "filter/file/system_error.h"
 #include "filter/file/temp_file.h"
 
 namespace bloomwall::filter {
@@ -44,7 +46,7 @@ void ExactRuns::sort_held() {
 Result<void> ExactRuns::spill() {
   if (held_.empty()) return {};
   if (!file_) {
-    file_ = Descriptor(::open(folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+    file_ = UniqueFd(::open(folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
     if (!file_) return system_error(folder_, "make a temporary file in it");
   }
   sort_held();

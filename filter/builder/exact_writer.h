@@ -16,8 +16,8 @@
 #include <span>
 #include <vector>
 
+#include "base/handles.h"
 #include "filter/builder/key_store.h"
-#include "filter/file/descriptor.h"
 #include "filter/file/exact_side.h"
 #include "filter/file/temp_file.h"
 
@@ -46,7 +46,7 @@ class ExactRuns {
   std::filesystem::path folder_;
   std::size_t most_held_;
   std::vector<std::uint64_t> held_;
-  Descriptor file_;
+  UniqueFd file_;
   std::uint64_t end_ = 0;
   std::vector<Run> runs_;
 };

@@ -10,7 +10,7 @@
 #include <span>
 #include <utility>
 
-#include "filter/file/descriptor.h"
+#include "filter/file/system_error.h"
 #include "filter/result.h"
 
 namespace bloomwall::filter {

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/hex.h"
 #include "filter/cli/header_text.h"
 
 namespace bloomwall::filter {

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <vector>
 
+#include "base/hex.h"
 #include "base/units.h"
 
 namespace bloomwall::filter {
@@ -28,7 +29,7 @@ Result<Format> format_named(std::string_view name) {
 }
 
 Result<FileId> file_id_from(std::string_view text) {
-  if (const auto id = parse_file_id(text)) return *id;
+  if (const auto id = parse_hex<sizeof(FileId)>(text)) return *id;
   return refused(text, "32 hexadecimal digits");
 }
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "filter/file/system_error.h"
+
 namespace bloomwall::filter {
 namespace {
 

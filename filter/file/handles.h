@@ -9,27 +9,19 @@
 
 #include <memory>
 
+#include "base/handles.h"
+
 namespace bloomwall::filter {
 
-struct FreeDigestContext {
-  void operator()(EVP_MD_CTX* context) const noexcept { EVP_MD_CTX_free(context); }
-};
-using DigestContextPtr = std::unique_ptr<EVP_MD_CTX, FreeDigestContext>;
+using DigestContextPtr = std::unique_ptr<EVP_MD_CTX, FreeWith<EVP_MD_CTX_free>>;
+using KeyPtr = std::unique_ptr<EVP_PKEY, FreeWith<EVP_PKEY_free>>;
+using BioPtr = std::unique_ptr<BIO, FreeWith<BIO_free>>;
 
+// What follows is a macro, or static where xxhash is compiled in.
 struct FreeXxhState {
   void operator()(XXH3_state_t* state) const noexcept { XXH3_freeState(state); }
 };
 using XxhStatePtr = std::unique_ptr<XXH3_state_t, FreeXxhState>;
-
-struct FreeKey {
-  void operator()(EVP_PKEY* key) const noexcept { EVP_PKEY_free(key); }
-};
-using KeyPtr = std::unique_ptr<EVP_PKEY, FreeKey>;
-
-struct FreeBio {
-  void operator()(BIO* bio) const noexcept { BIO_free(bio); }
-};
-using BioPtr = std::unique_ptr<BIO, FreeBio>;
 
 struct FreeOctets {
   void operator()(void* bytes) const noexcept { OPENSSL_free(bytes); }

@@ -11,9 +11,10 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "filter/file/descriptor.h"
+#include "base/handles.h"
 #include "filter/file/header_bytes.h"
 #include "filter/file/leaves.h"
+#include "filter/file/system_error.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -222,13 +223,6 @@ Checked check_reserved(const Header& h, const HeaderBytes& bytes) {
 
 constexpr std::uint64_t kKnownCompatible = kEstimatedCounts;
 
-constexpr int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 }  // namespace
 
 void forget_unknown(Header& header) {
@@ -261,29 +255,6 @@ Result<Header> parse_header(std::span<const std::byte> head, std::uint64_t file_
   return h;
 }
 
-std::string to_hex(std::span<const std::uint8_t> bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string out;
-  out.reserve(bytes.size() * 2);
-  for (const std::uint8_t byte : bytes) {
-    out += kDigits[byte >> 4];
-    out += kDigits[byte & 15];
-  }
-  return out;
-}
-
-std::optional<FileId> parse_file_id(std::string_view hex) {
-  FileId id{};
-  if (hex.size() != id.size() * 2) return std::nullopt;
-  for (std::size_t i = 0; i < id.size(); ++i) {
-    const int high = hex_value(hex[2 * i]);
-    const int low = hex_value(hex[2 * i + 1]);
-    if (high < 0 || low < 0) return std::nullopt;
-    id[i] = static_cast<std::uint8_t>(high * 16 + low);
-  }
-  return id;
-}
-
 FileId content_id(const Header& header) {
   static constexpr std::string_view kDomain = "bloomwall content 1\n";
   Sha256Stream stream;
@@ -305,7 +276,7 @@ FileId content_id(const Header& header) {
 Result<FileKind> file_kind(const std::filesystem::path& file) {
   constexpr std::string_view kDelta = "bloomwall-delta";
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  const Descriptor opened(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const UniqueFd opened(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!opened) return system_error(file, "open");
   std::array<char, 32> bytes{};
   const ssize_t got = pread(opened.get(), bytes.data(), bytes.size(), 0);

@@ -21,8 +21,6 @@ namespace bloomwall::filter {
 using FileId = std::array<std::uint8_t, 16>;
 using KeyId = std::array<std::uint8_t, 16>;  // of a public key: signature.h
 using Sha256 = std::array<std::uint8_t, 32>;
-std::string to_hex(std::span<const std::uint8_t> bytes);
-std::optional<FileId> parse_file_id(std::string_view hex);
 
 enum class SectionType : std::uint32_t {
   hosts = 1,       // H: S, X, W keys and marks

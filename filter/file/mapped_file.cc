@@ -17,6 +17,8 @@
 #include <ctime>
 #include <vector>
 
+#include "base/handles.h"
+#include "filter/file/system_error.h"
 #include "filter/file/system_page.h"
 
 namespace bloomwall::filter {
@@ -46,11 +48,11 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kBuffer = std::size_t{1} << 20;
 
 // Empty where the folder takes none.
-Descriptor nameless_file(const std::filesystem::path& folder) {
-  Descriptor file(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600));
+UniqueFd nameless_file(const std::filesystem::path& folder) {
+  UniqueFd file(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600));
   if (file) return file;
   std::string name = (folder / ".served.XXXXXX").string();  // a file system without O_TMPFILE
-  Descriptor named(::mkostemp(name.data(), O_CLOEXEC));
+  UniqueFd named(::mkostemp(name.data(), O_CLOEXEC));
   if (named) ::unlink(name.c_str());
   return named;
 }
@@ -103,7 +105,7 @@ FileVersion version_of(const struct stat& status) {
 }
 
 std::optional<FileVersion> version_of(const std::filesystem::path& path) {
-  const Descriptor file(::open(path.c_str(), kOpenToRead));
+  const UniqueFd file(::open(path.c_str(), kOpenToRead));
   struct stat status{};
   if (!file || fstat(file.get(), &status) != 0) return std::nullopt;
   return version_of(status);
@@ -120,7 +122,7 @@ bool is_settled(const FileVersion& version) {
 void let_tick_pass(const FileStamp& stamp) { age_after_tick(stamp.seconds, stamp.nanoseconds); }
 
 Result<std::unique_ptr<MappedFile>> MappedFile::open(const std::filesystem::path& path) {
-  Descriptor file(::open(path.c_str(), kOpenToRead));
+  UniqueFd file(::open(path.c_str(), kOpenToRead));
   if (!file) return system_error(path, "open");
   struct stat status{};
   if (fstat(file.get(), &status) != 0) return system_error(path, "look at");
@@ -135,7 +137,7 @@ Result<std::unique_ptr<MappedFile>> MappedFile::open(const std::filesystem::path
   return out;
 }
 
-MappedFile::MappedFile(std::filesystem::path path, Descriptor file, const FileVersion& version)
+MappedFile::MappedFile(std::filesystem::path path, UniqueFd file, const FileVersion& version)
     : path_(std::move(path)),
       file_(std::move(file)),
       version_(version),
@@ -208,7 +210,7 @@ Result<void> MappedFile::own_copy(const OwnCopy& copy, const GoOn& go_on) {
 
 // False: there is no room, and nothing has changed.
 Result<bool> MappedFile::copy_to_folder(const std::filesystem::path& folder, const GoOn& go_on) {
-  Descriptor copy = nameless_file(folder);
+  UniqueFd copy = nameless_file(folder);
   if (!copy) return false;
   if (ioctl(copy.get(), FICLONE, file_.get()) != 0) {
     if (size_ > kMostCopied || !has_room(copy.get(), size_)) return false;
@@ -231,7 +233,7 @@ Result<bool> MappedFile::copy_to_folder(const std::filesystem::path& folder, con
 }
 
 // False: the folder's disk is full or fails. Memory never holds much of it that could not be written and given up.
-Result<bool> MappedFile::fill_file(const Descriptor& copy, const GoOn& go_on) const {
+Result<bool> MappedFile::fill_file(const UniqueFd& copy, const GoOn& go_on) const {
   std::vector<std::byte> buffer(kBuffer);
   if (posix_fallocate(copy.get(), 0, static_cast<off_t>(size_)) == ENOSPC) return false;
   std::uint64_t told = 0;
@@ -326,7 +328,7 @@ Result<void> MappedFile::copy_to_memory(const GoOn& go_on) {
     return outcome;
   }
   served_from_ = ServedFrom::memory_copy;
-  file_ = Descriptor();
+  file_ = UniqueFd();
   return {};
 }
 

@@ -18,9 +18,10 @@
 #include <optional>
 #include <span>
 
+#include "base/handles.h"
 #include "filter/file/awaited_pages.h"
 #include "filter/file/bus_guard.h"
-#include "filter/file/descriptor.h"
+#include "filter/result.h"
 
 namespace bloomwall::filter {
 
@@ -118,16 +119,16 @@ class MappedFile {
   Result<void> own_copy(const OwnCopy& copy, const GoOn& go_on = {});
 
  private:
-  MappedFile(std::filesystem::path path, Descriptor file, const FileVersion& version);
+  MappedFile(std::filesystem::path path, UniqueFd file, const FileVersion& version);
   std::byte* reserve_copy() const;
   Result<void> fill_copy(std::byte* copy, const GoOn& go_on) const;
   Result<bool> copy_to_folder(const std::filesystem::path& folder, const GoOn& go_on);
-  Result<bool> fill_file(const Descriptor& copy, const GoOn& go_on) const;
+  Result<bool> fill_file(const UniqueFd& copy, const GoOn& go_on) const;
   Result<void> check_stamp() const;
   Result<void> check_writers() const;
 
   std::filesystem::path path_;
-  Descriptor file_;
+  UniqueFd file_;
   FileVersion version_;
   std::size_t size_;
   mutable AwaitedPages awaited_;

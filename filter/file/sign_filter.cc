@@ -13,6 +13,7 @@
 #include "filter/file/leaves.h"
 #include "filter/file/signature.h"
 #include "filter/file/signature_section.h"
+#include "filter/file/system_error.h"
 #include "filter/file/temp_file.h"
 
 namespace bloomwall::filter {

@@ -15,10 +15,12 @@
 #include <optional>
 #include <utility>
 
-#include "filter/file/descriptor.h"
+#include "base/handles.h"
+#include "base/hex.h"
 #include "filter/file/header_bytes.h"
 #include "filter/file/leaves.h"
 #include "filter/file/signature_section.h"
+#include "filter/file/system_error.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -36,7 +38,7 @@ tl::unexpected<Error> refuse_file(Errc code, const fs::path& where, std::string 
 const unsigned char* octets(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
 
 Result<std::string> read_key_file(const fs::path& path) {
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!file) return system_error(path, "read");
   std::string text(kMaxKeyFile + 1, '\0');
   std::size_t size = 0;
@@ -115,7 +117,7 @@ std::string names_of(std::span<const Signature> signatures) {
 }
 
 Result<void> write_new(const fs::path& path, mode_t mode, std::string_view text) {
-  const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
+  const UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
   if (!file && errno == EEXIST) return refuse_file(Errc::usage, path, "is there already; a key is never written over");
   if (!file) return system_error(path, "create");
   const auto failed = [&](const char* action) {

@@ -18,6 +18,9 @@
 #include <thread>
 #include <utility>
 
+#include "base/handles.h"
+#include "filter/file/system_error.h"
+
 namespace bloomwall::filter {
 namespace {
 
@@ -38,7 +41,7 @@ bool is_temporary_name(const std::string& name, const std::string& prefix) {
 
 // Removes it if nobody holds its lock.
 void remove_if_dead(const fs::path& path) {
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status{};
   if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return;
   if (flock(file.get(), LOCK_EX | LOCK_NB) == 0) unlink(path.c_str());
@@ -150,7 +153,7 @@ Result<TempFile> TempFile::create(const fs::path& target, const FileAccess& acce
   for (int i = 0; i < kTries; ++i) {
     std::string name = folder_of(*resolved) / (prefix_of(*resolved) + std::string(kRandomLetters, 'X'));
     name += kSuffix;
-    Descriptor file(mkostemps(name.data(), static_cast<int>(kSuffix.size()), O_CLOEXEC));
+    UniqueFd file(mkostemps(name.data(), static_cast<int>(kSuffix.size()), O_CLOEXEC));
     if (!file) return system_error(target, "create a file beside it");
     const bool is_locked = flock(file.get(), LOCK_EX) == 0 || has_no_locks(errno);
     if (is_locked && still_there(file.get())) {
@@ -163,7 +166,7 @@ Result<TempFile> TempFile::create(const fs::path& target, const FileAccess& acce
   return unexpected(Error{Errc::io, target.string(), "cannot lock a file beside it"});
 }
 
-TempFile::TempFile(fs::path target, fs::path path, Descriptor file)
+TempFile::TempFile(fs::path target, fs::path path, UniqueFd file)
     : target_(std::move(target)), path_(std::move(path)), file_(std::move(file)) {}
 
 TempFile::TempFile(TempFile&& other) noexcept
@@ -200,7 +203,7 @@ Result<void> TempFile::commit(std::span<TempFile* const> files, const Around& ar
     if (auto ok = file->prepare(); !ok) return ok;
   }
   const fs::path folder = folder_of(files.back()->target_);
-  const Descriptor lock(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const UniqueFd lock(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!lock) return system_error(folder, "open");
   if (auto ok = take_lock(folder, lock.get()); !ok) return ok;
   for (const TempFile* const file : files) {

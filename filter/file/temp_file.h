@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/handles.h"
 #include "filter/file/mapped_file.h"
 
 namespace bloomwall::filter {
@@ -61,13 +62,13 @@ class TempFile {
   static Result<void> commit(std::span<TempFile* const> files, const Around& around);
 
  private:
-  TempFile(std::filesystem::path target, std::filesystem::path path, Descriptor file);
+  TempFile(std::filesystem::path target, std::filesystem::path path, UniqueFd file);
   Result<void> take_access(const FileAccess& access);
   Result<void> check_former() const;
   Result<void> replace();
   std::filesystem::path target_;
   std::filesystem::path path_;  // empty once committed
-  Descriptor file_;
+  UniqueFd file_;
   mode_t mode_ = 0;
   std::vector<char> access_list_;  // POSIX ACL as the kernel stores it; empty: none
   bool is_prepared_ = false;

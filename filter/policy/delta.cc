@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/hex.h"
 #include "base/text.h"
 #include "filter/policy/delta_line.h"
 #include "filter/policy/delta_signature.h"
@@ -174,7 +175,7 @@ class DeltaParser final : DeltaLineParser::Sink {
     count_ = take_number(line, kChanges);
     if (!line.empty() || sequence == 0) return false;
     delta_.sequence_ = sequence.value_or(0);
-    const std::optional<FileId> id = parse_file_id(base.substr(kBase.size()));
+    const std::optional<FileId> id = parse_hex<sizeof(FileId)>(base.substr(kBase.size()));
     if (!id) return false;
     delta_.base_ = *id;
     if (!base_ || *id == *base_) return true;

@@ -11,6 +11,7 @@
 #include <optional>
 #include <system_error>
 
+#include "base/hex.h"
 #include "base/text.h"
 #include "filter/file/leaves.h"
 #include "filter/file/temp_file.h"
@@ -38,23 +39,17 @@ std::size_t first_signature(std::string_view text) {
   return text.size();
 }
 
-template <std::size_t kBytes>
-bool from_hex(std::string_view text, std::array<std::uint8_t, kBytes>& out) {
-  if (text.size() != 2 * kBytes) return false;
-  for (std::size_t i = 0; i < kBytes; ++i) {
-    const char* const at = text.data() + 2 * i;
-    const auto [end, error] = std::from_chars(at, at + 2, out[i], 16);
-    if (error != std::errc{} || end != at + 2) return false;
-  }
-  return true;
-}
-
 bool parse_line(std::string_view line, Signature& out) {
   out.algorithm = kEd25519;
   if (line.find_first_of("\f\v\r") != std::string_view::npos)
     return false;  // blanks elsewhere, but not under a signature
   if (next_word(line) != kWord || next_word(line) != kAlgorithm) return false;
-  return from_hex(next_word(line), out.key_id) && from_hex(next_word(line), out.bytes) && line.empty();
+  const auto key_id = parse_hex<sizeof out.key_id>(next_word(line));
+  const auto bytes = parse_hex<sizeof out.bytes>(next_word(line));
+  if (!key_id || !bytes || !line.empty()) return false;
+  out.key_id = *key_id;
+  out.bytes = *bytes;
+  return true;
 }
 
 }  // namespace

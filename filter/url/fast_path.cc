@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 
+#include "base/text.h"
+
 namespace bloomwall::filter {
 namespace {
 
@@ -61,8 +63,7 @@ std::size_t scheme_size(std::string_view url) {
 }
 
 bool ends_in_digit_label(std::string_view host) {
-  const char first = host[host.rfind('.') + 1];  // npos + 1 is 0
-  return first >= '0' && first <= '9';
+  return is_digit(host[host.rfind('.') + 1]);  // npos + 1 is 0
 }
 
 UrlCut cut_scalar(std::string_view url) {

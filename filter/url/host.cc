@@ -99,8 +99,7 @@ bool has(std::uint8_t octet_class, std::string_view text) {
 // Step 8, in place. Lower case, no empty label. True where an empty label other than one at the very end was dropped.
 bool lower_and_undot(std::string& name) {
   const bool dropped = name.starts_with('.') || name.find("..") != std::string::npos;
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; });
+  make_lower(name);
   name.erase(0, name.find_first_not_of('.'));
   name.erase(std::unique(name.begin(), name.end(), [](char a, char b) { return a == '.' && b == '.'; }), name.end());
   if (name.ends_with('.')) name.pop_back();

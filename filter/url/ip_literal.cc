@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "base/hex.h"
+#include "base/text.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -14,9 +15,7 @@ namespace {
 constexpr std::size_t kMaxParts = 4;
 constexpr std::uint64_t kTooLarge = std::uint64_t{1} << 32U;  // everything from here on is the same error
 
-bool all_digits(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
+bool all_digits(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_digit); }
 
 // Decimal, 0octal, 0xhex; "0x" alone is 0. Values of 2^32 and more come out as 2^32.
 std::optional<std::uint64_t> read_part(std::string_view text) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace bloomwall::proxy {
 
 const char* to_string(ResolveError error) {
@@ -55,11 +57,7 @@ bool is_resolvable_name(std::string_view host) {
     rest.remove_prefix(dot + 1);
   }
   const bool hexadecimal = label.size() > 1 && label[0] == '0' && (label[1] == 'x' || label[1] == 'X');
-  const std::string_view digits = hexadecimal ? label.substr(2) : label;
-  const auto is_digit = [&](char c) {
-    return (c >= '0' && c <= '9') || (hexadecimal && ((c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F')));
-  };
-  return !std::all_of(digits.begin(), digits.end(), is_digit);
+  return hexadecimal ? !std::ranges::all_of(label.substr(2), is_hex) : !std::ranges::all_of(label, is_digit);
 }
 
 }  // namespace bloomwall::proxy

@@ -7,26 +7,19 @@
 #include <system_error>
 #include <utility>
 
+#include "base/text.h"
+
 namespace bloomwall::proxy {
 namespace {
 
 constexpr std::size_t kMaxNames = 100'000;
 constexpr std::size_t kMaxStaticAddresses = 16;
 constexpr std::size_t kMaxLine = 4096;
-constexpr std::string_view kBlank = " \t\r\f\v";
-
-std::string_view next_word(std::string_view& line) {
-  line.remove_prefix(std::min(line.find_first_not_of(kBlank), line.size()));
-  const std::string_view word = line.substr(0, line.find_first_of(kBlank));
-  line.remove_prefix(word.size());
-  return word;
-}
 
 std::string canonical(std::string_view name) {
   if (name.ends_with('.')) name.remove_suffix(1);
   std::string lower(name);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  make_lower(lower);
   return lower;
 }
 

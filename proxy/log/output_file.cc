@@ -21,11 +21,11 @@
 namespace bloomwall::proxy {
 namespace {
 
-int open_target(const std::string& target) {
-  if (target == "stdout") return ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-  if (target == "stderr") return ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+UniqueFd open_target(const std::string& target) {
+  if (target == "stdout") return UniqueFd(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+  if (target == "stderr") return UniqueFd(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3));
   // O_NONBLOCK: a FIFO without a reader is an error at once, and a terminal does not become ours.
-  return ::open(target.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640);
+  return UniqueFd(::open(target.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640));
 }
 
 tl::unexpected<std::string> failure(const std::string& target, int error) {
@@ -51,31 +51,17 @@ OutputFile::Written result_of(ssize_t written) {
 
 }  // namespace
 
-OutputFile::OutputFile(std::string target, int fd) : target_(std::move(target)), fd_(fd) {
+OutputFile::OutputFile(std::string target, UniqueFd fd) : target_(std::move(target)), fd_(std::move(fd)) {
   struct stat status{};
-  if (::fstat(fd_, &status) != 0) return;
+  if (::fstat(fd_.get(), &status) != 0) return;
   if (S_ISREG(status.st_mode)) kind_ = Kind::regular;
   if (S_ISSOCK(status.st_mode)) kind_ = Kind::socket;
 }
 
-OutputFile::OutputFile(OutputFile&& other) noexcept
-    : target_(std::move(other.target_)), fd_(std::exchange(other.fd_, -1)), kind_(other.kind_) {}
-
-OutputFile& OutputFile::operator=(OutputFile&& other) noexcept {
-  std::swap(target_, other.target_);
-  std::swap(fd_, other.fd_);
-  std::swap(kind_, other.kind_);
-  return *this;
-}
-
-OutputFile::~OutputFile() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 tl::expected<OutputFile, std::string> OutputFile::open(const std::string& target) {
-  const int fd = open_target(target);
-  if (fd < 0) return failure(target, errno);
-  return OutputFile(target, fd);
+  UniqueFd fd = open_target(target);
+  if (!fd) return failure(target, errno);
+  return OutputFile(target, std::move(fd));
 }
 
 tl::expected<void, std::string> OutputFile::reopen() {
@@ -97,27 +83,27 @@ OutputFile::Written OutputFile::write(std::span<const std::string_view> pieces) 
 OutputFile::Written OutputFile::write_some(std::span<const std::string_view> pieces) {
   if (kind_ == Kind::other) {
     // Room for POLLOUT is room for PIPE_BUF. The descriptor may be shared with others, so it must not become non-blocking.
-    pollfd room{fd_, POLLOUT, 0};
+    pollfd room{fd_.get(), POLLOUT, 0};
     if (::poll(&room, 1, 0) == 0) return {0, EAGAIN};
     std::array<char, PIPE_BUF> together;
     const std::size_t size = gather(pieces, together);
-    return result_of(::write(fd_, together.data(), size));
+    return result_of(::write(fd_.get(), together.data(), size));
   }
   std::array<iovec, kMostPieces> vectors;
   std::size_t count = 0;
   for (const std::string_view piece : pieces.first(std::min(pieces.size(), kMostPieces))) {
     vectors[count++] = {const_cast<char*>(piece.data()), piece.size()};
   }
-  if (kind_ == Kind::regular) return result_of(::writev(fd_, vectors.data(), static_cast<int>(count)));
+  if (kind_ == Kind::regular) return result_of(::writev(fd_.get(), vectors.data(), static_cast<int>(count)));
   msghdr message{};
   message.msg_iov = vectors.data();
   message.msg_iovlen = count;
-  return result_of(::sendmsg(fd_, &message, MSG_DONTWAIT | MSG_NOSIGNAL));
+  return result_of(::sendmsg(fd_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
 std::pair<std::uint64_t, std::uint64_t> OutputFile::identity() const {
   struct stat status{};
-  if (::fstat(fd_, &status) != 0) return {};
+  if (::fstat(fd_.get(), &status) != 0) return {};
   return {status.st_dev, status.st_ino};
 }
 
@@ -125,7 +111,7 @@ bool OutputFile::is_journal() const {
   // systemd names device and inode of the stream it made; any other descriptor is not it (systemd.exec(5), JOURNAL_STREAM).
   const char* stream = std::getenv("JOURNAL_STREAM");
   struct stat status{};
-  if (stream == nullptr || ::fstat(fd_, &status) != 0) return false;
+  if (stream == nullptr || ::fstat(fd_.get(), &status) != 0) return false;
   return fmt::format("{}:{}", status.st_dev, status.st_ino) == stream;
 }
 

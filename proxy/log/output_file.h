@@ -13,15 +13,14 @@
 #include <tl/expected.hpp>
 #include <utility>
 
+#include "base/handles.h"
+
 namespace bloomwall::proxy {
 
 class OutputFile {
  public:
   // The error is "TARGET: why". A file is made with mode 0640; a FIFO must have its reader.
   static tl::expected<OutputFile, std::string> open(const std::string& target);
-  OutputFile(OutputFile&& other) noexcept;
-  OutputFile& operator=(OutputFile&& other) noexcept;
-  ~OutputFile();
 
   struct Written {
     std::size_t bytes = 0;
@@ -31,7 +30,7 @@ class OutputFile {
   Written write(std::span<const std::string_view> pieces);
   tl::expected<void, std::string> reopen();  // a path: opens it by name again; failure keeps the old one
 
-  int fd() const { return fd_; }
+  int fd() const { return fd_.get(); }
   // Device and inode: equal where a file that was opened again is the one it was.
   std::pair<std::uint64_t, std::uint64_t> identity() const;
   const std::string& target() const { return target_; }
@@ -39,11 +38,11 @@ class OutputFile {
 
  private:
   enum class Kind : std::uint8_t { regular, socket, other };
-  OutputFile(std::string target, int fd);
+  OutputFile(std::string target, UniqueFd fd);
   Written write_some(std::span<const std::string_view> pieces);
 
   std::string target_;
-  int fd_ = -1;
+  UniqueFd fd_;
   Kind kind_ = Kind::other;
 };
 

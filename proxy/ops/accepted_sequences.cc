@@ -14,6 +14,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/hex.h"
 #include "filter/file/temp_file.h"
 
 namespace bloomwall::proxy {
@@ -95,9 +96,9 @@ tl::expected<AcceptedSequences, std::string> AcceptedSequences::parse(std::strin
     ++number;
     std::string_view line = take_until(text, '\n');
     const std::string_view filter_name = take_until(line, ' ');
-    const auto series = filter::parse_file_id(take_until(line, ' '));
+    const auto series = parse_hex<sizeof(filter::FileId)>(take_until(line, ' '));
     const auto sequence = number_of(take_until(line, ' '));
-    const auto content = filter::parse_file_id(take_until(line, ' '));
+    const auto content = parse_hex<sizeof(filter::FileId)>(take_until(line, ' '));
     const auto delta = number_of(take_until(line, ' '));
     const auto created = line.empty() ? std::optional<std::uint64_t>(0) : number_of(line);
     if (filter_name.empty() || !series || !sequence || !content || !delta || !created) {
@@ -203,8 +204,8 @@ std::string AcceptedSequences::text() const {
   out += '\n';
   for (const auto& [name, known] : known_) {
     for (const Record& record : known.contents) {
-      out += fmt::format("{} {} {} {} {} {}\n", name, filter::to_hex(known.series), record.sequence,
-                         filter::to_hex(record.content), record.delta, record.created);
+      out += fmt::format("{} {} {} {} {} {}\n", name, to_hex(known.series), record.sequence, to_hex(record.content),
+                         record.delta, record.created);
     }
   }
   return out;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "base/hex.h"
 #include "filter/cli/terminal.h"
 #include "proxy/ops/commands.h"
 #include "proxy/ops/descriptor_limit.h"
@@ -44,7 +45,7 @@ ordered_json filter_json(const filter::Policy::FilterState& state) {
       {"bytes", header.file_bytes},
       {"created", header.created},
       {"sequence", header.sequence},
-      {"signed_by", state.signed_by ? ordered_json(filter::to_hex(*state.signed_by)) : ordered_json()},
+      {"signed_by", state.signed_by ? ordered_json(to_hex(*state.signed_by)) : ordered_json()},
       {"delta_share", state.delta_share()},
       {"rebuild_due", state.rebuild_due()},
       {"predicted_error",
@@ -68,7 +69,7 @@ void print_policy(std::ostream& out, const filter::Policy& policy) {
     out << fmt::format("filter {}: {}, {} entries, {}, built {}, sequence {}", state.spec.name,
                        name_of(state.spec.action), grouped(entries_of(state)), size_text(header.file_bytes),
                        day(header.created), header.sequence);
-    if (state.signed_by) out << fmt::format(", signed by {}", filter::to_hex(*state.signed_by));
+    if (state.signed_by) out << fmt::format(", signed by {}", to_hex(*state.signed_by));
     if (!state.spec.delta.empty()) {
       out << fmt::format(", delta of {} entries ({:.1f} %)", state.delta_entries, 100 * state.delta_share());
     }

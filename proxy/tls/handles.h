@@ -6,16 +6,11 @@
 
 #include <memory>
 
+#include "base/handles.h"
+
 namespace bloomwall::proxy {
 
-struct FreeSsl {
-  void operator()(SSL* ssl) const noexcept { SSL_free(ssl); }
-};
-using SslPtr = std::unique_ptr<SSL, FreeSsl>;
-
-struct FreeSslContext {
-  void operator()(SSL_CTX* context) const noexcept { SSL_CTX_free(context); }
-};
-using SslContextPtr = std::unique_ptr<SSL_CTX, FreeSslContext>;
+using SslPtr = std::unique_ptr<SSL, FreeWith<SSL_free>>;
+using SslContextPtr = std::unique_ptr<SSL_CTX, FreeWith<SSL_CTX_free>>;
 
 }  // namespace bloomwall::proxy

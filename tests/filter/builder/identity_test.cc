@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/builder/identity.h"
+#include "base/hex.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

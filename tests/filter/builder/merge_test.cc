@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/builder/merge.h"
+#include "base/hex.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/file/header.h"
+#include "base/hex.h"
 
 #include <cmath>
 #include <cstring>
@@ -338,11 +339,11 @@ TEST(HexTest, IdsAreWrittenAndReadAsHex) {
   FileId id{};
   for (std::uint8_t i = 0; i < 16; ++i) id[i] = static_cast<std::uint8_t>(i * 17);
   EXPECT_EQ(to_hex(id), "00112233445566778899aabbccddeeff");
-  EXPECT_EQ(parse_file_id("00112233445566778899aabbccddeeff"), id);
-  EXPECT_EQ(parse_file_id("00112233445566778899AABBCCDDEEFF"), id);
+  EXPECT_EQ(parse_hex<sizeof(FileId)>("00112233445566778899aabbccddeeff"), id);
+  EXPECT_EQ(parse_hex<sizeof(FileId)>("00112233445566778899AABBCCDDEEFF"), id);
   for (const char* bad : {"", "0", "00112233445566778899aabbccddeef", "00112233445566778899aabbccddeefg",
                           "00112233445566778899aabbccddeeff0", "0x112233445566778899aabbccddeeff"}) {
-    EXPECT_EQ(parse_file_id(bad), std::nullopt) << bad;
+    EXPECT_EQ(parse_hex<sizeof(FileId)>(bad), std::nullopt) << bad;
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/file/leaves.h"
+#include "base/hex.h"
 
 #include <string_view>
 

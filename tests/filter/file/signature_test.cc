@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/file/signature.h"
+#include "base/hex.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/file/temp_file.h"
+#include "base/handles.h"
 
 #include <fcntl.h>
 #include <grp.h>
@@ -288,13 +289,13 @@ TEST(TempFileTest, WithoutLocksFilesTakeTheirPlacesAllTheSame) {
 
 TEST(TempFileTest, WaitsForWhoHoldsTheLockOfTheFolder) {
   const TempDir dir;
-  Descriptor lock(open(dir.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  UniqueFd lock(open(dir.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   ASSERT_EQ(flock(lock.get(), LOCK_EX), 0);
   std::atomic<bool> released = false;
   std::jthread other([&] {
     std::this_thread::yield();
     released = true;
-    lock = Descriptor();
+    lock.reset();
   });
   EXPECT_TRUE(write_and_commit(dir / "a.bwf", "new"));
   EXPECT_TRUE(released);
