@@ -1,6 +1,4 @@
-// The whole configuration: one struct per YAML section (each in its own header, every default at its field), as load()
-// returns it. The shipped bloomwall.yaml documents each key and equals these defaults (shipped_config_test.cc).
-// Strings that name addresses, networks and ports are checked here for form only; proxy/ turns them into sockaddrs.
+// The whole configuration as load() returns it, and how a change of it takes effect. Its sections: sections.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,19 +9,8 @@
 #include <vector>
 
 #include "base/units.h"
-#include "conf/access.h"
-#include "conf/admin.h"
-#include "conf/block_page.h"
-#include "conf/config_error.h"
-#include "conf/dns.h"
-#include "conf/filters.h"
-#include "conf/headers.h"
-#include "conf/limits.h"
-#include "conf/listeners.h"
-#include "conf/log.h"
-#include "conf/timeouts.h"
-#include "conf/tls_inspection.h"
-#include "conf/upstream.h"
+#include "conf/sections.h"
+#include "conf/yaml_tree.h"
 
 namespace bloomwall::conf {
 

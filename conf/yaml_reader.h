@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "base/units.h"
-#include "conf/config_error.h"
 #include "conf/forms.h"
 #include "conf/yaml_tree.h"
 

@@ -17,6 +17,16 @@
 namespace bloomwall::conf {
 namespace {
 
+// Escapes in quoted YAML can spell any octet; none of them reaches a terminal or a log as it is.
+std::string printable(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    const bool control = (c >= 0 && c < 0x20) || c == 0x7f;
+    out += control ? fmt::format("\\x{:02x}", static_cast<unsigned>(c)) : std::string(1, c);
+  }
+  return out;
+}
+
 Place place_of(const YAML::Mark& mark) { return {mark.line + 1, mark.column + 1}; }
 
 YamlNode make_node(YamlNode::Kind kind, const YAML::Mark& mark) {
@@ -156,6 +166,13 @@ void parse_events(std::istream& in, TreeBuilder& builder, std::vector<ConfigErro
 }
 
 }  // namespace
+
+std::string ConfigError::text() const {
+  std::string where = file;
+  if (line > 0) where += fmt::format(":{}:{}", line, column);
+  if (!key.empty()) where += (where.empty() ? "" : ": ") + key;
+  return printable(where.empty() ? what : where + ": " + what);
+}
 
 const YamlEntry* YamlNode::find(std::string_view key) const {
   const auto at =

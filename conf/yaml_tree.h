@@ -9,15 +9,24 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <tl/expected.hpp>
 #include <vector>
-
-#include "conf/config_error.h"
 
 namespace bloomwall::conf {
 
 inline constexpr std::size_t kMaxYamlBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kMaxYamlDepth = 16;
 inline constexpr std::size_t kMaxYamlNodes = 100'000;
+
+// One thing wrong with a configuration, placed so that an editor can jump to it.
+struct ConfigError {
+  std::string file;
+  int line = 0;              // 1-based; 0: the whole file
+  int column = 0;            // 1-based
+  std::string key;           // "timeouts.idle"
+  std::string what;          // "expected a duration from 1ms to 24h, such as 60s"
+  std::string text() const;  // "file:line:column: key: what"
+};
 
 struct Place {
   int line = 0, column = 0;  // both 1-based; 0: nowhere

@@ -58,6 +58,7 @@ PACKAGES = {
 RELEASE_CALL = re.compile(r"\b(event|event_base|evbuffer|bufferevent|evconnlistener|evhttp|SSL|SSL_CTX|EVP_MD_CTX|EVP_PKEY|BIO|ares_destroy|"
                           r"psl|ZSTD)_free\w*\(|\bares_destroy\(|\buidna_close\(")
 HANDLES = ("handles.h",)
+CLOSE_CALL = re.compile(r"(?<![\w>.])(::)?close\([a-z_.]*(fd|file|socket)")
 # Where an exception would end the process, and where what is no page of the system would be advice that nobody takes.
 THREAD = re.compile(r"\bstd::j?thread\s*(\w+\s*)?[({]|\bhelpers\.(emplace|push)_back\(")
 ADVICE = re.compile(r"\b(madvise|mlock|mincore)\((?!.*MADV_HUGEPAGE)")  # that is about memory of our own, all of it
@@ -104,6 +105,8 @@ def check_text(path, lines):
         if code and RELEASE_CALL.search(line) and not path.endswith(HANDLES) and "FreeWith<" not in line and \
                 "void operator()(" not in line:
             yield number, "release through an owning alias, not by hand"
+        if code and not path.startswith(("tests/", "bench/")) and path != "base/handles.h" and CLOSE_CALL.search(line):
+            yield number, "close descriptors through UniqueFd (base/handles.h), not by hand"
         if path.startswith("filter/") and path != "filter/parallel.h" and THREAD.search(line):
             yield number, "begin threads by add_thread (filter/parallel.h), which says where the system gives none"
         if path.startswith("filter/") and path.endswith(".cc") and ADVICE.search(line) and \

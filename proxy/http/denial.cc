@@ -135,8 +135,8 @@ std::string body_of(MediaType type, const Story& story, const Denial& denial, co
   return text_of(story);
 }
 
-// For those who show nothing but the status line. Names of filters are letters, digits and "._-" (conf/filters.h); whatever else
-// one might come to hold can't leave the line.
+// For those who show nothing but the status line. Names of filters are letters, digits and "._-" (conf/sections.h);
+// whatever else one might come to hold can't leave the line.
 std::string status_phrase(std::string_view filter) {
   std::string phrase = "Blocked by filter ";
   for (const char c : filter.substr(0, kMostNamed)) phrase.push_back(c > ' ' && c < '\x7f' ? c : '_');

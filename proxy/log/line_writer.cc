@@ -1,28 +1,111 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/log/line_writer.h"
 
+#include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
 #include <cstdint>
+#include <deque>
+#include <mutex>
 #include <new>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
-#include "proxy/log/line_writer_state.h"
+#include "base/handles.h"
+#include "proxy/log/byte_ring.h"
+#include "proxy/log/output_file.h"
 
 namespace bloomwall::proxy {
 namespace {
 
-int make_wake_fd() {
-  const int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (fd < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+UniqueFd make_wake_fd() {
+  UniqueFd fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!fd) throw std::system_error(errno, std::generic_category(), "eventfd");
   return fd;
 }
 
+constexpr int kWritesAPass = 64;  // then requests get their turn
+
 }  // namespace
+
+class LineWriter::Ring {
+ public:
+  explicit Ring(std::size_t bytes) : ring(bytes) {}
+  ByteRing ring;
+};
+
+// What the writer's thread and those who push share.
+struct LineWriter::State {
+  State(OutputFile output, std::size_t bytes, Notice tell, Timing times);
+
+  // Any thread.
+  void wake() noexcept;
+  void run();  // the writer's thread
+
+  const std::size_t ring_bytes;
+  const Notice notice;
+  const Timing timing;
+  const bool journal;
+  const UniqueFd wake_fd;
+  std::atomic<bool> sleeping{false};  // the next push must wake the writer
+  std::atomic<bool> hurry{false};     // a ring is half full and the writer knows
+  std::atomic<std::uint64_t> dropped{0};
+  std::atomic<std::uint64_t> written{0};
+
+  std::mutex mutex;  // guards what follows
+  std::condition_variable changed;
+  std::deque<Ring> rings;  // grows only; addresses stay
+  std::optional<std::string> reopen_target;
+  std::uint64_t flush_wanted = 0, flush_done = 0;
+  bool stopping = false, ended = false;
+
+ private:
+  enum class Pass : std::uint8_t { nothing, progress, blocked, failing };
+  struct Requests {
+    std::optional<std::string> reopen_target;
+    bool stop = false;
+  };
+  Requests take_requests();
+  void look_for_rings();  // mutex held
+  Pass drain();
+  // What waits, from the ring on whose turn it is; the rest of a half-written line is always the first piece.
+  struct Waiting {
+    std::vector<std::string_view> pieces;
+    std::vector<std::size_t> owners;  // index in `known` for each piece
+  };
+  Waiting look() const;
+  void consume(const Waiting& shown, std::size_t bytes);
+  void reopen_now(const std::string& target);
+  void skip_rest_of_line();
+  void confirm_flush();
+  void count_lost_lines();
+  void sleep_after(Pass pass);
+  void watch_trouble(Pass pass);
+  void begin_trouble(const std::string& why);
+
+  // The writer's thread alone.
+  OutputFile file;
+  std::vector<ByteRing*> known;  // the rings, as of the last look
+  std::size_t first = 0;         // index in `known` of the ring to go on with
+  bool mid_line = false;         // that ring's line is half written
+  std::vector<std::uint64_t> flush_marks;
+  std::uint64_t flush_marked = 0;
+  bool troubled = false;
+  std::uint64_t dropped_seen = 0, dropped_before = 0;
+  std::chrono::steady_clock::time_point last_drop;
+  int last_error = 0;
+};
 
 LineWriter::State::State(OutputFile output, std::size_t bytes, Notice tell, Timing times)
     : ring_bytes(bytes),
@@ -32,12 +115,175 @@ LineWriter::State::State(OutputFile output, std::size_t bytes, Notice tell, Timi
       wake_fd(make_wake_fd()),
       file(std::move(output)) {}
 
-LineWriter::State::~State() { ::close(wake_fd); }
-
 void LineWriter::State::wake() noexcept {
   const std::uint64_t one = 1;
   // Fails only where the counter is full of wake-ups already.
-  [[maybe_unused]] const auto written_bytes = ::write(wake_fd, &one, sizeof one);
+  [[maybe_unused]] const auto written_bytes = ::write(wake_fd.get(), &one, sizeof one);
+}
+
+void LineWriter::State::run() {
+  for (;;) {
+    const Requests requests = take_requests();
+    const Pass pass = drain();
+    if (requests.reopen_target) reopen_now(*requests.reopen_target);
+    confirm_flush();
+    if (requests.stop) break;
+    watch_trouble(pass);
+    sleep_after(pass);
+  }
+  count_lost_lines();
+  const std::lock_guard lock(mutex);
+  ended = true;
+  changed.notify_all();
+}
+
+LineWriter::State::Requests LineWriter::State::take_requests() {
+  const std::lock_guard lock(mutex);
+  look_for_rings();
+  if (flush_wanted > flush_marked) {
+    flush_marked = flush_wanted;
+    flush_marks.clear();
+    for (const ByteRing* ring : known) flush_marks.push_back(ring->pushed());
+  }
+  return {std::exchange(reopen_target, std::nullopt), stopping};
+}
+
+void LineWriter::State::look_for_rings() {
+  while (known.size() < rings.size()) known.push_back(&rings[known.size()].ring);
+}
+
+LineWriter::State::Waiting LineWriter::State::look() const {
+  Waiting waiting;
+  for (std::size_t i = 0; i < known.size() && waiting.pieces.size() + 2 <= OutputFile::kMostPieces; ++i) {
+    const std::size_t owner = (first + i) % known.size();
+    for (const std::string_view piece : known[owner]->readable()) {
+      if (piece.empty()) continue;
+      waiting.pieces.push_back(piece);
+      waiting.owners.push_back(owner);
+    }
+  }
+  return waiting;
+}
+
+LineWriter::State::Pass LineWriter::State::drain() {
+  Pass pass = Pass::nothing;
+  for (int i = 0; i < kWritesAPass; ++i) {
+    const Waiting shown = look();
+    if (shown.pieces.empty()) return pass;
+    const OutputFile::Written done = file.write(shown.pieces);
+    if (done.error != 0) {
+      last_error = done.error;
+      return done.error == EAGAIN ? Pass::blocked : Pass::failing;
+    }
+    consume(shown, done.bytes);
+    pass = Pass::progress;
+  }
+  return pass;
+}
+
+// By what was shown to the file, not by what stands in the rings now: they have grown since.
+void LineWriter::State::consume(const Waiting& shown, std::size_t bytes) {
+  std::uint64_t lines = 0;
+  for (std::size_t i = 0; bytes > 0; ++i) {
+    const std::string_view part = shown.pieces[i].substr(0, bytes);
+    lines += static_cast<std::uint64_t>(std::ranges::count(part, '\n'));
+    mid_line = part.back() != '\n';
+    bytes -= part.size();
+    first = mid_line ? shown.owners[i] : (shown.owners[i] + 1) % known.size();
+    known[shown.owners[i]]->consume(part.size());  // from here on the producer may write over it
+  }
+  written.fetch_add(lines, std::memory_order_relaxed);
+}
+
+void LineWriter::State::reopen_now(const std::string& target) {
+  const auto before = file.identity();
+  if (target.empty() || target == file.target()) {
+    if (const auto again = file.reopen(); !again) return notice(again.error() + "; writing to the old file goes on");
+  } else {
+    auto next = OutputFile::open(target);
+    if (!next) return notice(fmt::format("{}; writing to {} goes on", next.error(), file.target()));
+    file = std::move(*next);
+  }
+  if (mid_line && file.identity() != before) skip_rest_of_line();  // its beginning is in the old file
+}
+
+void LineWriter::State::skip_rest_of_line() {
+  std::size_t skipped = 0;
+  for (const std::string_view piece : known[first]->readable()) {
+    const auto end = piece.find('\n');
+    skipped += end == std::string_view::npos ? piece.size() : end + 1;
+    if (end != std::string_view::npos) break;
+  }
+  known[first]->consume(skipped);
+  mid_line = false;
+  dropped.fetch_add(1, std::memory_order_relaxed);
+}
+
+void LineWriter::State::confirm_flush() {
+  for (std::size_t i = 0; i < flush_marks.size(); ++i) {
+    if (known[i]->consumed() < flush_marks[i]) return;
+  }
+  const std::lock_guard lock(mutex);
+  if (flush_done == flush_marked) return;
+  flush_done = flush_marked;
+  changed.notify_all();
+}
+
+void LineWriter::State::sleep_after(Pass pass) {
+  int timeout = static_cast<int>(timing.retry.count());
+  if (pass == Pass::progress) timeout = static_cast<int>(timing.gather.count());
+  if (pass == Pass::nothing) {
+    sleeping.store(true, std::memory_order_seq_cst);
+    {  // a ring may have come, or a line, just before that
+      const std::lock_guard lock(mutex);
+      look_for_rings();
+    }
+    if (!look().pieces.empty()) {
+      timeout = 0;
+    } else if (!troubled) {
+      timeout = -1;
+    }
+  }
+  std::array<pollfd, 2> events{{{wake_fd.get(), POLLIN, 0}, {file.fd(), POLLOUT, 0}}};
+  ::poll(events.data(), pass == Pass::blocked ? 2 : 1, timeout);
+  sleeping.store(false, std::memory_order_relaxed);
+  std::uint64_t count = 0;
+  if ((events[0].revents & POLLIN) != 0 && ::read(wake_fd.get(), &count, sizeof count) < 0) return;
+  // While nothing can be written, one "half full" is enough; everybody else would pay a system call for nothing.
+  if (pass == Pass::nothing || pass == Pass::progress) hurry.store(false, std::memory_order_relaxed);
+}
+
+void LineWriter::State::watch_trouble(Pass pass) {
+  const auto now = std::chrono::steady_clock::now();
+  const std::uint64_t lost = dropped.load(std::memory_order_relaxed);
+  if (pass == Pass::failing) {
+    last_drop = now;
+    begin_trouble(std::generic_category().message(last_error) +
+                  "; lines wait in memory, and are dropped when it is full");
+  }
+  if (lost != dropped_seen) {
+    last_drop = now;
+    begin_trouble("takes lines too slowly; those that find the queue full are dropped");
+    dropped_seen = lost;
+  }
+  if (troubled && (pass == Pass::nothing || pass == Pass::progress) && now - last_drop >= timing.quiet) {
+    troubled = false;
+    notice(fmt::format("{}: takes lines again; {} were dropped", file.target(), lost - dropped_before));
+  }
+}
+
+void LineWriter::State::begin_trouble(const std::string& why) {
+  if (std::exchange(troubled, true)) return;
+  dropped_before = dropped_seen;
+  notice(fmt::format("{}: {}", file.target(), why));
+}
+
+// At the end: what still waits will not be written.
+void LineWriter::State::count_lost_lines() {
+  std::uint64_t lost = 0;
+  for (const std::string_view piece : look().pieces)
+    lost += static_cast<std::uint64_t>(std::ranges::count(piece, '\n'));
+  dropped.fetch_add(lost, std::memory_order_relaxed);
 }
 
 LineWriter::LineWriter(std::shared_ptr<State> state) : state_(std::move(state)) {

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conf/sections.h"
+
+#include <chrono>
+
+#include "conf/yaml_reader.h"
+
+namespace bloomwall::conf {
+
+void read(MapReader& map, ListenerTls& out) {
+  map.optional_path("certificate", out.certificate);
+  map.optional_path("key", out.key);
+  if (out.certificate.empty() != out.key.empty()) {
+    map.fail(out.key.empty() ? "certificate" : "key", "certificate and key go together");
+  }
+}
+
+void read(MapReader& map, Listener& out) {
+  map.text("address", out.address, kListenAddress);
+  map.choice("mode", out.mode, {{"forward", Listener::Mode::forward}, {"transparent", Listener::Mode::transparent}});
+  map.section("tls", out.tls);
+  map.text_list("proxy_protocol", out.proxy_protocol, kNetwork);
+  if (out.mode == Listener::Mode::forward) return;
+  if (!out.tls.certificate.empty()) map.fail("tls", "goes with mode: forward only");
+  if (!out.proxy_protocol.empty()) map.fail("proxy_protocol", "goes with mode: forward only");
+}
+
+void read(MapReader& map, Filter& out) {
+  map.text("name", out.name, kLabel);
+  map.path("file", out.file);
+  map.optional_path("delta", out.delta);
+  map.optional_path("exact", out.exact);
+  map.optional_path("public_key", out.public_key);
+  map.percent("rebuild_at", out.rebuild_at, 1, 100);
+  map.choice("action", out.action, {{"block", Filter::Action::block}, {"monitor", Filter::Action::monitor}});
+  map.choice("status", out.status, {{"403", 403}, {"451", 451}});
+  map.text("legal_link", out.legal_link, kHttpUrl);
+  map.choice("on_error", out.on_error, {{"block", Filter::OnError::block}, {"allow", Filter::OnError::allow}});
+  map.choice("memory", out.memory,
+             {{"auto", Filter::Memory::automatic},
+              {"paged", Filter::Memory::paged},
+              {"locked", Filter::Memory::locked},
+              {"copied", Filter::Memory::copied}});
+  map.require("name");
+  map.require("file");
+  if (!out.legal_link.empty() && out.status != 451) map.fail("legal_link", "goes with status: 451 only");
+}
+
+void read(MapReader& map, BlockPage& out) {
+  map.optional_path("template", out.html_template);
+  map.text("contact", out.contact, kContact);
+  map.text("report_url", out.report_url, kReportUrl);
+}
+
+void read(MapReader& map, Access& out) {
+  map.text_list("clients", out.clients, kNetwork);
+  map.port_list("connect_ports", out.connect_ports);
+  map.port_list("deny_ports", out.deny_ports);
+  map.text_list("deny_destinations", out.deny_destinations, kDestination);
+  map.text_list("allow_destinations", out.allow_destinations, kDestination);
+  map.choice(
+      "sni_mismatch", out.sni_mismatch,
+      {{"allow", Access::SniMismatch::allow}, {"log", Access::SniMismatch::log}, {"deny", Access::SniMismatch::deny}});
+  map.choice("no_sni", out.no_sni, {{"allow", Access::NoSni::allow}, {"deny", Access::NoSni::deny}});
+  map.choice("opaque_tunnels", out.opaque_tunnels,
+             {{"allow", Access::OpaqueTunnels::allow},
+              {"http", Access::OpaqueTunnels::http},
+              {"deny", Access::OpaqueTunnels::deny}});
+  map.flag("strict_path", out.strict_path);
+}
+
+void read(MapReader& map, Dns& out) {
+  map.text_list("servers", out.servers, kDnsServer);
+  map.text_map("hosts", out.hosts, kResolvedName, kIp);
+  map.text_list("nat64_prefixes", out.nat64_prefixes, kNat64Prefix);
+  map.integer("cache_entries", out.cache_entries, 0U, 10'000'000U);
+}
+
+void read(MapReader& map, Upstream& out) {
+  map.optional_text("parent", out.parent, kHostPort);
+  map.flag("tls", out.tls);
+  map.optional_path("ca_file", out.ca_file);
+  map.optional_path("credentials_file", out.credentials_file);
+  map.text_list("bypass", out.bypass, kBypass);
+  if (!out.ca_file.empty() && !out.tls) map.fail("ca_file", "goes with tls: true only");
+}
+
+void read(MapReader& map, Timeouts& out) {
+  using namespace std::chrono_literals;
+  constexpr Milliseconds kShortest = 1ms, kLongest = 24h;
+  map.duration("request_header", out.request_header, kShortest, kLongest);
+  map.duration("connect", out.connect, kShortest, kLongest);
+  map.duration("response_header", out.response_header, kShortest, kLongest);
+  map.duration("body", out.body, kShortest, kLongest);
+  map.duration("idle", out.idle, kShortest, kLongest);
+  map.duration("tunnel_idle", out.tunnel_idle, kShortest, 30 * kLongest);
+  map.duration("tunnel_lifetime", out.tunnel_lifetime, 0ms, 30 * kLongest);
+  map.duration("announce", out.announce, 0ms, kLongest);
+  map.duration("drain", out.drain, 0ms, kLongest);
+}
+
+void read(MapReader& map, Limits& out) {
+  constexpr std::uint64_t kKiB = 1024, kMiB = 1024 * kKiB, kTiB = kMiB * 1024 * 1024;
+  map.size("request_header", out.request_header, kKiB, kMiB);
+  map.size("response_header", out.response_header, kKiB, 16 * kMiB);
+  map.integer("header_fields", out.header_fields, 16U, 10'000U);
+  map.size("request_body", out.request_body, 0, kTiB);
+  map.size("least_rate", out.least_rate, 0, kTiB / 1024);
+  map.integer("requests_per_second", out.requests_per_second, 0U, 1'000'000U);
+  map.integer("pooled_connections", out.pooled_connections, 0U, 1'000'000U);
+  map.integer("pooled_per_origin", out.pooled_per_origin, 0U, 100'000U);
+  map.size("buffer_memory", out.buffer_memory, 16 * kMiB, kTiB);
+  map.integer("client_connections", out.client_connections, 1U, 10'000'000U);
+  map.integer("connections_per_client", out.connections_per_client, 0U, 10'000'000U);
+}
+
+void read(MapReader& map, AccessLog& out) {
+  constexpr std::uint64_t kKiB = 1024;
+  map.path_or("file", out.file, {"stdout", "stderr", "off"});
+  map.choice("format", out.format,
+             {{"json", AccessLog::Format::json},
+              {"combined", AccessLog::Format::combined},
+              {"squid", AccessLog::Format::squid}});
+  map.flag("strip_query", out.strip_query);
+  map.size("queue", out.queue, 64 * kKiB, kKiB * kKiB * kKiB);
+}
+
+void read(MapReader& map, Log& out) {
+  map.choice("level", out.level,
+             {{"debug", Log::Level::debug},
+              {"info", Log::Level::info},
+              {"warning", Log::Level::warning},
+              {"error", Log::Level::error}});
+  map.path_or("file", out.file, {"stderr", "stdout"});
+  map.section("access", out.access);
+}
+
+void read(MapReader& map, Headers& out) {
+  map.flag("via", out.via);
+  map.text("via_name", out.via_name, kToken);
+  map.choice("x_forwarded_for", out.x_forwarded_for,
+             {{"off", Headers::ForwardedFor::off},
+              {"append", Headers::ForwardedFor::append},
+              {"delete", Headers::ForwardedFor::delete_field}});
+}
+
+void read(MapReader& map, Admin& out) {
+  constexpr std::size_t kLongestSocketPath = 107;  // sun_path less its end
+  map.optional_text("address", out.address, kListenAddress);
+  map.text_list("hosts", out.hosts, kHostName);
+  map.optional_path("control_socket", out.control_socket);
+  if (out.control_socket.native().size() > kLongestSocketPath) {
+    map.fail("control_socket", "a socket's path may not be longer than 107 octets: " + out.control_socket.native());
+  }
+}
+
+void read(MapReader& map, TlsInspection& out) { map.choice("mode", out.mode, {{"off", TlsInspection::Mode::off}}); }
+
+}  // namespace bloomwall::conf

@@ -1,0 +1,203 @@
+// The sections of the configuration: a struct for each, every default at its field, and what reads it. The shipped
+// bloomwall.yaml documents each key and equals these defaults (shipped_config_test.cc).
+// Strings that name addresses, networks and ports are checked for form only; proxy/ turns them into sockaddrs.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+
+namespace bloomwall::conf {
+
+class MapReader;
+
+// Clients speak TLS to the proxy itself. Both or none.
+struct ListenerTls {
+  std::filesystem::path certificate, key;  // PEM files; read again by each reload
+  friend bool operator==(const ListenerTls&, const ListenerTls&) = default;
+};
+
+// An item of `listeners:`: where clients connect.
+struct Listener {
+  enum class Mode : std::uint8_t { forward, transparent };
+  std::string address = "127.0.0.1:3128";  // ip:port, [ip6]:port or :port (all addresses); port 0: the kernel chooses
+  // transparent: clients know nothing of the proxy; a firewall redirects their connections here. Plain HTTP and TLS.
+  Mode mode = Mode::forward;
+  ListenerTls tls;  // empty: plain
+  // Networks of load balancers. Not empty: whoever connects must be in one and begin with a PROXY header.
+  std::vector<std::string> proxy_protocol;
+  friend bool operator==(const Listener&, const Listener&) = default;
+};
+
+// An item of `filters:`: a block list. They are asked in their order.
+struct Filter {
+  enum class Action : std::uint8_t { block, monitor };
+  enum class OnError : std::uint8_t { block, allow };
+  std::string name;                  // [A-Za-z0-9._-]{1,64}, unique
+  std::filesystem::path file;        // .bwf
+  std::filesystem::path delta;       // empty: none
+  std::filesystem::path exact = {};  // .bwx; empty: none
+  // PEM, one or more Ed25519 keys; one of them must have signed the file and its delta. Empty: nobody need have.
+  std::filesystem::path public_key = {};
+  // A delta of more than this share of the filter's entries makes a rebuild due, which is told and nothing else. 1 to 100.
+  std::uint32_t rebuild_at = 2;  // percent
+  Action action = Action::block;
+  int status = 403;                   // 403 or 451
+  std::string legal_link;             // status 451: the Link of RFC 7725 ("" = none)
+  OnError on_error = OnError::block;  // what a lost filter does
+  // Where its bytes are while it is served: filter/file/residence.h.
+  enum class Memory : std::uint8_t { automatic, paged, locked, copied };
+  Memory memory = Memory::automatic;
+  friend bool operator==(const Filter&, const Filter&) = default;
+};
+
+// `block_page:` what a blocked client is shown.
+struct BlockPage {
+  std::filesystem::path html_template;  // empty: the built-in page
+  std::string contact;                  // mail address or URL shown on the page; empty: none
+  std::string report_url;               // "{id}" and "{url}" are replaced, percent-encoded; empty: no link
+  friend bool operator==(const BlockPage&, const BlockPage&) = default;
+};
+
+// `access:` who may use the proxy, and where it may go.
+struct Access {
+  enum class SniMismatch : std::uint8_t { allow, log, deny };
+  std::vector<std::string> clients{"127.0.0.0/8", "::1/128"};
+  enum class OpaqueTunnels : std::uint8_t { allow, http, deny };
+  enum class NoSni : std::uint8_t { allow, deny };
+  std::vector<std::uint16_t> connect_ports{443, 80};  // empty: any
+  // Plain HTTP never goes there. The default: "bad port" of the Fetch standard, where other protocols listen that would
+  // take the lines of a request for commands.
+  std::vector<std::uint16_t> deny_ports{
+      1,    7,    9,    11,   13,   15,   17,   19,   20,   21,   22,   23,   25,   37,   42,   43,   53,
+      69,   77,   79,   87,   95,   101,  102,  103,  104,  109,  110,  111,  113,  115,  117,  119,  123,
+      135,  137,  139,  143,  161,  179,  389,  427,  465,  512,  513,  514,  515,  526,  530,  531,  532,
+      540,  548,  554,  556,  563,  587,  601,  636,  989,  990,  993,  995,  1719, 1720, 1723, 2049, 3659,
+      4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080};
+  // Judged on the address dialled: loopback, private, link_local, shared, multicast, unspecified, reserved, or a CIDR.
+  std::vector<std::string> deny_destinations{"loopback",  "private",     "link_local", "shared",
+                                             "multicast", "unspecified", "reserved"};
+  std::vector<std::string> allow_destinations;  // the most specific of the two wins
+  SniMismatch sni_mismatch = SniMismatch::allow;
+  NoSni no_sni = NoSni::allow;                         // a ClientHello without server_name
+  OpaqueTunnels opaque_tunnels = OpaqueTunnels::http;  // what may pass through a tunnel beside TLS
+  bool strict_path = false;                            // refuse every path that origins read in several ways
+  friend bool operator==(const Access&, const Access&) = default;
+};
+
+// `dns:` how names become addresses.
+struct Dns {
+  std::vector<std::string> servers;          // ip or ip:port; empty: the system's
+  std::map<std::string, std::string> hosts;  // lower-case name -> address; asked before any server
+  std::vector<std::string> nat64_prefixes;   // IPv6 networks of RFC 6052, beside 64:ff9b::/96
+  std::uint32_t cache_entries = 65536;       // 0 .. 10,000,000; 0: no cache
+  friend bool operator==(const Dns&, const Dns&) = default;
+};
+
+// `upstream:` the way out, where it is not the open net.
+struct Upstream {
+  std::optional<std::string> parent;  // host:port of a proxy for everything; nothing: origins are dialled directly
+  bool tls = false;                   // the parent is spoken to in TLS, and verified
+  std::filesystem::path ca_file;      // who may vouch for it, PEM; empty: the system's authorities
+  std::filesystem::path
+      credentials_file;             // one line user:password for the parent; empty: the client's own are passed on
+  std::vector<std::string> bypass;  // domains (with what is below them) and networks that are dialled directly
+  friend bool operator==(const Upstream&, const Upstream&) = default;
+};
+
+// `timeouts:` how long each wait may last.
+struct Timeouts {
+  Milliseconds request_header{10'000};   // from the first byte of a request to the end of its head
+  Milliseconds connect{10'000};          // resolving and dialling, all addresses together
+  Milliseconds response_header{60'000};  // from the end of the request to the end of the response's head
+  Milliseconds body{60'000};             // a body, of request or response, without progress
+  Milliseconds idle{60'000};             // a connection between requests, of a client or to an origin
+  Milliseconds tunnel_idle{600'000};     // a tunnel without a byte in either direction
+  Milliseconds tunnel_lifetime{0};       // a tunnel in all; 0: no limit
+  Milliseconds announce{5'000};          // SIGTERM: listeners stay open for so long, while answers close; 0: not at all
+  Milliseconds drain{30'000};            // after that: what is still under way then is cut
+  friend bool operator==(const Timeouts&, const Timeouts&) = default;
+};
+
+// `limits:` how much anyone may take.
+struct Limits {
+  std::uint64_t request_header = std::uint64_t{64} << 10;   // bytes, 1KiB .. 1MiB
+  std::uint64_t response_header = std::uint64_t{64} << 10;  // bytes, 1KiB .. 16MiB
+  std::uint32_t header_fields = 256;                        // of one head, 16 .. 10,000
+  std::uint64_t request_body = 0;                           // bytes, 0 .. 1TiB; 0: no limit
+  std::uint64_t least_rate = 64;            // bytes a second of a body, over timeouts.body, 0 .. 1GiB; 0: none
+  std::uint32_t requests_per_second = 0;    // by address, 0 .. 1,000,000; 0: no limit
+  std::uint32_t pooled_connections = 4096;  // idle, to origins, whole process, 0 .. 1,000,000
+  std::uint32_t pooled_per_origin = 128;    // of these to one origin, of each worker, 0 .. 100,000
+  std::uint64_t buffer_memory = std::uint64_t{1} << 30;  // bytes, whole process, 16MiB .. 1TiB
+  std::uint32_t client_connections = 20'000;             // whole process, 1 .. 10,000,000
+  std::uint32_t connections_per_client = 4096;           // by address; 0: no limit
+  friend bool operator==(const Limits&, const Limits&) = default;
+};
+
+// `log.access:` one line a request.
+struct AccessLog {
+  enum class Format : std::uint8_t { json, combined, squid };
+  std::string file = "stdout";  // a path, stdout, stderr or off
+  Format format = Format::json;
+  bool strip_query = false;  // write URLs without what follows '?'
+  std::uint64_t queue =
+      std::uint64_t{4} << 20;  // bytes a worker that wait for a slow disk, 64KiB .. 1GiB; more is dropped
+  friend bool operator==(const AccessLog&, const AccessLog&) = default;
+};
+
+// `log:` what is written where.
+struct Log {
+  enum class Level : std::uint8_t { debug, info, warning, error };
+  Level level = Level::info;
+  std::string file = "stderr";  // a path, stderr or stdout
+  AccessLog access;
+  friend bool operator==(const Log&, const Log&) = default;
+};
+
+// `headers:` what the proxy says of itself and of its clients.
+struct Headers {
+  enum class ForwardedFor : std::uint8_t { off, append, delete_field };  // YAML: off | append | delete
+  bool via = true;
+  std::string via_name = "bloomwall";  // the pseudonym in Via and Proxy-Status: a token
+  ForwardedFor x_forwarded_for = ForwardedFor::off;
+  friend bool operator==(const Headers&, const Headers&) = default;
+};
+
+// `admin:` doors for the people who run the proxy.
+struct Admin {
+  std::optional<std::string> address = "127.0.0.1:9128";  // /healthz /readyz /metrics; nothing: off
+  std::vector<std::string> hosts;                         // names it may be asked by, beside localhost and IP addresses
+  std::filesystem::path control_socket = "/run/bloomwall/control.sock";  // for `bloomwall reload`; empty: off
+  friend bool operator==(const Admin&, const Admin&) = default;
+};
+
+// `tls_inspection:` looking into HTTPS.
+struct TlsInspection {
+  enum class Mode : std::uint8_t { off };
+  Mode mode = Mode::off;
+  friend bool operator==(const TlsInspection&, const TlsInspection&) = default;
+};
+
+void read(MapReader& map, ListenerTls& out);
+void read(MapReader& map, Listener& out);
+void read(MapReader& map, Filter& out);
+void read(MapReader& map, BlockPage& out);
+void read(MapReader& map, Access& out);
+void read(MapReader& map, Dns& out);
+void read(MapReader& map, Upstream& out);
+void read(MapReader& map, Timeouts& out);
+void read(MapReader& map, Limits& out);
+void read(MapReader& map, AccessLog& out);
+void read(MapReader& map, Log& out);
+void read(MapReader& map, Headers& out);
+void read(MapReader& map, Admin& out);
+void read(MapReader& map, TlsInspection& out);
+
+}  // namespace bloomwall::conf
