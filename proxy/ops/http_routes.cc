@@ -8,6 +8,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/text.h"
 #include "proxy/io/endpoint.h"
 
 namespace bloomwall::proxy {
@@ -45,12 +46,6 @@ bool matches(std::string_view pattern, std::string_view path, std::vector<std::s
 
 void append_new(std::vector<std::string_view>& out, std::string_view text) {
   if (std::ranges::find(out, text) == out.end()) out.push_back(text);
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-  return out;
 }
 
 }  // namespace
@@ -101,8 +96,8 @@ HttpReply HttpRoutes::no_route(std::string_view method, const std::vector<Match>
 bool is_known_host(std::string_view host, const std::vector<std::string>& hosts) {
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   if (Endpoint::parse_ip(host)) return true;
-  const std::string name = lower(host);
-  return name == "localhost" || std::ranges::find(hosts, name) != hosts.end();
+  const auto is_host = [&](std::string_view name) { return equals_ignoring_case(host, name); };
+  return is_host("localhost") || std::ranges::any_of(hosts, is_host);
 }
 
 HttpReply refusal(const HttpError& error) {

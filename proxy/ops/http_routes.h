@@ -75,7 +75,7 @@ class HttpRoutes {
     const HttpRoute* route;
     std::vector<std::string_view> arguments;  // parts of the target in the head
   };
-  // `hosts`: names it may be asked by, lower case; nullopt: by any.
+  // `hosts`: names it may be asked by; nullopt: by any.
   HttpRoutes(std::vector<HttpRoute> routes, std::optional<std::vector<std::string>> hosts);
 
   tl::expected<Match, HttpReply> find(const RequestHead& head) const;
