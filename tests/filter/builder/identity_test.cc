@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/builder/identity.h"
-#include "base/hex.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -8,6 +7,7 @@
 #include <ctime>
 #include <limits>
 
+#include "base/hex.h"
 #include "filter/file/filter_writer.h"
 #include "tests/support/temp_dir.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/builder/merge.h"
-#include "base/hex.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -12,6 +11,7 @@
 #include <functional>
 #include <iterator>
 
+#include "base/hex.h"
 #include "filter/builder/builder.h"
 #include "filter/builder/key_sketch.h"
 #include "filter/file/exact_side.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/file/header.h"
-#include "base/hex.h"
 
 #include <cmath>
 #include <cstring>
@@ -9,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/hex.h"
 #include "filter/file/header_bytes.h"
 
 namespace bloomwall::filter {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/file/leaves.h"
-#include "base/hex.h"
 
 #include <string_view>
 
 #include <gtest/gtest.h>
+
+#include "base/hex.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/file/signature.h"
-#include "base/hex.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,6 +7,9 @@
 #include <openssl/pem.h>
 #include <sys/stat.h>
 
+#include <cstring>
+
+#include "base/hex.h"
 #include "filter/file/leaves.h"
 #include "filter/file/signature_section.h"
 #include "tests/filter/file/sample_filter.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/file/temp_file.h"
-#include "base/handles.h"
 
 #include <fcntl.h>
 #include <grp.h>
@@ -22,6 +21,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/handles.h"
 #include "tests/filter/file/sample_filter.h"
 #include "tests/support/refused_calls.h"
 
