@@ -245,7 +245,7 @@ void MapReader::path_or(std::string_view key, std::string& out, std::initializer
   const YamlNode* node = find(key, enumerate(choices));
   if (node == nullptr) return;
   std::filesystem::path path;
-  if (is_plain(*node) && std::ranges::find(words, node->text) != words.end()) {
+  if (node->kind == YamlNode::Kind::scalar && std::ranges::find(words, node->text) != words.end()) {
     out = node->text;
   } else if (read_path(*node, path_of(key), path)) {
     out = path.string();

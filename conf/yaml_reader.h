@@ -55,7 +55,8 @@ class MapReader {
   void flag(std::string_view key, bool& out);
   void text(std::string_view key, std::string& out, const Form& form);
   void path(std::string_view key, std::filesystem::path& out);
-  // A path, or one of the words.
+  // A path, or one of the words, also in quotes: many put `off` in quotes, because YAML 1.1 reads it as false. A file of
+  // that name is "./off".
   void path_or(std::string_view key, std::string& out, std::initializer_list<std::string_view> words);
   // null leaves `out` empty.
   void optional_text(std::string_view key, std::optional<std::string>& out, const Form& form);

@@ -86,9 +86,10 @@ TEST(YamlReader, EveryKindOfValueIsTaken) {
   EXPECT_EQ(got, want);
 }
 
-TEST(YamlReader, AWordInQuotesIsAFileOfThatName) {
+TEST(YamlReader, AWordIsTheWordInQuotesToo) {
   std::vector<ConfigError> errors;
-  EXPECT_EQ(read_text("target: \"off\"\n", errors).target, "/folder/off");
+  EXPECT_EQ(read_text("target: \"off\"\n", errors).target, "off");
+  EXPECT_EQ(read_text("target: 'off'\n", errors).target, "off");
   EXPECT_EQ(read_text("target: ./off\n", errors).target, "/folder/off");
   EXPECT_EQ(read_text("target: /var/log/x\n", errors).target, "/var/log/x");
 }
