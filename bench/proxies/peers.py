@@ -28,7 +28,7 @@ dns: {{hosts: {{localhost: 127.0.0.1}}}}
 timeouts: {{idle: 10m}}
 limits: {{connections_per_client: 0}}
 admin: {{address: null, control_socket: null}}
-log: {{level: warning, file: {d}/log, access: {{file: "off"}}}}
+log: {{level: warning, file: {d}/log, access: {{file: off}}}}
 """)
         return [self.bin + "/bloomwall", "run", "--config", c]
 
