@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/keys/url_parts.h"
 
+#include <utility>
+
 #include "filter/keys/split.h"
 
 namespace bloomwall::filter {
 
-UrlParts::UrlParts(const CanonicalUrl& url) : host_(url.host), is_address_(url.host_kind != HostKind::name) {
-  if (is_address_) {
-    if (const auto address = address_of(url)) address_.emplace(*address);
-  }
+UrlParts::UrlParts(const CanonicalUrl& url) : url_(url), host_(url.host), is_address_(url.host_kind != HostKind::name) {
   for (const HostSuffix& suffix : HostSuffixes(url.host, url.host_kind)) {
     // Canonical hosts that may be looked up have at most 253 octets, hence the 8-bit starts and the bound on suffixes.
     if (starts_.size() == kMaxSuffixes || host_.size() - suffix.text.size() > 255) break;
     starts_.push_back(static_cast<std::uint8_t>(host_.size() - suffix.text.size()));
   }
+}
+
+const Address* UrlParts::address() {
+  if (!is_address_) return nullptr;
+  if (!std::exchange(is_address_read_, true)) {
+    if (const auto address = address_of(url_)) address_.emplace(*address);
+  }
+  return address_ ? &*address_ : nullptr;
 }
 
 void UrlParts::use_form(const UrlForm& form) {

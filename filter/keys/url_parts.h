@@ -30,8 +30,8 @@ class UrlParts {
   std::string_view suffix(std::size_t i) const { return host_.substr(starts_[i]); }
   std::size_t labels(std::size_t i) const { return is_address_ ? 0 : starts_.size() - i; }
   bool is_address() const { return is_address_; }
-  // The same as a value, for which networks are asked; null for a name.
-  const Address* address() const { return address_ ? &*address_ : nullptr; }
+  // The same as a value, for which networks are asked; null for a name. Read from the text when first asked for.
+  const Address* address();
 
   // The path prefixes of one form. Depth d is the first d segments; depth() all of them.
   void use_form(const UrlForm& form);
@@ -43,8 +43,9 @@ class UrlParts {
 
  private:
   void cut_path();
+  const CanonicalUrl& url_;
   std::string_view host_;
-  bool is_address_;
+  bool is_address_, is_address_read_ = false;
   Lazy<Address> address_;
   bool is_cut_ = false;
   UrlForm form_;

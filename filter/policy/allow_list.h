@@ -56,6 +56,7 @@ class AllowLists {
 
   std::uint64_t size() const;  // entries and ranges
   bool empty() const { return entries_.size() == 0 && networks_.empty(); }
+  bool has_networks() const { return !networks_.empty(); }
   const ExactSet& entries() const { return entries_; }
   // Appends a match of kind network for each set of filters that has a range with this address.
   void find_networks(const Address& address, ExactMatches& matches) const;

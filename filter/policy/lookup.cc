@@ -59,8 +59,10 @@ Lookup::Lookup(const LookupTarget& target, UrlHashes& url, Scope scope, LookupTr
 
 bool Lookup::start() {
   if (target_.delta != nullptr && ask_delta()) return true;
-  const Address* const address = url_.parts().address();
-  if (address != nullptr && holds_networks(target_) && ask_networks_of(*address)) return true;
+  if (url_.parts().is_address() && holds_networks(target_)) {
+    const Address* const address = url_.parts().address();
+    if (address != nullptr && ask_networks_of(*address)) return true;
+  }
   const FilterPlan& plan = *target_.plan;
   const UrlParts& parts = url_.parts();
   if (parts.is_address()) {

@@ -79,7 +79,8 @@ void PendingVerdict::ask_allow_lists() {
   if (!allow_hashes_) allow_hashes_.emplace(entries.keys(), parts_);
   allowed_by_.clear();
   entries.find_matches(*allow_hashes_, scope_, allowed_by_);
-  if (parts_.address() != nullptr) policy_.allow.find_networks(*parts_.address(), allowed_by_);
+  if (policy_.allow.has_networks() && parts_.address() != nullptr)
+    policy_.allow.find_networks(*parts_.address(), allowed_by_);
   const std::size_t of_this_form = allowed_by_.size();
   carry_to_bare_forms();
   bool is_overruled = false;

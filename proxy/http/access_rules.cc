@@ -138,24 +138,38 @@ std::optional<Cidr> Cidr::parse(std::string_view text) {
 bool Cidr::contains(const Address& address) const { return masked(address, prefix) == base; }
 
 tl::expected<CidrSet, std::string> CidrSet::build(const std::vector<std::string>& rules) {
-  CidrSet set;
+  std::vector<Cidr> blocks;
   for (const std::string& rule : rules) {
-    if (!append_rule(rule, set.blocks_)) return tl::unexpected(rule);
+    if (!append_rule(rule, blocks)) return tl::unexpected(rule);
   }
-  std::sort(set.blocks_.begin(), set.blocks_.end(), less);
-  for (std::uint32_t i = 0; i < set.blocks_.size(); ++i) {
-    if (i == 0 || set.blocks_[i].prefix != set.blocks_[i - 1].prefix) set.lengths_.push_back(i);
+  std::sort(blocks.begin(), blocks.end(), less);
+  Address ones;
+  ones.octets.fill(0xff);
+  CidrSet set;
+  for (const Cidr& block : blocks) {
+    const auto at = static_cast<std::uint32_t>(set.bases_.size());
+    if (set.lengths_.empty() || set.lengths_.back().prefix != block.prefix) {
+      set.lengths_.push_back({block.prefix, words_of(masked(ones, block.prefix)), at, at});
+    }
+    set.bases_.push_back(words_of(block.base));
+    ++set.lengths_.back().end;
   }
   return set;
 }
 
+CidrSet::Words CidrSet::words_of(const Address& address) {
+  const auto number = [&](std::size_t from) {
+    return std::uint64_t{word_at(address, from)} << 32 | word_at(address, from + 4);
+  };
+  return {number(0), number(8)};
+}
+
 std::optional<unsigned> CidrSet::longest(const Address& address) const {
-  for (std::size_t i = 0; i < lengths_.size(); ++i) {
-    const auto begin = blocks_.begin() + static_cast<std::ptrdiff_t>(lengths_[i]);
-    const auto end =
-        i + 1 < lengths_.size() ? blocks_.begin() + static_cast<std::ptrdiff_t>(lengths_[i + 1]) : blocks_.end();
-    const Cidr wanted{masked(address, begin->prefix), begin->prefix};
-    if (std::binary_search(begin, end, wanted, less)) return wanted.prefix;
+  if (bases_.empty()) return std::nullopt;
+  const Words asked = words_of(address);
+  for (const Length& length : lengths_) {
+    const Words wanted{asked.high & length.mask.high, asked.low & length.mask.low};
+    if (std::binary_search(bases_.begin() + length.begin, bases_.begin() + length.end, wanted)) return length.prefix;
   }
   return std::nullopt;
 }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -48,11 +49,22 @@ class CidrSet {
   // Length of the most specific block that holds the address; nothing where none does.
   std::optional<unsigned> longest(const Address& address) const;
   bool contains(const Address& address) const { return longest(address).has_value(); }
-  bool empty() const { return blocks_.empty(); }
+  bool empty() const { return bases_.empty(); }
 
  private:
-  std::vector<Cidr> blocks_;            // sorted by prefix (longest first), then base
-  std::vector<std::uint32_t> lengths_;  // where each prefix length begins in blocks_
+  struct Words {  // an address as a number
+    std::uint64_t high = 0, low = 0;
+    friend auto operator<=>(const Words&, const Words&) = default;
+  };
+  struct Length {  // the blocks with one prefix length
+    unsigned prefix;
+    Words mask;
+    std::uint32_t begin, end;  // in bases_
+  };
+  static Words words_of(const Address& address);
+
+  std::vector<Words> bases_;     // of the blocks, by prefix length (longest first), then in order
+  std::vector<Length> lengths_;  // in that order
 };
 
 // IPv4 addresses that packets to an IPv6 address end at, or come from, once a translator has seen them.

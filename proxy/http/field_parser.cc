@@ -26,7 +26,7 @@ int on_name(llhttp_t* parser, const char* at, std::size_t size) {
     sink.too_many = true;
     return HPE_USER;
   }
-  sink.fields->push_back({{at, size}, {}, FieldId::other, false});
+  sink.fields->push_back({.name = {at, size}, .value = {}});
   return HPE_OK;
 }
 
@@ -67,6 +67,15 @@ const llhttp_t& primed() {
     return parser;
   }();
   return made;
+}
+
+// Most lines are written as we would write them; those go on by one copy.
+bool is_verbatim(const Field& field) {
+  if (field.value.empty()) return false;
+  const char* const behind_name = field.name.data() + field.name.size();
+  const char* const behind_value = field.value.data() + field.value.size();  // CRLF at least follows
+  return field.value.data() == behind_name + 2 && behind_name[0] == ':' && behind_name[1] == ' ' &&
+         behind_value[0] == '\r' && behind_value[1] == '\n';
 }
 
 FieldFault fault_of(llhttp_errno_t code) {
@@ -117,6 +126,7 @@ tl::expected<SecondReading, FieldFault> parse_fields(std::string_view section, s
     if (!is_token(field.name)) return tl::unexpected(FieldFault::bad_name);
     if (!is_field_text(field.value)) return tl::unexpected(FieldFault::bad_value);
     field.id = field_id(field.name);
+    field.is_verbatim = is_verbatim(field);
   }
   return SecondReading{(parser.flags & F_CHUNKED) != 0, (parser.flags & F_CONTENT_LENGTH) != 0, parser.content_length};
 }

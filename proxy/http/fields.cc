@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 
 #include "proxy/http/octets.h"
@@ -42,13 +43,14 @@ constexpr std::array kKnown{
 };
 constexpr std::size_t kLongestKnown = 25;
 
-// Bit c is set where a known name begins with letter c: most names of a request are none of ours.
-constexpr std::array<std::uint32_t, kLongestKnown + 1> first_letters_by_length() {
-  std::array<std::uint32_t, kLongestKnown + 1> letters{};
-  for (const KnownName& known : kKnown) letters[known.name.size()] |= 1U << (known.name.front() - 'a');
-  return letters;
+// Bit i is set where kKnown[i] has that length: few names share one.
+constexpr std::array<std::uint32_t, kLongestKnown + 1> known_by_length() {
+  static_assert(kKnown.size() <= 32);
+  std::array<std::uint32_t, kLongestKnown + 1> known{};
+  for (std::size_t i = 0; i < kKnown.size(); ++i) known[kKnown[i].name.size()] |= 1U << i;
+  return known;
 }
-constexpr auto kFirstLetters = first_letters_by_length();
+constexpr auto kOfLength = known_by_length();
 
 bool equals_lower(std::string_view text, std::string_view lower_case) {
   return text.size() == lower_case.size() &&
@@ -60,11 +62,10 @@ bool equals_lower(std::string_view text, std::string_view lower_case) {
 FieldId field_id(std::string_view name) {
   if (name.empty()) return FieldId::other;
   const char first = lower(name.front());
-  if (first < 'a' || first > 'z') return FieldId::other;
-  if (name.size() <= kLongestKnown && ((kFirstLetters[name.size()] >> (first - 'a')) & 1U) != 0) {
-    for (const KnownName& known : kKnown) {
-      if (equals_lower(name, known.name)) return known.id;
-    }
+  const std::uint32_t candidates = name.size() <= kLongestKnown ? kOfLength[name.size()] : 0;
+  for (std::uint32_t rest = candidates; rest != 0; rest &= rest - 1) {
+    const KnownName& known = kKnown[static_cast<std::size_t>(std::countr_zero(rest))];
+    if (first == known.name.front() && equals_lower(name, known.name)) return known.id;
   }
   return name.size() > 6 && equals_lower(name.substr(0, 6), "proxy-") ? FieldId::proxy_other : FieldId::other;
 }
@@ -103,6 +104,13 @@ bool has_element(std::string_view list, std::string_view option) {
     if (same_name(element, option)) return true;
   }
   return false;
+}
+
+void Persistence::note(std::string_view list) {
+  for (std::string_view option; next_element(list, option);) {
+    close = close || same_name(option, "close");
+    keep_alive = keep_alive || same_name(option, "keep-alive");
+  }
 }
 
 }  // namespace bloomwall::proxy

@@ -43,7 +43,8 @@ struct Field {
   std::string_view name;   // a token, as spelt
   std::string_view value;  // no surrounding SP or HTAB, no control octet but HTAB
   FieldId id = FieldId::other;
-  bool nominated = false;  // named by a Connection option of the same message
+  bool nominated = false;    // named by a Connection option of the same message
+  bool is_verbatim = false;  // in memory the name, ": ", the value and CRLF follow each other
 };
 
 // Names compare without regard to ASCII case. Both are O(length), without allocation.
@@ -59,5 +60,11 @@ const Field* find_field(std::span<const Field> fields, std::string_view name);
 bool next_element(std::string_view& list, std::string_view& element);
 // Whether one element of the list is `option`, without regard to case.
 bool has_element(std::string_view list, std::string_view option);
+
+// What the Connection fields of a message say of its connection (RFC 9112 section 9.3).
+struct Persistence {
+  bool close = false, keep_alive = false;  // options that stand there
+  void note(std::string_view list);        // one field's value
+};
 
 }  // namespace bloomwall::proxy

@@ -72,7 +72,8 @@ tl::expected<Target, HttpError> parse_absolute(std::string_view raw) {
   if (colon == std::string_view::npos || !is_scheme(raw.substr(0, colon))) return refuse("no absolute URL");
   target.scheme = raw.substr(0, colon);
   std::string_view rest = raw.substr(colon + 3);
-  const std::size_t end = std::min(rest.find_first_of("/?"), rest.size());
+  const auto end =
+      static_cast<std::size_t>(std::ranges::find_if(rest, [](char c) { return c == '/' || c == '?'; }) - rest.begin());
   std::string_view authority = rest.substr(0, end);
   target.path_and_query = rest.substr(end);
   if (const std::size_t at = authority.rfind('@'); at != std::string_view::npos) authority.remove_prefix(at + 1);

@@ -94,11 +94,10 @@ std::string_view asked_protocol(const RequestHead& head) {
 
 // What the Connection options ask for. HTTP/1.0 clients of proxies say Proxy-Connection.
 void read_request_wishes(RequestHead& head) {
-  bool close = false, keep = false;
+  Persistence asked;
   for (const Field& field : head.fields) {
     if (field.id == FieldId::connection || field.id == FieldId::proxy_connection) {
-      close = close || has_element(field.value, "close");
-      keep = keep || has_element(field.value, "keep-alive");
+      asked.note(field.value);
     } else if (field.id == FieldId::te) {
       head.takes_trailers = head.takes_trailers || has_element(field.value, "trailers");
     } else if (field.id == FieldId::expect) {
@@ -106,7 +105,7 @@ void read_request_wishes(RequestHead& head) {
           head.expect_continue || (head.version == Version::http11 && same_name(field.value, "100-continue"));
     }
   }
-  head.keep_alive = !close && (head.version == Version::http11 || keep);
+  head.keep_alive = !asked.close && (head.version == Version::http11 || asked.keep_alive);
   head.upgrade = asked_protocol(head);
   head.wants_upgrade = !head.upgrade.empty();
 }

@@ -43,16 +43,13 @@ Fault read_response_framing(ResponseHead& head, const SecondReading& second) {
 }
 
 void read_response_wishes(ResponseHead& head) {
-  bool close = false, keep = false;
+  Persistence said;
   for (const Field& field : head.fields) {
-    if (field.id == FieldId::connection || field.id == FieldId::proxy_connection) {
-      close = close || has_element(field.value, "close");
-      keep = keep || has_element(field.value, "keep-alive");
-    }
+    if (field.id == FieldId::connection || field.id == FieldId::proxy_connection) said.note(field.value);
   }
   // Chunked from HTTP/1.0 is faulty framing: readable, but the connection is not to be trusted (RFC 9112 section 6.1).
   const bool faulty = head.version == Version::http10 && head.framing == BodyFraming::chunked;
-  head.keep_alive = !close && !faulty && (head.version == Version::http11 || keep);
+  head.keep_alive = !said.close && !faulty && (head.version == Version::http11 || said.keep_alive);
 }
 
 Fault parse_once(std::string_view text, std::size_t most_fields, ResponseHead& head) {

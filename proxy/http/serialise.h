@@ -39,7 +39,10 @@ inline void append_port(std::string& out, std::uint16_t port) {
 inline void append_field(std::string& out, std::string_view name, std::string_view value) {
   append(out, {name, ": ", value, kLineEnd});
 }
-inline void append_field(std::string& out, const Field& field) { append_field(out, field.name, field.value); }
+inline void append_field(std::string& out, const Field& field) {
+  if (!field.is_verbatim) return append_field(out, field.name, field.value);
+  out.append(field.name.data(), field.name.size() + 2 + field.value.size() + kLineEnd.size());
+}
 
 inline void append_length(std::string& out, std::uint64_t length) {
   out.append("Content-Length: ");
