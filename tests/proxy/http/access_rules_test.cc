@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <optional>
+#include <random>
 #include <set>
 #include <string>
 #include <string_view>
@@ -67,6 +69,36 @@ TEST(CidrSet, AnswersWithTheMostSpecificBlock) {
   EXPECT_FALSE(CidrSet::build({"10.0.0.0/8"})->longest(address("11.0.0.0")));
   EXPECT_EQ(CidrSet::build({"10.0.0.0/8", "nonsense"}).error(), "nonsense");
   EXPECT_TRUE(CidrSet::build({})->empty());
+}
+
+// Every length at every bit, asked beside its edges, against Cidr::contains().
+TEST(CidrSet, AnswersAsItsBlocksDo) {
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::string> rules;
+    std::vector<Cidr> blocks;
+    Address base;
+    for (auto& octet : base.octets) octet = static_cast<std::uint8_t>(random());
+    for (int i = 0; i < 12; ++i) {
+      const unsigned prefix = random() % 129;
+      rules.push_back(base.text() + "/" + std::to_string(prefix));
+      blocks.push_back(*Cidr::parse(rules.back()));
+      base.octets[random() % 16] ^= static_cast<std::uint8_t>(1U << random() % 8);
+    }
+    const auto set = CidrSet::build(rules);
+    ASSERT_TRUE(set);
+    for (int i = 0; i < 200; ++i) {
+      Address asked = blocks[random() % blocks.size()].base;
+      if (random() % 4 != 0) asked.octets[random() % 16] ^= static_cast<std::uint8_t>(1U << random() % 8);
+      std::optional<unsigned> longest;
+      for (const Cidr& block : blocks) {
+        if (block.contains(asked) && (!longest || block.prefix > *longest)) longest = block.prefix;
+      }
+      EXPECT_EQ(set->longest(asked), longest) << asked.text();
+    }
+  }
 }
 
 TEST(CidrSet, GroupsHoldTheirAddresses) {

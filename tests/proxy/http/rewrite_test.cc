@@ -86,6 +86,12 @@ INSTANTIATE_TEST_SUITE_P(
                     "POST http://a/ HTTP/1.1\r\nConnection: Transfer-Encoding\r\nHost: a\r\nTransfer-Encoding: "
                     "CHUNKED\r\nTrailer: X-T\r\n\r\n",
                     kPlain, "POST / HTTP/1.1\r\nHost: a.test\r\nTrailer: X-T\r\nTransfer-Encoding: chunked\r\n\r\n"},
+        RequestCase{"SpacesAroundValuesBecomeOne",
+                    "GET http://a/ HTTP/1.1\r\nHost: a\r\nA:1\r\nB:  2\r\nC:\t3\r\nD: 4 \r\nE: 5\t\r\nF:\r\nG: \r\n"
+                    "H: 6 7\r\nI: \t8\r\n\r\n",
+                    kPlain,
+                    "GET / HTTP/1.1\r\nHost: a.test\r\nA: 1\r\nB: 2\r\nC: 3\r\nD: 4\r\nE: 5\r\nF: \r\nG: \r\nH: 6 7\r\n"
+                    "I: 8\r\n\r\n"},
         RequestCase{"OrderOfSameNamesStays",
                     "GET http://a/ HTTP/1.1\r\nHost: a\r\nX: 1\r\nY: z\r\nx: 2\r\nX: 3\r\n\r\n", kPlain,
                     "GET / HTTP/1.1\r\nHost: a.test\r\nX: 1\r\nY: z\r\nx: 2\r\nX: 3\r\n\r\n"},
