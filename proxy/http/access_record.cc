@@ -2,6 +2,7 @@
 #include "proxy/http/access_record.h"
 
 #include <algorithm>
+#include <array>
 
 #include "proxy/http/escape.h"
 #include "proxy/http/serialise.h"
@@ -29,52 +30,55 @@ std::string_view shown(std::string_view url, const LogStyle& style, std::size_t 
   return url.substr(0, most);
 }
 
-// Members of one JSON object; empty texts and zero times are left out.
+// A member's name as it stands in the line, `,"name":`, made by the compiler.
+class JsonKey {
+ public:
+  // NOLINTNEXTLINE(google-explicit-constructor): a key is written as its name
+  consteval JsonKey(const char* name) {
+    append(",\"");
+    append(name);
+    append("\":");
+  }
+  std::string_view text() const { return {text_.data(), size_}; }
+  std::string_view first() const { return text().substr(1); }  // where it follows '{'
+
+ private:
+  consteval void append(std::string_view part) {
+    for (const char c : part) text_[size_++] = c;
+  }
+  std::array<char, 40> text_{};
+  std::size_t size_ = 0;
+};
+
+// Members of one JSON object, of which the start time is the first; empty texts and zero times are left out.
 class JsonLine {
  public:
-  explicit JsonLine(std::string& out) : out_(out) { out_.push_back('{'); }
-  void text(std::string_view key, std::string_view value, std::size_t most = kMostOther) {
-    if (value.empty()) return;
-    name(key);
+  JsonLine(std::string& out, const JsonKey& key, TimePoint start) : out_(out) {
+    out_.append("{").append(key.first()).append("\"");
+    append_iso8601(out_, start);
     out_.push_back('"');
+  }
+  void text(const JsonKey& key, std::string_view value, std::size_t most = kMostOther) {
+    if (value.empty()) return;
+    out_.append(key.text()).push_back('"');
     append_json(out_, value.substr(0, most));
     out_.push_back('"');
   }
-  void number(std::string_view key, std::uint64_t value) {
-    name(key);
-    append_number(out_, value);
+  void number(const JsonKey& key, std::uint64_t value) { append_number(out_.append(key.text()), value); }
+  void flag(const JsonKey& key, bool value) { out_.append(key.text()).append(value ? "true" : "false"); }
+  void milliseconds(const JsonKey& key, std::chrono::microseconds value) {
+    append_milliseconds(out_.append(key.text()), value);
   }
-  void flag(std::string_view key, bool value) {
-    name(key);
-    out_.append(value ? "true" : "false");
-  }
-  void milliseconds(std::string_view key, std::chrono::microseconds value) {
-    name(key);
-    append_milliseconds(out_, value);
-  }
-  void start(std::string_view key, TimePoint value) {
-    name(key);
-    out_.push_back('"');
-    append_iso8601(out_, value);
-    out_.push_back('"');
-  }
-  void endpoint(std::string_view key, std::string_view address, std::uint16_t port) {
+  void endpoint(const JsonKey& key, std::string_view address, std::uint16_t port) {
     if (address.empty()) return;
-    name(key);
     const bool v6 = address.find(':') != std::string_view::npos;
-    out_.append(v6 ? "\"[" : "\"");
-    append_json(out_, address);
-    out_.append(v6 ? "]:" : ":");
-    append_number(out_, port);
+    append_json(out_.append(key.text()).append(v6 ? "\"[" : "\""), address);
+    append_number(out_.append(v6 ? "]:" : ":"), port);
     out_.push_back('"');
   }
   void end() { out_.append("}\n"); }
 
  private:
-  void name(std::string_view key) {
-    if (out_.back() != '{') out_.push_back(',');
-    out_.append(1, '"').append(key).append("\":");
-  }
   std::string& out_;
 };
 
@@ -82,8 +86,7 @@ void append_json_line(std::string& out, const AccessRecord& record, const LogSty
   const bool is_open = record.decision == filter::Decision::allowed || record.decision == filter::Decision::monitored;
   // A request that the proxy's own rules refused was not let through, whatever the filters said or were asked.
   const bool refused = record.refused && is_open;
-  JsonLine line(out);
-  line.start("start_time", record.start);
+  JsonLine line(out, "start_time", record.start);
   line.text("id", record.decision_id);
   line.endpoint("inbound_remote_addr", record.client, record.client_port);
   line.text("listener", record.listener);

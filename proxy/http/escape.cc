@@ -2,6 +2,7 @@
 #include "proxy/http/escape.h"
 
 #include <array>
+#include <cstdint>
 
 #include "proxy/http/fields.h"
 #include "proxy/http/octets.h"
@@ -27,6 +28,18 @@ bool is_unreserved(char c) {
 // Octets that break out of HTML attributes, header fields or <> around a link are not taken as URL octets.
 bool is_url_octet(char c) {
   return is_graphic(c) && std::string_view("\"'<>\\^`{|}").find(c) == std::string_view::npos;
+}
+
+// Nothing of it is escaped in a JSON string or a quoted word, which is so of nearly all that is logged. A loop without branches, which compilers turn
+// into vector code.
+bool is_plain_text(std::string_view text) {
+  unsigned found = 0;
+  for (const char c : text) {
+    const auto octet = static_cast<std::uint8_t>(c);
+    found |= static_cast<unsigned>(octet < 0x20) | static_cast<unsigned>(octet > 0x7e);
+    found |= static_cast<unsigned>(octet == '"') | static_cast<unsigned>(octet == '\\');
+  }
+  return found == 0;
 }
 
 }  // namespace
@@ -82,6 +95,10 @@ void append_url(std::string& out, std::string_view url) {
 }
 
 void append_json(std::string& out, std::string_view text) {
+  if (is_plain_text(text)) {
+    out.append(text);
+    return;
+  }
   for (const char c : text) {
     if (c == '"' || c == '\\') {
       out.push_back('\\');
@@ -105,6 +122,10 @@ void append_sf_string(std::string& out, std::string_view text) {
 }
 
 void append_log_quoted(std::string& out, std::string_view text) {
+  if (is_plain_text(text)) {
+    out.append(text);
+    return;
+  }
   for (const char c : text) {
     if ((is_graphic(c) || c == ' ') && c != '"' && c != '\\') {
       out.push_back(c);
@@ -117,6 +138,10 @@ void append_log_quoted(std::string& out, std::string_view text) {
 
 void append_log_bare(std::string& out, std::string_view text) {
   if (text.empty()) out.push_back('-');
+  if (is_plain_text(text) && text.find(' ') == std::string_view::npos) {
+    out.append(text);
+    return;
+  }
   for (const char c : text) {
     if (is_graphic(c) && c != '"' && c != '\\') {
       out.push_back(c);

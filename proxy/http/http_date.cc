@@ -34,11 +34,10 @@ struct Civil {
 
 // Writes `digits` digits, zero-padded; returns what follows them.
 template <typename Out>
-Out write_number(Out out, unsigned number, int digits) {
-  unsigned divisor = 1;
-  for (int i = 1; i < digits; ++i) divisor *= 10;
-  for (; divisor > 0; divisor /= 10) *out++ = static_cast<char>('0' + number / divisor % 10);
-  return out;
+Out write_number(Out out, unsigned number, std::size_t digits) {
+  std::array<char, 4> text;
+  for (std::size_t i = digits; i > 0; number /= 10) text[--i] = static_cast<char>('0' + number % 10);
+  return std::copy_n(text.begin(), digits, out);
 }
 template <typename Out>
 Out write_text(Out out, std::string_view text) {
@@ -70,7 +69,8 @@ HttpDate::HttpDate(TimePoint time) {
 
 void append_iso8601(std::string& out, TimePoint time) {
   const Civil civil(time);
-  auto to = std::back_inserter(out);
+  std::array<char, std::string_view("2026-01-01T00:00:00.000Z").size()> text;
+  auto to = text.begin();
   to = write_number(to, static_cast<unsigned>(civil.year), 4);
   *to++ = '-';
   to = write_number(to, civil.month, 2);
@@ -80,7 +80,8 @@ void append_iso8601(std::string& out, TimePoint time) {
   to = write_clock(to, civil);
   *to++ = '.';
   to = write_number(to, civil.millisecond, 3);
-  *to++ = 'Z';
+  *to = 'Z';
+  out.append(text.data(), text.size());
 }
 
 void append_common_log(std::string& out, TimePoint time) {

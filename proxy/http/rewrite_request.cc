@@ -14,6 +14,12 @@ void append_authority(std::string& out, const RequestRewrite& how) {
 
 // As it came, but for octets that no URL has: strict servers refuse those, and to the others both spellings are one.
 void append_path(std::string& out, std::string_view path) {
+  unsigned high = 0;
+  for (const char c : path) high |= static_cast<unsigned char>(c);
+  if (high < 0x80) {
+    out.append(path);
+    return;
+  }
   for (const char c : path) {
     if (static_cast<unsigned char>(c) < 0x80) {
       out.push_back(c);

@@ -37,6 +37,18 @@ UniqueFd make_wake_fd() {
 
 constexpr int kWritesAPass = 64;  // then requests get their turn
 
+// Counted by blocks in 8 bits each, which compilers turn into vector code.
+std::uint64_t count_lines(std::string_view text) {
+  constexpr std::size_t kBlock = 255;
+  std::uint64_t lines = 0;
+  for (; !text.empty(); text.remove_prefix(std::min(kBlock, text.size()))) {
+    std::uint8_t here = 0;
+    for (const char c : text.substr(0, kBlock)) here = static_cast<std::uint8_t>(here + (c == '\n' ? 1 : 0));
+    lines += here;
+  }
+  return lines;
+}
+
 }  // namespace
 
 class LineWriter::Ring {
@@ -186,7 +198,7 @@ void LineWriter::State::consume(const Waiting& shown, std::size_t bytes) {
   std::uint64_t lines = 0;
   for (std::size_t i = 0; bytes > 0; ++i) {
     const std::string_view part = shown.pieces[i].substr(0, bytes);
-    lines += static_cast<std::uint64_t>(std::ranges::count(part, '\n'));
+    lines += count_lines(part);
     mid_line = part.back() != '\n';
     bytes -= part.size();
     first = mid_line ? shown.owners[i] : (shown.owners[i] + 1) % known.size();
@@ -281,8 +293,7 @@ void LineWriter::State::begin_trouble(const std::string& why) {
 // At the end: what still waits will not be written.
 void LineWriter::State::count_lost_lines() {
   std::uint64_t lost = 0;
-  for (const std::string_view piece : look().pieces)
-    lost += static_cast<std::uint64_t>(std::ranges::count(piece, '\n'));
+  for (const std::string_view piece : look().pieces) lost += count_lines(piece);
   dropped.fetch_add(lost, std::memory_order_relaxed);
 }
 

@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/net/upstream.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "proxy/io/tcp_transport.h"
 #include "proxy/io/tls_transport.h"
 
 namespace bloomwall::proxy {
+
+std::size_t RecentPeak::note(std::size_t count, Milliseconds now) {
+  if (now - begin_ >= kWindow) {
+    before_ = now - begin_ < 2 * kWindow ? now_ : 0;
+    now_ = 0;
+    begin_ = now;
+  }
+  now_ = std::max(now_, count);
+  return std::max(now_, before_);
+}
 
 UpstreamConnection::UpstreamConnection(UpstreamPool& pool, UpstreamHost& host, TransportPtr over, int fd,
                                        const Endpoint& reached)
@@ -24,6 +35,7 @@ UpstreamConnection::UpstreamConnection(UpstreamPool& pool, UpstreamHost& host, T
           },
           this) {
   ++host_.members;
+  ++pool_.members_;
   pool_.counters_.upstream_connections_total.add();
   pool_.counters_.upstream_connections_active.add();
 }
@@ -99,18 +111,21 @@ void UpstreamPool::put(UpstreamPtr connection, Standing standing, Milliseconds k
   UpstreamHost& host = connection->host_;
   if (host.distrusted) host.distrusted = is_distrusted(host.key);  // or a busy host's would never end
   const bool must_rest = standing == Standing::suspect || host.proofs < kProofs;
-  const bool full = host.idle_count >= most_idle_per_host_;
+  const Milliseconds now = monotonic_now();
+  const std::size_t host_peak = host.peak.note(host.members - host.idle_count, now);
+  const std::size_t peak = peak_.note(members_ - idle_, now);
+  const bool full = host.idle_count >= most_idle_per_host_ && host.members > host_peak;
   // Where those that rest were driven out by those that come, none would ever have rested.
   if (most_idle_ == 0 || most_idle_per_host_ == 0 || host.distrusted || (full && must_rest)) {
     connection->transport->close();
     return io_.loop.graveyard().bury(std::move(connection));
   }
   if (full) drop(host.idle.back());
-  if (idle_ >= most_idle_) drop(by_age_.front());
+  if (idle_ >= most_idle_ && members_ > peak) drop(by_age_.front());
   UpstreamConnection& kept = *connection.release();  // the list owns it; remove() gives it back
   kept.transport->set_handler(kept);
   kept.expiry_.set(keep_for);
-  kept.idle_since_ = monotonic_now();
+  kept.idle_since_ = now;
   kept.must_rest_ = must_rest;
   must_rest ? host.idle.push_back(kept) : host.idle.push_front(kept);
   ++host.idle_count;
@@ -164,15 +179,16 @@ void UpstreamPool::drop(UpstreamConnection& connection) {
 }
 
 void UpstreamPool::forget(UpstreamHost& host) {
+  --members_;
   if (--host.members == 0) hosts_.erase(hosts_.find(host.key));
 }
 
 void UpstreamPool::set_limits(std::size_t most_idle, std::size_t most_idle_per_host) {
   // Hosts that hold more than a lower share now are rare, and simplest begun anew.
   if (most_idle_per_host < most_idle_per_host_) clear();
+  while (most_idle < most_idle_ && idle_ > most_idle) drop(by_age_.front());
   most_idle_ = most_idle;
   most_idle_per_host_ = most_idle_per_host;
-  while (idle_ > most_idle_) drop(by_age_.front());
 }
 
 void UpstreamPool::clear() {

@@ -1,7 +1,9 @@
 // Connections to origins and parents, and the pool in which a worker keeps those that may carry another request.
 // A connection enters the pool only after an exact message end, and leaves it by being taken (the one used last first, so
 // that spare ones age and go), or by being closed: after a time, when it becomes readable, because nothing it could say
-// now is an answer to us, or when there is no room (set_limits()).
+// now is an answer to us, or when there is no room. Room is what set_limits() says, or as many connections as were in
+// use at one time lately (RecentPeak): a thousand clients of one origin would else dial it anew again and again. So there
+// are never more than were in use once, and what the limits allow.
 //
 // HTTP/1 has no numbers on its answers: octets that a server sends beyond one (a body after HEAD, a Content-Length that is
 // too small) would be read as the answer to whoever is given the connection next. Against that:
@@ -40,11 +42,23 @@ class UpstreamConnection;
 struct IdleOfHost;  // tags of the two lists an idle connection is in
 struct IdleByAge;
 
+// The largest of the counts that were noted within the last kWindow, and up to as long before.
+class RecentPeak {
+ public:
+  static constexpr Milliseconds kWindow{10'000};
+  std::size_t note(std::size_t count, Milliseconds now);  // the peak, this count included
+
+ private:
+  Milliseconds begin_{0};  // of the window of `now_`
+  std::size_t now_ = 0, before_ = 0;
+};
+
 // What connections with the same key share. Lives while there is one.
 struct UpstreamHost {
   std::string_view key;
   std::size_t members = 0;  // busy or idle
   std::size_t idle_count = 0;
+  RecentPeak peak;      // of those that are busy
   unsigned proofs = 0;  // connections that rested and had said nothing
   bool distrusted = false;
   // Those that may be used at once, the one used last first; behind them those that must rest, in the order they began to.
@@ -114,7 +128,8 @@ class UpstreamPool {
   // It has sent octets that answer nothing: its host's idle connections are closed, and none is kept for kDistrust.
   void distrust(UpstreamConnection& connection);
   void clear();
-  void set_limits(std::size_t most_idle, std::size_t most_idle_per_host);  // 0: nothing is kept
+  // Idle ones beyond those that were in use lately; 0: nothing is kept.
+  void set_limits(std::size_t most_idle, std::size_t most_idle_per_host);
 
  private:
   friend class UpstreamConnection;
@@ -139,7 +154,8 @@ class UpstreamPool {
   std::unordered_map<std::string, UpstreamHost, Hash, std::equal_to<>> hosts_;
   std::unordered_map<std::string, Milliseconds, Hash, std::equal_to<>> distrusted_;  // keys, and until when
   IntrusiveList<UpstreamConnection, IdleByAge> by_age_;  // owns what is idle; idle for longest first
-  std::size_t idle_ = 0;
+  std::size_t idle_ = 0, members_ = 0;                   // of all hosts; members are busy or idle
+  RecentPeak peak_;                                      // of those that are busy
   std::size_t most_idle_ = 4096, most_idle_per_host_ = 128;
 };
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -129,6 +130,52 @@ TEST_F(UpstreamPoolTest, DistrustEndsInItsTimeWhereAHostIsNeverWithoutConnection
   auto later = make(pool);
   pool.put(std::move(later.connection), Standing::clear, kKeep);
   EXPECT_EQ(counters.upstream_connections_idle.get(), 1U);
+}
+
+// A thousand clients of one origin do not dial it anew again and again, whatever the limits for one at rest are.
+TEST_F(UpstreamPoolTest, AsManyAreKeptAsWereInUseAtOnce) {
+  UpstreamPool& pool = pool_that_rests(kForEver);
+  pool.set_limits(4, 2);
+  std::vector<Pair> busy;
+  for (int i = 0; i < 300; ++i) busy.push_back(make(pool));
+  for (Pair& pair : busy) pool.put(std::move(pair.connection), Standing::clear, kKeep);
+  EXPECT_EQ(counters.upstream_connections_idle.get(), 300U);
+  pool.set_limits(4, 2);
+  EXPECT_EQ(counters.upstream_connections_idle.get(), 300U) << "a reload that changes no limit";
+  auto later = make(pool);
+  pool.put(std::move(later.connection), Standing::clear, kKeep);
+  EXPECT_EQ(counters.upstream_connections_idle.get(), 300U) << "one more than were in use at once";
+  pool.set_limits(3, 2);
+  EXPECT_EQ(counters.upstream_connections_idle.get(), 3U);
+}
+
+TEST_F(UpstreamPoolTest, OneAfterTheOtherNoMoreAreKeptThanTheLimits) {
+  UpstreamPool& pool = pool_that_rests(kForEver);
+  pool.set_limits(4, 2);
+  const auto origins = put(pool, 10);
+  EXPECT_EQ(counters.upstream_connections_idle.get(), 2U);
+  pool.set_limits(4, 0);
+  const auto others = put(pool, 10);
+  EXPECT_EQ(counters.upstream_connections_idle.get(), 0U);
+}
+
+TEST(RecentPeak, IsOfTheWindowAndTheOneBefore) {
+  struct Row {
+    std::int64_t at;  // in windows, by tenths
+    std::size_t count, peak;
+  };
+  RecentPeak peak;
+  for (const Row& row : std::vector<Row>{{100, 5, 5},
+                                         {101, 3, 5},
+                                         {109, 9, 9},
+                                         {110, 2, 9},
+                                         {119, 1, 9},
+                                         {120, 1, 2},
+                                         {129, 7, 7},
+                                         {150, 1, 1},
+                                         {151, 0, 1}}) {
+    EXPECT_EQ(peak.note(row.count, RecentPeak::kWindow * row.at / 10), row.peak) << row.at;
+  }
 }
 
 }  // namespace
