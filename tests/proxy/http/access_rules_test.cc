@@ -82,7 +82,7 @@ TEST(CidrSet, AnswersAsItsBlocksDo) {
     Address base;
     for (auto& octet : base.octets) octet = static_cast<std::uint8_t>(random());
     for (int i = 0; i < 12; ++i) {
-      const unsigned prefix = random() % 129;
+      const auto prefix = static_cast<unsigned>(random() % 129);
       rules.push_back(base.text() + "/" + std::to_string(prefix));
       blocks.push_back(*Cidr::parse(rules.back()));
       base.octets[random() % 16] ^= static_cast<std::uint8_t>(1U << random() % 8);
