@@ -13,7 +13,6 @@
 #include <cerrno>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <mutex>
 #include <new>
 #include <optional>
