@@ -34,14 +34,19 @@ ALLOWED = {
     "base": [],
     **FILTER_BELOW,
     "conf": [],
-    "proxy/http": ["conf"] + FILTER_DOORS,
+    "proxy/http": ["conf"],
+    "proxy/access": ["conf", "proxy/http"] + FILTER_DOORS,
+    "proxy/reply": ["conf", "proxy/http"] + FILTER_DOORS,
+    "proxy/telemetry": ["conf", "proxy/http"] + FILTER_DOORS,
     "proxy/log": ["conf"],
     "proxy/tls": [],
     "proxy/io": ["proxy/tls"],
     "proxy/dns": ["conf", "proxy/io"],
-    "proxy/net": ["conf", "proxy/http", "proxy/log", "proxy/tls", "proxy/io", "proxy/dns"] + FILTER_DOORS,
+    "proxy/net": ["conf", "proxy/http", "proxy/access", "proxy/reply", "proxy/telemetry",
+                  "proxy/log", "proxy/tls", "proxy/io", "proxy/dns"] + FILTER_DOORS,
     # filter/cli: what both programs have in common on a terminal (streams, lines, printable text).
-    "proxy/ops": ["conf", "proxy/http", "proxy/log", "proxy/io", "proxy/net", "filter/cli"] + FILTER_DOORS,
+    "proxy/ops": ["conf", "proxy/http", "proxy/access", "proxy/reply", "proxy/telemetry",
+                  "proxy/log", "proxy/io", "proxy/net", "filter/cli"] + FILTER_DOORS,
 }
 # Packages that only some folders may include.
 PACKAGES = {

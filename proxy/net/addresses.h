@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "filter/url/address.h"
-#include "proxy/http/access_rules.h"
+#include "proxy/access/access_rules.h"
 #include "proxy/io/endpoint.h"
 
 namespace bloomwall::proxy {

@@ -18,7 +18,7 @@
 #include <string>
 #include <utility>
 
-#include "proxy/http/proxy_header.h"
+#include "proxy/access/proxy_header.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/exchange.h"
 #include "proxy/net/implicit_tunnel.h"

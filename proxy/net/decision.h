@@ -16,7 +16,7 @@
 #include <string_view>
 #include <tl/expected.hpp>
 
-#include "proxy/http/judge_target.h"
+#include "proxy/access/judge_target.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/kept_verdict.h"
 #include "proxy/net/snapshot.h"

@@ -3,13 +3,13 @@
 
 #include <utility>
 
-#include "proxy/http/access_record.h"
 #include "proxy/http/serialise.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/client_stream.h"
 #include "proxy/net/exchange_context.h"
 #include "proxy/net/tunnel.h"
 #include "proxy/net/worker_state.h"
+#include "proxy/telemetry/access_record.h"
 
 namespace bloomwall::proxy {
 

@@ -8,10 +8,10 @@
 #include <optional>
 #include <string>
 
-#include "proxy/http/decision_id.h"
 #include "proxy/http/http_error.h"
 #include "proxy/net/kept_verdict.h"
 #include "proxy/net/request_log.h"
+#include "proxy/reply/decision_id.h"
 
 namespace bloomwall::proxy {
 

@@ -16,13 +16,13 @@
 #include <string>
 #include <string_view>
 
-#include "proxy/http/after_hello.h"
-#include "proxy/http/client_hello.h"
 #include "proxy/http/http_error.h"
 #include "proxy/http/request_line_peek.h"
 #include "proxy/io/chain.h"
 #include "proxy/net/kept_verdict.h"
 #include "proxy/net/worker_state.h"
+#include "proxy/tls/after_hello.h"
+#include "proxy/tls/client_hello.h"
 
 namespace bloomwall::proxy {
 

@@ -3,12 +3,12 @@
 
 #include <utility>
 
-#include "proxy/http/access_record.h"
 #include "proxy/http/serialise.h"
 #include "proxy/log/log.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/redirection.h"
 #include "proxy/net/worker_state.h"
+#include "proxy/telemetry/access_record.h"
 
 namespace bloomwall::proxy {
 

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <chrono>
 
-#include "proxy/http/replies.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/client_stream.h"
 #include "proxy/net/exchange_context.h"
 #include "proxy/net/exchange_log.h"
 #include "proxy/net/worker_state.h"
+#include "proxy/reply/replies.h"
 
 namespace bloomwall::proxy {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "conf/config.h"
-#include "proxy/http/access_rules.h"
+#include "proxy/access/access_rules.h"
 #include "proxy/tls/tls_context.h"
 
 namespace bloomwall::proxy {

@@ -13,9 +13,9 @@
 
 #include "conf/config.h"
 #include "filter/policy/policy.h"
+#include "proxy/access/access_rules.h"
+#include "proxy/access/judge_target.h"
 #include "proxy/dns/static_hosts.h"
-#include "proxy/http/access_rules.h"
-#include "proxy/http/judge_target.h"
 #include "proxy/net/addresses.h"
 #include "proxy/net/parent_proxy.h"
 

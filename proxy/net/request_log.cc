@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/net/request_log.h"
 
-#include "proxy/http/access_record.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/worker_state.h"
+#include "proxy/telemetry/access_record.h"
 
 namespace bloomwall::proxy {
 

@@ -5,9 +5,9 @@
 #include <chrono>
 
 #include "filter/policy/verdict.h"
-#include "proxy/http/decision_id.h"
 #include "proxy/http/http_error.h"
 #include "proxy/io/timer_wheel.h"
+#include "proxy/reply/decision_id.h"
 
 namespace bloomwall::proxy {
 

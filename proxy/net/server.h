@@ -19,7 +19,7 @@
 namespace bloomwall::proxy {
 
 class AccessLog;  // proxy/log/access_log.h
-struct Counters;  // proxy/http/counters.h
+struct Counters;  // proxy/telemetry/counters.h
 
 // What is held now and does not stand in Counters; summed over the workers without a lock, so a moment old.
 struct Gauges {

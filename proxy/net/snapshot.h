@@ -18,10 +18,10 @@
 
 #include "conf/config.h"
 #include "filter/policy/policy.h"
+#include "proxy/access/access_rules.h"
 #include "proxy/dns/static_hosts.h"
-#include "proxy/http/access_rules.h"
-#include "proxy/http/block_template.h"
 #include "proxy/net/parent_proxy.h"
+#include "proxy/reply/block_template.h"
 #include "proxy/tls/tls_context.h"
 
 namespace bloomwall::proxy {

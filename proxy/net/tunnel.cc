@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "proxy/http/access_record.h"
+#include "proxy/telemetry/access_record.h"
 
 namespace bloomwall::proxy {
 

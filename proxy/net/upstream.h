@@ -26,13 +26,13 @@
 #include <unordered_map>
 #include <utility>
 
-#include "proxy/http/counters.h"
 #include "proxy/io/endpoint.h"
 #include "proxy/io/event_loop.h"
 #include "proxy/io/handles.h"
 #include "proxy/io/intrusive_list.h"
 #include "proxy/io/transport.h"
 #include "proxy/net/redirection.h"
+#include "proxy/telemetry/counters.h"
 #include "proxy/tls/tls_session.h"
 
 namespace bloomwall::proxy {

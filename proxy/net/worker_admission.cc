@@ -6,13 +6,13 @@
 #include <string>
 #include <utility>
 
-#include "proxy/http/access_record.h"
-#include "proxy/http/replies.h"
 #include "proxy/log/log.h"
 #include "proxy/net/addresses.h"
 #include "proxy/net/redirection.h"
 #include "proxy/net/request_log.h"
 #include "proxy/net/worker.h"
+#include "proxy/reply/replies.h"
+#include "proxy/telemetry/access_record.h"
 
 namespace bloomwall::proxy {
 namespace {

@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <string>
 
-#include "proxy/http/counters.h"
-#include "proxy/http/decision_id.h"
 #include "proxy/http/http_date.h"
 #include "proxy/http/message_reader.h"
 #include "proxy/io/transport.h"
@@ -21,6 +19,8 @@
 #include "proxy/net/snapshot.h"
 #include "proxy/net/upstream.h"
 #include "proxy/net/warm_readers.h"
+#include "proxy/reply/decision_id.h"
+#include "proxy/telemetry/counters.h"
 
 namespace bloomwall::proxy {
 

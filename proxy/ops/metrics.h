@@ -1,5 +1,5 @@
 // /metrics: everything the process counts, in Prometheus text exposition. Names: bloomwall_* from the table in
-// proxy/http/counters.h plus those made in metrics.cc, and the usual process_*. Labels are bounded: enumerations of ours and
+// proxy/telemetry/counters.h plus those made in metrics.cc, and the usual process_*. Labels are bounded: enumerations of ours and
 // the names of configured filters; nothing that a client or an origin sends becomes one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <string>
 
-#include "proxy/http/counters.h"
 #include "proxy/http/http_date.h"
 #include "proxy/net/server.h"
 #include "proxy/net/snapshot.h"
 #include "proxy/ops/admin_pages.h"
+#include "proxy/telemetry/counters.h"
 
 namespace bloomwall::proxy {
 

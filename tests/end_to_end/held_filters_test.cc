@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "tests/end_to_end/servers.h"
-#include "tests/proxy/http/hello_maker.h"
+#include "tests/proxy/tls/hello_maker.h"
 #include "tests/support/http_text.h"
 #include "tests/support/scripted_peer.h"
 

@@ -10,9 +10,9 @@
 #include <random>
 #include <stdexcept>
 
-#include "proxy/http/client_hello.h"
+#include "proxy/tls/client_hello.h"
 #include "tests/end_to_end/servers.h"
-#include "tests/proxy/http/hello_maker.h"
+#include "tests/proxy/tls/hello_maker.h"
 #include "tests/support/http_text.h"
 #include "tests/support/scripted_peer.h"
 

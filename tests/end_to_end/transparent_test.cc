@@ -12,7 +12,7 @@
 
 #include "tests/end_to_end/networks.h"
 #include "tests/end_to_end/servers.h"
-#include "tests/proxy/http/hello_maker.h"
+#include "tests/proxy/tls/hello_maker.h"
 #include "tests/support/scripted_peer.h"
 
 namespace bloomwall::test {

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "proxy/http/after_hello.h"
-#include "tests/proxy/http/hello_maker.h"
+#include "proxy/tls/after_hello.h"
+#include "tests/proxy/tls/hello_maker.h"
 
 namespace {
 

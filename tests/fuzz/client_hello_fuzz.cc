@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "proxy/http/client_hello.h"
+#include "proxy/tls/client_hello.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-// The small pieces other parts of proxy/http are made of: fields, framing numbers, escapes, dates, ids, counters, errors.
+// The small pieces other parts of proxy/http are made of: fields, framing numbers, escapes, dates, errors.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
@@ -8,8 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "proxy/http/counters.h"
-#include "proxy/http/decision_id.h"
 #include "proxy/http/escape.h"
 #include "proxy/http/fields.h"
 #include "proxy/http/framing.h"
@@ -211,84 +209,6 @@ TEST(Dates, AreWrittenInEachForm) {
   append_common_log(common, time);
   EXPECT_EQ(iso, "1994-11-06T08:49:37.042Z");
   EXPECT_EQ(common, "06/Nov/1994:08:49:37 +0000");
-}
-
-// ---- decision_id.h
-
-// Reference: the vectors published with SipHash (key 00..0f, message 00..07).
-TEST(SipHash, GivesThePublishedValue) {
-  EXPECT_EQ(siphash({0x0706050403020100, 0x0f0e0d0c0b0a0908}, 0x0706050403020100), 0x93f5f5799a932462U);
-}
-
-TEST(DecisionIds, AreShortUniqueAndUnlikeTheirNeighbours) {
-  DecisionIds ids({1, 2});
-  std::set<std::string> seen;
-  for (int i = 0; i < 100'000; ++i) {
-    const DecisionId id = ids.next();
-    ASSERT_EQ(id.text().size(), 16U);
-    ASSERT_EQ(id.text().find_first_not_of("0123456789ABCDEFGHJKMNPQRSTVWXYZ"), std::string_view::npos);
-    seen.emplace(id.text());
-  }
-  EXPECT_EQ(seen.size(), 100'000U);
-  DecisionIds same({1, 2}), other({1, 3});
-  EXPECT_TRUE(seen.contains(std::string(same.next().text())));
-  EXPECT_FALSE(seen.contains(std::string(other.next().text())));
-  EXPECT_TRUE(DecisionId().empty());
-}
-
-// ---- counters.h
-
-TEST(Counters, AddUpOverWorkers) {
-  Counters a, b, sum;
-  a.tunnels_total.add(3);
-  b.tunnels_total.add(4);
-  a.client_connections_active.add(5);
-  b.client_connections_active.subtract(2);
-  a.count_request(MethodClass::get, filter::Decision::blocked, filter::VerdictReason::listed);
-  b.count_request(MethodClass::get, filter::Decision::blocked, filter::VerdictReason::listed);
-  a.count_error(ErrorKind::loop);
-  a.count_response(502, 700);
-  b.count_response(0, 100'000'000);
-  b.count_response(999, 500);
-  a.filters.count("ads", filter::FilterAction::block);
-  b.filters.count("ads", filter::FilterAction::block, 2);
-  b.filters.count("malware", filter::FilterAction::monitor);
-  add_counters(sum, a);
-  add_counters(sum, b);
-  EXPECT_EQ(sum.filters.get("ads", filter::FilterAction::block), 3U);
-  EXPECT_EQ(sum.filters.get("ads", filter::FilterAction::monitor), 0U);
-  EXPECT_EQ(sum.filters.get("malware", filter::FilterAction::monitor), 1U);
-  EXPECT_EQ(sum.filters.get("nobody", filter::FilterAction::monitor), 0U);
-  EXPECT_EQ(sum.tunnels_total.get(), 7U);
-  EXPECT_EQ(sum.client_connections_active.get(), 3U);
-  EXPECT_EQ(sum.requests[0][static_cast<std::size_t>(filter::Decision::blocked)]
-                        [static_cast<std::size_t>(filter::VerdictReason::listed)]
-                            .get(),
-            2U);
-  EXPECT_EQ(sum.errors[static_cast<std::size_t>(ErrorKind::loop)].get(), 1U);
-  EXPECT_EQ(sum.responses[5].get(), 2U);
-  EXPECT_EQ(sum.responses[0].get(), 1U);
-  EXPECT_EQ(sum.request_duration[0].get(), 1U);
-  EXPECT_EQ(sum.request_duration[1].get(), 1U);
-  EXPECT_EQ(sum.request_duration[kDurationBounds.size()].get(), 1U);
-  EXPECT_EQ(sum.request_duration_microseconds.get(), 100'001'200U);
-}
-
-TEST(Counters, EveryRowHasANameAndAHelpText) {
-  std::set<std::string_view> names;
-  for (const CounterRow& row : kCounterRows) {
-    EXPECT_FALSE(row.help.empty());
-    EXPECT_EQ(row.name.ends_with("_total"), !row.gauge) << row.name;
-    EXPECT_TRUE(names.insert(row.name).second) << row.name;
-  }
-}
-
-TEST(MethodClasses, AreBounded) {
-  EXPECT_EQ(class_of(Method::connect), MethodClass::connect);
-  EXPECT_EQ(class_of(Method::patch), MethodClass::other);
-  std::set<std::string_view> names;
-  for (std::size_t i = 0; i < kMethodClasses; ++i) names.insert(to_string(static_cast<MethodClass>(i)));
-  EXPECT_EQ(names.size(), kMethodClasses);
 }
 
 // ---- http_error.h

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <thread>
 
-#include "tests/proxy/http/hello_maker.h"
 #include "tests/proxy/net/proxy_fixture.h"
+#include "tests/proxy/tls/hello_maker.h"
 
 namespace bloomwall::test {
 namespace {

@@ -14,7 +14,7 @@
 #include "proxy/net/addresses.h"
 #include "proxy/net/client_session.h"
 #include "proxy/net/worker_state.h"
-#include "tests/proxy/http/hello_maker.h"
+#include "tests/proxy/tls/hello_maker.h"
 #include "tests/support/fake_resolver.h"
 #include "tests/support/http_text.h"
 #include "tests/support/memory_transport.h"

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/proxy/http/hello_maker.h"
 #include "tests/proxy/net/proxy_fixture.h"
 #include "tests/proxy/net/tls_peer.h"
+#include "tests/proxy/tls/hello_maker.h"
 #include "tests/support/test_certificate.h"
 
 namespace bloomwall::test {

@@ -24,9 +24,9 @@
 #include <string>
 
 #include "conf/config.h"
-#include "proxy/http/counters.h"
 #include "proxy/log/access_log.h"
 #include "proxy/net/server.h"
+#include "proxy/telemetry/counters.h"
 #include "tests/support/http_text.h"
 #include "tests/support/scripted_peer.h"
 #include "tests/support/temp_dir.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/proxy/http/hello_maker.h"
 #include "tests/proxy/net/proxy_fixture.h"
+#include "tests/proxy/tls/hello_maker.h"
 
 namespace bloomwall::test {
 namespace {

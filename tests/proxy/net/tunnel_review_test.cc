@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdexcept>
 
-#include "tests/proxy/http/hello_maker.h"
 #include "tests/proxy/net/proxy_fixture.h"
+#include "tests/proxy/tls/hello_maker.h"
 
 namespace bloomwall::test {
 namespace {

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/access/judge_target.h"
+
+#include <utility>
+
+#include "filter/policy/exact_set.h"
+#include "proxy/http/serialise.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+// A chain of proxies with one name is somebody's choice; a request that met this one more often goes round in circles.
+constexpr unsigned kMostOwnVias = 3;
+
+HttpError refused(const filter::CanonicalUrl& url) { return {ErrorKind::bad_target, filter::to_string(url.reason)}; }
+
+// Received-by of "1.1 name (comment)".
+std::string_view received_by(std::string_view element) {
+  const std::size_t space = element.find(' ');
+  if (space == std::string_view::npos) return {};
+  element.remove_prefix(space + 1);
+  return element.substr(0, element.find(' '));
+}
+
+bool goes_round(const RequestHead& head, std::string_view own_name) {
+  if (own_name.empty()) return false;
+  unsigned seen = 0;
+  for (const Field& field : head.fields) {
+    if (field.id != FieldId::via) continue;
+    std::string_view list = field.value;
+    for (std::string_view element; next_element(list, element);) seen += same_name(received_by(element), own_name);
+  }
+  return seen > kMostOwnVias;
+}
+
+filter::Verdict worst_of(TargetJudge::Addresses addresses, const filter::CanonicalUrl& url, filter::Scope scope,
+                         const filter::Policy& policy) {
+  filter::Verdict worst;
+  for (const filter::Address& address : addresses) {
+    filter::Verdict verdict = policy.judge_address(address, url, scope);
+    if (&address == &addresses.front() || verdict.decision > worst.decision) worst = std::move(verdict);
+  }
+  return worst;
+}
+
+Route route_of(const RequestHead& head) {
+  if (head.max_forwards != 0U) return Route::forward;
+  return head.method == Method::trace ? Route::answer_trace : Route::answer_options;
+}
+
+}  // namespace
+
+tl::expected<Judgement, HttpError> TargetJudge::request(const RequestHead& head, const filter::Policy& policy,
+                                                        const AccessRules& access, Waiting waiting) {
+  waiting_ = waiting;
+  if (goes_round(head, rules_.via_name)) {
+    return tl::unexpected(HttpError{ErrorKind::loop, "Via names this proxy again and again"});
+  }
+  if (head.target.form == TargetForm::authority) return connect(head, policy, access);
+  auto judged = head.target.form == TargetForm::absolute ? absolute(head, policy) : origin(head, policy);
+  if (!judged || judged->pages_absent || judged->route != Route::forward) return judged;
+  if (judged->verdict.decision != filter::Decision::blocked && !access.http_port_allowed(judged->port)) {
+    return tl::unexpected(HttpError{ErrorKind::port_denied, "access.deny_ports"});
+  }
+  return judged;
+}
+
+tl::expected<Judgement, HttpError> TargetJudge::absolute(const RequestHead& head, const filter::Policy& policy) {
+  if (!same_name(head.target.scheme, kHttpScheme)) {
+    return tl::unexpected(HttpError{ErrorKind::not_implemented, "a scheme other than http"});
+  }
+  return judge(head.target.raw, head, policy);
+}
+
+// Origin-form: on a forward listener it is meant for a server, which this is not; on a transparent one Host routes it.
+tl::expected<Judgement, HttpError> TargetJudge::origin(const RequestHead& head, const filter::Policy& policy) {
+  if (!rules_.accept_origin_form) {
+    if (head.target.form == TargetForm::origin) {
+      return tl::unexpected(HttpError{ErrorKind::misdirected, "origin-form on a forward listener"});
+    }
+    Judgement own;  // "OPTIONS *" asks about the proxy itself
+    own.route = Route::answer_options;
+    return own;
+  }
+  if (!head.host) return tl::unexpected(HttpError{ErrorKind::misdirected, "no Host to route by"});
+  return judge(url_at(head.host->host, head.host->port, head), head, policy);
+}
+
+std::string_view TargetJudge::url_at(std::string_view host, std::uint16_t port, const RequestHead& head) {
+  url_.assign(kHttpPrefix).append(host);
+  append_port(url_, port);
+  if (!head.target.path_and_query.starts_with('/')) url_.push_back('/');
+  return url_.append(head.target.path_and_query);
+}
+
+tl::expected<Judgement, HttpError> TargetJudge::inside(const RequestHead& head, std::string_view host,
+                                                       std::uint16_t port, const filter::Policy& policy,
+                                                       Waiting waiting) {
+  waiting_ = waiting;
+  if (goes_round(head, rules_.via_name)) {
+    return tl::unexpected(HttpError{ErrorKind::loop, "Via names this proxy again and again"});
+  }
+  if (head.target.form == TargetForm::authority) {
+    return tl::unexpected(HttpError{ErrorKind::method_not_allowed, "CONNECT inside a tunnel"});
+  }
+  auto own = judge(url_at(host, port_in_http_url(port), head), head, policy);
+  const bool absolute_form = head.target.form == TargetForm::absolute;
+  const bool names_host = absolute_form || head.host;
+  const std::string_view named = absolute_form ? head.target.authority.host : head.host ? head.host->host : host;
+  if (!own || own->pages_absent || !names_host) return own;
+  if (same_name(named, host) && !absolute_form) {
+    own->host_field_port = head.host->port;
+    return own;
+  }
+  filter::Verdict verdict = std::move(own->verdict);
+  auto judgement = absolute_form ? absolute(head, policy) : judge(url_at(named, head.host->port, head), head, policy);
+  if (!judgement || judgement->pages_absent) return judgement;
+  verdict.questions += judgement->verdict.questions;
+  if (verdict.decision > judgement->verdict.decision) judgement->verdict = std::move(verdict);
+  return judgement;
+}
+
+// Host and port that are dialled come from the parse that is judged.
+tl::expected<Judgement, HttpError> TargetJudge::judge(std::string_view url, const RequestHead& head,
+                                                      const filter::Policy& policy) {
+  const filter::CanonicalUrl& canonical = canonicaliser_.url(url);
+  if (canonical.action == filter::UrlAction::reject) return tl::unexpected(refused(canonical));
+  if (rules_.strict_path && canonical.forms.size() > 1) {
+    return tl::unexpected(HttpError{ErrorKind::ambiguous_path, "a path with alternative forms"});
+  }
+  Judgement judgement;
+  if (waiting_ == Waiting::allowed || !policy.is_paged()) {
+    judgement.verdict = policy.judge(canonical);
+  } else if (auto verdict = policy.judge_at_once(canonical, absent_)) {
+    judgement.verdict = *std::move(verdict);
+  } else {
+    judgement.pages_absent = true;
+    return judgement;
+  }
+  if (judgement.verdict.decision == filter::Decision::rejected) return tl::unexpected(refused(canonical));
+  judgement.route = route_of(head);
+  judgement.host = canonical.host;
+  judgement.port = canonical.port == 0 ? kHttpPort : canonical.port;
+  judgement.host_field_port = canonical.port;
+  return judgement;
+}
+
+tl::expected<Judgement, HttpError> TargetJudge::connect(const RequestHead& head, const filter::Policy& policy,
+                                                        const AccessRules& access) {
+  if (rules_.accept_origin_form) {
+    return tl::unexpected(HttpError{ErrorKind::method_not_allowed, "CONNECT on a transparent listener"});
+  }
+  const filter::CanonicalUrl& canonical = canonicaliser_.host(head.target.authority.host);
+  if (canonical.action == filter::UrlAction::reject) return tl::unexpected(refused(canonical));
+  Judgement judgement;
+  judgement.verdict = policy.judge_host(canonical);
+  if (judgement.verdict.decision == filter::Decision::rejected) return tl::unexpected(refused(canonical));
+  if (judgement.verdict.decision != filter::Decision::blocked && !access.port_allowed(head.target.authority.port)) {
+    return tl::unexpected(HttpError{ErrorKind::port_denied, "CONNECT to a port outside access.connect_ports"});
+  }
+  judgement.route = Route::tunnel;
+  judgement.host = canonical.host;
+  judgement.port = judgement.host_field_port = head.target.authority.port;
+  return judgement;
+}
+
+// An IPv6 literal, in a ClientHello against RFC 6066 but sent by some; without brackets it would read as a port.
+std::string_view TargetJudge::in_brackets(std::string_view name) {
+  if (name.find(':') == std::string_view::npos) return name;
+  return url_.assign("[").append(name).append("]");
+}
+
+tl::expected<TargetJudge::Sni, HttpError> TargetJudge::sni(std::string_view name, const filter::Policy& policy) {
+  return host(in_brackets(name), policy);
+}
+
+tl::expected<TargetJudge::Sni, HttpError> TargetJudge::host(std::string_view name, const filter::Policy& policy) {
+  const filter::CanonicalUrl& canonical = canonicaliser_.host(name);
+  if (canonical.action == filter::UrlAction::reject) return tl::unexpected(refused(canonical));
+  Sni sni{policy.judge_host(canonical), canonical.host};
+  if (sni.verdict.decision == filter::Decision::rejected) return tl::unexpected(refused(canonical));
+  return sni;
+}
+
+std::optional<filter::Verdict> TargetJudge::url_at_once(std::string_view url, const filter::Policy& policy) {
+  const filter::CanonicalUrl& canonical = canonicaliser_.url(url);
+  if (!policy.is_paged()) return policy.judge(canonical);
+  return policy.judge_at_once(canonical, absent_);
+}
+
+filter::Verdict TargetJudge::host_to(Addresses addresses, std::string_view host, const filter::Policy& policy) {
+  return worst_of(addresses, canonicaliser_.host(host), filter::Scope::host, policy);
+}
+
+filter::Verdict TargetJudge::url_to(Addresses addresses, std::string_view url, const filter::Policy& policy) {
+  return worst_of(addresses, canonicaliser_.url(url), filter::Scope::url, policy);
+}
+
+filter::Verdict TargetJudge::literal_to(Addresses addresses, std::string_view literal, const filter::Policy& policy) {
+  return host_to(addresses, in_brackets(literal), policy);
+}
+
+filter::Verdict TargetJudge::request_to(Addresses addresses, const RequestHead& head, const filter::Policy& policy) {
+  if (head.target.form == TargetForm::authority) return host_to(addresses, head.target.authority.host, policy);
+  if (head.target.form == TargetForm::absolute || !head.host) return url_to(addresses, head.target.raw, policy);
+  return url_to(addresses, url_at(head.host->host, head.host->port, head), policy);
+}
+
+filter::Verdict TargetJudge::inside_to(Addresses addresses, const RequestHead& head, std::string_view host,
+                                       std::uint16_t port, const filter::Policy& policy) {
+  const std::uint16_t shown_port = port_in_http_url(port);
+  filter::Verdict worse = url_to(addresses, url_at(host, shown_port, head), policy);
+  if (head.target.form != TargetForm::absolute && !head.host) return worse;
+  filter::Verdict named = request_to(addresses, head, policy);
+  if (named.decision > worse.decision) worse = std::move(named);
+  return worse;
+}
+
+void append_display_url(std::string& out, const RequestHead& head) {
+  const Target& target = head.target;
+  switch (target.form) {
+    case TargetForm::absolute:
+      out.append(target.scheme).append("://").append(target.authority.host);
+      append_port(out, target.authority.port);
+      break;
+    case TargetForm::authority:
+      out.append(target.raw);
+      return;
+    case TargetForm::origin:
+    case TargetForm::asterisk:
+      if (!head.host) break;
+      out.append(kHttpPrefix).append(head.host->host);
+      append_port(out, head.host->port);
+      if (target.form == TargetForm::asterisk) return;
+      break;
+  }
+  if (target.path_and_query.empty() || target.path_and_query.front() == '?') out.push_back('/');
+  out.append(target.path_and_query);
+}
+
+}  // namespace bloomwall::proxy

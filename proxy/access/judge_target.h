@@ -1,0 +1,109 @@
+// The one question the connection code asks about a request: may it go on, and to which host and port?
+// Joins the parsed head, the canonicaliser and the policy in the order ARCHITECTURE.md fixes: CONNECT authority before
+// any name is resolved, SNI before a client octet is relayed, every form of an ambiguous path judged.
+// No allocation where nothing matches. Not thread-safe because of the Canonicaliser (one a worker).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+#include "filter/policy/policy.h"
+#include "filter/url/address.h"
+#include "filter/url/canonical_url.h"
+#include "proxy/access/access_rules.h"
+#include "proxy/http/http_error.h"
+#include "proxy/http/request.h"
+
+namespace bloomwall::proxy {
+
+struct JudgeRules {
+  bool strict_path = false;         // refuse every path that has alternative forms
+  bool accept_origin_form = false;  // transparent listeners: origin-form, routed by Host; no CONNECT
+  std::string_view via_name = {};   // own name in Via: met too often there it is a loop; empty: not looked for
+};
+
+enum class Route : std::uint8_t {
+  forward,       // to host:port
+  tunnel,        // CONNECT to host:port
+  answer_trace,  // Max-Forwards: 0
+  answer_options,
+};
+
+// Whether a verdict may wait for the disk where a filter is larger than memory.
+enum class Waiting : std::uint8_t { allowed, never };
+
+struct Judgement {
+  Route route = Route::forward;
+  filter::Verdict verdict = {};       // allowed, monitored or blocked; never rejected (that is an error)
+  std::string_view host = {};         // canonical, the only thing to resolve and dial; valid until the next question
+  std::uint16_t port = 0;             // to dial
+  std::uint16_t host_field_port = 0;  // for RequestRewrite::port: as the target gave it
+  bool pages_absent = false;  // there is no verdict before TargetJudge::absent_pages() are read; all else means nothing
+};
+
+class TargetJudge {
+ public:
+  // The policy is handed to each call because reload swaps it.
+  explicit TargetJudge(JudgeRules rules) : rules_(rules) {}
+
+  // A whole request head; CONNECT included. Errors: bad_target, ambiguous_path, port_denied, not_implemented (scheme),
+  // misdirected (origin-form on a forward listener), method_not_allowed (CONNECT on a transparent one), loop.
+  tl::expected<Judgement, HttpError> request(const RequestHead& head, const filter::Policy& policy,
+                                             const AccessRules& access, Waiting waiting = Waiting::allowed);
+  // A request that came through a tunnel to `host` (canonical): like one on a transparent listener, but it needs a pass for
+  // the tunnel's host as well as for what Host or its URL names, and without Host it is for the tunnel's. Of the two verdicts
+  // the worse counts.
+  tl::expected<Judgement, HttpError> inside(const RequestHead& head, std::string_view host, std::uint16_t port,
+                                            const filter::Policy& policy, Waiting waiting);
+  // Of the request that was judged last, until the next; Waiting::never only.
+  std::span<const std::byte* const> absent_pages() const { return absent_; }
+  // The name in a ClientHello: host-level expressions only. Error bad_target: a name no host can have.
+  struct Sni {
+    filter::Verdict verdict;
+    std::string_view host;  // canonical
+  };
+  tl::expected<Sni, HttpError> sni(std::string_view name, const filter::Policy& policy);
+  // Again, what was judged before: a canonical host, or a URL where that takes no page from the disk.
+  tl::expected<Sni, HttpError> host(std::string_view name, const filter::Policy& policy);
+  std::optional<filter::Verdict> url_at_once(std::string_view url, const filter::Policy& policy);
+
+  // What the networks in filters say of addresses (not empty) to which something that was judged before is sent, or goes on
+  // going: the worst over them, and of a request inside a tunnel the worse of the tunnel's host and its own. Allow entries for
+  // the URL or the host count. Rejected where the URL is, which a judged one is not. Takes no page from the disk; to be asked
+  // where policy.has_networks().
+  using Addresses = std::span<const filter::Address>;
+  filter::Verdict request_to(Addresses addresses, const RequestHead& head, const filter::Policy& policy);
+  filter::Verdict inside_to(Addresses addresses, const RequestHead& head, std::string_view host, std::uint16_t port,
+                            const filter::Policy& policy);
+  filter::Verdict host_to(Addresses addresses, std::string_view host, const filter::Policy& policy);
+  filter::Verdict url_to(Addresses addresses, std::string_view url, const filter::Policy& policy);
+  // As host_to(), of a host that is an address; IPv6 without brackets.
+  filter::Verdict literal_to(Addresses addresses, std::string_view literal, const filter::Policy& policy);
+
+ private:
+  std::string_view in_brackets(std::string_view name);
+  tl::expected<Judgement, HttpError> absolute(const RequestHead& head, const filter::Policy& policy);
+  tl::expected<Judgement, HttpError> origin(const RequestHead& head, const filter::Policy& policy);
+  std::string_view url_at(std::string_view host, std::uint16_t port, const RequestHead& head);
+  tl::expected<Judgement, HttpError> judge(std::string_view url, const RequestHead& head, const filter::Policy& policy);
+  tl::expected<Judgement, HttpError> connect(const RequestHead& head, const filter::Policy& policy,
+                                             const AccessRules& access);
+  JudgeRules rules_;
+  filter::Canonicaliser canonicaliser_;
+  Waiting waiting_ = Waiting::allowed;
+  std::vector<const std::byte*> absent_;
+  std::string url_;  // origin-form, and inside a tunnel: scheme, host and target joined
+};
+
+// The URL a person knows the request by: for the page and the log. CONNECT: host:port. Userinfo is left out.
+void append_display_url(std::string& out, const RequestHead& head);
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/reply/block_template.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+#include "proxy/http/escape.h"
+#include "proxy/http/octets.h"
+#include "proxy/reply/html_context.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+std::optional<TemplateVariable> variable_named(std::string_view name) {
+  const auto at = std::find(kTemplateVariables.begin(), kTemplateVariables.end(), name);
+  if (at == kTemplateVariables.end()) return std::nullopt;
+  return static_cast<TemplateVariable>(at - kTemplateVariables.begin());
+}
+
+bool is_link(TemplateVariable variable) {
+  return variable == TemplateVariable::contact_link || variable == TemplateVariable::report_link ||
+         variable == TemplateVariable::legal_link;
+}
+
+}  // namespace
+
+// One pass over the text: literals feed the HTML context, which says what a value at this point would become.
+class TemplateParser {
+ public:
+  using Fault = std::optional<TemplateError>;
+  explicit TemplateParser(std::string_view text) { made_.text_ = text; }
+
+  tl::expected<BlockTemplate, TemplateError> run() {
+    if (made_.text_.size() > BlockTemplate::kMaxBytes) return tl::unexpected(error(0, "the template is over 256 KiB"));
+    for (std::size_t at = 0; at < made_.text_.size();) {
+      const std::size_t open = std::min(made_.text_.find("{{", at), made_.text_.size());
+      add_literal(at, open);
+      if (open == made_.text_.size()) break;
+      const bool comment = made_.text_.compare(open, 3, "{{!") == 0;
+      const std::string_view end = comment ? "!}}" : "}}";
+      const std::size_t close = made_.text_.find(end, open + (comment ? 3 : 2));
+      if (close == std::string::npos) {
+        return tl::unexpected(error(open, "an opening \"{{\" without \"" + std::string(end) + "\""));
+      }
+      if (const Fault fault = on_tag(open, close)) return tl::unexpected(*fault);
+      at = close + end.size();
+    }
+    if (!open_.empty()) {
+      return tl::unexpected(error(open_.back().at, "{{#" + name_of(open_.back().variable) + "}} is never closed"));
+    }
+    return std::move(made_);
+  }
+
+ private:
+  struct Open {
+    TemplateVariable variable;
+    std::size_t at;
+    std::size_t piece;
+  };
+  static std::string name_of(TemplateVariable variable) {
+    return std::string(kTemplateVariables[static_cast<std::size_t>(variable)]);
+  }
+
+  TemplateError error(std::size_t at, std::string what) const {
+    const std::string_view before = std::string_view(made_.text_).substr(0, at);
+    const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+    const std::size_t begin = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
+    return {static_cast<int>(line), static_cast<int>(at - begin + 1), std::move(what)};
+  }
+
+  void add_literal(std::size_t begin, std::size_t end) {
+    if (begin == end) return;
+    context_.feed(std::string_view(made_.text_).substr(begin, end - begin));
+    made_.pieces_.push_back({BlockTemplate::Kind::literal, TemplateVariable::url, static_cast<std::uint32_t>(begin),
+                             static_cast<std::uint32_t>(end - begin)});
+  }
+
+  Fault on_tag(std::size_t open, std::size_t close) {
+    std::string_view name = std::string_view(made_.text_).substr(open + 2, close - open - 2);
+    if (name.starts_with('!')) return std::nullopt;
+    const char mark = name.starts_with('#') || name.starts_with('/') ? name.front() : ' ';
+    if (mark != ' ') name.remove_prefix(1);
+    name = trim(name);
+    const auto variable = variable_named(name);
+    if (!variable) return error(open, "unknown variable \"" + std::string(name) + "\"");
+    if (mark == '#') return begin_section(*variable, open);
+    return mark == '/' ? end_section(*variable, open) : add_value(*variable, open);
+  }
+
+  Fault begin_section(TemplateVariable variable, std::size_t at) {
+    if (!context_.between_tags()) return error(at, "{{#" + name_of(variable) + "}} may only stand between tags");
+    open_.push_back({variable, at, made_.pieces_.size()});
+    made_.pieces_.push_back({BlockTemplate::Kind::section_begin, variable, 0, 0});
+    return std::nullopt;
+  }
+
+  Fault end_section(TemplateVariable variable, std::size_t at) {
+    if (open_.empty() || open_.back().variable != variable) {
+      return error(at, "{{/" + name_of(variable) + "}} closes nothing that is open");
+    }
+    if (!context_.between_tags()) return error(at, "{{/" + name_of(variable) + "}} may only stand between tags");
+    made_.pieces_[open_.back().piece].begin = static_cast<std::uint32_t>(made_.pieces_.size());
+    made_.pieces_.push_back({BlockTemplate::Kind::section_end, variable, 0, 0});
+    open_.pop_back();
+    return std::nullopt;
+  }
+
+  Fault add_value(TemplateVariable variable, std::size_t at) {
+    BlockTemplate::Kind kind = BlockTemplate::Kind::text;
+    switch (context_.place()) {
+      case HtmlPlace::text:
+        break;
+      case HtmlPlace::url_begin:
+        if (!is_link(variable)) return error(at, "{{" + name_of(variable) + "}} is no link and cannot begin a URL");
+        kind = BlockTemplate::Kind::url_whole;
+        break;
+      case HtmlPlace::url_inside:
+        kind = BlockTemplate::Kind::url_part;
+        break;
+      case HtmlPlace::forbidden:
+        return error(at, "{{" + name_of(variable) + "}} may stand only in text or in a quoted attribute");
+    }
+    context_.value_inserted();
+    made_.pieces_.push_back({kind, variable, 0, 0});
+    return std::nullopt;
+  }
+
+  BlockTemplate made_;
+  HtmlContext context_;
+  std::vector<Open> open_;
+};
+
+tl::expected<BlockTemplate, TemplateError> BlockTemplate::parse(std::string_view text) {
+  return TemplateParser(text).run();
+}
+
+const BlockTemplate& BlockTemplate::built_in() {
+  static const BlockTemplate made = [] {
+    auto parsed = parse(built_in_block_template());
+    if (!parsed) std::abort();  // block_template_test.cc parses the same text: this cannot ship
+    return *std::move(parsed);
+  }();
+  return made;
+}
+
+void BlockTemplate::render(std::string& out, const TemplateValues& values) const {
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    const Piece& piece = pieces_[i];
+    const std::string_view value = values[static_cast<std::size_t>(piece.variable)];
+    switch (piece.kind) {
+      case Kind::literal:
+        out.append(text_, piece.begin, piece.size);
+        break;
+      case Kind::text:
+        append_html(out, value);
+        break;
+      case Kind::url_whole:
+        append_html(out, safe_link(value));
+        break;
+      case Kind::url_part:
+        append_percent_encoded(out, value);
+        break;
+      case Kind::section_begin:
+        if (value.empty()) i = piece.begin;
+        break;
+      case Kind::section_end:
+        break;
+    }
+  }
+}
+
+}  // namespace bloomwall::proxy

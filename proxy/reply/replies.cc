@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/reply/replies.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "proxy/http/escape.h"
+#include "proxy/reply/own_reply.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr std::string_view kForwardMethods = "GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS, TRACE, CONNECT";
+constexpr std::string_view kTransparentMethods = "GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS, TRACE";
+
+// Small, neutral and without anything from the network: errors are for the person who looks after the network.
+constexpr std::string_view kErrorPage = R"(<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"><title>{status} {phrase}</title><style>
+:root{{color-scheme:light dark;--ground:#eef1f5;--ink:#18202c;--soft:#556072}}
+@media(prefers-color-scheme:dark){{:root{{--ground:#0f1319;--ink:#e9edf3;--soft:#9aa6b8}}}}
+body{{margin:0;min-height:100vh;display:grid;place-items:center;background:var(--ground);color:var(--ink);
+font:1rem/1.6 system-ui,sans-serif}}main{{max-width:36rem;padding:2rem}}h1{{font-size:1.6rem;margin:0 0 .4rem}}
+p{{margin:.3rem 0}}small{{color:var(--soft)}}</style></head><body><main><h1>{phrase}</h1>
+<p>{summary}</p><p><small>{status} {name}: {detail}{id}</small></p></main></body></html>
+)";
+
+// What the access rules refuse says so in the status line, as a denial does.
+std::string_view status_phrase(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::client_denied:
+      return "Client Not Allowed";
+    case ErrorKind::port_denied:
+      return "Port Not Allowed";
+    case ErrorKind::destination_denied:
+      return "Destination Not Allowed";
+    default:
+      return reason_phrase(facts(kind).status);
+  }
+}
+
+// `id`: the decision's, or empty.
+std::string error_body(MediaType type, const HttpError& error, const ErrorFacts& fact, std::string_view id) {
+  const std::string_view phrase = reason_phrase(fact.status);
+  switch (type) {
+    case MediaType::html: {
+      std::string detail;
+      append_html(detail, error.detail);
+      return fmt::format(fmt::runtime(kErrorPage), fmt::arg("status", fact.status), fmt::arg("phrase", phrase),
+                         fmt::arg("summary", fact.summary), fmt::arg("name", to_string(error.kind)),
+                         fmt::arg("detail", detail),
+                         fmt::arg("id", id.empty() ? "" : fmt::format("; decision {}", id)));
+    }
+    case MediaType::json: {
+      std::string detail;
+      append_json(detail, error.detail);
+      return fmt::format(R"({{"error":"{}","status":{},"message":"{}","detail":"{}"{}}})"
+                         "\n",
+                         to_string(error.kind), fact.status, fact.summary, detail,
+                         id.empty() ? "" : fmt::format(R"(,"decision_id":"{}")", id));
+    }
+    case MediaType::text:
+      break;
+  }
+  return fmt::format("{} {}: {} ({}{})\n", fact.status, phrase, fact.summary, error.detail,
+                     id.empty() ? "" : fmt::format("; decision {}", id));
+}
+
+std::string_view more_fields_of(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::too_many_requests:  // a whole second's worth is free again by then
+      return "Retry-After: 1\r\n";
+    case ErrorKind::connection_limit:
+    case ErrorKind::shutting_down:
+      return "Retry-After: 5\r\n";
+    default:
+      return {};
+  }
+}
+
+bool is_secret(const Field& field) {
+  switch (field.id) {
+    case FieldId::proxy_authorization:
+    case FieldId::proxy_authenticate:
+    case FieldId::proxy_authentication_info:
+    case FieldId::proxy_other:
+      return true;
+    default:
+      return same_name(field.name, "authorization") || same_name(field.name, "cookie");
+  }
+}
+
+}  // namespace
+
+void write_error(std::string& out, const HttpError& error, const ReplyContext& context) {
+  const ErrorFacts& fact = facts(error.kind);
+  const MediaType type = context.method == Method::connect ? MediaType::text : choose_media(context.accept);
+  const std::string_view id = context.decision_id;
+  const std::string body = error_body(type, error, fact, id);
+  const std::string details = id.empty() ? std::string(error.detail) : fmt::format("{}; decision {}", error.detail, id);
+  std::string more(more_fields_of(error.kind));
+  if (error.kind == ErrorKind::method_not_allowed) more.append("Allow: ").append(kTransparentMethods).append("\r\n");
+  write_own_reply(out,
+                  {.status = fact.status,
+                   .reason = status_phrase(error.kind),
+                   .proxy_error = fact.proxy_error,
+                   .details = details,
+                   .content_type = content_type(type),
+                   .body = body,
+                   .more_fields = more,
+                   .is_page = type == MediaType::html,
+                   .close = fact.must_close},
+                  context);
+}
+
+void write_trace_reply(std::string& out, const RequestHead& head, const ReplyContext& context) {
+  std::string body;
+  body.append(head.method_name).append(1, ' ').append(head.target.raw);
+  body.append(head.version == Version::http10 ? " HTTP/1.0\r\n" : " HTTP/1.1\r\n");
+  for (const Field& field : head.fields) {
+    if (!is_secret(field)) body.append(field.name).append(": ").append(field.value).append("\r\n");
+  }
+  body.append("\r\n");
+  write_own_reply(out,
+                  {
+                      .status = 200,
+                      .content_type = "message/http",
+                      .body = body,
+                  },
+                  context);
+}
+
+void write_options_reply(std::string& out, const ReplyContext& context) {
+  const std::string allow = fmt::format("Allow: {}\r\n", kForwardMethods);
+  write_own_reply(
+      out, {.status = 200, .proxy_error = {}, .details = {}, .content_type = {}, .body = {}, .more_fields = allow},
+      context);
+}
+
+// --- blocked requests
+
+namespace {
+
+constexpr std::size_t kMostShown = 2000;  // of a URL on the page and in a report link
+constexpr std::size_t kMostNamed = 64;    // of a filter's name in the status line
+
+// Everything a person may be told, whatever it is written in. Owns what it has to make.
+struct Story {
+  int status = 403;
+  std::string_view url, host, filter, reason_name, sentence, expression, id, contact, legal_link;
+  std::string time, contact_link, report;
+};
+
+std::string contact_link_of(std::string_view contact) {
+  if (!safe_link(contact).empty()) return std::string(contact);
+  if (contact.find('@') == std::string_view::npos || contact.find(' ') != std::string_view::npos) return {};
+  std::string link = "mailto:";
+  append_url(link, contact);
+  return link;
+}
+
+Story tell(const Denial& denial, const ReplyContext& context) {
+  const filter::Verdict& verdict = *denial.verdict;
+  Story story;
+  story.status = verdict.filter != nullptr && verdict.filter->status == 451 ? 451 : 403;
+  story.url = denial.url.substr(0, kMostShown);
+  story.host = denial.host;
+  if (verdict.filter != nullptr) story.filter = verdict.filter->name;
+  story.reason_name = filter::to_string(verdict.reason);
+  story.sentence = reason_sentence(verdict.reason);
+  story.expression = std::string_view(verdict.expression).substr(0, kMostShown);
+  story.id = context.decision_id;
+  story.contact = denial.page->contact;
+  story.contact_link = contact_link_of(story.contact);
+  story.report = report_link(denial.page->report_url, story.id, story.url);
+  if (story.status == 451) story.legal_link = safe_link(denial.legal_link);
+  append_iso8601(story.time, context.now);
+  return story;
+}
+
+std::string_view title_of(int status) {
+  return status == 451 ? "This page is unavailable for legal reasons" : "This page is blocked";
+}
+
+std::string html_of(const Story& story, const BlockTemplate& page, std::string_view proxy_name) {
+  TemplateValues values;
+  const auto set = [&](TemplateVariable variable, std::string_view value) {
+    values[static_cast<std::size_t>(variable)] = value;
+  };
+  set(TemplateVariable::url, story.url);
+  set(TemplateVariable::host, story.host);
+  set(TemplateVariable::filter, story.filter);
+  set(TemplateVariable::reason, story.sentence);
+  set(TemplateVariable::expression, story.expression);
+  set(TemplateVariable::decision_id, story.id);
+  set(TemplateVariable::time, story.time);
+  set(TemplateVariable::status, story.status == 451 ? "451" : "403");
+  set(TemplateVariable::title, title_of(story.status));
+  set(TemplateVariable::contact, story.contact);
+  set(TemplateVariable::contact_link, story.contact_link);
+  set(TemplateVariable::report_link, story.report);
+  set(TemplateVariable::legal_link, story.legal_link);
+  set(TemplateVariable::proxy_name, proxy_name);
+  std::string out;
+  page.render(out, values);
+  return out;
+}
+
+std::string json_of(const Story& story) {
+  std::string out = fmt::format(R"({{"error":"blocked","status":{})", story.status);
+  const auto member = [&](std::string_view key, std::string_view value) {
+    if (value.empty()) return;
+    out.append(",\"").append(key).append("\":\"");
+    append_json(out, value);
+    out.push_back('"');
+  };
+  member("url", story.url);
+  member("host", story.host);
+  member("filter", story.filter);
+  member("reason", story.reason_name);
+  member("message", story.sentence);
+  member("expression", story.expression);
+  member("decision_id", story.id);
+  member("time", story.time);
+  member("contact", story.contact);
+  member("report_link", story.report);
+  member("legal_link", story.legal_link);
+  return out.append("}\n");
+}
+
+std::string text_of(const Story& story) {
+  std::string out(title_of(story.status));
+  out.append(".\n\n");
+  const auto line = [&](std::string_view key, std::string_view value) {
+    if (value.empty()) return;
+    out.append(key).append(": ");
+    append_log_quoted(out, value);
+    out.push_back('\n');
+  };
+  std::string address;
+  append_url(address, story.url);
+  line("Address", address);
+  line("Filter", story.filter);
+  line("Reason", story.sentence);
+  line("Decision", story.id);
+  line("Contact", story.contact);
+  line("Report", story.report);
+  return out;
+}
+
+// Clients do not show the body of a refused CONNECT: one line for those who trace it.
+std::string line_of(const Story& story) {
+  return fmt::format("blocked by filter {}, decision {}\n", story.filter, story.id);
+}
+
+std::string body_of(MediaType type, const Story& story, const Denial& denial, const ReplyContext& context) {
+  if (context.method == Method::connect) return line_of(story);
+  switch (type) {
+    case MediaType::html:
+      return html_of(story, *denial.html, context.proxy_name);
+    case MediaType::json:
+      return json_of(story);
+    case MediaType::text:
+      break;
+  }
+  return text_of(story);
+}
+
+// For those who show nothing but the status line. Names of filters are letters, digits and "._-" (conf/sections.h);
+// whatever else one might come to hold can't leave the line.
+std::string status_phrase(std::string_view filter) {
+  std::string phrase = "Blocked by filter ";
+  for (const char c : filter.substr(0, kMostNamed)) phrase.push_back(c > ' ' && c < '\x7f' ? c : '_');
+  return phrase;
+}
+
+void replace_all(std::string& text, std::string_view what, std::string_view with) {
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size())) {
+    text.replace(at, what.size(), with);
+  }
+}
+
+}  // namespace
+
+std::string_view reason_sentence(filter::VerdictReason reason) {
+  switch (reason) {
+    case filter::VerdictReason::listed:
+      return "Its address is on this filter's list.";
+    case filter::VerdictReason::confirmed:
+      return "Its address is on this filter's list, which a second check confirmed.";
+    case filter::VerdictReason::delta:
+      return "Its address was added to this filter's list recently.";
+    case filter::VerdictReason::filter_lost:
+      return "The filter's file cannot be read at the moment, and until it can nothing passes.";
+    case filter::VerdictReason::unlisted:
+    case filter::VerdictReason::exception:
+    case filter::VerdictReason::refuted:
+    case filter::VerdictReason::allow_list:
+    case filter::VerdictReason::bad_url:
+      break;
+  }
+  return "Its address is not allowed.";
+}
+
+std::string report_link(std::string_view report_url, std::string_view decision_id, std::string_view url) {
+  std::string id, encoded;
+  append_percent_encoded(id, decision_id);
+  append_percent_encoded(encoded, url.substr(0, kMostShown));
+  std::string link(report_url);
+  replace_all(link, "{id}", id);
+  replace_all(link, "{url}", encoded);
+  return std::string(safe_link(link));
+}
+
+void write_denial(std::string& out, const Denial& denial, const ReplyContext& context) {
+  const Story story = tell(denial, context);
+  const MediaType type = context.method == Method::connect ? MediaType::text : choose_media(context.accept);
+  const std::string body = body_of(type, story, denial, context);
+  const std::string details = fmt::format("filter {}: {}; decision {}", story.filter, story.reason_name, story.id);
+  const std::string phrase = status_phrase(story.filter);
+  std::string more;
+  if (!story.legal_link.empty()) more = fmt::format("Link: <{}>; rel=\"blocked-by\"\r\n", story.legal_link);
+  write_own_reply(out,
+                  {.status = story.status,
+                   .reason = phrase,
+                   .proxy_error = "http_request_denied",
+                   .details = details,
+                   .content_type = content_type(type),
+                   .body = body,
+                   .more_fields = more,
+                   .is_page = type == MediaType::html},
+                  context);
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,55 @@
+// Whole answers that the proxy makes itself: the denial of a blocked request, and every error. Each call appends one
+// complete response (head and body) to `out`. Every one carries Date, Cache-Control: no-store, Proxy-Status (RFC 9209) and
+// exact framing. HTML, JSON or text as Accept prefers (accept.h). The reason phrase says what is up, since many clients show nothing
+// else: "403 Blocked by filter ads". HEAD gets the head alone. Nothing from the network reaches a header field or markup unescaped.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "conf/config.h"
+#include "filter/policy/policy.h"
+#include "proxy/http/http_date.h"
+#include "proxy/http/http_error.h"
+#include "proxy/http/request.h"
+#include "proxy/reply/accept.h"
+#include "proxy/reply/block_template.h"
+#include "proxy/reply/decision_id.h"
+
+namespace bloomwall::proxy {
+
+struct ReplyContext {
+  std::string_view proxy_name = "bloomwall";  // a token: first member of Proxy-Status
+  TimePoint now = {};
+  Method method = Method::get;  // HEAD: no body; CONNECT: a body of one line
+  Version client = Version::http11;
+  bool close = false;                 // the connection closes after it (else keep-alive is said to 1.0 clients)
+  std::string_view accept = {};       // value of the Accept field(s); empty: none
+  std::string_view decision_id = {};  // empty: none
+};
+
+void write_error(std::string& out, const HttpError& error, const ReplyContext& context);
+
+struct Denial {
+  const filter::Verdict* verdict = nullptr;  // a blocked one
+  std::string_view url = {};                 // as judged: absolute URL, or host:port of a CONNECT
+  std::string_view host = {};
+  const conf::BlockPage* page = nullptr;
+  const BlockTemplate* html = nullptr;
+  std::string_view legal_link = {};  // status 451: Link rel="blocked-by"; empty: none
+};
+// 403, or 451 where the filter says so.
+void write_denial(std::string& out, const Denial& denial, const ReplyContext& context);
+// Sentences for a person: "It is on the list \"malware\"."
+std::string_view reason_sentence(filter::VerdictReason reason);
+
+// Max-Forwards: 0. TRACE: the request as received, less credentials and cookies (message/http); OPTIONS: 200 with Allow.
+void write_trace_reply(std::string& out, const RequestHead& head, const ReplyContext& context);
+void write_options_reply(std::string& out, const ReplyContext& context);
+
+// report_url with {id} and {url} replaced, both percent-encoded; empty where the template is no http(s) or mailto URL.
+std::string report_link(std::string_view report_url, std::string_view decision_id, std::string_view url);
+
+}  // namespace bloomwall::proxy

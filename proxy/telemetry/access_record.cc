@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/telemetry/access_record.h"
+
+#include <algorithm>
+#include <array>
+
+#include "proxy/http/escape.h"
+#include "proxy/http/serialise.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using conf::AccessLog;
+
+constexpr std::size_t kMostUrl = 8192;
+constexpr std::size_t kMostReferer = 2048;
+constexpr std::size_t kMostOther = 1024;
+
+// "12.345" of microseconds.
+void append_milliseconds(std::string& out, std::chrono::microseconds time) {
+  const auto count = static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0));
+  append_number(out, count / 1000);
+  out.push_back('.');
+  append_number(out, count % 1000, 3);
+}
+
+// What may be shown of a URL: bounded, and without what follows '?' where that is wished.
+std::string_view shown(std::string_view url, const LogStyle& style, std::size_t most) {
+  if (style.strip_query) url = url.substr(0, std::min(url.find('?'), url.size() - 1) + 1);
+  return url.substr(0, most);
+}
+
+// A member's name as it stands in the line, `,"name":`, made by the compiler.
+class JsonKey {
+ public:
+  // NOLINTNEXTLINE(google-explicit-constructor): a key is written as its name
+  consteval JsonKey(const char* name) {
+    append(",\"");
+    append(name);
+    append("\":");
+  }
+  std::string_view text() const { return {text_.data(), size_}; }
+  std::string_view first() const { return text().substr(1); }  // where it follows '{'
+
+ private:
+  consteval void append(std::string_view part) {
+    for (const char c : part) text_[size_++] = c;
+  }
+  std::array<char, 40> text_{};
+  std::size_t size_ = 0;
+};
+
+// Members of one JSON object, of which the start time is the first; empty texts and zero times are left out.
+class JsonLine {
+ public:
+  JsonLine(std::string& out, const JsonKey& key, TimePoint start) : out_(out) {
+    out_.append("{").append(key.first()).append("\"");
+    append_iso8601(out_, start);
+    out_.push_back('"');
+  }
+  void text(const JsonKey& key, std::string_view value, std::size_t most = kMostOther) {
+    if (value.empty()) return;
+    out_.append(key.text()).push_back('"');
+    append_json(out_, value.substr(0, most));
+    out_.push_back('"');
+  }
+  void number(const JsonKey& key, std::uint64_t value) { append_number(out_.append(key.text()), value); }
+  void flag(const JsonKey& key, bool value) { out_.append(key.text()).append(value ? "true" : "false"); }
+  void milliseconds(const JsonKey& key, std::chrono::microseconds value) {
+    append_milliseconds(out_.append(key.text()), value);
+  }
+  void endpoint(const JsonKey& key, std::string_view address, std::uint16_t port) {
+    if (address.empty()) return;
+    const bool v6 = address.find(':') != std::string_view::npos;
+    append_json(out_.append(key.text()).append(v6 ? "\"[" : "\""), address);
+    append_number(out_.append(v6 ? "]:" : ":"), port);
+    out_.push_back('"');
+  }
+  void end() { out_.append("}\n"); }
+
+ private:
+  std::string& out_;
+};
+
+void append_json_line(std::string& out, const AccessRecord& record, const LogStyle& style) {
+  const bool is_open = record.decision == filter::Decision::allowed || record.decision == filter::Decision::monitored;
+  // A request that the proxy's own rules refused was not let through, whatever the filters said or were asked.
+  const bool refused = record.refused && is_open;
+  JsonLine line(out, "start_time", record.start);
+  line.text("id", record.decision_id);
+  line.endpoint("inbound_remote_addr", record.client, record.client_port);
+  line.text("listener", record.listener);
+  const bool is_connect = record.tunnel || record.method == "CONNECT";
+  line.text("proxy_type", is_connect ? "connect" : record.inside ? "http_in_tunnel" : "http");
+  line.text("method", record.method);
+  line.text("url", shown(record.url, style, kMostUrl), kMostUrl);
+  line.text("requested_host", record.host);
+  line.text("sni", record.sni);
+  line.number("status", static_cast<std::uint64_t>(std::max(record.status, 0)));
+  line.flag("allow", is_open && !refused);
+  line.text("decision", refused ? "refused" : filter::to_string(record.decision));
+  line.text("decision_reason", refused ? record.error : std::string_view(filter::to_string(record.reason)));
+  if (record.decision == filter::Decision::monitored) line.flag("enforce_would_deny", true);
+  line.text("filter", record.filter);
+  line.text("expression", record.expression, kMostReferer);
+  line.text("outbound_remote_addr", record.peer);
+  if (record.reused) line.flag("reused", true);
+  line.number("bytes_sent", record.bytes_sent);
+  line.number("bytes_received", record.bytes_received);
+  line.milliseconds("duration_ms", record.duration);
+  if (record.dns.count() > 0) line.milliseconds("dns_lookup_time_ms", record.dns);
+  if (record.connect.count() > 0) line.milliseconds("conn_establish_time_ms", record.connect);
+  line.text("content_type", record.content_type);
+  line.text("referer", shown(record.referer, style, kMostReferer), kMostReferer);
+  line.text("user_agent", record.user_agent);
+  line.text("error", record.error);
+  line.text("error_detail", record.detail);
+  line.end();
+}
+
+// Squid's words for what happened, which log analysers know.
+std::string_view result_tag(const AccessRecord& record) {
+  // Refused where the client hears nothing of it, too: in a tunnel, or because it was closed without a word.
+  const bool is_refused = record.refused && (record.status == 403 || record.status == 0 || record.tunnel);
+  const bool own_403 = record.status == 403 && record.peer.empty();
+  if (record.decision == filter::Decision::blocked || is_refused || own_403) return "TCP_DENIED";
+  if (record.method.empty() || record.decision == filter::Decision::rejected) return "NONE_NONE";
+  if (record.tunnel) return "TCP_TUNNEL";
+  return record.peer.empty() ? "NONE_NONE" : "TCP_MISS";
+}
+std::string_view hierarchy(const AccessRecord& record) {
+  if (record.peer.empty()) return "HIER_NONE";
+  return record.peer_is_parent ? "FIRSTUP_PARENT" : "HIER_DIRECT";
+}
+
+// Where more is known than the format has words for: what decided, and the id that stands on the page.
+void append_decision(std::string& out, const AccessRecord& record) {
+  if (record.decision_id.empty() && record.error.empty()) return;
+  const bool by_filter = record.decision == filter::Decision::blocked || record.decision == filter::Decision::monitored;
+  out.push_back(' ');
+  if (by_filter && !record.filter.empty()) {
+    append_log_bare(out.append("filter:"), record.filter);
+  } else if (!record.error.empty()) {
+    append_log_bare(out.append("error:"), record.error);
+  } else {
+    out.push_back('-');
+  }
+  out.push_back(' ');
+  append_log_bare(out, record.decision_id);
+}
+
+void append_combined_line(std::string& out, const AccessRecord& record, const LogStyle& style) {
+  append_log_bare(out, record.client);
+  out.append(" - - [");
+  append_common_log(out, record.start);
+  out.append("] \"");
+  append_log_quoted(out, record.method.empty() ? "-" : record.method.substr(0, kMostOther));
+  out.push_back(' ');
+  append_log_bare(out, shown(record.url, style, kMostUrl));
+  out.append(record.http10 ? " HTTP/1.0\" " : " HTTP/1.1\" ");
+  append_number(out, static_cast<std::uint64_t>(std::max(record.status, 0)), 3);
+  out.push_back(' ');
+  append_number(out, record.bytes_sent);
+  out.append(" \"");
+  append_log_quoted(out, record.referer.empty() ? "-" : shown(record.referer, style, kMostReferer));
+  out.append("\" \"");
+  append_log_quoted(out, record.user_agent.empty() ? "-" : record.user_agent.substr(0, kMostOther));
+  out.append("\" ").append(result_tag(record)).append(1, ':').append(hierarchy(record));
+  append_decision(out, record);
+  out.push_back('\n');
+}
+
+void append_squid_line(std::string& out, const AccessRecord& record, const LogStyle& style) {
+  using std::chrono::milliseconds;
+  const auto end = std::chrono::duration_cast<milliseconds>(record.start.time_since_epoch() + record.duration);
+  const auto stamp = static_cast<std::uint64_t>(std::max<std::int64_t>(end.count(), 0));
+  append_number(out, stamp / 1000);
+  out.push_back('.');
+  append_number(out, stamp % 1000, 3);
+  out.push_back(' ');
+  const auto took = std::chrono::duration_cast<milliseconds>(record.duration).count();
+  append_number(out, static_cast<std::uint64_t>(std::max<std::int64_t>(took, 0)), 6, ' ');
+  out.push_back(' ');
+  append_log_bare(out, record.client);
+  out.append(1, ' ').append(result_tag(record)).push_back('/');
+  append_number(out, static_cast<std::uint64_t>(std::max(record.status, 0)), 3);
+  out.push_back(' ');
+  append_number(out, record.bytes_sent);
+  out.push_back(' ');
+  append_log_bare(out, record.method.substr(0, kMostOther));
+  out.push_back(' ');
+  append_log_bare(out, shown(record.url, style, kMostUrl));
+  out.append(" - ").append(hierarchy(record)).push_back('/');
+  append_log_bare(out, record.peer.substr(0, record.peer.rfind(':')));  // Squid writes the address alone
+  out.push_back(' ');
+  // A media type as Squid writes it, without parameters.
+  append_log_bare(out, record.content_type.substr(0, std::min(record.content_type.find_first_of("; "), kMostOther)));
+  append_decision(out, record);
+  out.push_back('\n');
+}
+
+}  // namespace
+
+void append_line(std::string& out, const AccessRecord& record, const LogStyle& style) {
+  switch (style.format) {
+    case AccessLog::Format::json:
+      append_json_line(out, record, style);
+      break;
+    case AccessLog::Format::combined:
+      append_combined_line(out, record, style);
+      break;
+    case AccessLog::Format::squid:
+      append_squid_line(out, record, style);
+      break;
+  }
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,132 @@
+// Everything the data plane counts, with its help text, in one list (the only macro table of proxy/).
+// One Counters a worker, written by that worker alone with relaxed atomics, read by whoever sums them for /metrics.
+// Exported as bloomwall_<name> (proxy/ops); names follow Prometheus conventions. Never reset.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "filter/policy/policy.h"
+#include "proxy/http/http_error.h"
+#include "proxy/http/request.h"
+#include "proxy/telemetry/filter_counts.h"
+
+namespace bloomwall::proxy {
+
+#define BLOOMWALL_COUNTERS(X)                                                                       \
+  X(client_connections_total, "Client connections accepted")                                        \
+  X(client_connections_refused_total, "Client connections closed at once: not allowed or no room")  \
+  X(accept_pauses_total, "Times a listener paused because file descriptors or memory had run out")  \
+  X(client_idle_timeouts_total, "Client connections closed because nothing was asked for too long") \
+  X(client_connections_shed_total, "Idle client connections closed to make room for new ones")      \
+  X(buffer_refusals_total, "Times limits.buffer_memory had nothing left for a connection")          \
+  X(proxy_headers_malformed_total, "Connections closed because of a malformed PROXY header")        \
+  X(tls_handshake_failures_total, "TLS handshakes with clients that failed or took too long")       \
+  X(client_bytes_received_total, "Bytes read from clients")                                         \
+  X(client_bytes_sent_total, "Bytes written to clients")                                            \
+  X(upstream_connections_total, "Connections to origins and parents established")                   \
+  X(upstream_connect_failures_total, "Connection attempts that failed, each address counted")       \
+  X(upstream_reuses_total, "Requests sent on a pooled upstream connection")                         \
+  X(upstream_surplus_total, "Upstream connections closed because of octets that answered nothing")  \
+  X(upstream_retries_total, "Requests sent again because a pooled connection had died")             \
+  X(upstream_bytes_received_total, "Bytes read from origins and parents")                           \
+  X(upstream_bytes_sent_total, "Bytes written to origins and parents")                              \
+  X(tunnels_total, "CONNECT tunnels and upgrades established")                                      \
+  X(tunnel_idle_timeouts_total, "Tunnels closed because nothing passed for too long")               \
+  X(tunnel_lifetime_timeouts_total, "Tunnels closed because they had been open for too long")       \
+  X(tunnels_with_requests_total, "Tunnels in which HTTP/1 was found and judged")                    \
+  X(tunnels_refused_total, "Tunnels closed because of access.opaque_tunnels, no_sni, sni_mismatch") \
+  X(tunnels_cut_by_reload_total, "Tunnels closed because a reload had blocked or denied them")      \
+  X(tunnel_bytes_total, "Bytes relayed through tunnels, both directions")                           \
+  X(host_only_requests_total, "Requests judged by host alone on a host that has URL entries")       \
+  X(sni_seen_total, "Tunnels whose ClientHello named a host")                                       \
+  X(sni_blocked_total, "Tunnels closed because their ClientHello named a blocked host")             \
+  X(sni_absent_total, "Tunnels whose ClientHello named no host")                                    \
+  X(sni_mismatch_total, "Tunnels whose ClientHello named another host than CONNECT")                \
+  X(sni_malformed_total, "Tunnels closed because of a malformed ClientHello")                       \
+  X(dns_queries_total, "Names asked of the resolver")                                               \
+  X(dns_failures_total, "Names that did not resolve")                                               \
+  X(dns_cache_hits_total, "Names answered from memory")                                             \
+  X(filter_lookups_total, "Questions put to filters' bits")                                         \
+  X(verdicts_waited_total, "Requests whose verdict waited for pages of a filter from disk")         \
+  X(allowlist_hits_total, "Requests that an allow entry let pass")                                  \
+  X(log_lines_dropped_total, "Access log lines dropped because the disk was slow")
+
+// Values that go up and down; a worker only ever adds to its own, sums are right although single ones may be read torn
+// in time.
+#define BLOOMWALL_GAUGES(X)                                                          \
+  X(client_connections_active, "Client connections open")                            \
+  X(client_connections_idle, "Client connections that wait for their client to ask") \
+  X(upstream_connections_active, "Upstream connections open")                        \
+  X(upstream_connections_idle, "Upstream connections in the pool")                   \
+  X(tunnels_active, "Tunnels open")
+
+// Bounded classes of methods, so that a client cannot make labels.
+enum class MethodClass : std::uint8_t { get, head, post, put, connect, options, other };
+inline constexpr std::size_t kMethodClasses = 7;
+inline constexpr std::size_t kDecisions = static_cast<std::size_t>(filter::Decision::rejected) + 1;
+inline constexpr std::size_t kReasons = static_cast<std::size_t>(filter::VerdictReason::bad_url) + 1;
+
+inline constexpr std::size_t kStatusClasses = 6;  // index status / 100; 0: none
+
+// A number one thread writes and any reads.
+class Count {
+ public:
+  void add(std::uint64_t n = 1) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
+  void subtract(std::uint64_t n = 1) { add(std::uint64_t{0} - n); }
+  std::uint64_t get() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> value_{0};
+};
+
+// Duration histogram: upper bounds in seconds, Prometheus style; the last bucket is +Inf.
+inline constexpr std::array<double, 14> kDurationBounds{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
+                                                        0.1,    0.25,  0.5,    1.0,   2.5,  10.0,  60.0};
+
+struct Counters {
+#define BLOOMWALL_DECLARE(name, help) Count name;
+  BLOOMWALL_COUNTERS(BLOOMWALL_DECLARE)
+  BLOOMWALL_GAUGES(BLOOMWALL_DECLARE)
+#undef BLOOMWALL_DECLARE
+
+  // bloomwall_requests_total{method_class,verdict,reason}
+  std::array<std::array<std::array<Count, kReasons>, kDecisions>, kMethodClasses> requests;
+  std::array<Count, kErrorKinds> errors;        // bloomwall_errors_total{kind}: what the proxy ended itself
+  std::array<Count, kStatusClasses> responses;  // bloomwall_responses_total{class}: sent to clients
+  std::array<Count, kDurationBounds.size() + 1> request_duration;  // bloomwall_request_duration_seconds, not cumulative
+  Count request_duration_microseconds;
+  FilterCounts filters;
+
+  // What was decided on a request or on a ClientHello: requests and, where a filter matched, filters.
+  void count_verdict(MethodClass method, const filter::Verdict& verdict);
+  void count_request(MethodClass method, filter::Decision decision, filter::VerdictReason reason);
+  void count_error(ErrorKind kind);
+  void count_response(int status, std::uint64_t microseconds);
+};
+
+struct CounterRow {
+  std::string_view name, help;
+  Count Counters::* member;
+  bool gauge;
+};
+// The plain rows of both tables, for whoever exports or sums them.
+inline constexpr CounterRow kCounterRows[] = {
+#define BLOOMWALL_ROW(name, help) {#name, help, &Counters::name, false},
+    BLOOMWALL_COUNTERS(BLOOMWALL_ROW)
+#undef BLOOMWALL_ROW
+#define BLOOMWALL_ROW(name, help) {#name, help, &Counters::name, true},
+        BLOOMWALL_GAUGES(BLOOMWALL_ROW)
+#undef BLOOMWALL_ROW
+};
+
+// Adds every number of `from` to `into`: the sum over workers.
+void add_counters(Counters& into, const Counters& from);
+std::string_view to_string(MethodClass method);
+MethodClass class_of(Method method);
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,36 @@
+// Ids that stand on pages and in logs.
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/reply/decision_id.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace bloomwall::proxy {
+namespace {
+
+// Reference: the vectors published with SipHash (key 00..0f, message 00..07).
+TEST(SipHash, GivesThePublishedValue) {
+  EXPECT_EQ(siphash({0x0706050403020100, 0x0f0e0d0c0b0a0908}, 0x0706050403020100), 0x93f5f5799a932462U);
+}
+
+TEST(DecisionIds, AreShortUniqueAndUnlikeTheirNeighbours) {
+  DecisionIds ids({1, 2});
+  std::set<std::string> seen;
+  for (int i = 0; i < 100'000; ++i) {
+    const DecisionId id = ids.next();
+    ASSERT_EQ(id.text().size(), 16U);
+    ASSERT_EQ(id.text().find_first_not_of("0123456789ABCDEFGHJKMNPQRSTVWXYZ"), std::string_view::npos);
+    seen.emplace(id.text());
+  }
+  EXPECT_EQ(seen.size(), 100'000U);
+  DecisionIds same({1, 2}), other({1, 3});
+  EXPECT_TRUE(seen.contains(std::string(same.next().text())));
+  EXPECT_FALSE(seen.contains(std::string(other.next().text())));
+  EXPECT_TRUE(DecisionId().empty());
+}
+
+}  // namespace
+}  // namespace bloomwall::proxy

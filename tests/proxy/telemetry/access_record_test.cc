@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/telemetry/access_record.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace bloomwall::proxy::http_test {
+namespace {
+
+using namespace std::chrono_literals;
+using Format = conf::AccessLog::Format;
+
+const TimePoint kStart = TimePoint(std::chrono::seconds(1'714'566'896) + 789ms);  // 2024-05-01T12:34:56.789Z
+
+AccessRecord allowed() {
+  return {.start = kStart,
+          .duration = 12'345us,
+          .dns = 250us,
+          .connect = 1'500us,
+          .client = "192.0.2.7",
+          .client_port = 50000,
+          .listener = "127.0.0.1:3128",
+          .method = "GET",
+          .url = "http://a.test/x?secret=1",
+          .host = "a.test",
+          .status = 200,
+          .bytes_sent = 1234,
+          .bytes_received = 321,
+          .content_type = "text/html; charset=utf-8",
+          .referer = "http://b.test/?r=2",
+          .user_agent = "curl/8",
+          .peer = "198.51.100.9:80"};
+}
+AccessRecord blocked() {
+  return {.start = kStart,
+          .duration = 90us,
+          .client = "2001:db8::7",
+          .client_port = 1,
+          .method = "CONNECT",
+          .url = "bad.test:443",
+          .host = "bad.test",
+          .status = 403,
+          .bytes_sent = 99,
+          .tunnel = true,
+          .decision = filter::Decision::blocked,
+          .reason = filter::VerdictReason::listed,
+          .filter = "malware",
+          .expression = "bad.test",
+          .decision_id = "0123456789ABCDEF"};
+}
+std::string line(const AccessRecord& record, Format format, bool strip = false) {
+  std::string out;
+  append_line(out, record, {format, strip});
+  return out;
+}
+
+TEST(AccessRecord, SquidLinesAreThoseAnalysersKnow) {
+  EXPECT_EQ(line(allowed(), Format::squid),
+            "1714566896.801     12 192.0.2.7 TCP_MISS/200 1234 GET http://a.test/x?secret=1 - "
+            "HIER_DIRECT/198.51.100.9 text/html\n");
+  EXPECT_EQ(line(blocked(), Format::squid),
+            "1714566896.789      0 2001:db8::7 TCP_DENIED/403 99 CONNECT bad.test:443 - HIER_NONE/- - "
+            "filter:malware 0123456789ABCDEF\n");
+  EXPECT_EQ(line({.start = kStart, .client = "192.0.2.7", .status = 400}, Format::squid),
+            "1714566896.789      0 192.0.2.7 NONE_NONE/400 0 - - - HIER_NONE/- -\n");
+}
+
+TEST(AccessRecord, SquidTagsFollowTheOutcome) {
+  const auto tag = [](AccessRecord record) {
+    const std::string text = line(record, Format::squid);
+    const std::size_t begin = text.find(record.client) + record.client.size() + 1;
+    return text.substr(begin, text.find(' ', begin) - begin);
+  };
+  AccessRecord record = allowed();
+  EXPECT_EQ(tag(record), "TCP_MISS/200");
+  record.status = 403;
+  EXPECT_EQ(tag(record), "TCP_MISS/403") << "the origin's own refusal is no denial of ours";
+  record.peer = {};
+  EXPECT_EQ(tag(record), "TCP_DENIED/403");
+  record.status = 502;
+  EXPECT_EQ(tag(record), "NONE_NONE/502");
+  record = allowed();
+  record.tunnel = true;
+  EXPECT_EQ(tag(record), "TCP_TUNNEL/200");
+  record.peer_is_parent = true;
+  EXPECT_NE(line(record, Format::squid).find("FIRSTUP_PARENT/"), std::string::npos);
+  record.refused = true;
+  for (const int status : {400, 403, 408}) {
+    record.status = status;
+    EXPECT_EQ(tag(record), "TCP_DENIED/" + std::to_string(status)) << "a tunnel that was dialled, and then refused";
+  }
+  record = allowed();
+  record.tunnel = true;
+  record.status = 403;
+  record.decision = filter::Decision::blocked;
+  EXPECT_EQ(tag(record), "TCP_DENIED/403") << "by its server name, once it was dialled";
+  AccessRecord stranger{.start = kStart, .client = "192.0.2.7", .status = 403, .refused = true};
+  EXPECT_EQ(tag(stranger), "TCP_DENIED/403") << "nothing was read of its request";
+  stranger.status = 0;
+  EXPECT_EQ(tag(stranger), "TCP_DENIED/000");
+}
+
+TEST(AccessRecord, CombinedLines) {
+  EXPECT_EQ(line(allowed(), Format::combined),
+            "192.0.2.7 - - [01/May/2024:12:34:56 +0000] \"GET http://a.test/x?secret=1 HTTP/1.1\" 200 1234 "
+            "\"http://b.test/?r=2\" \"curl/8\" TCP_MISS:HIER_DIRECT\n");
+  AccessRecord empty{.start = kStart, .client = "192.0.2.7", .http10 = true};
+  EXPECT_EQ(line(empty, Format::combined),
+            "192.0.2.7 - - [01/May/2024:12:34:56 +0000] \"- - HTTP/1.0\" 000 0 \"-\" \"-\" NONE_NONE:HIER_NONE\n");
+}
+
+// Two words behind what readers of these formats know, and only where there is something to look up.
+TEST(AccessRecord, WhatDecidedAndItsIdStandInEveryFormat) {
+  AccessRecord denied = allowed();
+  denied.status = 403;
+  denied.peer = {};
+  denied.error = "destination_denied";
+  denied.refused = true;
+  denied.decision_id = "0123456789ABCDEF";
+  AccessRecord failed = allowed();
+  failed.status = 502;
+  failed.error = "dns_error";
+  for (const Format format : {Format::combined, Format::squid}) {
+    EXPECT_TRUE(line(blocked(), format).ends_with(" filter:malware 0123456789ABCDEF\n")) << line(blocked(), format);
+    EXPECT_TRUE(line(denied, format).ends_with(" error:destination_denied 0123456789ABCDEF\n"));
+    EXPECT_TRUE(line(failed, format).ends_with(" error:dns_error -\n")) << line(failed, format);
+    EXPECT_EQ(line(allowed(), format).find("error:"), std::string::npos);
+  }
+}
+
+TEST(AccessRecord, JsonHoldsEveryField) {
+  const auto json = nlohmann::json::parse(line(allowed(), Format::json));
+  EXPECT_EQ(json["start_time"], "2024-05-01T12:34:56.789Z");
+  EXPECT_EQ(json["inbound_remote_addr"], "192.0.2.7:50000");
+  EXPECT_EQ(json["listener"], "127.0.0.1:3128");
+  EXPECT_EQ(json["proxy_type"], "http");
+  EXPECT_EQ(json["method"], "GET");
+  EXPECT_EQ(json["url"], "http://a.test/x?secret=1");
+  EXPECT_EQ(json["requested_host"], "a.test");
+  EXPECT_EQ(json["status"], 200);
+  EXPECT_EQ(json["allow"], true);
+  EXPECT_EQ(json["decision"], "allowed");
+  EXPECT_EQ(json["decision_reason"], "unlisted");
+  EXPECT_EQ(json["outbound_remote_addr"], "198.51.100.9:80");
+  EXPECT_EQ(json["bytes_sent"], 1234);
+  EXPECT_EQ(json["bytes_received"], 321);
+  EXPECT_EQ(json["duration_ms"], 12.345);
+  EXPECT_EQ(json["dns_lookup_time_ms"], 0.25);
+  EXPECT_EQ(json["conn_establish_time_ms"], 1.5);
+  EXPECT_EQ(json["content_type"], "text/html; charset=utf-8");
+  EXPECT_EQ(json["referer"], "http://b.test/?r=2");
+  EXPECT_EQ(json["user_agent"], "curl/8");
+  EXPECT_FALSE(json.contains("id"));
+  EXPECT_FALSE(json.contains("enforce_would_deny"));
+}
+
+TEST(AccessRecord, JsonOfADenialAndOfAMonitoredRequest) {
+  AccessRecord record = blocked();
+  auto json = nlohmann::json::parse(line(record, Format::json));
+  EXPECT_EQ(json["inbound_remote_addr"], "[2001:db8::7]:1");
+  EXPECT_EQ(json["proxy_type"], "connect");
+  EXPECT_EQ(json["allow"], false);
+  EXPECT_EQ(json["decision"], "blocked");
+  EXPECT_EQ(json["decision_reason"], "listed");
+  EXPECT_EQ(json["filter"], "malware");
+  EXPECT_EQ(json["expression"], "bad.test");
+  EXPECT_EQ(json["id"], "0123456789ABCDEF");
+  record.decision = filter::Decision::monitored;
+  json = nlohmann::json::parse(line(record, Format::json));
+  EXPECT_EQ(json["allow"], true);
+  EXPECT_EQ(json["enforce_would_deny"], true);
+}
+
+TEST(AccessRecord, JsonOfAnErrorAndOfASni) {
+  AccessRecord record = blocked();
+  record.sni = "other.test";
+  record.error = "connection_refused";
+  record.detail = "tried \"all\"";
+  record.reused = true;
+  const auto json = nlohmann::json::parse(line(record, Format::json));
+  EXPECT_EQ(json["sni"], "other.test");
+  EXPECT_EQ(json["error"], "connection_refused");
+  EXPECT_EQ(json["error_detail"], "tried \"all\"");
+  EXPECT_EQ(json["reused"], true);
+}
+
+TEST(AccessRecord, ARequestTheProxyRefusedWasNotAllowed) {
+  AccessRecord record = allowed();
+  record.error = "port_denied";
+  record.status = 403;
+  record.refused = true;
+  auto json = nlohmann::json::parse(line(record, Format::json));
+  EXPECT_EQ(json["allow"], false);
+  EXPECT_EQ(json["decision"], "refused");
+  EXPECT_EQ(json["decision_reason"], "port_denied");
+  record.decision = filter::Decision::rejected;
+  record.reason = filter::VerdictReason::bad_url;
+  EXPECT_EQ(nlohmann::json::parse(line(record, Format::json))["decision"], "rejected");
+  record = allowed();
+  record.error = "connection_refused";
+  record.status = 502;
+  json = nlohmann::json::parse(line(record, Format::json));
+  EXPECT_EQ(json["allow"], true);
+  EXPECT_EQ(json["decision"], "allowed");
+  record.error = "response_incomplete";
+  record.status = 404;
+  EXPECT_EQ(nlohmann::json::parse(line(record, Format::json))["decision"], "allowed") << "the origin's own refusal";
+}
+
+TEST(AccessRecord, QueriesCanBeLeftOut) {
+  for (const Format format : {Format::json, Format::combined, Format::squid}) {
+    const std::string text = line(allowed(), format, true);
+    EXPECT_NE(text.find("http://a.test/x?"), std::string::npos);
+    EXPECT_EQ(text.find("secret"), std::string::npos);
+    EXPECT_EQ(text.find("r=2"), std::string::npos);
+  }
+}
+
+TEST(AccessRecord, NothingForeignBreaksALineOrReachesATerminal) {
+  std::string nasty;
+  for (int c = 0; c < 256; ++c) nasty.push_back(static_cast<char>(c));
+  AccessRecord record = allowed();
+  record.method = record.url = record.host = record.referer = record.user_agent = record.content_type = nasty;
+  record.sni = record.expression = record.peer = record.client = nasty;
+  for (const Format format : {Format::json, Format::combined, Format::squid}) {
+    const std::string text = line(record, format);
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
+    EXPECT_TRUE(std::all_of(text.begin(), text.end() - 1, [](char c) { return c >= 0x20 && c < 0x7f; })) << text;
+  }
+  EXPECT_TRUE(nlohmann::json::accept(line(record, Format::json)));
+  const std::string combined = line(record, Format::combined);
+  EXPECT_EQ(std::count(combined.begin(), combined.end(), '"'), 6) << combined;
+  const std::string squid = line(record, Format::squid);
+  record = allowed();
+  const std::string usual = line(record, Format::squid);
+  EXPECT_EQ(std::count(squid.begin(), squid.end(), ' '), std::count(usual.begin(), usual.end(), ' ')) << squid;
+}
+
+TEST(AccessRecord, LengthsAreBounded) {
+  const std::string huge(1 << 20, 'a');
+  AccessRecord record = allowed();
+  record.method = record.url = record.host = record.referer = record.user_agent = record.expression = huge;
+  for (const Format format : {Format::json, Format::combined, Format::squid})
+    EXPECT_LT(line(record, format).size(), 20'000U);
+}
+
+}  // namespace
+}  // namespace bloomwall::proxy::http_test
