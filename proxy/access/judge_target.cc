@@ -129,7 +129,7 @@ tl::expected<Judgement, HttpError> TargetJudge::judge(std::string_view url, cons
     return tl::unexpected(HttpError{ErrorKind::ambiguous_path, "a path with alternative forms"});
   }
   Judgement judgement;
-  if (waiting_ == Waiting::allowed || !policy.is_paged()) {
+  if (waiting_ == Waiting::blocking || !policy.is_paged()) {
     judgement.verdict = policy.judge(canonical);
   } else if (auto verdict = policy.judge_at_once(canonical, absent_)) {
     judgement.verdict = *std::move(verdict);

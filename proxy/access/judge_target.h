@@ -38,7 +38,7 @@ enum class Route : std::uint8_t {
 };
 
 // Whether a verdict may wait for the disk where a filter is larger than memory.
-enum class Waiting : std::uint8_t { allowed, never };
+enum class Waiting : std::uint8_t { blocking, non_blocking };
 
 struct Judgement {
   Route route = Route::forward;
@@ -57,13 +57,13 @@ class TargetJudge {
   // A whole request head; CONNECT included. Errors: bad_target, ambiguous_path, port_denied, not_implemented (scheme),
   // misdirected (origin-form on a forward listener), method_not_allowed (CONNECT on a transparent one), loop.
   tl::expected<Judgement, HttpError> request(const RequestHead& head, const filter::Policy& policy,
-                                             const AccessRules& access, Waiting waiting = Waiting::allowed);
+                                             const AccessRules& access, Waiting waiting = Waiting::blocking);
   // A request that came through a tunnel to `host` (canonical): like one on a transparent listener, but it needs a pass for
   // the tunnel's host as well as for what Host or its URL names, and without Host it is for the tunnel's. Of the two verdicts
   // the worse counts.
   tl::expected<Judgement, HttpError> inside(const RequestHead& head, std::string_view host, std::uint16_t port,
                                             const filter::Policy& policy, Waiting waiting);
-  // Of the request that was judged last, until the next; Waiting::never only.
+  // Of the request that was judged last, until the next; Waiting::non_blocking only.
   std::span<const std::byte* const> absent_pages() const { return absent_; }
   // The name in a ClientHello: host-level expressions only. Error bad_target: a name no host can have.
   struct Sni {
@@ -98,7 +98,7 @@ class TargetJudge {
                                              const AccessRules& access);
   JudgeRules rules_;
   filter::Canonicaliser canonicaliser_;
-  Waiting waiting_ = Waiting::allowed;
+  Waiting waiting_ = Waiting::blocking;
   std::vector<const std::byte*> absent_;
   std::string url_;  // origin-form, and inside a tunnel: scheme, host and target joined
 };

@@ -131,7 +131,7 @@ void CaresChannel::on_socket_state(int fd, bool readable, bool writable) {
   if (!readable && !writable) {  // about to be closed
     if (found == watches_.end()) return;
     (*found)->event.disarm();
-    loop_.graveyard().bury(std::move(*found));
+    loop_.deferred().delete_later(std::move(*found));
     watches_.erase(found);
     return;
   }

@@ -44,7 +44,7 @@ class CaresChannel {
     Asker* asker;
   };
   // One c-ares socket on the loop.
-  struct Watch final : Buried {
+  struct Watch final : DeletedLater {
     CaresChannel* channel = nullptr;
     int fd = -1;
     Event event;

@@ -95,7 +95,7 @@ void CaresResolver::ask(Query& query, const std::string& host, Family family, Cl
   open.family = family;
   ++open_questions_;
   ++client.open;
-  channel_->ask(host, family, open);  // may answer at once; `open` is then buried but still alive
+  channel_->ask(host, family, open);  // may answer at once; `open` is then to be deleted, but still alive
   if (open.answered) return query.settle(family, open.answer);
   open.waiting.push_back(query.waiting(family));
 }
@@ -120,7 +120,7 @@ void CaresResolver::finish(Open& open, FamilyAnswer answer, std::chrono::seconds
     query.settle(open.family, open.answer);
     query.tell();
   }
-  loop_.graveyard().bury(std::move(keep_alive));
+  loop_.deferred().delete_later(std::move(keep_alive));
 }
 
 void CaresResolver::release(Client& client) {

@@ -49,7 +49,7 @@ class CaresResolver final : public Resolver {
     IntrusiveList<Query::Waiting, Query::Waiting> waiting;
   };
   // One question on the wire and everybody who waits for it.
-  struct Open final : CaresChannel::Asker, Buried, ListLink<Open> {  // in `asked_again_` after a time-out
+  struct Open final : CaresChannel::Asker, DeletedLater, ListLink<Open> {  // in `asked_again_` after a time-out
     CaresResolver* resolver = nullptr;
     Client* client = nullptr;
     unsigned rounds = 0;

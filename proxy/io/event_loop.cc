@@ -41,7 +41,7 @@ EventLoop::EventLoop() : wake_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
 }
 
 EventLoop::~EventLoop() {
-  while (!graveyard_.empty()) graveyard_.sweep();
+  while (!deferred_.empty()) deferred_.sweep();
 }
 
 void EventLoop::run() { event_base_dispatch(base_.get()); }

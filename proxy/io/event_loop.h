@@ -10,7 +10,7 @@
 #include <mutex>
 #include <vector>
 
-#include "proxy/io/graveyard.h"
+#include "proxy/io/deferred_deletion.h"
 #include "proxy/io/handles.h"
 #include "proxy/io/timer_wheel.h"
 
@@ -31,7 +31,7 @@ class EventLoop {
 
   event_base* base() { return base_.get(); }
   TimerWheel& timers() { return timers_; }
-  Graveyard& graveyard() { return graveyard_; }
+  DeferredDeletion& deferred() { return deferred_; }
 
  private:
   void on_posted();
@@ -40,7 +40,7 @@ class EventLoop {
 
   EventBasePtr base_ = make_base();
   TimerWheel timers_;
-  Graveyard graveyard_{base_.get()};
+  DeferredDeletion deferred_{base_.get()};
   UniqueFd wake_fd_;
   Event wake_, tick_;
   std::mutex mutex_;

@@ -192,7 +192,7 @@ void ClientSession::fail_request(const HttpError& error) {
 void ClientSession::end_request() {
   head_ = nullptr;
   worker_.request_readers.give(std::move(request_));
-  if (exchange_ != nullptr) worker_.io.loop.graveyard().bury(std::move(exchange_));
+  if (exchange_ != nullptr) worker_.io.loop.deferred().delete_later(std::move(exchange_));
 }
 
 void ClientSession::finish(After after) {
@@ -234,7 +234,7 @@ void ClientSession::become_tunnel(UpstreamPtr upstream, TunnelStart start) {
 
 std::size_t ClientSession::on_requests_inside(UpstreamPtr upstream, ClientInfo::Inside inside,
                                               std::span<const char> held, std::span<const char> bytes) {
-  worker_.io.loop.graveyard().bury(std::move(tunnel_));
+  worker_.io.loop.deferred().delete_later(std::move(tunnel_));
   info_.inside = std::make_unique<const ClientInfo::Inside>(std::move(inside));
   if (inner_ == nullptr) inner_ = std::make_unique<InnerOrigin>(*this);
   keep_inner(std::move(upstream));
@@ -387,13 +387,13 @@ void ClientSession::close() {
   timer_.clear();
   if (tunnel_ != nullptr) {
     tunnel_->close();
-    worker_.io.loop.graveyard().bury(std::move(tunnel_));
+    worker_.io.loop.deferred().delete_later(std::move(tunnel_));
   }
   if (exchange_ != nullptr) exchange_->abandon();
   end_request();
   drop_inner();
   transport_->close();
-  owner_.on_client_closed(*this);  // last: the owner buries us
+  owner_.on_client_closed(*this);  // last: the owner has us deleted later
 }
 
 }  // namespace bloomwall::proxy

@@ -8,7 +8,7 @@
 //                                               |--tunnel--> tunnelling --HTTP/1 in it--> idle ...
 //                                               \--close--> lingering --> closed
 //
-// Idle, it holds no reader, no exchange and no buffer. Owned by the Worker's table; destroyed only by the Graveyard, so
+// Idle, it holds no reader, no exchange and no buffer. Owned by the Worker's table; destroyed only by the DeferredDeletion, so
 // no callback can outlive it, and none runs after close(). Thread: the worker that accepted it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -28,7 +28,7 @@
 
 namespace bloomwall::proxy {
 
-class ClientSession final : public Buried,
+class ClientSession final : public DeletedLater,
                             public ListLink<ClientSession>,  // of those that are idle; the owner's
                             public ClientStream,
                             public Tunnel::Owner,

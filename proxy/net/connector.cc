@@ -221,12 +221,12 @@ void Connector::drop(Attempt& attempt) {
   attempt.fd.reset();
   const auto found =
       std::find_if(attempts_.begin(), attempts_.end(), [&](const auto& held) { return held.get() == &attempt; });
-  context_.loop.graveyard().bury(std::move(*found));
+  context_.loop.deferred().delete_later(std::move(*found));
   attempts_.erase(found);
 }
 
 void Connector::succeed(UniqueFd fd, const Endpoint& peer) {
-  const Endpoint reached = peer;  // cancel() buries what it may stand in
+  const Endpoint reached = peer;  // cancel() deletes later what it may stand in
   cancel();
   handler_.on_connected(std::move(fd), reached);
 }

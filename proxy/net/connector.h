@@ -67,7 +67,7 @@ class Connector final : Query::Handler {
   bool was_refused() const { return attempts_made_ == 0 && refused_ > 0; }
 
  private:
-  struct Attempt final : Buried {
+  struct Attempt final : DeletedLater {
     Connector* connector = nullptr;
     Endpoint peer;
     UniqueFd fd;

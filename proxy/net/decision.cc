@@ -90,8 +90,9 @@ Decision Decider::decide(const RequestContext& request) {
   tl::expected<TargetJudge::Sni, HttpError> meant_verdict;
   if (meant != nullptr) meant_verdict = judge_.sni(meant->address, *policy_);
   TargetJudge& judge = meant != nullptr && !request.is_implicit_tunnel ? redirected_ : judge_;
-  auto judged = inside != nullptr ? judge.inside(request.head, inside->host, inside->port, *policy_, Waiting::never)
-                                  : judge.request(request.head, *policy_, snapshot_->access, Waiting::never);
+  auto judged = inside != nullptr
+                    ? judge.inside(request.head, inside->host, inside->port, *policy_, Waiting::non_blocking)
+                    : judge.request(request.head, *policy_, snapshot_->access, Waiting::non_blocking);
   if (!judged) return refused(judged.error());
   if (judged->pages_absent) {
     absent_ = judge.absent_pages();

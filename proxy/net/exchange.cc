@@ -294,7 +294,7 @@ void Exchange::hand_over_to_tunnel() {
   download_.end();
   release_client();
   link_.transport().resume(PauseReason::peer_full);
-  context_.client.become_tunnel(link_.detach(), std::move(start));  // last: the stream buries us
+  context_.client.become_tunnel(link_.detach(), std::move(start));  // last: the stream has us deleted later
 }
 
 // --- what is answered here
@@ -391,7 +391,7 @@ void Exchange::finish(After after) {
   download_.end();
   link_.release(Reuse::never);
   release_client();
-  context_.client.finish(after);  // last: the stream buries us
+  context_.client.finish(after);  // last: the stream has us deleted later
 }
 
 }  // namespace bloomwall::proxy

@@ -24,7 +24,7 @@
 #include <cstdint>
 #include <span>
 
-#include "proxy/io/graveyard.h"
+#include "proxy/io/deferred_deletion.h"
 #include "proxy/net/client_stream.h"
 #include "proxy/net/decision_wait.h"
 #include "proxy/net/download.h"
@@ -39,7 +39,7 @@ namespace bloomwall::proxy {
 class LocalReply;
 struct RequestContext;
 
-class Exchange final : public Buried, OriginLink::User, DecisionWait::Handler {
+class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Handler {
  public:
   // How long the rest of a request that was answered here may take to come (timeouts.body where that is less), for the
   // client's connection to live on; and LocalReply::kDrainBytes.

@@ -19,7 +19,7 @@ UpstreamPtr InnerOrigin::take() { return std::move(upstream_); }
 void InnerOrigin::drop(EventLoop& loop) {
   if (upstream_ == nullptr) return;
   upstream_->transport->close();
-  loop.graveyard().bury(std::move(upstream_));
+  loop.deferred().delete_later(std::move(upstream_));
 }
 
 // What an origin says without being asked is no answer to anybody.

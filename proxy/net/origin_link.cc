@@ -190,7 +190,7 @@ void OriginLink::release(Reuse reuse) {
     }
   }
   transport.close();
-  context_.worker.io.loop.graveyard().bury(std::move(upstream_));
+  context_.worker.io.loop.deferred().delete_later(std::move(upstream_));
 }
 
 void OriginLink::distrust() { context_.worker.upstreams.distrust(*upstream_); }

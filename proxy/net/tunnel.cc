@@ -269,8 +269,8 @@ void Tunnel::close() {
   Owner& owner = *std::exchange(owner_, nullptr);
   upstream_->transport->close();
   owner.client_transport().close();
-  state_.io.loop.graveyard().bury(std::move(upstream_));
-  owner.on_tunnel_end();  // last: the owner buries us
+  state_.io.loop.deferred().delete_later(std::move(upstream_));
+  owner.on_tunnel_end();  // last: the owner has us deleted later
 }
 
 void Tunnel::write_log() {

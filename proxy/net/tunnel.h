@@ -4,7 +4,7 @@
 // It holds no part of the policy that let it in, and follows the settings of the moment. Each reload reviews it: where
 // its host, its server name, the address of its far end or, after an upgrade, its URL is blocked by then, or the access
 // rules have come to deny its client, its port or that address, it ends.
-// Idle, it holds no buffer. Owned by a ClientSession; destroyed by the Graveyard only. Thread: the worker's.
+// Idle, it holds no buffer. Owned by a ClientSession; destroyed by the DeferredDeletion only. Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -41,7 +41,7 @@ struct TunnelStart {
   bool to_parent = false;
 };
 
-class Tunnel final : public Buried, LiveTunnel, PageReader::Handler {
+class Tunnel final : public DeletedLater, LiveTunnel, PageReader::Handler {
  public:
   class Owner {
    public:

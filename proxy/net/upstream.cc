@@ -118,7 +118,7 @@ void UpstreamPool::put(UpstreamPtr connection, Standing standing, Milliseconds k
   // Where those that rest were driven out by those that come, none would ever have rested.
   if (most_idle_ == 0 || most_idle_per_host_ == 0 || host.distrusted || (full && must_rest)) {
     connection->transport->close();
-    return io_.loop.graveyard().bury(std::move(connection));
+    return io_.loop.deferred().delete_later(std::move(connection));
   }
   if (full) drop(host.idle.back());
   if (idle_ >= most_idle_ && members_ > peak) drop(by_age_.front());
@@ -175,7 +175,7 @@ UpstreamPtr UpstreamPool::remove(UpstreamConnection& connection) {
 
 void UpstreamPool::drop(UpstreamConnection& connection) {
   connection.transport->close();
-  io_.loop.graveyard().bury(remove(connection));
+  io_.loop.deferred().delete_later(remove(connection));
 }
 
 void UpstreamPool::forget(UpstreamHost& host) {

@@ -66,7 +66,7 @@ struct UpstreamHost {
 };
 
 // One connected socket. Busy: its transport speaks to an exchange or a tunnel. Idle: to the pool.
-class UpstreamConnection final : public Buried,
+class UpstreamConnection final : public DeletedLater,
                                  public ListLink<IdleOfHost>,
                                  public ListLink<IdleByAge>,
                                  Transport::Handler {

@@ -56,7 +56,7 @@ Worker::~Worker() {
   // Connections first, while everything they lean on still stands.
   while (!clients_.empty()) clients_.back()->close();
   state_->upstreams.clear();
-  while (!loop_.graveyard().empty()) loop_.graveyard().sweep();
+  while (!loop_.deferred().empty()) loop_.deferred().sweep();
 }
 
 void Worker::add_listener(ListeningSocket socket, std::size_t index) {
@@ -164,7 +164,7 @@ void Worker::stop() {
 void Worker::on_client_closed(ClientSession& client) {
   limits_.leave(client.client_info().endpoint, client.counted_by_address);
   const std::size_t index = client.table_index;
-  loop_.graveyard().bury(std::move(clients_[index]));
+  loop_.deferred().delete_later(std::move(clients_[index]));
   if (index + 1 != clients_.size()) {
     clients_[index] = std::move(clients_.back());
     clients_[index]->table_index = index;

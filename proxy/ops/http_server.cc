@@ -15,8 +15,8 @@
 
 namespace bloomwall::proxy {
 
-// One client. Owned by the table; destroyed by the graveyard only.
-class HttpServer::Connection final : public Buried, public Transport::Handler {
+// One client. Owned by the table; deleted by DeferredDeletion only.
+class HttpServer::Connection final : public DeletedLater, public Transport::Handler {
  public:
   Connection(HttpServer& owner, std::uint64_t id, UniqueFd fd)
       : owner_(owner),
@@ -41,7 +41,7 @@ class HttpServer::Connection final : public Buried, public Transport::Handler {
   void close() {
     patience_.clear();
     transport_->close();
-    owner_.on_closed(id_);  // last line: the owner buries us
+    owner_.on_closed(id_);  // last line: the owner has us deleted later
   }
 
  private:
@@ -165,7 +165,7 @@ void HttpServer::on_accepted(UniqueFd fd, const Endpoint&, const Acceptor&) {
 
 void HttpServer::on_closed(std::uint64_t id) {
   auto node = connections_.extract(id);
-  if (!node.empty()) io_.loop.graveyard().bury(std::move(node.mapped()));
+  if (!node.empty()) io_.loop.deferred().delete_later(std::move(node.mapped()));
 }
 
 void HttpServer::write(std::uint64_t id, std::string_view text) {

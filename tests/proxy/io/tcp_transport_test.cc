@@ -221,12 +221,12 @@ TEST(EventLoop, RunsMessagesOfOtherThreadsInOrderAndThenStops) {
   for (int i = 0; i < 1000; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
 }
 
-TEST(Graveyard, DestroysOnTheNextTurnAndTakesWhatDestructorsBury) {
-  struct Corpse final : Buried {
-    Corpse(EventLoop& at, int& dead, int left) : loop(at), count(dead), more(left) {}
-    ~Corpse() override {
+TEST(DeferredDeletion, DestroysOnTheNextTurnAndTakesWhatDestructorsDefer) {
+  struct Deleted final : DeletedLater {
+    Deleted(EventLoop& at, int& dead, int left) : loop(at), count(dead), more(left) {}
+    ~Deleted() override {
       ++count;
-      if (more > 0) loop.graveyard().bury(std::make_unique<Corpse>(loop, count, more - 1));
+      if (more > 0) loop.deferred().delete_later(std::make_unique<Deleted>(loop, count, more - 1));
     }
     EventLoop& loop;
     int& count;
@@ -234,10 +234,10 @@ TEST(Graveyard, DestroysOnTheNextTurnAndTakesWhatDestructorsBury) {
   };
   EventLoop loop;
   int dead = 0;
-  loop.graveyard().bury(std::make_unique<Corpse>(loop, dead, 2));
+  loop.deferred().delete_later(std::make_unique<Deleted>(loop, dead, 2));
   EXPECT_EQ(dead, 0);
   loop.stop();
-  while (!loop.graveyard().empty()) event_base_loop(loop.base(), EVLOOP_NONBLOCK);
+  while (!loop.deferred().empty()) event_base_loop(loop.base(), EVLOOP_NONBLOCK);
   EXPECT_EQ(dead, 3);
 }
 

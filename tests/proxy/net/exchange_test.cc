@@ -63,13 +63,13 @@ class Exchanges : public ::testing::Test, public ClientSession::Owner {
     for (Peer* const peer : {&client_, &origin_}) {
       if (peer->transport != nullptr) peer->transport->close();
     }
-    while (!loop_.graveyard().empty()) loop_.graveyard().sweep();
+    while (!loop_.deferred().empty()) loop_.deferred().sweep();
   }
   bool on_client_named(ClientSession&) override { return true; }
   void on_client_idle(ClientSession& client, bool is_idle) override {
     is_idle ? idle_.push_back(client) : client.leave();
   }
-  void on_client_closed(ClientSession&) override { loop_.graveyard().bury(std::move(session_)); }
+  void on_client_closed(ClientSession&) override { loop_.deferred().delete_later(std::move(session_)); }
 
   // The proxy's end of a new pair; the other one is the peer's.
   std::unique_ptr<MemoryTransport> end_beside(Peer& peer) {

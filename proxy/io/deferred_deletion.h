@@ -1,5 +1,5 @@
 // Destroys objects one turn of the loop later, so that no callback ever returns into a dead object.
-// One per event loop; dies before the event_base. Objects buried by a destructor are taken in the next round.
+// One per event loop; dies before the event_base. What a destructor hands over is deleted in the next turn.
 // Thread: the loop's only.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -12,23 +12,23 @@
 
 namespace bloomwall::proxy {
 
-class Buried {
+class DeletedLater {
  public:
-  virtual ~Buried() = default;
+  virtual ~DeletedLater() = default;
 };
 
-class Graveyard {
+class DeferredDeletion {
  public:
-  explicit Graveyard(event_base* base) {
+  explicit DeferredDeletion(event_base* base) {
     sweep_.assign(
-        base, -1, 0, [](evutil_socket_t, short, void* self) { static_cast<Graveyard*>(self)->sweep(); }, this);
+        base, -1, 0, [](evutil_socket_t, short, void* self) { static_cast<DeferredDeletion*>(self)->sweep(); }, this);
   }
-  void bury(std::unique_ptr<Buried> dead) {  // the caller's stack may still be inside *dead
+  void delete_later(std::unique_ptr<DeletedLater> dead) {  // the caller's stack may still be inside *dead
     if (dead == nullptr) return;
     pending_.push_back(std::move(dead));
     sweep_.trigger();
   }
-  // Destroys what was buried so far: on the loop's next turn, and at its end, when no callback is on the stack.
+  // Destroys what was handed over so far: on the loop's next turn, and at its end, when no callback is on the stack.
   void sweep() {
     auto batch = std::exchange(pending_, {});
     batch.clear();
@@ -37,7 +37,7 @@ class Graveyard {
 
  private:
   Event sweep_;
-  std::vector<std::unique_ptr<Buried>> pending_;
+  std::vector<std::unique_ptr<DeletedLater>> pending_;
 };
 
 }  // namespace bloomwall::proxy
