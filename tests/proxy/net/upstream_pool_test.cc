@@ -36,7 +36,7 @@ class UpstreamPoolTest : public testing::Test, public Transport::Handler {
 
   void TearDown() override {
     pool_->clear();
-    loop.deferred().sweep();  // what is buried leans on the pool
+    loop.deferred().sweep();  // what is to be deleted leans on the pool
   }
   UpstreamPool& pool_that_rests(Milliseconds rest) { return pool_.emplace(io, counters, nullptr, rest); }
   Pair make(UpstreamPool& pool) {
