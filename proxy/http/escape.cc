@@ -30,8 +30,8 @@ bool is_url_octet(char c) {
   return is_graphic(c) && std::string_view("\"'<>\\^`{|}").find(c) == std::string_view::npos;
 }
 
-// Nothing of it is escaped in a JSON string or a quoted word, which is so of nearly all that is logged. A loop without branches, which compilers turn
-// into vector code.
+// Nothing of it is escaped in a JSON string or a quoted word, which is so of nearly all that is logged. A loop without
+// branches, which compilers turn into vector code.
 bool is_plain_text(std::string_view text) {
   unsigned found = 0;
   for (const char c : text) {

@@ -325,8 +325,8 @@ TEST_F(ReloadRunsOut, ItIsRefusedOrWhole) {
     }
     EXPECT_GE(refused, 6U) << "configuration, filter, delta, allow list, page, names";
   }
-  lines_ =
-      proxy_->process().lines() + 100;  // every reload says what became of it, and the last words may be on their way
+  // Every reload says what became of it, and the last words may be on their way.
+  lines_ = proxy_->process().lines() + 100;
   expect_as_before();
 }
 
