@@ -176,6 +176,7 @@ HelloGate::Result HelloGate::look_for_request(std::span<const char> bytes) {
                                                          : Result::wait;
       }
       has_passed_ = true;
+      passed_cr_ = bytes.back() == '\r';
       return Result::relay;
     case RequestLinePeek::Result::http:
       return Result::http;

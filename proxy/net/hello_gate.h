@@ -55,6 +55,9 @@ class HelloGate {
 
   Chain& held() { return held_; }
   bool holds_text() const { return is_text_; }
+  // Of what feed() called http: whether it begins with the line feed of an empty line whose carriage return has passed,
+  // and must follow it.
+  bool ends_line() const { return passed_cr_ && held_.front().front() == '\n'; }
   bool has_name() const { return has_name_; }
   std::string_view name() const { return host_; }  // canonical; empty: none
   KeptVerdict& verdict() { return verdict_; }      // of the name
@@ -99,6 +102,7 @@ class HelloGate {
   bool is_text_ = false;     // no TLS
   bool may_pass_ = false;    // all the text, once it is known to be no record
   bool has_passed_ = false;  // a part of the text
+  bool passed_cr_ = false;   // as the last octet of it
   bool far_has_spoken_ = false;
 };
 

@@ -175,6 +175,13 @@ std::size_t Tunnel::hand_over(std::span<const char> bytes) {
     return bytes.size();
   }
   state_.counters.tunnels_with_requests_total.add();
+  std::size_t used = 0;
+  if (gate_->ends_line()) {
+    upstream_->transport->send("\n");
+    used = gate_->held().size() == bytes.size() ? 1 : 0;  // else it came with earlier reads
+    bytes = bytes.subspan(used);
+    gate_->held().consume(1);
+  }
   std::string held;
   for (const std::size_t before = gate_->held().size() - bytes.size(); held.size() < before;) {
     const auto piece = gate_->held().front();
@@ -189,8 +196,8 @@ std::size_t Tunnel::hand_over(std::span<const char> bytes) {
   gate_.reset();
   upstream_->transport->relay_nowhere();
   Owner& owner = *std::exchange(owner_, nullptr);
-  return owner.on_requests_inside(std::move(upstream_), {start_.host, start_.port, start_.judged_by, start_.to_parent},
-                                  held, bytes);
+  return used + owner.on_requests_inside(std::move(upstream_),
+                                         {start_.host, start_.port, start_.judged_by, start_.to_parent}, held, bytes);
 }
 
 void Tunnel::on_side_end(Side& side) {

@@ -79,6 +79,23 @@ TEST_F(InsideTunnel, ARequestMayComeInPiecesAndTogetherWithTheConnect) {
   EXPECT_EQ(status_of(read_answer(client).head), 403);
 }
 
+// A carriage return passes without delay; the line feed that ends its line is no beginning of a request.
+TEST_F(InsideTunnel, AnEmptyLineMayComeInPieces) {
+  for (const std::string_view rest : {"\nGET /half HTTP/1.1\r\nHost: mixed.test\r\n\r\n", "\nG", "\n"}) {
+    SCOPED_TRACE(rest);
+    auto open = tunnel("mixed.test");
+    open.client.send("\r");
+    open.server.expect("\r");
+    open.client.send(rest);
+    if (rest == "\n") open.server.expect("\n");
+    const std::string request = inner("mixed.test", "/half");
+    if (rest.size() < 3) open.client.send_in_pieces(request.substr(rest.size() - 1), 1);
+    const std::string seen = open.server.read_head();
+    EXPECT_NE(seen.find("GET /half HTTP/1.1\r\n"), std::string::npos) << seen;
+    answer(open.server, open.client, "whole");
+  }
+}
+
 TEST_F(InsideTunnel, BodiesPassBothWays) {
   auto open = tunnel("ok.test");
   open.client.send("POST /up HTTP/1.1\r\nHost: ok.test\r\nContent-Length: 4\r\n\r\nbody");
