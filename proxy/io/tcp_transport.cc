@@ -112,9 +112,9 @@ TcpTransport::Arrived TcpTransport::arrived() const {
   return got < 0 && is_full(-errno) ? Arrived::nothing : Arrived::end;
 }
 
-bool TcpTransport::has_unconfirmed() const {
+std::size_t TcpTransport::unconfirmed() const {
   int octets = 0;
-  return fd_ && ::ioctl(fd_.get(), SIOCOUTQ, &octets) == 0 && octets > 0;
+  return fd_ && ::ioctl(fd_.get(), SIOCOUTQ, &octets) == 0 && octets > 0 ? static_cast<std::size_t>(octets) : 0;
 }
 
 void TcpTransport::on_gate_opened() {

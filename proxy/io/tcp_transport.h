@@ -30,7 +30,7 @@ class TcpTransport final : public Transport {
   void close_with_reset() override;
   Arrived arrived() const override;
   bool has_unseen() const override;
-  bool has_unconfirmed() const override;
+  std::size_t unconfirmed() const override;
   void set_notices_reset(bool notices) override;
   void on_hangup();  // the HangupWatch's
 

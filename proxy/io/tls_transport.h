@@ -28,7 +28,7 @@ class TlsTransport final : public Transport, Transport::Handler {
   void close_with_reset() override;
   Arrived arrived() const override;
   bool has_unseen() const override { return !inbox_.empty() || read_ended_ || lower_->has_unseen(); }
-  bool has_unconfirmed() const override { return lower_->has_unconfirmed(); }
+  std::size_t unconfirmed() const override { return lower_->unconfirmed(); }
   void set_notices_reset(bool notices) override { lower_->set_notices_reset(notices); }
 
   using Transport::send;

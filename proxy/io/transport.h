@@ -77,8 +77,8 @@ class Transport {
   // Octets or an end are known to be there that the handler has not seen, or octets that the loop has not heard of yet; one system
   // call.
   virtual bool has_unseen() const = 0;
-  // Octets that were sent and whose receipt the peer's kernel has not confirmed yet: one system call.
-  virtual bool has_unconfirmed() const = 0;
+  // Octets that the kernel took and whose receipt the peer's has not confirmed yet, as they go over the wire: one system call.
+  virtual std::size_t unconfirmed() const = 0;
   // Whether a reset is a failure (on_failed()) at once even while reads are paused and octets that came before it wait, and
   // after the peer's end.
   virtual void set_notices_reset(bool notices) = 0;

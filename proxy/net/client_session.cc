@@ -200,6 +200,7 @@ void ClientSession::finish(After after) {
   end_request();
   switch (after) {
     case After::keep:
+      was_answered_ = true;
       if (may_ask_again()) return go_idle();
       return linger(false);
     case After::close:

@@ -25,6 +25,7 @@
 #include "proxy/net/inner_origin.h"
 #include "proxy/net/lingering_close.h"
 #include "proxy/net/tunnel.h"
+#include "proxy/net/upstream.h"
 
 namespace bloomwall::proxy {
 
@@ -104,6 +105,8 @@ class ClientSession final : public DeletedLater,
   const RequestHead* head() const override { return head_; }
   bool is_implicit_tunnel() const override { return hello_ != nullptr; }
   bool is_named_by_hello() const override { return hello_ != nullptr && hello_->is_named(); }
+  bool was_answered() const override { return was_answered_; }
+  LastUpstream& last_upstream() override { return last_upstream_; }
   bool request_ended() const override { return request_ == nullptr || request_->reader.at_end(); }
   std::uint64_t body_left() const override { return request_ == nullptr ? 0 : request_->reader.body_left(); }
   std::span<const Field> trailers() const override { return request_->reader.trailers(); }
@@ -152,10 +155,12 @@ class ClientSession final : public DeletedLater,
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<Tunnel> tunnel_;
   std::unique_ptr<InnerOrigin> inner_;  // once there are requests inside a tunnel
+  LastUpstream last_upstream_;
   LingeringClose ending_;
   std::uint64_t sent_before_ = 0;  // octets, before the request
   bool is_idle_ = false;           // as the owner was told
   bool has_asked_ = false;         // one request at least has begun
+  bool was_answered_ = false;      // and one was answered
   bool is_arriving_ = false;       // timer_ is that of the PROXY header and the TLS handshake
   State state_ = State::idle;
 };

@@ -18,6 +18,7 @@
 namespace bloomwall::proxy {
 
 class GatheredWrite;
+class LastUpstream;
 class UpstreamConnection;
 struct ClientInfo;
 struct Field;
@@ -40,6 +41,8 @@ class ClientStream {
   // not hear of it. There is a tunnel, or the end.
   virtual bool is_implicit_tunnel() const = 0;
   virtual bool is_named_by_hello() const = 0;  // likewise, and the host in head() is the ClientHello's server name
+  virtual bool was_answered() const = 0;       // a request before this one
+  virtual LastUpstream& last_upstream() = 0;   // of all the streams of one connection
 
   // The request's body.
   virtual bool request_ended() const = 0;               // all of the request was read

@@ -79,7 +79,7 @@ bool Download::switches_as_asked() const {
 // after an earlier one; or the origin answers before it has read what it is asked, as some do that have no room.
 bool Download::note_early() {
   if (context_.client.head()->method == Method::connect || !answer().untouched()) return false;
-  if (!link_.transport().has_unconfirmed()) return false;
+  if (link_.transport().unconfirmed() == 0) return false;
   is_early_ = true;
   return link_.is_reused();
 }
@@ -89,10 +89,11 @@ OriginLink::Reuse Download::reuse() const {
   if (is_early_ || head.wants_upgrade || head.method == Method::connect || !answer().reusable()) {
     return OriginLink::Reuse::never;
   }
+  if (answer().may_be_followed()) return OriginLink::Reuse::rested;
   // An origin that does not read the body it was sent takes it for requests, and answers those as well; one that does
   // not know the method may answer it by two.
-  const bool plain_get = head.method == Method::get && head.framing == BodyFraming::none;
-  return plain_get && !answer().may_be_followed() ? OriginLink::Reuse::at_once : OriginLink::Reuse::rested;
+  if (head.framing != BodyFraming::none || head.method == Method::post) return OriginLink::Reuse::at_once_by_client;
+  return head.method == Method::get ? OriginLink::Reuse::at_once : OriginLink::Reuse::rested;
 }
 
 void Download::flush(GatheredWrite& out) {

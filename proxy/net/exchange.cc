@@ -87,8 +87,7 @@ void Exchange::on_decision_ready() {
   flush_upload(out);
 }
 
-// Only a request that may be sent again goes out on a connection that may have died while it was idle. Inside a tunnel
-// there is that one's alone, whatever Host says.
+// Inside a tunnel there is that one's connection alone, whatever Host says.
 void Exchange::route(GatheredWrite& out) {
   link_.route();
   if (is_inside() && !link_.take_inner()) {
@@ -102,9 +101,7 @@ void Exchange::route(GatheredWrite& out) {
     case OriginLink::Access::blocked:
       return deny_by_address();
   }
-  const RequestHead& head = *context_.client.head();
-  const bool may_repeat = is_idempotent(head.method) && head.framing == BodyFraming::none;
-  if (!is_inside() && !(may_repeat && link_.take_pooled())) {
+  if (!is_inside() && !link_.take_pooled()) {
     state_ = State::connecting;
     return link_.dial();
   }
@@ -162,12 +159,16 @@ void Exchange::retry() {
 
 // --- the response
 
+// Octets that are early may be an answer all the same, but not where nothing of the request has reached the origin.
+bool Exchange::take_as_surplus() {
+  if (is_inside() || !(may_retry() || upload_.has_reached_nobody())) return false;
+  link_.distrust();
+  may_retry() ? retry() : fail_response({ErrorKind::connection_terminated, "octets that answer no request"});
+  return true;
+}
+
 std::size_t Exchange::on_data(std::span<const char> bytes) {
-  if (awaits_response() && download_.note_early() && may_retry()) {
-    link_.distrust();
-    retry();
-    return bytes.size();
-  }
+  if (awaits_response() && download_.note_early() && take_as_surplus()) return bytes.size();
   GatheredWrite out(context_.worker.gather);  // for the client
   for (std::size_t used = 0; state_ == State::forwarding;) {
     const auto step = download_.feed(bytes.subspan(used));
@@ -242,6 +243,7 @@ void Exchange::on_response_end(GatheredWrite& out, bool surplus) {
 
 void Exchange::on_end() {
   if (may_retry()) return retry();
+  if (is_silent()) return fail_response({ErrorKind::connection_terminated, "closed without an answer"});
   const auto step = download_.finish();
   if (!step) return fail_response(step.error());
   GatheredWrite out(context_.worker.gather);
@@ -255,8 +257,7 @@ void Exchange::on_failed(int) {
 }
 
 void Exchange::fail_response(const HttpError& error) {
-  const bool is_silent = state_ == State::forwarding && awaits_response() && download_.answer().untouched();
-  if (is_silent && is_inside() && log_.peer_was_reused()) {
+  if (is_silent()) {
     log_.note_error(error);  // an idle connection has ended, as any may: the client sees just that and asks again
     return finish(After::close);
   }

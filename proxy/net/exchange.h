@@ -90,12 +90,17 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
   void on_drained() override { upload_.on_drained(); }
   void on_write_failed(int) override { upload_.stop(); }  // but the answer may be on the way
   void on_failed(int error) override;
+  bool take_as_surplus();
   bool take_response(GatheredWrite& out, const ReadStep& step);
   void on_response_head(GatheredWrite& out);
   void on_response_end(GatheredWrite& out, bool surplus);
   void on_switched(GatheredWrite& out);
   void establish_tunnel();
   void hand_over_to_tunnel();
+  // No octet of an answer has come on a connection that has carried others.
+  bool is_silent() const {
+    return state_ == State::forwarding && log_.peer_was_reused() && download_.answer().untouched();
+  }
   void fail_response(const HttpError& error);
   void break_off();
 

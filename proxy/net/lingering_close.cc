@@ -37,7 +37,7 @@ std::optional<Milliseconds> LingeringClose::wait_for(const Transport& client, bo
                                                      const conf::Config& settings) {
   const Milliseconds left = client.last_sent() + settings.timeouts.idle - monotonic_now();
   // What the kernel still has to deliver would be lost if octets of the client's met a closed connection.
-  const bool is_owed = client.backlog() > 0 || (is_lingering && client.has_unconfirmed());
+  const bool is_owed = client.backlog() > 0 || (is_lingering && client.unconfirmed() > 0);
   if (!is_owed || left.count() <= 0) return std::nullopt;
   if (client.backlog() == 0) return std::min(left, kWait);
   if (rate_.fell_short(octets_taken(client), settings.limits.least_rate, settings.timeouts.idle)) return std::nullopt;

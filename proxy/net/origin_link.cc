@@ -25,6 +25,11 @@ bool is_time_to_log(Milliseconds& logged) {
   return true;
 }
 
+Standing standing_after(OriginLink::Reuse reuse) {
+  if (reuse == OriginLink::Reuse::at_once) return Standing::clear;
+  return reuse == OriginLink::Reuse::at_once_by_client ? Standing::after_body : Standing::suspect;
+}
+
 }  // namespace
 
 OriginLink::OriginLink(ExchangeContext& context, ExchangeLog& log, User& user)
@@ -97,8 +102,22 @@ bool OriginLink::may_send_to(const Endpoint& peer) {
   return context_.snapshot->access.destination_allowed(rule_address(peer)) && may_dial(peer);
 }
 
+bool OriginLink::is_repeatable() const {
+  const RequestHead& head = *context_.client.head();
+  return head.framing == BodyFraming::none && is_idempotent(head.method);
+}
+
+// For CONNECT a connection is made that nothing was said on.
+UpstreamPtr OriginLink::take_idle() {
+  UpstreamPool& pool = context_.worker.upstreams;
+  ClientStream& client = context_.client;
+  if (is_repeatable()) return pool.take(pool_key(), user_);
+  if (!client.was_answered() || client.head()->method == Method::connect) return nullptr;
+  return pool.take_fresh(pool_key(), user_, client.last_upstream());
+}
+
 bool OriginLink::take_pooled() {
-  use(context_.worker.upstreams.take(pool_key(), user_));
+  use(take_idle());
   if (upstream_ == nullptr) return false;
   if (parent_ == nullptr && !may_send_to(upstream_->peer)) {
     release(Reuse::never);
@@ -161,8 +180,7 @@ void OriginLink::on_tls_deadline() {
 // A connection that was idle may have died, or may be about to: what was sent on it has reached nobody.
 bool OriginLink::may_retry() const {
   if (upstream_ == nullptr || retried_ || !upstream_->reused || is_inside()) return false;
-  const RequestHead& head = *context_.client.head();
-  return head.framing == BodyFraming::none && is_idempotent(head.method);
+  return is_repeatable();
 }
 
 void OriginLink::retry() {
@@ -185,8 +203,8 @@ void OriginLink::release(Reuse reuse) {
   if (reuse != Reuse::never && transport.gate().open() && transport.backlog() == 0) {
     if (is_inside()) return context_.client.keep_inner(std::move(upstream_));
     if (context_.snapshot->generation >= context_.worker.routes_since) {
-      const Standing standing = reuse == Reuse::rested ? Standing::suspect : Standing::clear;
-      return context_.worker.upstreams.put(std::move(upstream_), standing, context_.snapshot->settings.timeouts.idle);
+      return context_.worker.upstreams.put(std::move(upstream_), standing_after(reuse),
+                                           context_.snapshot->settings.timeouts.idle, &context_.client.last_upstream());
     }
   }
   transport.close();

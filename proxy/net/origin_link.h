@@ -2,7 +2,7 @@
 // the pool, a new one (to the origin, or to the parent proxy, perhaps in TLS), or inside a tunnel the one that the
 // tunnel had.
 // A request is sent again, once, only if it is idempotent, has no body, went out on a pooled connection, and not one
-// octet of an answer came.
+// octet of an answer came. Others go out on pooled connections by stricter rules (UpstreamPool::take_fresh()).
 // Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -35,7 +35,7 @@ class OriginLink final : public Connector::Handler {
     ~User() = default;
   };
   // What becomes of the connection after an answer.
-  enum class Reuse : std::uint8_t { never, rested, at_once };
+  enum class Reuse : std::uint8_t { never, rested, at_once_by_client, at_once };
 
   OriginLink(ExchangeContext& context, ExchangeLog& log, User& user);
   ~OriginLink();
@@ -78,6 +78,8 @@ class OriginLink final : public Connector::Handler {
   void on_dial_failed(const HttpError& error) override;
   void on_tls_deadline();
   bool may_send_to(const Endpoint& peer);
+  bool is_repeatable() const;
+  UpstreamPtr take_idle();
   std::string_view pool_key() const;  // valid until somebody else uses WorkerState::text
   bool is_inside() const;
   void use(UpstreamPtr upstream);

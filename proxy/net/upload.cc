@@ -41,6 +41,7 @@ RequestRewrite Upload::rewrite() const {
 
 void Upload::begin(GatheredWrite& out) {
   asked_at_ = monotonic_now();
+  sent_before_ = link_.transport().bytes_out();
   const RequestHead& head = *context_.client.head();
   if (head.method == Method::connect) {
     write_connect_head(out.head(), rewrite());
@@ -70,6 +71,12 @@ void Upload::flush(GatheredWrite& out) {
   if (!link_.is_connected() || out.empty()) return;
   out.flush(link_.transport(), is_chunked());
   if (link_.transport().backlog() > 0) context_.client.pause(PauseReason::peer_full);
+}
+
+// What was sent before has been answered, so it was confirmed. TLS makes octets more: that errs by less than a record's head.
+bool Upload::has_reached_nobody() const {
+  const Transport& origin = link_.transport();
+  return origin.unconfirmed() + origin.backlog() >= origin.bytes_out() - sent_before_;
 }
 
 void Upload::on_drained() {

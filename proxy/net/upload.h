@@ -33,6 +33,7 @@ class Upload {
 
   void stop();  // the origin takes no more
   bool is_stopped() const { return is_stopped_; }
+  bool has_reached_nobody() const;  // the origin's kernel has confirmed no octet of it; one system call
   // When the origin was last given something of the request to answer.
   Milliseconds asked_at() const { return asked_at_; }
 
@@ -43,6 +44,7 @@ class Upload {
   ExchangeContext& context_;
   OriginLink& link_;
   std::uint64_t received_ = 0;
+  std::uint64_t sent_before_ = 0;  // octets, on the connection
   Milliseconds asked_at_{0};
   bool is_stopped_ = false;
 };

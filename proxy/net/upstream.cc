@@ -52,6 +52,17 @@ void UpstreamConnection::secure(std::unique_ptr<TlsSession> session, Transport::
   transport = std::make_unique<TlsTransport>(pool_.io_, std::move(transport), std::move(session), user);
 }
 
+void LastUpstream::remember(UpstreamConnection& connection) {
+  forget();
+  connection_ = &connection;
+  connection.last_user_ = this;
+}
+
+void LastUpstream::forget() {
+  if (connection_ != nullptr) connection_->last_user_ = nullptr;
+  connection_ = nullptr;
+}
+
 // Idle: whatever comes while nothing was asked answers nothing of ours.
 std::size_t UpstreamConnection::on_data(std::span<const char> bytes) {
   pool_.on_surplus(*this);
@@ -76,58 +87,119 @@ UpstreamPtr UpstreamPool::make(TransportPtr over, int fd, const Endpoint& peer, 
   return std::make_unique<UpstreamConnection>(*this, found->second, std::move(over), fd, peer);
 }
 
-UpstreamPtr UpstreamPool::take(std::string_view key, Transport::Handler& user) {
+UpstreamHost* UpstreamPool::find_idle(std::string_view key) {
   const auto found = hosts_.find(key);
-  if (found == hosts_.end() || found->second.idle.empty()) return nullptr;
-  UpstreamHost& host = found->second;
+  return found == hosts_.end() || found->second.idle_count == 0 ? nullptr : &found->second;
+}
+
+UpstreamPtr UpstreamPool::take(std::string_view key, Transport::Handler& user) {
+  UpstreamHost* const host = find_idle(key);
+  if (host == nullptr) return nullptr;
   const Milliseconds now = monotonic_now();
-  UpstreamConnection* next = &host.idle.front();
-  for (unsigned looks = 0; next != nullptr && looks < kMostLooks; ++looks) {
-    UpstreamConnection& idle = *next;
-    next = host.idle.after(idle);
-    const bool has_rested = now - idle.idle_since_ >= rest_;
-    if (idle.must_rest_ && !has_rested) return nullptr;  // nor has any behind it
-    switch (idle.transport->arrived()) {
-      case Transport::Arrived::nothing:
-        break;
-      case Transport::Arrived::end:
-        drop(idle);
-        continue;
-      case Transport::Arrived::octets:
-        on_surplus(idle);
-        if (host.distrusted) return nullptr;  // and nothing of it is idle any more
-        continue;
-    }
-    if (has_rested && host.proofs < kProofs) ++host.proofs;
-    UpstreamPtr taken = remove(idle);
-    taken->transport->set_handler(user);
-    taken->reused = true;
-    return taken;
+  for (unsigned looks = 0; host->idle_count > 0 && looks < kMostLooks; ++looks) {
+    UpstreamConnection& next = host->ready.empty() ? host->resting.front() : host->ready.front();
+    if (next.must_rest_ && !has_rested(next, now)) return nullptr;  // nor has any behind it
+    if (!is_silent(next)) continue;
+    count_rest(next);
+    return hand_out(next, user);
   }
   return nullptr;
 }
 
-void UpstreamPool::put(UpstreamPtr connection, Standing standing, Milliseconds keep_for) {
+UpstreamPtr UpstreamPool::take_fresh(std::string_view key, Transport::Handler& user, LastUpstream& last) {
+  UpstreamHost* const host = find_idle(key);
+  if (host == nullptr) return nullptr;
+  const Milliseconds now = monotonic_now();
+  const auto is_fresh = [now](const UpstreamConnection& idle) { return now - idle.idle_since_ < kFresh; };
+  count_rests(*host, now);
+  if (host->proofs < kProofs) return nullptr;
+  UpstreamConnection* const own = last.connection_;
+  const bool may_use_own = own != nullptr && &own->host_ == host && host->body_proofs == kProofs && is_fresh(*own);
+  if (may_use_own && is_silent(*own)) return hand_out(*own, user);
+  for (unsigned looks = 0; !host->ready.empty() && looks < kMostLooks; ++looks) {
+    UpstreamConnection& next = host->ready.front();
+    if (!is_fresh(next)) return nullptr;  // nor is any behind it
+    if (is_silent(next)) return hand_out(next, user);
+  }
+  return nullptr;
+}
+
+// Of one that is about to be used. False: it is idle no more, and perhaps none of its host is.
+bool UpstreamPool::is_silent(UpstreamConnection& idle) {
+  switch (idle.transport->arrived()) {
+    case Transport::Arrived::nothing:
+      return true;
+    case Transport::Arrived::end:
+      drop(idle);
+      return false;
+    case Transport::Arrived::octets:
+      on_surplus(idle);
+      return false;
+  }
+  return false;
+}
+
+// It has rested, and is silent.
+void UpstreamPool::count_rest(UpstreamConnection& idle) {
+  if (!std::exchange(idle.must_rest_, false)) return;
+  UpstreamHost& host = idle.host_;
+  if (host.proofs < kProofs) ++host.proofs;
+  if (idle.standing_ == Standing::after_body && host.body_proofs < kProofs) ++host.body_proofs;
+}
+
+// A host that is sent nothing but requests with bodies earns trust as well, though those that rest get too old for them.
+void UpstreamPool::count_rests(UpstreamHost& host, Milliseconds now) {
+  for (unsigned looks = 0; host.body_proofs < kProofs && !host.resting.empty() && looks < kMostLooks; ++looks) {
+    UpstreamConnection& oldest = host.resting.front();
+    if (!has_rested(oldest, now)) return;
+    if (!is_silent(oldest)) continue;
+    count_rest(oldest);
+    host.ready.push_back(oldest);
+  }
+}
+
+UpstreamPtr UpstreamPool::hand_out(UpstreamConnection& idle, Transport::Handler& user) {
+  UpstreamPtr taken = remove(idle);
+  taken->transport->set_handler(user);
+  taken->reused = true;
+  return taken;
+}
+
+// Which one gives way where there is room for no more; nullptr: the one that comes. Where those that rest were driven out
+// by those that come, none would ever have rested; of a trusted host those give way that have, and were not needed since.
+UpstreamConnection* UpstreamPool::find_spare(UpstreamHost& host, bool must_rest, Milliseconds now) {
+  if (host.proofs == kProofs) {
+    if (!host.resting.empty() && has_rested(host.resting.front(), now)) return &host.resting.front();
+    if (!host.ready.empty() && has_rested(host.ready.back(), now)) return &host.ready.back();
+  }
+  if (must_rest) return nullptr;
+  return host.resting.empty() ? &host.ready.back() : &host.resting.back();
+}
+
+void UpstreamPool::put(UpstreamPtr connection, Standing standing, Milliseconds keep_for, LastUpstream* last) {
   UpstreamHost& host = connection->host_;
   if (host.distrusted) host.distrusted = is_distrusted(host.key);  // or a busy host's would never end
-  const bool must_rest = standing == Standing::suspect || host.proofs < kProofs;
+  const bool must_rest = standing != Standing::clear || host.proofs < kProofs;
   const Milliseconds now = monotonic_now();
   const std::size_t host_peak = host.peak.note(host.members - host.idle_count, now);
   const std::size_t peak = peak_.note(members_ - idle_, now);
   const bool full = host.idle_count >= most_idle_per_host_ && host.members > host_peak;
-  // Where those that rest were driven out by those that come, none would ever have rested.
-  if (most_idle_ == 0 || most_idle_per_host_ == 0 || host.distrusted || (full && must_rest)) {
+  const bool keeps_any = most_idle_ > 0 && most_idle_per_host_ > 0 && !host.distrusted;
+  UpstreamConnection* const spare = keeps_any && full ? find_spare(host, must_rest, now) : nullptr;
+  if (!keeps_any || (full && spare == nullptr)) {
     connection->transport->close();
     return io_.loop.deferred().delete_later(std::move(connection));
   }
-  if (full) drop(host.idle.back());
+  if (spare != nullptr) drop(*spare);
   if (idle_ >= most_idle_ && members_ > peak) drop(by_age_.front());
   UpstreamConnection& kept = *connection.release();  // the list owns it; remove() gives it back
   kept.transport->set_handler(kept);
   kept.expiry_.set(keep_for);
   kept.idle_since_ = now;
+  kept.standing_ = standing;
   kept.must_rest_ = must_rest;
-  must_rest ? host.idle.push_back(kept) : host.idle.push_front(kept);
+  must_rest ? host.resting.push_back(kept) : host.ready.push_front(kept);
+  if (standing == Standing::after_body && last != nullptr) last->remember(kept);
   ++host.idle_count;
   by_age_.push_back(kept);
   ++idle_;
@@ -144,7 +216,7 @@ void UpstreamPool::distrust(UpstreamConnection& connection) {
   counters_.upstream_surplus_total.add();
   UpstreamHost& host = connection.host_;
   host.distrusted = true;
-  host.proofs = 0;
+  host.proofs = host.body_proofs = 0;
   if (distrusted_.size() >= kMostDistrusted) distrusted_.erase(distrusted_.begin());
   distrusted_.insert_or_assign(std::string(host.key), monotonic_now() + distrust_for_);
   drop_idle(host);
@@ -160,13 +232,15 @@ bool UpstreamPool::is_distrusted(std::string_view key) {
 }
 
 void UpstreamPool::drop_idle(UpstreamHost& host) {
-  while (!host.idle.empty()) drop(host.idle.front());
+  while (!host.ready.empty()) drop(host.ready.front());
+  while (!host.resting.empty()) drop(host.resting.front());
 }
 
 UpstreamPtr UpstreamPool::remove(UpstreamConnection& connection) {
   connection.ListLink<IdleOfHost>::leave();
   connection.ListLink<IdleByAge>::leave();
   connection.expiry_.clear();
+  if (connection.last_user_ != nullptr) connection.last_user_->forget();
   --connection.host_.idle_count;
   --idle_;
   counters_.upstream_connections_idle.subtract();

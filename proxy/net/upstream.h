@@ -13,7 +13,19 @@
 //  - a host that has sent such octets within kRest of an answer's end is distrusted: none of its connections is kept for
 //    kDistrust. What an idle connection says later is no such sign: some servers announce that they close it.
 // What remains: octets that come later than kRest after an answer, or, behind a plain answer of a host that is trusted,
-// after the next request has reached it (the Download asks whether the request had, see has_unconfirmed()).
+// after the next request has reached it (the Download asks whether the request had, see Transport::unconfirmed()).
+//
+// A server may close an idle connection while a request is on its way to it. A request that may be sent again is, on a new
+// connection. One that must not be (RFC 9110 section 9.2.2: POST and others that are not idempotent; and any with a body,
+// which is not kept) goes out on an idle connection by the rules of take_fresh(), which are those of haproxy's "http-reuse
+// safe", and stricter by the connection's age:
+//  - an earlier request of the same client's connection was answered: such a client knows that a connection may close
+//    before an answer, and its own rules say what to do then. The first request is dialled for;
+//  - the connection was used less than kFresh ago, and the kernel knows of nothing that has come on it since;
+//  - its host is trusted, and the last answer on it was clear. After a request with a body only the client that sent that
+//    may be next, and kProofs such connections of the host must have rested without a word: a server that does not read a
+//    body takes it for a request, and its answer to that is then no other client's.
+// Where the connection closes all the same, the client's is closed, without an answer; nothing is sent a second time.
 // Cost: make() one hash look-up, take() one and one system call, put() none. Thread: the loop's. The pool outlives its
 // connections.
 // SPDX-License-Identifier: Apache-2.0
@@ -58,11 +70,35 @@ struct UpstreamHost {
   std::string_view key;
   std::size_t members = 0;  // busy or idle
   std::size_t idle_count = 0;
-  RecentPeak peak;      // of those that are busy
-  unsigned proofs = 0;  // connections that rested and had said nothing
+  RecentPeak peak;           // of those that are busy
+  unsigned proofs = 0;       // connections that rested and had said nothing
+  unsigned body_proofs = 0;  // likewise, of those whose last request had a body (Standing::after_body)
   bool distrusted = false;
-  // Those that may be used at once, the one used last first; behind them those that must rest, in the order they began to.
-  IntrusiveList<UpstreamConnection, IdleOfHost> idle;
+  IntrusiveList<UpstreamConnection, IdleOfHost> ready;    // may be used at once, the one used last first
+  IntrusiveList<UpstreamConnection, IdleOfHost> resting;  // must rest, in the order they began to
+};
+
+// The idle connection that carried a client's last request, where that had a body. A member of what speaks to the client;
+// forgets the connection when that is used or closed.
+class LastUpstream {
+ public:
+  LastUpstream() = default;
+  ~LastUpstream() { forget(); }
+  LastUpstream(const LastUpstream&) = delete;
+  LastUpstream& operator=(const LastUpstream&) = delete;
+
+ private:
+  friend class UpstreamPool;
+  void remember(UpstreamConnection& connection);
+  void forget();
+  UpstreamConnection* connection_ = nullptr;
+};
+
+// What the last exchange says of a connection.
+enum class Standing : std::uint8_t {
+  clear,       // a GET without a body, and a final answer alone, whose framing gave its length
+  after_body,  // such an answer, to a request with a body, or to a POST
+  suspect,     // anything else: servers are known to send more after such an answer, or such a request
 };
 
 // One connected socket. Busy: its transport speaks to an exchange or a tunnel. Idle: to the pool.
@@ -83,6 +119,7 @@ class UpstreamConnection final : public DeletedLater,
 
  private:
   friend class UpstreamPool;
+  friend class LastUpstream;
   std::size_t on_data(std::span<const char> bytes) override;
   void on_end() override;
   void on_drained() override {}
@@ -94,19 +131,17 @@ class UpstreamConnection final : public DeletedLater,
   OwnConnections::Entry entry_;
   Timer expiry_;
   Milliseconds idle_since_{0};
-  bool must_rest_ = false;
+  LastUpstream* last_user_ = nullptr;
+  Standing standing_ = Standing::suspect;
+  bool must_rest_ = false;  // false also once its rest has counted among the proofs
 };
 using UpstreamPtr = std::unique_ptr<UpstreamConnection>;
-
-// What the last exchange says of a connection.
-enum class Standing : std::uint8_t {
-  clear,    // a GET without a body, and a final answer alone, whose framing gave its length
-  suspect,  // anything else: servers are known to send more after such an answer, or such a request
-};
 
 class UpstreamPool {
  public:
   static constexpr Milliseconds kRest{1000}, kDistrust{600'000};
+  // Servers close what has idled for a time of theirs: gunicorn after 2 s by default, node and Apache after 5.
+  static constexpr Milliseconds kFresh{1000};
   static constexpr unsigned kProofs = 32;
 
   // `own`: told of every connection; nullptr: nobody asks. `rest` and `distrust_for`: kRest and kDistrust but in tests.
@@ -123,8 +158,11 @@ class UpstreamPool {
   UpstreamPtr make(TransportPtr over, const Endpoint& peer, std::string_view key) {
     return make(std::move(over), -1, peer, key);
   }
-  UpstreamPtr take(std::string_view key, Transport::Handler& user);  // nullptr: none is idle that may be used now
-  void put(UpstreamPtr connection, Standing standing, Milliseconds keep_for);
+  // nullptr: none is idle that may be used now. For a request that may be sent again:
+  UpstreamPtr take(std::string_view key, Transport::Handler& user);
+  // And for one that must not be; `last` is its client's.
+  UpstreamPtr take_fresh(std::string_view key, Transport::Handler& user, LastUpstream& last);
+  void put(UpstreamPtr connection, Standing standing, Milliseconds keep_for, LastUpstream* last = nullptr);
   // It has sent octets that answer nothing: its host's idle connections are closed, and none is kept for kDistrust.
   void distrust(UpstreamConnection& connection);
   void clear();
@@ -140,6 +178,13 @@ class UpstreamPool {
   static constexpr std::size_t kMostDistrusted = 1024;  // hosts; beyond, one of them is forgotten
   static constexpr unsigned kMostLooks = 64;            // at idle connections, for one that lives
   UpstreamPtr make(TransportPtr over, int fd, const Endpoint& peer, std::string_view key);
+  UpstreamHost* find_idle(std::string_view key);
+  bool has_rested(const UpstreamConnection& idle, Milliseconds now) const { return now - idle.idle_since_ >= rest_; }
+  bool is_silent(UpstreamConnection& idle);
+  static void count_rest(UpstreamConnection& idle);
+  void count_rests(UpstreamHost& host, Milliseconds now);
+  UpstreamConnection* find_spare(UpstreamHost& host, bool must_rest, Milliseconds now);
+  UpstreamPtr hand_out(UpstreamConnection& idle, Transport::Handler& user);
   UpstreamPtr remove(UpstreamConnection& connection);
   bool is_distrusted(std::string_view key);
   void on_surplus(UpstreamConnection& connection);

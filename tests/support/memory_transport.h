@@ -37,7 +37,7 @@ class MemoryTransport final : public proxy::Transport {
     return read_ended_ || end_arrives_ || !is_open_ ? Arrived::end : Arrived::nothing;
   }
   bool has_unseen() const override { return owes_delivery() || !arriving_.empty() || end_arrives_; }
-  bool has_unconfirmed() const override { return false; }
+  std::size_t unconfirmed() const override { return 0; }
   void set_notices_reset(bool) override {}
 
   using Transport::send;

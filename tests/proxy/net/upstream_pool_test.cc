@@ -159,6 +159,71 @@ TEST_F(UpstreamPoolTest, OneAfterTheOtherNoMoreAreKeptThanTheLimits) {
   EXPECT_EQ(counters.upstream_connections_idle.get(), 0U);
 }
 
+// Rests of connections that carried bodies, which are too old for another such request when they have rested.
+TEST_F(UpstreamPoolTest, WhatMustNotBeSentTwiceHasTheConnectionOfItsOwnClientOnceTheHostIsTrusted) {
+  UpstreamPool& pool = pool_that_rests(kShort);
+  LastUpstream own, other;
+  const auto origins = put(pool, UpstreamPool::kProofs, Standing::after_body);
+  EXPECT_EQ(pool.take_fresh(kHost, *this, own), nullptr) << "none has rested";
+  turn();
+  pool.take_fresh(kHost, *this, own).reset();  // counts them
+  pool.clear();
+  Pair made = make(pool);
+  pool.put(std::move(made.connection), Standing::after_body, kKeep, &own);
+  EXPECT_EQ(pool.take_fresh(kHost, *this, other), nullptr) << "of another client";
+  EXPECT_EQ(take(pool), nullptr) << "nor for what may be sent again";
+  UpstreamPtr taken = pool.take_fresh(kHost, *this, own);
+  ASSERT_NE(taken, nullptr);
+  EXPECT_EQ(pool.take_fresh(kHost, *this, own), nullptr) << "it is in use";
+  pool.put(std::move(taken), Standing::suspect, kKeep, &own);
+  EXPECT_EQ(pool.take_fresh(kHost, *this, own), nullptr) << "after a suspect answer";
+}
+
+TEST_F(UpstreamPoolTest, RestsAfterGetAreNoProofThatBodiesAreRead) {
+  UpstreamPool& pool = pool_that_rests(kShort);
+  LastUpstream own;
+  const auto origins = put(pool, UpstreamPool::kProofs);
+  turn();
+  std::vector<UpstreamPtr> taken;
+  for (unsigned i = 0; i < UpstreamPool::kProofs; ++i) taken.push_back(take(pool));
+  pool.put(std::move(taken.back()), Standing::after_body, kKeep, &own);
+  EXPECT_EQ(pool.take_fresh(kHost, *this, own), nullptr);
+  taken.pop_back();
+  pool.put(std::move(taken.back()), Standing::clear, kKeep, &own);
+  EXPECT_NE(pool.take_fresh(kHost, *this, own), nullptr) << "the last request had no body: anybody's";
+}
+
+TEST_F(UpstreamPoolTest, AClientThatIsGoneLeavesItsConnectionToThePool) {
+  UpstreamPool& pool = pool_that_rests(kShort);
+  auto own = std::make_unique<LastUpstream>();
+  Pair made = make(pool), next = make(pool);
+  pool.put(std::move(made.connection), Standing::after_body, kKeep, own.get());
+  pool.put(std::move(next.connection), Standing::after_body, kKeep, own.get());
+  own.reset();
+  turn();
+  EXPECT_NE(take(pool), nullptr);
+  EXPECT_NE(take(pool), nullptr);
+}
+
+// Else connections that nobody uses would keep out those that are used.
+TEST_F(UpstreamPoolTest, OfATrustedHostWhatHasRestedMakesRoom) {
+  UpstreamPool& pool = pool_that_rests(kShort);
+  pool.set_limits(4096, UpstreamPool::kProofs);
+  LastUpstream own;
+  const auto origins = put(pool, UpstreamPool::kProofs, Standing::after_body);
+  Pair made = make(pool);
+  pool.put(std::move(made.connection), Standing::after_body, kKeep, &own);
+  EXPECT_EQ(counters.upstream_connections_idle.get(), UpstreamPool::kProofs) << "the new one is not kept";
+  turn();
+  pool.take_fresh(kHost, *this, own).reset();
+  const auto more = put(pool, UpstreamPool::kProofs, Standing::after_body);
+  turn();
+  made = make(pool);
+  pool.put(std::move(made.connection), Standing::after_body, kKeep, &own);
+  EXPECT_EQ(counters.upstream_connections_idle.get(), UpstreamPool::kProofs);
+  EXPECT_NE(pool.take_fresh(kHost, *this, own), nullptr);
+}
+
 TEST(RecentPeak, IsOfTheWindowAndTheOneBefore) {
   struct Row {
     std::int64_t at;  // in windows, by tenths
