@@ -20,11 +20,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/url/canonical_url.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "filter/url/fast_path.h"
 #include "filter/url/forms.h"
 #include "filter/url/host.h"
+#include "filter/url/percent.h"
 #include "filter/url/url_split.h"
 
 namespace bloomwall::filter {
@@ -40,7 +43,7 @@ std::string_view between(std::string_view text, std::size_t from, std::size_t en
 void put_form(std::string_view url, const UrlCut& cut, UrlForm& form) {
   const bool has_query_mark = cut.query != std::string_view::npos;
   const std::size_t path_end = has_query_mark ? cut.query : url.size();
-  form.path = path_end == cut.host_end ? kRoot : between(url, cut.host_end, path_end);
+  form.path = path_end == cut.path_begin() ? kRoot : between(url, cut.path_begin(), path_end);
   form.query = has_query_mark ? between(url, path_end + 1, url.size()) : std::string_view{};
   form.has_query_mark = has_query_mark;
 }
@@ -51,6 +54,7 @@ struct Canonicaliser::Scratch {
   std::string cleaned;
   std::string host;
   std::string decoded;
+  std::string query;
   FormReader forms;
 };
 
@@ -81,8 +85,9 @@ UrlForm& Canonicaliser::accept(std::string_view scheme, std::string_view host) {
 
 const CanonicalUrl& Canonicaliser::url(std::string_view raw) {
   const UrlCut cut = cut_if_canonical(raw);
-  if (cut.host_begin == 0) return url_the_long_way(raw);
+  if (cut.host_begin == 0) return url_the_long_way(raw, Paths::taken_where_canonical);
   put_form(raw, cut, accept({raw.data(), cut.host_begin - 3U}, between(raw, cut.host_begin, cut.host_end)));
+  result_.port = cut.port;
   return result_;
 }
 
@@ -92,7 +97,7 @@ const CanonicalUrl& Canonicaliser::host(std::string_view raw) {
   return result_;
 }
 
-const CanonicalUrl& Canonicaliser::url_the_long_way(std::string_view raw) {
+const CanonicalUrl& Canonicaliser::url_the_long_way(std::string_view raw, Paths paths) {
   Scratch& mine = scratch();
   const SplitUrl split = split_url(raw, mine.cleaned);
   result_ = {.reason = split.reason};
@@ -106,9 +111,32 @@ const CanonicalUrl& Canonicaliser::url_the_long_way(std::string_view raw) {
   if (!result_.has_canonical) return result_;
   result_.scheme = split.scheme;
   result_.port = split.port;
+  if (paths == Paths::taken_where_canonical && take_canonical_path(split.path_and_query)) return result_;
   result_.forms = std::span(forms_).first(mine.forms.read(split.rest, forms_));
   result_.bare_forms = mine.forms.bare_forms();
   return result_;
+}
+
+// A path that is canonical has one form, where it lies. What decoding finds in the query stays in the query then, for no
+// escape spans the '?' before it. False: the path is to be read in full.
+bool Canonicaliser::take_canonical_path(std::string_view path_and_query) {
+  const std::size_t mark = std::min(path_and_query.find('?'), path_and_query.size());
+  const std::string_view path = path_and_query.substr(0, mark);
+  if (!is_canonical(UrlPart::path, path)) return false;
+  UrlForm form{.path = path.empty() ? kRoot : path, .has_query_mark = mark != path_and_query.size()};
+  if (form.has_query_mark) {
+    form.query = path_and_query.substr(mark + 1);
+    if (!is_canonical(UrlPart::query, form.query)) {
+      Scratch& mine = scratch();
+      mine.decoded.clear();
+      append_decoded_fully(form.query, mine.decoded);
+      mine.query.clear();
+      append_escaped(mine.decoded, Separators::plain, mine.query);
+      form.query = mine.query;
+    }
+  }
+  forms_[0] = form;
+  return true;
 }
 
 const CanonicalUrl& Canonicaliser::host_the_long_way(std::string_view raw) {

@@ -75,7 +75,7 @@ struct CanonicalUrl {
 // Turns spellings into canonical forms; one per thread or connection, reused for every URL. Time is linear in the
 // length of the URL whatever its bytes. A URL that is canonical already is neither copied nor takes memory; for others
 // scratch space is made once and kept, so that after the first few calls nothing is allocated (but by ICU, for hosts
-// with bytes >= 0x80). Moving it ends the validity of its results. Not thread-safe.
+// with bytes >= 0x80). Nor is a canonical path copied, whatever its host. Moving it ends the validity of its results. Not thread-safe.
 class Canonicaliser {
  public:
   Canonicaliser();
@@ -92,8 +92,10 @@ class Canonicaliser {
  private:
   friend struct CanonicaliserAccess;  // tests take the slow path with canonical URLs too
   struct Scratch;
-  const CanonicalUrl& url_the_long_way(std::string_view raw);
+  enum class Paths : std::uint8_t { taken_where_canonical, read_in_full };
+  const CanonicalUrl& url_the_long_way(std::string_view raw, Paths paths);
   const CanonicalUrl& host_the_long_way(std::string_view raw);
+  bool take_canonical_path(std::string_view path_and_query);
   Scratch& scratch();
   UrlForm& accept(std::string_view scheme, std::string_view host);  // its one form, which is to be written
 

@@ -108,20 +108,31 @@ Masks both(const Masks& a, const Masks& b) {
 constexpr std::uint64_t below(std::size_t bit) { return bit >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bit) - 1; }
 
 // Size of the host that begins at bit 0, or 0 where it is none.
-std::size_t host_size(const Masks& m, std::size_t valid) {
+std::size_t host_size(const Masks& m) {
   const auto size = static_cast<std::size_t>(std::countr_one(m.host));
   if (size == 0 || size > kMaxFastHost) return 0;
-  if (size < valid && ((m.slash >> size) & 1U) == 0) return 0;
   const std::uint64_t dots = m.dot & below(size);
   const bool empty_label = ((dots & 1U) | (dots & (dots << 1U)) | ((dots >> (size - 1)) & 1U)) != 0;
   return empty_label ? 0 : size;
 }
 
+// Whether an escape that stays as it is begins at each of these places, which are counted from `at`.
+bool are_kept_escapes(std::string_view url, std::size_t at, std::uint64_t places) {
+  for (; places != 0; places &= places - 1) {
+    const std::size_t place = at + static_cast<std::size_t>(std::countr_zero(places));
+    if (url[place] != '%' || !is_kept_escape(url, place)) return false;
+  }
+  return true;
+}
+
 class PathCheck {
  public:
+  explicit PathCheck(UrlPart first) : query_(first == UrlPart::query ? 0 : std::string_view::npos) {}
+
   // Takes the path and query octets of one window, which begins at `at`. False: not canonical.
   bool take(std::string_view url, std::size_t at, const Masks& m, std::uint64_t mine) {
-    if ((~m.path & mine) != 0) return false;
+    const std::uint64_t odd = ~m.path & mine;
+    if (odd != 0 && !are_kept_escapes(url, at, odd)) return false;
     if (query_ != std::string_view::npos) return true;
     const auto end = static_cast<std::size_t>(std::countr_zero(m.mark & mine));  // 64 where there is none
     const std::uint64_t path = mine & below(end);
@@ -132,11 +143,18 @@ class PathCheck {
     query_ = at + end;
     return url[query_] == '?';
   }
+  // All that comes from `from` on.
+  [[gnu::target("avx2")]] bool take_rest(std::string_view url, std::size_t from) {
+    for (std::size_t at = from; at < url.size(); at += 64) {
+      if (!take(url, at, window(url, at), below(url.size() - at))) return false;
+    }
+    return true;
+  }
   std::size_t query() const { return query_; }  // its '?'; npos where there is none
 
  private:
   std::uint64_t slash_before_ = 0;
-  std::size_t query_ = std::string_view::npos;
+  std::size_t query_;
 };
 
 }  // namespace
@@ -146,16 +164,26 @@ class PathCheck {
   if (begin == 0) return {};
   const std::size_t size = url.size() - begin;
   const Masks first = window(url, begin);
-  const std::size_t host = host_size(first, size);
+  const std::size_t host = host_size(first);
   if (host == 0 || ends_in_digit_label(url.substr(begin, host))) return {};
-  PathCheck check;
-  if (!check.take(url, begin, first, below(size) & ~below(host))) return {};
-  for (std::size_t at = begin + 64; at < url.size(); at += 64) {
-    if (!check.take(url, at, window(url, at), below(url.size() - at))) return {};
+  PortCut port;
+  if (host < size && ((first.slash >> host) & 1U) == 0) {
+    port = read_port(url, begin, begin + host);
+    if (port.size == 0) return {};
   }
+  PathCheck check(UrlPart::path);
+  if (!check.take(url, begin, first, below(size) & ~below(host + port.size))) return {};
+  if (!check.take_rest(url, begin + 64)) return {};
   return {.host_begin = static_cast<std::uint8_t>(begin),
           .host_end = static_cast<std::uint8_t>(begin + host),
+          .port_size = port.size,
+          .port = port.number,
           .query = check.query()};
+}
+
+[[gnu::target("avx2")]] bool is_canonical_avx2(UrlPart part, std::string_view text) {
+  PathCheck check(part);
+  return check.take_rest(text, 0) && (part == UrlPart::query || check.query() == std::string_view::npos);
 }
 
 bool has_avx2() { return __builtin_cpu_supports("avx2") != 0; }
@@ -166,6 +194,7 @@ bool has_avx2() { return __builtin_cpu_supports("avx2") != 0; }
 
 namespace bloomwall::filter::fast_path_detail {
 UrlCut cut_avx2(std::string_view url) { return cut_scalar(url); }
+bool is_canonical_avx2(UrlPart part, std::string_view text) { return is_canonical_scalar(part, text); }
 bool has_avx2() { return false; }
 }  // namespace bloomwall::filter::fast_path_detail
 

@@ -32,14 +32,20 @@ void append_decoded_fully(std::string_view in, std::string& out) {
   out.resize(bottom + in.size());
   char* const stack = out.data() + bottom;
   std::size_t height = in.copy(stack, first);
-  for (const char c : in.substr(first)) {
-    stack[height++] = c;
+  for (std::size_t at = first; at < in.size();) {
+    const int spelt = in[at] == '%' ? escape_at(in, at) : -1;
+    stack[height++] = spelt < 0 ? in[at] : static_cast<char>(spelt);
+    at += spelt < 0 ? 1 : 3;
     while (height >= 3 && stack[height - 3] == '%') {
       const int byte = escape_at({stack + height - 3, 3}, 0);
       if (byte < 0) break;
       height -= 2;
       stack[height - 1] = static_cast<char>(byte);
     }
+    if (stack[height - 1] == '%' || (height > 1 && stack[height - 2] == '%')) continue;  // may be completed
+    const std::size_t percent = std::min(in.find('%', at), in.size());
+    height += in.copy(stack + height, percent - at, at);
+    at = percent;
   }
   out.resize(bottom + height);
 }

@@ -18,11 +18,21 @@ void note(UrlReason reason, SplitUrl& split) {
   if (split.reason == UrlReason::none) split.reason = reason;
 }
 
+bool goes(char c) { return c == '\t' || c == '\r' || c == '\n'; }
+
+// A loop without branches, which compilers turn into vector code.
+bool has_any_that_goes(std::string_view text) {
+  unsigned found = 0;
+  for (const char c : text) {
+    found |= static_cast<unsigned>(c == '\t') | static_cast<unsigned>(c == '\r') | static_cast<unsigned>(c == '\n');
+  }
+  return found != 0;
+}
+
 // Step 1.
 std::string_view clean(std::string_view raw, std::string& cleaned, SplitUrl& split) {
   raw = trim_controls(raw);
-  const auto goes = [](char c) { return c == '\t' || c == '\r' || c == '\n'; };
-  if (std::none_of(raw.begin(), raw.end(), goes)) return raw;
+  if (!has_any_that_goes(raw)) return raw;
   note(UrlReason::control_octet, split);
   cleaned.clear();
   std::remove_copy_if(raw.begin(), raw.end(), std::back_inserter(cleaned), goes);
@@ -122,7 +132,7 @@ SplitUrl split_url(std::string_view raw, std::string& cleaned) {
   const auto ends_authority = [](char c) { return is_slash(c) || c == '?'; };
   const auto end = static_cast<std::size_t>(  // step 4
       std::distance(after->begin(), std::find_if(after->begin(), after->end(), ends_authority)));
-  split.rest = after->substr(end);
+  split.path_and_query = split.rest = after->substr(end);
   if (split.rest.starts_with('\\')) note(UrlReason::backslash, split);
   if (!split.rest.empty() && is_slash(split.rest[0])) split.rest.remove_prefix(1);
   split.usable = cut_authority(after->substr(0, end), split);

@@ -18,7 +18,8 @@ struct SplitUrl {
   std::string_view scheme;             // one of the five, lower case, static
   std::string_view host;               // as spelt, with its brackets
   std::uint16_t port = 0;
-  std::string_view rest;  // path and query as spelt, without the path's first slash
+  std::string_view path_and_query;  // as spelt
+  std::string_view rest;            // the same without the path's first slash
 };
 
 // Views into `raw` or `cleaned`.

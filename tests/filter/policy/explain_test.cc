@@ -149,7 +149,8 @@ TEST(Explain, AHostileUrlFillsNoMemory) {
   for (int i = 1; i < 127; ++i) host += ".a";
   std::string path;
   for (int i = 0; i < 20000; ++i) path += "/a";
-  const CanonicalUrl& url = policy.canonicaliser.url("http://" + host + path + "?q");
+  const std::string text = "http://" + host + path + "?q";
+  const CanonicalUrl& url = policy.canonicaliser.url(text);
   const Story story = policy.policy->explain(url);
   EXPECT_LE(story.expressions.size(), kMaxStoryItems);
   std::size_t bytes = 0;

@@ -1,4 +1,4 @@
-// Lets tests take the slow path with URLs that are canonical already.
+// Lets tests take the slow path, and read paths in full, with URLs that are canonical already.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,7 +10,7 @@ namespace bloomwall::filter {
 
 struct CanonicaliserAccess {
   static const CanonicalUrl& url_the_long_way(Canonicaliser& c, std::string_view raw) {
-    return c.url_the_long_way(raw);
+    return c.url_the_long_way(raw, Canonicaliser::Paths::read_in_full);
   }
   static const CanonicalUrl& host_the_long_way(Canonicaliser& c, std::string_view raw) {
     return c.host_the_long_way(raw);

@@ -159,6 +159,24 @@ TEST(CanonicaliserTest, DoesNotCopyACanonicalUrl) {
   EXPECT_EQ(canonicaliser.host(host).host.data(), host.data());
 }
 
+TEST(CanonicaliserTest, DoesNotCopyACanonicalPathWhateverTheHost) {
+  Canonicaliser canonicaliser;
+  for (const std::string input : {"http://192.0.2.1:8080/a/b%20c.html?q=1", "HTTPS://Example.test/a/b%20c.html?q=1"}) {
+    const UrlForm form = canonicaliser.url(input).forms[0];
+    EXPECT_EQ(form.path.data(), input.data() + input.find("/a/")) << input;
+    EXPECT_EQ(form.query.data(), input.data() + input.find("q=1")) << input;
+    EXPECT_EQ(form.path, "/a/b%20c.html");
+    EXPECT_EQ(form.query, "q=1");
+  }
+}
+
+TEST(CanonicaliserTest, AQueryBehindACanonicalPathIsDecoded) {
+  Canonicaliser canonicaliser;
+  EXPECT_EQ(canonicaliser.url("http://a.test/b?u=http%3A%2F%2Fc.test%2f..%3f%c3%a9%2520").text(),
+            "http://a.test/b?u=http://c.test/..?%C3%A9%20");
+  EXPECT_EQ(canonicaliser.url("http://a.test?%41%%34%31").text(), "http://a.test/?AA");
+}
+
 TEST(CanonicaliserTest, HostAloneHasTheRootAsItsOnlyForm) {
   Canonicaliser canonicaliser;
   for (const char* const input : {"example.test", "EXAMPLE.test.", "192.0.2.1", "[::1]"}) {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/url/fast_path.h"
 
-#include <random>
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -17,6 +20,8 @@ namespace {
 using fast_path_detail::cut_avx2;
 using fast_path_detail::cut_scalar;
 using fast_path_detail::has_avx2;
+using fast_path_detail::is_canonical_avx2;
+using fast_path_detail::is_canonical_scalar;
 
 // Both implementations on a buffer of the exact size, so that a sanitizer sees a read beyond the end.
 UrlCut cut(std::string_view url) {
@@ -27,6 +32,18 @@ UrlCut cut(std::string_view url) {
     EXPECT_EQ(cut_avx2(text), scalar) << url;
   }
   EXPECT_EQ(cut_if_canonical(text), scalar) << url;
+  return scalar;
+}
+
+// Likewise of a path or a query alone.
+bool is_canonical_part(UrlPart part, std::string_view whole) {
+  const std::vector<char> exact(whole.begin(), whole.end());
+  const std::string_view text(exact.data(), exact.size());
+  const bool scalar = is_canonical_scalar(part, text);
+  if (has_avx2()) {
+    EXPECT_EQ(is_canonical_avx2(part, text), scalar) << whole;
+  }
+  EXPECT_EQ(is_canonical(part, text), scalar) << whole;
   return scalar;
 }
 
@@ -53,7 +70,20 @@ TEST(FastPathTest, RefusesEachBrokenCondition) {
                                 " http://a.test/",
                                 "http:/a.test/",
                                 "http://A.test/",
-                                "http://a.test:80/",
+                                "http://a.test:",
+                                "http://a.test:/",
+                                "http://a.test:65536/",
+                                "http://a.test:99999/",
+                                "http://a.test:000080/",
+                                "http://a.test:8o/",
+                                "http://a.test:-1/",
+                                "http://a.test:80:80/",
+                                "http://a.test:80?b",
+                                "http://a.test:80#b",
+                                "http://a.test::80/",
+                                "http://a.test.:80/",
+                                "http://:80/",
+                                "http://192.0.2.1:80/",
                                 "http://a@b.test/",
                                 "http://a%62.test/",
                                 "http://.a.test/",
@@ -67,7 +97,19 @@ TEST(FastPathTest, RefusesEachBrokenCondition) {
                                 "http://a.test#b",
                                 "http:///",
                                 "http://a.test/b#c",
-                                "http://a.test/b%20",
+                                "http://a.test/b%",
+                                "http://a.test/b%2",
+                                "http://a.test/b%2?0",
+                                "http://a.test/b%%20",
+                                "http://a.test/b%c3%a9",
+                                "http://a.test/b%2F",
+                                "http://a.test/b%2E",
+                                "http://a.test/b%3B",
+                                "http://a.test/b%41",
+                                "http://a.test/b%25",
+                                "http://a.test/b%2520",
+                                "http://a.test/b?%2",
+                                "http://a.test/b?%3D",
                                 "http://a.test/b\\c",
                                 "http://a.test//",
                                 "http://a.test/b//c",
@@ -95,6 +137,66 @@ TEST(FastPathTest, TakesEachAllowedOctet) {
     EXPECT_EQ(is_fast(std::string("http://a") + c + "b.test/"), host || c == '.' || c == '/') << octet;
     EXPECT_EQ(is_fast(std::string("http://a.test/x") + c), visible && c != ';') << octet;
     EXPECT_EQ(is_fast(std::string("http://a.test/x?y") + c + "z"), visible) << octet;
+  }
+}
+
+TEST(FastPathTest, TakesAPort) {
+  EXPECT_EQ(cut("http://a.test:8080/b?c"),
+            (UrlCut{.host_begin = 7, .host_end = 13, .port_size = 5, .port = 8080, .query = 20}));
+  EXPECT_EQ(cut("https://a.test:1").port, 1);
+  EXPECT_EQ(cut("http://a.test:65535/").port, 65535);
+  EXPECT_EQ(cut("http://a.test:00080/").port, 80);
+  EXPECT_EQ(cut("http://a.test:0/").port_size, 2);
+  for (std::size_t size = 1; size <= 70; ++size) {
+    const std::string base = "http://" + std::string(size, 'a');
+    for (const std::string port : {":8", ":80", ":800", ":8000", ":80000"}) {
+      const bool fits = size + port.size() <= kMaxFastHost && port.size() < 6;
+      for (const char* const tail :
+           {"", "/", "/bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb?c"}) {
+        ASSERT_EQ(cut(base + port + tail).port_size, fits ? port.size() : 0) << base << port << tail;
+      }
+    }
+  }
+}
+
+TEST(FastPathTest, TakesEscapesThatStay) {
+  for (unsigned octet = 0; octet < 256; ++octet) {
+    const bool stays = octet <= 0x20 || octet >= 0x7F || octet == '#';
+    for (const std::string_view digits : {"0123456789ABCDEF", "0123456789abcdef", "0123456789aBcDeF"}) {
+      const std::string escape = std::string("%") + digits[octet >> 4] + digits[octet & 15];
+      const bool upper = escape.find_first_of("abcdef") == std::string::npos;
+      EXPECT_EQ(is_fast("http://a.test/x" + escape), stays && upper) << escape;
+      EXPECT_EQ(is_fast("http://a.test/" + escape + "/y?" + escape + "z"), stays && upper) << escape;
+    }
+  }
+}
+
+TEST(FastPathTest, AnEscapeIsLookedAtInEveryPlace) {
+  for (std::size_t size = 3; size <= 200; ++size) {
+    const std::string base = "http://a.test:80/" + std::string(size, 'b');
+    for (std::size_t at = base.size() - size; at + 3 <= base.size(); ++at) {
+      for (const char* const escape : {"%20", "%FF", "%2F", "%g0", "%0g"}) {
+        const std::string changed = std::string(base).replace(at, 3, escape);
+        ASSERT_EQ(is_fast(changed), escape == std::string_view("%20") || escape == std::string_view("%FF")) << changed;
+      }
+    }
+  }
+}
+
+TEST(FastPathTest, PartsByThemselves) {
+  EXPECT_TRUE(is_canonical_part(UrlPart::path, ""));
+  EXPECT_TRUE(is_canonical_part(UrlPart::query, ""));
+  EXPECT_TRUE(is_canonical_part(UrlPart::query, "a;b?c//d/../e%20"));
+  for (std::size_t size = 0; size <= 200; ++size) {
+    const std::string base = "/" + std::string(size, 'b');
+    ASSERT_TRUE(is_canonical_part(UrlPart::path, base));
+    ASSERT_TRUE(is_canonical_part(UrlPart::query, base));
+    for (const char* const odd : {"?", ";", "//", "/.", "%", "%2", " ", "#", "\\", "\x80"}) {
+      const std::string changed = base + odd + base;
+      const std::string_view kind = odd;
+      ASSERT_FALSE(is_canonical_part(UrlPart::path, changed)) << changed;
+      ASSERT_EQ(is_canonical_part(UrlPart::query, changed), kind == "?" || kind == ";" || kind[0] == '/') << changed;
+    }
   }
 }
 
@@ -156,6 +258,8 @@ TEST(FastPathTest, HostRules) {
 
 std::string answer(const CanonicalUrl& url) {
   std::string out = url.action == UrlAction::lookup ? "lookup" : "reject";
+  out += std::string(" ") + to_string(url.reason) + " " + std::to_string(url.port);
+  out += " " + std::to_string(static_cast<int>(url.host_kind)) + " " + std::to_string(url.forms.size());
   for (std::size_t i = 0; i < url.asked().size(); ++i) out += " " + url.text(i);
   return out;
 }
@@ -183,6 +287,47 @@ TEST(FastPathTest, AgreesWithTheLongWayOnRandomUrls) {
     ASSERT_EQ(answer(canonicaliser.host(host)), answer(CanonicaliserAccess::host_the_long_way(slow, host))) << host;
   }
   EXPECT_GT(recognised, 1000);
+}
+
+// Whatever is recognised, of a whole URL or of its path, the answer is that of reading all of it.
+TEST(FastPathTest, EveryShortcutAgreesWithReadingInFull) {
+  constexpr int kCases = 100'000;
+  for (const std::uint64_t seed : {21U, 22U, 23U}) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::printf("seed %llu, %d cases\n", static_cast<unsigned long long>(seed), kCases);
+    UrlGenerator generator(seed);
+    Canonicaliser canonicaliser;
+    Canonicaliser full;
+    int with_port = 0, with_escape = 0, long_ones = 0, paths_alone = 0;
+    for (int i = 0; i < kCases; ++i) {
+      const std::string url = i % 4 == 0 ? generator.url() : generator.nearly_canonical();
+      const std::vector<char> exact(url.begin(), url.end());
+      const CanonicalUrl& got = canonicaliser.url({exact.data(), exact.size()});
+      const CanonicalUrl& wanted = CanonicaliserAccess::url_the_long_way(full, url);
+      ASSERT_EQ(answer(got), answer(wanted)) << url;
+      if (!got.has_canonical) continue;
+      ASSERT_EQ(got.host, wanted.host) << url;
+      for (std::size_t form = 0; form < got.asked().size(); ++form) {
+        ASSERT_EQ(got.asked()[form].path, wanted.asked()[form].path) << url;
+        ASSERT_EQ(got.asked()[form].query, wanted.asked()[form].query) << url;
+        ASSERT_EQ(got.asked()[form].has_query_mark, wanted.asked()[form].has_query_mark) << url;
+      }
+      const UrlCut found = cut(url);
+      const bool fast = found.host_begin != 0;
+      const char* const path = got.asked()[0].path.data();
+      with_port += fast && found.port_size != 0 ? 1 : 0;
+      with_escape += fast && url.find('%') != std::string::npos ? 1 : 0;
+      long_ones += fast && url.size() > 1000 ? 1 : 0;
+      paths_alone += !fast && path >= exact.data() && path < exact.data() + exact.size() ? 1 : 0;
+      const std::size_t end = std::min(url.find('/', 8), url.size());
+      is_canonical_part(UrlPart::path, std::string_view(url).substr(end));
+      is_canonical_part(UrlPart::query, std::string_view(url).substr(end));
+    }
+    EXPECT_GT(with_port, kCases / 50);
+    EXPECT_GT(with_escape, kCases / 50);
+    EXPECT_GT(long_ones, kCases / 500);
+    EXPECT_GT(paths_alone, kCases / 50);
+  }
 }
 
 }  // namespace

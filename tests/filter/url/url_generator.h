@@ -52,6 +52,24 @@ class UrlGenerator {
     return out;
   }
 
+  // A URL that is canonical already, or nearly: ports, escapes that stay as they are and such as do not, parameters,
+  // queries that hold URLs; now and then of some thousand octets, in one segment or in hundreds.
+  std::string nearly_canonical() {
+    std::string out = chance(8) ? "http://" : "https://";
+    out += chance(14) ? join(kPlainLabels, 4, ".") : chance(8) ? std::string(pick(kAddresses)) : host();
+    if (chance(1)) out += "." + std::string(48 + below(20), 'n');
+    if (chance(7)) out += chance(4) ? std::string(pick(kPorts)) : ":" + std::to_string(below(70000));
+    const std::uint64_t most = chance(1) ? 500 : 12;
+    if (chance(15)) append_nearly_plain(out, most, chance(12) ? "/" : "");
+    if (chance(6)) {
+      out += '?';
+      if (chance(12)) append_nearly_plain(out, most, "");
+      for (std::uint64_t n = chance(8) ? below(most) : 0; n > 0; --n) out += pick(kEscapes);
+    }
+    if (chance(1)) mutate(out);
+    return out;
+  }
+
   std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
 
  private:
@@ -63,6 +81,17 @@ class UrlGenerator {
     std::string out(pick(pieces));
     for (std::uint64_t n = below(most); n > 0; --n) (out += between) += pick(pieces);
     return out;
+  }
+
+  // Of so many pieces at most. One such text in four or so has something odd.
+  void append_nearly_plain(std::string& out, std::uint64_t most, std::string_view between) {
+    if (between.empty() && !out.ends_with('?')) out += '/';
+    for (std::uint64_t n = below(most); n > 0; --n) {
+      (out += between) += pick(kPlainPieces);
+      if (below(16) == 0) out += pick(kKeptEscapes);
+      if (below(4 * most) == 0) out += pick(kPathPieces);
+      if (below(4 * most) == 0) out += pick(kEscapes);
+    }
   }
 
   // Escapes some octets, each up to four times over.
@@ -122,6 +151,15 @@ class UrlGenerator {
   static constexpr std::string_view kLabels[] = {"evil",         "example", "test", "www", "a",   "b-c",
                                                  "x_y",          "-a",      "a-",   "com", "WWW", "xn--bcher-kva",
                                                  "XN--MLAT-ZRA", "a--b",    "1a",   "0xg"};
+  static constexpr std::string_view kPlainLabels[] = {"www", "example", "test", "a", "cdn-1", "x_y", "0a", "xn--a"};
+  static constexpr std::string_view kAddresses[] = {"192.0.2.1", "127.0.0.1", "[2001:db8::1]", "0x7f.1", "10.1"};
+  static constexpr std::string_view kPlainPieces[] = {
+      "a", "section", "index.html", "v1.2", "x-y_z~", "0123456789abcdef", "=1", "&id=abc", "+(b)*c,", "@:!$", "x/y"};
+  static constexpr std::string_view kKeptEscapes[] = {"%20", "%C3%A9", "%E4%BD%A0", "%23",
+                                                      "%00", "%7F",    "%FF",       "%0A%09"};
+  static constexpr std::string_view kEscapes[] = {"%c3%a9", "%3A%2F%2F", "%2f", "%3D", "%41", "%25",
+                                                  "%2520",  "%2525",     "%3B", ";",   "/",   "%3F",
+                                                  "%2E",    "%5C",       "%",   "%2",  "%g0", "%%20"};
   static constexpr std::string_view kOddLabels[] = {
       "",     "",
       ".",    "a b",
