@@ -1,5 +1,5 @@
 // Canonicalisation: URLs that are canonical already (both checks, several lengths, and a mixture like real traffic), the long
-// way by what makes a URL take it, and hostile URLs. For those (--benchmark_filter=Linear) one row runs the same shape at 2,
+// way by what makes a URL take it, URLs of 5,000 octets by shape and host (long_url), and hostile URLs. For those (--benchmark_filter=Linear) one row runs the same shape at 2,
 // 4, 8 and 16 KiB in turn and gives the best time of each: "ratio" is the cost per byte at 16 KiB over that at 2 KiB, about 1
 // where time is linear and 8 where it is quadratic, and does not depend on what else the machine does.
 // All inputs are made up. Figures in fast_path.h come from here.
@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "filter/url/canonical_url.h"
@@ -96,12 +97,38 @@ void long_way(benchmark::State& state, const std::string& url) {
 }
 BENCHMARK_CAPTURE(long_way, upper_case, std::string("http://WWW.Example.test/section/page.html?id=12345"));
 BENCHMARK_CAPTURE(long_way, port, std::string("http://www.example.test:8080/section/page.html"));
+BENCHMARK_CAPTURE(long_way, escapes_that_stay, std::string("http://www.example.test/a%20file%20of%20mine/page.html"));
 BENCHMARK_CAPTURE(long_way, address, std::string("http://192.0.2.1:52451/section/page.html"));
 BENCHMARK_CAPTURE(long_way, escapes,
                   std::string("http://www.example.test/a%20file%20of%20mine/page%C3%A9.html?q=%41%26b"));
 BENCHMARK_CAPTURE(long_way, dot_segments, std::string("http://www.example.test/a/b/../c/./d//e/../page.html"));
 BENCHMARK_CAPTURE(long_way, ambiguous, std::string("http://www.example.test/a/b%2Fc/%252e%252e/d//../page.html"));
 BENCHMARK_CAPTURE(long_way, letters_beyond_ascii, std::string("http://b\u00FCcher.example/section/page.html"));
+
+// 5,000 octets of one shape, on a host that the fast path takes, on one with a port, and on an address with a port.
+void register_long_urls() {
+  constexpr std::size_t kSize = 5000;
+  struct Shape {
+    const char* name;
+    std::string_view begin, piece;
+  };
+  constexpr std::array kShapes{
+      Shape{"one_segment", "/", "abcdefghi"}, Shape{"segments", "", "/section0"},
+      Shape{"query", "/page?", "key=word&"},  Shape{"escapes_that_stay", "", "/a%20word"},
+      Shape{"escapes", "", "/caf%c3%a9"},     Shape{"escapes_in_query", "/page?", "u=%2Fword&"}};
+  constexpr std::array kHosts{std::pair{"name", "http://www.example.test"},
+                              std::pair{"port", "http://www.example.test:8080"},
+                              std::pair{"address", "http://192.0.2.1:52451"}};
+  for (const Shape& shape : kShapes) {
+    for (const auto& [name, host] : kHosts) {
+      std::string url = host;
+      url += shape.begin;
+      while (url.size() < kSize) url += shape.piece;
+      const std::string row = std::string("long_url/") + shape.name + "/" + name;
+      benchmark::RegisterBenchmark(row.c_str(), long_way, url);
+    }
+  }
+}
 
 void BM_DomainEntry(benchmark::State& state) {
   EntryParser parser;
@@ -155,4 +182,10 @@ BENCHMARK_CAPTURE(linear, letter_labels, "http://", "-\u00E9\u65E5\u0436-.")->Na
 }  // namespace
 }  // namespace bloomwall::filter
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  bloomwall::filter::register_long_urls();
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+}
