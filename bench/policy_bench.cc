@@ -85,7 +85,7 @@ void make_filter(const std::filesystem::path& file, std::uint8_t series) {
   require(done.has_value(), done ? "" : done.error().text());
 }
 
-// Policies of 1 and of 8 filters, of one series or of one each; made once, removed at exit.
+// Policies of so many filters, of one series or of one each; made once, removed at exit.
 class Fixture {
  public:
   static Fixture& instance() {
@@ -206,8 +206,14 @@ void shapes(benchmark::internal::Benchmark* bench) {
   bench->Args({8, 1});
   bench->Args({8, 0});
 }
+void many(benchmark::internal::Benchmark* bench) {
+  bench->ArgNames({"filters", "same_series"});
+  bench->Args({5, 1});
+  bench->Args({20, 1});
+  bench->Args({20, 0});
+}
 BENCHMARK(UnlistedHost)->ArgNames({"filters", "same_series"})->Args({0, 1});  // what the machine itself costs
-BENCHMARK(UnlistedHost)->Apply(shapes);
+BENCHMARK(UnlistedHost)->Apply(shapes)->Apply(many);
 BENCHMARK(ListedHost)->Apply(shapes);
 BENCHMARK(UnlistedUrlOnListedHost)->Apply(shapes);
 BENCHMARK(ListedUrl)->Apply(shapes);

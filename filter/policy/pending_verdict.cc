@@ -65,8 +65,8 @@ void PendingVerdict::append_absent(std::vector<const std::byte*>& out) const {
 
 void PendingVerdict::begin_form() {
   if (!url_.forms.empty()) parts_.use_form(url_.asked()[form_]);
-  for (Slot& slot : slots_) {
-    if (slot.hashes) slot.hashes->forget_form();
+  for (Lazy<UrlHashes>& made : hashes_) {
+    if (made) made->forget_form();
   }
   if (allow_hashes_) allow_hashes_->forget_form();
   group_begin_ = group_end_ = filter_ = 0;
@@ -139,20 +139,16 @@ void PendingVerdict::begin_filter(std::size_t filter, Slot& slot) {
   }
   if (watcher_ != nullptr) watcher_->begin_filter(filter, slot.is_overruled);
   const LoadedFilter& loaded = policy_.filters[filter];
-  UrlHashes& hashes = hashes_for(loaded.file->keys(), slot);
-  slot.is_done = slot.lookup.emplace(loaded.target(), hashes, scope_, watcher_).start();
+  slot.is_done = slot.lookup.emplace(loaded.target(), hashes_for(loaded), scope_, watcher_).start();
 }
 
-UrlHashes& PendingVerdict::hashes_for(const KeyMaker& keys, Slot& slot) {
-  const auto fitting = [&](Lazy<UrlHashes>& made) {
-    return made && made->keys().seed() == keys.seed() ? &*made : nullptr;
-  };
-  if (UrlHashes* const made = fitting(allow_hashes_)) return *made;
-  // Slots before this one keep what they have as long as the group lasts.
-  for (Slot* other = slots_.data(); other <= &slot; ++other) {
-    if (UrlHashes* const made = fitting(other->hashes)) return *made;
-  }
-  return slot.hashes.emplace(keys, parts_);
+// No look-up of this group has another series' hashes in that place.
+UrlHashes& PendingVerdict::hashes_for(const LoadedFilter& filter) {
+  const KeyMaker& keys = filter.file->keys();
+  const auto fits = [&](const Lazy<UrlHashes>& made) { return made && made->keys().seed() == keys.seed(); };
+  if (fits(allow_hashes_)) return *allow_hashes_;
+  Lazy<UrlHashes>& own = hashes_[filter.hash_place];
+  return fits(own) ? *own : own.emplace(keys, parts_);
 }
 
 // True: this form is blocked, and no further filter is asked.

@@ -4,7 +4,8 @@
 //   while (!pending.advance()) { ...make pending.pages() resident... }
 //   Verdict verdict = pending.take();
 // Order: each form by itself; for a form the allow lists, then the filters as configured. The first lines of up to
-// kGroup filters are asked for together before the first of them is tested.
+// kGroup filters are asked for together before the first of them is tested. The URL is hashed once for each series, as
+// long as there are no more than kGroup of them.
 // Borrows policy and URL. Not thread-safe; any number of them may run on one policy.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -46,11 +47,11 @@ class PendingVerdict {
   void append_absent(std::vector<const std::byte*>& out) const;
   Verdict take() { return std::move(worst_); }
 
- private:
   static constexpr std::size_t kGroup = 8;
+
+ private:
   struct Slot {
-    Lazy<UrlHashes> hashes;  // lent to later slots of the same series
-    Lazy<Lookup> lookup;     // none: overruled, and nobody watches
+    Lazy<Lookup> lookup;  // none: overruled, and nobody watches
     bool is_overruled = false;
     bool is_done = false;
   };
@@ -62,7 +63,7 @@ class PendingVerdict {
   void allow(const ExactMatch& entry);
   void begin_group();
   void begin_filter(std::size_t filter, Slot& slot);
-  UrlHashes& hashes_for(const KeyMaker& keys, Slot& slot);
+  UrlHashes& hashes_for(const LoadedFilter& filter);
   bool conclude(const LoadedFilter& filter, const Slot& slot);
   bool hit(const LoadedFilter& filter, VerdictReason reason, const LookupMatch* match);
   void end_form();
@@ -73,6 +74,7 @@ class PendingVerdict {
   VerdictWatcher* watcher_;
   UrlParts parts_;
   std::array<Slot, kGroup> slots_;
+  std::array<Lazy<UrlHashes>, kGroup> hashes_;  // by LoadedFilter::hash_place
   Lazy<UrlHashes> allow_hashes_;
   ExactMatches allowed_by_;
   ExactMatches spelt_;  // entries of the first form that free the bare ones

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -145,6 +146,21 @@ const char* to_string(VerdictReason reason) {
       return "bad_url";
   }
   return "unknown";
+}
+
+void give_hash_places(std::vector<LoadedFilter>& filters) {
+  struct HashPlace {
+    std::uint64_t seed = 0;
+    std::size_t last_used = 0;  // by which filter, counted from 1; 0: free
+  };
+  std::array<HashPlace, PendingVerdict::kGroup> places;
+  for (std::size_t i = 0; i < filters.size(); ++i) {
+    const std::uint64_t seed = filters[i].file->keys().seed();
+    auto* place = std::ranges::find_if(places, [&](const HashPlace& p) { return p.last_used != 0 && p.seed == seed; });
+    if (place == places.end()) place = std::ranges::min_element(places, {}, &HashPlace::last_used);
+    *place = {.seed = seed, .last_used = i + 1};
+    filters[i].hash_place = static_cast<std::size_t>(place - places.begin());
+  }
 }
 
 Policy::Policy(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {

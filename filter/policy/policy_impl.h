@@ -36,11 +36,19 @@ struct LoadedFilter {
   std::shared_ptr<const ExactSide> exact;  // null: none
   FilterPlan plan;
   std::optional<KeyId> signed_by;
+  // Where a verdict keeps the hashes of its series: one place for all filters of a series, and different ones for those
+  // of any PendingVerdict::kGroup filters in a row.
+  std::size_t hash_place = 0;
 };
+
+// Sets hash_place. Where there are more series than places, the place least recently used is taken.
+void give_hash_places(std::vector<LoadedFilter>& filters);
 
 struct Policy::Impl {
   Impl(std::vector<LoadedFilter> its_filters, std::shared_ptr<const AllowLists> its_allow)
-      : filters(std::move(its_filters)), allow_lists(std::move(its_allow)), allow(*allow_lists) {}
+      : filters(std::move(its_filters)), allow_lists(std::move(its_allow)), allow(*allow_lists) {
+    give_hash_places(filters);
+  }
   std::vector<LoadedFilter> filters;              // in the configured order; never resized, verdicts point to the specs
   std::shared_ptr<const AllowLists> allow_lists;  // shared likewise
   const AllowLists& allow;

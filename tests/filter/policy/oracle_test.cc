@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <random>
 #include <set>
 #include <string>
@@ -218,6 +219,40 @@ TEST_P(Oracle, JudgeAgreesWithTheNaiveModel) {
     ++seen[says];
   }
   EXPECT_GE(seen.size(), 3U) << "the model was not exercised";
+}
+
+// The hashes of a URL are kept by series, for eight of them: which filters share one must change nothing, also where
+// there are more, in any order.
+TEST_P(Oracle, SharedSeriesGiveTheVerdictsOfDistinctOnes) {
+  SCOPED_TRACE("seed " + std::to_string(GetParam()));
+  constexpr std::size_t kFilters = 20;
+  Random random(GetParam());
+  std::vector<TestFilter> filters;
+  Model model;
+  for (std::size_t i = 0; i < kFilters; ++i) {
+    filters.push_back(random_filter(random, "f" + std::to_string(i), model.filters.emplace_back()));
+    filters.back().entries.resize(8);
+    if (random.one_in(2)) filters.back().changes.clear();
+    if (!random.one_in(6)) filters.back().action = kMonitor;
+  }
+  const std::string allow = random.one_in(2) ? random_allow_list(random, kFilters, model) : "";
+  PolicyMaker distinct(filters, allow);
+  std::vector<std::unique_ptr<PolicyMaker>> others;
+  for (const std::size_t series : std::vector<std::size_t>{1, 7, 9, 11}) {
+    const bool in_turn = random.one_in(2);
+    for (std::size_t i = 0; i < kFilters; ++i) {
+      filters[i].series = static_cast<std::uint8_t>(100 + (in_turn ? i % series : random.below(series)));
+    }
+    others.push_back(std::make_unique<PolicyMaker>(filters, allow));
+  }
+  std::map<std::string, int> seen;
+  for (int i = 0; i < 1000; ++i) {
+    const std::string url = random.url().text();
+    const std::string wanted = distinct.say(url);
+    for (const auto& other : others) ASSERT_EQ(other->say(url), wanted) << url;
+    ++seen[wanted.substr(0, wanted.rfind(' '))];
+  }
+  EXPECT_GE(seen.size(), 10U) << "the filters were not exercised";
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Oracle, testing::Range<std::uint64_t>(1, 9));
