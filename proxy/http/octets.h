@@ -11,7 +11,7 @@ namespace bloomwall::proxy {
 
 namespace octets {
 
-enum Class : std::uint8_t { token = 1, target = 2, reg_name = 4, digit = 8, hex = 16, field_text = 32 };
+enum Class : std::uint8_t { token = 1, reg_name = 2, digit = 4, hex = 8, field_text = 16 };
 
 constexpr std::array<std::uint8_t, 256> make_table() {
   std::array<std::uint8_t, 256> table{};
@@ -24,10 +24,6 @@ constexpr std::array<std::uint8_t, 256> make_table() {
   add("abcdefABCDEF", hex);
   add("!#$%&'*+-.^_`|~", token);
   add("-._~%!$&'()*+,;=", reg_name);
-  for (unsigned c = 0x21; c <= 0x7e; ++c) {
-    if (c != '\\' && c != '#') table[c] |= target;
-  }
-  for (unsigned c = 0x80; c <= 0xff; ++c) table[c] |= target;  // no URL has them, but clients send raw UTF-8 in paths
   for (unsigned c = 0x20; c <= 0xff; ++c) {
     if (c != 0x7f) table[c] |= field_text;
   }
@@ -54,6 +50,16 @@ constexpr bool is_field_text(std::string_view text) {
     found |= static_cast<unsigned>(octet == 0x7f);
   }
   return found == 0;
+}
+// What a request target may hold; likewise, for targets may be long.
+constexpr bool is_target_text(std::string_view text) {
+  unsigned found = 0;
+  for (const char c : text) {
+    const auto octet = static_cast<std::uint8_t>(c);
+    found |= static_cast<unsigned>(octet <= 0x20) | static_cast<unsigned>(octet == 0x7f);
+    found |= static_cast<unsigned>(octet == '#') | static_cast<unsigned>(octet == '\\');
+  }
+  return found == 0;  // octets >= 0x80 too: no URL has them, but clients send raw UTF-8 in paths
 }
 constexpr bool is_token(std::string_view text) { return !text.empty() && all(octets::token, text); }
 constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }

@@ -139,7 +139,7 @@ tl::expected<Authority, HttpError> parse_authority(std::string_view text) {
 }
 
 tl::expected<Target, HttpError> parse_target(Method method, std::string_view raw) {
-  if (raw.empty() || !all(octets::target, raw)) return refuse("an octet that no request target has");
+  if (raw.empty() || !is_target_text(raw)) return refuse("an octet that no request target has");
   if (method == Method::connect) {
     const auto authority = parse_connect_authority(raw);
     if (!authority) return tl::unexpected(authority.error());

@@ -80,6 +80,17 @@ TEST(FieldText, HoldsNoControlOctetButTab) {
   }
 }
 
+TEST(TargetText, HoldsVisibleOctetsAndThoseBeyondAscii) {
+  for (int c = 0; c < 256; ++c) {
+    const bool want = c > 0x20 && c != 0x7f && c != '#' && c != '\\';
+    for (const std::size_t at : {std::size_t{0}, std::size_t{31}, std::size_t{63}}) {
+      std::string text(64, 'x');
+      text[at] = static_cast<char>(c);
+      EXPECT_EQ(is_target_text(text), want) << c;
+    }
+  }
+}
+
 // ---- framing.h
 
 TEST(ParseLength, TakesDigitsBelow63Bits) {
