@@ -54,7 +54,7 @@ struct Canonicaliser::Scratch {
   std::string cleaned;
   std::string host;
   std::string decoded;
-  std::string query;
+  std::string path, query;
   FormReader forms;
 };
 
@@ -117,23 +117,28 @@ const CanonicalUrl& Canonicaliser::url_the_long_way(std::string_view raw, Paths 
   return result_;
 }
 
-// A path that is canonical has one form, where it lies. What decoding finds in the query stays in the query then, for no
-// escape spans the '?' before it. False: the path is to be read in full.
+// A path that is canonical, but for the case of digits in its escapes, has one form; where it is canonical it stays where
+// it lies. What decoding finds in the query stays in the query then, for no escape spans the '?' before it. False: the
+// path is to be read in full.
 bool Canonicaliser::take_canonical_path(std::string_view path_and_query) {
+  Scratch& mine = scratch();
   const std::size_t mark = std::min(path_and_query.find('?'), path_and_query.size());
-  const std::string_view path = path_and_query.substr(0, mark);
-  if (!is_canonical(UrlPart::path, path)) return false;
+  std::string_view path = path_and_query.substr(0, mark);
+  if (!is_canonical(UrlPart::path, path)) {
+    if (path.find('%') == std::string_view::npos) return false;
+    mine.path.clear();
+    append_escapes_in_upper_case(path, mine.path);
+    if (!is_canonical(UrlPart::path, mine.path)) return false;
+    path = mine.path;
+  }
   UrlForm form{.path = path.empty() ? kRoot : path, .has_query_mark = mark != path_and_query.size()};
-  if (form.has_query_mark) {
-    form.query = path_and_query.substr(mark + 1);
-    if (!is_canonical(UrlPart::query, form.query)) {
-      Scratch& mine = scratch();
-      mine.decoded.clear();
-      append_decoded_fully(form.query, mine.decoded);
-      mine.query.clear();
-      append_escaped(mine.decoded, Separators::plain, mine.query);
-      form.query = mine.query;
-    }
+  if (form.has_query_mark) form.query = path_and_query.substr(mark + 1);
+  if (!is_canonical(UrlPart::query, form.query)) {
+    mine.decoded.clear();
+    append_decoded_fully(form.query, mine.decoded);
+    mine.query.clear();
+    append_escaped(mine.decoded, Separators::plain, mine.query);
+    form.query = mine.query;
   }
   forms_[0] = form;
   return true;

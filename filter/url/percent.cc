@@ -61,6 +61,21 @@ void append_decoded_once(std::string_view in, std::string& out) {
   }
 }
 
+void append_escapes_in_upper_case(std::string_view in, std::string& out) {
+  const std::size_t bottom = out.size();
+  out.append(in);
+  const auto upper = [&](std::size_t at) {
+    char& digit = out[bottom + at];
+    if (digit >= 'a') digit = static_cast<char>(digit - ('a' - 'A'));
+  };
+  for (std::size_t at = in.find('%'); at != std::string_view::npos; at = in.find('%', at)) {
+    const bool is_escape = escape_at(in, at) >= 0;
+    if (is_escape) upper(at + 1);
+    if (is_escape) upper(at + 2);
+    at += is_escape ? 3 : 1;
+  }
+}
+
 void append_escaped(std::string_view in, Separators separators, std::string& out) {
   static constexpr char kDigits[] = "0123456789ABCDEF";
   std::size_t plain = 0;  // where the run of bytes that stay as they are began

@@ -17,6 +17,8 @@ namespace bloomwall::filter {
 void append_decoded_fully(std::string_view in, std::string& out);  // to the fixpoint; what `out` held takes no part
 void append_decoded_once(std::string_view in, std::string& out);   // one pass from left to right; "%zz" stays
 
+void append_escapes_in_upper_case(std::string_view in, std::string& out);  // all else as it is
+
 // Bytes <= 0x20, >= 0x7F, '#' and '%' become %XX, upper case.
 constexpr bool is_escaped_always(char c) {
   const auto byte = static_cast<unsigned char>(c);

@@ -177,6 +177,12 @@ TEST(CanonicaliserTest, AQueryBehindACanonicalPathIsDecoded) {
   EXPECT_EQ(canonicaliser.url("http://a.test?%41%%34%31").text(), "http://a.test/?AA");
 }
 
+TEST(CanonicaliserTest, EscapesInAPathAreWrittenInUpperCase) {
+  Canonicaliser canonicaliser;
+  EXPECT_EQ(canonicaliser.url("http://a.test/caf%c3%a9/%E3%81%82?%c3%a9").text(),
+            "http://a.test/caf%C3%A9/%E3%81%82?%C3%A9");
+}
+
 TEST(CanonicaliserTest, HostAloneHasTheRootAsItsOnlyForm) {
   Canonicaliser canonicaliser;
   for (const char* const input : {"example.test", "EXAMPLE.test.", "192.0.2.1", "[::1]"}) {

@@ -79,6 +79,12 @@ TEST(PercentTest, WhatWasThereBeforeTakesNoPart) {
   EXPECT_EQ(out, "%411");
 }
 
+TEST(PercentTest, WritesEscapesInUpperCase) {
+  std::string out = "%a";
+  append_escapes_in_upper_case("0%c3%a9%Ff%zz%a%2f%e", out);
+  EXPECT_EQ(out, "%a0%C3%A9%FF%zz%a%2F%e");
+}
+
 TEST(PercentTest, EscapesControlsBlanksHashAndPercent) {
   EXPECT_EQ(escaped(std::string_view("\0\x1F \x7F\x80\xFF#%", 8)), "%00%1F%20%7F%80%FF%23%25");
   EXPECT_EQ(escaped("!\"$&'()*+,-./09:;<=>?@AZ[\\]^_`az{|}~"), "!\"$&'()*+,-./09:;<=>?@AZ[\\]^_`az{|}~");
