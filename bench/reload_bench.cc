@@ -54,7 +54,7 @@ class Site {
   }
 
   void reload() {
-    auto policy = store_.load(spec_, {.settle = true, .own_copies = true, .progress = {}});
+    auto policy = store_.load(spec_, {.make_resident = true, .own_copies = true, .progress = {}});
     require(policy.has_value(), policy ? "" : policy.error().front().text());
     served_ = *std::move(policy);
   }

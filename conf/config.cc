@@ -95,14 +95,14 @@ tl::expected<Config, ConfigErrors> load(const std::filesystem::path& named, cons
 namespace {
 
 // Of each listener what a reload cannot change.
-using Door = std::tuple<std::string, Listener::Mode, bool, bool>;
-std::vector<Door> doors(const Config& config) {
-  std::vector<Door> doors;
+using SealedListener = std::tuple<std::string, Listener::Mode, bool, bool>;
+std::vector<SealedListener> sealed_listeners(const Config& config) {
+  std::vector<SealedListener> out;
   for (const Listener& listener : config.listeners) {
-    doors.emplace_back(listener.address, listener.mode, listener.tls.certificate.empty(),
-                       listener.proxy_protocol.empty());
+    out.emplace_back(listener.address, listener.mode, listener.tls.certificate.empty(),
+                     listener.proxy_protocol.empty());
   }
-  return doors;
+  return out;
 }
 
 }  // namespace
@@ -112,7 +112,7 @@ std::vector<std::string> needs_restart(const Config& running, const Config& load
   const auto sealed = [&](const char* key, const auto& before, const auto& after) {
     if (!(before == after)) keys.emplace_back(key);
   };
-  sealed("listeners", doors(running), doors(loaded));
+  sealed("listeners", sealed_listeners(running), sealed_listeners(loaded));
   sealed("workers", running.workers, loaded.workers);
   sealed("dns.servers", running.dns.servers, loaded.dns.servers);
   sealed("dns.cache_entries", running.dns.cache_entries, loaded.dns.cache_entries);

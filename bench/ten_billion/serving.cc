@@ -25,7 +25,7 @@ filter::Result<PolicyPtr> load(const std::filesystem::path& file, bool verify) {
   filter::FilterSpec& served = spec.filters.emplace_back();
   served.name = "made-up";
   served.file = file;
-  auto policy = filter::Policy::load(spec, {.verify = verify, .settle = true, .progress = {}});
+  auto policy = filter::Policy::load(spec, {.verify = verify, .make_resident = true, .progress = {}});
   if (policy) return *std::move(policy);
   return filter::unexpected(policy.error().front());
 }
@@ -60,7 +60,7 @@ bool VerdictAsker::judge(const filter::Policy& policy, const std::string& url, b
     const auto verdict = policy.judge_at_once(canonical, absent_);
     if (verdict) return verdict->decision == filter::Decision::blocked;
     waited_for_pages = true;
-    filter::Policy::bring_in(absent_);
+    filter::Policy::fault_in(absent_);
     policy.check_pages(absent_);
   }
 }

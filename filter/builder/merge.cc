@@ -362,7 +362,7 @@ Result<void> Merge::write() {
     keep_gates_open(header, report_.header);
     draft->plan().sketches = sketches_->serialise();
   } else if (inputs_.size() > 1) {
-    settle_counts(header, *draft, facts_);
+    estimate_counts(header, *draft, facts_);
   }
   header.kinds[index_of(Kind::network)].keys = networks_.size();
   draft->plan().networks = serialise_networks(networks_);

@@ -149,7 +149,7 @@ Result<RangeSet> united_networks(const MergeInputs& inputs) {
   return all;
 }
 
-void settle_counts(Header& header, const FilterDraft& draft, const std::vector<FilterDraft::SectionFacts>& facts) {
+void estimate_counts(Header& header, const FilterDraft& draft, const std::vector<FilterDraft::SectionFacts>& facts) {
   header.compatible |= kEstimatedCounts;
   const Header sums = header;
   for (std::size_t i = 0; i < draft.sections().size(); ++i) {

@@ -19,7 +19,7 @@ using MergeInputs = std::vector<std::unique_ptr<FilterFile>>;
 Result<void> check_mergeable(const MergeInputs& inputs);
 
 // The counts of all of them in a copy of the first one's header: sums, ranges (none where one of them knows none),
-// marks. Distinct keys are sums too, which takes what is in several of them for different; see settle_counts.
+// marks. Distinct keys are sums too, which takes what is in several of them for different; see estimate_counts.
 Header sum_counts(const MergeInputs& inputs);
 
 // Widens marks, label and depth ranges and kinds, as the sketches give them, to all that the headers allow.
@@ -33,7 +33,7 @@ Result<RangeSet> united_networks(const MergeInputs& inputs);
 
 // Distinct keys from the error that the set bits give: counts of one section are scaled until they predict it. Good to
 // 1 % or so for P and R; to some 10 % for hosts, as it depends on how marks spread over them.
-void settle_counts(Header& header, const FilterDraft& draft, const std::vector<FilterDraft::SectionFacts>& facts);
+void estimate_counts(Header& header, const FilterDraft& draft, const std::vector<FilterDraft::SectionFacts>& facts);
 
 Geometries geometries_of(const Header& header);
 

@@ -297,7 +297,7 @@ Result<FileInfo> FilterFile::info() const {
   return info;
 }
 
-Result<void> FilterFile::settle(MemoryUse use, const Progress& progress, OwnCopy copy) {
+Result<void> FilterFile::make_resident(MemoryUse use, const Progress& progress, OwnCopy copy) {
   const std::uint64_t total = map_->bytes().size();
   const MemoryFacts memory = memory_facts();
   const auto chosen = choose_residence(use, total, memory, path_);
@@ -324,7 +324,7 @@ Result<void> FilterFile::settle(MemoryUse use, const Progress& progress, OwnCopy
       outcome = map_->copy_to_memory(go_on);
       break;
     case Residence::paged:
-      if (!is_in_memory) outcome = settle_paged();
+      if (!is_in_memory) outcome = make_paged();
       break;
   }
   if (!outcome) return outcome;
@@ -334,7 +334,7 @@ Result<void> FilterFile::settle(MemoryUse use, const Progress& progress, OwnCopy
 
 // Questions to P and R are anywhere: reading ahead of them would fill memory with what nobody asked for. All other
 // sections are small and asked by every request. A system that locks no memory still gets them read in.
-Result<void> FilterFile::settle_paged() {
+Result<void> FilterFile::make_paged() {
   auto sums = read_page_sums();
   if (!sums) return unexpected(sums.error());
   page_sums_ = *std::move(sums);

@@ -50,7 +50,7 @@ class FilterFile {
   // For a file that is going to be served: takes a copy of its own as far as `copy` wants one (mapped_file.h), decides
   // where its bytes are to be and brings them there; see residence.h. Once, before anybody asks and before verify().
   // Reads the whole file unless that is paged. Errors: limit, io, too_short, untrusted.
-  Result<void> settle(MemoryUse use, const Progress& progress = {}, OwnCopy copy = {});
+  Result<void> make_resident(MemoryUse use, const Progress& progress = {}, OwnCopy copy = {});
   ServedFrom served_from() const;
   // Where the original is served: whether it has been written to since it was opened. Then it is lost. One system call.
   bool notice_change() const;
@@ -87,7 +87,7 @@ class FilterFile {
   Result<void> take_exceptions();
   Result<void> take_networks();
   Result<std::vector<std::byte>> checked_section(const SectionEntry& section) const;
-  Result<void> settle_paged();
+  Result<void> make_paged();
   bool is_cached(const std::byte* page) const;
   std::filesystem::path path_;
   std::unique_ptr<MappedFile> map_;

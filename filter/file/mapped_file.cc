@@ -111,7 +111,7 @@ std::optional<FileVersion> version_of(const std::filesystem::path& path) {
   return version_of(status);
 }
 
-bool is_settled(const FileVersion& version) {
+bool is_stable(const FileVersion& version) {
   constexpr std::int64_t kCoarseTick = 2'000'000'000;  // ns, of FAT
   const bool is_coarse = version.nanoseconds == 0 && version.stamp.nanoseconds == 0;
   return age_after_tick(version.seconds, version.nanoseconds) > (is_coarse ? kCoarseTick : 0);

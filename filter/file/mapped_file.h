@@ -37,7 +37,7 @@ struct FileStamp {
 FileStamp stamp_of(const struct stat& status);
 std::optional<FileStamp> stamp_of(const std::filesystem::path& path);  // nothing where there is none to be seen
 
-// The stamp and the ctime, which nobody can set back: the same version is the same bytes, if is_settled(). A link, a
+// The stamp and the ctime, which nobody can set back: the same version is the same bytes, if is_stable(). A link, a
 // rename or another mode makes another version of the same bytes.
 struct FileVersion {
   FileStamp stamp;
@@ -50,7 +50,7 @@ std::optional<FileVersion> version_of(const std::filesystem::path& path);
 // Whether every write from now on changes the version. File times go in ticks of the kernel's clock: where the file was
 // changed within the current one, waits for its end, 10 ms at most. False for times in the future, and, for two
 // seconds, for file systems whose times are whole seconds.
-bool is_settled(const FileVersion& version);
+bool is_stable(const FileVersion& version);
 void let_tick_pass(const FileStamp& stamp);  // likewise of the last write alone
 
 // Whose bytes are served.

@@ -108,7 +108,7 @@ class CsvParser final : public LineParser {
 
   LineOutcome value(std::string_view text, EntryGate& gate) {
     if (text.empty()) return malformed("no host");
-    if (const std::string_view fault = fault_in_field(text); !fault.empty()) return malformed(fault);
+    if (const std::string_view error = error_in_field(text); !error.empty()) return malformed(error);
     const Indicator indicator = indicator_of(text);
     if (indicator == Indicator::url) return take_url(text, UrlPlace::field, gate);
     if (indicator != Indicator::host) return malformed("no URL and no host in the column");

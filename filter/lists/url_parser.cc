@@ -198,7 +198,7 @@ bool is_bare_url(std::string_view line) {
   return (halves[0] | halves[1]) == 0;
 }
 
-std::string_view fault_in_url_line(std::string_view text) {
+std::string_view error_in_url_line(std::string_view text) {
   if (is_plain(text)) return {};
   if (has_several(text, ",;|")) return kSeveralUrls;
   const std::string_view sent = text.substr(0, text.find('#'));  // what stands in the fragment is no part of the entry
@@ -208,7 +208,7 @@ std::string_view fault_in_url_line(std::string_view text) {
   return has_markup(text) ? kMarkup : std::string_view{};
 }
 
-std::string_view fault_in_field(std::string_view text) {
+std::string_view error_in_field(std::string_view text) {
   if (is_plain(text)) return {};
   if (has_several(text, ",;| \t\n")) return kSeveralUrls;
   return has_markup(text) ? kMarkup : std::string_view{};
@@ -249,7 +249,7 @@ class UrlParser final : public LineParser {
     const std::string_view scheme = scheme_of(text);
     if (!scheme.empty() && !is_known_scheme(scheme)) return unsupported(kOtherScheme);
     if (scheme.empty() && text.find_first_of("/?") == std::string_view::npos) return names_->line(text, gate);
-    if (const std::string_view fault = fault_in_url_line(text); !fault.empty()) return malformed(fault);
+    if (const std::string_view error = error_in_url_line(text); !error.empty()) return malformed(error);
     return take_url(text, UrlPlace::line, gate);
   }
 
@@ -275,7 +275,7 @@ class SquidguardUrlParser final : public LineParser {
     text = without_comment(text, kMarks);
     const std::string_view scheme = scheme_of(text);
     if (!scheme.empty() && !is_known_scheme(scheme)) return unsupported(kOtherScheme);
-    if (const std::string_view fault = fault_in_url_line(text); !fault.empty()) return malformed(fault);
+    if (const std::string_view error = error_in_url_line(text); !error.empty()) return malformed(error);
     // "http://192.0.2.1/24" is a URL, "192.0.2.1/24" is a range: the scheme goes with the "www." only.
     const std::string_view bare = scheme.empty() ? text : text.substr(scheme.size() + 3);
     const std::string_view url = without_www(bare);

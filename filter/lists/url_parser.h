@@ -19,10 +19,10 @@ bool is_bare_url(std::string_view line);
 // Columns are told from commas, semicolons and bars that belong to the URL by what follows them: dates, quoted text,
 // addresses, words that feeds are full of ("online", "malware"); words alone behind a file name, a '/' or a bar. Not
 // where the line goes on like a path or, in a query, like a list of values.
-std::string_view fault_in_url_line(std::string_view text);
+std::string_view error_in_url_line(std::string_view text);
 
 // Likewise of a field of a table, which may hold any separator.
-std::string_view fault_in_field(std::string_view text);
+std::string_view error_in_field(std::string_view text);
 
 // Makes an entry of a URL that has no such fault, whether it is the line or a field of it. One that was copied out of a
 // page has "&amp;" where it was written '&'. Such a one may be asked for as it stands, too, so that both are entries.

@@ -13,9 +13,9 @@ namespace bloomwall::filter {
 namespace {
 
 // The version that bytes read from now on are of; nothing where they could not be told from what is written later.
-std::optional<FileVersion> settled_version_of(const std::filesystem::path& path) {
+std::optional<FileVersion> stable_version_of(const std::filesystem::path& path) {
   const auto version = version_of(path);
-  return version && is_settled(*version) ? version : std::nullopt;
+  return version && is_stable(*version) ? version : std::nullopt;
 }
 
 bool has_header_of(const MappedFile& there, const FilterFile& file) {
@@ -79,7 +79,7 @@ class PolicyLoader {
     // The keys of the first filter, whose hashes every request needs anyway. Text decides, so any keys would do.
     const KeyMaker keys = filters.empty() ? KeyMaker(SeriesKey{}) : filters.front().file->keys();
     if (is_stopped_) return std::make_shared<const AllowLists>(keys, read.filters);
-    for (const auto& file : read.files) read.versions.push_back(settled_version_of(file));
+    for (const auto& file : read.files) read.versions.push_back(stable_version_of(file));
     std::shared_ptr<const AllowLists> former;
     for (const FilterStore::ReadAllowLists& known : store_.allow_lists_) {
       auto lists = known.lists.lock();
@@ -143,13 +143,13 @@ class PolicyLoader {
   std::shared_ptr<const FilterFile> open_filter(const FilterSpec& spec, const TrustedKeys* trusted,
                                                 std::optional<KeyId>& signer) {
     FilterStore::Terms terms = terms_of(spec);
-    terms.is_settled = options_.settle;
+    terms.is_resident = options_.make_resident;
     terms.memory = spec.memory;
     if (auto known = FilterStore::find(store_.filters_, spec.file, terms)) {
       if (trusted != nullptr) signer = signer_of(*known, *trusted);
       return known;
     }
-    const auto version = settled_version_of(spec.file);
+    const auto version = stable_version_of(spec.file);
     auto opened = FilterFile::open(spec.file);
     if (!opened) {
       errors.push_back(opened.error());
@@ -157,7 +157,7 @@ class PolicyLoader {
     }
     std::shared_ptr<FilterFile> file = *std::move(opened);
     if (trusted != nullptr && !(signer = signer_of(*file, *trusted))) return file;
-    if (!settle(*file, spec, terms.copy) || !verify(*file, terms)) return file;
+    if (!make_resident(*file, spec, terms.copy) || !verify(*file, terms)) return file;
     if (version == file->version()) {
       store_.filters_.emplace(spec.file, FilterStore::Opened<FilterFile>{terms, *version, file});
     }
@@ -171,9 +171,9 @@ class PolicyLoader {
     return std::nullopt;
   }
 
-  bool settle(FilterFile& file, const FilterSpec& spec, const OwnCopy& copy) {
-    if (!options_.settle) return true;
-    const Result<void> outcome = file.settle(spec.memory, progress_of(file.path()), copy);
+  bool make_resident(FilterFile& file, const FilterSpec& spec, const OwnCopy& copy) {
+    if (!options_.make_resident) return true;
+    const Result<void> outcome = file.make_resident(spec.memory, progress_of(file.path()), copy);
     if (!outcome) errors.push_back(outcome.error());
     return outcome.has_value();
   }
@@ -197,7 +197,7 @@ class PolicyLoader {
   std::shared_ptr<const Delta> load_delta(const FilterSpec& spec, const FilterFile* file, const TrustedKeys* trusted) {
     const KeyMaker keys = file == nullptr ? KeyMaker(SeriesKey{}) : file->keys();
     const auto base = file == nullptr ? std::nullopt : std::optional<FileId>(content_id(file->header()));
-    const auto version = settled_version_of(spec.delta);
+    const auto version = stable_version_of(spec.delta);
     DeltaReading reading{.trusted = trusted};
     const auto [begin, end] = store_.deltas_.equal_range(spec.delta);
     for (auto at = begin; at != end; ++at) {
@@ -224,7 +224,7 @@ class PolicyLoader {
     FilterStore::Terms terms = terms_of(spec);
     terms.root = root;
     if (auto known = FilterStore::find(store_.exact_sides_, spec.exact, terms)) return known;
-    const auto version = settled_version_of(spec.exact);
+    const auto version = stable_version_of(spec.exact);
     auto opened = ExactSide::open(spec.exact, root, terms.copy);
     if (!opened) {
       errors.push_back(std::move(opened).error());

@@ -37,7 +37,7 @@ class FilterStore {
   struct Terms {
     bool is_verified = false;
     FilterFile::Depth depth = FilterFile::Depth::accident;
-    bool is_settled = false;
+    bool is_resident = false;
     MemoryUse memory = MemoryUse::automatic;
     OwnCopy copy = {};
     Sha256 root = {};  // of an exact side

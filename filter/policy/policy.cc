@@ -218,7 +218,7 @@ std::optional<Verdict> Policy::judge_at_once(const CanonicalUrl& url, std::vecto
   return pending.take();
 }
 
-void Policy::bring_in(std::span<const std::byte* const> pages) {
+void Policy::fault_in(std::span<const std::byte* const> pages) {
   for (const std::byte* page : pages) {
     const std::span<std::byte> whole = system_pages_of({page, kPageBytes});
     madvise(whole.data(), whole.size(), MADV_WILLNEED);

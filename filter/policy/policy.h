@@ -33,7 +33,7 @@ struct FilterSpec {
   std::filesystem::path exact = {};  // the exact side, .bwx; empty: none
   FilterAction action = FilterAction::block;
   OnFilterError on_error = OnFilterError::block;
-  MemoryUse memory = MemoryUse::automatic;  // where LoadOptions::settle
+  MemoryUse memory = MemoryUse::automatic;  // where LoadOptions::make_resident
   int status = 403;
   // PEM, one or more keys: one must have signed the file and its delta, every byte of which is then verified in full.
   std::filesystem::path public_key = {};
@@ -81,8 +81,8 @@ enum class Scope : std::uint8_t;
 class Policy {
  public:
   struct LoadOptions {
-    bool verify = true;   // read and check every byte of every filter before use
-    bool settle = false;  // bring every filter where FilterSpec::memory says: for those who serve it
+    bool verify = true;          // read and check every byte of every filter before use
+    bool make_resident = false;  // bring every filter where FilterSpec::memory says: for those who serve it
     // Likewise: take copies of filters and exact sides, with this folder for large ones (empty: none), so that nobody
     // can change what was verified. What is signed is never served from a file that others may write to.
     bool own_copies = false;
@@ -115,11 +115,11 @@ class Policy {
   // Whether judge() may have to wait for the disk: some filter is paged. judge_host() never does.
   bool is_paged() const { return is_paged_; }
   // judge() for who must not wait: where a page that it would read next is not in memory, nothing, and `absent` names
-  // all such pages. Ask again once they are there (bring_in), from any thread; other pages may then be absent.
+  // all such pages. Ask again once they are there (fault_in), from any thread; other pages may then be absent.
   std::optional<Verdict> judge_at_once(const CanonicalUrl& url, std::vector<const std::byte*>& absent) const;
   // Reads these pages, all at once as far as the disk can, and returns when they have been there. Any thread but a
   // loop's.
-  static void bring_in(std::span<const std::byte* const> pages);
+  static void fault_in(std::span<const std::byte* const> pages);
   // Then, of pages that judge_at_once named: those that are not what was written make their filter lost. Any thread.
   void check_pages(std::span<const std::byte* const> pages) const;
 

@@ -128,8 +128,8 @@ std::optional<Cidr> Cidr::parse(std::string_view text) {
   unsigned prefix = most;
   if (slash < text.size()) {
     const std::string_view digits = text.substr(slash + 1);
-    const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), prefix);
-    if (fault != std::errc() || end != digits.data() + digits.size() || prefix > most) return std::nullopt;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), prefix);
+    if (error != std::errc() || end != digits.data() + digits.size() || prefix > most) return std::nullopt;
   }
   if (dotted) prefix += kV4Prefix;
   return Cidr{masked(*address, prefix), static_cast<std::uint8_t>(prefix)};

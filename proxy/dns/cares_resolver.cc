@@ -43,14 +43,14 @@ void CaresResolver::resolve(Query& query, std::string_view host) {
 }
 
 // What needs no server.
-bool CaresResolver::settle_known(Query& query, const std::string& host, Family family) {
+bool CaresResolver::complete_known(Query& query, const std::string& host, Family family) {
   if (!is_resolvable_name(host)) {
-    query.settle(family, {.addresses = {}, .error = ResolveError::bad_name});
+    query.complete(family, {.addresses = {}, .error = ResolveError::bad_name});
   } else if (is_never_asked(host)) {
-    query.settle(family, {.addresses = {}, .error = ResolveError::no_such_name});
+    query.complete(family, {.addresses = {}, .error = ResolveError::no_such_name});
   } else if (const FamilyAnswer* known = cache_.find(host, family)) {
     bump(counts_.cache_hits);
-    query.settle(family, *known);
+    query.complete(family, *known);
   } else {
     return false;
   }
@@ -58,7 +58,7 @@ bool CaresResolver::settle_known(Query& query, const std::string& host, Family f
 }
 
 void CaresResolver::resolve_family(Query& query, const std::string& host, Family family) {
-  if (settle_known(query, host, family)) return;
+  if (complete_known(query, host, family)) return;
   auto& open_here = open_[index(family)];
   if (const auto found = open_here.find(host); found != open_here.end()) {
     return found->second->waiting.push_back(query.waiting(family));
@@ -67,7 +67,7 @@ void CaresResolver::resolve_family(Query& query, const std::string& host, Family
   if (has_room(client)) return ask(query, host, family, client);
   if (client.open == 0) {  // nothing of its own is there to wait for
     forget_unless_used(client);
-    return query.settle(family, {.addresses = {}, .error = ResolveError::overloaded});
+    return query.complete(family, {.addresses = {}, .error = ResolveError::overloaded});
   }
   query.host = host;
   client.waiting.push_back(query.waiting(family));
@@ -96,7 +96,7 @@ void CaresResolver::ask(Query& query, const std::string& host, Family family, Cl
   ++open_questions_;
   ++client.open;
   channel_->ask(host, family, open);  // may answer at once; `open` is then to be deleted, but still alive
-  if (open.answered) return query.settle(family, open.answer);
+  if (open.answered) return query.complete(family, open.answer);
   open.waiting.push_back(query.waiting(family));
 }
 
@@ -117,8 +117,8 @@ void CaresResolver::finish(Open& open, FamilyAnswer answer, std::chrono::seconds
   release(*open.client);
   while (!open.waiting.empty()) {
     Query& query = *open.waiting.front().query;
-    query.settle(open.family, open.answer);
-    query.tell();
+    query.complete(open.family, open.answer);
+    query.notify();
   }
   loop_.deferred().delete_later(std::move(keep_alive));
 }
@@ -166,14 +166,14 @@ void CaresResolver::serve(Client& client) {
       found->second->waiting.push_back(next);
       continue;
     }
-    if (!settle_known(query, host, family)) {
+    if (!complete_known(query, host, family)) {
       if (has_room(client)) {
         ask(query, host, family, client);
       } else {
-        query.settle(family, {.addresses = {}, .error = ResolveError::overloaded});
+        query.complete(family, {.addresses = {}, .error = ResolveError::overloaded});
       }
     }
-    if (query.state(family) == Query::State::done) query.tell();
+    if (query.state(family) == Query::State::done) query.notify();
   }
 }
 

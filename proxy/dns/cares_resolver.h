@@ -63,7 +63,7 @@ class CaresResolver final : public Resolver {
     }
   };
   CaresResolver(std::unique_ptr<CaresChannel> channel, EventLoop& loop, std::size_t cache_entries);
-  bool settle_known(Query& query, const std::string& host, Family family);
+  bool complete_known(Query& query, const std::string& host, Family family);
   void resolve_family(Query& query, const std::string& host, Family family);
   void ask(Query& query, const std::string& host, Family family, Client& client);
   Client& client_of(const Query& query);

@@ -40,7 +40,7 @@ Query::Waiting& Query::waiting(Family family) {
   return waiting_[index(family)];
 }
 
-void Query::settle(Family family, const FamilyAnswer& answer) {
+void Query::complete(Family family, const FamilyAnswer& answer) {
   waiting_[index(family)].leave();
   states_[index(family)] = State::done;
   answers_[index(family)] = answer;

@@ -69,10 +69,10 @@ class Query {
     Query* query = nullptr;
     Family family = Family::v4;
   };
-  std::string host;                                        // kept by a resolver that puts the question off
-  Waiting& waiting(Family family);                         // marks the family pending
-  void settle(Family family, const FamilyAnswer& answer);  // fills in, tells nobody
-  void tell() { handler_.on_resolved(*this); }
+  std::string host;                                          // kept by a resolver that puts the question off
+  Waiting& waiting(Family family);                           // marks the family pending
+  void complete(Family family, const FamilyAnswer& answer);  // fills in, tells nobody
+  void notify() { handler_.on_resolved(*this); }
 
  private:
   Handler& handler_;

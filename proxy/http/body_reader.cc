@@ -13,34 +13,34 @@ void BodyReader::begin(const Rules& rules) {
   left_ = 0;
   switch (rules.framing) {
     case BodyFraming::none:
-      stage_ = Stage::done;
+      state_ = State::done;
       break;
     case BodyFraming::length:
-      stage_ = Stage::counted;
+      state_ = State::counted;
       left_ = rules.length;
       break;
     case BodyFraming::chunked:
-      stage_ = Stage::chunks;
+      state_ = State::chunks;
       chunks_.begin(rules.take_padding);
       break;
     case BodyFraming::until_close:
-      stage_ = Stage::until_close;
+      state_ = State::until_close;
       break;
   }
 }
 
 tl::expected<ReadStep, HttpError> BodyReader::feed(std::span<const char> bytes, const HeadLimits& limits) {
-  switch (stage_) {
-    case Stage::done:
+  switch (state_) {
+    case State::done:
       return ReadStep{ReadEvent::end, 0, {}};
-    case Stage::counted:
+    case State::counted:
       return feed_counted(bytes);
-    case Stage::until_close:
+    case State::until_close:
       if (bytes.empty()) return ReadStep{};
       return ReadStep{ReadEvent::body, bytes.size(), bytes};
-    case Stage::chunks:
+    case State::chunks:
       return feed_chunks(bytes, limits);
-    case Stage::trailers:
+    case State::trailers:
       return feed_trailers(bytes, limits);
   }
   return ReadStep{};
@@ -50,7 +50,7 @@ ReadStep BodyReader::feed_counted(std::span<const char> bytes) {
   if (bytes.empty()) return {};
   const auto body = bytes.first(std::min<std::uint64_t>(left_, bytes.size()));
   left_ -= body.size();
-  if (left_ == 0) stage_ = Stage::done;
+  if (left_ == 0) state_ = State::done;
   return {ReadEvent::body, body.size(), body};
 }
 
@@ -62,13 +62,13 @@ tl::expected<ReadStep, HttpError> BodyReader::feed_chunks(std::span<const char> 
     case ChunkEvent::data:
       return ReadStep{ReadEvent::body, step.consumed, step.data};
     case ChunkEvent::malformed:
-      return tl::unexpected(HttpError{rules_.fault, "malformed chunk"});
+      return tl::unexpected(HttpError{rules_.error, "malformed chunk"});
     case ChunkEvent::too_long:
-      return tl::unexpected(HttpError{rules_.fault, "chunk extensions over their limit"});
+      return tl::unexpected(HttpError{rules_.error, "chunk extensions over their limit"});
     case ChunkEvent::last:
       break;
   }
-  stage_ = Stage::trailers;
+  state_ = State::trailers;
   trailer_section_.begin({.limit = limits.trailer_bytes, .has_start_line = false});
   auto rest = feed_trailers(bytes.subspan(step.consumed), limits);
   if (rest) rest->consumed += step.consumed;
@@ -84,16 +84,16 @@ tl::expected<ReadStep, HttpError> BodyReader::feed_trailers(std::span<const char
       break;
     case HeadState::too_large:
     case HeadState::first_line_too_large:
-      return tl::unexpected(HttpError{rules_.fault, "trailers over their limit"});
+      return tl::unexpected(HttpError{rules_.error, "trailers over their limit"});
     case HeadState::empty_start:
     case HeadState::bare_cr:
     case HeadState::bare_lf:
     case HeadState::folded:
-      return tl::unexpected(HttpError{rules_.fault, "malformed line end in trailers"});
+      return tl::unexpected(HttpError{rules_.error, "malformed line end in trailers"});
   }
   const auto parsed = parse_fields(trailer_section_.text(), limits.trailer_fields, trailers_);
-  if (!parsed) return tl::unexpected(HttpError{rules_.fault, to_string(parsed.error())});
-  stage_ = Stage::done;
+  if (!parsed) return tl::unexpected(HttpError{rules_.error, to_string(parsed.error())});
+  state_ = State::done;
   step.event = ReadEvent::end;
   return step;
 }

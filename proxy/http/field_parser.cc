@@ -57,7 +57,7 @@ const llhttp_settings_t& settings() {
 }
 
 // A parser that has just read a request line: start lines are ours (request_line.h, status_line.h), which lets every
-// method pass and gives each fault its own status.
+// method pass and gives each error its own status.
 const llhttp_t& primed() {
   static const llhttp_t made = [] {
     constexpr std::string_view kStart = "POST / HTTP/1.1\r\n";
@@ -78,53 +78,53 @@ bool is_verbatim(const Field& field) {
          behind_value[0] == '\r' && behind_value[1] == '\n';
 }
 
-FieldFault fault_of(llhttp_errno_t code) {
+FieldError error_of(llhttp_errno_t code) {
   switch (code) {
     case HPE_INVALID_CONTENT_LENGTH:
     case HPE_UNEXPECTED_CONTENT_LENGTH:
     case HPE_INVALID_TRANSFER_ENCODING:
-      return FieldFault::bad_framing;
+      return FieldError::bad_framing;
     case HPE_INVALID_HEADER_TOKEN:
-      return FieldFault::bad_name;
+      return FieldError::bad_name;
     default:
-      return FieldFault::bad_syntax;
+      return FieldError::bad_syntax;
   }
 }
 
 }  // namespace
 
-const char* to_string(FieldFault fault) {
-  switch (fault) {
-    case FieldFault::too_many:
+const char* to_string(FieldError error) {
+  switch (error) {
+    case FieldError::too_many:
       return "too many fields";
-    case FieldFault::too_many_options:
+    case FieldError::too_many_options:
       return "too many Connection options";
-    case FieldFault::bad_name:
+    case FieldError::bad_name:
       return "a field name that is no token, or an octet no value may hold";
-    case FieldFault::bad_value:
+    case FieldError::bad_value:
       return "a control octet in a field value";
-    case FieldFault::bad_framing:
+    case FieldError::bad_framing:
       return "malformed or contradicting Content-Length or Transfer-Encoding";
-    case FieldFault::bad_syntax:
+    case FieldError::bad_syntax:
       return "a malformed field line";
   }
   return "";
 }
 
-tl::expected<SecondReading, FieldFault> parse_fields(std::string_view section, std::size_t most,
+tl::expected<SecondReading, FieldError> parse_fields(std::string_view section, std::size_t most,
                                                      std::vector<Field>& fields) {
   fields.clear();
   Sink sink{&fields, most, section.data() + section.size()};
   llhttp_t parser = primed();
   parser.data = &sink;
   const llhttp_errno_t code = llhttp_execute(&parser, section.data(), section.size());
-  if (sink.too_many) return tl::unexpected(FieldFault::too_many);
-  if (!sink.complete) return tl::unexpected(code == HPE_OK ? FieldFault::bad_syntax : fault_of(code));
-  if (llhttp_get_error_pos(&parser) != sink.end) return tl::unexpected(FieldFault::bad_syntax);
+  if (sink.too_many) return tl::unexpected(FieldError::too_many);
+  if (!sink.complete) return tl::unexpected(code == HPE_OK ? FieldError::bad_syntax : error_of(code));
+  if (llhttp_get_error_pos(&parser) != sink.end) return tl::unexpected(FieldError::bad_syntax);
   for (Field& field : fields) {
     field.value = trim(field.value);
-    if (!is_token(field.name)) return tl::unexpected(FieldFault::bad_name);
-    if (!is_field_text(field.value)) return tl::unexpected(FieldFault::bad_value);
+    if (!is_token(field.name)) return tl::unexpected(FieldError::bad_name);
+    if (!is_field_text(field.value)) return tl::unexpected(FieldError::bad_value);
     field.id = field_id(field.name);
     field.is_verbatim = is_verbatim(field);
   }

@@ -25,11 +25,11 @@ struct SecondReading {  // what llhttp makes of the framing
   std::uint64_t length = 0;
 };
 
-enum class FieldFault : std::uint8_t { too_many, too_many_options, bad_name, bad_value, bad_framing, bad_syntax };
-const char* to_string(FieldFault fault);  // a literal for HttpError::detail
+enum class FieldError : std::uint8_t { too_many, too_many_options, bad_name, bad_value, bad_framing, bad_syntax };
+const char* to_string(FieldError error);  // a literal for HttpError::detail
 
 // Replaces the contents of `fields`; views point into `section`.
-tl::expected<SecondReading, FieldFault> parse_fields(std::string_view section, std::size_t most,
+tl::expected<SecondReading, FieldError> parse_fields(std::string_view section, std::size_t most,
                                                      std::vector<Field>& fields);
 
 // Marks every field that a Connection option of the same list names; Connection itself included. False where there are

@@ -12,11 +12,11 @@
 namespace bloomwall::proxy {
 namespace {
 
-using Fault = std::optional<HttpError>;
+using MaybeError = std::optional<HttpError>;
 constexpr std::size_t kLongestMethod = 64;
 
 // "HTTP/1.x": minor versions above 1 are spoken to as 1.1 (RFC 9110 section 2.5).
-Fault parse_version(std::string_view text, Version& version) {
+MaybeError parse_version(std::string_view text, Version& version) {
   if (text.size() != 8 || !text.starts_with("HTTP/") || text[6] != '.' || !is(octets::digit, text[5]) ||
       !is(octets::digit, text[7])) {
     return bad_request("malformed HTTP version");
@@ -26,7 +26,7 @@ Fault parse_version(std::string_view text, Version& version) {
   return std::nullopt;
 }
 
-Fault parse_request_line(std::string_view line, RequestHead& head) {
+MaybeError parse_request_line(std::string_view line, RequestHead& head) {
   const std::size_t first = line.find(' ');
   const std::size_t last = line.rfind(' ');
   if (first == std::string_view::npos || first == last) return bad_request("a request line that has not three parts");
@@ -34,14 +34,14 @@ Fault parse_request_line(std::string_view line, RequestHead& head) {
   if (!is_token(head.method_name)) return bad_request("a method that is no token");
   if (head.method_name.size() > kLongestMethod) return HttpError{ErrorKind::not_implemented, "an endless method"};
   head.method = method_of(head.method_name);
-  if (const Fault fault = parse_version(line.substr(last + 1), head.version)) return fault;
+  if (const MaybeError error = parse_version(line.substr(last + 1), head.version)) return error;
   const auto target = parse_target(head.method, line.substr(first + 1, last - first - 1));
   if (!target) return target.error();
   head.target = *target;
   return std::nullopt;
 }
 
-Fault read_host(RequestHead& head) {
+MaybeError read_host(RequestHead& head) {
   std::size_t lines = 0;
   std::string_view value;
   for (const Field& field : head.fields) {
@@ -51,7 +51,7 @@ Fault read_host(RequestHead& head) {
   }
   if (lines > 1) return bad_request("several Host fields");
   if (lines == 0) {
-    return head.version == Version::http11 ? Fault(bad_request("HTTP/1.1 without Host")) : std::nullopt;
+    return head.version == Version::http11 ? MaybeError(bad_request("HTTP/1.1 without Host")) : std::nullopt;
   }
   if (value.empty()) return std::nullopt;
   const auto authority = parse_authority(value);
@@ -60,7 +60,7 @@ Fault read_host(RequestHead& head) {
   return std::nullopt;
 }
 
-Fault read_request_framing(RequestHead& head, const SecondReading& second) {
+MaybeError read_request_framing(RequestHead& head, const SecondReading& second) {
   const auto framing = request_framing(head.fields, head.version);
   if (!framing) return framing.error();
   const bool chunked = framing->kind == BodyFraming::chunked;
@@ -110,7 +110,7 @@ void read_request_wishes(RequestHead& head) {
   head.wants_upgrade = !head.upgrade.empty();
 }
 
-Fault read_max_forwards(RequestHead& head) {
+MaybeError read_max_forwards(RequestHead& head) {
   if (head.method != Method::trace && head.method != Method::options) return std::nullopt;
   for (const Field& field : head.fields) {
     if (field.id != FieldId::max_forwards) continue;
@@ -138,16 +138,16 @@ std::optional<HttpError> parse_request_head(std::string_view text, std::size_t m
   reset(head);
   head.bytes = text.size();
   const std::size_t line_end = text.find("\r\n");
-  if (const Fault fault = parse_request_line(text.substr(0, line_end), head)) return fault;
+  if (const MaybeError error = parse_request_line(text.substr(0, line_end), head)) return error;
   const auto second = parse_fields(text.substr(line_end + 2), most_fields, head.fields);
   if (!second) {
-    const bool many = second.error() == FieldFault::too_many || second.error() == FieldFault::too_many_options;
+    const bool many = second.error() == FieldError::too_many || second.error() == FieldError::too_many_options;
     return HttpError{many ? ErrorKind::head_too_large : ErrorKind::bad_request, to_string(second.error())};
   }
   if (!mark_nominated(head.fields))
-    return HttpError{ErrorKind::head_too_large, to_string(FieldFault::too_many_options)};
-  if (const Fault fault = read_host(head)) return fault;
-  if (const Fault fault = read_request_framing(head, *second)) return fault;
+    return HttpError{ErrorKind::head_too_large, to_string(FieldError::too_many_options)};
+  if (const MaybeError error = read_host(head)) return error;
+  if (const MaybeError error = read_request_framing(head, *second)) return error;
   read_request_wishes(head);
   return read_max_forwards(head);
 }

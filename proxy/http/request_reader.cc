@@ -13,7 +13,7 @@
 namespace bloomwall::proxy {
 namespace {
 
-std::optional<HttpError> request_fault(HeadState state) {
+std::optional<HttpError> error_in_request(HeadState state) {
   switch (state) {
     case HeadState::need_more:
     case HeadState::complete:
@@ -85,9 +85,9 @@ tl::expected<ReadStep, HttpError> RequestReader::Impl::feed_head(std::span<const
   // What cannot become a request is answered at once: a TLS hello on this port would wait for a line end until it times
   // out.
   if (!may_start_request(buffer.text())) return fail(bad_request("no request line"));
-  if (const auto fault = request_fault(state)) return fail(*fault);
+  if (const auto failure = error_in_request(state)) return fail(*failure);
   if (state == HeadState::need_more) return step;
-  if (const auto fault = parse_request_head(buffer.text(), limits->fields, head)) return fail(*fault);
+  if (const auto failure = parse_request_head(buffer.text(), limits->fields, head)) return fail(*failure);
   stage = Stage::body;
   body.begin({.framing = head.framing, .length = head.content_length});
   step.event = ReadEvent::head;

@@ -12,11 +12,11 @@
 namespace bloomwall::proxy {
 namespace {
 
-using Fault = std::optional<HttpError>;
+using MaybeError = std::optional<HttpError>;
 constexpr std::string_view kPrefix = "HTTP/1.";
 
 // "HTTP/1.x SP 3DIGIT [SP reason]"
-Fault parse_status_line(std::string_view line, ResponseHead& head) {
+MaybeError parse_status_line(std::string_view line, ResponseHead& head) {
   if (line.size() < 12 || !line.starts_with(kPrefix) || !is(octets::digit, line[7]) || line[8] != ' ' ||
       !all(octets::digit, line.substr(9, 3)) || (line.size() > 12 && line[12] != ' ')) {
     return bad_response("no HTTP/1 status line");
@@ -29,7 +29,7 @@ Fault parse_status_line(std::string_view line, ResponseHead& head) {
   return std::nullopt;
 }
 
-Fault read_response_framing(ResponseHead& head, const SecondReading& second) {
+MaybeError read_response_framing(ResponseHead& head, const SecondReading& second) {
   const auto framing = response_framing(head.fields);
   if (!framing) return framing.error();
   const bool chunked = framing->kind == BodyFraming::chunked;
@@ -52,20 +52,20 @@ void read_response_wishes(ResponseHead& head) {
   head.keep_alive = !said.close && !faulty && (head.version == Version::http11 || said.keep_alive);
 }
 
-Fault parse_once(std::string_view text, std::size_t most_fields, ResponseHead& head) {
+MaybeError parse_once(std::string_view text, std::size_t most_fields, ResponseHead& head) {
   std::vector<Field> fields = std::move(head.fields);
   head = ResponseHead();
   head.fields = std::move(fields);
   const std::size_t line_end = text.find("\r\n");
-  if (const Fault fault = parse_status_line(text.substr(0, line_end), head)) return fault;
+  if (const MaybeError error = parse_status_line(text.substr(0, line_end), head)) return error;
   const auto second = parse_fields(text.substr(line_end + 2), most_fields, head.fields);
   if (!second) {
-    const bool many = second.error() == FieldFault::too_many;
+    const bool many = second.error() == FieldError::too_many;
     return HttpError{many ? ErrorKind::upstream_head_too_large : ErrorKind::upstream_protocol,
                      to_string(second.error())};
   }
-  if (!mark_nominated(head.fields)) return bad_response(to_string(FieldFault::too_many_options));
-  if (const Fault fault = read_response_framing(head, *second)) return fault;
+  if (!mark_nominated(head.fields)) return bad_response(to_string(FieldError::too_many_options));
+  if (const MaybeError error = read_response_framing(head, *second)) return error;
   read_response_wishes(head);
   return std::nullopt;
 }
@@ -138,10 +138,10 @@ std::optional<HttpError> parse_response_head(std::string& text, bool needs_repai
                                              ResponseHead& head) {
   if (!needs_repair && !parse_once(text, most_fields, head)) return std::nullopt;
   text = repair_response_head(text);
-  const Fault fault = parse_once(text, most_fields, head);
+  const MaybeError error = parse_once(text, most_fields, head);
   // Whoever sent both framing fields may mean the other one: nothing after this message can be trusted.
   if (head.framing == BodyFraming::chunked) head.keep_alive = false;
-  return fault;
+  return error;
 }
 
 }  // namespace bloomwall::proxy

@@ -10,7 +10,7 @@
 namespace bloomwall::proxy {
 namespace {
 
-std::optional<HttpError> response_fault(HeadState state) {
+std::optional<HttpError> error_in_response(HeadState state) {
   switch (state) {
     case HeadState::need_more:
     case HeadState::complete:
@@ -100,10 +100,10 @@ tl::expected<ReadStep, HttpError> ResponseReader::Impl::feed_head(std::span<cons
   ReadStep step;
   const HeadState state = buffer.feed(bytes, step.consumed);
   if (!may_start_response(buffer.text())) return fail(bad_response("no HTTP/1 status line"));
-  if (const auto fault = response_fault(state)) return fail(*fault);
+  if (const auto failure = error_in_response(state)) return fail(*failure);
   if (state == HeadState::need_more) return step;
-  const auto fault = parse_response_head(buffer.mutable_text(), buffer.needs_repair(), limits->fields, head);
-  if (fault) return fail(*fault);
+  const auto failure = parse_response_head(buffer.mutable_text(), buffer.needs_repair(), limits->fields, head);
+  if (failure) return fail(*failure);
   may_be_followed |= buffer.needs_repair();
   return on_head(step);
 }
@@ -126,7 +126,7 @@ tl::expected<ReadStep, HttpError> ResponseReader::Impl::on_head(ReadStep step) {
   body.begin({.framing = head.framing,
               .length = head.content_length,
               .take_padding = true,
-              .fault = ErrorKind::upstream_protocol});
+              .error = ErrorKind::upstream_protocol});
   step.event = ReadEvent::head;
   return step;
 }

@@ -32,7 +32,7 @@ struct RequestRewrite {
   bool forward_upgrade = false;                // head.wants_upgrade and the caller can tunnel after 101
   bool close = false;                          // send Connection: close
 };
-// The head must not be CONNECT. Max-Forwards of TRACE and OPTIONS is decremented (0 never comes here: see judge_target.h).
+// The head must not be CONNECT. Max-Forwards of TRACE and OPTIONS is decremented (0 never comes here: see target_check.h).
 void write_request_head(std::string& out, const RequestHead& head, const RequestRewrite& how);
 // CONNECT to a parent proxy.
 void write_connect_head(std::string& out, const RequestRewrite& how);

@@ -5,17 +5,18 @@
 
 namespace bloomwall::proxy {
 
-void Event::look_out() {
-  lookout_ = std::make_unique<Lookout>();
+void Event::begin_polling() {
+  poll_fallback_ = std::make_unique<PollFallback>();
   event_assign(
-      &lookout_->timer, event_.ev_base, -1, 0,
-      [](evutil_socket_t, short, void* self) { static_cast<Event*>(self)->look(); }, this);
-  event_add(&lookout_->timer, &kLookPeriod);
+      &poll_fallback_->timer, event_.ev_base, -1, 0,
+      [](evutil_socket_t, short, void* self) { static_cast<Event*>(self)->poll(); }, this);
+  event_add(&poll_fallback_->timer, &kPollPeriod);
 }
 
-void Event::look() {
-  if (event_add(&event_, nullptr) == 0) return lookout_.reset();  // libevent has done with a timer before it calls it
-  event_add(&lookout_->timer, &kLookPeriod);
+void Event::poll() {
+  if (event_add(&event_, nullptr) == 0)
+    return poll_fallback_.reset();  // libevent has done with a timer before it calls it
+  event_add(&poll_fallback_->timer, &kPollPeriod);
   const auto wanted = static_cast<short>(((event_.ev_events & EV_READ) != 0 ? POLLIN : 0) |
                                          ((event_.ev_events & EV_WRITE) != 0 ? POLLOUT : 0));
   pollfd socket{event_.ev_fd, wanted, 0};

@@ -16,7 +16,7 @@ using EventConfigPtr = std::unique_ptr<event_config, FreeWith<event_config_free>
 
 // A libevent event stored in place (no allocation of its own). Neither copied nor moved: libevent holds its address.
 // arm() and disarm() are idempotent. Arming a socket costs one epoll_ctl at most; what is already armed costs nothing.
-// Where the kernel has no memory left to watch a socket (ENOSPC, ENOMEM), it is looked at every kLookPeriod, and offered
+// Where the kernel has no memory left to watch a socket (ENOSPC, ENOMEM), it is looked at every kPollPeriod, and offered
 // to the kernel again, until that takes it: what waits for the event learns of it later, but does learn of it.
 class Event {
  public:
@@ -32,12 +32,12 @@ class Event {
     assigned_ = true;
   }
   void arm(const timeval* after = nullptr) {
-    if ((!armed_ || after != nullptr) && event_add(&event_, after) != 0) look_out();
+    if ((!armed_ || after != nullptr) && event_add(&event_, after) != 0) begin_polling();
     armed_ = true;
   }
   void disarm() {  // also takes back what was triggered and not yet called
     if (assigned_) event_del(&event_);
-    lookout_.reset();
+    poll_fallback_.reset();
     armed_ = false;
   }
   // The kernel has reported it in this turn and its callback has not run yet.
@@ -45,18 +45,18 @@ class Event {
   // Runs the callback on the next turn of the loop although nothing happened; armed or not stays as it is.
   void trigger() { event_active(&event_, EV_TIMEOUT, 0); }
 
-  static constexpr timeval kLookPeriod{.tv_sec = 0, .tv_usec = 50'000};
+  static constexpr timeval kPollPeriod{.tv_sec = 0, .tv_usec = 50'000};
 
  private:
-  struct Lookout {  // wakes itself; only while the kernel does not watch
+  struct PollFallback {  // wakes itself; only while the kernel does not watch
     event timer{};
-    ~Lookout() { event_del(&timer); }
+    ~PollFallback() { event_del(&timer); }
   };
-  void look_out();
-  void look();
+  void begin_polling();
+  void poll();
 
   event event_{};
-  std::unique_ptr<Lookout> lookout_;
+  std::unique_ptr<PollFallback> poll_fallback_;
   bool assigned_ = false;
   bool armed_ = false;
 };

@@ -83,14 +83,14 @@ struct LineWriter::State {
   bool stopping = false, ended = false;
 
  private:
-  enum class Pass : std::uint8_t { nothing, progress, blocked, failing };
+  enum class DrainResult : std::uint8_t { nothing, progress, blocked, failing };
   struct Requests {
     std::optional<std::string> reopen_target;
     bool stop = false;
   };
   Requests take_requests();
   void look_for_rings();  // mutex held
-  Pass drain();
+  DrainResult drain();
   // What waits, from the ring on whose turn it is; the rest of a half-written line is always the first piece.
   struct Waiting {
     std::vector<std::string_view> pieces;
@@ -102,8 +102,8 @@ struct LineWriter::State {
   void skip_rest_of_line();
   void confirm_flush();
   void count_lost_lines();
-  void sleep_after(Pass pass);
-  void watch_trouble(Pass pass);
+  void sleep_after(DrainResult result);
+  void watch_trouble(DrainResult result);
   void begin_trouble(const std::string& why);
 
   // The writer's thread alone.
@@ -136,12 +136,12 @@ void LineWriter::State::wake() noexcept {
 void LineWriter::State::run() {
   for (;;) {
     const Requests requests = take_requests();
-    const Pass pass = drain();
+    const DrainResult result = drain();
     if (requests.reopen_target) reopen_now(*requests.reopen_target);
     confirm_flush();
     if (requests.stop) break;
-    watch_trouble(pass);
-    sleep_after(pass);
+    watch_trouble(result);
+    sleep_after(result);
   }
   count_lost_lines();
   const std::lock_guard lock(mutex);
@@ -177,20 +177,20 @@ LineWriter::State::Waiting LineWriter::State::look() const {
   return waiting;
 }
 
-LineWriter::State::Pass LineWriter::State::drain() {
-  Pass pass = Pass::nothing;
+LineWriter::State::DrainResult LineWriter::State::drain() {
+  DrainResult result = DrainResult::nothing;
   for (int i = 0; i < kWritesAPass; ++i) {
     const Waiting shown = look();
-    if (shown.pieces.empty()) return pass;
+    if (shown.pieces.empty()) return result;
     const OutputFile::Written done = file.write(shown.pieces);
     if (done.error != 0) {
       last_error = done.error;
-      return done.error == EAGAIN ? Pass::blocked : Pass::failing;
+      return done.error == EAGAIN ? DrainResult::blocked : DrainResult::failing;
     }
     consume(shown, done.bytes);
-    pass = Pass::progress;
+    result = DrainResult::progress;
   }
-  return pass;
+  return result;
 }
 
 // By what was shown to the file, not by what stands in the rings now: they have grown since.
@@ -241,10 +241,10 @@ void LineWriter::State::confirm_flush() {
   changed.notify_all();
 }
 
-void LineWriter::State::sleep_after(Pass pass) {
+void LineWriter::State::sleep_after(DrainResult result) {
   int timeout = static_cast<int>(timing.retry.count());
-  if (pass == Pass::progress) timeout = static_cast<int>(timing.gather.count());
-  if (pass == Pass::nothing) {
+  if (result == DrainResult::progress) timeout = static_cast<int>(timing.gather.count());
+  if (result == DrainResult::nothing) {
     sleeping.store(true, std::memory_order_seq_cst);
     {  // a ring may have come, or a line, just before that
       const std::lock_guard lock(mutex);
@@ -257,18 +257,18 @@ void LineWriter::State::sleep_after(Pass pass) {
     }
   }
   std::array<pollfd, 2> events{{{wake_fd.get(), POLLIN, 0}, {file.fd(), POLLOUT, 0}}};
-  ::poll(events.data(), pass == Pass::blocked ? 2 : 1, timeout);
+  ::poll(events.data(), result == DrainResult::blocked ? 2 : 1, timeout);
   sleeping.store(false, std::memory_order_relaxed);
   std::uint64_t count = 0;
   if ((events[0].revents & POLLIN) != 0 && ::read(wake_fd.get(), &count, sizeof count) < 0) return;
   // While nothing can be written, one "half full" is enough; everybody else would pay a system call for nothing.
-  if (pass == Pass::nothing || pass == Pass::progress) hurry.store(false, std::memory_order_relaxed);
+  if (result == DrainResult::nothing || result == DrainResult::progress) hurry.store(false, std::memory_order_relaxed);
 }
 
-void LineWriter::State::watch_trouble(Pass pass) {
+void LineWriter::State::watch_trouble(DrainResult result) {
   const auto now = std::chrono::steady_clock::now();
   const std::uint64_t lost = dropped.load(std::memory_order_relaxed);
-  if (pass == Pass::failing) {
+  if (result == DrainResult::failing) {
     last_drop = now;
     begin_trouble(std::generic_category().message(last_error) +
                   "; lines wait in memory, and are dropped when it is full");
@@ -278,7 +278,8 @@ void LineWriter::State::watch_trouble(Pass pass) {
     begin_trouble("takes lines too slowly; those that find the queue full are dropped");
     dropped_seen = lost;
   }
-  if (troubled && (pass == Pass::nothing || pass == Pass::progress) && now - last_drop >= timing.quiet) {
+  if (troubled && (result == DrainResult::nothing || result == DrainResult::progress) &&
+      now - last_drop >= timing.quiet) {
     troubled = false;
     notice(fmt::format("{}: takes lines again; {} were dropped", file.target(), lost - dropped_before));
   }

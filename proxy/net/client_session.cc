@@ -32,13 +32,13 @@ ClientSession::ClientSession(WorkerState& state, Owner& owner, TransportPtr tran
   transport_->set_handler(*this);
   transport_->set_notices_reset(true);
   if (!rules.balancers.empty()) {
-    greeting_ = std::make_unique<Greeting>();
-    greeting_->tls = rules.tls;
-    enter(State::greeting);
+    preface_ = std::make_unique<Preface>();
+    preface_->tls = rules.tls;
+    enter(State::preface);
   } else if (rules.tls != nullptr) {
     secure(*rules.tls);
   }
-  is_arriving_ = greeting_ != nullptr || rules.tls != nullptr;
+  is_arriving_ = preface_ != nullptr || rules.tls != nullptr;
   // Browsers connect ahead of need: until the first octet it is idle like any other.
   const conf::Timeouts& timeouts = worker_.snapshot->settings.timeouts;
   timer_.set(is_arriving_ ? timeouts.request_header : timeouts.idle);
@@ -57,22 +57,22 @@ void ClientSession::secure(const TlsContext& context) {
   transport_ = std::make_unique<TlsTransport>(worker_.io, std::move(transport_), TlsSession::accept(context), *this);
 }
 
-std::size_t ClientSession::on_greeting(std::span<const char> bytes) {
-  const auto step = greeting_->header.feed(bytes);
+std::size_t ClientSession::on_preface(std::span<const char> bytes) {
+  const auto step = preface_->header.feed(bytes);
   if (step.result == ProxyHeaderReader::Result::need_more) return step.consumed;
   if (step.result == ProxyHeaderReader::Result::malformed) {
     worker_.counters.proxy_headers_malformed_total.add();
     close();
     return bytes.size();
   }
-  if (const auto& source = greeting_->header.source()) {
+  if (const auto& source = preface_->header.source()) {
     info_.endpoint = endpoint_of(source->address, source->port);
     info_.address = info_.endpoint.ip();
   }
   enter(State::idle);
   const bool admitted = owner_.on_client_named(*this);
-  const TlsContextPtr tls = std::move(greeting_->tls);
-  greeting_.reset();
+  const TlsContextPtr tls = std::move(preface_->tls);
+  preface_.reset();
   if (admitted && tls != nullptr) {
     secure(*tls);
   } else if (!admitted) {
@@ -85,7 +85,7 @@ std::size_t ClientSession::on_greeting(std::span<const char> bytes) {
 void ClientSession::expect_redirected(const Endpoint& destination) {
   info_.destination =
       std::make_unique<const ClientInfo::Destination>(ClientInfo::Destination{destination, destination.ip()});
-  enter(State::greeting);
+  enter(State::preface);
 }
 
 std::size_t ClientSession::on_redirected(std::span<const char> bytes) {
@@ -264,8 +264,8 @@ void ClientSession::enter(State next) {
 
 std::size_t ClientSession::on_data(std::span<const char> bytes) {
   switch (state_) {
-    case State::greeting:
-      return info_.destination != nullptr ? on_redirected(bytes) : on_greeting(bytes);
+    case State::preface:
+      return info_.destination != nullptr ? on_redirected(bytes) : on_preface(bytes);
     case State::idle:
       begin_request();
       return read_request(bytes);
@@ -303,7 +303,7 @@ void ClientSession::linger(bool is_last) {
 
 void ClientSession::on_end() {
   switch (state_) {
-    case State::greeting:
+    case State::preface:
       if (hello_ != nullptr) return refuse_redirected({ErrorKind::bad_request, "the ClientHello is cut short"});
       return close();
     case State::idle:
@@ -341,7 +341,7 @@ void ClientSession::on_failed(int) {
 
 void ClientSession::on_timer() {
   switch (state_) {
-    case State::greeting:
+    case State::preface:
       if (hello_ != nullptr) return refuse_redirected({ErrorKind::request_timeout, "the ClientHello came too slowly"});
       return close();
     case State::idle:
@@ -376,7 +376,7 @@ void ClientSession::on_idle_timer() {
 }
 
 void ClientSession::drain(Milliseconds idle) {
-  if (state_ != State::idle && state_ != State::greeting) return;
+  if (state_ != State::idle && state_ != State::preface) return;
   if (is_arriving_) return;  // its time is running
   timer_.set(has_asked_ ? idle : worker_.snapshot->settings.timeouts.request_header);
 }

@@ -2,7 +2,7 @@
 // ClientStream to its Exchange; then perhaps a tunnel, in which there may be requests again: those go out on the
 // tunnel's connection, and end with it.
 //
-//   greeting --PROXY header, or redirected and no TLS--> idle
+//   preface --PROXY header, or redirected and no TLS--> idle
 //        \--redirected ClientHello--> exchanging
 //   idle --octets--> reading_head --head--> exchanging --keep--> idle ...
 //                                               |--tunnel--> tunnelling --HTTP/1 in it--> idle ...
@@ -36,7 +36,7 @@ class ClientSession final : public DeletedLater,
                             public InnerOrigin::Owner,
                             public Transport::Handler {
  public:
-  enum class State : std::uint8_t { greeting, idle, reading_head, exchanging, tunnelling, lingering, closed };
+  enum class State : std::uint8_t { preface, idle, reading_head, exchanging, tunnelling, lingering, closed };
   class Owner {
    public:
     // Who the client is has come with a PROXY header. false: it may not stay; the answer stands in WorkerState::text.
@@ -67,7 +67,7 @@ class ClientSession final : public DeletedLater,
   bool has_unseen() const { return transport_->has_unseen(); }  // the client has said more than was read
   const ClientInfo& client_info() const override { return info_; }
   // So that nothing can be said in the clear.
-  bool awaits_tls() const { return greeting_ != nullptr && greeting_->tls != nullptr; }
+  bool awaits_tls() const { return preface_ != nullptr && preface_->tls != nullptr; }
   std::size_t table_index = 0;  // these two are the owner's
   bool counted_by_address = false;
 
@@ -79,12 +79,12 @@ class ClientSession final : public DeletedLater,
   void on_write_failed(int) override { on_client_gone(); }
   void on_failed(int error) override;
 
-  struct Greeting {
+  struct Preface {
     ProxyHeaderReader header;
     TlsContextPtr tls;  // spoken behind it; nullptr: none
   };
   // Before the first request: the PROXY header of a balancer, or what a redirected client says first.
-  std::size_t on_greeting(std::span<const char> bytes);
+  std::size_t on_preface(std::span<const char> bytes);
   std::size_t on_redirected(std::span<const char> bytes);
   std::size_t on_hello(std::span<const char> bytes);
   void open_implicit_tunnel();
@@ -148,7 +148,7 @@ class ClientSession final : public DeletedLater,
   ClientInfo info_;
   TransportPtr transport_;
   Timer timer_;
-  std::unique_ptr<Greeting> greeting_;
+  std::unique_ptr<Preface> preface_;
   std::unique_ptr<ImplicitTunnel> hello_;
   WarmReaders<RequestReader>::Ptr request_;  // from its first octet on; nullptr also for an implicit tunnel
   const RequestHead* head_ = nullptr;        // of the request that is being exchanged; nullptr: none was understood

@@ -13,8 +13,8 @@ namespace {
 constexpr HttpError kClientDenied{ErrorKind::client_denied, "access.clients"};
 constexpr HttpError kPortDenied{ErrorKind::port_denied, "access.deny_ports"};
 
-// A request that this very process sent out before: it stands in Via with its instance. TargetJudge looks for namesakes.
-bool has_looped(const RequestHead& head, std::string_view own_via) {
+// A request that this very process sent out before: it stands in Via with its instance. TargetCheck looks for namesakes.
+bool is_loop_by_instance(const RequestHead& head, std::string_view own_via) {
   for (const Field& field : head.fields) {
     if (field.id == FieldId::via && field.value.find(own_via) != std::string_view::npos) return true;
   }
@@ -57,12 +57,12 @@ std::string url_under(const ClientInfo::Inside& inside, std::string_view target)
 void Decider::adopt(SnapshotPtr snapshot, PolicyPtr policy) {
   snapshot_ = std::move(snapshot);
   policy_ = std::move(policy);
-  JudgeRules rules;
+  TargetRules rules;
   rules.strict_path = snapshot_->settings.access.strict_path;
   if (snapshot_->settings.headers.via) rules.via_name = snapshot_->settings.headers.via_name;  // lives in the snapshot
-  judge_ = TargetJudge(rules);
+  target_check_ = TargetCheck(rules);
   rules.accept_origin_form = true;
-  redirected_ = TargetJudge(rules);
+  redirected_check_ = TargetCheck(rules);
   absent_ = {};
 }
 
@@ -72,7 +72,7 @@ bool Decider::is_client_allowed(const ClientInfo& client) const {
 
 std::optional<HttpError> Decider::refuse_client(const RequestContext& request, std::string_view own_via) const {
   if (!is_client_allowed(request.client)) return kClientDenied;
-  if (!own_via.empty() && has_looped(request.head, own_via)) {
+  if (!own_via.empty() && is_loop_by_instance(request.head, own_via)) {
     return HttpError{ErrorKind::loop, "this proxy stands in Via already"};
   }
   return std::nullopt;
@@ -87,9 +87,9 @@ Decision Decider::decide(const RequestContext& request) {
   const ClientInfo::Inside* const inside = request.client.inside.get();
   const ClientInfo::Destination* const meant = request.client.destination.get();
   // First, because `host` below lies in the memory of whoever judged last.
-  tl::expected<TargetJudge::Sni, HttpError> meant_verdict;
-  if (meant != nullptr) meant_verdict = judge_.sni(meant->address, *policy_);
-  TargetJudge& judge = meant != nullptr && !request.is_implicit_tunnel ? redirected_ : judge_;
+  tl::expected<TargetCheck::Sni, HttpError> meant_verdict;
+  if (meant != nullptr) meant_verdict = target_check_.sni(meant->address, *policy_);
+  TargetCheck& judge = meant != nullptr && !request.is_implicit_tunnel ? redirected_check_ : target_check_;
   auto judged = inside != nullptr
                     ? judge.inside(request.head, inside->host, inside->port, *policy_, Waiting::non_blocking)
                     : judge.request(request.head, *policy_, snapshot_->access, Waiting::non_blocking);
@@ -129,12 +129,12 @@ KeptVerdict Decider::address(const RequestContext& request, const Endpoint& peer
   if (!policy_->has_networks()) return {};
   const NetworkQuestion question(peer, snapshot_->access);
   const ClientInfo::Inside* const inside = request.client.inside.get();
-  filter::Verdict verdict =
-      inside == nullptr ? judge_.request_to(question.addresses(), request.head, *policy_)
-                        : judge_.inside_to(question.addresses(), request.head, inside->host, inside->port, *policy_);
+  filter::Verdict verdict = inside == nullptr ? target_check_.request_to(question.addresses(), request.head, *policy_)
+                                              : target_check_.inside_to(question.addresses(), request.head,
+                                                                        inside->host, inside->port, *policy_);
   // A redirected client may call an address by any name, and so by one that is allowed.
   if (const auto& meant = request.client.destination; meant != nullptr) {
-    filter::Verdict own = judge_.literal_to(question.addresses(), meant->address, *policy_);
+    filter::Verdict own = target_check_.literal_to(question.addresses(), meant->address, *policy_);
     if (own.decision > verdict.decision) verdict = std::move(own);
   }
   return verdict;
@@ -160,7 +160,7 @@ Review Decider::block(const TunnelContext& tunnel) {
   if (review.act != Review::Act::keep) return review;
   constexpr const char* kAddress = "a reload has blocked the address";
   if (client.destination != nullptr) {
-    auto judged = judge_.sni(client.destination->address, *policy_);
+    auto judged = target_check_.sni(client.destination->address, *policy_);
     if (judged && is_blocked(judged->verdict)) return blocked(std::move(judged->verdict), kAddress);
   }
   if (auto verdict = peer_of(tunnel); is_blocked(verdict)) return blocked(std::move(verdict), kAddress);
@@ -168,7 +168,7 @@ Review Decider::block(const TunnelContext& tunnel) {
 }
 
 Review Decider::block_host(std::string_view host, const char* why) {
-  auto judged = judge_.host(host, *policy_);
+  auto judged = target_check_.host(host, *policy_);
   if (!judged || !is_blocked(judged->verdict)) return {};
   return blocked(std::move(judged->verdict), why);
 }
@@ -178,9 +178,9 @@ Review Decider::block_url(const TunnelContext& tunnel) {
   const std::string under_tunnel = inside == nullptr ? std::string() : url_under(*inside, tunnel.url);
   for (const std::string_view url : {tunnel.url, std::string_view(under_tunnel)}) {
     if (url.empty()) continue;
-    auto judged = judge_.url_at_once(url, *policy_);
+    auto judged = target_check_.url_at_once(url, *policy_);
     if (!judged) {
-      absent_ = judge_.absent_pages();
+      absent_ = target_check_.absent_pages();
       return {.act = Review::Act::wait_for_pages};
     }
     if (is_blocked(*judged)) return blocked(*std::move(judged), "a reload has blocked the URL");
@@ -194,17 +194,17 @@ filter::Verdict Decider::peer_of(const TunnelContext& tunnel) {
   const bool to_parent = tunnel.to_parent || (inside != nullptr && inside->to_parent);
   if (to_parent || !policy_->has_networks()) return {};
   const NetworkQuestion question(tunnel.peer, snapshot_->access);
-  const TargetJudge::Addresses addresses = question.addresses();
+  const TargetCheck::Addresses addresses = question.addresses();
   if (const auto& meant = tunnel.client.destination; meant != nullptr) {
-    filter::Verdict verdict = judge_.literal_to(addresses, meant->address, *policy_);
+    filter::Verdict verdict = target_check_.literal_to(addresses, meant->address, *policy_);
     if (is_blocked(verdict)) return verdict;
   }
-  if (tunnel.url.empty()) return judge_.host_to(addresses, tunnel.host, *policy_);
+  if (tunnel.url.empty()) return target_check_.host_to(addresses, tunnel.host, *policy_);
   if (inside != nullptr) {
-    filter::Verdict verdict = judge_.host_to(addresses, inside->host, *policy_);
+    filter::Verdict verdict = target_check_.host_to(addresses, inside->host, *policy_);
     if (is_blocked(verdict)) return verdict;
   }
-  return judge_.url_to(addresses, tunnel.url, *policy_);
+  return target_check_.url_to(addresses, tunnel.url, *policy_);
 }
 
 // The access rules of now, on what those of its beginning let in.

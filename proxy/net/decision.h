@@ -16,7 +16,7 @@
 #include <string_view>
 #include <tl/expected.hpp>
 
-#include "proxy/access/judge_target.h"
+#include "proxy/access/target_check.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/kept_verdict.h"
 #include "proxy/net/snapshot.h"
@@ -77,7 +77,9 @@ class Decider {
   const PolicyPtr& policy() const { return policy_; }
 
   // The name in a ClientHello. Error bad_target: a name that no host can have. Its host is valid until the next question.
-  tl::expected<TargetJudge::Sni, HttpError> server_name(std::string_view name) { return judge_.sni(name, *policy_); }
+  tl::expected<TargetCheck::Sni, HttpError> server_name(std::string_view name) {
+    return target_check_.sni(name, *policy_);
+  }
 
   // What the networks in filters say of an address to which a request is about to go; unlisted where there are none.
   bool has_networks() const { return policy_->has_networks(); }
@@ -96,8 +98,8 @@ class Decider {
 
   SnapshotPtr snapshot_;
   PolicyPtr policy_;
-  TargetJudge judge_{JudgeRules{}};
-  TargetJudge redirected_{JudgeRules{}};  // of plain HTTP on transparent listeners
+  TargetCheck target_check_{TargetRules{}};
+  TargetCheck redirected_check_{TargetRules{}};  // of plain HTTP on transparent listeners
   std::span<const std::byte* const> absent_;
 };
 

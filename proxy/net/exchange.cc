@@ -302,7 +302,7 @@ void Exchange::hand_over_to_tunnel() {
 
 void Exchange::deny() {
   LocalReply reply(context_, log_);
-  reply.write_denial();
+  reply.write_block_reply();
   answer(reply);
 }
 
@@ -383,10 +383,10 @@ void Exchange::release_client() {
 
 void Exchange::finish(After after) {
   if (state_ == State::over) return;
-  const bool was_answered_here = state_ == State::answering;
+  const bool is_local_reply = state_ == State::answering;
   state_ = State::over;
   log_.count_verdict();
-  log_.write(upload_.received(), was_answered_here);
+  log_.write(upload_.received(), is_local_reply);
   wait_.cancel();
   drain_deadline_.clear();
   download_.end();

@@ -109,7 +109,7 @@ const std::string& ExchangeLog::url() {
   return url_;
 }
 
-void ExchangeLog::write(std::uint64_t body_octets, bool was_answered_here) {
+void ExchangeLog::write(std::uint64_t body_octets, bool is_local_reply) {
   const std::chrono::microseconds lasted = times.lasted();
   context_.worker.counters.count_response(status, static_cast<std::uint64_t>(lasted.count()));
   if (!context_.worker.log.enabled()) return;
@@ -125,7 +125,7 @@ void ExchangeLog::write(std::uint64_t body_octets, bool was_answered_here) {
   if (error_) {
     record.error = to_string(error_->kind);
     record.detail = error_->detail;
-    record.refused = was_answered_here && is_refusal(error_->kind);
+    record.refused = is_local_reply && is_refusal(error_->kind);
   }
   if (const RequestHead* const head = context_.client.head()) {
     record.method = head->method_name;

@@ -45,8 +45,8 @@ class ExchangeLog {
   void note_response(const ResponseHead& head);  // of the origin, whose answer the client gets
 
   const DecisionId& decision_id() const { return decision_id_; }
-  const std::string& url();                                       // as a person knows it
-  void write(std::uint64_t body_octets, bool was_answered_here);  // the request's body
+  const std::string& url();                                    // as a person knows it
+  void write(std::uint64_t body_octets, bool is_local_reply);  // the request's body
   // What a tunnel goes on with; the client's stream adds what it knows.
   TunnelStart make_tunnel_start();
 

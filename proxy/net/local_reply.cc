@@ -28,7 +28,7 @@ bool LocalReply::may_keep_client() const {
 }
 
 // After a CONNECT that failed clients go on in the tunnel's protocol, or close.
-void LocalReply::write_denial() {
+void LocalReply::write_block_reply() {
   const KeptVerdict& verdict = log_.verdict();
   const Snapshot& snapshot = *context_.snapshot;
   status_ = verdict.filter->status == 451 ? 451 : 403;
@@ -37,14 +37,14 @@ void LocalReply::write_denial() {
   const auto spec = std::find_if(filters.begin(), filters.end(),
                                  [&](const conf::Filter& f) { return f.name == verdict.filter->name; });
   const bool legal = status_ == 451 && spec != filters.end();
-  proxy::write_denial(answer_.head(),
-                      {.verdict = &verdict,
-                       .url = log_.url(),
-                       .host = context_.host,
-                       .page = &snapshot.settings.block_page,
-                       .html = &snapshot.page,
-                       .legal_link = legal ? std::string_view(spec->legal_link) : std::string_view()},
-                      said());
+  proxy::write_block_reply(answer_.head(),
+                           {.verdict = &verdict,
+                            .url = log_.url(),
+                            .host = context_.host,
+                            .page = &snapshot.settings.block_page,
+                            .html = &snapshot.page,
+                            .legal_link = legal ? std::string_view(spec->legal_link) : std::string_view()},
+                           said());
 }
 
 void LocalReply::write_error(const HttpError& error, bool must_close) {

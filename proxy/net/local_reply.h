@@ -30,7 +30,7 @@ class LocalReply {
 
   LocalReply(const ExchangeContext& context, ExchangeLog& log);
 
-  void write_denial();
+  void write_block_reply();
   void write_error(const HttpError& error, bool must_close);
   void write_trace();
   void write_options();

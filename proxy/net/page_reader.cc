@@ -85,7 +85,7 @@ void PageReader::take_turn(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   std::vector<const std::byte*> pages;
   for (const auto& wait : now) pages.insert(pages.end(), wait->pages.begin(), wait->pages.end());
-  filter::Policy::bring_in(pages);
+  filter::Policy::fault_in(pages);
   for (const auto& wait : now) {
     wait->policy->check_pages(wait->pages);
     wait->is_checked = true;

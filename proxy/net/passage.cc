@@ -80,12 +80,12 @@ Passage PassageJudge::judge(std::string_view raw_url, const filter::CanonicalUrl
   auto target = parse_target(head.method, raw);
   if (!target) return refuse(target.error());
   head.target = *target;
-  auto judgement = judge_.request(head, policy, access_);
-  if (!judgement) return refuse(judgement.error());
-  if (passage.is_tunnel) passage.verdict = std::move(judgement->verdict);
+  auto checked = target_check_.request(head, policy, access_);
+  if (!checked) return refuse(checked.error());
+  if (passage.is_tunnel) passage.verdict = std::move(checked->verdict);
   // Whatever is blocked by its host is not dialled.
   if (passage.verdict.decision == filter::Decision::blocked) return passage;
-  const auto refusal = refuse_address(judgement->host, judgement->port);
+  const auto refusal = refuse_address(checked->host, checked->port);
   return refusal ? refuse(*refusal) : passage;
 }
 

@@ -14,7 +14,7 @@
 #include "conf/config.h"
 #include "filter/policy/policy.h"
 #include "proxy/access/access_rules.h"
-#include "proxy/access/judge_target.h"
+#include "proxy/access/target_check.h"
 #include "proxy/dns/static_hosts.h"
 #include "proxy/net/addresses.h"
 #include "proxy/net/parent_proxy.h"
@@ -49,7 +49,7 @@ class PassageJudge {
   StaticHosts hosts_;
   OwnAddresses own_;                  // as far as their ports are configured
   std::optional<BypassList> direct_;  // nothing: there is no parent, and whatever is asked for is dialled
-  TargetJudge judge_{JudgeRules{}};
+  TargetCheck target_check_{TargetRules{}};
 };
 
 // "through a tunnel: CONNECT a.test:443 is allowed (unlisted); ...", or why the rules refuse it; a line with its line feed. Empty

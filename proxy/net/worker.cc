@@ -144,7 +144,7 @@ void Worker::count_cut(ClientSession::State state) {
     case ClientSession::State::exchanging:
       cut_requests_.fetch_add(1, std::memory_order_relaxed);
       return;
-    case ClientSession::State::greeting:
+    case ClientSession::State::preface:
     case ClientSession::State::idle:
     case ClientSession::State::lingering:
     case ClientSession::State::closed:

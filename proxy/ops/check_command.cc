@@ -10,10 +10,10 @@
 #include "filter/cli/terminal.h"
 #include "proxy/ops/commands.h"
 #include "proxy/ops/descriptor_limit.h"
-#include "proxy/ops/doubts.h"
 #include "proxy/ops/figures.h"
 #include "proxy/ops/loading.h"
 #include "proxy/ops/readable.h"
+#include "proxy/ops/settings_check.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -127,10 +127,10 @@ int run_check(const CheckCommand& command, const Streams& io) {
                               .warnings = &warnings};
   const auto edition = load_edition(*settings, loading, 1);
   if (!edition) return refuse(edition.error(), command.json, io);
-  auto faults = log_faults(settings->log);
-  for (auto& line : listening_faults(*settings)) faults.push_back(std::move(line));
-  if (!faults.empty()) return refuse({kExitError, std::move(faults)}, command.json, io);
-  append_doubts(*edition->snapshot, warnings);
+  auto errors = log_errors(settings->log);
+  for (auto& line : listener_errors(*settings)) errors.push_back(std::move(line));
+  if (!errors.empty()) return refuse({kExitError, std::move(errors)}, command.json, io);
+  append_warnings(*edition->snapshot, warnings);
   if (const auto told = built_in_defaults(command.config)) warnings.push_back(*told);
   auto unreadable = unreadable_files(command, *settings);
   if (!unreadable) return refuse({kExitError, {unreadable.error()}}, command.json, io);

@@ -55,7 +55,7 @@ Daemon::~Daemon() = default;
 
 int Daemon::run() {
   signals_ = std::make_unique<Signals>(loop_, [this](int number) { on_signal(number); });
-  if (const auto opened = open_doors(); !opened) {
+  if (const auto opened = open_admin(); !opened) {
     log::error("{}", opened.error());
     return kExitError;
   }
@@ -101,7 +101,7 @@ void Daemon::leave_reload_behind() {
   ::_exit(exit_status_);
 }
 
-tl::expected<void, std::string> Daemon::open_doors() {
+tl::expected<void, std::string> Daemon::open_admin() {
   const conf::Admin& admin = started_with_.admin;
   if (!admin.control_socket.empty()) {
     // Nothing but `bloomwall reload` needs it, and the default place exists only where a service manager made it.
@@ -239,9 +239,9 @@ void Daemon::serve(const Edition& edition, const std::shared_ptr<Handover>& hand
 }
 
 ReloadOutcome Daemon::start_serving(const Edition& edition) {
-  std::vector<Endpoint> doors;
-  if (admin_ != nullptr) doors.push_back(admin_->address());
-  auto server = Server::create(edition, *access_log_, std::exchange(passed_, {}), doors);
+  std::vector<Endpoint> own_addresses;
+  if (admin_ != nullptr) own_addresses.push_back(admin_->address());
+  auto server = Server::create(edition, *access_log_, std::exchange(passed_, {}), own_addresses);
   if (!server) return {kExitError, {}, {server.error()}};
   server_ = *std::move(server);
   server_->start();

@@ -46,7 +46,7 @@ class Daemon {
   int run();
 
  private:
-  tl::expected<void, std::string> open_doors();
+  tl::expected<void, std::string> open_admin();
   tl::expected<void, std::string> open_control();
   void on_control_retry();
   [[noreturn]] void leave_reload_behind();

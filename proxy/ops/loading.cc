@@ -66,11 +66,11 @@ const char* served_from(filter::ServedFrom from) {
 // What only the past and the clock can tell of files that are good in themselves.
 Loaded<std::shared_ptr<const filter::Policy>> accept(std::shared_ptr<const filter::Policy> policy,
                                                      const PolicyLoading& loading) {
-  Doubts doubts = doubts_of(*policy, std::chrono::system_clock::now());
-  if (loading.accepted != nullptr) loading.accepted->judge(*policy, doubts);
-  if (!doubts.refusals.empty()) return tl::unexpected(LoadFailure{kExitRefused, std::move(doubts.refusals)});
+  Findings findings = findings_of(*policy, std::chrono::system_clock::now());
+  if (loading.accepted != nullptr) loading.accepted->check(*policy, findings);
+  if (!findings.refusals.empty()) return tl::unexpected(LoadFailure{kExitRefused, std::move(findings.refusals)});
   if (loading.warnings != nullptr) {
-    loading.warnings->insert(loading.warnings->end(), doubts.warnings.begin(), doubts.warnings.end());
+    loading.warnings->insert(loading.warnings->end(), findings.warnings.begin(), findings.warnings.end());
   }
   return policy;
 }
@@ -133,12 +133,12 @@ std::filesystem::path configuration_file(const std::filesystem::path& named) {
   return failed ? file : whole;
 }
 
-Loaded<AcceptedSequences> load_sequences(const conf::Config& settings, std::vector<std::string>& warnings) {
-  auto known = AcceptedSequences::load(state_folder(settings));
+Loaded<RollbackProtection> load_sequences(const conf::Config& settings, std::vector<std::string>& warnings) {
+  auto known = RollbackProtection::load(state_folder(settings));
   if (known) return *std::move(known);
   if (any_public_key(settings)) return tl::unexpected(LoadFailure{kExitRefused, {known.error()}});
   warnings.push_back(known.error());
-  return AcceptedSequences{};
+  return RollbackProtection{};
 }
 
 filter::PolicySpec policy_spec(const conf::Config& settings) {
@@ -166,7 +166,7 @@ Loaded<std::shared_ptr<const filter::Policy>> load_policy(const conf::Config& se
   filter::FilterStore own;
   filter::FilterStore& store = loading.store == nullptr ? own : *loading.store;
   auto policy = store.load(policy_spec(settings), {.verify = loading.verify,
-                                                   .settle = loading.settle,
+                                                   .make_resident = loading.make_resident,
                                                    .own_copies = loading.own_copies,
                                                    .copies_folder = state_folder(settings),
                                                    .progress = loading.progress});

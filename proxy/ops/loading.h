@@ -15,7 +15,7 @@
 #include "filter/policy/filter_store.h"
 #include "filter/policy/policy.h"
 #include "proxy/net/snapshot.h"
-#include "proxy/ops/accepted_sequences.h"
+#include "proxy/ops/rollback_protection.h"
 
 namespace bloomwall::proxy {
 
@@ -43,15 +43,15 @@ std::filesystem::path configuration_file(const std::filesystem::path& named);
 
 // What was accepted before, by the state folder. Where it can't be told: an error if a filter has a public key, for
 // then an older file could not be refused; else a warning, and nothing is known.
-Loaded<AcceptedSequences> load_sequences(const conf::Config& settings, std::vector<std::string>& warnings);
+Loaded<RollbackProtection> load_sequences(const conf::Config& settings, std::vector<std::string>& warnings);
 
 struct PolicyLoading {
   bool verify = true;
-  bool settle = false;      // bring each filter where its `memory` says: to serve it
-  bool own_copies = false;  // and serve copies, large ones from the state folder
+  bool make_resident = false;  // bring each filter where its `memory` says: to serve it
+  bool own_copies = false;     // and serve copies, large ones from the state folder
   // A filter is being read: its file, its bytes so far and in all. False stops the load.
   std::function<bool(const std::filesystem::path&, std::uint64_t done, std::uint64_t total)> progress = {};
-  const AcceptedSequences* accepted = nullptr;   // what must not be gone back behind
+  const RollbackProtection* accepted = nullptr;  // what must not be gone back behind
   std::vector<std::string>* warnings = nullptr;  // where to say what is served all the same
   filter::FilterStore* store = nullptr;          // whose files are not loaded again; null: everything is
 };

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "proxy/ops/descriptor_limit.h"
-#include "proxy/ops/doubts.h"
 #include "proxy/ops/file_watch.h"
+#include "proxy/ops/settings_check.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -98,7 +98,7 @@ Loaded<Edition> ReloadJob::load(std::uint64_t generation, const std::stop_token&
 
   manager_.extend(kMoreTime);
   const PolicyLoading loading{.verify = true,
-                              .settle = true,
+                              .make_resident = true,
                               .own_copies = true,
                               .progress =
                                   [&](const std::filesystem::path& file, std::uint64_t done, std::uint64_t total) {
@@ -109,7 +109,7 @@ Loaded<Edition> ReloadJob::load(std::uint64_t generation, const std::stop_token&
                               .warnings = &warnings,
                               .store = &store_};
   auto edition = load_edition(*settings, loading, generation);
-  if (edition) append_doubts(*edition->snapshot, warnings);
+  if (edition) append_warnings(*edition->snapshot, warnings);
   return edition;
 }
 

@@ -20,9 +20,9 @@
 #include "filter/policy/filter_store.h"
 #include "proxy/io/timer_wheel.h"
 #include "proxy/net/snapshot.h"
-#include "proxy/ops/accepted_sequences.h"
 #include "proxy/ops/loading.h"
 #include "proxy/ops/reloader.h"
+#include "proxy/ops/rollback_protection.h"
 #include "proxy/ops/service_manager.h"
 
 namespace bloomwall::proxy {
@@ -71,7 +71,7 @@ class ReloadJob {
   ServiceManager manager_;
   filter::FilterStore store_;
   Edition served_;  // null before the first
-  AcceptedSequences sequences_;
+  RollbackProtection sequences_;
   bool sequences_kept_ = false;   // the state folder has them
   std::string descriptors_told_;  // so that the same warning is not repeated by each reload
   Milliseconds last_progress_{0};

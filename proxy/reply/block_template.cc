@@ -28,7 +28,7 @@ bool is_link(TemplateVariable variable) {
 // One pass over the text: literals feed the HTML context, which says what a value at this point would become.
 class TemplateParser {
  public:
-  using Fault = std::optional<TemplateError>;
+  using MaybeError = std::optional<TemplateError>;
   explicit TemplateParser(std::string_view text) { made_.text_ = text; }
 
   tl::expected<BlockTemplate, TemplateError> run() {
@@ -43,7 +43,7 @@ class TemplateParser {
       if (close == std::string::npos) {
         return tl::unexpected(error(open, "an opening \"{{\" without \"" + std::string(end) + "\""));
       }
-      if (const Fault fault = on_tag(open, close)) return tl::unexpected(*fault);
+      if (const MaybeError failure = on_tag(open, close)) return tl::unexpected(*failure);
       at = close + end.size();
     }
     if (!open_.empty()) {
@@ -76,7 +76,7 @@ class TemplateParser {
                              static_cast<std::uint32_t>(end - begin)});
   }
 
-  Fault on_tag(std::size_t open, std::size_t close) {
+  MaybeError on_tag(std::size_t open, std::size_t close) {
     std::string_view name = std::string_view(made_.text_).substr(open + 2, close - open - 2);
     if (name.starts_with('!')) return std::nullopt;
     const char mark = name.starts_with('#') || name.starts_with('/') ? name.front() : ' ';
@@ -88,14 +88,14 @@ class TemplateParser {
     return mark == '/' ? end_section(*variable, open) : add_value(*variable, open);
   }
 
-  Fault begin_section(TemplateVariable variable, std::size_t at) {
+  MaybeError begin_section(TemplateVariable variable, std::size_t at) {
     if (!context_.between_tags()) return error(at, "{{#" + name_of(variable) + "}} may only stand between tags");
     open_.push_back({variable, at, made_.pieces_.size()});
     made_.pieces_.push_back({BlockTemplate::Kind::section_begin, variable, 0, 0});
     return std::nullopt;
   }
 
-  Fault end_section(TemplateVariable variable, std::size_t at) {
+  MaybeError end_section(TemplateVariable variable, std::size_t at) {
     if (open_.empty() || open_.back().variable != variable) {
       return error(at, "{{/" + name_of(variable) + "}} closes nothing that is open");
     }
@@ -106,7 +106,7 @@ class TemplateParser {
     return std::nullopt;
   }
 
-  Fault add_value(TemplateVariable variable, std::size_t at) {
+  MaybeError add_value(TemplateVariable variable, std::size_t at) {
     BlockTemplate::Kind kind = BlockTemplate::Kind::text;
     switch (context_.place()) {
       case HtmlPlace::text:

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "proxy/http/escape.h"
-#include "proxy/reply/own_reply.h"
+#include "proxy/reply/reply_message.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -101,17 +101,17 @@ void write_error(std::string& out, const HttpError& error, const ReplyContext& c
   const std::string details = id.empty() ? std::string(error.detail) : fmt::format("{}; decision {}", error.detail, id);
   std::string more(more_fields_of(error.kind));
   if (error.kind == ErrorKind::method_not_allowed) more.append("Allow: ").append(kTransparentMethods).append("\r\n");
-  write_own_reply(out,
-                  {.status = fact.status,
-                   .reason = status_phrase(error.kind),
-                   .proxy_error = fact.proxy_error,
-                   .details = details,
-                   .content_type = content_type(type),
-                   .body = body,
-                   .more_fields = more,
-                   .is_page = type == MediaType::html,
-                   .close = fact.must_close},
-                  context);
+  write_reply_message(out,
+                      {.status = fact.status,
+                       .reason = status_phrase(error.kind),
+                       .proxy_error = fact.proxy_error,
+                       .details = details,
+                       .content_type = content_type(type),
+                       .body = body,
+                       .more_fields = more,
+                       .is_page = type == MediaType::html,
+                       .close = fact.must_close},
+                      context);
 }
 
 void write_trace_reply(std::string& out, const RequestHead& head, const ReplyContext& context) {
@@ -122,18 +122,18 @@ void write_trace_reply(std::string& out, const RequestHead& head, const ReplyCon
     if (!is_secret(field)) body.append(field.name).append(": ").append(field.value).append("\r\n");
   }
   body.append("\r\n");
-  write_own_reply(out,
-                  {
-                      .status = 200,
-                      .content_type = "message/http",
-                      .body = body,
-                  },
-                  context);
+  write_reply_message(out,
+                      {
+                          .status = 200,
+                          .content_type = "message/http",
+                          .body = body,
+                      },
+                      context);
 }
 
 void write_options_reply(std::string& out, const ReplyContext& context) {
   const std::string allow = fmt::format("Allow: {}\r\n", kForwardMethods);
-  write_own_reply(
+  write_reply_message(
       out, {.status = 200, .proxy_error = {}, .details = {}, .content_type = {}, .body = {}, .more_fields = allow},
       context);
 }
@@ -146,7 +146,7 @@ constexpr std::size_t kMostShown = 2000;  // of a URL on the page and in a repor
 constexpr std::size_t kMostNamed = 64;    // of a filter's name in the status line
 
 // Everything a person may be told, whatever it is written in. Owns what it has to make.
-struct Story {
+struct BlockFacts {
   int status = 403;
   std::string_view url, host, filter, reason_name, sentence, expression, id, contact, legal_link;
   std::string time, contact_link, report;
@@ -160,77 +160,77 @@ std::string contact_link_of(std::string_view contact) {
   return link;
 }
 
-Story tell(const Denial& denial, const ReplyContext& context) {
-  const filter::Verdict& verdict = *denial.verdict;
-  Story story;
-  story.status = verdict.filter != nullptr && verdict.filter->status == 451 ? 451 : 403;
-  story.url = denial.url.substr(0, kMostShown);
-  story.host = denial.host;
-  if (verdict.filter != nullptr) story.filter = verdict.filter->name;
-  story.reason_name = filter::to_string(verdict.reason);
-  story.sentence = reason_sentence(verdict.reason);
-  story.expression = std::string_view(verdict.expression).substr(0, kMostShown);
-  story.id = context.decision_id;
-  story.contact = denial.page->contact;
-  story.contact_link = contact_link_of(story.contact);
-  story.report = report_link(denial.page->report_url, story.id, story.url);
-  if (story.status == 451) story.legal_link = safe_link(denial.legal_link);
-  append_iso8601(story.time, context.now);
-  return story;
+BlockFacts facts_of(const BlockReply& block, const ReplyContext& context) {
+  const filter::Verdict& verdict = *block.verdict;
+  BlockFacts facts;
+  facts.status = verdict.filter != nullptr && verdict.filter->status == 451 ? 451 : 403;
+  facts.url = block.url.substr(0, kMostShown);
+  facts.host = block.host;
+  if (verdict.filter != nullptr) facts.filter = verdict.filter->name;
+  facts.reason_name = filter::to_string(verdict.reason);
+  facts.sentence = reason_sentence(verdict.reason);
+  facts.expression = std::string_view(verdict.expression).substr(0, kMostShown);
+  facts.id = context.decision_id;
+  facts.contact = block.page->contact;
+  facts.contact_link = contact_link_of(facts.contact);
+  facts.report = report_link(block.page->report_url, facts.id, facts.url);
+  if (facts.status == 451) facts.legal_link = safe_link(block.legal_link);
+  append_iso8601(facts.time, context.now);
+  return facts;
 }
 
 std::string_view title_of(int status) {
   return status == 451 ? "This page is unavailable for legal reasons" : "This page is blocked";
 }
 
-std::string html_of(const Story& story, const BlockTemplate& page, std::string_view proxy_name) {
+std::string html_of(const BlockFacts& facts, const BlockTemplate& page, std::string_view proxy_name) {
   TemplateValues values;
   const auto set = [&](TemplateVariable variable, std::string_view value) {
     values[static_cast<std::size_t>(variable)] = value;
   };
-  set(TemplateVariable::url, story.url);
-  set(TemplateVariable::host, story.host);
-  set(TemplateVariable::filter, story.filter);
-  set(TemplateVariable::reason, story.sentence);
-  set(TemplateVariable::expression, story.expression);
-  set(TemplateVariable::decision_id, story.id);
-  set(TemplateVariable::time, story.time);
-  set(TemplateVariable::status, story.status == 451 ? "451" : "403");
-  set(TemplateVariable::title, title_of(story.status));
-  set(TemplateVariable::contact, story.contact);
-  set(TemplateVariable::contact_link, story.contact_link);
-  set(TemplateVariable::report_link, story.report);
-  set(TemplateVariable::legal_link, story.legal_link);
+  set(TemplateVariable::url, facts.url);
+  set(TemplateVariable::host, facts.host);
+  set(TemplateVariable::filter, facts.filter);
+  set(TemplateVariable::reason, facts.sentence);
+  set(TemplateVariable::expression, facts.expression);
+  set(TemplateVariable::decision_id, facts.id);
+  set(TemplateVariable::time, facts.time);
+  set(TemplateVariable::status, facts.status == 451 ? "451" : "403");
+  set(TemplateVariable::title, title_of(facts.status));
+  set(TemplateVariable::contact, facts.contact);
+  set(TemplateVariable::contact_link, facts.contact_link);
+  set(TemplateVariable::report_link, facts.report);
+  set(TemplateVariable::legal_link, facts.legal_link);
   set(TemplateVariable::proxy_name, proxy_name);
   std::string out;
   page.render(out, values);
   return out;
 }
 
-std::string json_of(const Story& story) {
-  std::string out = fmt::format(R"({{"error":"blocked","status":{})", story.status);
+std::string json_of(const BlockFacts& facts) {
+  std::string out = fmt::format(R"({{"error":"blocked","status":{})", facts.status);
   const auto member = [&](std::string_view key, std::string_view value) {
     if (value.empty()) return;
     out.append(",\"").append(key).append("\":\"");
     append_json(out, value);
     out.push_back('"');
   };
-  member("url", story.url);
-  member("host", story.host);
-  member("filter", story.filter);
-  member("reason", story.reason_name);
-  member("message", story.sentence);
-  member("expression", story.expression);
-  member("decision_id", story.id);
-  member("time", story.time);
-  member("contact", story.contact);
-  member("report_link", story.report);
-  member("legal_link", story.legal_link);
+  member("url", facts.url);
+  member("host", facts.host);
+  member("filter", facts.filter);
+  member("reason", facts.reason_name);
+  member("message", facts.sentence);
+  member("expression", facts.expression);
+  member("decision_id", facts.id);
+  member("time", facts.time);
+  member("contact", facts.contact);
+  member("report_link", facts.report);
+  member("legal_link", facts.legal_link);
   return out.append("}\n");
 }
 
-std::string text_of(const Story& story) {
-  std::string out(title_of(story.status));
+std::string text_of(const BlockFacts& facts) {
+  std::string out(title_of(facts.status));
   out.append(".\n\n");
   const auto line = [&](std::string_view key, std::string_view value) {
     if (value.empty()) return;
@@ -239,32 +239,32 @@ std::string text_of(const Story& story) {
     out.push_back('\n');
   };
   std::string address;
-  append_url(address, story.url);
+  append_url(address, facts.url);
   line("Address", address);
-  line("Filter", story.filter);
-  line("Reason", story.sentence);
-  line("Decision", story.id);
-  line("Contact", story.contact);
-  line("Report", story.report);
+  line("Filter", facts.filter);
+  line("Reason", facts.sentence);
+  line("Decision", facts.id);
+  line("Contact", facts.contact);
+  line("Report", facts.report);
   return out;
 }
 
 // Clients do not show the body of a refused CONNECT: one line for those who trace it.
-std::string line_of(const Story& story) {
-  return fmt::format("blocked by filter {}, decision {}\n", story.filter, story.id);
+std::string line_of(const BlockFacts& facts) {
+  return fmt::format("blocked by filter {}, decision {}\n", facts.filter, facts.id);
 }
 
-std::string body_of(MediaType type, const Story& story, const Denial& denial, const ReplyContext& context) {
-  if (context.method == Method::connect) return line_of(story);
+std::string body_of(MediaType type, const BlockFacts& facts, const BlockReply& block, const ReplyContext& context) {
+  if (context.method == Method::connect) return line_of(facts);
   switch (type) {
     case MediaType::html:
-      return html_of(story, *denial.html, context.proxy_name);
+      return html_of(facts, *block.html, context.proxy_name);
     case MediaType::json:
-      return json_of(story);
+      return json_of(facts);
     case MediaType::text:
       break;
   }
-  return text_of(story);
+  return text_of(facts);
 }
 
 // For those who show nothing but the status line. Names of filters are letters, digits and "._-" (conf/sections.h);
@@ -313,24 +313,24 @@ std::string report_link(std::string_view report_url, std::string_view decision_i
   return std::string(safe_link(link));
 }
 
-void write_denial(std::string& out, const Denial& denial, const ReplyContext& context) {
-  const Story story = tell(denial, context);
+void write_block_reply(std::string& out, const BlockReply& block, const ReplyContext& context) {
+  const BlockFacts facts = facts_of(block, context);
   const MediaType type = context.method == Method::connect ? MediaType::text : choose_media(context.accept);
-  const std::string body = body_of(type, story, denial, context);
-  const std::string details = fmt::format("filter {}: {}; decision {}", story.filter, story.reason_name, story.id);
-  const std::string phrase = status_phrase(story.filter);
+  const std::string body = body_of(type, facts, block, context);
+  const std::string details = fmt::format("filter {}: {}; decision {}", facts.filter, facts.reason_name, facts.id);
+  const std::string phrase = status_phrase(facts.filter);
   std::string more;
-  if (!story.legal_link.empty()) more = fmt::format("Link: <{}>; rel=\"blocked-by\"\r\n", story.legal_link);
-  write_own_reply(out,
-                  {.status = story.status,
-                   .reason = phrase,
-                   .proxy_error = "http_request_denied",
-                   .details = details,
-                   .content_type = content_type(type),
-                   .body = body,
-                   .more_fields = more,
-                   .is_page = type == MediaType::html},
-                  context);
+  if (!facts.legal_link.empty()) more = fmt::format("Link: <{}>; rel=\"blocked-by\"\r\n", facts.legal_link);
+  write_reply_message(out,
+                      {.status = facts.status,
+                       .reason = phrase,
+                       .proxy_error = "http_request_denied",
+                       .details = details,
+                       .content_type = content_type(type),
+                       .body = body,
+                       .more_fields = more,
+                       .is_page = type == MediaType::html},
+                      context);
 }
 
 }  // namespace bloomwall::proxy

@@ -32,7 +32,7 @@ struct ReplyContext {
 
 void write_error(std::string& out, const HttpError& error, const ReplyContext& context);
 
-struct Denial {
+struct BlockReply {
   const filter::Verdict* verdict = nullptr;  // a blocked one
   std::string_view url = {};                 // as judged: absolute URL, or host:port of a CONNECT
   std::string_view host = {};
@@ -41,7 +41,7 @@ struct Denial {
   std::string_view legal_link = {};  // status 451: Link rel="blocked-by"; empty: none
 };
 // 403, or 451 where the filter says so.
-void write_denial(std::string& out, const Denial& denial, const ReplyContext& context);
+void write_block_reply(std::string& out, const BlockReply& block, const ReplyContext& context);
 // Sentences for a person: "It is on the list \"malware\"."
 std::string_view reason_sentence(filter::VerdictReason reason);
 

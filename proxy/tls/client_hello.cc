@@ -44,7 +44,7 @@ class Cursor {
 };
 
 struct Name {
-  const char* fault = nullptr;  // a literal; else `text`, empty where no name was given
+  const char* error = nullptr;  // a literal; else `text`, empty where no name was given
   std::string_view text;
   bool early_data = false;
 };
@@ -75,7 +75,7 @@ Name parse_extensions(std::string_view bytes) {
     seen.set(type);
     if (type != kServerName) continue;
     name = parse_server_name(body);
-    if (name.fault != nullptr) return name;
+    if (name.error != nullptr) return name;
   }
   name.early_data = seen.test(kEarlyData);
   return name;
@@ -157,7 +157,7 @@ HelloResult ClientHelloReader::finish_message() {
     return fail("octets behind the ClientHello in its record");
   if (message_.size() < kHandshakeHeader + size) return HelloResult::need_more;
   const Name name = parse_hello(std::string_view(message_).substr(kHandshakeHeader));
-  if (name.fault != nullptr) return fail(name.fault);
+  if (name.error != nullptr) return fail(name.error);
   name_ = name.text;
   early_data_ = name.early_data;
   return name_.empty() ? HelloResult::no_name : HelloResult::name;

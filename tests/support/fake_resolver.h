@@ -22,7 +22,7 @@ class FakeResolver final : public proxy::Resolver {
     for (const proxy::Family family : {proxy::Family::v6, proxy::Family::v4}) {
       const auto found = known_.find({std::string(host), family});
       if (found != known_.end()) {
-        query.settle(family, found->second);
+        query.complete(family, found->second);
       } else {
         waiting_.push_back(query.waiting(family));
       }
@@ -40,8 +40,8 @@ class FakeResolver final : public proxy::Resolver {
     }
     for (proxy::Query* query : queries) {
       if (query->state(family) != proxy::Query::State::pending) continue;
-      query->settle(family, given);
-      query->tell();
+      query->complete(family, given);
+      query->notify();
     }
   }
   std::vector<std::string> asked;

@@ -158,7 +158,7 @@ TEST(FileVersionTest, IsAnotherOneAfterEveryChange) {
   auto version = version_of(dir / "a");
   ASSERT_TRUE(version);
   EXPECT_EQ(version->stamp, stamp_of(dir / "a"));
-  EXPECT_TRUE(is_settled(*version));
+  EXPECT_TRUE(is_stable(*version));
   EXPECT_EQ(version_of(dir / "a"), version) << "reading it is no change";
   const std::vector<std::function<void()>> changes{[&] { overwrite(dir / "a", 100, "x"); },
                                                    [&] {
@@ -177,7 +177,7 @@ TEST(FileVersionTest, IsAnotherOneAfterEveryChange) {
     const auto next = version_of(dir / "a");
     ASSERT_TRUE(next);
     EXPECT_NE(next, version);
-    EXPECT_TRUE(is_settled(*next)) << "or the next change could go unseen";
+    EXPECT_TRUE(is_stable(*next)) << "or the next change could go unseen";
     EXPECT_EQ((*MappedFile::open(dir / "a"))->version(), next);
     version = next;
   }
@@ -188,13 +188,13 @@ TEST(FileVersionTest, OfTheFutureOrOfWholeSecondsIsNotSettled) {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
   FileVersion version{.stamp = {}, .seconds = now.tv_sec + 100, .nanoseconds = 5};
-  EXPECT_FALSE(is_settled(version));
+  EXPECT_FALSE(is_stable(version));
   version.seconds = now.tv_sec - 1;
-  EXPECT_TRUE(is_settled(version));
+  EXPECT_TRUE(is_stable(version));
   version.nanoseconds = 0;
-  EXPECT_FALSE(is_settled(version)) << "the file system may tell seconds apart, and no less";
+  EXPECT_FALSE(is_stable(version)) << "the file system may tell seconds apart, and no less";
   version.seconds = now.tv_sec - 5;
-  EXPECT_TRUE(is_settled(version));
+  EXPECT_TRUE(is_stable(version));
 }
 
 TEST(OwnCopyTest, AFilterThatIsWrittenToWhileItIsReadIsRefused) {
@@ -211,12 +211,12 @@ TEST(OwnCopyTest, AFilterThatIsWrittenToWhileItIsReadIsRefused) {
   EXPECT_EQ(verified.error().code, Errc::io) << verified.error().text();
   write_sample(dir / "b.bwf");
   const auto other = FilterFile::open(dir / "b.bwf");
-  const auto settled = (*other)->settle(MemoryUse::automatic,
-                                        [&](std::uint64_t, std::uint64_t) {
-                                          std::filesystem::last_write_time(dir / "b.bwf", {});
-                                          return true;
-                                        },
-                                        {.wanted = true});
+  const auto settled = (*other)->make_resident(MemoryUse::automatic,
+                                               [&](std::uint64_t, std::uint64_t) {
+                                                 std::filesystem::last_write_time(dir / "b.bwf", {});
+                                                 return true;
+                                               },
+                                               {.wanted = true});
   EXPECT_FALSE(settled);
 }
 

@@ -146,7 +146,7 @@ TEST(PageSumsTest, APageOfAPagedFileThatIsNotWhatWasWrittenMakesItLost) {
   write_sample(dir / "a.bwf");
   auto file = FilterFile::open(dir / "a.bwf");
   ASSERT_TRUE(file);
-  ASSERT_TRUE((*file)->settle(MemoryUse::paged));
+  ASSERT_TRUE((*file)->make_resident(MemoryUse::paged));
   const auto paths = (*file)->section_bytes(SectionType::paths);
   (*file)->check_page(paths.data());
   (*file)->check_page(reinterpret_cast<const std::byte*>(&dir));

@@ -69,7 +69,7 @@ std::unique_ptr<FilterFile> settled(const std::filesystem::path& path, MemoryUse
   auto file = FilterFile::open(path);
   EXPECT_TRUE(file) << file.error().text();
   EXPECT_EQ((*file)->residence(), Residence::unmanaged);
-  const auto outcome = (*file)->settle(use);
+  const auto outcome = (*file)->make_resident(use);
   EXPECT_TRUE(outcome) << outcome.error().text();
   return *std::move(file);
 }
@@ -117,7 +117,7 @@ TEST(ResidenceTest, LoadingStopsWhereItIsToldTo) {
   for (const MemoryUse use : {MemoryUse::automatic, MemoryUse::copied}) {
     auto file = FilterFile::open(dir / "a.bwf");
     ASSERT_TRUE(file);
-    const auto outcome = (*file)->settle(use, [](std::uint64_t, std::uint64_t) { return false; });
+    const auto outcome = (*file)->make_resident(use, [](std::uint64_t, std::uint64_t) { return false; });
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().code, Errc::io);
     EXPECT_EQ((*file)->residence(), Residence::unmanaged);

@@ -63,7 +63,7 @@ class FilterStoreTest : public testing::Test {
     const auto policy = store_.load(spec, served());
     return policy ? "taken" : texts_of(policy.error());
   }
-  static Policy::LoadOptions served() { return {.settle = true, .own_copies = true, .progress = {}}; }
+  static Policy::LoadOptions served() { return {.make_resident = true, .own_copies = true, .progress = {}}; }
   static const FilterFile* file_of(const PolicyPtr& policy, std::size_t i = 0) { return policy->filters()[i].file; }
   std::string say(const PolicyPtr& policy, std::string_view host) {
     return to_string(policy->judge(canonicaliser_.url(host)).reason);

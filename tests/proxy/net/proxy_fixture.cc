@@ -119,7 +119,7 @@ proxy::Edition ProxyTest::edition() {
   if (!given.allowed.empty()) {
     spec.allow_lists.push_back(dir.write("allow" + std::to_string(generation_) + ".txt", given.allowed));
   }
-  auto policy = filter::Policy::load(spec, {.verify = true, .settle = given.paged, .progress = {}});
+  auto policy = filter::Policy::load(spec, {.verify = true, .make_resident = given.paged, .progress = {}});
   if (!policy) throw std::runtime_error(policy.error().front().text());
   if (given.rotten) zero_paths(spec.filters.front().file);
   if (given.paged) {

@@ -23,7 +23,7 @@ class FileWatchTest : public testing::Test {
   std::shared_ptr<const filter::Policy> load(bool own_copies, const std::string& more = {}) const {
     const auto file = site_.dir.write("c.yaml", "state_dir: null\nfilters: [{name: ads, file: ads.bwf" + more + "}]\n");
     const auto settings = load_settings(file);
-    const auto policy = load_policy(*settings, {.settle = true, .own_copies = own_copies});
+    const auto policy = load_policy(*settings, {.make_resident = true, .own_copies = own_copies});
     EXPECT_TRUE(policy.has_value());
     return *policy;
   }

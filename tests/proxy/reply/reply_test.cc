@@ -164,14 +164,14 @@ struct Blocked {
   std::string bytes(const ReplyContext& with) {
     verdict.filter = &filter;
     std::string out;
-    write_denial(out,
-                 {.verdict = &verdict,
-                  .url = url,
-                  .host = host,
-                  .page = &page,
-                  .html = &BlockTemplate::built_in(),
-                  .legal_link = legal_link},
-                 with);
+    write_block_reply(out,
+                      {.verdict = &verdict,
+                       .url = url,
+                       .host = host,
+                       .page = &page,
+                       .html = &BlockTemplate::built_in(),
+                       .legal_link = legal_link},
+                      with);
     return out;
   }
   Answer answer(const ReplyContext& with) { return read(bytes(with), with.method); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/access/judge_target.h"
+#include "proxy/access/target_check.h"
 
 #include <gtest/gtest.h>
 
@@ -26,9 +26,9 @@ const filter::Policy& policy() {
   return *made.policy;
 }
 
-std::string target_text(const Judgement& judgement) {
-  std::string out = filter::PolicyMaker::say(judgement.verdict);
-  switch (judgement.route) {
+std::string target_text(const CheckedTarget& checked) {
+  std::string out = filter::PolicyMaker::say(checked.verdict);
+  switch (checked.route) {
     case Route::forward:
       out += " -> ";
       break;
@@ -42,14 +42,14 @@ std::string target_text(const Judgement& judgement) {
       out += " options ";
       break;
   }
-  return out.append(judgement.host).append(":").append(std::to_string(judgement.port));
+  return out.append(checked.host).append(":").append(std::to_string(checked.port));
 }
 
 struct TargetCase {
   std::string_view name;
   std::string_view request_line;
   std::string_view want;
-  JudgeRules rules = {};
+  TargetRules rules = {};
   std::string_view fields = "Host: x\r\n";
 };
 void PrintTo(const TargetCase& c, std::ostream* out) { *out << c.name; }
@@ -62,14 +62,14 @@ TEST_P(Judged, AsTheRulesSay) {
   const Transcript t = run(reader, {std::string(c.request_line) + "\r\n" + std::string(c.fields) + "\r\n"});
   ASSERT_EQ(t.events.find("error"), std::string::npos) << t.events;
   const AccessRules access = *AccessRules::build({});
-  TargetJudge judge(c.rules);
+  TargetCheck judge(c.rules);
   const auto judged = judge.request(reader.head(), policy(), access);
   EXPECT_EQ(judged ? target_text(*judged) : error_text(judged.error()), c.want);
 }
 
-const JudgeRules kStrict{.strict_path = true};
-const JudgeRules kTransparent{.accept_origin_form = true};
-const JudgeRules kNamed{.via_name = "wall"};
+const TargetRules kStrict{.strict_path = true};
+const TargetRules kTransparent{.accept_origin_form = true};
+const TargetRules kNamed{.via_name = "wall"};
 
 INSTANTIATE_TEST_SUITE_P(
     Forwarded, Judged,
@@ -208,7 +208,7 @@ class SentTo : public ::testing::Test {
     return text(judge_.inside_to(addresses("192.0.2.5"), reader.head(), tunnel, 80, *made_.policy));
   }
   // Separated by blanks.
-  TargetJudge::Addresses addresses(std::string_view texts) {
+  TargetCheck::Addresses addresses(std::string_view texts) {
     addresses_.clear();
     while (!texts.empty()) {
       const std::size_t end = std::min(texts.find(' '), texts.size());
@@ -228,7 +228,7 @@ class SentTo : public ::testing::Test {
   const filter::PolicyMaker made_{
       {{.name = "bad", .entries = {"S blocked.test"}, .changes = "+N 192.0.2.0/24\n+N 2001:db8::/32\n"}},
       "free.test\nhttp://mixed.test/free/\n192.0.2.128/25\n"};
-  TargetJudge judge_{JudgeRules{}};
+  TargetCheck judge_{TargetRules{}};
   std::vector<filter::Address> addresses_;
 };
 
@@ -271,8 +271,8 @@ TEST_F(SentTo, WhatWasLetInBeforeIsAskedByItsHostOrUrl) {
   EXPECT_EQ(judge_.url_to(addresses("192.0.3.0"), "http://u@a.test/", policy).decision, filter::Decision::rejected);
 }
 
-TEST(SniJudgement, IsAboutTheHostAlone) {
-  TargetJudge judge({});
+TEST(SniCheck, IsAboutTheHostAlone) {
+  TargetCheck judge({});
   const auto say = [&](std::string_view name) {
     const auto sni = judge.sni(name, policy());
     return sni ? filter::PolicyMaker::say(sni->verdict) + " " + std::string(sni->host) : error_text(sni.error());
@@ -288,16 +288,16 @@ TEST(SniJudgement, IsAboutTheHostAlone) {
   EXPECT_EQ(say("a/b"), "error bad_target 400\n");
 }
 
-TEST(SniJudgement, KnowsWhenUrlEntriesCouldNotBeAsked) {
-  TargetJudge judge({});
+TEST(SniCheck, KnowsWhenUrlEntriesCouldNotBeAsked) {
+  TargetCheck judge({});
   EXPECT_TRUE(judge.sni("mixed.test", policy())->verdict.host_has_marks);
   EXPECT_FALSE(judge.sni("a.test", policy())->verdict.host_has_marks);
 }
 
-TEST(Judgement, GivesTheHostFieldThePortTheTargetGave) {
+TEST(CheckedTarget, GivesTheHostFieldThePortTheTargetGave) {
   RequestReader reader(kTargetLimits);
   const AccessRules access = *AccessRules::build({});
-  TargetJudge judge({});
+  TargetCheck judge({});
   run(reader, {std::string_view("GET http://a.test/ HTTP/1.1\r\nHost: x\r\n\r\n")});
   EXPECT_EQ(judge.request(reader.head(), policy(), access)->host_field_port, 0);
   reader.next();

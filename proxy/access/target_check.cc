@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/access/judge_target.h"
+#include "proxy/access/target_check.h"
 
 #include <utility>
 
@@ -22,7 +22,7 @@ std::string_view received_by(std::string_view element) {
   return element.substr(0, element.find(' '));
 }
 
-bool goes_round(const RequestHead& head, std::string_view own_name) {
+bool is_loop_by_name(const RequestHead& head, std::string_view own_name) {
   if (own_name.empty()) return false;
   unsigned seen = 0;
   for (const Field& field : head.fields) {
@@ -33,7 +33,7 @@ bool goes_round(const RequestHead& head, std::string_view own_name) {
   return seen > kMostOwnVias;
 }
 
-filter::Verdict worst_of(TargetJudge::Addresses addresses, const filter::CanonicalUrl& url, filter::Scope scope,
+filter::Verdict worst_of(TargetCheck::Addresses addresses, const filter::CanonicalUrl& url, filter::Scope scope,
                          const filter::Policy& policy) {
   filter::Verdict worst;
   for (const filter::Address& address : addresses) {
@@ -50,10 +50,10 @@ Route route_of(const RequestHead& head) {
 
 }  // namespace
 
-tl::expected<Judgement, HttpError> TargetJudge::request(const RequestHead& head, const filter::Policy& policy,
-                                                        const AccessRules& access, Waiting waiting) {
+tl::expected<CheckedTarget, HttpError> TargetCheck::request(const RequestHead& head, const filter::Policy& policy,
+                                                            const AccessRules& access, Waiting waiting) {
   waiting_ = waiting;
-  if (goes_round(head, rules_.via_name)) {
+  if (is_loop_by_name(head, rules_.via_name)) {
     return tl::unexpected(HttpError{ErrorKind::loop, "Via names this proxy again and again"});
   }
   if (head.target.form == TargetForm::authority) return connect(head, policy, access);
@@ -65,7 +65,7 @@ tl::expected<Judgement, HttpError> TargetJudge::request(const RequestHead& head,
   return judged;
 }
 
-tl::expected<Judgement, HttpError> TargetJudge::absolute(const RequestHead& head, const filter::Policy& policy) {
+tl::expected<CheckedTarget, HttpError> TargetCheck::absolute(const RequestHead& head, const filter::Policy& policy) {
   if (!same_name(head.target.scheme, kHttpScheme)) {
     return tl::unexpected(HttpError{ErrorKind::not_implemented, "a scheme other than http"});
   }
@@ -73,12 +73,12 @@ tl::expected<Judgement, HttpError> TargetJudge::absolute(const RequestHead& head
 }
 
 // Origin-form: on a forward listener it is meant for a server, which this is not; on a transparent one Host routes it.
-tl::expected<Judgement, HttpError> TargetJudge::origin(const RequestHead& head, const filter::Policy& policy) {
+tl::expected<CheckedTarget, HttpError> TargetCheck::origin(const RequestHead& head, const filter::Policy& policy) {
   if (!rules_.accept_origin_form) {
     if (head.target.form == TargetForm::origin) {
       return tl::unexpected(HttpError{ErrorKind::misdirected, "origin-form on a forward listener"});
     }
-    Judgement own;  // "OPTIONS *" asks about the proxy itself
+    CheckedTarget own;  // "OPTIONS *" asks about the proxy itself
     own.route = Route::answer_options;
     return own;
   }
@@ -86,18 +86,18 @@ tl::expected<Judgement, HttpError> TargetJudge::origin(const RequestHead& head, 
   return judge(url_at(head.host->host, head.host->port, head), head, policy);
 }
 
-std::string_view TargetJudge::url_at(std::string_view host, std::uint16_t port, const RequestHead& head) {
+std::string_view TargetCheck::url_at(std::string_view host, std::uint16_t port, const RequestHead& head) {
   url_.assign(kHttpPrefix).append(host);
   append_port(url_, port);
   if (!head.target.path_and_query.starts_with('/')) url_.push_back('/');
   return url_.append(head.target.path_and_query);
 }
 
-tl::expected<Judgement, HttpError> TargetJudge::inside(const RequestHead& head, std::string_view host,
-                                                       std::uint16_t port, const filter::Policy& policy,
-                                                       Waiting waiting) {
+tl::expected<CheckedTarget, HttpError> TargetCheck::inside(const RequestHead& head, std::string_view host,
+                                                           std::uint16_t port, const filter::Policy& policy,
+                                                           Waiting waiting) {
   waiting_ = waiting;
-  if (goes_round(head, rules_.via_name)) {
+  if (is_loop_by_name(head, rules_.via_name)) {
     return tl::unexpected(HttpError{ErrorKind::loop, "Via names this proxy again and again"});
   }
   if (head.target.form == TargetForm::authority) {
@@ -113,68 +113,68 @@ tl::expected<Judgement, HttpError> TargetJudge::inside(const RequestHead& head, 
     return own;
   }
   filter::Verdict verdict = std::move(own->verdict);
-  auto judgement = absolute_form ? absolute(head, policy) : judge(url_at(named, head.host->port, head), head, policy);
-  if (!judgement || judgement->pages_absent) return judgement;
-  verdict.questions += judgement->verdict.questions;
-  if (verdict.decision > judgement->verdict.decision) judgement->verdict = std::move(verdict);
-  return judgement;
+  auto checked = absolute_form ? absolute(head, policy) : judge(url_at(named, head.host->port, head), head, policy);
+  if (!checked || checked->pages_absent) return checked;
+  verdict.questions += checked->verdict.questions;
+  if (verdict.decision > checked->verdict.decision) checked->verdict = std::move(verdict);
+  return checked;
 }
 
 // Host and port that are dialled come from the parse that is judged.
-tl::expected<Judgement, HttpError> TargetJudge::judge(std::string_view url, const RequestHead& head,
-                                                      const filter::Policy& policy) {
+tl::expected<CheckedTarget, HttpError> TargetCheck::judge(std::string_view url, const RequestHead& head,
+                                                          const filter::Policy& policy) {
   const filter::CanonicalUrl& canonical = canonicaliser_.url(url);
   if (canonical.action == filter::UrlAction::reject) return tl::unexpected(refused(canonical));
   if (rules_.strict_path && canonical.forms.size() > 1) {
     return tl::unexpected(HttpError{ErrorKind::ambiguous_path, "a path with alternative forms"});
   }
-  Judgement judgement;
+  CheckedTarget checked;
   if (waiting_ == Waiting::blocking || !policy.is_paged()) {
-    judgement.verdict = policy.judge(canonical);
+    checked.verdict = policy.judge(canonical);
   } else if (auto verdict = policy.judge_at_once(canonical, absent_)) {
-    judgement.verdict = *std::move(verdict);
+    checked.verdict = *std::move(verdict);
   } else {
-    judgement.pages_absent = true;
-    return judgement;
+    checked.pages_absent = true;
+    return checked;
   }
-  if (judgement.verdict.decision == filter::Decision::rejected) return tl::unexpected(refused(canonical));
-  judgement.route = route_of(head);
-  judgement.host = canonical.host;
-  judgement.port = canonical.port == 0 ? kHttpPort : canonical.port;
-  judgement.host_field_port = canonical.port;
-  return judgement;
+  if (checked.verdict.decision == filter::Decision::rejected) return tl::unexpected(refused(canonical));
+  checked.route = route_of(head);
+  checked.host = canonical.host;
+  checked.port = canonical.port == 0 ? kHttpPort : canonical.port;
+  checked.host_field_port = canonical.port;
+  return checked;
 }
 
-tl::expected<Judgement, HttpError> TargetJudge::connect(const RequestHead& head, const filter::Policy& policy,
-                                                        const AccessRules& access) {
+tl::expected<CheckedTarget, HttpError> TargetCheck::connect(const RequestHead& head, const filter::Policy& policy,
+                                                            const AccessRules& access) {
   if (rules_.accept_origin_form) {
     return tl::unexpected(HttpError{ErrorKind::method_not_allowed, "CONNECT on a transparent listener"});
   }
   const filter::CanonicalUrl& canonical = canonicaliser_.host(head.target.authority.host);
   if (canonical.action == filter::UrlAction::reject) return tl::unexpected(refused(canonical));
-  Judgement judgement;
-  judgement.verdict = policy.judge_host(canonical);
-  if (judgement.verdict.decision == filter::Decision::rejected) return tl::unexpected(refused(canonical));
-  if (judgement.verdict.decision != filter::Decision::blocked && !access.port_allowed(head.target.authority.port)) {
+  CheckedTarget checked;
+  checked.verdict = policy.judge_host(canonical);
+  if (checked.verdict.decision == filter::Decision::rejected) return tl::unexpected(refused(canonical));
+  if (checked.verdict.decision != filter::Decision::blocked && !access.port_allowed(head.target.authority.port)) {
     return tl::unexpected(HttpError{ErrorKind::port_denied, "CONNECT to a port outside access.connect_ports"});
   }
-  judgement.route = Route::tunnel;
-  judgement.host = canonical.host;
-  judgement.port = judgement.host_field_port = head.target.authority.port;
-  return judgement;
+  checked.route = Route::tunnel;
+  checked.host = canonical.host;
+  checked.port = checked.host_field_port = head.target.authority.port;
+  return checked;
 }
 
 // An IPv6 literal, in a ClientHello against RFC 6066 but sent by some; without brackets it would read as a port.
-std::string_view TargetJudge::in_brackets(std::string_view name) {
+std::string_view TargetCheck::in_brackets(std::string_view name) {
   if (name.find(':') == std::string_view::npos) return name;
   return url_.assign("[").append(name).append("]");
 }
 
-tl::expected<TargetJudge::Sni, HttpError> TargetJudge::sni(std::string_view name, const filter::Policy& policy) {
+tl::expected<TargetCheck::Sni, HttpError> TargetCheck::sni(std::string_view name, const filter::Policy& policy) {
   return host(in_brackets(name), policy);
 }
 
-tl::expected<TargetJudge::Sni, HttpError> TargetJudge::host(std::string_view name, const filter::Policy& policy) {
+tl::expected<TargetCheck::Sni, HttpError> TargetCheck::host(std::string_view name, const filter::Policy& policy) {
   const filter::CanonicalUrl& canonical = canonicaliser_.host(name);
   if (canonical.action == filter::UrlAction::reject) return tl::unexpected(refused(canonical));
   Sni sni{policy.judge_host(canonical), canonical.host};
@@ -182,31 +182,31 @@ tl::expected<TargetJudge::Sni, HttpError> TargetJudge::host(std::string_view nam
   return sni;
 }
 
-std::optional<filter::Verdict> TargetJudge::url_at_once(std::string_view url, const filter::Policy& policy) {
+std::optional<filter::Verdict> TargetCheck::url_at_once(std::string_view url, const filter::Policy& policy) {
   const filter::CanonicalUrl& canonical = canonicaliser_.url(url);
   if (!policy.is_paged()) return policy.judge(canonical);
   return policy.judge_at_once(canonical, absent_);
 }
 
-filter::Verdict TargetJudge::host_to(Addresses addresses, std::string_view host, const filter::Policy& policy) {
+filter::Verdict TargetCheck::host_to(Addresses addresses, std::string_view host, const filter::Policy& policy) {
   return worst_of(addresses, canonicaliser_.host(host), filter::Scope::host, policy);
 }
 
-filter::Verdict TargetJudge::url_to(Addresses addresses, std::string_view url, const filter::Policy& policy) {
+filter::Verdict TargetCheck::url_to(Addresses addresses, std::string_view url, const filter::Policy& policy) {
   return worst_of(addresses, canonicaliser_.url(url), filter::Scope::url, policy);
 }
 
-filter::Verdict TargetJudge::literal_to(Addresses addresses, std::string_view literal, const filter::Policy& policy) {
+filter::Verdict TargetCheck::literal_to(Addresses addresses, std::string_view literal, const filter::Policy& policy) {
   return host_to(addresses, in_brackets(literal), policy);
 }
 
-filter::Verdict TargetJudge::request_to(Addresses addresses, const RequestHead& head, const filter::Policy& policy) {
+filter::Verdict TargetCheck::request_to(Addresses addresses, const RequestHead& head, const filter::Policy& policy) {
   if (head.target.form == TargetForm::authority) return host_to(addresses, head.target.authority.host, policy);
   if (head.target.form == TargetForm::absolute || !head.host) return url_to(addresses, head.target.raw, policy);
   return url_to(addresses, url_at(head.host->host, head.host->port, head), policy);
 }
 
-filter::Verdict TargetJudge::inside_to(Addresses addresses, const RequestHead& head, std::string_view host,
+filter::Verdict TargetCheck::inside_to(Addresses addresses, const RequestHead& head, std::string_view host,
                                        std::uint16_t port, const filter::Policy& policy) {
   const std::uint16_t shown_port = port_in_http_url(port);
   filter::Verdict worse = url_to(addresses, url_at(host, shown_port, head), policy);

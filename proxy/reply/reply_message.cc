@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/reply/own_reply.h"
+#include "proxy/reply/reply_message.h"
 
 #include <fmt/format.h>
 
@@ -24,7 +24,7 @@ void append_item(std::string& out, std::string_view name) {
   }
 }
 
-void append_proxy_status(std::string& out, const OwnReply& reply, const ReplyContext& context) {
+void append_proxy_status(std::string& out, const ReplyMessage& reply, const ReplyContext& context) {
   if (reply.proxy_error.empty()) return;
   out.append("Proxy-Status: ");
   append_item(out, context.proxy_name);
@@ -36,7 +36,7 @@ void append_proxy_status(std::string& out, const OwnReply& reply, const ReplyCon
   out.append("\r\n");
 }
 
-void append_connection(std::string& out, const OwnReply& reply, const ReplyContext& context) {
+void append_connection(std::string& out, const ReplyMessage& reply, const ReplyContext& context) {
   if (reply.close || context.close) {
     out.append("Connection: close\r\n");
   } else if (context.client == Version::http10) {
@@ -46,7 +46,7 @@ void append_connection(std::string& out, const OwnReply& reply, const ReplyConte
 
 }  // namespace
 
-void write_own_reply(std::string& out, const OwnReply& reply, const ReplyContext& context) {
+void write_reply_message(std::string& out, const ReplyMessage& reply, const ReplyContext& context) {
   const HttpDate date(context.now);
   fmt::format_to(std::back_inserter(out), "HTTP/1.1 {} {}\r\nDate: {}\r\n", reply.status,
                  reply.reason.empty() ? reason_phrase(reply.status) : reply.reason, date.text());

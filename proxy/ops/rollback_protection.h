@@ -23,13 +23,13 @@
 
 namespace bloomwall::proxy {
 
-struct Doubts {
+struct Findings {
   std::vector<std::string> refusals, warnings;
 };
 // What the clock and the counts say: past its validity, a rebuild due.
-Doubts doubts_of(const filter::Policy& policy, std::chrono::system_clock::time_point now);
+Findings findings_of(const filter::Policy& policy, std::chrono::system_clock::time_point now);
 
-class AcceptedSequences {
+class RollbackProtection {
  public:
   static constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
   static constexpr std::size_t kMaxRecords = 4096;
@@ -37,12 +37,12 @@ class AcceptedSequences {
 
   // An empty folder, or one without the file: nothing is known yet. A file that can't be read or understood is an
   // error: what it said can't be held against anybody.
-  static tl::expected<AcceptedSequences, std::string> load(const std::filesystem::path& folder);
-  static tl::expected<AcceptedSequences, std::string> parse(std::string_view text, const std::string& name);
+  static tl::expected<RollbackProtection, std::string> load(const std::filesystem::path& folder);
+  static tl::expected<RollbackProtection, std::string> parse(std::string_view text, const std::string& name);
 
-  void judge(const filter::Policy& policy, Doubts& doubts) const;
+  void check(const filter::Policy& policy, Findings& findings) const;
   void accept(const filter::Policy& policy);
-  void merge(const AcceptedSequences& other);  // the higher of each; of another series of a name nothing
+  void merge(const RollbackProtection& other);  // the higher of each; of another series of a name nothing
   // Whole or not at all; only where it says something new. A folder that is not there is made where `make_folder`, else
   // nothing is kept. True: the file says all of it now.
   tl::expected<bool, std::string> save(const std::filesystem::path& folder, bool make_folder) const;
@@ -64,8 +64,8 @@ class AcceptedSequences {
     friend bool operator==(const Known&, const Known&) = default;
   };
   static void raise(Known& known, const Record& other);
-  void judge(const filter::Policy::FilterState& state, const Known& known, Doubts& doubts) const;
-  std::string way_back(const std::string& name) const;
+  void check(const filter::Policy::FilterState& state, const Known& known, Findings& findings) const;
+  std::string override_hint(const std::string& name) const;
   std::map<std::string, Known> known_;  // by the name of the filter
   std::filesystem::path file_;          // where it was looked for; empty: there is no state folder
 };

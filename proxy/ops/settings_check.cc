@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/ops/doubts.h"
+#include "proxy/ops/settings_check.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -20,14 +20,14 @@ constexpr std::chrono::hours kSoon{24 * 14};
 
 std::string day(std::int64_t seconds) { return fmt::format("{:%Y-%m-%d %H:%M}Z", fmt::gmtime(std::time_t{seconds})); }
 
-void doubt_mode(const std::string& key, const std::filesystem::path& file, std::vector<std::string>& lines) {
+void check_mode(const std::string& key, const std::filesystem::path& file, std::vector<std::string>& lines) {
   struct stat status{};
   if (file.empty() || ::stat(file.c_str(), &status) != 0 || (status.st_mode & (S_IROTH | S_IWOTH)) == 0) return;
   lines.push_back(fmt::format("{}: {}: everybody on this machine can read it (mode {:04o})", key, file.string(),
                               status.st_mode & 07777U));
 }
 
-void doubt_dates(const std::string& key, const TlsContext& tls, std::vector<std::string>& lines) {
+void check_dates(const std::string& key, const TlsContext& tls, std::vector<std::string>& lines) {
   const auto now =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
   const auto& valid = tls.validity();
@@ -41,7 +41,7 @@ void doubt_dates(const std::string& key, const TlsContext& tls, std::vector<std:
   }
 }
 
-void doubt_log(const std::string& key, const std::filesystem::path& file, std::vector<std::string>& lines) {
+void check_log(const std::string& key, const std::filesystem::path& file, std::vector<std::string>& lines) {
   if (file == "stderr" || file == "stdout" || file == "off" || file.empty()) return;
   std::error_code failed;
   if (std::filesystem::is_directory(file, failed)) {
@@ -64,15 +64,15 @@ bool collide(const Endpoint& one, const Endpoint& two) {
 
 }  // namespace
 
-void append_doubts(const Snapshot& snapshot, std::vector<std::string>& lines) {
+void append_warnings(const Snapshot& snapshot, std::vector<std::string>& lines) {
   const conf::Config& settings = snapshot.settings;
   for (std::size_t i = 0; i < settings.listeners.size(); ++i) {
     const std::string key = fmt::format("listeners[{}].tls", i);
-    doubt_mode(key + ".key", settings.listeners[i].tls.key, lines);
-    if (snapshot.listeners[i].tls != nullptr) doubt_dates(key, *snapshot.listeners[i].tls, lines);
+    check_mode(key + ".key", settings.listeners[i].tls.key, lines);
+    if (snapshot.listeners[i].tls != nullptr) check_dates(key, *snapshot.listeners[i].tls, lines);
   }
   const conf::Upstream& upstream = settings.upstream;
-  doubt_mode("upstream.credentials_file", upstream.credentials_file, lines);
+  check_mode("upstream.credentials_file", upstream.credentials_file, lines);
   if (!upstream.credentials_file.empty() && !upstream.tls) {
     lines.emplace_back("upstream.credentials_file: goes to the parent in clear: upstream.tls is false");
   }
@@ -80,28 +80,28 @@ void append_doubts(const Snapshot& snapshot, std::vector<std::string>& lines) {
   if (settings.filters.empty()) lines.emplace_back("no filters are configured: nothing will be blocked");
 }
 
-std::vector<std::string> listening_faults(const conf::Config& settings) {
-  std::vector<std::pair<std::string, std::string>> doors;  // key and address
+std::vector<std::string> listener_errors(const conf::Config& settings) {
+  std::vector<std::pair<std::string, std::string>> addresses;  // key and address
   for (std::size_t i = 0; i < settings.listeners.size(); ++i) {
-    doors.emplace_back(fmt::format("listeners[{}].address", i), settings.listeners[i].address);
+    addresses.emplace_back(fmt::format("listeners[{}].address", i), settings.listeners[i].address);
   }
-  if (settings.admin.address) doors.emplace_back("admin.address", *settings.admin.address);
+  if (settings.admin.address) addresses.emplace_back("admin.address", *settings.admin.address);
   std::vector<std::string> lines;
-  for (std::size_t later = 1; later < doors.size(); ++later) {
+  for (std::size_t later = 1; later < addresses.size(); ++later) {
     for (std::size_t earlier = 0; earlier < later; ++earlier) {
-      const auto one = Endpoint::parse(doors[earlier].second), two = Endpoint::parse(doors[later].second);
+      const auto one = Endpoint::parse(addresses[earlier].second), two = Endpoint::parse(addresses[later].second);
       if (!one || !two || !collide(one->unmapped(), two->unmapped())) continue;
-      lines.push_back(fmt::format("{}: {}: is taken by {}: {}", doors[later].first, doors[later].second,
-                                  doors[earlier].first, doors[earlier].second));
+      lines.push_back(fmt::format("{}: {}: is taken by {}: {}", addresses[later].first, addresses[later].second,
+                                  addresses[earlier].first, addresses[earlier].second));
     }
   }
   return lines;
 }
 
-std::vector<std::string> log_faults(const conf::Log& settings) {
+std::vector<std::string> log_errors(const conf::Log& settings) {
   std::vector<std::string> lines;
-  doubt_log("log.file", settings.file, lines);
-  doubt_log("log.access.file", settings.access.file, lines);
+  check_log("log.file", settings.file, lines);
+  check_log("log.access.file", settings.access.file, lines);
   return lines;
 }
 

@@ -24,7 +24,7 @@
 
 namespace bloomwall::proxy {
 
-struct JudgeRules {
+struct TargetRules {
   bool strict_path = false;         // refuse every path that has alternative forms
   bool accept_origin_form = false;  // transparent listeners: origin-form, routed by Host; no CONNECT
   std::string_view via_name = {};   // own name in Via: met too often there it is a loop; empty: not looked for
@@ -40,29 +40,29 @@ enum class Route : std::uint8_t {
 // Whether a verdict may wait for the disk where a filter is larger than memory.
 enum class Waiting : std::uint8_t { blocking, non_blocking };
 
-struct Judgement {
+struct CheckedTarget {
   Route route = Route::forward;
   filter::Verdict verdict = {};       // allowed, monitored or blocked; never rejected (that is an error)
   std::string_view host = {};         // canonical, the only thing to resolve and dial; valid until the next question
   std::uint16_t port = 0;             // to dial
   std::uint16_t host_field_port = 0;  // for RequestRewrite::port: as the target gave it
-  bool pages_absent = false;  // there is no verdict before TargetJudge::absent_pages() are read; all else means nothing
+  bool pages_absent = false;  // there is no verdict before TargetCheck::absent_pages() are read; all else means nothing
 };
 
-class TargetJudge {
+class TargetCheck {
  public:
   // The policy is handed to each call because reload swaps it.
-  explicit TargetJudge(JudgeRules rules) : rules_(rules) {}
+  explicit TargetCheck(TargetRules rules) : rules_(rules) {}
 
   // A whole request head; CONNECT included. Errors: bad_target, ambiguous_path, port_denied, not_implemented (scheme),
   // misdirected (origin-form on a forward listener), method_not_allowed (CONNECT on a transparent one), loop.
-  tl::expected<Judgement, HttpError> request(const RequestHead& head, const filter::Policy& policy,
-                                             const AccessRules& access, Waiting waiting = Waiting::blocking);
+  tl::expected<CheckedTarget, HttpError> request(const RequestHead& head, const filter::Policy& policy,
+                                                 const AccessRules& access, Waiting waiting = Waiting::blocking);
   // A request that came through a tunnel to `host` (canonical): like one on a transparent listener, but it needs a pass for
   // the tunnel's host as well as for what Host or its URL names, and without Host it is for the tunnel's. Of the two verdicts
   // the worse counts.
-  tl::expected<Judgement, HttpError> inside(const RequestHead& head, std::string_view host, std::uint16_t port,
-                                            const filter::Policy& policy, Waiting waiting);
+  tl::expected<CheckedTarget, HttpError> inside(const RequestHead& head, std::string_view host, std::uint16_t port,
+                                                const filter::Policy& policy, Waiting waiting);
   // Of the request that was judged last, until the next; Waiting::non_blocking only.
   std::span<const std::byte* const> absent_pages() const { return absent_; }
   // The name in a ClientHello: host-level expressions only. Error bad_target: a name no host can have.
@@ -90,13 +90,14 @@ class TargetJudge {
 
  private:
   std::string_view in_brackets(std::string_view name);
-  tl::expected<Judgement, HttpError> absolute(const RequestHead& head, const filter::Policy& policy);
-  tl::expected<Judgement, HttpError> origin(const RequestHead& head, const filter::Policy& policy);
+  tl::expected<CheckedTarget, HttpError> absolute(const RequestHead& head, const filter::Policy& policy);
+  tl::expected<CheckedTarget, HttpError> origin(const RequestHead& head, const filter::Policy& policy);
   std::string_view url_at(std::string_view host, std::uint16_t port, const RequestHead& head);
-  tl::expected<Judgement, HttpError> judge(std::string_view url, const RequestHead& head, const filter::Policy& policy);
-  tl::expected<Judgement, HttpError> connect(const RequestHead& head, const filter::Policy& policy,
-                                             const AccessRules& access);
-  JudgeRules rules_;
+  tl::expected<CheckedTarget, HttpError> judge(std::string_view url, const RequestHead& head,
+                                               const filter::Policy& policy);
+  tl::expected<CheckedTarget, HttpError> connect(const RequestHead& head, const filter::Policy& policy,
+                                                 const AccessRules& access);
+  TargetRules rules_;
   filter::Canonicaliser canonicaliser_;
   Waiting waiting_ = Waiting::blocking;
   std::vector<const std::byte*> absent_;

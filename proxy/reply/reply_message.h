@@ -10,7 +10,7 @@
 
 namespace bloomwall::proxy {
 
-struct OwnReply {
+struct ReplyMessage {
   int status = 500;
   std::string_view reason = {};        // phrase of the status line, visible ASCII; empty: that of the status
   std::string_view proxy_error = {};   // type of RFC 9209 section 2.3; empty: no Proxy-Status
@@ -21,6 +21,6 @@ struct OwnReply {
   bool is_page = false;               // HTML: with a Content-Security-Policy that forbids everything but its own style
   bool close = false;
 };
-void write_own_reply(std::string& out, const OwnReply& reply, const ReplyContext& context);
+void write_reply_message(std::string& out, const ReplyMessage& reply, const ReplyContext& context);
 
 }  // namespace bloomwall::proxy

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/ops/accepted_sequences.h"
+#include "proxy/ops/rollback_protection.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -45,8 +45,8 @@ std::string older(const fs::path& file, std::uint64_t sequence, std::uint64_t se
 
 }  // namespace
 
-Doubts doubts_of(const filter::Policy& policy, std::chrono::system_clock::time_point now) {
-  Doubts out;
+Findings findings_of(const filter::Policy& policy, std::chrono::system_clock::time_point now) {
+  Findings out;
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count();
   for (const auto& state : policy.filters()) {
     const filter::Header& header = state.file->header();
@@ -66,10 +66,10 @@ Doubts doubts_of(const filter::Policy& policy, std::chrono::system_clock::time_p
   return out;
 }
 
-tl::expected<AcceptedSequences, std::string> AcceptedSequences::load(const fs::path& folder) {
-  if (folder.empty()) return AcceptedSequences{};
+tl::expected<RollbackProtection, std::string> RollbackProtection::load(const fs::path& folder) {
+  if (folder.empty()) return RollbackProtection{};
   const fs::path file = folder / kFileName;
-  AcceptedSequences none;
+  RollbackProtection none;
   none.file_ = file;
   std::error_code error;
   const fs::file_status status = fs::status(file, error);
@@ -86,8 +86,9 @@ tl::expected<AcceptedSequences, std::string> AcceptedSequences::load(const fs::p
   return out;
 }
 
-tl::expected<AcceptedSequences, std::string> AcceptedSequences::parse(std::string_view text, const std::string& name) {
-  AcceptedSequences out;
+tl::expected<RollbackProtection, std::string> RollbackProtection::parse(std::string_view text,
+                                                                        const std::string& name) {
+  RollbackProtection out;
   std::size_t number = 1;
   const auto refuse = [&](const char* what) { return tl::unexpected(fmt::format("{}:{}: {}", name, number, what)); };
   if (text.size() > kMaxBytes) return refuse("over 1 MiB");
@@ -112,52 +113,52 @@ tl::expected<AcceptedSequences, std::string> AcceptedSequences::parse(std::strin
   return out;
 }
 
-std::string AcceptedSequences::way_back(const std::string& name) const {
+std::string RollbackProtection::override_hint(const std::string& name) const {
   if (file_.empty()) return "; to accept it on purpose restart bloomwall (there is no state_dir)";
   return fmt::format("; to accept it on purpose remove the lines of {} from {} and reload", name, file_.string());
 }
 
-void AcceptedSequences::judge(const filter::Policy& policy, Doubts& doubts) const {
+void RollbackProtection::check(const filter::Policy& policy, Findings& findings) const {
   for (const auto& state : policy.filters()) {
     const auto known = known_.find(state.spec.name);
-    if (known != known_.end()) judge(state, known->second, doubts);
+    if (known != known_.end()) check(state, known->second, findings);
   }
 }
 
-void AcceptedSequences::judge(const filter::Policy::FilterState& state, const Known& known, Doubts& doubts) const {
+void RollbackProtection::check(const filter::Policy::FilterState& state, const Known& known, Findings& findings) const {
   const bool is_signed = !state.spec.public_key.empty();
-  const auto doubt = [&](std::string what) {
-    if (!is_signed) return doubts.warnings.push_back(std::move(what));
-    doubts.refusals.push_back(std::move(what) + way_back(state.spec.name));
+  const auto report = [&](std::string what) {
+    if (!is_signed) return findings.warnings.push_back(std::move(what));
+    findings.refusals.push_back(std::move(what) + override_hint(state.spec.name));
   };
   const filter::Header& header = state.file->header();
   if (header.series_id != known.series) {
     if (is_signed) {
-      doubt(fmt::format("{}: is of another series than what was served as {} before: the file of another filter?",
-                        state.spec.file.string(), state.spec.name));
+      report(fmt::format("{}: is of another series than what was served as {} before: the file of another filter?",
+                         state.spec.file.string(), state.spec.name));
     }
     return;
   }
   const Record& last = known.contents.back();
   const filter::FileId content = filter::content_id(header);
   if (header.sequence < last.sequence) {
-    doubt(older(state.spec.file, header.sequence, last.sequence, "sequence"));
+    report(older(state.spec.file, header.sequence, last.sequence, "sequence"));
   } else if (header.sequence == last.sequence && content != last.content && header.created <= last.created) {
-    doubt(fmt::format("{}: has the sequence {} of what was served before and another content, but was not made later",
-                      state.spec.file.string(), header.sequence));
+    report(fmt::format("{}: has the sequence {} of what was served before and another content, but was not made later",
+                       state.spec.file.string(), header.sequence));
   }
   const std::uint64_t delta = known.delta_of(content);
   if (!state.spec.delta.empty() && state.delta_sequence < delta) {
-    doubt(older(state.spec.delta, state.delta_sequence, delta, "sequence of the delta"));
+    report(older(state.spec.delta, state.delta_sequence, delta, "sequence of the delta"));
   }
 }
 
-std::uint64_t AcceptedSequences::Known::delta_of(const filter::FileId& content) const {
+std::uint64_t RollbackProtection::Known::delta_of(const filter::FileId& content) const {
   const auto at = std::find_if(contents.begin(), contents.end(), [&](const Record& r) { return r.content == content; });
   return at == contents.end() ? 0 : at->delta;
 }
 
-void AcceptedSequences::raise(Known& known, const Record& other) {
+void RollbackProtection::raise(Known& known, const Record& other) {
   std::vector<Record>& all = known.contents;
   const auto age = [](const Record& record) { return std::pair(record.sequence, record.created); };
   const bool is_newest = all.empty() || age(other) >= age(all.back());
@@ -178,7 +179,7 @@ void AcceptedSequences::raise(Known& known, const Record& other) {
   if (all.size() > kMaxContents) all.erase(all.begin());
 }
 
-void AcceptedSequences::accept(const filter::Policy& policy) {
+void RollbackProtection::accept(const filter::Policy& policy) {
   for (const auto& state : policy.filters()) {
     const filter::Header& header = state.file->header();
     Known& known = known_[state.spec.name];
@@ -190,7 +191,7 @@ void AcceptedSequences::accept(const filter::Policy& policy) {
   }
 }
 
-void AcceptedSequences::merge(const AcceptedSequences& other) {
+void RollbackProtection::merge(const RollbackProtection& other) {
   if (file_.empty()) file_ = other.file_;
   for (const auto& [name, theirs] : other.known_) {
     const auto [mine, is_new] = known_.try_emplace(name, theirs);
@@ -199,7 +200,7 @@ void AcceptedSequences::merge(const AcceptedSequences& other) {
   }
 }
 
-std::string AcceptedSequences::text() const {
+std::string RollbackProtection::text() const {
   std::string out(kFirstLine);
   out += '\n';
   for (const auto& [name, known] : known_) {
@@ -211,7 +212,7 @@ std::string AcceptedSequences::text() const {
   return out;
 }
 
-tl::expected<bool, std::string> AcceptedSequences::save(const fs::path& folder, bool make_folder) const {
+tl::expected<bool, std::string> RollbackProtection::save(const fs::path& folder, bool make_folder) const {
   if (folder.empty()) return false;
   if (known_.empty()) return true;
   std::error_code error;

@@ -1,6 +1,6 @@
 // Older files and deltas, and files of another series: refused where a public key is asked for, told of elsewhere, across restarts.
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/ops/accepted_sequences.h"
+#include "proxy/ops/rollback_protection.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -82,7 +82,7 @@ class Sequences : public testing::Test {
   static constexpr const char* kSigned = ", public_key: k.pub";
   const Site site_;
   const filter::SigningKey key_ = filter::SigningKey::generate();
-  AcceptedSequences known_;
+  RollbackProtection known_;
 };
 
 TEST_F(Sequences, AnOlderFileIsToldOfAndASignedOneRefused) {
@@ -133,7 +133,7 @@ TEST_F(Sequences, TheFileOfAnotherSeriesIsRefusedUntilTheLinesAreRemoved) {
   put({.series = 0});
   serve(kSigned);
   ASSERT_TRUE(known_.save(at("state"), true));
-  known_ = *AcceptedSequences::load(at("state"));
+  known_ = *RollbackProtection::load(at("state"));
   for (const std::uint64_t sequence : {1U, 7U, 1000U}) {
     put({.sequence = sequence, .series = 1, .created = 1'800'000'000});
     EXPECT_THAT(load(kSigned).refusals,
@@ -142,7 +142,7 @@ TEST_F(Sequences, TheFileOfAnotherSeriesIsRefusedUntilTheLinesAreRemoved) {
     EXPECT_THAT(load().warnings, IsEmpty()) << "each build into a new place begins a series";
   }
   site_.dir.write("state/sequences", "bloomwall-sequences 1\n");
-  known_ = *AcceptedSequences::load(at("state"));
+  known_ = *RollbackProtection::load(at("state"));
   serve(kSigned);
   put({.series = 0});
   EXPECT_THAT(load(kSigned).refusals, HasSubstr("is of another series"));
@@ -173,7 +173,7 @@ TEST_F(Sequences, OldDeltasFitNoLaterBuildOfTheSameContent) {
   put_delta(1, "+b.example\n", true);
   serve(both);
   ASSERT_TRUE(known_.save(at("state"), true));
-  known_ = *AcceptedSequences::load(at("state"));
+  known_ = *RollbackProtection::load(at("state"));
   put({.sequence = 9, .content = 0});
   put_delta(2, "+a.example\n", true);
   EXPECT_THAT(load(both).refusals, HasSubstr("sequence of the delta 2 is older than 3"));
@@ -187,23 +187,23 @@ TEST_F(Sequences, SurviveTheProcess) {
   ASSERT_TRUE(known_.save(at("state"), false)) << "no folder, nothing kept";
   EXPECT_FALSE(std::filesystem::exists(at("state")));
   ASSERT_TRUE(known_.save(at("state"), true));
-  const auto again = AcceptedSequences::load(at("state"));
+  const auto again = RollbackProtection::load(at("state"));
   ASSERT_TRUE(again) << again.error();
   EXPECT_EQ(again->text(), known_.text());
   EXPECT_THAT(known_.text(), HasSubstr("\nads 80818283"));
-  EXPECT_TRUE(AcceptedSequences::load(at("nowhere"))->empty());
-  EXPECT_TRUE(AcceptedSequences::load({})->empty());
+  EXPECT_TRUE(RollbackProtection::load(at("nowhere"))->empty());
+  EXPECT_TRUE(RollbackProtection::load({})->empty());
   EXPECT_FALSE(known_.save(at("k") / "below-a-file", true));
 }
 
 TEST_F(Sequences, MergingKeepsTheHigher) {
   const std::string series(32, 'a'), other_series(32, 'b');
   const auto parse = [](const std::string& record) {
-    return *AcceptedSequences::parse("bloomwall-sequences 1\nx " + record + "\n", "s");
+    return *RollbackProtection::parse("bloomwall-sequences 1\nx " + record + "\n", "s");
   };
   const std::string one(32, '1'), two(32, '2');
   const auto record = [&](const std::string& numbers) { return series + " " + numbers; };
-  AcceptedSequences mine = parse(record("5 " + one + " 9 100"));
+  RollbackProtection mine = parse(record("5 " + one + " 9 100"));
   mine.merge(parse(record("5 " + one + " 3 50")));
   EXPECT_EQ(mine.text(), parse(record("5 " + one + " 9 100")).text());
   mine.merge(parse(record("4 " + two + " 20 100")));
@@ -221,15 +221,15 @@ TEST(SequencesText, ContentsWithDeltasAreRememberedUpToABound) {
   for (int i = 10; i < 40; ++i) {
     text += "x " + series + " " + std::to_string(i) + " " + std::string(30, '0') + std::to_string(i) + " 5 1\n";
   }
-  const std::string kept = AcceptedSequences::parse(text, "s")->text();
-  EXPECT_EQ(std::count(kept.begin(), kept.end(), '\n'), 1 + static_cast<int>(AcceptedSequences::kMaxContents));
+  const std::string kept = RollbackProtection::parse(text, "s")->text();
+  EXPECT_EQ(std::count(kept.begin(), kept.end(), '\n'), 1 + static_cast<int>(RollbackProtection::kMaxContents));
   EXPECT_TRUE(text.ends_with(kept.substr(kept.find('\n') + 1))) << "the latest of them";
 }
 
 TEST(SequencesText, WhatIsNoRecordIsAnErrorWithItsLine) {
   const std::string id(32, 'a');
   const auto error_of = [](const std::string& text) {
-    const auto parsed = AcceptedSequences::parse(text, "s");
+    const auto parsed = RollbackProtection::parse(text, "s");
     return parsed ? "taken" : parsed.error();
   };
   EXPECT_EQ(error_of("bloomwall-sequences 1\n"), "taken");
@@ -284,8 +284,8 @@ TEST_F(Sequences, WhatIsPastItsTimeOrDueForARebuildIsToldOf) {
   const auto at_time = [](std::int64_t seconds) {
     return std::chrono::system_clock::time_point(std::chrono::seconds(seconds));
   };
-  EXPECT_THAT(doubts_of(*policy, at_time(1'799'999'999)).warnings, IsEmpty()) << "1 of 35 entries is 2.9 %";
-  EXPECT_THAT(doubts_of(*policy, at_time(1'800'000'001)).warnings,
+  EXPECT_THAT(findings_of(*policy, at_time(1'799'999'999)).warnings, IsEmpty()) << "1 of 35 entries is 2.9 %";
+  EXPECT_THAT(findings_of(*policy, at_time(1'800'000'001)).warnings,
               ElementsAre(HasSubstr("was valid until 2027-01-15 08:00:00Z alone")));
   put_delta(1, "+a.example\n+b.example\n", false);
   const auto due = load(", delta: ads.delta, rebuild_at: 3%");
