@@ -44,7 +44,7 @@ constexpr bool starts_ignoring_case(std::string_view text, std::string_view pref
   return text.size() >= prefix.size() && equals_ignoring_case(text.substr(0, prefix.size()), prefix);
 }
 
-// Whether a word is in a table, whatever its case.
+// Whether a word is in a table; ignores case.
 template <typename Words>
 constexpr bool is_one_of(std::string_view word, const Words& words) {
   return std::any_of(words.begin(), words.end(),

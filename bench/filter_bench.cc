@@ -1,8 +1,8 @@
 // Look-ups and insertion per layout: hits and misses, one at a time and in batches that prefetch their first lines.
-// Counters: bits and bytes a key, the error measured on the misses and the one predicted. Keys are hashes made beforehand,
-// so that what is timed is place and bits; `hash` times the hashing of a URL of 60 bytes.
-// Beside them, in the same run and at the same bits a key: Debian's libbloom, where it is installed, and what the machine
-// takes for one random line of as much memory, which no filter can do without.
+// Counters: bits and bytes a key, the error measured on the misses and the one predicted. Keys are hashes made
+// beforehand, so that what is timed is place and bits; `hash` times the hashing of a URL of 60 bytes.
+// Beside them, in the same run and at the same bits a key: Debian's libbloom, where it is installed, and what the
+// machine takes for one random line of as much memory, which no filter can do without.
 // Sizes: 1e6 keys; more with BLOOMWALL_BENCH_KEYS=100000000 (0.3 GB).
 // SPDX-License-Identifier: Apache-2.0
 #include <benchmark/benchmark.h>

@@ -9,8 +9,8 @@
 
 namespace bloomwall::conf {
 
-// One form: what a person is told to write, and the check. The check may put the value into its one spelling (lower case);
-// its error is empty where `expected` says it all, else the special reason.
+// One form: what the error message asks for, and the check. The check may normalise the value (lower case); its error
+// is empty where `expected` is the whole message, else it is the particular reason.
 struct Form {
   std::string_view expected;
   tl::expected<void, std::string> (*check)(std::string& value);

@@ -30,7 +30,8 @@ struct Listener {
   // transparent: clients know nothing of the proxy; a firewall redirects their connections here. Plain HTTP and TLS.
   Mode mode = Mode::forward;
   ListenerTls tls;  // empty: plain
-  // Networks of load balancers. Not empty: whoever connects must be in one and begin with a PROXY header.
+  // Networks of load balancers. Where not empty, each client must connect from one of them and begin with a PROXY
+  // header.
   std::vector<std::string> proxy_protocol;
   friend bool operator==(const Listener&, const Listener&) = default;
 };
@@ -43,9 +44,11 @@ struct Filter {
   std::filesystem::path file;        // .bwf
   std::filesystem::path delta;       // empty: none
   std::filesystem::path exact = {};  // .bwx; empty: none
-  // PEM, one or more Ed25519 keys; one of them must have signed the file and its delta. Empty: nobody need have.
+  // PEM, one or more Ed25519 keys; one of them must have signed the file and its delta. Empty: no signature is
+  // required.
   std::filesystem::path public_key = {};
-  // A delta of more than this share of the filter's entries makes a rebuild due, which is told and nothing else. 1 to 100.
+  // A delta of more than this share of the filter's entries makes a rebuild due, which is reported and has no other
+  // effect. 1 to 100.
   std::uint32_t rebuild_at = 2;  // percent
   Action action = Action::block;
   int status = 403;                   // 403 or 451
@@ -104,7 +107,7 @@ struct Dns {
 struct Upstream {
   std::optional<std::string> parent;  // host:port of a proxy for everything; nothing: origins are dialled directly
   bool tls = false;                   // the parent is spoken to in TLS, and verified
-  std::filesystem::path ca_file;      // who may vouch for it, PEM; empty: the system's authorities
+  std::filesystem::path ca_file;      // PEM, authorities to verify its certificate with; empty: the system's
   std::filesystem::path
       credentials_file;             // one line user:password for the parent; empty: the client's own are passed on
   std::vector<std::string> bypass;  // domains (with what is below them) and networks that are dialled directly
@@ -171,7 +174,7 @@ struct Headers {
   friend bool operator==(const Headers&, const Headers&) = default;
 };
 
-// `admin:` doors for the people who run the proxy.
+// `admin:` endpoints of the program's own HTTP server, for its operators.
 struct Admin {
   std::optional<std::string> address = "127.0.0.1:9128";  // /healthz /readyz /metrics; nothing: off
   std::vector<std::string> hosts;                         // names it may be asked by, beside localhost and IP addresses

@@ -1,8 +1,8 @@
-// Typed reads from a YAML map into the fields of a struct. A read leaves the field at its default where the key is absent,
-// and notes an error (place, key, allowed range) where the value is wrong; it never stops, so that all errors of a file
-// come at once. A parse function is a list of such reads:
+// Typed reads from a YAML map into the fields of a struct. A read leaves the field at its default where the key is
+// absent, and notes an error (place, key, allowed range) where the value is wrong; it never stops, so that all errors
+// of a file come at once. A parse function is a list of such reads:
 //     void read(MapReader& map, Timeouts& timeouts) { map.duration("connect", timeouts.connect, 1ms, 10min); }
-// After it every key that was not asked for is an error. Run on no file at all, the same functions list every key with its
+// Afterwards every key that no function has read is an error. Without a file the same functions list every key with its
 // range: that is known_keys() of config.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -55,8 +55,8 @@ class MapReader {
   void flag(std::string_view key, bool& out);
   void text(std::string_view key, std::string& out, const Form& form);
   void path(std::string_view key, std::filesystem::path& out);
-  // A path, or one of the words, also in quotes: many put `off` in quotes, because YAML 1.1 reads it as false. A file of
-  // that name is "./off".
+  // A path, or one of the words, quoted or not: `off` is often quoted because YAML 1.1 reads it as false. A file of
+  // that name is written "./off".
   void path_or(std::string_view key, std::string& out, std::initializer_list<std::string_view> words);
   // null leaves `out` empty.
   void optional_text(std::string_view key, std::optional<std::string>& out, const Form& form);

@@ -1,5 +1,5 @@
-// YAML text as a plain tree in which every value and key knows its line and column. The only caller of yaml-cpp.
-// The subset that a configuration needs: one document, maps with text keys, sequences, scalars. Anchors, aliases and tags
+// YAML text as a plain tree in which every value and key knows its line and column. The only caller of yaml-cpp. The
+// subset that a configuration needs: one document, maps with text keys, sequences, scalars. Anchors, aliases and tags
 // are refused (an alias can make a small file huge), and so are equal keys in a map, text that is not UTF-8, control
 // octets, more than kMaxYamlBytes, kMaxYamlDepth or kMaxYamlNodes.
 // SPDX-License-Identifier: Apache-2.0

@@ -12,6 +12,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MAX_LINES = 400
 MAX_TEST_LINES = 600  # tables of cases read well when they are long
+MAX_COLUMNS = 120     # of lines with a comment; clang-format breaks all other lines
 
 # Who may include whom. A folder may always include itself and base/; what is not listed is forbidden.
 FILTER_BELOW = {
@@ -63,6 +64,7 @@ PACKAGES = {
 RELEASE_CALL = re.compile(r"\b(event|event_base|evbuffer|bufferevent|evconnlistener|evhttp|SSL|SSL_CTX|EVP_MD_CTX|EVP_PKEY|BIO|ares_destroy|"
                           r"psl|ZSTD)_free\w*\(|\bares_destroy\(|\buidna_close\(")
 HANDLES = ("handles.h",)
+COMMENT = re.compile(r"(^|\s)//(\s|$)")
 CLOSE_CALL = re.compile(r"(?<![\w>.])(::)?close\([a-z_.]*(fd|file|socket)")
 # Where an exception would end the process, and where what is no page of the system would be advice that nobody takes.
 THREAD = re.compile(r"\bstd::j?thread\s*(\w+\s*)?[({]|\bhelpers\.(emplace|push)_back\(")
@@ -103,6 +105,8 @@ def check_text(path, lines):
     if code and len(lines) > limit:
         yield len(lines), f"{len(lines)} lines; split files over {limit}"
     for number, line in enumerate(lines, 1):
+        if code and len(line) > MAX_COLUMNS and COMMENT.search(line):
+            yield number, f"{len(line)} columns; wrap comments at {MAX_COLUMNS}"
         if path.endswith(".h") and re.match(r"\s*using namespace\b", line):
             yield number, "using namespace in a header"
         if code and re.search(r"\b(TODO|FIXME|XXX)\b", line) and not path.startswith("tests/data"):
@@ -119,8 +123,19 @@ def check_text(path, lines):
             yield number, "advice to the kernel is about pages of the system (filter/file/system_page.h)"
 
 
+def check_column_rule():
+    """Breaches if the rule about columns misses a long comment or takes a long string for one."""
+    licence, long = "// SPDX-License-Identifier: Apache-2.0", MAX_COLUMNS + 1
+    examples = [("// ".ljust(MAX_COLUMNS, "x"), 0), ("// ".ljust(long, "x"), 1), ("  int a = 0;  // ".ljust(long, "x"), 1),
+                ('  R"(https://'.ljust(long, "x") + ')"', 0)]
+    for line, wanted in examples:
+        found = sum("columns" in what for _, what in check_text("example.cc", [licence, line]))
+        if found != wanted:
+            yield f"repository_rules.py: the rule about columns finds {found} breaches in: {line[:20]}"
+
+
 def main():
-    breaches, checked = [], 0
+    breaches, checked = [*check_column_rule()], 0
     for path in tracked():
         if not path.endswith((".cc", ".h", ".py", ".sh", ".cmake", ".md", ".yaml")) or path.startswith("tests/data/"):
             continue

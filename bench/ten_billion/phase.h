@@ -1,4 +1,5 @@
-// What a phase of the run took: wall time, CPU of all threads, peak of resident memory, bytes that went to and from disks.
+// What a phase of the run took: wall time, CPU of all threads, peak of resident memory, bytes that went to and from
+// disks.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

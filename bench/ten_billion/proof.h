@@ -1,7 +1,7 @@
-// Holds a filter file against the list it was built from: entries drawn from all over the list must be found, requests for
-// what is not in it must not be, beyond the promised share. What is asked goes the way of a request in the proxy
-// (Canonicaliser, UrlParts, UrlHashes, Lookup); only the questions to section P are put off and asked in the order of the
-// file (question_sweep.h), so that a file larger than memory does not cost a disk read a question.
+// Holds a filter file against the list it was built from: entries drawn from all over the list must be found, requests
+// for what is not in it must not be, beyond the promised share. What is asked goes the way of a request in the proxy
+// (Canonicaliser, UrlParts, UrlHashes, Lookup); only the questions to section P are put off and asked in the order of
+// the file (question_sweep.h), so that a file larger than memory does not cost a disk read a question.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

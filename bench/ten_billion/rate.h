@@ -1,5 +1,5 @@
-// A share seen in trials, with the interval in which the true one lies: Wilson's score interval at 99 %, which holds for a
-// handful of hits and for none at all.
+// A share seen in trials, with the interval in which the true one lies: Wilson's score interval at 99 %, which holds
+// for a handful of hits and for none at all.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,6 @@
-// What a verdict takes from a filter that is served: Policy is asked as a worker of the proxy asks it, from the text of a URL
-// to the verdict. Where pages are not in memory it says so at once, they are read, and the request is judged again, as in the
-// proxy, whose loop does other work meanwhile.
+// What a verdict takes from a filter that is served: Policy is asked as a worker of the proxy asks it, from the text of
+// a URL to the verdict. Where pages are not in memory it says so at once, they are read, and the request is judged
+// again, as in the proxy, whose loop does other work meanwhile.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,6 @@
-// bench/ten_billion: the problem bloomwall comes from, solved and shown. Makes up N distinct URLs, builds a filter of at most
-// three bytes for each, and proves that no sampled entry is missed and that at most one request in ten thousand is judged
-// wrongly, class by class. Writes a page with the figures; ends with 1 where a promise does not hold.
+// bench/ten_billion: the problem bloomwall comes from, solved and shown. Makes up N distinct URLs, builds a filter of
+// at most three bytes for each, and proves that no sampled entry is missed and that at most one request in ten thousand
+// is judged wrongly, class by class. Writes a page with the figures; ends with 1 where a promise does not hold.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 

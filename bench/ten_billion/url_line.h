@@ -1,5 +1,6 @@
 // One URL of the made-up list under way: how hosts and paths are worded. Host number and ordinal stand in it through
-// permutations keyed with the seed, so that different numbers never give the same text; the words around them are drawn.
+// permutations keyed with the seed, so that different numbers never give the same text; the words around them are
+// drawn.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,13 +1,14 @@
-// A list of any length that stands in no file: entry i is made from i and a seed alone, so that blocks can be made by any
-// thread in any order, entries can be drawn for a sample, and URLs can be made that are certainly not in the list.
+// A list of any length that stands in no file: entry i is made from i and a seed alone, so that blocks can be made by
+// any thread in any order, entries can be drawn for a sample, and URLs can be made that are certainly not in the list.
 //
 // Entries come in groups of kGroupEntries on hosts of the group's own, in an order that mixes its hosts and kinds:
-//   hosts with path entries   200 a group: 160 with U alone, 24 with Q alone, 14 with D at one depth alone, one with U and Q,
-//                             one with U, Q and D at two depths (the "mixed" host): 1.02 marks a host, as in real lists
+//   hosts with path entries   200 a group: 160 with U alone, 24 with Q alone, 14 with D at one depth alone, one with U
+//                             and Q, one with U, Q and D at two depths (the "mixed" host): 1.02 marks a host, as in
+//                             real lists
 //   host entries (S)          200 a group, on hosts of their own: 2 % of all entries
 //   U 79 %, Q 12 %, D 7 % (depths 1, 2, 3, 4 and 6), 15 to about 320 entries a host
-// A URL is at most kMaxUrlBytes long and canonical. It is unlike every other because its host carries the host's number and
-// its path the entry's (url_line.h), and because no word has the '-' of a code.
+// A URL is at most kMaxUrlBytes long and canonical. It is unlike every other because its host carries the host's number
+// and its path the entry's (url_line.h), and because no word has the '-' of a code.
 // Immutable, shared by all threads.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -82,8 +82,8 @@ class ExactSide {
  public:
   // `root`: Header::exact_root of its filter, the root of the one exact side that was made with it: another could
   // unlist what the filter lists. Errors: those of the header, wrong_base, bad_section.
-  // `copy`: as FilterFile::make_resident, for who serves it. Where another stands there, and the one wanted was kept beside
-  // it, that.
+  // `copy`: as FilterFile::make_resident, for who serves it. Where another stands there, and the one wanted was kept
+  // beside it, that.
   static Result<std::unique_ptr<ExactSide>> open(const std::filesystem::path& path, const Sha256& root,
                                                  const OwnCopy& copy = {});
   ~ExactSide();

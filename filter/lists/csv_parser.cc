@@ -4,9 +4,9 @@
 // Separator and column are those of csv_layout.h. A header may come again, with another order.
 // Malformed: records with more or fewer columns than the header and most records (empty ones at the end are no harm),
 // and values that are neither a URL nor a host under a top-level domain: "None", "unknown", 0, dates, e-mail addresses.
-// '#' at the start of a line is a comment. A quoted field may go on over line ends, for at most kMaxCsvRecordLines lines,
-// where that makes a record of the right width; what stands inside is never read as records. Else the opening quote was
-// a mistake: its line is malformed and the others are read by themselves.
+// '#' at the start of a line is a comment. A quoted field may go on over line ends, for at most kMaxCsvRecordLines
+// lines, where that makes a record of the right width; what stands inside is never read as records. Else the opening
+// quote was a mistake: its line is malformed and the others are read by themselves.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstddef>

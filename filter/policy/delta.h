@@ -1,9 +1,9 @@
 // Adds and removes on top of one filter file: exact, small, text. Asked before the filter's bits.
-//   bloomwall-delta 1 base=00112233445566778899aabbccddeeff     the content id of the filter it was made for; and, if it has
-//                                 one, " sequence=7", which grows with each delta made for that file; and "
-//                                 changes=12", how many lines begin with '+' or '-': a text with another number of
-//                                 them, or without a line end, was cut or edited and is refused. By hand it may be left
-//                                 out, or be taken out
+//   bloomwall-delta 1 base=00112233445566778899aabbccddeeff
+//                                 the content id of the filter it was made for; and, if it has one, " sequence=7",
+//                                 which grows with each delta made for that file; and " changes=12", how many lines
+//                                 begin with '+' or '-': a text with another number of them, or without a line end,
+//                                 was cut or edited and is refused. By hand it may be left out, or be taken out
 //   # a comment; blank lines count for nothing
 //   +example.com              adds it; the kind follows from the shape of the entry, as in any list (entry.h)
 //   -http://example.com/a     takes that URL away

@@ -1,5 +1,5 @@
-// What deltas and allow lists have in common as files of text: whole-file reading with a limit, and the wording of errors.
-// Lines, words and comments: base/text.h. Every byte is hostile.
+// What deltas and allow lists have in common as files of text: whole-file reading with a limit, and the wording of
+// errors. Lines, words and comments: base/text.h. Every byte is hostile.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

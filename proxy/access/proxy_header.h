@@ -1,8 +1,8 @@
-// The header by which a load balancer says whose connection it passes on: PROXY protocol, versions 1 (text) and 2 (binary).
+// The header in which a load balancer gives the client's address: PROXY protocol, versions 1 (text) and 2 (binary).
 // Bytes in, one result out; takes not one octet past the header. No I/O, no clock; one per connection.
 // Malformed is: anything but a whole header in its first octets, a protocol other than TCP, addresses of another family
 // than announced, ports over 65535, TLVs that do not fill the length, more than kMostBytes. LOCAL (2), UNKNOWN (1) and
-// UNSPEC (2) name nobody: the connection is the sender's own. TLVs are skipped.
+// UNSPEC (2) give no address: the connection is the sender's own. TLVs are skipped.
 // The result does not depend on how the bytes were cut. Errors are final.
 // Source: The PROXY protocol, versions 1 & 2 (haproxy.org), sections 2.1 and 2.2.
 // SPDX-License-Identifier: Apache-2.0
@@ -34,7 +34,7 @@ class ProxyHeaderReader {
     Address address;
     std::uint16_t port = 0;
   };
-  const std::optional<Source>& source() const { return source_; }  // once done; nothing: nobody was named
+  const std::optional<Source>& source() const { return source_; }  // once done; nothing: the header gave no address
 
  private:
   Result look();

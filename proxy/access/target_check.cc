@@ -9,7 +9,7 @@
 namespace bloomwall::proxy {
 namespace {
 
-// A chain of proxies with one name is somebody's choice; a request that met this one more often goes round in circles.
+// Chains of proxies that share one name exist; a request with the name more often than this is in a loop.
 constexpr unsigned kMostOwnVias = 3;
 
 HttpError refused(const filter::CanonicalUrl& url) { return {ErrorKind::bad_target, filter::to_string(url.reason)}; }

@@ -1,6 +1,6 @@
-// The one question the connection code asks about a request: may it go on, and to which host and port?
-// Joins the parsed head, the canonicaliser and the policy in the order ARCHITECTURE.md fixes: CONNECT authority before
-// any name is resolved, SNI before a client octet is relayed, every form of an ambiguous path judged.
+// The policy check of a request's target: whether it may be forwarded, and to which host and port. Joins the parsed
+// head, the canonicaliser and the policy in the order ARCHITECTURE.md fixes: CONNECT authority before any name is
+// resolved, SNI before a client octet is relayed, every form of an ambiguous path judged.
 // No allocation where nothing matches. Not thread-safe because of the Canonicaliser (one a worker).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -37,7 +37,7 @@ enum class Route : std::uint8_t {
   answer_options,
 };
 
-// Whether a verdict may wait for the disk where a filter is larger than memory.
+// Whether a call may block on the disk where a filter is larger than memory. non_blocking: pages_absent instead.
 enum class Waiting : std::uint8_t { blocking, non_blocking };
 
 struct CheckedTarget {
@@ -51,19 +51,19 @@ struct CheckedTarget {
 
 class TargetCheck {
  public:
-  // The policy is handed to each call because reload swaps it.
+  // The policy is an argument of each call because a reload replaces it.
   explicit TargetCheck(TargetRules rules) : rules_(rules) {}
 
   // A whole request head; CONNECT included. Errors: bad_target, ambiguous_path, port_denied, not_implemented (scheme),
   // misdirected (origin-form on a forward listener), method_not_allowed (CONNECT on a transparent one), loop.
   tl::expected<CheckedTarget, HttpError> request(const RequestHead& head, const filter::Policy& policy,
                                                  const AccessRules& access, Waiting waiting = Waiting::blocking);
-  // A request that came through a tunnel to `host` (canonical): like one on a transparent listener, but it needs a pass for
-  // the tunnel's host as well as for what Host or its URL names, and without Host it is for the tunnel's. Of the two verdicts
-  // the worse counts.
+  // A request inside a tunnel to `host` (canonical): like one on a transparent listener, but the tunnel's host is
+  // checked as well as the host in Host or in its URL; without Host it is for the tunnel's. Of the two verdicts the
+  // worse counts.
   tl::expected<CheckedTarget, HttpError> inside(const RequestHead& head, std::string_view host, std::uint16_t port,
                                                 const filter::Policy& policy, Waiting waiting);
-  // Of the request that was judged last, until the next; Waiting::non_blocking only.
+  // The pages that the last call lacked, valid until the next call; with Waiting::non_blocking only.
   std::span<const std::byte* const> absent_pages() const { return absent_; }
   // The name in a ClientHello: host-level expressions only. Error bad_target: a name no host can have.
   struct Sni {
@@ -71,21 +71,21 @@ class TargetCheck {
     std::string_view host;  // canonical
   };
   tl::expected<Sni, HttpError> sni(std::string_view name, const filter::Policy& policy);
-  // Again, what was judged before: a canonical host, or a URL where that takes no page from the disk.
+  // Checks again what was checked before: a canonical host, or a URL unless that needs a page from the disk.
   tl::expected<Sni, HttpError> host(std::string_view name, const filter::Policy& policy);
   std::optional<filter::Verdict> url_at_once(std::string_view url, const filter::Policy& policy);
 
-  // What the networks in filters say of addresses (not empty) to which something that was judged before is sent, or goes on
-  // going: the worst over them, and of a request inside a tunnel the worse of the tunnel's host and its own. Allow entries for
-  // the URL or the host count. Rejected where the URL is, which a judged one is not. Takes no page from the disk; to be asked
-  // where policy.has_networks().
+  // Checks the addresses (not empty) that a request or tunnel, whose target was checked before, is sent to against the
+  // filters' networks: the worst verdict over them, and of a request inside a tunnel the worse of the tunnel's host and
+  // its own. Allow entries for the URL or the host count. Rejected only for a rejected URL, which the earlier check
+  // excludes. Needs no page from the disk; call it only if policy.has_networks().
   using Addresses = std::span<const filter::Address>;
   filter::Verdict request_to(Addresses addresses, const RequestHead& head, const filter::Policy& policy);
   filter::Verdict inside_to(Addresses addresses, const RequestHead& head, std::string_view host, std::uint16_t port,
                             const filter::Policy& policy);
   filter::Verdict host_to(Addresses addresses, std::string_view host, const filter::Policy& policy);
   filter::Verdict url_to(Addresses addresses, std::string_view url, const filter::Policy& policy);
-  // As host_to(), of a host that is an address; IPv6 without brackets.
+  // As host_to(), for a host that is an address; IPv6 without brackets.
   filter::Verdict literal_to(Addresses addresses, std::string_view literal, const filter::Policy& policy);
 
  private:

@@ -73,7 +73,7 @@ tl::expected<std::unique_ptr<CaresChannel>, std::string> CaresChannel::create(Ev
   init_library();
   std::unique_ptr<CaresChannel> made(new CaresChannel(loop));
   ares_options options{};
-  std::array<char, 2> lookups{'b', '\0'};  // servers alone; StaticHosts reads the file
+  std::array<char, 2> lookups{'b', '\0'};  // DNS servers only; StaticHosts reads the hosts file
   options.flags = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES;
   options.timeout = kFirstTimeoutMs;
   options.tries = kTries;

@@ -1,8 +1,8 @@
 // c-ares on the event loop: one channel whose sockets and time-outs the loop watches. Asks for one name and one family,
 // exactly as given: no search domains, no HOSTALIASES, no hosts file, no sorting of answers.
-// A socket is closed once nothing is open on it, and takes a bounded number of questions where c-ares can count them
-// (1.20); before that, questions that overlap share their source port.
-// Questions that have waited too long are looked for by a fixed tick: c-ares 1.18 walks all of them to say which is next.
+// A socket is closed once no query is open on it, and carries a bounded number of queries where c-ares can count them
+// (1.20); older releases send overlapping queries from one source port.
+// A fixed tick looks for queries that have timed out, because c-ares 1.18 walks all of them to find the next deadline.
 // Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -24,7 +24,7 @@ class CaresChannel {
   // `servers`: "ip" or "ip:port" each; empty: those of the system. Error: what c-ares or a server text objects to.
   static tl::expected<std::unique_ptr<CaresChannel>, std::string> create(EventLoop& loop,
                                                                          const std::vector<std::string>& servers);
-  ~CaresChannel();  // questions that are open are told ResolveError::failed
+  ~CaresChannel();  // open queries end with ResolveError::failed
   CaresChannel(const CaresChannel&) = delete;
   CaresChannel& operator=(const CaresChannel&) = delete;
 

@@ -109,7 +109,7 @@ void CaresResolver::finish(Open& open, FamilyAnswer answer, std::chrono::seconds
   open.answered = true;
   open.answer = std::move(answer);
   cache_.store(open.host, open.family, open.answer, ttl);
-  // Out of the map before anybody is told: whoever asks again now starts anew.
+  // Erased before the callbacks run: a callback that asks for the same name again starts a new query.
   auto& open_here = open_[index(open.family)];
   const auto found = open_here.find(open.host);
   auto keep_alive = std::move(found->second);
@@ -129,8 +129,8 @@ void CaresResolver::release(Client& client) {
   forget_unless_used(client);
 }
 
-// Those of the client that wait are seen to on the next turn: an answer may come from within ask(), and one would be asked
-// inside the other without end.
+// The client's waiting queries are sent on the next turn of the loop: ask() may answer synchronously, so sending them
+// here could recurse without bound.
 void CaresResolver::forget_unless_used(Client& client) {
   served_.push_back(client);
   room_.trigger();

@@ -1,9 +1,9 @@
 // The resolver of one worker: a cache in front of c-ares, equal questions joined into one.
 // Never asked of a server: names that end in a number, .invalid (RFC 6761) and .onion (RFC 7686).
-// Bounds: cache entries, and kMaxOpen questions on the wire, of which a client has an eighth of what is free, kMostOfClient
-// at most: its others wait in their order until one of its own is done. So a client that asks for thousands of names,
-// which no server may ever answer, leaves room for everybody else. A question stays on the wire, and on its client's
-// account, until c-ares gives it up, even if nobody waits for it any more. No room at all: `overloaded`.
+// Bounds: cache entries, and kMaxOpen queries on the wire, of which one client may have an eighth of those that are
+// free and at most kMostOfClient; its other queries wait in order until one of its own ends. So a client that asks for
+// thousands of names that no server answers leaves room for other clients. A query stays on the wire, and counts for
+// its client, until c-ares gives up, even if its requester has gone. No room at all: `overloaded`.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace bloomwall::proxy {
 
-// Written by the loop, read by whoever sums them.
+// Written by the loop, read by the threads that sum them.
 struct ResolverCounts {
   std::atomic<std::uint64_t> queries{0}, cache_hits{0}, failures{0};
 };
@@ -48,7 +48,7 @@ class CaresResolver final : public Resolver {
     std::size_t open = 0;
     IntrusiveList<Query::Waiting, Query::Waiting> waiting;
   };
-  // One question on the wire and everybody who waits for it.
+  // One query on the wire and all requests that wait for it.
   struct Open final : CaresChannel::Asker, DeletedLater, ListLink<Open> {  // in `asked_again_` after a time-out
     CaresResolver* resolver = nullptr;
     Client* client = nullptr;
@@ -79,10 +79,10 @@ class CaresResolver final : public Resolver {
   AddressCache cache_;
   ResolverCounts counts_;
   std::size_t open_questions_ = 0;
-  std::map<ResolvingClient, Client> clients_;  // who has anything open
+  std::map<ResolvingClient, Client> clients_;  // clients with open or waiting queries
   IntrusiveList<Client, Client> served_;
   IntrusiveList<Open, Open> asked_again_;
-  Event room_;  // somebody is in one of these lists
+  Event room_;  // set while one of these lists is not empty
   std::array<std::unordered_map<std::string, std::unique_ptr<Open>>, kFamilies> open_;
   std::unique_ptr<CaresChannel> channel_;  // last: its end answers what is open
 };

@@ -1,6 +1,6 @@
-// Names to addresses, as the connector asks it. Both families are asked apart, so that the faster answer can be used
-// while the other is still awaited (RFC 8305). An interface because tests answer in its place; CaresResolver is the real
-// one. Names in hosts files never come here: StaticHosts answers those.
+// Interface by which the connector resolves names to addresses. The families are queried separately, so that the first
+// answer can be used while the other is awaited (RFC 8305). CaresResolver implements it; tests use a fake. Names in
+// hosts files never get here: StaticHosts answers them.
 // Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -38,7 +38,7 @@ struct FamilyAnswer {
   ResolveError error = ResolveError::none;
 };
 
-// On whose behalf names are asked for: what a resolver shares its room by. All zero: the proxy's own affairs.
+// The client that a name is resolved for; a resolver shares its room among these. All zero: the proxy itself.
 using ResolvingClient = std::array<std::uint8_t, 16>;
 
 // One question of one asker; a member of the asker. Destroying it takes the question back.
@@ -71,7 +71,7 @@ class Query {
   };
   std::string host;                                          // kept by a resolver that puts the question off
   Waiting& waiting(Family family);                           // marks the family pending
-  void complete(Family family, const FamilyAnswer& answer);  // fills in, tells nobody
+  void complete(Family family, const FamilyAnswer& answer);  // stores the answer, calls no handler
   void notify() { handler_.on_resolved(*this); }
 
  private:

@@ -1,7 +1,8 @@
 // Names whose addresses stand in a file: dns.hosts of the configuration first, then /etc/hosts, then localhost and
-// *.localhost, which are the loopback addresses whatever a server would say (RFC 6761 section 6.3).
+// *.localhost, which always are the loopback addresses (RFC 6761 section 6.3).
 // Immutable once built; a part of the snapshot, so a reload reads the file again.
-// Bounds: 100,000 names and 16 addresses a name from the file; lines over 4096 octets and what is no address are skipped.
+// Bounds: 100,000 names and 16 addresses a name from the file; lines over 4096 octets and what is no address are
+// skipped.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,8 +21,9 @@ namespace bloomwall::proxy {
 
 class StaticHosts {
  public:
-  // The error names a name in `configured` whose value is no IP address, or a file for which there is no descriptor or
-  // memory now: its names must not be lost for that. One that cannot be read for other reasons counts as empty.
+  // The error names a host in `configured` whose value is no IP address, or a file that could not be opened for want of
+  // descriptors or memory: a temporary shortage must not lose its names. A file that cannot be read for other reasons
+  // counts as empty.
   static tl::expected<StaticHosts, std::string> build(const std::map<std::string, std::string>& configured,
                                                       const std::filesystem::path& file = "/etc/hosts");
   // Every address of both families, port 0; empty: ask the resolver. `host` is lower case without a trailing dot.

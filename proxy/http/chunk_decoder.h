@@ -1,9 +1,9 @@
 // Takes the chunked transfer coding off a body, octet by octet in the frame, span by span in the data.
-// Grammar exactly as in RFC 9112 section 7.1: hex size of any length of padding, extensions (checked and dropped), CRLF.
-// Written here rather than taken from llhttp, whose version 8 refuses valid extensions (space around "=", quoted pairs)
-// and mixes trailer fields with framing fields; tests hold that what llhttp takes is read the same way here.
-// Bounds: size below 2^63, a size line within HeadLimits, and all extensions together within HeadLimits plus the octets of
-// data that came with them.
+// Grammar exactly as in RFC 9112 section 7.1: hex size of any length of padding, extensions (checked and dropped),
+// CRLF. Written here rather than taken from llhttp, whose version 8 refuses valid extensions (space around "=", quoted
+// pairs) and mixes trailer fields with framing fields; tests hold that what llhttp takes is read the same way here.
+// Bounds: size below 2^63, a size line within HeadLimits, and all extensions together within HeadLimits plus the octets
+// of data that came with them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

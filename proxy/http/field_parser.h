@@ -1,5 +1,5 @@
-// Splits a field section into names and values with llhttp, all its lenient flags off: names are tokens followed at once
-// by a colon, values hold no control octet. The only file that includes llhttp is field_parser.cc.
+// Splits a field section into names and values with llhttp, all its lenient flags off: names are tokens followed at
+// once by a colon, values hold no control octet. The only file that includes llhttp is field_parser.cc.
 // llhttp also reads the framing fields its own way; callers compare that with what framing.h says, so that a message is
 // only taken where two independent readings agree.
 // Input: the complete section, lines ended by CRLF, the empty line included (head_buffer.h sees to that).

@@ -24,7 +24,8 @@ HeadState HeadBuffer::feed(std::span<const char> bytes, std::size_t& consumed) {
                                   ? rest.size()
                                   : static_cast<std::size_t>(static_cast<const char*>(newline) - rest.data()) + 1;
     if (text_.size() + piece > rules_.limit) {
-      // What fits is kept: readers judge the first octets before the size, in whatever pieces they came.
+      // What fits is kept: readers check the first octets before the size, so the result does not depend on how the
+      // input was cut.
       text_.append(rest.data(), rules_.limit - text_.size());
       return state_ = lines_ == 0 && rules_.has_start_line ? HeadState::first_line_too_large : HeadState::too_large;
     }

@@ -1,7 +1,7 @@
-// Collects a head (or a trailer section) line by line until its empty line, in one contiguous buffer that views point to.
-// Checked here, because grammar above it takes lines for granted: line ends are CRLF (with `take_bare_lf` also LF), no CR
-// stands alone, no line is folded (with `take_folds` folds are only noted), the section stays within its size.
-// Every octet is copied and looked at once, however the input is cut.
+// Collects a head (or a trailer section) line by line until its empty line, in one contiguous buffer that views point
+// to. Checked here, because the parsers above it rely on it: line ends are CRLF (with `take_bare_lf` also LF), no CR
+// stands alone, no line is folded (with `take_folds` folds are only noted), the section stays within its size. Every
+// octet is copied and examined once, however the input is cut.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

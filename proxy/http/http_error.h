@@ -44,7 +44,7 @@ enum class ErrorKind : std::uint8_t {
   filter_late,              // 503 pages of a filter did not come from the disk in time
   dns_limit,                // 503 no room to ask for another name
   loop,                     // 502 this proxy stands in Via already, or the target is itself
-  parent_tls,               // 502 the parent proxy speaks no TLS, or cannot prove who it is
+  parent_tls,               // 502 the TLS handshake with the parent failed, or its certificate is not valid
   parent_certificate,       // 502 the parent proxy's certificate is not one that can be believed
   parent_refused,           // 502 the parent proxy answered something else than a tunnel
   parent_auth,              // 502 the parent proxy does not take our credentials, or wants some
@@ -69,8 +69,8 @@ struct ErrorFacts {
 };
 const ErrorFacts& facts(ErrorKind kind);
 const char* to_string(ErrorKind kind);  // "bad_request": for logs and metric labels
-// Not let through by the proxy's own rules, or because it had no room or no verdict in time (503), as opposed to what failed
-// further on.
+// Whether the proxy itself refused the request, by its rules or for want of resources or of a verdict in time (503), as
+// opposed to an upstream failure.
 bool is_refusal(ErrorKind kind);
 std::string_view reason_phrase(int status);  // of every status the proxy itself sends
 

@@ -1,5 +1,5 @@
-// One parsed request head: what the client wants, as views into the reader's head buffer. No ownership but the field list.
-// Everything in it has passed the checks listed in request_reader.h, so later stages need not doubt it.
+// One parsed request head: what the client wants, as views into the reader's head buffer. No ownership but the field
+// list. Everything in it has passed the checks listed in request_reader.h, so later stages need no checks of their own.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

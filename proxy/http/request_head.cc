@@ -74,9 +74,9 @@ MaybeError read_request_framing(RequestHead& head, const SecondReading& second) 
   return std::nullopt;
 }
 
-// What it asks to switch to, where that may be forwarded: WebSocket, asked for as RFC 6455 section 4.1 says. Whatever else
-// could follow a 101 (h2c, TLS) would carry requests that nobody here could judge; so one protocol, one line, one token,
-// however the origin may read lists.
+// The Upgrade protocol that may be forwarded: WebSocket, requested as in RFC 6455 section 4.1. Any other protocol after
+// a 101 (h2c, TLS) could carry requests that the proxy does not see; so exactly one protocol in one field line is
+// accepted, independently of how an origin parses lists.
 std::string_view asked_protocol(const RequestHead& head) {
   std::string_view protocol;
   std::size_t lines = 0;

@@ -1,11 +1,10 @@
-// Whether what a client says first through a tunnel is a request of HTTP/1, without keeping a client of any other protocol
-// waiting. A line that begins like a registered method is held back until it is decided; any other text is let pass and
-// watched to the end of its line, so that a request with a method of the client's own invention is seen before it is whole.
+// Peeks at the first octets that a client sends in a tunnel: whether they are an HTTP/1 request, without delaying other
+// protocols. A line that begins like a registered method is held back until it is decided; other text passes and is
+// watched to the end of its line, so that a request with an unregistered method is recognised before it is complete.
 // Reads as the most lenient servers do: empty lines and blanks before the method, any white space between the words,
-// HTTP/0.9, whose target may look like anything. A line that begins with a registered method and a blank is HTTP unless it
-// ends in the version of another protocol (RTSP/1.0, ICAP/1.0); of GET there is no such protocol. In small letters (BusyBox
-// takes them) it is where a path follows. What is taken for HTTP
-// here and is none of ours to understand, RequestReader refuses.
+// HTTP/0.9, whose target may look like anything. A line that begins with a registered method and a blank is HTTP unless
+// it ends in the version of another protocol (RTSP/1.0, ICAP/1.0); of GET there is no such protocol. In lower case
+// (BusyBox accepts it) it is HTTP if a path follows. RequestReader refuses what is recognised here and is malformed.
 // No allocation beyond the method's few octets; no clock. Bound: kMostHeld octets are held back.
 // Source: RFC 9112 sections 2.2 and 3, RFC 9110 section 9; the methods: IANA HTTP Method Registry.
 // SPDX-License-Identifier: Apache-2.0
@@ -30,7 +29,8 @@ class RequestLinePeek {
   static constexpr std::size_t kMostHeld = std::size_t{16} * 1024;
 
   Result feed(std::span<const char> bytes);  // the next octets, each once; after http, other or late it says so again
-  // While it says hold: a whole method and a blank are there, which some servers take for a request once the client ends.
+  // While the result is hold: whether a whole method and a blank have arrived, which some servers take for a request
+  // when the client ends.
   bool has_method() const { return is_known_ && place_ > Place::method; }
 
  private:
@@ -51,7 +51,7 @@ class RequestLinePeek {
   Word word_ = Word::none;         // how the one that is being read looks: a version is NAME/DIGIT...
   bool ends_in_version_ = false;   // the last word that is whole is one, and not the first behind the method
   bool is_known_ = true;           // begins like a registered method
-  bool is_alike_ = true;           // likewise, in whatever letters
+  bool is_alike_ = true;           // likewise, ignoring case
   bool blank_has_passed_ = false;  // one before the method
   Result result_ = Result::relay;
 };

@@ -4,7 +4,9 @@
 //     auto step = reader.feed(bytes);            // also with no bytes: what is known already is reported
 //     if (!step) -> answer step.error(), close
 //     bytes = bytes.subspan(step->consumed);
-//     switch (step->event) { need_more: read more; head: judge; body: relay step->body; end: wait for the answer, next() }
+//     switch (step->event) {
+//       need_more: read more; head: judge; body: relay step->body; end: wait for the answer, next()
+//     }
 //   }
 //
 // Result and errors do not depend on how the bytes were cut. After `end` nothing is consumed until next(): the rest is
@@ -13,9 +15,9 @@
 // Refused (status): anything but CRLF line ends, control octets, folded lines, space before a colon, names that are no
 // tokens, several or malformed Host, no Host in 1.1, malformed Content-Length or more than one, Transfer-Encoding with
 // Content-Length or in HTTP/1.0, chunked that is not the only coding (400); other codings (501); versions other than
-// 1.x (505); targets with octets that no URL has (400); over limits (431, 414; trailers and chunk lines 400).
-// Views in head() and trailers() live until next(). Allocates only while its buffers grow to their
-// working size. Grammar by llhttp (fields, chunks), request line and the checks above by us; both must agree on framing.
+// 1.x (505); targets with octets that no URL has (400); over limits (431, 414; trailers and chunk lines 400). Views in
+// head() and trailers() live until next(). Allocates only while its buffers grow to their working size. Grammar by
+// llhttp (fields, chunks), request line and the checks above by us; both must agree on framing.
 // Errors are final: after one, feed() gives the same error again.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -139,7 +139,8 @@ std::optional<HttpError> parse_response_head(std::string& text, bool needs_repai
   if (!needs_repair && !parse_once(text, most_fields, head)) return std::nullopt;
   text = repair_response_head(text);
   const MaybeError error = parse_once(text, most_fields, head);
-  // Whoever sent both framing fields may mean the other one: nothing after this message can be trusted.
+  // With both framing fields the sender may mean the other one, so the octets after this message cannot be trusted (RFC
+  // 9112 section 6.3).
   if (head.framing == BodyFraming::chunked) head.keep_alive = false;
   return error;
 }

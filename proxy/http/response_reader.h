@@ -2,12 +2,12 @@
 //
 //   reader.start({method, upgrade_forwarded});  feed()...  interim* head body* end
 //
-// Repaired: folded lines become one line joined by SP, space before a colon is dropped, lines of the head ended by LF alone
-// are taken (nothing of that reaches a client: heads are written anew), equal Content-Lengths are one, Content-Length
-// beside chunked does not count (and the connection is not reused).
+// Repaired: folded lines become one line joined by SP, space before a colon is dropped, lines of the head ended by LF
+// alone are taken (nothing of that reaches a client: heads are written anew), equal Content-Lengths are one,
+// Content-Length beside chunked does not count (and the connection is not reused).
 // Refused as upstream_protocol (502): HTTP/0.9 and other garbage, a CR within a line, control octets, malformed or
-// contradicting Content-Length, a Transfer-Encoding other than chunked alone, a 101 nobody asked for, too many 1xx.
-// Over limits: upstream_head_too_large. A body cut short is response_incomplete, never an end.
+// contradicting Content-Length, a Transfer-Encoding other than chunked alone, an unrequested 101, too many 1xx. Over
+// limits: upstream_head_too_large. A body cut short is response_incomplete, never an end.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -49,8 +49,8 @@ class ResponseReader {
   // True at the exact end of a response whose connection may carry another one. Octets beyond the end forbid it too:
   // the caller sees them, because feed() does not consume them.
   bool reusable() const;
-  // Whether servers are known to send octets after such an answer that nobody asked for: one that has no body by its
-  // method or status (HEAD, 204, 304), one that came after an interim answer, and one whose head had to be repaired.
+  // Whether servers are known to send surplus octets after such a response: one without a body by its method or status
+  // (HEAD, 204, 304), one that followed an interim response, and one whose head was repaired.
   bool may_be_followed() const;
   std::size_t memory() const;  // bytes held for head and trailers, also between messages
 

@@ -1,10 +1,11 @@
-// Serialises what goes on: the request head for an origin or parent, the response head for a client, chunk frames and
-// trailers. Everything is written anew from parsed fields, never copied as a block; each call appends one contiguous
-// head to `out`, so that head and first body octets leave in one writev.
+// Serialises forwarded messages: the request head for an origin or parent, the response head for a client, chunk frames
+// and trailers. Everything is written anew from parsed fields, never copied as a block; each call appends one
+// contiguous head to `out`, so that head and first body octets leave in one writev.
 //
 // Removed in both directions: every field a Connection option nominates, Connection, Keep-Alive, Proxy-Connection, TE,
-// HTTP2-Settings, Trailer where no trailers can follow, Upgrade unless it is forwarded, Proxy-* meant for this hop. Content-Length,
-// Transfer-Encoding, Host and Via cannot be nominated away: they are made here from parsed framing and target.
+// HTTP2-Settings, Trailer where no trailers can follow, Upgrade unless it is forwarded, Proxy-* meant for this hop.
+// Content-Length, Transfer-Encoding, Host and Via cannot be nominated away: they are made here from parsed framing and
+// target.
 // Cost: linear in the head, no allocation once `out` has its working size.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -32,7 +33,8 @@ struct RequestRewrite {
   bool forward_upgrade = false;                // head.wants_upgrade and the caller can tunnel after 101
   bool close = false;                          // send Connection: close
 };
-// The head must not be CONNECT. Max-Forwards of TRACE and OPTIONS is decremented (0 never comes here: see target_check.h).
+// The head must not be CONNECT. Max-Forwards of TRACE and OPTIONS is decremented (0 never comes here: see
+// target_check.h).
 void write_request_head(std::string& out, const RequestHead& head, const RequestRewrite& how);
 // CONNECT to a parent proxy.
 void write_connect_head(std::string& out, const RequestRewrite& how);
@@ -45,7 +47,8 @@ struct ResponseRewrite {
   std::string_view date = {};      // IMF-fixdate of now, used where the origin sent none
   bool from_parent = false;        // keep Proxy-Authenticate
   bool takes_trailers = false;     // the client said TE: trailers
-  // Its client knows of no proxy: Alt-Svc would lead it past us, to a port and a protocol that nobody redirects.
+  // For clients of transparent listeners: drops Alt-Svc, which would lead them past the proxy, to a port and a protocol
+  // that the firewall does not redirect.
   bool hide_alternatives = false;
 };
 ResponsePlan plan_response(const ResponseHead& head, const ResponseRewrite& how);  // what write_response_head will do
@@ -61,8 +64,8 @@ void write_connect_established(std::string& out, std::string_view via_name);
 using ChunkHead = std::array<char, 18>;  // 16 hex digits and CRLF
 std::string_view chunk_head(std::uint64_t octets, ChunkHead& buffer);
 inline constexpr std::string_view kChunkTail = "\r\n";
-// The last chunk with those trailer fields that may be relayed: none about framing, routing, authentication, hop-by-hop,
-// and none that a Connection option in `head`, the fields of the same message's head, nominates.
+// The last chunk with those trailer fields that may be relayed: none about framing, routing, authentication,
+// hop-by-hop, and none that a Connection option in `head`, the fields of the same message's head, nominates.
 void write_last_chunk(std::string& out, std::span<const Field> trailers, std::span<const Field> head);
 
 }  // namespace bloomwall::proxy

@@ -56,8 +56,8 @@ void append_status_line(std::string& out, const ResponseHead& head) {
   append(out, {" ", head.reason, kLineEnd});
 }
 
-// Names that mean something only before a body, or that must not be changed behind the back of whoever checked the head
-// (RFC 9110 section 6.5.1).
+// Fields that must not stand in trailers: they are needed before the body, or were checked in the head (RFC 9110
+// section 6.5.1).
 constexpr std::array<std::string_view, 23> kNeverTrailers{"age",
                                                           "alt-svc",
                                                           "authorization",
@@ -100,7 +100,8 @@ bool may_trail(const Field& field) {
 ResponsePlan plan_response(const ResponseHead& head, const ResponseRewrite& how) {
   ResponsePlan plan{head.framing, !how.keep_alive};
   if (head.framing == BodyFraming::chunked || head.framing == BodyFraming::until_close) {
-    // Chunked also where the origin just closes: so the client can tell a whole body from a cut one, and keep its connection.
+    // Chunked also where the origin's body ends with its connection: the client can tell a complete body from a
+    // truncated one, and its connection stays open.
     plan.framing = how.client == Version::http11 ? BodyFraming::chunked : BodyFraming::until_close;
   }
   plan.close = plan.close || plan.framing == BodyFraming::until_close;

@@ -1,8 +1,10 @@
 // Blocks of memory for bytes that wait: one pool per worker, so that connections hold memory only while they have
-// something to keep. Freed blocks are kept for the next taker; the pages of those beyond kMaxKept go back to the system, so
-// that a peak does not stay for ever. What is held at one time is bounded by `limit`, and a taker that gets nothing must
-// give up its connection. What connections hold elsewhere for octets that wait (heads, TLS) counts by a Reservation.
-// Cost: a pop or push on a list; beyond kMaxKept a system call. Thread: one; in_use() and refusals() may be read from any.
+// something to keep. Freed blocks are kept for the next taker; the pages of those beyond kMaxKept go back to the
+// system, so that a peak does not stay for ever. What is held at one time is bounded by `limit`, and a taker that gets
+// nothing must give up its connection. What connections hold elsewhere for octets that wait (heads, TLS) counts by a
+// Reservation.
+// Cost: a pop or push on a list; beyond kMaxKept a system call. Thread: one; in_use() and refusals() may be read from
+// any.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

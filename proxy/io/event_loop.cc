@@ -18,8 +18,9 @@ constexpr timeval kTickPeriod{.tv_sec = 0, .tv_usec = TimerWheel::kTick * 1000};
 EventBasePtr EventLoop::make_base() {
   const EventConfigPtr config(event_config_new());
   if (config == nullptr) throw std::runtime_error("libevent: no configuration");
-  // One thread a base, so no locks in it. Changes of interest are told to the kernel at once: gathered (the changelist), they
-  // name descriptors that are closed by then and may be those of another thread.
+  // One thread per base, so it needs no locks. Without the changelist (EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST) each
+  // change reaches epoll at once: a collected change could name a descriptor that was closed meanwhile and reused by
+  // another thread.
   event_config_set_flag(config.get(), EVENT_BASE_FLAG_NOLOCK);
   event_config_require_features(config.get(), EV_FEATURE_O1);
   EventBasePtr base(event_base_new_with_config(config.get()));

@@ -1,5 +1,5 @@
-// One thread's event loop: libevent's base, time-outs, deferred destruction, and post(), the only door for others.
-// While healthy it turns at least once a second and says so through last_turn(): what the watchdog looks at.
+// One thread's event loop: libevent's base, time-outs, deferred deletion, and post(), the only entry point for other
+// threads. While healthy it turns at least once a second and says so through last_turn(): what the watchdog looks at.
 // Call order: construct, hand out, run() on the loop's thread, stop(). Everything but post(), stop() and last_turn()
 // belongs to that thread (or to the constructor's, before run()).
 // SPDX-License-Identifier: Apache-2.0

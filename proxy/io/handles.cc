@@ -15,7 +15,7 @@ void Event::begin_polling() {
 
 void Event::poll() {
   if (event_add(&event_, nullptr) == 0)
-    return poll_fallback_.reset();  // libevent has done with a timer before it calls it
+    return poll_fallback_.reset();  // libevent does not touch a timer after it has called its callback
   event_add(&poll_fallback_->timer, &kPollPeriod);
   const auto wanted = static_cast<short>(((event_.ev_events & EV_READ) != 0 ? POLLIN : 0) |
                                          ((event_.ev_events & EV_WRITE) != 0 ? POLLOUT : 0));

@@ -16,8 +16,8 @@ using EventConfigPtr = std::unique_ptr<event_config, FreeWith<event_config_free>
 
 // A libevent event stored in place (no allocation of its own). Neither copied nor moved: libevent holds its address.
 // arm() and disarm() are idempotent. Arming a socket costs one epoll_ctl at most; what is already armed costs nothing.
-// Where the kernel has no memory left to watch a socket (ENOSPC, ENOMEM), it is looked at every kPollPeriod, and offered
-// to the kernel again, until that takes it: what waits for the event learns of it later, but does learn of it.
+// Poll fallback: where epoll_ctl fails (ENOSPC, ENOMEM), the socket is polled every kPollPeriod and epoll_ctl is tried
+// again, until it succeeds. The event is then reported late, but it is reported.
 class Event {
  public:
   Event() = default;
@@ -35,20 +35,20 @@ class Event {
     if ((!armed_ || after != nullptr) && event_add(&event_, after) != 0) begin_polling();
     armed_ = true;
   }
-  void disarm() {  // also takes back what was triggered and not yet called
+  void disarm() {  // also cancels a triggered callback that has not run yet
     if (assigned_) event_del(&event_);
     poll_fallback_.reset();
     armed_ = false;
   }
-  // The kernel has reported it in this turn and its callback has not run yet.
+  // Whether epoll has reported it in this turn and its callback has not run yet.
   bool is_due() const { return (event_.ev_evcallback.evcb_flags & EVLIST_ACTIVE) != 0; }
-  // Runs the callback on the next turn of the loop although nothing happened; armed or not stays as it is.
+  // Runs the callback on the next turn of the loop without an event; does not change whether it is armed.
   void trigger() { event_active(&event_, EV_TIMEOUT, 0); }
 
   static constexpr timeval kPollPeriod{.tv_sec = 0, .tv_usec = 50'000};
 
  private:
-  struct PollFallback {  // wakes itself; only while the kernel does not watch
+  struct PollFallback {  // exists only while epoll does not watch the socket
     event timer{};
     ~PollFallback() { event_del(&timer); }
   };

@@ -28,8 +28,8 @@ void HangupWatch::remove(int fd) {
   if (epoll_) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
 }
 
-// Sockets that are closed meanwhile are destroyed on a later turn, and know that they wait for nothing any more. A hang-up
-// without an error is a connection that both sides have ended.
+// A socket that a callback closes is destroyed on a later turn, so the pointers stay valid, and on_hangup() does
+// nothing for it. EPOLLHUP without EPOLLERR means that both sides have ended the connection in order.
 void HangupWatch::on_ready() {
   std::array<epoll_event, 64> events;  // NOLINT: filled as far as it is used
   const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);

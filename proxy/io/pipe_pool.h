@@ -1,6 +1,7 @@
-// Pipes in the kernel, through which splice() moves octets from socket to socket without a copy through this process. A
-// stream borrows one only while octets are in it: relays take turns with a few large pipes, and idle ones hold none.
-// Bounds: kMost pipes at one time, of which kMostIdle are kept for the next taker. Who gets none must copy.
+// Pipes for splice(), which moves octets from socket to socket without a copy through user space. A transport borrows a
+// pipe only while octets are in it: relays share a few large pipes, and idle relays hold none.
+// Bounds: kMost pipes at one time, of which kMostIdle are kept for the next taker. A caller that gets none copies
+// instead.
 // Cost: a pop or push on a vector. Thread: one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

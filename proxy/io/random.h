@@ -1,4 +1,4 @@
-// Octets that nobody can guess, from the kernel.
+// Cryptographically secure random octets, from the kernel.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -60,7 +60,7 @@ void TcpTransport::set_notices_reset(bool notices) {
   if (!notices) unwatch();
 }
 
-// Nobody waits for octets now, so nobody would learn of a reset.
+// Reads are paused, so libevent would not report a reset.
 void TcpTransport::watch() {
   if (!notices_reset_ || io_.hangups == nullptr || is_watched_) return;
   is_watched_ = true;
@@ -204,8 +204,8 @@ void TcpTransport::receive() {
   const auto bytes = io_.scratch.first(static_cast<std::size_t>(got));
   last_active_ = monotonic_now();
   take(bytes);
-  // A stream that fills its reads and whose other side keeps up is read in larger pieces; one that must wait in
-  // smaller ones, since a read is what then lies in memory.
+  // The read size grows while reads are filled and the other side keeps up; it shrinks while the other side is slow,
+  // because what was read then waits in memory.
   const bool keeps_up = bytes.size() == size && gate_.open();
   flows_ = keeps_up;
   read_size_ = keeps_up ? static_cast<std::uint32_t>(io_.scratch.size()) : kSmallRead;

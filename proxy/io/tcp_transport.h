@@ -1,10 +1,10 @@
 // A transport that is a connected, non-blocking socket on the loop.
 //
-// Reading: one recv a turn into the worker's scratch memory, so an idle one holds no buffer. The read event stays registered
-// while reads are paused; only when octets really arrive meanwhile is it taken off the kernel's list. So a request and its
-// answer cost no epoll_ctl.
+// Reading: one recv a turn into the worker's scratch memory, so an idle one holds no buffer. The read event stays
+// registered while reads are paused, and is removed from epoll only if octets arrive during the pause. So a request and
+// its answer cost no epoll_ctl.
 // Writing: one sendmsg; what the kernel does not take waits in pooled blocks.
-// Relaying: what goes from here to another socket in large pieces goes through a pipe in the kernel (splice).
+// Relaying: large pieces go from this socket to another through a pipe (splice).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,8 +1,8 @@
-// Time-outs by the ten thousand: setting, moving and clearing one is a few pointer writes, no system call.
-// Resolution kTick; a timer never fires early and at most two ticks late. A hashed wheel: a timer further away than one
-// revolution is looked at once a revolution. Moving a timer later (the usual case: traffic came) only stores the new
-// deadline; the wheel notices when it comes by the old one.
-// Whoever owns it calls advance() once a tick. Thread: one.
+// Timers for ten thousands of timeouts: setting, moving and clearing one is a few pointer writes, no system call.
+// Resolution kTick; a timer never fires early and at most two ticks late. A hashed timing wheel: a timer further away
+// than one revolution is examined once per revolution. Moving a timer later (the usual case, after traffic) only stores
+// the new deadline; the wheel reinserts it when it reaches the old slot.
+// The owner calls advance() once per tick. Thread: one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

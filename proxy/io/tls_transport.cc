@@ -76,7 +76,8 @@ void TlsTransport::decrypt() {
   while (is_open_) {
     const std::size_t got = session_->read(io_.scratch);
     flush();
-    // What TLS itself answers is not asked for by any handler, so no handler stops reading because of it.
+    // Records that TLS itself sends in reply (alerts, key updates) apply no back-pressure to the handler, so they have
+    // a bound of their own.
     if (!memory_.set(session_->memory()) || lower_->backlog() > kMostBacklog) return fail_read(ENOBUFS);
     if (session_->state() == TlsSession::State::failed) return fail_read(EPROTO);
     if (session_->state() == TlsSession::State::ended && !read_ended_) {

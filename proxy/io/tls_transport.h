@@ -1,8 +1,9 @@
-// TLS over another transport, which may itself be TLS: a listener's, inside a parent's, inside a tunnel.
-// Octets on this side are plaintext; backlog() counts ciphertext, and what waits for the handshake. A failed handshake is
-// on_failed(EPROTO). What ends without close_notify is an end from a client, which frames what it sends, and a failure
-// (ECONNRESET) from a server. What TLS itself answers (alerts, tickets) has a bound: ENOBUFS beyond it.
-// Memory of OpenSSL's counts as taken from the pool. Thread: the loop's.
+// TLS over another transport, which may itself be TLS: for listeners, to a parent, and inside a tunnel.
+// Octets on this side are plaintext; backlog() counts ciphertext, and plaintext that waits for the handshake. A failed
+// handshake is on_failed(EPROTO). An end without close_notify is a plain end from a client, whose requests are framed,
+// and a failure (ECONNRESET) from a server. Records that TLS itself sends in reply (alerts, tickets) have a bound:
+// ENOBUFS beyond it.
+// OpenSSL's memory is accounted to the pool. Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,8 +20,8 @@ namespace bloomwall::proxy {
 
 class TlsTransport final : public Transport, Transport::Handler {
  public:
-  // Begins the handshake. `lower` may be a transport whose on_data() is running: what that leaves unused is the first
-  // ciphertext.
+  // Starts the handshake. `lower` may be a transport whose on_data() is running: the octets that it leaves unused are
+  // the first ciphertext.
   TlsTransport(IoContext& io, TransportPtr lower, std::unique_ptr<TlsSession> session, Transport::Handler& handler);
   ~TlsTransport() override;
 

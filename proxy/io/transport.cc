@@ -20,14 +20,14 @@ void Transport::send(std::string_view text) {
   send(std::span(&piece, 1));
 }
 
-// Offers octets until the handler pauses, closes, or has used them all; says how many were used. Where the handler has put
-// another transport over this one, that is offered the rest.
+// Offers octets until the handler pauses, closes, or has used them all; returns how many were used. If the handler puts
+// another transport over this one, that transport is offered the rest.
 std::size_t Transport::deliver(std::span<const char> bytes) {
   std::size_t used = 0;
   while (used < bytes.size() && is_open_ && gate_.open()) {
     const Handler* const asked = handler_;
     const std::size_t taken = handler_->on_data(bytes.subspan(used));
-    if (taken == 0 && is_open_ && gate_.open() && handler_ == asked) fail_read(EPROTO);  // it would be asked for ever
+    if (taken == 0 && is_open_ && gate_.open() && handler_ == asked) fail_read(EPROTO);  // else this loop would not end
     used += taken;
   }
   return used;

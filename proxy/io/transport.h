@@ -1,13 +1,15 @@
-// One end of a connection that carries octets both ways, whatever it runs over: TCP (tcp_transport.h), TLS over any other
-// transport (tls_transport.h), and in tests a pair in memory. It pushes what arrives, sends at once, and keeps what does not fit.
+// One end of a bidirectional connection: TCP (tcp_transport.h), TLS over any other transport (tls_transport.h), and in
+// tests a pair in memory. It pushes arriving octets to its handler, sends at once, and queues what the lower layer does
+// not take.
 //
-// Reading: what the handler does not use is kept here and offered again after resume(). No octets come while the gate is closed.
-// Writing: send() passes the octets on straight away; what is not taken waits in pooled blocks.
+// Reading: octets that the handler does not use are kept here and offered again after resume(). None are offered while
+// the gate is closed.
+// Writing: send() tries to send at once; the rest waits in pooled blocks.
 // Bounds: a handler that pauses the other side while backlog() > 0 keeps the queue below one read plus framing.
-// Errors: a broken write drops the queue and is reported once by on_write_failed(), on a later turn; reading goes on, because the
-// peer may have answered before it reset. A broken read is reported by on_failed(), once, and closes.
-// Lifetime: callbacks may close() the transport, put another over it (TlsTransport), or schedule its owner for deletion; they
-// must not destroy it. No callback comes after close().
+// Errors: a broken write drops the queue and is reported once by on_write_failed(), on a later turn; reading goes on,
+// because the peer may have answered before it reset. A broken read is reported by on_failed(), once, and closes.
+// Lifetime: callbacks may close() the transport, put another over it (TlsTransport), or schedule its owner for
+// deletion; they must not destroy it. No callback comes after close().
 // Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -38,15 +40,15 @@ struct IoContext {
   BufferPool& pool;
   std::span<char> scratch;         // where every read goes; at least 64 KiB
   PipePool* pipes = nullptr;       // without one, every octet is copied
-  HangupWatch* hangups = nullptr;  // without one, a reset is noticed by who reads or writes
+  HangupWatch* hangups = nullptr;  // without one, only reads and writes notice a reset
 };
 
 class Transport {
  public:
   class Handler {
    public:
-    // Returns how many octets were used. Unused ones are offered again as soon as the gate is open; a handler that uses
-    // none while the gate is open would be asked for ever, so it must pause or close first.
+    // Returns how many octets were used. Unused ones are offered again as soon as the gate is open. A handler that uses
+    // none must pause or close first: with an open gate that is a failure (EPROTO).
     virtual std::size_t on_data(std::span<const char> bytes) = 0;
     virtual void on_relayed() {}                  // octets went to the sink of relay_to() unseen; look at its backlog
     virtual void on_end() = 0;                    // the peer's end, once all its octets were used
@@ -74,12 +76,11 @@ class Transport {
   enum class Arrived : std::uint8_t { nothing, octets, end };
   // What has come that the handler has not seen, asked of the kernel: one system call.
   virtual Arrived arrived() const = 0;
-  // Octets or an end are known to be there that the handler has not seen, or octets that the loop has not heard of yet; one system
-  // call.
+  // Whether there are octets or an end that the handler has not seen, octets in the kernel included; one system call.
   virtual bool has_unseen() const = 0;
-  // Octets that the kernel took and whose receipt the peer's has not confirmed yet, as they go over the wire: one system call.
+  // Octets that were sent and not yet acknowledged by the peer's TCP, as they go over the wire; one system call.
   virtual std::size_t unconfirmed() const = 0;
-  // Whether a reset is a failure (on_failed()) at once even while reads are paused and octets that came before it wait, and
+  // Whether a reset is reported (on_failed()) at once also while reads are paused and earlier octets are unread, and
   // after the peer's end.
   virtual void set_notices_reset(bool notices) = 0;
   std::size_t unread() const { return inbox_.size(); }  // octets that arrived and were not used yet
@@ -91,9 +92,9 @@ class Transport {
   virtual bool write_failed() const = 0;
   virtual void shut_write() = 0;  // the end of our side, after all that was sent
 
-  // From now on the handler wants to see nothing of what arrives but pass it on to `sink`, to which nobody else writes. It is
-  // shown to on_data() all the same until it flows: then, between two sockets, large pieces go straight to the sink, with
-  // on_relayed() after each. Both transports must end together; close() ends it too.
+  // From now on arriving octets are only passed on to `sink`, which must have no other writer. They still go through
+  // on_data() until splice() is worth it: then, between two sockets, large pieces go directly to the sink, with
+  // on_relayed() after each. Both transports must end together; close() ends the relay, too.
   virtual void relay_to(Transport& /*sink*/) {}
   virtual void relay_nowhere() {}                     // everything is shown again
   virtual TcpTransport* socket() { return nullptr; }  // where there is nothing but TCP: what the kernel can relay to

@@ -14,7 +14,8 @@ namespace {
 
 std::atomic<std::uint64_t> next_serial{1};
 
-// Which ring this thread writes to, and of which log: a serial number is never used twice, so a log that is gone is seen.
+// The ring that this thread writes to, and the serial number of its log. Serial numbers are never reused, so a ring of
+// a destroyed log is recognised.
 struct MyRing {
   std::uint64_t serial = 0;
   LineWriter::Ring* ring = nullptr;

@@ -1,7 +1,7 @@
-// The access log: one line a request, written by a thread of its own, so that no disk, pipe or terminal ever holds up an
+// The access log: one line a request, written by a thread of its own, so that no disk, pipe or terminal ever blocks an
 // event loop. Each calling thread has a ring of settings.queue bytes; a line that finds it full is dropped and counted,
-// and the daemon's log says so once. Lines of one thread keep their order; lines of different threads may cross within a
-// batch (line_writer.h).
+// and the daemon's log says so once. Lines of one thread keep their order; lines of different threads may cross within
+// a batch (line_writer.h).
 // Threads: write() by any thread, everything else by any one thread at a time. Cost of write(): a copy of the line; a
 // system call only where the writer sleeps or the ring is half full. Target: a path, "stdout", "stderr" or "off".
 // SPDX-License-Identifier: Apache-2.0
@@ -31,8 +31,8 @@ class AccessLog {
   // One whole line, '\n' included. Never blocks, never waits, never throws.
   void write(std::string_view line) noexcept;
 
-  // After lines written so far: opens the file by its name again (log rotation), or another target. What cannot be opened
-  // is said in the daemon's log and the old file stays in use. A log that is "off" stays off; the target is never "off".
+  // After the lines written so far: opens the file by its name again (log rotation), or another target. If that fails,
+  // the daemon's log says so and the old file stays in use. A log that is "off" stays off; the target is never "off".
   void reopen();
   void reopen(const std::string& target);
 

@@ -1,6 +1,6 @@
 // Whole lines on their way from one thread to another: a ring of bytes with one producer and one consumer, no lock, no
-// allocation after the constructor. An empty ring begins anew at its start, so memory is touched only as far as lines really
-// wait, and what is used over and over stays in the caches; what a burst took beyond kKept goes back to the system then.
+// allocation after the constructor. An empty ring starts again at its beginning, so only as much memory is touched as
+// lines wait, and it stays in the caches; what a burst has touched beyond kKept is then returned to the system.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

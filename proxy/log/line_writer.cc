@@ -57,7 +57,7 @@ class LineWriter::Ring {
   ByteRing ring;
 };
 
-// What the writer's thread and those who push share.
+// State that the writer's thread shares with the pushing threads.
 struct LineWriter::State {
   State(OutputFile output, std::size_t bytes, Notice tell, Timing times);
 
@@ -91,7 +91,7 @@ struct LineWriter::State {
   Requests take_requests();
   void look_for_rings();  // mutex held
   DrainResult drain();
-  // What waits, from the ring on whose turn it is; the rest of a half-written line is always the first piece.
+  // The pending octets of the ring whose turn it is; the rest of a partly written line is always the first piece.
   struct Waiting {
     std::vector<std::string_view> pieces;
     std::vector<std::size_t> owners;  // index in `known` for each piece
@@ -106,7 +106,7 @@ struct LineWriter::State {
   void watch_trouble(DrainResult result);
   void begin_trouble(const std::string& why);
 
-  // The writer's thread alone.
+  // Used by the writer's thread only.
   OutputFile file;
   std::vector<ByteRing*> known;  // the rings, as of the last look
   std::size_t first = 0;         // index in `known` of the ring to go on with
@@ -261,7 +261,8 @@ void LineWriter::State::sleep_after(DrainResult result) {
   sleeping.store(false, std::memory_order_relaxed);
   std::uint64_t count = 0;
   if ((events[0].revents & POLLIN) != 0 && ::read(wake_fd.get(), &count, sizeof count) < 0) return;
-  // While nothing can be written, one "half full" is enough; everybody else would pay a system call for nothing.
+  // While nothing can be written, one "half full" wake-up is enough; more would only cost the pushing threads system
+  // calls.
   if (result == DrainResult::nothing || result == DrainResult::progress) hurry.store(false, std::memory_order_relaxed);
 }
 
@@ -299,7 +300,8 @@ void LineWriter::State::count_lost_lines() {
 }
 
 LineWriter::LineWriter(std::shared_ptr<State> state) : state_(std::move(state)) {
-  // The thread inherits a mask that blocks all but its own faults: signals belong to the main thread, EPIPE must not kill.
+  // The new thread inherits this mask: all signals are blocked (the main thread handles them; SIGPIPE must not end the
+  // process) but those that an error of the thread itself raises.
   sigset_t all, before;
   ::sigfillset(&all);
   for (const int fault : {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) ::sigdelset(&all, fault);

@@ -1,9 +1,9 @@
-// Takes lines from any number of rings and writes them in batches, on a thread of its own. Those who push never wait.
-// Sleeping and waking: the first line after a pause wakes the writer (one system call); while lines keep coming it looks
-// by itself every Timing::gather, so that pushing costs no system call at all until a ring is half full.
-// Trouble (a full disk, a pipe that nobody reads, dropped lines) is told to `notice` once when it begins and once, with the
-// number of lines lost, when it has been over for Timing::quiet. A disk that fails keeps its lines in the ring: they are written
-// once it works again.
+// Takes lines from any number of rings and writes them in batches, on a thread of its own. Pushing never blocks.
+// Sleeping and waking: the first line after a pause wakes the writer (one system call); while lines keep coming it
+// polls every Timing::gather, so that pushing costs no system call until a ring is half full. Trouble (a full disk, a
+// pipe without a reader, dropped lines) is reported to `notice` once when it begins and once, with the number of lines
+// lost, when it has been over for Timing::quiet. While a disk fails, lines stay in the ring and are written once it
+// works again.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -20,11 +20,11 @@ namespace {
 
 constexpr std::size_t kQueueBytes = std::size_t{1} << 20;
 
-// Waits for nobody: a log whose file is full must not be stopped by a terminal that is stopped too.
+// Never blocks: if the file's disk is full, a stopped terminal must not stop the daemon as well.
 void write_to_stderr(std::string_view line) {
   pollfd room{STDERR_FILENO, POLLOUT, 0};
   if (::poll(&room, 1, 0) == 0) return;
-  // Nobody is left to tell where even this fails.
+  // No place is left to report a failure of this write.
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
@@ -93,8 +93,7 @@ struct DaemonLog {
 
 std::atomic<DaemonLog*> current{nullptr};
 
-// A thread that is just writing a line may still hold a log that was closed, so none is ever freed. There is one a process,
-// but for tests.
+// Never freed: a thread that is writing a line may still use a log that was closed. A process has one, except in tests.
 void keep_for_ever(std::unique_ptr<DaemonLog> log) {
   static std::mutex mutex;
   static auto* const all = new std::vector<std::unique_ptr<DaemonLog>>;

@@ -82,7 +82,8 @@ OutputFile::Written OutputFile::write(std::span<const std::string_view> pieces) 
 
 OutputFile::Written OutputFile::write_some(std::span<const std::string_view> pieces) {
   if (kind_ == Kind::other) {
-    // Room for POLLOUT is room for PIPE_BUF. The descriptor may be shared with others, so it must not become non-blocking.
+    // POLLOUT means room for PIPE_BUF octets. O_NONBLOCK is not set because other processes may share the open file
+    // description.
     pollfd room{fd_.get(), POLLOUT, 0};
     if (::poll(&room, 1, 0) == 0) return {0, EAGAIN};
     std::array<char, PIPE_BUF> together;
@@ -108,7 +109,8 @@ std::pair<std::uint64_t, std::uint64_t> OutputFile::identity() const {
 }
 
 bool OutputFile::is_journal() const {
-  // systemd names device and inode of the stream it made; any other descriptor is not it (systemd.exec(5), JOURNAL_STREAM).
+  // JOURNAL_STREAM holds device and inode of the stream that systemd made; a descriptor with others is not the journal
+  // (systemd.exec(5)).
   const char* stream = std::getenv("JOURNAL_STREAM");
   struct stat status{};
   if (stream == nullptr || ::fstat(fd_.get(), &status) != 0) return false;

@@ -1,7 +1,7 @@
-// Where a log goes: a path, "stdout" or "stderr". Writing never waits for a reader: a pipe, a terminal and a socket (the
-// journal) take what they have room for and no more. A regular file takes as long as its disk takes.
-// Lines into a pipe go in pieces of at most PIPE_BUF that end with a line where one does, so that others who write to the
-// same pipe do not cut them. Not thread-safe.
+// Where a log goes: a path, "stdout" or "stderr". Writing never waits for a reader: a pipe, a terminal and a socket
+// (the journal) take what they have room for and no more. A regular file takes as long as its disk takes.
+// Writes to a pipe are at most PIPE_BUF octets and end at a line's end where there is one, so that other writers to the
+// same pipe do not interleave (POSIX write()). Not thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -16,7 +16,8 @@ constexpr int kPerTurn = 64;  // so that a flood of connections does not starve 
 constexpr Milliseconds kBackOff{200};
 constexpr Milliseconds kFullAgain{60'000};
 
-// accept(2): errors of the connection that was to be taken, which is gone then, and not of the socket. The next may be good.
+// Errors of accept(2) that concern the connection to be accepted, which is gone, and not the listening socket. The next
+// call may succeed.
 bool is_of_one_connection(int error) {
   switch (error) {
     case EINTR:
@@ -70,7 +71,7 @@ bool Acceptor::accept_one() {
   return false;
 }
 
-// Descriptors or memory have run out, or the socket is of no use any more. The kernel would go on saying that it is ready.
+// Out of descriptors or memory, or the socket has failed. It would stay ready, and the loop would spin.
 void Acceptor::pause(int error) {
   event_.disarm();
   pause_.set(kBackOff);

@@ -29,8 +29,8 @@ class Acceptor {
   Acceptor& operator=(const Acceptor&) = delete;
 
   void start();
-  // Takes what already waits in the queue, then closes: a connection that was made is not reset. A socket that
-  // was passed to us is left to whoever comes next, with all that waits.
+  // Accepts the connections in the queue, then closes, so that none of them is reset. A socket that was passed by the
+  // service manager is left to the next process with its queue.
   void finish();
   const std::string& name() const { return name_; }  // "127.0.0.1:3128"
   std::size_t index() const { return index_; }
@@ -47,7 +47,7 @@ class Acceptor {
   std::size_t index_;
   Event event_;
   Timer pause_;
-  Milliseconds told_{0};  // when the log was last told of a pause; 0: never
+  Milliseconds told_{0};  // when a pause was last logged; 0: never
 };
 
 }  // namespace bloomwall::proxy

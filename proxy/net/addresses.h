@@ -18,7 +18,8 @@ namespace bloomwall::proxy {
 Address rule_address(const Endpoint& endpoint);
 Endpoint endpoint_of(const Address& address, std::uint16_t port);  // the way back
 
-// A peer as networks are asked about it: its address, and what that carries for translators (AccessRules::embedded_in()).
+// The addresses of a peer that network rules are checked with: its own, and the IPv4 address embedded in it for
+// translators (AccessRules::embedded_in()).
 class NetworkQuestion {
  public:
   NetworkQuestion(const Endpoint& peer, const AccessRules& access);
@@ -33,7 +34,7 @@ class NetworkQuestion {
 class OwnAddresses {
  public:
   void add(const Endpoint& listening) { listening_.push_back(listening); }
-  bool contains(const Endpoint& target) const;  // wildcard listeners stand for every local address
+  bool contains(const Endpoint& target) const;  // a wildcard listener matches every local address
 
  private:
   std::vector<Endpoint> listening_;

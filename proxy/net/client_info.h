@@ -1,4 +1,4 @@
-// Who a client is, as far as its requests and their log lines are concerned.
+// Identity of a client, as its requests and their log lines need it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -27,7 +27,8 @@ struct ClientInfo {
     bool to_parent = false;       // its far end is the parent, not the host
   };
   std::unique_ptr<const Inside> inside = nullptr;
-  // On a transparent listener: where it meant to connect, which is what is dialled whatever it says there.
+  // On a transparent listener: the original destination address, which is what is dialled; Host and SNI do not change
+  // it.
   std::unique_ptr<const Destination> destination = nullptr;
 };
 

@@ -8,8 +8,8 @@
 //                                               |--tunnel--> tunnelling --HTTP/1 in it--> idle ...
 //                                               \--close--> lingering --> closed
 //
-// Idle, it holds no reader, no exchange and no buffer. Owned by the Worker's table; destroyed only by the DeferredDeletion, so
-// no callback can outlive it, and none runs after close(). Thread: the worker that accepted it.
+// Idle, it holds no reader, no exchange and no buffer. Owned by the Worker's table; destroyed only by the
+// DeferredDeletion, so no callback can outlive it, and none runs after close(). Thread: the worker that accepted it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,8 +1,8 @@
-// One request as an exchange sees it: what was asked, its body as it comes, and the way back to whoever asked. A
-// session of HTTP/1 (client_session.h) is one such stream after another; each stream of an HTTP/2 connection could be
-// one.
-// The exchange is told of the body by the stream's owner (see exchange.h) and tells here what it makes of it.
-// Lifetime: from the exchange's beginning to finish() or become_tunnel(), which are the exchange's last words.
+// One request as an exchange sees it: its head, its body as it arrives, and the way back to the client. An HTTP/1
+// session (client_session.h) is a sequence of such streams; each stream of an HTTP/2 connection could be one.
+// The stream's owner passes the body to the exchange (see exchange.h); the exchange sends its response and its flow
+// control through this interface.
+// Lifetime: from the exchange's beginning to finish() or become_tunnel(), the exchange's last calls.
 // Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -37,8 +37,8 @@ class ClientStream {
 
   virtual const ClientInfo& info() const = 0;
   virtual const RequestHead* head() const = 0;  // nullptr: none was understood
-  // Nobody asked for the tunnel: it is a ClientHello on a transparent listener, whose client knows of no proxy and must
-  // not hear of it. There is a tunnel, or the end.
+  // An implicit tunnel: a ClientHello on a transparent listener, whose client does not know of the proxy and cannot
+  // read an HTTP answer. It gets a tunnel, or its connection is closed.
   virtual bool is_implicit_tunnel() const = 0;
   virtual bool is_named_by_hello() const = 0;  // likewise, and the host in head() is the ClientHello's server name
   virtual bool was_answered() const = 0;       // a request before this one

@@ -1,10 +1,11 @@
 // Makes one connection to a host: names to addresses, rules on each address, attempts over all of them.
-// Attempts are staggered as RFC 8305 says: IPv6 and IPv4 alternate, the next begins 250 ms after the last one or as soon
-// as that fails; the first to connect wins and the others are dropped. An IPv4 answer waits 50 ms for the IPv6 one.
-// Every address is checked against access.deny_destinations and against our own listeners at the moment it is dialled,
-// so what a name resolved to earlier, or elsewhere, does not matter; then the handler is asked (may_dial()). One deadline over
+// Attempts are staggered as in RFC 8305: IPv6 and IPv4 alternate, each begins 250 ms after the previous one or as soon
+// as that fails; the first to connect wins and the others are closed. An IPv4 answer waits 50 ms for the IPv6 one.
+// Every address is checked against access.deny_destinations and our own listeners when it is dialled, so earlier
+// answers of the name do not matter (DNS rebinding); then the handler is asked (may_dial()). One deadline for
 // everything: timeouts.connect.
-// The handler hears of the outcome exactly once, never from within start(). Destroying or cancel() stops everything silently.
+// The handler is called exactly once with the outcome, never from within start(). The destructor and cancel() stop
+// everything without a call.
 // Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -32,7 +33,7 @@ struct DialTarget {
   std::string_view host;  // a canonical name, or an address (IPv6 with or without brackets); copied
   std::uint16_t port = 0;
   bool is_parent = false;    // the parent proxy is exempt from access.deny_destinations
-  ResolvingClient client{};  // for whom a name is resolved
+  ResolvingClient client{};  // the client that names are resolved for
 };
 
 struct DialContext {
@@ -46,7 +47,8 @@ class Connector final : Query::Handler {
  public:
   class Handler {
    public:
-    // Of each address, right before it is dialled; of a parent's not. Also from within start(). Must not touch the connector.
+    // For each address right before it is dialled, but not for a parent's. May be called from within start(). Must not
+    // use the connector.
     virtual bool may_dial(const Endpoint& peer) = 0;
     virtual void on_connected(UniqueFd fd, const Endpoint& peer) = 0;
     virtual void on_dial_failed(const HttpError& error) = 0;
@@ -96,7 +98,7 @@ class Connector final : Query::Handler {
   SnapshotPtr snapshot_;
   Query query_;
   Timer deadline_, stagger_;
-  Event tell_;  // outcomes that are known at once are told on the next turn
+  Event tell_;  // reports outcomes that are known at once, on the next turn
   std::array<std::vector<Endpoint>, kFamilies> candidates_;  // not tried yet, in reverse
   std::vector<std::unique_ptr<Attempt>> attempts_;
   UniqueFd connected_;
@@ -107,7 +109,7 @@ class Connector final : Query::Handler {
   std::uint16_t port_ = 0;
   int last_errno_ = 0;
   Family next_family_ = Family::v6;
-  std::array<bool, kFamilies> taken_{};  // answers whose addresses are candidates already
+  std::array<bool, kFamilies> taken_{};  // families whose addresses are candidates already
   bool is_parent_ = false, looped_ = false;
 };
 

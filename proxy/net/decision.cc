@@ -13,7 +13,7 @@ namespace {
 constexpr HttpError kClientDenied{ErrorKind::client_denied, "access.clients"};
 constexpr HttpError kPortDenied{ErrorKind::port_denied, "access.deny_ports"};
 
-// A request that this very process sent out before: it stands in Via with its instance. TargetCheck looks for namesakes.
+// A loop: this process has forwarded the request before, its instance stands in Via. TargetCheck looks for its name.
 bool is_loop_by_instance(const RequestHead& head, std::string_view own_via) {
   for (const Field& field : head.fields) {
     if (field.id == FieldId::via && field.value.find(own_via) != std::string_view::npos) return true;
@@ -43,7 +43,7 @@ Review blocked(filter::Verdict verdict, const char* why) {
   return {.act = Review::Act::block, .verdict = std::move(verdict), .why = why};
 }
 
-// Inside another tunnel that one's host needs its own pass with each URL, whatever Host says.
+// Inside another tunnel the host of that tunnel is checked with each URL as well, besides Host.
 std::string url_under(const ClientInfo::Inside& inside, std::string_view target) {
   std::string url(kHttpPrefix);
   url.append(inside.host);
@@ -79,14 +79,15 @@ std::optional<HttpError> Decider::refuse_client(const RequestContext& request, s
 }
 
 Decision Decider::decide(const RequestContext& request) {
-  if (!is_client_allowed(request.client)) return refused(kClientDenied);  // changed, perhaps, since the request began
+  // Checked again: the rules may have changed since the connection was accepted.
+  if (!is_client_allowed(request.client)) return refused(kClientDenied);
   const std::uint64_t most = snapshot_->settings.limits.request_body;
   if (most > 0 && request.head.content_length > most) {
     return refused({ErrorKind::body_too_large, "limits.request_body"});
   }
   const ClientInfo::Inside* const inside = request.client.inside.get();
   const ClientInfo::Destination* const meant = request.client.destination.get();
-  // First, because `host` below lies in the memory of whoever judged last.
+  // First, because `host` below points into memory of the TargetCheck that was called last.
   tl::expected<TargetCheck::Sni, HttpError> meant_verdict;
   if (meant != nullptr) meant_verdict = target_check_.sni(meant->address, *policy_);
   TargetCheck& judge = meant != nullptr && !request.is_implicit_tunnel ? redirected_check_ : target_check_;

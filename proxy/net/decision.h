@@ -1,10 +1,10 @@
-// Whether something may happen, and where it leads: a request, the server name of a ClientHello, an address that is about to be
-// dialled, a tunnel that is open while the rules change. The one place that asks the filters; everything else acts on what comes
-// back. Nothing is remembered between calls but memory, so the same question gets the same answer until adopt().
+// The policy decision point: decides on requests, on server names of ClientHellos, on addresses that are about to be
+// dialled, and on open tunnels after the rules have changed. It is the only caller of the filters; all other code acts
+// on its decisions. Calls keep no state (only buffers), so equal questions get equal answers until adopt().
 //
-// A request passes the access rules for its client, the rules for its target and port, and the filters. What binds it needs a
-// pass of its own: on a transparent listener the address that the client meant to reach, inside a tunnel the host that its CONNECT
-// named. Of several verdicts the worst counts.
+// A request must pass the access rules for its client, the rules for its target and port, and the filters. Where it is
+// bound to a destination, that must pass as well: on a transparent listener the original destination address, inside a
+// tunnel the host of its CONNECT. Of several verdicts the worst counts.
 // Cost: that of Policy::judge; no allocation where nothing matches. Never waits for the disk. Thread: its worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -69,14 +69,16 @@ class Decider {
  public:
   void adopt(SnapshotPtr snapshot, PolicyPtr policy);
 
-  // Before anything is done for a client's request, its own limits included. `own_via`: this process in Via; empty: not looked for.
+  // Called before anything is done for a client's request, its own limits included. `own_via`: this process's element
+  // of Via; empty: loops are not looked for.
   std::optional<HttpError> refuse_client(const RequestContext& request, std::string_view own_via) const;
   Decision decide(const RequestContext& request);
   // Of what was decided last, where that said wait_for_pages. The policy keeps them mapped.
   std::span<const std::byte* const> absent_pages() const { return absent_; }
   const PolicyPtr& policy() const { return policy_; }
 
-  // The name in a ClientHello. Error bad_target: a name that no host can have. Its host is valid until the next question.
+  // Decides on the SNI of a ClientHello. Error bad_target: not a valid host name. The returned host is valid until the
+  // next call.
   tl::expected<TargetCheck::Sni, HttpError> server_name(std::string_view name) {
     return target_check_.sni(name, *policy_);
   }

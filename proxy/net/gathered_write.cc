@@ -12,7 +12,7 @@ namespace bloomwall::proxy {
 namespace {
 
 constexpr std::size_t kMaxPieces = 32;
-// A head that once was huge must not be remembered for ever.
+// A string that one huge head has made larger than this is freed.
 constexpr std::size_t kKeptCapacity = std::size_t{64} * 1024;
 
 void clear_text(std::string& text) {

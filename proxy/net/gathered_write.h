@@ -1,10 +1,10 @@
-// Gathers what one turn makes for one transport - a head, pieces of a body, an end - and sends it by one call.
-// Body pieces are referenced, not copied, so flush() comes before the memory they lie in is used again; small ones are
-// gathered in memory of its own. With chunked framing all pieces of one flush leave as one chunk: a sender of a thousand
-// tiny chunks does not cost a thousand writes.
+// Gathers what one turn of the loop produces for one transport (a head, body pieces, an end) and sends it with one
+// call. Body pieces are referenced, not copied, so flush() must come before their memory is reused; small ones are
+// copied into its own buffer. With chunked framing all pieces of one flush leave as one chunk, so a sender of a
+// thousand tiny chunks does not cause a thousand writes.
 //
-// A GatheredWrite is a local variable: it borrows its memory from the worker for its scope, and what was not flushed by the end of
-// that is dropped. So nothing that was gathered for one client or origin can reach another.
+// A GatheredWrite is a local variable: it borrows its memory from the worker for its scope, and drops unflushed octets
+// at its end. So nothing that was gathered for one client or origin can reach another.
 // Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -51,7 +51,7 @@ class GatheredWrite {
   GatheredWrite(const GatheredWrite&) = delete;
   GatheredWrite& operator=(const GatheredWrite&) = delete;
 
-  std::string& head();                         // appended to by whoever writes heads; leaves first
+  std::string& head();                         // the head to send; writers of heads append to it; it is sent first
   std::string& tail();                         // leaves last: the last chunk
   bool add_body(std::span<const char> piece);  // false: there is no room before the next flush()
   void flush(Transport& to, bool chunked);

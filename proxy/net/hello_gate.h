@@ -1,10 +1,10 @@
 // Holds back what a client sends through a CONNECT tunnel, or sent to open an implicit one, until it is known to be
 // allowed. What it says first decides:
-//   a TLS record      must be a ClientHello, whose server name is judged before one octet of it is relayed; what follows is
-//                     watched until no second ClientHello can come (AfterHello)
+//   a TLS record      must be a ClientHello, whose server name is judged before one octet of it is relayed; what
+//                     follows is watched until no second ClientHello can come (AfterHello)
 //   HTTP/1            to be handed to those who judge requests, where access.opaque_tunnels says so
-//   anything else     passes without delay, or ends the tunnel, as access.opaque_tunnels says; a record of a type that TLS
-//                     does not know ends it
+//   anything else     passes without delay, or ends the tunnel, as access.opaque_tunnels says; a record of a type that
+//                     TLS does not know ends it
 // A far end that speaks first speaks no HTTP/1. To port 80 nothing but HTTP/1 and TLS goes while HTTP is judged.
 // Judges by the policy and the settings of the moment. Holds at most what ClientHelloReader and RequestLinePeek allow.
 // SPDX-License-Identifier: Apache-2.0

@@ -26,7 +26,7 @@ class ImplicitTunnel {
   bool is_named() const { return is_named_; }  // the host in head() is the ClientHello's
   std::unique_ptr<HelloGate> take_gate() { return std::move(gate_); }
 
-  // A firewall that redirects what this process dials would lead it round for ever: a warning says so.
+  // A firewall that also redirects this process's own connections would make a loop: a warning says so.
   static bool is_own_connection(const WorkerState& worker, const ClientInfo& client);
   // It hears nothing; the log has a line of the CONNECT that it would have sent. `hello`: nullptr: none was begun.
   // `octets`: what the client has sent.

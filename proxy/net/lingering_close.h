@@ -26,8 +26,8 @@ class LingeringClose {
   bool may_close(const Transport& drained) const;  // all was sent
 
   void watch(const Transport& client);  // from now on
-  // Slow is not idle, as long as what waits moves fast enough, whatever the client says meanwhile: when to ask again.
-  // Nothing: close.
+  // A slow client is not idle as long as the octets that wait for it move fast enough, whatever it sends meanwhile.
+  // Returns when to call again; nothing: close.
   std::optional<Milliseconds> wait_for(const Transport& client, bool is_lingering, const conf::Config& settings);
 
  private:

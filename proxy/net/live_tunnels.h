@@ -1,5 +1,5 @@
-// The tunnels of a worker, and their review: what was let in may be blocked by the next policy, and must then end. A part
-// of them a turn, so that a loop with many goes on turning.
+// The open tunnels of a worker, and their review after a reload: a tunnel that the new policy blocks must end. Reviews
+// a bounded number per turn, so that the loop is not blocked.
 // Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

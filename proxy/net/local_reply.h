@@ -1,6 +1,6 @@
-// An answer without an origin: a denial, an error, TRACE and OPTIONS that may go no further. Puts the words of
-// replies.h together with what is known of one request, and sends them. A local variable of whoever answers: one
-// write_*(), then send().
+// A local reply, made by the proxy and not by an origin: the answer to a blocked request, an error, TRACE and OPTIONS
+// with Max-Forwards 0. Fills a reply of replies.h with the facts of one request and sends it. A local variable: call
+// one write_*(), then send().
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -77,7 +77,7 @@ void PageReader::run() {
   }
 }
 
-// Reads for those who wait now; lets go of the lock meanwhile.
+// Reads the pages of the present waiters; releases the lock meanwhile.
 void PageReader::take_turn(std::unique_lock<std::mutex>& lock) {
   const auto count = static_cast<std::ptrdiff_t>(std::min(waiting_.size(), kMostAtOnce));
   Waits now(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(waiting_.begin() + count));

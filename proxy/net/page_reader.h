@@ -1,7 +1,8 @@
-// Waits for pages of a paged filter on a thread of its own, so that no event loop does. What comes in while the thread
-// waits is asked for together next time: the busier it is, the more reads the disk is given at once.
-// One a worker; the thread begins with the first wait. Where the system gives no thread, the kernel is asked to read ahead,
-// and the handler is called a little later, to look whether it has. Everything is called on the worker's loop.
+// Reads pages of a paged filter on a thread of its own, so that no event loop blocks on the disk. Requests that arrive
+// while the thread reads are read together next time: under load the disk gets more reads at once.
+// One per worker; the thread starts with the first read. Where no thread can be created, the kernel is asked to read
+// ahead (madvise), and the handler is called a little later to try again. All calls and callbacks are on the worker's
+// loop.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -27,8 +28,8 @@ class PageReader {
  public:
   class Handler {
    public:
-    // Once, on the loop. What becomes of a page that can't be read, the filter knows; one that is not there is to be asked
-    // for again.
+    // Called once, on the loop. A page that can't be read makes its filter a lost one; a page that still is not
+    // resident must be requested again.
     virtual void on_pages_read() = 0;
 
    protected:
@@ -37,7 +38,7 @@ class PageReader {
   struct Wait {  // until its handler is called
     PolicyPtr policy;
     std::vector<const std::byte*> pages;
-    Handler* handler = nullptr;  // the loop's alone; null: cancelled
+    Handler* handler = nullptr;  // used on the loop only; null: cancelled
     bool is_checked = false;     // the pages were read and compared with their sums
   };
 

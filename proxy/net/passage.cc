@@ -83,13 +83,13 @@ Passage PassageJudge::judge(std::string_view raw_url, const filter::CanonicalUrl
   auto checked = target_check_.request(head, policy, access_);
   if (!checked) return refuse(checked.error());
   if (passage.is_tunnel) passage.verdict = std::move(checked->verdict);
-  // Whatever is blocked by its host is not dialled.
+  // A blocked host is not dialled, so its address is not checked.
   if (passage.verdict.decision == filter::Decision::blocked) return passage;
   const auto refusal = refuse_address(checked->host, checked->port);
   return refusal ? refuse(*refusal) : passage;
 }
 
-// As Connector does with the addresses that it dials; a parent is asked for none that is denied.
+// The checks that Connector makes before it dials; a parent is not asked for a denied address either.
 std::optional<HttpError> PassageJudge::refuse_address(std::string_view host, std::uint16_t port) const {
   const bool to_parent = direct_ && !direct_->contains(host);
   if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);

@@ -1,6 +1,6 @@
-// What lies between a URL and its answer besides the filters' verdict on it: an https URL reaches the proxy as a CONNECT, which
-// shows a host alone, and the access rules have a word on ports, addresses and schemes; nor does the proxy connect to itself.
-// For `explain`.
+// For `explain`: the checks of a URL besides the filters' verdict on it. An https URL reaches the proxy as a CONNECT,
+// which shows only a host; the access rules decide on ports, addresses and schemes; and the proxy does not connect to
+// itself.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -48,12 +48,12 @@ class PassageJudge {
   AccessRules access_;
   StaticHosts hosts_;
   OwnAddresses own_;                  // as far as their ports are configured
-  std::optional<BypassList> direct_;  // nothing: there is no parent, and whatever is asked for is dialled
+  std::optional<BypassList> direct_;  // nothing: there is no parent, all targets are dialled
   TargetCheck target_check_{TargetRules{}};
 };
 
-// "through a tunnel: CONNECT a.test:443 is allowed (unlisted); ...", or why the rules refuse it; a line with its line feed. Empty
-// where the URL's own verdict is all there is to say.
+// "through a tunnel: CONNECT a.test:443 is allowed (unlisted); ...", or why the rules refuse it; one line with its line
+// feed. Empty where only the URL's own verdict applies.
 std::string passage_text(const Passage& passage);
 
 }  // namespace bloomwall::proxy

@@ -1,6 +1,7 @@
-// Whether octets move fast enough: limits.least_rate. Any octet is a sign of life to a time-out, so without this a body that
-// comes or goes one octet a minute would hold its connections for days.
-// Looked at now and then; a look less than a period after the last one that counted says nothing. Thread: the owner's.
+// Checks the minimum transfer rate: limits.least_rate. Every octet restarts an idle timeout, so without this check a
+// body at one octet per minute (slowloris) would hold its connections for days.
+// Called from time to time; a call less than a period after the last one that counted has no result. Thread: the
+// owner's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,7 +18,8 @@ class RateCheck {
     since_ = monotonic_now();
     from_ = moved;
   }
-  // Whether less than `least` octets a second have moved since the last begin() or counting look, at least `period` ago.
+  // Whether less than `least` octets a second have moved since the last begin() or counting look, at least `period`
+  // ago.
   bool fell_short(std::uint64_t moved, std::uint64_t least, Milliseconds period) {
     const Milliseconds passed = monotonic_now() - since_;
     if (least == 0 || passed < period) return false;

@@ -12,8 +12,8 @@
 
 namespace bloomwall::proxy {
 
-// What the firewall noted of an accepted socket (SO_ORIGINAL_DST of netfilter). Nothing where it was not redirected: whoever
-// connects to the listener itself would be led back to it for ever.
+// The original destination of an accepted socket (SO_ORIGINAL_DST of netfilter). Nothing where it was not redirected: a
+// client that connects to the listener directly would make the proxy dial itself in a loop.
 std::optional<Endpoint> original_destination(int accepted);
 
 // Every connection this process has made, by both its ends: one that comes in with the same ends is its own, redirected

@@ -1,6 +1,6 @@
-// Sockets of clients that were turned away with a word: kept open for a moment, because a socket that is closed while the
-// client's request arrives is reset, and the reset may overtake what was said. So few that they cost nothing: the oldest
-// goes for the newest.
+// Sockets of clients that were refused with an answer. They stay open for a moment, because closing a socket with
+// unread octets sends RST, and that may destroy the answer before the client has read it. Bounded: the newest replaces
+// the oldest.
 // Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

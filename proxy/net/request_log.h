@@ -21,11 +21,11 @@ struct RequestTimes {
   std::chrono::microseconds lasted() const;  // until now
 
   std::chrono::system_clock::time_point started;
-  std::chrono::steady_clock::time_point started_steady;  // the same moment, on a clock that nobody sets
+  std::chrono::steady_clock::time_point started_steady;  // the same moment on the monotonic clock
   Milliseconds resolving{0}, connecting{0};
 };
 
-// Who asked, when, and how long it took.
+// The client, the start and the duration of a request.
 AccessRecord begin_record(const ClientInfo& client, const RequestTimes& times, std::chrono::microseconds lasted);
 
 // Verdict, filter name, expression and decision id.

@@ -8,7 +8,7 @@ namespace bloomwall::proxy {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000;  // in microseconds
-constexpr int kLookedAt = 16;                // to find somebody to forget
+constexpr int kLookedAt = 16;                // candidates for eviction
 
 }  // namespace
 

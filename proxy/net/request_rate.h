@@ -1,8 +1,8 @@
-// How often each client asks: limits.requests_per_second, shared by every worker. A client may spend one second's requests
-// at once and then gets its share as time passes (GCRA: one time stamp a client says it all).
-// IPv6 clients are counted by their /64. Memory is bounded: kShards x kMostClients entries; where a shard is full somebody
-// who did not ask for longest among a few is forgotten, which errs in favour of that client.
-// Cost: a lock that a fraction of all clients share and a hash look-up, and nothing where there is no limit. Any thread.
+// Rate limit of requests per client: limits.requests_per_second, shared by all workers. GCRA with a burst of one
+// second's requests; its state is one time stamp per client.
+// IPv6 clients are counted by their /64. Memory is bounded: kShards x kMostClients entries; a full shard evicts the
+// least recently seen of a few clients, which errs in that client's favour.
+// Cost: the lock of one shard and a hash look-up; nothing where there is no limit. Any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

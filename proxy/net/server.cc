@@ -32,7 +32,7 @@ struct Server::Impl {
   tl::expected<Endpoint, std::string> listen(Endpoint address, std::size_t index);
   tl::expected<Endpoint, std::string> serve_passed(const ListeningSocket& socket, std::size_t index);
 
-  Edition edition;  // the first, while what it seals is read; to hold it longer were to keep its filters for ever
+  Edition edition;  // only until start(): keeping it would pin the first filters
   OwnAddresses own;
   OwnConnections own_connections;
   ClientLimits limits;

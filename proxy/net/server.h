@@ -44,14 +44,15 @@ class Server {
   void start();
   // In the order of settings.listeners, with the ports the kernel chose.
   const std::vector<Endpoint>& addresses() const;
-  // Hands every worker the next edition by a message to its loop. Requests under way keep their snapshot; tunnels whose
-  // host or server name is blocked now end. `adopted` is called once every worker has taken it over, on the last one's thread.
+  // Posts the next edition to every worker's loop. Running requests keep their snapshot; tunnels whose host or server
+  // name it blocks are closed. `adopted` is called on the last worker's thread once every worker has adopted it.
   void publish(const Edition& next, const std::function<void()>& adopted = {});
 
-  // Ahead of drain(): listeners stay open, and every answer says that its connection ends, so that clients go elsewhere.
+  // Before drain(): listeners stay open, and every answer carries "Connection: close", so that clients move to another
+  // proxy.
   void announce();
-  // Takes whoever waits in the queues, closes the listeners, answers every request that has arrived or comes within
-  // timeouts.request_header on a connection that is new (5 s on one that is idle), lets tunnels go on, and cuts what is
+  // Accepts what is in the listen queues, closes the listeners, answers every request that has arrived or arrives
+  // within timeouts.request_header on a new connection (5 s on an idle one), lets tunnels continue, and closes what is
   // left at the deadline.
   void drain(std::chrono::milliseconds deadline);
   void stop();  // cuts everything now

@@ -1,7 +1,7 @@
 // Everything that a reload may replace, immutable, in two parts that are built off the event loops and published
-// together. A request keeps the snapshot it began with, so a swap never disturbs it. The policy is held by workers
-// alone, and by whoever waits for its pages: a verdict takes a microsecond, what it lets pass may last for days, and an
-// old policy that somebody holds is gigabytes of filters in memory and on the disk.
+// together. A request keeps the snapshot it began with, so a swap does not affect it. The policy is held only by
+// workers and by waits for its pages, not by requests: a verdict takes a microsecond, a transfer may last for days, and
+// an old policy that is still referenced pins gigabytes of filters in memory and on disk.
 // What a running Server reads from here: filters and allow lists (policy), access.*, block_page, headers, timeouts,
 // limits, upstream, dns.hosts, log.access.format and .strip_query, certificates and balancers of listeners. Not read
 // again after create(): the rest of listeners and dns, workers.
@@ -43,8 +43,8 @@ struct Snapshot {
   StaticHosts hosts;                     // from settings.dns.hosts and /etc/hosts
   std::vector<ListenerRules> listeners;  // from settings.listeners, in their order
 
-  // A parent resolves names by itself, but an address, or a name whose address is configured, is known to lead where
-  // the parent must not be sent either.
+  // Access rules of addresses for requests to a parent: it resolves names itself, but literal addresses, and names with
+  // configured addresses, are checked here.
   bool may_ask_parent_for(std::string_view host) const;
 };
 using SnapshotPtr = std::shared_ptr<const Snapshot>;

@@ -1,17 +1,17 @@
-// Connections to origins and parents, and the pool in which a worker keeps those that may carry another request.
-// A connection enters the pool only after an exact message end, and leaves it by being taken (the one used last first, so
+// Connections to origins and parents, and the pool in which a worker keeps those that may carry another request. A
+// connection enters the pool only after an exact message end, and leaves it by being taken (the one used last first, so
 // that spare ones age and go), or by being closed: after a time, when it becomes readable, because nothing it could say
 // now is an answer to us, or when there is no room. Room is what set_limits() says, or as many connections as were in
-// use at one time lately (RecentPeak): a thousand clients of one origin would else dial it anew again and again. So there
-// are never more than were in use once, and what the limits allow.
+// use at one time lately (RecentPeak): a thousand clients of one origin would else dial it anew again and again. So
+// there are never more than were in use once, and what the limits allow.
 //
-// HTTP/1 has no numbers on its answers: octets that a server sends beyond one (a body after HEAD, a Content-Length that is
-// too small) would be read as the answer to whoever is given the connection next. Against that:
+// HTTP/1 has no numbers on its answers: octets that a server sends beyond one (a body after HEAD, a Content-Length that
+// is too small) would be read as the answer to whoever is given the connection next. Against that:
 //  - the kernel is asked, at the moment of taking, whether anything has come (the event loop may not know of it yet);
-//  - a connection must have rested, unread, for kRest as long as its host is not trusted, which it is after kProofs such
-//    rests; of a trusted host, too, unless its answer leaves no doubt where it ends (Standing);
-//  - a host that has sent such octets within kRest of an answer's end is distrusted: none of its connections is kept for
-//    kDistrust. What an idle connection says later is no such sign: some servers announce that they close it.
+//  - a connection must have rested, unread, for kRest as long as its host is not trusted, which it is after kProofs
+//    such rests; of a trusted host, too, unless its answer leaves no doubt where it ends (Standing);
+//  - a host that has sent such octets within kRest of an answer's end is distrusted: none of its connections is kept
+//    for kDistrust. What an idle connection says later is no such sign: some servers announce that they close it.
 // What remains: octets that come later than kRest after an answer, or, behind a plain answer of a host that is trusted,
 // after the next request has reached it (the Download asks whether the request had, see Transport::unconfirmed()).
 //

@@ -1,5 +1,5 @@
-// Readers of HTTP/1 messages that have grown their buffers and wait for the next message, so that who is idle holds
-// none. What a reader that is lent holds counts as memory of the pool. Thread: the worker's.
+// A pool of HTTP/1 message readers whose buffers have grown already, so that idle connections hold none. The memory of
+// a lent reader is accounted to the buffer pool. Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -18,8 +18,8 @@ constexpr std::size_t kScratchBytes = std::size_t{256} * 1024;
 // How long a client that is idle when the listeners close may still ask: longer than a request takes to arrive.
 constexpr Milliseconds kIdleDrain{5000};
 
-// Signals are main's business: none that is sent is ever delivered to a worker. Those of a fault in this very thread stay
-// open: a filter that shrinks under its mapping raises SIGBUS, which filter/ turns into a lost filter.
+// The main thread handles signals: workers block all of them but those that an error of the thread itself raises. A
+// filter file that is truncated under its mapping raises SIGBUS, which filter/ turns into a lost filter.
 void block_signals() {
   sigset_t all;
   sigfillset(&all);
@@ -94,7 +94,8 @@ void Worker::adopt(Edition next) {
   state_->adopt(SnapshotPtr(std::move(own), snapshot), std::move(next.policy));
 }
 
-// Listeners are sealed, and those of the new settings may be others: each takes over what still stands under its address.
+// Listeners cannot change in a reload, but the new settings may list others: each listener takes the settings that have
+// its address.
 void Worker::adopt_listeners(const Snapshot& next) {
   if (listeners_.empty()) listeners_ = next.listeners;
   for (ListenerRules& running : listeners_) {

@@ -1,7 +1,7 @@
 // One thread of the data plane: an event loop with its own listening sockets, connections, resolver and upstream pool.
-// What workers share stands in Worker::Shared: immutable, atomic, or behind a lock that is held for one look-up.
-// Threads: constructed by the server's; publish(), drain(), stop() and the counters may be used from any thread; the rest
-// happens on the worker's own.
+// Worker::Shared is what workers share: immutable, atomic, or behind a lock that is held for one look-up.
+// Threads: constructed by the server's; publish(), drain(), stop() and the counters may be used from any thread; the
+// rest happens on the worker's own.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -63,7 +63,7 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
  private:
   explicit Worker(const Shared& shared);
   void run();
-  // worker_admission.cc: who may come in.
+  // worker_admission.cc: admission of clients.
   void on_accepted(UniqueFd fd, const Endpoint& client, const Acceptor& from) override;
   ClientLimits::Admission admit(const Endpoint& client, bool named_later, bool& counted);
   ClientLimits::Admission admit_in_place(const Endpoint& client, bool named_later, bool& counted);
@@ -103,8 +103,8 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
   std::vector<std::unique_ptr<Acceptor>> acceptors_;
   std::vector<ListenerRules> listeners_;                 // by Acceptor::index()
   std::vector<std::unique_ptr<ClientSession>> clients_;  // each knows its place
-  IntrusiveList<ClientSession, ClientSession> idle_;     // who has idled longest first
-  Milliseconds stranger_told_{0};                        // when the log was last told of one; 0: never
+  IntrusiveList<ClientSession, ClientSession> idle_;     // longest idle first
+  Milliseconds stranger_told_{0};                        // when one was last logged; 0: never
   std::uint64_t strangers_untold_ = 0;
   Milliseconds refusals_since_{0};  // beginning of the second that refusals_logged_ is of
   unsigned refusals_logged_ = 0;

@@ -1,5 +1,5 @@
-// Who may come in: strangers and those beyond the limits are turned away before they cost anything. Where there is no room,
-// whoever has idled longest makes some.
+// Admission control: clients that access.clients does not name, and those beyond the limits, are refused before they
+// cost anything. At the limit of connections the client that has been idle longest is closed.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <optional>
@@ -73,15 +73,16 @@ Admission Worker::admit(const Endpoint& client, bool named_later, bool& counted)
   return shed_idle() || shed_at_peer() ? admit_in_place(client, named_later, counted) : admission;
 }
 
-// For one that was closed, or that a peer closes in a moment. Not counted against the limit again: until the peer has done
-// so there is one more than the limit, and who made room must not be refused for that.
+// Admits a client in place of one that was closed, or that a peer worker is about to close. Skips the check of the
+// limit: until the peer has closed its client there is one more than the limit, and the new one must not be refused for
+// that.
 Admission Worker::admit_in_place(const Endpoint& client, bool named_later, bool& counted) {
   if (!named_later) return limits_.enter_in_place(client, state_->snapshot->settings.limits, counted);
   limits_.enter_unnamed_in_place();
   return Admission::admitted;
 }
 
-// Those who have just asked are not idle, whatever the list says.
+// Clients with unread octets are skipped: they have just sent a request and are still in the list.
 bool Worker::shed_idle() {
   std::size_t looked_at = 0;
   ClientSession* client = idle_.empty() ? nullptr : &idle_.front();
@@ -126,7 +127,8 @@ bool Worker::is_stranger(const Endpoint& client) const {
   return !state_->snapshot->access.client_allowed(rule_address(client.unmapped()));
 }
 
-// Whoever sets up a proxy for others looks here first; whoever floods it must not fill the log.
+// The first thing to look for in the log when a new client cannot connect; rate-limited, so that a flood does not fill
+// the log.
 void Worker::note_stranger(const Endpoint& client) {
   ++strangers_untold_;
   const Milliseconds now = monotonic_now();
@@ -164,7 +166,7 @@ void Worker::on_client_idle(ClientSession& client, bool is_idle) {
   }
 }
 
-// Puts the answer into state_->text. `in_words`: the client is told.
+// Puts the answer into state_->text. `in_words`: the answer is sent to the client.
 void Worker::write_refusal(const ClientInfo& client, const HttpError& why, bool in_words) {
   counters_.client_connections_refused_total.add();
   counters_.count_error(why.kind);
@@ -180,7 +182,7 @@ void Worker::write_refusal(const ClientInfo& client, const HttpError& why, bool 
   state_->text = std::move(answer);
 }
 
-// `told`: octets of the answer. Whoever floods the proxy with connections must not fill the disk.
+// `told`: octets of the answer. Rate-limited, so that a flood of connections does not fill the disk.
 void Worker::log_refusal(const ClientInfo& client, const HttpError& why, const DecisionId& id, std::size_t told) {
   const Milliseconds now = monotonic_now();
   if (now - refusals_since_ >= kRefusalsWindow) {
@@ -195,7 +197,7 @@ void Worker::log_refusal(const ClientInfo& client, const HttpError& why, const D
   write_record(*state_, record, *state_->snapshot);
 }
 
-// Said at once: whoever is refused must not take up any room, such as that for a TLS handshake.
+// Answers at once, without a session: refused clients must not use memory, such as that of a TLS handshake.
 void Worker::refuse(UniqueFd fd, const Endpoint& client, const Acceptor& from, const HttpError& why, bool in_words) {
   write_refusal({client, client.unmapped().ip(), &from.name()}, why, in_words);
   if (in_words) refused_.tell(std::move(fd), state_->text);

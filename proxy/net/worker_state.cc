@@ -25,8 +25,8 @@ WorkerState::WorkerState(IoContext& io_context, DialContext dial_context, Counte
 
 void WorkerState::adopt(SnapshotPtr next, PolicyPtr next_policy) {
   const conf::Config& settings = next->settings;
-  // A name that leads elsewhere now must not be served over a connection to where it led before,
-  // nor a parent over one that was made under other terms. Those that are busy, or being made, see routes_since.
+  // A name that has other addresses now must not use a pooled connection to its old ones, and a parent none that was
+  // made with other settings. For connections in use, or being made, see routes_since.
   if (snapshot != nullptr && (snapshot->hosts != next->hosts || snapshot->settings.upstream != settings.upstream)) {
     upstreams.clear();
     routes_since = next->generation;

@@ -33,7 +33,7 @@ struct WorkerState {
   Counters& counters;
   AccessLog& log;
   RequestRate& rate;
-  std::size_t workers;  // among whom limits of the whole process are shared out
+  std::size_t workers;  // each gets this fraction of the limits of the process
   UpstreamPool upstreams;
   PageReader pages;
   LiveTunnels tunnels;
@@ -45,8 +45,8 @@ struct WorkerState {
   Decider decider;
   HeadLimits request_limits, response_limits;
   std::string via;  // "bloomwall (instance)"; empty: headers.via is off
-  // Generation of the snapshot since which names and parents lead where they do. What was dialled under an older one may lead
-  // elsewhere, or to a parent under other terms, and carries no other request.
+  // Generation of the snapshot that last changed dns.hosts or upstream. Connections that were dialled before may lead
+  // to other addresses, or to a parent with other settings, and carry no further request.
   std::uint64_t routes_since = 0;
   bool draining = false;
   Count requests_in_flight;                            // any thread
@@ -57,7 +57,7 @@ struct WorkerState {
   WarmReaders<RequestReader> request_readers;
   WarmReaders<ResponseReader> response_readers;
   GatherBuffers gather;
-  std::string text;  // scratch of whoever runs now
+  std::string text;  // scratch memory of the running callback
 
   void adopt(SnapshotPtr next, PolicyPtr next_policy);
   std::string_view date(TimePoint now);  // IMF-fixdate, made once a second

@@ -1,7 +1,7 @@
-// What is to be read of the running proxy, as routes (http_routes.h):
-//   GET /healthz  200 while the process turns
-//   GET /readyz   200 while it serves with its filters loaded; 503 while starting, announcing its end, or draining, and while
-//                 a filter that blocks everything by its on_error is lost
+// The routes of the running proxy that operators read (http_routes.h):
+//   GET /healthz  200 while the main loop runs
+//   GET /readyz   200 while it serves with its filters loaded; 503 while it starts, announces its end or drains, and
+//                 while a filter is lost that blocks everything by its on_error
 //   GET /metrics  Prometheus text exposition, version 0.0.4
 // A health check need not name a host.
 // SPDX-License-Identifier: Apache-2.0

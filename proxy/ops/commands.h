@@ -24,17 +24,17 @@ int run_serve(const ServeCommand& command, const Streams& io);
 struct CheckCommand {
   std::filesystem::path config;
   bool json = false;
-  // The user that the service runs as: files that it cannot read are refused (1). Empty: the user "bloomwall", if there is one and
-  // the caller is root, and a warning.
+  // The user that the service runs as: files that it cannot read are refused (1). Empty: the user "bloomwall", if there
+  // is one and the caller is root, and a warning.
   std::string as_user = {};
 };
 int run_check(const CheckCommand& command, const Streams& io);
 
-// What would be done with each URL. URLs given: the whole story of each, with what a tunnel would get (https) and what the
-// access rules say; 1 if any is blocked, rejected or refused, as a URL or as a tunnel. None (or "-"): one URL a line from
-// `in`, answered by "listed<TAB>URL<TAB>expression", "refused<TAB>URL<TAB>error", "clear<TAB>URL" or
-// "invalid<TAB>URL<TAB>why"; 1 if any is listed, be it only monitored, or refused. `json`: one object a line either way.
-// Filters are not verified: that is `check`.
+// Explains what the proxy would do with each URL. With URLs as arguments: the full explanation of each, with the
+// verdict of a tunnel (https) and of the access rules; 1 if any is blocked, rejected or refused, as a URL or as a
+// tunnel. None (or "-"): one URL a line from `in`, answered by "listed<TAB>URL<TAB>expression",
+// "refused<TAB>URL<TAB>error", "clear<TAB>URL" or "invalid<TAB>URL<TAB>why"; 1 if any is listed (monitored counts, too)
+// or refused. `json`: one object a line either way. Filters are not verified: that is `check`.
 struct ExplainCommand {
   std::filesystem::path config;
   std::vector<std::string> urls;
@@ -42,7 +42,8 @@ struct ExplainCommand {
 };
 int run_explain(const ExplainCommand& command, const Streams& io);
 
-// Asks the running proxy to reload, waits, says what came out. 1: refused, what was served is served on; 2: nobody there.
+// Asks the running proxy to reload, waits, and prints the outcome. 1: refused, the edition served before stays in use;
+// 2: no proxy answers.
 struct ReloadCommand {
   std::filesystem::path config;
 };

@@ -19,7 +19,7 @@ constexpr std::size_t kPoolBytes = std::size_t{64} << 20;  // of admin and contr
 constexpr std::size_t kScratchBytes = std::size_t{64} << 10;
 constexpr Milliseconds kDrainTick{50};
 constexpr Milliseconds kWatchTick{1000};
-constexpr Milliseconds kStall{5000};  // a loop that has not turned for so long is told of
+constexpr Milliseconds kStall{5000};  // a loop that has not turned for so long is reported
 constexpr Milliseconds kFlushBound{5000};
 constexpr Milliseconds kReloadBound{2000};  // for a reload to give up
 constexpr Milliseconds kStopMargin{10'000};

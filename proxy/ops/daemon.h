@@ -42,7 +42,7 @@ class Daemon {
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  // Opens the doors and serves until a signal ends it. Returns the exit status.
+  // Opens the listeners and serves until a signal ends it. Returns the exit status.
   int run();
 
  private:

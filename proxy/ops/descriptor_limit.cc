@@ -24,7 +24,8 @@ std::uint64_t workers_of(const conf::Config& settings) {
 
 std::uint64_t without_clients(const conf::Config& settings) {
   const std::uint64_t each_worker = kForEachWorker + settings.listeners.size();
-  // During a reload old and new filters, or their copies, are open side by side; a file and its copy only one at a time.
+  // During a reload old and new filters, or their copies, are open together; of a file and its copy only one is open at
+  // a time.
   const auto exact_sides = static_cast<std::uint64_t>(
       std::ranges::count_if(settings.filters, [](const conf::Filter& filter) { return !filter.exact.empty(); }));
   return kForTheRest + workers_of(settings) * each_worker + 2 * (settings.filters.size() + exact_sides);

@@ -10,16 +10,16 @@
 
 namespace bloomwall::proxy {
 
-// What settings can come to need: two for each client (its own and the one to the origin), one for each idle connection to an
-// origin, some for each worker, the rest for logs, filters and doors.
+// The most descriptors that these settings can need: two for each client (its own and the one to the origin), one for
+// each idle connection to an origin, some for each worker, the rest for logs, filters and listeners.
 std::uint64_t descriptors_for(const conf::Config& settings);
 
 // Raises RLIMIT_NOFILE as far as the hard limit (and, with the privilege, beyond it) to `wanted`; never lowers it.
 // Returns what holds now.
 std::uint64_t raise_descriptor_limit(std::uint64_t wanted);
 
-// Lowers limits.pooled_connections (to an eighth at most) and limits.client_connections to what `available` descriptors serve.
-// The sentence for the log, with the numbers before and after; nothing where all of it fits.
+// Lowers limits.pooled_connections (to an eighth at most) and limits.client_connections to what fits into `available`
+// descriptors. Returns the sentence for the log, with the numbers before and after; nothing where all of it fits.
 std::optional<std::string> fit_clients(conf::Config& settings, std::uint64_t available);
 
 }  // namespace bloomwall::proxy

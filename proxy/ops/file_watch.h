@@ -39,9 +39,9 @@ class FileWatch {
   std::map<std::filesystem::path, Lost> lost_;
 };
 
-// "a, b": filters that are lost and block everything, so that nobody is served. Empty: none.
+// "a, b": lost filters whose on_error blocks every request. Empty: none.
 std::string lost_and_blocking(const filter::Policy& policy);
-// What goes on being served after a reload that failed, one line each: which copies are as they were checked, and which
+// What stays served after a failed reload, one line each: which copies still are as they were verified, and which
 // filters are lost. `damaged`: files whose bytes were found to be wrong; where one of them is what a filter is served
 // from, that filter is lost from now on.
 std::vector<std::string> served_on(const filter::Policy& policy, std::uint64_t generation,

@@ -17,9 +17,9 @@ struct HttpPatience {
   Milliseconds silence{600'000};  // between two pieces of its body
 };
 
-// Sends a request without a body and gives the body of the response to `on_body`, piece by piece as it comes, with the status.
-// Returns the status once the response is whole, or says why there is none: nobody listens, no permission, no HTTP, the proxy
-// went away or is silent for too long.
+// Sends a request without a body and gives the body of the response to `on_body`, piece by piece as it comes, with the
+// status. Returns the status once the response is complete, or the error: connection refused, no permission, no HTTP,
+// the proxy closed the connection or timed out.
 using OnHttpBody = std::function<void(int status, std::string_view piece)>;
 tl::expected<int, std::string> ask_http(const std::filesystem::path& socket, std::string_view method,
                                         std::string_view path, const OnHttpBody& on_body,

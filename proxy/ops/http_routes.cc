@@ -19,7 +19,7 @@ std::string_view path_of(const Target& target) {
   return text.substr(0, text.find('?'));
 }
 
-// An absolute target overrules Host (RFC 9112 section 3.2.2), so that is whom the client believes to speak to.
+// An absolute-form target overrides Host (RFC 9112 section 3.2.2), so its authority is the one to check.
 std::string_view host_of(const RequestHead& head) {
   if (head.target.form == TargetForm::absolute) return head.target.authority.host;
   return head.host ? head.host->host : std::string_view();

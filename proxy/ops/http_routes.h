@@ -1,7 +1,8 @@
-// What the program's own HTTP server answers: a table of routes; for the head of a request, the route that it means, or the
-// reply that says why there is none:
-//   421  Host is no IP address, no "localhost" and not in `hosts`. Else a web page could point its own host name at this address
-//        and read the answers (DNS rebinding). Not checked without `hosts`: no browser opens a unix socket.
+// The table of routes of the program's own HTTP server. Finds the route for the head of a request, or the reply that
+// says why there is none:
+//   421  Host is no IP address, no "localhost" and not in `hosts`. Else a web page could point its own host name at
+//        this address and read the answers (DNS rebinding). Not checked without `hosts`: no browser opens a unix
+//        socket.
 //   404  no route has this path; the body lists the paths
 //   405  the path takes other methods, or no route at all takes this one; with Allow
 //   413  the body is longer than the route takes
@@ -31,8 +32,8 @@ struct HttpReply {
   bool goes_on = false;          // the body is only the first piece: the rest goes to the request's HttpStream
 };
 
-// The way back to a client whose reply goes on. A value; after the client has gone its calls do nothing. Not to be used in
-// the handler itself, nor after the server is destroyed. Thread: the loop's.
+// Handle to a client whose reply is streamed. Copyable; after the client has gone its calls do nothing. Must not be
+// used in the handler itself or after the server is destroyed. Thread: the loop's.
 class HttpStream {
  public:
   class Sink {
@@ -93,7 +94,8 @@ bool is_known_host(std::string_view host, const std::vector<std::string>& hosts)
 // The reply to what is no request, or came too slowly.
 HttpReply refusal(const HttpError& error);
 
-// Appends the response to `out`. The connection closes behind it. A reply that goes on is chunked, for HTTP/1.0 as it is.
+// Appends the response to `out`. The connection closes after it. A streamed reply is chunked; for HTTP/1.0 it ends with
+// the connection.
 struct ReplyTo {
   bool is_head = false;
   Version version = Version::http11;

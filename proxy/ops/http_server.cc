@@ -96,8 +96,8 @@ class HttpServer::Connection final : public DeletedLater, public Transport::Hand
     if (state_ != State::reading || reader_.at_start()) return close();
     send(refusal({ErrorKind::request_timeout, "the request took too long to arrive"}));
   }
-  // A client may close its half as soon as it has asked; a reply that is ready goes out all the same. Who awaits one that
-  // goes on, and closes, has left.
+  // A client may shut down its sending side after its request; a complete reply is sent all the same. End of input
+  // during a streamed reply means that the client has gone.
   void on_end() override {
     if (state_ != State::answered || transport_->backlog() == 0) close();
   }
@@ -152,7 +152,7 @@ HttpServer::HttpServer(IoContext& io, ListeningSocket socket, const std::filesys
 HttpServer::~HttpServer() = default;
 
 void HttpServer::on_accepted(UniqueFd fd, const Endpoint&, const Acceptor&) {
-  // Who holds connections and says nothing must not keep a health check out.
+  // Idle connections must not keep a health check out.
   if (connections_.size() >= bounds_.connections) {
     const auto oldest =
         std::ranges::find_if(connections_, [](const auto& each) { return !each.second->awaits_reply(); });

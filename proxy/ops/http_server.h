@@ -1,12 +1,14 @@
-// The program's own HTTP server: serves a table of routes on one listening socket, the TCP admin address or the unix control
-// socket. On the main loop, never on a worker's, so that no request to it costs a client of the proxy anything.
-// One request a connection, answered and closed; more are not read. It uses the request reader and the transport of the
-// client sessions (proxy/net), so there is one HTTP parser. It is not evhttp, whose release in Debian 12 bounds neither
-// connections nor fields and has a second parser; nor is it a ClientSession, which lives on a worker and judges.
-// Bounds: so many connections (the oldest that awaits no reply goes for a new one; where all do, the new one is closed); so
-// much patience until a request is whole (then 408, nothing where nothing came) and again until its reply is taken;
-// kLongestHead octets of head (431, 414); the body as the route says (413); kMostBacklog octets that a stream's client has
-// not read (then it is cut). Handlers must not block: a reply that takes long goes on by its HttpStream.
+// The program's own HTTP server: serves a table of routes on one listening socket, the TCP admin address or the unix
+// control socket. On the main loop, never on a worker's, so that its requests do not delay clients of the proxy.
+// One request per connection: the connection closes after the reply, and further requests are not read. It uses the
+// request reader and the transport of the client sessions (proxy/net), so there is one HTTP parser. It is not evhttp,
+// whose release in Debian 12 has a second parser and no limits for connections and fields; and it is not a
+// ClientSession, which lives on a worker and judges requests.
+// Limits: the number of connections (a new one replaces the oldest that awaits no reply; where all do, the new one is
+// closed); a timeout until a request is complete (then 408, or a plain close if nothing was received) and again until
+// its reply is taken; kLongestHead octets of head (431, 414); the body as the route says (413); kMostBacklog octets
+// that a stream's client has not read (then its connection is closed). Handlers must not block: a reply that takes long
+// goes on by its HttpStream.
 // Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -64,7 +66,7 @@ class HttpServer final : Acceptor::Handler, HttpStream::Sink {
   std::map<std::uint64_t, std::unique_ptr<Connection>> connections_;  // the oldest first
   std::uint64_t next_id_ = 1;
   Acceptor acceptor_;
-  const std::unique_ptr<SocketName> name_;  // of a unix socket; last: it is removed while somebody listens there still
+  const std::unique_ptr<SocketName> name_;  // of a unix socket; last: unlinked before the socket is closed
 };
 
 }  // namespace bloomwall::proxy

@@ -84,13 +84,13 @@ const char* name_of(std::filesystem::file_type type) {
       return "a device";
     case std::filesystem::file_type::socket:
       return "a socket";
-    default:  // folders, and what is not there or can't be looked at, are told of by whoever reads them
+    default:  // the code that reads them reports folders, missing files and those that stat() fails for
       return nullptr;
   }
 }
 
-// A pipe holds whoever opens it until somebody writes, and is empty for the next reload; a device may never end. Lists
-// that are read into memory must fit there.
+// open() of a FIFO blocks until there is a writer, and a FIFO is empty at the next reload; a device may never end.
+// Lists that are read into memory must fit there.
 std::vector<std::string> unfit_files(const conf::Config& settings) {
   std::vector<std::string> lines;
   std::error_code ignored;

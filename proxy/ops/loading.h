@@ -27,7 +27,7 @@ inline constexpr int kExitConfiguration = 78;  // EX_CONFIG: will be wrong next 
 struct LoadFailure {
   int status = kExitError;
   std::vector<std::string> lines;                   // every error, one a line, each with its file
-  std::vector<std::filesystem::path> damaged = {};  // filters whose bytes are not those that their digests are of
+  std::vector<std::filesystem::path> damaged = {};  // filters whose bytes do not match their digests
 };
 template <typename T>
 using Loaded = tl::expected<T, LoadFailure>;
@@ -51,9 +51,9 @@ struct PolicyLoading {
   bool own_copies = false;     // and serve copies, large ones from the state folder
   // A filter is being read: its file, its bytes so far and in all. False stops the load.
   std::function<bool(const std::filesystem::path&, std::uint64_t done, std::uint64_t total)> progress = {};
-  const RollbackProtection* accepted = nullptr;  // what must not be gone back behind
+  const RollbackProtection* accepted = nullptr;  // the rollback protection to check against; null: none
   std::vector<std::string>* warnings = nullptr;  // where to say what is served all the same
-  filter::FilterStore* store = nullptr;          // whose files are not loaded again; null: everything is
+  filter::FilterStore* store = nullptr;          // files it holds are not loaded again; null: all are loaded
 };
 filter::PolicySpec policy_spec(const conf::Config& settings);
 Loaded<std::shared_ptr<const filter::Policy>> load_policy(const conf::Config& settings, const PolicyLoading& loading);

@@ -1,6 +1,6 @@
 // /metrics: everything the process counts, in Prometheus text exposition. Names: bloomwall_* from the table in
-// proxy/telemetry/counters.h plus those made in metrics.cc, and the usual process_*. Labels are bounded: enumerations of ours and
-// the names of configured filters; nothing that a client or an origin sends becomes one.
+// proxy/telemetry/counters.h plus those made in metrics.cc, and the usual process_*. Labels are bounded: enumerations
+// of ours and the names of configured filters; nothing that a client or an origin sends becomes one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,7 +29,7 @@ struct MetricsInput {
   Gauges gauges;
   const Snapshot* snapshot = nullptr;  // these two are null while starting
   const filter::Policy* policy = nullptr;
-  std::size_t policies_alive = 0;  // the one that is served, and those that somebody still holds
+  std::size_t policies_alive = 0;  // the one that is served, and older ones still referenced
   ReloadCounts reloads;
   LogCounts logs;
   Phase phase = Phase::starting;

@@ -1,4 +1,4 @@
-// Whether the service could read what its configuration names: what root can read, the user that the service runs as need not.
+// Checks that the service's user can read the files that the configuration names; `check` run by root would not notice.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,9 +16,9 @@ inline constexpr const char* kServiceUser = "bloomwall";  // as in systemd/bloom
 // Every file that a start or a reload reads because the configuration names it.
 std::vector<std::filesystem::path> named_files(const conf::Config& settings);
 
-// One line for each file that `user`, with all its groups, cannot open: "F: the user U cannot read it: Permission denied".
-// Asks the kernel, as that user, in a child process: access lists and folders on the way count too. Error: there is no such
-// user, or the caller may not take its place (only root may).
+// One line for each file that `user`, with all its groups, cannot open: "F: the user U cannot read it: Permission
+// denied". Asks the kernel, as that user, in a child process: access lists and folders on the way count too. Error:
+// there is no such user, or the caller may not take its place (only root may).
 tl::expected<std::vector<std::string>, std::string> unreadable_for(const std::string& user,
                                                                    const std::vector<std::filesystem::path>& files);
 

@@ -1,5 +1,6 @@
-// POST /api/v1/reload: reloads, and answers when it is known what came out. Both sides of it: the route, for the control
-// socket, and what `bloomwall reload` does. The reply goes on as JSON objects, one a line (application/x-ndjson):
+// POST /api/v1/reload: reloads, and completes its reply when the outcome is known. Both sides are here: the route, for
+// the control socket, and the client of `bloomwall reload`. The reply is a stream of JSON objects, one a line
+// (application/x-ndjson):
 //   {"pid":4711,"configuration":"/etc/bloomwall/bloomwall.yaml"}   at once: who answers, and what it serves
 //   {"text":"verifying ads.bwf: 50 %"}                             any number: progress, warnings, what came out
 //   {"exit_status":0}                                              last: 0 where what was asked for is served now
@@ -21,7 +22,7 @@
 
 namespace bloomwall::proxy {
 
-// Those who have asked and wait. Thread: the loop's.
+// The requests that wait for an outcome. Thread: the loop's.
 class ReloadApi {
  public:
   // `reload` is called on the loop; its Done may come from any thread, while the loop lives.
@@ -29,7 +30,7 @@ class ReloadApi {
   ReloadApi(EventLoop& loop, const std::filesystem::path& configuration, Reload reload);
 
   HttpRoute route();                // of this object, which must outlive it
-  void say(std::string_view text);  // to everybody who waits
+  void say(std::string_view text);  // to all waiting clients
 
  private:
   HttpReply begin(const HttpStream& asker);
@@ -38,7 +39,7 @@ class ReloadApi {
   EventLoop& loop_;
   const std::string introduction_;
   const Reload reload_;
-  std::vector<HttpStream> waiting_;  // also who has gone meanwhile
+  std::vector<HttpStream> waiting_;  // may include clients that have gone
 };
 
 struct ReloadAnswer {

@@ -123,7 +123,8 @@ void ReloadJob::fit_descriptors(conf::Config& settings, std::vector<std::string>
 Loaded<void> ReloadJob::read_sequences(const conf::Config& settings, std::vector<std::string>& warnings) {
   auto known = load_sequences(settings, warnings);
   if (!known) return tl::unexpected(std::move(known).error());
-  // Who removes a line from the file is obeyed; where nothing could be kept counts what this process knows.
+  // A line that the operator removed from the file stays removed. Where the file could not be saved, the process's own
+  // records count.
   if (sequences_kept_) {
     sequences_ = *std::move(known);
   } else {

@@ -1,6 +1,6 @@
 // Runs reloads one after the other on a thread of its own, so that no event loop waits for a file.
-// Requests that come while one runs are answered together by one more run, which begins after them and therefore sees
-// whatever they were asked for. A run that fails changes nothing; the next may succeed.
+// Requests that arrive during a run share one more run, which begins after them and therefore sees the changes they
+// were made for. A run that fails changes nothing; the next may succeed.
 // Threads: request() from any. Done is called on the reloader's thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -40,7 +40,7 @@ class Reloader {
   // never comes. The destructor would wait for it, too, so only the end of the process helps then.
   bool stop(std::chrono::milliseconds bound);
 
-  void request(Done done);  // an empty one where nobody waits
+  void request(Done done);  // may be empty
 
  private:
   void run(const std::stop_token& stop);

@@ -1,11 +1,13 @@
-// What was accepted last of each filter, so that nobody can put an older file, an older delta, or the file of another
-// filter in its place: where the filter has a public key that is refused, else it is told of (another series excepted:
-// each build into a new place begins one). Kept by the name of the filter in the file "sequences" of the state folder:
+// Rollback protection: records what was accepted last of each filter, so that an older file, an older delta or the file
+// of another filter is noticed. Where the filter has a public key it is refused, else it is a warning (but no warning
+// for another series: each build to a new path begins one). Kept by the name of the filter in the file "sequences" of
+// the state folder:
 //   bloomwall-sequences 1
 //   NAME SERIES-ID SEQUENCE CONTENT-ID DELTA-SEQUENCE CREATED
-// a line for each content that was served under the name, the last one served last. Of earlier contents only the
-// highest sequence of their deltas counts: a later build of the same lists has the same content, and old deltas would
-// fit it again. To go back on purpose remove the lines of the name, or the file, and reload. Not thread-safe.
+// a line for each content that was served under the name; the content served last is the last line. Of earlier contents
+// only the highest sequence of their deltas counts: a later build of the same lists has the same content, and old
+// deltas would fit it again. To roll back on purpose, remove the lines of the name, or the file, and reload. Not
+// thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,7 +28,7 @@ namespace bloomwall::proxy {
 struct Findings {
   std::vector<std::string> refusals, warnings;
 };
-// What the clock and the counts say: past its validity, a rebuild due.
+// Filters that are past their validity or due for a rebuild.
 Findings findings_of(const filter::Policy& policy, std::chrono::system_clock::time_point now);
 
 class RollbackProtection {
@@ -35,16 +37,16 @@ class RollbackProtection {
   static constexpr std::size_t kMaxRecords = 4096;
   static constexpr std::size_t kMaxContents = 16;  // of a name, with deltas; those served longest ago are forgotten
 
-  // An empty folder, or one without the file: nothing is known yet. A file that can't be read or understood is an
-  // error: what it said can't be held against anybody.
+  // An empty path, or a folder without the file: no records yet. A file that can't be read or parsed is an error,
+  // because its records would be lost.
   static tl::expected<RollbackProtection, std::string> load(const std::filesystem::path& folder);
   static tl::expected<RollbackProtection, std::string> parse(std::string_view text, const std::string& name);
 
   void check(const filter::Policy& policy, Findings& findings) const;
   void accept(const filter::Policy& policy);
-  void merge(const RollbackProtection& other);  // the higher of each; of another series of a name nothing
-  // Whole or not at all; only where it says something new. A folder that is not there is made where `make_folder`, else
-  // nothing is kept. True: the file says all of it now.
+  void merge(const RollbackProtection& other);  // keeps the higher of each; ignores records of another series
+  // Replaces the file atomically, and only if its contents change. A missing folder is made where `make_folder`, else
+  // nothing is saved. True: the file holds all records now.
   tl::expected<bool, std::string> save(const std::filesystem::path& folder, bool make_folder) const;
   std::string text() const;
   bool empty() const { return known_.empty(); }
@@ -59,7 +61,7 @@ class RollbackProtection {
   };
   struct Known {
     filter::FileId series{};
-    std::vector<Record> contents;  // never empty; what was accepted last is the last
+    std::vector<Record> contents;  // never empty; the last one was accepted last
     std::uint64_t delta_of(const filter::FileId& content) const;
     friend bool operator==(const Known&, const Known&) = default;
   };
@@ -67,10 +69,10 @@ class RollbackProtection {
   void check(const filter::Policy::FilterState& state, const Known& known, Findings& findings) const;
   std::string override_hint(const std::string& name) const;
   std::map<std::string, Known> known_;  // by the name of the filter
-  std::filesystem::path file_;          // where it was looked for; empty: there is no state folder
+  std::filesystem::path file_;          // where the records were loaded from; empty: there is no state folder
 };
 
-// state_dir, but where it has its default $STATE_DIRECTORY comes first: a service manager made that folder.
+// state_dir, but $STATE_DIRECTORY, a folder made by the service manager, takes precedence over its default.
 std::filesystem::path state_folder(const conf::Config& settings);
 bool any_public_key(const conf::Config& settings);
 

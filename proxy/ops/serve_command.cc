@@ -40,8 +40,8 @@ int serve(const std::filesystem::path& config, conf::Config settings, std::uniqu
   }
 }
 
-// What one peak has taken must not stay for ever: large pieces (heads, mostly) get pages of their own, which go back to the
-// system when they are freed, instead of lying in a heap whose end something small holds.
+// Memory of a peak goes back to the system: large allocations (mostly heads) use mmap() and are unmapped when freed,
+// while the heap could not shrink below a small block at its end.
 void give_memory_back() {
   constexpr int kOwnPages = 32 * 1024, kHeapTop = 256 * 1024;  // bytes
   ::mallopt(M_MMAP_THRESHOLD, kOwnPages);

@@ -1,6 +1,6 @@
-// What systemd is told about this process (sd_notify(3)): started, reloading, stopping, busy, alive. Without
-// NOTIFY_SOCKET in the environment every call does nothing. Each call is one datagram; it waits where systemd does not read,
-// so no worker calls it. Threads: any.
+// Reports the state of the process to systemd (sd_notify(3)): started, reloading, stopping, busy, alive. Without
+// NOTIFY_SOCKET in the environment every call does nothing. Each call sends one datagram and blocks while systemd does
+// not read, so no worker calls it. Threads: any.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,7 +19,7 @@ class ServiceManager {
   // Something that takes long is still going on: the next limit of starting, reloading or stopping is `more` from now.
   void extend(std::chrono::milliseconds more);
 
-  // How often alive() must come (half of WatchdogSec=); nothing where nobody watches.
+  // How often alive() must come (half of WatchdogSec=); nothing without a watchdog.
   static std::optional<std::chrono::milliseconds> watchdog_interval();
   void alive();
 };

@@ -53,7 +53,8 @@ void check_log(const std::string& key, const std::filesystem::path& file, std::v
   lines.push_back(fmt::format("{}: {}: there is no folder {}", key, file.string(), folder.string()));
 }
 
-// Whether two sockets cannot listen at once: as listen_on() makes them, the wildcard of IPv6 takes what is IPv4's as well.
+// Whether the second bind() fails with EADDRINUSE. Sockets of listen_on() are dual-stack: the IPv6 wildcard also takes
+// the IPv4 port.
 bool collide(const Endpoint& one, const Endpoint& two) {
   if (one.port() == 0 || one.port() != two.port()) return false;
   const auto covers = [](const Endpoint& wide, const Endpoint& other) {

@@ -11,11 +11,11 @@
 
 namespace bloomwall::proxy {
 
-// Connected and blocking, or nothing with errno set: ENOENT or ECONNREFUSED where nobody listens, EAGAIN where who listens
-// accepts nobody for kConnectPatience.
+// Connected and blocking, or nothing with errno set: ENOENT or ECONNREFUSED where no process listens, EAGAIN where the
+// listener accepts nothing for kConnectPatience.
 UniqueFd connect_to(const std::filesystem::path& socket);
 
-// The name of a listening socket in its folder. Removed at its end, unless somebody else has taken it meanwhile.
+// The path of a listening socket. Unlinked by the destructor, unless another process has replaced it.
 class SocketName {
  public:
   explicit SocketName(std::filesystem::path path);  // bound just now
@@ -28,8 +28,8 @@ class SocketName {
   std::uint64_t device_ = 0, inode_ = 0;  // as this process made it
 };
 
-// A non-blocking socket that listens at `path`, which only its owner and group may write to (0660): who may, can connect.
-// Takes over a name that a dead process left; refuses where a living one listens, or something else is there.
+// A non-blocking socket that listens at `path`, which only its owner and group may write to (0660), as connect()
+// requires. Replaces a stale socket of a dead process; fails where a process listens or another file is at `path`.
 // Error: "PATH: File exists".
 tl::expected<UniqueFd, std::string> listen_at(const std::filesystem::path& path, std::size_t backlog);
 

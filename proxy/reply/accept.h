@@ -11,9 +11,9 @@ namespace bloomwall::proxy {
 // In the order preferred where a client likes several equally well.
 enum class MediaType : std::uint8_t { html, json, text };
 
-// The best of the three for an Accept value. A page is for who names it, as browsers do that go to one (text/html or
-// application/xhtml+xml), and for who sends no Accept; JSON for who names it or application/*; whoever wants anything (a picture,
-// a script, curl: "*/*") gets text, which is short. Of equal qualities the type named most specifically wins; nothing
+// The best of the three for an Accept value. HTML for clients that name it, as browsers do for navigation (text/html or
+// application/xhtml+xml), and without Accept; JSON for clients that name it or application/*; all others (pictures,
+// scripts, curl: "*/*") get text, which is short. Of equal qualities the type named most specifically wins; nothing
 // acceptable: text. At most 64 ranges are read.
 MediaType choose_media(std::string_view accept);
 std::string_view content_type(MediaType type);  // with charset

@@ -1,8 +1,9 @@
-// The HTML of the 403 page: a template parsed once, rendered for each denial.
+// The HTML of the 403 page: a template parsed once, rendered for each blocked request.
 // Syntax: {{name}} a value; {{#name}}...{{/name}} only where the value is not empty; {{! ... !}} a comment, not sent.
-// Names: the list in kTemplateVariables, described in conf/blocked.html. Values are escaped for the place they stand in:
-// text and quoted attributes as HTML, inside href and src also as a part of a URL; anywhere else (script, style, tag
-// names, unquoted attributes) a variable is a parse error, so no template can be made that lets a URL become markup.
+// Names: the list in kTemplateVariables, described in conf/blocked.html. Values are escaped for the place they stand
+// in: text and quoted attributes as HTML, inside href and src also as a part of a URL; anywhere else (script, style,
+// tag names, unquoted attributes) a variable is a parse error, so no template can be made that lets a URL become
+// markup.
 // Immutable after parse(); render() is thread-safe and linear.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,8 +1,8 @@
 // Names one decision, so that the page a user sees, the log line and a report speak of the same event.
-// 80 random bits as 16 letters of Crockford's base 32 (no I, L, O, U: they survive a telephone): two equal ones among 10^9
-// have a probability below 1e-6, and an id tells nothing about its neighbours.
-// Generator: SipHash-2-4 of a counter under a 128-bit key that the caller draws from the system's random source. One per
-// worker; not thread-safe.
+// 80 random bits as 16 letters of Crockford's base 32 (no I, L, O, U: they survive a telephone): two equal ones among
+// 10^9 have a probability below 1e-6, and an id tells nothing about its neighbours.
+// Generator: SipHash-2-4 of a counter under a 128-bit key that the caller draws from the system's random source. One
+// per worker; not thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

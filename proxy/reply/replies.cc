@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kForwardMethods = "GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS, TRACE, CONNECT";
 constexpr std::string_view kTransparentMethods = "GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS, TRACE";
 
-// Small, neutral and without anything from the network: errors are for the person who looks after the network.
+// Small, neutral and without text from the network: error pages are for the network's operator.
 constexpr std::string_view kErrorPage = R"(<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><title>{status} {phrase}</title><style>
@@ -26,7 +26,7 @@ p{{margin:.3rem 0}}small{{color:var(--soft)}}</style></head><body><main><h1>{phr
 <p>{summary}</p><p><small>{status} {name}: {detail}{id}</small></p></main></body></html>
 )";
 
-// What the access rules refuse says so in the status line, as a denial does.
+// Refusals by the access rules say so in the reason phrase, as block replies do.
 std::string_view status_phrase(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::client_denied:
@@ -145,7 +145,7 @@ namespace {
 constexpr std::size_t kMostShown = 2000;  // of a URL on the page and in a report link
 constexpr std::size_t kMostNamed = 64;    // of a filter's name in the status line
 
-// Everything a person may be told, whatever it is written in. Owns what it has to make.
+// The facts of a block reply, for every media type. Owns the texts that it makes.
 struct BlockFacts {
   int status = 403;
   std::string_view url, host, filter, reason_name, sentence, expression, id, contact, legal_link;
@@ -249,7 +249,7 @@ std::string text_of(const BlockFacts& facts) {
   return out;
 }
 
-// Clients do not show the body of a refused CONNECT: one line for those who trace it.
+// Clients do not show the body of a refused CONNECT: one line, for debugging.
 std::string line_of(const BlockFacts& facts) {
   return fmt::format("blocked by filter {}, decision {}\n", facts.filter, facts.id);
 }
@@ -267,8 +267,8 @@ std::string body_of(MediaType type, const BlockFacts& facts, const BlockReply& b
   return text_of(facts);
 }
 
-// For those who show nothing but the status line. Names of filters are letters, digits and "._-" (conf/sections.h);
-// whatever else one might come to hold can't leave the line.
+// For clients that show only the status line. Names of filters are letters, digits and "._-" (conf/sections.h); any
+// other octet is replaced, so that none can end the line.
 std::string status_phrase(std::string_view filter) {
   std::string phrase = "Blocked by filter ";
   for (const char c : filter.substr(0, kMostNamed)) phrase.push_back(c > ' ' && c < '\x7f' ? c : '_');

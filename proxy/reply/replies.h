@@ -1,7 +1,8 @@
-// Whole answers that the proxy makes itself: the denial of a blocked request, and every error. Each call appends one
-// complete response (head and body) to `out`. Every one carries Date, Cache-Control: no-store, Proxy-Status (RFC 9209) and
-// exact framing. HTML, JSON or text as Accept prefers (accept.h). The reason phrase says what is up, since many clients show nothing
-// else: "403 Blocked by filter ads". HEAD gets the head alone. Nothing from the network reaches a header field or markup unescaped.
+// Local replies, made by the proxy itself: the answer to a blocked request, and every error. Each call appends one
+// complete response (head and body) to `out`. Every one carries Date, Cache-Control: no-store, Proxy-Status (RFC 9209)
+// and exact framing. HTML, JSON or text as Accept prefers (accept.h). The reason phrase gives the reason, since many
+// clients show nothing else: "403 Blocked by filter ads". HEAD gets only the head. Nothing from the network reaches a
+// header field or markup unescaped.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -45,7 +46,8 @@ void write_block_reply(std::string& out, const BlockReply& block, const ReplyCon
 // Sentences for a person: "It is on the list \"malware\"."
 std::string_view reason_sentence(filter::VerdictReason reason);
 
-// Max-Forwards: 0. TRACE: the request as received, less credentials and cookies (message/http); OPTIONS: 200 with Allow.
+// Max-Forwards: 0. TRACE: the request as received, without credentials and cookies (message/http); OPTIONS: 200 with
+// Allow.
 void write_trace_reply(std::string& out, const RequestHead& head, const ReplyContext& context);
 void write_options_reply(std::string& out, const ReplyContext& context);
 

@@ -84,7 +84,7 @@ class JsonLine {
 
 void append_json_line(std::string& out, const AccessRecord& record, const LogStyle& style) {
   const bool is_open = record.decision == filter::Decision::allowed || record.decision == filter::Decision::monitored;
-  // A request that the proxy's own rules refused was not let through, whatever the filters said or were asked.
+  // A request that the access rules refused was not forwarded, whatever the filters' verdict.
   const bool refused = record.refused && is_open;
   JsonLine line(out, "start_time", record.start);
   line.text("id", record.decision_id);
@@ -191,7 +191,7 @@ void append_squid_line(std::string& out, const AccessRecord& record, const LogSt
   out.push_back(' ');
   append_log_bare(out, shown(record.url, style, kMostUrl));
   out.append(" - ").append(hierarchy(record)).push_back('/');
-  append_log_bare(out, record.peer.substr(0, record.peer.rfind(':')));  // Squid writes the address alone
+  append_log_bare(out, record.peer.substr(0, record.peer.rfind(':')));  // Squid writes the address without the port
   out.push_back(' ');
   // A media type as Squid writes it, without parameters.
   append_log_bare(out, record.content_type.substr(0, std::min(record.content_type.find_first_of("; "), kMostOther)));

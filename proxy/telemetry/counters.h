@@ -1,5 +1,6 @@
 // Everything the data plane counts, with its help text, in one list (the only macro table of proxy/).
-// One Counters a worker, written by that worker alone with relaxed atomics, read by whoever sums them for /metrics.
+// One Counters per worker, written only by that worker with relaxed atomics, read by the thread that sums them for
+// /metrics. A read is not a consistent snapshot: one counter may already be incremented while a related one is not.
 // Exported as bloomwall_<name> (proxy/ops); names follow Prometheus conventions. Never reset.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -114,7 +115,7 @@ struct CounterRow {
   Count Counters::* member;
   bool gauge;
 };
-// The plain rows of both tables, for whoever exports or sums them.
+// The plain rows of both tables, for exporting and summing.
 inline constexpr CounterRow kCounterRows[] = {
 #define BLOOMWALL_ROW(name, help) {#name, help, &Counters::name, false},
     BLOOMWALL_COUNTERS(BLOOMWALL_ROW)

@@ -1,6 +1,6 @@
-// How often each filter decided, by its name: bloomwall_filter_verdicts_total{filter,action}. The names are those of configured
-// filters, so their number is bounded by the configuration; a count outlives reloads.
-// Threads: count() from one, which waits for nobody but the first time that a name comes; add() and get() from any.
+// How often each filter decided, by its name: bloomwall_filter_verdicts_total{filter,action}. The names are those of
+// configured filters, so their number is bounded by the configuration; a count outlives reloads.
+// Threads: count() from one, which takes the lock only for a new name; add() and get() from any.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,7 +29,7 @@ class FilterCounts {
   using Row = std::array<std::atomic<std::uint64_t>, 2>;  // by action
   Row& row(std::string_view filter);
 
-  mutable std::mutex mutex_;  // held to add a row, and by who reads from another thread
+  mutable std::mutex mutex_;  // held to add a row, and to read from another thread
   std::map<std::string, std::unique_ptr<Row>, std::less<>>
       rows_;  // rows are only ever added, by the thread that counts
 };

@@ -80,13 +80,13 @@ AfterHello::Step AfterHello::take_fragment(std::span<const char>& bytes) {
   return in_handshake_ ? look_at_message() : Step::more;
 }
 
-// In the clear the type is what it says. Behind a ChangeCipherSpec it may be an octet of a ciphertext (the Finished of TLS
-// 1.2), so that there it must look like a hello to be read as one: by chance one in five million does.
+// In plaintext the message type is reliable. After a ChangeCipherSpec it may be an octet of ciphertext (the Finished of
+// TLS 1.2), so there the message must also look like a ClientHello: one in five million random ones does.
 AfterHello::Step AfterHello::look_at_message() {
   constexpr const char* kNoHello = "a handshake message behind a ClientHello that was not answered";
   if (octet(message_[0]) != kClientHelloMessage) return end_with(kNoHello);
   if (cipher_changed_) {
-    if (message_.size() > 1 && octet(message_[1]) > 2) return end_with(kNoHello);  // nobody takes a hello that large
+    if (message_.size() > 1 && octet(message_[1]) > 2) return end_with(kNoHello);  // larger than any server accepts
     if (message_.size() < kTellingOctets) return Step::more;
     if (octet(message_[4]) != 3) return end_with(kNoHello);
   }
@@ -142,8 +142,8 @@ RetryPeek::Result RetryPeek::feed(std::span<const char> bytes) {
   return result_;
 }
 
-// A ServerHello in one record: header, message type, length, version, random. A HelloRetryRequest has this random. Alerts and
-// ChangeCipherSpec may come between.
+// A ServerHello in one record: header, message type, length, version, random. A HelloRetryRequest has this random.
+// Alerts and ChangeCipherSpec may come between.
 RetryPeek::Result RetryPeek::take(char c) {
   static constexpr std::array<std::uint8_t, 32> kRetryRandom{
       0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,

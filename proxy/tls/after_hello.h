@@ -1,11 +1,13 @@
-// What a TLS client sends after its first ClientHello, as far as there may be another one: after a HelloRetryRequest the
-// client says hello again, and OpenSSL then believes the second name. Reads record headers, passes over records that may
-// come between (ChangeCipherSpec, alerts, rejected early data), and compares the second hello's name with the first one's.
-// Until the server has said hello, or where it has asked for another, a client sends nothing else: it is malformed, because
-// some servers pass over what they do not expect. Where the server's answer cannot be read, the first record that shows that
-// the handshake has gone on ends this. Only looks: the caller holds back or relays.
-// Bounds: kMostSkipped records between; of a second hello what ClientHelloReader allows. No allocation where none comes.
-// Source: RFC 8446 sections 4.1.2, 4.2.10, 5 and D.4; of records of an unknown type RFC 2246 section 6 and RFC 4346 section 6.
+// Watches what a TLS client sends after its first ClientHello, as long as a second one may come: after a
+// HelloRetryRequest the client sends another ClientHello, and OpenSSL uses the name in the second one. Reads record
+// headers, passes over records that may come between (ChangeCipherSpec, alerts, rejected early data), and compares the
+// second hello's name with the first one's. Before the ServerHello, or after a HelloRetryRequest, a client sends
+// nothing else, and other records are malformed, because some servers skip unexpected records. Where the server's
+// answer cannot be read, the first record that proves progress of the handshake ends the watch. Only inspects: the
+// caller holds back or relays.
+// Bounds: kMostSkipped records between; a second ClientHello as in ClientHelloReader. Allocates only for a second one.
+// Source: RFC 8446 sections 4.1.2, 4.2.10, 5 and D.4; of records of an unknown type RFC 2246 section 6 and RFC 4346
+// section 6.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -138,8 +138,8 @@ HelloResult ClientHelloReader::take_header(std::uint8_t octet) {
   return HelloResult::need_more;
 }
 
-// The ClientHello of SSLv2, which servers took as that of SSLv3 and TLS, too: two octets of length, 1, and the version. It
-// has no room for a name.
+// The ClientHello of SSLv2, which servers took as that of SSLv3 and TLS, too: two octets of length, 1, and the version.
+// It has no room for a name.
 HelloResult ClientHelloReader::take_sslv2(std::uint8_t octet) {
   const bool is_old = header_used_ == 5 && header_[3] == 0 && octet == 2;
   if (is_old || (header_used_ == 4 && octet == 3)) return fail("the ClientHello of SSLv2");

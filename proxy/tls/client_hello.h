@@ -1,10 +1,10 @@
-// Reads the server name out of a TLS ClientHello that arrives in any number of segments, records and fragments.
-// Only looks: the caller keeps the bytes and relays them unchanged once the name was judged.
-// Whether it is TLS at all, the first octet says: 0x14 to 0x18 are TLS records, of which only a handshake record may begin
-// a connection. Servers pass over alerts (BoringSSL) and ChangeCipherSpec (GnuTLS) before a ClientHello, so what looks like
-// them is malformed and not some other protocol. Records of any other type: UnknownRecordPeek.
-// Bounds: records of at most 16,384 octets, a handshake message of at most 64 KiB, 64 KiB + 4 KiB of bytes in all; more is
-// `malformed`. Linear in the bytes; one buffer, only where the hello spans records.
+// Reads the server name out of a TLS ClientHello that arrives in any number of segments, records and fragments. Only
+// inspects: the caller keeps the bytes and relays them unchanged once the name is allowed.
+// The first octet decides whether it is TLS: 0x14 to 0x18 are TLS records, of which only a handshake record may begin a
+// connection. Servers skip alerts (BoringSSL) and ChangeCipherSpec (GnuTLS) before a ClientHello, so octets that look
+// like these are malformed and not another protocol. Records of any other type: UnknownRecordPeek.
+// Bounds: records of at most 16,384 octets, a handshake message of at most 64 KiB, 64 KiB + 4 KiB of bytes in all; more
+// is `malformed`. Linear in the bytes; one buffer, only where the hello spans records.
 // Source: RFC 8446 sections 4.1.2 and 5.1, RFC 6066 section 3.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -27,8 +27,8 @@ enum class HelloResult : std::uint8_t {
   malformed,  // TLS by its first octets but no ClientHello within the rules: close
 };
 // malformed also: several host_names or an unknown name type, an empty name, an octet outside 0x21..0x7e in it, an
-// extension twice, lengths that do not add up, octets of the hello beyond its extensions, the ClientHello of SSLv2 (RFC 8446
-// appendix D.5: not to be sent). What an encrypted inner hello says cannot be seen: the outer name counts.
+// extension twice, lengths that do not add up, octets of the hello beyond its extensions, the ClientHello of SSLv2 (RFC
+// 8446 appendix D.5: not to be sent). An encrypted inner ClientHello (ECH) cannot be read: the outer name counts.
 
 class ClientHelloReader {
  public:
@@ -61,9 +61,9 @@ class ClientHelloReader {
   std::string name_;
 };
 
-// Whether what is not_tls begins like a TLS record of a type that TLS does not know. RFC 2246 and RFC 4346 let servers ignore
-// one, and some read the ClientHello behind it. SOCKS5 with three methods looks the same; it sends no more than those before
-// it is answered.
+// Whether octets that are not_tls begin like a TLS record of an unknown type. RFC 2246 and RFC 4346 let servers ignore
+// such a record, and some read a ClientHello after it. A SOCKS5 greeting with three methods looks the same, but the
+// client sends nothing more before the server's answer.
 class UnknownRecordPeek {
  public:
   enum class Result : std::uint8_t { undecided, record, other };

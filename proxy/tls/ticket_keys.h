@@ -1,7 +1,7 @@
-// The keys of session tickets, of the whole process: what lets a client come back without a handshake. Kept over reloads,
-// so that each of them does not cost a handshake a client; new ones every day, so that a stolen key opens one day's sessions.
-// A ticket of the keys before is taken once more and replaced.
-// Threads: any; a lock-free look at the keys of the day.
+// Keys of TLS session tickets, one set per process, for abbreviated handshakes of returning clients. Kept over reloads,
+// so that a reload does not cost a full handshake per client; rotated every day, so that a stolen key opens one day's
+// sessions. Tickets of the previous keys are still accepted and replaced.
+// Threads: any; reading the current keys is lock-free.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

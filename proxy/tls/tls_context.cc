@@ -14,7 +14,7 @@
 namespace bloomwall::proxy {
 namespace {
 
-// TLS 1.2: forward secrecy and authenticated encryption alone. TLS 1.3 has nothing else.
+// TLS 1.2: only forward secrecy with authenticated encryption. TLS 1.3 has nothing else.
 constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
 constexpr std::array<unsigned char, 9> kHttp11{8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
 

@@ -1,6 +1,7 @@
-// What connections of one kind share: certificate and key of a listener, or the authorities that a parent proxy must be
-// vouched for by. TLS 1.2 and 1.3 alone, with forward secrecy, no renegotiation, no compression; HTTP/1.1 is the one protocol of ALPN.
-// Immutable once made, shared by all workers; sessions keep their own reference, so a reload never disturbs them.
+// The TLS settings of one kind of connections: certificate and key of a listener, or the authorities that a parent's
+// certificate is verified with. Only TLS 1.2 and 1.3, with forward secrecy, without renegotiation and compression; ALPN
+// offers http/1.1 only.
+// Immutable once made, shared by all workers; sessions keep their own reference, so a reload does not affect them.
 // Errors: one line that names the file and what OpenSSL objects to.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -168,7 +168,7 @@ void TlsSession::note(int result) {
 }
 
 std::size_t TlsSession::memory() const {
-  // Estimates for OpenSSL 3.0, whose record buffers go when they are empty.
+  // Estimates for OpenSSL 3.0, which frees empty record buffers (SSL_MODE_RELEASE_BUFFERS).
   constexpr std::size_t kShakingHands = std::size_t{48} * 1024, kEstablished = std::size_t{16} * 1024;
   std::size_t sum = (established_ ? kEstablished : kShakingHands) + held_.capacity();
   for (BIO* const queue : {in_, out_}) {

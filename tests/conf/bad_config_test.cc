@@ -1,5 +1,5 @@
-// Every file of tests/data/bad_config holds one mistake (or several, where its name says so) and, behind it, the messages it
-// must bring: "# expect:LINE:COLUMN: key: what". All of them, and no others.
+// Every file of tests/data/bad_config holds one mistake (or several, where its name says so) and, behind it, the
+// messages it must bring: "# expect:LINE:COLUMN: key: what". All of them, and no others.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// conf/bloomwall.yaml is documentation that cannot go stale: it loads, it equals the built-in defaults, it holds every key,
-// and beside each key stands what the key may be, in the words of the error message.
+// conf/bloomwall.yaml is documentation that cannot go stale: it loads, it equals the built-in defaults, it holds every
+// key, and beside each key stands what the key may be, in the words of the error message.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
@@ -38,7 +38,8 @@ bool is_prose(const std::string& line) {
 }
 bool is_example(const std::string& line) { return line.starts_with("#") && !is_prose(line); }
 
-// The file as somebody leaves it who takes every example: without the sign before it, and without the empty list above it.
+// The file as somebody leaves it who takes every example: without the sign before it, and without the empty list above
+// it.
 std::vector<std::string> with_examples() {
   auto lines = shipped_lines();
   for (std::size_t i = 0; i < lines.size(); ++i) {

@@ -1,5 +1,5 @@
-// A list of networks, as the Spamhaus DROP list is one, from the file to the client: what is dialled counts, whatever leads
-// there. Names are mapped in dns.hosts; that nobody listens tells what passes (502) from what is blocked (403).
+// A list of networks, as the Spamhaus DROP list is one, from the file to the client: what is dialled counts, whatever
+// leads there. Names are mapped in dns.hosts; that nobody listens tells what passes (502) from what is blocked (403).
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

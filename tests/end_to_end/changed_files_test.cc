@@ -1,5 +1,5 @@
-// Filter files that somebody writes to while they are served: nothing listed passes later than two seconds after, whatever
-// was done and wherever the bytes are served from.
+// Filter files that somebody writes to while they are served: nothing listed passes later than two seconds after,
+// whatever was done and wherever the bytes are served from.
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
-// Nobody gets another's answer: origins that send octets nobody asked for - a body after HEAD, 204 or 304, an answer too
-// many, at once or late, of hosts that are new and of hosts that are trusted by then - and many clients that share the connections to them. Every answer carries the number of the
-// request that it is for.
+// Nobody gets another's answer: origins that send octets nobody asked for - a body after HEAD, 204 or 304, an answer
+// too many, at once or late, of hosts that are new and of hosts that are trusted by then - and many clients that share
+// the connections to them. Every answer carries the number of the request that it is for.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -63,8 +63,8 @@ constexpr std::array kQuirks{
 constexpr std::size_t kCleanHosts = 2;             // the first ones of each, of which connections are kept
 constexpr std::array kDelays{0, 1, 30, 300, 900};  // ms until the octets too many come
 
-// A host meets one quirk at one delay, or, shared, all that its standing allows. The first octet too many that is seen makes
-// it distrusted for minutes, so that there must be many.
+// A host meets one quirk at one delay, or, shared, all that its standing allows. The first octet too many that is seen
+// makes it distrusted for minutes, so that there must be many.
 struct Host {
   std::string name;
   const Quirk* quirk = nullptr;  // nullptr: shared

@@ -81,8 +81,8 @@ class DeadLink : public ProxyBetweenLinks {
     Pair afresh{call_from(*client_), listen_at(*origin_)};
     afresh.exchange(2);
   }
-  // Sends until told that nobody listens, or until nobody has read for long. Whether it came to that. By the descriptor:
-  // what the peer has received belongs to whoever reads meanwhile.
+  // Sends until told that nobody listens, or until nobody has read for long. Whether it came to that. By the
+  // descriptor: what the peer has received belongs to whoever reads meanwhile.
   static std::future<bool> send_in_vain(const ScriptedPeer& peer, std::size_t size) {
     return std::async(std::launch::async, [fd = peer.fd(), bytes = std::string(size, 'x')] {
       for (std::string_view rest = bytes; !rest.empty();) {

@@ -1,5 +1,5 @@
-// Whatever the proxy refuses says so everywhere: in the status line, in the access log of every format, in the metrics, and by one id
-// in all of them.
+// Whatever the proxy refuses says so everywhere: in the status line, in the access log of every format, in the metrics,
+// and by one id in all of them.
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// What lives long must not keep what a reload has replaced: tunnels, downloads and uploads under way over several reloads,
-// and afterwards there is one policy and no mapping of a filter that is gone.
+// What lives long must not keep what a reload has replaced: tunnels, downloads and uploads under way over several
+// reloads, and afterwards there is one policy and no mapping of a filter that is gone.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 

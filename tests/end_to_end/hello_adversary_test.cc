@@ -1,6 +1,6 @@
-// Clients that try to take a listed server name past the proxy: TLS records before the ClientHello, a second hello behind
-// the first, everything cut anywhere. The real program stands between; the origin notes every octet that it gets.
-// BLOOMWALL_SEED repeats a run, BLOOMWALL_ROUNDS makes it longer.
+// Clients that try to take a listed server name past the proxy: TLS records before the ClientHello, a second hello
+// behind the first, everything cut anywhere. The real program stands between; the origin notes every octet that it
+// gets. BLOOMWALL_SEED repeats a run, BLOOMWALL_ROUNDS makes it longer.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-// A kernel that runs out when the test says so. The program under test runs below a seccomp filter that hands the calls in
-// kWatched to this process, where a thread lets each go on or answers it with an error number instead: the program
+// A kernel that runs out when the test says so. The program under test runs below a seccomp filter that hands the calls
+// in kWatched to this process, where a thread lets each go on or answers it with an error number instead: the program
 // meets ENFILE or ENOMEM as the kernel would say it, and the machine lacks nothing.
 // Cost: two switches of process for each of these calls; all others are as fast as ever.
-// Call order: construct, Process with before_exec(), begin(), end(). It must outlive the Process, whose calls it answers.
-// Any thread. Source: seccomp_unotify(2).
+// Call order: construct, Process with before_exec(), begin(), end(). It must outlive the Process, whose calls it
+// answers. Any thread. Source: seccomp_unotify(2).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -37,8 +37,8 @@ class KernelFaults {
 
   BeforeExec before_exec();  // for one Process
 
-  // From now on this call fails, so many times, after so many that go well. Of epoll_ctl only EPOLL_CTL_ADD counts, the one
-  // that needs memory.
+  // From now on this call fails, so many times, after so many that go well. Of epoll_ctl only EPOLL_CTL_ADD counts, the
+  // one that needs memory.
   void begin(unsigned call, int error, std::size_t times = kAlways, std::size_t after = 0);
   void end();
   std::size_t failed() const;  // calls that did since begin()

@@ -1,5 +1,6 @@
-// A kernel that has nothing left: no descriptors, no ports, no memory for sockets, pipes and watches. Those who are connected
-// notice nothing, who asks for more is told so, the proxy does not spin and leaks nothing, and afterwards all is as before.
+// A kernel that has nothing left: no descriptors, no ports, no memory for sockets, pipes and watches. Those who are
+// connected notice nothing, who asks for more is told so, the proxy does not spin and leaks nothing, and afterwards all
+// is as before.
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -334,7 +335,8 @@ TEST_F(ReloadRunsOut, ItIsRefusedOrWhole) {
 class ThreadsRunOut : public KernelRunsOut {
  protected:
   std::string filters() override {
-    // So large that the page of the URL lies apart from those of section H, which stay in memory; the same one each time.
+    // So large that the page of the URL lies apart from those of section H, which stay in memory; the same one each
+    // time.
     const std::string key = folder_.write("key", std::string(64, '1'));
     build_filter(file_, "http://127.0.0.1/listed\n",
                  {"--format", "urls", "--entries", "4M", "--kinds", "U=1", "--series-key", key});

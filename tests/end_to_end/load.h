@@ -1,5 +1,5 @@
-// A load that notices everything: keep-alive clients, tunnels that move data, and one long download, all of them checked
-// byte by byte. Runs on threads of its own between start and stop; loopback only.
+// A load that notices everything: keep-alive clients, tunnels that move data, and one long download, all of them
+// checked byte by byte. Runs on threads of its own between start and stop; loopback only.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

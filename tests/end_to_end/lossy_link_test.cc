@@ -1,5 +1,5 @@
-// The real program between links that lose packets, and between peers that are slow. Which packets are lost is random, and
-// the kernel takes no seed; what is carried is the same in every run.
+// The real program between links that lose packets, and between peers that are slow. Which packets are lost is random,
+// and the kernel takes no seed; what is carried is the same in every run.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Networks of a test's own: namespaces with veth pairs between them, and packets that get lost on the way. Everything goes
-// when its object does. Needs root, unshare, nsenter, ip and nft: no_networks_here() says what is missing.
+// Networks of a test's own: namespaces with veth pairs between them, and packets that get lost on the way. Everything
+// goes when its object does. Needs root, unshare, nsenter, ip and nft: no_networks_here() says what is missing.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -41,8 +41,8 @@ class Namespace {
   bool apart_ = false;
 };
 
-// A place with a link to the hub: 10.N.0.2 and fdNN::2 there, 10.N.0.1 and fdNN::1 at the hub. No packet holds more than one
-// segment, and one that was lost is sent again after 20 ms, so that losses are many and do not take long.
+// A place with a link to the hub: 10.N.0.2 and fdNN::2 there, 10.N.0.1 and fdNN::1 at the hub. No packet holds more
+// than one segment, and one that was lost is sent again after 20 ms, so that losses are many and do not take long.
 class Link {
  public:
   Link(const Namespace& hub, std::string name, unsigned number);  // `name` is the interface's, at both ends
@@ -50,8 +50,8 @@ class Link {
   std::string address() const { return "10." + std::to_string(number_) + ".0.2"; }
   std::string hub_address() const { return "10." + std::to_string(number_) + ".0.1"; }
 
-  // From now on packets that one of these matches, in the words of nft, are lost on arrival at either end; "": every one.
-  // False: the kernel does not take the rules.
+  // From now on packets that one of these matches, in the words of nft, are lost on arrival at either end; "": every
+  // one. False: the kernel does not take the rules.
   bool lose(const std::vector<std::string>& matches);
   bool lose_percent(unsigned percent);
   void heal();

@@ -1,5 +1,5 @@
-// The real program in a network of its own, and three places with a link each to it: a client, an origin, and somebody beside
-// them. What they say is scripted; what their links do is Link's (networks.h).
+// The real program in a network of its own, and three places with a link each to it: a client, an origin, and somebody
+// beside them. What they say is scripted; what their links do is Link's (networks.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -36,8 +36,8 @@ std::string request_head(std::string_view method, const std::string& authority, 
                          std::string_view fields = {}, std::string_view version = "HTTP/1.1");
 std::string answer(std::string_view body);  // 200, with a length
 
-// A client, whose connection to the proxy stays, and an origin. The connection to the origin carries the next request where
-// it has rested for a moment; otherwise the proxy makes another, and this one ends.
+// A client, whose connection to the proxy stays, and an origin. The connection to the origin carries the next request
+// where it has rested for a moment; otherwise the proxy makes another, and this one ends.
 struct Pair {
   ScriptedPeer client;
   std::unique_ptr<ScriptedListener> listener;

@@ -1,5 +1,5 @@
-// SIGHUP and `bloomwall reload` with files that are good, broken, foreign or half there: the running filter stays until a
-// whole new one is ready, and every refusal says which file and why.
+// SIGHUP and `bloomwall reload` with files that are good, broken, foreign or half there: the running filter stays until
+// a whole new one is ready, and every refusal says which file and why.
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <gtest/gtest.h>

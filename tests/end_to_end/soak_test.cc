@@ -1,6 +1,6 @@
-// Everything at once for a long time: clients, tunnels, downloads and a new filter by SIGHUP every second. Nothing may be lost
-// or changed, and what the proxy holds in memory stays flat. BLOOMWALL_SOAK_SECONDS says how long (`./dev soak`: ten
-// minutes and more); without it a few seconds, which prove that it runs.
+// Everything at once for a long time: clients, tunnels, downloads and a new filter by SIGHUP every second. Nothing may
+// be lost or changed, and what the proxy holds in memory stays flat. BLOOMWALL_SOAK_SECONDS says how long (`./dev
+// soak`: ten minutes and more); without it a few seconds, which prove that it runs.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
-// Filters are swapped by SIGHUP while clients ask, tunnels move data and a download runs: nothing may be lost or changed,
-// and verdicts follow the new file. BLOOMWALL_FULL_LOAD=1 runs it at full size: 1,000 clients, 100 tunnels, 1 GiB, filters of
-// 100 MB, 20 swaps; otherwise a tenth of that and less.
+// Filters are swapped by SIGHUP while clients ask, tunnels move data and a download runs: nothing may be lost or
+// changed, and verdicts follow the new file. BLOOMWALL_FULL_LOAD=1 runs it at full size: 1,000 clients, 100 tunnels, 1
+// GiB, filters of 100 MB, 20 swaps; otherwise a tenth of that and less.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
-// The real program behind a firewall that redirects: a router and a client, each a network namespace of its own, joined by
-// a veth pair. The origin (nginx) listens on addresses of the router's loopback, so nothing leaves the machine.
+// The real program behind a firewall that redirects: a router and a client, each a network namespace of its own, joined
+// by a veth pair. The origin (nginx) listens on addresses of the router's loopback, so nothing leaves the machine.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <signal.h>

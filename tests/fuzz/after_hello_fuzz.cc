@@ -1,7 +1,7 @@
-// Any octets behind a ClientHello: cut anywhere they end the same way, the only name that ever passes is the first one's,
-// and nothing of a second hello passes before that is known.
-// Input: one octet that seeds the cuts and says whether early data was offered and whether the server's answer could be read,
-// then the octets.
+// Any octets behind a ClientHello: cut anywhere they end the same way, the only name that ever passes is the first
+// one's, and nothing of a second hello passes before that is known.
+// Input: one octet that seeds the cuts and says whether early data was offered and whether the server's answer could be
+// read, then the octets.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstddef>

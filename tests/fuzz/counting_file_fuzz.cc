@@ -1,5 +1,6 @@
-// Hostile bytes as a whole counting filter (.bwc): the header sealed with the right digest and the feature bit of counters, then
-// opened from a file, its counters counted, asked, changed in a copy and turned into bits, all of it verified.
+// Hostile bytes as a whole counting filter (.bwc): the header sealed with the right digest and the feature bit of
+// counters, then opened from a file, its counters counted, asked, changed in a copy and turned into bits, all of it
+// verified.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdint>
@@ -21,7 +22,8 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-// Bits and counters must say the same of a key, and a key that is added and removed must leave no trace where nothing sticks.
+// Bits and counters must say the same of a key, and a key that is added and removed must leave no trace where nothing
+// sticks.
 void change(const Geometry& geometry, std::vector<std::byte>& cells, SectionKind kind, const Hash128& key) {
   CounterSection section(geometry, cells.data(), kind);
   const Place place = section.place(key);

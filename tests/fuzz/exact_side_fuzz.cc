@@ -1,4 +1,5 @@
-// Header and pages of an exact side from anywhere. The header's digest is put right, so that what lies behind it is reached.
+// Header and pages of an exact side from anywhere. The header's digest is put right, so that what lies behind it is
+// reached.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>

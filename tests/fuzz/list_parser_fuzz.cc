@@ -1,6 +1,6 @@
-// Everything that reads a list, on hostile bytes: the first octet chooses format and options (or detection), the second the
-// size of chunks; the rest is the list, compressed or not. Beyond memory safety it checks what no input may break: every line
-// is in exactly one count, entries and counts agree, and what is handed over is well-formed.
+// Everything that reads a list, on hostile bytes: the first octet chooses format and options (or detection), the second
+// the size of chunks; the rest is the list, compressed or not. Beyond memory safety it checks what no input may break:
+// every line is in exactly one count, entries and counts agree, and what is handed over is well-formed.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
 #include <cstdint>

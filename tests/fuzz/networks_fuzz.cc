@@ -1,4 +1,5 @@
-// Section `networks` from anywhere: what is taken is in order, comes back the same, and holds its ends and nothing beside them.
+// Section `networks` from anywhere: what is taken is in order, comes back the same, and holds its ends and nothing
+// beside them.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Replays every file of the folders named on the command line through a fuzz target. Exit 1 where a folder holds nothing,
-// so that a lost corpus is a failing test and not a silent pass.
+// Replays every file of the folders named on the command line through a fuzz target. Exit 1 where a folder holds
+// nothing, so that a lost corpus is a failing test and not a silent pass.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Any octets that a client sends first through a tunnel: cut anywhere they are the same to the end of their first line, and
-// no line that ends in a version of HTTP/1, or begins with GET, passes whole.
+// Any octets that a client sends first through a tunnel: cut anywhere they are the same to the end of their first line,
+// and no line that ends in a version of HTTP/1, or begins with GET, passes whole.
 // Input: one octet that seeds the cuts, then the octets.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What the targets of filter files have in common: a header with the right digest, so that the checks behind it are reached,
-// and bytes as a file that can be opened by name.
+// What the targets of filter files have in common: a header with the right digest, so that the checks behind it are
+// reached, and bytes as a file that can be opened by name.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,7 +16,8 @@
 
 namespace bloomwall::fuzz {
 
-// Magic, lengths and digests as a careful attacker would set them; everything else is the fuzzer's. At least a header long.
+// Magic, lengths and digests as a careful attacker would set them; everything else is the fuzzer's. At least a header
+// long.
 inline void seal(std::vector<std::byte>& file) {
   filter::HeaderBytes head{};
   std::copy_n(file.begin(), filter::kHeaderBytes, head.begin());

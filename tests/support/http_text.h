@@ -6,7 +6,8 @@
 
 namespace bloomwall::test {
 
-// "METHOD http://AUTHORITY/path HTTP/1.1\r\nHost: AUTHORITY\r\n...\r\n" and the body. Each of `fields` ends with "\r\n".
+// "METHOD http://AUTHORITY/path HTTP/1.1\r\nHost: AUTHORITY\r\n...\r\n" and the body. Each of `fields` ends with
+// "\r\n".
 std::string request(const std::string& method, const std::string& authority, const std::string& path,
                     const std::string& fields = "", const std::string& body = "");
 std::string get(const std::string& authority, const std::string& path = "/", const std::string& fields = "");

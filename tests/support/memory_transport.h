@@ -1,5 +1,5 @@
-// Two ends of a connection that exists in memory alone, for tests of what speaks over a Transport: no socket, no kernel. Octets
-// arrive at the other end on a later turn of the loop, in the order they were sent.
+// Two ends of a connection that exists in memory alone, for tests of what speaks over a Transport: no socket, no
+// kernel. Octets arrive at the other end on a later turn of the loop, in the order they were sent.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,5 @@
-// System calls that fail from here on, in this process and its children: a system that has run out of something, or a file
-// system that lacks it, as the kernel would say so. There is no way back, so it is done in a child: EXPECT_EXIT.
+// System calls that fail from here on, in this process and its children: a system that has run out of something, or a
+// file system that lacks it, as the kernel would say so. There is no way back, so it is done in a child: EXPECT_EXIT.
 // Source: seccomp(2).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,5 +1,5 @@
-// A name server on a loopback port, UDP and TCP, that answers from a table and counts what it was asked. A name that is not in the
-// table does not exist.
+// A name server on a loopback port, UDP and TCP, that answers from a table and counts what it was asked. A name that is
+// not in the table does not exist.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,6 @@
-// The other side of a conversation in a test: it is told line by line what to say and what it must hear. Every call ends
-// within kPatience; what does not happen in time, or differently, is a std::runtime_error that says what came instead, so a
-// script reads top to bottom without checks.
+// The other side of a conversation in a test: it is told line by line what to say and what it must hear. Every call
+// ends within kPatience; what does not happen in time, or differently, is a std::runtime_error that says what came
+// instead, so a script reads top to bottom without checks.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,6 @@
-// A descriptor that the kernel does not watch. Having no room for it is hard to come by, so it is refused for another reason
-// here: it is an epoll over an epoll over ... a pipe, one more than the kernel puts up with. poll() sees through them.
+// A descriptor that the kernel does not watch. Having no room for it is hard to come by, so it is refused for another
+// reason here: it is an epoll over an epoll over ... a pipe, one more than the kernel puts up with. poll() sees through
+// them.
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <gtest/gtest.h>

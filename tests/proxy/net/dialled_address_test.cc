@@ -1,5 +1,6 @@
-// Networks in filters are asked about the address that is dialled, or was: whatever name leads there, on connections that are
-// there already, and again after a reload. Allow entries for the host, the URL or the address free it; a parent is exempt.
+// Networks in filters are asked about the address that is dialled, or was: whatever name leads there, on connections
+// that are there already, and again after a reload. Allow entries for the host, the URL or the address free it; a
+// parent is exempt.
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/proxy/net/proxy_fixture.h"
 #include "tests/support/scripted_dns.h"

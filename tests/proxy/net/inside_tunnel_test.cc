@@ -1,5 +1,5 @@
-// HTTP/1 inside CONNECT: every request is judged by the tunnel's host and by its own, and goes nowhere but to the far end of
-// the tunnel. Other protocols pass without delay, or do not pass, as access.opaque_tunnels says.
+// HTTP/1 inside CONNECT: every request is judged by the tunnel's host and by its own, and goes nowhere but to the far
+// end of the tunnel. Other protocols pass without delay, or do not pass, as access.opaque_tunnels says.
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/proxy/net/proxy_fixture.h"
 

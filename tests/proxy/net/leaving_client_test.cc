@@ -1,5 +1,5 @@
-// Clients that leave while something is under way for them: whoever resets is let go at once, whoever only ends its side
-// is answered.
+// Clients that leave while something is under way for them: whoever resets is let go at once, whoever only ends its
+// side is answered.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <sys/socket.h>

@@ -89,8 +89,8 @@ filter::FilterSpec ProxyTest::build_filter() const {
   if (!given.networks.empty()) build.lists.push_back(dir.write(stem + ".netset", given.networks).string());
   build.threads = 1;
   if (given.paged) {
-    // So large that the page of a URL lies apart from those of section H, which are read as soon as a host is asked for; the
-    // same page each time.
+    // So large that the page of a URL lies apart from those of section H, which are read as soon as a host is asked
+    // for; the same page each time.
     filter::PlanRequest& expected = build.expected.emplace();
     expected.entries = 4'000'000;
     expected.hosts = 1000;

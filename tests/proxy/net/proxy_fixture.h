@@ -11,8 +11,8 @@
 //   }
 //
 // The proxy is started, with what is given by then, when it is first spoken to; what is changed later counts from
-// reload() on. Everything goes to 127.0.0.1; the names ok.test, blocked.test, sub.blocked.test and mixed.test lead there.
-// Every wait is bounded by kPatience and ends in an exception that says what was waited for.
+// reload() on. Everything goes to 127.0.0.1; the names ok.test, blocked.test, sub.blocked.test and mixed.test lead
+// there. Every wait is bounded by kPatience and ends in an exception that says what was waited for.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,5 @@
-// What the log and the counters say of what was refused, or failed: whatever the proxy ends has a line that tells the truth, and
-// an id, and is counted once.
+// What the log and the counters say of what was refused, or failed: whatever the proxy ends has a line that tells the
+// truth, and an id, and is counted once.
 // SPDX-License-Identifier: Apache-2.0
 #include <nlohmann/json.hpp>
 #include <numeric>

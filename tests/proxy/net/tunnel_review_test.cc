@@ -1,5 +1,5 @@
-// What a tunnel is let in by, and what a reload makes of it: hellos are judged by the policy of their moment, open tunnels
-// end where their host or server name is blocked by the next one, and none keeps the old policy.
+// What a tunnel is let in by, and what a reload makes of it: hellos are judged by the policy of their moment, open
+// tunnels end where their host or server name is blocked by the next one, and none keeps the old policy.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdexcept>
 

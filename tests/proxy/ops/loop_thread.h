@@ -1,4 +1,5 @@
-// An event loop on a thread of its own, with what streams need. Objects that live on the loop are made and destroyed there.
+// An event loop on a thread of its own, with what streams need. Objects that live on the loop are made and destroyed
+// there.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

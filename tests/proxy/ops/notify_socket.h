@@ -1,5 +1,5 @@
-// What systemd would hear: the socket of NOTIFY_SOCKET, in the environment for as long as this lives. Like systemd it reads
-// all the time: the kernel holds ten messages, and whoever sends the eleventh waits.
+// What systemd would hear: the socket of NOTIFY_SOCKET, in the environment for as long as this lives. Like systemd it
+// reads all the time: the kernel holds ten messages, and whoever sends the eleventh waits.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

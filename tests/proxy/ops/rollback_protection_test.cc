@@ -1,4 +1,5 @@
-// Older files and deltas, and files of another series: refused where a public key is asked for, told of elsewhere, across restarts.
+// Older files and deltas, and files of another series: refused where a public key is asked for, told of elsewhere,
+// across restarts.
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/ops/rollback_protection.h"
 
