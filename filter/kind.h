@@ -9,7 +9,7 @@ namespace bloomwall::filter {
 
 enum class Kind : char {
   suffix = 'S',      // the host, its subdomains, every path
-  exact_host = 'X',  // the host alone, every path; every IP address
+  exact_host = 'X',  // the host without subdomains, every path; every IP address
   subdomains = 'W',  // subdomains only
   url = 'U',         // host and subdomains, that path, any query
   url_query = 'Q',   // host and subdomains, that path, that query

@@ -1,5 +1,5 @@
-// Inside filter/bits: the bits of one question, derived from a fingerprint (64 bits in H and R, 35 in P). Pinned for
-// ever by key derivation 1.
+// Inside filter/bits: the bits of one question, derived from a fingerprint (64 bits in H and R, 35 in P). Fixed by key
+// derivation 1; must never change.
 //   mix64  the finaliser of SplitMix64; x_v = mix64(fp + v * phi) is then the v-th output of that generator, seeded
 //          with fp
 //   x = x_v, y = mix64(x ^ phi), z = mix64(y), all mod 2^64

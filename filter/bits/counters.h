@@ -1,14 +1,14 @@
 // The counting form of a section: for each of its bits a 4-bit counter, a "cell". Page p of the section (32768 cells)
 // is the bytes from p * 16384 on; cell i of it is the low half of byte i / 2 where i is even, else the high half.
 //   A key adds one to each of its distinct cells, and one again when it is added again; removing takes one away.
-//   A cell that reaches 15 stays there: what passed through it is not known any more.
+//   A cell that reaches 15 stays there: its true count is not known any more.
 //   A cell is the bit it stands for: set where it is not zero.
 //   A mark is counted once and stays: its first URL sets its cells to 15, further ones change nothing, and nothing
 //   takes it away. The bits are those of a mark counted by one and never removed: no cell of a mark that stays is ever
 //   zero.
-//   Counted by one it could be lost: that it was counted can only be asked of the cells, so a mark that tests positive
-//   by other keys' cells alone would be passed over, go when they go, and hide listed URLs, which are asked on marked
-//   hosts only.
+//   Counted by one, a mark could be lost: only the cells tell whether it was counted already, so a mark that tests
+//   positive through the cells of other keys would not be counted, would vanish with them, and would hide listed URLs,
+//   because URLs are looked up on marked hosts only.
 // Threads: cells of one page are written by one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -49,8 +49,8 @@ struct Hash128 {
   friend auto operator<=>(const Hash128&, const Hash128&) = default;
 };
 
-// 32 random bytes a file; only the first 8 (little-endian) seed XXH3, the rest is reserved. Secret: who knows it can
-// craft URLs that are blocked.
+// 32 random bytes a file; only the first 8 (little-endian) seed XXH3, the rest is reserved. Secret: with it one can
+// craft URLs that are false positives.
 using SeriesKey = std::array<std::uint8_t, 32>;
 
 // Makes keys for one series. Stateless but for the seed; copy freely; thread-safe. Cost: one XXH3-128 each, of at most

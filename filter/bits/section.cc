@@ -62,7 +62,7 @@ bool test_set(Layout layout, const std::byte* page, std::uint64_t lx, std::uint6
   return test_first_line(layout, page + first_line(layout, lx), x) && test_further_lines(layout, page, lx, x);
 }
 
-// The word that chooses the lines of a set whose own first word is x.
+// The word that selects the lines of a set whose own first word is x.
 std::uint64_t line_word(SectionKind kind, std::uint64_t fingerprint, std::uint64_t x) {
   return kind == SectionKind::hosts ? bits::first_word(fingerprint, 0) : x;
 }
@@ -161,7 +161,7 @@ void SectionWriter::insert_exclusive(std::span<const Place> places) {
   for (unsigned b = 0; !places.empty(); b ^= 1) {
     std::size_t used = 0;
     for (const Place& place : places.first(std::min(places.size(), kBlock))) {
-      const std::uint64_t x = bits::first_word(place.fingerprint, 0);  // chooses the lines whatever the section
+      const std::uint64_t x = bits::first_word(place.fingerprint, 0);  // selects the lines in every section
       const auto writes = list_writes(geometry_.layout, pages_ + place.page * kPageBytes, x, x,
                                       std::span(blocks[b]).subspan(used).first<kMostLines>());
       for (const auto& write : writes) __builtin_prefetch(write.line, 1);

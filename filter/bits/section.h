@@ -72,9 +72,9 @@ class SectionView {
 };
 
 // Writes keys into a section in memory. insert() uses an atomic OR: any number of threads may insert at once.
-// insert_exclusive() is several times faster, for a caller that alone writes to those pages meanwhile (one thread, or
-// one thread a range of pages); of many places it fetches the lines of some while it writes those of others. All leave
-// the same bits.
+// insert_exclusive() is several times faster, for a caller that is the only writer of those pages meanwhile (one
+// thread, or one thread per range of pages); with many places it prefetches the lines of some while it writes those of
+// others. Both give the same bits.
 class SectionWriter {
  public:
   SectionWriter(const Geometry& geometry, std::byte* pages, SectionKind kind)

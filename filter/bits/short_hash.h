@@ -27,7 +27,7 @@ constexpr Hash128 octets_of(Wide value) {
   return {.lo = static_cast<std::uint64_t>(value), .hi = static_cast<std::uint64_t>(value >> 64)};
 }
 
-// `count` octets of `head`, whose others are zero, and behind them as many of `tail` as there is room for. count <= 16.
+// The first `count` octets of `head` (its others are zero), followed by as many octets of `tail` as fit. count <= 16.
 constexpr Hash128 spliced(const Hash128& head, std::size_t count, const Hash128& tail) {
   return octets_of(wide(head) | wide(tail) << (4 * count) << (4 * count));  // in two steps: 128 at once is undefined
 }

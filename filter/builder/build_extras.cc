@@ -69,7 +69,7 @@ void KnownGood::take_line(std::string_view line) {
   }
 }
 
-// All keys that a look-up of this form may ask, whatever the filter holds.
+// All keys that a look-up of this form may use, for any contents of the filter.
 void KnownGood::take_form(UrlParts& parts, UrlHashes& hashes) {
   for (std::size_t i = 0; i < parts.suffixes() && known_.size() <= kMaxKnownGoodKeys; ++i) {
     const Hash128 host = hashes.host(i);

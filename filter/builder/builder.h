@@ -39,8 +39,8 @@ struct BuildOptions {
   bool raw = false;
   std::string category;  // empty: that of the lists, where all have the same
   Target target;
-  // What the lists will hold (its target is ignored). It alone decides the sizes; the build is refused where the lists
-  // hold kinds for which there is no section, or so many entries that the target is not met.
+  // The expected contents of the lists (its target is ignored). Only this decides the sizes; the build is refused where
+  // the lists hold kinds without a section, or so many entries that the target is not met.
   std::optional<PlanRequest> expected;
   // Empty, or a filter file: the same series and geometry, so that both can be merged. Excludes `expected`.
   std::filesystem::path like;
@@ -64,7 +64,7 @@ struct BuildOptions {
   const std::atomic<bool>* stop = nullptr;  // becomes true: nothing is written, error `io` "interrupted"
 };
 
-// `estimating`: reading for counts alone. `streaming`: reading while a temporary file exists.
+// `estimating`: reading for counts only. `streaming`: reading while a temporary file exists.
 enum class BuildPhase : std::uint8_t { reading, estimating, streaming, writing, finishing };
 struct BuildProgress {
   BuildPhase phase = BuildPhase::reading;

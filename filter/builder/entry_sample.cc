@@ -30,7 +30,7 @@ class SampleQuestions {
 
   bool finds(const EntrySample::Kept& entry) {
     if (entry.kind == Kind::raw) return query_.raw(entry.path).has_value();
-    // W stops subdomains alone, D what lies below it.
+    // W blocks subdomains only, D the URLs below it.
     const std::string host = entry.kind == Kind::subdomains ? "a." + entry.host : entry.host;
     const std::string path = is_host_kind(entry.kind)        ? "/"
                              : entry.kind == Kind::directory ? entry.path + "x"

@@ -39,7 +39,7 @@ class BlockSource {
   // every thread. Called by several threads at once. Blocks of 64 to 512 KiB are fastest; a line has at most
   // kMaxLineBytes. `first_line` matters only to reports and to the order of allow rules.
   virtual Result<bool> next(LineBlock& block) = 0;
-  // For progress alone, both in the same unit. Thread-safe.
+  // For progress reports only, both in the same unit. Thread-safe.
   struct Position {
     std::uint64_t done = 0;
     std::uint64_t total = 0;  // 0: not known

@@ -75,8 +75,8 @@ class EntrySketches {
 // An upper bound of what serialise() returns.
 inline constexpr std::uint64_t kMostSketchBytes = (kKeyKindCount + 2) * (DistinctSketch::kRegisters + 4) + 16;
 
-// A sink that keeps nothing but sketches, and passes hashes to the class that derives from it. KeyEstimator uses it
-// alone, to count entries in bounded memory.
+// A sink that keeps only sketches, and passes hashes to its derived class. KeyEstimator needs only the
+// sketches, to count entries in bounded memory.
 class SketchingSink : public KeySink {
  public:
   explicit SketchingSink(const KeyMaker& keys);

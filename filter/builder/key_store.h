@@ -1,5 +1,5 @@
-// Where entries go while lists are read. A build has two implementations of KeyStore: KeyCollector holds all keys in
-// memory, KeyStream writes them into a file whose sizes are known.
+// The destination of entries while lists are read. A build has two implementations of KeyStore: KeyCollector holds all
+// keys in memory, KeyStream writes them into a file whose sizes are known.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -4,8 +4,8 @@
 //   P, R    records of six bytes in the rest of the memory (records.h). When little of it is free, helper threads apply
 //           them to the temporary file, one partition after the other, while other threads read on (section_rounds.h)
 //   counts  estimated (key_sketch.h)
-// Memory: bounded by the budget, whatever the input. Temporary disk: none but the file itself.
-// The bytes of the file depend on the entries alone: not on threads, rounds or memory.
+// Memory: bounded by the budget for any input. Temporary disk: only the file itself.
+// The bytes of the file depend only on the entries, not on threads, rounds or memory.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -160,7 +160,7 @@ Result<void> Merge::identify() {
 
 bool is_content(const SourceInfo& source) { return source.bytes > 0 && source.sha256 != Sha256{}; }
 
-// Shards with the same sources are the same shard, whatever their names.
+// Shards with the same sources are the same shard, also under different names.
 Result<void> Merge::check_sources() {
   std::map<std::set<Sha256>, std::size_t> seen;
   for (std::size_t i = 0; i < sources_.size(); ++i) {

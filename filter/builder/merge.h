@@ -8,9 +8,9 @@
 // they are given, are tested again, for keys that test positive only in the merged bits; with the list that every shard
 // was built with, the exceptions are those of the whole build.
 // A source that several files name is named once. The same file twice (all of its sources are the same) is refused; so
-// is, with `sources`, whatever is missing, altered or given twice. That is checked before a page is read, and where
-// every input has sketches, whether the whole meets the target, too. No entry is looked up in the merged file: there
-// are none.
+// is, with `sources`, a source that is missing, altered or given twice. That is checked before a page is read, and
+// where every input has sketches, whether the whole meets the target, too. No entry is looked up in the merged file:
+// there are none.
 // Memory: a few MiB a thread. Every input is read twice: first all of its digests are checked.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

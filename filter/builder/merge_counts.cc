@@ -26,7 +26,7 @@ const char* difference(const Header& a, const Header& b) {
 }
 
 std::uint64_t scaled(std::uint64_t count, double factor) {
-  constexpr double kMost = 0x1p62;  // what llround() can give; nobody has so many
+  constexpr double kMost = 0x1p62;  // the range of llround()
   return static_cast<std::uint64_t>(std::llround(std::min(static_cast<double>(count) * factor, kMost)));
 }
 

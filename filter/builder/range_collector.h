@@ -23,7 +23,7 @@ class RangeCollector {
   void expect_workers(unsigned workers);
   // By one thread for one worker at a time.
   void seen(unsigned worker, const AddressRange& range);
-  // Error `limit` once one worker alone is known to have more than a filter may hold. Thread-safe.
+  // Error `limit` once a single worker has more than a filter may hold. Thread-safe.
   Result<void> check() const;
   // All of them, joined; not while a worker adds. Error `limit`.
   Result<RangeSet> networks() const;

@@ -77,7 +77,7 @@ class ChunkPool {
   std::byte* take();  // null: none is free
   void put(std::size_t partition, std::byte* full);
 
-  // All full chunks of one partition. Nobody else gets chunks of that partition until they are given back.
+  // All full chunks of one partition. No other caller gets chunks of that partition until give_back().
   struct Batch {
     std::size_t partition = 0;
     std::vector<std::byte*> chunks = {};
@@ -113,7 +113,7 @@ class ChunkPool {
   std::vector<std::vector<std::byte*>> full_;  // by partition
   std::vector<bool> is_taken_;                 // by partition: a batch of it is out
   std::size_t turn_ = 0;
-  std::size_t due_ = 0;  // full chunks of partitions that nobody has
+  std::size_t due_ = 0;  // full chunks of partitions that are not handed out
   bool is_closed_ = false;
 };
 
@@ -137,7 +137,8 @@ class PartitionBuffers {
   // A store fence. Each thread that has added calls it before another thread calls left(): rows are written past the
   // cache, which no lock orders.
   static void publish();
-  // The records that are in no full chunk: those of the partial chunk, and of the partial row. While nobody adds.
+  // The records that are in no full chunk: those of the partial chunk, and of the partial row. Only while no thread
+  // adds.
   std::array<RecordRun, 2> left(std::size_t partition) const;
 
   // The memory of PartitionBuffers besides its chunks.

@@ -47,7 +47,7 @@ class Partitions {
   std::vector<std::size_t> first_;
 };
 
-// Sets the bits of records in the pages of one partition, which are this thread's alone. Lines are fetched some records
+// Sets the bits of records in the pages of one partition, which only this thread writes. Prefetches lines some records
 // ahead.
 void insert_records(SectionWriter& section, RecordRun run);
 

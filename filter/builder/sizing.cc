@@ -14,7 +14,7 @@
 namespace bloomwall::filter {
 namespace {
 
-constexpr double kMostMarkError = 1e-4;  // of one question to H where it holds marks alone
+constexpr double kMostMarkError = 1e-4;  // of one look-up in H where it holds marks only
 constexpr double kMostUseful = 0.1;      // a filter that errs on more requests than that is refused
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMostRanges = 1024;
@@ -119,7 +119,7 @@ std::optional<Sizing> fit_share(const Demand& d, const Need& need, double target
   return std::nullopt;
 }
 
-// Of a filter of ranges of addresses alone, which are beside the bits: every file has a section that can be asked.
+// For a filter of address ranges only, which are not in the bits: every file has at least one section for look-ups.
 Sizing without_keys(const Demand& demand, std::optional<Layout> only) {
   Geometries s;
   s.hosts = geometry_of(only.value_or(Layout::sectors_2x8), 1);

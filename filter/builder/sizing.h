@@ -47,7 +47,7 @@ struct Target {
 };
 Result<Sizing> choose_size(const Demand& demand, const Target& target);
 
-// The steps of choose_size, for `plan`. `only`: sections of this layout alone. Nothing where it can't be had.
+// The steps of choose_size, for `plan`. `only`: use only this layout. Nothing where the target can't be met.
 std::optional<Sizing> size_for_error(const Demand& demand, double target, std::optional<Layout> only = {});
 std::optional<Sizing> size_for_memory(const Demand& demand, std::uint64_t bytes, std::optional<Layout> only = {});
 

@@ -83,7 +83,7 @@ int run_plan(const PlanCommand& command, const Streams& io);
 struct DedupCommand {
   std::vector<std::string> files;
   DedupTarget target;
-  std::filesystem::path series_key_file;  // empty: a random key, which nobody can foresee
+  std::filesystem::path series_key_file;  // empty: a random, unpredictable key
   unsigned threads = 0;                   // that hash; 0: one a processor less one
   bool json = false;
   bool quiet = false;  // no summary

@@ -40,7 +40,7 @@ nlohmann::ordered_json delta_json(const DeltaSize& delta, const Header& filter);
 // The error of a request as the bits are now.
 std::string error_now_text(const Header& filter);
 std::string worst_error_text(const Header& filter);  // at p99
-// Marks have their counters at 15 from the start: they are there in the host section alone.
+// Counters of marks are 15 from the start; marks are in the host section only.
 std::string cells_text(const CellCounts& cells, bool with_marks);
 nlohmann::ordered_json cells_json(const CellCounts& cells);
 

@@ -1,4 +1,4 @@
-// Options of a command line whose text goes through one of our own parsers.
+// Command-line options whose text is read by one of our own parsers.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

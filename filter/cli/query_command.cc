@@ -188,7 +188,7 @@ int run_query(const QueryCommand& command, const Streams& io) {
   bool any_listed = false;
   const auto ask = [&](std::string_view line, bool too_long) {
     any_listed |= (*answer)(line, too_long) == Outcome::listed;
-    return io.out.good();  // nobody reads any more: no reason to go on
+    return io.out.good();  // false: the reader has closed the pipe
   };
   if (command.urls.empty() || (command.urls.size() == 1 && command.urls.front() == "-")) {
     for (LineSource lines(io.in, io.out); lines.next() && ask(lines.line(), lines.too_long());) {

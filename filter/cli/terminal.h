@@ -31,7 +31,7 @@ std::string printable(std::string_view text);
 
 // One line, and a line feed. Octets that are no UTF-8 become U+FFFD.
 void print_json(std::ostream& out, const nlohmann::ordered_json& json);
-// Over several lines, for a person who asked for JSON.
+// JSON over several lines, for people.
 void print_json_tall(std::ostream& out, const nlohmann::ordered_json& json);
 
 // "bloomwall-filter: where: what" on one line of its own.

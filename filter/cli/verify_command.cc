@@ -19,7 +19,7 @@
 namespace bloomwall::filter {
 namespace {
 
-// Who signed it, where a key was given.
+// The signer, where a key was given.
 using Verified = Result<std::optional<KeyId>>;
 
 Verified verify_filter(const VerifyCommand& command, Form form, const TrustedKeys* trusted, const Streams& io) {

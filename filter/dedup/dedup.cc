@@ -108,7 +108,7 @@ double SeenLines::fill() const { return fill_error(geometry_.layout, writer_.byt
 namespace {
 
 constexpr std::size_t kSlotsAThread = 4;
-constexpr std::size_t kAhead = 24;  // lines whose memory is on its way while one is asked about
+constexpr std::size_t kAhead = 24;  // lines that are prefetched ahead of the look-up
 
 Result<void> read_file(const std::string& file, SliceRing& ring) {
   auto input = ListInput::open(file);

@@ -66,7 +66,7 @@ class SliceRing {
   RingSlot* next_empty();
   void filled();
   void end();
-  // A hashing thread: the oldest slot that nobody has taken. Null at the end.
+  // For a hashing thread: the oldest slot that no thread has taken. Null at the end.
   RingSlot* next_filled();
   void hashed(RingSlot& slot);
   // The writer: the next slice in order, then its slot is free again. Null at the end.

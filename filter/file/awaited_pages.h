@@ -1,5 +1,5 @@
-// Which pages of a mapped file somebody has waited for, on file systems that can't say which are in memory (tmpfs, ZFS,
-// NFS: no preadv2 with RWF_NOWAIT). Without it a question about a page would wait for it again and again.
+// Records which pages of a mapped file have been read once, for file systems that can't report residency (tmpfs, ZFS,
+// NFS: no preadv2 with RWF_NOWAIT). Without it every look-up in a page would wait for the page reader again.
 // One bit a page, allocated with the first mark. Any thread; neither call blocks.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -254,7 +254,7 @@ Result<void> ExactSide::verify(FilterFile::Depth depth, const Progress& progress
 }
 std::filesystem::path former_exact_side(const std::filesystem::path& exact) {
   std::error_code error;
-  std::filesystem::path out = std::filesystem::canonical(exact, error);  // beside the file, whatever link names it
+  std::filesystem::path out = std::filesystem::canonical(exact, error);  // beside the file, not a link to it
   if (error) out = exact;
   return out += ".former";
 }

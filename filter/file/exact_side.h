@@ -1,7 +1,7 @@
-// The exact side of a filter, F.bwx: a fingerprint of 48 bits for every key of F.bwf, sorted, so that a positive can be
-// asked for a second, independent opinion. What it lacks is not listed; what it has is "confirmed": wrong with
-// probability fingerprints x 2^-48, so never called exact. Marks are not in it. Bound to its filter by its SHA-256
-// root, which stands in the filter's header, so that a filter's signature speaks for its exact side, too.
+// The exact side of a filter, F.bwx: a fingerprint of 48 bits for every key of F.bwf, sorted, for a second, independent
+// check of positives. A key that it lacks is not listed; a key that it has is "confirmed": wrong with probability
+// fingerprints x 2^-48, so never called exact. Marks are not in it. Bound to its filter by its SHA-256 root in the
+// filter's header, so that the filter's signature covers its exact side, too.
 //   offset  size  field (little-endian)
 //   0       8     magic 0x89 "BWX" CR LF 0x1A LF
 //   8       4     version, u32: 1
@@ -82,8 +82,8 @@ class ExactSide {
  public:
   // `root`: Header::exact_root of its filter, the root of the one exact side that was made with it: another could
   // unlist what the filter lists. Errors: those of the header, wrong_base, bad_section.
-  // `copy`: as FilterFile::make_resident, for who serves it. Where another stands there, and the one wanted was kept
-  // beside it, that.
+  // `copy`: as in FilterFile::make_resident, for serving. If another exact side is at this path and the wanted one was
+  // kept beside it (former_exact_side()), opens that.
   static Result<std::unique_ptr<ExactSide>> open(const std::filesystem::path& path, const Sha256& root,
                                                  const OwnCopy& copy = {});
   ~ExactSide();
@@ -120,8 +120,8 @@ class ExactSide {
   std::vector<std::uint64_t> directory_;
 };
 
-// Two files can't take their places at once. While a new pair does, F.bwx.former is a second name of the exact side of
-// the filter that still stands: who is killed in between leaves a pair that can be used.
+// Two files can't be renamed atomically. While a new pair is put in place, F.bwx.former is a second link to the exact
+// side of the filter that is still there, so that a process killed in between leaves a usable pair.
 std::filesystem::path former_exact_side(const std::filesystem::path& exact);
 // Before: nothing is done where those that stand there don't belong to each other, for then the one that does is kept
 // already. After. Both as far as the file system allows.

@@ -1,5 +1,5 @@
-// Section E of a .bwf file: keys of known-good URLs that test positive although nobody listed them. A hit on a key that
-// stands here is no hit. What is excepted is a key, not a URL: other URLs that ask for the same host or folder profit.
+// Section E of a .bwf file: keys of known-good URLs that are false positives. A hit on a key of this section does not
+// count. The exception is for the key, not for the URL: other URLs with the same host or folder benefit, too.
 //   offset  size  field
 //   0       4     magic "BWE1"
 //   4       4     bytes a record, u32: 24
@@ -11,7 +11,7 @@
 //   16      4     kinds, u32: bit i for kKinds[i], i < kKeyKindCount. S, X, W: the key is the hash of a host, and these
 //                 kinds of it are excepted; U, Q, D, R: the key is that of the expression, and has that kind alone
 //   20      4     zero
-// Not critical: a reader that passes the section over errs more, and misses nothing. Held in RAM.
+// Not critical: a reader that skips the section has more false positives and no false negatives. Held in RAM.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,6 @@
-// A filter file on its way: a temporary file beside the target, where in it each section lies, and what is left to do
-// once the pages are written. Who fills the pages, in memory or piece by piece, is the caller's affair: FilterWriter
-// maps them all, a build that does not fit in memory goes over them in rounds.
+// A filter file that is being written: the temporary file beside the target, the position of each section in it, and
+// the steps after the pages are written. The caller fills the pages: FilterWriter maps them all, a build that does not
+// fit in memory fills them in rounds.
 // Errors: as FilterWriter's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -31,9 +31,9 @@ class FilterDraft {
     std::vector<std::byte> sketches = {};    // the section of that name, where it is not empty
     std::vector<std::byte> networks = {};    // serialise_networks(), where there are ranges; the header counts them
     FileAccess access = {};
-    std::optional<FormerFile> former = {};  // what alone is to be replaced; none: whatever stands there by then
-    // Asked of the whole file, under the name that it has then, before it takes the target's place; an error leaves the
-    // target as it is.
+    std::optional<FormerFile> former = {};  // the only file that may be replaced; none: any file at the target
+    // Called with the complete file under its temporary name, before it replaces the target; an error leaves the target
+    // unchanged.
     std::function<Result<void>(const std::filesystem::path&)> check = {};
   };
   struct PageSection {

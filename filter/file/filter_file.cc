@@ -123,7 +123,7 @@ class Verifier {
   }
 
   Result<void> check_section(const SectionEntry& section) {
-    const bool has_records = has_leaf_records(section.type);  // the others are compared by their root alone
+    const bool has_records = has_leaf_records(section.type);  // the others are compared by their root only
     const bool has_sums = has_pages(section.type) && !sums_.empty();
     std::uint64_t record = has_records ? records_of(section) : 0;
     const auto on_piece = [&](std::uint64_t offset, std::span<const std::byte> piece) {
@@ -158,7 +158,7 @@ class Verifier {
 Result<std::unique_ptr<FilterFile>> FilterFile::open(const std::filesystem::path& path, Form form) {
   auto map = MappedFile::open(path);
   if (!map) return unexpected(map.error());
-  // A copy of the header, so that nobody can change it between the check and the use.
+  // A copy of the header, so that it cannot change between check and use.
   HeaderBytes bytes{};
   const auto got = (*map)->read_at(0, bytes);
   if (!got) return unexpected(got.error());
@@ -174,8 +174,8 @@ Result<std::unique_ptr<FilterFile>> FilterFile::open(const std::filesystem::path
   return file;
 }
 
-// Bytes of a section in memory of their own that are those of the header: whoever trusts the header may trust them,
-// whatever is written to the file afterwards.
+// A copy of a section in memory, verified against the header: as trustworthy as the header, and independent of later
+// writes to the file.
 Result<std::vector<std::byte>> FilterFile::checked_section(const SectionEntry& section) const {
   std::vector<std::byte> bytes(section.length);
   const auto got = map_->read_at(section.offset, bytes);
@@ -332,8 +332,8 @@ Result<void> FilterFile::make_resident(MemoryUse use, const Progress& progress, 
   return {};
 }
 
-// Questions to P and R are anywhere: reading ahead of them would fill memory with what nobody asked for. All other
-// sections are small and asked by every request. A system that locks no memory still gets them read in.
+// Look-ups in P and R are at random pages: read-ahead would fill memory with unused pages. All other sections are small
+// and used by every request. Where locking fails they are still read in.
 Result<void> FilterFile::make_paged() {
   auto sums = read_page_sums();
   if (!sums) return unexpected(sums.error());

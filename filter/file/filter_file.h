@@ -1,6 +1,6 @@
-// An open filter file: mapped read-only, its header checked, its sections ready to be asked.
-// Threads: const and shared by all. A file that shrinks or fails under us (SIGBUS) turns lost() on instead of ending
-// the process; answers given since then mean nothing, and the caller applies `on_error`.
+// An open filter file: mapped read-only, its header checked, its sections ready for look-ups.
+// Threads: const and shared by all. If a mapped file is truncated or its disk fails (SIGBUS), lost() becomes true
+// instead of the process ending; answers given since then are invalid, and the caller applies `on_error`.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -59,13 +59,13 @@ class FilterFile {
   const FileStamp& stamp() const { return version().stamp; }
   Residence residence() const { return residence_; }
   bool hosts_locked() const { return hosts_locked_; }  // of a paged file: its host section cannot leave memory
-  // Whether reading this page of a section may wait for the disk: no more than a comparison unless the file is paged,
-  // then one system call.
+  // Whether reading this page of a section may block on the disk. Cost: a comparison, and for paged files one system
+  // call.
   bool may_wait(const std::byte* page) const { return residence_ == Residence::paged && !lost() && !is_cached(page); }
 
-  // Of a paged file, of a page that has come from the disk: where the file has page sums it is compared with its sum,
-  // and where it is not what was written the file is lost. From then on nobody waits for it on a file system that can't
-  // say what is in memory. Pages of other files and sections are passed over. 0.5 us.
+  // For a page of a paged file that was read from the disk: compares it with its page sum, if the file has these, and
+  // marks the file as lost if they differ. Also records that the page was read, for file systems that can't report
+  // residency. Ignores pages of other files and sections. 0.5 us.
   void check_page(const std::byte* page) const;
   // Errors: bad_digest, bad_section; a file without the section gives empty ones.
   Result<PageSums> read_page_sums() const;

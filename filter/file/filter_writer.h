@@ -2,8 +2,8 @@
 // commit() returns, the target is untouched; a killed build leaves at most a temporary file that the next build of the
 // same target removes. Equal header fields, equal info and equal keys give equal bytes, whatever the order of insertion
 // and the number of threads.
-// Errors: usage and limit for a plan that makes no sense, io with the reason (a full disk is found in create(), before
-// any key is inserted), bad_header in commit() for header fields that contradict each other.
+// Errors: usage and limit for an invalid plan, io with the reason (a full disk is found in create(), before any key is
+// inserted), bad_header in commit() for header fields that contradict each other.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -150,7 +150,7 @@ constexpr std::uint64_t place_after(std::uint64_t end, std::uint64_t length) {
 
 // Leaves of a section of `length` bytes: pieces of kLeafBytes, the last one shorter. In the leaves section each has 48
 // bytes, XXH3-128 and SHA-256, in the order of the section table; neither that section itself nor signatures, which
-// come after everything else, have records there: their roots alone speak for them.
+// come after everything else, have records there: they are covered by their roots only.
 inline constexpr std::uint64_t kLeafRecordBytes = 48;
 constexpr bool has_leaf_records(SectionType type) {
   return type != SectionType::leaves && type != SectionType::signatures;
@@ -165,7 +165,7 @@ constexpr std::uint64_t leaf_count(std::uint64_t length) {
 // networks), rates are finite and in range, geometries fit their sections, and the file ends with its last section. A
 // file of the other form is refused: unsupported.
 Result<Header> parse_header(std::span<const std::byte> head, std::uint64_t file_bytes, Form form = Form::bits);
-// What a file given on a command line is, told from its first bytes alone.
+// The type of a file given on a command line, by its first bytes only.
 enum class FileKind : std::uint8_t {
   filter,    // or anything else: opening it as a filter says what is wrong
   counting,  // a filter file of counters
@@ -180,8 +180,7 @@ void forget_unknown(Header& header);
 // kHeaderBytes bytes, digest included. The header must be one that parse_header accepts.
 std::vector<std::byte> serialise_header(const Header& header);
 
-// Counts of headers are hostile, and a kind whose counts are zero is not asked: a sum that does not fit stays at the
-// top.
+// Counts in headers are untrusted: the sum saturates, because a kind with a count of zero would not be looked up.
 constexpr std::uint64_t sum_of_counts(std::uint64_t a, std::uint64_t b) { return a > ~b ? ~std::uint64_t{0} : a + b; }
 
 // What a filter is said to hold, wherever that is said: different entries, of all kinds. What several lists name counts

@@ -26,9 +26,9 @@ using Digest128 = std::array<std::uint8_t, 16>;
 // Fields from bytes as they stand; `sections` takes min(section count, kMaxSections) entries.
 Header read_fields(const HeaderBytes& bytes);
 std::uint32_t read_section_count(const HeaderBytes& bytes);
-// What every reader of major version 1 can rely on whatever the minor one: a key is one set of bits (a range has no
+// What every reader of major version 1 can rely on, in all minor versions: a key is one set of bits (a range has no
 // key), a section one segment, there are no entries of other kinds and no other flags of sections. Anything else would
-// change what has to be asked.
+// change look-ups.
 bool has_only_known_rules(const HeaderBytes& bytes);
 // XXH3-128 (no seed) of the header with the digest field zeroed.
 Digest128 header_digest(const HeaderBytes& bytes);
@@ -42,7 +42,7 @@ HeaderBytes with_signatures(const HeaderBytes& bytes, const std::array<Signature
 HeaderBytes with_signature_section(const HeaderBytes& bytes, const SectionEntry& section);
 // Likewise without the section of signatures, slots as they were.
 HeaderBytes without_signature_section(const HeaderBytes& bytes);
-// What the series key makes of a fixed text: a reader whose hash differs finds out before it answers.
+// The hash of a fixed text with the series key: a reader whose hash function differs notices before it answers.
 Digest128 hash_self_test(const SeriesKey& key);
 
 }  // namespace bloomwall::filter

@@ -45,7 +45,7 @@ Outcome read_leaf(const LeafRange& range, std::uint64_t index, const OnPiece& on
     out.leaf.pieces_hold = on_piece(out.leaf.offset + done, piece) && out.leaf.pieces_hold;
     done += piece.size();
   }
-  if (!range.stays_cached) {  // pages that somebody has mapped stay
+  if (!range.stays_cached) {  // pages that a process has mapped stay
     posix_fadvise(range.map.descriptor(), static_cast<off_t>(out.leaf.offset), static_cast<off_t>(out.leaf.bytes),
                   POSIX_FADV_DONTNEED);
   }

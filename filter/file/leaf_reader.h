@@ -17,7 +17,7 @@ struct LeafRange {
   const MappedFile& map;
   std::uint64_t offset = 0, length = 0;  // of the file
   bool with_sha = false;
-  bool stays_cached = true;  // else the page cache gives up what was read, lest it drive out the file that is served
+  bool stays_cached = true;  // else read pages leave the page cache: they would displace served files
 };
 
 struct ReadLeaf {

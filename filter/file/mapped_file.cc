@@ -178,7 +178,7 @@ Result<void> MappedFile::check_stamp() const {
                           "was written to while it was read; put a whole file in its place by rename, and reload"});
 }
 
-// Who signs a file does not trust those who bring it: they may not be able to change it once it is verified.
+// A signed file must not be writable by the user who delivers it: it could be changed after it was verified.
 Result<void> MappedFile::check_writers() const {
   struct stat status{};
   if (fstat(file_.get(), &status) != 0) return system_error(path_, "look at");

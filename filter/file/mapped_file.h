@@ -1,7 +1,7 @@
 // A regular file mapped read-only: its size from the open descriptor, guarded against SIGBUS. Neither copied nor moved
 // (the guard knows its address); owned through unique_ptr.
-// A mapping shows whatever others write into the file (cp, curl -o, rsync --inplace). Who serves one either takes a
-// copy of its own first (own_copy), which nobody else can open, or asks changed() again and again.
+// A mapping shows what others write into the file (cp, curl -o, rsync --inplace). For serving, either make a private
+// copy first (own_copy), which no other process can open, or call changed() regularly.
 // Errors: io where the system refuses, and for anything that is no regular file; an empty file maps to an empty span.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -37,29 +37,30 @@ struct FileStamp {
 FileStamp stamp_of(const struct stat& status);
 std::optional<FileStamp> stamp_of(const std::filesystem::path& path);  // nothing where there is none to be seen
 
-// The stamp and the ctime, which nobody can set back: the same version is the same bytes, if is_stable(). A link, a
-// rename or another mode makes another version of the same bytes.
+// The stamp and the ctime, which no program can set: equal versions are equal bytes, if is_stable(). A link, a rename
+// or another mode makes another version of the same bytes.
 struct FileVersion {
   FileStamp stamp;
   std::int64_t seconds = 0, nanoseconds = 0;  // ctime
   friend bool operator==(const FileVersion&, const FileVersion&) = default;
 };
 FileVersion version_of(const struct stat& status);
-// Of the file as it is opened, which is when network file systems look whether what they remember of it still holds.
+// Opens the file, because network file systems revalidate their cached attributes on open() (close-to-open
+// consistency).
 std::optional<FileVersion> version_of(const std::filesystem::path& path);
-// Whether every write from now on changes the version. File times go in ticks of the kernel's clock: where the file was
-// changed within the current one, waits for its end, 10 ms at most. False for times in the future, and, for two
-// seconds, for file systems whose times are whole seconds.
+// Whether every write from now on changes the version. File times have the resolution of the kernel's tick: if the file
+// was changed in the current tick, waits for its end, 10 ms at most. False for times in the future, and for two seconds
+// on file systems whose times are whole seconds.
 bool is_stable(const FileVersion& version);
-void let_tick_pass(const FileStamp& stamp);  // likewise of the last write alone
+void let_tick_pass(const FileStamp& stamp);  // likewise, for the last write only
 
-// Whose bytes are served.
+// The bytes that are served: of the original or of a private copy.
 enum class ServedFrom : std::uint8_t { original, file_copy, memory_copy };
 
-// What is wanted of a file that is going to be served.
+// How to copy a file that is going to be served.
 struct OwnCopy {
   bool wanted = false;                // else the mapping stays what it is
-  bool required = false;              // where no copy can be had, nobody but root and this user may be able to write it
+  bool required = false;              // without a copy, only root and this user may have write access
   bool to_disk = false;               // small ones too, where there is a folder
   bool fits_memory = false;           // a copy in memory may be as large as the file
   std::filesystem::path folder = {};  // for copies, files without a name; empty: none
@@ -105,10 +106,10 @@ class MappedFile {
   Result<void> read_in(std::span<const std::byte> range, const GoOn& go_on = {}) const;
   Result<void> lock(std::span<const std::byte> range) const;   // reads it in, too
   void expect_random(std::span<const std::byte> range) const;  // no read-ahead
-  // bytes() is an anonymous copy from now on, at the same address. Before anybody else reads it.
+  // Replaces bytes() by an anonymous copy at the same address. Call it before other threads read it.
   Result<void> copy_to_memory(const GoOn& go_on = {});
-  // Whether the page of this address can be read without waiting. One system call; where it can't, newer kernels begin
-  // to read it. Where the file system can't say: whether somebody has waited for it before.
+  // Whether the page of this address can be read without blocking. One system call; if it can't, newer kernels start to
+  // read it. Where the file system can't report residency: whether note_awaited() was called for it.
   bool is_cached(const std::byte* address) const;
   void note_awaited(const std::byte* address) const;  // it has just been read
 

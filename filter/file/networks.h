@@ -1,5 +1,5 @@
-// Section `networks` of a .bwf file: ranges of IPv4 and IPv6 addresses, exact. Unlike keys they are never found by
-// mistake.
+// Section `networks` of a .bwf file: ranges of IPv4 and IPv6 addresses, exact. Unlike keys they have no false
+// positives.
 //   offset  size  field (little-endian)
 //   0       4     magic "BWN1"
 //   4       4     ranges of IPv4, u32

@@ -59,7 +59,7 @@ Result<void> copy_content(const FilterFile& from, const TempFile& to) {
     const std::size_t step = std::min<std::uint64_t>(kCopyStep, from.header().file_bytes - done);
     const ssize_t copied = copy_file_range(from.descriptor(), &in, to.descriptor(), &out, step, 0);
     if (copied < 0 && errno == EINTR) continue;
-    if (copied < 0) return copy_by_hand(from, to, done);  // a full disk will be told of there
+    if (copied < 0) return copy_by_hand(from, to, done);  // that reports a full disk
     if (copied == 0) return shrank(from);
     done += static_cast<std::uint64_t>(copied);
   }

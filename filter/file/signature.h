@@ -79,9 +79,9 @@ bool place_signature(std::array<Signature, kMaxSignatures>& signatures, const Si
 
 // Signatures take the slots of the header, and, where those are taken, the section of signatures.
 // Verifies every byte, then writes `target` (which may be the file itself) as a copy with one signature more: to a
-// temporary file beside it, synced, renamed; blocks are shared with the original where the file system can. A filter
-// that is mapped by somebody never changes under him. Time: that of reading the file, and of copying where blocks can't
-// be shared.
+// temporary file beside it, synced, renamed; blocks are shared with the original where the file system can. Processes
+// that have mapped the filter keep their version. Time: that of reading the file, and of copying where blocks can't be
+// shared.
 Result<void> sign_filter(const std::filesystem::path& file, const std::filesystem::path& target, const SigningKey& key,
                          const Progress& progress = {}, const FileAccess& access = {});
 

@@ -39,7 +39,7 @@ bool is_temporary_name(const std::string& name, const std::string& prefix) {
          name.ends_with(kSuffix);
 }
 
-// Removes it if nobody holds its lock.
+// Removes it if no process holds its lock.
 void remove_if_dead(const fs::path& path) {
   const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status{};
@@ -47,7 +47,7 @@ void remove_if_dead(const fs::path& path) {
   if (flock(file.get(), LOCK_EX | LOCK_NB) == 0) unlink(path.c_str());
 }
 
-// Best effort: a folder that can't be read is a folder whose leftovers stay.
+// Best effort: in a folder that can't be read leftovers stay.
 void remove_leftovers(const fs::path& target) {
   const std::string prefix = prefix_of(target);
   std::error_code error;
@@ -99,10 +99,11 @@ std::vector<char> access_list_of(const fs::path& path) {
   return out;
 }
 
-// A file system without locks: nobody takes the file for a leftover, as that takes the same lock.
+// A file system without locks: the file is not removed as a leftover, because that needs the same lock.
 bool has_no_locks(int error) { return error == ENOLCK || error == EOPNOTSUPP || error == ENOSYS; }
 
-// Of a folder, until the descriptor is closed. Whoever may read the folder can hold it, so nobody waits without end.
+// Locks a folder until the descriptor is closed. Every process that may read the folder can hold the lock, so there is
+// a timeout.
 Result<void> take_lock(const fs::path& folder, int descriptor) {
   constexpr std::chrono::milliseconds kBetweenTries{5};
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);

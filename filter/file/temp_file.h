@@ -1,10 +1,10 @@
 // A file that becomes visible under its name only when it is whole: written as ".NAME.XXXXXX.bwf-tmp" beside the
 // target, then synced and renamed. A lock on it says that its writer lives; one without a lock is a leftover of a
 // killed build and is removed by the next build of the same target. Where the file system keeps no locks, leftovers
-// stay. Files that belong together, and those that replace what was read before they were made (FormerFile), take their
-// places under a lock on the folder, held for that moment alone: of two commands that change the same file at the same
-// time one fails. Who may read it: what replaces a file has its owner, group, mode and access list, as if it had been
-// written in place; a new file gets what the process's umask leaves of 0666.
+// stay. Files that belong together, and those that replace what was read before they were made (FormerFile), are
+// renamed under a lock on the folder, held only for the rename: of two commands that change the same file at the same
+// time one fails. Permissions: a replacement gets owner, group, mode and access list of the file that it replaces, as
+// if that had been written in place; a new file gets mode 0666 less the umask.
 // Not thread-safe. Errors: io.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

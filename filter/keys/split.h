@@ -21,7 +21,7 @@ namespace bloomwall::filter {
 
 struct HostSuffix {
   std::string_view text;
-  std::size_t labels = 0;  // of this suffix; 1 for the last label alone, and for an address
+  std::size_t labels = 0;  // of this suffix; 1 for a single label and for an address
 };
 
 // The whole host first, then each parent, down to the last label (the caller decides whether that one counts).

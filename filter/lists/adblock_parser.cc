@@ -11,12 +11,12 @@
 //   example.com   192.0.2.1   0.0.0.0 example.com   http://example.com/a     as in lists of those formats; a bare name
 //                                      only if it ends in a real top-level domain, since others are pieces of URLs
 //   @@rule                             allow rule of the same kinds
-// Modifiers: adblock_rule.cc. $document, $all, $match-case and, with $document or $all, $popup change nothing;
-// neither does $important, because the allow list overrules every filter. --aggressive keeps $third-party. Every other
-// modifier narrows a rule to some requests, so the rule is left out; so is an exception with any modifier but
-// $document. $badfilter takes back the rule that is written like it but for that modifier, wherever in the file.
-// Behind a rule, after white space, '#', ';', '!' and "//" begin a comment: lists written by hand have them.
-// Paths are compared with their case, as $match-case has it: a proxy cannot know better.
+// Modifiers: adblock_rule.cc. $document, $all, $match-case and, with $document or $all, $popup change nothing; neither
+// does $important, because the allow list overrules every filter. --aggressive keeps $third-party. Every other modifier
+// narrows a rule to some requests, so the rule is left out; so is an exception with any modifier but $document.
+// $badfilter takes back the rule that is written like it but for that modifier, wherever in the file. After a rule and
+// white space, '#', ';', '!' and "//" begin a comment: hand-written lists have them. Paths are compared
+// case-sensitively, as with $match-case.
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/lists/adblock_rule.h"
 

@@ -44,7 +44,7 @@ struct AdblockRule {
 };
 AdblockRule split_adblock_rule(std::string_view text);
 
-// What the modifiers of a rule mean to a proxy that knows neither the page nor the purpose of a request.
+// The meaning of a rule's modifiers for a proxy, which knows neither the page nor the purpose of a request.
 struct ModifierEffect {
   std::string_view unusable;  // reason, of the first modifier that narrows the rule to some requests; else empty
   bool any = false;           // there are modifiers at all

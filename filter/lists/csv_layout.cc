@@ -190,7 +190,7 @@ Names header_of(std::string_view sample, const CsvLayout& layout) {
   return names.empty() ? header_in_comments(sample, layout) : names;
 }
 
-// Whether records are wider than their header by empty columns alone: some programs end each with a separator.
+// Whether records are wider than their header only by empty columns: some programs end each record with a separator.
 bool is_padded(std::string_view sample, const CsvLayout& layout) {
   bool padded = layout.names.size() < layout.columns;
   each_content_line(sample, layout.separator, [&](std::string_view line) {

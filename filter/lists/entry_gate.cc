@@ -57,7 +57,7 @@ RangeReading range_in(std::string_view text) {
   return columns ? read_netblock(text) : reading;
 }
 
-// Loopback, link-local and private networks: who dials one is on the local network.
+// Loopback, link-local and private networks: such an address is on the local network.
 bool is_local(const AddressRange& range) {
   static const std::array kLocal{read_address_range("0.0.0.0/8").range,      read_address_range("10.0.0.0/8").range,
                                  read_address_range("100.64.0.0/10").range,  read_address_range("127.0.0.0/8").range,
@@ -195,7 +195,7 @@ LineOutcome EntryGate::url_prefix(std::string_view text, Side side) { return any
 
 LineOutcome EntryGate::any_url(std::string_view text, bool as_prefix, Side side, bool field) {
   if (has_mark(text)) return malformed(kMarkInside);
-  // What a blank follows in the fragment is never sent, whatever it is.
+  // A fragment is never sent, so a blank in it does not matter.
   const std::string_view before_fragment = text.substr(0, text.find('#'));
   if (!field && std::any_of(before_fragment.begin(), before_fragment.end(), is_blank)) {
     return malformed("several words where a URL is expected");

@@ -39,7 +39,7 @@ bool is_path(std::string_view option, std::string_view value) {
   return value.starts_with('/') && !domains && !last.empty() && last != "#" && !is_address(last);
 }
 
-// Addresses whose answers are kept from clients: that stops names, and which ones nobody knows.
+// Options that suppress answers by address: they block names, but which names is unknown.
 bool is_of_answers(std::string_view option) {
   return option == "bogus-nxdomain" || option == "ignore-address" || option == "alias";
 }

@@ -73,7 +73,7 @@ class ZoneReader {
 
 // Refuses a zone whose name is unknown and needed. Where every owner is absolute ("a.example.com.rpz.corp.test."), as
 // in transfers and some feeds, the zone's own name has to be taken off; it stands in $ORIGIN or in the SOA record. A
-// file without either would be read as a list of names that nobody asks for.
+// file without either would be read as a list of names that no request has.
 // Error `usage`, saying which name it may be, where nine of ten owners in `sample` (whole lines of the file `path`) end
 // in one that they have in common, with a host under a top-level domain before it, and no line names the zone.
 Result<void> refuse_unknown_zone(std::string_view sample, std::string_view path);

@@ -1,5 +1,5 @@
 // Finds text in a line or a field that is no part of its URL: columns of a table, markup, another URL. Read as one long
-// URL, which nobody ever asks for, it would let the listed URL pass.
+// URL, which no request has, the listed URL would pass.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -22,7 +22,7 @@ namespace bloomwall::filter {
 
 enum class CellChange : std::uint8_t {
   add,
-  remove,  // what is not there is counted and left alone
+  remove,  // keys that are not there are counted and skipped
   probe,   // as remove, but nothing is changed
 };
 
@@ -65,7 +65,7 @@ class CellStore final : public KeyStore {
 // Brings the counts of a header up to what was added or removed.
 void apply_tally(Header& header, const CellTally& tally, CellChange change);
 
-// The cells of a counting file, for probing alone: a mapped file can't be written.
+// The cells of a counting file, read-only, for probing: a mapped file can't be written.
 CellSections sections_of(const FilterFile& file);
 // The cells of a file that is being written, with the geometries of `like`, or those that were planned.
 CellSections sections_of(FilterWriter& writer, const FilterFile& like);

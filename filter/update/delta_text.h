@@ -21,8 +21,8 @@ namespace bloomwall::filter {
 class DeltaText {
  public:
   explicit DeltaText(const FileId& base) : base_(base) {}
-  // What stands in the file now; errors: all of it, wrong_base too.
-  // `any_base`: whatever it was made for, it is for `base` from now on.
+  // Reads the present file; returns all of its errors, wrong_base too.
+  // `any_base`: accepts a delta made for any other file; from now on it is for `base`.
   static tl::expected<DeltaText, std::vector<Error>> read(std::string_view text, const std::string& name,
                                                           const KeyMaker& keys, const FileId& base,
                                                           bool any_base = false);

@@ -102,7 +102,7 @@ class DeltaRun {
       entry.kind = entry.kind == Kind::suffix ? Kind::exact_host : Kind::suffix;
       was_there = remove_one(entry) || was_there;
     }
-    // Nor can it be told from a list of hosts whether an address was listed as one, or by a list of networks.
+    // An address may have been listed by a list of hosts or by a list of networks; both are removed.
     if (is_host_kind(entry.kind) && entry.host_kind != HostKind::name) {
       if (const auto address = read_address(entry.host)) was_there = open_network(range_of(*address)) || was_there;
     }

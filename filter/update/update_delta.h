@@ -34,7 +34,7 @@ struct DeltaUpdate {
   // Where the delta was made for another build: additions stay, removals go. Lists need not be given then.
   bool rebase = false;
   const SigningKey* key = nullptr;  // signs the result; what is there must be signed by it already
-  bool take_unsigned = false;       // unless this is given: whoever changed the file meanwhile would have it signed
+  bool take_unsigned = false;       // else refused: a change by somebody else would get signed
   FileAccess access = {};           // of the delta
 };
 
