@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "proxy/access/proxy_header.h"
+#include "proxy/http/request_reader.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/exchange.h"
 #include "proxy/net/implicit_tunnel.h"
@@ -26,6 +27,7 @@
 #include "proxy/net/lingering_close.h"
 #include "proxy/net/tunnel.h"
 #include "proxy/net/upstream.h"
+#include "proxy/net/warm_readers.h"
 
 namespace bloomwall::proxy {
 

@@ -73,7 +73,8 @@ void Upload::flush(GatheredWrite& out) {
   if (link_.transport().backlog() > 0) context_.client.pause(PauseReason::peer_full);
 }
 
-// What was sent before has been answered, so it was confirmed. TLS makes octets more: that errs by less than a record's head.
+// What was sent before has been answered, so it was confirmed. TLS makes octets more: that errs by less than a record's
+// head.
 bool Upload::has_reached_nobody() const {
   const Transport& origin = link_.transport();
   return origin.unconfirmed() + origin.backlog() >= origin.bytes_out() - sent_before_;

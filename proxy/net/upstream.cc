@@ -147,7 +147,8 @@ void UpstreamPool::count_rest(UpstreamConnection& idle) {
   if (idle.standing_ == Standing::after_body && host.body_proofs < kProofs) ++host.body_proofs;
 }
 
-// A host that is sent nothing but requests with bodies earns trust as well, though those that rest get too old for them.
+// A host that is sent nothing but requests with bodies earns trust as well, though those that rest get too old for
+// them.
 void UpstreamPool::count_rests(UpstreamHost& host, Milliseconds now) {
   for (unsigned looks = 0; host.body_proofs < kProofs && !host.resting.empty() && looks < kMostLooks; ++looks) {
     UpstreamConnection& oldest = host.resting.front();
@@ -165,8 +166,9 @@ UpstreamPtr UpstreamPool::hand_out(UpstreamConnection& idle, Transport::Handler&
   return taken;
 }
 
-// Which one gives way where there is room for no more; nullptr: the one that comes. Where those that rest were driven out
-// by those that come, none would ever have rested; of a trusted host those give way that have, and were not needed since.
+// Which one gives way where there is room for no more; nullptr: the one that comes. Where those that rest were driven
+// out by those that come, none would ever have rested; of a trusted host those give way that have, and were not needed
+// since.
 UpstreamConnection* UpstreamPool::find_spare(UpstreamHost& host, bool must_rest, Milliseconds now) {
   if (host.proofs == kProofs) {
     if (!host.resting.empty() && has_rested(host.resting.front(), now)) return &host.resting.front();

@@ -15,16 +15,16 @@
 // What remains: octets that come later than kRest after an answer, or, behind a plain answer of a host that is trusted,
 // after the next request has reached it (the Download asks whether the request had, see Transport::unconfirmed()).
 //
-// A server may close an idle connection while a request is on its way to it. A request that may be sent again is, on a new
-// connection. One that must not be (RFC 9110 section 9.2.2: POST and others that are not idempotent; and any with a body,
-// which is not kept) goes out on an idle connection by the rules of take_fresh(), which are those of haproxy's "http-reuse
-// safe", and stricter by the connection's age:
+// A server may close an idle connection while a request is on its way to it. A request that may be sent again is, on a
+// new connection. One that must not be (RFC 9110 section 9.2.2: POST and others that are not idempotent; and any with a
+// body, which is not kept) goes out on an idle connection by the rules of take_fresh(), which are those of haproxy's
+// "http-reuse safe", and stricter by the connection's age:
 //  - an earlier request of the same client's connection was answered: such a client knows that a connection may close
 //    before an answer, and its own rules say what to do then. The first request is dialled for;
 //  - the connection was used less than kFresh ago, and the kernel knows of nothing that has come on it since;
-//  - its host is trusted, and the last answer on it was clear. After a request with a body only the client that sent that
-//    may be next, and kProofs such connections of the host must have rested without a word: a server that does not read a
-//    body takes it for a request, and its answer to that is then no other client's.
+//  - its host is trusted, and the last answer on it was clear. After a request with a body only the client that sent
+//    that may be next, and kProofs such connections of the host must have rested without a word: a server that does not
+//    read a body takes it for a request, and its answer to that is then no other client's.
 // Where the connection closes all the same, the client's is closed, without an answer; nothing is sent a second time.
 // Cost: make() one hash look-up, take() one and one system call, put() none. Thread: the loop's. The pool outlives its
 // connections.
@@ -78,8 +78,8 @@ struct UpstreamHost {
   IntrusiveList<UpstreamConnection, IdleOfHost> resting;  // must rest, in the order they began to
 };
 
-// The idle connection that carried a client's last request, where that had a body. A member of what speaks to the client;
-// forgets the connection when that is used or closed.
+// The idle connection that carried a client's last request, where that had a body. A member of what speaks to the
+// client; forgets the connection when that is used or closed.
 class LastUpstream {
  public:
   LastUpstream() = default;

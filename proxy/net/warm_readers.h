@@ -8,8 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "proxy/http/request_reader.h"
-#include "proxy/http/response_reader.h"
+#include "proxy/http/message_reader.h"
 #include "proxy/io/buffer_pool.h"
 
 namespace bloomwall::proxy {
@@ -40,19 +39,21 @@ class WarmReaders {
   // What views into it pointed to is gone.
   void give(Ptr lent) {
     if (lent == nullptr || spare_.size() == kMostSpare || lent->reader.memory() > kMostKept) return;
-    if (!is_fresh(lent->reader)) return;
+    if (!make_fresh(lent->reader)) return;
     lent->memory.set(0);
     spare_.push_back(std::move(lent));
   }
 
  private:
-  // A request that was not read to its end leaves its rest where the next one would begin.
-  static bool is_fresh(RequestReader& reader) {
-    if (!reader.at_end()) return false;
-    reader.next();
+  // Of a RequestReader: a request that was not read to its end leaves its rest where the next one would begin.
+  // ResponseReader::start() forgets what was before.
+  static bool make_fresh(Reader& reader) {
+    if constexpr (requires { reader.next(); }) {
+      if (!reader.at_end()) return false;
+      reader.next();
+    }
     return true;
   }
-  static bool is_fresh(ResponseReader&) { return true; }  // start() forgets what was before
 
   const HeadLimits& limits_;
   BufferPool& pool_;

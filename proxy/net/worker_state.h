@@ -8,6 +8,8 @@
 
 #include "proxy/http/http_date.h"
 #include "proxy/http/message_reader.h"
+#include "proxy/http/request_reader.h"
+#include "proxy/http/response_reader.h"
 #include "proxy/io/transport.h"
 #include "proxy/log/access_log.h"
 #include "proxy/net/connector.h"

@@ -1,5 +1,6 @@
 // Which requests that must not be sent twice go out on a connection that has carried others, and what becomes of them
-// where the origin closes that very connection: each reaches the origin at most once, and its client learns of the rest.
+// where the origin closes that very connection: each reaches the origin at most once, and its client learns of the
+// rest.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <poll.h>
@@ -43,9 +44,10 @@ void spin(std::chrono::microseconds time) {
 // Until nothing idle is young enough for what must not be sent twice, and all has rested.
 void age() { std::this_thread::sleep_for(std::max(UpstreamPool::kRest, UpstreamPool::kFresh) + 50ms); }
 
-// Serves each connection on a thread of its own. Its answers say how many requests their connection has carried by then:
-// X-Nth. The path says what it does: /stay/..., or after its answer and so many microseconds /half/MICROSECONDS/... (it
-// ends its side, and reads on) and /close/MICROSECONDS/..., or /vanish/... (it closes without an answer).
+// Serves each connection on a thread of its own. Its answers say how many requests their connection has carried by
+// then: X-Nth. The path says what it does: /stay/..., or after its answer and so many microseconds
+// /half/MICROSECONDS/... (it ends its side, and reads on) and /close/MICROSECONDS/..., or /vanish/... (it closes
+// without an answer).
 class CountingOrigin {
  public:
   explicit CountingOrigin(ScriptedListener& listener) : listener_(listener), acceptor_([this] { accept(); }) {}
