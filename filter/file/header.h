@@ -49,7 +49,7 @@ constexpr SectionKind section_kind(SectionType type) {  // of those that have pa
 }
 
 // What a page section holds: bits (.bwf), or a 4-bit counter for each of them (.bwc), four times as long; only the
-// former can be asked, only the latter takes keys away again: bits/counters.h.
+// former has look-ups, only the latter can remove keys: filter/bits/counters.h.
 enum class Form : std::uint8_t { bits, counters };
 inline constexpr std::uint64_t kCountersFeature = 1;  // bit of Header::incompatible
 // Bit of Header::compatible: distinct counts are estimates, made from the section `sketches` where there is one.

@@ -56,8 +56,8 @@ const llhttp_settings_t& settings() {
   return made;
 }
 
-// A parser that has just read a request line: start lines are ours (request_line.h, status_line.h), which lets every
-// method pass and gives each error its own status.
+// A parser in the state after a request line. Start lines are parsed by request_head.cc and response_head.cc, which
+// accept every method and give each error its own status.
 const llhttp_t& primed() {
   static const llhttp_t made = [] {
     constexpr std::string_view kStart = "POST / HTTP/1.1\r\n";

@@ -14,7 +14,7 @@ namespace bloomwall::proxy {
 
 using Milliseconds = std::chrono::milliseconds;
 
-// Monotonic time; a function so that tests can turn the hands.
+// Monotonic time; a function so that tests can set it.
 using Clock = Milliseconds (*)();
 Milliseconds monotonic_now();  // CLOCK_MONOTONIC_COARSE: a few nanoseconds, never a system call, a few ms behind
 

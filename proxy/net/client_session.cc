@@ -11,7 +11,7 @@
 namespace bloomwall::proxy {
 namespace {
 
-constexpr Milliseconds kSoon{50};  // for octets that have arrived to be read
+constexpr Milliseconds kSoon{50};  // until octets that have arrived are read
 
 }  // namespace
 
@@ -39,7 +39,7 @@ ClientSession::ClientSession(WorkerState& state, Owner& owner, TransportPtr tran
     secure(*rules.tls);
   }
   is_arriving_ = preface_ != nullptr || rules.tls != nullptr;
-  // Browsers connect ahead of need: until the first octet it is idle like any other.
+  // Browsers open connections in advance: until the first octet it counts as idle.
   const conf::Timeouts& timeouts = worker_.snapshot->settings.timeouts;
   timer_.set(is_arriving_ ? timeouts.request_header : timeouts.idle);
   set_idle(true);
@@ -112,7 +112,7 @@ std::size_t ClientSession::on_hello(std::span<const char> bytes) {
 void ClientSession::open_implicit_tunnel() {
   if (hello_->error()) return refuse_redirected(*hello_->error());
   begin_exchange(&hello_->head());
-  transport_->pause(PauseReason::busy);  // what follows is the tunnel's
+  transport_->pause(PauseReason::busy);  // further octets belong to the tunnel
   GatheredWrite out(worker_.gather);
   exchange_->begin(out);
 }
@@ -141,7 +141,7 @@ std::size_t ClientSession::read_request(std::span<const char> bytes) {
     const auto step = request_->reader.feed(bytes.subspan(used));
     if (!step) {
       fail_request(step.error());
-      return bytes.size();  // nothing after it can be trusted
+      return bytes.size();  // octets after a malformed request are not parsed
     }
     used += step->consumed;
     if (!take(*step, out)) break;
@@ -150,7 +150,7 @@ std::size_t ClientSession::read_request(std::span<const char> bytes) {
   return used;
 }
 
-// False: no more of it is to be read for now.
+// False: stop reading for now.
 bool ClientSession::take(const ReadStep& step, GatheredWrite& out) {
   switch (step.event) {
     case ReadEvent::head:
@@ -169,7 +169,7 @@ bool ClientSession::take(const ReadStep& step, GatheredWrite& out) {
       exchange_->on_body_end(out);
       return false;
     case ReadEvent::need_more:
-    case ReadEvent::interim:  // only responses have those
+    case ReadEvent::interim:  // responses only
       break;
   }
   if (!request_->count()) fail_request(Exchange::kNoMemory);
@@ -181,7 +181,7 @@ void ClientSession::begin_exchange(const RequestHead* head) {
   head_ = head;
   exchange_ = std::make_unique<Exchange>(worker_, *this);
   const conf::Timeouts& timeouts = worker_.snapshot->settings.timeouts;
-  timer_.set(std::min(timeouts.body, timeouts.response_header));  // when to look first
+  timer_.set(std::min(timeouts.body, timeouts.response_header));  // the first check of progress
 }
 
 void ClientSession::fail_request(const HttpError& error) {
@@ -211,8 +211,8 @@ void ClientSession::finish(After after) {
   }
 }
 
-// Where the end has come meanwhile: a request that has arrived is answered still, since the answer before it did not
-// say that it would not be.
+// If a drain has begun meanwhile: a pipelined request that has arrived is still answered, because the previous answer
+// had no "Connection: close".
 bool ClientSession::may_ask_again() const {
   if (transport_->write_failed() || (info_.inside != nullptr && !has_inner())) return false;
   return !worker_.draining || transport_->has_unseen();
@@ -225,8 +225,8 @@ void ClientSession::become_tunnel(UpstreamPtr upstream, TunnelStart start) {
   start.client_received_before = transport_->bytes_in() - transport_->unread() - head_->bytes;
   end_request();
   enter(State::tunnelling);
-  timer_.clear();                        // the tunnel has its own
-  transport_->set_notices_reset(false);  // what was sent before it still goes to the other side
+  timer_.clear();                        // the tunnel has its own timeout
+  transport_->set_notices_reset(false);  // octets received before a reset still go to the other side
   std::unique_ptr<HelloGate> gate = hello_ != nullptr ? hello_->take_gate() : nullptr;
   hello_.reset();
   tunnel_ = std::make_unique<Tunnel>(worker_, *this, std::move(upstream), std::move(start), std::move(gate));
@@ -242,12 +242,13 @@ std::size_t ClientSession::on_requests_inside(UpstreamPtr upstream, ClientInfo::
   transport_->set_handler(*this);
   transport_->set_notices_reset(true);  // as before the tunnel
   enter(State::idle);
-  // The beginning of a head, which is used up: none of it is known to be whole yet.
+  // The octets are the beginning of a head that is not complete yet; all of them are used.
   if (!held.empty()) on_data(held);
   return on_data(bytes);
 }
 
-// While a request is answered here its end is awaited; there is none after it. One that has begun has nowhere to go.
+// If a request is being answered with a local reply, waits for its end and serves no other one after it. A request that
+// has only begun is dropped.
 void ClientSession::on_inner_end() {
   drop_inner();
   if (state_ == State::reading_head || state_ == State::idle) linger(false);
@@ -286,12 +287,12 @@ void ClientSession::go_idle() {
   enter(State::idle);
   set_idle(true);
   timer_.set(worker_.snapshot->settings.timeouts.idle);
-  // Whoever asks without reading the answers is asked to wait, else answers would pile up here.
+  // A client that does not read its answers is not read either, else answers would pile up.
   if (transport_->backlog() > 0) transport_->pause(PauseReason::peer_full);
   ending_.watch(*transport_);
 }
 
-// Everything was said that will be: ends our side, and the rest when the client has ended its own.
+// The last answer is complete: shuts down the sending side, and closes when the client has ended its own side.
 void ClientSession::linger(bool is_last) {
   enter(State::lingering);
   set_idle(false);
@@ -330,7 +331,7 @@ void ClientSession::on_drained() {
 }
 
 void ClientSession::on_client_gone() {
-  if (state_ == State::exchanging) return exchange_->on_client_gone();  // which comes back as finish()
+  if (state_ == State::exchanging) return exchange_->on_client_gone();  // it calls finish()
   close();
 }
 
@@ -367,7 +368,7 @@ void ClientSession::on_idle_timer() {
     if (std::exchange(is_arriving_, false) && !worker_.draining) {
       return is_shaking_hands() ? on_failed(0) : timer_.set(settings.timeouts.idle);
     }
-    // Closing now would reset a request that is there.
+    // Closing now would reset a request that has arrived.
     if (transport_->backlog() == 0 && transport_->has_unseen()) return timer_.set(kSoon);
   }
   if (const auto more = ending_.wait_for(*transport_, state_ == State::lingering, settings)) return timer_.set(*more);
@@ -377,7 +378,7 @@ void ClientSession::on_idle_timer() {
 
 void ClientSession::drain(Milliseconds idle) {
   if (state_ != State::idle && state_ != State::preface) return;
-  if (is_arriving_) return;  // its time is running
+  if (is_arriving_) return;  // its timeout is running
   timer_.set(has_asked_ ? idle : worker_.snapshot->settings.timeouts.request_header);
 }
 
@@ -394,7 +395,7 @@ void ClientSession::close() {
   end_request();
   drop_inner();
   transport_->close();
-  owner_.on_client_closed(*this);  // last: the owner has us deleted later
+  owner_.on_client_closed(*this);  // last line: the owner schedules the deletion
 }
 
 }  // namespace bloomwall::proxy

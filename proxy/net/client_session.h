@@ -41,9 +41,9 @@ class ClientSession final : public DeletedLater,
   enum class State : std::uint8_t { preface, idle, reading_head, exchanging, tunnelling, lingering, closed };
   class Owner {
    public:
-    // Who the client is has come with a PROXY header. false: it may not stay; the answer stands in WorkerState::text.
+    // A PROXY header has given the client's address. False: the client is refused; the answer is in WorkerState::text.
     virtual bool on_client_named(ClientSession& client) = 0;
-    // It waits for its client to ask: from now on, or no longer. Once each time, and before on_client_closed().
+    // The session has become idle, or is no longer idle. Once for each change, and before on_client_closed().
     virtual void on_client_idle(ClientSession& client, bool is_idle) = 0;
     virtual void on_client_closed(ClientSession& client) = 0;  // once
 
@@ -53,24 +53,24 @@ class ClientSession final : public DeletedLater,
 
   ClientSession(WorkerState& state, Owner& owner, UniqueFd fd, const Endpoint& endpoint, const std::string& listener,
                 const ListenerRules& rules);
-  // Likewise over a transport that stands already; its handler becomes this.
+  // Likewise over an established transport, whose handler it becomes.
   ClientSession(WorkerState& state, Owner& owner, TransportPtr transport, const Endpoint& endpoint,
                 const std::string& listener, const ListenerRules& rules);
   ~ClientSession() override;
 
-  // Right after construction: a firewall redirected it, and it knows nothing of the proxy. Its first octet says what it
-  // speaks: TLS becomes a tunnel as if it had asked for one, to the host in its ClientHello; all else is HTTP.
+  // Call it right after construction for a client that a firewall redirected. Its first octet decides: TLS becomes an
+  // implicit tunnel to the host in its ClientHello; all else is HTTP.
   void expect_redirected(const Endpoint& destination);
-  void close();  // idempotent; safe from any callback; cuts what is under way
-  // The listener is closed. What is under way may end, and so may a request that is on its way: who has not spoken yet
-  // has timeouts.request_header for it, who is idle between two requests has `idle`. Every answer closes.
+  void close();  // idempotent; safe from any callback; aborts a running exchange
+  // The listener is closed. A running exchange may end, and a request may still arrive: on a new connection within
+  // timeouts.request_header, on an idle one within `idle`. Every answer closes the connection.
   void drain(Milliseconds idle);
   State state() const { return state_; }
-  bool has_unseen() const { return transport_->has_unseen(); }  // the client has said more than was read
+  bool has_unseen() const { return transport_->has_unseen(); }  // octets have arrived that were not read
   const ClientInfo& client_info() const override { return info_; }
-  // So that nothing can be said in the clear.
+  // A TLS handshake is expected: an answer in plaintext would be no use.
   bool awaits_tls() const { return preface_ != nullptr && preface_->tls != nullptr; }
-  std::size_t table_index = 0;  // these two are the owner's
+  std::size_t table_index = 0;  // these two are for the owner
   bool counted_by_address = false;
 
  private:
@@ -83,15 +83,15 @@ class ClientSession final : public DeletedLater,
 
   struct Preface {
     ProxyHeaderReader header;
-    TlsContextPtr tls;  // spoken behind it; nullptr: none
+    TlsContextPtr tls;  // TLS after the header; nullptr: none
   };
-  // Before the first request: the PROXY header of a balancer, or what a redirected client says first.
+  // Before the first request: the PROXY header of a balancer, or the first octets of a redirected client.
   std::size_t on_preface(std::span<const char> bytes);
   std::size_t on_redirected(std::span<const char> bytes);
   std::size_t on_hello(std::span<const char> bytes);
   void open_implicit_tunnel();
   void refuse_redirected(const HttpError& error);
-  void secure(const TlsContext& context);  // from here on the client speaks TLS
+  void secure(const TlsContext& context);  // the client speaks TLS from here on
   bool is_shaking_hands() const { return transport_->tls() != nullptr && !transport_->tls()->is_established(); }
 
   // A request and its answer.

@@ -3,7 +3,7 @@
 //   GET /readyz   200 while it serves with its filters loaded; 503 while it starts, announces its end or drains, and
 //                 while a filter is lost that blocks everything by its on_error
 //   GET /metrics  Prometheus text exposition, version 0.0.4
-// A health check need not name a host.
+// Health checks are also answered without Host.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

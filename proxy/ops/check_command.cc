@@ -101,7 +101,7 @@ bool show_progress(const Streams& io, const std::filesystem::path& file, std::ui
   return true;
 }
 
-// What root can read and the service cannot: lines, to be refused where the user was named.
+// Files that root can read and the service's user cannot, one line each; errors if --user was given, else warnings.
 tl::expected<std::vector<std::string>, std::string> unreadable_files(const CheckCommand& command,
                                                                      const conf::Config& settings) {
   if (command.as_user.empty() && !service_user_may_differ()) return {};

@@ -20,7 +20,7 @@ struct ServeCommand {
 };
 int run_serve(const ServeCommand& command, const Streams& io);
 
-// Validates the configuration and everything it names; prints what would be served and the error that users would see.
+// Validates the configuration and everything it names; prints what would be served and its false-positive rate.
 struct CheckCommand {
   std::filesystem::path config;
   bool json = false;

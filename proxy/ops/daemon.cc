@@ -75,7 +75,7 @@ int Daemon::run() {
   return exit_status_;
 }
 
-// On its thread nothing but the job is touched; what it says is posted.
+// The reloader's thread uses only the job; its results are posted to the main loop.
 void Daemon::start_reloader() {
   const auto job = std::make_shared<ReloadJob>(
       file_, started_with_,
@@ -92,7 +92,8 @@ void Daemon::start_reloader() {
   });
 }
 
-// What it waits for may never come, and it uses all that would be destroyed here. It writes nothing that could be torn.
+// Ends the process without destructors: the reloader may be blocked in a system call for ever, and it uses objects that
+// would be destroyed here. It is not writing a file that could be left incomplete.
 void Daemon::leave_reload_behind() {
   control_.reset();
   access_log_->close(kFlushBound);
@@ -128,7 +129,7 @@ tl::expected<void, std::string> Daemon::open_control() {
   return {};
 }
 
-// Another instance may have had it, and ended since: mostly at once, for it is replaced by this one.
+// Another instance may have held the socket and ended since; usually soon, when this process replaces it.
 void Daemon::on_control_retry() {
   if (phase_ == Phase::draining) return;
   if (!open_control()) {
@@ -255,7 +256,7 @@ void Daemon::replace(const Edition& edition, const std::shared_ptr<Handover>& ha
   if (!(edition.snapshot->settings.log == logs_)) reopen_logs(edition.snapshot->settings.log);
 }
 
-// Says what came out, and to systemd that the process is itself again.
+// Logs the outcome, and reports READY=1 to systemd.
 void Daemon::after_load(const ReloadOutcome& outcome) {
   const char* const what = reloads_.succeeded == 0 ? "start" : "reload";
   for (const std::string& warning : outcome.warnings) log::warning("{}: {}", what, warning);

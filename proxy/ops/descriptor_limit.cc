@@ -60,7 +60,7 @@ std::optional<std::string> fit_clients(conf::Config& settings, std::uint64_t ava
   if (wanted <= available) return std::nullopt;
   const conf::Limits asked = settings.limits;
   conf::Limits& limits = settings.limits;
-  // Where there are few, no more than half is kept back: a relay that gets no pipe copies.
+  // With few descriptors at most half are reserved: a relay without a pipe copies.
   const std::uint64_t rest = std::min(without_clients(settings), available / 2);
   const std::uint64_t room = available - rest;
   const std::uint64_t most_pooled = room / kShareOfPool / workers_of(settings) * workers_of(settings);

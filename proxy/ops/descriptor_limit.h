@@ -1,4 +1,4 @@
-// How many file descriptors the process may hold, and how many clients fit into that.
+// The limit of open file descriptors, and how many clients fit into it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +15,7 @@ namespace bloomwall::proxy {
 std::uint64_t descriptors_for(const conf::Config& settings);
 
 // Raises RLIMIT_NOFILE as far as the hard limit (and, with the privilege, beyond it) to `wanted`; never lowers it.
-// Returns what holds now.
+// Returns the limit in force.
 std::uint64_t raise_descriptor_limit(std::uint64_t wanted);
 
 // Lowers limits.pooled_connections (to an eighth at most) and limits.client_connections to what fits into `available`

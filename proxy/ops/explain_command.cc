@@ -110,7 +110,7 @@ class Explainer {
   }
 
  private:
-  // Nothing where there is no canonical form, and so nothing to ask the rules.
+  // Nothing without a canonical form, because the rules need one.
   std::optional<Passage> passage_of(std::string_view raw, const filter::CanonicalUrl& url) {
     if (!url.has_canonical) return std::nullopt;
     return passages_.judge(raw, url, *policy_);

@@ -18,7 +18,7 @@ const char* consequence(const State& state) {
                                                           : "its on_error monitors everything";
 }
 
-// Whether the file under this name is the one that is served, and no copy of it.
+// Whether the file at this path is served itself, and not from a copy.
 template <typename File>
 bool is_served_itself(const File& file, const std::filesystem::path& name) {
   if (file.served_from() != filter::ServedFrom::original) return false;
@@ -65,8 +65,8 @@ FileWatch::Seen FileWatch::look(const filter::Policy& policy, std::uint64_t gene
   return out;
 }
 
-// A file that is still being written would be refused: it is tried when nothing has changed since the last look, and
-// once.
+// A file that is still being written would be refused: a reload is tried once, when nothing has changed since the last
+// call.
 void FileWatch::note(const std::filesystem::path& file, Seen& out) {
   Lost& lost = lost_[file];
   const auto now = filter::stamp_of(file);

@@ -1,6 +1,6 @@
-// Looks at the files that filters are served from themselves, not from copies of their own: one that was written to,
-// cut or failed is lost (its on_error decides), which is said once, and asks for a reload as soon as the file under its
-// name is still. Not thread-safe; one system call for each such file a look.
+// Watches the files that are served themselves, not from copies: one that was written to, truncated or failed is lost
+// (its on_error decides), which is reported once, and a reload is requested as soon as the file at its path stops
+// changing. Not thread-safe; one system call per such file and call.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace bloomwall::proxy {
 
-// Between two looks of the daemon: what was written over answers wrongly for no longer.
+// The period of the daemon's checks: an overwritten file gives wrong answers for no longer than this.
 inline constexpr std::chrono::milliseconds kFileWatchPeriod{400};
 
 class FileWatch {

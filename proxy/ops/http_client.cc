@@ -42,7 +42,7 @@ bool send_all(int fd, std::string_view text) {
   return true;
 }
 
-// One response, as it comes.
+// Reads one response incrementally.
 class Response {
  public:
   Response(int fd, Method method, const OnHttpBody& on_body, const HttpPatience& patience)

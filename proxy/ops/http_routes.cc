@@ -25,7 +25,7 @@ std::string_view host_of(const RequestHead& head) {
   return head.host ? head.host->host : std::string_view();
 }
 
-// Of "/filters/ads" takes "/filters" and leaves "/ads".
+// Splits "/filters" off "/filters/ads" and leaves "/ads".
 std::string_view take_segment(std::string_view& path) {
   const std::string_view segment = path.substr(0, path.find('/', 1));
   path.remove_prefix(segment.size());

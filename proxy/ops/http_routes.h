@@ -76,7 +76,7 @@ class HttpRoutes {
     const HttpRoute* route;
     std::vector<std::string_view> arguments;  // parts of the target in the head
   };
-  // `hosts`: names it may be asked by; nullopt: by any.
+  // `hosts`: host names that are accepted; nullopt: all.
   HttpRoutes(std::vector<HttpRoute> routes, std::optional<std::vector<std::string>> hosts);
 
   tl::expected<Match, HttpReply> find(const RequestHead& head) const;
@@ -88,10 +88,10 @@ class HttpRoutes {
   std::optional<std::vector<std::string>> hosts_;
 };
 
-// "[::1]" and "192.0.2.1" and "localhost" and the names in `hosts`; case does not count.
+// "[::1]" and "192.0.2.1" and "localhost" and the names in `hosts`; case-insensitive.
 bool is_known_host(std::string_view host, const std::vector<std::string>& hosts);
 
-// The reply to what is no request, or came too slowly.
+// The reply to a malformed or late request.
 HttpReply refusal(const HttpError& error);
 
 // Appends the response to `out`. The connection closes after it. A streamed reply is chunked; for HTTP/1.0 it ends with

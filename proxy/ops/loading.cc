@@ -63,7 +63,7 @@ const char* served_from(filter::ServedFrom from) {
   return "";
 }
 
-// What only the past and the clock can tell of files that are good in themselves.
+// Checks of valid files against the clock and the rollback protection.
 Loaded<std::shared_ptr<const filter::Policy>> accept(std::shared_ptr<const filter::Policy> policy,
                                                      const PolicyLoading& loading) {
   Findings findings = findings_of(*policy, std::chrono::system_clock::now());
@@ -171,7 +171,7 @@ Loaded<std::shared_ptr<const filter::Policy>> load_policy(const conf::Config& se
                                                    .copies_folder = state_folder(settings),
                                                    .progress = loading.progress});
   if (policy) return accept(*std::move(policy), loading);
-  // Bytes that are wrong stay wrong; a file that is missing or locked may come.
+  // Wrong bytes stay wrong; a missing or locked file may become readable.
   LoadFailure failure{kExitRefused, {}};
   for (const filter::Error& error : policy.error()) {
     if (error.code == filter::Errc::io) failure.status = kExitError;

@@ -1,5 +1,5 @@
-// From a configuration file to what the data plane serves with: read, open and verify everything it names. What `run`,
-// `check` and a reload have in common. Takes as long as the filters take to read; touches no socket.
+// Loads an edition from a configuration file: reads, opens and verifies everything it names. Shared by `run`, `check`
+// and reloads. Takes as long as the filters take to read; touches no socket.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -35,21 +35,21 @@ using Loaded = tl::expected<T, LoadFailure>;
 // `named` empty: the default file, else the built-in defaults.
 Loaded<conf::Config> load_settings(const std::filesystem::path& named);
 
-// That there is no file, and so the built-in defaults count; nothing where there is one.
+// The message that there is no file and the built-in defaults apply; nothing where there is one.
 std::optional<std::string> built_in_defaults(const std::filesystem::path& named);
 
-// The file that `named` stands for, absolute and without links: what tells one instance from another.
+// The path of `named`, absolute and without links: it identifies an instance.
 std::filesystem::path configuration_file(const std::filesystem::path& named);
 
-// What was accepted before, by the state folder. Where it can't be told: an error if a filter has a public key, for
-// then an older file could not be refused; else a warning, and nothing is known.
+// Reads the sequences that were accepted before from the state folder. If they can't be read: an error if a filter has
+// a public key, because an older file could not be refused then; else a warning, and no records.
 Loaded<RollbackProtection> load_sequences(const conf::Config& settings, std::vector<std::string>& warnings);
 
 struct PolicyLoading {
   bool verify = true;
   bool make_resident = false;  // bring each filter where its `memory` says: to serve it
   bool own_copies = false;     // and serve copies, large ones from the state folder
-  // A filter is being read: its file, its bytes so far and in all. False stops the load.
+  // Progress of reading a filter: its file, its bytes so far and in all. False stops the load.
   std::function<bool(const std::filesystem::path&, std::uint64_t done, std::uint64_t total)> progress = {};
   const RollbackProtection* accepted = nullptr;  // the rollback protection to check against; null: none
   std::vector<std::string>* warnings = nullptr;  // where to say what is served all the same

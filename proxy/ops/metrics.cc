@@ -75,7 +75,7 @@ void add_each(MetricFamilies& out, const std::vector<filter::Policy::FilterState
   for (const auto& state : filters) out.row(value(state), {{"filter", state.spec.name}});
 }
 
-// Of those that are served now; what was counted before a reload is kept.
+// Of the filters served now; counts survive a reload.
 void add_filter_verdicts(MetricFamilies& out, const FilterCounts& counts,
                          const std::vector<filter::Policy::FilterState>& filters) {
   out.counter("filter_verdicts_total",

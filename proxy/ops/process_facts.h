@@ -1,4 +1,4 @@
-// What the kernel knows of this process, read from /proc/self. Zero where it does not say.
+// Figures of this process from /proc/self; zero where one is missing.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -41,7 +41,7 @@ CLI::App* add_command(CLI::App& app, const char* name, const char* what, Command
   return sub;
 }
 
-// The option that was misspelt rather than what follows it.
+// Reports the misspelt option and not the word after it.
 std::string first_of(const std::vector<std::string>& extras) {
   const auto option = std::ranges::find_if(extras, [](const std::string& text) { return text.starts_with('-'); });
   if (option != extras.end()) return *option;

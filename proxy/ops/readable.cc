@@ -44,7 +44,7 @@ bool become(const Account& account) {
          ::setuid(account.user) == 0;
 }
 
-// In the child, which writes one int a file: 0, or why it could not be opened.
+// Runs in the child process, which writes one int per file: 0, or the errno of open().
 [[noreturn]] void try_all(const Account& account, const std::vector<std::filesystem::path>& files, int out) {
   if (!become(account)) ::_exit(1);
   for (const auto& file : files) {
@@ -55,7 +55,7 @@ bool become(const Account& account) {
   ::_exit(0);
 }
 
-// The next of the child's ints; nothing where it said no more.
+// The next int from the child; nothing at the end.
 std::optional<int> next_answer(int from) {
   int why = 0;
   ssize_t got = 0;

@@ -22,7 +22,7 @@ std::vector<std::filesystem::path> named_files(const conf::Config& settings);
 tl::expected<std::vector<std::string>, std::string> unreadable_for(const std::string& user,
                                                                    const std::vector<std::filesystem::path>& files);
 
-// True where this is root and the service's user exists, so that it is worth asking without being told to.
+// True where this process is root and the service's user exists: the check is then made without --user.
 bool service_user_may_differ();
 
 }  // namespace bloomwall::proxy

@@ -31,12 +31,12 @@ std::string text_line(std::string_view text) {
   return line_of({{"text", filter::printable(one_line)}});
 }
 
-// Takes the lines of the answer apart as they come.
+// Parses the lines of the answer as they arrive.
 class AnswerReader {
  public:
   explicit AnswerReader(const std::function<void(std::string_view)>& said) : said_(said) {}
 
-  // Of an error only the first line counts, which says what is wrong.
+  // Only the first line of an error is shown; it has the reason.
   void take(int status, std::string_view piece) {
     if (pending_.size() <= kLongestLine) pending_ += piece;
     if (status != 200) return;

@@ -47,7 +47,7 @@ struct ReloadAnswer {
   int pid = 0;                // of the process that answered; 0: it did not say
   std::string configuration;  // as it was shown
 };
-// Asks and waits; blocking. Each text goes to `said`. Error: why there is no answer.
+// Sends the request and waits; blocking. Each text goes to `said`. Error: why there is no answer.
 tl::expected<ReloadAnswer, std::string> ask_to_reload(const std::filesystem::path& socket,
                                                       const std::function<void(std::string_view)>& said,
                                                       const HttpPatience& patience = {});

@@ -75,8 +75,8 @@ ReloadOutcome ReloadJob::run(std::uint64_t generation, const std::stop_token& st
   ReloadOutcome outcome = handover->wait(stop);
   outcome.warnings.insert(outcome.warnings.begin(), warnings.begin(), warnings.end());
   if (!outcome.ok()) return outcome;
-  // The last holder of what was served before, mostly: to unmap gigabytes takes a while, and no loop may stand still
-  // for it.
+  // This usually releases the last reference to the previous edition: unmapping gigabytes takes a while and must not
+  // block a loop.
   served_ = *edition;
   remember(*edition, outcome.warnings);
   append(outcome.lines, describe_memory(*edition->policy));
@@ -133,7 +133,7 @@ Loaded<void> ReloadJob::read_sequences(const conf::Config& settings, std::vector
   return {};
 }
 
-// What is served now may not be gone back behind, in this process and after it.
+// Records the sequences that are served now for the rollback protection, in this process and in the state folder.
 void ReloadJob::remember(const Edition& served, std::vector<std::string>& warnings) {
   sequences_.accept(*served.policy);
   const bool asked_for = any_public_key(served.snapshot->settings);

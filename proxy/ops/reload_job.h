@@ -1,8 +1,8 @@
 // One reload from beginning to end: settings, filters and snapshot are loaded and verified, the edition is handed to
-// the main loop, which gives it to the workers, and once they have it, what may not be gone back behind is remembered.
-// A failed one changes nothing.
-// Thread: the reloader's, all of it. What that thread keeps from one reload to the next is here and nowhere else; the
-// main loop is reached by ReloadJob::Main and answers through a Handover.
+// the main loop, which gives it to the workers, and once they have adopted it, its sequences are recorded for the
+// rollback protection. A failed reload changes nothing.
+// Thread: the reloader's, all of it. The state of that thread between reloads is in this class only; it calls the main
+// loop by ReloadJob::Main and gets its answers through a Handover.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -27,13 +27,13 @@
 
 namespace bloomwall::proxy {
 
-// What becomes of an edition that was handed to the main loop. served() and adopted() from any thread, once each.
+// The outcome of an edition that was handed to the main loop. Call served() and adopted() from any thread, once each.
 class Handover {
  public:
   void served(ReloadOutcome outcome);  // the main loop has taken it, or says why not
   void adopted();                      // every worker has it
-  // Returns when both have been said; or what served() said, with a warning, where workers take longer than they
-  // should; or that the process ends.
+  // Returns when both have been called; or the outcome of served() with a warning, where workers take too long; or an
+  // error when the process stops.
   ReloadOutcome wait(const std::stop_token& stop);
 
  private:
@@ -51,11 +51,11 @@ class ReloadJob {
     std::function<void(const std::string& progress)> say;
   };
 
-  // `settings`: those the process has started with, which the first load takes, and what needs a restart is compared
-  // with.
+  // `settings`: those the process has started with: the first load uses them, and later ones are compared with them for
+  // keys that need a restart.
   ReloadJob(std::filesystem::path file, conf::Config settings, Main main);
 
-  // `generation`: 1 for the first, which starts to serve.
+  // `generation`: 1 for the first load, which starts the server.
   ReloadOutcome run(std::uint64_t generation, const std::stop_token& stop);
 
  private:

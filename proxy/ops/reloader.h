@@ -36,8 +36,8 @@ class Reloader {
   Reloader(const Reloader&) = delete;
   Reloader& operator=(const Reloader&) = delete;
 
-  // Asks a run to give up. False where it has not within the bound: it is blocked in a system call, as on a file that
-  // never comes. The destructor would wait for it, too, so only the end of the process helps then.
+  // Asks a run to stop. False if it has not stopped within the bound: it is blocked in a system call, for instance in
+  // open() of a file on a dead mount. The destructor would wait for it, too, so the process must end without it.
   bool stop(std::chrono::milliseconds bound);
 
   void request(Done done);  // may be empty

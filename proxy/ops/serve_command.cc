@@ -18,7 +18,7 @@ namespace {
 constexpr std::chrono::milliseconds kLastWordsBound{2000};
 constexpr Milliseconds kSayAgain{60'000};
 
-// What libevent says goes to our log. While the kernel refuses to watch sockets it says so of each, again and again.
+// libevent's messages go to our log, rate-limited: while epoll_ctl fails libevent reports every socket.
 void on_libevent_message(int severity, const char* text) {
   static std::atomic<Milliseconds::rep> told{0};  // when it was last warned; 0: never
   if (severity >= EVENT_LOG_ERR) return log::error("libevent: {}", text);

@@ -53,8 +53,7 @@ void check_log(const std::string& key, const std::filesystem::path& file, std::v
   lines.push_back(fmt::format("{}: {}: there is no folder {}", key, file.string(), folder.string()));
 }
 
-// Whether the second bind() fails with EADDRINUSE. Sockets of listen_on() are dual-stack: the IPv6 wildcard also takes
-// the IPv4 port.
+// Whether two addresses collide. Sockets of listen_on() are dual-stack: the IPv6 wildcard also takes the IPv4 port.
 bool collide(const Endpoint& one, const Endpoint& two) {
   if (one.port() == 0 || one.port() != two.port()) return false;
   const auto covers = [](const Endpoint& wide, const Endpoint& other) {

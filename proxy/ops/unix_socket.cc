@@ -18,7 +18,7 @@ namespace {
 
 constexpr timeval kConnectPatience{.tv_sec = 5, .tv_usec = 0};
 
-// False where it is too long.
+// False if the path is too long.
 bool set_path(sockaddr_un& address, const std::filesystem::path& path) {
   address.sun_family = AF_UNIX;
   if (path.native().size() >= sizeof address.sun_path) return false;
@@ -77,7 +77,7 @@ tl::expected<UniqueFd, std::string> listen_at(const std::filesystem::path& path,
   if (auto room = make_room(path); !room) return tl::unexpected(room.error());
   UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd) return failure(path, errno);
-  // The mode of the socket becomes that of its name, so there is no moment at which others could open it.
+  // bind() gives the file the mode of the socket, so no other user can connect before a chmod().
   if (::fchmod(fd.get(), 0660) != 0 ||
       ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       ::chmod(path.c_str(), 0660) != 0 || ::listen(fd.get(), static_cast<int>(backlog)) != 0) {

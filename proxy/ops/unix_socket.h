@@ -1,4 +1,4 @@
-// Unix stream sockets by their path: one end that listens, one that connects.
+// Unix stream sockets by path: listening and connecting.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

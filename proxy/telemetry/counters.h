@@ -57,8 +57,8 @@ namespace bloomwall::proxy {
   X(allowlist_hits_total, "Requests that an allow entry let pass")                                  \
   X(log_lines_dropped_total, "Access log lines dropped because the disk was slow")
 
-// Values that go up and down; a worker only ever adds to its own, sums are right although single ones may be read torn
-// in time.
+// Gauges. Each worker changes only its own values; a sum over the workers may miss changes that are made while it is
+// read.
 #define BLOOMWALL_GAUGES(X)                                                          \
   X(client_connections_active, "Client connections open")                            \
   X(client_connections_idle, "Client connections that wait for their client to ask") \
