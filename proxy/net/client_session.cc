@@ -247,8 +247,7 @@ std::size_t ClientSession::on_requests_inside(UpstreamPtr upstream, ClientInfo::
   return on_data(bytes);
 }
 
-// If a request is being answered with a local reply, waits for its end and serves no other one after it. A request that
-// has only begun is dropped.
+// Waits for the end of a local reply that is being sent; a request that has only begun is dropped.
 void ClientSession::on_inner_end() {
   drop_inner();
   if (state_ == State::reading_head || state_ == State::idle) linger(false);
