@@ -2,17 +2,17 @@
 #include "conf/yaml_tree.h"
 
 #include <fmt/format.h>
+#include <unicode/utf8.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <exception>
 #include <map>
 #include <sstream>
 #include <utility>
-
-#include "conf/utf8.h"
 
 namespace bloomwall::conf {
 namespace {
@@ -178,6 +178,18 @@ const YamlEntry* YamlNode::find(std::string_view key) const {
   const auto at =
       std::find_if(entries.begin(), entries.end(), [&](const YamlEntry& entry) { return entry.key == key; });
   return at == entries.end() ? nullptr : &*at;
+}
+
+std::optional<std::size_t> find_non_text(std::string_view text) {
+  const auto* octets = reinterpret_cast<const std::uint8_t*>(text.data());
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t start = at;
+    std::int32_t point = 0;
+    U8_NEXT(octets, at, text.size(), point);  // negative: ill-formed
+    const bool control = (point < 0x20 && point != '\t' && point != '\n' && point != '\r') || point == 0x7f;
+    if (control) return start;
+  }
+  return std::nullopt;
 }
 
 tl::expected<YamlNode, std::vector<ConfigError>> parse_yaml(std::string_view text, const std::string& name) {

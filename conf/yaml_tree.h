@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -49,6 +50,10 @@ struct YamlEntry {
   Place place;  // of the key
   YamlNode value;
 };
+
+// Where `text` stops being readable text: the first octet that is not well-formed UTF-8 (RFC 3629), or a control
+// character other than TAB, LF and CR. Nothing where all of it is text.
+std::optional<std::size_t> find_non_text(std::string_view text);
 
 // An empty document is a null node. `name` stands in errors. Linear but for the sorting of keys.
 tl::expected<YamlNode, std::vector<ConfigError>> parse_yaml(std::string_view text, const std::string& name);

@@ -56,7 +56,7 @@ PACKAGES = {
     "ares": ["proxy/dns"],
     "llhttp": ["proxy/http"],
     "xxhash": ["filter/bits", "filter/file"],
-    "unicode/": ["filter/url"],
+    "unicode/": ["filter/url", "conf"],
     "libpsl": ["filter/url"],
     "prometheus/": ["proxy/ops"],
     "systemd/": ["proxy/ops"],
