@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "proxy/http/http_date.h"
 #include "proxy/http/rewrite.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/client_stream.h"
@@ -30,7 +31,7 @@ ResponseRewrite Download::rewrite() const {
   // An answer that overtakes its request leaves the rest of that on the connection.
   how.keep_alive = head.keep_alive && context_.client.request_ended() && !context_.worker.draining;
   how.via_name = context_.worker.via;
-  how.date = context_.worker.date(std::chrono::system_clock::now());
+  how.date = http_date(std::chrono::system_clock::now());
   how.from_parent = link_.goes_to_parent();
   how.takes_trailers = head.takes_trailers;
   how.hide_alternatives = context_.client.info().destination != nullptr;

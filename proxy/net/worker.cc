@@ -7,7 +7,6 @@
 #include <csignal>
 #include <utility>
 
-#include "proxy/io/random.h"
 #include "proxy/log/log.h"
 
 namespace bloomwall::proxy {
@@ -45,7 +44,7 @@ tl::expected<std::unique_ptr<Worker>, std::string> Worker::create(const Shared& 
   worker->resolver_ = *std::move(resolver);
   worker->state_ = std::make_unique<WorkerState>(
       worker->io_, DialContext{worker->loop_, *worker->resolver_, shared.own, shared.own_connections},
-      worker->counters_, shared.log, random_value<DecisionIds::Key>(), shared.instance, shared.rate, shared.workers);
+      worker->counters_, shared.log, shared.instance, shared.rate, shared.workers);
   worker->adopt(shared.edition);
   return worker;
 }

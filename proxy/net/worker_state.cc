@@ -6,8 +6,7 @@
 namespace bloomwall::proxy {
 
 WorkerState::WorkerState(IoContext& io_context, DialContext dial_context, Counters& own_counters, AccessLog& access_log,
-                         const DecisionIds::Key& key, std::string instance_name, RequestRate& request_rate,
-                         std::size_t worker_count)
+                         std::string instance_name, RequestRate& request_rate, std::size_t worker_count)
     : io(io_context),
       dial(dial_context),
       counters(own_counters),
@@ -17,7 +16,6 @@ WorkerState::WorkerState(IoContext& io_context, DialContext dial_context, Counte
       upstreams(io_context, own_counters, dial_context.own_connections),
       pages(io_context.loop),
       tunnels(io_context.loop),
-      ids(key),
       instance(std::move(instance_name)),
       request_readers(request_limits, io_context.pool),
       response_readers(response_limits, io_context.pool),
@@ -42,15 +40,6 @@ void WorkerState::adopt(SnapshotPtr next, PolicyPtr next_policy) {
   snapshot = std::move(next);
   decider.adopt(snapshot, std::move(next_policy));
   tunnels.review(snapshot->generation);
-}
-
-std::string_view WorkerState::date(TimePoint now) {
-  const std::int64_t second = std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count();
-  if (second != date_second_) {
-    date_second_ = second;
-    date_ = HttpDate(now);
-  }
-  return date_.text();
 }
 
 }  // namespace bloomwall::proxy

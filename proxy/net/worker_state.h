@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <string>
 
-#include "proxy/http/http_date.h"
 #include "proxy/http/message_reader.h"
 #include "proxy/http/request_reader.h"
 #include "proxy/http/response_reader.h"
@@ -27,8 +26,8 @@
 namespace bloomwall::proxy {
 
 struct WorkerState {
-  WorkerState(IoContext& io, DialContext dial, Counters& counters, AccessLog& log, const DecisionIds::Key& key,
-              std::string instance, RequestRate& rate, std::size_t workers);
+  WorkerState(IoContext& io, DialContext dial, Counters& counters, AccessLog& log, std::string instance,
+              RequestRate& rate, std::size_t workers);
 
   IoContext& io;
   DialContext dial;
@@ -62,11 +61,6 @@ struct WorkerState {
   std::string text;  // scratch memory of the running callback
 
   void adopt(SnapshotPtr next, PolicyPtr next_policy);
-  std::string_view date(TimePoint now);  // IMF-fixdate, made once a second
-
- private:
-  std::int64_t date_second_ = -1;
-  HttpDate date_;
 };
 
 }  // namespace bloomwall::proxy

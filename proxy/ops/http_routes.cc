@@ -112,8 +112,7 @@ void write_reply(std::string& out, const HttpReply& reply, const ReplyTo& to, Ti
   fmt::format_to(std::back_inserter(out),
                  "HTTP/1.1 {} {}\r\nDate: {}\r\nServer: bloomwall\r\nContent-Type: {}\r\n{}"
                  "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n{}Connection: close\r\n\r\n",
-                 reply.status, reason_phrase(reply.status), HttpDate(now).text(), reply.type, framing,
-                 reply.more_fields);
+                 reply.status, reason_phrase(reply.status), http_date(now), reply.type, framing, reply.more_fields);
   if (to.is_head) return;
   out += is_chunked ? as_chunk(reply.body) : reply.body;
 }

@@ -1,12 +1,11 @@
 // Names one decision, so that the page a user sees, the log line and a report speak of the same event.
 // 80 random bits as 16 letters of Crockford's base 32 (no I, L, O, U: they survive a telephone): two equal ones among
 // 10^9 have a probability below 1e-6, and an id tells nothing about its neighbours.
-// Generator: SipHash-2-4 of a counter under a 128-bit key that the caller draws from the system's random source. One
-// per worker; not thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -25,18 +24,14 @@ class DecisionId {
   std::uint8_t length_ = 0;
 };
 
+// Takes OpenSSL's random octets, a kilobyte at a time. One per worker; not thread-safe.
 class DecisionIds {
  public:
-  using Key = std::array<std::uint64_t, 2>;
-  explicit DecisionIds(const Key& key) : key_(key) {}
-  DecisionId next();
+  DecisionId next();  // empty where OpenSSL has no random octets
 
  private:
-  Key key_;
-  std::uint64_t counter_ = 0;
+  std::array<unsigned char, 1024> random_;
+  std::size_t used_ = random_.size();
 };
-
-// SipHash-2-4 of the eight octets of `word`, little-endian (Aumasson, Bernstein 2012).
-std::uint64_t siphash(const DecisionIds::Key& key, std::uint64_t word);
 
 }  // namespace bloomwall::proxy

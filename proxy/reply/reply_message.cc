@@ -47,9 +47,8 @@ void append_connection(std::string& out, const ReplyMessage& reply, const ReplyC
 }  // namespace
 
 void write_reply_message(std::string& out, const ReplyMessage& reply, const ReplyContext& context) {
-  const HttpDate date(context.now);
   fmt::format_to(std::back_inserter(out), "HTTP/1.1 {} {}\r\nDate: {}\r\n", reply.status,
-                 reply.reason.empty() ? reason_phrase(reply.status) : reply.reason, date.text());
+                 reply.reason.empty() ? reason_phrase(reply.status) : reply.reason, http_date(context.now));
   if (!reply.content_type.empty()) {
     out.append("Content-Type: ").append(reply.content_type).append("\r\nX-Content-Type-Options: nosniff\r\n");
   }

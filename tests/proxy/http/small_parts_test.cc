@@ -212,9 +212,9 @@ TEST(SafeLink, IsAUrlThatNeedsNoEscaping) {
 
 TEST(Dates, AreWrittenInEachForm) {
   const TimePoint time = TimePoint(std::chrono::milliseconds(784'111'777'042));
-  EXPECT_EQ(HttpDate(time).text(), "Sun, 06 Nov 1994 08:49:37 GMT");
-  EXPECT_EQ(HttpDate(TimePoint{}).text(), "Thu, 01 Jan 1970 00:00:00 GMT");
-  EXPECT_EQ(HttpDate(TimePoint(std::chrono::seconds(1'709'164'800))).text(), "Thu, 29 Feb 2024 00:00:00 GMT");
+  EXPECT_EQ(http_date(time), "Sun, 06 Nov 1994 08:49:37 GMT");
+  EXPECT_EQ(http_date(TimePoint{}), "Thu, 01 Jan 1970 00:00:00 GMT");
+  EXPECT_EQ(http_date(TimePoint(std::chrono::seconds(1'709'164'800))), "Thu, 29 Feb 2024 00:00:00 GMT");
   std::string iso, common;
   append_iso8601(iso, time);
   append_common_log(common, time);

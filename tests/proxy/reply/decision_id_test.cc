@@ -11,13 +11,8 @@
 namespace bloomwall::proxy {
 namespace {
 
-// Reference: the vectors published with SipHash (key 00..0f, message 00..07).
-TEST(SipHash, GivesThePublishedValue) {
-  EXPECT_EQ(siphash({0x0706050403020100, 0x0f0e0d0c0b0a0908}, 0x0706050403020100), 0x93f5f5799a932462U);
-}
-
 TEST(DecisionIds, AreShortUniqueAndUnlikeTheirNeighbours) {
-  DecisionIds ids({1, 2});
+  DecisionIds ids;
   std::set<std::string> seen;
   for (int i = 0; i < 100'000; ++i) {
     const DecisionId id = ids.next();
@@ -26,8 +21,7 @@ TEST(DecisionIds, AreShortUniqueAndUnlikeTheirNeighbours) {
     seen.emplace(id.text());
   }
   EXPECT_EQ(seen.size(), 100'000U);
-  DecisionIds same({1, 2}), other({1, 3});
-  EXPECT_TRUE(seen.contains(std::string(same.next().text())));
+  DecisionIds other;
   EXPECT_FALSE(seen.contains(std::string(other.next().text())));
   EXPECT_TRUE(DecisionId().empty());
 }
