@@ -307,7 +307,7 @@ Result<void> Ingest::read_list_file(const ListFile& file, IngestedFile& out, con
 }
 
 Result<void> Ingest::read_raw_file(const ListFile& file, IngestedFile& out, const IngestProgress& progress) {
-  auto input = ListInput::open(file.path);
+  auto input = file.open();
   if (!input) return unexpected(std::move(input).error());
   LineBlocks blocks(*input, LineBlocks::Mark::keep);
   Pass pass(*this, options_.threads, file.path, progress);

@@ -17,9 +17,8 @@ namespace bloomwall::filter {
 namespace {
 
 constexpr const char* kBuildFooter =
-    "LIST is a file, - for stdin, or a folder in squidGuard/UT1 form; .gz, .xz and .zst are read as such. A FIFO waits "
-    "for\n"
-    "its writer.\n"
+    "LIST is a file, - for stdin, a folder in squidGuard/UT1 form, or a tar archive of one; .gz, .xz and .zst are\n"
+    "read as such. A FIFO waits for its writer.\n"
     "The target is replaced as a whole or not at all. A file where more than 5 % of the rules can't be used makes no "
     "filter.\n"
     "SOURCE_DATE_EPOCH in the environment is the default of --created.\n"

@@ -7,12 +7,16 @@
 #include <array>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "base/text.h"
+#include "filter/lists/list_archive.h"
 #include "filter/lists/list_input.h"
+#include "filter/lists/list_tree.h"
 
 namespace bloomwall::filter {
 namespace fs = std::filesystem;
@@ -29,161 +33,198 @@ constexpr std::array<Member, 3> kMembers{{{"domains", Format::squidguard_domains
                                           {"urls", Format::squidguard_urls},
                                           {"expressions", Format::squidguard_expressions}}};
 
-// The member file, under its own name or a compressed one.
-std::optional<fs::path> find_member(const fs::path& folder, std::string_view name) {
-  for (const std::string_view ending : kEndings) {
-    fs::path path = folder / fmt::format("{}{}", name, ending);
+Error too_many(const std::string& folder) {
+  return Error{Errc::limit, folder, fmt::format("more than {} files or folders", kMaxFolderFiles)};
+}
+
+// Folders on the disk.
+class DiskTree final : public ListTree {
+ public:
+  explicit DiskTree(std::string root) : root_(std::move(root)) {}
+
+  std::string own_name() const override {
+    std::error_code failed;
+    return fs::canonical(root_, failed).filename().string();
+  }
+  std::string shown(const std::string& path) const override { return at(path).string(); }
+  bool is_file(const std::string& path) const override {
     std::error_code ignored;
-    if (fs::is_regular_file(path, ignored)) return path;
+    return fs::is_regular_file(at(path), ignored);
   }
-  return std::nullopt;
-}
-
-bool is_category(const fs::path& folder) {
-  return std::any_of(kMembers.begin(), kMembers.end(),
-                     [&](const Member& m) { return find_member(folder, m.name).has_value(); });
-}
-
-// One word a line: "black", "white" and what else its author keeps there.
-Result<Usage> read_usage(const fs::path& folder) {
-  const auto path = find_member(folder, "usage");
-  if (!path) return Usage::unknown;
-  auto input = ListInput::open(path->string());
-  if (!input) return unexpected(input.error());
-  LineBlocks blocks(*input);
-  LineBlock block;
-  bool black = false;
-  bool white = false;
-  while (input->text_bytes() < kMaxUsageBytes) {
-    const auto more = blocks.next(block);
-    if (!more) return unexpected(more.error());
-    if (!*more) break;
-    for (LineWalk lines(block.text); lines.next();) {
-      black = black || equals_ignoring_case(trim(lines.line()), "black");
-      white = white || equals_ignoring_case(trim(lines.line()), "white");
+  Result<std::string> real(const std::string& folder) const override {
+    std::error_code failed;
+    std::string path = fs::canonical(at(folder), failed).string();
+    if (failed) return unexpected(error(at(folder), failed.message()));
+    return path;
+  }
+  Result<Contents> contents_of(const std::string& folder) const override {
+    std::vector<fs::path> files;
+    std::vector<fs::path> folders;
+    std::error_code failed;
+    for (auto item = fs::directory_iterator(at(folder), failed); !failed && item != fs::directory_iterator();
+         item.increment(failed)) {
+      std::error_code ignored;
+      const fs::file_status status = fs::status(item->path(), ignored);
+      if (status.type() == fs::file_type::not_found) return unexpected(error(item->path(), "is a link to nowhere"));
+      if (fs::is_other(status)) return unexpected(error(item->path(), "is a pipe, a socket or a device, not a list"));
+      (fs::is_directory(status) ? folders : files).push_back(item->path());
+      if (files.size() + folders.size() > kMaxFolderFiles) return unexpected(too_many(shown(folder)));
     }
+    if (failed) return unexpected(error(at(folder), fmt::format("cannot list: {}", failed.message())));
+    return Contents{names_of(std::move(files)), names_of(std::move(folders))};
   }
-  return black && white ? Usage::both : black ? Usage::black : white ? Usage::white : Usage::unknown;
-}
+  Result<ListInput> open(const std::string& path) const override { return ListInput::open(shown(path)); }
 
-Error folder_error(const fs::path& path, std::string what) { return Error{Errc::io, path.string(), std::move(what)}; }
+ private:
+  static Error error(const fs::path& path, std::string what) { return Error{Errc::io, path.string(), std::move(what)}; }
+  static bool comes_before(const fs::path& a, const fs::path& b) {
+    const bool a_link = fs::is_symlink(a);
+    const bool b_link = fs::is_symlink(b);
+    return a_link != b_link ? b_link : a.filename() < b.filename();
+  }
+  static std::vector<std::string> names_of(std::vector<fs::path> paths) {
+    std::sort(paths.begin(), paths.end(), comes_before);
+    std::vector<std::string> names;
+    for (const fs::path& path : paths) names.push_back(path.filename().string());
+    return names;
+  }
+  fs::path at(const std::string& path) const { return path.empty() ? root_ : root_ / path; }
 
-Error too_many(const fs::path& folder) {
-  return Error{Errc::limit, folder.string(), fmt::format("more than {} files or folders", kMaxFolderFiles)};
-}
-
-struct Contents {
-  std::vector<fs::path> files;
-  std::vector<fs::path> folders;
+  fs::path root_;
 };
 
-// Links last: a category's own name comes before its aliases. Names in order, so that equal folders read equally.
-bool comes_before(const fs::path& a, const fs::path& b) {
-  const bool a_link = fs::is_symlink(a);
-  const bool b_link = fs::is_symlink(b);
-  return a_link != b_link ? b_link : a.filename() < b.filename();
-}
-
-Result<Contents> contents_of(const fs::path& folder) {
-  Contents contents;
-  std::error_code failed;
-  for (auto at = fs::directory_iterator(folder, failed); !failed && at != fs::directory_iterator();
-       at.increment(failed)) {
-    std::error_code ignored;
-    const fs::file_status status = fs::status(at->path(), ignored);
-    if (status.type() == fs::file_type::not_found) return unexpected(folder_error(at->path(), "is a link to nowhere"));
-    if (fs::is_other(status))
-      return unexpected(folder_error(at->path(), "is a pipe, a socket or a device, not a list"));
-    (fs::is_directory(status) ? contents.folders : contents.files).push_back(at->path());
-    if (contents.files.size() + contents.folders.size() > kMaxFolderFiles) return unexpected(too_many(folder));
-  }
-  if (failed) return unexpected(folder_error(folder, fmt::format("cannot list: {}", failed.message())));
-  std::sort(contents.files.begin(), contents.files.end(), comes_before);
-  std::sort(contents.folders.begin(), contents.folders.end(), comes_before);
-  return contents;
-}
-
-// Collects the categories under one argument.
+// Collects the categories of a tree, which `list` names.
 class Walk {
  public:
-  explicit Walk(fs::path root) : root_(std::move(root)) {}
+  Walk(std::shared_ptr<const ListTree> tree, std::string list) : tree_(std::move(tree)), list_(std::move(list)) {}
 
-  Result<void> visit(const fs::path& folder, const std::string& category, int depth) {
-    std::error_code failed;
-    const std::string real = fs::canonical(folder, failed).string();
-    if (failed) return unexpected(folder_error(folder, failed.message()));
-    const auto [known, is_new] = seen_.try_emplace(real, files.size());
+  Result<std::vector<ListFile>> run() {
+    // A folder that is itself a category is named after itself.
+    const bool single = is_category({});
+    if (auto ok = visit({}, single ? tree_->own_name() : std::string(), 0); !ok) return unexpected(ok.error());
+    if (files_.empty()) {
+      return unexpected(
+          Error{Errc::usage, list_, "a folder without the files domains, urls or expressions of a category"});
+    }
+    files_.front().left_out = std::move(left_out_);
+    return std::move(files_);
+  }
+
+ private:
+  // Where the files of a category are among the others; none for other folders.
+  struct Span {
+    std::size_t first = 0, last = 0;
+  };
+
+  // The member file, under its own name or a compressed one.
+  std::optional<std::string> find_member(const std::string& folder, std::string_view name) const {
+    for (const std::string_view ending : kEndings) {
+      std::string file = fmt::format("{}{}", name, ending);
+      if (tree_->is_file(below(folder, file))) return file;
+    }
+    return std::nullopt;
+  }
+
+  bool is_category(const std::string& folder) const {
+    return std::any_of(kMembers.begin(), kMembers.end(),
+                       [&](const Member& m) { return find_member(folder, m.name).has_value(); });
+  }
+
+  Result<void> visit(const std::string& folder, const std::string& category, int depth) {
+    const auto real = tree_->real(folder);
+    if (!real) return unexpected(real.error());
+    const auto [known, is_new] = seen_.try_emplace(*real, Span{});
     if (!is_new) {
-      name_alias(known->second, real, category);
+      for (std::size_t i = known->second.first; i < known->second.last; ++i) files_[i].aliases.push_back(category);
       return {};
     }
-    const auto contents = contents_of(folder);
+    const auto contents = tree_->contents_of(folder);
     if (!contents) return unexpected(contents.error());
+    const std::size_t first = files_.size();
     if (is_category(folder)) {
       if (auto ok = add(folder, category); !ok) return ok;
     }
-    for (const fs::path& file : contents->files) leave_out_unread(folder, file);
-    if (files.size() + left_out.size() > kMaxFolderFiles) return unexpected(too_many(root_));
-    for (const fs::path& child : contents->folders) {
-      if (auto ok = descend(child, category, depth + 1); !ok) return ok;
+    known->second = {first, files_.size()};
+    for (const std::string& file : contents->files) leave_out_unread(folder, file);
+    if (files_.size() + left_out_.size() > kMaxFolderFiles) return unexpected(too_many(list_));
+    for (const std::string& child : contents->folders) {
+      if (auto ok = descend(folder, child, category, depth + 1); !ok) return ok;
     }
     return {};
   }
-  std::vector<ListFile> files;
-  std::vector<std::string> left_out;
 
- private:
-  Result<void> descend(const fs::path& child, const std::string& category, int depth) {
-    const std::string name = child.filename().string();
+  Result<void> descend(const std::string& folder, const std::string& name, const std::string& category, int depth) {
+    const std::string child = below(folder, name);
     if (name.starts_with('.')) {
-      left_out.push_back(fmt::format("{} (a hidden folder)", child.string()));
+      left_out_.push_back(fmt::format("{} (a hidden folder)", tree_->shown(child)));
       return {};
     }
     if (depth > kMaxFolderDepth) {
-      left_out.push_back(fmt::format("{} (deeper than {} folders)", child.string(), kMaxFolderDepth));
+      left_out_.push_back(fmt::format("{} (deeper than {} folders)", tree_->shown(child), kMaxFolderDepth));
       return {};
     }
-    return visit(child, category.empty() ? name : fmt::format("{}/{}", category, name), depth);
+    return visit(child, below(category, name), depth);
   }
 
-  // A second name of a category; of other folders it does not matter.
-  void name_alias(std::size_t first, const std::string& real, const std::string& category) {
-    if (first >= files.size() || fs::canonical(fs::path(files[first].path).parent_path()).string() != real) return;
-    for (std::size_t i = first; i < files.size() && files[i].category == files[first].category; ++i) {
-      files[i].aliases.push_back(category);
-    }
-  }
-
-  void leave_out_unread(const fs::path& folder, const fs::path& file) {
+  void leave_out_unread(const std::string& folder, const std::string& file) {
+    const std::string path = tree_->shown(below(folder, file));
     for (const std::string_view name : {"domains", "urls", "expressions", "usage"}) {
       const auto read = find_member(folder, name);
       if (!read) continue;
       if (*read == file) return;
       const bool other_form = std::any_of(kEndings.begin(), kEndings.end(), [&](std::string_view ending) {
-        return file.filename() == fmt::format("{}{}", name, ending);
+        return file == fmt::format("{}{}", name, ending);
       });
       if (other_form) {
-        left_out.push_back(fmt::format("{} (beside {})", file.string(), read->filename().string()));
+        left_out_.push_back(fmt::format("{} (beside {})", path, *read));
         return;
       }
     }
-    left_out.push_back(fmt::format("{} (no file of a category)", file.string()));
+    left_out_.push_back(fmt::format("{} (no file of a category)", path));
   }
 
-  Result<void> add(const fs::path& folder, const std::string& category) {
+  Result<void> add(const std::string& folder, const std::string& category) {
     const auto usage = read_usage(folder);
     if (!usage) return unexpected(usage.error());
     for (const Member& member : kMembers) {
-      const auto path = find_member(folder, member.name);
-      if (!path) continue;
-      if (files.size() >= kMaxFolderFiles) return unexpected(too_many(root_));
-      files.push_back({path->string(), root_.string(), category, {}, member.format, *usage, {}});
+      const auto name = find_member(folder, member.name);
+      if (!name) continue;
+      if (files_.size() >= kMaxFolderFiles) return unexpected(too_many(list_));
+      const std::string path = below(folder, *name);
+      files_.push_back({tree_->shown(path), list_, category, {}, member.format, *usage, {}, [tree = tree_, path] {
+                          return tree->open(path);
+                        }});
     }
     return {};
   }
 
-  fs::path root_;
-  std::map<std::string, std::size_t> seen_;  // real path of a folder -> its first file, if it is a category
+  // One word a line: "black", "white" and what else its author keeps there.
+  Result<Usage> read_usage(const std::string& folder) const {
+    const auto name = find_member(folder, "usage");
+    if (!name) return Usage::unknown;
+    auto input = tree_->open(below(folder, *name));
+    if (!input) return unexpected(input.error());
+    LineBlocks blocks(*input);
+    LineBlock block;
+    bool black = false;
+    bool white = false;
+    while (input->text_bytes() < kMaxUsageBytes) {
+      const auto more = blocks.next(block);
+      if (!more) return unexpected(more.error());
+      if (!*more) break;
+      for (LineWalk lines(block.text); lines.next();) {
+        black = black || equals_ignoring_case(trim(lines.line()), "black");
+        white = white || equals_ignoring_case(trim(lines.line()), "white");
+      }
+    }
+    return black && white ? Usage::both : black ? Usage::black : white ? Usage::white : Usage::unknown;
+  }
+
+  std::shared_ptr<const ListTree> tree_;
+  std::string list_;
+  std::map<std::string, Span> seen_;  // by the real path of a folder
+  std::vector<ListFile> files_;
+  std::vector<std::string> left_out_;
 };
 
 }  // namespace
@@ -204,24 +245,17 @@ const char* to_string(Usage usage) {
 
 Result<std::vector<ListFile>> expand_list(const std::string& argument) {
   std::error_code failed;
-  if (argument == "-" || !fs::is_directory(argument, failed)) {
-    ListFile file;
-    file.path = file.list = argument;
-    return std::vector<ListFile>{std::move(file)};
+  const fs::file_status status = fs::status(argument, failed);
+  if (argument != "-" && fs::is_directory(status))
+    return Walk(std::make_shared<const DiskTree>(argument), argument).run();
+  if (argument != "-" && fs::is_regular_file(status)) {
+    auto archive = open_archive(argument);
+    if (!archive) return unexpected(archive.error());
+    if (*archive != nullptr) return Walk(*std::move(archive), argument).run();
   }
-  Walk walk{fs::path(argument)};
-  // A folder that is itself a category is named after itself.
-  const fs::path real = fs::canonical(argument, failed);
-  if (failed) return unexpected(folder_error(argument, failed.message()));
-  const bool single = is_category(argument);
-  if (auto ok = walk.visit(argument, single ? real.filename().string() : std::string(), 0); !ok)
-    return unexpected(ok.error());
-  if (walk.files.empty()) {
-    return unexpected(
-        Error{Errc::usage, argument, "a folder without the files domains, urls or expressions of a category"});
-  }
-  walk.files.front().left_out = std::move(walk.left_out);
-  return std::move(walk.files);
+  ListFile file;
+  file.path = file.list = argument;
+  return std::vector<ListFile>{std::move(file)};
 }
 
 }  // namespace bloomwall::filter

@@ -5,16 +5,20 @@
 // its categories, in the order of their names. A category that is a symbolic link to another one of the same folder is
 // an alias and is not read twice. Whatever else the folder holds is named in `left_out` of the first file, so that
 // nothing is skipped silently. A dangling link, a pipe, a socket or a device is an error, because it may be meant as a
-// list.
+// list. A tar archive of categories (UT1's blacklists.tar.gz), compressed as lists may be, is read as the folder that
+// it holds: see list_archive.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "filter/lists/list_format.h"
+#include "filter/lists/list_input.h"
+#include "filter/lists/list_tree.h"
 #include "filter/result.h"
 
 namespace bloomwall::filter {
@@ -24,17 +28,17 @@ enum class Usage : std::uint8_t { unknown, black, white, both };
 const char* to_string(Usage usage);
 
 struct ListFile {
-  std::string path;                  // "-" is stdin
+  std::string path;                  // "-" is stdin; "ut1.tar.gz:malware/domains" in an archive
   std::string list;                  // the argument it came from
   std::string category;              // "malware", "hobby/cooking"; empty for a single file
   std::vector<std::string> aliases;  // other names of that category
   Format format = Format::auto_detect;
   Usage usage = Usage::unknown;
-  std::vector<std::string> left_out;  // paths in the folder that are not read, and why
-};
+  std::vector<std::string> left_out;               // paths in the folder that are not read, and why
+  std::function<Result<ListInput>()> opener = {};  // of what is in an archive; null: `path` is opened
 
-inline constexpr std::size_t kMaxFolderFiles = 10'000;
-inline constexpr int kMaxFolderDepth = 16;
+  Result<ListInput> open() const { return opener ? opener() : ListInput::open(path); }
+};
 
 Result<std::vector<ListFile>> expand_list(const std::string& argument);
 

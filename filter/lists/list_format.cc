@@ -93,8 +93,6 @@ constexpr std::array<Magic, 16> kForeignMagic{{
     {"\xfe\xff", "UTF-16 text: convert it to UTF-8 first"},
 }};
 
-bool is_tar(std::string_view sample) { return sample.size() > 262 && sample.substr(257, 5) == "ustar"; }
-
 // One NUL in a hundred octets: fewer are damage, and spoil their lines alone.
 bool is_binary(std::string_view sample) {
   return static_cast<std::size_t>(std::count(sample.begin(), sample.end(), '\0')) * 100 > sample.size();
@@ -140,6 +138,12 @@ std::string_view what_it_is(std::string_view sample) {
 }
 
 }  // namespace
+
+// "ustar" and a NUL (POSIX), or two spaces and a NUL (GNU): the mark of a header of 512 octets.
+bool is_tar(std::string_view sample) {
+  if (sample.size() < 265 || sample.substr(257, 5) != "ustar") return false;
+  return sample[262] == '\0' || sample.substr(262, 3) == std::string_view("  \0", 3);
+}
 
 Result<void> refuse_foreign(std::string_view sample, std::string_view path) {
   const std::string_view what = what_it_is(sample);

@@ -62,6 +62,9 @@ inline constexpr std::size_t kSampleBytes = std::size_t{1} << 20;
 // auto-configuration scripts, UTF-16 and UTF-32, archives and other binary data.
 Result<void> refuse_foreign(std::string_view sample, std::string_view path);
 
+// Whether that is how a tar archive begins.
+bool is_tar(std::string_view sample);
+
 // Refuses what looks like a table, most of its lines having as many commas (semicolons, bars, tabs), where `format`
 // would take the columns for parts of a URL. Error `usage`, asking for --format.
 Result<void> refuse_columns(std::string_view sample, std::string_view path, Format format);

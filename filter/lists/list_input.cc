@@ -49,6 +49,8 @@ struct ListInput::State {
   UniqueFd owned;            // the same one, where it is not that of stdin
   std::string_view memory;   // where there is no descriptor
   std::size_t memory_at = 0;
+  std::shared_ptr<const UniqueFd> shared;  // or `total` bytes of this one from `begin` on
+  std::uint64_t begin = 0;
   std::size_t step = kInputChunkBytes;
   bool seekable = false;
   std::uint64_t total = 0;
@@ -92,7 +94,9 @@ Result<void> ListInput::State::refill() {
   } else {
     ssize_t n = 0;
     do {
-      n = ::read(file, stored.data() + left, room);
+      n = shared ? ::pread(file, stored.data() + left, std::min<std::uint64_t>(room, total - stored_bytes),
+                           static_cast<off_t>(begin + stored_bytes))
+                 : ::read(file, stored.data() + left, room);
     } while (n < 0 && errno == EINTR);
     if (n < 0) return unexpected(system_error(name, "read"));
     got = static_cast<std::size_t>(n);
@@ -154,7 +158,7 @@ Error ListInput::State::corrupt(std::string_view why) const {
 // At the end: half of an old list and half of a new one are neither. A pipe has no state to compare.
 Result<void> ListInput::State::check_unchanged() const {
   struct stat about{};
-  if (!seekable || file == kNoDescriptor) return {};
+  if (!seekable || shared || file == kNoDescriptor) return {};
   if (::fstat(file, &about) != 0) return unexpected(system_error(name, "stat"));
   const bool same = static_cast<std::uint64_t>(about.st_size) == total && about.st_mtim.tv_sec == written.tv_sec &&
                     about.st_mtim.tv_nsec == written.tv_nsec;
@@ -210,6 +214,18 @@ ListInput ListInput::of_memory(std::string_view bytes, std::string name, std::si
   return ListInput(std::move(state));
 }
 
+ListInput ListInput::of_range(std::shared_ptr<const UniqueFd> file, std::uint64_t offset, std::uint64_t size,
+                              std::string name) {
+  auto state = std::make_unique<State>();
+  state->name = std::move(name);
+  state->file = file->get();
+  state->shared = std::move(file);
+  state->begin = offset;
+  state->total = size;
+  state->seekable = true;
+  return ListInput(std::move(state));
+}
+
 Result<std::string_view> ListInput::next() {
   if (!state_->started) {
     if (auto ok = state_->start(); !ok) return unexpected(ok.error());
@@ -229,7 +245,7 @@ bool ListInput::can_rewind() const { return state_->seekable; }
 
 Result<void> ListInput::rewind() {
   if (!can_rewind()) return unexpected(Error{Errc::usage, name(), "cannot be read twice"});
-  if (state_->file != kNoDescriptor && ::lseek(state_->file, 0, SEEK_SET) != 0) {
+  if (state_->file != kNoDescriptor && !state_->shared && ::lseek(state_->file, 0, SEEK_SET) != 0) {
     return unexpected(system_error(name(), "rewind"));
   }
   state_->restart();

@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/handles.h"
 #include "base/text.h"
 #include "filter/result.h"
 
@@ -36,6 +37,9 @@ class ListInput {
   static ListInput of_memory(std::string_view bytes, std::string name);
   // `bytes` again, but handed out at most `step` at a time: how tests put a chunk boundary where they want it.
   static ListInput of_memory(std::string_view bytes, std::string name, std::size_t step);
+  // Reads the `size` bytes of `file` from `offset` on. Several inputs may read one file, in several threads.
+  static ListInput of_range(std::shared_ptr<const UniqueFd> file, std::uint64_t offset, std::uint64_t size,
+                            std::string name);
 
   ListInput(ListInput&&) noexcept;
   ListInput& operator=(ListInput&&) noexcept;

@@ -269,7 +269,7 @@ ListReader& ListReader::operator=(ListReader&&) noexcept = default;
 ListReader::~ListReader() = default;
 
 Result<ListReader> ListReader::open(const ListFile& file, const ReadOptions& options) {
-  auto input = ListInput::open(file.path);
+  auto input = file.open();
   if (!input) return unexpected(input.error());
   return open(std::move(*input), file, options);
 }
@@ -307,7 +307,7 @@ void ListReader::finish(FileReport& report) const {
 }
 
 Result<FileReport> read_list(const ListFile& file, const ReadOptions& options, ListSink& sink) {
-  auto input = ListInput::open(file.path);
+  auto input = file.open();
   if (!input) return unexpected(input.error());
   return read_list(std::move(*input), file, options, sink);
 }
