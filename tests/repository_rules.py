@@ -63,7 +63,7 @@ PACKAGES = {
     "systemd/": ["proxy/ops"],
 }
 RELEASE_CALL = re.compile(r"\b(event|event_base|evbuffer|bufferevent|evconnlistener|evhttp|SSL|SSL_CTX|EVP_MD_CTX|EVP_PKEY|BIO|ares_destroy|"
-                          r"psl|ZSTD|archive_read|archive_write|archive_entry)_free\w*\(|\bares_destroy\(|\buidna_close\(")
+                          r"psl|ZSTD|LZ4F|archive_read|archive_write|archive_entry)_free\w*\(|\bares_destroy\(|\buidna_close\(")
 HANDLES = ("handles.h",)
 COMMENT = re.compile(r"(^|\s)//(\s|$)")
 CLOSE_CALL = re.compile(r"(?<![\w>.])(::)?close\([a-z_.]*(fd|file|socket)")

@@ -17,8 +17,8 @@ namespace bloomwall::filter {
 namespace {
 
 constexpr const char* kBuildFooter =
-    "LIST is a file, - for stdin, a folder in squidGuard/UT1 form, or a tar archive of one; .gz, .xz and .zst are\n"
-    "read as such. A FIFO waits for its writer.\n"
+    "LIST is a file, - for stdin, a folder in squidGuard/UT1 form, or a tar archive of one; .gz, .xz, .zst,\n"
+    ".bz2 and .lz4 are read as such. A FIFO waits for its writer.\n"
     "The target is replaced as a whole or not at all. A file where more than 5 % of the rules can't be used makes no "
     "filter.\n"
     "SOURCE_DATE_EPOCH in the environment is the default of --created.\n"
@@ -262,7 +262,8 @@ void add_plan(CLI::App& program, int& status, PlanCommand& plan, const Streams& 
 void add_dedup(CLI::App& program, int& status, DedupCommand& dedup, const Streams& io) {
   CLI::App& app = add_command(program, "dedup", "write each line the first time it is seen, in order", status,
                               [&] { return run_dedup(dedup, io); });
-  app.add_option("files", dedup.files, "texts to read; none, or -: stdin; .gz, .xz and .zst are read as such")
+  app.add_option("files", dedup.files,
+                 "texts to read; none, or -: stdin; .gz, .xz, .zst, .bz2 and .lz4 are read as such")
       ->type_name("FILE");
   add_parsed(app, "--memory", "BYTES", "of the filter; default 200MB, which 50 million lines fill", bytes_from,
              [&dedup](std::uint64_t bytes) { dedup.target.memory = bytes; });

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/lists/decoder.h"
 
+#include <bzlib.h>
+#include <lz4frame.h>
 #include <lzma.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -74,6 +76,56 @@ class GzipDecoder final : public Decoder {
   bool ended_ = false;
 };
 
+class Bzip2Decoder final : public Decoder {
+ public:
+  Bzip2Decoder() : ready_(BZ2_bzDecompressInit(&stream_, 0, 0) == BZ_OK) {}
+  Bzip2Decoder(const Bzip2Decoder&) = delete;
+  Bzip2Decoder& operator=(const Bzip2Decoder&) = delete;
+  ~Bzip2Decoder() override { BZ2_bzDecompressEnd(&stream_); }
+
+  Step step(std::string_view in, std::span<char> out, bool /*last*/) override {
+    DecodeStep done;
+    // With the input used up there may still be output inside the decoder, so ask at least once.
+    while (done.produced < out.size()) {
+      if (ended_ && done.consumed == in.size()) break;
+      if (ended_) begin_stream();
+      if (!ready_) return tl::unexpected(std::string("no memory for bzip2"));
+      set_window(in.substr(done.consumed), out.subspan(done.produced));
+      const unsigned in_before = stream_.avail_in;
+      const unsigned out_before = stream_.avail_out;
+      const int code = BZ2_bzDecompress(&stream_);
+      done.consumed += in_before - stream_.avail_in;
+      done.produced += out_before - stream_.avail_out;
+      if (code == BZ_STREAM_END) {
+        ended_ = true;
+      } else if (code != BZ_OK) {
+        return tl::unexpected(std::string(code == BZ_MEM_ERROR ? "no memory for bzip2" : "corrupt bzip2 data"));
+      } else if (in_before == stream_.avail_in && out_before == stream_.avail_out) {
+        break;
+      }
+    }
+    return done;
+  }
+  bool at_end() const override { return ended_; }
+
+ private:
+  void set_window(std::string_view in, std::span<char> out) {
+    stream_.next_in = const_cast<char*>(in.data());  // not written to
+    stream_.avail_in = static_cast<unsigned>(std::min<std::size_t>(in.size(), UINT_MAX));
+    stream_.next_out = out.data();
+    stream_.avail_out = static_cast<unsigned>(std::min<std::size_t>(out.size(), UINT_MAX));
+  }
+  void begin_stream() {
+    BZ2_bzDecompressEnd(&stream_);
+    stream_ = {};
+    ready_ = BZ2_bzDecompressInit(&stream_, 0, 0) == BZ_OK;
+    ended_ = false;
+  }
+  bz_stream stream_{};
+  bool ready_;
+  bool ended_ = false;
+};
+
 class XzDecoder final : public Decoder {
  public:
   XzDecoder() : ready_(lzma_stream_decoder(&stream_, kMaxXzMemory, LZMA_CONCATENATED) == LZMA_OK) {}
@@ -133,6 +185,41 @@ class ZstdDecoder final : public Decoder {
   bool frame_open_ = true;
 };
 
+class Lz4Decoder final : public Decoder {
+ public:
+  Lz4Decoder() {
+    LZ4F_dctx* made = nullptr;
+    if (LZ4F_isError(LZ4F_createDecompressionContext(&made, LZ4F_VERSION)) == 0) context_.reset(made);
+  }
+  Step step(std::string_view in, std::span<char> out, bool /*last*/) override {
+    if (!context_) return tl::unexpected(std::string("no memory for lz4"));
+    DecodeStep done;
+    // With the input used up there may still be output inside the decoder, so ask at least once.
+    do {
+      std::size_t taken = in.size() - done.consumed;
+      std::size_t given = out.size() - done.produced;
+      const std::size_t code = LZ4F_decompress(context_.get(), out.data() + done.produced, &given,
+                                               in.data() + done.consumed, &taken, nullptr);
+      if (LZ4F_isError(code) != 0) return tl::unexpected(std::string(LZ4F_getErrorName(code)));
+      if (taken + given == 0) break;
+      done.consumed += taken;
+      done.produced += given;
+      frame_open_ = code != 0;
+    } while (done.consumed < in.size() && done.produced < out.size());
+    return done;
+  }
+  bool at_end() const override { return !frame_open_; }
+
+ private:
+  std::unique_ptr<LZ4F_dctx, FreeWith<LZ4F_freeDecompressionContext>> context_;
+  bool frame_open_ = true;
+};
+
+bool is_bzip2(std::string_view first) {
+  if (!first.starts_with("BZh") || first.size() < kMagicBytes || first[3] < '1' || first[3] > '9') return false;
+  return first.substr(4, 2) == "\x31\x41" || first.substr(4, 2) == "\x17\x72";  // a block, or the end
+}
+
 bool is_zstd(std::string_view first) {
   if (first.substr(0, 4) == "\x28\xb5\x2f\xfd") return true;
   const bool skippable = first.size() >= 4 && (static_cast<unsigned char>(first[0]) & 0xF0U) == 0x50;
@@ -144,6 +231,8 @@ bool is_zstd(std::string_view first) {
 Compression compression_of(std::string_view first_bytes) {
   if (first_bytes.substr(0, 2) == "\x1f\x8b") return Compression::gzip;
   if (first_bytes.substr(0, 6) == std::string_view("\xfd\x37\x7a\x58\x5a\0", 6)) return Compression::xz;
+  if (is_bzip2(first_bytes)) return Compression::bzip2;
+  if (first_bytes.starts_with("\x04\x22\x4d\x18")) return Compression::lz4;
   if (is_zstd(first_bytes)) return Compression::zstd;
   return Compression::none;
 }
@@ -154,10 +243,14 @@ std::unique_ptr<Decoder> make_decoder(Compression compression) {
       return nullptr;
     case Compression::gzip:
       return std::make_unique<GzipDecoder>();
+    case Compression::bzip2:
+      return std::make_unique<Bzip2Decoder>();
     case Compression::xz:
       return std::make_unique<XzDecoder>();
     case Compression::zstd:
       return std::make_unique<ZstdDecoder>();
+    case Compression::lz4:
+      return std::make_unique<Lz4Decoder>();
   }
   return nullptr;
 }

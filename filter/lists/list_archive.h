@@ -4,7 +4,7 @@
 // folder is the root.
 // Refused: an archive that is cut or damaged anywhere, names that lead out of it, more than kMaxFolderFiles files and
 // folders, or kMaxArchiveBytes.
-// libarchive reads the tar format and nothing else. Decompression stays with decoder.h: libarchive 3.6 does not verify
+// libarchive reads the tar format and nothing else. Decompression is decoder.h: libarchive 3.6 does not verify
 // the checksum of gzip, takes whatever follows a gzip, bzip2 or lz4 stream for its end, and sets no limit on the memory
 // that xz asks for.
 // SPDX-License-Identifier: Apache-2.0

@@ -49,7 +49,7 @@ Votes count_votes(std::string_view sample) {
 
 std::string_view file_name(std::string_view path) {
   std::string_view name = path.substr(path.rfind('/') + 1);
-  for (const std::string_view ending : {".gz", ".xz", ".zst"}) {
+  for (const std::string_view ending : {".gz", ".xz", ".zst", ".bz2", ".lz4"}) {
     if (name.ends_with(ending)) name.remove_suffix(ending.size());
   }
   return name;

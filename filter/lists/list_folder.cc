@@ -22,7 +22,7 @@ namespace bloomwall::filter {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::array<std::string_view, 4> kEndings{"", ".gz", ".xz", ".zst"};
+constexpr std::array<std::string_view, 6> kEndings{"", ".gz", ".xz", ".zst", ".bz2", ".lz4"};
 constexpr std::uint64_t kMaxUsageBytes = std::uint64_t{64} << 10;
 
 struct Member {

@@ -70,15 +70,16 @@ struct Magic {
   std::string_view bytes;
   std::string_view what;
 };
-constexpr std::array<Magic, 16> kForeignMagic{{
+constexpr std::array<Magic, 17> kForeignMagic{{
     {"PK\x03\x04", "a zip archive: unpack it first"},
     {"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it first"},
-    {"BZh", "bzip2 data: decompress it first"},
+    {"BZh", "bzip2 data, compressed twice: decompress it once first"},
     {"\x1f\x8b", "compressed twice: decompress it once first"},
     {"\xfd"
      "7zXZ",
      "compressed twice: decompress it once first"},
     {"\x28\xb5\x2f\xfd", "compressed twice: decompress it once first"},
+    {"\x04\x22\x4d\x18", "compressed twice: decompress it once first"},
     {"Rar!", "a rar archive: unpack it first"},
     {"%PDF", "a PDF document"},
     {"\x7f"

@@ -39,6 +39,10 @@ const char* to_string(Compression compression) {
       return "xz";
     case Compression::zstd:
       return "zstd";
+    case Compression::bzip2:
+      return "bzip2";
+    case Compression::lz4:
+      return "lz4";
   }
   return "unknown";
 }

@@ -21,7 +21,7 @@
 
 namespace bloomwall::filter {
 
-enum class Compression : std::uint8_t { none, gzip, xz, zstd };
+enum class Compression : std::uint8_t { none, gzip, xz, zstd, bzip2, lz4 };
 const char* to_string(Compression compression);
 
 inline constexpr std::size_t kInputChunkBytes = std::size_t{256} << 10;

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <bzlib.h>
 #include <gtest/gtest.h>
+#include <lz4frame.h>
 #include <lzma.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -52,6 +54,26 @@ inline std::string zstd(std::string_view text) {
   return out;
 }
 
+inline std::string bzip2(std::string_view text) {
+  std::string in(text);
+  std::string out(in.size() + in.size() / 100 + 600, '\0');
+  auto size = static_cast<unsigned>(out.size());
+  EXPECT_EQ(BZ2_bzBuffToBuffCompress(out.data(), &size, in.data(), static_cast<unsigned>(in.size()), 9, 0, 0), BZ_OK);
+  out.resize(size);
+  return out;
+}
+
+// With a checksum, as the lz4 tool writes it.
+inline std::string lz4(std::string_view text) {
+  LZ4F_preferences_t how{};
+  how.frameInfo.contentChecksumFlag = LZ4F_contentChecksumEnabled;
+  std::string out(LZ4F_compressFrameBound(text.size(), &how), '\0');
+  const std::size_t size = LZ4F_compressFrame(out.data(), out.size(), text.data(), text.size(), &how);
+  EXPECT_EQ(LZ4F_isError(size), 0U);
+  out.resize(size);
+  return out;
+}
+
 inline std::string compress(Compression how, std::string_view text) {
   switch (how) {
     case Compression::none:
@@ -62,6 +84,10 @@ inline std::string compress(Compression how, std::string_view text) {
       return xz(text);
     case Compression::zstd:
       return zstd(text);
+    case Compression::bzip2:
+      return bzip2(text);
+    case Compression::lz4:
+      return lz4(text);
   }
   return {};
 }

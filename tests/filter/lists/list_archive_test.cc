@@ -127,7 +127,8 @@ TEST_F(ListArchive, IsReadAsTheFolderThatItHolds) {
   EXPECT_EQ(want[2],
             "malware/domains malware squidguard-domains black 2 =agressif =viruses S bad.example S worse.example");
   for (const int format : {ARCHIVE_FORMAT_TAR_GNUTAR, ARCHIVE_FORMAT_TAR_USTAR, ARCHIVE_FORMAT_TAR_PAX_INTERCHANGE}) {
-    for (const Compression how : {Compression::none, Compression::gzip, Compression::xz, Compression::zstd}) {
+    for (const Compression how : {Compression::none, Compression::gzip, Compression::xz, Compression::zstd,
+                                  Compression::bzip2, Compression::lz4}) {
       const std::string path = put("ut1.tar.gz", compress(how, tar(categories(), format)));
       EXPECT_EQ(read(path, path + ":blacklists/"), want) << to_string(how) << " " << format;
     }
@@ -194,7 +195,8 @@ TEST_F(ListArchive, CutAnywhereIsAnError) {
   std::string text;
   for (int i = 0; i < 100; ++i) text += fmt::format("host-{}.example\n", i);
   const std::string whole = tar({{"t/a/domains", text}, {"t/b/domains", text}});
-  for (const Compression how : {Compression::none, Compression::gzip, Compression::xz, Compression::zstd}) {
+  for (const Compression how : {Compression::none, Compression::gzip, Compression::xz, Compression::zstd,
+                                Compression::bzip2, Compression::lz4}) {
     const std::string stored = compress(how, whole);
     const std::size_t step = how == Compression::none ? 64 : 7;
     for (std::size_t size = step; size < stored.size(); size += step) {

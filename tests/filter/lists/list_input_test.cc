@@ -18,8 +18,10 @@
 namespace bloomwall::filter::test {
 namespace {
 
-constexpr std::array kAll{Compression::none, Compression::gzip, Compression::xz, Compression::zstd};
-constexpr std::array kCompressed{Compression::gzip, Compression::xz, Compression::zstd};
+constexpr std::array kCompressed{Compression::gzip, Compression::xz, Compression::zstd, Compression::bzip2,
+                                 Compression::lz4};
+constexpr std::array kAll{Compression::none, Compression::gzip,  Compression::xz,
+                          Compression::zstd, Compression::bzip2, Compression::lz4};
 
 std::string text_of_lines(int lines) {
   std::string text;
@@ -259,6 +261,7 @@ TEST(Decoder, TellsCompressionByMagic) {
   EXPECT_EQ(compression_of("\x52\x2a\x4d\x18"), Compression::zstd) << "a skippable frame";
   EXPECT_EQ(compression_of(""), Compression::none);
   EXPECT_EQ(compression_of("\x1f"), Compression::none);
+  EXPECT_EQ(compression_of("BZh9.example\n"), Compression::none);
 }
 
 TEST(ListInputTest, AFileThatIsWrittenToWhileItIsReadIsRefused) {

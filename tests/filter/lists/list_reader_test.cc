@@ -85,7 +85,8 @@ TEST(ListReader, MoreBadFiltersThanAnyListHasAreBoundedAndReported) {
 
 TEST(ListReader, CompressedListsAreDetectedAndCounted) {
   const std::string text = "0.0.0.0 a.example\n0.0.0.0 b.example\n";
-  for (const Compression how : {Compression::none, Compression::gzip, Compression::xz, Compression::zstd}) {
+  for (const Compression how : {Compression::none, Compression::gzip, Compression::xz, Compression::zstd,
+                                Compression::bzip2, Compression::lz4}) {
     const std::string stored = compress(how, text);
     const Reading reading = read_text(stored, ReadOptions{});
     EXPECT_EQ(reading.report.format, Format::hosts);
