@@ -82,6 +82,45 @@ void AllowLists::allow(const Entry& entry, const Filters& filters) {
   value = number_of(both);
 }
 
+namespace {
+
+tl::unexpected<Error> bad_entry(std::string what) {
+  return tl::unexpected(Error{.code = Errc::bad_syntax, .where = {}, .what = std::move(what)});
+}
+
+Result<Entry> single_entry(const ParsedEntry& parsed, std::string_view text, std::string_view effect) {
+  if (text.find(kByteOrderMark) != std::string_view::npos) {
+    return bad_entry(fmt::format("{} has a byte order mark inside; one entry a line", in_quotes(text)));
+  }
+  if (parsed.entries.empty() || parsed.problem == EntryProblem::odd) return bad_entry(problem_text(parsed, text));
+  if (parsed.entries.size() > 1) {
+    return bad_entry(fmt::format("{} may be read in {} ways; write the path plainly, without escapes or '..'",
+                                 in_quotes(text), parsed.entries.size()));
+  }
+  const Entry& entry = parsed.entries.front();
+  if (!is_host_kind(entry.kind)) return entry;
+  if (text.find('#') != std::string_view::npos) {
+    return bad_entry(
+        fmt::format("{} would {} all of {}: what follows '#' is never sent to a proxy; write the host "
+                    "alone if that is meant",
+                    in_quotes(text), effect, entry.host));
+  }
+  const bool is_spelt_out = text.starts_with('.') || text.starts_with("*.");
+  if (!is_spelt_out && is_top_level_domain(entry.host)) {
+    return bad_entry(
+        fmt::format("{} is a top-level domain and would {} everything below it; write '*.{}' if that is "
+                    "meant",
+                    in_quotes(text), effect, entry.host));
+  }
+  return entry;
+}
+
+}  // namespace
+
+Result<Entry> read_single_entry(EntryParser& parser, std::string_view text, std::string_view effect) {
+  return single_entry(parser.any(text), text, effect);
+}
+
 class AllowListParser {
  public:
   AllowListParser(AllowLists& lists, const std::string& name) : lists_(lists), errors_(name) {}
@@ -155,30 +194,9 @@ class AllowListParser {
   static bool is_address(std::string_view text) { return read_dotted_ipv4(text) || read_ipv6(text); }
 
   void take(std::string_view text, const ParsedEntry& parsed, const AllowLists::Filters& filters) {
-    if (text.find(kByteOrderMark) != std::string_view::npos) {
-      return fail(Errc::bad_syntax, fmt::format("{} has a byte order mark inside; one entry a line", in_quotes(text)));
-    }
-    if (parsed.entries.empty() || parsed.problem == EntryProblem::odd) {
-      return fail(Errc::bad_syntax, problem_text(parsed, text));
-    }
-    if (parsed.entries.size() > 1) {
-      return fail(Errc::bad_syntax, fmt::format("{} may be read in {} ways; write the path plainly, without escapes "
-                                                "or '..'",
-                                                in_quotes(text), parsed.entries.size()));
-    }
-    const Entry& entry = parsed.entries.front();
-    if (is_host_kind(entry.kind) && text.find('#') != std::string_view::npos) {
-      return fail(Errc::bad_syntax, fmt::format("{} would allow all of {}: what follows '#' is never sent to a proxy; "
-                                                "write the host alone if that is meant",
-                                                in_quotes(text), entry.host));
-    }
-    const bool spelt_out = text.starts_with('.') || text.starts_with("*.");
-    if (is_host_kind(entry.kind) && !spelt_out && is_top_level_domain(entry.host)) {
-      return fail(Errc::bad_syntax, fmt::format("{} is a top-level domain and would allow everything below it; write "
-                                                "'*.{}' if that is meant",
-                                                in_quotes(text), entry.host));
-    }
-    lists_.allow(entry, filters);
+    const Result<Entry> entry = single_entry(parsed, text, "allow");
+    if (!entry) return fail(entry.error().code, entry.error().what);
+    lists_.allow(*entry, filters);
   }
 
   // "@ads @malware"; nothing leaves `filters` empty, which is all of them.

@@ -33,6 +33,10 @@ namespace bloomwall::filter {
 // as well: who allows "/a;b" means what a server makes of it. A directory does not, for "/ok/..;/evil" lies in "/ok/".
 constexpr bool frees_bare_form(Kind kind) { return kind == Kind::url || kind == Kind::url_query; }
 
+// The one entry that a line of an allow list is, without its comment and its filters; `effect`, "allow", says in an
+// error what it would do. Valid until the parser's next call. Error: bad_syntax.
+Result<Entry> read_single_entry(EntryParser& parser, std::string_view text, std::string_view effect);
+
 class AllowLists {
  public:
   // Filters are named by their place in `filters`.

@@ -40,6 +40,12 @@ class StoryTeller final : public VerdictWatcher {
     form_ = static_cast<std::uint8_t>(form);
     parts_ = &parts;
   }
+  void overridden_by(const Override& made) override {
+    if (!budget_.has_room(story_.questions.size(), made.entry.size() + 16)) return;
+    const char* const action = made.action == Override::Action::allow ? "allow" : "deny";
+    keep(fmt::format("exception {}", made.id),
+         fmt::format("{} {} {}", action, static_cast<char>(made.kind), made.entry), AskedQuestion::Answer::yes);
+  }
   void allowed_by(const ExactMatch& entry) override {
     if (!has_room({entry.kind, false, entry.suffix, entry.depth})) return;
     std::string text{static_cast<char>(entry.kind), ' '};

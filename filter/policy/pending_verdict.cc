@@ -71,14 +71,33 @@ void PendingVerdict::begin_form() {
   if (allow_hashes_) allow_hashes_->forget_form();
   group_begin_ = group_end_ = filter_ = 0;
   if (watcher_ != nullptr) watcher_->begin_form(form_, parts_);
+  if (policy_.overrides != nullptr && ask_overrides()) {
+    filter_ = policy_.filters.size();
+    return;
+  }
   if (!policy_.allow.empty()) ask_allow_lists();
 }
 
+UrlHashes& PendingVerdict::exact_hashes() {
+  if (!allow_hashes_) allow_hashes_.emplace(policy_.allow.entries().keys(), parts_);
+  return *allow_hashes_;
+}
+
+// True: the form is decided, and nobody else is asked.
+bool PendingVerdict::ask_overrides() {
+  if (!override_) override_.emplace();
+  policy_.overrides->find(exact_hashes(), scope_, *override_);
+  if (form_ == 0) spelt_override_ = override_->spelt();
+  if (form_ >= url_.forms.size()) override_->decide(spelt_override_);
+  if (!override_->is_decided()) return false;
+  if (watcher_ != nullptr) watcher_->overridden_by(*override_->decisive().made);
+  note_override(verdict_, override_->decisive());
+  return true;
+}
+
 void PendingVerdict::ask_allow_lists() {
-  const ExactSet& entries = policy_.allow.entries();
-  if (!allow_hashes_) allow_hashes_.emplace(entries.keys(), parts_);
   allowed_by_.clear();
-  entries.find_matches(*allow_hashes_, scope_, allowed_by_);
+  policy_.allow.entries().find_matches(exact_hashes(), scope_, allowed_by_);
   if (policy_.allow.has_networks() && parts_.address() != nullptr)
     policy_.allow.find_networks(*parts_.address(), allowed_by_);
   const std::size_t of_this_form = allowed_by_.size();
@@ -129,14 +148,22 @@ void PendingVerdict::begin_group() {
   for (std::size_t i = group_begin_; i < group_end_; ++i) begin_filter(i, slots_[i - group_begin_]);
 }
 
-void PendingVerdict::begin_filter(std::size_t filter, Slot& slot) {
-  const ExactMatch* const allow_entry = overruled_by(filter);
-  slot.lookup.reset();
-  slot.is_overruled = allow_entry != nullptr;
-  if (allow_entry != nullptr) {
-    allow(*allow_entry);
-    if (watcher_ == nullptr) return;
+// By an override for it, or by an allow entry.
+bool PendingVerdict::overrule(std::size_t filter) {
+  if (const auto* const excepted = override_ ? override_->overrules(filter) : nullptr) {
+    if (watcher_ != nullptr) watcher_->overridden_by(*excepted->made);
+    if (is_open(verdict_.reason)) note_override(verdict_, *excepted);
+    return true;
   }
+  const ExactMatch* const allow_entry = overruled_by(filter);
+  if (allow_entry != nullptr) allow(*allow_entry);
+  return allow_entry != nullptr;
+}
+
+void PendingVerdict::begin_filter(std::size_t filter, Slot& slot) {
+  slot.lookup.reset();
+  slot.is_overruled = overrule(filter);
+  if (slot.is_overruled && watcher_ == nullptr) return;
   if (watcher_ != nullptr) watcher_->begin_filter(filter, slot.is_overruled);
   const LoadedFilter& loaded = policy_.filters[filter];
   slot.is_done = slot.lookup.emplace(loaded.target(), hashes_for(loaded), scope_, watcher_).start();

@@ -3,9 +3,9 @@
 //   PendingVerdict pending(policy, url, Scope::url);
 //   while (!pending.advance()) { ...make pending.pages() resident... }
 //   Verdict verdict = pending.take();
-// Order: each form by itself; for a form the allow lists, then the filters as configured. The first lines of up to
-// kGroup filters are asked for together before the first of them is tested. The URL is hashed once for each series, as
-// long as there are no more than kGroup of them.
+// Order: each form by itself; for a form the overrides, the allow lists, then the filters as configured. The first lines
+// of up to kGroup filters are asked for together before the first of them is tested. The URL is hashed once for each
+// series, as long as there are no more than kGroup of them.
 // Borrows policy and URL. Not thread-safe; any number of them may run on one policy.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -18,6 +18,7 @@
 
 #include "base/lazy.h"
 #include "filter/policy/lookup.h"
+#include "filter/policy/overrides.h"
 #include "filter/policy/policy.h"
 
 namespace bloomwall::filter {
@@ -29,6 +30,7 @@ struct LoadedFilter;
 class VerdictWatcher : public LookupTrace {
  public:
   virtual void begin_form(std::size_t form, UrlParts& parts) = 0;
+  virtual void overridden_by(const Override& made) = 0;
   virtual void allowed_by(const ExactMatch& entry) = 0;
   virtual void begin_filter(std::size_t filter, bool is_overruled) = 0;
 };
@@ -57,9 +59,12 @@ class PendingVerdict {
   };
 
   void begin_form();
+  bool ask_overrides();
   void ask_allow_lists();
   void carry_to_bare_forms();
+  UrlHashes& exact_hashes();
   const ExactMatch* overruled_by(std::size_t filter) const;
+  bool overrule(std::size_t filter);
   void allow(const ExactMatch& entry);
   void begin_group();
   void begin_filter(std::size_t filter, Slot& slot);
@@ -76,6 +81,8 @@ class PendingVerdict {
   std::array<Slot, kGroup> slots_;
   std::array<Lazy<UrlHashes>, kGroup> hashes_;  // by LoadedFilter::hash_place
   Lazy<UrlHashes> allow_hashes_;
+  Lazy<Overrides::Found> override_;    // of this form; none: there are no overrides
+  Overrides::Matched spelt_override_;  // of the first form, which frees the bare ones
   ExactMatches allowed_by_;
   ExactMatches spelt_;  // entries of the first form that free the bare ones
   std::size_t form_ = 0;

@@ -42,13 +42,16 @@ std::optional<VerdictReason> reason_of(const LoadedFilter& filter, const Address
   return answer == LookupAnswer::yes ? std::optional(VerdictReason::listed) : std::nullopt;
 }
 
-// What the allow lists say of one form of the URL, and of the address.
+// What overrides and allow lists say of one form of the URL, and of the address.
 class AllowMatches {
  public:
-  AllowMatches(const AllowLists& allow, UrlParts& parts, Scope scope, const Address& address)
+  AllowMatches(const AllowLists& allow, const Overrides* overrides, UrlParts& parts, Scope scope,
+               const Address& address)
       : allow_(allow), parts_(parts), address_(address) {
-    if (allow.empty()) return;
+    if (allow.empty() && overrides == nullptr) return;
     UrlHashes hashes(allow.entries().keys(), parts);
+    if (overrides != nullptr) overrides->find(hashes, scope, override_);
+    if (allow.empty()) return;
     allow.entries().find_matches(hashes, scope, matches_);
     allow.find_networks(address, matches_);
     own_entry_ = allow.find_address(address);
@@ -63,8 +66,20 @@ class AllowMatches {
     for (const ExactMatch& match : matches) matches_.push_back(match);
   }
 
+  Overrides::Found& override() { return override_; }
+
+  // True: an override decides, whatever filters say.
+  bool decide(Verdict& verdict) const {
+    if (!override_.is_decided()) return false;
+    note_override(verdict, override_.decisive());
+    return true;
+  }
   // True: the filter is overruled, and the verdict says by what where nothing stops the address.
   bool overrule(std::size_t filter, Verdict& verdict) const {
+    if (const Overrides::Matched* const excepted = override_.overrules(filter)) {
+      if (verdict.reason == VerdictReason::unlisted) note_override(verdict, *excepted);
+      return true;
+    }
     for (const ExactMatch& match : matches_) {
       if (!allow_.overrules(match.value, filter)) continue;
       note(verdict, match.kind, allow_.expression_of(match, parts_, address_));
@@ -86,12 +101,14 @@ class AllowMatches {
   const AllowLists& allow_;
   UrlParts& parts_;
   const Address& address_;
+  Overrides::Found override_;
   ExactMatches matches_;
   std::uint32_t own_entry_ = 0;  // value of the entry of the address itself
 };
 
 Verdict judge_form(const std::vector<LoadedFilter>& filters, const AllowMatches& allowed, const Address& address) {
   Verdict verdict;
+  if (allowed.decide(verdict)) return verdict;
   for (std::size_t i = 0; i < filters.size(); ++i) {
     const LoadedFilter& filter = filters[i];
     const auto reason = reason_of(filter, address);
@@ -140,8 +157,12 @@ const char* to_string(VerdictReason reason) {
       return "exception";
     case VerdictReason::refuted:
       return "refuted";
+    case VerdictReason::excepted:
+      return "excepted";
     case VerdictReason::filter_lost:
       return "filter_lost";
+    case VerdictReason::denied:
+      return "denied";
     case VerdictReason::bad_url:
       return "bad_url";
   }
@@ -171,6 +192,16 @@ Policy::Policy(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
 }
 Policy::~Policy() = default;
 
+std::shared_ptr<const Policy> Policy::with(std::vector<Override> overrides) const {
+  auto impl = std::make_unique<Impl>(*impl_);
+  if (!overrides.empty()) {
+    std::vector<std::string> names;
+    for (const LoadedFilter& filter : impl->filters) names.push_back(filter.spec.name);
+    impl->overrides = std::make_unique<const Overrides>(impl->allow.entries().keys(), names, std::move(overrides));
+  }
+  return std::shared_ptr<const Policy>(new Policy(std::move(impl)));
+}
+
 tl::expected<std::shared_ptr<const Policy>, std::vector<Error>> Policy::load(const PolicySpec& spec,
                                                                              const LoadOptions& options) {
   return FilterStore().load(spec, options);
@@ -196,6 +227,7 @@ std::vector<Policy::FilterState> Policy::filters() const {
 double Policy::FilterState::delta_share() const { return filter::delta_share(delta_entries, file->header()); }
 
 std::uint64_t Policy::allow_entries() const { return impl_->allow.size(); }
+std::size_t Policy::overrides() const { return impl_->overrides == nullptr ? 0 : impl_->overrides->size(); }
 
 Policy::RequestError Policy::predicted_error() const {
   RequestError sum;
@@ -247,11 +279,18 @@ Verdict Policy::judge_address(const Address& address, const CanonicalUrl& url, S
   UrlParts parts(url);
   const std::size_t forms = scope == Scope::url ? url.asked().size() : 1;
   ExactMatches spelt;
+  Overrides::Matched spelt_override;
   for (std::size_t form = 0; form < forms && worst.decision != Decision::blocked; ++form) {
     if (!url.forms.empty()) parts.use_form(url.asked()[form]);
-    AllowMatches allowed(impl_->allow, parts, scope, address);
-    if (form == 0) allowed.append_spelt(spelt);
-    if (form >= url.forms.size()) allowed.add(spelt);
+    AllowMatches allowed(impl_->allow, impl_->overrides.get(), parts, scope, address);
+    if (form == 0) {
+      allowed.append_spelt(spelt);
+      spelt_override = allowed.override().spelt();
+    }
+    if (form >= url.forms.size()) {
+      allowed.add(spelt);
+      allowed.override().decide(spelt_override);
+    }
     Verdict verdict = judge_form(impl_->filters, allowed, address);
     verdict.form = static_cast<std::uint8_t>(form);
     if (form == 0 || verdict.decision > worst.decision) worst = std::move(verdict);

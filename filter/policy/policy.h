@@ -47,7 +47,9 @@ struct PolicySpec {
 
 // What each step asked and was told; the story behind `explain`. Only made on request.
 struct AskedQuestion {
-  std::string filter;      // name; empty for the allow lists, of which only the entries that match are told
+  // Name; "exception 7" of an override; empty for the allow lists. Of overrides and allow lists only those that match
+  // are recorded.
+  std::string filter;
   std::string expression;  // e.g. "S example.com", "mark U example.com", "D example.com/a/", "S example.com @ads",
                            // "N 192.0.2.1"
   // overruled: the filter would have said yes, but an allow entry speaks against it (it was asked for the story only).
@@ -76,6 +78,7 @@ inline constexpr std::size_t kMaxStoryBytes = std::size_t{4} << 20;
 
 class ExactSide;
 struct Address;
+struct Override;
 enum class Scope : std::uint8_t;
 
 class Policy {
@@ -95,6 +98,10 @@ class Policy {
   static tl::expected<std::shared_ptr<const Policy>, std::vector<Error>> load(const PolicySpec& spec,
                                                                               const LoadOptions& options);
   ~Policy();
+
+  // The same filters and allow lists with these overrides (overrides.h) in the place of those it has. Shares what was
+  // loaded; the cost is that of the overrides.
+  std::shared_ptr<const Policy> with(std::vector<Override> overrides) const;
 
   // A whole URL. A rejected URL gives Decision::rejected. Thread-safe; allocates only where something matches, or for a
   // URL far longer than usual. Time: linear in the URL, and at most what lookup.h says for each filter.
@@ -135,6 +142,7 @@ class Policy {
   };
   std::vector<FilterState> filters() const;
   std::uint64_t allow_entries() const;
+  std::size_t overrides() const;  // how many, ended ones as well
   // The error a user sees: the sum over all blocking filters of the mean that each header predicts, per request class.
   struct RequestError {
     double unlisted_host = 0, listed_host = 0;

@@ -11,6 +11,7 @@
 #include "filter/policy/allow_list.h"
 #include "filter/policy/delta.h"
 #include "filter/policy/lookup.h"
+#include "filter/policy/overrides.h"
 #include "filter/policy/policy.h"
 
 namespace bloomwall::filter {
@@ -49,9 +50,13 @@ struct Policy::Impl {
       : filters(std::move(its_filters)), allow_lists(std::move(its_allow)), allow(*allow_lists) {
     give_hash_places(filters);
   }
+  // Likewise, with the same files.
+  Impl(const Impl& other) : Impl(other.filters, other.allow_lists) {}
+  Impl& operator=(const Impl&) = delete;
   std::vector<LoadedFilter> filters;              // in the configured order; never resized, verdicts point to the specs
   std::shared_ptr<const AllowLists> allow_lists;  // shared likewise
   const AllowLists& allow;
+  std::unique_ptr<const Overrides> overrides;  // null: none
 };
 
 }  // namespace bloomwall::filter

@@ -18,12 +18,14 @@ const char* to_string(Decision decision);
 enum class VerdictReason : std::uint8_t {
   unlisted,     // no filter holds it
   allow_list,   // an allow entry overrules every filter that could have held it
+  excepted,     // an exception allows it
   listed,       // a key of the filter's bits
   confirmed,    // likewise, and the exact side holds it, too
   delta,        // an exact entry of the filter's delta
   exception,    // the bits hold it, but it is known to be good: passes
   refuted,      // the bits hold it, but the exact side does not: passes
   filter_lost,  // the filter's file failed under us and on_error is block
+  denied,       // an exception denies it
   bad_url,      // the URL was rejected
 };
 const char* to_string(VerdictReason reason);

@@ -23,7 +23,7 @@ struct ClientInfo {
   struct Inside {
     std::string host;  // canonical
     std::uint16_t port = 0;
-    std::uint64_t judged_by = 0;  // generation of the CONNECT's verdict
+    std::uint64_t judged_by = 0;  // edition of the CONNECT's verdict
     bool to_parent = false;       // its far end is the parent, not the host
   };
   std::unique_ptr<const Inside> inside = nullptr;

@@ -40,6 +40,7 @@ Decision::Act act_of(Route route) {
 bool is_blocked(const filter::Verdict& verdict) { return verdict.decision == filter::Decision::blocked; }
 
 Review blocked(filter::Verdict verdict, const char* why) {
+  if (verdict.reason == filter::VerdictReason::denied) why = "an exception denies it";
   return {.act = Review::Act::block, .verdict = std::move(verdict), .why = why};
 }
 

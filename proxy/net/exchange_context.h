@@ -16,6 +16,7 @@ struct ExchangeContext {
   WorkerState& worker;
   ClientStream& client;
   std::shared_ptr<const Snapshot> snapshot;  // whose settings and rules the exchange goes by
+  std::uint64_t edition;                     // of the worker when the exchange began
   // Where the request goes, as decided. Until then the host is empty.
   std::string host = {};  // canonical
   std::uint16_t port = 0;

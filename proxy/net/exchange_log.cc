@@ -143,7 +143,7 @@ void ExchangeLog::write(std::uint64_t body_octets, bool is_local_reply) {
 TunnelStart ExchangeLog::make_tunnel_start() {
   const RequestHead& head = *context_.client.head();
   TunnelStart start;
-  start.judged_by = context_.snapshot->generation;
+  start.judged_by = context_.edition;
   start.method = head.method_name;
   start.target = url();
   start.host = context_.host;

@@ -26,7 +26,7 @@ namespace bloomwall::proxy {
 
 // What is remembered of the request that opened it, for the SNI's verdict and for the log line at its end.
 struct TunnelStart {
-  std::uint64_t judged_by = 0;  // generation of the verdict
+  std::uint64_t judged_by = 0;  // edition of the verdict
   std::string method, target, host;
   std::uint16_t port = 0;
   KeptVerdict verdict;

@@ -39,7 +39,7 @@ void WorkerState::adopt(SnapshotPtr next, PolicyPtr next_policy) {
   via = settings.headers.via ? settings.headers.via_name + " (" + instance + ")" : std::string();
   snapshot = std::move(next);
   decider.adopt(snapshot, std::move(next_policy));
-  tunnels.review(snapshot->generation);
+  tunnels.review(++edition);
 }
 
 }  // namespace bloomwall::proxy

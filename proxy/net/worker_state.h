@@ -43,6 +43,7 @@ struct WorkerState {
 
   // Follow the current snapshot: see adopt().
   SnapshotPtr snapshot;
+  std::uint64_t edition = 0;  // how many were adopted
   Decider decider;
   HeadLimits request_limits, response_limits;
   std::string via;  // "bloomwall (instance)"; empty: headers.via is off

@@ -49,6 +49,27 @@ struct ReloadCommand {
 };
 int run_reload(const ReloadCommand& command, const Streams& io);
 
+// Allows or denies an entry at once, in the running proxy (exceptions_api.h), and says until when. 1: it cannot be
+// taken; 2: nobody there, or it could not be kept.
+struct ExceptCommand {
+  std::filesystem::path config;
+  bool deny = false;
+  std::string entry, why;
+  std::vector<std::string> filters;
+  std::string lasts = {};  // a duration, or "ever"; empty: a day
+  std::string until = {};  // or a time, as in 2026-01-31T12:00:00Z
+};
+int run_except(const ExceptCommand& command, const Streams& io);
+
+// Without words shows the exceptions of the running proxy, a line each. "remove" ID removes one, 1 where there is none;
+// "export" prints those that allow, as an allow list. 2: nobody there.
+struct ExceptionsCommand {
+  std::filesystem::path config;
+  bool json = false;
+  std::vector<std::string> words;
+};
+int run_exceptions(const ExceptionsCommand& command, const Streams& io);
+
 // The command line, without the program's name. Never throws.
 int run_program(std::vector<std::string> arguments, const Streams& io);
 

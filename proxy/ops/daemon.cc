@@ -19,7 +19,8 @@ constexpr std::size_t kPoolBytes = std::size_t{64} << 20;  // of admin and contr
 constexpr std::size_t kScratchBytes = std::size_t{64} << 10;
 constexpr Milliseconds kDrainTick{50};
 constexpr Milliseconds kWatchTick{1000};
-constexpr Milliseconds kStall{5000};  // a loop that has not turned for so long is reported
+constexpr Milliseconds kStall{5000};          // a loop that has not turned for so long is reported
+constexpr Milliseconds kSweepPeriod{60'000};  // of exceptions that have ended
 constexpr Milliseconds kFlushBound{5000};
 constexpr Milliseconds kReloadBound{2000};  // for a reload to give up
 constexpr Milliseconds kStopMargin{10'000};
@@ -49,7 +50,12 @@ Daemon::Daemon(std::filesystem::path file, conf::Config settings, std::unique_pt
           loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_watchdog(); }, this),
       file_tick_(
           loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_file_watch(); }, this),
-      reload_api_(loop_, configuration_file(file_), [this](Reloader::Done done) { ask_for_reload(std::move(done)); }) {}
+      sweep_tick_(
+          loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_sweep(); }, this),
+      reload_api_(loop_, configuration_file(file_), [this](Reloader::Done done) { ask_for_reload(std::move(done)); }),
+      exceptions_(state_folder(started_with_),
+                  {.publish = [this](std::function<void()> adopted) { publish_exceptions(std::move(adopted)); },
+                   .warnings = [this](const filter::Override& made) { return exception_warnings(made); }}) {}
 
 Daemon::~Daemon() = default;
 
@@ -61,6 +67,8 @@ int Daemon::run() {
   }
   watchdog_.set(kWatchTick);
   file_tick_.set(kFileWatchPeriod);
+  sweep_tick_.set(kSweepPeriod);
+  if (!exceptions_.error().empty()) log::error("serving without exceptions: {}", exceptions_.error());
   start_reloader();
   reloader_->request({});
   loop_.run();
@@ -122,6 +130,7 @@ tl::expected<void, std::string> Daemon::open_admin() {
 tl::expected<void, std::string> Daemon::open_control() {
   std::vector<HttpRoute> routes = admin_pages();
   routes.push_back(reload_api_.route());
+  for (HttpRoute& route : exceptions_.routes()) routes.push_back(std::move(route));
   auto opened = HttpServer::open_unix(io_, started_with_.admin.control_socket,
                                       HttpRoutes(std::move(routes), std::nullopt), kControlBounds);
   if (!opened) return tl::unexpected(opened.error());
@@ -221,7 +230,8 @@ void Daemon::ask_for_reload(Reloader::Done done) {
   reloader_->request(std::move(done));
 }
 
-void Daemon::serve(const Edition& edition, const std::shared_ptr<Handover>& handover) {
+void Daemon::serve(Edition edition, const std::shared_ptr<Handover>& handover) {
+  edition.policy = edition.policy->with(exceptions_.exceptions());
   ReloadOutcome outcome;
   if (phase_ == Phase::draining) {  // workers that ended take nothing
     outcome = {kExitError, {}, {"bloomwall is stopping"}};
@@ -231,12 +241,50 @@ void Daemon::serve(const Edition& edition, const std::shared_ptr<Handover>& hand
   } else {
     replace(edition, handover);
   }
-  if (outcome.ok()) {
-    served_ = edition;
-    std::erase_if(policies_, [](const auto& policy) { return policy.expired(); });
-    policies_.emplace_back(edition.policy);
-  }
+  if (outcome.ok()) keep(edition);
   handover->served(std::move(outcome));
+}
+
+void Daemon::keep(const Edition& edition) {
+  served_ = edition;
+  std::erase_if(policies_, [](const auto& policy) { return policy.expired(); });
+  policies_.emplace_back(edition.policy);
+}
+
+// The same snapshot, filters and allow lists: no reload, and the generation stays. Open tunnels are judged again.
+void Daemon::publish_exceptions(std::function<void()> adopted) {
+  const auto posted = [this, adopted = std::move(adopted)] { loop_.post(adopted); };
+  if (server_ == nullptr || phase_ == Phase::draining) return posted();  // nobody to take them over
+  Edition edition = served_;
+  edition.policy = served_.policy->with(exceptions_.exceptions());
+  server_->publish(edition, posted);
+  keep(edition);
+}
+
+std::vector<std::string> Daemon::exception_warnings(const filter::Override& made) const {
+  std::vector<std::string> out;
+  if (served_.policy == nullptr) return out;
+  const auto filters = served_.policy->filters();
+  for (const std::string& name : made.filters) {
+    const auto is_named = [&](const filter::Policy::FilterState& state) { return state.spec.name == name; };
+    if (std::ranges::none_of(filters, is_named)) out.push_back(fmt::format("no filter has the name {}", name));
+  }
+  if (filter::is_host_kind(made.kind)) return out;
+  filter::Canonicaliser canonicaliser;
+  const filter::Verdict verdict =
+      served_.policy->judge_host(canonicaliser.host(std::string_view(made.entry).substr(0, made.entry.find('/'))));
+  if (made.action == filter::Override::Action::deny) {
+    out.emplace_back("a path is not seen inside https tunnels; deny the host to close those as well");
+  } else if (verdict.decision == filter::Decision::blocked) {
+    out.push_back(
+        fmt::format("tunnels to its host stay blocked by {}: over https this opens nothing", verdict.filter->name));
+  }
+  return out;
+}
+
+void Daemon::on_sweep() {
+  sweep_tick_.set(kSweepPeriod);
+  if (phase_ == Phase::serving) exceptions_.sweep();
 }
 
 ReloadOutcome Daemon::start_serving(const Edition& edition) {

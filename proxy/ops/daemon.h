@@ -12,6 +12,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <tl/expected.hpp>
@@ -21,6 +22,7 @@
 #include "proxy/io/transport.h"
 #include "proxy/log/access_log.h"
 #include "proxy/net/server.h"
+#include "proxy/ops/exceptions_api.h"
 #include "proxy/ops/file_watch.h"
 #include "proxy/ops/http_server.h"
 #include "proxy/ops/metrics.h"
@@ -55,9 +57,12 @@ class Daemon {
 
   void start_reloader();
   void ask_for_reload(Reloader::Done done);
-  void serve(const Edition& edition, const std::shared_ptr<Handover>& handover);
+  void serve(Edition edition, const std::shared_ptr<Handover>& handover);
+  void keep(const Edition& edition);
   ReloadOutcome start_serving(const Edition& edition);
   void replace(const Edition& edition, const std::shared_ptr<Handover>& handover);
+  void publish_exceptions(std::function<void()> adopted);
+  std::vector<std::string> exception_warnings(const filter::Override& made) const;
   void after_load(const ReloadOutcome& outcome);
   void reopen_logs(const conf::Log& settings);
   void announce();
@@ -66,6 +71,7 @@ class Daemon {
   void tell_what_was_cut() const;
   void on_watchdog();
   void on_file_watch();
+  void on_sweep();
   std::string status_text() const;
   std::vector<HttpRoute> admin_pages() const;
   AdminAnswers admin_answers() const;
@@ -82,17 +88,18 @@ class Daemon {
   Phase phase_ = Phase::starting;
   int exit_status_ = kExitDone;
   std::vector<ListeningSocket> passed_;                        // until the server has them
-  Edition served_;                                             // null while starting
+  Edition served_;                                             // null while starting; with the exceptions
   std::vector<std::weak_ptr<const filter::Policy>> policies_;  // all that were served and may still be held
   std::unique_ptr<Server> server_;
   ReloadCounts reloads_;
   conf::Log logs_;  // as applied
   bool stalled_ = false;
   Milliseconds control_wait_{100};  // until the control socket is tried again
-  Timer control_retry_, announced_, drain_tick_, watchdog_, file_tick_;
+  Timer control_retry_, announced_, drain_tick_, watchdog_, file_tick_, sweep_tick_;
   FileWatch files_;
   std::unique_ptr<Signals> signals_;
   ReloadApi reload_api_;
+  ExceptionsApi exceptions_;
   std::unique_ptr<HttpServer> control_, admin_;  // on the unix socket; on the admin address
   std::unique_ptr<Reloader> reloader_;           // last: its thread posts to the loop
 };

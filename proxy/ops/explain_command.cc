@@ -6,6 +6,7 @@
 #include "filter/policy/explain.h"
 #include "proxy/net/passage.h"
 #include "proxy/ops/commands.h"
+#include "proxy/ops/exception_list.h"
 #include "proxy/ops/loading.h"
 
 namespace bloomwall::proxy {
@@ -152,6 +153,12 @@ int run_explain(const ExplainCommand& command, const Streams& io) {
   if (!policy) {
     print_lines(io.err, policy.error().lines);
     return policy.error().status;
+  }
+  const auto exceptions = ExceptionList::load(state_folder(*settings));
+  if (exceptions) {
+    *policy = (*policy)->with(exceptions->exceptions());
+  } else {
+    print_lines(io.err, {"without exceptions: " + exceptions.error()});
   }
   auto passages = PassageJudge::compile(*settings);
   if (!passages) {

@@ -99,18 +99,19 @@ class Response {
 
 }  // namespace
 
-tl::expected<int, std::string> ask_http(const std::filesystem::path& socket, std::string_view method,
-                                        std::string_view path, const OnHttpBody& on_body,
-                                        const HttpPatience& patience) {
+tl::expected<int, std::string> ask_http(const std::filesystem::path& socket, const HttpQuestion& question,
+                                        const OnHttpBody& on_body, const HttpPatience& patience) {
   const auto failure = [&](std::string_view why) {
     return tl::unexpected(fmt::format("{}: {}", socket.string(), why));
   };
   const UniqueFd fd = connect_to(socket);
   if (!fd) return failure(system_reason(errno));
   const std::string request =
-      fmt::format("{} {} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", method, path);
+      fmt::format("{} {} HTTP/1.1\r\nHost: localhost\r\n{}Content-Length: {}\r\nConnection: close\r\n\r\n{}",
+                  question.method, question.path, question.body.empty() ? "" : "Content-Type: application/json\r\n",
+                  question.body.size(), question.body);
   if (!send_all(fd.get(), request)) return failure(system_reason(errno));
-  auto status = Response(fd.get(), method_of(method), on_body, patience).read();
+  auto status = Response(fd.get(), method_of(question.method), on_body, patience).read();
   if (!status) return failure(status.error());
   return status;
 }

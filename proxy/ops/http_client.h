@@ -17,12 +17,14 @@ struct HttpPatience {
   Milliseconds silence{600'000};  // between two pieces of its body
 };
 
-// Sends a request without a body and gives the body of the response to `on_body`, piece by piece as it comes, with the
-// status. Returns the status once the response is complete, or the error: connection refused, no permission, no HTTP,
-// the proxy closed the connection or timed out.
+// Sends a request, of type application/json where it has a body, and gives the body of the response to `on_body`, piece
+// by piece as it comes, with the status. Returns the status once the response is complete, or the error: connection
+// refused, no permission, no HTTP, the proxy closed the connection or timed out.
 using OnHttpBody = std::function<void(int status, std::string_view piece)>;
-tl::expected<int, std::string> ask_http(const std::filesystem::path& socket, std::string_view method,
-                                        std::string_view path, const OnHttpBody& on_body,
-                                        const HttpPatience& patience = {});
+struct HttpQuestion {
+  std::string_view method, path, body = {};
+};
+tl::expected<int, std::string> ask_http(const std::filesystem::path& socket, const HttpQuestion& question,
+                                        const OnHttpBody& on_body, const HttpPatience& patience = {});
 
 }  // namespace bloomwall::proxy

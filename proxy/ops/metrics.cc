@@ -149,6 +149,8 @@ void add_reloads(MetricFamilies& out, const MetricsInput& input) {
   out.row(input.reloads.succeeded == 0 ? 0.0 : seconds(input.reloads.last_success));
   out.gauge("generation", "How often what is served has been replaced, plus one");
   out.row(input.snapshot == nullptr ? 0.0 : number(input.snapshot->generation));
+  out.gauge("exceptions", "Exceptions that `bloomwall allow` and `bloomwall deny` have made");
+  out.row(input.policy == nullptr ? 0.0 : number(input.policy->overrides()));
   out.gauge("generations_alive", "Generations whose filters are in memory: 1, and 2 while one replaces the other");
   out.row(number(input.policies_alive));
   out.gauge("ready", "1 while it serves");

@@ -26,6 +26,12 @@ constexpr const char* kExplainFooter =
     "Read from the files, not from the running proxy. Exit status 1: something is blocked, rejected or refused (on "
     "stdin:\n"
     "listed or refused).";
+constexpr const char* kExceptFooter =
+    "In force when the command returns, without a reload, and kept over a restart. It comes before allow lists and "
+    "filters;\n"
+    "of several that match a URL the most specific decides, then the newest. It prints ID, action, entry, end and "
+    "reason.\n"
+    "Exit status: 0 it is in force; 1 it cannot be taken; 2 nobody to ask, or it could not be kept.";
 constexpr const char* kReloadFooter =
     "Exit status: 0 the new files are served; 1 they were refused, and the old ones are served on; 2 nobody to ask.";
 
@@ -39,6 +45,15 @@ CLI::App* add_command(CLI::App& app, const char* name, const char* what, Command
       ->type_name("FILE");
   sub->callback([&command, &status, &io, run] { status = run(command, io); });
   return sub;
+}
+
+CLI::App& add_except_options(CLI::App& app, ExceptCommand& command) {
+  app.add_option("ENTRY", command.entry, "a host, a URL or a directory, as in an allow list")->required();
+  app.add_option("--why", command.why, "kept beside it, and shown")->type_name("TEXT")->required();
+  CLI::Option* lasts = app.add_option("--for", command.lasts, "30m, 12h, 7d, or ever; default: a day");
+  app.add_option("--until", command.until, "or a time")->type_name("2026-01-31T12:00:00Z")->excludes(lasts);
+  app.footer(kExceptFooter);
+  return app;
 }
 
 // Reports the misspelt option and not the word after it.
@@ -81,10 +96,23 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   add_command(app, "reload", "Asks the running proxy to reload; waits; says what happened.", reload, status, io,
               run_reload)
       ->footer(kReloadFooter);
+  ExceptCommand allow, deny;
+  deny.deny = true;
+  add_except_options(*add_command(app, "allow", "Lets an entry pass at once, whatever the filters say.", allow, status,
+                                  io, run_except),
+                     allow)
+      .add_option("--filter", allow.filters, "only against this filter; may be given several times");
+  add_except_options(*add_command(app, "deny", "Blocks an entry at once.", deny, status, io, run_except), deny);
+  ExceptionsCommand exceptions;
+  auto* exceptions_app = add_command(app, "exceptions", "Shows what `allow` and `deny` have made, or removes one.",
+                                     exceptions, status, io, run_exceptions);
+  exceptions_app->add_flag("--json", exceptions.json, "as JSON");
+  exceptions_app->add_option("WORDS", exceptions.words, "remove ID; or export: those that allow, as an allow list");
   const auto is_named = [&](const CLI::App* command) { return command->get_name() == arguments.front(); };
   const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
   if (!arguments.empty() && !arguments.front().starts_with('-') && std::ranges::none_of(commands, is_named)) {
-    print_lines(io.err, {"unknown command '" + arguments.front() + "'; there are run, check, explain and reload"});
+    print_lines(io.err, {"unknown command '" + arguments.front() +
+                         "'; there are run, check, explain, reload, allow, deny and exceptions"});
     return kExitError;
   }
   try {

@@ -110,7 +110,7 @@ tl::expected<ReloadAnswer, std::string> ask_to_reload(const std::filesystem::pat
                                                       const HttpPatience& patience) {
   AnswerReader reader(said);
   const auto status =
-      ask_http(socket, kMethod, kPath, [&](int code, std::string_view piece) { reader.take(code, piece); }, patience);
+      ask_http(socket, {kMethod, kPath}, [&](int code, std::string_view piece) { reader.take(code, piece); }, patience);
   if (!status) return tl::unexpected(status.error());
   if (*status != 200) {
     return tl::unexpected(fmt::format("{}: {} {}", socket.string(), *status, reader.first_pending_line()));

@@ -293,7 +293,10 @@ std::string_view reason_sentence(filter::VerdictReason reason) {
       return "Its address was added to this filter's list recently.";
     case filter::VerdictReason::filter_lost:
       return "The filter's file cannot be read at the moment, and until it can nothing passes.";
+    case filter::VerdictReason::denied:
+      return "Whoever runs this proxy has denied it.";
     case filter::VerdictReason::unlisted:
+    case filter::VerdictReason::excepted:
     case filter::VerdictReason::exception:
     case filter::VerdictReason::refuted:
     case filter::VerdictReason::allow_list:

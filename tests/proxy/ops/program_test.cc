@@ -65,7 +65,9 @@ TEST_F(Program, WrongUsageIs2) {
 }
 
 TEST_F(Program, WhatIsMisspeltIsNamed) {
-  EXPECT_EQ(run({"chekc"}).err, "bloomwall: unknown command 'chekc'; there are run, check, explain and reload\n");
+  EXPECT_EQ(run({"chekc"}).err,
+            "bloomwall: unknown command 'chekc'; there are run, check, explain, reload, allow, deny and "
+            "exceptions\n");
   EXPECT_EQ(run({"run", "--confg", "x"}).err, "bloomwall: unknown argument: --confg\n");
 }
 

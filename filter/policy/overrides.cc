@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/policy/overrides.h"
+
+#include <algorithm>
+#include <ctime>
+#include <tuple>
+#include <utility>
+
+#include "filter/policy/allow_list.h"
+#include "filter/policy/policy.h"
+
+namespace bloomwall::filter {
+namespace {
+
+int rank_of(Kind kind) {
+  switch (kind) {
+    case Kind::url_query:
+      return 0;
+    case Kind::url:
+      return 1;
+    case Kind::directory:
+      return 2;
+    case Kind::exact_host:
+      return 3;
+    case Kind::suffix:
+      return 4;
+    default:
+      return 5;
+  }
+}
+
+// The most specific first. The longest host is the suffix of the lowest number.
+bool is_more_specific(const ExactMatch& a, const ExactMatch& b) {
+  return std::tuple(a.suffix, rank_of(a.kind), b.depth) < std::tuple(b.suffix, rank_of(b.kind), a.depth);
+}
+
+}  // namespace
+
+Result<void> read_override(std::string_view text, Override& made) {
+  EntryParser parser;
+  const char* const effect = made.action == Override::Action::allow ? "allow" : "deny";
+  const Result<Entry> entry = read_single_entry(parser, text, effect);
+  if (!entry) return tl::unexpected(entry.error());
+  made.kind = entry->kind;
+  made.entry = text_of(*entry);
+  return {};
+}
+
+Overrides::Overrides(const KeyMaker& keys, std::span<const std::string> filters, std::vector<Override> overrides)
+    : entries_(keys) {
+  std::ranges::sort(overrides, std::ranges::greater{}, &Override::id);
+  EntryParser parser;
+  for (Override& made : overrides) {
+    const auto entry = parser.canonical(made.kind, made.entry);
+    if (!entry) continue;
+    std::vector<std::uint64_t> bits(made.filters.empty() ? 0 : filters.size() / 64 + 1);
+    for (std::size_t f = 0; f < filters.size() && !bits.empty(); ++f) {
+      const bool is_named = std::ranges::find(made.filters, filters[f]) != made.filters.end();
+      bits[f / 64] |= std::uint64_t{is_named} << (f % 64);
+    }
+    std::uint32_t& value = entries_.at(*entry);
+    if (value == 0) {
+      by_entry_.emplace_back();
+      value = static_cast<std::uint32_t>(by_entry_.size());
+    }
+    by_entry_[value - 1].push_back(static_cast<std::uint32_t>(items_.size()));
+    items_.push_back({std::move(made), std::move(bits)});
+  }
+}
+
+void Overrides::find(UrlHashes& url, Scope scope, Found& found) const {
+  found.decisive_ = {};
+  found.narrow_.clear();
+  ExactMatches matches;
+  entries_.find_matches(url, scope, matches);
+  if (matches.empty()) return;
+  std::sort(&matches[0], &matches[0] + matches.size(), is_more_specific);
+  const std::int64_t now = std::time(nullptr);
+  for (const ExactMatch& match : matches) {
+    for (const std::uint32_t place : by_entry_[match.value - 1]) {
+      const Item& item = items_[place];
+      if (item.made.until <= now) continue;
+      if (item.filters.empty()) {
+        found.decisive_ = {&item.made, match};
+        return;
+      }
+      found.narrow_.push_back({{&item.made, match}, item.filters.data()});
+    }
+  }
+}
+
+const Overrides::Matched* Overrides::Found::overrules(std::size_t filter) const {
+  for (const Narrow& narrow : narrow_) {
+    if (((narrow.filters[filter / 64] >> (filter % 64)) & 1) != 0) return &narrow.matched;
+  }
+  return nullptr;
+}
+
+Overrides::Matched Overrides::Found::spelt() const {
+  return is_decided() && !is_denied() && frees_bare_form(decisive_.match.kind) ? decisive_ : Matched{};
+}
+
+const FilterSpec& Overrides::spec() {
+  static const FilterSpec spec{.name = "exceptions", .file = {}, .delta = {}};
+  return spec;
+}
+
+void note_override(Verdict& verdict, const Overrides::Matched& matched) {
+  const bool is_denied = matched.made->action == Override::Action::deny;
+  verdict.decision = is_denied ? Decision::blocked : Decision::allowed;
+  verdict.reason = is_denied ? VerdictReason::denied : VerdictReason::excepted;
+  verdict.filter = is_denied ? &Overrides::spec() : nullptr;
+  verdict.kind = matched.match.kind;
+  verdict.expression = matched.made->entry;
+}
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,101 @@
+// Overrides: entries that people allow or deny at once, for a time and without a reload (`bloomwall allow`, `deny`,
+// where they are called exceptions; in a filter's file an exception is a key that is known to be good,
+// filter/file/exceptions.h). They are asked before the allow lists and the filters, form by form as those are.
+// Of those that match a form and have not ended the most specific decides: the longest host, then kinds Q, U, the
+// deeper D, X, S, W, then the newest. A deny blocks. An allow for every filter lets the form pass whatever lists say.
+// An allow for some filters overrules these alone, and the less specific ones are asked on.
+// Immutable; Policy::with() puts them over a policy. Const calls are thread-safe.
+// Cost: nothing where there are none; else that of ExactSet::find_matches(). The clock is read only where one matches.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "filter/policy/exact_set.h"
+#include "filter/result.h"
+
+namespace bloomwall::filter {
+
+struct FilterSpec;  // policy.h
+struct Verdict;     // verdict.h
+
+struct Override {
+  enum class Action : std::uint8_t { allow, deny };
+  static constexpr std::int64_t kForever = std::numeric_limits<std::int64_t>::max();
+
+  std::uint64_t id = 0;  // the higher of two is the newer one
+  Action action = Action::allow;
+  Kind kind = Kind::suffix;
+  std::string entry;                 // canonical, as text_of(Entry) gives it
+  std::vector<std::string> filters;  // allow: which it overrules; empty: all. Names that no filter has mean nothing
+  std::int64_t until = kForever;     // ends then; seconds since 1970
+};
+
+// The entry that a person typed, in the forms that an allow list takes, and refused for the same reasons: no entry,
+// several readings, a top-level domain, a URL of which only the host is left. Error: bad_syntax. Sets kind and entry.
+Result<void> read_override(std::string_view text, Override& made);
+
+class Overrides {
+ public:
+  static constexpr std::size_t kMost = 10'000;
+
+  // `filters`: the names of a policy's filters, in their order. What is no canonical entry is left out.
+  Overrides(const KeyMaker& keys, std::span<const std::string> filters, std::vector<Override> overrides);
+  Overrides(const Overrides&) = delete;
+  Overrides& operator=(const Overrides&) = delete;
+
+  struct Matched {
+    const Override* made = nullptr;
+    ExactMatch match{};
+  };
+  // What they say of one form. Reused: find() clears it.
+  class Found {
+   public:
+    const Matched& decisive() const { return decisive_; }  // a deny, or an allow for every filter; none: null
+    bool is_denied() const { return is_decided() && decisive_.made->action == Override::Action::deny; }
+    bool is_decided() const { return decisive_.made != nullptr; }
+    // The one that overrules this filter alone; null: none does.
+    const Matched* overrules(std::size_t filter) const;
+    // Where it is decisive here and frees paths without their parameters as well (allow_list.h); else none.
+    Matched spelt() const;
+    void decide(const Matched& otherwise) {  // where nothing of this form does
+      if (!is_decided()) decisive_ = otherwise;
+    }
+
+   private:
+    friend class Overrides;
+    struct Narrow {
+      Matched matched;
+      const std::uint64_t* filters;  // bit f % 64 of word f / 64
+    };
+    Matched decisive_;
+    SmallBuffer<Narrow, 4> narrow_;
+  };
+  void find(UrlHashes& url, Scope scope, Found& found) const;
+
+  std::size_t size() const { return items_.size(); }
+  const KeyMaker& keys() const { return entries_.keys(); }
+  // Under which a verdict names what was denied: "exceptions", status 403.
+  static const FilterSpec& spec();
+
+ private:
+  struct Item {
+    Override made;
+    std::vector<std::uint64_t> filters;  // empty: all
+  };
+  ExactSet entries_;  // values: 1 + place in by_entry_
+  std::vector<Item> items_;
+  std::vector<std::vector<std::uint32_t>> by_entry_;  // places in items_, the newest first
+};
+
+// A form's verdict as an exception has it.
+void note_override(Verdict& verdict, const Overrides::Matched& matched);
+
+}  // namespace bloomwall::filter

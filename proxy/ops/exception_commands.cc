@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <tl/expected.hpp>
+
+#include "base/units.h"
+#include "filter/cli/terminal.h"
+#include "proxy/ops/commands.h"
+#include "proxy/ops/exception_list.h"
+#include "proxy/ops/http_client.h"
+#include "proxy/ops/loading.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using filter::Override;
+using filter::printable;
+using nlohmann::ordered_json;
+
+constexpr std::string_view kPath = "/api/v1/exceptions";
+constexpr std::size_t kMostAnswer = std::size_t{64} << 20;
+
+// Asks the process that has the configuration's control socket. What went wrong is printed.
+tl::expected<ordered_json, int> ask(const std::filesystem::path& config, const HttpQuestion& question,
+                                    const Streams& io) {
+  const auto fail = [&](const std::vector<std::string>& lines, int status) {
+    print_lines(io.err, lines);
+    return tl::unexpected(status);
+  };
+  const auto settings = load_settings(config);
+  if (!settings) return fail(settings.error().lines, settings.error().status);
+  const auto& socket = settings->admin.control_socket;
+  if (socket.empty()) return fail({"admin.control_socket is null: the running proxy cannot be asked"}, kExitError);
+  std::string body;
+  const auto status = ask_http(socket, question, [&](int, std::string_view piece) {
+    if (body.size() < kMostAnswer) body += piece;
+  });
+  if (!status) return fail({status.error()}, kExitError);
+  auto json = ordered_json::parse(body, nullptr, false);
+  if (!json.is_object()) return fail({fmt::format("{}: {} {}", socket.string(), *status, body)}, kExitError);
+  if (*status < 300) return json;
+  const auto detail = json.find("detail");
+  const bool is_said = detail != json.end() && detail->is_string();
+  return fail({is_said ? detail->get<std::string>() : body}, *status < 500 ? kExitRefused : kExitError);
+}
+
+std::string line_of(const ExceptionList::Item& item) {
+  const Override& exception = item.exception;
+  std::string scope;
+  for (const std::string& filter : exception.filters) scope += " @" + filter;
+  const std::string until = exception.until == Override::kForever
+                                ? "ever"
+                                : "until " + format_time(static_cast<std::uint64_t>(exception.until));
+  return fmt::format("{}\t{}\t{} {}{}\t{}\t{}\n", exception.id,
+                     exception.action == Override::Action::allow ? "allow" : "deny", static_cast<char>(exception.kind),
+                     printable(exception.entry), printable(scope), until, printable(item.why));
+}
+
+// False: the proxy says something that this program does not understand.
+bool print_item(const ordered_json& json, const Streams& io) {
+  const auto item = item_from(json);
+  if (!item) {
+    print_lines(io.err, {"the running proxy is of another version: " + item.error()});
+    return false;
+  }
+  io.out << line_of(*item);
+  return true;
+}
+
+// As a line of an allow list; of one that denies nothing.
+bool print_allow_line(const ordered_json& json, const Streams& io) {
+  const auto item = item_from(json);
+  if (!item) return print_item(json, io);
+  if (item->exception.action == Override::Action::deny) return true;
+  io.out << item->exception.entry;
+  for (const std::string& filter : item->exception.filters) io.out << " @" << printable(filter);
+  io.out << fmt::format("  # exception {}: {}\n", item->exception.id, printable(item->why));
+  return true;
+}
+
+// The end that was asked for: a text, null for ever, or nothing.
+tl::expected<std::optional<ordered_json>, std::string> end_of(const ExceptCommand& command) {
+  if (!command.until.empty()) {
+    if (!parse_time(command.until)) {
+      return tl::unexpected(fmt::format("--until {}: a time such as 2026-01-31T12:00:00Z is needed", command.until));
+    }
+    return ordered_json(command.until);
+  }
+  if (command.lasts.empty()) return std::nullopt;
+  if (command.lasts == "ever") return ordered_json(nullptr);
+  const auto duration = parse_duration(command.lasts);
+  constexpr Milliseconds kLongest = std::chrono::hours(24 * 3650);
+  if (!duration || *duration < Milliseconds(1000) || *duration > kLongest) {
+    return tl::unexpected(fmt::format("--for {}: 1s to 3650d, such as 30m, 12h or 7d, or ever", command.lasts));
+  }
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(*duration).count();
+  return ordered_json(format_time(static_cast<std::uint64_t>(std::time(nullptr) + seconds)));
+}
+
+}  // namespace
+
+int run_except(const ExceptCommand& command, const Streams& io) {
+  const auto end = end_of(command);
+  if (!end) {
+    print_lines(io.err, {end.error()});
+    return kExitError;
+  }
+  ordered_json json{{"action", command.deny ? "deny" : "allow"}, {"entry", command.entry}, {"why", command.why}};
+  if (!command.filters.empty()) json["filters"] = command.filters;
+  if (*end) json["until"] = **end;
+  const std::string body = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  const auto answer = ask(command.config, {.method = "POST", .path = kPath, .body = body}, io);
+  if (!answer) return answer.error();
+  if (!print_item(answer->value("item", ordered_json()), io)) return kExitError;
+  for (const auto& warning : answer->value("warnings", ordered_json::array())) {
+    if (warning.is_string()) print_lines(io.err, {"warning: " + warning.get<std::string>()});
+  }
+  return kExitDone;
+}
+
+int run_exceptions(const ExceptionsCommand& command, const Streams& io) {
+  const std::vector<std::string>& words = command.words;
+  const bool exports = words.size() == 1 && words.front() == "export";
+  if (words.size() == 2 && words.front() == "remove" && parse_integer(words.back())) {
+    const std::string path = fmt::format("{}/{}", kPath, words.back());
+    const auto answer = ask(command.config, {.method = "DELETE", .path = path}, io);
+    return answer ? kExitDone : answer.error();
+  }
+  if (!words.empty() && !exports) {
+    print_lines(io.err, {"there are `exceptions`, `exceptions remove ID` and `exceptions export`"});
+    return kExitError;
+  }
+  const auto answer = ask(command.config, {.method = "GET", .path = kPath}, io);
+  if (!answer) return answer.error();
+  if (command.json) {
+    filter::print_json(io.out, *answer);
+    return kExitDone;
+  }
+  for (const ordered_json& item : answer->value("items", ordered_json::array())) {
+    if (!(exports ? print_allow_line(item, io) : print_item(item, io))) return kExitError;
+  }
+  return kExitDone;
+}
+
+}  // namespace bloomwall::proxy

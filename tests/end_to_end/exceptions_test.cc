@@ -1,0 +1,212 @@
+// `bloomwall allow`, `deny` and `exceptions` against the running proxy: in force when the command returns, without a
+// reload.
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <atomic>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tests/end_to_end/servers.h"
+#include "tests/support/http_text.h"
+#include "tests/support/scripted_peer.h"
+
+namespace bloomwall::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::string yaml(std::uint16_t port) {
+  return "filters: [{name: sample, file: test.bwf}]\n"
+         "access: {deny_destinations: [], connect_ports: [" +
+         std::to_string(port) +
+         "]}\n"
+         "log: {access: {file: off}}\nstate_dir: state\n"
+         "dns: {hosts: {listed.example.test: 127.0.0.1, plain.example.test: 127.0.0.1, example.test: 127.0.0.1}}\n";
+}
+
+class ServedExceptions : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!have_program("curl")) GTEST_SKIP() << "needs curl";
+    build_filter(folder_.path("test.bwf"), "listed.example.test\nhttp://plain.example.test/bad\n",
+                 {"--format", "urls"});
+    start();
+  }
+  void start() { proxy_ = std::make_unique<Proxy>(folder_, yaml(origin_.port()), Proxy::Admin::on); }
+  Finished command(std::vector<std::string> words) const {
+    words.insert(words.begin(), bloomwall_program());
+    words.insert(words.end(), {"--config", proxy_->config()});
+    return run(words);
+  }
+  // 403 blocked; 502 passed, since nobody listens on that port.
+  std::string status(const std::string& host, const std::string& path = "/") const {
+    return run({"curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-m", "20", "-x", proxy_->url(),
+                "http://" + host + ":" + std::to_string(closed_port_) + path})
+        .out;
+  }
+  std::string generation() const {
+    const std::string page =
+        run({"curl", "-s", "-m", "20", "http://127.0.0.1:" + std::to_string(proxy_->admin_port()) + "/metrics"}).out;
+    const std::size_t at = page.find("\nbloomwall_generation ");
+    return at == std::string::npos ? page : page.substr(at + 1, page.find('\n', at + 1) - at - 1);
+  }
+  Finished curl_socket(const std::vector<std::string>& more) const {
+    std::vector<std::string> argv{"curl", "-s", "-m", "20", "--unix-socket", folder_.path("control.sock")};
+    argv.insert(argv.end(), more.begin(), more.end());
+    return run(argv);
+  }
+
+  TempDir folder_;
+  ScriptedListener origin_;
+  const std::uint16_t closed_port_ = free_port();
+  std::unique_ptr<Proxy> proxy_;
+};
+
+TEST_F(ServedExceptions, AnAllowIsInForceWhenTheCommandReturnsAndEnds) {
+  ASSERT_EQ(status("listed.example.test"), "403");
+  const std::string before = generation();
+  const auto made = command({"allow", "listed.example.test", "--for", "2s", "--why", "a false positive"});
+  EXPECT_EQ(made.status, 0) << made.out;
+  EXPECT_THAT(made.out, StartsWith("1\tallow\tS listed.example.test\tuntil "));
+  EXPECT_EQ(status("listed.example.test"), "502");
+  EXPECT_EQ(generation(), before);
+  const auto end = std::chrono::steady_clock::now() + Seconds(20);
+  while (status("listed.example.test") != "403" && std::chrono::steady_clock::now() < end) {
+  }
+  EXPECT_EQ(status("listed.example.test"), "403");
+}
+
+TEST_F(ServedExceptions, TheyOutliveAKillAndAReload) {
+  ASSERT_EQ(command({"allow", "listed.example.test", "--for", "ever", "--why", "x"}).status, 0);
+  ASSERT_EQ(command({"deny", "plain.example.test", "--why", "y"}).status, 0);
+  EXPECT_EQ(proxy_->reload().status, 0);
+  EXPECT_EQ(status("listed.example.test"), "502");
+  proxy_->process().signal(SIGKILL);
+  ASSERT_TRUE(proxy_->process().wait().has_value());
+  start();
+  EXPECT_EQ(status("listed.example.test"), "502");
+  EXPECT_EQ(status("plain.example.test"), "403");
+  const auto shown = command({"exceptions"});
+  EXPECT_THAT(shown.out, HasSubstr("1\tallow\tS listed.example.test\tever\tx\n"));
+  EXPECT_THAT(shown.out, HasSubstr("2\tdeny\tS plain.example.test\tuntil "));
+  EXPECT_EQ(command({"exceptions", "export"}).out, "listed.example.test  # exception 1: x\n");
+  const auto explained = command({"explain", "http://listed.example.test/"});
+  EXPECT_THAT(explained.out, HasSubstr("verdict     allowed (excepted): S listed.example.test"));
+  ASSERT_EQ(command({"exceptions", "remove", "1"}).status, 0);
+  EXPECT_EQ(status("listed.example.test"), "403");
+  EXPECT_EQ(command({"exceptions", "remove", "1"}).status, 1);
+  ASSERT_EQ(command({"allow", "listed.example.test", "--why", "again"}).status, 0);
+  EXPECT_THAT(command({"exceptions"}).out, HasSubstr("3\tallow")) << "a number is not given twice";
+}
+
+TEST_F(ServedExceptions, ADenyEndsTunnelsThatAreOpen) {
+  auto client = ScriptedPeer::connect(proxy_->port());
+  client.send(connect_to("plain.example.test:" + std::to_string(origin_.port())));
+  auto far = origin_.accept();
+  EXPECT_EQ(status_of(client.read_head()), 200);
+  client.send("SSH-2.0-x\r\n");
+  far.expect("SSH-2.0-x\r\n");
+  ASSERT_EQ(command({"deny", "example.test", "--why", "now"}).status, 0);
+  client.expect_end();
+  ASSERT_EQ(command({"allow", "plain.example.test", "--why", "but this"}).status, 0);
+  EXPECT_EQ(status("plain.example.test"), "502");
+  EXPECT_EQ(status("example.test"), "403");
+}
+
+TEST_F(ServedExceptions, WhatCannotBeTakenSaysWhyAndChangesNothing) {
+  const std::vector<std::vector<std::string>> words{
+      {"allow", "com", "--why", "x"},
+      {"allow", "http://h.test/a%2fb/../c", "--why", "x"},
+      {"allow", "h.test", "--why", ""},
+      {"deny", "h.test", "--until", "2020-01-31T12:00:00Z", "--why", "x"}};
+  for (const auto& line : words) {
+    const auto refused = command(line);
+    EXPECT_EQ(refused.status, 1) << refused.out;
+    EXPECT_THAT(refused.out, StartsWith("bloomwall: ")) << line[1];
+  }
+  EXPECT_EQ(command({"allow", "h.test", "--for", "1 day", "--why", "x"}).status, 2);
+  EXPECT_EQ(command({"exceptions"}).out, "");
+  const auto warned = command({"allow", "listed.example.test", "--filter", "nobody", "--why", "x"});
+  EXPECT_THAT(warned.out, HasSubstr("warning: no filter has the name nobody"));
+  EXPECT_EQ(status("listed.example.test"), "403");
+  EXPECT_THAT(command({"allow", "http://listed.example.test/a", "--why", "x"}).out,
+              HasSubstr("tunnels to its host stay blocked by sample"));
+}
+
+TEST_F(ServedExceptions, TheSocketSpeaksJson) {
+  const std::string url = "http://localhost/api/v1/exceptions";
+  const std::vector<std::pair<std::string, std::string>> bodies{
+      {"[]", "no JSON object"},
+      {R"({"action":"allow","entry":"h.test","why":"x","more":1})", "more: no such member"},
+      {R"({"action":"maybe","entry":"h.test","why":"x"})", "action"},
+      {R"({"action":"deny","entry":"h.test","why":"x","filters":["sample"]})", "filters"},
+      {R"({"action":"allow","entry":"h.test","why":"x","until":"2026-02-30T00:00:00Z"})", "until"},
+      {R"({"action":"allow","entry":"h.test","why":"x","until":1})", "until"}};
+  for (const auto& [body, why] : bodies) {
+    const auto reply = nlohmann::json::parse(curl_socket({"-d", body, url}).out, nullptr, false);
+    ASSERT_TRUE(reply.is_object()) << body;
+    EXPECT_EQ(reply.value("status", 0), 400) << body;
+    EXPECT_THAT(reply.value("detail", ""), HasSubstr(why));
+  }
+  const std::string made =
+      curl_socket({"-w", "%{http_code}", "-d",
+                   R"({"action":"allow","entry":"http://H.test/A","why":"\u00e4","until":null})", url})
+          .out;
+  EXPECT_THAT(made, HasSubstr(R"("entry":"h.test/A")"));
+  EXPECT_THAT(made, HasSubstr("}\n201"));
+  EXPECT_THAT(curl_socket({"-w", "%{http_code}", "-X", "DELETE", url + "/7"}).out, HasSubstr("404"));
+  EXPECT_THAT(curl_socket({"-w", "%{http_code}", "-X", "DELETE", url + "/1"}).out, HasSubstr("200"));
+  EXPECT_EQ(curl_socket({url}).out, "{\"items\":[],\"next\":null}\n");
+}
+
+// A file that somebody has broken is neither believed nor overwritten.
+TEST_F(ServedExceptions, AFileThatCannotBeReadIsLeftAlone) {
+  ASSERT_EQ(command({"allow", "listed.example.test", "--why", "x"}).status, 0);
+  proxy_.reset();
+  const std::string file = folder_.write("state/exceptions.json", "{\"next_id\":1,\"items\":[{}]}");
+  start();
+  EXPECT_THAT(proxy_->process().output(), HasSubstr("serving without exceptions"));
+  EXPECT_EQ(status("listed.example.test"), "403");
+  const auto refused = command({"allow", "listed.example.test", "--why", "x"});
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.out, HasSubstr("item 1"));
+  EXPECT_EQ(run({"cat", file}).out, "{\"next_id\":1,\"items\":[{}]}");
+}
+
+// Many at once, beside requests and reloads: none is lost, none is let pass or blocked that is not meant.
+TEST_F(ServedExceptions, ManyAtOnceBesideRequestsAndReloads) {
+  std::atomic<bool> stop{false};
+  std::atomic<int> wrong{0};
+  std::thread asking([&] {
+    while (!stop) {
+      if (status("plain.example.test", "/bad") != "403") ++wrong;
+    }
+  });
+  constexpr int kEach = 8;
+  std::vector<std::thread> makers;
+  for (int maker = 0; maker < 3; ++maker) {
+    makers.emplace_back([this, maker] {
+      for (int i = 0; i < kEach; ++i) {
+        const std::string host = "h" + std::to_string(maker) + "-" + std::to_string(i) + ".test";
+        EXPECT_EQ(command({"deny", host, "--why", "x"}).status, 0);
+      }
+    });
+  }
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(proxy_->reload().status, 0);
+  for (std::thread& maker : makers) maker.join();
+  stop = true;
+  asking.join();
+  EXPECT_EQ(wrong, 0);
+  const auto all = nlohmann::json::parse(command({"exceptions", "--json"}).out, nullptr, false);
+  ASSERT_TRUE(all.is_object());
+  EXPECT_EQ(all["items"].size(), 3U * kEach);
+  EXPECT_EQ(status("h2-7.test"), "403");
+}
+
+}  // namespace
+}  // namespace bloomwall::test
