@@ -1,7 +1,7 @@
 // Canonicalisation: URLs that are canonical already (both checks, several lengths, and a mixture like real traffic),
 // the long way by what makes a URL take it, URLs of 5,000 octets by shape and host (long_url), and hostile URLs. For
-// those (--benchmark_filter=Linear) one row runs the same shape at 2, 4, 8 and 16 KiB in turn and gives the best time of
-// each: "ratio" is the cost per byte at 16 KiB over that at 2 KiB, about 1 where time is linear and 8 where it is
+// those (--benchmark_filter=Linear) one row runs the same shape at 2, 4, 8 and 16 KiB in turn and gives the best time
+// of each: "ratio" is the cost per byte at 16 KiB over that at 2 KiB, about 1 where time is linear and 8 where it is
 // quadratic, and does not depend on what else the machine does.
 // All inputs are made up. Figures in fast_path.h come from here.
 // SPDX-License-Identifier: Apache-2.0

@@ -1,5 +1,5 @@
-// Decompression of gzip, bzip2, xz, zstd and lz4 in steps of bounded size. Pure: no files, no names. Why not by libarchive:
-// list_archive.h.
+// Decompression of gzip, bzip2, xz, zstd and lz4 in steps of bounded size. Pure: no files, no names. Why not by
+// libarchive: list_archive.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,6 @@
 // Expands an argument of `build` into the files to read: a file or "-" stands for itself; a folder in squidGuard/UT1
 // form stands for its member files, each with its format and category.
-//   malware/domains  malware/urls  malware/expressions  malware/usage      (each perhaps with .gz, .xz, .zst, .bz2 or .lz4)
+//   malware/domains  malware/urls  malware/expressions  malware/usage  (each perhaps with .gz, .xz, .zst, .bz2 or .lz4)
 // A folder of such folders (blacklists/malware/..., categories within categories too, kMaxFolderDepth deep) gives all
 // its categories, in the order of their names. A category that is a symbolic link to another one of the same folder is
 // an alias and is not read twice. Whatever else the folder holds is named in `left_out` of the first file, so that

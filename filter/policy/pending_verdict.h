@@ -3,9 +3,9 @@
 //   PendingVerdict pending(policy, url, Scope::url);
 //   while (!pending.advance()) { ...make pending.pages() resident... }
 //   Verdict verdict = pending.take();
-// Order: each form by itself; for a form the overrides, the allow lists, then the filters as configured. The first lines
-// of up to kGroup filters are asked for together before the first of them is tested. The URL is hashed once for each
-// series, as long as there are no more than kGroup of them.
+// Order: each form by itself; for a form the overrides, the allow lists, then the filters as configured. The first
+// lines of up to kGroup filters are asked for together before the first of them is tested. The URL is hashed once for
+// each series, as long as there are no more than kGroup of them.
 // Borrows policy and URL. Not thread-safe; any number of them may run on one policy.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

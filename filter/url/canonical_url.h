@@ -75,7 +75,8 @@ struct CanonicalUrl {
 // Turns spellings into canonical forms; one per thread or connection, reused for every URL. Time is linear in the
 // length of the URL whatever its bytes. A URL that is canonical already is neither copied nor takes memory; for others
 // scratch space is made once and kept, so that after the first few calls nothing is allocated (but by ICU, for hosts
-// with bytes >= 0x80). Nor is a canonical path copied, whatever its host. Moving it ends the validity of its results. Not thread-safe.
+// with bytes >= 0x80). Nor is a canonical path copied, whatever its host. Moving it ends the validity of its
+// results. Not thread-safe.
 class Canonicaliser {
  public:
   Canonicaliser();

@@ -1,5 +1,6 @@
-// Everything that reads a tar archive of lists, on hostile bytes: the first octet is the size of chunks, the rest the archive,
-// compressed or not. Beyond memory safety: a tree ends, whatever its links say, and every file in it can be read to its end.
+// Everything that reads a tar archive of lists, on hostile bytes: the first octet is the size of chunks, the rest the
+// archive, compressed or not. Beyond memory safety: a tree ends, whatever its links say, and every file in it can be
+// read to its end.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
 #include <cstdint>
