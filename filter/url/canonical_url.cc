@@ -118,8 +118,8 @@ const CanonicalUrl& Canonicaliser::url_the_long_way(std::string_view raw, Paths 
 }
 
 // A path that is canonical, but for the case of digits in its escapes, has one form; where it is canonical it stays
-// where it lies. What decoding finds in the query stays in the query then, for no escape spans the '?' before it. False: the
-// path is to be read in full.
+// where it lies. What decoding finds in the query stays in the query then, for no escape spans the '?' before it.
+// False: the path is to be read in full.
 bool Canonicaliser::take_canonical_path(std::string_view path_and_query) {
   Scratch& mine = scratch();
   const std::size_t mark = std::min(path_and_query.find('?'), path_and_query.size());

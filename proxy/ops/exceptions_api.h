@@ -2,8 +2,8 @@
 //   GET    /api/v1/exceptions        {"items":[...],"next":null}, each as in exception_list.h
 //   POST   /api/v1/exceptions        {"action":"allow","entry":"example.com","filters":["ads"],
 //                                    "until":"2026-11-23T12:00:00Z","why":"..."}: 201,
-//                                    {"item":{...},"warnings":["..."]}. "entry" in the forms of an allow list; "filters"
-//                                    may be left out; "until": null stays, left out is a day
+//                                    {"item":{...},"warnings":["..."]}. "entry" as in an allow list; "filters" may be
+//                                    left out; "until": null stays, left out is a day
 //   DELETE /api/v1/exceptions/{id}   200, {"item":{...}}
 // A change is in the file and asked by every worker before the reply ends. Errors are application/problem+json (RFC
 // 9457): 400 what cannot be taken, 404 no such id, 409 there are too many, or the file was not understood at the start,
