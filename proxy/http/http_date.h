@@ -1,6 +1,6 @@
 // Dates in UTC as HTTP, JSON and access logs write them. The caller brings the time; nothing here reads a clock, a time
 // zone or a locale. Nearly all stamps are of the current second, so each thread keeps the text of the last second that
-// it wrote in each form: a stamp costs a copy then, else some 200 ns.
+// it wrote in each form: a stamp costs a copy then, else a call of fmt::format.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
