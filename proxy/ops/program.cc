@@ -47,14 +47,31 @@ CLI::App* add_command(CLI::App& app, const char* name, const char* what, Command
   return sub;
 }
 
-CLI::App& add_except_options(CLI::App& app, ExceptCommand& command) {
-  app.add_option("ENTRY", command.entry, "a host, a URL or a directory, as in an allow list")->required();
-  app.add_option("--why", command.why, "kept beside it, and shown")->type_name("TEXT")->required();
-  CLI::Option* lasts = app.add_option("--for", command.lasts, "30m, 12h, 7d, or ever; default: a day");
-  app.add_option("--until", command.until, "or a time")->type_name("2026-01-31T12:00:00Z")->excludes(lasts);
-  app.footer(kExceptFooter);
-  return app;
-}
+// What the command lines of exceptions fill in.
+struct ExceptionCommands {
+  ExceptCommand allow, deny;
+  ExceptionsCommand all;
+
+  void add(CLI::App& app, int& status, const Streams& io) {
+    deny.deny = true;
+    CLI::App* const allow_app = add_command(app, "allow", "Lets an entry pass at once, whatever the filters say.",
+                                            allow, status, io, run_except);
+    add_options(*allow_app, allow);
+    allow_app->add_option("--filter", allow.filters, "only against this filter; may be given several times");
+    add_options(*add_command(app, "deny", "Blocks an entry at once.", deny, status, io, run_except), deny);
+    CLI::App* const all_app = add_command(app, "exceptions", "Shows what `allow` and `deny` have made, or removes one.",
+                                          all, status, io, run_exceptions);
+    all_app->add_flag("--json", all.json, "as JSON");
+    all_app->add_option("WORDS", all.words, "remove ID; or export: those that allow, as an allow list");
+  }
+  static void add_options(CLI::App& app, ExceptCommand& command) {
+    app.add_option("ENTRY", command.entry, "a host, a URL or a directory, as in an allow list")->required();
+    app.add_option("--why", command.why, "kept beside it, and shown")->type_name("TEXT")->required();
+    CLI::Option* lasts = app.add_option("--for", command.lasts, "30m, 12h, 7d, or ever; default: a day");
+    app.add_option("--until", command.until, "or a time")->type_name("2026-01-31T12:00:00Z")->excludes(lasts);
+    app.footer(kExceptFooter);
+  }
+};
 
 // Reports the misspelt option and not the word after it.
 std::string first_of(const std::vector<std::string>& extras) {
@@ -96,18 +113,8 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   add_command(app, "reload", "Asks the running proxy to reload; waits; says what happened.", reload, status, io,
               run_reload)
       ->footer(kReloadFooter);
-  ExceptCommand allow, deny;
-  deny.deny = true;
-  add_except_options(*add_command(app, "allow", "Lets an entry pass at once, whatever the filters say.", allow, status,
-                                  io, run_except),
-                     allow)
-      .add_option("--filter", allow.filters, "only against this filter; may be given several times");
-  add_except_options(*add_command(app, "deny", "Blocks an entry at once.", deny, status, io, run_except), deny);
-  ExceptionsCommand exceptions;
-  auto* exceptions_app = add_command(app, "exceptions", "Shows what `allow` and `deny` have made, or removes one.",
-                                     exceptions, status, io, run_exceptions);
-  exceptions_app->add_flag("--json", exceptions.json, "as JSON");
-  exceptions_app->add_option("WORDS", exceptions.words, "remove ID; or export: those that allow, as an allow list");
+  ExceptionCommands exceptions;
+  exceptions.add(app, status, io);
   const auto is_named = [&](const CLI::App* command) { return command->get_name() == arguments.front(); };
   const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
   if (!arguments.empty() && !arguments.front().starts_with('-') && std::ranges::none_of(commands, is_named)) {
