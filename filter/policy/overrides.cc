@@ -12,7 +12,7 @@
 namespace bloomwall::filter {
 namespace {
 
-int rank_of(Kind kind) {
+int specificity_of(Kind kind) {
   switch (kind) {
     case Kind::url_query:
       return 0;
@@ -31,7 +31,7 @@ int rank_of(Kind kind) {
 
 // The most specific first. The longest host is the suffix of the lowest number.
 bool is_more_specific(const ExactMatch& a, const ExactMatch& b) {
-  return std::tuple(a.suffix, rank_of(a.kind), b.depth) < std::tuple(b.suffix, rank_of(b.kind), a.depth);
+  return std::tuple(a.suffix, specificity_of(a.kind), b.depth) < std::tuple(b.suffix, specificity_of(b.kind), a.depth);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ using filter::Override;
 using filter::printable;
 using nlohmann::ordered_json;
 
-constexpr std::string_view kPath = "/api/v1/exceptions";
+constexpr std::string_view kExceptionsPath = "/api/v1/exceptions";
 constexpr std::size_t kMostAnswer = std::size_t{64} << 20;
 
 // Asks the process that has the configuration's control socket. What went wrong is printed.
@@ -111,7 +111,7 @@ int run_except(const ExceptCommand& command, const Streams& io) {
   if (!command.filters.empty()) json["filters"] = command.filters;
   if (*end) json["until"] = **end;
   const std::string body = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-  const auto answer = ask(command.config, {.method = "POST", .path = kPath, .body = body}, io);
+  const auto answer = ask(command.config, {.method = "POST", .path = kExceptionsPath, .body = body}, io);
   if (!answer) return answer.error();
   if (!print_item(answer->value("item", ordered_json()), io)) return kExitError;
   for (const auto& warning : answer->value("warnings", ordered_json::array())) {
@@ -124,7 +124,7 @@ int run_exceptions(const ExceptionsCommand& command, const Streams& io) {
   const std::vector<std::string>& words = command.words;
   const bool exports = words.size() == 1 && words.front() == "export";
   if (words.size() == 2 && words.front() == "remove" && parse_integer(words.back())) {
-    const std::string path = fmt::format("{}/{}", kPath, words.back());
+    const std::string path = fmt::format("{}/{}", kExceptionsPath, words.back());
     const auto answer = ask(command.config, {.method = "DELETE", .path = path}, io);
     return answer ? kExitDone : answer.error();
   }
@@ -132,7 +132,7 @@ int run_exceptions(const ExceptionsCommand& command, const Streams& io) {
     print_lines(io.err, {"there are `exceptions`, `exceptions remove ID` and `exceptions export`"});
     return kExitError;
   }
-  const auto answer = ask(command.config, {.method = "GET", .path = kPath}, io);
+  const auto answer = ask(command.config, {.method = "GET", .path = kExceptionsPath}, io);
   if (!answer) return answer.error();
   if (command.json) {
     filter::print_json(io.out, *answer);

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 using filter::Override;
 using nlohmann::ordered_json;
 
-constexpr const char* kFileName = "exceptions.json";
+constexpr const char* kListFile = "exceptions.json";
 constexpr std::size_t kTimeLength = 20;
 
 std::string action_text(Override::Action action) { return action == Override::Action::allow ? "allow" : "deny"; }
@@ -128,7 +128,7 @@ tl::expected<ExceptionList::Item, std::string> item_from(const ordered_json& jso
 tl::expected<ExceptionList, std::string> ExceptionList::load(const fs::path& folder) {
   ExceptionList list;
   if (folder.empty()) return list;
-  list.file_ = folder / kFileName;
+  list.file_ = folder / kListFile;
   std::error_code error;
   if (fs::status(list.file_, error).type() == fs::file_type::not_found) return list;
   const auto text = read_all(list.file_);

@@ -18,7 +18,7 @@ namespace {
 using filter::Override;
 using nlohmann::ordered_json;
 
-constexpr std::string_view kPath = "/api/v1/exceptions", kItemPath = "/api/v1/exceptions/{id}";
+constexpr std::string_view kListPath = "/api/v1/exceptions", kItemPath = "/api/v1/exceptions/{id}";
 constexpr std::string_view kJson = "application/json";
 constexpr std::size_t kMostBody = std::size_t{64} << 10;
 constexpr std::int64_t kUsualSeconds = std::int64_t{24} * 3600;
@@ -87,9 +87,9 @@ ExceptionsApi::ExceptionsApi(const std::filesystem::path& state_folder, Daemon d
 }
 
 std::vector<HttpRoute> ExceptionsApi::routes() {
-  return {{.method = "GET", .path = kPath, .handler = [this](const HttpRequest&) { return list(); }},
+  return {{.method = "GET", .path = kListPath, .handler = [this](const HttpRequest&) { return list(); }},
           {.method = "POST",
-           .path = kPath,
+           .path = kListPath,
            .handler = [this](const HttpRequest& request) { return make(request); },
            .most_body = kMostBody},
           {.method = "DELETE", .path = kItemPath, .handler = [this](const HttpRequest& request) {
@@ -123,7 +123,7 @@ HttpReply ExceptionsApi::make(const HttpRequest& request) {
 HttpReply ExceptionsApi::remove(const HttpRequest& request) {
   const auto id = id_of(request.arguments.front());
   const ExceptionList::Item* const found = id ? list_.find(*id) : nullptr;
-  if (found == nullptr) return problem(404, "No such exception", "GET " + std::string(kPath) + " shows all");
+  if (found == nullptr) return problem(404, "No such exception", "GET " + std::string(kListPath) + " shows all");
   const ExceptionList::Item item = *found;
   if (const auto removed = list_.remove(*id); !removed) {
     return problem(500, "The exception was not removed", removed.error());
