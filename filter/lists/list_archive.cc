@@ -27,6 +27,7 @@ namespace {
 
 constexpr std::size_t kBlockBytes = 512;              // a header, and what the data of a file are padded to
 constexpr std::uint64_t kEndBytes = 2 * kBlockBytes;  // of zeros, at the end
+constexpr std::size_t kMaxName = 4096;                // octets, as the kernel has it for a path
 constexpr int kMaxLinks = 40;                         // from one to the next, as the kernel has it
 
 struct Node {
@@ -45,6 +46,16 @@ std::optional<std::string> normal_path(const fs::path& path) {
   if (text == "." || text.empty()) return std::string();
   if (text == ".." || text.starts_with("../")) return std::nullopt;
   return text;
+}
+
+// "a/../b": where a is a link itself, that is not "b".
+bool goes_up_again(const fs::path& target) {
+  bool has_name = false;
+  for (const fs::path& part : target) {
+    if (part == ".." && has_name) return true;
+    has_name |= part != ".." && part != "." && !part.empty();
+  }
+  return false;
 }
 
 // libarchive gives a name as UTF-8 where it is, or else as it stands.
@@ -159,6 +170,7 @@ class Unpacking {
   Result<void> add(const std::string& path, Node node);
   Error damaged() const;
   Error refused(Errc code, std::string what) const { return Error{code, input_.name(), std::move(what)}; }
+  Error too_long() const { return refused(Errc::limit, fmt::format("holds a name of over {} octets", kMaxName)); }
 
   ListInput input_;
   std::optional<Error> input_error_;
@@ -195,7 +207,10 @@ Result<std::shared_ptr<const ListTree>> Unpacking::run() {
     archive_entry* entry = nullptr;
     const int code = archive_read_next_header(reader_.get(), &entry);
     if (code == ARCHIVE_EOF) break;
-    if (code != ARCHIVE_OK && code != ARCHIVE_WARN) return unexpected(damaged());
+    // A warning may be about a name in another encoding, which is taken as it stands. Others are about metadata that
+    // were not understood, names and sizes among them.
+    const bool is_encoding = code == ARCHIVE_WARN && archive_errno(reader_.get()) == EILSEQ;
+    if (code != ARCHIVE_OK && !is_encoding) return unexpected(damaged());
     if (auto ok = take(entry); !ok) return unexpected(ok.error());
   }
   if (zeros_ < kEndBytes) return unexpected(refused(Errc::bad_syntax, "the archive is cut: its end is missing"));
@@ -216,9 +231,13 @@ Result<void> Unpacking::make_file() {
 
 Result<void> Unpacking::take(archive_entry* entry) {
   const char* name = either(archive_entry_pathname_utf8(entry), archive_entry_pathname(entry));
+  if (name != nullptr && std::strlen(name) > kMaxName) return unexpected(too_long());
   const auto path = name != nullptr ? normal_path(name) : std::nullopt;
   if (!path) return unexpected(refused(Errc::bad_syntax, "holds a name that leads out of the archive"));
-  if (path->empty()) return {};
+  if (path->empty()) {
+    if (archive_entry_filetype(entry) == AE_IFDIR) return {};
+    return unexpected(refused(Errc::bad_syntax, "holds a file without a name"));
+  }
   auto node = node_of(entry, *path);
   if (!node) return unexpected(node.error());
   return add(*path, *std::move(node));
@@ -227,9 +246,12 @@ Result<void> Unpacking::take(archive_entry* entry) {
 Result<Node> Unpacking::node_of(archive_entry* entry, const std::string& path) {
   Node node;
   if (const char* same = either(archive_entry_hardlink_utf8(entry), archive_entry_hardlink(entry)); same != nullptr) {
+    if (std::strlen(same) > kMaxName) return unexpected(too_long());
     node.kind = Node::Kind::link;
     node.target = normal_path(same);
-    return node;
+    // The content that it has now, also where another file takes that name later in the archive.
+    const auto at = node.target ? nodes_.find(*node.target) : nodes_.end();
+    return at != nodes_.end() && at->second.kind == Node::Kind::file ? at->second : node;
   }
   switch (archive_entry_filetype(entry)) {
     case AE_IFREG:
@@ -240,9 +262,14 @@ Result<Node> Unpacking::node_of(archive_entry* entry, const std::string& path) {
       break;
     case AE_IFLNK:
       node.kind = Node::Kind::link;
-      if (const char* to = either(archive_entry_symlink_utf8(entry), archive_entry_symlink(entry));
-          to != nullptr && *to != '/')
-        node.target = normal_path(fs::path(path).parent_path() / to);
+      if (const char* to = either(archive_entry_symlink_utf8(entry), archive_entry_symlink(entry)); to != nullptr) {
+        if (std::strlen(to) > kMaxName) return unexpected(too_long());
+        if (goes_up_again(to)) {
+          return unexpected(
+              refused(Errc::bad_syntax, fmt::format("{}: a link whose target goes up behind a name", path)));
+        }
+        if (*to != '/') node.target = normal_path(fs::path(path).parent_path() / to);
+      }
       break;
     default:
       node.kind = Node::Kind::other;
@@ -277,7 +304,11 @@ Result<void> Unpacking::write(std::string_view piece) {
 }
 
 Result<void> Unpacking::add(const std::string& path, Node node) {
+  const auto too_many = [&] {
+    return unexpected(refused(Errc::limit, fmt::format("more than {} files or folders", kMaxFolderFiles)));
+  };
   for (std::size_t end = path.find('/'); end != std::string::npos; end = path.find('/', end + 1)) {
+    if (nodes_.size() > kMaxFolderFiles) return too_many();
     const Node& above = nodes_.try_emplace(path.substr(0, end)).first->second;
     if (above.kind != Node::Kind::folder)
       return unexpected(refused(Errc::bad_syntax, fmt::format("{} lies in what is no folder", path)));
@@ -286,8 +317,7 @@ Result<void> Unpacking::add(const std::string& path, Node node) {
   if (!is_new && at->second.kind != node.kind)
     return unexpected(refused(Errc::bad_syntax, fmt::format("{} stands in it twice, as different things", path)));
   at->second = std::move(node);  // the later one counts, as tar has it
-  if (nodes_.size() > kMaxFolderFiles)
-    return unexpected(refused(Errc::limit, fmt::format("more than {} files or folders", kMaxFolderFiles)));
+  if (nodes_.size() > kMaxFolderFiles) return too_many();
   return {};
 }
 

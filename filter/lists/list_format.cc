@@ -138,10 +138,29 @@ std::string_view what_it_is(std::string_view sample) {
   return {};
 }
 
+// The first header of an archive, 512 octets, holds their sum in octal digits, those counted as blanks: that is so of
+// every tar, with the mark "ustar" or without it, and of no text by chance.
+bool has_tar_sum(std::string_view sample) {
+  constexpr std::size_t kBlock = 512, kSumAt = 148, kSumSize = 8;
+  if (sample.size() < kBlock) return false;
+  std::uint32_t sum = kSumSize * ' ', stored = 0;
+  std::size_t digits = 0;
+  for (std::size_t i = 0; i < kBlock; ++i) {
+    const bool in_sum = i >= kSumAt && i < kSumAt + kSumSize;
+    if (!in_sum) sum += static_cast<unsigned char>(sample[i]);
+    if (in_sum && sample[i] >= '0' && sample[i] <= '7') {
+      stored = stored * 8 + static_cast<std::uint32_t>(sample[i] - '0');
+      ++digits;
+    }
+  }
+  return digits > 0 && stored == sum;
+}
+
 }  // namespace
 
-// "ustar" and a NUL (POSIX), or two spaces and a NUL (GNU): the mark of a header of 512 octets.
+// "ustar" and a NUL (POSIX), or two spaces and a NUL (GNU): the mark of a header. Or its sum.
 bool is_tar(std::string_view sample) {
+  if (has_tar_sum(sample)) return true;
   if (sample.size() < 265 || sample.substr(257, 5) != "ustar") return false;
   return sample[262] == '\0' || sample.substr(262, 3) == std::string_view("  \0", 3);
 }

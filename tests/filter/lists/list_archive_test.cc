@@ -227,6 +227,37 @@ TEST_F(ListArchive, ADamagedHeaderIsAnError) {
   }
 }
 
+// libarchive only warns of it, and goes on with half of what the record says.
+TEST_F(ListArchive, ADamagedPaxRecordIsAnError) {
+  const std::string folder = "t/" + std::string(80, 'a') + "/" + std::string(120, 'b') + "/" + std::string(90, 'c');
+  std::string bytes = tar({{folder + "/domains", "a.example\n"}}, ARCHIVE_FORMAT_TAR_PAX_INTERCHANGE);
+  EXPECT_THAT(read(put("whole.tar", bytes), "").at(0), testing::HasSubstr("a.example"));
+  const std::size_t record = bytes.find(" path=");
+  ASSERT_NE(record, std::string::npos);
+  bytes[record - 1] = 'x';
+  EXPECT_THAT(read(put("x.tar", bytes), "").at(0), testing::HasSubstr("damaged tar archive"));
+}
+
+TEST_F(ListArchive, WithoutAMarkItIsKnownByItsSum) {
+  std::string bytes = tar({{"t/a/domains", "a.example\n"}});
+  std::fill_n(bytes.begin() + 257, 8, '\0');
+  unsigned sum = 8 * ' ';
+  for (std::size_t i = 0; i < 512; ++i) sum += i >= 148 && i < 156 ? 0U : static_cast<unsigned char>(bytes[i]);
+  bytes.replace(148, 7, fmt::format("{:06o}", sum) + '\0');
+  EXPECT_THAT(read(put("x.tar", bytes), "").at(0), testing::HasSubstr("a.example"));
+}
+
+// Whatever is put in its place later in the archive.
+TEST_F(ListArchive, AHardLinkKeepsTheContentThatItWasMadeFor) {
+  const std::string path = put("x.tar", tar({{"t/a/domains", "old.example\n"},
+                                             {"t/b/domains", "t/a/domains", AE_IFREG, true},
+                                             {"t/a/domains", "new.example\n"}}));
+  const auto lists = read(path, path + ":");
+  ASSERT_EQ(lists.size(), 2U);
+  EXPECT_THAT(lists[0], testing::HasSubstr("new.example"));
+  EXPECT_THAT(lists[1], testing::HasSubstr("old.example"));
+}
+
 TEST_F(ListArchive, NamesThatLeadOutAndThingsThatAreNoListsAreErrors) {
   const Item good{"t/a/domains", "a.example\n"};
   EXPECT_THAT(error_of("x.tar", {good, {"../evil", "x\n"}}), testing::HasSubstr("leads out of the archive"));
@@ -241,12 +272,18 @@ TEST_F(ListArchive, NamesThatLeadOutAndThingsThatAreNoListsAreErrors) {
               testing::HasSubstr("lies in what is no folder"));
   EXPECT_THAT(error_of("x.tar", {good, {"t/a/domains", "gone", AE_IFLNK}}), testing::HasSubstr("stands in it twice"));
   EXPECT_THAT(error_of("x.tar", {{"t/README", "x\n"}}), testing::HasSubstr("without the files domains"));
+  EXPECT_THAT(error_of("x.tar", {good, {"t/b", "a/../a", AE_IFLNK}}), testing::HasSubstr("goes up behind a name"));
+  EXPECT_THAT(error_of("x.tar", {good, {"t/..", "x\n"}}), testing::HasSubstr("a file without a name"));
 }
 
 TEST_F(ListArchive, MoreThanCanBeLookedAtIsAnError) {
   std::vector<Item> items;
   for (std::size_t i = 0; i <= kMaxFolderFiles; ++i) items.push_back({fmt::format("t/{}", i), {}, AE_IFDIR});
   EXPECT_THAT(error_of("x.tar", items), testing::HasSubstr("more than 10000 files or folders"));
+  std::string deep;
+  while (deep.size() < 5000) deep += "a/";
+  EXPECT_THAT(error_of("x.tar", {{deep + "domains", "x\n"}}), testing::HasSubstr("a name of over 4096 octets"));
+  EXPECT_THAT(error_of("x.tar", {{"t/a", deep, AE_IFLNK}}), testing::HasSubstr("a name of over 4096 octets"));
 }
 
 TEST_F(ListArchive, AListIsNoArchive) {
