@@ -44,6 +44,7 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
   // How long the rest of a request that was answered here may take to come (timeouts.body where that is less), for the
   // client's connection to live on; and LocalReply::kDrainBytes.
   static constexpr Milliseconds kDrainTime{10'000};
+  static constexpr Milliseconds kCloseRace{1000};
   static constexpr HttpError kNoMemory{ErrorKind::connection_limit, "limits.buffer_memory"};
 
   Exchange(WorkerState& worker, ClientStream& client);
@@ -97,9 +98,11 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
   void on_switched(GatheredWrite& out);
   void establish_tunnel();
   void hand_over_to_tunnel();
-  // No octet of an answer has come on a connection that has carried others.
+  // No octet of an answer has come on a connection that has carried others, and it ends so soon that the origin may
+  // have closed it before the request was there. Later the origin had the request, and its client gets an error.
   bool is_silent() const {
-    return state_ == State::forwarding && log_.peer_was_reused() && download_.answer().untouched();
+    if (state_ != State::forwarding || !log_.peer_was_reused() || !download_.answer().untouched()) return false;
+    return is_inside() || monotonic_now() - upload_.asked_at() < kCloseRace;
   }
   void fail_response(const HttpError& error);
   void break_off();

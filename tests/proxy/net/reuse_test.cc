@@ -46,8 +46,8 @@ void age() { std::this_thread::sleep_for(std::max(UpstreamPool::kRest, UpstreamP
 
 // Serves each connection on a thread of its own. Its answers say how many requests their connection has carried by
 // then: X-Nth. The path says what it does: /stay/..., or after its answer and so many microseconds
-// /half/MICROSECONDS/... (it ends its side, and reads on) and /close/MICROSECONDS/..., or /vanish/... (it closes
-// without an answer).
+// /half/MICROSECONDS/... (it ends its side, and reads on) and /close/MICROSECONDS/..., or /vanish/ (it closes
+// without an answer), /die-over-it/ (likewise, when a while has passed).
 class CountingOrigin {
  public:
   explicit CountingOrigin(ScriptedListener& listener) : listener_(listener), acceptor_([this] { accept(); }) {}
@@ -111,7 +111,8 @@ class CountingOrigin {
       const std::lock_guard lock(mutex_);
       ++seen_[path];
     }
-    if (path.starts_with("/vanish/")) {
+    if (path == "/die-over-it/") age();
+    if (path == "/vanish/" || path == "/die-over-it/") {
       ::shutdown(peer.fd(), SHUT_RDWR);
       return;
     }
@@ -253,6 +254,16 @@ TEST_F(Reuse, WhereTheConnectionDiesTheClientIsClosedAndNothingSentAgain) {
   EXPECT_EQ(counter(&Counters::upstream_connections_total), dialled);
   EXPECT_EQ(errors(proxy::ErrorKind::connection_terminated), 1U);
   expect_alive();
+}
+
+// It had the request for longer than a connection takes to close: no client is left to take that for an idle end.
+TEST_F(Reuse, AnOriginThatDiesOverARequestIsReported) {
+  earn_trust("POST");
+  auto client = new_client();
+  ask(client, "POST", "/stay/");
+  client.send(request("POST", origin.authority(), "/die-over-it/", length_field(3), "abc"));
+  EXPECT_EQ(status_of(client.read_head()), 502);
+  EXPECT_EQ(counting.seen("/die-over-it/"), 1U);
 }
 
 TEST_F(Reuse, WhateverClosesAtTheMomentOfReuseEachRequestIsSeenOnceAtMost) {
