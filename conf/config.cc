@@ -114,6 +114,7 @@ std::vector<std::string> needs_restart(const Config& running, const Config& load
   };
   sealed("listeners", sealed_listeners(running), sealed_listeners(loaded));
   sealed("workers", running.workers, loaded.workers);
+  sealed("state_dir", running.state_dir, loaded.state_dir);
   sealed("dns.servers", running.dns.servers, loaded.dns.servers);
   sealed("dns.cache_entries", running.dns.cache_entries, loaded.dns.cache_entries);
   sealed("log.access.file", running.log.access.file == "off", loaded.log.access.file == "off");

@@ -53,7 +53,8 @@ Overrides::Overrides(const KeyMaker& keys, std::span<const std::string> filters,
   for (Override& made : overrides) {
     const auto entry = parser.canonical(made.kind, made.entry);
     if (!entry) continue;
-    std::vector<std::uint64_t> bits(made.filters.empty() ? 0 : filters.size() / 64 + 1);
+    const bool is_narrow = made.action == Override::Action::allow && !made.filters.empty();
+    std::vector<std::uint64_t> bits(is_narrow ? filters.size() / 64 + 1 : 0);
     for (std::size_t f = 0; f < filters.size() && !bits.empty(); ++f) {
       const bool is_named = std::ranges::find(made.filters, filters[f]) != made.filters.end();
       bits[f / 64] |= std::uint64_t{is_named} << (f % 64);
@@ -96,8 +97,13 @@ const Overrides::Matched* Overrides::Found::overrules(std::size_t filter) const 
   return nullptr;
 }
 
-Overrides::Matched Overrides::Found::spelt() const {
-  return is_decided() && !is_denied() && frees_bare_form(decisive_.match.kind) ? decisive_ : Matched{};
+void Overrides::Found::add_spelt(const Found& spelt) {
+  for (const Narrow& narrow : spelt.narrow_) {
+    if (frees_bare_form(narrow.matched.match.kind)) narrow_.push_back(narrow);
+  }
+  const Matched& other = spelt.decisive_;
+  if (!spelt.is_decided() || spelt.is_denied() || !frees_bare_form(other.match.kind)) return;
+  if (!is_decided() || is_more_specific(other.match, decisive_.match)) decisive_ = other;
 }
 
 const FilterSpec& Overrides::spec() {

@@ -63,11 +63,9 @@ class Overrides {
     bool is_decided() const { return decisive_.made != nullptr; }
     // The one that overrules this filter alone; null: none does.
     const Matched* overrules(std::size_t filter) const;
-    // Where it is decisive here and frees paths without their parameters as well (allow_list.h); else none.
-    Matched spelt() const;
-    void decide(const Matched& otherwise) {  // where nothing of this form does
-      if (!is_decided()) decisive_ = otherwise;
-    }
+    // Of a form without the path's parameters: what allows the path as it is spelt frees it as well (allow_list.h),
+    // where nothing more specific of this form says otherwise.
+    void add_spelt(const Found& spelt);
 
    private:
     friend class Overrides;

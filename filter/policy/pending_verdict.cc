@@ -87,8 +87,8 @@ UrlHashes& PendingVerdict::exact_hashes() {
 bool PendingVerdict::ask_overrides() {
   if (!override_) override_.emplace();
   policy_.overrides->find(exact_hashes(), scope_, *override_);
-  if (form_ == 0) spelt_override_ = override_->spelt();
-  if (form_ >= url_.forms.size()) override_->decide(spelt_override_);
+  if (url_.bare_forms > 0 && form_ == 0) policy_.overrides->find(exact_hashes(), scope_, spelt_override_.emplace());
+  if (spelt_override_ && form_ >= url_.forms.size()) override_->add_spelt(*spelt_override_);
   if (!override_->is_decided()) return false;
   if (watcher_ != nullptr) watcher_->overridden_by(*override_->decisive().made);
   note_override(verdict_, override_->decisive());

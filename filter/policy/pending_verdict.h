@@ -81,8 +81,8 @@ class PendingVerdict {
   std::array<Slot, kGroup> slots_;
   std::array<Lazy<UrlHashes>, kGroup> hashes_;  // by LoadedFilter::hash_place
   Lazy<UrlHashes> allow_hashes_;
-  Lazy<Overrides::Found> override_;    // of this form; none: there are no overrides
-  Overrides::Matched spelt_override_;  // of the first form, which frees the bare ones
+  Lazy<Overrides::Found> override_;        // of this form; none: there are no overrides
+  Lazy<Overrides::Found> spelt_override_;  // of the first form, which frees the bare ones
   ExactMatches allowed_by_;
   ExactMatches spelt_;  // entries of the first form that free the bare ones
   std::size_t form_ = 0;

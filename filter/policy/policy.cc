@@ -279,17 +279,20 @@ Verdict Policy::judge_address(const Address& address, const CanonicalUrl& url, S
   UrlParts parts(url);
   const std::size_t forms = scope == Scope::url ? url.asked().size() : 1;
   ExactMatches spelt;
-  Overrides::Matched spelt_override;
+  Overrides::Found spelt_override;
   for (std::size_t form = 0; form < forms && worst.decision != Decision::blocked; ++form) {
     if (!url.forms.empty()) parts.use_form(url.asked()[form]);
     AllowMatches allowed(impl_->allow, impl_->overrides.get(), parts, scope, address);
     if (form == 0) {
       allowed.append_spelt(spelt);
-      spelt_override = allowed.override().spelt();
+      if (impl_->overrides != nullptr && url.bare_forms > 0) {
+        UrlHashes hashes(impl_->overrides->keys(), parts);
+        impl_->overrides->find(hashes, scope, spelt_override);
+      }
     }
     if (form >= url.forms.size()) {
       allowed.add(spelt);
-      allowed.override().decide(spelt_override);
+      allowed.override().add_spelt(spelt_override);
     }
     Verdict verdict = judge_form(impl_->filters, allowed, address);
     verdict.form = static_cast<std::uint8_t>(form);

@@ -19,8 +19,8 @@ constexpr std::size_t kPoolBytes = std::size_t{64} << 20;  // of admin and contr
 constexpr std::size_t kScratchBytes = std::size_t{64} << 10;
 constexpr Milliseconds kDrainTick{50};
 constexpr Milliseconds kWatchTick{1000};
-constexpr Milliseconds kStall{5000};          // a loop that has not turned for so long is reported
-constexpr Milliseconds kSweepPeriod{60'000};  // of exceptions that have ended
+constexpr Milliseconds kStall{5000};        // a loop that has not turned for so long is reported
+constexpr Milliseconds kSweepPeriod{1000};  // of exceptions that have ended
 constexpr Milliseconds kFlushBound{5000};
 constexpr Milliseconds kReloadBound{2000};  // for a reload to give up
 constexpr Milliseconds kStopMargin{10'000};
@@ -55,11 +55,16 @@ Daemon::Daemon(std::filesystem::path file, conf::Config settings, std::unique_pt
       reload_api_(loop_, configuration_file(file_), [this](Reloader::Done done) { ask_for_reload(std::move(done)); }),
       exceptions_(state_folder(started_with_),
                   {.publish = [this](std::function<void()> adopted) { publish_exceptions(std::move(adopted)); },
+                   .is_ending = [this] { return phase_ == Phase::draining; },
                    .warnings = [this](const filter::Override& made) { return exception_warnings(made); }}) {}
 
 Daemon::~Daemon() = default;
 
 int Daemon::run() {
+  if (!exceptions_.error().empty()) {  // what was denied would pass
+    log::error("{}", exceptions_.error());
+    return kExitConfiguration;
+  }
   signals_ = std::make_unique<Signals>(loop_, [this](int number) { on_signal(number); });
   if (const auto opened = open_admin(); !opened) {
     log::error("{}", opened.error());
@@ -68,7 +73,6 @@ int Daemon::run() {
   watchdog_.set(kWatchTick);
   file_tick_.set(kFileWatchPeriod);
   sweep_tick_.set(kSweepPeriod);
-  if (!exceptions_.error().empty()) log::error("serving without exceptions: {}", exceptions_.error());
   start_reloader();
   reloader_->request({});
   loop_.run();
@@ -254,7 +258,7 @@ void Daemon::keep(const Edition& edition) {
 // The same snapshot, filters and allow lists: no reload, and the generation stays. Open tunnels are judged again.
 void Daemon::publish_exceptions(std::function<void()> adopted) {
   const auto posted = [this, adopted = std::move(adopted)] { loop_.post(adopted); };
-  if (server_ == nullptr || phase_ == Phase::draining) return posted();  // nobody to take them over
+  if (server_ == nullptr) return posted();  // nobody to take them over
   Edition edition = served_;
   edition.policy = served_.policy->with(exceptions_.exceptions());
   server_->publish(edition, posted);

@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "filter/cli/terminal.h"
+#include "filter/url/host.h"
 #include "proxy/ops/commands.h"
 #include "proxy/ops/exception_list.h"
 #include "proxy/ops/http_client.h"
@@ -46,16 +47,18 @@ tl::expected<ordered_json, int> ask(const std::filesystem::path& config, const H
   return fail({is_said ? detail->get<std::string>() : body}, *status < 500 ? kExitRefused : kExitError);
 }
 
+std::string end_text(const Override& exception) {
+  if (exception.until == Override::kForever) return "ever";
+  return "until " + format_time(static_cast<std::uint64_t>(exception.until));
+}
+
 std::string line_of(const ExceptionList::Item& item) {
   const Override& exception = item.exception;
   std::string scope;
   for (const std::string& filter : exception.filters) scope += " @" + filter;
-  const std::string until = exception.until == Override::kForever
-                                ? "ever"
-                                : "until " + format_time(static_cast<std::uint64_t>(exception.until));
   return fmt::format("{}\t{}\t{} {}{}\t{}\t{}\n", exception.id,
                      exception.action == Override::Action::allow ? "allow" : "deny", static_cast<char>(exception.kind),
-                     printable(exception.entry), printable(scope), until, printable(item.why));
+                     printable(exception.entry), printable(scope), end_text(exception), printable(item.why));
 }
 
 // False: the proxy says something that this program does not understand.
@@ -73,10 +76,13 @@ bool print_item(const ordered_json& json, const Streams& io) {
 bool print_allow_line(const ordered_json& json, const Streams& io) {
   const auto item = item_from(json);
   if (!item) return print_item(json, io);
-  if (item->exception.action == Override::Action::deny) return true;
-  io.out << item->exception.entry;
-  for (const std::string& filter : item->exception.filters) io.out << " @" << printable(filter);
-  io.out << fmt::format("  # exception {}: {}\n", item->exception.id, printable(item->why));
+  const Override& exception = item->exception;
+  if (exception.action == Override::Action::deny || exception.until <= std::time(nullptr)) return true;
+  // A list takes these as written out only.
+  if (filter::is_host_kind(exception.kind) && filter::is_top_level_domain(exception.entry)) io.out << "*.";
+  io.out << exception.entry;
+  for (const std::string& filter : exception.filters) io.out << " @" << printable(filter);
+  io.out << fmt::format("  # exception {}, {}: {}\n", exception.id, end_text(exception), printable(item->why));
   return true;
 }
 

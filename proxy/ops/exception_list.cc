@@ -46,6 +46,7 @@ std::optional<std::vector<std::string>> names_at(const ordered_json& json) {
   for (const ordered_json& name : *at) {
     if (!name.is_string()) return std::nullopt;
     names.push_back(name.get<std::string>());
+    if (names.back().empty() || names.back().size() > ExceptionList::kMaxName) return std::nullopt;
   }
   return names;
 }
@@ -110,6 +111,9 @@ tl::expected<ExceptionList::Item, std::string> item_from(const ordered_json& jso
   auto names = names_at(json);
   if (!names) return refuse("filters: a list of names is needed");
   exception.filters = *std::move(names);
+  if (exception.action == Override::Action::deny && !exception.filters.empty()) {
+    return refuse("filters: only an allow can be for some of them");
+  }
   const auto until = json.find("until");
   if (until == json.end()) return refuse("until: a time or null is needed");
   if (!until->is_null()) {
@@ -189,9 +193,8 @@ tl::expected<void, std::string> ExceptionList::remove(std::uint64_t id) {
 }
 
 tl::expected<bool, std::string> ExceptionList::sweep(std::int64_t now) {
-  std::vector<Item> items = items_;
-  if (std::erase_if(items, [&](const Item& item) { return item.exception.until <= now; }) == 0) return false;
-  return replace(std::move(items), next_id_).map([] { return true; });
+  if (std::erase_if(items_, [&](const Item& item) { return item.exception.until <= now; }) == 0) return false;
+  return replace(items_, next_id_).map([] { return true; });
 }
 
 tl::expected<void, std::string> ExceptionList::replace(std::vector<Item> items, std::uint64_t next_id) {
@@ -200,6 +203,7 @@ tl::expected<void, std::string> ExceptionList::replace(std::vector<Item> items, 
     for (const Item& item : items) json["items"].push_back(to_json(item));
     // Texts from the network may hold octets that are no UTF-8.
     const std::string text = json.dump(1, ' ', false, ordered_json::error_handler_t::replace) + '\n';
+    if (text.size() > kMaxBytes) return tl::unexpected(fmt::format("{} would be over 64 MiB", file_.string()));
     std::error_code error;
     fs::create_directories(file_.parent_path(), error);
     if (const auto saved = filter::replace_file(file_, text); !saved) return tl::unexpected(saved.error().text());

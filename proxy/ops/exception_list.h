@@ -2,7 +2,7 @@
 // over a restart: "exceptions.json" in the state folder, replaced as a whole and synced before a change counts:
 //   {"next_id":3,"items":[{"id":2,"action":"allow","kind":"S","entry":"example.com","filters":["ads"],"why":"...",
 //    "created":"2026-11-22T12:00:00Z","until":"2026-11-23T12:00:00Z"}]}
-// "until" is null for one that stays. A file that cannot be read or understood is an error, and is never overwritten.
+// "until" is null for one that stays. A file that cannot be read or understood is an error.
 // Not thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -26,6 +26,7 @@ class ExceptionList {
   static constexpr std::size_t kMaxWhy = 500;      // octets
   static constexpr std::size_t kMaxEntry = 2'000;  // likewise
   static constexpr std::size_t kMaxFilters = 256;
+  static constexpr std::size_t kMaxName = 64;  // octets, of a filter
 
   struct Item {
     filter::Override exception;
@@ -44,7 +45,7 @@ class ExceptionList {
   // add() sets the id: it takes the place of an exception of the same action, entry and filters.
   tl::expected<std::uint64_t, std::string> add(Item item);
   tl::expected<void, std::string> remove(std::uint64_t id);  // there is one of that id
-  // True: some had ended and are gone.
+  // True: some had ended and are gone. They are gone after an error as well, but still in the file.
   tl::expected<bool, std::string> sweep(std::int64_t now);
 
  private:

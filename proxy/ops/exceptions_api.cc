@@ -67,11 +67,10 @@ tl::expected<ExceptionList::Item, std::string> read_item(std::string_view body, 
   auto item = item_from(json);
   if (!item) return refuse(item.error());
   if (item->exception.until <= now) return refuse("until: has passed already");
-  if (item->exception.action == Override::Action::deny && !item->exception.filters.empty()) {
-    return refuse("filters: a deny is for nobody's filter in particular");
-  }
   return item;
 }
+
+HttpReply ending() { return problem(503, "Nothing was changed", "bloomwall is stopping"); }
 
 std::optional<std::uint64_t> id_of(std::string_view text) { return parse_integer(text); }
 
@@ -97,10 +96,11 @@ std::vector<HttpRoute> ExceptionsApi::routes() {
            }}};
 }
 
+// Those that are in the file still have ended there, too.
 void ExceptionsApi::sweep() {
   const auto swept = list_.sweep(std::time(nullptr));
-  if (!swept) return log::warning("{}: exceptions that have ended are still in the file", swept.error());
-  if (*swept) daemon_.publish([] {});
+  if (!swept) log::warning("{}: exceptions that have ended are still in the file", swept.error());
+  if (!swept || *swept) daemon_.publish([] {});
 }
 
 HttpReply ExceptionsApi::list() const {
@@ -110,7 +110,7 @@ HttpReply ExceptionsApi::list() const {
 }
 
 HttpReply ExceptionsApi::make(const HttpRequest& request) {
-  if (!error_.empty()) return problem(409, "The exceptions kept before cannot be read", error_);
+  if (daemon_.is_ending()) return ending();
   auto item = read_item(request.body, std::time(nullptr));
   if (!item) return not_taken(item.error());
   if (list_.items().size() >= filter::Overrides::kMost) sweep();
@@ -121,6 +121,7 @@ HttpReply ExceptionsApi::make(const HttpRequest& request) {
 }
 
 HttpReply ExceptionsApi::remove(const HttpRequest& request) {
+  if (daemon_.is_ending()) return ending();
   const auto id = id_of(request.arguments.front());
   const ExceptionList::Item* const found = id ? list_.find(*id) : nullptr;
   if (found == nullptr) return problem(404, "No such exception", "GET " + std::string(kListPath) + " shows all");
@@ -133,10 +134,7 @@ HttpReply ExceptionsApi::remove(const HttpRequest& request) {
 
 // The reply ends once every worker asks the new ones.
 HttpReply ExceptionsApi::publish(int status, const ExceptionList::Item& item, const HttpStream& asker, bool is_new) {
-  const Override& exception = item.exception;
-  log::info("exception {} {}: {} {} {}: {}", exception.id, is_new ? "made" : "removed",
-            exception.action == Override::Action::allow ? "allow" : "deny", static_cast<char>(exception.kind),
-            exception.entry, filter::printable(item.why));
+  log::info("exception {}: {}", is_new ? "made" : "removed", filter::printable(to_json(item).dump()));
   daemon_.publish([this, item, asker, is_new] {
     ordered_json json{{"item", to_json(item)}};
     if (is_new) json["warnings"] = daemon_.warnings(item.exception);

@@ -94,7 +94,7 @@ TEST_F(ServedExceptions, TheyOutliveAKillAndAReload) {
   const auto shown = command({"exceptions"});
   EXPECT_THAT(shown.out, HasSubstr("1\tallow\tS listed.example.test\tever\tx\n"));
   EXPECT_THAT(shown.out, HasSubstr("2\tdeny\tS plain.example.test\tuntil "));
-  EXPECT_EQ(command({"exceptions", "export"}).out, "listed.example.test  # exception 1: x\n");
+  EXPECT_EQ(command({"exceptions", "export"}).out, "listed.example.test  # exception 1, ever: x\n");
   const auto explained = command({"explain", "http://listed.example.test/"});
   EXPECT_THAT(explained.out, HasSubstr("verdict     allowed (excepted): S listed.example.test"));
   ASSERT_EQ(command({"exceptions", "remove", "1"}).status, 0);
@@ -164,18 +164,44 @@ TEST_F(ServedExceptions, TheSocketSpeaksJson) {
   EXPECT_EQ(curl_socket({url}).out, "{\"items\":[],\"next\":null}\n");
 }
 
-// A file that somebody has broken is neither believed nor overwritten.
-TEST_F(ServedExceptions, AFileThatCannotBeReadIsLeftAlone) {
-  ASSERT_EQ(command({"allow", "listed.example.test", "--why", "x"}).status, 0);
+// What a file that somebody has broken denied would pass: nothing is served, and the file stays as it is.
+TEST_F(ServedExceptions, AFileThatCannotBeReadServesNothing) {
+  ASSERT_EQ(command({"deny", "plain.example.test", "--why", "x"}).status, 0);
+  const std::string config = proxy_->config();
   proxy_.reset();
-  const std::string file = folder_.write("state/exceptions.json", "{\"next_id\":1,\"items\":[{}]}");
-  start();
-  EXPECT_THAT(proxy_->process().output(), HasSubstr("serving without exceptions"));
-  EXPECT_EQ(status("listed.example.test"), "403");
-  const auto refused = command({"allow", "listed.example.test", "--why", "x"});
-  EXPECT_EQ(refused.status, 1);
-  EXPECT_THAT(refused.out, HasSubstr("item 1"));
-  EXPECT_EQ(run({"cat", file}).out, "{\"next_id\":1,\"items\":[{}]}");
+  for (const std::string text :
+       {R"({"next_id":1,"items":[{}]})", "",
+        R"({"next_id":2,"items":[{"id":1,"action":"deny","kind":"S","entry":"a.test",)"
+        R"("filters":["sample"],"why":"x","created":"2026-01-31T12:00:00Z","until":null}]})"}) {
+    const std::string file = folder_.write("state/exceptions.json", text);
+    const auto ended = run({bloomwall_program(), "run", "--config", config});
+    EXPECT_EQ(ended.status, 78) << ended.out;
+    EXPECT_THAT(ended.out, HasSubstr("exceptions.json"));
+    EXPECT_EQ(run({"cat", file}).out, text);
+  }
+}
+
+TEST_F(ServedExceptions, ATunnelEndsWithTheExceptionThatLetItIn) {
+  ASSERT_EQ(command({"allow", "listed.example.test", "--for", "2s", "--why", "x"}).status, 0);
+  auto client = ScriptedPeer::connect(proxy_->port());
+  client.send(connect_to("listed.example.test:" + std::to_string(origin_.port())));
+  auto far = origin_.accept();
+  EXPECT_EQ(status_of(client.read_head()), 200);
+  client.send("SSH-2.0-x\r\n");
+  far.expect("SSH-2.0-x\r\n");
+  client.expect_end();
+}
+
+TEST_F(ServedExceptions, NothingIsTakenWhileItEnds) {
+  auto client = ScriptedPeer::connect(proxy_->port());
+  client.send(connect_to("plain.example.test:" + std::to_string(origin_.port())));
+  auto far = origin_.accept();
+  EXPECT_EQ(status_of(client.read_head()), 200);
+  proxy_->process().signal(SIGTERM);
+  ASSERT_TRUE(proxy_->process().wait_for_line("draining"));
+  const auto refused = command({"deny", "plain.example.test", "--why", "x"});
+  EXPECT_EQ(refused.status, 2) << refused.out;
+  EXPECT_THAT(refused.out, HasSubstr("bloomwall is stopping"));
 }
 
 // Many at once, beside requests and reloads: none is lost, none is let pass or blocked that is not meant.
