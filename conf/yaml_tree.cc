@@ -185,6 +185,7 @@ std::optional<std::size_t> find_non_text(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t start = at;
     std::int32_t point = 0;
+    // NOLINTNEXTLINE(bugprone-inc-dec-in-conditions): ICU's macro
     U8_NEXT(octets, at, text.size(), point);  // negative: ill-formed
     const bool control = (point < 0x20 && point != '\t' && point != '\n' && point != '\r') || point == 0x7f;
     if (control) return start;
