@@ -65,13 +65,17 @@ def show(test, res, spread=None):
 WARM_SECS = 3
 
 
-def t_wrk(close):
+# 5,000 octets behind a host with a port: many segments with an escape in each.
+LONG_PATH = "/sink/" + "/".join("segment%%20%d" % i for i in range(1000, 1333))
+
+
+def t_wrk(**how):
     ps = up(chosen(["relay_tcp", "direct"]))
     for p in ps:
-        wrk(p.addr, A.conns, WARM_SECS, close=close)
+        wrk(p.addr, A.conns, WARM_SECS, **how)
 
     def one(p):
-        r, u, s = measured(p, lambda: wrk(p.addr, A.conns, A.secs, close=close))
+        r, u, s = measured(p, lambda: wrk(p.addr, A.conns, A.secs, **how))
         n = max(r["ok"], 1)
         return {"rps": r["ok"] / r["sec"], "cpu_us_per_req": (u + s) * 1e6 / n, "user_us": u * 1e6 / n, "sys_us": s * 1e6 / n,
                 "p50_ms": r.get("p50_ms", -1), "p99_ms": r.get("p99_ms", -1), "bad": r["non2xx"],
@@ -214,7 +218,9 @@ def t_syscalls():
     return ps
 
 
-TESTS = {"check": t_check, "keepalive": lambda: t_wrk(False), "close": lambda: t_wrk(True), "tunnel": lambda: t_bulk("tunnel"),
+TESTS = {"check": t_check, "keepalive": t_wrk, "close": lambda: t_wrk(close=True),
+         "post": lambda: t_wrk(post=1024), "post64": lambda: t_wrk(post=65536), "url": lambda: t_wrk(path=LONG_PATH),
+         "tunnel": lambda: t_bulk("tunnel"),
          "download": lambda: t_bulk("get"), "connect": t_connect, "latency": t_latency, "memory": t_memory,
          "syscalls": t_syscalls, "filter": t_filter, "reload": t_filter}
 

@@ -177,9 +177,11 @@ def pxload(*args, stdin=None):
         return {"ok": 0, "bad": 0, "err": -1, "per_sec": 0, "raw": r.stdout}
 
 
-def wrk(proxy, conns=32, secs=4, path="/1k", close=False, authority=None):
+def wrk(proxy, conns=32, secs=4, path="/1k", close=False, authority=None, post=0):
+    """GETs; or POSTs with a body of `post` octets, to /sink."""
     cmd = ["wrk", "-t1", "-c%d" % conns, "-d%ds" % secs, "--timeout", "10s", "-s", LUA,
-           "http://" + proxy, "--", authority or ORIGIN, path] + (["close"] if close else [])
+           "http://" + proxy, "--", authority or ORIGIN, "/sink" if post else path]
+    cmd += ["close"] if close else [str(post)] if post else []
     out = sh(cmd).stdout
     m = re.search(r"^JSON (.*)$", out, re.M)
     if not m:
@@ -249,7 +251,8 @@ http {{
   client_body_temp_path {d}/t1; proxy_temp_path {d}/t2; fastcgi_temp_path {d}/t3; uwsgi_temp_path {d}/t4; scgi_temp_path {d}/t5;
   open_file_cache max=16 inactive=600s; open_file_cache_valid 600s;
   default_type application/octet-stream;
-  server {{ listen 127.0.0.1:{BASE+80} backlog=4096 reuseport; root {www}; location = /status {{ stub_status; }} }}
+  server {{ listen 127.0.0.1:{BASE+80} backlog=4096 reuseport; root {www}; location = /status {{ stub_status; }}
+    location /sink {{ client_body_buffer_size 128k; return 200 "taken\\n"; }} }}
   server {{ listen 127.0.0.1:{BASE+43} ssl backlog=4096; ssl_certificate {d}/cert.pem; ssl_certificate_key {d}/key.pem; root {www}; }}
 }}
 """)

@@ -8,6 +8,8 @@ TEST
   check      does every proxy answer, pass bytes whole, ask the origin each time
   keepalive  requests/s, 1 KiB object, kept-alive client connections (wrk)
   close      the same, one request per client connection (wrk)
+  post       requests/s, POST of 1 KiB on kept-alive client connections (wrk); post64: of 64 KiB
+  url        the same as keepalive, with URLs of 5,000 octets
   tunnel     GB/s and CPU seconds per GB through CONNECT, 4 downloads in parallel
   download   the same for a plain GET of 1 GiB
   connect    CONNECT handshakes per second
