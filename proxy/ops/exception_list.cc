@@ -198,14 +198,16 @@ tl::expected<bool, std::string> ExceptionList::sweep(std::int64_t now) {
 }
 
 tl::expected<void, std::string> ExceptionList::replace(std::vector<Item> items, std::uint64_t next_id) {
-  if (!file_.empty()) {
+  std::error_code error;
+  const fs::path folder = file_.parent_path();
+  if (!file_.empty()) fs::create_directories(folder, error);
+  is_kept_ = !file_.empty() && fs::is_directory(folder, error);
+  if (is_kept_) {
     ordered_json json{{"next_id", next_id}, {"items", ordered_json::array()}};
     for (const Item& item : items) json["items"].push_back(to_json(item));
     // Texts from the network may hold octets that are no UTF-8.
     const std::string text = json.dump(1, ' ', false, ordered_json::error_handler_t::replace) + '\n';
     if (text.size() > kMaxBytes) return tl::unexpected(fmt::format("{} would be over 64 MiB", file_.string()));
-    std::error_code error;
-    fs::create_directories(file_.parent_path(), error);
     if (const auto saved = filter::replace_file(file_, text); !saved) return tl::unexpected(saved.error().text());
   }
   items_ = std::move(items);

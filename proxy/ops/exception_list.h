@@ -34,12 +34,14 @@ class ExceptionList {
     std::string why;
   };
 
-  // Of a folder without the file, or an empty name: none, kept nowhere in the latter case.
+  // Of a folder without the file, or an empty name: none. What is made later is kept nowhere where there is no folder,
+  // and none can be made.
   static tl::expected<ExceptionList, std::string> load(const std::filesystem::path& folder);
 
   const std::vector<Item>& items() const { return items_; }
   std::vector<filter::Override> exceptions() const;
   const Item* find(std::uint64_t id) const;
+  bool is_kept() const { return is_kept_; }  // the file says all of it
 
   // Each is in the file, where there is one, when it returns; after an error nothing has changed.
   // add() sets the id: it takes the place of an exception of the same action, entry and filters.
@@ -54,6 +56,7 @@ class ExceptionList {
   std::filesystem::path file_;  // empty: nowhere
   std::vector<Item> items_;     // by id
   std::uint64_t next_id_ = 1;
+  bool is_kept_ = true;
 };
 
 // As in the file.

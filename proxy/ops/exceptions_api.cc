@@ -132,12 +132,18 @@ HttpReply ExceptionsApi::remove(const HttpRequest& request) {
   return publish(200, item, request.stream, false);
 }
 
+std::vector<std::string> ExceptionsApi::warnings_of(const Override& made) const {
+  std::vector<std::string> warnings = daemon_.warnings(made);
+  if (!list_.is_kept()) warnings.emplace_back("it is gone after a restart: there is no state_dir to keep it in");
+  return warnings;
+}
+
 // The reply ends once every worker asks the new ones.
 HttpReply ExceptionsApi::publish(int status, const ExceptionList::Item& item, const HttpStream& asker, bool is_new) {
   log::info("exception {}: {}", is_new ? "made" : "removed", filter::printable(to_json(item).dump()));
   daemon_.publish([this, item, asker, is_new] {
     ordered_json json{{"item", to_json(item)}};
-    if (is_new) json["warnings"] = daemon_.warnings(item.exception);
+    if (is_new) json["warnings"] = warnings_of(item.exception);
     asker.write(text_of(json));
     asker.end();
   });

@@ -42,6 +42,7 @@ class ExceptionsApi {
 
  private:
   HttpReply list() const;
+  std::vector<std::string> warnings_of(const filter::Override& made) const;
   HttpReply make(const HttpRequest& request);
   HttpReply remove(const HttpRequest& request);
   HttpReply publish(int status, const ExceptionList::Item& item, const HttpStream& asker, bool is_new);

@@ -181,6 +181,19 @@ TEST_F(ServedExceptions, AFileThatCannotBeReadServesNothing) {
   }
 }
 
+TEST_F(ServedExceptions, WithoutAFolderTheyLastUntilTheEnd) {
+  for (const std::string folder : {"null", "/proc/nowhere"}) {
+    std::string config = yaml(origin_.port());
+    proxy_.reset();  // it has the control socket
+    config.replace(config.find("state_dir: state"), 16, "state_dir: " + folder);
+    proxy_ = std::make_unique<Proxy>(folder_, config, Proxy::Admin::on);
+    const auto made = command({"allow", "listed.example.test", "--why", "x"});
+    EXPECT_EQ(made.status, 0) << made.out;
+    EXPECT_THAT(made.out, HasSubstr("warning: it is gone after a restart"));
+    EXPECT_EQ(status("listed.example.test"), "502");
+  }
+}
+
 TEST_F(ServedExceptions, ATunnelEndsWithTheExceptionThatLetItIn) {
   ASSERT_EQ(command({"allow", "listed.example.test", "--for", "2s", "--why", "x"}).status, 0);
   auto client = ScriptedPeer::connect(proxy_->port());
