@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
@@ -13,6 +12,7 @@
 
 #include "base/units.h"
 #include "filter/file/temp_file.h"
+#include "filter/policy/entry_text.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -53,16 +53,6 @@ std::optional<std::vector<std::string>> names_at(const ordered_json& json) {
 
 bool says_the_same(const Override& a, const Override& b) {
   return a.action == b.action && a.kind == b.kind && a.entry == b.entry && a.filters == b.filters;
-}
-
-tl::expected<std::string, std::string> read_all(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::string text(ExceptionList::kMaxBytes + 1, '\0');
-  if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (in.bad() || (in.fail() && !in.eof())) return tl::unexpected(fmt::format("{}: can't be read", file.string()));
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  if (text.size() > ExceptionList::kMaxBytes) return tl::unexpected(fmt::format("{}: over 64 MiB", file.string()));
-  return text;
 }
 
 }  // namespace
@@ -135,8 +125,11 @@ tl::expected<ExceptionList, std::string> ExceptionList::load(const fs::path& fol
   list.file_ = folder / kListFile;
   std::error_code error;
   if (fs::status(list.file_, error).type() == fs::file_type::not_found) return list;
-  const auto text = read_all(list.file_);
-  if (!text) return tl::unexpected(text.error());
+  if (const auto size = fs::file_size(list.file_, error); !error && size > kMaxBytes) {
+    return tl::unexpected(fmt::format("{}: over 64 MiB", list.file_.string()));
+  }
+  const auto text = filter::read_entry_text(list.file_);
+  if (!text) return tl::unexpected(text.error().text());
   const auto refuse = [&](std::string_view what) {
     return tl::unexpected(
         fmt::format("{}: {}; mend it, or remove it to begin without exceptions", list.file_.string(), what));
