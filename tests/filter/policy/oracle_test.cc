@@ -225,22 +225,22 @@ TEST_P(Oracle, JudgeAgreesWithTheNaiveModel) {
 // there are more, in any order.
 TEST_P(Oracle, SharedSeriesGiveTheVerdictsOfDistinctOnes) {
   SCOPED_TRACE("seed " + std::to_string(GetParam()));
-  constexpr std::size_t kFilters = 20;
+  constexpr std::size_t kDrawn = 20;
   Random random(GetParam());
   std::vector<TestFilter> filters;
   Model model;
-  for (std::size_t i = 0; i < kFilters; ++i) {
+  for (std::size_t i = 0; i < kDrawn; ++i) {
     filters.push_back(random_filter(random, "f" + std::to_string(i), model.filters.emplace_back()));
     filters.back().entries.resize(8);
     if (random.one_in(2)) filters.back().changes.clear();
     if (!random.one_in(6)) filters.back().action = kMonitor;
   }
-  const std::string allow = random.one_in(2) ? random_allow_list(random, kFilters, model) : "";
+  const std::string allow = random.one_in(2) ? random_allow_list(random, kDrawn, model) : "";
   PolicyMaker distinct(filters, allow);
   std::vector<std::unique_ptr<PolicyMaker>> others;
   for (const std::size_t series : std::vector<std::size_t>{1, 7, 9, 11}) {
     const bool in_turn = random.one_in(2);
-    for (std::size_t i = 0; i < kFilters; ++i) {
+    for (std::size_t i = 0; i < kDrawn; ++i) {
       filters[i].series = static_cast<std::uint8_t>(100 + (in_turn ? i % series : random.below(series)));
     }
     others.push_back(std::make_unique<PolicyMaker>(filters, allow));
