@@ -1,8 +1,8 @@
 // Blocks of memory for bytes that wait: one pool per worker, so that connections hold memory only while they have
 // something to keep. Freed blocks are kept for the next taker; the pages of those beyond kMaxKept go back to the
 // system, so that a peak does not stay for ever. What is held at one time is bounded by `limit`, and a taker that gets
-// nothing must give up its connection. What connections hold elsewhere for octets that wait (heads, TLS) counts by a
-// Reservation.
+// nothing must give up its connection; readers therefore ask has_room() first. What connections hold elsewhere for
+// octets that wait (heads, TLS) counts by a Reservation.
 // Cost: a pop or push on a list; beyond kMaxKept a system call. Thread: one; in_use() and refusals() may be read from
 // any.
 // SPDX-License-Identifier: Apache-2.0
@@ -35,7 +35,9 @@ class BufferPool {
   BufferPool& operator=(const BufferPool&) = delete;
 
   void set_limit(std::size_t limit_bytes);  // what is held beyond a lower one stays until it is given back
-  Block* take();                            // empty; nullptr at the limit
+  // Whether `bytes` more can be kept. An eighth of the limit stays free for octets that were already read.
+  bool has_room(std::size_t bytes) const { return in_use() + 2 * bytes + limit_ / 8 <= limit_; }
+  Block* take();  // empty; nullptr at the limit
   void give(Block* block);
   bool reserve(std::size_t bytes);  // false at the limit: nothing is reserved then
   void release(std::size_t bytes);

@@ -11,6 +11,7 @@ enum class PauseReason : std::uint8_t {
   peer_full = 1,  // what was read before has not left for the other side yet
   busy = 2,       // a message is being answered; the next one waits
   not_ready = 4,  // the other side is not connected yet, or its verdict is awaited
+  no_memory = 8,  // limits.buffer_memory is nearly spent and the other side's kernel buffer is full
 };
 
 class PauseReasons {

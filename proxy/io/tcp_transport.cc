@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/io/tcp_transport.h"
 
+#include <linux/sock_diag.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
@@ -117,6 +118,15 @@ std::size_t TcpTransport::unconfirmed() const {
   return fd_ && ::ioctl(fd_.get(), SIOCOUTQ, &octets) == 0 && octets > 0 ? static_cast<std::size_t>(octets) : 0;
 }
 
+// Half of what is free: the kernel counts the overhead of its own buffers, too.
+std::size_t TcpTransport::kernel_room() const {
+  std::array<std::uint32_t, SK_MEMINFO_VARS> memory{};
+  socklen_t size = sizeof memory;
+  if (!fd_ || ::getsockopt(fd_.get(), SOL_SOCKET, SO_MEMINFO, memory.data(), &size) != 0) return 0;
+  const std::uint32_t limit = memory[SK_MEMINFO_SNDBUF], queued = memory[SK_MEMINFO_WMEM_QUEUED];
+  return queued < limit ? (limit - queued) / 2 : 0;
+}
+
 void TcpTransport::on_gate_opened() {
   unwatch();
   owes_delivery() ? read_.trigger() : read_.arm();
@@ -188,9 +198,18 @@ void TcpTransport::flush_pipe() {
   io_.pipes->give(std::exchange(pipe_, {}));
 }
 
+// The size of the next read. In the worst case all of it must be kept.
+std::size_t TcpTransport::next_read() {
+  const std::size_t size = std::min<std::size_t>(read_size_, io_.scratch.size());
+  if (io_.pool.has_room(size)) return size;
+  if (io_.pool.has_room(kSmallRead)) return kSmallRead;
+  return std::min<std::size_t>(kSmallRead, handler_->ration());
+}
+
 void TcpTransport::receive() {
   if (may_relay() && relay()) return;
-  const std::size_t size = std::min<std::size_t>(read_size_, io_.scratch.size());
+  const std::size_t size = next_read();
+  if (size == 0) return;
   const ssize_t got = ::recv(fd_.get(), io_.scratch.data(), size, MSG_DONTWAIT);
   if (got < 0) {
     if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) fail_read(errno);

@@ -31,6 +31,7 @@ class TcpTransport final : public Transport {
   Arrived arrived() const override;
   bool has_unseen() const override;
   std::size_t unconfirmed() const override;
+  std::size_t kernel_room() const override;
   void set_notices_reset(bool notices) override;
   void on_hangup();  // the HangupWatch's
 
@@ -55,6 +56,7 @@ class TcpTransport final : public Transport {
   void on_readable();
   void on_writable();
   void receive();
+  std::size_t next_read();
   bool may_relay() const;
   bool relay();
   ssize_t pull(int socket);

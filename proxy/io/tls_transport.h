@@ -30,6 +30,7 @@ class TlsTransport final : public Transport, Transport::Handler {
   Arrived arrived() const override;
   bool has_unseen() const override { return !inbox_.empty() || read_ended_ || lower_->has_unseen(); }
   std::size_t unconfirmed() const override { return lower_->unconfirmed(); }
+  std::size_t kernel_room() const override { return lower_->kernel_room(); }
   void set_notices_reset(bool notices) override { lower_->set_notices_reset(notices); }
 
   using Transport::send;
@@ -47,6 +48,7 @@ class TlsTransport final : public Transport, Transport::Handler {
   void on_gate_opened() override;
   // The lower transport's handler.
   std::size_t on_data(std::span<const char> ciphertext) override;
+  std::size_t ration() override { return handler_->ration(); }
   void on_end() override;
   void on_drained() override;
   void on_write_failed(int error) override { handler_->on_write_failed(error); }

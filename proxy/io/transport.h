@@ -6,6 +6,7 @@
 // the gate is closed.
 // Writing: send() tries to send at once; the rest waits in pooled blocks.
 // Bounds: a handler that pauses the other side while backlog() > 0 keeps the queue below one read plus framing.
+// While the pool has no room for a read, the handler bounds its size (ration()).
 // Errors: a broken write drops the queue and is reported once by on_write_failed(), on a later turn; reading goes on,
 // because the peer may have answered before it reset. A broken read is reported by on_failed(), once, and closes.
 // Lifetime: callbacks may close() the transport, put another over it (TlsTransport), or schedule its owner for
@@ -50,6 +51,8 @@ class Transport {
     // Returns how many octets were used. Unused ones are offered again as soon as the gate is open. A handler that uses
     // none must pause or close first: with an open gate that is a failure (EPROTO).
     virtual std::size_t on_data(std::span<const char> bytes) = 0;
+    // Called when the pool has no room for a read: the largest number of octets to read now. 0 after pausing the transport.
+    virtual std::size_t ration() { return SIZE_MAX; }
     virtual void on_relayed() {}                  // octets went to the sink of relay_to() unseen; look at its backlog
     virtual void on_end() = 0;                    // the peer's end, once all its octets were used
     virtual void on_drained() = 0;                // the backlog has gone to the kernel
@@ -80,6 +83,8 @@ class Transport {
   virtual bool has_unseen() const = 0;
   // Octets that were sent and not yet acknowledged by the peer's TCP, as they go over the wire; one system call.
   virtual std::size_t unconfirmed() const = 0;
+  // How many octets the kernel's send buffer would take now, at least; one system call.
+  virtual std::size_t kernel_room() const = 0;
   // Whether a reset is reported (on_failed()) at once also while reads are paused and earlier octets are unread, and
   // after the peer's end.
   virtual void set_notices_reset(bool notices) = 0;

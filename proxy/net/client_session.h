@@ -76,6 +76,7 @@ class ClientSession final : public DeletedLater,
  private:
   // The transport's handler.
   std::size_t on_data(std::span<const char> bytes) override;
+  std::size_t ration() override { return exchange_ == nullptr ? SIZE_MAX : exchange_->upload_ration(); }
   void on_end() override;
   void on_drained() override;
   void on_write_failed(int) override { on_client_gone(); }
@@ -116,6 +117,8 @@ class ClientSession final : public DeletedLater,
   void resume(PauseReasons reasons) override { transport_->resume(reasons); }
   void send(GatheredWrite& out, bool chunked) override { out.flush(*transport_, chunked); }
   std::size_t backlog() const override { return transport_->backlog(); }
+  std::size_t unconfirmed() const override { return transport_->unconfirmed(); }
+  std::size_t kernel_room() const override { return transport_->kernel_room(); }
   std::uint64_t octets_sent() const override { return transport_->bytes_out() - sent_before_; }
   Milliseconds last_active() const override { return transport_->last_active(); }
   void finish(After after) override;

@@ -54,6 +54,8 @@ class ClientStream {
   // The answer.
   virtual void send(GatheredWrite& out, bool chunked) = 0;
   virtual std::size_t backlog() const = 0;        // octets of it that wait for the client
+  virtual std::size_t unconfirmed() const = 0;    // as of a Transport
+  virtual std::size_t kernel_room() const = 0;    // as of a Transport
   virtual std::uint64_t octets_sent() const = 0;  // of it, those that wait included
   virtual Milliseconds last_active() const = 0;   // when octets of either last moved
 

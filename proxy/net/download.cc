@@ -14,6 +14,11 @@
 
 namespace bloomwall::proxy {
 
+Download::Download(ExchangeContext& context, OriginLink& link)
+    : context_(context),
+      link_(link),
+      wait_(context.worker.io.loop.timers(), [](void* self) { static_cast<Download*>(self)->on_wait_over(); }, this) {}
+
 void Download::begin() {
   if (lent_ == nullptr) lent_ = context_.worker.response_readers.take();
   const RequestHead& head = *context_.client.head();
@@ -21,7 +26,10 @@ void Download::begin() {
       {.method = head.method, .upgrade_forwarded = head.wants_upgrade && head.framing == BodyFraming::none});
 }
 
-void Download::end() { context_.worker.response_readers.give(std::move(lent_)); }
+void Download::end() {
+  wait_.end();
+  context_.worker.response_readers.give(std::move(lent_));
+}
 
 ResponseRewrite Download::rewrite() const {
   const RequestHead& head = *context_.client.head();
@@ -101,6 +109,18 @@ void Download::flush(GatheredWrite& out) {
   if (out.empty()) return;
   context_.client.send(out, is_chunked());
   if (context_.client.backlog() > 0 && link_.is_connected()) link_.transport().pause(PauseReason::peer_full);
+}
+
+// A response head is kept by its reader, which has its own limit.
+std::size_t Download::ration() {
+  if (!has_begun()) return MemoryWait::kLeastRead;
+  const std::size_t ration = wait_.ration(context_.client.kernel_room());
+  if (ration == 0) link_.transport().pause(PauseReason::no_memory);
+  return ration;
+}
+
+void Download::on_wait_over() {
+  if (link_.is_connected()) link_.transport().resume(PauseReason::no_memory);
 }
 
 void Download::on_drained() {

@@ -9,6 +9,7 @@
 #include <tl/expected.hpp>
 
 #include "proxy/http/response_reader.h"
+#include "proxy/net/memory_wait.h"
 #include "proxy/net/origin_link.h"
 #include "proxy/net/warm_readers.h"
 
@@ -20,7 +21,7 @@ struct ResponseRewrite;
 
 class Download {
  public:
-  Download(ExchangeContext& context, OriginLink& link) : context_(context), link_(link) {}
+  Download(ExchangeContext& context, OriginLink& link);
   ~Download() { end(); }
   Download(const Download&) = delete;
   Download& operator=(const Download&) = delete;
@@ -42,6 +43,7 @@ class Download {
   void send_switch(GatheredWrite& out);  // 101
   void flush(GatheredWrite& out);
   void on_drained();
+  std::size_t ration();  // of the origin's transport, see Transport::Handler
 
   bool has_begun() const { return plan_.has_value(); }  // a final head was given to the client
   // How its body is framed, and whether the connection closes after it. From has_begun() on.
@@ -54,11 +56,13 @@ class Download {
   OriginLink::Reuse reuse() const;
 
  private:
+  void on_wait_over();
   bool is_chunked() const { return plan_ && plan_->framing == BodyFraming::chunked; }
   ResponseRewrite rewrite() const;
 
   ExchangeContext& context_;
   OriginLink& link_;
+  MemoryWait wait_;
   WarmReaders<ResponseReader>::Ptr lent_;
   std::optional<ResponsePlan> plan_;
   bool is_early_ = false;  // it began before the request had reached the origin's kernel

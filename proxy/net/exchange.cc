@@ -379,6 +379,7 @@ Milliseconds Exchange::check_progress() {
 
 // Nothing that the exchange waited for keeps the client from being read any more.
 void Exchange::release_client() {
+  upload_.stop_waiting();
   context_.client.resume(PauseReason::not_ready | PauseReason::peer_full | PauseReason::busy);
 }
 

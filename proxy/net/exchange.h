@@ -56,6 +56,7 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
   // The body: pieces, its end, and whenever there is no more of it for now.
   void on_body(GatheredWrite& out, std::span<const char> piece);
   void on_body_end(GatheredWrite& out);
+  std::size_t upload_ration() { return state_ == State::forwarding ? upload_.ration() : SIZE_MAX; }
   void flush_upload(GatheredWrite& out) {
     if (state_ == State::forwarding) upload_.flush(out);
   }
@@ -87,6 +88,7 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
 
   // Towards the client. The transport's handler is that of the origin's connection.
   std::size_t on_data(std::span<const char> bytes) override;
+  std::size_t ration() override { return download_.ration(); }
   void on_end() override;
   void on_drained() override { upload_.on_drained(); }
   void on_write_failed(int) override { upload_.stop(); }  // but the answer may be on the way

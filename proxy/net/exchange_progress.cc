@@ -2,6 +2,7 @@
 #include "proxy/net/exchange_progress.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "proxy/net/client_stream.h"
 #include "proxy/net/download.h"
@@ -21,17 +22,37 @@ std::optional<HttpError> ExchangeProgress::find_stall(Phase phase, Milliseconds&
   const conf::Timeouts& timeouts = context_.snapshot->settings.timeouts;
   const bool waits_for_head = phase == Phase::awaiting && context_.client.request_ended();
   const Milliseconds limit = waits_for_head ? timeouts.response_header : timeouts.body;
+  const Sent now_sent = sent();
+  if (is_being_taken(phase, now_sent)) taken_at_ = monotonic_now();
   const Milliseconds still = monotonic_now() - last_progress(phase);
-  const bool is_slow = is_too_slow(phase);
+  const bool is_slow = is_too_slow(phase, now_sent);
   again = still < limit ? std::min(limit - still, often()) : often();
   if (still < limit && !is_slow) return std::nullopt;
   return phase == Phase::awaiting ? late_answer() : stalled_answer(still < limit);
 }
 
+ExchangeProgress::Sent ExchangeProgress::sent() const {
+  const ClientStream& client = context_.client;
+  Sent sent{.waiting = client.backlog() + client.unconfirmed(), .taken = client.octets_sent()};
+  if (link_.is_connected()) {
+    const Transport& origin = link_.transport();
+    sent.waiting += origin.backlog() + origin.unconfirmed();
+    sent.taken += origin.bytes_out();
+  }
+  sent.taken -= sent.waiting;  // may wrap, where TLS makes the octets more
+  return sent;
+}
+
+// Somebody has taken something since the last look, and has more to take.
+bool ExchangeProgress::is_being_taken(Phase phase, const Sent& sent) {
+  const auto more = static_cast<std::int64_t>(sent.taken - std::exchange(taken_, sent.taken));
+  return phase != Phase::draining && sent.waiting > 0 && more > 0;
+}
+
 // An origin that has all there is of the request owes a head: neither octets of one that drip in nor interim answers
 // are progress, or it could hold a client for ever.
 Milliseconds ExchangeProgress::last_progress(Phase phase) const {
-  const Milliseconds client = context_.client.last_active();
+  const Milliseconds client = std::max(context_.client.last_active(), taken_at_);
   if (!link_.is_connected()) return client;
   const Transport& origin = link_.transport();
   if (phase != Phase::awaiting || origin.backlog() > 0) return std::max(client, origin.last_active());
@@ -48,7 +69,9 @@ HttpError ExchangeProgress::late_answer() const {
 }
 
 HttpError ExchangeProgress::stalled_answer(bool is_slow) const {
-  const bool client_is_late = context_.client.backlog() > 0;
+  // The origin is paused for it.
+  const bool client_is_late =
+      context_.client.backlog() > 0 || (link_.is_connected() && !link_.transport().gate().open());
   return {client_is_late ? ErrorKind::client_stalled : ErrorKind::upstream_timeout,
           is_slow          ? "slower than limits.least_rate"
           : client_is_late ? "the client does not read"
@@ -64,9 +87,8 @@ bool ExchangeProgress::owes_octets(Phase phase) const {
   return context_.client.backlog() > 0 || download_.answer().head().framing == BodyFraming::length;
 }
 
-bool ExchangeProgress::is_too_slow(Phase phase) {
-  std::uint64_t moved = upload_.received() + context_.client.octets_sent() - context_.client.backlog();
-  if (link_.is_connected()) moved += link_.transport().bytes_out() - link_.transport().backlog();
+bool ExchangeProgress::is_too_slow(Phase phase, const Sent& sent) {
+  const std::uint64_t moved = upload_.received() + sent.taken;
   if (!owes_octets(phase)) {
     rate_.begin(moved);
     return false;

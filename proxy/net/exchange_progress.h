@@ -1,9 +1,12 @@
 // Whether an exchange moves. Nothing may stand still for ever, and what moves must move fast enough
-// (limits.least_rate).
+// (limits.least_rate). Progress is what the peer's TCP has acknowledged (SIOCOUTQ): the event loop hears of a writable
+// socket only when a third of the send buffer is free, which may take minutes with a slow reader.
+// Cost: two system calls a check, a few checks a minute.
 // Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "proxy/http/http_error.h"
@@ -31,8 +34,13 @@ class ExchangeProgress {
   Milliseconds often() const;
 
  private:
+  struct Sent {
+    std::uint64_t waiting, taken;  // octets: sent but not acknowledged yet; acknowledged
+  };
+  Sent sent() const;
+  bool is_being_taken(Phase phase, const Sent& sent);
   Milliseconds last_progress(Phase phase) const;
-  bool is_too_slow(Phase phase);
+  bool is_too_slow(Phase phase, const Sent& sent);
   bool owes_octets(Phase phase) const;
   HttpError late_answer() const;
   HttpError stalled_answer(bool is_slow) const;
@@ -42,6 +50,8 @@ class ExchangeProgress {
   const Upload& upload_;
   const Download& download_;
   RateCheck rate_;
+  std::uint64_t taken_ = 0;   // at the last check
+  Milliseconds taken_at_{0};  // of the last check that found progress
 };
 
 }  // namespace bloomwall::proxy

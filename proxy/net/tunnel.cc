@@ -36,6 +36,12 @@ Tunnel::Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, TunnelSta
 
 Tunnel::~Tunnel() { state_.counters.tunnels_active.subtract(); }
 
+Tunnel::Side::Side(Tunnel& tunnel, bool is_client)
+    : tunnel_(tunnel),
+      wait_(
+          tunnel.state_.io.loop.timers(), [](void* self) { static_cast<Side*>(self)->stop_waiting(); }, this),
+      is_client_(is_client) {}
+
 Transport& Tunnel::Side::transport() const {
   return is_client_ ? tunnel_.owner_->client_transport() : *tunnel_.upstream_->transport;
 }
@@ -52,6 +58,19 @@ std::size_t Tunnel::Side::on_data(std::span<const char> bytes) {
 
 void Tunnel::begin() {
   if (gate_ != nullptr && gate_->has_peeked()) on_hello(gate_->judge_peeked(), {});
+}
+
+// Octets held for a ClientHello have a limit of their own.
+std::size_t Tunnel::Side::ration() {
+  if (tunnel_.gate_ != nullptr) return SIZE_MAX;
+  const std::size_t ration = wait_.ration(other().transport().kernel_room());
+  if (ration == 0) transport().pause(PauseReason::no_memory);
+  return ration;
+}
+
+void Tunnel::Side::stop_waiting() {
+  wait_.end();
+  if (tunnel_.owner_ != nullptr) transport().resume(PauseReason::no_memory);
 }
 
 void Tunnel::Side::on_relayed() {
@@ -190,6 +209,7 @@ std::size_t Tunnel::hand_over(std::span<const char> bytes) {
     gate_->held().consume(size);
   }
   timer_.clear();
+  far_.stop_waiting();
   leave();
   count_verdict();
   write_log();

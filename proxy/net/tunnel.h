@@ -18,6 +18,7 @@
 #include "proxy/net/client_info.h"
 #include "proxy/net/hello_gate.h"
 #include "proxy/net/live_tunnels.h"
+#include "proxy/net/memory_wait.h"
 #include "proxy/net/page_reader.h"
 #include "proxy/net/request_log.h"
 #include "proxy/net/worker_state.h"
@@ -67,8 +68,9 @@ class Tunnel final : public DeletedLater, LiveTunnel, PageReader::Handler {
   // One direction's reader.
   class Side final : public Transport::Handler {
    public:
-    Side(Tunnel& tunnel, bool is_client) : tunnel_(tunnel), is_client_(is_client) {}
+    Side(Tunnel& tunnel, bool is_client);
     std::size_t on_data(std::span<const char> bytes) override;
+    std::size_t ration() override;
     void on_relayed() override;
     void on_end() override { tunnel_.on_side_end(*this); }
     void on_drained() override { tunnel_.on_side_drained(*this); }
@@ -77,10 +79,12 @@ class Tunnel final : public DeletedLater, LiveTunnel, PageReader::Handler {
     Transport& transport() const;
     Side& other() const { return is_client_ ? tunnel_.far_ : tunnel_.client_; }
     bool is_through() const;
+    void stop_waiting();  // for memory
     bool ended = false;
 
    private:
     Tunnel& tunnel_;
+    MemoryWait wait_;
     bool is_client_;
   };
   void relay(Side& from, std::span<const char> bytes);

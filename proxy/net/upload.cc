@@ -11,6 +11,11 @@
 
 namespace bloomwall::proxy {
 
+Upload::Upload(ExchangeContext& context, OriginLink& link)
+    : context_(context),
+      link_(link),
+      wait_(context.worker.io.loop.timers(), [](void* self) { static_cast<Upload*>(self)->stop_waiting(); }, this) {}
+
 bool Upload::is_chunked() const { return context_.client.head()->framing == BodyFraming::chunked; }
 
 RequestRewrite Upload::rewrite() const {
@@ -83,6 +88,17 @@ bool Upload::has_reached_nobody() const {
 void Upload::on_drained() {
   asked_at_ = monotonic_now();
   context_.client.resume(PauseReason::peer_full);
+}
+
+std::size_t Upload::ration() {
+  const std::size_t ration = wait_.ration(link_.transport().kernel_room());
+  if (ration == 0) context_.client.pause(PauseReason::no_memory);
+  return ration;
+}
+
+void Upload::stop_waiting() {
+  wait_.end();
+  context_.client.resume(PauseReason::no_memory);
 }
 
 void Upload::stop() {

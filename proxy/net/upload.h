@@ -7,6 +7,7 @@
 #include <span>
 
 #include "proxy/io/timer_wheel.h"
+#include "proxy/net/memory_wait.h"
 
 namespace bloomwall::proxy {
 
@@ -17,7 +18,7 @@ struct RequestRewrite;
 
 class Upload {
  public:
-  Upload(ExchangeContext& context, OriginLink& link) : context_(context), link_(link) {}
+  Upload(ExchangeContext& context, OriginLink& link);
 
   void begin(GatheredWrite& out);  // the head
   // Without a word about back-pressure: it may wait for the TLS handshake.
@@ -30,6 +31,8 @@ class Upload {
   void end(GatheredWrite& out);
   void flush(GatheredWrite& out);
   void on_drained();
+  std::size_t ration();  // of the client's transport, see Transport::Handler
+  void stop_waiting();   // reads the client again
 
   void stop();  // the origin takes no more
   bool is_stopped() const { return is_stopped_; }
@@ -43,6 +46,7 @@ class Upload {
 
   ExchangeContext& context_;
   OriginLink& link_;
+  MemoryWait wait_;
   std::uint64_t received_ = 0;
   std::uint64_t sent_before_ = 0;  // octets, on the connection
   Milliseconds asked_at_{0};

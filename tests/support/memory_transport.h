@@ -38,6 +38,7 @@ class MemoryTransport final : public proxy::Transport {
   }
   bool has_unseen() const override { return owes_delivery() || !arriving_.empty() || end_arrives_; }
   std::size_t unconfirmed() const override { return 0; }
+  std::size_t kernel_room() const override { return SIZE_MAX; }
   void set_notices_reset(bool) override {}
 
   using Transport::send;
