@@ -51,7 +51,7 @@ class Transport {
     // Returns how many octets were used. Unused ones are offered again as soon as the gate is open. A handler that uses
     // none must pause or close first: with an open gate that is a failure (EPROTO).
     virtual std::size_t on_data(std::span<const char> bytes) = 0;
-    // Called when the pool has no room for a read: the largest number of octets to read now. 0 after pausing the transport.
+    // Called when the pool has no room for a read: the size of the next one, at most. 0: it has paused the transport.
     virtual std::size_t ration() { return SIZE_MAX; }
     virtual void on_relayed() {}                  // octets went to the sink of relay_to() unseen; look at its backlog
     virtual void on_end() = 0;                    // the peer's end, once all its octets were used
