@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/tls/certificate_authority.h"
+
+#include <fmt/format.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <cstring>
+
+#include "base/units.h"
+#include "proxy/tls/authority_faults.h"
+#include "proxy/tls/leaf_mint.h"
+#include "proxy/tls/private_file.h"
+#include "proxy/tls/tls_context.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kSecondsOfDay = 86'400;
+
+tl::unexpected<std::string> about(const fs::path& file, std::string_view what) {
+  return tl::unexpected(fmt::format("{}: {}", file.string(), what));
+}
+
+struct Passphrase {
+  std::string_view text;
+  bool was_asked = false;
+};
+
+// Instead of a terminal, which a daemon does not have.
+int give_passphrase(char* room, int size, int /*writing*/, void* of) {
+  auto& passphrase = *static_cast<Passphrase*>(of);
+  passphrase.was_asked = true;
+  if (passphrase.text.empty() || passphrase.text.size() > static_cast<std::size_t>(size)) return -1;
+  std::memcpy(room, passphrase.text.data(), passphrase.text.size());
+  return static_cast<int>(passphrase.text.size());
+}
+
+tl::expected<EvpKeyPtr, std::string> read_key(const AuthorityFiles& files) {
+  const auto text = read_private_file(files.key);
+  if (!text) return tl::unexpected(text.error());
+  Secret secret;
+  if (!files.passphrase_file.empty()) {
+    auto read = read_passphrase(files.passphrase_file);
+    if (!read) return tl::unexpected(read.error());
+    secret = *std::move(read);
+  }
+  Passphrase passphrase{secret.text()};
+  ERR_clear_error();
+  const BioPtr memory(BIO_new_mem_buf(text->text().data(), static_cast<int>(text->text().size())));
+  if (memory == nullptr) throw std::bad_alloc();
+  EvpKeyPtr key(PEM_read_bio_PrivateKey(memory.get(), nullptr, give_passphrase, &passphrase));
+  const std::string reason = tls_error("not a private key in PEM");
+  if (key != nullptr) return key;
+  if (!passphrase.was_asked) return about(files.key, fmt::format("no private key in PEM ({})", reason));
+  if (files.passphrase_file.empty()) {
+    return about(files.key, "is encrypted: name the file of its passphrase (tls_inspection.ca.passphrase_file)");
+  }
+  return about(files.key, fmt::format("the passphrase in {} does not open it", files.passphrase_file.string()));
+}
+
+// Whether what the signer signs is verified by the certificate's key.
+bool holds_key_of(const Signer& signer, X509* certificate) {
+  constexpr std::array<unsigned char, 16> kProbe{"bloomwall probe"};
+  const auto signature = signer.sign(kProbe);
+  int digest = NID_undef;
+  if (!signature || OBJ_find_sigid_algs(signer.algorithm(), &digest, nullptr) != 1) return false;
+  const DigestContextPtr context(EVP_MD_CTX_new());
+  if (context == nullptr) throw std::bad_alloc();
+  const EVP_MD* const how = digest == NID_undef ? nullptr : EVP_get_digestbynid(digest);
+  const bool good = EVP_DigestVerifyInit(context.get(), nullptr, how, nullptr, X509_get0_pubkey(certificate)) == 1 &&
+                    EVP_DigestVerify(context.get(), reinterpret_cast<const unsigned char*>(signature->data()),
+                                     signature->size(), kProbe.data(), kProbe.size()) == 1;
+  ERR_clear_error();
+  return good;
+}
+
+// A name that the CA may sign for: where name constraints permit some only, one below the first of them.
+std::string permitted_name(const CertificateAuthority& authority) {
+  for (const X509Ptr& certificate : authority.certificates()) {
+    const NameConstraintsPtr constraints(
+        static_cast<NAME_CONSTRAINTS*>(X509_get_ext_d2i(certificate.get(), NID_name_constraints, nullptr, nullptr)));
+    if (constraints == nullptr || constraints->permittedSubtrees == nullptr) continue;
+    for (int i = 0; i < sk_GENERAL_SUBTREE_num(constraints->permittedSubtrees); ++i) {
+      const GENERAL_NAME* const base = sk_GENERAL_SUBTREE_value(constraints->permittedSubtrees, i)->base;
+      if (base->type != GEN_DNS) continue;
+      std::string_view name(reinterpret_cast<const char*>(ASN1_STRING_get0_data(base->d.dNSName)),
+                            static_cast<std::size_t>(ASN1_STRING_length(base->d.dNSName)));
+      if (name.starts_with('.')) name.remove_prefix(1);
+      return fmt::format("strict-check.{}", name);
+    }
+  }
+  return "strict-check.bloomwall.invalid";
+}
+
+}  // namespace
+
+CertificateAuthority::CertificateAuthority(std::vector<X509Ptr> certificates, SignerPtr signer)
+    : certificates_(std::move(certificates)), signer_(std::move(signer)), chain_(sk_X509_new_null()) {
+  if (chain_ == nullptr) throw std::bad_alloc();
+  key_identifier_ = issuer_key_octets(certificate());
+  not_after_ = INT64_MAX;
+  for (const X509Ptr& one : certificates_) {
+    not_before_ = std::max(not_before_, unix_time_of(X509_get0_notBefore(one.get())));
+    not_after_ = std::min(not_after_, unix_time_of(X509_get0_notAfter(one.get())));
+    if (X509_get_ext_by_NID(one.get(), NID_name_constraints, -1) >= 0) has_name_constraints_ = true;
+    if (is_self_signed(one.get())) continue;
+    X509Ptr shared = share(one.get());
+    if (sk_X509_push(chain_.get(), shared.get()) == 0) throw std::bad_alloc();
+    static_cast<void>(shared.release());  // the chain's
+  }
+}
+
+CertificateAuthority::Loaded CertificateAuthority::load(const AuthorityFiles& files, const AuthorityTerms& terms) {
+  auto certificates = read_authority_file(files.certificate);
+  if (!certificates) return tl::unexpected(certificates.error());
+  if (const auto fault = authority_fault(*certificates, terms)) return about(files.certificate, *fault);
+  auto key = read_key(files);
+  if (!key) return tl::unexpected(key.error());
+  if (X509_check_private_key(certificates->front().get(), key->get()) != 1) {
+    ERR_clear_error();
+    return about(files.key, fmt::format("the key of another certificate than {}", files.certificate.string()));
+  }
+  auto signer = make_signer(*std::move(key));
+  if (!signer) return about(files.key, signer.error());
+  return make(*std::move(certificates), *std::move(signer), terms, files.certificate.string());
+}
+
+CertificateAuthority::Loaded CertificateAuthority::make(std::vector<X509Ptr> certificates, SignerPtr signer,
+                                                        const AuthorityTerms& terms, const std::string& where) {
+  if (certificates.empty()) return about(where, "no certificate");
+  if (const auto fault = authority_fault(certificates, terms)) return about(where, *fault);
+  if (!holds_key_of(*signer, certificates.front().get())) {
+    return about(where, "what signs does not have this certificate's key");
+  }
+  return AuthorityPtr(new CertificateAuthority(std::move(certificates), std::move(signer)));
+}
+
+tl::expected<void, std::string> check_strictly(const AuthorityPtr& authority, std::int64_t now) {
+  const std::string name = permitted_name(*authority);
+  const auto leaf = LeafMint(authority).mint(name, now);
+  if (!leaf) return tl::unexpected(leaf.error());
+  const X509StorePtr store(X509_STORE_new());
+  const X509StoreContextPtr context(X509_STORE_CTX_new());
+  if (store == nullptr || context == nullptr || X509_STORE_add_cert(store.get(), authority->anchor()) != 1 ||
+      X509_STORE_CTX_init(context.get(), store.get(), (*leaf)->certificate(), authority->chain()) != 1) {
+    throw std::bad_alloc();
+  }
+  X509_VERIFY_PARAM* const terms = X509_STORE_CTX_get0_param(context.get());
+  unsigned long flags = X509_V_FLAG_X509_STRICT | X509_V_FLAG_CHECK_SS_SIGNATURE;
+  if (!is_self_signed(authority->anchor())) flags |= X509_V_FLAG_PARTIAL_CHAIN;  // as clients that have its root do
+  X509_VERIFY_PARAM_set_flags(terms, flags);
+  X509_VERIFY_PARAM_set_time(terms, now);
+  X509_VERIFY_PARAM_set_purpose(terms, X509_PURPOSE_SSL_SERVER);
+  X509_VERIFY_PARAM_set_auth_level(terms, 2);
+  if (X509_VERIFY_PARAM_set1_host(terms, name.c_str(), name.size()) != 1) throw std::bad_alloc();
+  if (X509_verify_cert(context.get()) == 1) return {};
+  const int error = X509_STORE_CTX_get_error(context.get());
+  ERR_clear_error();
+  return tl::unexpected(fmt::format("strict clients refuse its leaves: {} (error {} at depth {})",
+                                    X509_verify_cert_error_string(error), error,
+                                    X509_STORE_CTX_get_error_depth(context.get())));
+}
+
+std::optional<ExpiryWarning> expiry_warning(const CertificateAuthority& authority, std::int64_t now) {
+  constexpr std::int64_t kEarly = 60, kLate = 14;
+  const std::int64_t days = (authority.not_after() - now) / kSecondsOfDay;
+  if (days >= kEarly) return std::nullopt;
+  return ExpiryWarning{fmt::format("the CA expires in {} days, on {}: make the next one with `bloomwall ca next`", days,
+                                   format_time(static_cast<std::uint64_t>(authority.not_after()))),
+                       days < kLate};
+}
+
+fs::path previous_file(const fs::path& certificate) {
+  fs::path file = certificate;
+  return file.replace_extension().concat(".previous").concat(certificate.extension().string());
+}
+
+const char* to_string(PublishedAuthority::Role role) {
+  switch (role) {
+    case PublishedAuthority::Role::in_use:
+      return "in use";
+    case PublishedAuthority::Role::next:
+      return "next";
+    case PublishedAuthority::Role::previous:
+      return "previous";
+  }
+  return "unknown";
+}
+
+tl::expected<std::vector<PublishedAuthority>, std::string> published_authorities(const AuthorityFiles& files,
+                                                                                 const AuthorityTerms& terms) {
+  std::vector<PublishedAuthority> published;
+  auto in_use = read_authority_file(files.certificate);
+  if (!in_use) return tl::unexpected(in_use.error());
+  published.push_back({PublishedAuthority::Role::in_use, std::move(in_use->back())});
+  if (!files.next.empty()) {
+    auto next = read_authority_file(files.next);
+    if (!next) return tl::unexpected(next.error());
+    if (const auto fault = authority_fault(*next, terms)) return about(files.next, *fault);
+    published.push_back({PublishedAuthority::Role::next, std::move(next->back())});
+  }
+  // The file's time is when it was replaced: leaves of that day live for leaf_days.
+  const fs::path before = previous_file(files.certificate);
+  struct stat status{};
+  if (::stat(before.c_str(), &status) == 0 &&
+      terms.now < std::int64_t{status.st_mtim.tv_sec} + (terms.leaf_days + 1) * kSecondsOfDay) {
+    if (auto previous = read_authority_file(before)) {
+      published.push_back({PublishedAuthority::Role::previous, std::move(previous->back())});
+    }
+  }
+  return published;
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,43 @@
+// Files that only their owner may read: private keys and passphrases.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+
+namespace bloomwall::proxy {
+
+// A text that is wiped when it goes out of scope.
+class Secret {
+ public:
+  Secret() = default;
+  explicit Secret(std::string text) : text_(std::move(text)) {}
+  Secret(Secret&& other) noexcept { text_.swap(other.text_); }
+  Secret& operator=(Secret&& other) noexcept {
+    text_.swap(other.text_);
+    return *this;
+  }
+  ~Secret();
+  std::string_view text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+// Errors: one line that names the file: it cannot be read, is no regular file, is over 64 KiB, or is readable or
+// writable by its group or by others. Of a file with an access list each entry counts, not the mode: systemd gives
+// credentials to the service's user in that way.
+tl::expected<Secret, std::string> read_private_file(const std::filesystem::path& path);
+// The first line of a private file, without its end.
+tl::expected<Secret, std::string> read_passphrase(const std::filesystem::path& path);
+
+// Why a private file should not lie in this file's folder: others may write there, or list it. Nothing: it may.
+std::optional<std::string> folder_fault(const std::filesystem::path& file);
+
+// This process writes no core file and cannot be traced by its own user: call it before a key is read.
+void forbid_core_files();
+
+}  // namespace bloomwall::proxy
