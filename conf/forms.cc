@@ -177,6 +177,10 @@ Checked check_contact(std::string& value) {
 Checked check_report_url(std::string& value) {
   return good_if(value.empty() || is_http_url(value) || is_url(value, "mailto:"));
 }
+Checked check_key_hash(std::string& value) {
+  make_lower(value);
+  return good_if(value.size() == 64 && std::ranges::all_of(value, is_hex));
+}
 Checked check_http_url(std::string& value) { return good_if(value.empty() || is_http_url(value)); }
 Checked check_ip(std::string& value) { return good_if(is_ip(value)); }
 
@@ -212,6 +216,7 @@ const Form kLabel{"1 to 64 of A-Z a-z 0-9 . _ -", check_label};
 const Form kToken{"1 to 64 letters, digits or !#$%&'*+-.^_`|~", check_token};
 const Form kContact{"a mail address, an http(s) URL or \"\"", check_contact};
 const Form kReportUrl{"an http(s) URL, a mailto URL or \"\"", check_report_url};
+const Form kKeyHash{"the SHA-256 of a public key in 64 hexadecimal digits", check_key_hash};
 const Form kHttpUrl{"an http(s) URL or \"\"", check_http_url};
 
 }  // namespace bloomwall::conf

@@ -33,6 +33,7 @@ extern const Form kLabel;      // [A-Za-z0-9._-]{1,64}: names of filters
 extern const Form kToken;      // RFC 9110 token of at most 64 octets
 extern const Form kContact;    // mail address or http(s) URL; empty: none
 extern const Form kReportUrl;  // http(s) or mailto URL, braces allowed; empty: none
+extern const Form kKeyHash;    // SHA-256 in 64 hexadecimal digits; made lower-case
 extern const Form kHttpUrl;    // http(s) URL; empty: none
 
 }  // namespace bloomwall::conf

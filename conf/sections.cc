@@ -32,7 +32,10 @@ void read(MapReader& map, Filter& out) {
   map.optional_path("exact", out.exact);
   map.optional_path("public_key", out.public_key);
   map.percent("rebuild_at", out.rebuild_at, 1, 100);
-  map.choice("action", out.action, {{"block", Filter::Action::block}, {"monitor", Filter::Action::monitor}});
+  map.choice("action", out.action,
+             {{"block", Filter::Action::block},
+              {"monitor", Filter::Action::monitor},
+              {"no_decrypt", Filter::Action::no_decrypt}});
   map.choice("status", out.status, {{"403", 403}, {"451", 451}});
   map.text("legal_link", out.legal_link, kHttpUrl);
   map.choice("on_error", out.on_error, {{"block", Filter::OnError::block}, {"allow", Filter::OnError::allow}});
@@ -95,6 +98,7 @@ void read(MapReader& map, Timeouts& out) {
   map.duration("idle", out.idle, kShortest, kLongest);
   map.duration("tunnel_idle", out.tunnel_idle, kShortest, 30 * kLongest);
   map.duration("tunnel_lifetime", out.tunnel_lifetime, 0ms, 30 * kLongest);
+  map.duration("tls_handshake", out.tls_handshake, kShortest, kLongest);
   map.duration("announce", out.announce, 0ms, kLongest);
   map.duration("drain", out.drain, 0ms, kLongest);
 }
@@ -112,6 +116,8 @@ void read(MapReader& map, Limits& out) {
   map.size("buffer_memory", out.buffer_memory, 16 * kMiB, kTiB);
   map.integer("client_connections", out.client_connections, 1U, 10'000'000U);
   map.integer("connections_per_client", out.connections_per_client, 0U, 10'000'000U);
+  map.integer("leaves_per_client", out.leaves_per_client, 1U, 100'000U);
+  map.integer("handshakes", out.handshakes, 1U, 1'000'000U);
 }
 
 void read(MapReader& map, AccessLog& out) {
@@ -154,6 +160,57 @@ void read(MapReader& map, Admin& out) {
   }
 }
 
-void read(MapReader& map, TlsInspection& out) { map.choice("mode", out.mode, {{"off", TlsInspection::Mode::off}}); }
+void read(MapReader& map, InspectionCa& out) {
+  map.path("certificate", out.certificate);
+  map.path("key", out.key);
+  map.optional_path("passphrase_file", out.passphrase_file);
+  map.optional_path("next", out.next);
+}
+
+void read(MapReader& map, AutoPass& out) {
+  using namespace std::chrono_literals;
+  map.choice("hosts", out.hosts, {{"off", AutoPass::Hosts::off}, {"unmarked", AutoPass::Hosts::unmarked}});
+  map.integer("after", out.after, 1U, 10U);
+  map.duration("for", out.pass_for, Milliseconds(1min), Milliseconds(24h));
+  map.flag("devices", out.devices);
+}
+
+void read(MapReader& map, OriginTrust& out) {
+  map.optional_path("ca_file", out.ca_file);
+  map.optional_path("extra_ca_file", out.extra_ca_file);
+  map.optional_path("intermediates_file", out.intermediates_file);
+  map.optional_path("crl_file", out.crl_file);
+  map.text_list("distrust", out.distrust, kKeyHash);
+  map.optional_path("trust_exceptions", out.trust_exceptions);
+}
+
+void read(MapReader& map, LeafCertificates& out) {
+  map.integer("days", out.days, 1U, 90U);
+  map.integer("cache", out.cache, 16U, 1'000'000U);
+}
+
+void read(MapReader& map, TlsInspection& out) {
+  using Tls = TlsInspection;
+  map.choice(
+      "mode", out.mode,
+      {{"off", Tls::Mode::off}, {"blocked", Tls::Mode::blocked}, {"urls", Tls::Mode::urls}, {"all", Tls::Mode::all}});
+  map.section("ca", out.ca);
+  map.choice("on_ca_failure", out.on_ca_failure,
+             {{"refuse", Tls::OnCaFailure::refuse}, {"off", Tls::OnCaFailure::off}});
+  map.choice("page_for", out.page_for, {{"browsers", Tls::PageFor::browsers}, {"everyone", Tls::PageFor::everyone}});
+  map.path_list("never", out.never);
+  map.text_list("clients", out.clients, kNetwork);
+  map.text_list("never_clients", out.never_clients, kNetwork);
+  map.port_list("ports", out.ports);
+  map.flag("urls_of_monitor", out.urls_of_monitor);
+  map.section("auto_pass", out.auto_pass);
+  map.choice("ech", out.ech, {{"intercept", Tls::Ech::intercept}, {"pass", Tls::Ech::pass}, {"deny", Tls::Ech::deny}});
+  map.choice("on_bad_certificate", out.on_bad_certificate,
+             {{"page", Tls::OnBadCertificate::page}, {"pass", Tls::OnBadCertificate::pass}});
+  map.section("verify", out.verify);
+  map.section("leaf", out.leaf);
+  map.choice("log_urls", out.log_urls, {{"blocked", Tls::LogUrls::blocked}, {"all", Tls::LogUrls::all}});
+  map.flag("via", out.via);
+}
 
 }  // namespace bloomwall::conf

@@ -38,7 +38,8 @@ struct Listener {
 
 // An item of `filters:`: a block list. They are asked in their order.
 struct Filter {
-  enum class Action : std::uint8_t { block, monitor };
+  // no_decrypt blocks nothing: TLS to a host that it lists is not intercepted.
+  enum class Action : std::uint8_t { block, monitor, no_decrypt };
   enum class OnError : std::uint8_t { block, allow };
   std::string name;                  // [A-Za-z0-9._-]{1,64}, unique
   std::filesystem::path file;        // .bwf
@@ -123,6 +124,7 @@ struct Timeouts {
   Milliseconds idle{60'000};             // a connection between requests, of a client or to an origin
   Milliseconds tunnel_idle{600'000};     // a tunnel without a byte in either direction
   Milliseconds tunnel_lifetime{0};       // a tunnel in all; 0: no limit
+  Milliseconds tls_handshake{10'000};    // of an intercepted connection, each side
   Milliseconds announce{5'000};          // SIGTERM: listeners stay open for so long, while answers close; 0: not at all
   Milliseconds drain{30'000};            // after that: what is still under way then is cut
   friend bool operator==(const Timeouts&, const Timeouts&) = default;
@@ -142,6 +144,8 @@ struct Limits {
   std::uint64_t buffer_memory = std::uint64_t{1} << 30;  // bytes, whole process, 16MiB .. 1TiB
   std::uint32_t client_connections = 20'000;             // whole process, 1 .. 10,000,000
   std::uint32_t connections_per_client = 4096;           // by address; 0: no limit
+  std::uint32_t leaves_per_client = 20;                  // certificates made a second, by address, 1 .. 100,000
+  std::uint32_t handshakes = 1024;  // TLS of intercepted connections at once, of each worker, 1 .. 1,000,000
   friend bool operator==(const Limits&, const Limits&) = default;
 };
 
@@ -182,10 +186,69 @@ struct Admin {
   friend bool operator==(const Admin&, const Admin&) = default;
 };
 
-// `tls_inspection:` looking into HTTPS.
+// `tls_inspection.ca:` the authority that signs for intercepted hosts. PEM files, read again by each reload.
+struct InspectionCa {
+  std::filesystem::path certificate = "/etc/bloomwall/ca.crt", key = "/etc/bloomwall/ca.key";
+  std::filesystem::path passphrase_file;  // of the key; empty: it has none
+  std::filesystem::path next;             // certificate of the authority to come, published only; empty: none
+  friend bool operator==(const InspectionCa&, const InspectionCa&) = default;
+};
+
+// `tls_inspection.auto_pass:` what becomes of clients that refuse the authority's certificates.
+struct AutoPass {
+  enum class Hosts : std::uint8_t { off, unmarked };
+  Hosts hosts = Hosts::off;          // unmarked: in mode all, hosts without URL entries pass undecrypted
+  std::uint32_t after = 2;           // refusals within 60 s, 1 .. 10
+  Milliseconds pass_for{3'600'000};  // `for`
+  bool devices = false;              // also clients that have accepted no certificate in the last 24 h
+  friend bool operator==(const AutoPass&, const AutoPass&) = default;
+};
+
+// `tls_inspection.verify:` whom to trust as an intercepted origin.
+struct OriginTrust {
+  std::filesystem::path ca_file;             // PEM roots; empty: the system's
+  std::filesystem::path extra_ca_file;       // PEM roots beside these; empty: none
+  std::filesystem::path intermediates_file;  // PEM, for origins that leave theirs out; empty: none
+  std::filesystem::path crl_file;            // PEM; empty: none
+  std::vector<std::string> distrust;         // SHA-256 of public keys (SPKI) in 64 hexadecimal digits, lower case
+  std::filesystem::path trust_exceptions;    // empty: none
+  friend bool operator==(const OriginTrust&, const OriginTrust&) = default;
+};
+
+// `tls_inspection.leaf:` the certificates made for intercepted hosts.
+struct LeafCertificates {
+  std::uint32_t days = 5;        // from now to their end, 1 .. 90
+  std::uint32_t cache = 10'000;  // kept, whole process, 16 .. 1,000,000
+  friend bool operator==(const LeafCertificates&, const LeafCertificates&) = default;
+};
+
+// `tls_inspection:` looking into HTTPS. A reload takes all of it over. What else may pass through a tunnel:
+// access.opaque_tunnels.
 struct TlsInspection {
-  enum class Mode : std::uint8_t { off };
+  // Each includes the one before. blocked: only to show the page; urls: also hosts with URL entries; all: every host.
+  enum class Mode : std::uint8_t { off, blocked, urls, all };
+  enum class OnCaFailure : std::uint8_t { refuse, off };
+  enum class PageFor : std::uint8_t { browsers, everyone };
+  enum class Ech : std::uint8_t { intercept, pass, deny };
+  enum class OnBadCertificate : std::uint8_t { page, pass };
+  enum class LogUrls : std::uint8_t { blocked, all };
   Mode mode = Mode::off;
+  InspectionCa ca;
+  OnCaFailure on_ca_failure = OnCaFailure::refuse;
+  PageFor page_for = PageFor::browsers;
+  // Files of hosts that are never decrypted.
+  std::vector<std::filesystem::path> never{"/usr/share/bloomwall/never-decrypt.txt"};
+  std::vector<std::string> clients;        // networks whose TLS is intercepted; empty: all
+  std::vector<std::string> never_clients;  // networks whose TLS is not
+  std::vector<std::uint16_t> ports;        // likewise of destinations; empty: all
+  bool urls_of_monitor = true;             // URL entries of filters that monitor count as those of filters that block
+  AutoPass auto_pass;
+  Ech ech = Ech::intercept;
+  OnBadCertificate on_bad_certificate = OnBadCertificate::page;
+  OriginTrust verify;
+  LeafCertificates leaf;
+  LogUrls log_urls = LogUrls::blocked;
+  bool via = false;  // Via in requests and answers inside TLS
   friend bool operator==(const TlsInspection&, const TlsInspection&) = default;
 };
 
@@ -202,6 +265,10 @@ void read(MapReader& map, AccessLog& out);
 void read(MapReader& map, Log& out);
 void read(MapReader& map, Headers& out);
 void read(MapReader& map, Admin& out);
+void read(MapReader& map, InspectionCa& out);
+void read(MapReader& map, AutoPass& out);
+void read(MapReader& map, OriginTrust& out);
+void read(MapReader& map, LeafCertificates& out);
 void read(MapReader& map, TlsInspection& out);
 
 }  // namespace bloomwall::conf

@@ -2,6 +2,7 @@
 #include "filter/policy/exact_set.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace bloomwall::filter {
 namespace {
@@ -250,12 +251,23 @@ void ExactSet::find_matches(UrlHashes& url, Scope scope, ExactMatches& matches) 
   }
 }
 
-bool ExactSet::has_path_entries(UrlHashes& url) const {
+std::optional<ExactSet::PathMark> ExactSet::path_mark(UrlHashes& url) const {
   const std::size_t suffixes = url.parts().suffixes();
-  for (std::size_t suffix = 0; suffix < suffixes; ++suffix) {
-    if (layers_of(url, suffix).has_paths()) return true;
+  for (std::size_t i = 0; i < suffixes; ++i) {
+    const Layers host = layers_of(url, i);
+    if (!host.has_paths()) continue;
+    const auto suffix = static_cast<std::uint16_t>(i);
+    const auto has = [&](bool Host::* any) {
+      return (host.own != nullptr && host.own->*any) || (host.base != nullptr && host.base->*any);
+    };
+    if (has(&Host::has_url)) return PathMark{suffix, Kind::url, 0};
+    if (has(&Host::has_query)) return PathMark{suffix, Kind::url_query, 0};
+    const std::uint64_t depths = (host.own == nullptr ? 0 : host.own->directory_depths) |
+                                 (host.base == nullptr ? 0 : host.base->directory_depths);
+    const auto least = static_cast<std::uint32_t>(std::countr_zero(depths)) + 1;
+    return PathMark{suffix, Kind::directory, std::min<std::uint32_t>(least, kDeepestMark)};
   }
-  return false;
+  return std::nullopt;
 }
 
 }  // namespace bloomwall::filter

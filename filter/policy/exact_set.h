@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -59,8 +60,14 @@ class ExactSet {
   void find_matches(UrlHashes& url, Scope scope, ExactMatches& matches) const;
   // Whether a host name of that many labels is among the entries (63 stands for that many and more).
   bool may_hold_labels(std::size_t labels) const;
-  // Whether URL entries exist on any suffix of the host.
-  bool has_path_entries(UrlHashes& url) const;
+  // The longest suffix of the host on which URL entries exist, and one kind of them.
+  struct PathMark {
+    std::uint16_t suffix;
+    Kind kind;
+    std::uint32_t depth;  // of directories: the least, at most kDeepestMark
+  };
+  std::optional<PathMark> path_mark(UrlHashes& url) const;
+  bool has_path_entries(UrlHashes& url) const { return path_mark(url).has_value(); }
 
  private:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};

@@ -204,6 +204,16 @@ Story Policy::explain(const CanonicalUrl& url) const {
   return story;
 }
 
+Story Policy::explain_host(const CanonicalUrl& host) const {
+  Story story;
+  StoryTeller teller(impl_->filters, impl_->allow, story);
+  PendingVerdict pending(*this, host, Scope::host, &teller);
+  while (!pending.advance()) {
+  }
+  story.verdict = pending.take();
+  return story;
+}
+
 std::string explain_text(const CanonicalUrl& url, const Story& story) {
   std::string out;
   const auto to = std::back_inserter(out);

@@ -97,7 +97,10 @@ bool Lookup::ask_delta() {
     match_ = {.kind = found.kind, .suffix = found.suffix, .depth = found.depth, .by_delta = true};
     return true;
   }
-  if (scope_ == Scope::host) host_has_marks_ = entries.has_path_entries(url_);
+  if (scope_ == Scope::url) return false;
+  const std::optional<ExactSet::PathMark> mark = entries.path_mark(url_);
+  host_has_marks_ = mark && may_announce(mark->suffix);
+  if (host_has_marks_) tell({mark->kind, true, mark->suffix, mark->depth}, LookupAnswer::added_by_delta);
   return false;
 }
 
@@ -170,10 +173,14 @@ bool Lookup::take_hits(const HostQuestion& asked, std::uint32_t hits) {
     if (take_hit(question, url_.host(asked.suffix))) return true;
   }
   if ((hits & kMarkBits) == 0) return false;
-  host_has_marks_ = true;
+  host_has_marks_ |= may_announce(asked.suffix);
   marked_.push_back({asked.suffix, hits & kMarkBits});
   return false;
 }
+
+// A mark on the last label would concern a whole top-level domain, and is hardly ever a true one: where a list has one
+// host of one label, every request's last label is asked.
+bool Lookup::may_announce(std::size_t suffix) const { return suffix == 0 || url_.parts().labels(suffix) > 1; }
 
 // True: that is the answer. With an exact side it waits for confirmation.
 bool Lookup::take_hit(const Question& question, const Hash128& key) {
@@ -350,6 +357,16 @@ std::string text_of(const Question& question, UrlParts& parts) {
     return text.append(" ").append(parts.suffix(question.suffix));
   }
   return text.append(" ").append(expression_of(question.kind, question.suffix, question.depth, parts));
+}
+
+double false_mark_rate(const Header& header) {
+  constexpr std::size_t kFewest = 2, kMost = 3;  // labels of the suffixes that count
+  if (header.find(SectionType::hosts) == nullptr || header.find(SectionType::paths) == nullptr) return 0;
+  const std::size_t most = header.max_labels == 0 ? kMost : std::min<std::size_t>(kMost, header.max_labels);
+  const std::size_t fewest = std::max<std::size_t>(kFewest, header.min_labels);
+  const std::size_t suffixes = most < fewest ? 0 : most - fewest + 1;
+  const auto marks = static_cast<std::size_t>(std::popcount(header.mark_mask & kMarkBits));
+  return std::min(1.0, static_cast<double>(suffixes * marks) * header.predicted.host_fill);
 }
 
 FilterPlan::FilterPlan(const FilterFile& file) {

@@ -40,6 +40,11 @@ struct FilterPlan {
   std::size_t max_depth = 0;  // of D entries
 };
 
+// The probability that a host of three labels that is not in the filter seems to have marks (Policy::judge_host): such
+// a host is decrypted needlessly, always the same ones until the filter is built anew. From the bits that are set; the
+// sum over marks and suffixes, which is a little more than the truth.
+double false_mark_rate(const Header& header);
+
 // One question put to a filter: an expression of the URL in the terms of UrlParts. A mark stands for the kind it
 // announces; the depth of a directory mark is 1..kDeepestMark, where kDeepestMark stands for that and any deeper.
 // Networks are asked for the host.
@@ -112,8 +117,9 @@ class Lookup {
   // Where there is no match: whether there would have been one but for an exception, or but for the exact side.
   bool is_excepted() const { return is_excepted_; }
   bool is_refuted() const { return is_refuted_; }
-  std::uint32_t questions() const { return questions_; }   // put to the bits so far
-  bool host_has_marks() const { return host_has_marks_; }  // URL entries exist on a suffix; Scope::host only
+  std::uint32_t questions() const { return questions_; }  // put to the bits so far
+  // Scope::host only: URL entries exist on a suffix of more than one label, or on the host itself.
+  bool host_has_marks() const { return host_has_marks_; }
 
  private:
   static constexpr std::size_t kHostRound = 16;
@@ -139,6 +145,7 @@ class Lookup {
   bool plan_hosts();
   bool evaluate_hosts();
   std::uint32_t exceptions_of(const HostQuestion& asked, std::uint32_t hits);
+  bool may_announce(std::size_t suffix) const;
   bool take_hits(const HostQuestion& asked, std::uint32_t hits);
   bool is_exception(const Question& question);
   bool take_hit(const Question& question, const Hash128& key);

@@ -43,8 +43,9 @@ bool PendingVerdict::advance() {
       if (!slot.is_done && !slot.lookup->pending_pages().empty()) return false;
       continue;
     }
-    const bool is_blocked = conclude(policy_.filters[filter_], slot);
-    filter_ = is_blocked ? policy_.filters.size() : filter_ + 1;
+    conclude(policy_.filters[filter_], slot);
+    filter_ = is_settled_ ? next_asked(filter_ + 1) : filter_ + 1;
+    group_end_ = std::max(group_end_, filter_);
   }
   return true;
 }
@@ -70,12 +71,26 @@ void PendingVerdict::begin_form() {
   }
   if (allow_hashes_) allow_hashes_->forget_form();
   group_begin_ = group_end_ = filter_ = 0;
+  is_settled_ = false;
   if (watcher_ != nullptr) watcher_->begin_form(form_, parts_);
   if (policy_.overrides != nullptr && ask_overrides()) {
-    filter_ = policy_.filters.size();
-    return;
+    is_settled_ = true;
+  } else if (!policy_.allow.empty()) {
+    ask_allow_lists();
   }
-  if (!policy_.allow.empty()) ask_allow_lists();
+  if (is_settled_) filter_ = group_end_ = next_asked(0);
+}
+
+bool PendingVerdict::exempts(std::size_t filter) const {
+  return policy_.any_exempts && policy_.filters[filter].exempts();
+}
+
+// Of a settled form: the first filter from this one on that exempts hosts from decryption. A host that is blocked or
+// allowed may be exempt all the same.
+std::size_t PendingVerdict::next_asked(std::size_t filter) const {
+  if (scope_ == Scope::url || !policy_.any_exempts) return policy_.filters.size();
+  while (filter < policy_.filters.size() && !policy_.filters[filter].exempts()) ++filter;
+  return filter;
 }
 
 UrlHashes& PendingVerdict::exact_hashes() {
@@ -110,7 +125,7 @@ void PendingVerdict::ask_allow_lists() {
     allow(entry);
   }
   // With a watcher the filters are asked all the same, and what they say is told but not taken.
-  if (is_overruled && watcher_ == nullptr) filter_ = policy_.filters.size();
+  is_settled_ = is_overruled && watcher_ == nullptr;
 }
 
 // The bare forms are the first one's, and come last.
@@ -126,7 +141,9 @@ void PendingVerdict::carry_to_bare_forms() {
 }
 
 const ExactMatch* PendingVerdict::overruled_by(std::size_t filter) const {
+  const bool only_by_name = exempts(filter);  // an entry for every filter is about blocking
   for (const ExactMatch& entry : allowed_by_) {
+    if (only_by_name && policy_.allow.overrules_all(entry.value)) continue;
     if (policy_.allow.overrules(entry.value, filter)) return &entry;
   }
   return nullptr;
@@ -152,16 +169,18 @@ void PendingVerdict::begin_group() {
 bool PendingVerdict::overrule(std::size_t filter) {
   if (const auto* const excepted = override_ ? override_->overrules(filter) : nullptr) {
     if (watcher_ != nullptr) watcher_->overridden_by(*excepted->made);
-    if (is_open(verdict_.reason)) note_override(verdict_, *excepted);
+    if (is_open(verdict_.reason) && !exempts(filter)) note_override(verdict_, *excepted);
     return true;
   }
   const ExactMatch* const allow_entry = overruled_by(filter);
-  if (allow_entry != nullptr) allow(*allow_entry);
+  if (allow_entry != nullptr && !exempts(filter)) allow(*allow_entry);
   return allow_entry != nullptr;
 }
 
 void PendingVerdict::begin_filter(std::size_t filter, Slot& slot) {
   slot.lookup.reset();
+  slot.is_done = slot.is_overruled = false;
+  if (is_settled_ ? !exempts(filter) : scope_ == Scope::url && exempts(filter)) return;
   slot.is_overruled = overrule(filter);
   if (slot.is_overruled && watcher_ == nullptr) return;
   if (watcher_ != nullptr) watcher_->begin_filter(filter, slot.is_overruled);
@@ -178,36 +197,46 @@ UrlHashes& PendingVerdict::hashes_for(const LoadedFilter& filter) {
   return fits(own) ? *own : own.emplace(keys, parts_);
 }
 
-// True: this form is blocked, and no further filter is asked.
-bool PendingVerdict::conclude(const LoadedFilter& filter, const Slot& slot) {
-  if (slot.is_overruled || !slot.lookup) return false;
+void PendingVerdict::conclude_exempting(const LoadedFilter& filter, const Lookup& lookup) {
+  const std::optional<LookupMatch>& match = lookup.match();
+  no_decrypt_ |= match && (match->by_delta || !filter.file->lost());
+}
+
+void PendingVerdict::conclude(const LoadedFilter& filter, const Slot& slot) {
+  if (slot.is_overruled || !slot.lookup) return;
   const Lookup& lookup = *slot.lookup;
   questions_ += lookup.questions();
-  host_has_marks_ |= scope_ == Scope::host && lookup.host_has_marks();
+  if (policy_.any_exempts && filter.exempts()) return conclude_exempting(filter, lookup);
+  if (scope_ == Scope::host && lookup.host_has_marks()) {
+    host_has_marks_ = true;
+    host_has_blocking_marks_ |= filter.spec.action == FilterAction::block;
+  }
   const std::optional<LookupMatch>& found = lookup.match();
   const LookupMatch* const match = found ? &*found : nullptr;
   // A delta lies in memory: what it adds holds whatever became of the file.
   if (match != nullptr && match->by_delta) return hit(filter, VerdictReason::delta, match);
   // Asked after the bits: what was read from a file that failed meanwhile means nothing.
   if (filter.file->lost()) {
-    return filter.spec.on_error == OnFilterError::block && hit(filter, VerdictReason::filter_lost, nullptr);
+    if (filter.spec.on_error == OnFilterError::block) hit(filter, VerdictReason::filter_lost, nullptr);
+    return;
   }
   if (match == nullptr) {
     if (verdict_.reason == VerdictReason::unlisted) verdict_.reason = reason_without_match(lookup);
-    return false;
+    return;
   }
-  return hit(filter, match->confirmed ? VerdictReason::confirmed : VerdictReason::listed, match);
+  hit(filter, match->confirmed ? VerdictReason::confirmed : VerdictReason::listed, match);
 }
 
-bool PendingVerdict::hit(const LoadedFilter& filter, VerdictReason reason, const LookupMatch* match) {
+// What blocks settles the form: no further filter is asked whether it blocks.
+void PendingVerdict::hit(const LoadedFilter& filter, VerdictReason reason, const LookupMatch* match) {
   const bool blocks = filter.spec.action == FilterAction::block;
-  if (!blocks && verdict_.decision == Decision::monitored) return false;  // the first monitor is the one reported
+  if (!blocks && verdict_.decision == Decision::monitored) return;  // the first monitor is the one reported
   verdict_.decision = blocks ? Decision::blocked : Decision::monitored;
   verdict_.reason = reason;
   verdict_.filter = &filter.spec;
   verdict_.kind = match != nullptr ? match->kind : Kind::suffix;
   verdict_.expression = match != nullptr ? expression_of(filter.target(), *match, parts_) : std::string();
-  return blocks;
+  is_settled_ = blocks;
 }
 
 void PendingVerdict::end_form() {
@@ -221,6 +250,8 @@ void PendingVerdict::end_form() {
   }
   worst_.questions = questions_;
   worst_.host_has_marks = host_has_marks_;
+  worst_.host_has_blocking_marks = host_has_blocking_marks_;
+  worst_.no_decrypt = no_decrypt_;
   is_done_ = true;
 }
 

@@ -61,6 +61,8 @@ class PendingVerdict {
   void begin_form();
   bool ask_overrides();
   void ask_allow_lists();
+  std::size_t next_asked(std::size_t filter) const;
+  bool exempts(std::size_t filter) const;
   void carry_to_bare_forms();
   UrlHashes& exact_hashes();
   const ExactMatch* overruled_by(std::size_t filter) const;
@@ -69,8 +71,9 @@ class PendingVerdict {
   void begin_group();
   void begin_filter(std::size_t filter, Slot& slot);
   UrlHashes& hashes_for(const LoadedFilter& filter);
-  bool conclude(const LoadedFilter& filter, const Slot& slot);
-  bool hit(const LoadedFilter& filter, VerdictReason reason, const LookupMatch* match);
+  void conclude(const LoadedFilter& filter, const Slot& slot);
+  void conclude_exempting(const LoadedFilter& filter, const Lookup& lookup);
+  void hit(const LoadedFilter& filter, VerdictReason reason, const LookupMatch* match);
   void end_form();
 
   const Policy::Impl& policy_;
@@ -89,7 +92,8 @@ class PendingVerdict {
   std::size_t group_begin_ = 0, group_end_ = 0;  // filters whose look-ups are under way
   std::size_t filter_ = 0;                       // the one to conclude next
   bool is_done_ = false;
-  bool host_has_marks_ = false;
+  bool is_settled_ = false;  // this form: only filters that exempt from decryption have still something to say
+  bool host_has_marks_ = false, host_has_blocking_marks_ = false, no_decrypt_ = false;
   std::uint32_t questions_ = 0;
   Verdict verdict_;  // of this form so far
   Verdict worst_;    // of the forms before

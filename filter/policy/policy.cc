@@ -32,6 +32,7 @@ Verdict judge_without_stopping(const Policy& policy, const CanonicalUrl& url, Sc
 
 // Why a filter would stop the address; nothing where it would not.
 std::optional<VerdictReason> reason_of(const LoadedFilter& filter, const Address& address) {
+  if (filter.exempts()) return std::nullopt;
   const LookupAnswer answer = ask_networks(filter.target(), address);
   // A delta lies in memory: what it adds holds whatever became of the file.
   if (answer == LookupAnswer::added_by_delta) return VerdictReason::delta;
@@ -187,7 +188,7 @@ void give_hash_places(std::vector<LoadedFilter>& filters) {
 Policy::Policy(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
   const auto is_paged = [](const LoadedFilter& filter) { return filter.file->residence() == Residence::paged; };
   is_paged_ = std::any_of(impl_->filters.begin(), impl_->filters.end(), is_paged);
-  const auto holds = [](const LoadedFilter& filter) { return holds_networks(filter.target()); };
+  const auto holds = [](const LoadedFilter& filter) { return !filter.exempts() && holds_networks(filter.target()); };
   has_networks_ = std::any_of(impl_->filters.begin(), impl_->filters.end(), holds);
 }
 Policy::~Policy() = default;
@@ -238,6 +239,16 @@ Policy::RequestError Policy::predicted_error() const {
     sum.listed_host += predicted.listed_host.mean;
   }
   return {std::min(sum.unlisted_host, 1.0), std::min(sum.listed_host, 1.0)};
+}
+
+double Policy::false_mark_rate(bool of_monitor) const {
+  double sum = 0;
+  for (const LoadedFilter& filter : impl_->filters) {
+    const FilterAction action = filter.spec.action;
+    const bool counts = action == FilterAction::block || (of_monitor && action == FilterAction::monitor);
+    if (counts) sum += filter::false_mark_rate(filter.file->header());
+  }
+  return std::min(sum, 1.0);
 }
 
 std::optional<Verdict> Policy::judge_at_once(const CanonicalUrl& url, std::vector<const std::byte*>& absent) const {

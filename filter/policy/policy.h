@@ -23,7 +23,9 @@
 
 namespace bloomwall::filter {
 
-enum class FilterAction : std::uint8_t { block, monitor };
+// no_decrypt: the filter is asked about hosts alone, says Verdict::no_decrypt, and changes no decision. Allow lists and
+// overrides concern it only where they name it; once its file is lost it lists nothing but what its delta adds.
+enum class FilterAction : std::uint8_t { block, monitor, no_decrypt };
 enum class OnFilterError : std::uint8_t { block, allow };
 
 struct FilterSpec {
@@ -107,8 +109,10 @@ class Policy {
   // URL far longer than usual. Time: linear in the URL, and at most what lookup.h says for each filter.
   Verdict judge(const CanonicalUrl& url) const;
   // A host alone (CONNECT, SNI): only host kinds are asked. `host` comes from Canonicaliser::host or url.
+  // Marks on the last label are ignored unless it is the whole host: a false one would decrypt a top-level domain.
   Verdict judge_host(const CanonicalUrl& host) const;
   Story explain(const CanonicalUrl& url) const;
+  Story explain_host(const CanonicalUrl& host) const;  // of judge_host(); without Story::expressions
 
   // Whether any filter or delta holds ranges of addresses, so that judge_address() can say something.
   bool has_networks() const { return has_networks_; }
@@ -148,6 +152,9 @@ class Policy {
     double unlisted_host = 0, listed_host = 0;
   };
   RequestError predicted_error() const;
+  // The sum of false_mark_rate() over the filters whose marks count: those that block and, where `of_monitor`, those
+  // that monitor.
+  double false_mark_rate(bool of_monitor) const;
 
  private:
   friend class PendingVerdict;

@@ -30,6 +30,8 @@ struct LoadedFilter {
     return {.file = file.get(), .delta = delta.get(), .plan = &plan, .exact = exact.get()};
   }
 
+  bool exempts() const { return spec.action == FilterAction::no_decrypt; }
+
   FilterSpec spec;
   // Shared with other policies (filter_store.h).
   std::shared_ptr<const FilterFile> file;
@@ -49,6 +51,7 @@ struct Policy::Impl {
   Impl(std::vector<LoadedFilter> its_filters, std::shared_ptr<const AllowLists> its_allow)
       : filters(std::move(its_filters)), allow_lists(std::move(its_allow)), allow(*allow_lists) {
     give_hash_places(filters);
+    for (const LoadedFilter& filter : filters) any_exempts |= filter.exempts();
   }
   // Likewise, with the same files.
   Impl(const Impl& other) : Impl(other.filters, other.allow_lists) {}
@@ -56,6 +59,7 @@ struct Policy::Impl {
   std::vector<LoadedFilter> filters;              // in the configured order; never resized, verdicts point to the specs
   std::shared_ptr<const AllowLists> allow_lists;  // shared likewise
   const AllowLists& allow;
+  bool any_exempts = false;                    // some filter has the action no_decrypt: exempts() is asked only then
   std::unique_ptr<const Overrides> overrides;  // null: none
 };
 

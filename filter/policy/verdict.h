@@ -37,8 +37,10 @@ struct Verdict {
   const FilterSpec* filter = nullptr;  // the filter that matched; lives as long as the policy
   std::string expression;              // canonical expression that matched, or the allow entry; empty where none
   std::uint8_t form = 0;               // which form of the URL decided
-  bool host_has_marks = false;         // judge_host only: URL entries exist on this host and could not be asked
-  std::uint32_t questions = 0;         // put to filters' bits, for metrics; those of all forms and filters asked
+  // judge_host only. URL entries of filters that block or monitor exist on this host and could not be asked; those of
+  // filters that block alone; a filter with the action no_decrypt lists it.
+  bool host_has_marks = false, host_has_blocking_marks = false, no_decrypt = false;
+  std::uint32_t questions = 0;  // put to filters' bits, for metrics; those of all forms and filters asked
 };
 
 }  // namespace bloomwall::filter

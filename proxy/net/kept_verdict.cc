@@ -30,9 +30,12 @@ KeptVerdict::KeptVerdict(KeptVerdict&&) noexcept = default;
 KeptVerdict& KeptVerdict::operator=(KeptVerdict&&) noexcept = default;
 
 void KeptVerdict::join(KeptVerdict other) {
+  const bool is_exempt = no_decrypt && (other.no_decrypt || !other.host_has_marks);
   if (rank(other) > rank(*this)) std::swap(other, *this);
   questions += other.questions;
   host_has_marks |= other.host_has_marks;
+  host_has_blocking_marks |= other.host_has_blocking_marks;
+  no_decrypt = is_exempt;
 }
 
 }  // namespace bloomwall::proxy

@@ -18,7 +18,8 @@ class KeptVerdict : public filter::Verdict {
   KeptVerdict& operator=(KeptVerdict&&) noexcept;
 
   // Another verdict that the same request needs: the worse of the two counts, and of two that allow it the one that has
-  // a reason.
+  // a reason. Marks of either count. The exemption from decryption is this verdict's, and does not
+  // hold where the other one has marks.
   void join(KeptVerdict other);
 
  private:

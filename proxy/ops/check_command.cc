@@ -30,6 +30,8 @@ const char* name_of(filter::FilterAction action) {
       return "block";
     case filter::FilterAction::monitor:
       return "monitor";
+    case filter::FilterAction::no_decrypt:
+      return "no_decrypt";
   }
   return "unknown";
 }

@@ -13,6 +13,7 @@ namespace {
 using State = filter::Policy::FilterState;
 
 const char* consequence(const State& state) {
+  if (state.spec.action == filter::FilterAction::no_decrypt) return "it exempts no host from decryption";
   if (state.spec.on_error == filter::OnFilterError::allow) return "its on_error lets everything pass";
   return state.spec.action == filter::FilterAction::block ? "its on_error blocks everything"
                                                           : "its on_error monitors everything";

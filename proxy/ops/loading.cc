@@ -23,6 +23,8 @@ filter::FilterAction action_of(conf::Filter::Action action) {
       return filter::FilterAction::block;
     case conf::Filter::Action::monitor:
       return filter::FilterAction::monitor;
+    case conf::Filter::Action::no_decrypt:
+      return filter::FilterAction::no_decrypt;
   }
   return filter::FilterAction::block;
 }

@@ -79,6 +79,66 @@ TEST_F(ConfigFile, WithoutANameTheFallbackIsReadIfItIsThere) {
   EXPECT_FALSE(load({}, write("workers: x\n")).has_value()) << "a broken default file is no reason for the defaults";
 }
 
+TEST(Config, TakesInspectionOfTlsAndNoRestartForIt) {
+  const auto loaded = load_text(R"(
+filters: [{name: bank, file: bank.bwf, action: no_decrypt}]
+timeouts: {tls_handshake: 5s}
+limits: {leaves_per_client: 3, handshakes: 7}
+tls_inspection:
+  mode: urls
+  ca: {certificate: ca.pem, key: /k, passphrase_file: p, next: n.pem}
+  on_ca_failure: "off"
+  page_for: everyone
+  never: [never.txt, /usr/share/bloomwall/never-decrypt.txt]
+  clients: [10.0.0.0/8]
+  never_clients: [10.1.0.0/16, "fd00::/8"]
+  ports: [443, 8443]
+  urls_of_monitor: false
+  auto_pass: {hosts: unmarked, after: 3, for: 12h, devices: true}
+  ech: deny
+  on_bad_certificate: pass
+  verify: {ca_file: r.pem, extra_ca_file: e.pem, intermediates_file: i.pem, crl_file: c.pem, trust_exceptions: t.txt,
+           distrust: [ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef0123456789]}
+  leaf: {days: 7, cache: 500}
+  log_urls: all
+  via: true
+)",
+                                "c.yaml", "/etc/b");
+  ASSERT_TRUE(loaded.has_value()) << text_of(loaded);
+  using Tls = TlsInspection;
+  TlsInspection want;
+  want.mode = Tls::Mode::urls;
+  want.ca = {.certificate = "/etc/b/ca.pem", .key = "/k", .passphrase_file = "/etc/b/p", .next = "/etc/b/n.pem"};
+  want.on_ca_failure = Tls::OnCaFailure::off;
+  want.page_for = Tls::PageFor::everyone;
+  want.never = {"/etc/b/never.txt", "/usr/share/bloomwall/never-decrypt.txt"};
+  want.clients = {"10.0.0.0/8"};
+  want.never_clients = {"10.1.0.0/16", "fd00::/8"};
+  want.ports = {443, 8443};
+  want.urls_of_monitor = false;
+  want.auto_pass = {
+      .hosts = AutoPass::Hosts::unmarked, .after = 3, .pass_for = Milliseconds(43'200'000), .devices = true};
+  want.ech = Tls::Ech::deny;
+  want.on_bad_certificate = Tls::OnBadCertificate::pass;
+  want.verify = {.ca_file = "/etc/b/r.pem",
+                 .extra_ca_file = "/etc/b/e.pem",
+                 .intermediates_file = "/etc/b/i.pem",
+                 .crl_file = "/etc/b/c.pem",
+                 .distrust = {"abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789"},
+                 .trust_exceptions = "/etc/b/t.txt"};
+  want.leaf = {.days = 7, .cache = 500};
+  want.log_urls = Tls::LogUrls::all;
+  want.via = true;
+  EXPECT_EQ(loaded->tls_inspection, want);
+  EXPECT_EQ(loaded->filters.at(0).action, Filter::Action::no_decrypt);
+  EXPECT_EQ(loaded->timeouts.tls_handshake, Milliseconds(5000));
+  EXPECT_EQ(loaded->limits.leaves_per_client, 3U);
+  EXPECT_EQ(loaded->limits.handshakes, 7U);
+  Config running = *loaded;
+  running.tls_inspection = {};
+  EXPECT_TRUE(needs_restart(running, *loaded).empty());
+}
+
 TEST(Config, ErrorsComeAllAtOnceInOrderOfLines) {
   const auto loaded = load_text("log: {level: loud}\nworkers: 0\nfilters: [{}]\nx: 1\n", "c.yaml");
   ASSERT_FALSE(loaded.has_value());
