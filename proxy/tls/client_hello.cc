@@ -13,7 +13,10 @@ constexpr std::size_t kMostBytes = 69'632;  // with record headers: a hello in t
 constexpr std::size_t kHandshakeHeader = 4;
 constexpr std::uint8_t kHandshakeRecord = 0x16;
 constexpr std::uint16_t kServerName = 0;
+constexpr std::uint16_t kAlpn = 16;
 constexpr std::uint16_t kEarlyData = 42;
+constexpr std::uint16_t kSupportedVersions = 43;
+constexpr std::uint16_t kEncryptedClientHello = 0xfe0d;
 
 // Takes numbers and vectors off the front of a message; `ok` is false once something did not fit.
 class Cursor {
@@ -46,7 +49,6 @@ class Cursor {
 struct Name {
   const char* error = nullptr;  // a literal; else `text`, empty where no name was given
   std::string_view text;
-  bool early_data = false;
 };
 
 // server_name of RFC 6066: exactly one entry, of type host_name.
@@ -63,7 +65,34 @@ Name parse_server_name(std::string_view extension) {
   return {nullptr, host};
 }
 
-Name parse_extensions(std::string_view bytes) {
+// The list of protocols where its lengths add up, else nothing: the server will refuse it, we need not.
+std::string_view parse_protocols(std::string_view extension) {
+  Cursor outer(extension);
+  const std::string_view list = outer.vector(2);
+  if (!outer.ok() || !outer.empty()) return {};
+  Cursor protocols(list);
+  while (!protocols.empty()) {
+    if (protocols.vector(1).empty()) return {};
+  }
+  return protocols.ok() ? list : std::string_view{};
+}
+
+// RFC 8701: 0x0a0a, 0x1a1a, ...
+constexpr bool is_grease(std::size_t value) { return (value & 0x0f0f) == 0x0a0a && value >> 8 == (value & 0xff); }
+
+std::uint16_t highest_version(std::string_view extension, std::uint16_t otherwise) {
+  Cursor outer(extension);
+  const std::string_view list = outer.vector(1);
+  if (!outer.ok() || !outer.empty() || list.empty() || list.size() % 2 != 0) return otherwise;
+  std::uint16_t highest = 0;
+  for (Cursor versions(list); !versions.empty();) {
+    const std::size_t version = versions.number(2);
+    if (!is_grease(version)) highest = std::max(highest, static_cast<std::uint16_t>(version));
+  }
+  return highest;
+}
+
+Name parse_extensions(std::string_view bytes, HelloFacts& facts) {
   std::bitset<65536> seen;
   Cursor extensions(bytes);
   Name name;
@@ -73,16 +102,20 @@ Name parse_extensions(std::string_view bytes) {
     if (!extensions.ok()) return {"extensions whose lengths do not add up", {}};
     if (seen.test(type)) return {"an extension given twice", {}};
     seen.set(type);
+    if (type == kAlpn) facts.alpn = parse_protocols(body);
+    if (type == kSupportedVersions) facts.highest_version = highest_version(body, facts.highest_version);
     if (type != kServerName) continue;
     name = parse_server_name(body);
     if (name.error != nullptr) return name;
   }
-  name.early_data = seen.test(kEarlyData);
+  facts.has_alpn = seen.test(kAlpn);
+  facts.has_ech = seen.test(kEncryptedClientHello);
+  facts.offers_early_data = seen.test(kEarlyData);
   return name;
 }
 
 // The body of a ClientHello, RFC 8446 section 4.1.2. A hello of TLS 1.2 and older may end before the extensions.
-Name parse_hello(std::string_view body) {
+Name parse_hello(std::string_view body, HelloFacts& facts) {
   Cursor hello(body);
   const std::size_t version = hello.number(2);
   hello.take(32);
@@ -93,13 +126,27 @@ Name parse_hello(std::string_view body) {
   if (session.size() > 32 || suites.empty() || suites.size() % 2 != 0 || compression.empty()) {
     return {"a ClientHello field of impossible length", {}};
   }
+  facts.highest_version = static_cast<std::uint16_t>(version);
   if (hello.empty()) return {};
   const std::string_view extensions = hello.vector(2);
   if (!hello.ok() || !hello.empty()) return {"octets around the extensions", {}};
-  return parse_extensions(extensions);
+  return parse_extensions(extensions, facts);
 }
 
 }  // namespace
+
+bool HelloFacts::offers(std::string_view protocol) const {
+  for (Cursor list(alpn); !list.empty();) {
+    if (list.vector(1) == protocol) return true;
+  }
+  return false;
+}
+
+std::size_t HelloFacts::protocols() const {
+  std::size_t count = 0;
+  for (Cursor list(alpn); !list.empty(); ++count) list.vector(1);
+  return count;
+}
 
 HelloResult ClientHelloReader::feed(std::span<const char> bytes) {
   while (result_ == HelloResult::need_more && !bytes.empty()) result_ = step(bytes);
@@ -156,10 +203,12 @@ HelloResult ClientHelloReader::finish_message() {
   if (message_.size() + record_left_ > kHandshakeHeader + size)
     return fail("octets behind the ClientHello in its record");
   if (message_.size() < kHandshakeHeader + size) return HelloResult::need_more;
-  const Name name = parse_hello(std::string_view(message_).substr(kHandshakeHeader));
-  if (name.error != nullptr) return fail(name.error);
+  const Name name = parse_hello(std::string_view(message_).substr(kHandshakeHeader), facts_);
+  if (name.error != nullptr) {
+    facts_ = {};
+    return fail(name.error);
+  }
   name_ = name.text;
-  early_data_ = name.early_data;
   return name_.empty() ? HelloResult::no_name : HelloResult::name;
 }
 

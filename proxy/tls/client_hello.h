@@ -5,7 +5,8 @@
 // like these are malformed and not another protocol. Records of any other type: UnknownRecordPeek.
 // Bounds: records of at most 16,384 octets, a handshake message of at most 64 KiB, 64 KiB + 4 KiB of bytes in all; more
 // is `malformed`. Linear in the bytes; one buffer, only where the hello spans records.
-// Source: RFC 8446 sections 4.1.2 and 5.1, RFC 6066 section 3.
+// It also reports what decides about interception (HelloFacts), where the hello is well-formed.
+// Source: RFC 8446 sections 4.1.2 and 5.1, RFC 6066 section 3, RFC 7301 section 3.1, RFC 9849 section 5.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,6 +31,20 @@ enum class HelloResult : std::uint8_t {
 // extension twice, lengths that do not add up, octets of the hello beyond its extensions, the ClientHello of SSLv2 (RFC
 // 8446 appendix D.5: not to be sent). An encrypted inner ClientHello (ECH) cannot be read: the outer name counts.
 
+// Beside the name; of a hello whose result is name or no_name.
+struct HelloFacts {
+  std::string alpn;       // the protocols offered, each behind its length octet; empty: none, or not well-formed
+  bool has_alpn = false;  // the extension is there
+  bool has_ech = false;   // likewise encrypted_client_hello, real or GREASE
+  bool offers_early_data = false;
+  // The highest version of TLS offered: 0x0303 for 1.2, 0x0304 for 1.3. GREASE values do not count; without
+  // supported_versions, or where that is not well-formed, the one in the hello's body.
+  std::uint16_t highest_version = 0;
+
+  bool offers(std::string_view protocol) const;  // "http/1.1", "h2"
+  std::size_t protocols() const;                 // how many are offered
+};
+
 class ClientHelloReader {
  public:
   // The next bytes, exactly once each. After a result other than need_more further bytes are ignored.
@@ -37,10 +52,11 @@ class ClientHelloReader {
   HelloResult result() const { return result_; }
   std::string_view name() const { return name_; }  // as in the hello: case and a trailing dot kept
   const char* why() const { return why_; }         // malformed: a literal for the log
-  bool offers_early_data() const { return early_data_; }
+  const HelloFacts& facts() const { return facts_; }
+  bool offers_early_data() const { return facts_.offers_early_data; }
   std::size_t used() const { return total_; }  // octets up to the result, record headers included
   std::size_t memory() const {
-    return message_.capacity() + name_.capacity();
+    return message_.capacity() + name_.capacity() + facts_.alpn.capacity();
   }  // bytes; of the message until the result
 
  private:
@@ -54,11 +70,11 @@ class ClientHelloReader {
   const char* why_ = "";
   std::uint8_t header_[5] = {};  // of the record being read
   std::uint8_t header_used_ = 0;
-  bool early_data_ = false;
   std::uint32_t record_left_ = 0;
   std::size_t total_ = 0;
   std::string message_;  // handshake message so far
   std::string name_;
+  HelloFacts facts_;
 };
 
 // Whether octets that are not_tls begin like a TLS record of an unknown type. RFC 2246 and RFC 4346 let servers ignore

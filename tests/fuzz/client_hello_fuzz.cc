@@ -15,6 +15,7 @@
 namespace {
 
 using bloomwall::proxy::ClientHelloReader;
+using bloomwall::proxy::HelloFacts;
 using bloomwall::proxy::HelloResult;
 using bloomwall::proxy::UnknownRecordPeek;
 
@@ -40,6 +41,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   require(whole.result() == pieces.result() && whole.name() == pieces.name());
   require(std::string_view(whole.why()) == pieces.why());
+  const HelloFacts &facts = whole.facts(), &same = pieces.facts();
+  require(facts.alpn == same.alpn && facts.has_alpn == same.has_alpn && facts.has_ech == same.has_ech &&
+          facts.offers_early_data == same.offers_early_data && facts.highest_version == same.highest_version);
+  const bool is_hello = whole.result() == HelloResult::name || whole.result() == HelloResult::no_name;
+  require(is_hello || (!facts.has_alpn && !facts.has_ech && facts.alpn.empty() && facts.highest_version == 0));
+  require(facts.has_alpn || facts.alpn.empty());
+  require(facts.protocols() <= facts.alpn.size() / 2 && (facts.protocols() == 0) == facts.alpn.empty());
+  require(facts.alpn.size() <= 65'535 && !facts.offers(""));
   const std::string_view name = whole.name();
   require((whole.result() == HelloResult::name) == !name.empty());
   require(std::all_of(name.begin(), name.end(), [](char c) { return c > 0x20 && c < 0x7f; }));

@@ -169,6 +169,61 @@ TEST(UnknownRecordPeek, KnowsARecordFromOtherProtocols) {
   EXPECT_EQ(result_of("x"), Result::undecided);
 }
 
+std::string alpn(const std::vector<std::string>& protocols) {
+  std::string list;
+  for (const std::string& protocol : protocols) list += vector_of(1, protocol);
+  return extension(16, vector_of(2, list));
+}
+std::string versions(std::string_view list) { return extension(43, vector_of(1, list)); }
+
+TEST(HelloFacts, AreThoseOfTheHello) {
+  const struct {
+    const char* what;
+    std::string extensions;
+    std::size_t protocols;
+    bool has_alpn, http1, http2, ech;
+    int version;
+  } rows[] = {
+      {"nothing", "", 0, false, false, false, false, 0x0303},
+      {"browser", alpn({"h2", "http/1.1"}) + kEch + versions("\x5a\x5a\x03\x04\x03\x03"), 2, true, true, true, true,
+       0x0304},
+      {"h2 alone", alpn({"h2"}) + versions("\x03\x04"), 1, true, false, true, false, 0x0304},
+      {"http/1.1 alone", alpn({"http/1.1"}), 1, true, true, false, false, 0x0303},
+      {"others", alpn({"imap", "http/1.0", "h2c"}), 3, true, false, false, false, 0x0303},
+      {"GREASE among them", alpn({"\x0a\x0a", "http/1.1"}), 2, true, true, false, false, 0x0303},
+      {"an empty list", extension(16, vector_of(2, "")), 0, true, false, false, false, 0x0303},
+      {"an empty protocol", alpn({"", "http/1.1"}), 0, true, false, false, false, 0x0303},
+      {"a protocol that is cut", extension(16, vector_of(2, "\x08http/1.")), 0, true, false, false, false, 0x0303},
+      {"octets behind the list", extension(16, vector_of(2, vector_of(1, "h2")) + "x"), 0, true, false, false, false,
+       0x0303},
+      {"no list", extension(16, ""), 0, true, false, false, false, 0x0303},
+      {"old versions", versions("\x03\x01\x03\x02"), 0, false, false, false, false, 0x0302},
+      {"nothing but GREASE", versions("\x0a\x0a"), 0, false, false, false, false, 0},
+      {"no GREASE, though like it", versions("\x03\x03\x1a\x2a"), 0, false, false, false, false, 0x1a2a},
+      {"an odd list", versions("\x03\x04\x03"), 0, false, false, false, false, 0x0303},
+      {"a list too long", extension(43, "\x04\x03\x04"), 0, false, false, false, false, 0x0303},
+  };
+  for (const auto& row : rows) {
+    for (const bool named : {true, false}) {
+      ClientHelloReader reader;
+      const auto result = feed(reader, client_hello(row.extensions + (named ? server_name("a.test") : "")));
+      ASSERT_EQ(result, named ? HelloResult::name : HelloResult::no_name) << row.what;
+      const HelloFacts& facts = reader.facts();
+      EXPECT_EQ(facts.protocols(), row.protocols) << row.what;
+      EXPECT_EQ(facts.has_alpn, row.has_alpn) << row.what;
+      EXPECT_EQ(facts.offers("http/1.1"), row.http1) << row.what;
+      EXPECT_EQ(facts.offers("h2"), row.http2) << row.what;
+      EXPECT_EQ(facts.has_ech, row.ech) << row.what;
+      EXPECT_EQ(facts.highest_version, row.version) << row.what;
+      EXPECT_FALSE(facts.offers_early_data);
+    }
+  }
+  ClientHelloReader broken;
+  feed(broken, client_hello(alpn({"h2"}) + kEch + kEch));
+  EXPECT_EQ(broken.result(), HelloResult::malformed);
+  EXPECT_TRUE(broken.facts().alpn.empty() && !broken.facts().has_ech && broken.facts().highest_version == 0);
+}
+
 TEST(ClientHelloReader, HoldsNothingOfAHelloThatWasRead) {
   ClientHelloReader reader;
   const std::string hello = client_hello(extension(0x4000, std::string(30'000, 'x')) + server_name("a.test"));
