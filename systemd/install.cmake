@@ -23,9 +23,14 @@ file(INSTALL "${BLOOMWALL_BINARY}/systemd/bloomwall.service" "${BLOOMWALL_BINARY
 file(INSTALL "${BLOOMWALL_SOURCE}/systemd/bloomwall.sysusers" DESTINATION "${prefix}/lib/sysusers.d" RENAME bloomwall.conf)
 file(INSTALL "${BLOOMWALL_SOURCE}/systemd/bloomwall.tmpfiles" DESTINATION "${prefix}/lib/tmpfiles.d" RENAME bloomwall.conf)
 file(INSTALL "${BLOOMWALL_SOURCE}/systemd/bloomwall.logrotate" DESTINATION "${etc}/logrotate.d" RENAME bloomwall)
-file(INSTALL "${BLOOMWALL_SOURCE}/conf/bloomwall.yaml" "${BLOOMWALL_SOURCE}/conf/blocked.html"
+file(READ "${BLOOMWALL_SOURCE}/conf/bloomwall.yaml" yaml)
+string(REPLACE "/usr/share/bloomwall" "${prefix}/share/bloomwall" yaml "${yaml}")
+file(WRITE "${BLOOMWALL_BINARY}/systemd/bloomwall.yaml" "${yaml}")
+
+file(INSTALL "${BLOOMWALL_BINARY}/systemd/bloomwall.yaml" "${BLOOMWALL_SOURCE}/conf/blocked.html"
      DESTINATION "${prefix}/share/doc/bloomwall/examples")
+file(INSTALL "${BLOOMWALL_SOURCE}/conf/never-decrypt.txt" DESTINATION "${prefix}/share/bloomwall")
 file(INSTALL "${BLOOMWALL_SOURCE}/README.md" "${BLOOMWALL_SOURCE}/LICENSE" DESTINATION "${prefix}/share/doc/bloomwall")
 if(NOT EXISTS "$ENV{DESTDIR}${etc}/bloomwall/bloomwall.yaml")
-  file(INSTALL "${BLOOMWALL_SOURCE}/conf/bloomwall.yaml" DESTINATION "${etc}/bloomwall")
+  file(INSTALL "${BLOOMWALL_BINARY}/systemd/bloomwall.yaml" DESTINATION "${etc}/bloomwall")
 endif()

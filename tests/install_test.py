@@ -27,7 +27,8 @@ def check(prefix, etc):
                   f"{prefix}/lib/systemd/system/bloomwall.socket", f"{prefix}/lib/sysusers.d/bloomwall.conf",
                   f"{prefix}/lib/tmpfiles.d/bloomwall.conf", f"{prefix}/share/doc/bloomwall/LICENSE",
                   f"{etc}/logrotate.d/bloomwall", f"{etc}/bloomwall/bloomwall.yaml",
-                  f"{prefix}/share/doc/bloomwall/examples/bloomwall.yaml", f"{prefix}/share/doc/bloomwall/examples/blocked.html"]
+                  f"{prefix}/share/doc/bloomwall/examples/bloomwall.yaml", f"{prefix}/share/doc/bloomwall/examples/blocked.html",
+                  f"{prefix}/share/bloomwall/never-decrypt.txt"]
         for path in wanted:
             assert (root / path[1:]).is_file(), f"{path} is missing"
         unit = (root / f"{prefix[1:]}/lib/systemd/system/bloomwall.service").read_text()
@@ -35,6 +36,7 @@ def check(prefix, etc):
         assert f"ExecReload={prefix}/bin/bloomwall reload --config {etc}/bloomwall/bloomwall.yaml\n" in unit, unit
 
         configuration = root / f"{etc[1:]}/bloomwall/bloomwall.yaml"
+        assert f"never: [{prefix}/share/bloomwall/never-decrypt.txt]" in configuration.read_text()
         program = root / f"{prefix[1:]}/bin/bloomwall"
         checked = subprocess.run([program, "check", "--config", configuration], capture_output=True, text=True, timeout=60)
         assert checked.returncode == 0, checked.stderr

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/access/tls_decision.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+#include "base/handles.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+TlsDecision decided(TlsAction action, TlsReason reason) { return {.action = action, .reason = reason}; }
+
+bool is_blocked_request(const TlsRequest& request) {
+  return request.authority.is_blocked || request.destination.is_blocked || (request.sni && request.sni->is_blocked);
+}
+
+// A step that would let octets pass unread. No exemption from decryption reaches a blocked host.
+TlsDecision tunnel_unless_blocked(const TlsRequest& request, TlsReason reason) {
+  return decided(is_blocked_request(request) ? TlsAction::refuse : TlsAction::tunnel, reason);
+}
+
+bool is_browser(std::string_view user_agent) { return user_agent.starts_with("Mozilla/"); }
+
+tl::expected<CidrSet, std::string> networks_of(const char* key, const std::vector<std::string>& networks) {
+  auto built = CidrSet::build(networks);
+  if (built) return built;
+  return tl::unexpected(fmt::format("tls_inspection.{}: not a network: {}", key, built.error()));
+}
+
+const char* name_of(InspectionRules::Mode mode) {
+  switch (mode) {
+    case InspectionRules::Mode::off:
+      return "off";
+    case InspectionRules::Mode::blocked:
+      return "blocked";
+    case InspectionRules::Mode::urls:
+      return "urls";
+    case InspectionRules::Mode::all:
+      return "all";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+const char* to_string(TlsAction action) {
+  switch (action) {
+    case TlsAction::tunnel:
+      return "tunnelled";
+    case TlsAction::intercept:
+      return "intercepted";
+    case TlsAction::page:
+      return "page";
+    case TlsAction::refuse:
+      return "refused";
+  }
+  return "unknown";
+}
+
+const char* to_string(TlsReason reason) {
+  switch (reason) {
+    case TlsReason::mark:
+      return "mark";
+    case TlsReason::all:
+      return "all";
+    case TlsReason::blocked:
+      return "blocked";
+    case TlsReason::never:
+      return "never";
+    case TlsReason::no_decrypt:
+      return "no_decrypt";
+    case TlsReason::client:
+      return "client";
+    case TlsReason::port:
+      return "port";
+    case TlsReason::auto_pass:
+      return "auto_pass";
+    case TlsReason::client_cert:
+      return "client_cert";
+    case TlsReason::alpn:
+      return "alpn";
+    case TlsReason::ech:
+      return "ech";
+    case TlsReason::opaque:
+      return "opaque";
+    case TlsReason::mode:
+      return "mode";
+  }
+  return "unknown";
+}
+
+std::string TlsDecision::source(const conf::TlsInspection& settings) const {
+  switch (reason) {
+    case TlsReason::mark:
+    case TlsReason::all:
+    case TlsReason::blocked:
+    case TlsReason::mode:
+      return fmt::format("mode {}", name_of(settings.mode));
+    case TlsReason::never:
+      return entry == nullptr ? "tls_inspection.never" : fmt::format("{} {}", entry->place(), entry->host);
+    case TlsReason::no_decrypt:
+      return "a filter with action: no_decrypt";
+    case TlsReason::client:
+      return "tls_inspection.clients, .never_clients";
+    case TlsReason::port:
+      return "tls_inspection.ports";
+    case TlsReason::auto_pass:
+      return "tls_inspection.auto_pass: the client refuses our certificates";
+    case TlsReason::client_cert:
+      return "the origin wants a client certificate";
+    case TlsReason::alpn:
+      return "ALPN without an HTTP version that is served inside";
+    case TlsReason::ech:
+      return "tls_inspection.ech";
+    case TlsReason::opaque:
+      return "access.opaque_tunnels";
+  }
+  return {};
+}
+
+tl::expected<InspectionRules, std::vector<std::string>> InspectionRules::compile(const conf::Config& settings) {
+  InspectionRules rules;
+  rules.settings_ = settings.tls_inspection;
+  rules.refuses_opaque_ = settings.access.opaque_tunnels == conf::Access::OpaqueTunnels::deny;
+  if (!rules.is_on()) return rules;
+  std::vector<std::string> errors;
+  const auto take = [&errors](auto built, auto& into) {
+    if (built) {
+      into = *std::move(built);
+    } else {
+      errors.push_back(std::move(built).error());
+    }
+  };
+  take(networks_of("clients", rules.settings_.clients), rules.clients_);
+  take(networks_of("never_clients", rules.settings_.never_clients), rules.never_clients_);
+  rules.ports_ = rules.settings_.ports;
+  std::ranges::sort(rules.ports_);
+  auto never = NeverList::load(rules.settings_.never);
+  if (never) {
+    rules.never_ = *std::move(never);
+  } else {
+    for (std::string& line : never.error()) errors.push_back("tls_inspection.never: " + line);
+  }
+  if (!errors.empty()) return tl::unexpected(std::move(errors));
+  return rules;
+}
+
+TlsDecision InspectionRules::decide(const TlsRequest& request) const {
+  if (!is_on()) return tunnel_unless_blocked(request, TlsReason::mode);
+  if (request.is_opaque) {
+    return refuses_opaque_ ? decided(TlsAction::refuse, TlsReason::opaque)
+                           : tunnel_unless_blocked(request, TlsReason::opaque);
+  }
+  if (auto exemption = exempt(request)) return *exemption;
+  if (is_blocked_request(request)) return show_page(request);
+  if (settings_.mode == Mode::blocked) return decided(TlsAction::tunnel, TlsReason::mode);
+  const bool is_marked = has_marks(request);
+  if (settings_.ech != conf::TlsInspection::Ech::pass && hides_name(request)) {
+    // Where the name that matters is hidden, what we cannot serve must not pass either.
+    const bool refuses = settings_.ech == conf::TlsInspection::Ech::deny || !can_serve(request);
+    if (refuses) return decided(TlsAction::refuse, TlsReason::ech);
+    // For the outer name; ends with a client that comes again and says which host it wants.
+    return decided(TlsAction::intercept, is_marked ? TlsReason::mark : TlsReason::ech);
+  }
+  if (!is_marked) return decide_unmarked(request);
+  return can_serve(request) ? decided(TlsAction::intercept, TlsReason::mark)
+                            : decided(TlsAction::refuse, TlsReason::alpn);
+}
+
+// What stops interception of an unmarked host lets it pass: nothing would be enforced there beyond the host.
+TlsDecision InspectionRules::decide_unmarked(const TlsRequest& request) const {
+  if (settings_.mode != Mode::all) return decided(TlsAction::tunnel, TlsReason::mode);
+  if (!can_serve(request) || request.origin_lacks_http) return decided(TlsAction::tunnel, TlsReason::alpn);
+  if (request.origin_wants_certificate) return decided(TlsAction::tunnel, TlsReason::client_cert);
+  const bool auto_pass = settings_.auto_pass.hosts == conf::AutoPass::Hosts::unmarked;
+  if (auto_pass && request.may_auto_pass) return decided(TlsAction::tunnel, TlsReason::auto_pass);
+  return {.action = TlsAction::intercept, .reason = TlsReason::all, .may_step_back = true};
+}
+
+TlsDecision InspectionRules::show_page(const TlsRequest& request) const {
+  const bool everyone = settings_.page_for == conf::TlsInspection::PageFor::everyone;
+  const bool sees_page = everyone || request.is_transparent || is_browser(request.user_agent);
+  if (!sees_page || request.page_refused) return decided(TlsAction::refuse, TlsReason::blocked);
+  if (!can_serve(request)) return decided(TlsAction::refuse, TlsReason::alpn);
+  return decided(TlsAction::page, TlsReason::blocked);
+}
+
+bool InspectionRules::is_client_exempt(const Address& client) const {
+  if (never_clients_.contains(client)) return true;
+  return !clients_.empty() && !clients_.contains(client);
+}
+
+const NeverList::Entry* InspectionRules::never_entry(const TlsName& name) const {
+  return name.host.empty() ? nullptr : never_.find(name.host);
+}
+
+std::optional<TlsDecision> InspectionRules::exempt(const TlsRequest& request) const {
+  if (request.client && is_client_exempt(*request.client)) return tunnel_unless_blocked(request, TlsReason::client);
+  if (!ports_.empty() && !std::ranges::binary_search(ports_, request.port)) {
+    return tunnel_unless_blocked(request, TlsReason::port);
+  }
+  if (settings_.mode >= Mode::urls && is_marked(request.destination)) return std::nullopt;
+  const NeverList::Entry* const by_authority = never_entry(request.authority);
+  if (by_authority == nullptr && !request.authority.no_decrypt) return std::nullopt;
+  const NeverList::Entry* by_sni = by_authority;
+  if (request.sni && request.sni->host != request.authority.host) {
+    by_sni = never_entry(*request.sni);
+    if (by_sni == nullptr && !request.sni->no_decrypt) return std::nullopt;
+  }
+  const NeverList::Entry* const entry = by_sni != nullptr ? by_sni : by_authority;
+  TlsDecision decision = tunnel_unless_blocked(request, entry != nullptr ? TlsReason::never : TlsReason::no_decrypt);
+  decision.entry = entry;
+  return decision;
+}
+
+// Browsers send the extension with every ClientHello; only another name in clear says that it hides one. On transparent
+// listeners the SNI is all there is.
+bool InspectionRules::hides_name(const TlsRequest& request) const {
+  if (!request.hello || !request.hello->has_ech || !request.sni) return false;
+  if (is_ech_public_name(request.sni->host)) return true;
+  return !request.is_transparent && request.sni->host != request.authority.host;
+}
+
+bool InspectionRules::can_serve(const TlsRequest& request) const {
+  if (!request.hello || !request.hello->has_alpn) return true;
+  return request.hello->offers_http1 || (serves_http2_ && request.hello->offers_http2);
+}
+
+bool InspectionRules::is_marked(const TlsName& name) const {
+  return settings_.urls_of_monitor ? name.has_marks : name.has_blocking_marks;
+}
+
+bool InspectionRules::has_marks(const TlsRequest& request) const {
+  if (settings_.mode < Mode::urls) return false;
+  return is_marked(request.authority) || is_marked(request.destination) || (request.sni && is_marked(*request.sni));
+}
+
+bool is_ech_public_name(std::string_view host) {
+  // Cloudflare, for the sites that it serves; its test site; the DEfO project's; draft examples that are deployed.
+  constexpr std::string_view kNames[] = {"cloudflare-ech.com", "crypto.cloudflare.com", "cover.defo.ie",
+                                         "public.tls-ech.dev", "public.test.defo.ie"};
+  return std::ranges::find(kNames, host) != std::end(kNames);
+}
+
+std::vector<std::string> missing_ca_files(const conf::TlsInspection& settings) {
+  std::vector<std::string> lines;
+  if (settings.mode == conf::TlsInspection::Mode::off) return lines;
+  const std::pair<const char*, const std::filesystem::path*> files[] = {
+      {"certificate", &settings.ca.certificate},
+      {"key", &settings.ca.key},
+      {"passphrase_file", &settings.ca.passphrase_file},
+      {"next", &settings.ca.next}};
+  for (const auto& [key, path] : files) {
+    if (path->empty()) continue;
+    const UniqueFd fd(::open(path->c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (fd) continue;
+    lines.push_back(fmt::format("tls_inspection.ca.{}: {}: {}; mode {} needs it (`bloomwall ca init` makes one)", key,
+                                path->string(), std::generic_category().message(errno), name_of(settings.mode)));
+  }
+  return lines;
+}
+
+}  // namespace bloomwall::proxy

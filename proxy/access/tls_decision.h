@@ -1,0 +1,157 @@
+// Whether a TLS connection of a client is decrypted: the one place that knows the modes and exemptions of
+// `tls_inspection`. A pure function of what is known of the connection and of the rules; no clock, no sockets.
+//
+// The order, first that applies:
+//   1 mode off                     tunnel
+//   2 octets that are no TLS       tunnel or refuse, as access.opaque_tunnels says
+//   3 exempt (never, no_decrypt, client, port)  tunnel
+//   4 host blocked                 page; refuse for those who cannot or shall not see it
+//   5 mode blocked                 tunnel
+//   6 ECH that hides the name      intercept or refuse, as `ech` says
+//   7 marks on authority or SNI    intercept (refuse where the client speaks no HTTP version that is served inside)
+//   8 mode all                     intercept, unless the client or the origin makes that impossible
+//   9                              tunnel
+// In 1 to 3 a blocked host is refused. Thus a blocked host is never tunnelled, and nothing that a peer sends tunnels a
+// marked host.
+// A host is exempt only if every name of the connection is: a client chooses authority and SNI freely, and either could
+// name an exempt host. What a redirected client was about to reach must at least have no marks.
+// Asked twice: at CONNECT, before anything is dialled (only a blocked host matters then), and with the ClientHello.
+// Cost: a few comparisons, two CIDR questions, one hash probe for each host suffix; no allocation. Thread-safe.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "conf/config.h"
+#include "filter/policy/verdict.h"
+#include "proxy/access/access_rules.h"
+#include "proxy/access/never_list.h"
+
+namespace bloomwall::proxy {
+
+// A name of the connection, and what the filters say of it as a host (Policy::judge_host).
+struct TlsName {
+  std::string_view host = {};  // canonical
+  bool is_blocked = false;
+  bool has_marks = false, has_blocking_marks = false;  // of filters that block or monitor; of those that block
+  bool no_decrypt = false;
+  static TlsName of(std::string_view host, const filter::Verdict& verdict) {
+    return {.host = host,
+            .is_blocked = verdict.decision >= filter::Decision::blocked,
+            .has_marks = verdict.host_has_marks,
+            .has_blocking_marks = verdict.host_has_blocking_marks,
+            .no_decrypt = verdict.no_decrypt};
+  }
+};
+
+// Of the ClientHello.
+struct TlsHello {
+  bool has_alpn = false;      // without it HTTP/1.1 is assumed
+  bool offers_http1 = false;  // ALPN http/1.1
+  bool offers_http2 = false;  // ALPN h2
+  bool has_ech = false;       // the extension, real or GREASE
+};
+
+struct TlsRequest {
+  // The CONNECT's host; on a transparent listener the SNI, or without one the destination address.
+  TlsName authority;
+  std::optional<TlsName> sni = {};     // nothing: none sent, or no ClientHello yet
+  std::optional<TlsHello> hello = {};  // nothing: at CONNECT
+  std::uint16_t port = 443;            // of the CONNECT or the destination
+  std::optional<Address> client = {};  // nothing: not asked
+  std::string_view user_agent = {};    // of the CONNECT
+  bool is_transparent = false;
+  TlsName destination = {};               // is_transparent: the address that the client was about to reach
+  bool is_opaque = false;                 // the client's octets are neither TLS nor HTTP
+  bool page_refused = false;              // the client refused our certificate for this host lately (TlsRefusals)
+  bool may_auto_pass = false;             // likewise, and auto_pass applies
+  bool origin_wants_certificate = false;  // the origin asked for a client certificate lately
+  bool origin_lacks_http = false;         // it agreed to no HTTP version that is spoken to origins
+};
+
+enum class TlsAction : std::uint8_t {
+  tunnel,     // octets pass unread
+  intercept,  // decrypt, judge each request
+  page,       // decrypt without an origin, answer with the block page
+  refuse,     // at CONNECT 403, else close; where reason is alpn alert 120
+};
+// Also labels of bloomwall_tls_decisions_total.
+enum class TlsReason : std::uint8_t {
+  mark,         // URL entries exist on a name of the connection
+  all,          // mode all
+  blocked,      // a filter blocks the host
+  never,        // tls_inspection.never
+  no_decrypt,   // a filter with that action
+  client,       // tls_inspection.clients, never_clients
+  port,         // tls_inspection.ports
+  auto_pass,    // the client refuses our certificates
+  client_cert,  // the origin wants a client certificate
+  alpn,         // no HTTP version that is served inside
+  ech,          // Encrypted Client Hello
+  opaque,       // no TLS
+  mode,         // the mode decrypts nothing of this kind
+};
+const char* to_string(TlsAction action);  // "tunnelled", "intercepted", "page", "refused", as in metrics
+const char* to_string(TlsReason reason);
+
+struct TlsDecision {
+  TlsAction action = TlsAction::refuse;
+  TlsReason reason = TlsReason::mode;
+  // never: the entry. Lives as long as the rules.
+  const NeverList::Entry* entry = nullptr;
+  // intercept: a tunnel is still possible where the origin turns out to want a client certificate, to speak no HTTP
+  // version of ours, or (on_bad_certificate: pass) to have a bad certificate. Never of a host with marks.
+  bool may_step_back = false;
+  // "mode urls", "never-decrypt.txt:14 example.com", "tls_inspection.never_clients": the setting that decided.
+  std::string source(const conf::TlsInspection& settings) const;
+};
+
+// `tls_inspection` compiled.
+class InspectionRules {
+ public:
+  using Mode = conf::TlsInspection::Mode;
+  // Reads the never files, unless the mode is off. Every error, one line each.
+  static tl::expected<InspectionRules, std::vector<std::string>> compile(const conf::Config& settings);
+
+  bool is_on() const { return settings_.mode != Mode::off; }
+  const conf::TlsInspection& settings() const { return settings_; }
+  const NeverList& never() const { return never_; }
+  // Where HTTP/2 is spoken to clients, a ClientHello that offers h2 alone can be served.
+  void serve_http2(bool serves) { serves_http2_ = serves; }
+
+  TlsDecision decide(const TlsRequest& request) const;
+
+ private:
+  bool is_client_exempt(const Address& client) const;
+  std::optional<TlsDecision> exempt(const TlsRequest& request) const;
+  const NeverList::Entry* never_entry(const TlsName& name) const;
+  TlsDecision show_page(const TlsRequest& request) const;
+  bool hides_name(const TlsRequest& request) const;
+  bool can_serve(const TlsRequest& request) const;
+  bool has_marks(const TlsRequest& request) const;
+  bool is_marked(const TlsName& name) const;
+  TlsDecision decide_unmarked(const TlsRequest& request) const;
+
+  conf::TlsInspection settings_;
+  bool refuses_opaque_ = false;
+  bool serves_http2_ = false;
+  CidrSet clients_, never_clients_;
+  std::vector<std::uint16_t> ports_;  // sorted; empty: any
+  NeverList never_;
+};
+
+inline TlsDecision decide_tls(const TlsRequest& request, const InspectionRules& rules) { return rules.decide(request); }
+
+// The names that ClientHellos with real ECH show in clear: of the services that terminate it for others.
+bool is_ech_public_name(std::string_view host);
+
+// What must be there before a mode other than off may start: the authority's files. One line each: key, path, reason.
+// Checks that they can be opened, not what they hold.
+std::vector<std::string> missing_ca_files(const conf::TlsInspection& settings);
+
+}  // namespace bloomwall::proxy

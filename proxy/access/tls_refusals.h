@@ -1,0 +1,184 @@
+// Remembers which clients refuse the certificates that interception shows them, each (client address, host) by itself:
+// what one client refuses opens nothing for another.
+// A handshake that ends badly is classified (refusal_in) and noted. A fatal alert that means distrust is a strong
+// signal; an end of the stream during the handshake, or within a second after it without one octet, is a weak one and
+// counts a third. A pair is refused once `after` strong signals have come within 60 s; for the block page inside TLS
+// one is enough. A pair that has ever sent application data is never refused.
+// Two kinds, by what the same client accepted in the last 24 h: "pins" (something: the application pins its keys) and
+// "no_ca" (nothing: the device lacks the authority).
+// Bounds: kMostPairs pairs, kMostClients clients, kMostAccepted accepted pairs, the least recently used forgotten
+// first. Forgotten acceptance at worst makes a refusal count again; it lets nothing pass that has marks, because
+// decide_tls asks for unmarked hosts only.
+// One a worker; not thread-safe. Calls take the time now. note() and accept() are amortised O(1) and may allocate.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "conf/config.h"
+#include "proxy/access/access_rules.h"
+
+namespace bloomwall::proxy {
+
+enum class RefusalSignal : std::uint8_t { alert, eof, silent };  // labels of bloomwall_tls_client_refusals_total
+const char* to_string(RefusalSignal signal);
+
+// How a client's handshake with us ended.
+struct HandshakeEnd {
+  std::optional<int> alert = {};                // fatal, received; AlertDescription of RFC 8446 section 6
+  bool is_finished = false;                     // the client's Finished came
+  std::chrono::milliseconds after_finished{0};  // until the end of the stream
+  bool sent_data = false;                       // application data came
+  bool by_us = false;                           // we ended it: time-out, limits, shutdown
+  // The client was told by ECH's rules to come again: alert 121, or an end, is expected.
+  bool hid_its_name = false;
+};
+std::optional<RefusalSignal> refusal_in(const HandshakeEnd& end);
+
+class TlsRefusals {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Time = Clock::time_point;
+  enum class Kind : std::uint8_t { pins, no_ca };
+  static constexpr std::size_t kMostPairs = 4096, kMostClients = 4096, kMostAccepted = 16'384;
+  static constexpr std::chrono::seconds kWindow{60};
+  static constexpr std::chrono::hours kAcceptanceCounts{24}, kWarnAgain{1};
+
+  explicit TlsRefusals(const conf::AutoPass& rules) : rules_(rules) {}
+  // After a reload: forgets all.
+  void adopt(const conf::AutoPass& rules);
+
+  struct Noted {
+    bool is_refused = false;  // the pair is refused from now on, and was not before
+    Kind kind = Kind::pins;
+    bool warn_of_device = false;  // is_refused by a client without the authority, for the first time within an hour
+  };
+  Noted note(const Address& client, std::string_view host, RefusalSignal signal, Time now);
+  // Application data came from the client on a connection that we intercepted for the host.
+  void accept(const Address& client, std::string_view host, Time now);
+
+  // For TlsRequest. The block page was refused: answer 403 to CONNECT instead. Keeps for auto_pass.for.
+  bool page_refused(const Address& client, std::string_view host, Time now) const;
+  // The pair is refused and is of a kind that auto_pass lets pass.
+  bool may_auto_pass(const Address& client, std::string_view host, Time now);
+
+  // `bloomwall tls refused`: pairs that are refused now.
+  struct Row {
+    Address client;
+    std::string host;
+    Kind kind;
+    RefusalSignal signal;  // the last
+    Time since;
+  };
+  std::vector<Row> refused(Time now) const;
+  std::size_t auto_pass_entries(Time now) const;  // pairs for which may_auto_pass() is true
+
+ private:
+  static constexpr unsigned kStrong = 3, kWeak = 1;  // weights; `after` counts strong ones
+
+  struct PairKey {
+    Address client;
+    std::string host;
+  };
+  struct PairView {
+    const Address& client;
+    std::string_view host;
+  };
+  struct PairHash {
+    using is_transparent = void;
+    std::size_t operator()(const PairView& pair) const;
+    std::size_t operator()(const PairKey& pair) const { return (*this)(PairView{pair.client, pair.host}); }
+  };
+  struct PairEqual {
+    using is_transparent = void;
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      return a.client == b.client && std::string_view(a.host) == std::string_view(b.host);
+    }
+  };
+  struct AddressHash {
+    std::size_t operator()(const Address& address) const;
+  };
+  // A map that forgets what was used longest ago.
+  template <typename Key, typename Value, typename Hash, typename Equal = std::equal_to<>>
+  class Recent {
+   public:
+    explicit Recent(std::size_t most) : most_(most) {}
+    template <typename Lookup>
+    Value* find(const Lookup& key) {
+      const auto at = places_.find(key);
+      if (at == places_.end()) return nullptr;
+      order_.splice(order_.begin(), order_, at->second);
+      return &at->second->second;
+    }
+    template <typename Lookup>
+    const Value* peek(const Lookup& key) const {
+      const auto at = places_.find(key);
+      return at == places_.end() ? nullptr : &at->second->second;
+    }
+    Value& add(Key key) {  // which is not there
+      if (order_.size() >= most_) {
+        places_.erase(order_.back().first);
+        order_.pop_back();
+      }
+      order_.emplace_front(key, Value{});
+      places_.emplace(std::move(key), order_.begin());
+      return order_.front().second;
+    }
+    template <typename Lookup>
+    void erase(const Lookup& key) {
+      const auto at = places_.find(key);
+      if (at == places_.end()) return;
+      order_.erase(at->second);
+      places_.erase(at);
+    }
+    void clear() {
+      order_.clear();
+      places_.clear();
+    }
+    const std::list<std::pair<Key, Value>>& all() const { return order_; }
+
+   private:
+    std::size_t most_;
+    std::list<std::pair<Key, Value>> order_;  // most recently used first
+    std::unordered_map<Key, typename std::list<std::pair<Key, Value>>::iterator, Hash, Equal> places_;
+  };
+
+  struct Signal {
+    Time when;
+    unsigned weight;
+  };
+  struct Pair {
+    std::vector<Signal> signals;  // of the last kWindow; at most as many as make it refused
+    std::optional<Time> page_refused_at, refused_at;
+    Kind kind = Kind::pins;
+    RefusalSignal last = RefusalSignal::alert;
+  };
+  struct Client {
+    std::optional<Time> accepted_at, warned_at;
+  };
+  struct Nothing {};
+
+  bool is_in_force(const std::optional<Time>& since, Time now) const { return since && now - *since < rules_.pass_for; }
+  bool passes(const Pair& pair, Time now) const;
+  Kind kind_of(const Address& client, Time now);
+  bool warns(const Address& client, Time now);
+
+  conf::AutoPass rules_;
+  Recent<PairKey, Pair, PairHash, PairEqual> pairs_{kMostPairs};
+  Recent<Address, Client, AddressHash> clients_{kMostClients};
+  // Hashes of pairs; two that collide make one look accepted, which keeps inspection on.
+  Recent<std::size_t, Nothing, std::hash<std::size_t>> accepted_{kMostAccepted};
+};
+
+}  // namespace bloomwall::proxy
