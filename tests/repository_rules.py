@@ -40,7 +40,7 @@ ALLOWED = {
     "proxy/reply": ["conf", "proxy/http"] + FILTER_DOORS,
     "proxy/telemetry": ["conf", "proxy/http"] + FILTER_DOORS,
     "proxy/log": ["conf"],
-    "proxy/tls": [],
+    "proxy/tls": ["filter/url"],  # public suffixes: what a wildcard may stand for
     "proxy/io": ["proxy/tls"],
     "proxy/dns": ["conf", "proxy/io"],
     "proxy/net": ["conf", "proxy/http", "proxy/access", "proxy/reply", "proxy/telemetry",

@@ -32,14 +32,18 @@ bool set_mac(EVP_MAC_CTX* context, TicketKeys::Key key) {
   return EVP_MAC_CTX_set_params(context, parameters.data()) == 1;
 }
 
+template <TicketKeys::Use kUse>
 TicketKeys& of_process() {
-  static TicketKeys keys(TicketKeys::Clock::now());
+  static TicketKeys keys(TicketKeys::Clock::now(), kUse == TicketKeys::Use::listeners
+                                                       ? TicketKeys::Clock::duration(TicketKeys::kLifetime)
+                                                       : TicketKeys::Clock::duration(TicketKeys::kInterceptedLifetime));
   return keys;
 }
 
 // SSL_CTX_set_tlsext_ticket_key_evp_cb(3): 1 go on, 2 go on and send a new ticket, 0 no such key, -1 failure.
+template <TicketKeys::Use kUse>
 int use_key(SSL*, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac, int encrypting) {
-  const auto keys = of_process().at(TicketKeys::Clock::now());
+  const auto keys = of_process<kUse>().at(TicketKeys::Clock::now());
   if (encrypting == 1) {
     const TicketKeys::Key& key = keys->current;
     if (RAND_bytes(iv, EVP_CIPHER_get_iv_length(EVP_aes_256_cbc())) != 1) return -1;
@@ -58,17 +62,21 @@ int use_key(SSL*, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher
 
 }  // namespace
 
-TicketKeys::TicketKeys(Clock::time_point now) : pair_(std::make_shared<const Pair>(Pair{new_key(now), new_key(now)})) {}
+TicketKeys::TicketKeys(Clock::time_point now, Clock::duration lifetime)
+    : lifetime_(lifetime), pair_(std::make_shared<const Pair>(Pair{new_key(now), new_key(now)})) {}
 
 std::shared_ptr<const TicketKeys::Pair> TicketKeys::at(Clock::time_point now) {
   auto pair = pair_.load(std::memory_order_acquire);
-  while (now - pair->current.made >= kLifetime) {
+  while (now - pair->current.made >= lifetime_) {
     auto next = std::make_shared<const Pair>(Pair{new_key(now), pair->current});
     if (pair_.compare_exchange_strong(pair, next)) return next;
   }
   return pair;
 }
 
-void TicketKeys::install(SSL_CTX* context) { SSL_CTX_set_tlsext_ticket_key_evp_cb(context, use_key); }
+void TicketKeys::install(SSL_CTX* context, Use use) {
+  SSL_CTX_set_tlsext_ticket_key_evp_cb(context,
+                                       use == Use::listeners ? use_key<Use::listeners> : use_key<Use::intercepted>);
+}
 
 }  // namespace bloomwall::proxy

@@ -6,9 +6,10 @@
 #include <openssl/x509.h>
 
 #include <array>
-#include <ctime>
 #include <utility>
 
+#include "proxy/tls/certificate_facts.h"
+#include "proxy/tls/origin_handshake.h"
 #include "proxy/tls/ticket_keys.h"
 
 namespace bloomwall::proxy {
@@ -17,6 +18,12 @@ namespace {
 // TLS 1.2: only forward secrecy with authenticated encryption. TLS 1.3 has nothing else.
 constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
 constexpr std::array<unsigned char, 9> kHttp11{8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
+// Of origins. SHA-2 with ECDSA, Ed25519 or RSA; the curves that everybody has.
+constexpr const char* kSignatures =
+    "ECDSA+SHA256:ECDSA+SHA384:ECDSA+SHA512:ed25519:RSA-PSS+SHA256:RSA-PSS+SHA384:RSA-PSS+SHA512:RSA+SHA256:RSA+SHA384:"
+    "RSA+SHA512";
+constexpr const char* kGroups = "X25519:P-256:P-384";
+constexpr long kMaxChainBytes = 100L * 1024;
 
 tl::expected<SslContextPtr, std::string> make(const SSL_METHOD* method) {
   SslContextPtr context(SSL_CTX_new(method));
@@ -27,12 +34,15 @@ tl::expected<SslContextPtr, std::string> make(const SSL_METHOD* method) {
   return context;
 }
 
-// A client that offers only what is not spoken here is told so, instead of being answered in what it cannot read.
-int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* size, const unsigned char* offered,
+// A client that offers only what is not spoken here is told so, instead of being answered in what it cannot read. The
+// session says in its slot 0 what is spoken, else it is http/1.1.
+int choose_protocol(SSL* ssl, const unsigned char** chosen, unsigned char* size, const unsigned char* offered,
                     unsigned int offered_size, void*) {
+  const auto* const spoken = static_cast<const std::string*>(SSL_get_ex_data(ssl, 0));
+  const auto* const list = spoken == nullptr ? kHttp11.data() : reinterpret_cast<const unsigned char*>(spoken->data());
+  const auto list_size = static_cast<unsigned int>(spoken == nullptr ? kHttp11.size() : spoken->size());
   unsigned char* out = nullptr;
-  if (SSL_select_next_proto(&out, size, kHttp11.data(), kHttp11.size(), offered, offered_size) !=
-      OPENSSL_NPN_NEGOTIATED) {
+  if (SSL_select_next_proto(&out, size, list, list_size, offered, offered_size) != OPENSSL_NPN_NEGOTIATED) {
     return SSL_TLSEXT_ERR_ALERT_FATAL;
   }
   *chosen = out;
@@ -41,11 +51,6 @@ int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* size, con
 
 tl::unexpected<std::string> failure(const std::filesystem::path& file, const char* otherwise) {
   return tl::unexpected(fmt::format("{}: {}", file.string(), tls_error(otherwise)));
-}
-
-std::int64_t seconds_of(const ASN1_TIME* time) {
-  std::tm parts{};
-  return ASN1_TIME_to_tm(time, &parts) == 1 ? ::timegm(&parts) : 0;
 }
 
 TlsContext::Validity validity_of(const X509* certificate) {
@@ -71,7 +76,7 @@ TlsContext::Made TlsContext::for_listener(const std::filesystem::path& certifica
   if (SSL_CTX_set_cipher_list(context, kCiphers) != 1) return failure(certificate, "no ciphers");
   SSL_CTX_set_options(context,
                       SSL_OP_PRIORITIZE_CHACHA);  // for clients that put it first: they have no AES in hardware
-  TicketKeys::install(context);
+  TicketKeys::install(context, TicketKeys::Use::listeners);
   SSL_CTX_set_session_id_context(context, kHttp11.data(), kHttp11.size());
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // tickets do without memory here
   std::shared_ptr<TlsContext> listener(new TlsContext(*std::move(made)));
@@ -90,6 +95,39 @@ TlsContext::Made TlsContext::for_peers(const std::filesystem::path& authorities)
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
   SSL_CTX_set_alpn_protos(context, kHttp11.data(), kHttp11.size());
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  return std::shared_ptr<const TlsContext>(new TlsContext(*std::move(made)));
+}
+
+TlsContext::Made TlsContext::for_origins(std::shared_ptr<OriginVerifier> verifier) {
+  ERR_clear_error();
+  auto made = make(TLS_client_method());
+  if (!made) return tl::unexpected(made.error());
+  SSL_CTX* const context = made->get();
+  SSL_CTX_set_security_level(context, 2);
+  SSL_CTX_set_max_cert_list(context, kMaxChainBytes);
+  if (SSL_CTX_set_cipher_list(context, kCiphers) != 1 || SSL_CTX_set1_sigalgs_list(context, kSignatures) != 1 ||
+      SSL_CTX_set1_groups_list(context, kGroups) != 1) {
+    return tl::unexpected(tls_error("this OpenSSL lacks a cipher, signature or group for origins"));
+  }
+  SSL_CTX_set_cert_store(context, verifier->new_store().release());  // which the context owns from here on
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
+  OriginHandshake::install(context);
+  std::shared_ptr<TlsContext> origins(new TlsContext(*std::move(made)));
+  origins->verifier_ = std::move(verifier);
+  return origins;
+}
+
+TlsContext::Made TlsContext::for_intercepted() {
+  ERR_clear_error();
+  auto made = make(TLS_server_method());
+  if (!made) return tl::unexpected(made.error());
+  SSL_CTX* const context = made->get();
+  if (SSL_CTX_set_cipher_list(context, kCiphers) != 1) return tl::unexpected(tls_error("no ciphers"));
+  SSL_CTX_set_options(context, SSL_OP_PRIORITIZE_CHACHA);
+  SSL_CTX_set_alpn_select_cb(context, choose_protocol, nullptr);
+  TicketKeys::install(context, TicketKeys::Use::intercepted);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_max_early_data(context, 0);
   return std::shared_ptr<const TlsContext>(new TlsContext(*std::move(made)));
 }
 

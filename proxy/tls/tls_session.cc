@@ -72,6 +72,38 @@ std::unique_ptr<TlsSession> TlsSession::connect(const TlsContext& context, const
   return session;
 }
 
+std::unique_ptr<TlsSession> TlsSession::connect(const TlsContext& context, const TlsTarget& target) {
+  std::unique_ptr<TlsSession> session(new TlsSession(context, true));
+  SSL* const ssl = session->ssl_.get();
+  SSL_set_connect_state(ssl);
+  session->origin_ = std::make_unique<OriginHandshake>(ssl, context.verifier(), target);
+  session->handshake();  // the ClientHello
+  return session;
+}
+
+std::unique_ptr<TlsSession> TlsSession::accept(const TlsContext& context, const TlsIdentity& identity) {
+  auto session = accept(context);
+  SSL* const ssl = session->ssl_.get();
+  session->alpn_ = identity.alpn;
+  // Whatever the length of the caller's text, OpenSSL takes 32 octets.
+  std::array<unsigned char, SSL_MAX_SID_CTX_LENGTH> id{};
+  unsigned int size = 0;
+  const bool is_ready = SSL_use_cert_and_key(ssl, identity.leaf, identity.key, identity.chain, 1) == 1 &&
+                        SSL_set_ex_data(ssl, 0, &session->alpn_) == 1 &&
+                        EVP_Digest(identity.session_context.data(), identity.session_context.size(), id.data(), &size,
+                                   EVP_sha256(), nullptr) == 1 &&
+                        SSL_set_session_id_context(ssl, id.data(), size) == 1;
+  if (!is_ready) session->fail(tls_error("the certificate and its key do not fit"));
+  return session;
+}
+
+// A session that is freed without these marks is not resumable for OpenSSL, and it would spoil the one that is kept.
+TlsSession::~TlsSession() {
+  if (is_client_ && established_ && state_ != State::failed) {
+    SSL_set_shutdown(ssl_.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+  }
+}
+
 void TlsSession::feed(std::span<const char> ciphertext) {
   while (!ciphertext.empty()) {
     const int taken = BIO_write(in_, ciphertext.data(), clamped(ciphertext.size()));
@@ -87,12 +119,19 @@ void TlsSession::handshake() {
   const int result = SSL_do_handshake(ssl_.get());
   if (result != 1) return note(result);
   established_ = true;
+  if (origin_ != nullptr && !alpn().empty() && !origin_->offered(alpn())) {
+    return fail("the origin chose a protocol that was not offered");
+  }
   encrypt(std::exchange(held_, {}));
   if (end_wanted_) end();
 }
 
 std::size_t TlsSession::read(std::span<char> room) {
   if (state_ != State::open || !established_ || room.empty()) return 0;
+  if (origin_ != nullptr && origin_->renegotiation_asked()) {
+    fail("the origin asked for a renegotiation");
+    return 0;
+  }
   ERR_clear_error();
   const int got = SSL_read(ssl_.get(), room.data(), clamped(room.size()));
   if (got > 0) return static_cast<std::size_t>(got);
@@ -160,12 +199,53 @@ void TlsSession::note(int result) {
     default:
       break;
   }
+  const unsigned long code = ERR_peek_last_error();
+  const int alert = ERR_GET_LIB(code) == ERR_LIB_SSL ? ERR_GET_REASON(code) - SSL_AD_REASON_OFFSET : 0;
+  if (alert > 0 && alert <= UINT8_MAX) alert_received_ = static_cast<std::uint8_t>(alert);
   const long verified = SSL_get_verify_result(ssl_.get());
   const std::string reason = tls_error("TLS failed");
-  certificate_refused_ = is_client_ && verified != X509_V_OK;
-  why_ = certificate_refused_ ? X509_verify_cert_error_string(verified) : reason;
+  const bool is_origins = certificate_error() != CertificateError::none;
+  certificate_refused_ = is_client_ && (verified != X509_V_OK || is_origins);
+  if (is_origins) return fail(origin_->why());
+  fail(certificate_refused_ ? X509_verify_cert_error_string(verified) : reason);
+}
+
+void TlsSession::fail(std::string why) {
+  why_ = std::move(why);
   state_ = State::failed;
 }
+
+TlsSession::Fault TlsSession::fault() const {
+  if (state_ != State::failed) return Fault::none;
+  if (certificate_refused_) return Fault::certificate;
+  return alert_received_ != 0 ? Fault::alert : Fault::protocol;
+}
+
+std::string_view TlsSession::version() const {
+  if (!established_) return {};
+  return SSL_version(ssl_.get()) == TLS1_3_VERSION ? "1.3" : "1.2";
+}
+
+std::string_view TlsSession::alpn() const {
+  const unsigned char* chosen = nullptr;
+  unsigned int size = 0;
+  SSL_get0_alpn_selected(ssl_.get(), &chosen, &size);
+  return {reinterpret_cast<const char*>(chosen), size};
+}
+
+bool TlsSession::resumed() const { return SSL_session_reused(ssl_.get()) == 1; }
+
+CertificateError TlsSession::certificate_error() const {
+  return origin_ == nullptr ? CertificateError::none : origin_->error();
+}
+
+bool TlsSession::client_certificate_asked() const { return origin_ != nullptr && origin_->client_certificate_asked(); }
+
+bool TlsSession::by_exception() const { return origin_ != nullptr && origin_->by_exception(); }
+bool TlsSession::without_scts() const { return origin_ != nullptr && origin_->without_scts(); }
+bool TlsSession::chain_remembered() const { return origin_ != nullptr && origin_->remembered(); }
+X509* TlsSession::peer_certificate() const { return SSL_get0_peer_certificate(ssl_.get()); }
+const STACK_OF(X509) * TlsSession::peer_chain() const { return SSL_get_peer_cert_chain(ssl_.get()); }
 
 std::size_t TlsSession::memory() const {
   // Estimates for OpenSSL 3.0, which frees empty record buffers (SSL_MODE_RELEASE_BUFFERS).

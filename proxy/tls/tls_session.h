@@ -16,10 +16,22 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
+#include "proxy/tls/certificate_error.h"
+#include "proxy/tls/origin_handshake.h"
 #include "proxy/tls/tls_context.h"
 
 namespace bloomwall::proxy {
+
+// What a session of TlsContext::for_intercepted() shows its client. The session takes references of its own.
+struct TlsIdentity {
+  X509* leaf = nullptr;
+  EVP_PKEY* key = nullptr;              // the leaf's
+  STACK_OF(X509) * chain = nullptr;     // sent behind the leaf, without the root; nullptr: none
+  std::string_view session_context;     // generation of the CA and the name: tickets of another one are not accepted
+  std::string_view alpn = kAlpnHttp11;  // spoken, in order of preference
+};
 
 class TlsSession {
  public:
@@ -28,9 +40,17 @@ class TlsSession {
     ended,   // the peer said that it sends nothing more (close_notify)
     failed,  // nothing more can be read or written; why() says why
   };
-  static std::unique_ptr<TlsSession> accept(const TlsContext& context);
-  // `host`: the name, or the address without brackets, that the peer's certificate must hold.
+  static std::unique_ptr<TlsSession> accept(const TlsContext& context);  // of for_listener()
+  static std::unique_ptr<TlsSession> accept(const TlsContext& context,
+                                            const TlsIdentity& identity);  // for_intercepted()
+  // To an origin, with a context of for_origins().
+  static std::unique_ptr<TlsSession> connect(const TlsContext& context, const TlsTarget& target);
+  // To a parent, with a context of for_peers(). `host`: the name, or the address without brackets, that the peer's
+  // certificate must hold.
   static std::unique_ptr<TlsSession> connect(const TlsContext& context, const std::string& host);
+  ~TlsSession();
+  TlsSession(const TlsSession&) = delete;
+  TlsSession& operator=(const TlsSession&) = delete;
 
   void feed(std::span<const char> ciphertext);
   std::size_t read(std::span<char> room);  // 0: nothing now, see state()
@@ -49,13 +69,37 @@ class TlsSession {
   bool has_unread() const;  // ciphertext was fed that no read() has used up: a record that is not whole yet
   const std::string& why() const { return why_; }
   bool certificate_refused() const { return certificate_refused_; }  // the peer's, by us
+  enum class Fault : std::uint8_t {
+    none,
+    certificate,  // the peer's was refused; see certificate_error()
+    alert,        // the peer ended it; see alert_received()
+    protocol,     // versions, ciphers, signatures, or no TLS at all
+  };
+  Fault fault() const;
+  // The fatal alert that the peer sent (RFC 8446 6), 0: none.
+  std::uint8_t alert_received() const { return alert_received_; }
+  // Facts; those of the handshake are complete once it is established.
+  std::string_view version() const;  // "1.2", "1.3"; empty before
+  std::string_view alpn() const;     // what was agreed on; empty: nothing
+  bool resumed() const;
+  // Of origins only; none and false else.
+  CertificateError certificate_error() const;
+  bool client_certificate_asked() const;      // none was sent
+  bool by_exception() const;                  // the certificate fails, and an exception accepts it
+  bool without_scts() const;                  // a certificate of a public root without embedded SCTs
+  bool chain_remembered() const;              // its signatures were not verified again
+  X509* peer_certificate() const;             // nullptr: none yet
+  const STACK_OF(X509) * peer_chain() const;  // as it was sent; nullptr: none, or resumed
 
  private:
   TlsSession(const TlsContext& context, bool is_client);
   void handshake();
   void encrypt(std::span<const char> plaintext);
   void note(int result);
+  void fail(std::string why);
 
+  std::unique_ptr<OriginHandshake> origin_;  // of connections to origins; outlives ssl_, whose callbacks use it
+  std::string alpn_;                         // spoken with an intercepted client; the callback of its context reads it
   SslPtr ssl_;
   BIO* in_ = nullptr;  // these two are the session's
   BIO* out_ = nullptr;
@@ -65,6 +109,7 @@ class TlsSession {
   bool established_ = false;
   bool end_wanted_ = false;
   bool certificate_refused_ = false;
+  std::uint8_t alert_received_ = 0;
 };
 
 }  // namespace bloomwall::proxy

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/tls/certificate_facts.h"
+
+#include <openssl/evp.h>
+#include <openssl/sha.h>
+#include <openssl/x509v3.h>
+
+#include <ctime>
+#include <memory>
+#include <new>
+
+#include "base/handles.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using FeaturesPtr = std::unique_ptr<TLS_FEATURE, FreeWith<TLS_FEATURE_free>>;
+
+}  // namespace
+
+std::string public_key_info(const X509* certificate) {
+  const X509_PUBKEY* const key = X509_get_X509_PUBKEY(certificate);
+  const int size = i2d_X509_PUBKEY(key, nullptr);
+  if (size <= 0) return {};
+  std::string out(static_cast<std::size_t>(size), '\0');
+  auto* at = reinterpret_cast<unsigned char*>(out.data());
+  return i2d_X509_PUBKEY(key, &at) == size ? out : std::string();
+}
+
+KeyHash hash_of(std::string_view public_key_info) {
+  KeyHash hash{};
+  unsigned int size = 0;
+  if (EVP_Digest(public_key_info.data(), public_key_info.size(), hash.data(), &size, EVP_sha256(), nullptr) != 1) {
+    throw std::bad_alloc();
+  }
+  return hash;
+}
+
+KeyHash key_hash(const X509* certificate) { return hash_of(public_key_info(certificate)); }
+
+std::int64_t seconds_of(const ASN1_TIME* time) {
+  std::tm parts{};
+  return ASN1_TIME_to_tm(time, &parts) == 1 ? ::timegm(&parts) : 0;
+}
+
+bool has_strong_key(const X509* certificate) {
+  constexpr int kRsaBits = 2048, kEcBits = 256;
+  const EVP_PKEY* const key = X509_get0_pubkey(certificate);
+  if (key == nullptr) return false;
+  switch (EVP_PKEY_get_base_id(key)) {
+    case EVP_PKEY_RSA:
+    case EVP_PKEY_RSA_PSS:
+      return EVP_PKEY_get_bits(key) >= kRsaBits;
+    case EVP_PKEY_EC:
+      return EVP_PKEY_get_bits(key) >= kEcBits;
+    case EVP_PKEY_ED25519:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool has_scts(const X509* certificate) { return X509_get_ext_by_NID(certificate, NID_ct_precert_scts, -1) >= 0; }
+
+bool must_staple(const X509* certificate) {
+  constexpr std::int64_t kStatusRequest = 5;
+  const FeaturesPtr features(
+      static_cast<TLS_FEATURE*>(X509_get_ext_d2i(certificate, NID_tlsfeature, nullptr, nullptr)));
+  for (int i = 0; i < sk_ASN1_INTEGER_num(features.get()); ++i) {
+    std::int64_t feature = 0;
+    if (ASN1_INTEGER_get_int64(&feature, sk_ASN1_INTEGER_value(features.get(), i)) == 1 && feature == kStatusRequest) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// OpenSSL also takes Netscape's and Microsoft's "server gated cryptography".
+bool allows_server(const X509* certificate) {
+  return (X509_get_extended_key_usage(const_cast<X509*>(certificate)) & XKU_SSL_SERVER) != 0;
+}
+
+}  // namespace bloomwall::proxy
