@@ -2,12 +2,9 @@
 #include "proxy/tls/certificate_facts.h"
 
 #include <openssl/evp.h>
-#include <openssl/sha.h>
 #include <openssl/x509v3.h>
 
-#include <ctime>
 #include <memory>
-#include <new>
 
 #include "base/handles.h"
 
@@ -27,21 +24,7 @@ std::string public_key_info(const X509* certificate) {
   return i2d_X509_PUBKEY(key, &at) == size ? out : std::string();
 }
 
-KeyHash hash_of(std::string_view public_key_info) {
-  KeyHash hash{};
-  unsigned int size = 0;
-  if (EVP_Digest(public_key_info.data(), public_key_info.size(), hash.data(), &size, EVP_sha256(), nullptr) != 1) {
-    throw std::bad_alloc();
-  }
-  return hash;
-}
-
-KeyHash key_hash(const X509* certificate) { return hash_of(public_key_info(certificate)); }
-
-std::int64_t seconds_of(const ASN1_TIME* time) {
-  std::tm parts{};
-  return ASN1_TIME_to_tm(time, &parts) == 1 ? ::timegm(&parts) : 0;
-}
+KeyHash key_hash(const X509* certificate) { return sha256_of(public_key_info(certificate)); }
 
 bool has_strong_key(const X509* certificate) {
   constexpr int kRsaBits = 2048, kEcBits = 256;

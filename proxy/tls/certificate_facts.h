@@ -5,21 +5,17 @@
 
 #include <openssl/x509.h>
 
-#include <array>
-#include <cstdint>
 #include <string>
-#include <string_view>
+
+#include "proxy/tls/certificate_parts.h"
 
 namespace bloomwall::proxy {
 
-// SHA-256 of a DER SubjectPublicKeyInfo.
-using KeyHash = std::array<std::uint8_t, 32>;
+using KeyHash = Sha256Octets;  // of a DER SubjectPublicKeyInfo
 
 std::string public_key_info(const X509* certificate);  // DER SubjectPublicKeyInfo
-KeyHash hash_of(std::string_view public_key_info);
 KeyHash key_hash(const X509* certificate);
 
-std::int64_t seconds_of(const ASN1_TIME* time);  // since 1970; 0 where it is no time
 // RSA of 2048 bits, EC of 256 bits, or Ed25519; nothing else.
 bool has_strong_key(const X509* certificate);
 bool has_scts(const X509* certificate);       // embedded, RFC 6962

@@ -22,8 +22,9 @@ inline constexpr std::string_view kAlpnHttp11{"\x08http/1.1"};
 inline constexpr std::string_view kAlpnH2Http11{"\x02h2\x08http/1.1"};
 
 struct TlsTarget {
-  std::string name;                     // sent as SNI, and what the certificate must hold: A-label in lower case, or an
-                                        // address without brackets, which is not sent
+  // Sent as SNI, and what the certificate must hold: an A-label in lower case without a dot at its end, or an address
+  // as inet_ntop() writes it, which is not sent.
+  std::string name;
   std::string at;                       // "host:port" that was dialled; empty: sessions are neither kept nor resumed
   std::string_view alpn = kAlpnHttp11;  // offered, in order of preference; empty: none
 };

@@ -49,7 +49,7 @@ OriginVerifier::Loaded OriginVerifier::load(const OriginTrust& settings, Clock c
     EvpKeyPtr key(d2i_PUBKEY(nullptr, &at, static_cast<long>(info.size())));
     if (key == nullptr) return tl::unexpected(std::string("the public key of an own CA does not parse"));
     verifier->own_keys_.push_back(std::move(key));
-    verifier->own_.insert(hash_of(info));
+    verifier->own_.insert(sha256_of(info));
   }
   ERR_clear_error();
   return verifier;

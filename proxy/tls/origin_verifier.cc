@@ -48,7 +48,7 @@ bool is_issuer_missing(int code) {
 std::int64_t first_end(const STACK_OF(X509) * path) {
   std::int64_t end = INT64_MAX;
   for (int i = 0; i < sk_X509_num(path); ++i) {
-    end = std::min(end, seconds_of(X509_get0_notAfter(sk_X509_value(path, i))));
+    end = std::min(end, unix_time_of(X509_get0_notAfter(sk_X509_value(path, i))));
   }
   return end;
 }

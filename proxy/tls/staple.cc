@@ -8,7 +8,7 @@
 #include <new>
 
 #include "base/handles.h"
-#include "proxy/tls/certificate_facts.h"
+#include "proxy/tls/certificate_parts.h"
 #include "proxy/tls/handles.h"
 
 namespace bloomwall::proxy {
@@ -56,7 +56,7 @@ Staple status_of(OCSP_SINGLERESP* single, std::int64_t now) {
   ASN1_GENERALIZEDTIME* end = nullptr;
   const int status = OCSP_single_get0_status(single, nullptr, nullptr, &begin, &end);
   if (begin == nullptr) return Staple::none;
-  const std::int64_t from = seconds_of(begin), to = end != nullptr ? seconds_of(end) : from + kWithoutEnd;
+  const std::int64_t from = unix_time_of(begin), to = end != nullptr ? unix_time_of(end) : from + kWithoutEnd;
   if (now < from - kLeeway || now > to + kLeeway) return Staple::none;
   if (status == V_OCSP_CERTSTATUS_REVOKED) return Staple::revoked;
   return status == V_OCSP_CERTSTATUS_GOOD ? Staple::good : Staple::none;

@@ -8,7 +8,7 @@
 #include <array>
 #include <utility>
 
-#include "proxy/tls/certificate_facts.h"
+#include "proxy/tls/certificate_parts.h"
 #include "proxy/tls/origin_handshake.h"
 #include "proxy/tls/ticket_keys.h"
 
@@ -54,7 +54,7 @@ tl::unexpected<std::string> failure(const std::filesystem::path& file, const cha
 }
 
 TlsContext::Validity validity_of(const X509* certificate) {
-  return {seconds_of(X509_get0_notBefore(certificate)), seconds_of(X509_get0_notAfter(certificate))};
+  return {unix_time_of(X509_get0_notBefore(certificate)), unix_time_of(X509_get0_notAfter(certificate))};
 }
 
 // Never asks a terminal for a passphrase: a daemon has none.

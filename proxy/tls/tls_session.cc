@@ -128,14 +128,13 @@ void TlsSession::handshake() {
 
 std::size_t TlsSession::read(std::span<char> room) {
   if (state_ != State::open || !established_ || room.empty()) return 0;
-  if (origin_ != nullptr && origin_->renegotiation_asked()) {
-    fail("the origin asked for a renegotiation");
-    return 0;
-  }
   ERR_clear_error();
   const int got = SSL_read(ssl_.get(), room.data(), clamped(room.size()));
   if (got > 0) return static_cast<std::size_t>(got);
   note(got);
+  if (state_ == State::open && origin_ != nullptr && origin_->renegotiation_asked()) {
+    fail("the origin asked for a renegotiation");
+  }
   if (state_ == State::open && BIO_ctrl_pending(in_) == 0 && is_large(in_)) {
     in_ = new_queue();
     SSL_set0_rbio(ssl_.get(), in_);

@@ -27,6 +27,16 @@ TEST(TicketKeys, LastADayAndAreKnownForAnother) {
   EXPECT_NE(third->before.name, first->current.name) << "gone for good";
 }
 
+TEST(TicketKeys, OfInterceptedClientsLastAnHour) {
+  const auto begin = TicketKeys::Clock::now();
+  TicketKeys keys(begin, TicketKeys::kInterceptedLifetime);
+  const auto first = keys.at(begin + std::chrono::minutes(59));
+  EXPECT_EQ(keys.at(begin), first);
+  const auto second = keys.at(begin + std::chrono::hours(1));
+  EXPECT_NE(second->current.name, first->current.name);
+  EXPECT_EQ(second->before.name, first->current.name);
+}
+
 class Handshakes : public testing::Test {
  protected:
   SslPtr shake(SSL_CTX* listener, SSL_CTX* peers, SSL_SESSION* session = nullptr) {
