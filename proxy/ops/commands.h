@@ -70,6 +70,25 @@ struct ExceptionsCommand {
 };
 int run_exceptions(const ExceptionsCommand& command, const Streams& io);
 
+// The certificate authority of TLS inspection. The files are those that the configuration names, unless `certificate`
+// and `key` are given; then the configuration is not read.
+struct CaCommand {
+  std::filesystem::path config, certificate, key;
+  std::filesystem::path folder = {};           // init: where ca.crt and ca.key are written
+  std::string name = "bloomwall";              // init, next: the organisation in its name
+  int days = 3650;                             // init, next
+  std::filesystem::path constraints = {};      // init, next: a file of the domains that it may sign for
+  std::filesystem::path passphrase_file = {};  // of the key
+  bool with_intermediate = false, force = false, json = false;
+  bool as_der = false, as_profile = false, as_bundle = false;  // export; none: PEM
+};
+int run_ca_init(const CaCommand& command, const Streams& io);      // 1: there is a CA already
+int run_ca_show(const CaCommand& command, const Streams& io);      // what is published; reads no key
+int run_ca_check(const CaCommand& command, const Streams& io);     // 78: it cannot be used as it is
+int run_ca_export(const CaCommand& command, const Streams& io);    // what clients install
+int run_ca_next(const CaCommand& command, const Streams& io);      // makes the CA to come
+int run_ca_activate(const CaCommand& command, const Streams& io);  // puts it in place of the one in use
+
 // The command line, without the program's name. Never throws.
 int run_program(std::vector<std::string> arguments, const Streams& io);
 

@@ -32,6 +32,9 @@ constexpr const char* kExceptFooter =
     "of several that match a URL the most specific decides, then the newest. It prints ID, action, entry, end and "
     "reason.\n"
     "Exit status: 0 it is in force; 1 it cannot be taken; 2 nobody to ask, or it could not be kept.";
+constexpr const char* kCaFooter =
+    "Private keys are never printed or exported. Exit status: 0 done; 1 there is one already; 2 files cannot be read "
+    "or written;\n78 it cannot be used.";
 constexpr const char* kReloadFooter =
     "Exit status: 0 the new files are served; 1 they were refused, and the old ones are served on; 2 nobody to ask.";
 
@@ -70,6 +73,56 @@ struct ExceptionCommands {
     CLI::Option* lasts = app.add_option("--for", command.lasts, "30m, 12h, 7d, or ever; default: a day");
     app.add_option("--until", command.until, "or a time")->type_name("2026-01-31T12:00:00Z")->excludes(lasts);
     app.footer(kExceptFooter);
+  }
+};
+
+// What the command lines of `ca` fill in.
+struct CaCommands {
+  CaCommand init, show, check, exported, next, activate;
+
+  void add(CLI::App& app, int& status, const Streams& io) {
+    CLI::App* const ca = app.add_subcommand("ca", "The certificate authority of TLS inspection.");
+    ca->require_subcommand(1);
+    CLI::App* const init_app = add_one(*ca, "init", "Makes one: ca.crt and ca.key.", init, status, io, run_ca_init);
+    init_app->add_option("--out", init.folder, "where to write ca.crt and ca.key")->type_name("DIR");
+    init_app->add_flag("--force", init.force, "write over one that is there");
+    add_making_options(*init_app, init);
+    add_one(*ca, "show", "What clients install, with its fingerprint.", show, status, io, run_ca_show)
+        ->add_flag("--json", show.json, "as JSON");
+    add_one(*ca, "check", "Whether it can be used, and whether the strictest clients take what it signs.", check,
+            status, io, run_ca_check);
+    CLI::App* const export_app =
+        add_one(*ca, "export", "The certificates that clients install, in PEM.", exported, status, io, run_ca_export);
+    CLI::Option* const as_der = export_app->add_flag("--der", exported.as_der, "in DER; of the one in use alone");
+    CLI::Option* const as_profile =
+        export_app->add_flag("--mobileconfig", exported.as_profile, "as a profile for iOS and macOS")->excludes(as_der);
+    export_app->add_flag("--bundle", exported.as_bundle, "in PEM behind the roots of this system")
+        ->excludes(as_der)
+        ->excludes(as_profile);
+    add_making_options(*add_one(*ca, "next", "Makes the next one, which is published and does not sign yet.", next,
+                                status, io, run_ca_next),
+                       next);
+    add_one(*ca, "activate", "Puts the next one in place of the one in use.", activate, status, io, run_ca_activate);
+  }
+  static CLI::App* add_one(CLI::App& ca, const char* name, const char* what, CaCommand& command, int& status,
+                           const Streams& io, int (*run)(const CaCommand&, const Streams&)) {
+    CLI::App* const app = add_command(ca, name, what, command, status, io, run);
+    app->add_option("--certificate", command.certificate, "instead of tls_inspection.ca.certificate")
+        ->type_name("FILE");
+    app->add_option("--key", command.key, "instead of tls_inspection.ca.key; default: beside the certificate")
+        ->type_name("FILE");
+    app->add_option("--passphrase-file", command.passphrase_file, "of the key")->type_name("FILE");
+    app->footer(kCaFooter);
+    return app;
+  }
+  static void add_making_options(CLI::App& app, CaCommand& command) {
+    app.add_option("--name", command.name, "the organisation in its name")->type_name("TEXT");
+    app.add_option("--days", command.days, "how long it is valid");
+    app.add_option("--constrain", command.constraints,
+                   "lines \"permitted DOMAIN\" and \"excluded DOMAIN\": what it may sign for")
+        ->type_name("FILE");
+    app.add_flag("--intermediate", command.with_intermediate,
+                 "an issuing CA below a root, whose key is written apart to be taken offline");
   }
 };
 
@@ -115,11 +168,13 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
       ->footer(kReloadFooter);
   ExceptionCommands exceptions;
   exceptions.add(app, status, io);
+  CaCommands authority;
+  authority.add(app, status, io);
   const auto is_named = [&](const CLI::App* command) { return command->get_name() == arguments.front(); };
   const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
   if (!arguments.empty() && !arguments.front().starts_with('-') && std::ranges::none_of(commands, is_named)) {
     print_lines(io.err, {"unknown command '" + arguments.front() +
-                         "'; there are run, check, explain, reload, allow, deny and exceptions"});
+                         "'; there are run, check, explain, reload, allow, deny, exceptions and ca"});
     return kExitError;
   }
   try {
