@@ -51,7 +51,7 @@ struct Setting {
 
 // The files that the command line names, else those of the configuration. What went wrong is printed.
 tl::expected<Setting, int> setting_of(const CaCommand& command, const Streams& io) {
-  Setting out{.files = {kDefaultCaCertificate, kDefaultCaKey}, .terms = {.now = std::time(nullptr)}};
+  Setting out{.files = {}, .terms = {.now = std::time(nullptr)}};
   if (command.certificate.empty()) {
     const auto settings = load_settings(command.config);
     if (!settings) {
@@ -59,7 +59,7 @@ tl::expected<Setting, int> setting_of(const CaCommand& command, const Streams& i
       return tl::unexpected(settings.error().status);
     }
     out.files = authority_files(*settings);
-    out.terms.leaf_days = leaf_days(*settings);
+    out.terms.leaf_days = static_cast<int>(settings->tls_inspection.leaf.days);
   } else {
     out.files.certificate = command.certificate;
     out.files.key = key_beside(command.certificate);

@@ -16,7 +16,6 @@
 #include "filter/file/temp_file.h"
 #include "proxy/ops/readable.h"
 #include "proxy/tls/authority_faults.h"
-#include "proxy/tls/leaf_mint.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -81,9 +80,10 @@ tl::expected<void, std::string> move_file(const fs::path& from, const fs::path& 
 
 }  // namespace
 
-AuthorityFiles authority_files(const conf::Config& /*settings*/) { return {kDefaultCaCertificate, kDefaultCaKey}; }
-
-int leaf_days(const conf::Config& /*settings*/) { return LeafMint::kDays; }
+AuthorityFiles authority_files(const conf::Config& settings) {
+  const conf::InspectionCa& ca = settings.tls_inspection.ca;
+  return {ca.certificate, ca.key, ca.passphrase_file, ca.next};
+}
 
 fs::path with_word(const fs::path& file, const char* word) {
   fs::path out = file;

@@ -18,10 +18,7 @@
 
 namespace bloomwall::proxy {
 
-inline constexpr const char* kDefaultCaCertificate = "/etc/bloomwall/ca.crt";
-inline constexpr const char* kDefaultCaKey = "/etc/bloomwall/ca.key";
-AuthorityFiles authority_files(const conf::Config& settings);
-int leaf_days(const conf::Config& settings);
+AuthorityFiles authority_files(const conf::Config& settings);  // those of tls_inspection.ca
 
 // "ca.next.crt" beside "ca.crt".
 std::filesystem::path with_word(const std::filesystem::path& file, const char* word);

@@ -10,6 +10,7 @@
 #include <array>
 #include <climits>
 #include <cstring>
+#include <system_error>
 
 #include "base/units.h"
 #include "proxy/tls/authority_faults.h"
@@ -200,7 +201,8 @@ tl::expected<std::vector<PublishedAuthority>, std::string> published_authorities
   auto in_use = read_authority_file(files.certificate);
   if (!in_use) return tl::unexpected(in_use.error());
   published.push_back({PublishedAuthority::Role::in_use, std::move(in_use->back())});
-  if (!files.next.empty()) {
+  std::error_code ignored;  // an activated one has been moved away
+  if (!files.next.empty() && fs::exists(files.next, ignored)) {
     auto next = read_authority_file(files.next);
     if (!next) return tl::unexpected(next.error());
     if (const auto fault = authority_fault(*next, terms)) return about(files.next, *fault);

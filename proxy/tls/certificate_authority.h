@@ -105,7 +105,7 @@ struct PublishedAuthority {
   X509Ptr certificate;
 };
 const char* to_string(PublishedAuthority::Role role);
-// The anchor in files.certificate, that of `next` where there is one, and the previous one until its last leaf has
+// The anchor in files.certificate, that of `next` where the file exists, and the previous one until its last leaf has
 // died. Reads files, no key. Errors: one of the files cannot be read; `next` is no CA that could be used.
 tl::expected<std::vector<PublishedAuthority>, std::string> published_authorities(const AuthorityFiles& files,
                                                                                  const AuthorityTerms& terms);

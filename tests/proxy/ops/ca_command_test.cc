@@ -221,6 +221,25 @@ TEST_F(CaCommandTest, AnEncryptedKeyIsMadeAndOpened) {
   EXPECT_EQ(on_files({"check", "--passphrase-file", passphrase.string()}).status, 0);
 }
 
+TEST_F(CaCommandTest, TheConfigurationNamesTheFiles) {
+  const auto config = dir_.write("bloomwall.yaml",
+                                 "tls_inspection: {ca: {certificate: pki/one.crt, key: pki/one.key, "
+                                 "next: pki/two.crt}}\n")
+                          .string();
+  const auto pki = dir_.path() / "pki";
+  ASSERT_EQ(ca({"init", "--config", config}).status, 0);
+  EXPECT_EQ(mode_of(pki / "one.key"), 0600U);
+  EXPECT_EQ(ca({"check", "--config", config}).status, 0) << "there is no next one yet";
+  ASSERT_EQ(ca({"next", "--config", config}).status, 0);
+  const std::string second = fingerprint(pki / "two.crt");
+  EXPECT_EQ(mode_of(pki / "two.key"), 0600U);
+  EXPECT_THAT(ca({"show", "--config", config}).out, HasSubstr("next: "));
+  ASSERT_EQ(ca({"activate", "--config", config}).status, 0);
+  EXPECT_EQ(fingerprint(pki / "one.crt"), second);
+  EXPECT_EQ(ca({"check", "--config", config}).status, 0);
+  EXPECT_EQ(ca({"show", "--config", dir_.write("bad.yaml", "tls_inspection: {ca: {x: y}}\n").string()}).status, 78);
+}
+
 TEST_F(CaCommandTest, WrongUsageIs2) {
   for (const std::vector<std::string>& words : {std::vector<std::string>{},
                                                 {"bogus"},
