@@ -169,8 +169,9 @@ int run_ca_init(const CaCommand& command, const Streams& io) {
   const auto written = write_authority(*made, files.certificate, files.key, command.force);
   if (!written) {
     std::error_code ignored;
-    return refuse(std::filesystem::exists(files.certificate, ignored) && !command.force ? kExitRefused : kExitError,
-                  written.error(), io);
+    const bool is_there =
+        std::filesystem::exists(files.certificate, ignored) || std::filesystem::exists(files.key, ignored);
+    return refuse(is_there && !command.force ? kExitRefused : kExitError, written.error(), io);
   }
   io.out << fingerprint_line(files.certificate);
   print_written(*written, io);

@@ -115,7 +115,11 @@ tl::expected<WrittenAuthority, std::string> write_authority(const MadeAuthority&
   }
   WrittenAuthority out;
   for (const NewFile& file : files) {
-    if (auto done = write_file(file, force); !done) return tl::unexpected(std::move(done.error()));
+    if (auto done = write_file(file, force); !done) {
+      // Half a CA would only be in the way of the next call.
+      for (std::size_t i = 0; !force && i < out.files.size(); ++i) ::unlink(files[i].path.c_str());
+      return tl::unexpected(std::move(done.error()));
+    }
     out.files.push_back(fmt::format("{:04o} {}", file.mode, file.path.string()));
   }
   if (auto done = give_to_service(key); !done) return tl::unexpected(std::move(done.error()));

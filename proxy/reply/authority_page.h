@@ -40,7 +40,7 @@ void write_authority_page(std::string& out, const AuthorityPage& page, const Rep
 void write_authority_file(std::string& out, AuthorityResource resource, std::string_view body,
                           const ReplyContext& context);
 
-// How to install ca.crt, a line for each kind of system; shown by the page and printed by `bloomwall ca export --help`.
+// How to install ca.crt, a line for each kind of system.
 struct InstallLine {
   std::string_view system, how;
 };

@@ -93,7 +93,9 @@ LeafCache::Answer LeafCache::finish(const Job& job) {
     waiting = std::move(at->second);
     waiting_.erase(at);
   }
-  for (const Done& done : waiting) done(answer);
+  for (const Done& done : waiting) {
+    if (done) done(answer);
+  }
   return answer;
 }
 

@@ -37,7 +37,8 @@ tl::expected<Secret, std::string> read_passphrase(const std::filesystem::path& p
 // Why a private file should not lie in this file's folder: others may write there, or list it. Nothing: it may.
 std::optional<std::string> folder_fault(const std::filesystem::path& file);
 
-// This process writes no core file and cannot be traced by its own user: call it before a key is read.
+// From here on this process writes no core file, its user cannot trace it, and its files below /proc belong to root.
+// For a process that serves, before it reads a key.
 void forbid_core_files();
 
 }  // namespace bloomwall::proxy
