@@ -112,9 +112,7 @@ CertificateAuthority::CertificateAuthority(std::vector<X509Ptr> certificates, Si
     not_after_ = std::min(not_after_, unix_time_of(X509_get0_notAfter(one.get())));
     if (X509_get_ext_by_NID(one.get(), NID_name_constraints, -1) >= 0) has_name_constraints_ = true;
     if (is_self_signed(one.get())) continue;
-    X509Ptr shared = share(one.get());
-    if (sk_X509_push(chain_.get(), shared.get()) == 0) throw std::bad_alloc();
-    static_cast<void>(shared.release());  // the chain's
+    if (X509_add_cert(chain_.get(), one.get(), X509_ADD_FLAG_UP_REF) != 1) throw std::bad_alloc();
   }
 }
 
