@@ -21,7 +21,7 @@ namespace bloomwall::proxy {
 class OriginSessions {
  public:
   static constexpr std::size_t kLimit = 10'000, kPerOrigin = 2;
-  static constexpr std::int64_t kLifetime = 24 * 3600;  // seconds
+  static constexpr std::int64_t kLifetime = std::int64_t{24} * 3600;  // seconds
 
   struct Kept {
     SslSessionPtr session;   // nullptr: none

@@ -194,13 +194,13 @@ CertificateError OriginVerifier::check_keys(const STACK_OF(X509) * path) const {
     if (own_.contains(hash)) return CertificateError::own_ca;
     if (distrusted_.contains(hash)) {
       error = CertificateError::distrusted;
-    } else if (error == CertificateError::none && !has_strong_key(certificate)) {
-      error = CertificateError::weak;
-    } else if (error == CertificateError::none && i > 0 && i + 1 < size && X509_check_ca(certificate) != 1) {
-      error = CertificateError::not_permitted;
-    } else if (error == CertificateError::none && i == 0 && !allows_server(certificate)) {
-      error = CertificateError::not_permitted;
+      continue;
     }
+    if (error != CertificateError::none) continue;
+    const bool is_leaf = i == 0, is_root = i > 0 && i + 1 == size;
+    const bool is_permitted = is_leaf ? allows_server(certificate) : is_root || X509_check_ca(certificate) == 1;
+    if (!is_permitted) error = CertificateError::not_permitted;
+    if (!has_strong_key(certificate)) error = CertificateError::weak;
   }
   return error;
 }

@@ -134,11 +134,11 @@ INSTANTIATE_TEST_SUITE_P(
                   kOwnCa},
         OriginRow{"Row21OurCaSentAndNotInTheStore",
                   [](Scene& s) {
-                    const Issued own = issue({.common_name = "Our CA", .is_ca = true});
-                    s.trust.own_keys = {proxy::public_key_info(own.get())};
-                    s.intermediate = issue(s.intermediate_spec, &own);
+                    s.other = issue({.common_name = "Our CA", .is_ca = true});
+                    s.trust.own_keys = {proxy::public_key_info(s.other.get())};
+                    s.intermediate = issue(s.intermediate_spec, &s.other);
                     s.make_leaf();
-                    s.sent = {s.leaf.get(), s.intermediate.get(), own.get()};
+                    s.sent = {s.leaf.get(), s.intermediate.get(), s.other.get()};
                   },
                   "certificate own_ca"},
         OriginRow{"Row21AnExceptionDoesNotExcuseIt",

@@ -46,6 +46,7 @@ struct Scene {
   void make();       // all three, from the specs
   void make_leaf();  // the leaf alone
 
+  Issued other;              // of the test's own
   std::vector<X509*> sent;   // the origin's chain; empty: leaf, intermediate
   EVP_PKEY* key = nullptr;   // nullptr: the leaf's
   std::vector<X509*> roots;  // of ca_file; empty: root
