@@ -82,7 +82,7 @@ TEST(VerifiedChains, AreBoundedInNumberAndTime) {
 
 TEST(VerifiedChains, DigestsTellChainsAndNamesApart) {
   const Issued a = issue({.common_name = "a"}), b = issue({.common_name = "b"});
-  const auto digest = [](std::vector<X509*> certificates, const std::string& name) {
+  const auto digest = [](const std::vector<X509*>& certificates, const std::string& name) {
     const proxy::X509StackPtr stack(sk_X509_new_null());
     for (X509* const certificate : certificates) sk_X509_push(stack.get(), proxy::share(certificate).release());
     return VerifiedChains::digest_of(stack.get(), name);

@@ -215,7 +215,7 @@ TEST(OriginProtocols, Row33AnotherCertificateTheNextTime) {
 class ResumedOrigins : public testing::TestWithParam<int> {
  protected:
   ResumedOrigins() {
-    scene_.leaf_spec.to = 2 * 3600;
+    scene_.leaf_spec.to = 7200;
     scene_.make_leaf();
     scene_.adjust = [](SSL_CTX* server) { SSL_CTX_set_max_proto_version(server, GetParam()); };
     scene_.load();
@@ -265,7 +265,7 @@ TEST_P(ResumedOrigins, Row34NotAfterTheCertificatesEnd) {
 }
 
 TEST_P(ResumedOrigins, EndAfterADayHoweverOftenTheyWereResumed) {
-  scene_.leaf_spec.to = 30 * 24 * 3600;
+  scene_.leaf_spec.to = std::int64_t{30} * 24 * 3600;
   scene_.make_leaf();
   server_ = scene_.server();
   EXPECT_EQ(connect(), "ok");
