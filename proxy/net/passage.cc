@@ -123,7 +123,7 @@ std::string passage_text(const Passage& passage) {
   out += fmt::format("{} ({})", filter::to_string(verdict.decision), filter::to_string(verdict.reason));
   if (verdict.filter != nullptr) out += fmt::format(" by filter {}", verdict.filter->name);
   if (!verdict.expression.empty()) out += fmt::format(": {} {}", static_cast<char>(verdict.kind), verdict.expression);
-  if (verdict.decision != filter::Decision::blocked && passage.is_encrypted) {
+  if (verdict.decision != filter::Decision::blocked && passage.is_encrypted && !passage.is_decrypted) {
     out += "; entries for URLs cannot be asked inside TLS";
   }
   return out + "\n";

@@ -23,7 +23,8 @@ namespace bloomwall::proxy {
 
 struct Passage {
   bool is_tunnel = false;     // https, wss and ws: a CONNECT comes instead of the URL
-  bool is_encrypted = false;  // nothing but the host is ever seen
+  bool is_encrypted = false;  // nothing but the host is seen, unless tls_inspection decrypts it
+  bool is_decrypted = false;  // which the caller knows
   std::string target;         // host:port of the CONNECT; empty where there is none
   filter::Verdict verdict;    // on the CONNECT; lives as long as the policy. Of other requests the URL's own counts
   int status = 0;             // of a refusal by the rules; 0: they let it pass

@@ -14,6 +14,7 @@
 #include "proxy/ops/loading.h"
 #include "proxy/ops/readable.h"
 #include "proxy/ops/settings_check.h"
+#include "proxy/ops/tls_explanation.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -54,7 +55,14 @@ ordered_json filter_json(const filter::Policy::FilterState& state) {
        {{"unlisted_host", header.predicted.unlisted_host.mean}, {"listed_host", header.predicted.listed_host.mean}}}};
 }
 
-ordered_json policy_json(const filter::Policy& policy, const std::vector<std::string>& warnings) {
+// Null where no host is decrypted because of its marks.
+ordered_json needless_json(const filter::Policy& policy, const conf::TlsInspection& tls) {
+  if (tls.mode != conf::TlsInspection::Mode::urls) return {};
+  return policy.false_mark_rate(tls.urls_of_monitor);
+}
+
+ordered_json policy_json(const filter::Policy& policy, const std::vector<std::string>& warnings,
+                         const conf::TlsInspection& tls) {
   ordered_json filters = ordered_json::array();
   for (const auto& state : policy.filters()) filters.push_back(filter_json(state));
   const auto error = policy.predicted_error();
@@ -62,10 +70,11 @@ ordered_json policy_json(const filter::Policy& policy, const std::vector<std::st
           {"warnings", warnings},
           {"filters", std::move(filters)},
           {"allow_entries", policy.allow_entries()},
-          {"predicted_error", {{"unlisted_host", error.unlisted_host}, {"listed_host", error.listed_host}}}};
+          {"predicted_error", {{"unlisted_host", error.unlisted_host}, {"listed_host", error.listed_host}}},
+          {"needless_interception", needless_json(policy, tls)}};
 }
 
-void print_policy(std::ostream& out, const filter::Policy& policy) {
+void print_policy(std::ostream& out, const filter::Policy& policy, const conf::TlsInspection& tls) {
   for (const auto& state : policy.filters()) {
     const filter::Header& header = state.file->header();
     out << fmt::format("filter {}: {}, {} entries, {}, built {}, sequence {}", state.spec.name,
@@ -81,6 +90,10 @@ void print_policy(std::ostream& out, const filter::Policy& policy) {
   const auto error = policy.predicted_error();
   out << fmt::format("all blocking filters: {} on unlisted hosts, {} on listed ones\n", one_in(error.unlisted_host),
                      one_in(error.listed_host));
+  if (tls.mode == conf::TlsInspection::Mode::urls) {
+    out << fmt::format("decrypted without need (false marks): {}, of hosts of three labels\n",
+                       one_in(policy.false_mark_rate(tls.urls_of_monitor)));
+  }
   out << fmt::format("allow lists: {} entries\n", policy.allow_entries());
 }
 
@@ -101,6 +114,15 @@ bool show_progress(const Streams& io, const std::filesystem::path& file, std::ui
            << (done >= total ? "\r\x1b[K" : "") << std::flush;
   }
   return true;
+}
+
+// Of tls_inspection. Warns of entries in the never files that are there although URLs are listed on their hosts.
+std::vector<std::string> inspection_errors(const conf::Config& settings, const filter::Policy& policy,
+                                           std::vector<std::string>& warnings) {
+  const auto rules = InspectionRules::compile(settings);
+  if (!rules) return rules.error();
+  for (std::string& line : never_entries_with_marks(*rules, policy)) warnings.push_back(std::move(line));
+  return {};
 }
 
 // Files that root can read and the service's user cannot, one line each; errors if --user was given, else warnings.
@@ -141,12 +163,15 @@ int run_check(const CheckCommand& command, const Streams& io) {
   }
   warnings.insert(warnings.end(), unreadable->begin(), unreadable->end());
   const filter::Policy& policy = *edition->policy;
+  if (auto lines = inspection_errors(*settings, policy, warnings); !lines.empty()) {
+    return refuse({kExitConfiguration, std::move(lines)}, command.json, io);
+  }
   if (command.json) {
-    filter::print_json(io.out, policy_json(policy, warnings));
+    filter::print_json(io.out, policy_json(policy, warnings, settings->tls_inspection));
     return kExitDone;
   }
   for (const std::string& warning : warnings) print_lines(io.err, {"warning: " + warning});
-  print_policy(io.out, policy);
+  print_policy(io.out, policy, settings->tls_inspection);
   io.out << fmt::format("file descriptors at full load: {}\nok\n", descriptors_for(*settings));
   return kExitDone;
 }

@@ -42,6 +42,15 @@ struct ExplainCommand {
 };
 int run_explain(const ExplainCommand& command, const Streams& io);
 
+// Whether TLS to each host would be decrypted, and why: one line each, "decrypt<TAB>host<TAB>why", or tunnel, page,
+// refuse, invalid in the first place. Hosts may have a port; URLs are taken for their host. None (or "-"): one a line
+// from `in`. 1 if any is invalid. Filters are not verified.
+struct TlsCommand {
+  std::filesystem::path config;
+  std::vector<std::string> hosts;
+};
+int run_tls(const TlsCommand& command, const Streams& io);
+
 // Asks the running proxy to reload, waits, and prints the outcome. 1: refused, the edition served before stays in use;
 // 2: no proxy answers.
 struct ReloadCommand {

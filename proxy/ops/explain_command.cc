@@ -8,6 +8,7 @@
 #include "proxy/ops/commands.h"
 #include "proxy/ops/exception_list.h"
 #include "proxy/ops/loading.h"
+#include "proxy/ops/tls_explanation.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -37,8 +38,16 @@ nlohmann::ordered_json tunnel_json(const Passage& passage) {
           {"reason", refused ? passage.error : to_string(verdict.reason)}};
 }
 
+nlohmann::ordered_json tls_json(const std::optional<TlsAnswer>& tls) {
+  if (!tls) return {};
+  return {{"action", to_string(tls->decision.action)},
+          {"reason", to_string(tls->decision.reason)},
+          {"source", tls->source}};
+}
+
 // `passage`: null where the URL has no canonical form.
-void print_fields(std::ostream& out, std::string_view url, const StoryFields& f, const Passage* passage) {
+void print_fields(std::ostream& out, std::string_view url, const StoryFields& f, const Passage* passage,
+                  const std::optional<TlsAnswer>& tls) {
   print_json(out, {{"url", url},
                    {"action", f.action},
                    {"canonical", text_or_null(f.canonical)},
@@ -51,14 +60,20 @@ void print_fields(std::ostream& out, std::string_view url, const StoryFields& f,
                    {"access", passage == nullptr     ? nlohmann::ordered_json()
                               : passage->status == 0 ? nlohmann::ordered_json("allowed")
                                                      : nlohmann::ordered_json(passage->error)},
-                   {"tunnel", passage == nullptr ? nlohmann::ordered_json() : tunnel_json(*passage)}});
+                   {"tunnel", passage == nullptr ? nlohmann::ordered_json() : tunnel_json(*passage)},
+                   {"tls", tls_json(tls)}});
 }
 
 // Answers one URL after the other; each answer says whether it counts for exit status 1.
 class Explainer {
  public:
-  Explainer(std::shared_ptr<const filter::Policy> policy, PassageJudge passages, bool strict_path, std::ostream& out)
-      : policy_(std::move(policy)), passages_(std::move(passages)), strict_path_(strict_path), out_(out) {}
+  Explainer(std::shared_ptr<const filter::Policy> policy, PassageJudge passages, TlsExplainer tls, bool strict_path,
+            std::ostream& out)
+      : policy_(std::move(policy)),
+        passages_(std::move(passages)),
+        tls_(std::move(tls)),
+        strict_path_(strict_path),
+        out_(out) {}
 
   bool whole_story(std::string_view raw) {
     const auto& url = canonicaliser_.url(raw);
@@ -68,8 +83,11 @@ class Explainer {
       out_ << "refused all the same: access.strict_path is true, and origins read this path in " << url.forms.size()
            << " ways\n";
     }
-    const std::optional<Passage> passage = passage_of(raw, url);
+    std::optional<Passage> passage = passage_of(raw, url);
+    const std::optional<TlsAnswer> tls = tls_of(passage, url);
+    if (passage) passage->is_decrypted = tls && tls->is_decrypted();
     if (passage) out_ << passage_text(*passage);
+    if (tls && tls_.is_on()) out_ << decryption_text(*tls);
     const bool stopped = is_refused(url) || is_stopped(story.verdict.decision, passage);
     if (!stopped && url.host_kind == filter::HostKind::name && policy_->has_networks()) out_ << kDialled;
     return stopped;
@@ -106,7 +124,7 @@ class Explainer {
       fields.reason = too_long ? kTooLong : kAmbiguous;
       decision = Decision::rejected;
     }
-    print_fields(out_, raw, fields, passage ? &*passage : nullptr);
+    print_fields(out_, raw, fields, passage ? &*passage : nullptr, tls_of(passage, url));
     return is_stopped(decision, passage);
   }
 
@@ -115,6 +133,11 @@ class Explainer {
   std::optional<Passage> passage_of(std::string_view raw, const filter::CanonicalUrl& url) {
     if (!url.has_canonical) return std::nullopt;
     return passages_.judge(raw, url, *policy_);
+  }
+  // Of what the access rules let into a tunnel.
+  std::optional<TlsAnswer> tls_of(const std::optional<Passage>& passage, const filter::CanonicalUrl& url) {
+    if (!passage || !passage->is_encrypted || passage->status != 0) return std::nullopt;
+    return tls_.answer(url.host, url.port == 0 ? std::uint16_t{443} : url.port, *policy_);
   }
   static bool is_stopped(Decision decision, const std::optional<Passage>& passage) {
     return decision >= Decision::blocked || (passage && passage->is_stopped());
@@ -136,6 +159,7 @@ class Explainer {
 
   std::shared_ptr<const filter::Policy> policy_;
   PassageJudge passages_;
+  TlsExplainer tls_;
   bool strict_path_;
   std::ostream& out_;
   filter::Canonicaliser canonicaliser_;
@@ -165,7 +189,12 @@ int run_explain(const ExplainCommand& command, const Streams& io) {
     print_lines(io.err, {passages.error()});
     return kExitConfiguration;
   }
-  Explainer explainer(*std::move(policy), *std::move(passages), settings->access.strict_path, io.out);
+  auto tls = TlsExplainer::compile(*settings);
+  if (!tls) {
+    print_lines(io.err, tls.error());
+    return kExitConfiguration;
+  }
+  Explainer explainer(*std::move(policy), *std::move(passages), *std::move(tls), settings->access.strict_path, io.out);
   bool any = false;
   if (command.urls.empty() || command.urls == std::vector<std::string>{"-"}) {
     filter::LineSource lines(io.in, io.out);

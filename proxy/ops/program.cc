@@ -26,6 +26,12 @@ constexpr const char* kExplainFooter =
     "Read from the files, not from the running proxy. Exit status 1: something is blocked, rejected or refused (on "
     "stdin:\n"
     "listed or refused).";
+constexpr const char* kTlsFooter =
+    "One line each: decrypt, tunnel, page or refuse, the host, and why. Without a host (or with -) hosts are read from "
+    "stdin.\n"
+    "Answered for a browser of any client that tls_inspection.clients includes. Read from the files, not from the "
+    "running\n"
+    "proxy. Exit status 1: something is no host.";
 constexpr const char* kExceptFooter =
     "In force when the command returns, without a reload, and kept over a restart. It comes before allow lists and "
     "filters;\n"
@@ -163,6 +169,11 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   explain_app->add_option("URL", explain.urls, "URLs; none or - for stdin");
   explain_app->add_flag("--json", explain.json, "one JSON object a line");
   explain_app->footer(kExplainFooter);
+  TlsCommand tls;
+  auto* tls_app =
+      add_command(app, "tls", "Whether TLS to a host would be decrypted, and why.", tls, status, io, run_tls);
+  tls_app->add_option("HOST", tls.hosts, "hosts, with or without a port; none or - for stdin");
+  tls_app->footer(kTlsFooter);
   add_command(app, "reload", "Asks the running proxy to reload; waits; says what happened.", reload, status, io,
               run_reload)
       ->footer(kReloadFooter);
@@ -174,7 +185,7 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
   if (!arguments.empty() && !arguments.front().starts_with('-') && std::ranges::none_of(commands, is_named)) {
     print_lines(io.err, {"unknown command '" + arguments.front() +
-                         "'; there are run, check, explain, reload, allow, deny, exceptions and ca"});
+                         "'; there are run, check, explain, tls, reload, allow, deny, exceptions and ca"});
     return kExitError;
   }
   try {

@@ -66,7 +66,7 @@ TEST_F(Program, WrongUsageIs2) {
 
 TEST_F(Program, WhatIsMisspeltIsNamed) {
   EXPECT_EQ(run({"chekc"}).err,
-            "bloomwall: unknown command 'chekc'; there are run, check, explain, reload, allow, deny, exceptions "
+            "bloomwall: unknown command 'chekc'; there are run, check, explain, tls, reload, allow, deny, exceptions "
             "and ca\n");
   EXPECT_EQ(run({"run", "--confg", "x"}).err, "bloomwall: unknown argument: --confg\n");
 }

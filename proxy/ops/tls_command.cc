@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "filter/cli/terminal.h"
+#include "filter/url/canonical_url.h"
+#include "proxy/ops/commands.h"
+#include "proxy/ops/exception_list.h"
+#include "proxy/ops/loading.h"
+#include "proxy/ops/tls_explanation.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using filter::printable;
+
+class HostAnswers {
+ public:
+  HostAnswers(std::shared_ptr<const filter::Policy> policy, TlsExplainer explainer, std::ostream& out)
+      : policy_(std::move(policy)), explainer_(std::move(explainer)), out_(out) {}
+
+  // False: no host.
+  bool print(std::string_view raw, bool too_long) {
+    if (too_long) return invalid(raw, "over 64 KiB");
+    const bool is_ipv6 = !raw.starts_with('[') && raw.find(':') != raw.rfind(':');
+    std::string text(raw);  // `url` may point into it
+    if (raw.find("://") == std::string_view::npos) text = is_ipv6 ? "https://[" + text + "]" : "https://" + text;
+    const filter::CanonicalUrl& url = canonicaliser_.url(text);
+    if (url.action == filter::UrlAction::reject) return invalid(raw, to_string(url.reason));
+    const TlsAnswer answer = explainer_.answer(url.host, url.port == 0 ? std::uint16_t{443} : url.port, *policy_);
+    out_ << answer.word() << '\t' << printable(raw) << '\t' << printable(answer.source) << '\n';
+    return true;
+  }
+
+ private:
+  bool invalid(std::string_view raw, const char* why) {
+    out_ << "invalid\t" << printable(raw) << '\t' << why << '\n';
+    return false;
+  }
+
+  std::shared_ptr<const filter::Policy> policy_;
+  TlsExplainer explainer_;
+  std::ostream& out_;
+  filter::Canonicaliser canonicaliser_;
+};
+
+}  // namespace
+
+int run_tls(const TlsCommand& command, const Streams& io) {
+  const auto settings = load_settings(command.config);
+  if (!settings) {
+    print_lines(io.err, settings.error().lines);
+    return settings.error().status;
+  }
+  auto explainer = TlsExplainer::compile(*settings);
+  if (!explainer) {
+    print_lines(io.err, explainer.error());
+    return kExitConfiguration;
+  }
+  auto policy = load_policy(*settings, {.verify = false, .progress = {}});
+  if (!policy) {
+    print_lines(io.err, policy.error().lines);
+    return policy.error().status;
+  }
+  const auto exceptions = ExceptionList::load(state_folder(*settings));
+  if (exceptions) {
+    *policy = (*policy)->with(exceptions->exceptions());
+  } else {
+    print_lines(io.err, {"without exceptions: " + exceptions.error()});
+  }
+  HostAnswers answers(*std::move(policy), *std::move(explainer), io.out);
+  bool all_hosts = true;
+  if (command.hosts.empty() || command.hosts == std::vector<std::string>{"-"}) {
+    filter::LineSource lines(io.in, io.out);
+    while (lines.next()) all_hosts &= answers.print(lines.line(), lines.too_long());
+  } else {
+    for (const std::string& host : command.hosts) all_hosts &= answers.print(host, host.size() > filter::kMaxQueryLine);
+  }
+  return all_hosts ? kExitDone : kExitRefused;
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,54 @@
+// What would become of TLS to a host, and why, in words: for `bloomwall tls`, `explain` and `check`. Answers for any
+// client that the rules do not exempt, as for a browser whose ClientHello names the host of its CONNECT.
+// Reads the never files once. Not thread-safe.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "conf/config.h"
+#include "filter/policy/policy.h"
+#include "filter/url/canonical_url.h"
+#include "proxy/access/tls_decision.h"
+
+namespace bloomwall::proxy {
+
+struct TlsAnswer {
+  TlsDecision decision;
+  std::string source;        // "mode urls: mark U example.com in malware", "/etc/never.txt:14 example.com"
+  const char* word() const;  // decrypt, tunnel, page or refuse
+  bool is_decrypted() const { return decision.action == TlsAction::intercept; }
+};
+
+class TlsExplainer {
+ public:
+  // Errors of tls_inspection, one line each.
+  static tl::expected<TlsExplainer, std::vector<std::string>> compile(const conf::Config& settings);
+  bool is_on() const { return rules_.is_on(); }
+  const InspectionRules& rules() const { return rules_; }
+  // `host`: canonical, with brackets around IPv6.
+  TlsAnswer answer(std::string_view host, std::uint16_t port, const filter::Policy& policy);
+
+ private:
+  explicit TlsExplainer(InspectionRules rules) : rules_(std::move(rules)) {}
+  std::string reason_in_filters(TlsReason reason, const filter::CanonicalUrl& host, const filter::Policy& policy) const;
+  bool concerns(const filter::FilterSpec& spec, TlsReason reason) const;
+
+  InspectionRules rules_;
+  filter::Canonicaliser canonicaliser_;
+};
+
+// Entries of the never files on whose hosts URLs are listed, which are then not enforced there; one line each, sorted:
+// "/etc/never.txt:14 github.com: URLs are listed there, and not enforced". At most kMostNeverWarnings, and how many
+// more.
+inline constexpr std::size_t kMostNeverWarnings = 20;
+std::vector<std::string> never_entries_with_marks(const InspectionRules& rules, const filter::Policy& policy);
+
+// "decrypted: yes, mode urls: mark U example.com in malware", or no and why; one line with its line feed.
+std::string decryption_text(const TlsAnswer& answer);
+
+}  // namespace bloomwall::proxy
