@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "base/units.h"
 #include "filter/builder/measure.h"
@@ -53,16 +54,7 @@ Result<void> BuildRun::check_options() {
   const auto stdins = std::count(options.lists.begin(), options.lists.end(), "-") +
                       std::count(options.known_good.begin(), options.known_good.end(), "-");
   if (stdins > 1) return refuse_build(Errc::usage, "-", "standard input can be read once only");
-  if (options.allow_out == options.output)
-    return refuse_build(Errc::usage, {}, "--output and --allow-out name the same file");
-  const std::filesystem::path exact = options.exact_side ? exact_side_of(options.output) : std::filesystem::path();
-  if (!exact.empty() && (exact == options.output || exact == options.allow_out))
-    return refuse_build(Errc::usage, exact.string(), "is what --exact-side writes; give the other file another name");
-  for (const std::string& list : options.lists) {
-    std::error_code ignored;
-    if (options.allow_out.empty() || !std::filesystem::equivalent(list, options.allow_out, ignored)) continue;
-    return refuse_build(Errc::usage, list, "is one of the lists, and --allow-out would write over it");
-  }
+  if (auto ok = check_outputs(); !ok) return ok;
   for (const std::string& list : options.allow_unsupported_of) {
     if (std::find(options.lists.begin(), options.lists.end(), list) != options.lists.end()) continue;
     return refuse_build(Errc::usage, list, "--allow-unsupported-of names none of the lists");
@@ -72,6 +64,31 @@ Result<void> BuildRun::check_options() {
   if (!listed) return unexpected(std::move(listed).error());
   sources = *std::move(listed);
   return {};
+}
+
+// What is written beside the filter must not be written over another output or over a list.
+Result<void> BuildRun::check_outputs() const {
+  const std::filesystem::path exact = options.exact_side ? exact_side_of(options.output) : std::filesystem::path();
+  const std::pair<const char*, const std::filesystem::path*> beside[] = {{"--allow-out", &options.allow_out},
+                                                                         {"--report-marks", &options.report_marks}};
+  for (const auto& [option, path] : beside) {
+    if (path->empty()) continue;
+    if (*path == options.output) {
+      return refuse_build(Errc::usage, {}, fmt::format("--output and {} name the same file", option));
+    }
+    for (const std::string& list : options.lists) {
+      std::error_code ignored;
+      if (!std::filesystem::equivalent(list, *path, ignored)) continue;
+      return refuse_build(Errc::usage, list, fmt::format("is one of the lists, and {} would write over it", option));
+    }
+  }
+  if (!options.allow_out.empty() && options.allow_out == options.report_marks) {
+    return refuse_build(Errc::usage, {}, "--allow-out and --report-marks name the same file");
+  }
+  if (exact.empty() || (exact != options.output && exact != options.allow_out && exact != options.report_marks)) {
+    return {};
+  }
+  return refuse_build(Errc::usage, exact.string(), "is what --exact-side writes; give the other file another name");
 }
 
 Result<void> BuildRun::identify() {
@@ -125,8 +142,10 @@ Result<void> BuildRun::read(KeyStore& store, BuildPhase phase, const KeyStream* 
                         .threads = threads,
                         .observers = phase == BuildPhase::estimating ? nullptr : extras.observers(),
                         .sample = phase == BuildPhase::estimating ? nullptr : &sample,
+                        .marks = phase == BuildPhase::estimating || options.report_marks.empty() ? nullptr : &marks,
                         .ranges = &ranges});
   sample = EntrySample();
+  marks.clear();
   ranges.clear();
   const IngestProgress on_block = [&](const IngestPosition& input) {
     position = input;
@@ -264,6 +283,7 @@ Result<void> BuildRun::complete(FilterDraft& draft) {
   notify(BuildPhase::finishing);
   if (stopped()) return refuse_build(Errc::io, {}, "interrupted");
   if (auto ok = write_allow_rules(); !ok) return ok;
+  if (auto ok = write_mark_report(); !ok) return ok;
   return commit_extras(draft);
 }
 
@@ -289,6 +309,11 @@ Result<void> BuildRun::commit_extras(FilterDraft& draft) {
                     report.allow_rules));
   }
   return {};
+}
+
+Result<void> BuildRun::write_mark_report() const {
+  if (options.report_marks.empty()) return {};
+  return replace_file(options.report_marks, marks.text(options.output.filename().string()), options.access);
 }
 
 Result<void> BuildRun::write_allow_rules() const {

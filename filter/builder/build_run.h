@@ -11,6 +11,7 @@
 #include "filter/builder/build_extras.h"
 #include "filter/builder/builder.h"
 #include "filter/builder/entry_sample.h"
+#include "filter/builder/mark_report.h"
 #include "filter/builder/range_collector.h"
 #include "filter/builder/source_list.h"
 #include "filter/file/filter_writer.h"
@@ -48,6 +49,7 @@ struct BuildRun {
   std::uint64_t ram_bytes;
   BuildExtras extras;
   EntrySample sample;
+  MarkReport marks;  // where options.report_marks asks for it
   RangeCollector ranges;
   RangeSet networks;
   std::optional<SourceList> sources;
@@ -58,6 +60,7 @@ struct BuildRun {
 
  private:
   Result<void> check_options();
+  Result<void> check_outputs() const;
   Result<void> identify();
   Result<void> read_like();
   Result<void> prepare_extras();
@@ -69,6 +72,7 @@ struct BuildRun {
   Result<void> check_shrink() const;
   Result<void> measure(FilterDraft& draft) const;  // the error, of the pages as they are now
   Result<void> write_allow_rules() const;
+  Result<void> write_mark_report() const;
   Result<void> commit_extras(FilterDraft& draft);
 };
 

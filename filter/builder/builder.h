@@ -57,6 +57,7 @@ struct BuildOptions {
   bool empty = false;                       // no list: an empty file of the expected sizes, for `like`
   FileAccess access;                        // of every file that is written
   std::filesystem::path allow_out;          // empty: allow rules are counted and dropped
+  std::filesystem::path report_marks;       // empty, or where MarkReport writes
   std::optional<double> max_shrink;         // share of the replaced file's distinct entries
   std::uint64_t ram_bytes = 0;              // 0: default_ram_budget()
   unsigned threads = 0;                     // 0: one a processor

@@ -17,6 +17,7 @@
 #include "base/units.h"
 #include "filter/builder/build_extras.h"
 #include "filter/builder/entry_sample.h"
+#include "filter/builder/mark_report.h"
 #include "filter/builder/range_collector.h"
 #include "filter/lists/line_parser.h"
 #include "filter/parallel.h"
@@ -90,6 +91,7 @@ class WorkerSink final : public ListSink {
       : keys_(keys),
         observers_(options.observers),
         sample_(options.sample),
+        marks_(options.marks),
         ranges_(options.ranges),
         worker_(worker),
         keep_allow_rules_(options.keep_allow_rules) {}
@@ -97,6 +99,7 @@ class WorkerSink final : public ListSink {
     keys_.add(entry);
     if (observers_ != nullptr) observers_->seen(worker_, entry);
     if (sample_ != nullptr) sample_->seen(worker_, entry);
+    if (marks_ != nullptr) marks_->seen(worker_, entry);
   }
   void allow(std::string_view text, std::uint64_t line) override {
     if (keep_allow_rules_ && allow_rules_.size() <= kMaxExactEntries) {
@@ -115,6 +118,7 @@ class WorkerSink final : public ListSink {
   KeySink& keys_;
   const KeyObservers* observers_;
   EntrySample* sample_;
+  MarkReport* marks_;
   RangeCollector* ranges_;
   unsigned worker_;
   bool keep_allow_rules_;
@@ -191,6 +195,7 @@ class Ingest::Pass {
       : ingest_(ingest), name_(std::move(name)), progress_(progress) {
     if (ingest.options_.observers != nullptr) ingest.options_.observers->expect_workers(std::max(1U, threads));
     if (ingest.options_.sample != nullptr) ingest.options_.sample->expect_workers(std::max(1U, threads));
+    if (ingest.options_.marks != nullptr) ingest.options_.marks->expect_workers(std::max(1U, threads));
     if (ingest.options_.ranges != nullptr) ingest.options_.ranges->expect_workers(std::max(1U, threads));
     for (unsigned i = 0; i < std::max(1U, threads); ++i) {
       workers_.emplace_back(ingest.store_.sink(i), i, ingest.options_);

@@ -69,6 +69,7 @@ struct BlockWork {
 Result<void> run_blocks(BlockSource& source, unsigned workers, const BlockWork& work);
 
 class EntrySample;
+class MarkReport;
 class KeyObservers;
 class RangeCollector;
 
@@ -79,6 +80,7 @@ struct IngestOptions {
   unsigned threads = 1;
   const KeyObservers* observers = nullptr;  // null: none
   EntrySample* sample = nullptr;            // null: none
+  MarkReport* marks = nullptr;              // null: none
   RangeCollector* ranges = nullptr;         // null: ranges of addresses are unsupported lines
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/hex.h"
 #include "filter/cli/header_text.h"
+#include "filter/policy/lookup.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -102,6 +103,7 @@ Json to_json(const Header& h, bool show_secret) {
   out["max_labels"] = h.max_labels;
   out["max_depth"] = h.max_depth;
   out["predicted"] = to_json(h.predicted);
+  out["predicted"]["false_marks"] = false_mark_rate(h);
   out["measured"] = {{"samples", h.measured.samples}, {"hits", h.measured.hits}};
   out["sections"] = Json::array();
   for (const SectionEntry& section : h.sections) out["sections"].push_back(section_json(section));

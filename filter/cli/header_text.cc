@@ -15,6 +15,7 @@
 #include "filter/builder/builder.h"
 #include "filter/cli/terminal.h"
 #include "filter/file/prediction.h"
+#include "filter/policy/lookup.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -191,6 +192,10 @@ std::string errors_text(const Header& h) {
   key(SectionType::raw, "raw", p.raw_key, p.raw_fill);
   if (h.find(SectionType::hosts) != nullptr) add_class("unlisted host", p.unlisted_host, out);
   if (h.find(SectionType::paths) != nullptr) add_class("listed host", p.listed_host, out);
+  if (h.marks > 0) {
+    out.add(fmt::format("  {:<16}{:>10} a host of three labels: decrypted without need (tls_inspection)", "false marks",
+                        format_rate(false_mark_rate(h))));
+  }
   const MeasuredError& m = h.measured;
   out.add("error, measured");
   out.add(m.samples == 0 ? "  not measured"

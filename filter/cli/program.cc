@@ -91,6 +91,9 @@ void add_list_options(CLI::App& app, BuildOptions& o) {
   add_parsed(app, "--max-unusable", "PERCENT", "another share than 5 % from which on a list is refused", share_from,
              [&o](double share) { o.most_unusable = share; });
   app.add_option("--allow-out", o.allow_out, "write the allow rules found to this file")->type_name("FILE");
+  app.add_option("--report-marks", o.report_marks,
+                 "write the domains with URL entries of their own, which tls_inspection then decrypts as a whole")
+      ->type_name("FILE");
 }
 
 void add_target_options(CLI::App& app, Target& target) {

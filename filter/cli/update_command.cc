@@ -262,6 +262,7 @@ using Json = nlohmann::ordered_json;
 // Options of a build that a counting filter has no use for; to ignore them would be to lie.
 const char* unfit_option(const BuildOptions& o) {
   if (!o.allow_out.empty()) return "--allow-out";
+  if (!o.report_marks.empty()) return "--report-marks";
   if (o.max_shrink) return "--max-shrink";
   if (o.samples) return "--measure";
   if (!o.known_good.empty()) return "--known-good";

@@ -228,6 +228,27 @@ TEST_F(BuilderTest, WritesTheAllowRulesFound) {
   EXPECT_NE(refusal(o).find("--allow-out would write over it"), std::string::npos);
 }
 
+// Those for which one URL entry decrypts whole domains.
+TEST_F(BuilderTest, ReportsTheDomainsThatItMarksAsAWhole) {
+  BuildOptions o = options({write("list.txt",
+                                  "http://example.com/a\nhttp://example.com/b/?c\nhttp://www.example.com/d\n"
+                                  "https://example.co.uk/\nlisted.com\nhttp://someone.github.io/x\n"
+                                  "http://github.io/x\nhttp://intranet/x\nhttp://192.0.2.1/x\nhttp://b.test/dir/\n")});
+  o.report_marks = dir_.path() / "marks.txt";
+  BuildReport report;
+  ASSERT_TRUE(build(o, report));
+  EXPECT_EQ(bytes_of(o.report_marks),
+            "# Whole domains that out.bwf marks: with tls_inspection.mode urls every host below them is decrypted.\n"
+            "example.com  # 2 URL entries\ngithub.io  # 1 URL entry, a public suffix\n"
+            "someone.github.io  # 1 URL entry\n");
+  o.report_marks = o.output;
+  EXPECT_EQ(refusal(o), "--output and --report-marks name the same file");
+  o.report_marks = o.lists.front();
+  EXPECT_NE(refusal(o).find("--report-marks would write over it"), std::string::npos);
+  o.report_marks = o.allow_out = dir_.path() / "both.txt";
+  EXPECT_EQ(refusal(o), "--allow-out and --report-marks name the same file");
+}
+
 TEST_F(BuilderTest, TheExactSideIsWrittenOverNothingElse) {
   BuildOptions o = options({write("list.txt", "a.example\n")});
   o.exact_side = true;

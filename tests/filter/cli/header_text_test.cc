@@ -8,6 +8,7 @@
 
 #include "filter/builder/builder.h"
 #include "filter/cli/header_json.h"
+#include "filter/policy/lookup.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -74,6 +75,31 @@ TEST(ErrorsText, ShowsPredictionsAndMeasurement) {
     EXPECT_THAT(text, HasSubstr(part));
   }
   EXPECT_THAT(text, Not(HasSubstr("\n  listed host"))) << "no marks, no such class" << text;
+}
+
+TEST(ErrorsText, ShowsHowManyHostsSeemToHaveUrls) {
+  Header h = sample();
+  h.marks = 5;
+  h.mark_mask = variant_bit(kVariantMarkUrl) | variant_bit(kVariantMarkQuery) | variant_bit(directory_mark(1));
+  h.predicted.host_fill = 1e-7;
+  h.sections.push_back(
+      {.type = SectionType::paths, .critical = true, .offset = 8192, .length = 4096, .geometry = Geometry{}});
+  const struct {
+    std::uint8_t min_labels, max_labels;
+    double rate;
+  } rows[] = {{1, 0, 6e-7}, {1, 9, 6e-7}, {2, 3, 6e-7}, {3, 9, 3e-7}, {2, 2, 3e-7}, {4, 9, 0}, {1, 1, 0}};
+  for (const auto& row : rows) {
+    h.min_labels = row.min_labels;
+    h.max_labels = row.max_labels;
+    EXPECT_DOUBLE_EQ(false_mark_rate(h), row.rate) << int{row.min_labels} << " to " << int{row.max_labels};
+  }
+  h.min_labels = 1;
+  h.max_labels = 9;
+  EXPECT_THAT(errors_text(h), HasSubstr("false marks       6.00e-07 a host of three labels"));
+  EXPECT_DOUBLE_EQ(to_json(h, false)["predicted"]["false_marks"].get<double>(), 6e-7);
+  h.predicted.host_fill = 0.9;
+  EXPECT_EQ(false_mark_rate(h), 1);
+  EXPECT_EQ(false_mark_rate(sample()), 0) << "no URL entries";
 }
 
 TEST(InfoText, EscapesWhatStandsInTheFile) {

@@ -71,6 +71,7 @@ TEST_F(ProgramTest, HelpNamesEveryOption) {
                              "--white",
                              "--allow-unsupported",
                              "--allow-out",
+                             "--report-marks",
                              "--category",
                              "--fpr",
                              "--memory",

@@ -63,9 +63,15 @@ TEST_F(UpdateCommandTest, AShareThatIsNoneIsRefused) {
 }
 
 TEST_F(UpdateCommandTest, OptionsThatACountingFilterHasNoUseForAreRefused) {
-  const std::vector<std::vector<std::string>> cases{
-      {"--known-good", list_}, {"--exact-side"},       {"--entries", "5"},          {"--like", list_}, {"--force"},
-      {"--measure", "5"},      {"--max-shrink", "5%"}, {"--allow-out", at("allow")}};
+  const std::vector<std::vector<std::string>> cases{{"--known-good", list_},
+                                                    {"--exact-side"},
+                                                    {"--entries", "5"},
+                                                    {"--like", list_},
+                                                    {"--force"},
+                                                    {"--measure", "5"},
+                                                    {"--max-shrink", "5%"},
+                                                    {"--allow-out", at("allow")},
+                                                    {"--report-marks", at("marks")}};
   for (const auto& option : cases) {
     std::vector<std::string> arguments{"build", "--counting", "-o", at("f.bwc"), list_};
     arguments.insert(arguments.end(), option.begin(), option.end());
