@@ -38,7 +38,7 @@ ALLOWED = {
     "proxy/http": ["conf"],
     "proxy/access": ["conf", "proxy/http"] + FILTER_DOORS,
     "proxy/reply": ["conf", "proxy/http"] + FILTER_DOORS,
-    "proxy/telemetry": ["conf", "proxy/http"] + FILTER_DOORS,
+    "proxy/telemetry": ["conf", "proxy/http", "proxy/access"] + FILTER_DOORS,
     "proxy/log": ["conf"],
     "proxy/tls": ["filter/url"],  # public suffixes: what a wildcard may stand for
     "proxy/io": ["proxy/tls"],

@@ -57,6 +57,7 @@ tl::expected<CheckedTarget, HttpError> TargetCheck::request(const RequestHead& h
     return tl::unexpected(HttpError{ErrorKind::loop, "Via names this proxy again and again"});
   }
   if (head.target.form == TargetForm::authority) return connect(head, policy, access);
+  scheme_ = Scheme::http;
   auto judged = head.target.form == TargetForm::absolute ? absolute(head, policy) : origin(head, policy);
   if (!judged || judged->pages_absent || judged->route != Route::forward) return judged;
   if (judged->verdict.decision != filter::Decision::blocked && !access.http_port_allowed(judged->port)) {
@@ -66,8 +67,8 @@ tl::expected<CheckedTarget, HttpError> TargetCheck::request(const RequestHead& h
 }
 
 tl::expected<CheckedTarget, HttpError> TargetCheck::absolute(const RequestHead& head, const filter::Policy& policy) {
-  if (!same_name(head.target.scheme, kHttpScheme)) {
-    return tl::unexpected(HttpError{ErrorKind::not_implemented, "a scheme other than http"});
+  if (!same_name(head.target.scheme, name_of(scheme_))) {
+    return tl::unexpected(HttpError{ErrorKind::not_implemented, "a scheme other than that of the connection"});
   }
   return judge(head.target.raw, head, policy);
 }
@@ -87,23 +88,24 @@ tl::expected<CheckedTarget, HttpError> TargetCheck::origin(const RequestHead& he
 }
 
 std::string_view TargetCheck::url_at(std::string_view host, std::uint16_t port, const RequestHead& head) {
-  url_.assign(kHttpPrefix).append(host);
+  url_.assign(prefix_of(scheme_)).append(host);
   append_port(url_, port);
   if (!head.target.path_and_query.starts_with('/')) url_.push_back('/');
   return url_.append(head.target.path_and_query);
 }
 
-tl::expected<CheckedTarget, HttpError> TargetCheck::inside(const RequestHead& head, std::string_view host,
-                                                           std::uint16_t port, const filter::Policy& policy,
-                                                           Waiting waiting) {
+tl::expected<CheckedTarget, HttpError> TargetCheck::inside(const RequestHead& head, const TunnelTarget& tunnel,
+                                                           const filter::Policy& policy, Waiting waiting) {
   waiting_ = waiting;
+  scheme_ = tunnel.scheme;
+  const std::string_view host = tunnel.host;
   if (is_loop_by_name(head, rules_.via_name)) {
     return tl::unexpected(HttpError{ErrorKind::loop, "Via names this proxy again and again"});
   }
   if (head.target.form == TargetForm::authority) {
     return tl::unexpected(HttpError{ErrorKind::method_not_allowed, "CONNECT inside a tunnel"});
   }
-  auto own = judge(url_at(host, port_in_http_url(port), head), head, policy);
+  auto own = judge(url_at(host, port_in_url(scheme_, tunnel.port), head), head, policy);
   const bool absolute_form = head.target.form == TargetForm::absolute;
   const bool names_host = absolute_form || head.host;
   const std::string_view named = absolute_form ? head.target.authority.host : head.host ? head.host->host : host;
@@ -117,6 +119,11 @@ tl::expected<CheckedTarget, HttpError> TargetCheck::inside(const RequestHead& he
   if (!checked || checked->pages_absent) return checked;
   verdict.questions += checked->verdict.questions;
   if (verdict.decision > checked->verdict.decision) checked->verdict = std::move(verdict);
+  // The certificate that was verified, and the one that the client saw, are for the tunnel's host alone.
+  const bool is_blocked = checked->verdict.decision == filter::Decision::blocked;
+  if (scheme_ == Scheme::https && checked->host != host && !is_blocked) {
+    return tl::unexpected(HttpError{ErrorKind::misdirected, "Host is not the server that TLS was made with"});
+  }
   return checked;
 }
 
@@ -140,7 +147,7 @@ tl::expected<CheckedTarget, HttpError> TargetCheck::judge(std::string_view url, 
   if (checked.verdict.decision == filter::Decision::rejected) return tl::unexpected(refused(canonical));
   checked.route = route_of(head);
   checked.host = canonical.host;
-  checked.port = canonical.port == 0 ? kHttpPort : canonical.port;
+  checked.port = canonical.port == 0 ? default_port(scheme_) : canonical.port;
   checked.host_field_port = canonical.port;
   return checked;
 }
@@ -202,21 +209,26 @@ filter::Verdict TargetCheck::literal_to(Addresses addresses, std::string_view li
 
 filter::Verdict TargetCheck::request_to(Addresses addresses, const RequestHead& head, const filter::Policy& policy) {
   if (head.target.form == TargetForm::authority) return host_to(addresses, head.target.authority.host, policy);
-  if (head.target.form == TargetForm::absolute || !head.host) return url_to(addresses, head.target.raw, policy);
-  return url_to(addresses, url_at(head.host->host, head.host->port, head), policy);
+  scheme_ = Scheme::http;
+  return url_to(addresses, named_url(head), policy);
 }
 
-filter::Verdict TargetCheck::inside_to(Addresses addresses, const RequestHead& head, std::string_view host,
-                                       std::uint16_t port, const filter::Policy& policy) {
-  const std::uint16_t shown_port = port_in_http_url(port);
-  filter::Verdict worse = url_to(addresses, url_at(host, shown_port, head), policy);
+std::string_view TargetCheck::named_url(const RequestHead& head) {
+  if (head.target.form == TargetForm::absolute || !head.host) return head.target.raw;
+  return url_at(head.host->host, head.host->port, head);
+}
+
+filter::Verdict TargetCheck::inside_to(Addresses addresses, const RequestHead& head, const TunnelTarget& tunnel,
+                                       const filter::Policy& policy) {
+  scheme_ = tunnel.scheme;
+  filter::Verdict worse = url_to(addresses, url_at(tunnel.host, port_in_url(scheme_, tunnel.port), head), policy);
   if (head.target.form != TargetForm::absolute && !head.host) return worse;
-  filter::Verdict named = request_to(addresses, head, policy);
+  filter::Verdict named = url_to(addresses, named_url(head), policy);
   if (named.decision > worse.decision) worse = std::move(named);
   return worse;
 }
 
-void append_display_url(std::string& out, const RequestHead& head) {
+void append_display_url(std::string& out, const RequestHead& head, Scheme scheme) {
   const Target& target = head.target;
   switch (target.form) {
     case TargetForm::absolute:
@@ -229,7 +241,7 @@ void append_display_url(std::string& out, const RequestHead& head) {
     case TargetForm::origin:
     case TargetForm::asterisk:
       if (!head.host) break;
-      out.append(kHttpPrefix).append(head.host->host);
+      out.append(prefix_of(scheme)).append(head.host->host);
       append_port(out, head.host->port);
       if (target.form == TargetForm::asterisk) return;
       break;

@@ -49,6 +49,13 @@ struct CheckedTarget {
   bool pages_absent = false;  // there is no verdict before TargetCheck::absent_pages() are read; all else means nothing
 };
 
+// Where requests inside a tunnel go.
+struct TunnelTarget {
+  std::string_view host = {};  // canonical
+  std::uint16_t port = 0;
+  Scheme scheme = Scheme::http;  // https: in TLS that the proxy ends
+};
+
 class TargetCheck {
  public:
   // The policy is an argument of each call because a reload replaces it.
@@ -58,10 +65,10 @@ class TargetCheck {
   // misdirected (origin-form on a forward listener), method_not_allowed (CONNECT on a transparent one), loop.
   tl::expected<CheckedTarget, HttpError> request(const RequestHead& head, const filter::Policy& policy,
                                                  const AccessRules& access, Waiting waiting = Waiting::blocking);
-  // A request inside a tunnel to `host` (canonical): like one on a transparent listener, but the tunnel's host is
-  // checked as well as the host in Host or in its URL; without Host it is for the tunnel's. Of the two verdicts the
-  // worse counts.
-  tl::expected<CheckedTarget, HttpError> inside(const RequestHead& head, std::string_view host, std::uint16_t port,
+  // A request inside a tunnel: like one on a transparent listener, but the tunnel's host is checked as well as the host
+  // in Host or in its URL; without Host it is for the tunnel's. Of the two verdicts the worse counts. Inside TLS both
+  // hosts must be the same: misdirected, unless the request is blocked.
+  tl::expected<CheckedTarget, HttpError> inside(const RequestHead& head, const TunnelTarget& tunnel,
                                                 const filter::Policy& policy, Waiting waiting);
   // The pages that the last call lacked, valid until the next call; with Waiting::non_blocking only.
   std::span<const std::byte* const> absent_pages() const { return absent_; }
@@ -81,7 +88,7 @@ class TargetCheck {
   // excludes. Needs no page from the disk; call it only if policy.has_networks().
   using Addresses = std::span<const filter::Address>;
   filter::Verdict request_to(Addresses addresses, const RequestHead& head, const filter::Policy& policy);
-  filter::Verdict inside_to(Addresses addresses, const RequestHead& head, std::string_view host, std::uint16_t port,
+  filter::Verdict inside_to(Addresses addresses, const RequestHead& head, const TunnelTarget& tunnel,
                             const filter::Policy& policy);
   filter::Verdict host_to(Addresses addresses, std::string_view host, const filter::Policy& policy);
   filter::Verdict url_to(Addresses addresses, std::string_view url, const filter::Policy& policy);
@@ -93,6 +100,7 @@ class TargetCheck {
   tl::expected<CheckedTarget, HttpError> absolute(const RequestHead& head, const filter::Policy& policy);
   tl::expected<CheckedTarget, HttpError> origin(const RequestHead& head, const filter::Policy& policy);
   std::string_view url_at(std::string_view host, std::uint16_t port, const RequestHead& head);
+  std::string_view named_url(const RequestHead& head);
   tl::expected<CheckedTarget, HttpError> judge(std::string_view url, const RequestHead& head,
                                                const filter::Policy& policy);
   tl::expected<CheckedTarget, HttpError> connect(const RequestHead& head, const filter::Policy& policy,
@@ -100,11 +108,13 @@ class TargetCheck {
   TargetRules rules_;
   filter::Canonicaliser canonicaliser_;
   Waiting waiting_ = Waiting::blocking;
+  Scheme scheme_ = Scheme::http;  // of the request that is being checked
   std::vector<const std::byte*> absent_;
   std::string url_;  // origin-form, and inside a tunnel: scheme, host and target joined
 };
 
-// The URL a person knows the request by: for the page and the log. CONNECT: host:port. Userinfo is left out.
-void append_display_url(std::string& out, const RequestHead& head);
+// The URL a person knows the request by: for the page and the log. CONNECT: host:port. Userinfo is left out. `scheme`:
+// of a target in origin-form.
+void append_display_url(std::string& out, const RequestHead& head, Scheme scheme = Scheme::http);
 
 }  // namespace bloomwall::proxy

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/access/tls_decision.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <iterator>
-#include <system_error>
 #include <utility>
-
-#include "base/handles.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -247,24 +242,6 @@ bool is_ech_public_name(std::string_view host) {
   constexpr std::string_view kNames[] = {"cloudflare-ech.com", "crypto.cloudflare.com", "cover.defo.ie",
                                          "public.tls-ech.dev", "public.test.defo.ie"};
   return std::ranges::find(kNames, host) != std::end(kNames);
-}
-
-std::vector<std::string> missing_ca_files(const conf::TlsInspection& settings) {
-  std::vector<std::string> lines;
-  if (settings.mode == conf::TlsInspection::Mode::off) return lines;
-  const std::pair<const char*, const std::filesystem::path*> files[] = {
-      {"certificate", &settings.ca.certificate},
-      {"key", &settings.ca.key},
-      {"passphrase_file", &settings.ca.passphrase_file},
-      {"next", &settings.ca.next}};
-  for (const auto& [key, path] : files) {
-    if (path->empty()) continue;
-    const UniqueFd fd(::open(path->c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (fd) continue;
-    lines.push_back(fmt::format("tls_inspection.ca.{}: {}: {}; mode {} needs it (`bloomwall ca init` makes one)", key,
-                                path->string(), std::generic_category().message(errno), name_of(settings.mode)));
-  }
-  return lines;
 }
 
 }  // namespace bloomwall::proxy

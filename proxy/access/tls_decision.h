@@ -150,8 +150,4 @@ inline TlsDecision decide_tls(const TlsRequest& request, const InspectionRules& 
 // The names that ClientHellos with real ECH show in clear: of the services that terminate it for others.
 bool is_ech_public_name(std::string_view host);
 
-// What must be there before a mode other than off may start: the authority's files. One line each: key, path, reason.
-// Checks that they can be opened, not what they hold.
-std::vector<std::string> missing_ca_files(const conf::TlsInspection& settings);
-
 }  // namespace bloomwall::proxy

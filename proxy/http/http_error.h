@@ -48,9 +48,13 @@ enum class ErrorKind : std::uint8_t {
   parent_certificate,       // 502 the parent proxy's certificate is not one that can be believed
   parent_refused,           // 502 the parent proxy answered something else than a tunnel
   parent_auth,              // 502 the parent proxy does not take our credentials, or wants some
+  origin_certificate,       // 502 inside TLS: the origin's certificate is not valid for its name
+  origin_tls,               // 502 inside TLS: no handshake with the origin by our rules
+  origin_alert,             // 502 inside TLS: the origin ended the handshake with an alert
+  origin_tls_timeout,       // 504 inside TLS: timeouts.tls_handshake
   version_unsupported,      // 505
 };
-inline constexpr std::size_t kErrorKinds = 38;  // checked where the table stands
+inline constexpr std::size_t kErrorKinds = 42;  // checked where the table stands
 
 struct HttpError {
   ErrorKind kind = ErrorKind::internal;

@@ -25,12 +25,16 @@ enum class Version : std::uint8_t { http10, http11 };
 enum class TargetForm : std::uint8_t { origin, absolute, authority, asterisk };
 enum class BodyFraming : std::uint8_t { none, length, chunked, until_close };  // until_close: responses only
 
-// The scheme that requests in the clear are judged, forwarded and logged under.
-inline constexpr std::string_view kHttpScheme = "http", kHttpPrefix = "http://";
-// The port of a URL that names none.
+// The scheme that a request is judged, forwarded and logged under: http in the clear, https inside intercepted TLS.
+enum class Scheme : std::uint8_t { http, https };
+constexpr std::string_view name_of(Scheme scheme) { return scheme == Scheme::https ? "https" : "http"; }
+constexpr std::string_view prefix_of(Scheme scheme) { return scheme == Scheme::https ? "https://" : "http://"; }
 inline constexpr std::uint16_t kHttpPort = 80, kHttpsPort = 443;
-// What an http URL and its Host field say of a port: nothing (0) where it is the usual one.
-constexpr std::uint16_t port_in_http_url(std::uint16_t port) { return port == kHttpPort ? std::uint16_t{0} : port; }
+constexpr std::uint16_t default_port(Scheme scheme) { return scheme == Scheme::https ? kHttpsPort : kHttpPort; }
+// What a URL and its Host field say of a port: nothing (0) where it is the default one.
+constexpr std::uint16_t port_in_url(Scheme scheme, std::uint16_t port) {
+  return port == default_port(scheme) ? std::uint16_t{0} : port;
+}
 
 struct Authority {
   std::string_view host = {};  // as spelt; brackets kept around an IPv6 literal; never empty

@@ -50,6 +50,10 @@ struct ResponseRewrite {
   // For clients of transparent listeners: drops Alt-Svc, which would lead them past the proxy, to a port and a protocol
   // that the firewall does not redirect.
   bool hide_alternatives = false;
+  // For intercepted clients: drops Public-Key-Pins, which our certificates do not match; tells them to forget what
+  // Alt-Svc has taught them before.
+  bool hide_pins = false;
+  bool clear_alternatives = false;
 };
 ResponsePlan plan_response(const ResponseHead& head, const ResponseRewrite& how);  // what write_response_head will do
 ResponsePlan write_response_head(std::string& out, const ResponseHead& head, const ResponseRewrite& how);

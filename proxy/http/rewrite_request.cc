@@ -31,7 +31,7 @@ void append_path(std::string& out, std::string_view path) {
 
 void append_target(std::string& out, const RequestHead& head, const RequestRewrite& how) {
   if (how.to_parent) {
-    out.append(kHttpPrefix);
+    out.append(prefix_of(Scheme::http));
     append_authority(out, how);
   }
   const std::string_view path = head.target.path_and_query;

@@ -13,6 +13,10 @@ namespace {
 // Fields of a response that go on as they came.
 bool passes(const Field& field, const ResponseRewrite& how, bool switching, bool trailers) {
   if (how.hide_alternatives && same_name(field.name, "alt-svc")) return false;
+  if (how.hide_pins &&
+      (same_name(field.name, "public-key-pins") || same_name(field.name, "public-key-pins-report-only"))) {
+    return false;
+  }
   switch (field.id) {
     case FieldId::connection:
     case FieldId::content_length:
@@ -119,6 +123,7 @@ ResponsePlan write_response_head(std::string& out, const ResponseHead& head, con
     dated = dated || field.id == FieldId::date;
   }
   if (!dated) append_field(out, "Date", how.date);
+  if (how.clear_alternatives) append_field(out, "Alt-Svc", "clear");
   if (chunked) out.append("Transfer-Encoding: chunked\r\n");
   if (head.has_content_length && head.status != 204) append_length(out, head.content_length);
   append_via(out, head.version, how.via_name);

@@ -63,10 +63,12 @@ void TlsTransport::deliver_later() {
 
 std::size_t TlsTransport::on_data(std::span<const char> ciphertext) {
   const bool held = session_->held() > 0;
+  const bool was_established = session_->is_established();
   session_->feed(ciphertext);  // a copy: the scratch memory is free for what it decrypts to
   flush();
   maybe_shut();
   if (held && is_open_ && backlog() == 0) handler_->on_drained();
+  if (!was_established && session_->is_established() && is_open_) handler_->on_established();
   decrypt();
   tell_end();
   return ciphertext.size();

@@ -53,6 +53,7 @@ class Transport {
     virtual std::size_t on_data(std::span<const char> bytes) = 0;
     // Called when the pool has no room for a read: the size of the next one, at most. 0: it has paused the transport.
     virtual std::size_t ration() { return SIZE_MAX; }
+    virtual void on_established() {}              // TLS: the handshake is done
     virtual void on_relayed() {}                  // octets went to the sink of relay_to() unseen; look at its backlog
     virtual void on_end() = 0;                    // the peer's end, once all its octets were used
     virtual void on_drained() = 0;                // the backlog has gone to the kernel

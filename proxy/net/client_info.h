@@ -4,8 +4,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "proxy/access/target_check.h"
+#include "proxy/http/http_error.h"
 #include "proxy/io/endpoint.h"
 
 namespace bloomwall::proxy {
@@ -19,13 +22,20 @@ struct ClientInfo {
     Endpoint endpoint;
     std::string address;  // without port
   };
-  // It speaks HTTP/1 through a tunnel: what its CONNECT named, which needs its own pass with every request.
+  // It speaks HTTP/1 through a tunnel: what its CONNECT named (inside TLS: its ClientHello), which is judged again with
+  // every request.
   struct Inside {
     std::string host;  // canonical
     std::uint16_t port = 0;
     std::uint64_t judged_by = 0;  // edition of the CONNECT's verdict
     bool to_parent = false;       // its far end is the parent, not the host
+    Scheme scheme = Scheme::http;
+    bool has_marks = false;  // https: URL entries exist on the host
+    std::optional<HttpError> failure =
+        {};  // https: why there is no connection to the origin; the answer to each request
+    TunnelTarget target() const { return {host, port, scheme}; }
   };
+  bool is_intercepted() const { return inside != nullptr && inside->scheme == Scheme::https; }
   std::unique_ptr<const Inside> inside = nullptr;
   // On a transparent listener: the original destination address, which is what is dialled; Host and SNI do not change
   // it.

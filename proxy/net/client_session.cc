@@ -46,6 +46,7 @@ ClientSession::ClientSession(WorkerState& state, Owner& owner, TransportPtr tran
 }
 
 ClientSession::~ClientSession() {
+  if (info_.is_intercepted()) worker_.counters.intercepted_connections_active.subtract();
   worker_.counters.client_connections_active.subtract();
   worker_.counters.client_bytes_received_total.add(transport_->bytes_in());
   worker_.counters.client_bytes_sent_total.add(transport_->bytes_out());
@@ -130,6 +131,10 @@ void ClientSession::begin_request() {
   has_asked_ = true;
   is_arriving_ = false;
   timer_.set(worker_.snapshot->settings.timeouts.request_header);
+  if (watch_ != nullptr) {
+    watch_->on_request();
+    watch_.reset();
+  }
   request_ = worker_.request_readers.take();
   sent_before_ = transport_->bytes_out();
 }
@@ -218,41 +223,6 @@ bool ClientSession::may_ask_again() const {
   return !worker_.draining || transport_->has_unseen();
 }
 
-// --- tunnels
-
-void ClientSession::become_tunnel(UpstreamPtr upstream, TunnelStart start) {
-  start.client_sent_before = sent_before_;
-  start.client_received_before = transport_->bytes_in() - transport_->unread() - head_->bytes;
-  end_request();
-  enter(State::tunnelling);
-  timer_.clear();                        // the tunnel has its own timeout
-  transport_->set_notices_reset(false);  // octets received before a reset still go to the other side
-  std::unique_ptr<HelloGate> gate = hello_ != nullptr ? hello_->take_gate() : nullptr;
-  hello_.reset();
-  tunnel_ = std::make_unique<Tunnel>(worker_, *this, std::move(upstream), std::move(start), std::move(gate));
-  tunnel_->begin();
-}
-
-std::size_t ClientSession::on_requests_inside(UpstreamPtr upstream, ClientInfo::Inside inside,
-                                              std::span<const char> held, std::span<const char> bytes) {
-  worker_.io.loop.deferred().delete_later(std::move(tunnel_));
-  info_.inside = std::make_unique<const ClientInfo::Inside>(std::move(inside));
-  if (inner_ == nullptr) inner_ = std::make_unique<InnerOrigin>(*this);
-  keep_inner(std::move(upstream));
-  transport_->set_handler(*this);
-  transport_->set_notices_reset(true);  // as before the tunnel
-  enter(State::idle);
-  // The octets are the beginning of a head that is not complete yet; all of them are used.
-  if (!held.empty()) on_data(held);
-  return on_data(bytes);
-}
-
-// Waits for the end of a local reply that is being sent; a request that has only begun is dropped.
-void ClientSession::on_inner_end() {
-  drop_inner();
-  if (state_ == State::reading_head || state_ == State::idle) linger(false);
-}
-
 // --- the connection
 
 void ClientSession::enter(State next) {
@@ -274,6 +244,9 @@ std::size_t ClientSession::on_data(std::span<const char> bytes) {
       return read_request(bytes);
     case State::lingering:
       if (!ending_.drop(bytes.size())) close();
+      break;
+    case State::intercepting:
+      interception_->on_hello(bytes);
       break;
     case State::tunnelling:
     case State::closed:
@@ -302,6 +275,7 @@ void ClientSession::linger(bool is_last) {
 }
 
 void ClientSession::on_end() {
+  end_watch(false);
   switch (state_) {
     case State::preface:
       if (hello_ != nullptr) return refuse_redirected({ErrorKind::bad_request, "the ClientHello is cut short"});
@@ -315,6 +289,8 @@ void ClientSession::on_end() {
     case State::lingering:
       if (transport_->backlog() == 0) close();
       return;
+    case State::intercepting:
+      return close();
     case State::tunnelling:
     case State::closed:
       return;
@@ -335,6 +311,7 @@ void ClientSession::on_client_gone() {
 }
 
 void ClientSession::on_failed(int) {
+  end_watch(false);
   if (is_shaking_hands()) worker_.counters.tls_handshake_failures_total.add();
   on_client_gone();
 }
@@ -355,6 +332,9 @@ void ClientSession::on_timer() {
       if (state_ == State::exchanging) timer_.set(again);
       return;
     }
+    case State::intercepting:
+      if (interception_->awaits_hello()) close();
+      return;
     case State::tunnelling:
     case State::closed:
       return;
@@ -383,12 +363,17 @@ void ClientSession::drain(Milliseconds idle) {
 
 void ClientSession::close() {
   if (state_ == State::closed) return;
+  end_watch(true);
   enter(State::closed);
   set_idle(false);
   timer_.clear();
   if (tunnel_ != nullptr) {
     tunnel_->close();
     worker_.io.loop.deferred().delete_later(std::move(tunnel_));
+  }
+  if (interception_ != nullptr) {
+    interception_->cancel();
+    worker_.io.loop.deferred().delete_later(std::move(interception_));
   }
   if (exchange_ != nullptr) exchange_->abandon();
   end_request();

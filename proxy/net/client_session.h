@@ -1,11 +1,13 @@
 // One accepted client socket and what is spoken on it: HTTP/1, one request at a time, pipelined ones in order, each a
 // ClientStream to its Exchange; then perhaps a tunnel, in which there may be requests again: those go out on the
-// tunnel's connection, and end with it.
+// tunnel's connection, and end with it. Where TLS is intercepted, those requests are inside TLS of the proxy's own.
 //
 //   preface --PROXY header, or redirected and no TLS--> idle
 //        \--redirected ClientHello--> exchanging
 //   idle --octets--> reading_head --head--> exchanging --keep--> idle ...
 //                                               |--tunnel--> tunnelling --HTTP/1 in it--> idle ...
+//                                               |                \--TLS to be read--> intercepting --> idle ...
+//                                               |--page inside TLS--> intercepting --> idle ...
 //                                               \--close--> lingering --> closed
 //
 // Idle, it holds no reader, no exchange and no buffer. Owned by the Worker's table; destroyed only by the
@@ -24,7 +26,9 @@
 #include "proxy/net/exchange.h"
 #include "proxy/net/implicit_tunnel.h"
 #include "proxy/net/inner_origin.h"
+#include "proxy/net/interception.h"
 #include "proxy/net/lingering_close.h"
+#include "proxy/net/refusal_watch.h"
 #include "proxy/net/tunnel.h"
 #include "proxy/net/upstream.h"
 #include "proxy/net/warm_readers.h"
@@ -36,9 +40,19 @@ class ClientSession final : public DeletedLater,
                             public ClientStream,
                             public Tunnel::Owner,
                             public InnerOrigin::Owner,
+                            public Interception::Owner,
                             public Transport::Handler {
  public:
-  enum class State : std::uint8_t { preface, idle, reading_head, exchanging, tunnelling, lingering, closed };
+  enum class State : std::uint8_t {
+    preface,
+    idle,
+    reading_head,
+    exchanging,
+    tunnelling,
+    intercepting,
+    lingering,
+    closed
+  };
   class Owner {
    public:
     // A PROXY header has given the client's address. False: the client is refused; the answer is in WorkerState::text.
@@ -77,6 +91,7 @@ class ClientSession final : public DeletedLater,
   // The transport's handler.
   std::size_t on_data(std::span<const char> bytes) override;
   std::size_t ration() override { return exchange_ == nullptr ? SIZE_MAX : exchange_->upload_ration(); }
+  void on_established() override;
   void on_end() override;
   void on_drained() override;
   void on_write_failed(int) override { on_client_gone(); }
@@ -123,6 +138,7 @@ class ClientSession final : public DeletedLater,
   Milliseconds last_active() const override { return transport_->last_active(); }
   void finish(After after) override;
   void become_tunnel(UpstreamPtr upstream, TunnelStart start) override;
+  void show_page(InterceptionStart start) override;
   UpstreamPtr take_inner() override { return inner_ != nullptr ? inner_->take() : nullptr; }
   void keep_inner(UpstreamPtr upstream) override { inner_->keep(std::move(upstream)); }
   bool has_inner() const override { return inner_ != nullptr && inner_->is_here(); }
@@ -135,7 +151,13 @@ class ClientSession final : public DeletedLater,
   void on_tunnel_end() override { close(); }
   std::size_t on_requests_inside(UpstreamPtr upstream, ClientInfo::Inside inside, std::span<const char> held,
                                  std::span<const char> bytes) override;
+  void on_interception(UpstreamPtr upstream, InterceptionStart start) override;
+  void intercept(UpstreamPtr upstream, InterceptionStart start);
+  void on_intercepted(UpstreamPtr upstream, ClientInfo::Inside inside, std::unique_ptr<TlsSession> tls) override;
+  void on_interception_failed(std::string_view) override { close(); }
+  void on_interception_undone(UpstreamPtr upstream, TunnelStart tunnel, std::string hello) override;
   void on_inner_end() override;
+  void end_watch(bool is_by_us);
 
   void enter(State next);
   void go_idle();
@@ -159,7 +181,9 @@ class ClientSession final : public DeletedLater,
   const RequestHead* head_ = nullptr;        // of the request that is being exchanged; nullptr: none was understood
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<Tunnel> tunnel_;
-  std::unique_ptr<InnerOrigin> inner_;  // once there are requests inside a tunnel
+  std::unique_ptr<Interception> interception_;
+  std::unique_ptr<RefusalWatch> watch_;  // of intercepted TLS, until the first request
+  std::unique_ptr<InnerOrigin> inner_;   // once there are requests inside a tunnel
   LastUpstream last_upstream_;
   LingeringClose ending_;
   std::uint64_t sent_before_ = 0;  // octets, before the request

@@ -2,7 +2,7 @@
 // session (client_session.h) is a sequence of such streams; each stream of an HTTP/2 connection could be one.
 // The stream's owner passes the body to the exchange (see exchange.h); the exchange sends its response and its flow
 // control through this interface.
-// Lifetime: from the exchange's beginning to finish() or become_tunnel(), the exchange's last calls.
+// Lifetime: from the exchange's beginning to finish(), become_tunnel() or show_page(), the exchange's last calls.
 // Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -22,6 +22,7 @@ class LastUpstream;
 class UpstreamConnection;
 struct ClientInfo;
 struct Field;
+struct InterceptionStart;
 struct RequestHead;
 struct TunnelStart;
 using UpstreamPtr = std::unique_ptr<UpstreamConnection>;
@@ -61,6 +62,7 @@ class ClientStream {
 
   virtual void finish(After after) = 0;
   virtual void become_tunnel(UpstreamPtr upstream, TunnelStart start) = 0;
+  virtual void show_page(InterceptionStart start) = 0;  // CONNECT to a blocked host: the page comes inside TLS
 
   // ClientInfo::inside: the one connection that requests inside a tunnel go out on.
   virtual UpstreamPtr take_inner() = 0;  // nullptr: it is gone

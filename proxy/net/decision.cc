@@ -6,6 +6,7 @@
 
 #include "proxy/http/serialise.h"
 #include "proxy/net/addresses.h"
+#include "proxy/reply/authority_page.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -46,9 +47,9 @@ Review blocked(filter::Verdict verdict, const char* why) {
 
 // Inside another tunnel the host of that tunnel is checked with each URL as well, besides Host.
 std::string url_under(const ClientInfo::Inside& inside, std::string_view target) {
-  std::string url(kHttpPrefix);
+  std::string url(prefix_of(inside.scheme));
   url.append(inside.host);
-  append_port(url, port_in_http_url(inside.port));
+  append_port(url, port_in_url(inside.scheme, inside.port));
   const std::size_t path = target.find('/', target.find("//") + 2);
   return path == std::string_view::npos ? url : url.append(target.substr(path));
 }
@@ -69,6 +70,15 @@ void Decider::adopt(SnapshotPtr snapshot, PolicyPtr policy) {
 
 bool Decider::is_client_allowed(const ClientInfo& client) const {
   return snapshot_->access.client_allowed(rule_address(client.endpoint.unmapped()));
+}
+
+// A request for the proxy itself, on a listener that would refuse it otherwise.
+bool Decider::asks_for_authority(const RequestContext& request) const {
+  const RequestHead& head = request.head;
+  const bool is_here = request.client.inside == nullptr && request.client.destination == nullptr;
+  return is_here && snapshot_->inspection != nullptr && head.target.form == TargetForm::origin &&
+         (head.method == Method::get || head.method == Method::head) &&
+         authority_resource(head.target.path_and_query).has_value();
 }
 
 std::optional<HttpError> Decider::refuse_client(const RequestContext& request, std::string_view own_via) const {
@@ -92,15 +102,16 @@ Decision Decider::decide(const RequestContext& request) {
   tl::expected<TargetCheck::Sni, HttpError> meant_verdict;
   if (meant != nullptr) meant_verdict = target_check_.sni(meant->address, *policy_);
   TargetCheck& judge = meant != nullptr && !request.is_implicit_tunnel ? redirected_check_ : target_check_;
-  auto judged = inside != nullptr
-                    ? judge.inside(request.head, inside->host, inside->port, *policy_, Waiting::non_blocking)
-                    : judge.request(request.head, *policy_, snapshot_->access, Waiting::non_blocking);
-  if (!judged) return refused(judged.error());
+  auto judged = inside != nullptr ? judge.inside(request.head, inside->target(), *policy_, Waiting::non_blocking)
+                                  : judge.request(request.head, *policy_, snapshot_->access, Waiting::non_blocking);
+  if (!judged)
+    return asks_for_authority(request) ? Decision{.act = Decision::Act::answer_authority} : refused(judged.error());
   if (judged->pages_absent) {
     absent_ = judge.absent_pages();
     return {.act = Decision::Act::wait_for_pages};
   }
-  if (inside != nullptr && !is_blocked(judged->verdict) && !snapshot_->access.http_port_allowed(inside->port)) {
+  if (inside != nullptr && inside->scheme == Scheme::http && !is_blocked(judged->verdict) &&
+      !snapshot_->access.http_port_allowed(inside->port)) {
     return refused(kPortDenied);
   }
   Decision decision{.act = act_of(judged->route),
@@ -114,6 +125,7 @@ Decision Decider::decide(const RequestContext& request) {
       decision.error = meant_verdict.error();
       return decision;
     }
+    decision.destination = TlsName::of({}, meant_verdict->verdict);
     decision.verdict.join(std::move(meant_verdict->verdict));
   }
   if (is_blocked(decision.verdict)) {
@@ -131,9 +143,9 @@ KeptVerdict Decider::address(const RequestContext& request, const Endpoint& peer
   if (!policy_->has_networks()) return {};
   const NetworkQuestion question(peer, snapshot_->access);
   const ClientInfo::Inside* const inside = request.client.inside.get();
-  filter::Verdict verdict = inside == nullptr ? target_check_.request_to(question.addresses(), request.head, *policy_)
-                                              : target_check_.inside_to(question.addresses(), request.head,
-                                                                        inside->host, inside->port, *policy_);
+  filter::Verdict verdict =
+      inside == nullptr ? target_check_.request_to(question.addresses(), request.head, *policy_)
+                        : target_check_.inside_to(question.addresses(), request.head, inside->target(), *policy_);
   // A redirected client may call an address by any name, and so by one that is allowed.
   if (const auto& meant = request.client.destination; meant != nullptr) {
     filter::Verdict own = target_check_.literal_to(question.addresses(), meant->address, *policy_);

@@ -17,6 +17,7 @@
 #include <tl/expected.hpp>
 
 #include "proxy/access/target_check.h"
+#include "proxy/access/tls_decision.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/kept_verdict.h"
 #include "proxy/net/snapshot.h"
@@ -32,13 +33,14 @@ struct RequestContext {
 
 struct Decision {
   enum class Act : std::uint8_t {
-    wait_for_pages,  // ask again once Decider::absent_pages() were read; nothing else is set
-    refuse,          // by the rules: `error`
-    block,           // by a filter: `verdict`
-    answer_trace,    // here: Max-Forwards is 0
-    answer_options,  // likewise
-    forward,         // to host:port
-    tunnel,          // likewise
+    wait_for_pages,    // ask again once Decider::absent_pages() were read; nothing else is set
+    refuse,            // by the rules: `error`
+    block,             // by a filter: `verdict`
+    answer_trace,      // here: Max-Forwards is 0
+    answer_options,    // likewise
+    answer_authority,  // here: /ca and what stands beside it (authority_page.h)
+    forward,           // to host:port
+    tunnel,            // likewise
   };
   Act act = Act::refuse;
   HttpError error = {};
@@ -46,6 +48,7 @@ struct Decision {
   std::string_view host = {};  // canonical, the only thing to resolve and dial; valid until the Decider is asked again
   std::uint16_t port = 0;      // to dial
   std::uint16_t host_field_port = 0;  // as the target gave it: RequestRewrite::port
+  TlsName destination = {};           // on a transparent listener: the verdict on the address, without its host
 };
 
 // A tunnel that is open, or a connection after an upgrade.
@@ -97,6 +100,7 @@ class Decider {
   filter::Verdict peer_of(const TunnelContext& tunnel);
   std::optional<HttpError> refuse(const TunnelContext& tunnel) const;
   bool is_client_allowed(const ClientInfo& client) const;
+  bool asks_for_authority(const RequestContext& request) const;
 
   SnapshotPtr snapshot_;
   PolicyPtr policy_;

@@ -42,7 +42,11 @@ ResponseRewrite Download::rewrite() const {
   how.date = http_date(std::chrono::system_clock::now());
   how.from_parent = link_.goes_to_parent();
   how.takes_trailers = head.takes_trailers;
-  how.hide_alternatives = context_.client.info().destination != nullptr;
+  const ClientInfo& client = context_.client.info();
+  how.hide_alternatives = client.destination != nullptr || client.is_intercepted();
+  how.hide_pins = client.is_intercepted();
+  how.clear_alternatives = client.is_intercepted() && client.inside->has_marks;
+  if (client.is_intercepted() && !context_.snapshot->settings.tls_inspection.via) how.via_name = {};
   return how;
 }
 

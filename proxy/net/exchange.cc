@@ -15,6 +15,7 @@ namespace bloomwall::proxy {
 namespace {
 
 using After = ClientStream::After;
+using Phase = ExchangeProgress::Phase;
 using Reuse = OriginLink::Reuse;
 
 }  // namespace
@@ -32,7 +33,6 @@ bool Exchange::is_connect() const {
 
 bool Exchange::is_inside() const { return context_.client.info().inside != nullptr; }
 
-// Of the origin, or of the connection to it; no final head has come.
 bool Exchange::awaits_response() const {
   return state_ == State::connecting || (state_ == State::forwarding && !download_.has_begun());
 }
@@ -62,18 +62,20 @@ void Exchange::decide(GatheredWrite& out) {
   context_.host = decision.host;
   context_.port = decision.port;
   context_.host_field_port = decision.host_field_port;
+  context_.destination = decision.destination;
   log_.note_verdict(std::move(decision.verdict), decision.act != Decision::Act::refuse);
   switch (decision.act) {
     case Decision::Act::refuse:
       return answer_error(decision.error);
     case Decision::Act::block:
-      return deny();
+      return is_connect() && log_.shows_page_in_tls() ? show_page_in_tls() : deny();
     case Decision::Act::forward:
     case Decision::Act::tunnel:
       return route(out);
     case Decision::Act::answer_trace:
     case Decision::Act::answer_options:
-      return answer_for_origin(decision.act == Decision::Act::answer_trace);
+    case Decision::Act::answer_authority:
+      return answer_here(decision);
     case Decision::Act::wait_for_pages:
       return;
   }
@@ -91,8 +93,8 @@ void Exchange::on_decision_ready() {
 // Inside a tunnel there is that one's connection alone, whatever Host says.
 void Exchange::route(GatheredWrite& out) {
   link_.route();
-  if (is_inside() && !link_.take_inner()) {
-    return answer_error({ErrorKind::connection_terminated, "the tunnel's far end is gone"});
+  if (is_inside()) {
+    if (const auto error = link_.take_inner()) return answer_error(*error);
   }
   switch (link_.access()) {
     case OriginLink::Access::allowed:
@@ -217,19 +219,7 @@ void Exchange::on_response_head(GatheredWrite& out) {
   if (download_.answer().switched()) return;  // `end` follows and tells the client
   if (!download_.count_memory()) return fail_response(kNoMemory);
   const ResponseHead& head = download_.answer().head();
-  if (head.status == 407) {
-    if (const auto error = link_.challenge_error()) return fail_response(*error);
-  }
-  if (context_.client.is_implicit_tunnel()) {
-    return fail_response({ErrorKind::connection_failed, "the parent proxy refused the tunnel"});
-  }
-  // A page of the parent's must not be taken for the origin's, nor its cookies and redirects.
-  if (is_connect() && head.status != 407) {
-    return fail_response(
-        {ErrorKind::parent_refused, head.status < 400   ? "the parent proxy answered CONNECT with a redirect"
-                                    : head.status < 500 ? "the parent proxy answered CONNECT with 4xx"
-                                                        : "the parent proxy answered CONNECT with 5xx"});
-  }
+  if (const auto error = link_.parent_error(head.status)) return fail_response(*error);
   log_.note_response(head);
   download_.add_head(out);
 }
@@ -301,6 +291,19 @@ void Exchange::hand_over_to_tunnel() {
 
 // --- what is answered here
 
+// A browser shows no answer to CONNECT: the page comes inside TLS of our own.
+void Exchange::show_page_in_tls() {
+  GatheredWrite answer(context_.worker.gather);
+  if (!context_.client.is_implicit_tunnel()) write_connect_established(answer.head(), context_.worker.via);
+  context_.client.send(answer, false);
+  log_.status = 200;
+  log_.count_verdict();
+  log_.write(upload_.received(), true);
+  state_ = State::over;
+  release_client();
+  context_.client.show_page(log_.make_page_start());  // last: the stream has us deleted later
+}
+
 void Exchange::deny() {
   LocalReply reply(context_, log_);
   reply.write_block_reply();
@@ -313,9 +316,9 @@ void Exchange::deny_by_address() {
   answer_error({ErrorKind::destination_denied, "the address is denied"});
 }
 
-void Exchange::answer_for_origin(bool is_trace) {
+void Exchange::answer_here(const Decision& decision) {
   LocalReply reply(context_, log_);
-  is_trace ? reply.write_trace() : reply.write_options();
+  reply.write(decision);
   answer(reply);
 }
 
@@ -359,12 +362,9 @@ void Exchange::on_client_gone() {
 }
 
 Milliseconds Exchange::check_progress() {
-  if (!link_.is_connected() && state_ != State::answering)
-    return progress_.often();  // who is waited for has a deadline
-  using Phase = ExchangeProgress::Phase;
-  const Phase phase = awaits_response()            ? Phase::awaiting
-                      : state_ == State::answering ? Phase::draining
-                                                   : Phase::answering;
+  if (!link_.is_connected() && state_ != State::answering) return progress_.often();  // there is a deadline
+  Phase phase = state_ == State::answering ? Phase::draining : Phase::answering;
+  if (awaits_response()) phase = Phase::awaiting;
   Milliseconds again{0};
   const auto stall = progress_.find_stall(phase, again);
   if (!stall) return again;

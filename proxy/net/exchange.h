@@ -37,6 +37,7 @@
 namespace bloomwall::proxy {
 
 class LocalReply;
+struct Decision;
 struct RequestContext;
 
 class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Handler {
@@ -111,14 +112,15 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
 
   // Answered here.
   void deny();
+  void show_page_in_tls();
   void deny_by_address();
-  void answer_for_origin(bool is_trace);
+  void answer_here(const Decision& decision);
   void answer_error(const HttpError& error, bool must_close = false);
   void answer(LocalReply& reply);
 
   bool is_connect() const;
   bool is_inside() const;
-  bool awaits_response() const;
+  bool awaits_response() const;  // no final head has come
   void release_client();
   void finish(ClientStream::After after);
 

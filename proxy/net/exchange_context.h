@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "proxy/access/tls_decision.h"
+
 namespace bloomwall::proxy {
 
 class ClientStream;
@@ -21,6 +23,7 @@ struct ExchangeContext {
   std::string host = {};  // canonical
   std::uint16_t port = 0;
   std::uint16_t host_field_port = 0;  // RequestRewrite::port
+  TlsName destination = {};           // Decision::destination
 };
 
 }  // namespace bloomwall::proxy

@@ -7,6 +7,8 @@
 #include "proxy/net/client_info.h"
 #include "proxy/net/client_stream.h"
 #include "proxy/net/exchange_context.h"
+#include "proxy/net/interception.h"
+#include "proxy/net/tls_inspection.h"
 #include "proxy/net/tunnel.h"
 #include "proxy/net/worker_state.h"
 #include "proxy/telemetry/access_record.h"
@@ -45,6 +47,9 @@ bool ExchangeLog::deny_by_address() {
 void ExchangeLog::note_error(const HttpError& error) {
   error_ = error;
   context_.worker.counters.count_error(error.kind);
+  if (error.kind == ErrorKind::misdirected && context_.client.info().is_intercepted()) {
+    context_.worker.counters.misdirected_inside_total.add();
+  }
   if (decision_id_.empty()) decision_id_ = context_.worker.ids.next();
 }
 
@@ -100,13 +105,28 @@ const std::string& ExchangeLog::url() {
   if (!url_.empty() || context_.client.head() == nullptr) return url_;
   const RequestHead& head = *context_.client.head();
   const ClientInfo::Inside* const inside = context_.client.info().inside.get();
+  const Scheme scheme = inside == nullptr ? Scheme::http : inside->scheme;
   const bool is_bare = head.target.form == TargetForm::origin && !head.host;
   if (inside != nullptr && is_bare) {
-    url_.append(kHttpPrefix).append(inside->host);
-    append_port(url_, port_in_http_url(inside->port));
+    url_.append(prefix_of(scheme)).append(inside->host);
+    append_port(url_, port_in_url(scheme, inside->port));
   }
-  append_display_url(url_, head);
+  append_display_url(url_, head, scheme);
   return url_;
+}
+
+// What users do inside TLS stays theirs, unless it is stopped or reported, or log_urls says otherwise.
+bool ExchangeLog::hides_url() const {
+  using LogUrls = conf::TlsInspection::LogUrls;
+  return context_.client.info().is_intercepted() && context_.snapshot->settings.tls_inspection.log_urls != LogUrls::all;
+}
+
+std::string_view ExchangeLog::shown_url() {
+  std::string_view shown = url();
+  if (!hides_url()) return shown;
+  shown = shown.substr(0, shown.find('?'));
+  if (verdict_.decision != filter::Decision::allowed) return shown;
+  return shown.substr(0, shown.find('/', shown.find("//") + 2));
 }
 
 void ExchangeLog::write(std::uint64_t body_octets, bool is_local_reply) {
@@ -129,13 +149,15 @@ void ExchangeLog::write(std::uint64_t body_octets, bool is_local_reply) {
   }
   if (const RequestHead* const head = context_.client.head()) {
     record.method = head->method_name;
-    record.url = url();
+    record.url = shown_url();
     record.http10 = head->version == Version::http10;
     record.bytes_received += head->bytes;
     if (context_.client.is_named_by_hello()) record.sni = head->target.authority.host;
-    if (const Field* field = find_field(head->fields, FieldId::referer)) record.referer = field->value;
+    const Field* const referer = find_field(head->fields, FieldId::referer);
+    if (referer != nullptr && !hides_url()) record.referer = referer->value;
     if (const Field* field = find_field(head->fields, FieldId::user_agent)) record.user_agent = field->value;
   }
+  if (tls_decision_) note_tls(record, *tls_decision_);
   proxy::note_verdict(record, verdict_, decision_id_);
   write_record(context_.worker, record, *context_.snapshot);
 }
@@ -155,6 +177,43 @@ TunnelStart ExchangeLog::make_tunnel_start() {
   start.times = times;
   start.status = status;
   start.to_parent = is_for_parent;
+  if (start.is_connect && context_.snapshot->inspection != nullptr) {
+    start.tls_question = std::make_unique<const TlsQuestion>(make_tls_question());
+  }
+  return start;
+}
+
+TlsQuestion ExchangeLog::make_tls_question() const {
+  const ClientInfo& client = context_.client.info();
+  TlsQuestion question;
+  question.host = context_.host;
+  question.port = context_.port;
+  question.authority = TlsName::of({}, verdict_);
+  question.is_transparent = client.destination != nullptr;
+  if (question.is_transparent) {
+    question.destination = client.destination->address;
+    question.destination_name = context_.destination;
+  }
+  const Field* const agent = find_field(context_.client.head()->fields, FieldId::user_agent);
+  if (agent != nullptr) question.user_agent = agent->value;
+  return question;
+}
+
+bool ExchangeLog::shows_page_in_tls() {
+  const auto& inspection = context_.snapshot->inspection;
+  if (inspection == nullptr) return false;
+  const TlsQuestion question = make_tls_question();
+  tls_decision_ = inspection->rules().decide(question.request(context_.client.info(), context_.worker.refusals));
+  context_.worker.counters.tls.count(tls_decision_->action, tls_decision_->reason);
+  return tls_decision_->action == TlsAction::page;
+}
+
+InterceptionStart ExchangeLog::make_page_start() const {
+  InterceptionStart start;
+  start.inside.host = context_.host;
+  start.inside.port = context_.port;
+  start.inside.judged_by = context_.edition;
+  start.inside.scheme = Scheme::https;
   return start;
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "proxy/access/tls_decision.h"
 #include "proxy/http/http_error.h"
 #include "proxy/net/kept_verdict.h"
 #include "proxy/net/request_log.h"
@@ -18,6 +19,8 @@ namespace bloomwall::proxy {
 class UpstreamConnection;
 struct ExchangeContext;
 struct ResponseHead;
+struct InterceptionStart;
+struct TlsQuestion;
 struct TunnelStart;
 
 class ExchangeLog {
@@ -49,6 +52,9 @@ class ExchangeLog {
   void write(std::uint64_t body_octets, bool is_local_reply);  // the request's body
   // What a tunnel goes on with; the client's stream adds what it knows.
   TunnelStart make_tunnel_start();
+  // Of a CONNECT that is blocked: whether the page is to be shown inside TLS, and what that begins with.
+  bool shows_page_in_tls();
+  InterceptionStart make_page_start() const;
 
   RequestTimes times = RequestTimes::from_now();
   int status = 0;  // 0: the client was told nothing
@@ -56,12 +62,16 @@ class ExchangeLog {
 
  private:
   void count_questions();
+  TlsQuestion make_tls_question() const;
+  bool hides_url() const;
+  std::string_view shown_url();
 
   const ExchangeContext& context_;
   KeptVerdict verdict_;
   KeptVerdict blocked_address_;  // the first of them
   DecisionId decision_id_;
   std::optional<HttpError> error_;
+  std::optional<TlsDecision> tls_decision_;  // of a CONNECT that is blocked
   std::string url_, content_type_;
   std::string peer_;  // whom the request went to; empty: nobody
   bool peer_was_reused_ = false;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/net/hello_gate.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "proxy/log/log.h"
+#include "proxy/net/tls_inspection.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -72,7 +74,7 @@ HelloGate::Result HelloGate::on_hello(HelloResult result, std::span<const char> 
 HelloGate::Result HelloGate::on_unnamed(std::span<const char> bytes) {
   state_.counters.sni_absent_total.add();
   if (access().no_sni == conf::Access::NoSni::deny) return refuse("access.no_sni: the ClientHello names no host");
-  return begin_following(bytes);
+  return inspect(bytes);
 }
 
 HelloGate::Result HelloGate::on_named(std::span<const char> bytes) {
@@ -85,10 +87,39 @@ HelloGate::Result HelloGate::on_named(std::span<const char> bytes) {
   state_.counters.filter_lookups_total.add(verdict_.questions);
   if (verdict_.decision == filter::Decision::blocked) {
     state_.counters.sni_blocked_total.add();
-    return Result::cut;
+    return inspect(bytes);
   }
   const Result result = host_ == authority_ ? Result::pass : compare_with_authority();
-  return result == Result::pass ? begin_following(bytes) : result;
+  return result == Result::pass ? inspect(bytes) : result;
+}
+
+// What becomes of a TLS connection whose name may be reached, or is blocked and may be shown a page.
+HelloGate::Result HelloGate::inspect(std::span<const char> bytes) {
+  const bool is_blocked = has_name_ && verdict_.decision >= filter::Decision::blocked;
+  const auto& inspection = state_.snapshot->inspection;
+  if (question_ == nullptr || inspection == nullptr) return is_blocked ? Result::cut : begin_following(bytes);
+  TlsRequest request = question_->request(*client_, state_.refusals);
+  if (has_name_) request.sni = TlsName::of(host_, verdict_);
+  const HelloFacts& facts = reader_.facts();
+  request.hello = TlsHello{.has_alpn = facts.has_alpn,
+                           .offers_http1 = facts.offers("http/1.1"),
+                           .offers_http2 = facts.offers("h2"),
+                           .has_ech = facts.has_ech};
+  state_.origin_facts.fill(request, has_name_ ? std::string_view(host_) : request.authority.host);
+  tls_decision_ = inspection->rules().decide(request);
+  is_inspected_ = true;
+  state_.counters.tls.count(tls_decision_.action, tls_decision_.reason);
+  switch (tls_decision_.action) {
+    case TlsAction::tunnel:
+      return begin_following(bytes);
+    case TlsAction::intercept:
+    case TlsAction::page:
+      return Result::intercept;
+    case TlsAction::refuse:
+      break;
+  }
+  if (tls_decision_.reason == TlsReason::alpn) return Result::intercept;  // the handshake says so, by alert 120
+  return is_blocked ? Result::cut : refuse("tls_inspection: neither to be decrypted nor to pass");
 }
 
 HelloGate::Result HelloGate::compare_with_authority() {
@@ -218,6 +249,18 @@ HelloGate::Result HelloGate::on_end() {
   if (!is_text_) return malformed("the ClientHello is cut short");
   if (is_strict()) return refuse("access.opaque_tunnels: neither TLS nor HTTP/1, to port 80");
   return line_.has_method() ? refuse("access.opaque_tunnels: a request that is cut short") : Result::pass;
+}
+
+std::string HelloGate::take_held(std::size_t octets) {
+  std::string taken;
+  taken.reserve(octets);
+  while (taken.size() < octets) {
+    const auto piece = held_.front();
+    const std::size_t part = std::min(piece.size(), octets - taken.size());
+    taken.append(piece.data(), part);
+    held_.consume(part);
+  }
+  return taken;
 }
 
 HelloGate::Result HelloGate::refuse(const char* why) {

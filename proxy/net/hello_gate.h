@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "proxy/access/tls_decision.h"
 #include "proxy/http/http_error.h"
 #include "proxy/http/request_line_peek.h"
 #include "proxy/io/chain.h"
@@ -26,14 +27,17 @@
 
 namespace bloomwall::proxy {
 
+struct TlsQuestion;
+
 class HelloGate {
  public:
   enum class Result : std::uint8_t {
-    wait,   // for more
-    relay,  // relay what is held, and ask again with what comes next
-    pass,   // relay what is held, and everything after it
-    http,   // what is held, and what comes next, is requests
-    cut,    // close; error() says why
+    wait,       // for more
+    relay,      // relay what is held, and ask again with what comes next
+    pass,       // relay what is held, and everything after it
+    http,       // what is held, and what comes next, is requests
+    intercept,  // what is held is a ClientHello that the proxy is to answer, as tls_decision() says
+    cut,        // close; error() says why
   };
   explicit HelloGate(WorkerState& state) : state_(state), held_(state.io.pool), memory_(state.io.pool) {}
 
@@ -43,10 +47,13 @@ class HelloGate {
   bool has_peeked() const { return given_ > 0; }
   std::string_view sent_name() const;  // the server name as spelt; empty: none, or not known yet
 
-  // Once there is a tunnel: the CONNECT's canonical host, which must outlive the gate, and its port.
-  void lead_to(std::string_view authority, std::uint16_t port) {
+  // Once there is a tunnel: the CONNECT's canonical host, and its port. `question` is nullptr where TLS is not
+  // intercepted. All must outlive the gate.
+  void lead_to(std::string_view authority, std::uint16_t port, const TlsQuestion* question, const ClientInfo& client) {
     authority_ = authority;
     port_ = port;
+    question_ = question;
+    client_ = &client;
   }
   Result judge_peeked();                          // like feed(), of what peek() was given
   Result feed(std::span<const char> bytes);       // the client's next octets; all of them are kept
@@ -54,6 +61,7 @@ class HelloGate {
   Result on_end();                                // the client says no more: relay where nothing is held, pass or cut
 
   Chain& held() { return held_; }
+  std::string take_held(std::size_t octets);  // the first of what is held
   bool holds_text() const { return is_text_; }
   // Of what feed() called http: whether it begins with the line feed of an empty line whose carriage return has passed,
   // and must follow it.
@@ -63,6 +71,8 @@ class HelloGate {
   KeptVerdict& verdict() { return verdict_; }      // of the name
   // Of what was cut; nothing: the server name is blocked, as verdict() says.
   const std::optional<HttpError>& error() const { return error_; }
+  bool is_inspected() const { return is_inspected_; }  // tls_decision() was made
+  const TlsDecision& tls_decision() const { return tls_decision_; }
 
  private:
   Result no_memory();
@@ -71,6 +81,7 @@ class HelloGate {
   Result on_unnamed(std::span<const char> bytes);
   Result on_named(std::span<const char> bytes);
   Result compare_with_authority();
+  Result inspect(std::span<const char> bytes);
   Result begin_following(std::span<const char> bytes);
   Result follow(std::span<const char> bytes);
   Result begin_text(std::span<const char> bytes);
@@ -86,6 +97,9 @@ class HelloGate {
   WorkerState& state_;
   std::string_view authority_;
   std::uint16_t port_ = 0;
+  const TlsQuestion* question_ = nullptr;
+  const ClientInfo* client_ = nullptr;
+  TlsDecision tls_decision_;
   ClientHelloReader reader_;
   std::optional<AfterHello> after_;
   RetryPeek retry_;
@@ -99,6 +113,7 @@ class HelloGate {
   std::optional<HttpError> error_;
   std::size_t given_ = 0;  // octets, to reader_
   bool has_name_ = false;
+  bool is_inspected_ = false;
   bool is_text_ = false;     // no TLS
   bool may_pass_ = false;    // all the text, once it is known to be no record
   bool has_passed_ = false;  // a part of the text

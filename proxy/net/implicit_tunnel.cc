@@ -25,6 +25,7 @@ bool ImplicitTunnel::feed(std::span<const char> bytes) {
     case HelloGate::Result::cut:
     case HelloGate::Result::relay:
     case HelloGate::Result::http:
+    case HelloGate::Result::intercept:
       break;
   }
   return fail(*gate_->error());

@@ -20,6 +20,7 @@ class InnerOrigin final : Transport::Handler {
   explicit InnerOrigin(Owner& owner) : owner_(owner) {}
 
   bool is_here() const { return upstream_ != nullptr; }
+  const TlsSession* tls() const { return is_here() ? upstream_->transport->tls() : nullptr; }  // nullptr: plain
   void keep(UpstreamPtr upstream);
   UpstreamPtr take();  // nullptr: it is gone
   void drop(EventLoop& loop);

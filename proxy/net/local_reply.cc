@@ -6,9 +6,12 @@
 
 #include "proxy/net/client_info.h"
 #include "proxy/net/client_stream.h"
+#include "proxy/net/decision.h"
 #include "proxy/net/exchange_context.h"
 #include "proxy/net/exchange_log.h"
+#include "proxy/net/tls_inspection.h"
 #include "proxy/net/worker_state.h"
+#include "proxy/reply/authority_page.h"
 #include "proxy/reply/replies.h"
 
 namespace bloomwall::proxy {
@@ -54,9 +57,31 @@ void LocalReply::write_error(const HttpError& error, bool must_close) {
   proxy::write_error(answer_.head(), error, said());
 }
 
-void LocalReply::write_trace() { write_trace_reply(answer_.head(), *context_.client.head(), said()); }
+void LocalReply::write(const Decision& decision) {
+  switch (decision.act) {
+    case Decision::Act::answer_trace:
+      return write_trace_reply(answer_.head(), *context_.client.head(), said());
+    case Decision::Act::answer_authority:
+      return write_authority();
+    case Decision::Act::answer_options:
+    case Decision::Act::wait_for_pages:
+    case Decision::Act::refuse:
+    case Decision::Act::block:
+    case Decision::Act::forward:
+    case Decision::Act::tunnel:
+      return write_options_reply(answer_.head(), said());
+  }
+}
 
-void LocalReply::write_options() { write_options_reply(answer_.head(), said()); }
+void LocalReply::write_authority() {
+  const TlsInspection& inspection = *context_.snapshot->inspection;
+  const auto resource = authority_resource(context_.client.head()->target.path_and_query);
+  if (resource == AuthorityResource::page) {
+    write_authority_page(answer_.head(), inspection.page(), said());
+  } else {
+    write_authority_file(answer_.head(), *resource, inspection.file(*resource), said());
+  }
+}
 
 LocalReply::Next LocalReply::send() {
   log_.count_verdict();

@@ -13,6 +13,7 @@
 namespace bloomwall::proxy {
 
 class ExchangeLog;
+struct Decision;
 struct ExchangeContext;
 struct HttpError;
 struct ReplyContext;
@@ -32,12 +33,12 @@ class LocalReply {
 
   void write_block_reply();
   void write_error(const HttpError& error, bool must_close);
-  void write_trace();
-  void write_options();
+  void write(const Decision& decision);  // to answer here
   Next send();
 
  private:
   bool may_keep_client() const;
+  void write_authority();
   ReplyContext said();
   std::string_view accept();
 

@@ -11,6 +11,7 @@
 #include "proxy/net/client_limits.h"
 #include "proxy/net/exchange_context.h"
 #include "proxy/net/exchange_log.h"
+#include "proxy/net/tls_inspection.h"
 #include "proxy/net/worker_state.h"
 
 namespace bloomwall::proxy {
@@ -65,7 +66,7 @@ DialTarget OriginLink::target() const {
 std::string_view OriginLink::pool_key() const {
   const DialTarget origin = target();
   std::string& key = context_.worker.text;
-  key.assign(kHttpPrefix);
+  key.assign(prefix_of(Scheme::http));
   append(key, {origin.host, ":"});
   append_number(key, origin.port);
   if (context_.host != origin.host) append(key, {" ", context_.host});
@@ -128,11 +129,12 @@ bool OriginLink::take_pooled() {
   return true;
 }
 
-bool OriginLink::take_inner() {
+std::optional<HttpError> OriginLink::take_inner() {
+  if (const auto& failure = context_.client.info().inside->failure) return failure;
   use(context_.client.take_inner());
-  if (upstream_ == nullptr) return false;
+  if (upstream_ == nullptr) return HttpError{ErrorKind::connection_terminated, "the tunnel's far end is gone"};
   upstream_->transport->set_handler(user_);
-  return true;
+  return std::nullopt;
 }
 
 void OriginLink::use(UpstreamPtr upstream) {
@@ -220,13 +222,32 @@ UpstreamPtr OriginLink::detach() {
 
 std::optional<HttpError> OriginLink::tls_error() {
   const TlsSession* const tls = upstream_ == nullptr ? nullptr : upstream_->transport->tls();
-  if (tls == nullptr || tls->is_established()) return std::nullopt;
+  if (tls == nullptr) return std::nullopt;
+  if (is_inside()) {
+    return tls->fault() == TlsSession::Fault::none ? std::nullopt : std::optional(origin_tls_error(*tls));
+  }
+  if (tls->is_established()) return std::nullopt;
   if (is_time_to_log(context_.worker.parent_tls_told)) {
     log::error("parent {}: no TLS: {}", upstream_->peer_text, tls->why().empty() ? "it closed" : tls->why());
   }
   return tls->certificate_refused()
              ? HttpError{ErrorKind::parent_certificate, "the parent proxy's certificate is refused"}
              : HttpError{ErrorKind::parent_tls, "the TLS handshake with the parent proxy failed"};
+}
+
+// A page of the parent's must not be taken for the origin's, nor its cookies and redirects.
+std::optional<HttpError> OriginLink::parent_error(int status) {
+  if (status == 407) {
+    if (auto error = challenge_error()) return error;
+  }
+  const ClientStream& client = context_.client;
+  if (client.is_implicit_tunnel()) {
+    return HttpError{ErrorKind::connection_failed, "the parent proxy refused the tunnel"};
+  }
+  if (client.head()->method != Method::connect || status == 407) return std::nullopt;
+  return HttpError{ErrorKind::parent_refused, status < 400   ? "the parent proxy answered CONNECT with a redirect"
+                                              : status < 500 ? "the parent proxy answered CONNECT with 4xx"
+                                                             : "the parent proxy answered CONNECT with 5xx"};
 }
 
 // Clients may answer their parent's challenge only where they are meant to speak to it, which is without credentials of

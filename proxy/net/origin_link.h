@@ -48,7 +48,7 @@ class OriginLink final : public Connector::Handler {
   // calls that may be a lie.
   DialTarget target() const;
 
-  bool take_inner();  // inside a tunnel: its connection; false: it is gone
+  std::optional<HttpError> take_inner();  // inside a tunnel: its connection, or why there is none
   // Whether the request may go there, as far as that is known before a name is resolved: `denied` by
   // access.deny_destinations, `blocked` because of the address (see ExchangeLog::deny_by_address()).
   enum class Access : std::uint8_t { allowed, denied, blocked };
@@ -68,11 +68,12 @@ class OriginLink final : public Connector::Handler {
   void release(Reuse reuse);  // and no dialling either
   void distrust();            // the origin has sent octets that answer nothing
   UpstreamPtr detach();       // for the tunnel
-  // Of a connection whose TLS handshake has failed, why; of a parent's 407 that is about us and not about the client.
+  // Of a connection whose TLS handshake has failed, why; of an answer of a parent's that the client must not get.
   std::optional<HttpError> tls_error();
-  std::optional<HttpError> challenge_error();
+  std::optional<HttpError> parent_error(int status);
 
  private:
+  std::optional<HttpError> challenge_error();
   bool may_dial(const Endpoint& peer) override;
   void on_connected(UniqueFd fd, const Endpoint& peer) override;
   void on_dial_failed(const HttpError& error) override;

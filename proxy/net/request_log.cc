@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/net/request_log.h"
 
+#include "proxy/access/tls_decision.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/worker_state.h"
 #include "proxy/telemetry/access_record.h"
@@ -21,6 +22,7 @@ AccessRecord begin_record(const ClientInfo& client, const RequestTimes& times, s
   record.client_port = client.endpoint.port();
   record.listener = *client.listener;
   record.inside = client.inside != nullptr;
+  record.intercepted = client.is_intercepted();
   return record;
 }
 
@@ -37,6 +39,11 @@ void note_refusal(AccessRecord& record, const HttpError& error, const DecisionId
   record.detail = error.detail;
   record.refused = true;
   record.decision_id = id.text();
+}
+
+void note_tls(AccessRecord& record, const TlsDecision& decision) {
+  record.tls_action = to_string(decision.action);
+  record.tls_reason = to_string(decision.reason);
 }
 
 void write_record(WorkerState& state, const AccessRecord& record, const Snapshot& snapshot) {

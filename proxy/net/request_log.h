@@ -32,6 +32,8 @@ AccessRecord begin_record(const ClientInfo& client, const RequestTimes& times, s
 void note_verdict(AccessRecord& record, const filter::Verdict& verdict, const DecisionId& id);
 // What the proxy's own rules have against it.
 void note_refusal(AccessRecord& record, const HttpError& error, const DecisionId& id);
+// What was decided on the tunnel's TLS, and why.
+void note_tls(AccessRecord& record, const TlsDecision& decision);
 // Writes the line, as the snapshot's settings spell it, unless the log is off.
 void write_record(WorkerState& state, const AccessRecord& record, const Snapshot& snapshot);
 

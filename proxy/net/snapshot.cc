@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "proxy/net/addresses.h"
+#include "proxy/net/tls_inspection.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -65,7 +66,7 @@ bool Snapshot::may_ask_parent_for(std::string_view host) const {
 }
 
 tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Config& settings,
-                                                                  std::uint64_t generation) {
+                                                                  std::uint64_t generation, const Snapshot* before) {
   std::vector<std::string> errors;
   auto access = AccessRules::build(settings.access, settings.dns.nat64_prefixes);
   if (!access) errors.push_back(access.error());
@@ -76,9 +77,12 @@ tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Co
   auto hosts = StaticHosts::build(settings.dns.hosts);
   if (!hosts) errors.push_back(hosts.error());
   auto listeners = compile_listeners(settings, errors);
+  auto inspection = TlsInspection::compile(settings, before == nullptr ? nullptr : before->inspection.get());
+  if (!inspection) std::ranges::move(inspection.error(), std::back_inserter(errors));
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   return std::make_shared<const Snapshot>(Snapshot{generation, settings, *std::move(access), *std::move(page),
-                                                   *std::move(parent), *std::move(hosts), std::move(listeners)});
+                                                   *std::move(parent), *std::move(hosts), std::move(listeners),
+                                                   *std::move(inspection)});
 }
 
 }  // namespace bloomwall::proxy

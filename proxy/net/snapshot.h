@@ -34,14 +34,17 @@ struct ListenerRules {
   CidrSet balancers;  // not empty: only these may connect, and begin with a PROXY header
 };
 
+class TlsInspection;
+
 struct Snapshot {
   std::uint64_t generation = 0;  // 1 for the first, one more for each reload; stands in metrics
   conf::Config settings;
-  AccessRules access;                    // compiled from settings.access
-  BlockTemplate page;                    // from settings.block_page, or the built-in one
-  std::optional<ParentProxy> parent;     // from settings.upstream
-  StaticHosts hosts;                     // from settings.dns.hosts and /etc/hosts
-  std::vector<ListenerRules> listeners;  // from settings.listeners, in their order
+  AccessRules access;                               // compiled from settings.access
+  BlockTemplate page;                               // from settings.block_page, or the built-in one
+  std::optional<ParentProxy> parent;                // from settings.upstream
+  StaticHosts hosts;                                // from settings.dns.hosts and /etc/hosts
+  std::vector<ListenerRules> listeners;             // from settings.listeners, in their order
+  std::shared_ptr<const TlsInspection> inspection;  // from settings.tls_inspection; nullptr: off
 
   // Access rules of addresses for requests to a parent: it resolves names itself, but literal addresses, and names with
   // configured addresses, are checked here.
@@ -58,7 +61,9 @@ struct Edition {
 
 // Compiles what the settings spell as text. Every error at once, one line each: "access.clients: not a network:
 // 10.0.0.0/99". Reads the block page's template file, certificates, credentials and /etc/hosts; touches no socket.
+// `before`: what a reload replaces; nullptr: nothing is served yet.
 tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Config& settings,
-                                                                  std::uint64_t generation);
+                                                                  std::uint64_t generation,
+                                                                  const Snapshot* before = nullptr);
 
 }  // namespace bloomwall::proxy

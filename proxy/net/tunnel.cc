@@ -23,8 +23,8 @@ Tunnel::Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, TunnelSta
   state_.counters.tunnels_total.add();
   state_.counters.tunnels_active.add();
   if (start_.is_connect && gate_ == nullptr) gate_ = std::make_unique<HelloGate>(state_);
-  if (gate_ != nullptr) gate_->lead_to(start_.host, start_.port);
-  is_counted_ = !start_.is_connect;
+  if (gate_ != nullptr) gate_->lead_to(start_.host, start_.port, start_.tls_question.get(), owner.client_info());
+  is_counted_ = !start_.is_connect || start_.is_counted;
   if (!start_.is_connect) url_memory_.set(start_.target.size());  // there is room: the head's was given back just now
   upstream_->transport->set_handler(far_);
   owner.client_transport().set_handler(client_);
@@ -113,6 +113,9 @@ std::size_t Tunnel::on_hello(HelloGate::Result result, std::span<const char> byt
       break;
     case HelloGate::Result::http:
       return hand_over(bytes);
+    case HelloGate::Result::intercept:
+      intercept();
+      break;
     case HelloGate::Result::cut:
       cut_by_gate();
       break;
@@ -129,11 +132,13 @@ void Tunnel::on_answer(std::span<const char> bytes) {
     case HelloGate::Result::wait:
     case HelloGate::Result::relay:
     case HelloGate::Result::http:
+    case HelloGate::Result::intercept:
       return;
   }
 }
 
 void Tunnel::note_name() {
+  if (start_.tls_question != nullptr && gate_->is_inspected()) start_.tls_decision = gate_->tls_decision();
   if (!gate_->has_name() || !sni_.empty()) return;
   sni_ = gate_->name();
   if (gate_->verdict().decision == filter::Decision::allowed) return;
@@ -201,13 +206,7 @@ std::size_t Tunnel::hand_over(std::span<const char> bytes) {
     bytes = bytes.subspan(used);
     gate_->held().consume(1);
   }
-  std::string held;
-  for (const std::size_t before = gate_->held().size() - bytes.size(); held.size() < before;) {
-    const auto piece = gate_->held().front();
-    const std::size_t size = std::min(piece.size(), before - held.size());
-    held.append(piece.data(), size);
-    gate_->held().consume(size);
-  }
+  const std::string held = gate_->take_held(gate_->held().size() - bytes.size());
   timer_.clear();
   far_.stop_waiting();
   leave();
@@ -218,6 +217,39 @@ std::size_t Tunnel::hand_over(std::span<const char> bytes) {
   Owner& owner = *std::exchange(owner_, nullptr);
   return used + owner.on_requests_inside(std::move(upstream_),
                                          {start_.host, start_.port, start_.judged_by, start_.to_parent}, held, bytes);
+}
+
+// TLS that the proxy ends. Nothing has been relayed yet; for a page the far end is not needed any more.
+void Tunnel::intercept() {
+  if (far_.ended || upstream_->transport->bytes_in() > 0) return cut("the far end spoke, or ended, before the client");
+  const TlsDecision decision = gate_->tls_decision();
+  note_name();
+  timer_.clear();
+  far_.stop_waiting();
+  leave();
+  count_verdict();
+  write_log();
+  InterceptionStart start{.inside = {.host = sni_.empty() ? start_.host : sni_,
+                                     .port = start_.port,
+                                     .judged_by = start_.judged_by,
+                                     .to_parent = start_.to_parent,
+                                     .scheme = Scheme::https,
+                                     .has_marks = decision.reason == TlsReason::mark},
+                          .hello = gate_->take_held(gate_->held().size()),
+                          .tunnel = nullptr};
+  gate_.reset();
+  if (decision.may_step_back) {
+    start_.tls_question.reset();
+    start_.is_counted = true;
+    start.tunnel = std::make_unique<TunnelStart>(std::move(start_));
+  }
+  upstream_->transport->relay_nowhere();
+  Owner& owner = *std::exchange(owner_, nullptr);
+  if (decision.action != TlsAction::intercept) {
+    upstream_->transport->close();
+    state_.io.loop.deferred().delete_later(std::move(upstream_));
+  }
+  owner.on_interception(std::move(upstream_), std::move(start));
 }
 
 void Tunnel::on_side_end(Side& side) {
@@ -320,6 +352,7 @@ void Tunnel::write_log() {
   record.tunnel = true;
   record.reused = upstream_->reused;
   record.detail = cut_why_;
+  if (start_.tls_decision) note_tls(record, *start_.tls_decision);
   if (error_) note_refusal(record, *error_, start_.decision_id);
   note_verdict(record, start_.verdict, start_.decision_id);
   write_record(state_, record, *state_.snapshot);

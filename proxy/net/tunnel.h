@@ -17,10 +17,12 @@
 
 #include "proxy/net/client_info.h"
 #include "proxy/net/hello_gate.h"
+#include "proxy/net/interception.h"
 #include "proxy/net/live_tunnels.h"
 #include "proxy/net/memory_wait.h"
 #include "proxy/net/page_reader.h"
 #include "proxy/net/request_log.h"
+#include "proxy/net/tls_inspection.h"
 #include "proxy/net/worker_state.h"
 
 namespace bloomwall::proxy {
@@ -38,6 +40,9 @@ struct TunnelStart {
   // The client's first octets are looked at, and only then is it known what becomes of the request: its verdict is not
   // counted before.
   bool is_connect = true;
+  std::unique_ptr<const TlsQuestion> tls_question = nullptr;  // nullptr: its TLS is not intercepted
+  std::optional<TlsDecision> tls_decision = {};               // that was made before it began
+  bool is_counted = false;                                    // the verdict is among the counters
   bool http10 = false;
   bool to_parent = false;
 };
@@ -53,6 +58,8 @@ class Tunnel final : public DeletedLater, LiveTunnel, PageReader::Handler {
     // comes next; returns how many of these were used.
     virtual std::size_t on_requests_inside(UpstreamPtr upstream, ClientInfo::Inside inside, std::span<const char> held,
                                            std::span<const char> bytes) = 0;
+    // Or: the client speaks TLS that the proxy is to end. `upstream`: nullptr for a page.
+    virtual void on_interception(UpstreamPtr upstream, InterceptionStart start) = 0;
 
    protected:
     ~Owner() = default;
@@ -91,6 +98,7 @@ class Tunnel final : public DeletedLater, LiveTunnel, PageReader::Handler {
   std::size_t on_hello(HelloGate::Result result, std::span<const char> bytes);
   void on_answer(std::span<const char> bytes);
   std::size_t hand_over(std::span<const char> bytes);
+  void intercept();
   void review() override;
   void on_pages_read() override;
   void cancel_page_wait();

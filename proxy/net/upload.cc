@@ -30,10 +30,15 @@ RequestRewrite Upload::rewrite() const {
   how.client_address = client.address;
   how.forwarded_for = snapshot.settings.headers.x_forwarded_for;
   how.forward_upgrade = head.wants_upgrade && head.framing == BodyFraming::none;
+  if (client.is_intercepted()) {  // the origin is told no more than by a client of its own
+    if (!snapshot.settings.tls_inspection.via) how.via_name = {};
+    how.forwarded_for = conf::Headers::ForwardedFor::off;
+  }
   how.to_parent = link_.goes_to_parent();
   if (!how.to_parent) return how;
   // A parent is asked by name, but for the port that the client went to.
-  if (client.destination != nullptr && !is_connect) how.port = port_in_http_url(client.destination->endpoint.port());
+  if (client.destination != nullptr && !is_connect)
+    how.port = port_in_url(Scheme::http, client.destination->endpoint.port());
   if (!snapshot.parent->authorization.empty()) {
     how.parent_authorization = snapshot.parent->authorization;
   } else if (is_connect) {  // the client's answer to a challenge of the parent's

@@ -146,6 +146,7 @@ void Worker::count_cut(ClientSession::State state) {
       return;
     case ClientSession::State::preface:
     case ClientSession::State::idle:
+    case ClientSession::State::intercepting:
     case ClientSession::State::lingering:
     case ClientSession::State::closed:
       return;

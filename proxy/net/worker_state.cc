@@ -3,6 +3,9 @@
 
 #include <utility>
 
+#include "proxy/log/log.h"
+#include "proxy/net/tls_inspection.h"
+
 namespace bloomwall::proxy {
 
 WorkerState::WorkerState(IoContext& io_context, DialContext dial_context, Counters& own_counters, AccessLog& access_log,
@@ -16,10 +19,13 @@ WorkerState::WorkerState(IoContext& io_context, DialContext dial_context, Counte
       upstreams(io_context, own_counters, dial_context.own_connections),
       pages(io_context.loop),
       tunnels(io_context.loop),
+      mailbox(std::make_shared<LoopMailbox>(io_context.loop)),
       instance(std::move(instance_name)),
       request_readers(request_limits, io_context.pool),
       response_readers(response_limits, io_context.pool),
       gather(io_context.scratch.size()) {}
+
+WorkerState::~WorkerState() { mailbox->close(); }
 
 void WorkerState::adopt(SnapshotPtr next, PolicyPtr next_policy) {
   const conf::Config& settings = next->settings;
@@ -37,9 +43,23 @@ void WorkerState::adopt(SnapshotPtr next, PolicyPtr next_policy) {
   upstreams.set_limits((pooled + workers - 1) / workers, settings.limits.pooled_per_origin);
   io.pool.set_limit(static_cast<std::size_t>(settings.limits.buffer_memory) / workers);
   via = settings.headers.via ? settings.headers.via_name + " (" + instance + ")" : std::string();
+  adopt_inspection(*next);
   snapshot = std::move(next);
   decider.adopt(snapshot, std::move(next_policy));
   tunnels.review(++edition);
+}
+
+void WorkerState::adopt_inspection(const Snapshot& next) {
+  origin_facts.clear();
+  refusals.adopt(next.settings.tls_inspection.auto_pass);
+  origin_tls = nullptr;
+  if (next.inspection == nullptr) return;
+  auto made = next.inspection->make_origin_context();
+  if (made) {
+    origin_tls = *std::move(made);
+  } else {
+    log::error("tls_inspection: {}; connections are not intercepted", made.error());
+  }
 }
 
 }  // namespace bloomwall::proxy

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
+#include "proxy/access/tls_refusals.h"
 #include "proxy/http/message_reader.h"
 #include "proxy/http/request_reader.h"
 #include "proxy/http/response_reader.h"
@@ -15,6 +17,8 @@
 #include "proxy/net/decision.h"
 #include "proxy/net/gathered_write.h"
 #include "proxy/net/live_tunnels.h"
+#include "proxy/net/loop_mailbox.h"
+#include "proxy/net/origin_facts.h"
 #include "proxy/net/page_reader.h"
 #include "proxy/net/request_rate.h"
 #include "proxy/net/snapshot.h"
@@ -28,6 +32,9 @@ namespace bloomwall::proxy {
 struct WorkerState {
   WorkerState(IoContext& io, DialContext dial, Counters& counters, AccessLog& log, std::string instance,
               RequestRate& rate, std::size_t workers);
+  ~WorkerState();
+  WorkerState(const WorkerState&) = delete;
+  WorkerState& operator=(const WorkerState&) = delete;
 
   IoContext& io;
   DialContext dial;
@@ -37,7 +44,10 @@ struct WorkerState {
   std::size_t workers;  // each gets this fraction of the limits of the process
   UpstreamPool upstreams;
   PageReader pages;
+  TlsRefusals refusals{conf::AutoPass{}};
+  OriginFacts origin_facts;
   LiveTunnels tunnels;
+  std::shared_ptr<LoopMailbox> mailbox;  // of this loop
   DecisionIds ids;
   std::string instance;  // random; stands in Via, so that a request that comes back is known from one of a namesake
 
@@ -46,7 +56,8 @@ struct WorkerState {
   std::uint64_t edition = 0;  // how many were adopted
   Decider decider;
   HeadLimits request_limits, response_limits;
-  std::string via;  // "bloomwall (instance)"; empty: headers.via is off
+  TlsContextPtr origin_tls;  // of intercepted connections; nullptr: off
+  std::string via;           // "bloomwall (instance)"; empty: headers.via is off
   // Generation of the snapshot that last changed dns.hosts or upstream. Connections that were dialled before may lead
   // to other addresses, or to a parent with other settings, and carry no further request.
   std::uint64_t routes_since = 0;
@@ -62,6 +73,9 @@ struct WorkerState {
   std::string text;  // scratch memory of the running callback
 
   void adopt(SnapshotPtr next, PolicyPtr next_policy);
+
+ private:
+  void adopt_inspection(const Snapshot& next);
 };
 
 }  // namespace bloomwall::proxy

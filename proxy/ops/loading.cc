@@ -186,7 +186,7 @@ Loaded<std::shared_ptr<const filter::Policy>> load_policy(const conf::Config& se
 Loaded<Edition> load_edition(const conf::Config& settings, const PolicyLoading& loading, std::uint64_t generation) {
   auto policy = load_policy(settings, loading);
   if (!policy) return tl::unexpected(std::move(policy).error());
-  auto snapshot = make_snapshot(settings, generation);
+  auto snapshot = make_snapshot(settings, generation, loading.running.get());
   if (snapshot) return Edition{*std::move(snapshot), *std::move(policy)};
   return tl::unexpected(LoadFailure{kExitConfiguration, std::move(snapshot).error()});
 }

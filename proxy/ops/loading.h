@@ -53,6 +53,7 @@ struct PolicyLoading {
   std::function<bool(const std::filesystem::path&, std::uint64_t done, std::uint64_t total)> progress = {};
   const RollbackProtection* accepted = nullptr;  // the rollback protection to check against; null: none
   std::vector<std::string>* warnings = nullptr;  // where to say what is served all the same
+  SnapshotPtr running = nullptr;                 // what a reload replaces; null: nothing is served yet
   filter::FilterStore* store = nullptr;          // files it holds are not loaded again; null: all are loaded
 };
 filter::PolicySpec policy_spec(const conf::Config& settings);

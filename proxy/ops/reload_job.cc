@@ -107,6 +107,7 @@ Loaded<Edition> ReloadJob::load(std::uint64_t generation, const std::stop_token&
                                   },
                               .accepted = &sequences_,
                               .warnings = &warnings,
+                              .running = served_.snapshot,
                               .store = &store_};
   auto edition = load_edition(*settings, loading, generation);
   if (edition) append_warnings(*edition->snapshot, warnings);

@@ -91,11 +91,16 @@ void append_json_line(std::string& out, const AccessRecord& record, const LogSty
   line.endpoint("inbound_remote_addr", record.client, record.client_port);
   line.text("listener", record.listener);
   const bool is_connect = record.tunnel || record.method == "CONNECT";
-  line.text("proxy_type", is_connect ? "connect" : record.inside ? "http_in_tunnel" : "http");
+  line.text("proxy_type", is_connect           ? "connect"
+                          : record.intercepted ? "https_in_tunnel"
+                          : record.inside      ? "http_in_tunnel"
+                                               : "http");
   line.text("method", record.method);
   line.text("url", shown(record.url, style, kMostUrl), kMostUrl);
   line.text("requested_host", record.host);
   line.text("sni", record.sni);
+  line.text("tls_action", record.tls_action);
+  line.text("tls_reason", record.tls_reason);
   line.number("status", static_cast<std::uint64_t>(std::max(record.status, 0)));
   line.flag("allow", is_open && !refused);
   line.text("decision", refused ? "refused" : filter::to_string(record.decision));

@@ -40,8 +40,10 @@ struct AccessRecord {
   std::string_view peer = {};  // endpoint dialled, "198.51.100.9:80"; empty: none
   bool peer_is_parent = false;
   bool tunnel = false;
-  bool inside = false;   // a request that came through a tunnel
-  bool reused = false;   // a pooled origin connection
+  bool inside = false;                                // a request that came through a tunnel
+  bool intercepted = false;                           // likewise, in TLS that the proxy ended
+  std::string_view tls_action = {}, tls_reason = {};  // of a tunnel, as in bloomwall_tls_decisions_total; empty: none
+  bool reused = false;                                // a pooled origin connection
   bool refused = false;  // by the proxy's own rules, limits or grammar, or with 503: `error` says which
   filter::Decision decision = filter::Decision::allowed;
   filter::VerdictReason reason = filter::VerdictReason::unlisted;

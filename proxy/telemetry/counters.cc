@@ -46,7 +46,13 @@ void add_counters(Counters& into, const Counters& from) {
   add_table(into.responses, from.responses);
   add_table(into.request_duration, from.request_duration);
   into.filters.add(from.filters);
+  into.tls.add(from.tls);
   into.request_duration_microseconds.add(from.request_duration_microseconds.get());
+}
+
+void TlsCounts::add(const TlsCounts& other) {
+  for (std::size_t action = 0; action < kActions; ++action) add_table(decisions[action], other.decisions[action]);
+  add_table(refusals, other.refusals);
 }
 
 std::string_view to_string(MethodClass method) {

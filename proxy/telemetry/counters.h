@@ -6,7 +6,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -14,7 +13,9 @@
 #include "filter/policy/policy.h"
 #include "proxy/http/http_error.h"
 #include "proxy/http/request.h"
+#include "proxy/telemetry/count.h"
 #include "proxy/telemetry/filter_counts.h"
+#include "proxy/telemetry/tls_counts.h"
 
 namespace bloomwall::proxy {
 
@@ -49,6 +50,7 @@ namespace bloomwall::proxy {
   X(sni_absent_total, "Tunnels whose ClientHello named no host")                                    \
   X(sni_mismatch_total, "Tunnels whose ClientHello named another host than CONNECT")                \
   X(sni_malformed_total, "Tunnels closed because of a malformed ClientHello")                       \
+  X(misdirected_inside_total, "Requests inside TLS whose Host named another server")                \
   X(dns_queries_total, "Names asked of the resolver")                                               \
   X(dns_failures_total, "Names that did not resolve")                                               \
   X(dns_cache_hits_total, "Names answered from memory")                                             \
@@ -64,7 +66,9 @@ namespace bloomwall::proxy {
   X(client_connections_idle, "Client connections that wait for their client to ask") \
   X(upstream_connections_active, "Upstream connections open")                        \
   X(upstream_connections_idle, "Upstream connections in the pool")                   \
-  X(tunnels_active, "Tunnels open")
+  X(tunnels_active, "Tunnels open")                                                  \
+  X(tls_handshakes_active, "TLS connections that are being intercepted")             \
+  X(intercepted_connections_active, "Client connections whose TLS ends at the proxy")
 
 // Bounded classes of methods, so that a client cannot make labels.
 enum class MethodClass : std::uint8_t { get, head, post, put, connect, options, other };
@@ -73,17 +77,6 @@ inline constexpr std::size_t kDecisions = static_cast<std::size_t>(filter::Decis
 inline constexpr std::size_t kReasons = static_cast<std::size_t>(filter::VerdictReason::bad_url) + 1;
 
 inline constexpr std::size_t kStatusClasses = 6;  // index status / 100; 0: none
-
-// A number one thread writes and any reads.
-class Count {
- public:
-  void add(std::uint64_t n = 1) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
-  void subtract(std::uint64_t n = 1) { add(std::uint64_t{0} - n); }
-  std::uint64_t get() const { return value_.load(std::memory_order_relaxed); }
-
- private:
-  std::atomic<std::uint64_t> value_{0};
-};
 
 // Duration histogram: upper bounds in seconds, Prometheus style; the last bucket is +Inf.
 inline constexpr std::array<double, 14> kDurationBounds{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
@@ -102,6 +95,7 @@ struct Counters {
   std::array<Count, kDurationBounds.size() + 1> request_duration;  // bloomwall_request_duration_seconds, not cumulative
   Count request_duration_microseconds;
   FilterCounts filters;
+  TlsCounts tls;
 
   // What was decided on a request or on a ClientHello: requests and, where a filter matched, filters.
   void count_verdict(MethodClass method, const filter::Verdict& verdict);

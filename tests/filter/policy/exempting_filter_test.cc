@@ -16,7 +16,7 @@ namespace {
 
 constexpr auto kExempt = FilterAction::no_decrypt;
 
-const std::vector<TestFilter> kFilters{
+const std::vector<TestFilter> kTlsFilters{
     {.name = "first", .entries = {"S early.test", "S bank.test"}},
     {.name = "banks",
      .entries = {"S bank.test", "X branch.example", "U shop.test/pay", "N 192.0.2.0/24"},
@@ -27,7 +27,7 @@ const std::vector<TestFilter> kFilters{
 };
 
 TEST(ExemptingFilter, IsAskedAboutHostsAndBlocksNothing) {
-  PolicyMaker policy(kFilters, "");
+  PolicyMaker policy(kTlsFilters, "");
   const struct {
     std::string_view host, says;
     bool no_decrypt, marks;
@@ -56,20 +56,20 @@ TEST(ExemptingFilter, IsAskedAboutHostsAndBlocksNothing) {
 }
 
 TEST(ExemptingFilter, HasNoSayOnUrlsAndAddresses) {
-  PolicyMaker policy(kFilters, "");
+  PolicyMaker policy(kTlsFilters, "");
   EXPECT_EQ(policy.say("http://branch.example/"), "allowed unlisted");
   EXPECT_FALSE(policy.judge("http://branch.example/").no_decrypt);
   EXPECT_EQ(policy.say("http://shop.test/pay"), "allowed unlisted");
   EXPECT_EQ(policy.say("http://192.0.2.9/"), "allowed unlisted");
   EXPECT_FALSE(policy.policy->has_networks());
-  PolicyMaker without({kFilters[0], kFilters[2]}, "");
+  PolicyMaker without({kTlsFilters[0], kTlsFilters[2]}, "");
   for (const char* url : {"http://a.branch.example/x", "http://marked.test/x", "http://plain.test/a/b?c"}) {
     EXPECT_EQ(policy.judge(url).questions, without.judge(url).questions) << url;
   }
 }
 
 TEST(ExemptingFilter, IsOverruledByNameAlone) {
-  PolicyMaker policy(kFilters, "branch.example\nadded.test @banks\nlate.test\nquiet.test @more @late\n");
+  PolicyMaker policy(kTlsFilters, "branch.example\nadded.test @banks\nlate.test\nquiet.test @more @late\n");
   EXPECT_EQ(policy.say_host("branch.example"), "allowed allow_list S branch.example");
   EXPECT_TRUE(policy.judge_host("branch.example").no_decrypt) << "an entry for every filter is about blocking";
   EXPECT_EQ(policy.say_host("late.test"), "allowed allow_list S late.test");
@@ -79,7 +79,7 @@ TEST(ExemptingFilter, IsOverruledByNameAlone) {
 }
 
 TEST(ExemptingFilter, HoldsUnderOverridesForEveryFilter) {
-  PolicyMaker made(kFilters, "");
+  PolicyMaker made(kTlsFilters, "");
   const auto policy =
       made.policy->with({{.id = 1, .action = Override::Action::deny, .entry = "branch.example", .filters = {}},
                          {.id = 2, .entry = "bank.test", .filters = {}},
@@ -93,7 +93,7 @@ TEST(ExemptingFilter, HoldsUnderOverridesForEveryFilter) {
 }
 
 TEST(ExemptingFilter, TellsItsQuestionsInTheStoryOfAHost) {
-  PolicyMaker policy(kFilters, "");
+  PolicyMaker policy(kTlsFilters, "");
   const auto yes = [&](std::string_view host) {
     std::vector<std::string> said;
     for (const AskedQuestion& asked : policy.policy->explain_host(policy.canonicaliser.host(host)).questions) {

@@ -205,7 +205,7 @@ class SentTo : public ::testing::Test {
   std::string say_inside(std::string_view tunnel, std::string_view request_line, std::string_view host) {
     RequestReader reader(kTargetLimits);
     run(reader, {std::string(request_line) + "\r\nHost: " + std::string(host) + "\r\n\r\n"});
-    return text(judge_.inside_to(addresses("192.0.2.5"), reader.head(), tunnel, 80, *made_.policy));
+    return text(judge_.inside_to(addresses("192.0.2.5"), reader.head(), {tunnel, 80}, *made_.policy));
   }
   // Separated by blanks.
   TargetCheck::Addresses addresses(std::string_view texts) {

@@ -368,19 +368,6 @@ TEST(TlsDecision, CompilesItsRulesOrSaysWhy) {
                                       "tls_inspection.never: /nonexistent/never.txt: No such file or directory"}));
 }
 
-TEST(TlsDecision, NamesTheFilesThatAnAuthorityLacks) {
-  const TlsRulesMaker maker;
-  conf::TlsInspection settings;
-  settings.ca = {.certificate = maker.never(), .key = "/nonexistent/ca.key", .passphrase_file = {}, .next = {}};
-  EXPECT_TRUE(missing_ca_files(settings).empty()) << "mode off";
-  settings.mode = Tls::Mode::blocked;
-  EXPECT_EQ(missing_ca_files(settings),
-            (std::vector<std::string>{"tls_inspection.ca.key: /nonexistent/ca.key: No such file or directory; mode "
-                                      "blocked needs it (`bloomwall ca init` makes one)"}));
-  settings.ca.key = maker.never();
-  EXPECT_TRUE(missing_ca_files(settings).empty());
-}
-
 // Whatever a client or an origin says: a marked host is not tunnelled, a blocked one neither, and what is shown of
 // names that the operator exempted is nothing.
 TEST(TlsDecision, NothingThatAPeerSaysOpensAMarkedHost) {

@@ -82,6 +82,8 @@ std::string text_of(const Decision& decision) {
       return "trace";
     case Decision::Act::answer_options:
       return "options";
+    case Decision::Act::answer_authority:
+      return "authority";
     case Decision::Act::forward:
       return "forward " + target + " " + verdict;
     case Decision::Act::tunnel:

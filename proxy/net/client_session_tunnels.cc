@@ -1,0 +1,118 @@
+// Tunnels of a client, what is inside them, and TLS that the proxy ends (declared in client_session.h).
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "proxy/io/tls_transport.h"
+#include "proxy/net/client_session.h"
+#include "proxy/net/tls_inspection.h"
+
+namespace bloomwall::proxy {
+
+void ClientSession::become_tunnel(UpstreamPtr upstream, TunnelStart start) {
+  start.client_sent_before = sent_before_;
+  start.client_received_before = transport_->bytes_in() - transport_->unread() - head_->bytes;
+  end_request();
+  enter(State::tunnelling);
+  timer_.clear();                        // the tunnel has its own timeout
+  transport_->set_notices_reset(false);  // octets received before a reset still go to the other side
+  std::unique_ptr<HelloGate> gate = hello_ != nullptr ? hello_->take_gate() : nullptr;
+  hello_.reset();
+  tunnel_ = std::make_unique<Tunnel>(worker_, *this, std::move(upstream), std::move(start), std::move(gate));
+  tunnel_->begin();
+}
+
+std::size_t ClientSession::on_requests_inside(UpstreamPtr upstream, ClientInfo::Inside inside,
+                                              std::span<const char> held, std::span<const char> bytes) {
+  worker_.io.loop.deferred().delete_later(std::move(tunnel_));
+  info_.inside = std::make_unique<const ClientInfo::Inside>(std::move(inside));
+  if (inner_ == nullptr) inner_ = std::make_unique<InnerOrigin>(*this);
+  keep_inner(std::move(upstream));
+  transport_->set_handler(*this);
+  transport_->set_notices_reset(true);  // as before the tunnel
+  enter(State::idle);
+  // The octets are the beginning of a head that is not complete yet; all of them are used.
+  if (!held.empty()) on_data(held);
+  return on_data(bytes);
+}
+
+void ClientSession::on_interception(UpstreamPtr upstream, InterceptionStart start) {
+  worker_.io.loop.deferred().delete_later(std::move(tunnel_));
+  transport_->set_handler(*this);
+  transport_->set_notices_reset(true);
+  transport_->pause(PauseReason::busy);
+  intercept(std::move(upstream), std::move(start));
+}
+
+// The ClientHello is still to come, unless the tunnel was an implicit one.
+void ClientSession::show_page(InterceptionStart start) {
+  end_request();
+  std::unique_ptr<HelloGate> gate = hello_ != nullptr ? hello_->take_gate() : nullptr;
+  hello_.reset();
+  if (gate != nullptr) start.hello = gate->take_held(gate->held().size());
+  intercept(nullptr, std::move(start));
+}
+
+void ClientSession::intercept(UpstreamPtr upstream, InterceptionStart start) {
+  enter(State::intercepting);
+  timer_.set(worker_.snapshot->settings.timeouts.request_header);  // of the ClientHello
+  interception_ = std::make_unique<Interception>(worker_, *this, std::move(upstream), std::move(start));
+  interception_->begin();
+}
+
+void ClientSession::on_intercepted(UpstreamPtr upstream, ClientInfo::Inside inside, std::unique_ptr<TlsSession> tls) {
+  worker_.io.loop.deferred().delete_later(std::move(interception_));
+  info_.inside = std::make_unique<const ClientInfo::Inside>(std::move(inside));
+  if (inner_ == nullptr) inner_ = std::make_unique<InnerOrigin>(*this);
+  if (upstream != nullptr) keep_inner(std::move(upstream));
+  transport_->resume(PauseReason::busy);
+  transport_ = std::make_unique<TlsTransport>(worker_.io, std::move(transport_), std::move(tls), *this);
+  transport_->set_notices_reset(true);
+  enter(State::idle);
+  watch_ = std::make_unique<RefusalWatch>(worker_, info_);
+  worker_.counters.intercepted_connections_active.add();
+  is_arriving_ = true;
+  set_idle(true);
+  timer_.set(worker_.snapshot->settings.timeouts.tls_handshake);
+  if (transport_->tls()->state() == TlsSession::State::failed) linger(true);  // its hello is refused by an alert
+}
+
+void ClientSession::on_interception_undone(UpstreamPtr upstream, TunnelStart tunnel, std::string hello) {
+  worker_.io.loop.deferred().delete_later(std::move(interception_));
+  enter(State::tunnelling);
+  timer_.clear();
+  transport_->set_notices_reset(false);
+  auto gate = std::make_unique<HelloGate>(worker_);
+  if (gate->peek(hello) != HelloGate::Result::pass) return close();  // no memory
+  transport_->resume(PauseReason::busy);
+  tunnel_ = std::make_unique<Tunnel>(worker_, *this, std::move(upstream), std::move(tunnel), std::move(gate));
+  tunnel_->begin();
+}
+
+// Waits for the end of a local reply that is being sent; a request that has only begun is dropped.
+void ClientSession::on_inner_end() {
+  // With TLS 1.3 an origin says only after its handshake that it wants a client certificate: the request is told.
+  if (info_.is_intercepted() && (watch_ != nullptr || state_ == State::reading_head)) {
+    ClientInfo::Inside inside = *info_.inside;
+    const TlsSession* const tls = inner_->tls();
+    inside.failure = tls == nullptr ? HttpError{ErrorKind::connection_terminated, "the origin ended the connection"}
+                                    : origin_tls_error(*tls);
+    info_.inside = std::make_unique<const ClientInfo::Inside>(std::move(inside));
+    return drop_inner();
+  }
+  drop_inner();
+  if (state_ == State::reading_head || state_ == State::idle) linger(false);
+}
+
+void ClientSession::on_established() {
+  if (watch_ != nullptr) watch_->on_established();
+}
+
+void ClientSession::end_watch(bool is_by_us) {
+  if (watch_ == nullptr) return;
+  watch_->on_end(transport_->tls(), is_by_us);
+  watch_.reset();
+}
+
+}  // namespace bloomwall::proxy

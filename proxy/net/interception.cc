@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/net/interception.h"
+
+#include <span>
+#include <utility>
+
+#include "proxy/log/log.h"
+#include "proxy/net/tls_inspection.h"
+#include "proxy/net/tunnel.h"
+#include "proxy/net/worker_state.h"
+
+namespace bloomwall::proxy {
+
+Interception::Interception(WorkerState& worker, Owner& owner, UpstreamPtr upstream, InterceptionStart start)
+    : worker_(worker),
+      owner_(&owner),
+      inspection_(worker.snapshot->inspection),
+      upstream_(std::move(upstream)),
+      start_(std::move(start)),
+      deadline_(
+          worker.io.loop.timers(),
+          [](void* self) {
+            static_cast<Interception*>(self)->fail({ErrorKind::origin_tls_timeout, "timeouts.tls_handshake"});
+          },
+          this) {
+  worker_.counters.tls_handshakes_active.add();
+}
+
+Interception::~Interception() { worker_.counters.tls_handshakes_active.subtract(); }
+
+void Interception::begin() {
+  if (inspection_ == nullptr || worker_.origin_tls == nullptr) {  // a reload has switched it off
+    drop_upstream();
+    return std::exchange(owner_, nullptr)->on_interception_failed("tls_inspection is off since a reload");
+  }
+  if (worker_.counters.tls_handshakes_active.get() > worker_.snapshot->settings.limits.handshakes) {
+    drop_upstream();
+    return std::exchange(owner_, nullptr)->on_interception_failed("limits.handshakes");
+  }
+  if (upstream_ == nullptr) {
+    awaits_hello_ = start_.hello.empty();
+    return awaits_hello_ ? void() : present();
+  }
+  deadline_.set(worker_.snapshot->settings.timeouts.tls_handshake);
+  upstream_->secure(TlsSession::connect(*worker_.origin_tls, tls_target(start_.inside.host, start_.inside.port)),
+                    *this);
+}
+
+void Interception::on_hello(std::span<const char> bytes) {
+  if (!awaits_hello_) return;
+  start_.hello.append(bytes.data(), bytes.size());
+  const HelloResult result = reader_.feed(bytes);
+  if (result == HelloResult::need_more) return;
+  awaits_hello_ = false;
+  if (result == HelloResult::name) {
+    const auto named = worker_.decider.server_name(reader_.name());
+    if (named) {
+      start_.inside.host = named->host;
+      return present();
+    }
+  } else if (result == HelloResult::no_name) {
+    return present();
+  }
+  std::exchange(owner_, nullptr)->on_interception_failed("no ClientHello");
+}
+
+void Interception::cancel() {
+  if (owner_ == nullptr) return;
+  owner_ = nullptr;
+  deadline_.clear();
+  redial_.reset();
+  drop_upstream();
+}
+
+void Interception::drop_upstream() {
+  if (upstream_ == nullptr) return;
+  upstream_->transport->close();
+  worker_.io.loop.deferred().delete_later(std::move(upstream_));
+}
+
+void Interception::on_established() {
+  if (upstream_->transport->tls()->client_certificate_asked() && may_step_back())
+    return step_back(TlsReason::client_cert);
+  present();
+}
+
+// Through a parent another CONNECT would be needed: the client's next attempt makes it.
+bool Interception::may_step_back() const { return start_.tunnel != nullptr && !start_.inside.to_parent; }
+
+void Interception::step_back(TlsReason reason) {
+  worker_.origin_facts.note(start_.inside.host, start_.inside.port, reason);
+  start_.tunnel->tls_decision = TlsDecision{.action = TlsAction::tunnel, .reason = reason};
+  const Endpoint peer = upstream_->peer;
+  drop_upstream();
+  redial_ = std::make_unique<Connector>(worker_.dial, *this);
+  redial_->start({.host = peer.ip(), .port = peer.port()}, worker_.snapshot);
+}
+
+void Interception::on_connected(UniqueFd fd, const Endpoint& peer) {
+  deadline_.clear();
+  UpstreamPtr upstream = worker_.upstreams.make(std::move(fd), peer, start_.inside.host, *this);
+  Owner& owner = *std::exchange(owner_, nullptr);
+  owner.on_interception_undone(std::move(upstream), std::move(*start_.tunnel), std::move(start_.hello));
+}
+
+// Octets that answer no request.
+std::size_t Interception::on_data(std::span<const char> bytes) {
+  fail({ErrorKind::connection_terminated, "octets that answer no request"});
+  return bytes.size();
+}
+
+void Interception::on_end() { on_failed(0); }
+
+void Interception::on_failed(int) {
+  const TlsSession* const tls = upstream_ == nullptr ? nullptr : upstream_->transport->tls();
+  if (tls != nullptr && may_step_back()) {
+    if (tls->client_certificate_asked()) return step_back(TlsReason::client_cert);
+    using OnBad = conf::TlsInspection::OnBadCertificate;
+    const bool passes_bad = inspection_->rules().settings().on_bad_certificate == OnBad::pass;
+    if (passes_bad && tls->fault() == TlsSession::Fault::certificate) return step_back(TlsReason::all);
+    if (tls->alert_received() == SSL_AD_NO_APPLICATION_PROTOCOL) return step_back(TlsReason::alpn);
+  }
+  fail(tls == nullptr ? HttpError{ErrorKind::connection_terminated, "the origin reset the connection"}
+                      : origin_tls_error(*tls));
+}
+
+// The client is told under a valid certificate.
+void Interception::fail(const HttpError& error) {
+  if (owner_ == nullptr) return;
+  deadline_.clear();
+  drop_upstream();
+  start_.inside.failure = error;
+  present();
+}
+
+void Interception::present() {
+  if (owner_ == nullptr) return;
+  // The answer may come on another thread, and after this is gone.
+  auto tell = [mailbox = worker_.mailbox, self = std::weak_ptr<Interception*>(self_)](const LeafCache::Answer& answer) {
+    mailbox->post([self, answer] {
+      if (const auto here = self.lock()) (*here)->on_leaf(answer);
+    });
+  };
+  const auto answer = inspection_->ask_leaf(start_.inside.host, owner_->client_info().endpoint, std::move(tell));
+  if (answer) on_leaf(*answer);
+}
+
+void Interception::on_leaf(const LeafCache::Answer& answer) {
+  if (owner_ == nullptr) return;
+  deadline_.clear();
+  Owner& owner = *std::exchange(owner_, nullptr);
+  if (!answer) {
+    drop_upstream();
+    log::debug("no certificate for {}: {}", start_.inside.host, answer.error().why);
+    return owner.on_interception_failed(to_string(answer.error().refusal));
+  }
+  std::string session_context;
+  auto tls =
+      TlsSession::accept(inspection_->clients(), inspection_->identity(**answer, session_context, start_.inside.host));
+  tls->feed(start_.hello);
+  owner.on_intercepted(std::move(upstream_), std::move(start_.inside), std::move(tls));
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,103 @@
+// Ends the TLS of a tunnel at this proxy, in the order of least risk: TLS with the origin, which is verified; then a
+// certificate for the client; then TLS with the client, whose ClientHello was read before. The origin is verified
+// before the client trusts anything, and a bad one becomes a 502 page under a valid certificate.
+// For a blocked host there is no origin: the client gets the page.
+//
+//   origin handshake --verified or failed--> certificate --> Owner::on_intercepted
+//
+// Where the origin asks for a client certificate and nothing is enforced on its host, another connection to it is made
+// and the client's own ClientHello goes out on that: only the client itself can answer. Later connections to it are
+// tunnelled at once (OriginFacts).
+// Bounds: limits.handshakes at one time, timeouts.tls_handshake, limits.leaves_per_client certificates a second.
+// Owned by a ClientSession, which does not read its client meanwhile; destroyed by the DeferredDeletion only.
+// Source: research of TLS interception, RFC 8446. Thread: the worker's; the CA's key may be used by another.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "proxy/access/tls_decision.h"
+#include "proxy/io/deferred_deletion.h"
+#include "proxy/io/timer_wheel.h"
+#include "proxy/net/client_info.h"
+#include "proxy/net/connector.h"
+#include "proxy/net/upstream.h"
+#include "proxy/tls/client_hello.h"
+#include "proxy/tls/leaf_cache.h"
+
+namespace bloomwall::proxy {
+
+class TlsInspection;
+struct TunnelStart;
+struct WorkerState;
+
+// What is to be intercepted.
+struct InterceptionStart {
+  ClientInfo::Inside inside;  // the host is that of the certificate
+  std::string hello;          // what the client has sent: its ClientHello, and perhaps more
+  // Where nothing is enforced on the host: the tunnel that it may become instead; nullptr: it may not.
+  std::unique_ptr<TunnelStart> tunnel = nullptr;
+};
+
+class Interception final : public DeletedLater, public Transport::Handler, public Connector::Handler {
+ public:
+  class Owner {
+   public:
+    virtual const ClientInfo& client_info() const = 0;
+    // Once, one of these. `upstream`: nullptr for a page, and where inside.failure says why there is none; `tls` has
+    // read the ClientHello.
+    virtual void on_intercepted(UpstreamPtr upstream, ClientInfo::Inside inside, std::unique_ptr<TlsSession> tls) = 0;
+    virtual void on_interception_failed(std::string_view why) = 0;  // the client's connection must end
+    // The origin can be spoken to only by the client itself, over this new connection.
+    virtual void on_interception_undone(UpstreamPtr upstream, TunnelStart tunnel, std::string hello) = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  // `upstream`: the tunnel's far end; nullptr: a page is shown.
+  Interception(WorkerState& worker, Owner& owner, UpstreamPtr upstream, InterceptionStart start);
+  ~Interception() override;
+  void begin();  // once, when the owner has it; it may end at once
+  // A page whose client has not sent its ClientHello before: its next octets, all of which are kept.
+  void on_hello(std::span<const char> bytes);
+  bool awaits_hello() const { return awaits_hello_; }
+  void cancel();  // idempotent: the client is gone
+
+ private:
+  // Of the origin's transport.
+  std::size_t on_data(std::span<const char> bytes) override;
+  void on_established() override;
+  void on_end() override;
+  void on_drained() override {}
+  void on_write_failed(int) override {}  // what it has sent says why
+  void on_failed(int error) override;
+
+  // Of the connection that is made anew for a tunnel.
+  bool may_dial(const Endpoint&) override { return true; }  // it is the address that was allowed before
+  void on_connected(UniqueFd fd, const Endpoint& peer) override;
+  void on_dial_failed(const HttpError& error) override { fail(error); }
+
+  bool may_step_back() const;
+  void step_back(TlsReason reason);
+  void fail(const HttpError& error);
+  void present();
+  void on_leaf(const LeafCache::Answer& answer);
+  void drop_upstream();
+
+  WorkerState& worker_;
+  Owner* owner_;
+  std::shared_ptr<Interception*> self_ = std::make_shared<Interception*>(this);
+  std::shared_ptr<const TlsInspection> inspection_;  // of its beginning
+  UpstreamPtr upstream_;
+  InterceptionStart start_;
+  ClientHelloReader reader_;
+  std::unique_ptr<Connector> redial_;
+  Timer deadline_;
+  bool awaits_hello_ = false;
+};
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/net/tls_inspection.h"
+
+#include <chrono>
+#include <ctime>
+
+#include "proxy/http/http_date.h"
+#include "proxy/http/serialise.h"
+#include "proxy/log/log.h"
+#include "proxy/net/addresses.h"
+#include "proxy/tls/authority_export.h"
+#include "proxy/tls/certificate_facts.h"
+#include "proxy/tls/certificate_parts.h"
+#include "proxy/tls/private_file.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+std::string_view without_brackets(std::string_view host) {
+  return host.size() > 2 && host.front() == '[' ? host.substr(1, host.size() - 2) : host;
+}
+
+std::string end_of(const X509* certificate) {
+  std::string text;
+  append_iso8601(text, std::chrono::system_clock::from_time_t(unix_time_of(X509_get0_notAfter(certificate))));
+  return text;
+}
+
+OriginTrust trust_of(const conf::OriginTrust& verify, const CertificateAuthority& authority) {
+  OriginTrust trust{.ca_file = verify.ca_file,
+                    .extra_ca_file = verify.extra_ca_file,
+                    .intermediates_file = verify.intermediates_file,
+                    .crl_file = verify.crl_file,
+                    .distrust = verify.distrust,
+                    .trust_exceptions = verify.trust_exceptions,
+                    .own_keys = {}};
+  for (const X509Ptr& certificate : authority.certificates())
+    trust.own_keys.push_back(public_key_info(certificate.get()));
+  return trust;
+}
+
+}  // namespace
+
+TlsRequest TlsQuestion::request(const ClientInfo& client, TlsRefusals& refusals) const {
+  TlsRequest request;
+  request.authority = authority;
+  request.authority.host = host;
+  request.port = port;
+  const Address address = rule_address(client.endpoint.unmapped());
+  request.client = address;
+  request.user_agent = user_agent;
+  request.is_transparent = is_transparent;
+  request.destination = destination_name;
+  request.destination.host = destination;
+  const TlsRefusals::Time now = TlsRefusals::Clock::now();
+  request.page_refused = refusals.page_refused(address, host, now);
+  request.may_auto_pass = refusals.may_auto_pass(address, host, now);
+  return request;
+}
+
+TlsInspection::Made TlsInspection::compile(const conf::Config& settings, const TlsInspection* before) {
+  using OnFailure = conf::TlsInspection::OnCaFailure;
+  const conf::TlsInspection& section = settings.tls_inspection;
+  auto rules = InspectionRules::compile(settings);
+  if (!rules) return tl::unexpected(std::move(rules).error());
+  if (!rules->is_on()) return nullptr;
+  std::shared_ptr<TlsInspection> made(new TlsInspection(*std::move(rules)));
+  made->leaf_days_ = section.leaf.days;
+  const AuthorityFiles files{section.ca.certificate, section.ca.key, section.ca.passphrase_file, section.ca.next};
+  const AuthorityTerms terms{.now = static_cast<std::int64_t>(std::time(nullptr)),
+                             .leaf_days = static_cast<int>(section.leaf.days)};
+  forbid_core_files();
+  auto authority = CertificateAuthority::load(files, terms);
+  if (!authority) {
+    if (section.on_ca_failure == OnFailure::refuse) {
+      return tl::unexpected(std::vector{"tls_inspection.ca: " + authority.error()});
+    }
+    log::error("tls_inspection.ca: {}; TLS is not inspected (on_ca_failure: off)", authority.error());
+    return nullptr;
+  }
+  const bool is_same = before != nullptr && before->leaf_days_ == section.leaf.days &&
+                       X509_cmp(before->mint_->authority()->certificate(), (*authority)->certificate()) == 0;
+  made->mint_ = is_same ? before->mint_ : std::make_shared<const LeafMint>(*authority, terms.leaf_days);
+  if (auto published = made->publish(files, terms); !published) {
+    return tl::unexpected(std::vector{"tls_inspection.ca: " + published.error()});
+  }
+  auto verifier = OriginVerifier::load(trust_of(section.verify, **authority));
+  if (!verifier) return tl::unexpected(std::vector{"tls_inspection.verify: " + verifier.error()});
+  if (before != nullptr) (*verifier)->learn_from(*before->verifier_);
+  made->verifier_ = *std::move(verifier);
+  auto clients = TlsContext::for_intercepted();
+  if (!clients) return tl::unexpected(std::vector{"tls_inspection: " + clients.error()});
+  made->clients_ = *std::move(clients);
+  const LeafCache::Limits limits{.entries = section.leaf.cache, .mints_a_second = settings.limits.leaves_per_client};
+  made->leaves_ = before != nullptr ? before->leaves_ : std::make_shared<LeafCache>(limits);
+  if (before != nullptr) made->leaves_->set_limits(limits);
+  return made;
+}
+
+// What users install: never a key.
+tl::expected<void, std::string> TlsInspection::publish(const AuthorityFiles& files, const AuthorityTerms& terms) {
+  using Mode = conf::TlsInspection::Mode;
+  const conf::TlsInspection& section = rules_.settings();
+  auto published = published_authorities(files, terms);
+  if (!published) return tl::unexpected(published.error());
+  for (const PublishedAuthority& one : *published) {
+    X509* const certificate = one.certificate.get();
+    page_.authorities.push_back({.role = to_string(one.role),
+                                 .subject = subject_text(certificate),
+                                 .fingerprint = fingerprint_text(fingerprint_of(certificate)),
+                                 .ends = end_of(certificate)});
+  }
+  page_.reads = section.mode == Mode::all    ? AuthorityPage::Reads::all_hosts
+                : section.mode == Mode::urls ? AuthorityPage::Reads::listed_hosts
+                                             : AuthorityPage::Reads::blocked_hosts;
+  page_.logs_all_urls = section.log_urls == conf::TlsInspection::LogUrls::all;
+  pem_ = published_pem(*published);
+  der_ = der_of(published->front().certificate.get());
+  profile_ = mobile_profile(*published);
+  return {};
+}
+
+const std::string& TlsInspection::file(AuthorityResource resource) const {
+  if (resource == AuthorityResource::der) return der_;
+  return resource == AuthorityResource::profile ? profile_ : pem_;
+}
+
+std::optional<LeafCache::Answer> TlsInspection::ask_leaf(std::string_view host, const Endpoint& client,
+                                                         LeafCache::Done done) const {
+  return leaves_->ask(mint_, without_brackets(host), client.unmapped().ip(), LeafCache::Clock::now(), std::move(done));
+}
+
+// Tickets are good for the same authority and name alone.
+TlsIdentity TlsInspection::identity(const Leaf& leaf, std::string& session_context, std::string_view host) const {
+  session_context.clear();
+  append_number(session_context, mint_->generation());
+  append(session_context, {" ", host});
+  return {.leaf = leaf.certificate(), .key = leaf.key(), .chain = leaf.chain(), .session_context = session_context};
+}
+
+TlsTarget tls_target(std::string_view host, std::uint16_t port) {
+  TlsTarget target;
+  target.name = without_brackets(host);
+  target.at.assign(host);
+  append_port(target.at, port);
+  return target;
+}
+
+HttpError origin_tls_error(const TlsSession& tls) {
+  switch (tls.fault()) {
+    case TlsSession::Fault::certificate:
+      return {ErrorKind::origin_certificate, to_string(tls.certificate_error())};
+    case TlsSession::Fault::alert:
+      return {ErrorKind::origin_alert, tls.client_certificate_asked() ? "the origin wants a client certificate"
+                                                                      : "the origin ended TLS with an alert"};
+    case TlsSession::Fault::protocol:
+      return {ErrorKind::origin_tls, "no TLS 1.2 or 1.3 with forward secrecy"};
+    case TlsSession::Fault::none:
+      break;
+  }
+  return {ErrorKind::origin_tls, "the origin ended the handshake"};
+}
+
+}  // namespace bloomwall::proxy
