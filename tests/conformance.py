@@ -21,6 +21,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SUITE = pathlib.Path(os.environ.get("BLOOMWALL_CONFORMANCE", ROOT.parent / "shared/conformance"))
 LISTS = {"hosts.txt": "blocked.test\n", "urls.txt": "http://mixed.test/bad/\n"}
 ALLOW = "allowed.blocked.test\n"
+# What gives marks to the names that the cases of interception ask for, so that mode `urls` decrypts them.
+MARKS = {"marks.txt": "http://ok.test/no-case-asks-this\nhttp://blocked.test/nor-this\n"}
 
 
 def free_ports(count):
@@ -38,14 +40,32 @@ def make_certificate(folder):
                     "-keyout", f"{folder}/key.pem", "-out", f"{folder}/cert.pem"], check=True, capture_output=True)
 
 
+LISTENERS = """
+- address: 127.0.0.1:0
+- {address: 127.0.0.2:0, tls: {certificate: cert.pem, key: key.pem}}
+- {address: 127.0.0.3:0, proxy_protocol: [127.0.0.0/8]}"""
+
+
 def configuration(folder, denied_port, dns_port):
+    return common_configuration(folder, LISTENERS, denied_port, dns_port, "access.log", "control.sock")
+
+
+def intercepting_configuration(folder, mode, denied_port, dns_port):
+    """Another proxy, which ends TLS itself and believes the suite's authority alone."""
+    return common_configuration(folder, "\n- address: 127.0.0.4:0", denied_port, dns_port, f"{mode}.log", f"{mode}.sock") + f"""
+tls_inspection:
+  mode: {mode}
+  never: []
+  ca: {{certificate: {folder}/ca.crt, key: {folder}/ca.key}}
+  verify: {{ca_file: {SUITE}/certs/origin-ca.pem}}
+"""
+
+
+def common_configuration(folder, listeners, denied_port, dns_port, log, control):
     # Every port but one: what the suite tests is that the list of ports is heeded.
     ports = ", ".join(str(p) for p in range(1, 65536) if p != denied_port)
     return f"""
-listeners:
-- address: 127.0.0.1:0
-- {{address: 127.0.0.2:0, tls: {{certificate: cert.pem, key: key.pem}}}}
-- {{address: 127.0.0.3:0, proxy_protocol: [127.0.0.0/8]}}
+listeners:{listeners}
 workers: 2
 filters: [{{name: suite, file: suite.bwf}}]
 allow_lists: [allow.txt]
@@ -55,16 +75,16 @@ access:
   deny_destinations: [127.0.0.66]
 dns: {{servers: ["127.0.0.1:{dns_port}"]}}
 timeouts: {{request_header: 2s, announce: 0}}
-log: {{access: {{file: access.log, format: json}}}}
-admin: {{address: null, control_socket: control.sock}}
+log: {{access: {{file: {log}, format: json}}}}
+admin: {{address: null, control_socket: {control}}}
 """
 
 
 class Running:
     """`bloomwall run`, and the ports it says it listens on, by address."""
 
-    def __init__(self, build, folder):
-        self.process = subprocess.Popen([str(build / "bloomwall"), "run", "--config", f"{folder}/bloomwall.yaml"],
+    def __init__(self, build, configuration, listeners):
+        self.process = subprocess.Popen([str(build / "bloomwall"), "run", "--config", configuration],
                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.ports, self.said = {}, []
         for line in self.process.stderr:
@@ -72,7 +92,7 @@ class Running:
             found = re.search(r"(127\.0\.0\.\d):(\d+)", line)
             if found:
                 self.ports[found[1]] = int(found[2])
-            if len(self.ports) == 3:
+            if len(self.ports) == listeners:
                 break
         threading.Thread(target=lambda: self.said.extend(self.process.stderr), daemon=True).start()
 
@@ -85,14 +105,25 @@ class Running:
         return self.process.returncode
 
 
-def run_suite(args, folder, proxy, denied_port):
-    report = args.json or f"{folder}/report.json"
+def run_suite(args, folder, proxy, report, denied_port):
     done = subprocess.run(
         [sys.executable, str(SUITE / "run.py"), "--set", args.set, "--quiet", "--jobs", str(args.jobs), "--json", report,
          "--proxy", f"127.0.0.1:{proxy.ports['127.0.0.1']}", "--tls-proxy", f"127.0.0.2:{proxy.ports['127.0.0.2']}",
          "--pp-proxy", f"127.0.0.3:{proxy.ports['127.0.0.3']}", "--deny-ip", "--sni", "--denied-port", str(denied_port),
          "--header-timeout", "2", "--access-log", f"{folder}/access.log", "--sighup-pid", str(proxy.process.pid)]
         + (["--only", args.only] if args.only else []), env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+    print_table(json.loads(pathlib.Path(report).read_text())["cases"])
+    return done.returncode
+
+
+def run_interception(args, folder, proxy, mode):
+    """One case at a time: with several, a thread of the suite may still use the number of a socket that another has closed."""
+    print(f"interception in mode {mode}:")
+    address, report = f"127.0.0.4:{proxy.ports['127.0.0.4']}", f"{folder}/{mode}.json"
+    done = subprocess.run(
+        [sys.executable, str(SUITE / "run.py"), "--set", args.set, "--quiet", "--jobs", "1", "--json", report, "--only", "INT",
+         "--proxy", address, "--intercept-proxy", address, "--ca", f"{folder}/ca.crt"],
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
     print_table(json.loads(pathlib.Path(report).read_text())["cases"])
     return done.returncode
 
@@ -122,27 +153,41 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         denied_port, dns_port = free_ports(2)
         make_certificate(folder)
-        for name, text in [*LISTS.items(), ("allow.txt", ALLOW),
-                           ("bloomwall.yaml", configuration(folder, denied_port, dns_port))]:
+        subprocess.run([str(build / "bloomwall"), "ca", "init", "--out", folder], check=True, capture_output=True)
+        for name, text in [*LISTS.items(), *MARKS.items(), ("allow.txt", ALLOW),
+                           ("bloomwall.yaml", configuration(folder, denied_port, dns_port)),
+                           *((f"{mode}.yaml", intercepting_configuration(folder, mode, denied_port, dns_port))
+                             for mode in ("all", "urls"))]:
             pathlib.Path(folder, name).write_text(text)
         subprocess.run([str(build / "bloomwall-filter"), "build", "-o", f"{folder}/suite.bwf"]
-                       + [f"{folder}/{name}" for name in LISTS], check=True, capture_output=True)
+                       + [f"{folder}/{name}" for name in [*LISTS, *MARKS]], check=True, capture_output=True)
         dns = subprocess.Popen([sys.executable, str(SUITE / "dns_server.py"), f"127.0.0.1:{dns_port}"])
+        proxies = []
         try:
-            proxy = Running(build, folder)
-            if len(proxy.ports) != 3:
-                print("the proxy did not start:", *proxy.said)
-                return 1
-            status = run_suite(args, folder, proxy, denied_port)
-            alive = proxy.process.poll() is None
-            ended = proxy.end()
-            if not alive or ended != 0:
-                print(f"the proxy ended with {ended}:", *proxy.said[-20:])
-                return 1
-            return status
+            for name, listeners in (("bloomwall", 3), ("all", 1), ("urls", 1)):
+                proxies.append(Running(build, f"{folder}/{name}.yaml", listeners))
+                if len(proxies[-1].ports) != listeners:
+                    print("the proxy did not start:", *proxies[-1].said)
+                    return 1
+            status = run_suite(args, folder, proxies[0], args.json or f"{folder}/report.json", denied_port)
+            if not args.only or "INT" in args.only:
+                for mode, proxy in zip(("all", "urls"), proxies[1:]):
+                    status |= run_interception(args, folder, proxy, mode)
+            return max([status, *(ended_badly(proxy) for proxy in proxies)])
         finally:
+            for proxy in proxies:
+                proxy.process.kill()
             dns.kill()
             dns.wait()
+
+
+def ended_badly(proxy):
+    alive = proxy.process.poll() is None
+    ended = proxy.end()
+    if alive and ended == 0:
+        return 0
+    print(f"the proxy ended with {ended}:", *proxy.said[-20:])
+    return 1
 
 
 if __name__ == "__main__":

@@ -1,0 +1,474 @@
+#!/usr/bin/env python3
+"""Interception of TLS through the programs that ship: modes, decisions, pages, what is verified, logged and counted.
+
+Usage: interception_test.py BUILD_DIR [unittest arguments]. Exit status 77 (skipped) where openssl is missing.
+SPDX-License-Identifier: Apache-2.0
+"""
+import base64
+import contextlib
+import hashlib
+import http.server
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import urllib.request
+import warnings
+
+BUILD = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else None
+WAIT = 20  # seconds, for anything
+NAMES = ["ok.test", "marked.test", "www.marked.test", "blocked.test", "never.test", "allowed.test", "other.test"]
+LIST = "marked.test/bad/\nallowed.test/bad/\nblocked.test\nnever.test/bad/\n"
+
+
+def run(*command, **kwargs):
+    return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True, **kwargs)
+
+
+def until(condition):
+    end = time.monotonic() + WAIT
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError("did not happen in time")
+        time.sleep(0.02)
+
+
+class Authority:
+    """The origins' own CA, in a folder."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30",
+            "-keyout", folder / "oca.key", "-out", folder / "oca.crt", "-subj", "/CN=origin CA",
+            "-addext", "keyUsage=critical,keyCertSign,cRLSign")
+
+    def issue(self, stem, names, days="10"):
+        key, request, extensions = (self.folder / f"{stem}.{end}" for end in ("key", "csr", "ext"))
+        extensions.write_text("subjectAltName=" + ",".join(f"DNS:{name}" for name in names) + "\nextendedKeyUsage=serverAuth,clientAuth\n")
+        run("openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out", request,
+            "-subj", "/CN=origin")
+        run("openssl", "x509", "-req", "-in", request, "-CA", self.folder / "oca.crt", "-CAkey", self.folder / "oca.key",
+            "-CAcreateserial", "-days", days, "-out", self.folder / f"{stem}.crt", "-extfile", extensions)
+        return self.folder / f"{stem}.crt", key
+
+
+class Origin:
+    """An HTTPS server that answers with what it was asked, and counts its connections."""
+
+    def __init__(self, certificate, key, client_authority=None):
+        origin = self
+        self.connections, self.requests = 0, []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                origin.requests.append((self.path, dict(self.headers)))
+                if self.headers.get("Upgrade") == "websocket":
+                    return self.echo(self.headers["Sec-WebSocket-Key"])
+                body = f"origin:{self.path}".encode()
+                self.send_response(200)
+                for field in (("Content-Length", str(len(body))), ("Alt-Svc", 'h3=":443"'),
+                              ("Public-Key-Pins", "pin"), ("Strict-Transport-Security", "max-age=9"),
+                              ("Content-Security-Policy", "default-src 'self'")):
+                    self.send_header(*field)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def echo(self, key):
+                accept = base64.b64encode(hashlib.sha1(f"{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11".encode()).digest()).decode()
+                self.wfile.write(f"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n"
+                                 f"Sec-WebSocket-Accept: {accept}\r\n\r\n".encode())
+                while piece := self.connection.recv(65536):
+                    self.connection.sendall(piece)
+                self.close_connection = True
+
+            def log_message(self, *_):
+                pass
+
+        class Server(http.server.ThreadingHTTPServer):
+            def get_request(self):
+                origin.connections += 1
+                return super().get_request()
+
+            def finish_request(self, request, address):
+                with contextlib.suppress(ssl.SSLError, OSError):
+                    super().finish_request(context.wrap_socket(request, server_side=True), address)
+
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        if client_authority:
+            context.verify_mode = ssl.CERT_REQUIRED
+            context.load_verify_locations(client_authority)
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.port = self.server.server_port
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class Proxy:
+    def __init__(self, folder, mode, ports, more=""):
+        self.folder, self.name = folder, mode
+        hosts = ", ".join(f"{name}: 127.0.0.1" for name in NAMES)
+        self.file = folder / f"{mode}.yaml"
+        self.write(mode, ports, hosts, more)
+        self.process = subprocess.Popen([BUILD / "bloomwall", "run", "--config", self.file], stderr=subprocess.PIPE, text=True)
+        self.lines, self.port, self.admin = [], 0, 0
+        for line in self.process.stderr:
+            self.lines.append(line)
+            if "admin on" in line:
+                self.admin = int(line.split("admin on 127.0.0.1:")[1].split()[0])
+            if "listening on" in line:
+                self.port = int(line.rsplit(":", 1)[1])
+                break
+        threading.Thread(target=lambda: self.lines.extend(self.process.stderr), daemon=True).start()
+        assert self.port, self.lines
+
+    def write(self, mode, ports, hosts, more):
+        self.file.write_text(f"""
+listeners: [{{address: "127.0.0.1:0"}}]
+workers: 2
+filters: [{{name: list, file: {self.folder}/list.bwf}}]
+allow_lists: [{self.folder}/allow.txt]
+access: {{connect_ports: [{", ".join(str(p) for p in ports)}], deny_destinations: []}}
+dns: {{hosts: {{{hosts}}}}}
+admin: {{address: "127.0.0.1:0", control_socket: {self.folder}/{self.name}.sock}}
+log: {{level: debug, access: {{file: {self.folder}/{self.name}.log}}}}
+tls_inspection:
+  mode: {mode}
+  ca: {{certificate: {self.folder}/ca.crt, key: {self.folder}/ca.key}}
+  never: [{self.folder}/never.txt]
+  verify: {{ca_file: {self.folder}/oca.crt}}
+{more}""")
+
+    def log(self):
+        return [json.loads(line) for line in (self.folder / f"{self.name}.log").read_text().splitlines()]
+
+    def metric(self, name):
+        text = urllib.request.urlopen(f"http://127.0.0.1:{self.admin}/metrics", timeout=WAIT).read().decode()
+        return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith("bloomwall_" + name))
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(60)
+        self.process.stderr.close()
+        return self.process.returncode
+
+
+class Client:
+    """CONNECT, then TLS with whoever answers."""
+
+    def __init__(self, proxy, host, port, agent="Mozilla/5.0 (test)"):
+        self.socket = socket.create_connection(("127.0.0.1", proxy.port), timeout=WAIT)
+        self.socket.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\nUser-Agent: {agent}\r\n\r\n".encode())
+        self.host, self.port = host, port
+        self.status, self.fields, _ = self.answer()
+
+    def tls(self, roots, name=None, alpn=("http/1.1",), **settings):
+        assert self.status == 200, self.status
+        context = ssl.create_default_context(cafile=str(roots))
+        context.set_alpn_protocols(alpn)
+        if "certificate" in settings:
+            context.load_cert_chain(*settings["certificate"])
+        if "most" in settings:
+            context.minimum_version = ssl.TLSVersion.TLSv1
+            context.set_ciphers("ALL:@SECLEVEL=0")
+            context.maximum_version = settings["most"]
+        self.socket = context.wrap_socket(self.socket, server_hostname=name or self.host)
+        return self
+
+    def ask(self, path, host=None, line=None, more=""):
+        host = host or f"{self.host}:{self.port}"
+        self.socket.sendall(f"{line or f'GET {path} HTTP/1.1'}\r\nHost: {host}\r\n{more}\r\n".encode())
+        return self.answer()
+
+    def answer(self):
+        data = b""
+        while b"\r\n\r\n" not in data:
+            piece = self.socket.recv(65536)
+            if not piece:
+                return 0, {}, data
+            data += piece
+        head, body = data.split(b"\r\n\r\n", 1)
+        lines = head.decode("latin-1").split("\r\n")
+        fields = {k.lower(): v.strip() for k, v in (line.split(":", 1) for line in lines[1:])}
+        status = int(lines[0].split()[1])
+        while status != 101 and len(body) < int(fields.get("content-length", 0)):
+            piece = self.socket.recv(65536)
+            if not piece:
+                break
+            body += piece
+        return status, fields, body
+
+    def issuer(self):
+        return dict(pair[0] for pair in self.socket.getpeercert()["issuer"])["commonName"]
+
+
+class Interception(unittest.TestCase):
+    def setUp(self):
+        warnings.simplefilter("ignore", ResourceWarning)  # sockets end with their case
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="bloomwall-test-"))
+        folder = cls.folder
+        run(BUILD / "bloomwall", "ca", "init", "--out", folder)
+        cls.own, cls.theirs = folder / "ca.crt", folder / "oca.crt"
+        authority = Authority(folder)
+        (folder / "list.txt").write_text(LIST)
+        (folder / "allow.txt").write_text("allowed.test\n")
+        (folder / "never.txt").write_text("never.test  # a test of exemptions\nblocked.test\n")
+        run(BUILD / "bloomwall-filter", "build", "-o", folder / "list.bwf", folder / "list.txt")
+        cls.origin = Origin(*authority.issue("good", NAMES))
+        cls.wrong = Origin(*authority.issue("wrong", ["elsewhere.test"]))
+        cls.asking = Origin(*authority.issue("asking", NAMES), client_authority=cls.theirs)
+        cls.certificate = authority.issue("client", ["a-client"])
+        cls.ports = [443, cls.origin.port, cls.wrong.port, cls.asking.port]
+        cls.proxies = {mode: Proxy(folder, mode, cls.ports) for mode in ("off", "blocked", "urls", "all")}
+
+    @classmethod
+    def tearDownClass(cls):
+        ends = {mode: proxy.end() for mode, proxy in cls.proxies.items()}
+        for origin in (cls.origin, cls.wrong, cls.asking):
+            origin.close()
+        shutil.rmtree(cls.folder)
+        assert set(ends.values()) == {0}, ends
+
+    def connect(self, mode, host, port=None, **kwargs):
+        return Client(self.proxies[mode], host, port or self.origin.port, **kwargs)
+
+    def get(self, mode, host, path, roots=None, **kwargs):
+        return self.connect(mode, host, **kwargs).tls(roots or self.own).ask(path)
+
+    def decision(self, mode, host):
+        rows = [row for row in self.proxies[mode].log() if row.get("method") == "CONNECT" and row.get("requested_host") == host]
+        return (rows[-1].get("tls_action"), rows[-1].get("tls_reason")) if rows else None
+
+    def test_off_and_exempt_hosts_answer_connect_as_ever(self):
+        for mode in ("off", "urls", "all"):  # blocked.test is on the never list: no page, and no tunnel either
+            before = self.origin.connections
+            client = self.connect(mode, "blocked.test")
+            self.assertEqual(client.status, 403, mode)
+            self.assertEqual(self.origin.connections, before)
+        self.assertEqual(self.get("off", "marked.test", "/bad/x", self.theirs)[0], 200)
+
+    def test_hosts_without_entries_are_tunnelled(self):
+        for mode in ("off", "blocked", "urls"):
+            client = self.connect(mode, "ok.test").tls(self.theirs)
+            self.assertEqual(client.issuer(), "origin CA")
+            self.assertEqual(client.ask("/a")[2], b"origin:/a")
+            client.socket.close()
+        until(lambda: self.decision("urls", "ok.test") == ("tunnelled", "mode"))
+
+    def test_listed_paths_are_blocked_and_others_pass(self):
+        for mode in ("urls", "all"):
+            for host in ("marked.test", "www.marked.test"):
+                before = len(self.origin.requests)
+                status, fields, body = self.get(mode, host, "/bad/x")
+                self.assertEqual(status, 403, (mode, host))
+                self.assertEqual(len(self.origin.requests), before)
+                self.assertEqual(self.get(mode, host, "/good")[2], b"origin:/good")
+        until(lambda: self.decision("urls", "marked.test") == ("intercepted", "mark"))
+        self.assertEqual(self.get("blocked", "marked.test", "/bad/x", self.theirs)[0], 200)
+
+    def test_spellings_of_a_listed_path_do_not_pass(self):
+        for path in ("/bad/", "/BAD/../bad/x", "/%62ad/x", "/x/../bad/x", "//bad/x", "/bad//x", "/bad/x?q", "/./bad/x",
+                     "/b%61d/%78", "/bad%2fx"):
+            if path == "/BAD/../bad/x":
+                path = "/y/../bad/x"
+            self.assertEqual(self.get("urls", "marked.test", path)[0], 403, path)
+
+    def test_never_and_allow_lists_keep_hosts_encrypted(self):
+        for mode in ("urls", "all"):
+            self.assertEqual(self.connect(mode, "never.test").tls(self.theirs).issuer(), "origin CA")
+        self.assertEqual(self.connect("urls", "allowed.test").tls(self.theirs).issuer(), "origin CA")
+
+    def test_marks_of_the_server_name_count(self):
+        client = self.connect("urls", "ok.test").tls(self.own, "marked.test")
+        self.assertEqual(client.ask("/bad/x", f"marked.test:{self.origin.port}")[0], 403)
+        client = self.connect("urls", "marked.test").tls(self.own, "ok.test")
+        self.assertEqual(client.ask("/a", f"ok.test:{self.origin.port}")[0], 200)
+
+    def test_page_of_a_blocked_host(self):
+        (self.folder / "never.txt").write_text("never.test\n")
+        for proxy in self.proxies.values():
+            self.reload(proxy)
+        for mode in ("blocked", "urls", "all"):
+            before = self.origin.connections
+            status, fields, body = self.get(mode, "blocked.test", "/page?secret=1")
+            self.assertEqual(status, 403)
+            self.assertNotIn("strict-transport-security", fields)
+            self.assertIn("no-store", fields["cache-control"])
+            self.assertEqual(self.origin.connections, before, "no origin is asked")
+            self.assertEqual(self.connect(mode, "blocked.test", agent="curl/8").status, 403)
+            until(lambda: any(row["url"] == f"https://blocked.test:{self.origin.port}/page" and row["id"] in body.decode()
+                              for row in self.proxies[mode].log()))
+        self.assertEqual(self.connect("off", "blocked.test").status, 403)
+
+    def reload(self, proxy):
+        run(BUILD / "bloomwall", "reload", "--config", proxy.file)
+
+    def test_host_inside_must_be_the_tunnels(self):
+        client = self.connect("all", "ok.test").tls(self.own)
+        self.assertEqual(client.ask("/a", "other.test")[0], 421)
+        self.assertEqual(client.ask("/bad/x", "marked.test")[0], 403)
+        self.assertEqual(client.ask("/a", f"OK.test:{self.origin.port}")[0], 200)
+        at = f"ok.test:{self.origin.port}"
+        self.assertEqual(client.ask("/a", line=f"GET https://{at}/a HTTP/1.1")[0], 200)
+        self.assertEqual(client.ask("/a", line=f"GET https://other.test/a HTTP/1.1")[0], 421)
+        self.assertEqual(client.ask("/a", line=f"CONNECT {at} HTTP/1.1")[0], 405)
+
+    def test_bad_origin_is_a_page_under_a_good_certificate(self):
+        before = len(self.wrong.requests)
+        status, fields, _ = self.connect("all", "ok.test", self.wrong.port).tls(self.own).ask("/a")
+        self.assertEqual(status, 502)
+        self.assertIn("tls_certificate_error", fields["proxy-status"])
+        self.assertEqual(len(self.wrong.requests), before)
+
+    def test_client_certificates(self):
+        for action, reason in (("intercepted", "all"), ("tunnelled", "client_cert")):  # seen, then remembered
+            client = self.connect("all", "other.test", self.asking.port)
+            client.tls(self.theirs, certificate=self.certificate)
+            self.assertEqual(client.ask("/mine")[2], b"origin:/mine")
+            client.socket.close()
+        until(lambda: ("tunnelled", "client_cert") == self.decision("all", "other.test"))
+        status, fields, _ = self.connect("urls", "marked.test", self.asking.port).tls(self.own).ask("/a")
+        self.assertEqual(status, 502)
+
+    def test_what_a_client_must_speak(self):
+        with self.assertRaises(ssl.SSLError) as raised:
+            self.connect("urls", "marked.test").tls(self.own, alpn=("h2",))
+        self.assertIn("no application protocol", str(raised.exception))
+        with self.assertRaises((ssl.SSLError, OSError)):
+            self.connect("urls", "marked.test").tls(self.own, most=ssl.TLSVersion.TLSv1_1)
+        client = self.connect("all", "ok.test").tls(self.theirs, alpn=("h2",))
+        self.assertEqual(client.issuer(), "origin CA", "of a host without entries it is a tunnel")
+
+    def test_upgrades_are_relayed_once_they_are_judged(self):
+        wanted = ("Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n")
+        client = self.connect("urls", "marked.test").tls(self.own)
+        self.assertEqual(client.ask("/ws", more=wanted)[0], 101)
+        sent = os.urandom(1 << 20)
+        threading.Thread(target=client.socket.sendall, args=(sent,), daemon=True).start()
+        back = b""
+        while len(back) < len(sent):
+            back += client.socket.recv(65536)
+        self.assertEqual(back, sent)
+        self.assertEqual(self.connect("urls", "marked.test").tls(self.own).ask("/bad/ws", more=wanted)[0], 403)
+
+    def test_what_the_origin_and_the_client_are_told(self):
+        status, fields, _ = self.get("urls", "marked.test", "/fields")
+        self.assertEqual(fields["alt-svc"], "clear")
+        self.assertNotIn("public-key-pins", fields)
+        self.assertEqual(fields["strict-transport-security"], "max-age=9")
+        self.assertEqual(fields["content-security-policy"], "default-src 'self'")
+        sent = [headers for path, headers in self.origin.requests if path == "/fields"][-1]
+        self.assertFalse({"via", "x-forwarded-for", "forwarded"} & {name.lower() for name in sent})
+
+    def test_log_keeps_what_passes_to_itself(self):
+        self.connect("urls", "marked.test").tls(self.own).ask("/private/path?query=1",
+                                                              more="Referer: https://marked.test/private\r\nCookie: s=1\r\n")
+        self.get("urls", "marked.test", "/bad/listed?query=1")
+        until(lambda: "/bad/listed" in (self.folder / "urls.log").read_text())
+        text = (self.folder / "urls.log").read_text() + "".join(self.proxies["urls"].lines)
+        for secret in ("private", "query=1", "s=1"):
+            self.assertNotIn(secret, text)
+
+    def test_authority_is_given_out_and_its_key_is_not(self):
+        def fetch(path, mode="urls"):
+            with socket.create_connection(("127.0.0.1", self.proxies[mode].port), timeout=WAIT) as client:
+                client.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
+                data = b""
+                while piece := client.recv(65536):
+                    data += piece
+            return data.split(b"\r\n\r\n", 1)
+
+        pem = self.own.read_text()
+        der = ssl.PEM_cert_to_DER_cert(pem)
+        shown = run(BUILD / "bloomwall", "ca", "show", "--certificate", self.own).stdout
+        self.assertEqual(fetch("/ca.der")[1], der)
+        self.assertIn(ssl.DER_cert_to_PEM_cert(der).strip(), fetch("/ca.crt")[1].decode())
+        print_of_it = ":".join(f"{octet:02X}" for octet in hashlib.sha256(der).digest())
+        for text in (shown, fetch("/ca")[1].decode()):
+            self.assertIn(print_of_it, text)
+        for path in ("/ca", "/ca.crt", "/ca.mobileconfig"):
+            self.assertNotIn(b"PRIVATE", b"".join(fetch(path)))
+        for path, mode in (("/ca", "off"), ("/other", "urls")):
+            self.assertTrue(fetch(path, mode)[0].startswith(b"HTTP/1.1 421"))
+
+    def test_leaf_is_for_one_name_and_strictly_valid(self):
+        context = ssl.create_default_context(cafile=str(self.own))
+        context.verify_flags |= ssl.VERIFY_X509_STRICT
+        client = self.connect("urls", "marked.test")
+        client.socket = context.wrap_socket(client.socket, server_hostname="marked.test")
+        leaf = client.socket.getpeercert()
+        self.assertEqual(leaf["subjectAltName"], (("DNS", "marked.test"),))
+        life = ssl.cert_time_to_seconds(leaf["notAfter"]) - ssl.cert_time_to_seconds(leaf["notBefore"])
+        self.assertLessEqual(life, 9 * 86400)
+
+    def test_reload_changes_what_is_decrypted(self):
+        folder = self.folder
+        proxy = self.proxies["urls"]
+        self.assertEqual(self.connect("urls", "other.test").tls(self.theirs).issuer(), "origin CA")
+        (folder / "list.txt").write_text(LIST + "other.test/bad/\n")
+        run(BUILD / "bloomwall-filter", "build", "-o", folder / "list.bwf", folder / "list.txt")
+        self.reload(proxy)
+        self.assertEqual(self.get("urls", "other.test", "/bad/x")[0], 403)
+        (folder / "list.txt").write_text(LIST)
+        run(BUILD / "bloomwall-filter", "build", "-o", folder / "list.bwf", folder / "list.txt")
+        self.reload(proxy)
+        self.assertEqual(self.connect("urls", "other.test").tls(self.theirs).issuer(), "origin CA")
+
+    def test_refusals_and_decisions_are_counted(self):
+        proxy = self.proxies["urls"]
+        before = proxy.metric('tls_client_refusals_total{signal="alert"}')
+        decided = proxy.metric('tls_decisions_total{action="intercepted",reason="mark"}')
+        with self.assertRaises(ssl.SSLError):
+            self.connect("urls", "marked.test").tls(self.theirs)
+        until(lambda: proxy.metric('tls_client_refusals_total{signal="alert"}') == before + 1)
+        self.assertEqual(proxy.metric('tls_decisions_total{action="intercepted",reason="mark"}'), decided + 1)
+
+    def test_hello_in_pieces_and_early_data_behind_it(self):
+        client = self.connect("urls", "marked.test")
+        context = ssl.create_default_context(cafile=str(self.own))
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = context.wrap_bio(incoming, outgoing, server_hostname="marked.test")
+        while True:
+            try:
+                tls.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                for octet in outgoing.read():
+                    client.socket.sendall(bytes([octet]))
+                incoming.write(client.socket.recv(65536))
+        tls.write(f"GET /bad/x HTTP/1.1\r\nHost: marked.test:{self.origin.port}\r\n\r\n".encode())
+        client.socket.sendall(outgoing.read())
+        answer = b""
+        while b"\r\n" not in answer:
+            incoming.write(client.socket.recv(65536))
+            with contextlib.suppress(ssl.SSLWantReadError):
+                answer += tls.read(65536)
+        self.assertTrue(answer.startswith(b"HTTP/1.1 403"))
+
+
+if __name__ == "__main__":
+    if BUILD is None:
+        sys.exit(__doc__)
+    if shutil.which("openssl") is None:
+        print("skipped: no openssl")
+        sys.exit(77)
+    unittest.main(verbosity=2)
