@@ -423,10 +423,13 @@ class Interception(unittest.TestCase):
     def test_reload_changes_what_is_decrypted(self):
         folder = self.folder
         proxy = self.proxies["urls"]
-        self.assertEqual(self.connect("urls", "other.test").tls(self.theirs).issuer(), "origin CA")
+        tunnel = self.connect("urls", "other.test").tls(self.theirs)
+        self.assertEqual(tunnel.issuer(), "origin CA")
         (folder / "list.txt").write_text(LIST + "other.test/bad/\n")
         run(BUILD / "bloomwall-filter", "build", "-o", folder / "list.bwf", folder / "list.txt")
         self.reload(proxy)
+        with contextlib.suppress(OSError):  # reset, or the end
+            self.assertEqual(tunnel.socket.recv(1), b"", "the open tunnel ends")
         self.assertEqual(self.get("urls", "other.test", "/bad/x")[0], 403)
         (folder / "list.txt").write_text(LIST)
         run(BUILD / "bloomwall-filter", "build", "-o", folder / "list.bwf", folder / "list.txt")

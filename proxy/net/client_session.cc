@@ -246,7 +246,9 @@ std::size_t ClientSession::on_data(std::span<const char> bytes) {
       if (!ending_.drop(bytes.size())) close();
       break;
     case State::intercepting:
-      interception_->on_hello(bytes);
+      if (!interception_->on_hello(bytes)) break;
+      transport_->pause(PauseReason::busy);
+      interception_->present();
       break;
     case State::tunnelling:
     case State::closed:
@@ -345,7 +347,9 @@ void ClientSession::on_idle_timer() {
   const conf::Config& settings = worker_.snapshot->settings;
   if (state_ == State::idle) {
     if (std::exchange(is_arriving_, false) && !worker_.draining) {
-      return is_shaking_hands() ? on_failed(0) : timer_.set(settings.timeouts.idle);
+      if (!is_shaking_hands()) return timer_.set(settings.timeouts.idle);
+      end_watch(true);
+      return on_failed(0);
     }
     // Closing now would reset a request that has arrived.
     if (transport_->backlog() == 0 && transport_->has_unseen()) return timer_.set(kSoon);

@@ -86,6 +86,9 @@ class Decider {
     return target_check_.sni(name, *policy_);
   }
 
+  // Likewise of a canonical host.
+  tl::expected<TargetCheck::Sni, HttpError> host(std::string_view host) { return target_check_.host(host, *policy_); }
+
   // What the networks in filters say of an address to which a request is about to go; unlisted where there are none.
   bool has_networks() const { return policy_->has_networks(); }
   KeptVerdict address(const RequestContext& request, const Endpoint& peer);

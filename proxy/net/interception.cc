@@ -46,22 +46,19 @@ void Interception::begin() {
                     *this);
 }
 
-void Interception::on_hello(std::span<const char> bytes) {
-  if (!awaits_hello_) return;
+bool Interception::on_hello(std::span<const char> bytes) {
   start_.hello.append(bytes.data(), bytes.size());
   const HelloResult result = reader_.feed(bytes);
-  if (result == HelloResult::need_more) return;
+  if (result == HelloResult::need_more) return false;
   awaits_hello_ = false;
+  if (result == HelloResult::no_name) return true;
   if (result == HelloResult::name) {
     const auto named = worker_.decider.server_name(reader_.name());
-    if (named) {
-      start_.inside.host = named->host;
-      return present();
-    }
-  } else if (result == HelloResult::no_name) {
-    return present();
+    if (named) start_.inside.host = named->host;
+    if (named) return true;
   }
   std::exchange(owner_, nullptr)->on_interception_failed("no ClientHello");
+  return false;
 }
 
 void Interception::cancel() {

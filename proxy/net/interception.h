@@ -62,10 +62,12 @@ class Interception final : public DeletedLater, public Transport::Handler, publi
   Interception(WorkerState& worker, Owner& owner, UpstreamPtr upstream, InterceptionStart start);
   ~Interception() override;
   void begin();  // once, when the owner has it; it may end at once
-  // A page whose client has not sent its ClientHello before: its next octets, all of which are kept.
-  void on_hello(std::span<const char> bytes);
+  // A page whose client has not sent its ClientHello before: its next octets, all of which are kept. True: that is all,
+  // and the client must not be read before present() has ended. No ClientHello: the owner is told.
+  bool on_hello(std::span<const char> bytes);
   bool awaits_hello() const { return awaits_hello_; }
-  void cancel();  // idempotent: the client is gone
+  void present();  // the certificate to the client
+  void cancel();   // idempotent: the client is gone
 
  private:
   // Of the origin's transport.
@@ -84,7 +86,6 @@ class Interception final : public DeletedLater, public Transport::Handler, publi
   bool may_step_back() const;
   void step_back(TlsReason reason);
   void fail(const HttpError& error);
-  void present();
   void on_leaf(const LeafCache::Answer& answer);
   void drop_upstream();
 

@@ -103,6 +103,7 @@ class Tunnel final : public DeletedLater, LiveTunnel, PageReader::Handler {
   void on_pages_read() override;
   void cancel_page_wait();
   void cut_by_reload(Review review);
+  bool is_to_be_intercepted();
   void note_name();
   void release_held();
   void open_gate();

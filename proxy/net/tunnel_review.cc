@@ -27,9 +27,26 @@ void Tunnel::review() {
       page_wait_ = state_.pages.read(state_.decider.policy(), state_.decider.absent_pages(), *this);
       break;
     case Review::Act::keep:
-      break;
+      if (!is_to_be_intercepted()) break;
+      state_.counters.tunnels_cut_by_reload_total.add();
+      return cut("a reload has listed URLs of the host");
   }
   if (gate_ == nullptr || gate_->held().empty()) on_timer();  // the new time-outs may be shorter
+}
+
+// Of TLS that passed: its host has got URL entries since, so the client's next connection is decrypted.
+bool Tunnel::is_to_be_intercepted() {
+  const auto& inspection = state_.snapshot->inspection;
+  if (inspection == nullptr || start_.tls_question == nullptr || !start_.tls_decision) return false;
+  const auto named = [this](const std::string& host) {
+    const auto judged = state_.decider.host(host);
+    return judged ? TlsName::of(host, judged->verdict) : TlsName{.host = host};
+  };
+  TlsRequest request = start_.tls_question->request(owner_->client_info(), state_.refusals);
+  request.authority = named(start_.host);
+  if (!sni_.empty()) request.sni = named(sni_);
+  const TlsDecision decision = inspection->rules().decide(request);
+  return decision.action == TlsAction::intercept && decision.reason == TlsReason::mark;
 }
 
 // One that was counted when it began is not counted as a request again.

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "proxy/io/endpoint.h"
+#include "proxy/net/tls_inspection.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -70,6 +71,10 @@ void append_warnings(const Snapshot& snapshot, std::vector<std::string>& lines) 
     const std::string key = fmt::format("listeners[{}].tls", i);
     check_mode(key + ".key", settings.listeners[i].tls.key, lines);
     if (snapshot.listeners[i].tls != nullptr) check_dates(key, *snapshot.listeners[i].tls, lines);
+  }
+  if (snapshot.inspection != nullptr) {
+    const auto warning = expiry_warning(*snapshot.inspection->mint().authority(), std::time(nullptr));
+    if (warning) lines.push_back(fmt::format("tls_inspection.ca: {}", warning->text));
   }
   const conf::Upstream& upstream = settings.upstream;
   check_mode("upstream.credentials_file", upstream.credentials_file, lines);

@@ -194,6 +194,46 @@ INSTANTIATE_TEST_SUITE_P(MaxForwards, Judged,
                                                       "allowed unlisted options :0"}),
                          [](const auto& param) { return std::string(param.param.name); });
 
+// A request inside TLS that was made for one host.
+TEST(TargetCheckInsideTls, HostMustBeTheTunnels) {
+  struct Row {
+    const char* line;
+    const char* host;
+    const char* expected;
+  };
+  constexpr Row kRows[] = {
+      {"GET /good HTTP/1.1", "mixed.test", "mixed.test:443"},
+      {"GET /good HTTP/1.1", "MIXED.test:443", "mixed.test:443"},
+      {"GET /good HTTP/1.1", "mixed.test.", "mixed.test:443"},
+      {"GET https://mixed.test/good HTTP/1.1", "mixed.test", "mixed.test:443"},
+      {"GET /bad/x HTTP/1.1", "mixed.test", "blocked"},
+      {"GET /%62ad/x HTTP/1.1", "mixed.test", "blocked"},
+      {"GET https://mixed.test/bad/x HTTP/1.1", "mixed.test", "blocked"},
+      {"GET / HTTP/1.1", "other.test", "misdirected"},
+      {"GET / HTTP/1.1", "blocked.test", "blocked"},
+      {"GET /bad/x HTTP/1.1", "other.test", "blocked"},  // it would be one, if the tunnel's host answered
+      {"GET https://other.test/ HTTP/1.1", "other.test", "misdirected"},
+      {"GET http://mixed.test/good HTTP/1.1", "mixed.test", "not_implemented"},
+      {"CONNECT mixed.test:443 HTTP/1.1", "mixed.test:443", "method_not_allowed"},
+  };
+  TargetCheck judge{TargetRules{}};
+  for (const Row& row : kRows) {
+    RequestReader reader(kTargetLimits);
+    run(reader, {std::string(row.line) + "\r\nHost: " + row.host + "\r\n\r\n"});
+    const auto checked = judge.inside(reader.head(), {.host = "mixed.test", .port = 443, .scheme = Scheme::https},
+                                      policy(), Waiting::blocking);
+    std::string got;
+    if (!checked) {
+      got = to_string(checked.error().kind);
+    } else if (checked->verdict.decision == filter::Decision::blocked) {
+      got = "blocked";
+    } else {
+      got = std::string(checked->host) + ":" + std::to_string(checked->port);
+    }
+    EXPECT_EQ(got, row.expected) << row.line << " Host: " << row.host;
+  }
+}
+
 // Networks, of an address that is about to be dialled for a request.
 class SentTo : public ::testing::Test {
  protected:
