@@ -26,17 +26,14 @@ std::string end_of(const X509* certificate) {
   return text;
 }
 
-OriginTrust trust_of(const conf::OriginTrust& verify, const CertificateAuthority& authority) {
-  OriginTrust trust{.ca_file = verify.ca_file,
-                    .extra_ca_file = verify.extra_ca_file,
-                    .intermediates_file = verify.intermediates_file,
-                    .crl_file = verify.crl_file,
-                    .distrust = verify.distrust,
-                    .trust_exceptions = verify.trust_exceptions,
-                    .own_keys = {}};
-  for (const X509Ptr& certificate : authority.certificates())
-    trust.own_keys.push_back(public_key_info(certificate.get()));
-  return trust;
+OriginTrust trust_of(const conf::OriginTrust& verify, std::vector<std::string> own_keys) {
+  return {.ca_file = verify.ca_file,
+          .extra_ca_file = verify.extra_ca_file,
+          .intermediates_file = verify.intermediates_file,
+          .crl_file = verify.crl_file,
+          .distrust = verify.distrust,
+          .trust_exceptions = verify.trust_exceptions,
+          .own_keys = std::move(own_keys)};
 }
 
 }  // namespace
@@ -81,10 +78,9 @@ TlsInspection::Made TlsInspection::compile(const conf::Config& settings, const T
   const bool is_same = before != nullptr && before->leaf_days_ == section.leaf.days &&
                        X509_cmp(before->mint_->authority()->certificate(), (*authority)->certificate()) == 0;
   made->mint_ = is_same ? before->mint_ : std::make_shared<const LeafMint>(*authority, terms.leaf_days);
-  if (auto published = made->publish(files, terms); !published) {
-    return tl::unexpected(std::vector{"tls_inspection.ca: " + published.error()});
-  }
-  auto verifier = OriginVerifier::load(trust_of(section.verify, **authority));
+  auto published = made->publish(files, terms);
+  if (!published) return tl::unexpected(std::vector{"tls_inspection.ca: " + published.error()});
+  auto verifier = OriginVerifier::load(trust_of(section.verify, *std::move(published)));
   if (!verifier) return tl::unexpected(std::vector{"tls_inspection.verify: " + verifier.error()});
   if (before != nullptr) (*verifier)->learn_from(*before->verifier_);
   made->verifier_ = *std::move(verifier);
@@ -97,14 +93,19 @@ TlsInspection::Made TlsInspection::compile(const conf::Config& settings, const T
   return made;
 }
 
-// What users install: never a key.
-tl::expected<void, std::string> TlsInspection::publish(const AuthorityFiles& files, const AuthorityTerms& terms) {
+// Fills what users install, which is never a private key. The public keys of all authorities, which no origin may have.
+tl::expected<std::vector<std::string>, std::string> TlsInspection::publish(const AuthorityFiles& files,
+                                                                           const AuthorityTerms& terms) {
   using Mode = conf::TlsInspection::Mode;
   const conf::TlsInspection& section = rules_.settings();
   auto published = published_authorities(files, terms);
   if (!published) return tl::unexpected(published.error());
+  std::vector<std::string> keys;
+  for (const X509Ptr& certificate : mint_->authority()->certificates())
+    keys.push_back(public_key_info(certificate.get()));
   for (const PublishedAuthority& one : *published) {
     X509* const certificate = one.certificate.get();
+    keys.push_back(public_key_info(certificate));
     page_.authorities.push_back({.role = to_string(one.role),
                                  .subject = subject_text(certificate),
                                  .fingerprint = fingerprint_text(fingerprint_of(certificate)),
@@ -117,7 +118,7 @@ tl::expected<void, std::string> TlsInspection::publish(const AuthorityFiles& fil
   pem_ = published_pem(*published);
   der_ = der_of(published->front().certificate.get());
   profile_ = mobile_profile(*published);
-  return {};
+  return keys;
 }
 
 const std::string& TlsInspection::file(AuthorityResource resource) const {
