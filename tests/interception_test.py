@@ -27,6 +27,8 @@ import warnings
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else None
 WAIT = 20  # seconds, for anything
 NAMES = ["ok.test", "marked.test", "www.marked.test", "blocked.test", "never.test", "allowed.test", "other.test"]
+UPGRADE = ("Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+           "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n")
 LIST = "marked.test/bad/\nallowed.test/bad/\nblocked.test\nnever.test/bad/\n"
 
 
@@ -120,10 +122,10 @@ class Origin:
 
 
 class Proxy:
-    def __init__(self, folder, mode, ports, more=""):
-        self.folder, self.name = folder, mode
+    def __init__(self, folder, mode, ports, more="", name=None):
+        self.folder, self.name = folder, name or mode
         hosts = ", ".join(f"{name}: 127.0.0.1" for name in NAMES)
-        self.file = folder / f"{mode}.yaml"
+        self.file = folder / f"{self.name}.yaml"
         self.write(mode, ports, hosts, more)
         self.process = subprocess.Popen([BUILD / "bloomwall", "run", "--config", self.file], stderr=subprocess.PIPE, text=True)
         self.lines, self.port, self.admin = [], 0, 0
@@ -348,6 +350,17 @@ class Interception(unittest.TestCase):
         status, fields, _ = self.connect("urls", "marked.test", self.asking.port).tls(self.own).ask("/a")
         self.assertEqual(status, 502)
 
+    def test_through_a_parent(self):
+        parent = self.proxies["off"]
+        proxy = Proxy(self.folder, "urls", self.ports, f"upstream: {{parent: \"127.0.0.1:{parent.port}\"}}\n", name="child")
+        try:
+            client = Client(proxy, "marked.test", self.origin.port).tls(self.own)
+            self.assertEqual(client.ask("/good")[2], b"origin:/good")
+            self.assertEqual(client.ask("/bad/x")[0], 403)
+            self.assertEqual(Client(proxy, "ok.test", self.origin.port).tls(self.theirs).issuer(), "origin CA")
+        finally:
+            self.assertEqual(proxy.end(), 0)
+
     def test_what_a_client_must_speak(self):
         with self.assertRaises(ssl.SSLError) as raised:
             self.connect("urls", "marked.test").tls(self.own, alpn=("h2",))
@@ -358,17 +371,15 @@ class Interception(unittest.TestCase):
         self.assertEqual(client.issuer(), "origin CA", "of a host without entries it is a tunnel")
 
     def test_upgrades_are_relayed_once_they_are_judged(self):
-        wanted = ("Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-                  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n")
         client = self.connect("urls", "marked.test").tls(self.own)
-        self.assertEqual(client.ask("/ws", more=wanted)[0], 101)
+        self.assertEqual(client.ask("/ws", more=UPGRADE)[0], 101)
         sent = os.urandom(1 << 20)
         threading.Thread(target=client.socket.sendall, args=(sent,), daemon=True).start()
         back = b""
         while len(back) < len(sent):
             back += client.socket.recv(65536)
         self.assertEqual(back, sent)
-        self.assertEqual(self.connect("urls", "marked.test").tls(self.own).ask("/bad/ws", more=wanted)[0], 403)
+        self.assertEqual(self.connect("urls", "marked.test").tls(self.own).ask("/bad/ws", more=UPGRADE)[0], 403)
 
     def test_what_the_origin_and_the_client_are_told(self):
         status, fields, _ = self.get("urls", "marked.test", "/fields")
@@ -382,6 +393,7 @@ class Interception(unittest.TestCase):
     def test_log_keeps_what_passes_to_itself(self):
         self.connect("urls", "marked.test").tls(self.own).ask("/private/path?query=1",
                                                               more="Referer: https://marked.test/private\r\nCookie: s=1\r\n")
+        self.connect("urls", "marked.test").tls(self.own).ask("/private/ws?query=1", more=UPGRADE)
         self.get("urls", "marked.test", "/bad/listed?query=1")
         until(lambda: "/bad/listed" in (self.folder / "urls.log").read_text())
         text = (self.folder / "urls.log").read_text() + "".join(self.proxies["urls"].lines)

@@ -30,7 +30,8 @@ struct ClientInfo {
     std::uint64_t judged_by = 0;  // edition of the CONNECT's verdict
     bool to_parent = false;       // its far end is the parent, not the host
     Scheme scheme = Scheme::http;
-    bool has_marks = false;  // https: URL entries exist on the host
+    std::string authority = {};  // https: what CONNECT named, where the server name is another
+    bool has_marks = false;      // https: URL entries exist on the host
     std::optional<HttpError> failure =
         {};  // https: why there is no connection to the origin; the answer to each request
     TunnelTarget target() const { return {host, port, scheme}; }

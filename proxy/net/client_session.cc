@@ -313,7 +313,8 @@ void ClientSession::on_client_gone() {
 }
 
 void ClientSession::on_failed(int) {
-  end_watch(false);
+  const TlsSession* const tls = transport_->tls();
+  end_watch(tls != nullptr && tls->state() == TlsSession::State::failed && tls->alert_received() == 0);
   if (is_shaking_hands()) worker_.counters.tls_handshake_failures_total.add();
   on_client_gone();
 }

@@ -51,6 +51,7 @@ void ClientSession::show_page(InterceptionStart start) {
   std::unique_ptr<HelloGate> gate = hello_ != nullptr ? hello_->take_gate() : nullptr;
   hello_.reset();
   if (gate != nullptr) start.hello = gate->take_held(gate->held().size());
+  if (!start.hello.empty()) transport_->pause(PauseReason::busy);
   intercept(nullptr, std::move(start));
 }
 
@@ -75,7 +76,10 @@ void ClientSession::on_intercepted(UpstreamPtr upstream, ClientInfo::Inside insi
   is_arriving_ = true;
   set_idle(true);
   timer_.set(worker_.snapshot->settings.timeouts.tls_handshake);
-  if (transport_->tls()->state() == TlsSession::State::failed) linger(true);  // its hello is refused by an alert
+  if (transport_->tls()->state() == TlsSession::State::failed) {  // its hello is refused by an alert
+    end_watch(true);
+    linger(true);
+  }
 }
 
 void ClientSession::on_interception_undone(UpstreamPtr upstream, TunnelStart tunnel, std::string hello) {
@@ -93,11 +97,10 @@ void ClientSession::on_interception_undone(UpstreamPtr upstream, TunnelStart tun
 // Waits for the end of a local reply that is being sent; a request that has only begun is dropped.
 void ClientSession::on_inner_end() {
   // With TLS 1.3 an origin says only after its handshake that it wants a client certificate: the request is told.
-  if (info_.is_intercepted() && (watch_ != nullptr || state_ == State::reading_head)) {
+  const TlsSession* const tls = info_.is_intercepted() && inner_ != nullptr ? inner_->tls() : nullptr;
+  if (tls != nullptr && tls->fault() == TlsSession::Fault::alert) {
     ClientInfo::Inside inside = *info_.inside;
-    const TlsSession* const tls = inner_->tls();
-    inside.failure = tls == nullptr ? HttpError{ErrorKind::connection_terminated, "the origin ended the connection"}
-                                    : origin_tls_error(*tls);
+    inside.failure = origin_tls_error(*tls);
     info_.inside = std::make_unique<const ClientInfo::Inside>(std::move(inside));
     return drop_inner();
   }

@@ -101,6 +101,12 @@ Decision Decider::decide(const RequestContext& request) {
   // First, because `host` below points into memory of the TargetCheck that was called last.
   tl::expected<TargetCheck::Sni, HttpError> meant_verdict;
   if (meant != nullptr) meant_verdict = target_check_.sni(meant->address, *policy_);
+  KeptVerdict outer;  // of what CONNECT named, where TLS inside is for another name
+  if (inside != nullptr && !inside->authority.empty()) {
+    auto checked = target_check_.host(inside->authority, *policy_);
+    if (!checked) return refused(checked.error());
+    outer = std::move(checked->verdict);
+  }
   TargetCheck& judge = meant != nullptr && !request.is_implicit_tunnel ? redirected_check_ : target_check_;
   auto judged = inside != nullptr ? judge.inside(request.head, inside->target(), *policy_, Waiting::non_blocking)
                                   : judge.request(request.head, *policy_, snapshot_->access, Waiting::non_blocking);
@@ -119,13 +125,13 @@ Decision Decider::decide(const RequestContext& request) {
                     .host = judged->host,
                     .port = judged->port,
                     .host_field_port = judged->host_field_port};
+  if (outer.decision > decision.verdict.decision) decision.verdict.join(std::move(outer));
   if (meant != nullptr) {
     if (!meant_verdict) {
       decision.act = Decision::Act::refuse;
       decision.error = meant_verdict.error();
       return decision;
     }
-    decision.destination = TlsName::of({}, meant_verdict->verdict);
     decision.verdict.join(std::move(meant_verdict->verdict));
   }
   if (is_blocked(decision.verdict)) {
@@ -167,6 +173,9 @@ Review Decider::block(const TunnelContext& tunnel) {
   Review review = block_host(tunnel.host, "a reload has blocked the host");
   if (review.act == Review::Act::keep && client.inside != nullptr) {
     review = block_host(client.inside->host, "a reload has blocked the tunnel's host");
+    if (review.act == Review::Act::keep && !client.inside->authority.empty()) {
+      review = block_host(client.inside->authority, "a reload has blocked the tunnel's host");
+    }
   }
   if (review.act == Review::Act::keep && !tunnel.server_name.empty()) {
     review = block_host(tunnel.server_name, "a reload has blocked the server name");

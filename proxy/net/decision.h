@@ -17,7 +17,6 @@
 #include <tl/expected.hpp>
 
 #include "proxy/access/target_check.h"
-#include "proxy/access/tls_decision.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/kept_verdict.h"
 #include "proxy/net/snapshot.h"
@@ -48,7 +47,6 @@ struct Decision {
   std::string_view host = {};  // canonical, the only thing to resolve and dial; valid until the Decider is asked again
   std::uint16_t port = 0;      // to dial
   std::uint16_t host_field_port = 0;  // as the target gave it: RequestRewrite::port
-  TlsName destination = {};           // on a transparent listener: the verdict on the address, without its host
 };
 
 // A tunnel that is open, or a connection after an upgrade.

@@ -62,7 +62,6 @@ void Exchange::decide(GatheredWrite& out) {
   context_.host = decision.host;
   context_.port = decision.port;
   context_.host_field_port = decision.host_field_port;
-  context_.destination = decision.destination;
   log_.note_verdict(std::move(decision.verdict), decision.act != Decision::Act::refuse);
   switch (decision.act) {
     case Decision::Act::refuse:

@@ -6,8 +6,6 @@
 #include <memory>
 #include <string>
 
-#include "proxy/access/tls_decision.h"
-
 namespace bloomwall::proxy {
 
 class ClientStream;
@@ -23,7 +21,6 @@ struct ExchangeContext {
   std::string host = {};  // canonical
   std::uint16_t port = 0;
   std::uint16_t host_field_port = 0;  // RequestRewrite::port
-  TlsName destination = {};           // Decision::destination
 };
 
 }  // namespace bloomwall::proxy

@@ -168,6 +168,7 @@ TunnelStart ExchangeLog::make_tunnel_start() {
   start.judged_by = context_.edition;
   start.method = head.method_name;
   start.target = url();
+  if (hides_url()) start.shown = shown_url();
   start.host = context_.host;
   start.port = context_.port;
   start.is_connect = head.method == Method::connect;
@@ -188,12 +189,8 @@ TlsQuestion ExchangeLog::make_tls_question() const {
   TlsQuestion question;
   question.host = context_.host;
   question.port = context_.port;
-  question.authority = TlsName::of({}, verdict_);
   question.is_transparent = client.destination != nullptr;
-  if (question.is_transparent) {
-    question.destination = client.destination->address;
-    question.destination_name = context_.destination;
-  }
+  if (question.is_transparent) question.destination = client.destination->address;
   const Field* const agent = find_field(context_.client.head()->fields, FieldId::user_agent);
   if (agent != nullptr) question.user_agent = agent->value;
   return question;
@@ -203,7 +200,7 @@ bool ExchangeLog::shows_page_in_tls() {
   const auto& inspection = context_.snapshot->inspection;
   if (inspection == nullptr) return false;
   const TlsQuestion question = make_tls_question();
-  tls_decision_ = inspection->rules().decide(question.request(context_.client.info(), context_.worker.refusals));
+  tls_decision_ = inspection->rules().decide(question.request(context_.client.info(), context_.worker));
   context_.worker.counters.tls.count(tls_decision_->action, tls_decision_->reason);
   return tls_decision_->action == TlsAction::page;
 }

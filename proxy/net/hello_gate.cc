@@ -98,7 +98,7 @@ HelloGate::Result HelloGate::inspect(std::span<const char> bytes) {
   const bool is_blocked = has_name_ && verdict_.decision >= filter::Decision::blocked;
   const auto& inspection = state_.snapshot->inspection;
   if (question_ == nullptr || inspection == nullptr) return is_blocked ? Result::cut : begin_following(bytes);
-  TlsRequest request = question_->request(*client_, state_.refusals);
+  TlsRequest request = question_->request(*client_, state_);
   if (has_name_) request.sni = TlsName::of(host_, verdict_);
   const HelloFacts& facts = reader_.facts();
   request.hello = TlsHello{.has_alpn = facts.has_alpn,

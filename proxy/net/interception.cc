@@ -10,6 +10,11 @@
 #include "proxy/net/worker_state.h"
 
 namespace bloomwall::proxy {
+namespace {
+
+constexpr Milliseconds kTellAgain{60'000};  // of a CA that cannot sign
+
+}  // namespace
 
 Interception::Interception(WorkerState& worker, Owner& owner, UpstreamPtr upstream, InterceptionStart start)
     : worker_(worker),
@@ -54,7 +59,9 @@ bool Interception::on_hello(std::span<const char> bytes) {
   if (result == HelloResult::no_name) return true;
   if (result == HelloResult::name) {
     const auto named = worker_.decider.server_name(reader_.name());
-    if (named) start_.inside.host = named->host;
+    if (named && named->host != start_.inside.host) {
+      start_.inside.authority = std::exchange(start_.inside.host, std::string(named->host));
+    }
     if (named) return true;
   }
   std::exchange(owner_, nullptr)->on_interception_failed("no ClientHello");
@@ -76,24 +83,29 @@ void Interception::drop_upstream() {
 }
 
 void Interception::on_established() {
-  if (upstream_->transport->tls()->client_certificate_asked() && may_step_back())
-    return step_back(TlsReason::client_cert);
+  if (upstream_->transport->tls()->client_certificate_asked() && step_back(TlsReason::client_cert)) return;
   present();
 }
 
-// Through a parent another CONNECT would be needed: the client's next attempt makes it.
-bool Interception::may_step_back() const { return start_.tunnel != nullptr && !start_.inside.to_parent; }
-
-void Interception::step_back(TlsReason reason) {
-  worker_.origin_facts.note(start_.inside.host, start_.inside.port, reason);
+// Noted only of what the client has not chosen itself: by another server name, or another address, one client could
+// have a host tunnelled for all. Through a parent another CONNECT would be needed: the client's next attempt makes it.
+bool Interception::step_back(TlsReason reason) {
+  if (start_.tunnel == nullptr || redial_ != nullptr) return false;
+  if (start_.inside.authority.empty() && owner_->client_info().destination == nullptr) {
+    worker_.origin_facts.note(start_.inside.host, start_.inside.port, reason);
+  }
+  if (start_.inside.to_parent) return false;
+  self_ = std::make_shared<Interception*>(this);  // a certificate that is being made is not wanted any more
   start_.tunnel->tls_decision = TlsDecision{.action = TlsAction::tunnel, .reason = reason};
   const Endpoint peer = upstream_->peer;
   drop_upstream();
   redial_ = std::make_unique<Connector>(worker_.dial, *this);
   redial_->start({.host = peer.ip(), .port = peer.port()}, worker_.snapshot);
+  return true;
 }
 
 void Interception::on_connected(UniqueFd fd, const Endpoint& peer) {
+  if (owner_ == nullptr) return;
   deadline_.clear();
   UpstreamPtr upstream = worker_.upstreams.make(std::move(fd), peer, start_.inside.host, *this);
   Owner& owner = *std::exchange(owner_, nullptr);
@@ -110,12 +122,13 @@ void Interception::on_end() { on_failed(0); }
 
 void Interception::on_failed(int) {
   const TlsSession* const tls = upstream_ == nullptr ? nullptr : upstream_->transport->tls();
-  if (tls != nullptr && may_step_back()) {
-    if (tls->client_certificate_asked()) return step_back(TlsReason::client_cert);
+  if (owner_ != nullptr && tls != nullptr) {
     using OnBad = conf::TlsInspection::OnBadCertificate;
     const bool passes_bad = inspection_->rules().settings().on_bad_certificate == OnBad::pass;
-    if (passes_bad && tls->fault() == TlsSession::Fault::certificate) return step_back(TlsReason::all);
-    if (tls->alert_received() == SSL_AD_NO_APPLICATION_PROTOCOL) return step_back(TlsReason::alpn);
+    const bool is_bad = tls->fault() == TlsSession::Fault::certificate;
+    if (tls->client_certificate_asked() && step_back(TlsReason::client_cert)) return;
+    if (passes_bad && is_bad && step_back(TlsReason::all)) return;
+    if (tls->alert_received() == SSL_AD_NO_APPLICATION_PROTOCOL && step_back(TlsReason::alpn)) return;
   }
   fail(tls == nullptr ? HttpError{ErrorKind::connection_terminated, "the origin reset the connection"}
                       : origin_tls_error(*tls));
@@ -125,6 +138,7 @@ void Interception::on_failed(int) {
 void Interception::fail(const HttpError& error) {
   if (owner_ == nullptr) return;
   deadline_.clear();
+  if (redial_ != nullptr) redial_->cancel();
   drop_upstream();
   start_.inside.failure = error;
   present();
@@ -148,7 +162,11 @@ void Interception::on_leaf(const LeafCache::Answer& answer) {
   Owner& owner = *std::exchange(owner_, nullptr);
   if (!answer) {
     drop_upstream();
-    log::debug("no certificate for {}: {}", start_.inside.host, answer.error().why);
+    const bool is_ours = answer.error().refusal == LeafCache::Refusal::mint;
+    if (is_ours && monotonic_now() - worker_.mint_failure_told > kTellAgain) {
+      worker_.mint_failure_told = monotonic_now();
+      log::error("tls_inspection: no certificate for {}: {}", start_.inside.host, answer.error().why);
+    }
     return owner.on_interception_failed(to_string(answer.error().refusal));
   }
   std::string session_context;

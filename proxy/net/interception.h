@@ -83,8 +83,7 @@ class Interception final : public DeletedLater, public Transport::Handler, publi
   void on_connected(UniqueFd fd, const Endpoint& peer) override;
   void on_dial_failed(const HttpError& error) override { fail(error); }
 
-  bool may_step_back() const;
-  void step_back(TlsReason reason);
+  bool step_back(TlsReason reason);  // false: the origin is not left to the client
   void fail(const HttpError& error);
   void on_leaf(const LeafCache::Answer& answer);
   void drop_upstream();

@@ -8,8 +8,13 @@
 
 namespace bloomwall::proxy {
 
+// What CONNECT named: that is what a later decision asks for.
+const std::string& RefusalWatch::host() const {
+  return client_.inside->authority.empty() ? client_.inside->host : client_.inside->authority;
+}
+
 void RefusalWatch::on_request() {
-  worker_.refusals.accept(rule_address(client_.endpoint.unmapped()), client_.inside->host, TlsRefusals::Clock::now());
+  worker_.refusals.accept(rule_address(client_.endpoint.unmapped()), host(), TlsRefusals::Clock::now());
 }
 
 void RefusalWatch::on_end(const TlsSession* tls, bool is_by_us) {
@@ -21,11 +26,10 @@ void RefusalWatch::on_end(const TlsSession* tls, bool is_by_us) {
   const auto signal = refusal_in(end);
   if (!signal) return;
   worker_.counters.tls.count(*signal);
-  const std::string& host = client_.inside->host;
-  const auto noted = worker_.refusals.note(rule_address(client_.endpoint.unmapped()), host, *signal, now);
+  const auto noted = worker_.refusals.note(rule_address(client_.endpoint.unmapped()), host(), *signal, now);
   if (noted.warn_of_device) {
     log::warning("{} refuses the certificates of tls_inspection.ca, now for {}: it lacks the authority",
-                 client_.address, host);
+                 client_.address, host());
   }
 }
 

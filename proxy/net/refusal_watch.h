@@ -25,6 +25,8 @@ class RefusalWatch {
   void on_end(const TlsSession* tls, bool is_by_us);  // likewise
 
  private:
+  const std::string& host() const;
+
   WorkerState& worker_;
   const ClientInfo& client_;
   std::optional<TlsRefusals::Time> established_at_;

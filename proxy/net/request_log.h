@@ -14,6 +14,7 @@ namespace bloomwall::proxy {
 struct AccessRecord;
 struct ClientInfo;
 struct Snapshot;
+struct TlsDecision;
 struct WorkerState;
 
 struct RequestTimes {

@@ -8,6 +8,8 @@
 #include "proxy/http/serialise.h"
 #include "proxy/log/log.h"
 #include "proxy/net/addresses.h"
+#include "proxy/net/client_limits.h"
+#include "proxy/net/worker_state.h"
 #include "proxy/tls/authority_export.h"
 #include "proxy/tls/certificate_facts.h"
 #include "proxy/tls/certificate_parts.h"
@@ -38,20 +40,23 @@ OriginTrust trust_of(const conf::OriginTrust& verify, std::vector<std::string> o
 
 }  // namespace
 
-TlsRequest TlsQuestion::request(const ClientInfo& client, TlsRefusals& refusals) const {
+TlsRequest TlsQuestion::request(const ClientInfo& client, WorkerState& worker) const {
   TlsRequest request;
-  request.authority = authority;
   request.authority.host = host;
+  if (const auto judged = worker.decider.host(host)) request.authority = TlsName::of(host, judged->verdict);
   request.port = port;
-  const Address address = rule_address(client.endpoint.unmapped());
-  request.client = address;
   request.user_agent = user_agent;
   request.is_transparent = is_transparent;
-  request.destination = destination_name;
-  request.destination.host = destination;
+  if (is_transparent) {
+    request.destination.host = destination;
+    const auto judged = worker.decider.server_name(destination);
+    if (judged) request.destination = TlsName::of(destination, judged->verdict);
+  }
+  const Address address = rule_address(client.endpoint.unmapped());
   const TlsRefusals::Time now = TlsRefusals::Clock::now();
-  request.page_refused = refusals.page_refused(address, host, now);
-  request.may_auto_pass = refusals.may_auto_pass(address, host, now);
+  request.client = address;
+  request.page_refused = worker.refusals.page_refused(address, host, now);
+  request.may_auto_pass = worker.refusals.may_auto_pass(address, host, now);
   return request;
 }
 

@@ -26,16 +26,18 @@
 
 namespace bloomwall::proxy {
 
+struct WorkerState;
+
 // What is known of a tunnel when it is opened, for the decision at its ClientHello.
 struct TlsQuestion {
   std::string host;  // canonical, of the CONNECT
   std::uint16_t port = 0;
   std::string user_agent;
-  std::string destination;              // transparent listeners: the address that the client was about to reach
-  TlsName authority, destination_name;  // without their hosts
+  std::string destination;  // transparent listeners: the address that the client was about to reach
   bool is_transparent = false;
 
-  TlsRequest request(const ClientInfo& client, TlsRefusals& refusals) const;
+  // By the filters of now, since a reload may have come in between. Lives as long as this does.
+  TlsRequest request(const ClientInfo& client, WorkerState& worker) const;
 };
 
 class TlsInspection {

@@ -23,9 +23,12 @@ Tunnel::Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, TunnelSta
   state_.counters.tunnels_total.add();
   state_.counters.tunnels_active.add();
   if (start_.is_connect && gate_ == nullptr) gate_ = std::make_unique<HelloGate>(state_);
-  if (gate_ != nullptr) gate_->lead_to(start_.host, start_.port, start_.tls_question.get(), owner.client_info());
+  if (gate_ != nullptr)
+    gate_->lead_to(start_.host, start_.port, start_.tls_decision ? nullptr : start_.tls_question.get(),
+                   owner.client_info());
   is_counted_ = !start_.is_connect || start_.is_counted;
   if (!start_.is_connect) url_memory_.set(start_.target.size());  // there is room: the head's was given back just now
+  far_octets_before_ = upstream_->transport->bytes_in();          // a parent's answer
   upstream_->transport->set_handler(far_);
   owner.client_transport().set_handler(client_);
   upstream_->transport->relay_to(owner.client_transport());
@@ -221,7 +224,8 @@ std::size_t Tunnel::hand_over(std::span<const char> bytes) {
 
 // TLS that the proxy ends. Nothing has been relayed yet; for a page the far end is not needed any more.
 void Tunnel::intercept() {
-  if (far_.ended || upstream_->transport->bytes_in() > 0) return cut("the far end spoke, or ended, before the client");
+  if (far_.ended || upstream_->transport->bytes_in() > far_octets_before_)
+    return cut("the far end spoke, or ended, before the client");
   const TlsDecision decision = gate_->tls_decision();
   note_name();
   timer_.clear();
@@ -234,12 +238,12 @@ void Tunnel::intercept() {
                                      .judged_by = start_.judged_by,
                                      .to_parent = start_.to_parent,
                                      .scheme = Scheme::https,
+                                     .authority = sni_.empty() || sni_ == start_.host ? std::string() : start_.host,
                                      .has_marks = decision.reason == TlsReason::mark},
                           .hello = gate_->take_held(gate_->held().size()),
                           .tunnel = nullptr};
   gate_.reset();
   if (decision.may_step_back) {
-    start_.tls_question.reset();
     start_.is_counted = true;
     start.tunnel = std::make_unique<TunnelStart>(std::move(start_));
   }
@@ -340,7 +344,7 @@ void Tunnel::write_log() {
   state_.counters.count_response(status, static_cast<std::uint64_t>(lasted.count()));
   AccessRecord record = begin_record(owner_->client_info(), start_.times, lasted);
   record.method = start_.method;
-  record.url = start_.target;
+  record.url = start_.shown.empty() ? start_.target : start_.shown;
   record.host = start_.host;
   record.sni = sni_;
   record.http10 = start_.http10;

@@ -31,6 +31,7 @@ namespace bloomwall::proxy {
 struct TunnelStart {
   std::uint64_t judged_by = 0;  // edition of the verdict
   std::string method, target, host;
+  std::string shown;  // of the target, for the log; empty: all of it
   std::uint16_t port = 0;
   KeptVerdict verdict;
   DecisionId decision_id;
@@ -127,6 +128,7 @@ class Tunnel final : public DeletedLater, LiveTunnel, PageReader::Handler {
   Side client_{*this, true}, far_{*this, false};
   Reservation url_memory_;           // of TunnelStart::target, which after an upgrade is as long as a head may be
   std::unique_ptr<HelloGate> gate_;  // until the client's first octets are judged
+  std::uint64_t far_octets_before_ = 0;
   std::string sni_;
   std::string_view cut_why_;
   std::optional<HttpError> error_;         // what the proxy's own rules have against it

@@ -38,13 +38,11 @@ void Tunnel::review() {
 bool Tunnel::is_to_be_intercepted() {
   const auto& inspection = state_.snapshot->inspection;
   if (inspection == nullptr || start_.tls_question == nullptr || !start_.tls_decision) return false;
-  const auto named = [this](const std::string& host) {
-    const auto judged = state_.decider.host(host);
-    return judged ? TlsName::of(host, judged->verdict) : TlsName{.host = host};
-  };
-  TlsRequest request = start_.tls_question->request(owner_->client_info(), state_.refusals);
-  request.authority = named(start_.host);
-  if (!sni_.empty()) request.sni = named(sni_);
+  TlsRequest request = start_.tls_question->request(owner_->client_info(), state_);
+  if (!sni_.empty()) {
+    const auto judged = state_.decider.host(sni_);
+    if (judged) request.sni = TlsName::of(sni_, judged->verdict);
+  }
   const TlsDecision decision = inspection->rules().decide(request);
   return decision.action == TlsAction::intercept && decision.reason == TlsReason::mark;
 }

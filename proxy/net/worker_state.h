@@ -66,6 +66,7 @@ struct WorkerState {
   Milliseconds challenge_told{0}, parent_tls_told{0};  // when a parent's 407, or failed TLS, was last logged; 0: never
   Milliseconds mismatch_told{0};  // likewise a ClientHello that names another host than CONNECT did
   std::uint64_t mismatches_untold = 0;
+  Milliseconds mint_failure_told{-3'600'000};  // likewise a CA that could not sign
 
   WarmReaders<RequestReader> request_readers;
   WarmReaders<ResponseReader> response_readers;
