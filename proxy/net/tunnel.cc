@@ -23,9 +23,10 @@ Tunnel::Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, TunnelSta
   state_.counters.tunnels_total.add();
   state_.counters.tunnels_active.add();
   if (start_.is_connect && gate_ == nullptr) gate_ = std::make_unique<HelloGate>(state_);
-  if (gate_ != nullptr)
-    gate_->lead_to(start_.host, start_.port, start_.tls_decision ? nullptr : start_.tls_question.get(),
-                   owner.client_info());
+  if (gate_ != nullptr) {
+    const TlsQuestion* const question = start_.tls_decision ? nullptr : start_.tls_question.get();
+    gate_->lead_to(start_.host, start_.port, question, owner.client_info());
+  }
   is_counted_ = !start_.is_connect || start_.is_counted;
   if (!start_.is_connect) url_memory_.set(start_.target.size());  // there is room: the head's was given back just now
   far_octets_before_ = upstream_->transport->bytes_in();          // a parent's answer
