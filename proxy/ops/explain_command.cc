@@ -6,8 +6,7 @@
 #include "filter/policy/explain.h"
 #include "proxy/net/passage.h"
 #include "proxy/ops/commands.h"
-#include "proxy/ops/exception_list.h"
-#include "proxy/ops/loading.h"
+#include "proxy/ops/policy_of_files.h"
 #include "proxy/ops/tls_explanation.h"
 
 namespace bloomwall::proxy {
@@ -173,16 +172,10 @@ int run_explain(const ExplainCommand& command, const Streams& io) {
     print_lines(io.err, settings.error().lines);
     return settings.error().status;
   }
-  auto policy = load_policy(*settings, {.verify = false, .progress = {}});
+  auto policy = load_policy_of_files(*settings, io.err);
   if (!policy) {
     print_lines(io.err, policy.error().lines);
     return policy.error().status;
-  }
-  const auto exceptions = ExceptionList::load(state_folder(*settings));
-  if (exceptions) {
-    *policy = (*policy)->with(exceptions->exceptions());
-  } else {
-    print_lines(io.err, {"without exceptions: " + exceptions.error()});
   }
   auto passages = PassageJudge::compile(*settings);
   if (!passages) {

@@ -7,8 +7,7 @@
 #include "filter/cli/terminal.h"
 #include "filter/url/canonical_url.h"
 #include "proxy/ops/commands.h"
-#include "proxy/ops/exception_list.h"
-#include "proxy/ops/loading.h"
+#include "proxy/ops/policy_of_files.h"
 #include "proxy/ops/tls_explanation.h"
 
 namespace bloomwall::proxy {
@@ -59,16 +58,10 @@ int run_tls(const TlsCommand& command, const Streams& io) {
     print_lines(io.err, explainer.error());
     return kExitConfiguration;
   }
-  auto policy = load_policy(*settings, {.verify = false, .progress = {}});
+  auto policy = load_policy_of_files(*settings, io.err);
   if (!policy) {
     print_lines(io.err, policy.error().lines);
     return policy.error().status;
-  }
-  const auto exceptions = ExceptionList::load(state_folder(*settings));
-  if (exceptions) {
-    *policy = (*policy)->with(exceptions->exceptions());
-  } else {
-    print_lines(io.err, {"without exceptions: " + exceptions.error()});
   }
   HostAnswers answers(*std::move(policy), *std::move(explainer), io.out);
   bool all_hosts = true;
