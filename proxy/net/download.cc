@@ -10,9 +10,23 @@
 #include "proxy/net/client_stream.h"
 #include "proxy/net/exchange_context.h"
 #include "proxy/net/gathered_write.h"
+#include "proxy/net/local_reply.h"
+#include "proxy/net/upload.h"
 #include "proxy/net/worker_state.h"
 
 namespace bloomwall::proxy {
+
+namespace {
+
+// Whether what is left of the request, before which no other can come, is sure to come and to end soon.
+bool rest_is_small(const ClientStream& client) {
+  if (client.request_ended()) return true;
+  const RequestHead& head = *client.head();
+  if (head.expect_continue) return false;  // the client may send its body, or may not
+  return head.framing == BodyFraming::length && client.body_left() <= LocalReply::kDrainBytes;
+}
+
+}  // namespace
 
 Download::Download(ExchangeContext& context, OriginLink& link)
     : context_(context),
@@ -36,8 +50,7 @@ ResponseRewrite Download::rewrite() const {
   ResponseRewrite how;
   how.method = head.method;
   how.client = head.version;
-  // An answer that overtakes its request leaves the rest of that on the connection.
-  how.keep_alive = head.keep_alive && context_.client.request_ended() && !context_.worker.draining;
+  how.keep_alive = head.keep_alive && !context_.worker.draining && rest_is_small(context_.client);
   how.via_name = context_.worker.via;
   how.date = http_date(std::chrono::system_clock::now());
   how.from_parent = link_.goes_to_parent();
@@ -88,11 +101,11 @@ bool Download::switches_as_asked() const {
   return lines == 1 && is_named;
 }
 
-// Octets that come before the request has reached the origin's kernel are no answer to it, but what was sent too much
-// after an earlier one; or the origin answers before it has read what it is asked, as some do that have no room.
-bool Download::note_early() {
+// Octets that come before the request's head has reached the origin's kernel are no answer to it, but what was sent too
+// much after an earlier one; or the origin answers before it has read what it is asked, as some do that have no room.
+bool Download::note_early(const Upload& upload) {
   if (context_.client.head()->method == Method::connect || !answer().untouched()) return false;
-  if (link_.transport().unconfirmed() == 0) return false;
+  if (upload.has_delivered_head()) return false;
   is_early_ = true;
   return link_.is_reused();
 }

@@ -16,6 +16,7 @@
 namespace bloomwall::proxy {
 
 class GatheredWrite;
+class Upload;
 struct ExchangeContext;
 struct ResponseRewrite;
 
@@ -51,7 +52,7 @@ class Download {
   // Of a 101: whether it is to the protocol that the client asked for.
   bool switches_as_asked() const;
   // Octets have come: whether they are too early for an answer, on a connection that carried another request before.
-  bool note_early();
+  bool note_early(const Upload& upload);
   // Of an answer that is complete: what may become of the connection that it came on.
   OriginLink::Reuse reuse() const;
 
@@ -65,7 +66,7 @@ class Download {
   MemoryWait wait_;
   WarmReaders<ResponseReader>::Ptr lent_;
   std::optional<ResponsePlan> plan_;
-  bool is_early_ = false;  // it began before the request had reached the origin's kernel
+  bool is_early_ = false;  // it began before the request's head had reached the origin's kernel
 };
 
 }  // namespace bloomwall::proxy

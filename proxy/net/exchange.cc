@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "proxy/http/rewrite.h"
-#include "proxy/net/client_info.h"
 #include "proxy/net/gathered_write.h"
 #include "proxy/net/local_reply.h"
 #include "proxy/net/tunnel.h"
@@ -29,12 +28,6 @@ Exchange::Exchange(WorkerState& worker, ClientStream& client)
 bool Exchange::is_connect() const {
   const RequestHead* const head = context_.client.head();
   return head != nullptr && head->method == Method::connect;
-}
-
-bool Exchange::is_inside() const { return context_.client.info().inside != nullptr; }
-
-bool Exchange::awaits_response() const {
-  return state_ == State::connecting || (state_ == State::forwarding && !download_.has_begun());
 }
 
 // --- the decision
@@ -144,19 +137,15 @@ void Exchange::on_body(GatheredWrite& out, std::span<const char> piece) {
 void Exchange::on_body_end(GatheredWrite& out) {
   if (state_ == State::answering) return finish(After::keep);
   upload_.end(out);
+  if (state_ != State::completing) return;
+  if (link_.is_connected() && !upload_.is_stopped()) link_.release(download_.reuse());
+  finish(After::keep);
 }
 
 void Exchange::fail_request(const HttpError& error) {
-  if (state_ == State::answering) return finish(After::close);
+  if (is_answered()) return finish(After::close);
   if (download_.has_begun()) return break_off();
   answer_error(error);
-}
-
-bool Exchange::may_retry() const { return awaits_response() && link_.may_retry() && download_.answer().untouched(); }
-
-void Exchange::retry() {
-  link_.retry();
-  state_ = State::connecting;
 }
 
 // --- the response
@@ -170,7 +159,12 @@ bool Exchange::take_as_surplus() {
 }
 
 std::size_t Exchange::on_data(std::span<const char> bytes) {
-  if (awaits_response() && download_.note_early() && take_as_surplus()) return bytes.size();
+  if (state_ == State::completing) {  // beyond the answer's end
+    link_.distrust();
+    stop_completing();
+    return bytes.size();
+  }
+  if (awaits_response() && download_.note_early(upload_) && take_as_surplus()) return bytes.size();
   GatheredWrite out(context_.worker.gather);  // for the client
   for (std::size_t used = 0; state_ == State::forwarding;) {
     const auto step = download_.feed(bytes.subspan(used));
@@ -226,12 +220,25 @@ void Exchange::on_response_head(GatheredWrite& out) {
 void Exchange::on_response_end(GatheredWrite& out, bool surplus) {
   download_.send_end(out);
   if (surplus) link_.distrust();
-  const bool may_reuse = !surplus && !upload_.is_stopped() && context_.client.request_ended();
-  link_.release(may_reuse ? download_.reuse() : Reuse::never);
-  finish(download_.plan().close || !context_.client.request_ended() ? After::close : After::keep);
+  const Reuse reuse = surplus || upload_.is_stopped() ? Reuse::never : download_.reuse();
+  const bool has_ended = context_.client.request_ended(), closes = download_.plan().close;
+  if (has_ended || closes) {
+    link_.release(has_ended ? reuse : Reuse::never);
+    return finish(closes ? After::close : After::keep);
+  }
+  // The client was told that its connection is kept: the rest of its request is read, whoever gets it.
+  state_ = State::completing;
+  drain_deadline_.set(std::min(kDrainTime, context_.snapshot->settings.timeouts.body));
+  if (reuse == Reuse::never) stop_completing();
+}
+
+void Exchange::stop_completing() {
+  link_.release(Reuse::never);
+  release_client();
 }
 
 void Exchange::on_end() {
+  if (state_ == State::completing) return stop_completing();
   if (may_retry()) return retry();
   if (is_silent()) return fail_response({ErrorKind::connection_terminated, "closed without an answer"});
   const auto step = download_.finish();
@@ -241,6 +248,7 @@ void Exchange::on_end() {
 }
 
 void Exchange::on_failed(int) {
+  if (state_ == State::completing) return stop_completing();
   if (may_retry()) return retry();
   if (const auto error = link_.tls_error()) return fail_response(*error);
   fail_response({ErrorKind::connection_terminated, "the origin reset the connection"});
@@ -255,9 +263,6 @@ void Exchange::fail_response(const HttpError& error) {
   log_.note_error(error);
   break_off();
 }
-
-// The answer cannot be completed. Where its framing would not show that, a reset must.
-void Exchange::break_off() { finish(download_.plan().framing == BodyFraming::until_close ? After::cut : After::close); }
 
 // 101 to an upgrade that was forwarded, or a parent's 2xx to CONNECT.
 void Exchange::on_switched(GatheredWrite& out) {
@@ -347,23 +352,22 @@ void Exchange::answer(LocalReply& reply) {
 
 void Exchange::on_client_end() {
   if (context_.client.request_ended()) return;  // it still wants its answer
-  if (state_ == State::answering) return finish(After::close);
+  if (is_answered()) return finish(After::close);
   if (download_.has_begun()) return;
   log_.note_error({ErrorKind::client_gone, "the client ended its side in the middle of the request's body"});
   finish(After::cut);  // an upload cut short is completed nowhere
 }
 
 void Exchange::on_client_gone() {
-  if (state_ != State::answering && !log_.has_error()) {
+  if (!is_answered() && !log_.has_error()) {
     log_.note_error({ErrorKind::client_gone, "the client reset its connection"});
   }
   abandon();
 }
 
 Milliseconds Exchange::check_progress() {
-  if (!link_.is_connected() && state_ != State::answering) return progress_.often();  // there is a deadline
-  Phase phase = state_ == State::answering ? Phase::draining : Phase::answering;
-  if (awaits_response()) phase = Phase::awaiting;
+  if (!link_.is_connected() || is_answered()) return progress_.often();  // there is a deadline
+  const Phase phase = awaits_response() ? Phase::awaiting : Phase::answering;
   Milliseconds again{0};
   const auto stall = progress_.find_stall(phase, again);
   if (!stall) return again;
@@ -371,15 +375,9 @@ Milliseconds Exchange::check_progress() {
     answer_error(*stall, true);
     return again;
   }
-  if (phase == Phase::answering) log_.note_error(*stall);
+  log_.note_error(*stall);
   finish(After::cut);
   return again;
-}
-
-// Nothing that the exchange waited for keeps the client from being read any more.
-void Exchange::release_client() {
-  upload_.stop_waiting();
-  context_.client.resume(PauseReason::not_ready | PauseReason::peer_full | PauseReason::busy);
 }
 
 void Exchange::finish(After after) {

@@ -1,7 +1,8 @@
 // One request and its answer: made when the request's head was read, destroyed when the answer is complete.
 //
 //   deciding --allowed--> connecting --connected--> forwarding --answer complete--> over
-//       |                     |                        |  \--tunnel (CONNECT, 101)--> over
+//       |                     |                        |  |--tunnel (CONNECT, 101)--> over
+//       |                     |                        |  \--answer complete before the request--> completing --> over
 //       |                     |                        |
 //       \------ refused, blocked, failed; TRACE -------+--> answering --rest of the request dropped--> over
 //
@@ -14,6 +15,8 @@
 // like any other. Where the decision needs pages of a filter that are not in memory, they are awaited (DecisionWait)
 // and the request is decided again, from the start: it costs a microsecond, and nothing of the judge's state has to be
 // kept meanwhile.
+// Where an answer is complete before its request is, the rest of that goes to the origin if it is small, so that both
+// connections can carry another request (completing); where it is not, both are closed.
 // A response that cannot be completed ends the client's connection so that it does not look whole.
 //
 // Owned by the client's stream, which schedules it for deletion when it says finish() or become_tunnel(): after a call
@@ -25,6 +28,7 @@
 #include <span>
 
 #include "proxy/io/deferred_deletion.h"
+#include "proxy/net/client_info.h"
 #include "proxy/net/client_stream.h"
 #include "proxy/net/decision_wait.h"
 #include "proxy/net/download.h"
@@ -42,8 +46,8 @@ struct RequestContext;
 
 class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Handler {
  public:
-  // How long the rest of a request that was answered here may take to come (timeouts.body where that is less), for the
-  // client's connection to live on; and LocalReply::kDrainBytes.
+  // How long the rest of a request that was answered may take to come (timeouts.body where that is less), for the
+  // client's connection to live on. How much that may be: LocalReply::kDrainBytes.
   static constexpr Milliseconds kDrainTime{10'000};
   static constexpr Milliseconds kCloseRace{1000};
   static constexpr HttpError kNoMemory{ErrorKind::connection_limit, "limits.buffer_memory"};
@@ -57,9 +61,9 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
   // The body: pieces, its end, and whenever there is no more of it for now.
   void on_body(GatheredWrite& out, std::span<const char> piece);
   void on_body_end(GatheredWrite& out);
-  std::size_t upload_ration() { return state_ == State::forwarding ? upload_.ration() : SIZE_MAX; }
+  std::size_t upload_ration() { return is_uploading() ? upload_.ration() : SIZE_MAX; }
   void flush_upload(GatheredWrite& out) {
-    if (state_ == State::forwarding) upload_.flush(out);
+    if (is_uploading()) upload_.flush(out);
   }
 
   void on_client_end();  // it will send nothing more
@@ -70,7 +74,7 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
   Milliseconds check_progress();
 
  private:
-  enum class State : std::uint8_t { deciding, connecting, forwarding, answering, over };
+  enum class State : std::uint8_t { deciding, connecting, forwarding, completing, answering, over };
 
   // Whether it may go on, and how.
   RequestContext request() const;
@@ -84,20 +88,24 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
   void on_origin_connected() override;
   void on_origin_failed(const HttpError& error) override { fail_response(error); }
   void on_addresses_blocked() override { deny_by_address(); }
-  bool may_retry() const;
-  void retry();
+  bool may_retry() const { return awaits_response() && link_.may_retry() && download_.answer().untouched(); }
+  void retry() {
+    link_.retry();
+    state_ = State::connecting;
+  }
 
   // Towards the client. The transport's handler is that of the origin's connection.
   std::size_t on_data(std::span<const char> bytes) override;
   std::size_t ration() override { return download_.ration(); }
   void on_end() override;
   void on_drained() override { upload_.on_drained(); }
-  void on_write_failed(int) override { upload_.stop(); }  // but the answer may be on the way
+  void on_write_failed(int) override { is_answered() ? stop_completing() : upload_.stop(); }  // an answer may come
   void on_failed(int error) override;
   bool take_as_surplus();
   bool take_response(GatheredWrite& out, const ReadStep& step);
   void on_response_head(GatheredWrite& out);
   void on_response_end(GatheredWrite& out, bool surplus);
+  void stop_completing();  // what is left of the request is dropped as it comes
   void on_switched(GatheredWrite& out);
   void establish_tunnel();
   void hand_over_to_tunnel();
@@ -108,7 +116,11 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
     return is_inside() || monotonic_now() - upload_.asked_at() < kCloseRace;
   }
   void fail_response(const HttpError& error);
-  void break_off();
+  // The answer cannot be completed. Where its framing would not show that, a reset must.
+  void break_off() {
+    const bool looks_whole = download_.plan().framing == BodyFraming::until_close;
+    finish(looks_whole ? ClientStream::After::cut : ClientStream::After::close);
+  }
 
   // Answered here.
   void deny();
@@ -119,9 +131,17 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
   void answer(LocalReply& reply);
 
   bool is_connect() const;
-  bool is_inside() const;
-  bool awaits_response() const;  // no final head has come
-  void release_client();
+  bool is_inside() const { return context_.client.info().inside != nullptr; }
+  bool is_uploading() const { return state_ == State::forwarding || state_ == State::completing; }
+  bool is_answered() const { return state_ == State::completing || state_ == State::answering; }
+  bool awaits_response() const {  // no final head has come
+    return state_ == State::connecting || (state_ == State::forwarding && !download_.has_begun());
+  }
+  // Nothing that the exchange waited for keeps the client from being read any more.
+  void release_client() {
+    upload_.stop_waiting();
+    context_.client.resume(PauseReason::not_ready | PauseReason::peer_full | PauseReason::busy);
+  }
   void finish(ClientStream::After after);
 
   ExchangeContext context_;

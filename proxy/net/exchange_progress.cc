@@ -23,7 +23,7 @@ std::optional<HttpError> ExchangeProgress::find_stall(Phase phase, Milliseconds&
   const bool waits_for_head = phase == Phase::awaiting && context_.client.request_ended();
   const Milliseconds limit = waits_for_head ? timeouts.response_header : timeouts.body;
   const Sent now_sent = sent();
-  if (is_being_taken(phase, now_sent)) taken_at_ = monotonic_now();
+  if (is_being_taken(now_sent)) taken_at_ = monotonic_now();
   const Milliseconds still = monotonic_now() - last_progress(phase);
   const bool is_slow = is_too_slow(phase, now_sent);
   again = still < limit ? std::min(limit - still, often()) : often();
@@ -44,9 +44,9 @@ ExchangeProgress::Sent ExchangeProgress::sent() const {
 }
 
 // Somebody has taken something since the last look, and has more to take.
-bool ExchangeProgress::is_being_taken(Phase phase, const Sent& sent) {
+bool ExchangeProgress::is_being_taken(const Sent& sent) {
   const auto more = static_cast<std::int64_t>(sent.taken - std::exchange(taken_, sent.taken));
-  return phase != Phase::draining && sent.waiting > 0 && more > 0;
+  return sent.waiting > 0 && more > 0;
 }
 
 // An origin that has all there is of the request owes a head: neither octets of one that drip in nor interim answers
@@ -81,7 +81,6 @@ HttpError ExchangeProgress::stalled_answer(bool is_slow) const {
 // Whether somebody must send or take octets just now. An answer of unknown length may be a stream of events, which is
 // slow by nature as long as the client takes it.
 bool ExchangeProgress::owes_octets(Phase phase) const {
-  if (phase == Phase::draining) return false;  // has a deadline
   if (!context_.client.request_ended()) return true;
   if (phase == Phase::awaiting) return false;
   return context_.client.backlog() > 0 || download_.answer().head().framing == BodyFraming::length;

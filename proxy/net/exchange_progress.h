@@ -26,8 +26,8 @@ class ExchangeProgress {
       : context_(context), link_(link), upload_(upload), download_(download) {
     rate_.begin(0);
   }
-  // Nobody gave a final answer yet; a request that was answered here is being dropped; neither.
-  enum class Phase : std::uint8_t { awaiting, draining, answering };
+  // Nobody gave a final answer yet; the origin did.
+  enum class Phase : std::uint8_t { awaiting, answering };
   // Why it must end, and who is at fault. Else `again` says when to ask next.
   std::optional<HttpError> find_stall(Phase phase, Milliseconds& again);
   // When to ask while others have deadlines.
@@ -38,7 +38,7 @@ class ExchangeProgress {
     std::uint64_t waiting, taken;  // octets: sent but not acknowledged yet; acknowledged
   };
   Sent sent() const;
-  bool is_being_taken(Phase phase, const Sent& sent);
+  bool is_being_taken(const Sent& sent);
   Milliseconds last_progress(Phase phase) const;
   bool is_too_slow(Phase phase, const Sent& sent);
   bool owes_octets(Phase phase) const;

@@ -58,6 +58,7 @@ void Upload::begin(GatheredWrite& out) {
   } else {
     write_request_head(out.head(), head, rewrite());
   }
+  head_octets_ = static_cast<std::int64_t>(out.head().size());
 }
 
 void Upload::send_head(GatheredWrite& out) { out.flush(link_.transport(), is_chunked()); }
@@ -85,9 +86,10 @@ void Upload::flush(GatheredWrite& out) {
 
 // What was sent before has been answered, so it was confirmed. TLS makes octets more: that errs by less than a record's
 // head.
-bool Upload::has_reached_nobody() const {
+std::int64_t Upload::confirmed() const {
   const Transport& origin = link_.transport();
-  return origin.unconfirmed() + origin.backlog() >= origin.bytes_out() - sent_before_;
+  return static_cast<std::int64_t>(origin.bytes_out() - sent_before_) -
+         static_cast<std::int64_t>(origin.unconfirmed() + origin.backlog());
 }
 
 void Upload::on_drained() {

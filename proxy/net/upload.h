@@ -36,19 +36,23 @@ class Upload {
 
   void stop();  // the origin takes no more
   bool is_stopped() const { return is_stopped_; }
-  bool has_reached_nobody() const;  // the origin's kernel has confirmed no octet of it; one system call
+  // What the origin's kernel has confirmed; one system call each.
+  bool has_reached_nobody() const { return confirmed() <= 0; }
+  bool has_delivered_head() const { return confirmed() >= head_octets_; }
   // When the origin was last given something of the request to answer.
   Milliseconds asked_at() const { return asked_at_; }
 
  private:
   bool is_chunked() const;
   RequestRewrite rewrite() const;
+  std::int64_t confirmed() const;  // octets of the request; 0 or less: none
 
   ExchangeContext& context_;
   OriginLink& link_;
   MemoryWait wait_;
   std::uint64_t received_ = 0;
   std::uint64_t sent_before_ = 0;  // octets, on the connection
+  std::int64_t head_octets_ = 0;
   Milliseconds asked_at_{0};
   bool is_stopped_ = false;
 };
