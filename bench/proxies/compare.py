@@ -120,6 +120,22 @@ def t_latency():
     return ps
 
 
+def t_beside():
+    """Small requests at a fixed rate while two downloads take what they can."""
+    ps = up(chosen())
+
+    def one(p):
+        bulk = subprocess.Popen([PXLOAD, "-m", "get", "-t", ORIGIN, "-P", p.addr, "-u", "/1g", "-c", "2", "-n", "1000",
+                                 "-d", str(A.secs + 2), "-T", "60000"], stdout=subprocess.PIPE, text=True)
+        time.sleep(1)
+        r = pxload("-m", "get", "-t", ORIGIN, "-P", p.addr, "-c", 64, "-d", A.secs, "-r", A.rate)
+        moved = json.loads(bulk.communicate()[0])
+        return {"rate": r["per_sec"], "p50_ms": r["p50_ms"], "p99_ms": r["p99_ms"], "p999_ms": r["p999_ms"],
+                "bulk_GB_s": moved["bytes"] / 1e9 / moved["sec"], "err": r["err"], "bad": r["bad"]}
+    show(A.test, rounds(ps, one))
+    return ps
+
+
 def hold(p, mode, n):
     """Open n connections and keep them idle; returns (held, rss, pss)."""
     q = subprocess.Popen([PXLOAD, "-m", mode, "-H", "-t", ORIGIN, "-P", p.addr, "-c", str(n), "-d", "60"],
@@ -221,7 +237,7 @@ def t_syscalls():
 TESTS = {"check": t_check, "keepalive": t_wrk, "close": lambda: t_wrk(close=True),
          "post": lambda: t_wrk(post=1024), "post64": lambda: t_wrk(post=65536), "url": lambda: t_wrk(path=LONG_PATH),
          "tunnel": lambda: t_bulk("tunnel"),
-         "download": lambda: t_bulk("get"), "connect": t_connect, "latency": t_latency, "memory": t_memory,
+         "download": lambda: t_bulk("get"), "connect": t_connect, "latency": t_latency, "beside": t_beside, "memory": t_memory,
          "syscalls": t_syscalls, "filter": t_filter, "reload": t_filter}
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ TEST
   download   the same for a plain GET of 1 GiB
   connect    CONNECT handshakes per second
   latency    p50/p99/p99.9 at a fixed rate (--rate, default 1000/s), open loop
+  beside     the same while two downloads of 1 GiB take what they can
   memory     MiB with no client, 1000 and 5000 idle clients, 1000 idle tunnels
   syscalls   system calls per request and per CONNECT (strace -c)
   filter     block lists: start time, memory, rate, correctness (--kind, --sizes)

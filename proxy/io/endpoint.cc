@@ -2,6 +2,7 @@
 #include "proxy/io/endpoint.h"
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -84,11 +85,13 @@ Endpoint Endpoint::unmapped() const {
   return from(tail, port());
 }
 
+// Each connection needs it, and inet_ntop() is slow for IPv4.
 std::string Endpoint::ip() const {
   std::array<char, INET6_ADDRSTRLEN> text{};
-  const void* octets = is_v6() ? static_cast<const void*>(&v6()) : static_cast<const void*>(&v4());
-  inet_ntop(family(), octets, text.data(), text.size());
-  return text.data();
+  if (is_v6()) return inet_ntop(AF_INET6, &v6(), text.data(), text.size());
+  std::array<unsigned char, sizeof(in_addr)> octets{};
+  std::memcpy(octets.data(), &v4(), octets.size());
+  return fmt::format("{}.{}.{}.{}", octets[0], octets[1], octets[2], octets[3]);
 }
 
 std::string Endpoint::text() const {

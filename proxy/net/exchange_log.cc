@@ -85,7 +85,7 @@ void ExchangeLog::count_questions() {
 }
 
 void ExchangeLog::note_peer(const UpstreamConnection& upstream) {
-  if (context_.worker.log.enabled()) peer_ = upstream.peer_text;
+  if (context_.worker.log.enabled()) peer_ = upstream.peer.text();
   peer_was_reused_ = upstream.reused;
 }
 

@@ -228,7 +228,7 @@ std::optional<HttpError> OriginLink::tls_error() {
   }
   if (tls->is_established()) return std::nullopt;
   if (is_time_to_log(context_.worker.parent_tls_told)) {
-    log::error("parent {}: no TLS: {}", upstream_->peer_text, tls->why().empty() ? "it closed" : tls->why());
+    log::error("parent {}: no TLS: {}", upstream_->peer.text(), tls->why().empty() ? "it closed" : tls->why());
   }
   return tls->certificate_refused()
              ? HttpError{ErrorKind::parent_certificate, "the parent proxy's certificate is refused"}
@@ -256,7 +256,7 @@ std::optional<HttpError> OriginLink::challenge_error() {
   if (parent_ == nullptr) return std::nullopt;
   if (parent_->authorization.empty() && context_.client.info().destination == nullptr) return std::nullopt;
   if (is_time_to_log(context_.worker.challenge_told)) {
-    log::error("parent {}: 407: {}", upstream_->peer_text,
+    log::error("parent {}: 407: {}", upstream_->peer.text(),
                parent_->authorization.empty() ? "it wants credentials, and upstream.credentials_file is not set"
                                               : "it does not take those of upstream.credentials_file");
   }

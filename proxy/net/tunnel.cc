@@ -352,7 +352,8 @@ void Tunnel::write_log() {
   record.status = status;
   record.bytes_sent = client.bytes_out() - start_.client_sent_before;
   record.bytes_received = client.bytes_in() - start_.client_received_before;
-  record.peer = upstream_->peer_text;
+  const std::string peer = state_.log.enabled() ? upstream_->peer.text() : std::string();
+  record.peer = peer;
   record.peer_is_parent = start_.to_parent;
   record.tunnel = true;
   record.reused = upstream_->reused;

@@ -23,7 +23,6 @@ UpstreamConnection::UpstreamConnection(UpstreamPool& pool, UpstreamHost& host, T
                                        const Endpoint& reached)
     : transport(std::move(over)),
       peer(reached),
-      peer_text(reached.text()),
       pool_(pool),
       host_(host),
       entry_(fd < 0 ? nullptr : pool.own_, fd, reached),

@@ -114,7 +114,6 @@ class UpstreamConnection final : public DeletedLater,
 
   TransportPtr transport;
   const Endpoint peer;
-  std::string peer_text;  // for logs
   bool reused = false;    // it has carried a request before this one
 
  private:
