@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "proxy/io/event_loop.h"
 #include "proxy/net/addresses.h"
 #include "proxy/net/snapshot.h"
 

@@ -20,10 +20,13 @@
 
 #include "proxy/dns/resolver.h"
 #include "proxy/http/http_error.h"
-#include "proxy/io/event_loop.h"
+#include "proxy/io/deferred_deletion.h"
+#include "proxy/io/handles.h"
+#include "proxy/io/timer_wheel.h"
 
 namespace bloomwall::proxy {
 
+class EventLoop;
 class OwnAddresses;    // proxy/net/addresses.h
 class OwnConnections;  // proxy/net/redirection.h
 struct Snapshot;       // proxy/net/snapshot.h

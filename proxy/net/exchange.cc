@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "proxy/http/rewrite.h"
+#include "proxy/net/client_info.h"
 #include "proxy/net/gathered_write.h"
 #include "proxy/net/local_reply.h"
 #include "proxy/net/tunnel.h"
@@ -29,6 +30,8 @@ bool Exchange::is_connect() const {
   const RequestHead* const head = context_.client.head();
   return head != nullptr && head->method == Method::connect;
 }
+
+bool Exchange::is_inside() const { return context_.client.info().inside != nullptr; }
 
 // --- the decision
 

@@ -28,7 +28,6 @@
 #include <span>
 
 #include "proxy/io/deferred_deletion.h"
-#include "proxy/net/client_info.h"
 #include "proxy/net/client_stream.h"
 #include "proxy/net/decision_wait.h"
 #include "proxy/net/download.h"
@@ -131,7 +130,7 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
   void answer(LocalReply& reply);
 
   bool is_connect() const;
-  bool is_inside() const { return context_.client.info().inside != nullptr; }
+  bool is_inside() const;
   bool is_uploading() const { return state_ == State::forwarding || state_ == State::completing; }
   bool is_answered() const { return state_ == State::completing || state_ == State::answering; }
   bool awaits_response() const {  // no final head has come

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "proxy/access/tls_decision.h"
 #include "proxy/http/serialise.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/client_stream.h"
@@ -14,6 +15,10 @@
 #include "proxy/telemetry/access_record.h"
 
 namespace bloomwall::proxy {
+
+ExchangeLog::ExchangeLog(const ExchangeContext& context) : context_(context) {}
+
+ExchangeLog::~ExchangeLog() = default;
 
 void ExchangeLog::note_verdict(KeptVerdict verdict, bool counts) {
   verdict_ = std::move(verdict);
@@ -200,7 +205,8 @@ bool ExchangeLog::shows_page_in_tls() {
   const auto& inspection = context_.snapshot->inspection;
   if (inspection == nullptr) return false;
   const TlsQuestion question = make_tls_question();
-  tls_decision_ = inspection->rules().decide(question.request(context_.client.info(), context_.worker));
+  tls_decision_ = std::make_unique<const TlsDecision>(
+      inspection->rules().decide(question.request(context_.client.info(), context_.worker)));
   context_.worker.counters.tls.count(tls_decision_->action, tls_decision_->reason);
   return tls_decision_->action == TlsAction::page;
 }

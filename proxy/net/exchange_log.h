@@ -5,10 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
-#include "proxy/access/tls_decision.h"
 #include "proxy/http/http_error.h"
 #include "proxy/net/kept_verdict.h"
 #include "proxy/net/request_log.h"
@@ -20,12 +20,16 @@ class UpstreamConnection;
 struct ExchangeContext;
 struct ResponseHead;
 struct InterceptionStart;
+struct TlsDecision;
 struct TlsQuestion;
 struct TunnelStart;
 
 class ExchangeLog {
  public:
-  explicit ExchangeLog(const ExchangeContext& context) : context_(context) {}
+  explicit ExchangeLog(const ExchangeContext& context);
+  ~ExchangeLog();
+  ExchangeLog(const ExchangeLog&) = delete;
+  ExchangeLog& operator=(const ExchangeLog&) = delete;
 
   // The verdict on the request. `counts`: among the counters, as soon as count_verdict() says that it is final.
   void note_verdict(KeptVerdict verdict, bool counts);
@@ -71,7 +75,7 @@ class ExchangeLog {
   KeptVerdict blocked_address_;  // the first of them
   DecisionId decision_id_;
   std::optional<HttpError> error_;
-  std::optional<TlsDecision> tls_decision_;  // of a CONNECT that is blocked
+  std::unique_ptr<const TlsDecision> tls_decision_;  // of a CONNECT that is blocked
   std::string url_, content_type_;
   std::string peer_;  // whom the request went to; empty: nobody
   bool peer_was_reused_ = false;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "filter/policy/policy.h"
+#include "proxy/io/event_loop.h"
 
 namespace bloomwall::proxy {
 

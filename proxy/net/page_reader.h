@@ -14,13 +14,15 @@
 #include <thread>
 #include <vector>
 
-#include "proxy/io/event_loop.h"
+#include "proxy/io/timer_wheel.h"
 
 namespace bloomwall::filter {
 class Policy;
 }
 
 namespace bloomwall::proxy {
+
+class EventLoop;
 
 using PolicyPtr = std::shared_ptr<const filter::Policy>;
 

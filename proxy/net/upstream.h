@@ -114,7 +114,7 @@ class UpstreamConnection final : public DeletedLater,
 
   TransportPtr transport;
   const Endpoint peer;
-  bool reused = false;    // it has carried a request before this one
+  bool reused = false;  // it has carried a request before this one
 
  private:
   friend class UpstreamPool;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "filter/policy/policy.h"
+#include "proxy/io/event_loop.h"
 #include "proxy/net/addresses.h"
 #include "proxy/net/snapshot.h"
 #include "tests/support/fake_resolver.h"

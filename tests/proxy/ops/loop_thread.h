@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "proxy/io/event_loop.h"
 #include "proxy/io/transport.h"
 
 namespace bloomwall::test {
