@@ -4,219 +4,23 @@
 Usage: interception_test.py BUILD_DIR [unittest arguments]. Exit status 77 (skipped) where openssl is missing.
 SPDX-License-Identifier: Apache-2.0
 """
-import base64
 import contextlib
 import hashlib
-import http.server
-import json
 import os
 import pathlib
 import shutil
-import signal
 import socket
 import ssl
-import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
-import urllib.request
 import warnings
 
-BUILD = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else None
-WAIT = 20  # seconds, for anything
-NAMES = ["ok.test", "marked.test", "www.marked.test", "blocked.test", "never.test", "allowed.test", "other.test"]
+from interception_site import BUILD, LIST, NAMES, WAIT, Authority, Client, Origin, Proxy, run, until
+
 UPGRADE = ("Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n")
-LIST = "marked.test/bad/\nallowed.test/bad/\nblocked.test\nnever.test/bad/\n"
-
-
-def run(*command, **kwargs):
-    return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True, **kwargs)
-
-
-def until(condition):
-    end = time.monotonic() + WAIT
-    while not condition():
-        if time.monotonic() > end:
-            raise AssertionError("did not happen in time")
-        time.sleep(0.02)
-
-
-class Authority:
-    """The origins' own CA, in a folder."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30",
-            "-keyout", folder / "oca.key", "-out", folder / "oca.crt", "-subj", "/CN=origin CA",
-            "-addext", "keyUsage=critical,keyCertSign,cRLSign")
-
-    def issue(self, stem, names, days="10"):
-        key, request, extensions = (self.folder / f"{stem}.{end}" for end in ("key", "csr", "ext"))
-        extensions.write_text("subjectAltName=" + ",".join(f"DNS:{name}" for name in names) + "\nextendedKeyUsage=serverAuth,clientAuth\n")
-        run("openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out", request,
-            "-subj", "/CN=origin")
-        run("openssl", "x509", "-req", "-in", request, "-CA", self.folder / "oca.crt", "-CAkey", self.folder / "oca.key",
-            "-CAcreateserial", "-days", days, "-out", self.folder / f"{stem}.crt", "-extfile", extensions)
-        return self.folder / f"{stem}.crt", key
-
-
-class Origin:
-    """An HTTPS server that answers with what it was asked, and counts its connections."""
-
-    def __init__(self, certificate, key, client_authority=None):
-        origin = self
-        self.connections, self.requests = 0, []
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self):
-                origin.requests.append((self.path, dict(self.headers)))
-                if self.headers.get("Upgrade") == "websocket":
-                    return self.echo(self.headers["Sec-WebSocket-Key"])
-                body = f"origin:{self.path}".encode()
-                self.send_response(200)
-                for field in (("Content-Length", str(len(body))), ("Alt-Svc", 'h3=":443"'),
-                              ("Public-Key-Pins", "pin"), ("Strict-Transport-Security", "max-age=9"),
-                              ("Content-Security-Policy", "default-src 'self'")):
-                    self.send_header(*field)
-                self.end_headers()
-                self.wfile.write(body)
-
-            def echo(self, key):
-                accept = base64.b64encode(hashlib.sha1(f"{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11".encode()).digest()).decode()
-                self.wfile.write(f"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n"
-                                 f"Sec-WebSocket-Accept: {accept}\r\n\r\n".encode())
-                while piece := self.connection.recv(65536):
-                    self.connection.sendall(piece)
-                self.close_connection = True
-
-            def log_message(self, *_):
-                pass
-
-        class Server(http.server.ThreadingHTTPServer):
-            def get_request(self):
-                origin.connections += 1
-                return super().get_request()
-
-            def finish_request(self, request, address):
-                with contextlib.suppress(ssl.SSLError, OSError):
-                    super().finish_request(context.wrap_socket(request, server_side=True), address)
-
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate, key)
-        if client_authority:
-            context.verify_mode = ssl.CERT_REQUIRED
-            context.load_verify_locations(client_authority)
-        self.server = Server(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.port = self.server.server_port
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
-
-
-class Proxy:
-    def __init__(self, folder, mode, ports, more="", name=None):
-        self.folder, self.name = folder, name or mode
-        hosts = ", ".join(f"{name}: 127.0.0.1" for name in NAMES)
-        self.file = folder / f"{self.name}.yaml"
-        self.write(mode, ports, hosts, more)
-        self.process = subprocess.Popen([BUILD / "bloomwall", "run", "--config", self.file], stderr=subprocess.PIPE, text=True)
-        self.lines, self.port, self.admin = [], 0, 0
-        for line in self.process.stderr:
-            self.lines.append(line)
-            if "admin on" in line:
-                self.admin = int(line.split("admin on 127.0.0.1:")[1].split()[0])
-            if "listening on" in line:
-                self.port = int(line.rsplit(":", 1)[1])
-                break
-        threading.Thread(target=lambda: self.lines.extend(self.process.stderr), daemon=True).start()
-        assert self.port, self.lines
-
-    def write(self, mode, ports, hosts, more):
-        self.file.write_text(f"""
-listeners: [{{address: "127.0.0.1:0"}}]
-workers: 2
-filters: [{{name: list, file: {self.folder}/list.bwf}}]
-allow_lists: [{self.folder}/allow.txt]
-access: {{connect_ports: [{", ".join(str(p) for p in ports)}], deny_destinations: []}}
-dns: {{hosts: {{{hosts}}}}}
-admin: {{address: "127.0.0.1:0", control_socket: {self.folder}/{self.name}.sock}}
-log: {{level: debug, access: {{file: {self.folder}/{self.name}.log}}}}
-tls_inspection:
-  mode: {mode}
-  ca: {{certificate: {self.folder}/ca.crt, key: {self.folder}/ca.key}}
-  never: [{self.folder}/never.txt]
-  verify: {{ca_file: {self.folder}/oca.crt}}
-{more}""")
-
-    def log(self):
-        return [json.loads(line) for line in (self.folder / f"{self.name}.log").read_text().splitlines()]
-
-    def metric(self, name):
-        text = urllib.request.urlopen(f"http://127.0.0.1:{self.admin}/metrics", timeout=WAIT).read().decode()
-        return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith("bloomwall_" + name))
-
-    def end(self):
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(60)
-        self.process.stderr.close()
-        return self.process.returncode
-
-
-class Client:
-    """CONNECT, then TLS with whoever answers."""
-
-    def __init__(self, proxy, host, port, agent="Mozilla/5.0 (test)"):
-        self.socket = socket.create_connection(("127.0.0.1", proxy.port), timeout=WAIT)
-        self.socket.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\nUser-Agent: {agent}\r\n\r\n".encode())
-        self.host, self.port = host, port
-        self.status, self.fields, _ = self.answer()
-
-    def tls(self, roots, name=None, alpn=("http/1.1",), **settings):
-        assert self.status == 200, self.status
-        context = ssl.create_default_context(cafile=str(roots))
-        context.set_alpn_protocols(alpn)
-        if "certificate" in settings:
-            context.load_cert_chain(*settings["certificate"])
-        if "most" in settings:
-            context.minimum_version = ssl.TLSVersion.TLSv1
-            context.set_ciphers("ALL:@SECLEVEL=0")
-            context.maximum_version = settings["most"]
-        self.socket = context.wrap_socket(self.socket, server_hostname=name or self.host)
-        return self
-
-    def ask(self, path, host=None, line=None, more=""):
-        host = host or f"{self.host}:{self.port}"
-        self.socket.sendall(f"{line or f'GET {path} HTTP/1.1'}\r\nHost: {host}\r\n{more}\r\n".encode())
-        return self.answer()
-
-    def answer(self):
-        data = b""
-        while b"\r\n\r\n" not in data:
-            piece = self.socket.recv(65536)
-            if not piece:
-                return 0, {}, data
-            data += piece
-        head, body = data.split(b"\r\n\r\n", 1)
-        lines = head.decode("latin-1").split("\r\n")
-        fields = {k.lower(): v.strip() for k, v in (line.split(":", 1) for line in lines[1:])}
-        status = int(lines[0].split()[1])
-        while status != 101 and len(body) < int(fields.get("content-length", 0)):
-            piece = self.socket.recv(65536)
-            if not piece:
-                break
-            body += piece
-        return status, fields, body
-
-    def issuer(self):
-        return dict(pair[0] for pair in self.socket.getpeercert()["issuer"])["commonName"]
 
 
 class Interception(unittest.TestCase):
@@ -307,7 +111,7 @@ class Interception(unittest.TestCase):
     def test_page_of_a_blocked_host(self):
         (self.folder / "never.txt").write_text("never.test\n")
         for proxy in self.proxies.values():
-            self.reload(proxy)
+            proxy.reload()
         for mode in ("blocked", "urls", "all"):
             before = self.origin.connections
             status, fields, body = self.get(mode, "blocked.test", "/page?secret=1")
@@ -319,9 +123,6 @@ class Interception(unittest.TestCase):
             until(lambda: any(row["url"] == f"https://blocked.test:{self.origin.port}/page" and row["id"] in body.decode()
                               for row in self.proxies[mode].log()))
         self.assertEqual(self.connect("off", "blocked.test").status, 403)
-
-    def reload(self, proxy):
-        run(BUILD / "bloomwall", "reload", "--config", proxy.file)
 
     def test_host_inside_must_be_the_tunnels(self):
         client = self.connect("all", "ok.test").tls(self.own)
@@ -439,13 +240,13 @@ class Interception(unittest.TestCase):
         self.assertEqual(tunnel.issuer(), "origin CA")
         (folder / "list.txt").write_text(LIST + "other.test/bad/\n")
         run(BUILD / "bloomwall-filter", "build", "-o", folder / "list.bwf", folder / "list.txt")
-        self.reload(proxy)
+        proxy.reload()
         with contextlib.suppress(OSError):  # reset, or the end
             self.assertEqual(tunnel.socket.recv(1), b"", "the open tunnel ends")
         self.assertEqual(self.get("urls", "other.test", "/bad/x")[0], 403)
         (folder / "list.txt").write_text(LIST)
         run(BUILD / "bloomwall-filter", "build", "-o", folder / "list.bwf", folder / "list.txt")
-        self.reload(proxy)
+        proxy.reload()
         self.assertEqual(self.connect("urls", "other.test").tls(self.theirs).issuer(), "origin CA")
 
     def test_refusals_and_decisions_are_counted(self):

@@ -1,6 +1,7 @@
-// Everything at once for a long time: clients, tunnels, downloads and a new filter by SIGHUP every second. Nothing may
-// be lost or changed, and what the proxy holds in memory stays flat. BLOOMWALL_SOAK_SECONDS says how long (`./dev
-// soak`: ten minutes and more); without it a few seconds, which prove that it runs.
+// Everything at once for a long time: clients, tunnels, downloads, TLS that the proxy ends (full and resumed
+// handshakes, block pages) and a new filter by SIGHUP every second. Nothing may be lost or changed, and what the proxy
+// holds in memory stays flat. BLOOMWALL_SOAK_SECONDS says how long (`./dev soak`: ten minutes and more); without it a
+// few seconds, which prove that it runs.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -14,6 +15,7 @@
 
 #include "tests/end_to_end/load.h"
 #include "tests/end_to_end/servers.h"
+#include "tests/end_to_end/tls_load.h"
 
 namespace bloomwall::test {
 namespace {
@@ -28,7 +30,8 @@ constexpr const char* kSoakYaml = R"(
 filters: [{name: swapped, file: live.bwf}]
 access: {connect_ports: [], deny_destinations: []}
 log: {access: {file: access.log, format: json}}
-dns: {hosts: {innocent.example.test: 127.0.0.1, echo.example.test: 127.0.0.1}}
+dns: {hosts: {innocent.example.test: 127.0.0.1, echo.example.test: 127.0.0.1, marked.example.test: 127.0.0.1}}
+tls_inspection: {mode: urls, ca: {certificate: ca.crt, key: ca.key}, never: [], verify: {ca_file: nginx/cert.pem}}
 )";
 constexpr std::uint64_t kDownload = std::uint64_t{8} << 20;
 
@@ -53,8 +56,8 @@ class Soak : public testing::Test {
   void SetUp() override {
     if (!have_program("nginx")) GTEST_SKIP() << "needs nginx";
     for (const char* name : {"a", "b"}) {
-      build_filter(folder_.path(std::string(name) + ".bwf"), std::string(name) + ".example.test\n",
-                   {"--format", "domains"});
+      build_filter(folder_.path(std::string(name) + ".bwf"),
+                   std::string(name) + ".example.test\nhttp://marked.example.test/listed/\n", {"--format", "mixed"});
     }
     publish("a");
     nginx_ = std::make_unique<Nginx>(folder_);
@@ -62,6 +65,8 @@ class Soak : public testing::Test {
     std::string big(kDownload, '\0');
     for (std::size_t i = 0; i < big.size(); ++i) big[i] = static_cast<char>(pattern(i));
     folder_.write("nginx/root/big.bin", big);
+    const auto made = run({bloomwall_program(), "ca", "init", "--out", folder_.path()});
+    ASSERT_EQ(made.status, 0) << made.out;
     proxy_ = std::make_unique<Proxy>(folder_, kSoakYaml);
   }
   void publish(const std::string& which) const {  // whole and new under the name that is served
@@ -79,10 +84,21 @@ class Soak : public testing::Test {
             .clients = 50,
             .tunnels = 10};
   }
+  TlsLoadPlan tls_plan() const {
+    return {.proxy = proxy_->port(),
+            .host = "marked.example.test",
+            .port = nginx_->tls_port(),
+            .roots = folder_.path("ca.crt"),
+            .path = "/small.txt",
+            .listed_path = "/listed/page.html",
+            .body = body_,
+            .clients = 6};
+  }
   // One load from beginning to end, with a swap a second; then what is left in memory.
   std::uint64_t round(unsigned seconds) {
     const auto end = std::chrono::steady_clock::now() + Seconds(seconds);
     Load load(plan());
+    TlsLoad tls_load(tls_plan());
     while (std::chrono::steady_clock::now() < end) {
       publish(++swaps_ % 2 == 0 ? "a" : "b");
       const auto next = std::chrono::steady_clock::now() + Seconds(1);
@@ -95,6 +111,11 @@ class Soak : public testing::Test {
     EXPECT_EQ(report.failure_count, 0U) << testing::PrintToString(report.failures);
     EXPECT_EQ(report.download_bytes, kDownload);
     requests_ += report.requests;
+    const TlsLoadReport tls = tls_load.stop();
+    EXPECT_EQ(tls.failure_count, 0U) << testing::PrintToString(tls.failures);
+    EXPECT_GT(tls.blocked, 0U);
+    EXPECT_GT(tls.resumed, 0U);
+    intercepted_ += tls.full + tls.resumed;
     return memory_of(proxy_->process().pid(), "RssAnon:");
   }
 
@@ -104,7 +125,7 @@ class Soak : public testing::Test {
   std::unique_ptr<Nginx> nginx_;
   std::unique_ptr<Proxy> proxy_;
   unsigned swaps_ = 0;
-  std::uint64_t requests_ = 0;
+  std::uint64_t requests_ = 0, intercepted_ = 0;
 };
 
 TEST_F(Soak, NothingIsLostAndMemoryStaysFlat) {
@@ -118,8 +139,10 @@ TEST_F(Soak, NothingIsLostAndMemoryStaysFlat) {
     if (i < rounds / 3) resident = memory_of(proxy_->process().pid(), "VmRSS:");
     if (HasFailure()) break;
   }
-  std::printf("soak: %u s, %u swaps, %ju requests, %ju KiB of its own when warm (%ju resident), at most %ju later\n",
-              each * rounds, swaps_, requests_, warm, resident, most);
+  std::printf(
+      "soak: %u s, %u swaps, %ju requests, %ju intercepted connections, %ju KiB of its own when warm (%ju resident), "
+      "at most %ju later\n",
+      each * rounds, swaps_, requests_, intercepted_, warm, resident, most);
   const bool long_enough = seconds >= 60;  // a few seconds warm nothing up
   if (kMemoryIsOurs && long_enough) {
     EXPECT_LE(most, warm + resident / 20) << "grown by more than 5 % of what was resident when it was warm";
