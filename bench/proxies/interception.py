@@ -152,7 +152,7 @@ def row_bulk(b):
         r, u, s = measured(p, lambda: b.load(p, path="/1g", conns=2, count=2, keep=True, secs=120))
         inside = (u + s) / (r["bytes"] / 1e9)
         u0, s0 = cpu([copier.pid])
-        t = pxload("-m", "direct", "-t", ORIGIN, "-P", "127.0.0.1:%d" % (BASE + 90), "-u", "/1g", "-c", 2, "-n", 2, "-d", 120, "-T", 120000)
+        t = pxload("-m", "direct", "-t", "127.0.0.1:%d" % PLAIN_PORT, "-P", "127.0.0.1:%d" % (BASE + 90), "-u", "/1g", "-c", 2, "-n", 2, "-d", 120, "-T", 120000)
         u1, s1 = cpu([copier.pid])
         copied = (u1 + s1 - u0 - s0) / (t["bytes"] / 1e9)
         alone = bare(b.certificates, min(A.secs, 1))
@@ -189,7 +189,7 @@ def row_memory(b):
         try:
             b.load(p, conns=16, count=200, secs=20)
             before = anonymous(p.pids())
-            q = subprocess.Popen([TLSLOAD, "-P", p.addr, "-t", "ok.test:%d" % FULL_PORT, "-A", b.certificates.path("ca.crt"), "-H", "-c", str(count)],
+            q = subprocess.Popen([TLSLOAD, "-P", p.addr, "-t", "ok.test:%d" % FULL_PORT, "-A", b.certificates.path("ca.crt"), "-H", "-c", str(count), "-r", "200", "-d", "60"],
                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             held = int(q.stdout.readline().split("ok=")[1])
             if held != count:

@@ -344,7 +344,8 @@ std::vector<HttpRoute> Daemon::admin_pages() const {
 AdminAnswers Daemon::admin_answers() const {
   return {.phase = phase_,
           .lost = served_.policy == nullptr ? std::string() : lost_and_blocking(*served_.policy),
-          .metrics = [this] { return metrics(); }};
+          .metrics = [this] { return metrics(); },
+          .inspection = served_.snapshot == nullptr ? nullptr : served_.snapshot->inspection.get()};
 }
 
 std::string Daemon::metrics() const {

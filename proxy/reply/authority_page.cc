@@ -137,11 +137,34 @@ std::optional<AuthorityResource> authority_resource(std::string_view path) {
   return std::nullopt;
 }
 
+std::string authority_page_text(const AuthorityPage& page, MediaType type) {
+  switch (type) {
+    case MediaType::html:
+      return html_of_page(page);
+    case MediaType::json:
+      return json_of_page(page);
+    case MediaType::text:
+      return text_of_page(page);
+  }
+  return {};
+}
+
+AuthorityFileKind authority_file_kind(AuthorityResource file) {
+  switch (file) {
+    case AuthorityResource::page:
+    case AuthorityResource::pem:
+      return {"application/x-x509-ca-cert", "Content-Disposition: attachment; filename=\"ca.crt\"\r\n"};
+    case AuthorityResource::der:
+      return {"application/x-x509-ca-cert", "Content-Disposition: attachment; filename=\"ca.der\"\r\n"};
+    case AuthorityResource::profile:
+      return {"application/x-apple-aspen-config", {}};
+  }
+  return {};
+}
+
 void write_authority_page(std::string& out, const AuthorityPage& page, const ReplyContext& context) {
   const MediaType type = choose_media(context.accept);
-  const std::string body = type == MediaType::html   ? html_of_page(page)
-                           : type == MediaType::json ? json_of_page(page)
-                                                     : text_of_page(page);
+  const std::string body = authority_page_text(page, type);
   write_reply_message(
       out, {.status = 200, .content_type = content_type(type), .body = body, .is_page = type == MediaType::html},
       context);
@@ -149,21 +172,9 @@ void write_authority_page(std::string& out, const AuthorityPage& page, const Rep
 
 void write_authority_file(std::string& out, AuthorityResource resource, std::string_view body,
                           const ReplyContext& context) {
-  ReplyMessage reply{.status = 200, .content_type = "application/x-x509-ca-cert", .body = body};
-  switch (resource) {
-    case AuthorityResource::page:
-    case AuthorityResource::pem:
-      reply.more_fields = "Content-Disposition: attachment; filename=\"ca.crt\"\r\n";
-      break;
-    case AuthorityResource::der:
-      reply.more_fields = "Content-Disposition: attachment; filename=\"ca.der\"\r\n";
-      break;
-    case AuthorityResource::profile:
-      reply.content_type = "application/x-apple-aspen-config";
-      reply.more_fields = "Content-Disposition: attachment; filename=\"ca.mobileconfig\"\r\n";
-      break;
-  }
-  write_reply_message(out, reply, context);
+  const AuthorityFileKind kind = authority_file_kind(resource);
+  write_reply_message(
+      out, {.status = 200, .content_type = kind.content_type, .body = body, .more_fields = kind.more_fields}, context);
 }
 
 const std::vector<InstallLine>& install_lines() {

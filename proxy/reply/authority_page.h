@@ -35,6 +35,12 @@ struct AuthorityPage {
   std::string_view kept_for = {};  // how long logs are kept, in words; empty: not said
   std::string_view contact = {};   // whom to ask (block_page.contact); empty: not said
 };
+std::string authority_page_text(const AuthorityPage& page, MediaType type);
+// Content-Type and more fields, each with its CRLF, of a file; literals.
+struct AuthorityFileKind {
+  std::string_view content_type, more_fields;
+};
+AuthorityFileKind authority_file_kind(AuthorityResource file);
 // 200 with the page. The body of a file is given by the caller: PEM, DER or a configuration profile.
 void write_authority_page(std::string& out, const AuthorityPage& page, const ReplyContext& context);
 void write_authority_file(std::string& out, AuthorityResource resource, std::string_view body,
