@@ -41,6 +41,12 @@ def trust_in_nss(database, certificate):
         subprocess.run(["certutil", "-d", f"sql:{database}", *more], check=True, capture_output=True)
 
 
+def start(home, command, **more):
+    with (home / "errors").open("w") as errors:
+        return subprocess.Popen(command, env={**os.environ, "HOME": str(home), "MOZ_CRASHREPORTER_DISABLE": "1"},
+                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, **more)
+
+
 class Chromium:
     """Over the DevTools protocol on two pipes: JSON, each message ended by a zero octet."""
 
@@ -54,9 +60,8 @@ class Chromium:
                    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
                    "--hide-scrollbars", "--window-size=1000,760", "--remote-debugging-pipe", f"--user-data-dir={folder}/profile",
                    f"--proxy-server=127.0.0.1:{proxy_port}", *flags, "about:blank"]
-        self.process = subprocess.Popen(["bash", "-c", f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}', "chromium", *command],
-                                        env={**os.environ, "HOME": str(folder)}, pass_fds=(theirs_in, theirs_out),
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=(folder / "errors").open("w"))
+        self.process = start(folder, ["bash", "-c", f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}', "chromium", *command],
+                             pass_fds=(theirs_in, theirs_out))
         os.close(theirs_in)
         os.close(theirs_out)
         self.out, self.sent, self.session = os.fdopen(ours_out, "wb", 0), 0, None
@@ -140,9 +145,7 @@ class Firefox:
                  "network.captive-portal-service.enabled": False, "network.connectivity-service.enabled": False}
         (profile / "user.js").write_text("".join(f"user_pref({json.dumps(k)}, {json.dumps(v)});\n" for k, v in prefs.items()))
         program = self.with_policies(folder / "firefox", authority)
-        self.process = subprocess.Popen([program, "--headless", "--marionette", "--no-remote", "--profile", profile],
-                                        env={**os.environ, "HOME": str(folder), "MOZ_CRASHREPORTER_DISABLE": "1"},
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=(folder / "errors").open("w"))
+        self.process = start(folder, [program, "--headless", "--marionette", "--no-remote", "--profile", profile])
         self.socket, self.rest, self.sent = self.connect(profile / "MarionetteActivePort"), b"", 0
         self.receive()  # what it is
         self.call("WebDriver:NewSession", capabilities={"alwaysMatch": {"acceptInsecureCerts": False}})

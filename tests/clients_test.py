@@ -20,7 +20,7 @@ import tempfile
 import unittest
 
 from browsers import Chromium, Firefox
-from interception_site import BUILD, WAIT, Authority, Client, Proxy, run, until
+from interception_site import BUILD, Authority, Client, Origin, Proxy, run, until
 
 HERE = pathlib.Path(__file__).resolve().parent / "clients"
 EVERY_CLIENT = os.environ.get("BLOOMWALL_EVERY_CLIENT") == "1"
@@ -29,6 +29,7 @@ FRESH = [f"n{i}.fresh.test" for i in range(40)]
 HOSTS = ["ok.test", "marked.test", "blocked.test", "rpc.test", *FRESH]
 LIST = "marked.test/bad/\nrpc.test/bad/\nblocked.test\n"
 BODY = "the origin's own words"
+FOREIGN = re.compile(r"(?i)proxy|_CA_|CA_?(BUNDLE|INFO|CERTS)|SSL|GIT_|JAVA_|NODE_")  # what this machine's settings are called
 Answer = collections.namedtuple("Answer", "status body said")  # status None: the client went no further
 
 
@@ -134,8 +135,8 @@ def need(test, *programs):
 
 
 def program(*command, env=None, **more):
-    """Status, output and errors of a program that is given the proxy by what follows."""
-    clean = {k: v for k, v in os.environ.items() if k.lower() not in ("http_proxy", "https_proxy", "no_proxy", "all_proxy")}
+    """Status, output and errors of a program that knows of proxies and authorities by what it is given here alone."""
+    clean = {k: v for k, v in os.environ.items() if not FOREIGN.search(k)}
     done = subprocess.run([str(c) for c in command], env={**clean, **(env or {})}, capture_output=True, text=True,
                           errors="replace", timeout=120, check=False, stdin=subprocess.DEVNULL if "input" not in more else None, **more)
     return done.returncode, done.stdout, done.stderr
@@ -150,7 +151,7 @@ def lines_of(output):
 class ClientCases:
     """Every client: what it must see. get() answers with what it saw."""
 
-    needs, signal, twice = (), "alert", False
+    needs, signal = (), "alert"
 
     def setUp(self):
         need(self, *self.needs)
@@ -216,8 +217,9 @@ class Git(ClientCases, unittest.TestCase):  # GnuTLS
 
     def get(self, proxy, url, trusts):
         folder = SITE.new_folder("clone")
-        code, _, said = program("git", "-c", f"http.proxy=http://127.0.0.1:{proxy.port}", "-c", "credential.helper=", "clone", "-q", url, folder,
-                                *(["-c", f"http.sslCAInfo={SITE.own}"] if trusts else []), env={"GIT_TERMINAL_PROMPT": "0"})
+        trust = ["-c", f"http.sslCAInfo={SITE.own}"] if trusts else []
+        code, _, said = program("git", "-c", f"http.proxy=http://127.0.0.1:{proxy.port}", *trust, "clone", "-q", url, folder,
+                                env={"GIT_TERMINAL_PROMPT": "0"})
         if code == 0:
             return Answer(200, run("git", "-C", folder, "log", "--format=%s").stdout, said)
         status = re.search(r"returned error: (\d+)", said)
@@ -325,13 +327,17 @@ class JavaHttpClient(Java, Scripted, unittest.TestCase):  # it leaves during the
 
 
 class Browser(ClientCases):
+    """One browser for each proxy."""
+
+    started = None
+
     def get(self, proxy, url, trusts):
-        browser = self.browser(SITE.new_folder(type(self).__name__), proxy.port, SITE.own if trusts else None)
-        try:
-            visit = browser.go(url)
-            return Answer(visit.status, visit.text, visit.error)
-        finally:
-            browser.close()
+        if self.started is None or self.started[0] != (proxy, trusts):
+            browser = self.browser(SITE.new_folder(type(self).__name__), proxy.port, SITE.own if trusts else None)
+            self.addCleanup(browser.close)
+            self.started = (proxy, trusts), browser
+        visit = self.started[1].go(url)
+        return Answer(visit.status, visit.text, visit.error)
 
 
 class ChromiumBrowser(Browser, unittest.TestCase):
@@ -397,19 +403,12 @@ class Pages(unittest.TestCase):
         self.assertIn(fingerprint, visit.text)
         for dark in (False, True):
             browser.show(self.shown / f"authority-{'dark' if dark else 'light'}.png", dark, height=1500)
-        with socket.create_server(("127.0.0.1", 0)) as nobody:  # accepts, and speaks no TLS
-            nobody.settimeout(WAIT)
-            port = nobody.getsockname()[1]
-            ssl_free = subprocess.Popen([sys.executable, "-c", "import socket, sys; s = socket.socket(fileno=int(sys.argv[1]))\n"
-                                         "while True: c, _ = s.accept(); c.recv(9); c.sendall(b'no TLS here\\r\\n'); c.close()",
-                                         str(nobody.fileno())], pass_fds=(nobody.fileno(),))
-            try:
-                visit = browser.go(f"https://ok.test:{port}/of/a/bad/origin")
-                browser.show(self.shown / "bad-origin.png", False)
-            finally:
-                ssl_free.kill()
-                ssl_free.wait()
+        wrong = Origin(*SITE.authority.issue("wrong", ["elsewhere.test"]))
+        self.addCleanup(wrong.close)
+        visit = browser.go(f"https://ok.test:{wrong.port}/of/a/bad/origin")
         self.assertEqual(visit.status, 502, visit)
+        for dark in (False, True):
+            browser.show(self.shown / f"bad-origin-{'dark' if dark else 'light'}.png", dark)
 
 
 class Grpc(unittest.TestCase):

@@ -86,7 +86,10 @@ class Origin:
             def do_POST(self):
                 size = int(self.headers.get("Content-Length") or 0)
                 if self.headers.get("Transfer-Encoding") == "chunked":
-                    while size := int(self.rfile.readline(), 16):
+                    while size := int(self.rfile.readline() or b"-1", 16):
+                        if size < 0:
+                            self.close_connection = True
+                            return  # cut
                         self.rfile.read(size + 2)
                     while self.rfile.readline().strip():
                         pass
@@ -209,7 +212,7 @@ class Client:
         self.socket = socket.create_connection(("127.0.0.1", proxy.port), timeout=WAIT)
         self.socket.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\nUser-Agent: {agent}\r\n\r\n".encode())
         self.host, self.port = host, port
-        self.status, self.fields, _ = self.answer()
+        self.status, self.fields, self.early = self.answer()  # what came with the head, too
 
     def tls(self, roots, name=None, alpn=("http/1.1",), **settings):
         assert self.status == 200, self.status

@@ -23,7 +23,7 @@ async function fetchOne(url) {
   const socket = await tunnel(target);
   const createConnection = () => tls.connect({socket, servername: target.hostname, ALPNProtocols: ['http/1.1']});
   return new Promise((resolve, reject) => {
-    https.get(url, {createConnection, agent: false, timeout: 20000}, (answer) => {
+    https.get(url, {createConnection, timeout: 20000}, (answer) => {
       let body = '';
       answer.on('data', (piece) => { body += piece; });
       answer.on('end', () => resolve(`${answer.statusCode}\t${body.split('\n')[0]}`));
