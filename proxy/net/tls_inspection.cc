@@ -25,7 +25,7 @@ std::string_view without_brackets(std::string_view host) {
 std::string end_of(const X509* certificate) {
   std::string text;
   append_iso8601(text, std::chrono::system_clock::from_time_t(unix_time_of(X509_get0_notAfter(certificate))));
-  return text;
+  return text.replace(text.find('.'), std::string::npos, "Z");  // it has no milliseconds
 }
 
 OriginTrust trust_of(const conf::OriginTrust& verify, std::vector<std::string> own_keys) {

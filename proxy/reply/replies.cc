@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "proxy/http/escape.h"
 #include "proxy/reply/reply_message.h"
@@ -40,15 +41,43 @@ std::string_view status_phrase(ErrorKind kind) {
   }
 }
 
+// What is wrong with a certificate, for a person; the causes are those of proxy/tls/certificate_error.h.
+constexpr std::pair<std::string_view, std::string_view> kCertificateFaults[]{
+    {"expired", "its certificate has expired"},
+    {"not_yet_valid", "its certificate is not valid yet"},
+    {"wrong_name", "its certificate is for another name"},
+    {"self_signed", "nobody but itself vouches for its certificate"},
+    {"unknown_issuer", "nobody who is trusted here vouches for its certificate"},
+    {"weak", "its certificate has a key or a signature that is too weak"},
+    {"not_permitted", "its certificate is not meant for this use"},
+    {"revoked", "its certificate has been revoked"},
+    {"no_staple", "its certificate demands a proof of validity that was not sent"},
+    {"own_ca", "its certificate was made by this proxy"},
+    {"distrusted", "its certificate depends on a key that is distrusted here"},
+    {"malformed", "its certificate cannot be verified"},
+};
+
+std::string summary_of(const HttpError& error, const ErrorFacts& fact) {
+  std::string summary(fact.summary);
+  if (error.kind != ErrorKind::origin_certificate) return summary;
+  for (const auto& [cause, fault] : kCertificateFaults) {
+    if (error.detail != cause) continue;
+    summary.back() = ':';
+    summary.append(" ").append(fault).append(". Your request was not sent to it.");
+  }
+  return summary;
+}
+
 // `id`: the decision's, or empty.
 std::string error_body(MediaType type, const HttpError& error, const ErrorFacts& fact, std::string_view id) {
   const std::string_view phrase = reason_phrase(fact.status);
+  const std::string summary = summary_of(error, fact);
   switch (type) {
     case MediaType::html: {
       std::string detail;
       append_html(detail, error.detail);
       return fmt::format(fmt::runtime(kErrorPage), fmt::arg("status", fact.status), fmt::arg("phrase", phrase),
-                         fmt::arg("summary", fact.summary), fmt::arg("name", to_string(error.kind)),
+                         fmt::arg("summary", summary), fmt::arg("name", to_string(error.kind)),
                          fmt::arg("detail", detail),
                          fmt::arg("id", id.empty() ? "" : fmt::format("; decision {}", id)));
     }
@@ -57,13 +86,13 @@ std::string error_body(MediaType type, const HttpError& error, const ErrorFacts&
       append_json(detail, error.detail);
       return fmt::format(R"({{"error":"{}","status":{},"message":"{}","detail":"{}"{}}})"
                          "\n",
-                         to_string(error.kind), fact.status, fact.summary, detail,
+                         to_string(error.kind), fact.status, summary, detail,
                          id.empty() ? "" : fmt::format(R"(,"decision_id":"{}")", id));
     }
     case MediaType::text:
       break;
   }
-  return fmt::format("{} {}: {} ({}{})\n", fact.status, phrase, fact.summary, error.detail,
+  return fmt::format("{} {}: {} ({}{})\n", fact.status, phrase, summary, error.detail,
                      id.empty() ? "" : fmt::format("; decision {}", id));
 }
 

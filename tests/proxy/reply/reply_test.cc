@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "proxy/reply/replies.h"
+#include "proxy/tls/certificate_error.h"
 #include "tests/proxy/http/transcript.h"
 
 namespace bloomwall::proxy::http_test {
@@ -74,6 +75,14 @@ TEST(ErrorReply, EveryKindIsWholeAndSaysWhy) {
       EXPECT_NE(answer.body.find("0123456789ABCDEF"), std::string::npos)
           << "what a person reports can be found in the log";
     }
+  }
+}
+
+TEST(ErrorReply, SaysInWordsWhatIsWrongWithACertificate) {
+  for (const CertificateError cause : kCertificateErrors) {
+    const std::string body = error(ErrorKind::origin_certificate, context("text/html"), to_string(cause)).body;
+    EXPECT_NE(body.find("cannot prove who it is: "), std::string::npos) << to_string(cause);
+    EXPECT_NE(body.find("Your request was not sent to it."), std::string::npos) << to_string(cause);
   }
 }
 
