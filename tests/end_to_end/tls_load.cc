@@ -63,7 +63,8 @@ class TlsLoad::Client {
   proxy::SslPtr shake_hands(int fd, bool resumes) {
     proxy::SslPtr tls(SSL_new(context_.get()));
     SSL_set_fd(tls.get(), fd);
-    SSL_set_tlsext_host_name(tls.get(), plan_.host.c_str());
+    std::string name = plan_.host;  // as SSL_set_tlsext_host_name() does, without its cast
+    SSL_ctrl(tls.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name.data());
     SSL_set1_host(tls.get(), plan_.host.c_str());
     if (resumes && session_) SSL_set_session(tls.get(), session_.get());
     if (SSL_connect(tls.get()) != 1) throw std::runtime_error(last_error("no handshake"));
