@@ -27,7 +27,7 @@ proxy::SslContextPtr client_context(const std::string& roots) {
     throw std::runtime_error("cannot read " + roots);
   }
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
-  SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+  SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);  // sessions are kept here
   return context;
 }
 
