@@ -92,7 +92,7 @@ class Soak : public testing::Test {
             .path = "/small.txt",
             .listed_path = "/listed/page.html",
             .body = body_,
-            .clients = 6};
+            .clients = 8};
   }
   // One load from beginning to end, with a swap a second; then what is left in memory.
   std::uint64_t round(unsigned seconds) {

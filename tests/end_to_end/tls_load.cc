@@ -79,7 +79,7 @@ class TlsLoad::Client {
     if (SSL_write(tls, text.data(), static_cast<int>(text.size())) <= 0)
       throw std::runtime_error(last_error("no request"));
     const auto [head, body] = read_answer(tls);
-    const bool is_right = listed ? head.starts_with("HTTP/1.1 403 ") && body.find("decision") != std::string::npos
+    const bool is_right = listed ? head.starts_with("HTTP/1.1 403 ") && body.find("Decision") != std::string::npos
                                  : head.starts_with("HTTP/1.1 200 ") && body == plan_.body;
     if (!is_right) throw std::runtime_error("wrong answer: " + head.substr(0, 300));
     const std::lock_guard lock(load_.mutex_);

@@ -22,7 +22,7 @@ struct TlsLoadPlan {
   std::string listed_path;  // answered with 403 by the proxy
   std::string body;
   unsigned clients = 0;    // a thread each
-  unsigned requests = 20;  // of each connection; every fifth is for listed_path
+  unsigned requests = 6;   // of each connection; the fifth is for listed_path
 };
 
 struct TlsLoadReport {
