@@ -21,8 +21,8 @@ struct TlsLoadPlan {
   std::string path;         // answered with `body`
   std::string listed_path;  // answered with 403 by the proxy
   std::string body;
-  unsigned clients = 0;    // a thread each
-  unsigned requests = 6;   // of each connection; the fifth is for listed_path
+  unsigned clients = 0;   // a thread each
+  unsigned requests = 6;  // of each connection; the fifth is for listed_path
 };
 
 struct TlsLoadReport {
