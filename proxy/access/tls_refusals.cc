@@ -32,6 +32,16 @@ const char* to_string(RefusalSignal signal) {
   return "unknown";
 }
 
+const char* to_string(TlsRefusals::Kind kind) {
+  switch (kind) {
+    case TlsRefusals::Kind::pins:
+      return "pins";
+    case TlsRefusals::Kind::no_ca:
+      return "no_ca";
+  }
+  return "unknown";
+}
+
 std::optional<RefusalSignal> refusal_in(const HandshakeEnd& end) {
   constexpr std::chrono::seconds kSilence{1};  // a preconnection that idles longer says nothing
   if (end.sent_data || end.by_us) return std::nullopt;

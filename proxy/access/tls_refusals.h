@@ -181,4 +181,6 @@ class TlsRefusals {
   Recent<std::size_t, Nothing, std::hash<std::size_t>> accepted_{kMostAccepted};
 };
 
+const char* to_string(TlsRefusals::Kind kind);  // "pins", "no_ca"
+
 }  // namespace bloomwall::proxy

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -178,6 +179,23 @@ Gauges Server::gauges() const {
   Gauges sum;
   for (const auto& worker : impl_->workers) worker->add_gauges_to(sum);
   return sum;
+}
+
+void Server::collect_refusals(const std::function<void(std::vector<TlsRefusals::Row>)>& done) {
+  struct Collection {
+    std::mutex mutex;
+    std::vector<TlsRefusals::Row> rows;
+    std::size_t left;
+  };
+  const auto all = std::make_shared<Collection>();
+  all->left = impl_->workers.size();
+  for (auto& worker : impl_->workers) {
+    worker->collect_refusals([all, done](const std::vector<TlsRefusals::Row>& rows) {
+      const std::scoped_lock lock(all->mutex);
+      all->rows.insert(all->rows.end(), rows.begin(), rows.end());
+      if (--all->left == 0) done(std::move(all->rows));
+    });
+  }
 }
 
 std::chrono::milliseconds Server::longest_silence() const {

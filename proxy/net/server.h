@@ -13,6 +13,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "proxy/access/tls_refusals.h"
 #include "proxy/io/listening_socket.h"
 #include "proxy/net/snapshot.h"
 
@@ -65,6 +66,9 @@ class Server {
 
   void add_counters_to(Counters& sum) const;  // those of every worker, gauges included
   Gauges gauges() const;
+  // What clients of all workers refuse now, in no order; a pair may come from several. `done` is called on the last
+  // worker's thread; never once the workers have ended.
+  void collect_refusals(const std::function<void(std::vector<TlsRefusals::Row>)>& done);
   // How long ago the slowest loop last turned. Each loop turns at least once a second while it is healthy.
   std::chrono::milliseconds longest_silence() const;
 

@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <ctime>
+#include <filesystem>
+#include <system_error>
 
 #include "proxy/http/http_date.h"
 #include "proxy/http/serialise.h"
@@ -11,6 +13,7 @@
 #include "proxy/net/client_limits.h"
 #include "proxy/net/worker_state.h"
 #include "proxy/tls/authority_export.h"
+#include "proxy/tls/authority_faults.h"
 #include "proxy/tls/certificate_facts.h"
 #include "proxy/tls/certificate_parts.h"
 #include "proxy/tls/private_file.h"
@@ -142,6 +145,25 @@ TlsIdentity TlsInspection::identity(const Leaf& leaf, std::string& session_conte
   append_number(session_context, mint_->generation());
   append(session_context, {" ", host});
   return {.leaf = leaf.certificate(), .key = leaf.key(), .chain = leaf.chain(), .session_context = session_context};
+}
+
+OriginVerifier::Loaded load_origin_verifier(const conf::TlsInspection& settings) {
+  const AuthorityFiles files{settings.ca.certificate, settings.ca.key, {}, settings.ca.next};
+  const AuthorityTerms terms{.now = static_cast<std::int64_t>(std::time(nullptr)),
+                             .leaf_days = static_cast<int>(settings.leaf.days)};
+  std::vector<std::string> own_keys;
+  std::error_code ignored;
+  if (std::filesystem::exists(files.certificate, ignored)) {
+    const auto signing = read_authority_file(files.certificate);
+    if (!signing) return tl::unexpected("tls_inspection.ca: " + signing.error());
+    for (const X509Ptr& certificate : *signing) own_keys.push_back(public_key_info(certificate.get()));
+    const auto published = published_authorities(files, terms);
+    if (!published) return tl::unexpected("tls_inspection.ca: " + published.error());
+    for (const PublishedAuthority& one : *published) own_keys.push_back(public_key_info(one.certificate.get()));
+  }
+  auto verifier = OriginVerifier::load(trust_of(settings.verify, std::move(own_keys)));
+  if (!verifier) return tl::unexpected("tls_inspection.verify: " + verifier.error());
+  return verifier;
 }
 
 TlsTarget tls_target(std::string_view host, std::uint16_t port) {

@@ -174,6 +174,10 @@ void Worker::on_client_closed(ClientSession& client) {
   maybe_drained();
 }
 
+void Worker::collect_refusals(std::function<void(const std::vector<TlsRefusals::Row>&)> take) {
+  loop_.post([this, take = std::move(take)] { take(state_->refusals.refused(TlsRefusals::Clock::now())); });
+}
+
 void Worker::add_counters_to(Counters& sum) const {
   add_counters(sum, counters_);
   sum.buffer_refusals_total.add(pool_.refusals());

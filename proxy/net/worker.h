@@ -56,6 +56,8 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
   std::uint64_t cut_tunnels() const { return cut_tunnels_.load(std::memory_order_relaxed); }
   std::uint64_t cut_requests() const { return cut_requests_.load(std::memory_order_relaxed); }
 
+  // `take` is called on the worker's thread.
+  void collect_refusals(std::function<void(const std::vector<TlsRefusals::Row>&)> take);
   void add_counters_to(Counters& sum) const;
   void add_gauges_to(Gauges& sum) const;
   Milliseconds last_turn() const { return loop_.last_turn(); }

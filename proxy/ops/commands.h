@@ -51,6 +51,23 @@ struct TlsCommand {
 };
 int run_tls(const TlsCommand& command, const Streams& io);
 
+// Connects to an origin as an intercepted connection would be (origin_trial.h), and prints what was found: whether it
+// is verified, and why not; versions, ALPN, the certificates that came. `host`: as in TlsCommand. 1: the origin is
+// refused; 2: it cannot be reached.
+struct TlsTryCommand {
+  std::filesystem::path config;
+  std::string host;
+};
+int run_tls_try(const TlsTryCommand& command, const Streams& io);
+
+// Asks the running proxy which clients refuse the certificates of TLS inspection (tls_api.h): one line each,
+// "client<TAB>host<TAB>since<TAB>how<TAB>signal", sorted by client and host. 2: nobody there.
+struct TlsRefusedCommand {
+  std::filesystem::path config;
+  bool json = false;
+};
+int run_tls_refused(const TlsRefusedCommand& command, const Streams& io);
+
 // Asks the running proxy to reload, waits, and prints the outcome. 1: refused, the edition served before stays in use;
 // 2: no proxy answers.
 struct ReloadCommand {

@@ -56,7 +56,12 @@ Daemon::Daemon(std::filesystem::path file, conf::Config settings, std::unique_pt
       exceptions_(state_folder(started_with_),
                   {.publish = [this](std::function<void()> adopted) { publish_exceptions(std::move(adopted)); },
                    .is_ending = [this] { return phase_ == Phase::draining; },
-                   .warnings = [this](const filter::Override& made) { return exception_warnings(made); }}) {}
+                   .warnings = [this](const filter::Override& made) { return exception_warnings(made); }}),
+      tls_api_(loop_, [this](const std::function<void(TlsApi::Rows)>& done) {
+        if (phase_ != Phase::serving) return false;  // workers that have ended answer nothing
+        server_->collect_refusals(done);
+        return true;
+      }) {}
 
 Daemon::~Daemon() = default;
 
@@ -134,6 +139,7 @@ tl::expected<void, std::string> Daemon::open_admin() {
 tl::expected<void, std::string> Daemon::open_control() {
   std::vector<HttpRoute> routes = admin_pages();
   routes.push_back(reload_api_.route());
+  routes.push_back(tls_api_.route());
   for (HttpRoute& route : exceptions_.routes()) routes.push_back(std::move(route));
   auto opened = HttpServer::open_unix(io_, started_with_.admin.control_socket,
                                       HttpRoutes(std::move(routes), std::nullopt), kControlBounds);

@@ -31,6 +31,7 @@
 #include "proxy/ops/reloader.h"
 #include "proxy/ops/service_manager.h"
 #include "proxy/ops/signals.h"
+#include "proxy/ops/tls_api.h"
 
 namespace bloomwall::proxy {
 
@@ -100,6 +101,7 @@ class Daemon {
   std::unique_ptr<Signals> signals_;
   ReloadApi reload_api_;
   ExceptionsApi exceptions_;
+  TlsApi tls_api_;
   std::unique_ptr<HttpServer> control_, admin_;  // on the unix socket; on the admin address
   std::unique_ptr<Reloader> reloader_;           // last: its thread posts to the loop
 };

@@ -10,8 +10,8 @@
 #include "filter/url/host.h"
 #include "proxy/ops/commands.h"
 #include "proxy/ops/exception_list.h"
-#include "proxy/ops/http_client.h"
 #include "proxy/ops/loading.h"
+#include "proxy/ops/running_proxy.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -21,32 +21,6 @@ using filter::printable;
 using nlohmann::ordered_json;
 
 constexpr std::string_view kExceptionsPath = "/api/v1/exceptions";
-constexpr std::size_t kMostAnswer = std::size_t{64} << 20;
-
-// Asks the process that has the configuration's control socket. What went wrong is printed.
-tl::expected<ordered_json, int> ask(const std::filesystem::path& config, const HttpQuestion& question,
-                                    const Streams& io) {
-  const auto fail = [&](const std::vector<std::string>& lines, int status) {
-    print_lines(io.err, lines);
-    return tl::unexpected(status);
-  };
-  const auto settings = load_settings(config);
-  if (!settings) return fail(settings.error().lines, settings.error().status);
-  const auto& socket = settings->admin.control_socket;
-  if (socket.empty()) return fail({"admin.control_socket is null: the running proxy cannot be asked"}, kExitError);
-  std::string body;
-  const auto status = ask_http(socket, question, [&](int, std::string_view piece) {
-    if (body.size() < kMostAnswer) body += piece;
-  });
-  if (!status) return fail({status.error()}, kExitError);
-  auto json = ordered_json::parse(body, nullptr, false);
-  if (!json.is_object()) return fail({fmt::format("{}: {} {}", socket.string(), *status, body)}, kExitError);
-  if (*status < 300) return json;
-  const auto detail = json.find("detail");
-  const bool is_said = detail != json.end() && detail->is_string();
-  return fail({is_said ? detail->get<std::string>() : body}, *status < 500 ? kExitRefused : kExitError);
-}
-
 std::string end_text(const Override& exception) {
   if (exception.until == Override::kForever) return "ever";
   return "until " + format_time(static_cast<std::uint64_t>(exception.until));
@@ -117,7 +91,7 @@ int run_except(const ExceptCommand& command, const Streams& io) {
   if (!command.filters.empty()) json["filters"] = command.filters;
   if (*end) json["until"] = **end;
   const std::string body = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-  const auto answer = ask(command.config, {.method = "POST", .path = kExceptionsPath, .body = body}, io);
+  const auto answer = ask_running(command.config, {.method = "POST", .path = kExceptionsPath, .body = body}, io);
   if (!answer) return answer.error();
   if (!print_item(answer->value("item", ordered_json()), io)) return kExitError;
   for (const auto& warning : answer->value("warnings", ordered_json::array())) {
@@ -131,14 +105,14 @@ int run_exceptions(const ExceptionsCommand& command, const Streams& io) {
   const bool exports = words.size() == 1 && words.front() == "export";
   if (words.size() == 2 && words.front() == "remove" && parse_integer(words.back())) {
     const std::string path = fmt::format("{}/{}", kExceptionsPath, words.back());
-    const auto answer = ask(command.config, {.method = "DELETE", .path = path}, io);
+    const auto answer = ask_running(command.config, {.method = "DELETE", .path = path}, io);
     return answer ? kExitDone : answer.error();
   }
   if (!words.empty() && !exports) {
     print_lines(io.err, {"there are `exceptions`, `exceptions remove ID` and `exceptions export`"});
     return kExitError;
   }
-  const auto answer = ask(command.config, {.method = "GET", .path = kExceptionsPath}, io);
+  const auto answer = ask_running(command.config, {.method = "GET", .path = kExceptionsPath}, io);
   if (!answer) return answer.error();
   if (command.json) {
     filter::print_json(io.out, *answer);

@@ -32,6 +32,14 @@ constexpr const char* kTlsFooter =
     "Answered for a browser of any client that tls_inspection.clients includes. Read from the files, not from the "
     "running\n"
     "proxy. Exit status 1: something is no host.";
+constexpr const char* kTryFooter =
+    "With the resolver, the parent proxy, access.deny_destinations and tls_inspection.verify of the configuration; "
+    "without its\n"
+    "filters, and without the authority's key. No request is sent. Exit status: 0 verified; 1 the origin is refused; "
+    "2 it cannot\nbe reached.";
+constexpr const char* kRefusedFooter =
+    "One line each: client, host, since when, how, the last signal (alert, eof, silent). Asked of the running proxy, "
+    "over\nadmin.control_socket. Listed from the auto_pass.after-th signal within a minute on, for auto_pass.for.";
 constexpr const char* kExceptFooter =
     "In force when the command returns, without a reload, and kept over a restart. It comes before allow lists and "
     "filters;\n"
@@ -79,6 +87,40 @@ struct ExceptionCommands {
     CLI::Option* lasts = app.add_option("--for", command.lasts, "30m, 12h, 7d, or ever; default: a day");
     app.add_option("--until", command.until, "or a time")->type_name("2026-01-31T12:00:00Z")->excludes(lasts);
     app.footer(kExceptFooter);
+  }
+};
+
+// What the command lines of `tls` fill in. A host of the name "try" or "refused" is written with a port.
+struct TlsCommands {
+  TlsCommand all;
+  TlsTryCommand tried;
+  TlsRefusedCommand refused;
+
+  void add(CLI::App& app, int& status, const Streams& io) {
+    CLI::App* const tls =
+        add_command(app, "tls", "Whether TLS to a host would be decrypted, and why.", all, status, io, run_tls);
+    tls->add_option("HOST", all.hosts, "hosts, with or without a port; none or - for stdin");
+    tls->footer(kTlsFooter);
+    tls->callback([this, tls, &status, &io] {
+      if (tls->get_subcommands().empty()) status = run_tls(all, io);
+    });
+    CLI::App* const try_app =
+        add_command(*tls, "try", "Verifies an origin as the proxy would, and shows its certificates.", tried, status,
+                    io, run_tls_try);
+    try_app->add_option("HOST", tried.host, "a host, with or without a port")->required();
+    try_app->footer(kTryFooter);
+    try_app->callback([this, &status, &io] {
+      if (tried.config.empty()) tried.config = all.config;
+      status = run_tls_try(tried, io);
+    });
+    CLI::App* const refused_app = add_command(*tls, "refused", "Which clients refuse our certificates, and how.",
+                                              refused, status, io, run_tls_refused);
+    refused_app->add_flag("--json", refused.json, "as JSON");
+    refused_app->footer(kRefusedFooter);
+    refused_app->callback([this, &status, &io] {
+      if (refused.config.empty()) refused.config = all.config;
+      status = run_tls_refused(refused, io);
+    });
   }
 };
 
@@ -169,11 +211,8 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   explain_app->add_option("URL", explain.urls, "URLs; none or - for stdin");
   explain_app->add_flag("--json", explain.json, "one JSON object a line");
   explain_app->footer(kExplainFooter);
-  TlsCommand tls;
-  auto* tls_app =
-      add_command(app, "tls", "Whether TLS to a host would be decrypted, and why.", tls, status, io, run_tls);
-  tls_app->add_option("HOST", tls.hosts, "hosts, with or without a port; none or - for stdin");
-  tls_app->footer(kTlsFooter);
+  TlsCommands tls;
+  tls.add(app, status, io);
   add_command(app, "reload", "Asks the running proxy to reload; waits; says what happened.", reload, status, io,
               run_reload)
       ->footer(kReloadFooter);

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "filter/cli/terminal.h"
-#include "filter/url/canonical_url.h"
 #include "proxy/ops/commands.h"
+#include "proxy/ops/host_argument.h"
 #include "proxy/ops/policy_of_files.h"
 #include "proxy/ops/tls_explanation.h"
 
@@ -23,12 +23,9 @@ class HostAnswers {
   // False: no host.
   bool print(std::string_view raw, bool too_long) {
     if (too_long) return invalid(raw, "over 64 KiB");
-    const bool is_ipv6 = !raw.starts_with('[') && raw.find(':') != raw.rfind(':');
-    std::string text(raw);  // `url` may point into it
-    if (raw.find("://") == std::string_view::npos) text = is_ipv6 ? "https://[" + text + "]" : "https://" + text;
-    const filter::CanonicalUrl& url = canonicaliser_.url(text);
-    if (url.action == filter::UrlAction::reject) return invalid(raw, to_string(url.reason));
-    const TlsAnswer answer = explainer_.answer(url.host, url.port == 0 ? std::uint16_t{443} : url.port, *policy_);
+    const auto host = hosts_.read(raw);
+    if (!host) return invalid(raw, host.error());
+    const TlsAnswer answer = explainer_.answer(host->host, host->port, *policy_);
     out_ << answer.word() << '\t' << printable(raw) << '\t' << printable(answer.source) << '\n';
     return true;
   }
@@ -42,7 +39,7 @@ class HostAnswers {
   std::shared_ptr<const filter::Policy> policy_;
   TlsExplainer explainer_;
   std::ostream& out_;
-  filter::Canonicaliser canonicaliser_;
+  HostArgumentReader hosts_;
 };
 
 }  // namespace

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/tls/certificate_facts.h"
 
+#include <arpa/inet.h>
 #include <openssl/evp.h>
+#include <openssl/objects.h>
 #include <openssl/x509v3.h>
 
+#include <array>
 #include <memory>
 
 #include "base/handles.h"
@@ -12,6 +15,20 @@ namespace bloomwall::proxy {
 namespace {
 
 using FeaturesPtr = std::unique_ptr<TLS_FEATURE, FreeWith<TLS_FEATURE_free>>;
+using NamesPtr = std::unique_ptr<GENERAL_NAMES, FreeWith<GENERAL_NAMES_free>>;
+
+std::string octets_of(const ASN1_STRING* text) {
+  return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
+          static_cast<std::size_t>(ASN1_STRING_length(text))};
+}
+
+// As inet_ntop() writes it; empty: not 4 or 16 octets.
+std::string address_text(const std::string& octets) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const int family = octets.size() == sizeof(in6_addr) ? AF_INET6 : AF_INET;
+  if (octets.size() != sizeof(in6_addr) && octets.size() != sizeof(in_addr)) return {};
+  return inet_ntop(family, octets.data(), text.data(), text.size()) == nullptr ? std::string() : text.data();
+}
 
 }  // namespace
 
@@ -56,6 +73,24 @@ bool must_staple(const X509* certificate) {
     }
   }
   return false;
+}
+
+std::vector<std::string> alternative_names(const X509* certificate, std::size_t most) {
+  std::vector<std::string> out;
+  const NamesPtr names(
+      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
+  for (int i = 0; i < sk_GENERAL_NAME_num(names.get()) && out.size() < most; ++i) {
+    int kind = 0;
+    const void* const value = GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(names.get(), i), &kind);
+    if (kind == GEN_DNS) out.push_back(octets_of(static_cast<const ASN1_STRING*>(value)));
+    if (kind == GEN_IPADD) out.push_back(address_text(octets_of(static_cast<const ASN1_STRING*>(value))));
+  }
+  return out;
+}
+
+std::string signature_text(const X509* certificate) {
+  const char* const name = OBJ_nid2ln(X509_get_signature_nid(certificate));
+  return name == nullptr ? "unknown" : name;
 }
 
 // OpenSSL also takes Netscape's and Microsoft's "server gated cryptography".

@@ -5,7 +5,9 @@
 
 #include <openssl/x509.h>
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "proxy/tls/certificate_parts.h"
 
@@ -18,8 +20,11 @@ KeyHash key_hash(const X509* certificate);
 
 // RSA of 2048 bits, EC of 256 bits, or Ed25519; nothing else.
 bool has_strong_key(const X509* certificate);
-bool has_scts(const X509* certificate);       // embedded, RFC 6962
-bool must_staple(const X509* certificate);    // RFC 7633 status_request
-bool allows_server(const X509* certificate);  // extended key usage has serverAuth, or is absent
+bool has_scts(const X509* certificate);     // embedded, RFC 6962
+bool must_staple(const X509* certificate);  // RFC 7633 status_request
+// Names and addresses of subjectAltName, the first `most` of them, as they stand in it: any octets.
+std::vector<std::string> alternative_names(const X509* certificate, std::size_t most);
+std::string signature_text(const X509* certificate);  // "ecdsa-with-SHA256"
+bool allows_server(const X509* certificate);          // extended key usage has serverAuth, or is absent
 
 }  // namespace bloomwall::proxy

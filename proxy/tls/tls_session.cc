@@ -225,6 +225,12 @@ std::string_view TlsSession::version() const {
   return SSL_version(ssl_.get()) == TLS1_3_VERSION ? "1.3" : "1.2";
 }
 
+std::string_view TlsSession::cipher() const {
+  if (!established_) return {};
+  const char* const name = SSL_CIPHER_standard_name(SSL_get_current_cipher(ssl_.get()));
+  return name == nullptr ? std::string_view() : name;
+}
+
 std::string_view TlsSession::alpn() const {
   const unsigned char* chosen = nullptr;
   unsigned int size = 0;

@@ -80,6 +80,7 @@ class TlsSession {
   std::uint8_t alert_received() const { return alert_received_; }
   // Facts; those of the handshake are complete once it is established.
   std::string_view version() const;  // "1.2", "1.3"; empty before
+  std::string_view cipher() const;   // "TLS_AES_128_GCM_SHA256"; empty before
   std::string_view alpn() const;     // what was agreed on; empty: nothing
   bool resumed() const;
   // Of origins only; none and false else.
