@@ -47,6 +47,9 @@ struct ResponseRewrite {
   std::string_view date = {};      // IMF-fixdate of now, used where the origin sent none
   bool from_parent = false;        // keep Proxy-Authenticate
   bool takes_trailers = false;     // the client said TE: trailers
+  // A body that ends with its connection stays one, instead of becoming chunked: the client must see how the origin
+  // ended it, which inside TLS says whether it is whole.
+  bool keeps_until_close = false;
   // For clients of transparent listeners: drops Alt-Svc, which would lead them past the proxy, to a port and a protocol
   // that the firewall does not redirect.
   bool hide_alternatives = false;

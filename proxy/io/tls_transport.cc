@@ -92,7 +92,7 @@ void TlsTransport::decrypt() {
 }
 
 void TlsTransport::on_end() {
-  if (session_->is_client()) return fail_read(ECONNRESET);
+  if (session_->is_client()) return fail_read(kEndedUntold);
   read_ended_ = true;
   tell_end();
 }

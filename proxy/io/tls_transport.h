@@ -1,7 +1,7 @@
 // TLS over another transport, which may itself be TLS: for listeners, to a parent, and inside a tunnel.
 // Octets on this side are plaintext; backlog() counts ciphertext, and plaintext that waits for the handshake. A failed
 // handshake is on_failed(EPROTO). An end without close_notify is a plain end from a client, whose requests are framed,
-// and a failure (ECONNRESET) from a server. Records that TLS itself sends in reply (alerts, tickets) have a bound:
+// and a failure (kEndedUntold) from a server. Records that TLS itself sends in reply (alerts, tickets) have a bound:
 // ENOBUFS beyond it.
 // OpenSSL's memory is accounted to the pool. Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
@@ -38,6 +38,9 @@ class TlsTransport final : public Transport, Transport::Handler {
   std::size_t backlog() const override { return lower_->backlog() + session_->held(); }
   bool write_failed() const override { return lower_->write_failed(); }
   void shut_write() override;
+  void shut_write_untold() override {
+    if (is_open_) lower_->shut_write();
+  }
 
   const TlsSession* tls() const override { return session_.get(); }
   Milliseconds last_active() const override { return lower_->last_active(); }

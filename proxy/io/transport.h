@@ -17,6 +17,7 @@
 
 #include <sys/uio.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -28,6 +29,10 @@
 #include "proxy/io/timer_wheel.h"
 
 namespace bloomwall::proxy {
+
+// on_failed(): TLS has ended without its word for it (close_notify), by a plain end of what is below. What came may be
+// all, or was cut on the way.
+inline constexpr int kEndedUntold = ECONNABORTED;
 
 class EventLoop;
 class HangupWatch;
@@ -97,6 +102,8 @@ class Transport {
   virtual std::size_t backlog() const = 0;  // octets that wait, as they go over the wire
   virtual bool write_failed() const = 0;
   virtual void shut_write() = 0;  // the end of our side, after all that was sent
+  // Likewise, but TLS does not give its word for it: the peer decides whether that was all. Only once TLS stands.
+  virtual void shut_write_untold() { shut_write(); }
 
   // From now on arriving octets are only passed on to `sink`, which must have no other writer. They still go through
   // on_data() until splice() is worth it: then, between two sockets, large pieces go directly to the sink, with

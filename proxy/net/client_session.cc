@@ -209,7 +209,8 @@ void ClientSession::finish(After after) {
       if (may_ask_again()) return go_idle();
       return linger(false);
     case After::close:
-      return linger(is_last);
+    case After::close_untold:
+      return linger(is_last, after == After::close_untold);
     case After::cut:
       if (transport_->is_open()) transport_->close_with_reset();
       return close();
@@ -267,12 +268,12 @@ void ClientSession::go_idle() {
 }
 
 // The last answer is complete: shuts down the sending side, and closes when the client has ended its own side.
-void ClientSession::linger(bool is_last) {
+void ClientSession::linger(bool is_last, bool untold) {
   enter(State::lingering);
   set_idle(false);
   end_request();
   drop_inner();
-  if (!ending_.begin(*transport_, is_last)) return close();
+  if (!ending_.begin(*transport_, is_last, untold)) return close();
   timer_.set(transport_->backlog() == 0 ? LingeringClose::kWait : worker_.snapshot->settings.timeouts.idle);
 }
 

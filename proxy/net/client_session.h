@@ -164,8 +164,8 @@ class ClientSession final : public DeletedLater,
   void set_idle(bool is_idle) {
     if (std::exchange(is_idle_, is_idle) != is_idle) owner_.on_client_idle(*this, is_idle);
   }
-  // `is_last`: the client knows that nothing follows, and has said all that it will.
-  void linger(bool is_last);
+  // `is_last`: the client knows that nothing follows, and has said all that it will. `untold`: After::close_untold.
+  void linger(bool is_last, bool untold = false);
   void on_client_gone();
   void on_timer();
   void on_idle_timer();

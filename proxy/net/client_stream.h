@@ -34,6 +34,9 @@ class ClientStream {
     keep,   // the next request may come
     close,  // once everything that was sent has arrived
     cut,    // at once and visibly: the answer is not whole
+    // Like close, without TLS's word for it: the origin has not given its own, so the client decides whether the answer
+    // is whole.
+    close_untold,
   };
 
   virtual const ClientInfo& info() const = 0;

@@ -57,7 +57,7 @@ ResponseRewrite Download::rewrite() const {
   how.takes_trailers = head.takes_trailers;
   const ClientInfo& client = context_.client.info();
   how.hide_alternatives = client.destination != nullptr || client.is_intercepted();
-  how.hide_pins = client.is_intercepted();
+  how.hide_pins = how.keeps_until_close = client.is_intercepted();
   how.clear_alternatives = client.is_intercepted() && client.inside->has_marks;
   if (client.is_intercepted() && !context_.snapshot->settings.tls_inspection.via) how.via_name = {};
   return how;

@@ -27,8 +27,7 @@ Exchange::Exchange(WorkerState& worker, ClientStream& client)
           worker.io.loop.timers(), [](void* self) { static_cast<Exchange*>(self)->finish(After::close); }, this) {}
 
 bool Exchange::is_connect() const {
-  const RequestHead* const head = context_.client.head();
-  return head != nullptr && head->method == Method::connect;
+  return context_.client.head() != nullptr && context_.client.head()->method == Method::connect;
 }
 
 bool Exchange::is_inside() const { return context_.client.info().inside != nullptr; }
@@ -250,11 +249,13 @@ void Exchange::on_end() {
   on_response_end(out, false);
 }
 
-void Exchange::on_failed(int) {
+void Exchange::on_failed(int why) {
   if (state_ == State::completing) return stop_completing();
   if (may_retry()) return retry();
   if (const auto error = link_.tls_error()) return fail_response(*error);
-  fail_response({ErrorKind::connection_terminated, "the origin reset the connection"});
+  ended_untold_ = why == kEndedUntold && context_.client.info().is_intercepted();
+  fail_response({ErrorKind::connection_terminated,
+                 ended_untold_ ? "the origin ended TLS without close_notify" : "the origin reset the connection"});
 }
 
 void Exchange::fail_response(const HttpError& error) {

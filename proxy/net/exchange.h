@@ -115,10 +115,12 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
     return is_inside() || monotonic_now() - upload_.asked_at() < kCloseRace;
   }
   void fail_response(const HttpError& error);
-  // The answer cannot be completed. Where its framing would not show that, a reset must.
+  // The answer cannot be completed. Where its framing would not show that, a reset must; where the origin has left open
+  // whether that was all, so is it for the client.
   void break_off() {
+    using After = ClientStream::After;
     const bool looks_whole = download_.plan().framing == BodyFraming::until_close;
-    finish(looks_whole ? ClientStream::After::cut : ClientStream::After::close);
+    finish(!looks_whole ? After::close : ended_untold_ ? After::close_untold : After::cut);
   }
 
   // Answered here.
@@ -152,6 +154,7 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
   DecisionWait wait_;
   Timer drain_deadline_;
   State state_ = State::deciding;
+  bool ended_untold_ = false;  // the origin of intercepted TLS, by kEndedUntold
 };
 
 }  // namespace bloomwall::proxy

@@ -10,12 +10,12 @@ std::uint64_t octets_taken(const Transport& client) { return client.bytes_out() 
 
 }  // namespace
 
-bool LingeringClose::begin(Transport& client, bool is_last) {
+bool LingeringClose::begin(Transport& client, bool is_last, bool untold) {
   close_when_drained_ = client.read_ended() || (is_last && !client.has_unseen());
   if (client.write_failed()) return false;
   // The close that follows says it as well, but not in TLS: there what ends without a word is cut.
   const bool is_over = close_when_drained_ && client.backlog() == 0;
-  if (!is_over || client.tls() != nullptr) client.shut_write();
+  if (!is_over || client.tls() != nullptr) untold ? client.shut_write_untold() : client.shut_write();
   if (close_when_drained_ && client.backlog() == 0) return false;
   watch(client);
   client.resume(PauseReason::peer_full);

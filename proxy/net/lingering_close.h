@@ -19,9 +19,9 @@ class LingeringClose {
   static constexpr Milliseconds kWait{2000};
   static constexpr std::uint64_t kMostDropped = std::uint64_t{1} << 20U;  // octets
 
-  // Ends our side. `is_last`: the client knows that nothing follows, and has said all that it will. False: it may be
-  // closed.
-  bool begin(Transport& client, bool is_last);
+  // Ends our side. `is_last`: the client knows that nothing follows, and has said all that it will. `untold`: without
+  // TLS's word for it. False: it may be closed.
+  bool begin(Transport& client, bool is_last, bool untold = false);
   bool drop(std::size_t octets);                   // false: too many
   bool may_close(const Transport& drained) const;  // all was sent
 

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <memory>
 #include <stdexcept>
@@ -39,6 +40,9 @@ class TlsPeer final : public Peer {
   }
   const proxy::TlsSession& session() const { return *session_; }
   ScriptedPeer& socket() { return socket_; }
+  // How it ended: by a reset; else with or without TLS's word for it (close_notify).
+  bool was_reset() const { return was_reset_; }
+  bool was_told() const { return session_->state() == proxy::TlsSession::State::ended; }
 
  private:
   void flush() {
@@ -52,6 +56,7 @@ class TlsPeer final : public Peer {
     socket_.await_news(deadline);
     std::array<char, 65536> bytes;  // NOLINT: filled as far as it is used
     const ssize_t got = ::recv(socket_.fd(), bytes.data(), bytes.size(), 0);
+    was_reset_ = got < 0 && errno == ECONNRESET;
     if (got <= 0) return false;
     session_->feed({bytes.data(), static_cast<std::size_t>(got)});
     for (std::size_t size = 0; (size = session_->read(bytes)) > 0;) unread_.append(bytes.data(), size);
@@ -60,6 +65,7 @@ class TlsPeer final : public Peer {
   }
   ScriptedPeer socket_;
   std::unique_ptr<proxy::TlsSession> session_;
+  bool was_reset_ = false;
 };
 
 }  // namespace bloomwall::test
