@@ -132,7 +132,7 @@ void ClientSession::begin_request() {
   is_arriving_ = false;
   timer_.set(worker_.snapshot->settings.timeouts.request_header);
   if (watch_ != nullptr) {
-    watch_->on_request();
+    watch_->on_request(transport_->tls());
     watch_.reset();
   }
   request_ = worker_.request_readers.take();

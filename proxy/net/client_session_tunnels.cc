@@ -63,6 +63,7 @@ void ClientSession::intercept(UpstreamPtr upstream, InterceptionStart start) {
 }
 
 void ClientSession::on_intercepted(UpstreamPtr upstream, ClientInfo::Inside inside, std::unique_ptr<TlsSession> tls) {
+  InterceptionLogPtr log = interception_->take_log();
   worker_.io.loop.deferred().delete_later(std::move(interception_));
   info_.inside = std::make_unique<const ClientInfo::Inside>(std::move(inside));
   if (inner_ == nullptr) inner_ = std::make_unique<InnerOrigin>(*this);
@@ -71,7 +72,7 @@ void ClientSession::on_intercepted(UpstreamPtr upstream, ClientInfo::Inside insi
   transport_ = std::make_unique<TlsTransport>(worker_.io, std::move(transport_), std::move(tls), *this);
   transport_->set_notices_reset(true);
   enter(State::idle);
-  watch_ = std::make_unique<RefusalWatch>(worker_, info_);
+  watch_ = std::make_unique<RefusalWatch>(worker_, info_, std::move(log));
   worker_.counters.intercepted_connections_active.add();
   is_arriving_ = true;
   set_idle(true);
@@ -109,7 +110,7 @@ void ClientSession::on_inner_end() {
 }
 
 void ClientSession::on_established() {
-  if (watch_ != nullptr) watch_->on_established();
+  if (watch_ != nullptr) watch_->on_established(*transport_->tls());
 }
 
 void ClientSession::end_watch(bool is_by_us) {

@@ -306,10 +306,9 @@ void Exchange::show_page_in_tls() {
   context_.client.send(answer, false);
   log_.status = 200;
   log_.count_verdict();
-  log_.write(upload_.received(), true);
   state_ = State::over;
   release_client();
-  context_.client.show_page(log_.make_page_start());  // last: the stream has us deleted later
+  context_.client.show_page(log_.make_page_start(upload_.received()));  // last: the stream has us deleted later
 }
 
 void Exchange::deny() {

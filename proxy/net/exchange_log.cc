@@ -211,12 +211,20 @@ bool ExchangeLog::shows_page_in_tls() {
   return tls_decision_->action == TlsAction::page;
 }
 
-InterceptionStart ExchangeLog::make_page_start() const {
+InterceptionStart ExchangeLog::make_page_start(std::uint64_t body_octets) {
   InterceptionStart start;
   start.inside.host = context_.host;
   start.inside.port = context_.port;
   start.inside.judged_by = context_.edition;
   start.inside.scheme = Scheme::https;
+  const RequestHead& head = *context_.client.head();
+  TunnelEnd so_far{
+      .status = status, .bytes_sent = context_.client.octets_sent(), .bytes_received = head.bytes + body_octets};
+  if (context_.client.is_named_by_hello()) so_far.sni = head.target.authority.host;
+  TunnelStart line = make_tunnel_start();
+  line.tls_decision = *tls_decision_;
+  start.log =
+      std::make_unique<InterceptionLog>(context_.worker, context_.client.info(), std::move(line), std::move(so_far));
   return start;
 }
 

@@ -56,9 +56,10 @@ class ExchangeLog {
   void write(std::uint64_t body_octets, bool is_local_reply);  // the request's body
   // What a tunnel goes on with; the client's stream adds what it knows.
   TunnelStart make_tunnel_start();
-  // Of a CONNECT that is blocked: whether the page is to be shown inside TLS, and what that begins with.
+  // Of a CONNECT that is blocked: whether the page is to be shown inside TLS, and what that begins with, which has its
+  // line.
   bool shows_page_in_tls();
-  InterceptionStart make_page_start() const;
+  InterceptionStart make_page_start(std::uint64_t body_octets);
 
   RequestTimes times = RequestTimes::from_now();
   int status = 0;  // 0: the client was told nothing

@@ -1,18 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/net/interception.h"
 
+#include <chrono>
 #include <span>
 #include <utility>
 
 #include "proxy/log/log.h"
 #include "proxy/net/tls_inspection.h"
-#include "proxy/net/tunnel.h"
 #include "proxy/net/worker_state.h"
 
 namespace bloomwall::proxy {
 namespace {
 
 constexpr Milliseconds kTellAgain{60'000};  // of a CA that cannot sign
+
+InterceptionFailure failure_of(LeafCache::Refusal refusal) {
+  switch (refusal) {
+    case LeafCache::Refusal::bad_host:
+      return InterceptionFailure::bad_host;
+    case LeafCache::Refusal::client_rate:
+      return InterceptionFailure::client_rate;
+    case LeafCache::Refusal::overload:
+      return InterceptionFailure::overload;
+    case LeafCache::Refusal::mint:
+      return InterceptionFailure::mint;
+  }
+  return InterceptionFailure::mint;
+}
 
 }  // namespace
 
@@ -34,19 +48,18 @@ Interception::Interception(WorkerState& worker, Owner& owner, UpstreamPtr upstre
 Interception::~Interception() { worker_.counters.tls_handshakes_active.subtract(); }
 
 void Interception::begin() {
-  if (inspection_ == nullptr || worker_.origin_tls == nullptr) {  // a reload has switched it off
-    drop_upstream();
-    return std::exchange(owner_, nullptr)->on_interception_failed("tls_inspection is off since a reload");
+  if (inspection_ == nullptr || worker_.origin_tls == nullptr) {
+    return give_up(InterceptionFailure::off, "tls_inspection is off since a reload");
   }
   if (worker_.counters.tls_handshakes_active.get() > worker_.snapshot->settings.limits.handshakes) {
-    drop_upstream();
-    return std::exchange(owner_, nullptr)->on_interception_failed("limits.handshakes");
+    return give_up(InterceptionFailure::handshakes, "limits.handshakes");
   }
   if (upstream_ == nullptr) {
     awaits_hello_ = start_.hello.empty();
     return awaits_hello_ ? void() : present();
   }
   deadline_.set(worker_.snapshot->settings.timeouts.tls_handshake);
+  shaking_since_ = std::chrono::steady_clock::now();
   upstream_->secure(TlsSession::connect(*worker_.origin_tls, tls_target(start_.inside.host, start_.inside.port)),
                     *this);
 }
@@ -64,13 +77,26 @@ bool Interception::on_hello(std::span<const char> bytes) {
     }
     if (named) return true;
   }
-  std::exchange(owner_, nullptr)->on_interception_failed("no ClientHello");
+  give_up(InterceptionFailure::no_hello, "no ClientHello");
   return false;
+}
+
+// The client's connection must end.
+void Interception::give_up(InterceptionFailure reason, std::string_view why) {
+  deadline_.clear();
+  drop_upstream();
+  worker_.counters.tls.count(reason);
+  start_.log->note_error(why);
+  start_.log->write(nullptr);
+  std::exchange(owner_, nullptr)->on_interception_failed(why);
 }
 
 void Interception::cancel() {
   if (owner_ == nullptr) return;
   owner_ = nullptr;
+  worker_.counters.tls.count(InterceptionFailure::client_left);
+  start_.log->note_error("the client left");
+  start_.log->write(nullptr);
   deadline_.clear();
   redial_.reset();
   drop_upstream();
@@ -82,7 +108,26 @@ void Interception::drop_upstream() {
   worker_.io.loop.deferred().delete_later(std::move(upstream_));
 }
 
+// Of the handshake with the origin, once.
+void Interception::note_origin_end(bool is_done) {
+  if (!shaking_since_) return;
+  const auto took = std::chrono::steady_clock::now() - *std::exchange(shaking_since_, std::nullopt);
+  TlsCounts& counts = worker_.counters.tls;
+  const TlsSession* const tls = upstream_ == nullptr ? nullptr : upstream_->transport->tls();
+  if (tls == nullptr) return counts.of(TlsSide::origin).count_failed();
+  start_.log->note_origin(*tls);
+  if (tls->without_scts()) worker_.counters.origin_without_sct_total.add();
+  if (is_done)
+    return counts.of(TlsSide::origin)
+        .count_done(tls->resumed(), std::chrono::duration_cast<std::chrono::microseconds>(took));
+  counts.of(TlsSide::origin).count_failed();
+  if (tls->fault() == TlsSession::Fault::certificate) {
+    counts.count_certificate_error(static_cast<std::size_t>(tls->certificate_error()));
+  }
+}
+
 void Interception::on_established() {
+  note_origin_end(true);
   if (upstream_->transport->tls()->client_certificate_asked() && step_back(TlsReason::client_cert)) return;
   present();
 }
@@ -90,13 +135,13 @@ void Interception::on_established() {
 // Noted only of what the client has not chosen itself: by another server name, or another address, one client could
 // have a host tunnelled for all. Through a parent another CONNECT would be needed: the client's next attempt makes it.
 bool Interception::step_back(TlsReason reason) {
-  if (start_.tunnel == nullptr || redial_ != nullptr) return false;
+  if (!start_.may_step_back || redial_ != nullptr) return false;
   if (start_.inside.authority.empty() && owner_->client_info().destination == nullptr) {
     worker_.origin_facts.note(start_.inside.host, start_.inside.port, reason);
   }
   if (start_.inside.to_parent) return false;
   self_ = std::make_shared<Interception*>(this);  // a certificate that is being made is not wanted any more
-  start_.tunnel->tls_decision = TlsDecision{.action = TlsAction::tunnel, .reason = reason};
+  undone_by_ = reason;
   const Endpoint peer = upstream_->peer;
   drop_upstream();
   redial_ = std::make_unique<Connector>(worker_.dial, *this);
@@ -108,8 +153,11 @@ void Interception::on_connected(UniqueFd fd, const Endpoint& peer) {
   if (owner_ == nullptr) return;
   deadline_.clear();
   UpstreamPtr upstream = worker_.upstreams.make(std::move(fd), peer, start_.inside.host, *this);
+  worker_.counters.tls_interceptions_undone_total.add();
+  TunnelStart tunnel = start_.log->give_up();
+  tunnel.tls_decision = TlsDecision{.action = TlsAction::tunnel, .reason = undone_by_};
   Owner& owner = *std::exchange(owner_, nullptr);
-  owner.on_interception_undone(std::move(upstream), std::move(*start_.tunnel), std::move(start_.hello));
+  owner.on_interception_undone(std::move(upstream), std::move(tunnel), std::move(start_.hello));
 }
 
 // Octets that answer no request.
@@ -121,6 +169,7 @@ std::size_t Interception::on_data(std::span<const char> bytes) {
 void Interception::on_end() { on_failed(0); }
 
 void Interception::on_failed(int) {
+  note_origin_end(false);
   const TlsSession* const tls = upstream_ == nullptr ? nullptr : upstream_->transport->tls();
   if (owner_ != nullptr && tls != nullptr) {
     using OnBad = conf::TlsInspection::OnBadCertificate;
@@ -137,6 +186,8 @@ void Interception::on_failed(int) {
 // The client is told under a valid certificate.
 void Interception::fail(const HttpError& error) {
   if (owner_ == nullptr) return;
+  note_origin_end(false);
+  start_.log->note_error(error.detail);
   deadline_.clear();
   if (redial_ != nullptr) redial_->cancel();
   drop_upstream();
@@ -158,17 +209,16 @@ void Interception::present() {
 
 void Interception::on_leaf(const LeafCache::Answer& answer) {
   if (owner_ == nullptr) return;
-  deadline_.clear();
-  Owner& owner = *std::exchange(owner_, nullptr);
   if (!answer) {
-    drop_upstream();
     const bool is_ours = answer.error().refusal == LeafCache::Refusal::mint;
     if (is_ours && monotonic_now() - worker_.mint_failure_told > kTellAgain) {
       worker_.mint_failure_told = monotonic_now();
       log::error("tls_inspection: no certificate for {}: {}", start_.inside.host, answer.error().why);
     }
-    return owner.on_interception_failed(to_string(answer.error().refusal));
+    return give_up(failure_of(answer.error().refusal), to_string(answer.error().refusal));
   }
+  deadline_.clear();
+  Owner& owner = *std::exchange(owner_, nullptr);
   std::string session_context;
   auto tls =
       TlsSession::accept(inspection_->clients(), inspection_->identity(**answer, session_context, start_.inside.host));

@@ -14,7 +14,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,22 +26,23 @@
 #include "proxy/io/timer_wheel.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/connector.h"
+#include "proxy/net/tunnel_log.h"
 #include "proxy/net/upstream.h"
+#include "proxy/telemetry/tls_counts.h"
 #include "proxy/tls/client_hello.h"
 #include "proxy/tls/leaf_cache.h"
 
 namespace bloomwall::proxy {
 
 class TlsInspection;
-struct TunnelStart;
 struct WorkerState;
 
 // What is to be intercepted.
 struct InterceptionStart {
-  ClientInfo::Inside inside;  // the host is that of the certificate
-  std::string hello;          // what the client has sent: its ClientHello, and perhaps more
-  // Where nothing is enforced on the host: the tunnel that it may become instead; nullptr: it may not.
-  std::unique_ptr<TunnelStart> tunnel = nullptr;
+  ClientInfo::Inside inside;         // the host is that of the certificate
+  std::string hello;                 // what the client has sent: its ClientHello, and perhaps more
+  InterceptionLogPtr log = nullptr;  // of the CONNECT; never null where it begins
+  bool may_step_back = false;        // nothing is enforced on the host, and it may become a tunnel instead
 };
 
 class Interception final : public DeletedLater, public Transport::Handler, public Connector::Handler {
@@ -68,6 +71,8 @@ class Interception final : public DeletedLater, public Transport::Handler, publi
   bool awaits_hello() const { return awaits_hello_; }
   void present();  // the certificate to the client
   void cancel();   // idempotent: the client is gone
+  // From on_intercepted on the owner's, who writes it when the client's side is known too.
+  InterceptionLogPtr take_log() { return std::move(start_.log); }
 
  private:
   // Of the origin's transport.
@@ -84,6 +89,8 @@ class Interception final : public DeletedLater, public Transport::Handler, publi
   void on_dial_failed(const HttpError& error) override { fail(error); }
 
   bool step_back(TlsReason reason);  // false: the origin is not left to the client
+  void note_origin_end(bool is_done);
+  void give_up(InterceptionFailure reason, std::string_view why);
   void fail(const HttpError& error);
   void on_leaf(const LeafCache::Answer& answer);
   void drop_upstream();
@@ -96,6 +103,8 @@ class Interception final : public DeletedLater, public Transport::Handler, publi
   InterceptionStart start_;
   ClientHelloReader reader_;
   std::unique_ptr<Connector> redial_;
+  TlsReason undone_by_ = TlsReason::all;                                // while redial_ dials
+  std::optional<std::chrono::steady_clock::time_point> shaking_since_;  // with the origin; nothing: not now
   Timer deadline_;
   bool awaits_hello_ = false;
 };

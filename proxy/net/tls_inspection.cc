@@ -114,6 +114,9 @@ tl::expected<std::vector<std::string>, std::string> TlsInspection::publish(const
   for (const PublishedAuthority& one : *published) {
     X509* const certificate = one.certificate.get();
     keys.push_back(public_key_info(certificate));
+    const bool signs = one.role == PublishedAuthority::Role::in_use;  // and may have others above it
+    authority_ends_.emplace_back(
+        one.role, signs ? mint_->authority()->not_after() : unix_time_of(X509_get0_notAfter(certificate)));
     page_.authorities.push_back({.role = to_string(one.role),
                                  .subject = subject_text(certificate),
                                  .fingerprint = fingerprint_text(fingerprint_of(certificate)),

@@ -55,6 +55,9 @@ class TlsInspection {
   // What is given out at /ca (authority_page.h).
   const AuthorityPage& page() const { return page_; }
   const std::string& file(AuthorityResource resource) const;
+  // When each CA that is published ends; seconds since 1970.
+  using AuthorityEnds = std::vector<std::pair<PublishedAuthority::Role, std::int64_t>>;
+  const AuthorityEnds& authority_ends() const { return authority_ends_; }
   // A context for one worker's connections to origins (OpenSSL 3.0 locks its stores).
   TlsContext::Made make_origin_context() const { return TlsContext::for_origins(verifier_); }
 
@@ -73,6 +76,7 @@ class TlsInspection {
   std::uint32_t leaf_days_ = 0;
   AuthorityPage page_;
   std::string pem_, der_, profile_;
+  AuthorityEnds authority_ends_;
   std::shared_ptr<LeafCache> leaves_;
 };
 

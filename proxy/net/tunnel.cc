@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "proxy/telemetry/access_record.h"
+#include "proxy/net/tunnel_log.h"
 
 namespace bloomwall::proxy {
 
@@ -233,7 +233,7 @@ void Tunnel::intercept() {
   far_.stop_waiting();
   leave();
   count_verdict();
-  write_log();
+  count_bytes();
   InterceptionStart start{.inside = {.host = sni_.empty() ? start_.host : sni_,
                                      .port = start_.port,
                                      .judged_by = start_.judged_by,
@@ -242,12 +242,11 @@ void Tunnel::intercept() {
                                      .authority = sni_.empty() || sni_ == start_.host ? std::string() : start_.host,
                                      .has_marks = decision.reason == TlsReason::mark},
                           .hello = gate_->take_held(gate_->held().size()),
-                          .tunnel = nullptr};
+                          .may_step_back = decision.may_step_back};
   gate_.reset();
-  if (decision.may_step_back) {
-    start_.is_counted = true;
-    start.tunnel = std::make_unique<TunnelStart>(std::move(start_));
-  }
+  start_.is_counted = true;
+  const TunnelEnd so_far = end();
+  start.log = std::make_unique<InterceptionLog>(state_, owner_->client_info(), std::move(start_), so_far);
   upstream_->transport->relay_nowhere();
   Owner& owner = *std::exchange(owner_, nullptr);
   if (decision.action != TlsAction::intercept) {
@@ -337,31 +336,25 @@ void Tunnel::close() {
   owner.on_tunnel_end();  // last: the owner has us deleted later
 }
 
-void Tunnel::write_log() {
+TunnelEnd Tunnel::end() const {
   const Transport& client = owner_->client_transport();
-  const std::chrono::microseconds lasted = start_.times.lasted();
+  return {.status = cut_status_ != 0 ? cut_status_ : start_.status,
+          .sni = sni_,
+          .why = cut_why_,
+          .peer = state_.log.enabled() ? upstream_->peer.text() : std::string(),
+          .reused = upstream_->reused,
+          .bytes_sent = client.bytes_out() - start_.client_sent_before,
+          .bytes_received = client.bytes_in() - start_.client_received_before,
+          .error = error_ ? &*error_ : nullptr};
+}
+
+void Tunnel::count_bytes() {
   state_.counters.tunnel_bytes_total.add(upstream_->transport->bytes_in() + upstream_->transport->bytes_out());
-  const int status = cut_status_ != 0 ? cut_status_ : start_.status;
-  state_.counters.count_response(status, static_cast<std::uint64_t>(lasted.count()));
-  AccessRecord record = begin_record(owner_->client_info(), start_.times, lasted);
-  record.method = start_.method;
-  record.url = start_.shown.empty() ? start_.target : start_.shown;
-  record.host = start_.host;
-  record.sni = sni_;
-  record.http10 = start_.http10;
-  record.status = status;
-  record.bytes_sent = client.bytes_out() - start_.client_sent_before;
-  record.bytes_received = client.bytes_in() - start_.client_received_before;
-  const std::string peer = state_.log.enabled() ? upstream_->peer.text() : std::string();
-  record.peer = peer;
-  record.peer_is_parent = start_.to_parent;
-  record.tunnel = true;
-  record.reused = upstream_->reused;
-  record.detail = cut_why_;
-  if (start_.tls_decision) note_tls(record, *start_.tls_decision);
-  if (error_) note_refusal(record, *error_, start_.decision_id);
-  note_verdict(record, start_.verdict, start_.decision_id);
-  write_record(state_, record, *state_.snapshot);
+}
+
+void Tunnel::write_log() {
+  count_bytes();
+  write_tunnel_line(state_, owner_->client_info(), start_, end());
 }
 
 }  // namespace bloomwall::proxy

@@ -21,32 +21,10 @@
 #include "proxy/net/live_tunnels.h"
 #include "proxy/net/memory_wait.h"
 #include "proxy/net/page_reader.h"
-#include "proxy/net/request_log.h"
-#include "proxy/net/tls_inspection.h"
+#include "proxy/net/tunnel_start.h"
 #include "proxy/net/worker_state.h"
 
 namespace bloomwall::proxy {
-
-// What is remembered of the request that opened it, for the SNI's verdict and for the log line at its end.
-struct TunnelStart {
-  std::uint64_t judged_by = 0;  // edition of the verdict
-  std::string method, target, host;
-  std::string shown;  // of the target, for the log; empty: all of it
-  std::uint16_t port = 0;
-  KeptVerdict verdict;
-  DecisionId decision_id;
-  RequestTimes times;
-  std::uint64_t client_received_before = 0, client_sent_before = 0;  // octets of this client's earlier requests
-  int status = 200;
-  // The client's first octets are looked at, and only then is it known what becomes of the request: its verdict is not
-  // counted before.
-  bool is_connect = true;
-  std::unique_ptr<const TlsQuestion> tls_question = nullptr;  // nullptr: its TLS is not intercepted
-  std::optional<TlsDecision> tls_decision = {};               // that was made before it began
-  bool is_counted = false;                                    // the verdict is among the counters
-  bool http10 = false;
-  bool to_parent = false;
-};
 
 class Tunnel final : public DeletedLater, LiveTunnel, PageReader::Handler {
  public:
@@ -119,6 +97,8 @@ class Tunnel final : public DeletedLater, LiveTunnel, PageReader::Handler {
   void on_timer();
   const conf::Config& settings() const { return state_.snapshot->settings; }
   Milliseconds longest_wait() const;
+  TunnelEnd end() const;
+  void count_bytes();
   void write_log();
 
   WorkerState& state_;

@@ -23,7 +23,9 @@ WorkerState::WorkerState(IoContext& io_context, DialContext dial_context, Counte
       instance(std::move(instance_name)),
       request_readers(request_limits, io_context.pool),
       response_readers(response_limits, io_context.pool),
-      gather(io_context.scratch.size()) {}
+      gather(io_context.scratch.size()),
+      recount_(
+          io_context.loop.timers(), [](void* self) { static_cast<WorkerState*>(self)->recount_auto_passes(); }, this) {}
 
 WorkerState::~WorkerState() { mailbox->close(); }
 
@@ -49,9 +51,18 @@ void WorkerState::adopt(SnapshotPtr next, PolicyPtr next_policy) {
   tunnels.review(++edition);
 }
 
+// They end with time, of which nobody tells.
+void WorkerState::recount_auto_passes() {
+  constexpr Milliseconds kAgain{10'000};
+  const std::size_t entries = refusals.auto_pass_entries(TlsRefusals::Clock::now());
+  counters.auto_pass_entries.set(entries);
+  entries > 0 ? recount_.set(kAgain) : recount_.clear();
+}
+
 void WorkerState::adopt_inspection(const Snapshot& next) {
   origin_facts.clear();
   refusals.adopt(next.settings.tls_inspection.auto_pass);
+  recount_auto_passes();
   origin_tls = nullptr;
   if (next.inspection == nullptr) return;
   auto made = next.inspection->make_origin_context();

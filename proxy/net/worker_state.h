@@ -74,9 +74,12 @@ struct WorkerState {
   std::string text;  // scratch memory of the running callback
 
   void adopt(SnapshotPtr next, PolicyPtr next_policy);
+  // Sets the counter of pairs that auto_pass lets pass, now and while there are some; to be called after changes.
+  void recount_auto_passes();
 
  private:
   void adopt_inspection(const Snapshot& next);
+  Timer recount_;
 };
 
 }  // namespace bloomwall::proxy

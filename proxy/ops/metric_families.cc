@@ -47,10 +47,14 @@ void MetricFamilies::row(double value, std::initializer_list<Label> labels) {
   family.metric.push_back(std::move(metric));
 }
 
-void MetricFamilies::histogram(std::string_view name, std::string_view help, const std::vector<double>& bounds,
-                               const std::vector<std::uint64_t>& counts, double sum) {
+void MetricFamilies::histogram(std::string_view name, std::string_view help) {
   open(own(name), help, prometheus::MetricType::Histogram);
+}
+
+void MetricFamilies::distribution(const std::vector<double>& bounds, const std::vector<std::uint64_t>& counts,
+                                  double sum, std::initializer_list<Label> labels) {
   prometheus::ClientMetric metric;
+  for (const auto& [name, text] : labels) metric.label.push_back({std::string(name), std::string(text)});
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     total += counts[i];

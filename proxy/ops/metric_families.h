@@ -22,9 +22,10 @@ class MetricFamilies {
   void process_gauge(std::string_view name, std::string_view help);  // with the prefix "process_"
   void process_counter(std::string_view name, std::string_view help);
   void row(double value, std::initializer_list<Label> labels = {});
-  // A whole family of one sample. `counts` holds one count a bucket, not cumulative, the last beyond every bound.
-  void histogram(std::string_view name, std::string_view help, const std::vector<double>& bounds,
-                 const std::vector<std::uint64_t>& counts, double sum);
+  // Likewise of distributions. `counts` holds one count a bucket, not cumulative, the last beyond every bound.
+  void histogram(std::string_view name, std::string_view help);
+  void distribution(const std::vector<double>& bounds, const std::vector<std::uint64_t>& counts, double sum,
+                    std::initializer_list<Label> labels = {});
 
   std::string text() const;
 

@@ -5,10 +5,10 @@
 #include <array>
 #include <vector>
 
-#include "proxy/net/tls_inspection.h"
 #include "proxy/ops/loading.h"
 #include "proxy/ops/metric_families.h"
 #include "proxy/ops/process_facts.h"
+#include "proxy/ops/tls_metrics.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -42,9 +42,9 @@ void add_answers(MetricFamilies& out, const Counters& counters) {
 
   std::vector<std::uint64_t> counts;
   for (const Count& count : counters.request_duration) counts.push_back(count.get());
-  out.histogram("request_duration_seconds", "From the first byte of a request to the last of its response",
-                {kDurationBounds.begin(), kDurationBounds.end()}, counts,
-                number(counters.request_duration_microseconds.get()) / 1e6);
+  out.histogram("request_duration_seconds", "From the first byte of a request to the last of its response");
+  out.distribution({kDurationBounds.begin(), kDurationBounds.end()}, counts,
+                   number(counters.request_duration_microseconds.get()) / 1e6);
 }
 
 void add_rows(MetricFamilies& out, const MetricsInput& input) {
@@ -87,36 +87,6 @@ void add_filter_verdicts(MetricFamilies& out, const FilterCounts& counts,
     out.row(number(counts.get(state.spec.name, filter::FilterAction::monitor)),
             {{"filter", state.spec.name}, {"action", "monitor"}});
   }
-}
-
-void add_tls(MetricFamilies& out, const TlsCounts& counts) {
-  out.counter("tls_decisions_total", "TLS connections of clients, by what was done with them and why");
-  for (std::size_t action = 0; action < TlsCounts::kActions; ++action) {
-    for (std::size_t reason = 0; reason < TlsCounts::kReasons; ++reason) {
-      const std::uint64_t count = counts.decisions[action][reason].get();
-      if (count == 0) continue;  // most combinations cannot happen
-      out.row(number(count), {{"action", to_string(static_cast<TlsAction>(action))},
-                              {"reason", to_string(static_cast<TlsReason>(reason))}});
-    }
-  }
-  out.counter("tls_client_refusals_total", "Handshakes in which a client refused the proxy's certificate, by its sign");
-  for (std::size_t signal = 0; signal < TlsCounts::kSignals; ++signal) {
-    out.row(number(counts.refusals[signal].get()), {{"signal", to_string(static_cast<RefusalSignal>(signal))}});
-  }
-}
-
-void add_inspection(MetricFamilies& out, const TlsInspection& inspection) {
-  const LeafCache::Figures leaves = inspection.leaves()->figures();
-  out.counter("leaves_minted_total", "Certificates made for intercepted hosts");
-  out.row(number(leaves.minted));
-  out.counter("leaves_refused_total", "Certificates that were not made: host, rate of the client, or the CA");
-  out.row(number(leaves.refused));
-  out.gauge("leaf_cache_entries", "Certificates kept");
-  out.row(number(leaves.entries));
-  out.counter("leaf_mint_seconds_total", "Time that making them has taken");
-  out.row(std::chrono::duration<double>(leaves.minting).count());
-  out.gauge("ca_not_after_timestamp_seconds", "When the CA of TLS inspection expires");
-  out.row(static_cast<double>(inspection.mint().authority()->not_after()));
 }
 
 void add_certificates(MetricFamilies& out, const Snapshot& snapshot) {
@@ -213,10 +183,10 @@ std::string metrics_text(const MetricsInput& input) {
   add_requests(out, input.counters);
   add_answers(out, input.counters);
   add_rows(out, input);
-  add_tls(out, input.counters.tls);
+  add_tls_metrics(out, input.counters.tls);
   if (input.snapshot != nullptr) add_certificates(out, *input.snapshot);
   if (input.snapshot != nullptr && input.snapshot->inspection != nullptr)
-    add_inspection(out, *input.snapshot->inspection);
+    add_inspection_metrics(out, *input.snapshot->inspection);
   if (input.policy != nullptr) {
     add_filter_verdicts(out, input.counters.filters, input.policy->filters());
     add_filters(out, *input.policy, input.now);

@@ -82,6 +82,16 @@ class JsonLine {
   std::string& out_;
 };
 
+void append_tls_ends(JsonLine& line, const AccessRecord& record) {
+  line.text("tls_client", record.tls_client);
+  line.text("tls_origin", record.tls_origin);
+  if (record.tls_client_resumed) line.flag("tls_client_resumed", true);
+  if (record.tls_origin_resumed) line.flag("tls_origin_resumed", true);
+  if (record.tls_client_alert != 0) line.number("tls_client_alert", record.tls_client_alert);
+  if (record.tls_origin_alert != 0) line.number("tls_origin_alert", record.tls_origin_alert);
+  line.text("tls_error", record.tls_error);
+}
+
 void append_json_line(std::string& out, const AccessRecord& record, const LogStyle& style) {
   const bool is_open = record.decision == filter::Decision::allowed || record.decision == filter::Decision::monitored;
   // A request that the access rules refused was not forwarded, whatever the filters' verdict.
@@ -101,6 +111,7 @@ void append_json_line(std::string& out, const AccessRecord& record, const LogSty
   line.text("sni", record.sni);
   line.text("tls_action", record.tls_action);
   line.text("tls_reason", record.tls_reason);
+  append_tls_ends(line, record);
   line.number("status", static_cast<std::uint64_t>(std::max(record.status, 0)));
   line.flag("allow", is_open && !refused);
   line.text("decision", refused ? "refused" : filter::to_string(record.decision));

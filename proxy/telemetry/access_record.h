@@ -43,7 +43,13 @@ struct AccessRecord {
   bool inside = false;                                // a request that came through a tunnel
   bool intercepted = false;                           // likewise, in TLS that the proxy ended
   std::string_view tls_action = {}, tls_reason = {};  // of a tunnel, as in bloomwall_tls_decisions_total; empty: none
-  bool reused = false;                                // a pooled origin connection
+  // Of intercepted TLS: versions ("1.3"), whether sessions were resumed, the fatal alerts that came (0: none), and why
+  // there is no connection with the origin, or with the client; a literal.
+  std::string_view tls_client = {}, tls_origin = {};
+  bool tls_client_resumed = false, tls_origin_resumed = false;
+  std::uint8_t tls_client_alert = 0, tls_origin_alert = 0;
+  std::string_view tls_error = {};
+  bool reused = false;   // a pooled origin connection
   bool refused = false;  // by the proxy's own rules, limits or grammar, or with 503: `error` says which
   filter::Decision decision = filter::Decision::allowed;
   filter::VerdictReason reason = filter::VerdictReason::unlisted;

@@ -4,14 +4,6 @@
 #include <algorithm>
 
 namespace bloomwall::proxy {
-namespace {
-
-template <typename Table>
-void add_table(Table& into, const Table& from) {
-  for (std::size_t i = 0; i < into.size(); ++i) into[i].add(from[i].get());
-}
-
-}  // namespace
 
 void Counters::count_request(MethodClass method, filter::Decision decision, filter::VerdictReason reason) {
   requests[static_cast<std::size_t>(method)][static_cast<std::size_t>(decision)][static_cast<std::size_t>(reason)]
@@ -48,11 +40,6 @@ void add_counters(Counters& into, const Counters& from) {
   into.filters.add(from.filters);
   into.tls.add(from.tls);
   into.request_duration_microseconds.add(from.request_duration_microseconds.get());
-}
-
-void TlsCounts::add(const TlsCounts& other) {
-  for (std::size_t action = 0; action < kActions; ++action) add_table(decisions[action], other.decisions[action]);
-  add_table(refusals, other.refusals);
 }
 
 std::string_view to_string(MethodClass method) {

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "proxy/ops/loading.h"
+#include "proxy/tls/certificate_error.h"
 #include "tests/proxy/ops/site.h"
 #include "tests/support/test_certificate.h"
 
@@ -175,6 +176,32 @@ TEST(Metrics, TheProcessIsKnownToTheKernel) {
   EXPECT_GT(std::stod(samples["process_resident_anonymous_bytes"]), 1e4);
   EXPECT_GT(std::stod(samples["process_start_time_seconds"]), 1.7e9);
   EXPECT_EQ(samples["bloomwall_ready"], "0");
+}
+
+TEST(Metrics, HandshakesAndFailedInterceptions) {
+  Counters counters;
+  counters.tls.of(TlsSide::client).count_done(false, std::chrono::milliseconds(3));
+  counters.tls.of(TlsSide::client).count_done(true, std::chrono::milliseconds(3));
+  counters.tls.of(TlsSide::origin).count_failed();
+  counters.tls.count(InterceptionFailure::client_rate);
+  counters.tls.count_certificate_error(static_cast<std::size_t>(CertificateError::own_ca));
+  Counters sum;
+  add_counters(sum, counters);
+  add_counters(sum, counters);
+  auto samples = samples_of(metrics_text({.counters = sum, .gauges = {}, .reloads = {}, .logs = {}, .now = kNow}));
+  EXPECT_EQ(samples["bloomwall_tls_handshakes_total{side=\"client\",result=\"ok\",resumed=\"no\"}"], "2");
+  EXPECT_EQ(samples["bloomwall_tls_handshakes_total{side=\"client\",result=\"ok\",resumed=\"yes\"}"], "2");
+  EXPECT_EQ(samples["bloomwall_tls_handshakes_total{side=\"origin\",result=\"failed\",resumed=\"no\"}"], "2");
+  EXPECT_EQ(samples["bloomwall_tls_handshake_seconds_count{side=\"client\"}"], "4");
+  EXPECT_EQ(samples["bloomwall_tls_handshake_seconds_bucket{side=\"client\",le=\"0.0025\"}"], "0");
+  EXPECT_EQ(samples["bloomwall_tls_handshake_seconds_bucket{side=\"client\",le=\"0.005\"}"], "4");
+  EXPECT_EQ(samples["bloomwall_tls_handshake_seconds_sum{side=\"client\"}"], "0.012");
+  EXPECT_EQ(samples["bloomwall_tls_interceptions_failed_total{reason=\"client_rate\"}"], "2");
+  EXPECT_EQ(samples["bloomwall_tls_interceptions_failed_total{reason=\"mint\"}"], "0");
+  EXPECT_EQ(samples["bloomwall_origin_certificate_errors_total{cause=\"own_ca\"}"], "2");
+  std::size_t causes = 0;
+  for (const auto& [name, value] : samples) causes += name.starts_with("bloomwall_origin_certificate_errors_total");
+  EXPECT_EQ(causes, 12U);
 }
 
 }  // namespace

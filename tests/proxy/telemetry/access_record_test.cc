@@ -249,5 +249,22 @@ TEST(AccessRecord, LengthsAreBounded) {
     EXPECT_LT(line(record, format).size(), 20'000U);
 }
 
+TEST(AccessRecord, BothSidesOfInterceptedTls) {
+  AccessRecord record = allowed();
+  EXPECT_EQ(line(record, Format::json).find("tls_"), std::string::npos) << "nothing to say";
+  record.tls_action = "intercepted";
+  record.tls_reason = "mark";
+  record.tls_client = "1.2";
+  record.tls_origin = "1.3";
+  record.tls_client_resumed = true;
+  record.tls_origin_alert = 40;
+  record.tls_error = "expired";
+  EXPECT_NE(line(record, Format::json)
+                .find(R"("tls_action":"intercepted","tls_reason":"mark","tls_client":"1.2","tls_origin":"1.3",)"
+                      R"("tls_client_resumed":true,"tls_origin_alert":40,"tls_error":"expired",)"),
+            std::string::npos)
+      << line(record, Format::json);
+}
+
 }  // namespace
 }  // namespace bloomwall::proxy::http_test

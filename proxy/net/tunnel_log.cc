@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/net/tunnel_log.h"
+
+#include <chrono>
+#include <utility>
+
+#include "proxy/net/client_info.h"
+#include "proxy/net/worker_state.h"
+#include "proxy/telemetry/access_record.h"
+#include "proxy/tls/tls_session.h"
+
+namespace bloomwall::proxy {
+
+void write_tunnel_line(WorkerState& worker, const ClientInfo& client, const TunnelStart& start, const TunnelEnd& end) {
+  const std::chrono::microseconds lasted = start.times.lasted();
+  worker.counters.count_response(end.status, static_cast<std::uint64_t>(lasted.count()));
+  AccessRecord record = begin_record(client, start.times, lasted);
+  record.method = start.method;
+  record.url = start.shown.empty() ? start.target : start.shown;
+  record.host = start.host;
+  record.sni = end.sni;
+  record.http10 = start.http10;
+  record.status = end.status;
+  record.bytes_sent = end.bytes_sent;
+  record.bytes_received = end.bytes_received;
+  record.peer = end.peer;
+  record.peer_is_parent = start.to_parent;
+  record.tunnel = true;
+  record.reused = end.reused;
+  record.detail = end.why;
+  if (start.tls_decision) note_tls(record, *start.tls_decision);
+  record.tls_client = end.tls.client_version;
+  record.tls_origin = end.tls.origin_version;
+  record.tls_client_resumed = end.tls.client_resumed;
+  record.tls_origin_resumed = end.tls.origin_resumed;
+  record.tls_client_alert = end.tls.client_alert;
+  record.tls_origin_alert = end.tls.origin_alert;
+  record.tls_error = end.tls.error;
+  if (end.error != nullptr) note_refusal(record, *end.error, start.decision_id);
+  note_verdict(record, start.verdict, start.decision_id);
+  write_record(worker, record, *worker.snapshot);
+}
+
+InterceptionLog::InterceptionLog(WorkerState& worker, const ClientInfo& client, TunnelStart start, TunnelEnd so_far)
+    : worker_(worker), client_(client), start_(std::move(start)), end_(std::move(so_far)), sni_(end_.sni) {}
+
+void InterceptionLog::note_origin(const TlsSession& tls) {
+  end_.tls.origin_version = tls.version();
+  end_.tls.origin_resumed = tls.is_established() && tls.resumed();
+  end_.tls.origin_alert = tls.alert_received();
+}
+
+void InterceptionLog::note_error(std::string_view literal) {
+  if (end_.tls.error.empty()) end_.tls.error = literal;
+}
+
+void InterceptionLog::write(const TlsSession* client) {
+  if (client != nullptr) {
+    end_.tls.client_version = client->version();
+    end_.tls.client_resumed = client->is_established() && client->resumed();
+    end_.tls.client_alert = client->alert_received();
+  }
+  end_.sni = sni_;
+  write_tunnel_line(worker_, client_, start_, end_);
+}
+
+}  // namespace bloomwall::proxy
