@@ -15,6 +15,7 @@ namespace bloomwall::filter {
 namespace {
 
 constexpr double kMostMarkError = 1e-4;  // of one look-up in H where it holds marks only
+constexpr double kMostNeedless = 1e-4;   // of a host without entries: that it seems to have marks (false_mark_rate)
 constexpr double kMostUseful = 0.1;      // a filter that errs on more requests than that is refused
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMostRanges = 1024;
@@ -36,12 +37,22 @@ Geometries roomy(const Header& counts) {
 struct Need {
   Geometries present;
   double host_questions = 0, path_questions = 0;
-  double natural_share = 1;  // of H in the error of a request
+  double mark_questions = 0;  // to H, that may find a false mark
+  double natural_share = 1;   // of H in the error of a request
 };
+
+// Marks that hosts may be asked for: those that are in use, or, where that is not known yet, those of the kinds that
+// there will be. Directories are seldom deeper than six.
+double mark_kinds(const Header& counts) {
+  if (const int known = std::popcount(counts.mark_mask & kMarkBits); known > 0) return known;
+  const auto has = [&](Kind kind) { return counts.kinds[index_of(kind)].keys > 0; };
+  return (has(Kind::url) ? 1 : 0) + (has(Kind::url_query) ? 1 : 0) + (has(Kind::directory) ? 6 : 0);
+}
 
 Need need_of(const Header& counts) {
   Need out{.present = roomy(counts)};
   if (!out.present.hosts) return out;
+  if (out.present.paths) out.mark_questions = mark_kinds(counts) * static_cast<double>(counted_suffixes(counts));
   Geometries no_paths;
   no_paths.hosts = out.present.hosts;
   const PredictedErrors hosts_alone = predict(counts, no_paths);
@@ -110,6 +121,10 @@ std::optional<Sizing> fit_share(const Demand& d, const Need& need, double target
                                 std::optional<Layout> only) {
   constexpr double kSlowness = 1.25;
   Budget budget = split(need, target, host_share);
+  if (need.mark_questions > 0 && budget.host > kMostNeedless / need.mark_questions) {
+    budget.host = kMostNeedless / need.mark_questions;
+    budget.path = std::max(budget.path, (target - budget.host * need.host_questions) / need.path_questions);
+  }
   for (int attempt = 0; attempt < 30; ++attempt) {
     auto sizing = fit(d, need, budget, only);
     if (!sizing) return std::nullopt;

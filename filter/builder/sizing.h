@@ -4,7 +4,8 @@
 // so the file is smallest about where H has the share n_H/(n_H + n_P) of the error, n being the sets of bits in each;
 // larger shares are tried too, because fingerprints bound the error of a small section from below. Few hosts get about
 // 32 bits each at 1e-4. Where H holds only marks its error matters little for verdicts, but a false mark costs a page
-// of P: at most 1e-4. Deterministic; some hundred calls of question_error.
+// of P, and under tls_inspection a host without entries is decrypted for it: at most one of 10,000 such hosts, whatever
+// the target (false_mark_rate in prediction.h). Deterministic; some hundred calls of question_error.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -7,7 +7,7 @@
 
 #include "base/hex.h"
 #include "filter/cli/header_text.h"
-#include "filter/policy/lookup.h"
+#include "filter/file/prediction.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -15,7 +15,6 @@
 #include "filter/builder/builder.h"
 #include "filter/cli/terminal.h"
 #include "filter/file/prediction.h"
-#include "filter/policy/lookup.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -151,4 +151,17 @@ PredictedErrors predict(const Header& h, const Geometries& geometries) {
   return out;
 }
 
+std::size_t counted_suffixes(const Header& header) {
+  constexpr std::size_t kFewest = 2, kMost = 3;  // labels
+  const std::size_t most = header.max_labels == 0 ? kMost : std::min<std::size_t>(kMost, header.max_labels);
+  const std::size_t fewest = std::max<std::size_t>(kFewest, header.min_labels);
+  return most < fewest ? 0 : most - fewest + 1;
+}
+
+double false_mark_rate(const Header& header) {
+  if (header.find(SectionType::hosts) == nullptr || header.find(SectionType::paths) == nullptr) return 0;
+  const auto marks = static_cast<std::size_t>(std::popcount(header.mark_mask & kMarkBits));
+  return std::min(1.0, static_cast<double>(counted_suffixes(header) * marks) * header.predicted.host_fill);
+}
+
 }  // namespace bloomwall::filter

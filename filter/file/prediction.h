@@ -42,4 +42,11 @@ PredictedErrors predict(const Header& counts, const Geometries& geometries);
 // A rate as it goes into a file: within 0 to 1, and 24 bits of it, so that builds by different compilers agree.
 double stored_rate(double rate);
 
+// The probability that a host of three labels that is not in the filter seems to have marks (Policy::judge_host): such
+// a host is decrypted needlessly, always the same ones until the filter is built anew. From the bits that are set; the
+// sum over marks and suffixes, which is a little more than the truth.
+double false_mark_rate(const Header& header);
+// Of such a host, the suffixes whose marks count.
+std::size_t counted_suffixes(const Header& header);
+
 }  // namespace bloomwall::filter

@@ -359,16 +359,6 @@ std::string text_of(const Question& question, UrlParts& parts) {
   return text.append(" ").append(expression_of(question.kind, question.suffix, question.depth, parts));
 }
 
-double false_mark_rate(const Header& header) {
-  constexpr std::size_t kFewest = 2, kMost = 3;  // labels of the suffixes that count
-  if (header.find(SectionType::hosts) == nullptr || header.find(SectionType::paths) == nullptr) return 0;
-  const std::size_t most = header.max_labels == 0 ? kMost : std::min<std::size_t>(kMost, header.max_labels);
-  const std::size_t fewest = std::max<std::size_t>(kFewest, header.min_labels);
-  const std::size_t suffixes = most < fewest ? 0 : most - fewest + 1;
-  const auto marks = static_cast<std::size_t>(std::popcount(header.mark_mask & kMarkBits));
-  return std::min(1.0, static_cast<double>(suffixes * marks) * header.predicted.host_fill);
-}
-
 FilterPlan::FilterPlan(const FilterFile& file) {
   const Header& header = file.header();
   const auto counts = [&](Kind kind) -> const KindCounts& { return header.kinds[index_of(kind)]; };

@@ -40,11 +40,6 @@ struct FilterPlan {
   std::size_t max_depth = 0;  // of D entries
 };
 
-// The probability that a host of three labels that is not in the filter seems to have marks (Policy::judge_host): such
-// a host is decrypted needlessly, always the same ones until the filter is built anew. From the bits that are set; the
-// sum over marks and suffixes, which is a little more than the truth.
-double false_mark_rate(const Header& header);
-
 // One question put to a filter: an expression of the URL in the terms of UrlParts. A mark stands for the kind it
 // announces; the depth of a directory mark is 1..kDeepestMark, where kDeepestMark stands for that and any deeper.
 // Networks are asked for the host.

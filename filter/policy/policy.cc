@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "filter/file/prediction.h"
 #include "filter/file/system_page.h"
 #include "filter/keys/url_parts.h"
 #include "filter/policy/filter_store.h"

@@ -8,7 +8,7 @@
 
 #include "filter/builder/builder.h"
 #include "filter/cli/header_json.h"
-#include "filter/policy/lookup.h"
+#include "filter/file/prediction.h"
 
 namespace bloomwall::filter {
 namespace {
