@@ -71,7 +71,7 @@ TlsRefusals::Noted TlsRefusals::note(const Address& client, std::string_view hos
   const PairView key{client, host};
   if (accepted_.find(PairHash{}(key)) != nullptr) return {};
   Pair* found = pairs_.find(key);
-  Pair& pair = found != nullptr ? *found : pairs_.add({client, std::string(host)});
+  Pair& pair = found != nullptr ? *found : pairs_.put({client, std::string(host)}, {});
   pair.last = signal;
   if (is_in_force(pair.refused_at, now)) return {};
   std::erase_if(pair.signals, [now](const Signal& old) { return now - old.when > kWindow; });
@@ -94,7 +94,7 @@ TlsRefusals::Kind TlsRefusals::kind_of(const Address& client, Time now) {
 
 bool TlsRefusals::warns(const Address& client, Time now) {
   Client* known = clients_.find(client);
-  if (known == nullptr) known = &clients_.add(client);
+  if (known == nullptr) known = &clients_.put(client, {});
   if (known->warned_at && now - *known->warned_at < kWarnAgain) return false;
   known->warned_at = now;
   return true;
@@ -104,9 +104,9 @@ void TlsRefusals::accept(const Address& client, std::string_view host, Time now)
   const PairView key{client, host};
   pairs_.erase(key);
   const std::size_t hash = PairHash{}(key);
-  if (accepted_.find(hash) == nullptr) accepted_.add(hash);
+  if (accepted_.find(hash) == nullptr) accepted_.put(hash, {});
   Client* known = clients_.find(client);
-  if (known == nullptr) known = &clients_.add(client);
+  if (known == nullptr) known = &clients_.put(client, {});
   known->accepted_at = now;
 }
 

@@ -16,15 +16,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <list>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
+#include "base/recent_map.h"
 #include "conf/config.h"
 #include "proxy/access/access_rules.h"
 
@@ -109,51 +106,6 @@ class TlsRefusals {
   struct AddressHash {
     std::size_t operator()(const Address& address) const;
   };
-  // A map that forgets what was used longest ago.
-  template <typename Key, typename Value, typename Hash, typename Equal = std::equal_to<>>
-  class Recent {
-   public:
-    explicit Recent(std::size_t most) : most_(most) {}
-    template <typename Lookup>
-    Value* find(const Lookup& key) {
-      const auto at = places_.find(key);
-      if (at == places_.end()) return nullptr;
-      order_.splice(order_.begin(), order_, at->second);
-      return &at->second->second;
-    }
-    template <typename Lookup>
-    const Value* peek(const Lookup& key) const {
-      const auto at = places_.find(key);
-      return at == places_.end() ? nullptr : &at->second->second;
-    }
-    Value& add(Key key) {  // which is not there
-      if (order_.size() >= most_) {
-        places_.erase(order_.back().first);
-        order_.pop_back();
-      }
-      order_.emplace_front(key, Value{});
-      places_.emplace(std::move(key), order_.begin());
-      return order_.front().second;
-    }
-    template <typename Lookup>
-    void erase(const Lookup& key) {
-      const auto at = places_.find(key);
-      if (at == places_.end()) return;
-      order_.erase(at->second);
-      places_.erase(at);
-    }
-    void clear() {
-      order_.clear();
-      places_.clear();
-    }
-    const std::list<std::pair<Key, Value>>& all() const { return order_; }
-
-   private:
-    std::size_t most_;
-    std::list<std::pair<Key, Value>> order_;  // most recently used first
-    std::unordered_map<Key, typename std::list<std::pair<Key, Value>>::iterator, Hash, Equal> places_;
-  };
-
   struct Signal {
     Time when;
     unsigned weight;
@@ -175,10 +127,10 @@ class TlsRefusals {
   bool warns(const Address& client, Time now);
 
   conf::AutoPass rules_;
-  Recent<PairKey, Pair, PairHash, PairEqual> pairs_{kMostPairs};
-  Recent<Address, Client, AddressHash> clients_{kMostClients};
+  RecentMap<PairKey, Pair, PairHash, PairEqual> pairs_{kMostPairs};
+  RecentMap<Address, Client, AddressHash> clients_{kMostClients};
   // Hashes of pairs; two that collide make one look accepted, which keeps inspection on.
-  Recent<std::size_t, Nothing, std::hash<std::size_t>> accepted_{kMostAccepted};
+  RecentMap<std::size_t, Nothing> accepted_{kMostAccepted};
 };
 
 const char* to_string(TlsRefusals::Kind kind);  // "pins", "no_ca"

@@ -216,7 +216,10 @@ int run_ca_check(const CaCommand& command, const Streams& io) {
   if (const auto strict = check_strictly(*authority, terms.now); !strict) {
     return refuse(kExitConfiguration, fmt::format("{}: {}", files.certificate.string(), strict.error()), io);
   }
-  if (const auto fault = folder_fault(files.key)) return refuse(kExitConfiguration, *fault, io);
+  if (const auto fault = folder_fault(files.key)) {
+    if (fault->is_open) return refuse(kExitConfiguration, fault->text, io);
+    print_lines(io.err, {"warning: " + fault->text});
+  }
   const auto found = published(*setting, io);
   if (!found) return found.error();
   if (root_trust((*authority)->anchor(), terms.roots) == RootTrust::added) {

@@ -123,7 +123,7 @@ tl::expected<WrittenAuthority, std::string> write_authority(const MadeAuthority&
     out.files.push_back(fmt::format("{:04o} {}", file.mode, file.path.string()));
   }
   if (auto done = give_to_service(key); !done) return tl::unexpected(std::move(done.error()));
-  if (const auto fault = folder_fault(key)) out.warnings.push_back(*fault);
+  if (const auto fault = folder_fault(key)) out.warnings.push_back(fault->text);
   if (::geteuid() == 0 && service_user() == nullptr) {
     out.warnings.push_back(fmt::format(
         "{}: there is no user {} to own it; give it to the user that the service runs as", key.string(), kServiceUser));

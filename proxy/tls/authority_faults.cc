@@ -4,13 +4,10 @@
 #include <fmt/format.h>
 #include <openssl/err.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 
 #include "base/units.h"
+#include "proxy/tls/pem_files.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -172,20 +169,10 @@ std::optional<std::string> authority_fault(const std::vector<X509Ptr>& certifica
 }
 
 tl::expected<std::vector<X509Ptr>, std::string> read_authority_file(const fs::path& path) {
-  const auto refuse = [&](std::string_view what) { return tl::unexpected(fmt::format("{}: {}", path.string(), what)); };
   constexpr std::size_t kMost = 16, kMostBytes = std::size_t{1} << 20;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return refuse(fmt::format("cannot read: {}", std::strerror(errno)));
-  std::string text(kMostBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad()) return refuse("cannot be read");
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() > kMostBytes) return refuse("over 1 MiB: not a CA's certificate");
-  auto certificates = certificates_of(text);
-  if (!certificates) return refuse("a PEM block that is no certificate");
-  if (certificates->empty()) return refuse("no certificate in PEM (\"-----BEGIN CERTIFICATE-----\")");
-  if (certificates->size() > kMost) return refuse("more than 16 certificates: not a CA with its chain");
-  return *std::move(certificates);
+  auto certificates = read_certificates(path, kMostBytes);
+  if (!certificates || certificates->size() <= kMost) return certificates;
+  return tl::unexpected(fmt::format("{}: more than 16 certificates: not a CA with its chain", path.string()));
 }
 
 }  // namespace bloomwall::proxy

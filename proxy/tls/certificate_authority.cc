@@ -29,6 +29,13 @@ tl::unexpected<std::string> about(const fs::path& file, std::string_view what) {
   return tl::unexpected(fmt::format("{}: {}", file.string(), what));
 }
 
+// The file of the CA in use.
+tl::expected<std::vector<X509Ptr>, std::string> read_in_use(const fs::path& file) {
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) return about(file, "there is no such file; `bloomwall ca init` makes a CA");
+  return read_authority_file(file);
+}
+
 struct Passphrase {
   std::string_view text;
   bool was_asked = false;
@@ -117,7 +124,7 @@ CertificateAuthority::CertificateAuthority(std::vector<X509Ptr> certificates, Si
 }
 
 CertificateAuthority::Loaded CertificateAuthority::load(const AuthorityFiles& files, const AuthorityTerms& terms) {
-  auto certificates = read_authority_file(files.certificate);
+  auto certificates = read_in_use(files.certificate);
   if (!certificates) return tl::unexpected(certificates.error());
   if (const auto fault = authority_fault(*certificates, terms)) return about(files.certificate, *fault);
   auto key = read_key(files);
@@ -196,7 +203,7 @@ const char* to_string(PublishedAuthority::Role role) {
 tl::expected<std::vector<PublishedAuthority>, std::string> published_authorities(const AuthorityFiles& files,
                                                                                  const AuthorityTerms& terms) {
   std::vector<PublishedAuthority> published;
-  auto in_use = read_authority_file(files.certificate);
+  auto in_use = read_in_use(files.certificate);
   if (!in_use) return tl::unexpected(in_use.error());
   published.push_back({PublishedAuthority::Role::in_use, std::move(in_use->back())});
   std::error_code ignored;  // an activated one has been moved away

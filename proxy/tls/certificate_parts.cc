@@ -203,21 +203,4 @@ bool is_self_signed(X509* certificate) {
   return is;
 }
 
-std::optional<std::vector<X509Ptr>> certificates_of(std::string_view pem) {
-  std::vector<X509Ptr> certificates;
-  const BioPtr memory(BIO_new_mem_buf(pem.data(), length_of(pem)));
-  need(memory != nullptr);
-  ERR_clear_error();
-  for (;;) {
-    X509Ptr certificate(PEM_read_bio_X509(memory.get(), nullptr, nullptr, nullptr));
-    if (certificate == nullptr) break;
-    certificates.push_back(std::move(certificate));
-  }
-  const unsigned long error = ERR_peek_last_error();
-  ERR_clear_error();
-  const bool at_end = ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
-  if (!at_end) return std::nullopt;
-  return certificates;
-}
-
 }  // namespace bloomwall::proxy

@@ -7,11 +7,9 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "proxy/tls/handles.h"
 
@@ -58,7 +56,5 @@ std::string key_text(const X509* certificate);      // "EC P-256", "RSA 2048"
 // none, the SHA-1 of its key (RFC 5280 section 4.2.1.2, method 1).
 std::string issuer_key_octets(X509* certificate);
 bool is_self_signed(X509* certificate);
-// Every certificate of a PEM text, in its order; other blocks are skipped. Nothing: a block that is no certificate.
-std::optional<std::vector<X509Ptr>> certificates_of(std::string_view pem);
 
 }  // namespace bloomwall::proxy

@@ -28,8 +28,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/recent_map.h"
 #include "proxy/tls/leaf_mint.h"
-#include "proxy/tls/recent_map.h"
 
 namespace bloomwall::proxy {
 
@@ -61,7 +61,7 @@ class LeafCache {
   LeafCache(const LeafCache&) = delete;
   LeafCache& operator=(const LeafCache&) = delete;
 
-  // `client`: its address in any form, whose rate it is. `done` is not called where there is an answer.
+  // `client`: whatever stands for whose rate it is. `done` is not called where there is an answer.
   std::optional<Answer> ask(const LeafMintPtr& mint, std::string_view host, std::string_view client,
                             Clock::time_point now, Done done);
   void set_limits(const Limits& limits);  // at a reload
@@ -75,6 +75,9 @@ class LeafCache {
 
  private:
   using Key = std::pair<std::uint64_t, std::string>;  // generation, host
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const { return std::hash<std::string>{}(key.second) + key.first; }
+  };
   struct Job {
     LeafMintPtr mint;
     Key key;
@@ -92,7 +95,7 @@ class LeafCache {
 
   mutable std::mutex mutex_;
   Limits limits_;
-  RecentMap<Key, LeafPtr> leaves_;
+  RecentMap<Key, LeafPtr, KeyHash> leaves_;
   RecentMap<std::string, Budget> budgets_;
   std::map<Key, std::vector<Done>> waiting_;  // of each host that is being minted
   Figures figures_;

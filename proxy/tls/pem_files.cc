@@ -11,10 +11,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <new>
 #include <string_view>
 #include <system_error>
 
 #include "base/text.h"
+#include "base/units.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -34,30 +36,40 @@ bool is_end_of_blocks() {
   return ERR_GET_LIB(code) == ERR_LIB_PEM && ERR_GET_REASON(code) == PEM_R_NO_START_LINE;
 }
 
+// All blocks of a kind. The error: how many stand before the one that does not parse.
 template <typename Owner, typename Read>
-tl::expected<std::vector<Owner>, std::string> read_blocks(const std::filesystem::path& file, std::string_view kind,
-                                                          Read read) {
-  const auto text = read_text(file);
-  if (!text) return tl::unexpected(text.error());
-  if (text->size() > INT_MAX) return tl::unexpected(fmt::format("{}: too large for a PEM file", file.string()));
-  const BioPtr source(BIO_new_mem_buf(text->data(), static_cast<int>(text->size())));
+tl::expected<std::vector<Owner>, std::size_t> parse_blocks(std::string_view text, Read read) {
+  if (text.size() > INT_MAX) return tl::unexpected(std::size_t{0});
+  const BioPtr source(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
   if (source == nullptr) throw std::bad_alloc();
   std::vector<Owner> out;
   ERR_clear_error();
   while (Owner one{read(source.get())}) out.push_back(std::move(one));
   const bool is_whole = is_end_of_blocks();
   ERR_clear_error();
-  if (!is_whole) {
-    return tl::unexpected(fmt::format("{}:{}: this {} does not parse; remove it or write it again", file.string(),
-                                      line_of_block(*text, kind, out.size()), kind));
-  }
-  if (out.empty()) return tl::unexpected(fmt::format("{}: holds no {} in PEM form", file.string(), kind));
+  if (!is_whole) return tl::unexpected(out.size());
   return out;
 }
 
+template <typename Owner, typename Read>
+tl::expected<std::vector<Owner>, std::string> read_blocks(const std::filesystem::path& file, std::size_t most,
+                                                          std::string_view kind, Read read) {
+  const auto text = read_text(file, most);
+  if (!text) return tl::unexpected(text.error());
+  auto blocks = parse_blocks<Owner>(*text, read);
+  if (!blocks) {
+    return tl::unexpected(fmt::format("{}:{}: this {} does not parse; remove it or write it again", file.string(),
+                                      line_of_block(*text, kind, blocks.error()), kind));
+  }
+  if (blocks->empty()) return tl::unexpected(fmt::format("{}: holds no {} in PEM form", file.string(), kind));
+  return *std::move(blocks);
+}
+
+X509* read_certificate(BIO* in) { return PEM_read_bio_X509_AUX(in, nullptr, nullptr, nullptr); }
+
 }  // namespace
 
-tl::expected<std::string, std::string> read_text(const std::filesystem::path& file) {
+tl::expected<std::string, std::string> read_text(const std::filesystem::path& file, std::size_t most) {
   const auto failed = [&file](int error) {
     return tl::unexpected(fmt::format("{}: {}", file.string(), std::generic_category().message(error)));
   };
@@ -70,18 +82,24 @@ tl::expected<std::string, std::string> read_text(const std::filesystem::path& fi
   std::array<char, 16'384> piece;  // NOLINT: filled as far as it is used
   while (in.read(piece.data(), piece.size()) || in.gcount() > 0) {
     text.append(piece.data(), static_cast<std::size_t>(in.gcount()));
+    if (text.size() <= most) continue;
+    return tl::unexpected(fmt::format("{}: over {}: not what is expected here", file.string(), format_bytes(most)));
   }
   if (in.bad()) return failed(errno != 0 ? errno : EIO);
   return text;
 }
 
-tl::expected<std::vector<X509Ptr>, std::string> read_certificates(const std::filesystem::path& file) {
-  return read_blocks<X509Ptr>(file, "CERTIFICATE",
-                              [](BIO* in) { return PEM_read_bio_X509_AUX(in, nullptr, nullptr, nullptr); });
+tl::expected<std::vector<X509Ptr>, std::string> read_certificates(const std::filesystem::path& file, std::size_t most) {
+  return read_blocks<X509Ptr>(file, most, "CERTIFICATE", read_certificate);
+}
+
+std::optional<std::vector<X509Ptr>> certificates_of(std::string_view pem) {
+  auto blocks = parse_blocks<X509Ptr>(pem, read_certificate);
+  return blocks ? std::optional(*std::move(blocks)) : std::nullopt;
 }
 
 tl::expected<std::vector<X509CrlPtr>, std::string> read_crls(const std::filesystem::path& file) {
-  return read_blocks<X509CrlPtr>(file, "X509 CRL",
+  return read_blocks<X509CrlPtr>(file, kMostPemFile, "X509 CRL",
                                  [](BIO* in) { return PEM_read_bio_X509_CRL(in, nullptr, nullptr, nullptr); });
 }
 

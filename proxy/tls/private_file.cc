@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <openssl/crypto.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -111,18 +112,28 @@ tl::expected<Secret, std::string> read_passphrase(const fs::path& path) {
   return Secret(std::string(line));
 }
 
-std::optional<std::string> folder_fault(const fs::path& file) {
+std::optional<FolderFault> folder_fault(const fs::path& file) {
   const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
   struct stat status{};
-  if (::stat(folder.c_str(), &status) != 0) return fmt::format("{}: {}", folder.string(), std::strerror(errno));
+  if (::stat(folder.c_str(), &status) != 0) {
+    return FolderFault{fmt::format("{}: {}", folder.string(), std::strerror(errno)), true};
+  }
   const bool others_write = (status.st_mode & S_IWOTH) != 0 && (status.st_mode & S_ISVTX) == 0;
-  const char* const what = others_write                      ? "everybody may write into"
-                           : (status.st_mode & S_IROTH) != 0 ? "everybody may list"
-                                                             : nullptr;
-  if (what == nullptr) return std::nullopt;
-  return fmt::format("{}: {} the folder of the CA's key; chmod o-rwx {}", folder.string(), what, folder.string());
+  if (others_write) {
+    return FolderFault{
+        fmt::format("{0}: everybody may write into the folder of the CA's key; chmod o-w {0}", folder.string()), true};
+  }
+  if ((status.st_mode & S_IROTH) == 0) return std::nullopt;
+  return FolderFault{
+      fmt::format("{0}: everybody may list the folder of the CA's key, which is closed itself; chmod o-rwx {0}, "
+                  "or keep it in a folder of its own (`bloomwall ca init --out {1}` makes one)",
+                  folder.string(), (folder / "ca").string())};
 }
 
-void forbid_core_files() { ::prctl(PR_SET_DUMPABLE, 0); }
+void forbid_core_files() {
+  constexpr rlimit kNone{};
+  ::setrlimit(RLIMIT_CORE, &kNone);
+  ::prctl(PR_SET_DUMPABLE, 0);  // also where core files go to another program
+}
 
 }  // namespace bloomwall::proxy

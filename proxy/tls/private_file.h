@@ -34,8 +34,13 @@ tl::expected<Secret, std::string> read_private_file(const std::filesystem::path&
 // The first line of a private file, without its end.
 tl::expected<Secret, std::string> read_passphrase(const std::filesystem::path& path);
 
-// Why a private file should not lie in this file's folder: others may write there, or list it. Nothing: it may.
-std::optional<std::string> folder_fault(const std::filesystem::path& file);
+// What is wrong with the folder of a private file. Where others may write into it they can put another file in its
+// place, whatever its own mode; that they may list it tells them that there is such a file, and no more.
+struct FolderFault {
+  std::string text;      // one line, with what to do
+  bool is_open = false;  // others may write
+};
+std::optional<FolderFault> folder_fault(const std::filesystem::path& file);
 
 // From here on this process writes no core file, its user cannot trace it, and its files below /proc belong to root.
 // For a process that serves, before it reads a key.

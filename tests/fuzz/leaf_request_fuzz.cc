@@ -11,6 +11,7 @@
 
 #include "proxy/tls/authority_maker.h"
 #include "proxy/tls/leaf_mint.h"
+#include "proxy/tls/pem_files.h"
 
 namespace {
 

@@ -10,6 +10,7 @@
 #include "proxy/ops/ca_files.h"
 #include "proxy/ops/commands.h"
 #include "proxy/tls/authority_faults.h"
+#include "proxy/tls/pem_files.h"
 #include "tests/support/temp_dir.h"
 
 namespace bloomwall::proxy {
@@ -128,8 +129,14 @@ TEST_F(CaCommandTest, CheckFindsEachFault) {
   ::chmod(key().c_str(), 0640);
   refused("ca.key: others than its owner may read or write it (mode 0640)");
   ::chmod(key().c_str(), 0600);
+  ::chmod(folder().c_str(), 0777);
+  refused("everybody may write into the folder of the CA's key; chmod o-w ");
   ::chmod(folder().c_str(), 0755);
-  refused("everybody may list the folder of the CA's key; chmod o-rwx ");
+  const CaOutcome listed = on_files({"check"});
+  EXPECT_EQ(listed.status, 0) << "its own mode counts: " << listed.err;
+  EXPECT_THAT(listed.err, HasSubstr("warning: "));
+  EXPECT_THAT(listed.err,
+              HasSubstr("everybody may list the folder of the CA's key, which is closed itself; chmod o-rwx "));
   ::chmod(folder().c_str(), 0750);
   const std::string key_text = text("ca.key");
   init({"--force"});
@@ -138,7 +145,7 @@ TEST_F(CaCommandTest, CheckFindsEachFault) {
   std::filesystem::remove(key());
   refused("ca.key: cannot read: No such file");
   std::filesystem::remove(certificate());
-  refused("ca.crt: cannot read: No such file");
+  refused("ca.crt: there is no such file; `bloomwall ca init` makes a CA");
 }
 
 TEST_F(CaCommandTest, CheckWarnsOfItsEnd) {

@@ -7,6 +7,7 @@
 
 #include "proxy/tls/authority_export.h"
 #include "proxy/tls/leaf_mint.h"
+#include "proxy/tls/pem_files.h"
 #include "tests/proxy/tls/authority_fixture.h"
 
 namespace bloomwall::proxy {

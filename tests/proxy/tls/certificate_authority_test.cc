@@ -125,11 +125,11 @@ TEST(CertificateAuthority, FilesThatAreNone) {
   EXPECT_THAT(load_error(files), HasSubstr("nowhere.key: cannot read: No such file"));
   files = folder.write(good);
   files.certificate = folder.dir.path() / "nowhere.crt";
-  EXPECT_THAT(load_error(files), HasSubstr("nowhere.crt: cannot read: No such file"));
+  EXPECT_THAT(load_error(files), HasSubstr("nowhere.crt: there is no such file; `bloomwall ca init` makes a CA"));
   files = folder.write("", test::pem_of_test_key(good.key.get()));
-  EXPECT_THAT(load_error(files), HasSubstr("no certificate in PEM"));
+  EXPECT_THAT(load_error(files), HasSubstr("holds no CERTIFICATE in PEM form"));
   files = folder.write("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "x");
-  EXPECT_THAT(load_error(files), HasSubstr("a PEM block that is no certificate"));
+  EXPECT_THAT(load_error(files), HasSubstr(":1: this CERTIFICATE does not parse"));
   files = folder.write(pem_of(good.certificate.get()), "nothing");
   EXPECT_THAT(load_error(files), HasSubstr("ca.key: no private key in PEM"));
   files = folder.write(pem_of(good.certificate.get()), std::string(70'000, 'x'));
