@@ -37,6 +37,7 @@ void TlsTransport::close_with_reset() {
 void TlsTransport::release() {
   is_open_ = false;
   deliver_.disarm();
+  step_.cancel();
   memory_.set(0);
   inbox_.clear();
 }
@@ -62,16 +63,27 @@ void TlsTransport::deliver_later() {
 }
 
 std::size_t TlsTransport::on_data(std::span<const char> ciphertext) {
+  session_->keep(ciphertext);  // a copy: the scratch memory is free for what it decrypts to
+  if (session_->is_established() || io_.steps == nullptr) {
+    step();
+  } else {
+    lower_->pause(PauseReason::busy);
+    io_.steps->add(step_);
+  }
+  return ciphertext.size();
+}
+
+void TlsTransport::step() {
   const bool held = session_->held() > 0;
   const bool was_established = session_->is_established();
-  session_->feed(ciphertext);  // a copy: the scratch memory is free for what it decrypts to
+  session_->proceed();
   flush();
   maybe_shut();
   if (held && is_open_ && backlog() == 0) handler_->on_drained();
   if (!was_established && session_->is_established() && is_open_) handler_->on_established();
   decrypt();
   tell_end();
-  return ciphertext.size();
+  if (!was_established && is_open_ && gate_.open() && !read_ended_) lower_->resume(PauseReason::busy);
 }
 
 void TlsTransport::decrypt() {

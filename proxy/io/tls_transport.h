@@ -3,7 +3,8 @@
 // handshake is on_failed(EPROTO). An end without close_notify is a plain end from a client, whose requests are framed,
 // and a failure (kEndedUntold) from a server. Records that TLS itself sends in reply (alerts, tickets) have a bound:
 // ENOBUFS beyond it.
-// OpenSSL's memory is accounted to the pool. Thread: the loop's.
+// OpenSSL's memory is accounted to the pool. Each step of the handshake waits for its turn (IoContext::steps), and what
+// is below is not read meanwhile. Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,6 +14,7 @@
 
 #include "proxy/io/event_loop.h"
 #include "proxy/io/handles.h"
+#include "proxy/io/step_queue.h"
 #include "proxy/io/transport.h"
 #include "proxy/tls/tls_session.h"
 
@@ -28,7 +30,9 @@ class TlsTransport final : public Transport, Transport::Handler {
   void close() override;
   void close_with_reset() override;
   Arrived arrived() const override;
-  bool has_unseen() const override { return !inbox_.empty() || read_ended_ || lower_->has_unseen(); }
+  bool has_unseen() const override {
+    return !inbox_.empty() || read_ended_ || step_.is_waiting() || lower_->has_unseen();
+  }
   std::size_t unconfirmed() const override { return lower_->unconfirmed(); }
   std::size_t kernel_room() const override { return lower_->kernel_room(); }
   void set_notices_reset(bool notices) override { lower_->set_notices_reset(notices); }
@@ -57,6 +61,7 @@ class TlsTransport final : public Transport, Transport::Handler {
   void on_write_failed(int error) override { handler_->on_write_failed(error); }
   void on_failed(int error) override;
 
+  void step();
   void decrypt();
   void flush();
   void maybe_shut();
@@ -67,6 +72,7 @@ class TlsTransport final : public Transport, Transport::Handler {
   std::unique_ptr<TlsSession> session_;
   Reservation memory_;
   Event deliver_;  // what was decrypted while the gate was closed
+  StepQueue::Step step_{[](void* self) { static_cast<TlsTransport*>(self)->step(); }, this};
   bool shut_wanted_ = false;
 };
 

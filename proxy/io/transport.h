@@ -37,6 +37,7 @@ inline constexpr int kEndedUntold = ECONNABORTED;
 class EventLoop;
 class HangupWatch;
 class PipePool;
+class StepQueue;
 class TcpTransport;
 class TlsSession;
 
@@ -47,6 +48,7 @@ struct IoContext {
   std::span<char> scratch;         // where every read goes; at least 64 KiB
   PipePool* pipes = nullptr;       // without one, every octet is copied
   HangupWatch* hangups = nullptr;  // without one, only reads and writes notice a reset
+  StepQueue* steps = nullptr;      // without one, steps of TLS handshakes are made as they come
 };
 
 class Transport {

@@ -94,6 +94,7 @@ void Interception::give_up(InterceptionFailure reason, std::string_view why) {
 void Interception::cancel() {
   if (owner_ == nullptr) return;
   owner_ = nullptr;
+  presenting_.cancel();
   worker_.counters.tls.count(InterceptionFailure::client_left);
   start_.log->note_error("the client left");
   start_.log->write(nullptr);
@@ -111,16 +112,16 @@ void Interception::drop_upstream() {
 // Of the handshake with the origin, once.
 void Interception::note_origin_end(bool is_done) {
   if (!shaking_since_) return;
-  const auto took = std::chrono::steady_clock::now() - *std::exchange(shaking_since_, std::nullopt);
+  const auto took = std::chrono::duration_cast<std::chrono::microseconds>(
+      std::chrono::steady_clock::now() - *std::exchange(shaking_since_, std::nullopt));
   TlsCounts& counts = worker_.counters.tls;
   const TlsSession* const tls = upstream_ == nullptr ? nullptr : upstream_->transport->tls();
   if (tls == nullptr) return counts.of(TlsSide::origin).count_failed();
   start_.log->note_origin(*tls);
   if (tls->without_scts()) worker_.counters.origin_without_sct_total.add();
-  if (is_done)
-    return counts.of(TlsSide::origin)
-        .count_done(tls->resumed(), std::chrono::duration_cast<std::chrono::microseconds>(took));
-  counts.of(TlsSide::origin).count_failed();
+  HandshakeCounts& handshakes = counts.of(TlsSide::origin);
+  if (is_done) return handshakes.count_done(tls->resumed(), took);
+  handshakes.count_failed();
   if (tls->fault() == TlsSession::Fault::certificate) {
     counts.count_certificate_error(static_cast<std::size_t>(tls->certificate_error()));
   }
@@ -141,6 +142,7 @@ bool Interception::step_back(TlsReason reason) {
   }
   if (start_.inside.to_parent) return false;
   self_ = std::make_shared<Interception*>(this);  // a certificate that is being made is not wanted any more
+  presenting_.cancel();
   undone_by_ = reason;
   const Endpoint peer = upstream_->peer;
   drop_upstream();
@@ -196,6 +198,11 @@ void Interception::fail(const HttpError& error) {
 }
 
 void Interception::present() {
+  if (worker_.io.steps == nullptr) return present_now();
+  if (owner_ != nullptr) worker_.io.steps->add(presenting_);
+}
+
+void Interception::present_now() {
   if (owner_ == nullptr) return;
   // The answer may come on another thread, and after this is gone.
   auto tell = [mailbox = worker_.mailbox, self = std::weak_ptr<Interception*>(self_)](const LeafCache::Answer& answer) {

@@ -23,6 +23,7 @@
 
 #include "proxy/access/tls_decision.h"
 #include "proxy/io/deferred_deletion.h"
+#include "proxy/io/step_queue.h"
 #include "proxy/io/timer_wheel.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/connector.h"
@@ -69,7 +70,7 @@ class Interception final : public DeletedLater, public Transport::Handler, publi
   // and the client must not be read before present() has ended. No ClientHello: the owner is told.
   bool on_hello(std::span<const char> bytes);
   bool awaits_hello() const { return awaits_hello_; }
-  void present();  // the certificate to the client
+  void present();  // the certificate to the client, when it is its turn (StepQueue)
   void cancel();   // idempotent: the client is gone
   // From on_intercepted on the owner's, who writes it when the client's side is known too.
   InterceptionLogPtr take_log() { return std::move(start_.log); }
@@ -92,6 +93,7 @@ class Interception final : public DeletedLater, public Transport::Handler, publi
   void note_origin_end(bool is_done);
   void give_up(InterceptionFailure reason, std::string_view why);
   void fail(const HttpError& error);
+  void present_now();
   void on_leaf(const LeafCache::Answer& answer);
   void drop_upstream();
 
@@ -105,6 +107,7 @@ class Interception final : public DeletedLater, public Transport::Handler, publi
   std::unique_ptr<Connector> redial_;
   TlsReason undone_by_ = TlsReason::all;                                // while redial_ dials
   std::optional<std::chrono::steady_clock::time_point> shaking_since_;  // with the origin; nothing: not now
+  StepQueue::Step presenting_{[](void* self) { static_cast<Interception*>(self)->present_now(); }, this};
   Timer deadline_;
   bool awaits_hello_ = false;
 };

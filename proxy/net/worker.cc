@@ -31,7 +31,7 @@ void block_signals() {
 Worker::Worker(const Shared& shared)
     : pool_(shared.edition.snapshot->settings.limits.buffer_memory / shared.workers),
       scratch_(kScratchBytes),
-      io_{loop_, pool_, scratch_, &pipes_, &hangups_},
+      io_{loop_, pool_, scratch_, &pipes_, &hangups_, &steps_},
       limits_(shared.limits),
       peers_(shared.peers),
       refused_(loop_),

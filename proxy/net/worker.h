@@ -16,6 +16,7 @@
 #include "proxy/dns/cares_resolver.h"
 #include "proxy/io/hangup_watch.h"
 #include "proxy/io/pipe_pool.h"
+#include "proxy/io/step_queue.h"
 #include "proxy/net/acceptor.h"
 #include "proxy/net/client_limits.h"
 #include "proxy/net/client_session.h"
@@ -96,6 +97,7 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
   std::vector<char> scratch_;
   PipePool pipes_;
   HangupWatch hangups_{loop_};
+  StepQueue steps_{loop_};
   IoContext io_;
   std::unique_ptr<CaresResolver> resolver_;
   ClientLimits& limits_;

@@ -105,12 +105,16 @@ TlsSession::~TlsSession() {
 }
 
 void TlsSession::feed(std::span<const char> ciphertext) {
+  keep(ciphertext);
+  handshake();
+}
+
+void TlsSession::keep(std::span<const char> ciphertext) {
   while (!ciphertext.empty()) {
     const int taken = BIO_write(in_, ciphertext.data(), clamped(ciphertext.size()));
     if (taken <= 0) throw std::bad_alloc();
     ciphertext = ciphertext.subspan(static_cast<std::size_t>(taken));
   }
-  if (!established_) handshake();
 }
 
 void TlsSession::handshake() {

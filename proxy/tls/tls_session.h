@@ -53,6 +53,9 @@ class TlsSession {
   TlsSession& operator=(const TlsSession&) = delete;
 
   void feed(std::span<const char> ciphertext);
+  // The two halves of it: the octets are taken; and, while the handshake is not done, it goes on, which is dear.
+  void keep(std::span<const char> ciphertext);
+  void proceed() { handshake(); }
   std::size_t read(std::span<char> room);  // 0: nothing now, see state()
   void write(std::span<const char> plaintext);
   void write(std::span<const iovec> pieces);  // in as few records as they fit in

@@ -107,7 +107,8 @@ class TlsTransports : public testing::Test {
   EventLoop loop_;
   BufferPool pool_{64 << 20};
   std::vector<char> scratch_ = std::vector<char>(256 * 1024);
-  IoContext io_{loop_, pool_, scratch_};
+  StepQueue steps_{loop_};
+  IoContext io_{loop_, pool_, scratch_, nullptr, nullptr, &steps_};
   test::TempDir dir_;
   test::TestCertificate files_;
   TlsContextPtr listener_, peers_;
