@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <set>
@@ -60,9 +61,10 @@ route add default via fd09::1
 )");
   }
   void start_origin() {
-    const auto made = run({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-                           "-nodes", "-keyout", folder_.path("key.pem"), "-out", folder_.path("cert.pem"), "-days", "2",
-                           "-subj", "/CN=example.test"});
+    const auto made =
+        run({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+             "-keyout", folder_.path("key.pem"), "-out", folder_.path("cert.pem"), "-days", "2", "-subj",
+             "/CN=example.test", "-addext", "subjectAltName=DNS:example.test,DNS:*.example.test"});
     ASSERT_EQ(made.status, 0) << made.out;
     const std::string config = folder_.write(
         "nginx.conf", "daemon off; worker_processes 1; user root; pid " + folder_.path("nginx.pid") +
@@ -107,6 +109,24 @@ log: {level: debug, access: {file: access.log}}
     argv.insert(argv.end(), options.begin(), options.end());
     argv.push_back(url);
     return client_->run(argv);
+  }
+  // With an authority of ours, in this mode.
+  void restart_inspecting(const std::string& mode) {
+    const std::string folder = folder_.path("ca");
+    if (!std::filesystem::exists(folder)) {
+      ASSERT_EQ(run({bloomwall_program(), "ca", "init", "--out", folder}).status, 0);
+    }
+    proxy_->signal(SIGINT);
+    ASSERT_EQ(proxy_->wait(), 0);
+    start_proxy("tls_inspection: {mode: " + mode + ", never: [], ca: {certificate: ca/ca.crt, key: ca/ca.key}, " +
+                "verify: {ca_file: cert.pem}}\n");
+  }
+  // Likewise fetched by a client that trusts this authority alone: "ca/ca.crt" or "cert.pem".
+  Finished fetch_trusting(const std::string& authority, const std::string& url,
+                          const std::string& address = kOrigin) const {
+    const std::string host = url.substr(url.find("//") + 2, url.find('/', url.find("//") + 2) - url.find("//") - 2);
+    return client_->run({"curl", "-s", "-m", "10", "-w", "%{http_code}", "-H", "Accept: text/plain", "--cacert",
+                         folder_.path(authority), "--resolve", host + ":443:" + address, url});
   }
   // What comes back when a client says just this, in the escapes of printf(1), to port 443.
   Finished said(const std::string& text) const {
@@ -314,6 +334,37 @@ log: {access: {file: off}}
   const auto refused = fetch("https://refused.example.test/", {"-v"});
   EXPECT_NE(refused.status, 0);
   EXPECT_FALSE(has(refused, "wrong version number")) << "nothing but TLS is said to it: " << refused.out;
+}
+
+TEST_F(Transparent, UrlsInsideTlsAreJudgedWhereTheServerNameHasEntries) {
+  restart_inspecting("urls");
+  const auto allowed = fetch_trusting("ca/ca.crt", "https://mixed.example.test/ok");
+  EXPECT_TRUE(has(allowed, "https mixed.example.test /ok via=\n200")) << allowed.out << proxy_->output();
+  const auto listed = fetch_trusting("ca/ca.crt", "https://mixed.example.test/x/%2e./bad/y");
+  EXPECT_TRUE(has(listed, "403")) << listed.out;
+  EXPECT_TRUE(has(listed, "https://mixed.example.test/")) << "the page: " << listed.out;
+  const auto plain = fetch_trusting("cert.pem", "https://good.example.test/x");
+  EXPECT_TRUE(has(plain, "https good.example.test /x")) << "not decrypted: " << plain.out;
+  EXPECT_NE(fetch_trusting("ca/ca.crt", "https://good.example.test/x").status, 0);
+  EXPECT_TRUE(has(fetch_trusting("ca/ca.crt", "https://blocked.example.test/"), "403"));
+  EXPECT_TRUE(has(fetch_trusting("ca/ca.crt", "https://good.example.test/", kListedAddress), "403"))
+      << "what the client was about to reach";
+  const std::string log = access_log();
+  EXPECT_NE(log.find("\"tls_action\":\"intercepted\",\"tls_reason\":\"mark\",\"tls_client\":\"1.3\""),
+            std::string::npos)
+      << log;
+  EXPECT_NE(log.find("\"tls_action\":\"tunnelled\",\"tls_reason\":\"mode\""), std::string::npos) << log;
+  EXPECT_NE(log.find("\"tls_action\":\"page\",\"tls_reason\":\"blocked\""), std::string::npos) << log;
+}
+
+TEST_F(Transparent, ABlockedHostShowsItsPageInsideTls) {
+  restart_inspecting("blocked");
+  const auto page = fetch_trusting("ca/ca.crt", "https://blocked.example.test/where");
+  EXPECT_TRUE(has(page, "403")) << page.out << proxy_->output();
+  EXPECT_TRUE(has(page, "https://blocked.example.test/where")) << page.out;
+  const auto listed = fetch_trusting("cert.pem", "https://mixed.example.test/bad/y");
+  EXPECT_TRUE(has(listed, "https mixed.example.test /bad/y")) << "not decrypted: " << listed.out;
+  EXPECT_NE(fetch_trusting("cert.pem", "https://blocked.example.test/").status, 0) << "a client without the authority";
 }
 
 }  // namespace
