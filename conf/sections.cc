@@ -205,6 +205,7 @@ void read(MapReader& map, TlsInspection& out) {
   map.flag("urls_of_monitor", out.urls_of_monitor);
   map.section("auto_pass", out.auto_pass);
   map.choice("ech", out.ech, {{"intercept", Tls::Ech::intercept}, {"pass", Tls::Ech::pass}, {"deny", Tls::Ech::deny}});
+  map.path_list("ech_public_names", out.ech_public_names);
   map.choice("on_bad_certificate", out.on_bad_certificate,
              {{"page", Tls::OnBadCertificate::page}, {"pass", Tls::OnBadCertificate::pass}});
   map.section("verify", out.verify);

@@ -144,7 +144,7 @@ struct Limits {
   std::uint64_t buffer_memory = std::uint64_t{1} << 30;  // bytes, whole process, 16MiB .. 1TiB
   std::uint32_t client_connections = 20'000;             // whole process, 1 .. 10,000,000
   std::uint32_t connections_per_client = 4096;           // by address; 0: no limit
-  std::uint32_t leaves_per_client = 20;                  // certificates made a second, by address, 1 .. 100,000
+  std::uint32_t leaves_per_client = 20;                  // certificates made a second, by address or /64, 1 .. 100,000
   std::uint32_t handshakes = 1024;  // TLS of intercepted connections at once, of each worker, 1 .. 1,000,000
   friend bool operator==(const Limits&, const Limits&) = default;
 };
@@ -244,6 +244,8 @@ struct TlsInspection {
   bool urls_of_monitor = true;             // URL entries of filters that monitor count as those of filters that block
   AutoPass auto_pass;
   Ech ech = Ech::intercept;
+  // Files of names that ClientHellos with ECH show, beside those that are built in.
+  std::vector<std::filesystem::path> ech_public_names;
   OnBadCertificate on_bad_certificate = OnBadCertificate::page;
   OriginTrust verify;
   LeafCertificates leaf;

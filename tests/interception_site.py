@@ -154,7 +154,7 @@ class Proxy:
         self.folder, self.name = folder, name or mode
         dns = dns or "{hosts: {%s}}" % ", ".join(f"{name}: 127.0.0.1" for name in names)
         self.file = folder / f"{self.name}.yaml"
-        more = more if "timeouts:" in more else f"timeouts: {{announce: 0}}\n{more}"
+        more = more if "timeouts:" in more else f"timeouts: {{announce: 0, drain: 1s}}\n{more}"
         self.write(mode, ports, dns, tls + more, access)
         self.start()
 

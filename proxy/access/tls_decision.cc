@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <utility>
 
@@ -137,17 +138,28 @@ tl::expected<InspectionRules, std::vector<std::string>> InspectionRules::compile
   take(networks_of("never_clients", rules.settings_.never_clients), rules.never_clients_);
   rules.ports_ = rules.settings_.ports;
   std::ranges::sort(rules.ports_);
-  auto never = NeverList::load(rules.settings_.never);
-  if (never) {
-    rules.never_ = *std::move(never);
-  } else {
-    for (std::string& line : never.error()) errors.push_back("tls_inspection.never: " + line);
-  }
+  const auto take_list = [&errors](const char* key, const std::vector<std::filesystem::path>& files, NeverList& into) {
+    auto list = NeverList::load(files);
+    if (list) {
+      into = *std::move(list);
+    } else {
+      for (const std::string& line : list.error()) errors.push_back(fmt::format("tls_inspection.{}: {}", key, line));
+    }
+  };
+  take_list("never", rules.settings_.never, rules.never_);
+  take_list("ech_public_names", rules.settings_.ech_public_names, rules.ech_names_);
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   return rules;
 }
 
 TlsDecision InspectionRules::decide(const TlsRequest& request) const {
+  TlsDecision decision = choose(request);
+  const bool is_ended_here = decision.action == TlsAction::intercept || decision.action == TlsAction::page;
+  decision.hides_name = is_ended_here && hides_name(request);
+  return decision;
+}
+
+TlsDecision InspectionRules::choose(const TlsRequest& request) const {
   if (!is_on()) return tunnel_unless_blocked(request, TlsReason::mode);
   if (request.is_opaque) {
     return refuses_opaque_ ? decided(TlsAction::refuse, TlsReason::opaque)
@@ -219,7 +231,7 @@ std::optional<TlsDecision> InspectionRules::exempt(const TlsRequest& request) co
 // listeners the SNI is all there is.
 bool InspectionRules::hides_name(const TlsRequest& request) const {
   if (!request.hello || !request.hello->has_ech || !request.sni) return false;
-  if (is_ech_public_name(request.sni->host)) return true;
+  if (is_ech_public_name(request.sni->host) || ech_names_.find(request.sni->host) != nullptr) return true;
   return !request.is_transparent && request.sni->host != request.authority.host;
 }
 

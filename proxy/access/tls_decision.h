@@ -107,6 +107,9 @@ struct TlsDecision {
   // intercept: a tunnel is still possible where the origin turns out to want a client certificate, to speak no HTTP
   // version of ours, or (on_bad_certificate: pass) to have a bad certificate. Never of a host with marks.
   bool may_step_back = false;
+  // intercept, page: the ClientHello does not show the name that it means, and its client is expected to end the
+  // handshake and come again with it (RFC 9849 section 6.1.6).
+  bool hides_name = false;
   // "mode urls", "never-decrypt.txt:14 example.com", "tls_inspection.never_clients": the setting that decided.
   std::string source(const conf::TlsInspection& settings) const;
 };
@@ -115,7 +118,7 @@ struct TlsDecision {
 class InspectionRules {
  public:
   using Mode = conf::TlsInspection::Mode;
-  // Reads the never files, unless the mode is off. Every error, one line each.
+  // Reads the files of hosts, unless the mode is off. Every error, one line each.
   static tl::expected<InspectionRules, std::vector<std::string>> compile(const conf::Config& settings);
 
   bool is_on() const { return settings_.mode != Mode::off; }
@@ -127,6 +130,7 @@ class InspectionRules {
   TlsDecision decide(const TlsRequest& request) const;
 
  private:
+  TlsDecision choose(const TlsRequest& request) const;
   bool is_client_exempt(const Address& client) const;
   std::optional<TlsDecision> exempt(const TlsRequest& request) const;
   const NeverList::Entry* never_entry(const TlsName& name) const;
@@ -143,6 +147,7 @@ class InspectionRules {
   CidrSet clients_, never_clients_;
   std::vector<std::uint16_t> ports_;  // sorted; empty: any
   NeverList never_;
+  NeverList ech_names_;  // beside those of is_ech_public_name()
 };
 
 inline TlsDecision decide_tls(const TlsRequest& request, const InspectionRules& rules) { return rules.decide(request); }

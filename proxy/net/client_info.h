@@ -32,6 +32,7 @@ struct ClientInfo {
     Scheme scheme = Scheme::http;
     std::string authority = {};  // https: what CONNECT named, where the server name is another
     bool has_marks = false;      // https: URL entries exist on the host
+    bool hides_name = false;     // https: TlsDecision::hides_name
     std::optional<HttpError> failure =
         {};  // https: why there is no connection to the origin; the answer to each request
     TunnelTarget target() const { return {host, port, scheme}; }

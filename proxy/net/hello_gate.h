@@ -71,6 +71,7 @@ class HelloGate {
   KeptVerdict& verdict() { return verdict_; }      // of the name
   // Of what was cut; nothing: the server name is blocked, as verdict() says.
   const std::optional<HttpError>& error() const { return error_; }
+  bool is_tls() const { return after_.has_value(); }   // of what relay or pass was said of
   bool is_inspected() const { return is_inspected_; }  // tls_decision() was made
   const TlsDecision& tls_decision() const { return tls_decision_; }
 

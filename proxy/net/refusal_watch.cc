@@ -37,7 +37,8 @@ void RefusalWatch::on_end(const TlsSession* tls, bool is_by_us) {
   log_->note_error(why(tls, is_by_us));
   log_->write(tls);
   const TlsRefusals::Time now = TlsRefusals::Clock::now();
-  HandshakeEnd end{.is_finished = established_at_.has_value(), .by_us = is_by_us};
+  HandshakeEnd end{
+      .is_finished = established_at_.has_value(), .by_us = is_by_us, .hid_its_name = client_.inside->hides_name};
   if (tls != nullptr && tls->alert_received() != 0) end.alert = tls->alert_received();
   if (established_at_)
     end.after_finished = std::chrono::duration_cast<std::chrono::milliseconds>(now - *established_at_);

@@ -169,6 +169,7 @@ void Tunnel::open_gate() {
   note_name();
   count_verdict();
   release_held();
+  is_tls_ = gate_->is_tls();
   gate_.reset();
 }
 
@@ -240,7 +241,8 @@ void Tunnel::intercept() {
                                      .to_parent = start_.to_parent,
                                      .scheme = Scheme::https,
                                      .authority = sni_.empty() || sni_ == start_.host ? std::string() : start_.host,
-                                     .has_marks = decision.reason == TlsReason::mark},
+                                     .has_marks = decision.reason == TlsReason::mark,
+                                     .hides_name = decision.hides_name},
                           .hello = gate_->take_held(gate_->held().size()),
                           .may_step_back = decision.may_step_back};
   gate_.reset();
@@ -300,12 +302,17 @@ void Tunnel::on_timer() {
   }
   const conf::Timeouts& timeouts = settings().timeouts;
   const Milliseconds now = monotonic_now();
+  if (ends_at_ && now >= *ends_at_) {
+    state_.counters.tunnels_cut_by_reload_total.add();
+    return cut("a reload has listed URLs of the host");
+  }
   const Milliseconds active = std::max(client_.transport().last_active(), far_.transport().last_active());
-  const Milliseconds idle_left = timeouts.tunnel_idle - (now - active);
+  Milliseconds idle_left = timeouts.tunnel_idle - (now - active);
   if (idle_left <= Milliseconds(0)) {
     state_.counters.tunnel_idle_timeouts_total.add();
     return cut("idle for too long");
   }
+  if (ends_at_) idle_left = std::min(idle_left, *ends_at_ - now);
   if (timeouts.tunnel_lifetime == Milliseconds(0)) return timer_.set(idle_left);
   const Milliseconds life_left = timeouts.tunnel_lifetime - (now - opened_);
   if (life_left <= Milliseconds(0)) {

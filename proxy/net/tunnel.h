@@ -3,7 +3,8 @@
 // name, HTTP/1 is handed back to be judged request by request; everything from the far end passes at once.
 // It holds no part of the policy that let it in, and follows the settings of the moment. Each reload reviews it: where
 // its host, its server name, the address of its far end or, after an upgrade, its URL is blocked by then, or the access
-// rules have come to deny its client, its port or that address, it ends.
+// rules have come to deny its client, its port or that address, it ends. TLS to a host that would be decrypted by then
+// for its URL entries ends after timeouts.drain.
 // Idle, it holds no buffer. Owned by a ClientSession; destroyed by the DeferredDeletion only. Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -115,6 +116,8 @@ class Tunnel final : public DeletedLater, LiveTunnel, PageReader::Handler {
   bool hello_is_timed_ = false;            // timer_ is that of a hello, or a request line, that has begun
   bool is_counted_ = false;                // the verdict is among the counters
   PageReader::Wait* page_wait_ = nullptr;  // a review waits for the disk
+  bool is_tls_ = false;                    // what has passed the gate
+  std::optional<Milliseconds> ends_at_;    // its host has URL entries since a reload
   int cut_status_ = 0;                     // for the log, where it was not permitted; 0: TunnelStart::status
   Timer timer_;
   Milliseconds opened_;

@@ -27,18 +27,28 @@ void Tunnel::review() {
       page_wait_ = state_.pages.read(state_.decider.policy(), state_.decider.absent_pages(), *this);
       break;
     case Review::Act::keep:
-      if (!is_to_be_intercepted()) break;
-      state_.counters.tunnels_cut_by_reload_total.add();
-      return cut("a reload has listed URLs of the host");
+      if (!is_to_be_intercepted()) {
+        ends_at_.reset();
+      } else if (!ends_at_) {
+        ends_at_ = monotonic_now() + settings().timeouts.drain;
+      }
+      break;
   }
   if (gate_ == nullptr || gate_->held().empty()) on_timer();  // the new time-outs may be shorter
 }
 
-// Of TLS that passed: its host has got URL entries since, so the client's next connection is decrypted.
+// Of TLS that passed: its host has got URL entries since, or the mode asks for them, so the client's next connection is
+// decrypted.
 bool Tunnel::is_to_be_intercepted() {
   const auto& inspection = state_.snapshot->inspection;
-  if (inspection == nullptr || start_.tls_question == nullptr || !start_.tls_decision) return false;
-  TlsRequest request = start_.tls_question->request(owner_->client_info(), state_);
+  if (inspection == nullptr || !(is_tls_ || (gate_ != nullptr && gate_->is_tls()))) return false;
+  const ClientInfo& client = owner_->client_info();
+  const TlsQuestion question{.host = start_.host,
+                             .port = start_.port,
+                             .user_agent = {},  // which matters to pages alone
+                             .destination = client.destination != nullptr ? client.destination->address : std::string(),
+                             .is_transparent = client.destination != nullptr};
+  TlsRequest request = question.request(client, state_);
   if (!sni_.empty()) {
     const auto judged = state_.decider.host(sni_);
     if (judged) request.sni = TlsName::of(sni_, judged->verdict);

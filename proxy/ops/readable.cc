@@ -79,6 +79,7 @@ std::vector<std::filesystem::path> named_files(const conf::Config& settings) {
                {settings.block_page.html_template, settings.upstream.ca_file, settings.upstream.credentials_file});
   if (const conf::TlsInspection& tls = settings.tls_inspection; tls.mode != conf::TlsInspection::Mode::off) {
     files.insert(files.end(), tls.never.begin(), tls.never.end());
+    files.insert(files.end(), tls.ech_public_names.begin(), tls.ech_public_names.end());
     files.insert(files.end(), {tls.ca.certificate, tls.ca.key, tls.ca.passphrase_file, tls.ca.next, tls.verify.ca_file,
                                tls.verify.extra_ca_file, tls.verify.intermediates_file, tls.verify.crl_file,
                                tls.verify.trust_exceptions});

@@ -96,6 +96,7 @@ tls_inspection:
   urls_of_monitor: false
   auto_pass: {hosts: unmarked, after: 3, for: 12h, devices: true}
   ech: deny
+  ech_public_names: [outer.txt]
   on_bad_certificate: pass
   verify: {ca_file: r.pem, extra_ca_file: e.pem, intermediates_file: i.pem, crl_file: c.pem, trust_exceptions: t.txt,
            distrust: [ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef0123456789]}
@@ -119,6 +120,7 @@ tls_inspection:
   want.auto_pass = {
       .hosts = AutoPass::Hosts::unmarked, .after = 3, .pass_for = Milliseconds(43'200'000), .devices = true};
   want.ech = Tls::Ech::deny;
+  want.ech_public_names = {"/etc/b/outer.txt"};
   want.on_bad_certificate = Tls::OnBadCertificate::pass;
   want.verify = {.ca_file = "/etc/b/r.pem",
                  .extra_ca_file = "/etc/b/e.pem",

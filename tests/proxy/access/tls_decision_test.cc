@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/temp_dir.h"
+
 namespace bloomwall::proxy {
 namespace {
 
@@ -310,13 +312,49 @@ TEST(TlsDecision, DealsWithEncryptedHellos) {
     request.is_transparent = row.is_transparent;
     EXPECT_EQ(said(rules(row.mode, row.ech).decide(request)), row.says)
         << row.authority << " " << row.sni << " " << static_cast<int>(row.mode) << static_cast<int>(row.ech);
+    const bool hides = row.sni == kPublic || (!row.is_transparent && row.sni != row.authority);
+    const TlsDecision decision = rules(row.mode, row.ech).decide(request);
+    const bool is_ended = decision.action == TlsAction::intercept || decision.action == TlsAction::page;
+    EXPECT_EQ(decision.hides_name, hides && is_ended) << row.authority << " " << row.sni;
     request.hello->has_ech = false;
+    EXPECT_FALSE(rules(row.mode, row.ech).decide(request).hides_name);
     const std::string without = said(rules(row.mode, row.ech).decide(request));
     EXPECT_EQ(without.find(" ech"), std::string::npos) << without;
   }
   TlsRequest unserved = request_to("plain.test", kPublic);
   unserved.hello->offers_http1 = false;
   EXPECT_EQ(said(rules(Tls::Mode::urls, intercept).decide(unserved)), "refused ech");
+}
+
+TEST(TlsDecision, KnowsFurtherPublicNamesFromFiles) {
+  const test::TempDir dir;
+  const auto file = dir.write("outer.txt", "outer.test\n=only.test\n");
+  const TlsRulesMaker maker;
+  const auto with = [&](const std::vector<std::filesystem::path>& files) {
+    return maker.make([=](conf::Config& config) {
+      config.tls_inspection.mode = Tls::Mode::urls;
+      config.tls_inspection.ech_public_names = files;
+    });
+  };
+  const auto says = [](const InspectionRules& rules, std::string_view name) {
+    TlsRequest request = request_to(name, name);
+    request.is_transparent = true;
+    return said(rules.decide(request));
+  };
+  const InspectionRules known = with({file}), unknown = with({});
+  for (const char* name : {"outer.test", "a.outer.test", "only.test"}) {
+    EXPECT_EQ(says(known, name), "intercepted ech") << name;
+    EXPECT_EQ(says(unknown, name), "tunnelled mode") << name;
+  }
+  EXPECT_EQ(says(known, "a.only.test"), "tunnelled mode");
+  EXPECT_EQ(says(known, "cloudflare-ech.com"), "intercepted ech") << "beside those that are built in";
+  conf::Config missing;
+  missing.tls_inspection.mode = Tls::Mode::urls;
+  missing.tls_inspection.never = {};
+  missing.tls_inspection.ech_public_names = {dir.path() / "nowhere.txt"};
+  const auto compiled = InspectionRules::compile(missing);
+  ASSERT_FALSE(compiled.has_value());
+  EXPECT_TRUE(compiled.error().front().starts_with("tls_inspection.ech_public_names: ")) << compiled.error().front();
 }
 
 TEST(TlsDecision, JudgesWhatARedirectedClientWasAboutToReach) {
