@@ -199,6 +199,24 @@ TEST_F(InterceptedLog, CountsWhoCameBeyondTheLimitOfHandshakes) {
   EXPECT_EQ(connect_line()["tls_error"], "limits.handshakes");
 }
 
+TEST_F(InterceptedLog, CountsWhomAutoPassLetsPass) {
+  conf::AutoPass& rules = given.settings.tls_inspection.auto_pass;
+  rules.hosts = conf::AutoPass::Hosts::unmarked;
+  rules.after = 1;
+  rules.devices = true;
+  {
+    auto [client_socket, server_socket] = tunnel();
+    const auto stranger = *proxy::TlsContext::for_peers(files_.certificate);
+    TlsPeer client(std::move(client_socket), proxy::TlsSession::connect(*stranger, "ok.test"));
+    TlsPeer server(std::move(server_socket), proxy::TlsSession::accept(**serving_));
+    server.shake_hands();
+    EXPECT_THROW(client.shake_hands(), std::runtime_error);
+  }
+  wait_for_counter(&Counters::auto_pass_entries, 1);
+  reload();
+  EXPECT_EQ(counter(&Counters::auto_pass_entries), 0U) << "which forgets them";
+}
+
 TEST_F(InterceptedLog, OfAPageHasTheClientsTls) {
   given.list = "blocked.test\n";
   auto client_socket = new_client("CONNECT " + at("blocked.test") + " HTTP/1.1\r\nHost: " + at("blocked.test") +
