@@ -112,8 +112,8 @@ void Interception::drop_upstream() {
 // Of the handshake with the origin, once.
 void Interception::note_origin_end(bool is_done) {
   if (!shaking_since_) return;
-  const auto took = std::chrono::duration_cast<std::chrono::microseconds>(
-      std::chrono::steady_clock::now() - *std::exchange(shaking_since_, std::nullopt));
+  const auto took = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() -
+                                                                          *std::exchange(shaking_since_, std::nullopt));
   TlsCounts& counts = worker_.counters.tls;
   const TlsSession* const tls = upstream_ == nullptr ? nullptr : upstream_->transport->tls();
   if (tls == nullptr) return counts.of(TlsSide::origin).count_failed();
