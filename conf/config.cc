@@ -20,11 +20,36 @@ namespace {
 
 constexpr std::uint32_t kMostWorkers = 1024;
 
+template <typename T>
+std::vector<std::string> names_of(const std::vector<T>& items) {
+  std::vector<std::string> names;
+  for (const T& item : items) names.push_back(item.name);
+  return names;
+}
+
+// Each section names those before it.
+void read_groups(MapReader& map, Config& out) {
+  Names& names = map.names();
+  map.text("time_zone", out.time_zone, kTimeZone);
+  map.sections("calendars", out.calendars, "name", 0);
+  names.calendars = names_of(out.calendars);
+  map.sections("schedules", out.schedules, "name", 0);
+  names.schedules = names_of(out.schedules);
+  names.filters = names_of(out.filters);
+  for (const Listener& listener : out.listeners) names.listeners.push_back(listener.address);
+  map.sections("groups", out.groups, "name", 0);
+  check_order(map, out.groups);
+  if (out.schedules.size() > kMostSchedules) map.fail("schedules", fmt::format("at most {} may be", kMostSchedules));
+  if (out.calendars.size() > kMostSchedules) map.fail("calendars", fmt::format("at most {} may be", kMostSchedules));
+}
+
 void read(MapReader& map, Config& out) {
   map.sections("listeners", out.listeners, "address", 1);
   map.integer_or_auto("workers", out.workers, kMostWorkers);
   map.sections("filters", out.filters, "name", 0);
   map.path_list("allow_lists", out.allow_lists);
+  map.choice("otherwise", out.otherwise, {{"allow", Otherwise::allow}, {"deny", Otherwise::deny}});
+  read_groups(map, out);
   map.optional_path("state_dir", out.state_dir);
   map.section("block_page", out.block_page);
   map.section("access", out.access);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "conf/groups.h"
 #include "conf/sections.h"
 #include "conf/yaml_tree.h"
 
@@ -23,6 +24,11 @@ struct Config {
   std::uint32_t workers = 0;  // threads, 1 .. 1024; 0 = auto: one a processor
   std::vector<Filter> filters;
   std::vector<std::filesystem::path> allow_lists;
+  Otherwise otherwise = Otherwise::allow;
+  std::string time_zone = "system";  // of schedules: "system", or a zone such as "Europe/Berlin"
+  std::vector<Schedule> schedules;
+  std::vector<Calendar> calendars;
+  std::vector<Group> groups;  // asked in this order
   // Where what must outlive the process is kept: the highest sequence accepted of each filter. Empty: nothing is kept.
   std::filesystem::path state_dir = kDefaultStateDir;
   BlockPage block_page;

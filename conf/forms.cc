@@ -10,7 +10,9 @@
 #include <optional>
 
 #include "base/text.h"
+#include "base/time_zone.h"
 #include "base/units.h"
+#include "conf/schedule_text.h"
 
 namespace bloomwall::conf {
 namespace {
@@ -184,6 +186,17 @@ Checked check_key_hash(std::string& value) {
 Checked check_http_url(std::string& value) { return good_if(value.empty() || is_http_url(value)); }
 Checked check_ip(std::string& value) { return good_if(is_ip(value)); }
 
+Checked check_times(std::string& value) {
+  const auto range = parse_time_range(value);
+  return range ? Checked{} : tl::unexpected(range.error());
+}
+Checked check_dates(std::string& value) {
+  const auto range = parse_date_range(value);
+  return range ? Checked{} : tl::unexpected(range.error());
+}
+Checked check_zone(std::string& value) { return good_if(value != "system" && TimeZone::find(value).has_value()); }
+Checked check_time_zone(std::string& value) { return value == "system" ? Checked{} : check_zone(value); }
+
 }  // namespace
 
 bool is_ip(std::string_view text) { return parse_ip(text).has_value(); }
@@ -218,5 +231,9 @@ const Form kContact{"a mail address, an http(s) URL or \"\"", check_contact};
 const Form kReportUrl{"an http(s) URL, a mailto URL or \"\"", check_report_url};
 const Form kKeyHash{"the SHA-256 of a public key in 64 hexadecimal digits", check_key_hash};
 const Form kHttpUrl{"an http(s) URL or \"\"", check_http_url};
+const Form kTimes{"days and times such as mon-fri 08:00-12:30, fri 22:00-06:00 or sat,sun", check_times};
+const Form kDates{"dates such as 2026-12-24, 2026-12-21..2027-01-08 or 12-24", check_dates};
+const Form kZone{"a time zone such as Europe/Berlin", check_zone};
+const Form kTimeZone{"system, or a time zone such as Europe/Berlin", check_time_zone};
 
 }  // namespace bloomwall::conf

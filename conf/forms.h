@@ -35,5 +35,9 @@ extern const Form kContact;    // mail address or http(s) URL; empty: none
 extern const Form kReportUrl;  // http(s) or mailto URL, braces allowed; empty: none
 extern const Form kKeyHash;    // SHA-256 in 64 hexadecimal digits; made lower-case
 extern const Form kHttpUrl;    // http(s) URL; empty: none
+extern const Form kTimes;      // of a schedule: schedule_text.h
+extern const Form kDates;      // of a calendar: schedule_text.h
+extern const Form kZone;       // the name of a time zone that this system has
+extern const Form kTimeZone;   // the same, or "system"
 
 }  // namespace bloomwall::conf

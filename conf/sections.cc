@@ -35,7 +35,8 @@ void read(MapReader& map, Filter& out) {
   map.choice("action", out.action,
              {{"block", Filter::Action::block},
               {"monitor", Filter::Action::monitor},
-              {"no_decrypt", Filter::Action::no_decrypt}});
+              {"no_decrypt", Filter::Action::no_decrypt},
+              {"allow", Filter::Action::allow}});
   map.choice("status", out.status, {{"403", 403}, {"451", 451}});
   map.text("legal_link", out.legal_link, kHttpUrl);
   map.choice("on_error", out.on_error, {{"block", Filter::OnError::block}, {"allow", Filter::OnError::allow}});

@@ -36,10 +36,14 @@ struct Listener {
   friend bool operator==(const Listener&, const Listener&) = default;
 };
 
-// An item of `filters:`: a block list. They are asked in their order.
+// What becomes of a request that no filter and no allow list decides.
+enum class Otherwise : std::uint8_t { allow, deny };
+
+// An item of `filters:`: a block list, or a white list. They are asked in their order.
 struct Filter {
   // no_decrypt blocks nothing: TLS to a host that it lists is not intercepted.
-  enum class Action : std::uint8_t { block, monitor, no_decrypt };
+  // allow: a white list, what it holds passes and no filter behind it is asked.
+  enum class Action : std::uint8_t { block, monitor, no_decrypt, allow };
   enum class OnError : std::uint8_t { block, allow };
   std::string name;                  // [A-Za-z0-9._-]{1,64}, unique
   std::filesystem::path file;        // .bwf

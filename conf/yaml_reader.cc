@@ -252,6 +252,8 @@ void MapReader::path_or(std::string_view key, std::string& out, std::initializer
   }
 }
 
+std::string MapReader::one_of(const std::vector<std::string_view>& names) { return enumerate(names); }
+
 std::optional<std::size_t> MapReader::read_choice(std::string_view key, const std::vector<std::string_view>& names) {
   const std::string range = enumerate(names);
   const YamlNode* node = find(key, range);

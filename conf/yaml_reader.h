@@ -28,13 +28,26 @@ struct KeyInfo {
   std::string range;  // "block or monitor"
 };
 
+// What other sections of the file may be named by.
+struct Names {
+  std::vector<std::string> filters, listeners, schedules, calendars;
+};
+
 // What all readers of one file share.
 struct Reading {
   std::string file;              // as it stands in errors
   std::filesystem::path folder;  // of relative paths; empty: they stay as they are
   std::vector<ConfigError> errors;
   std::vector<KeyInfo>* keys = nullptr;  // where known_keys() collects
+  Names names = {};                      // of the sections that were read already
 };
+
+// In a value that depends on schedules: what counts while none of them is active.
+inline constexpr std::string_view kOtherwise = "otherwise";
+
+// What a choice may be written as.
+template <typename T>
+using Words = std::initializer_list<std::pair<std::string_view, T>>;
 
 class MapReader {
  public:
@@ -63,14 +76,29 @@ class MapReader {
   void optional_path(std::string_view key, std::filesystem::path& out);
   template <typename T>
   void choice(std::string_view key, T& out, std::initializer_list<std::pair<std::string_view, T>> words) {
-    std::vector<std::string_view> names;
-    for (const auto& [name, value] : words) names.push_back(name);
-    if (const auto index = read_choice(key, names)) out = (words.begin() + *index)->second;
+    if (const auto index = read_choice(key, names_of<T>(words))) out = (words.begin() + *index)->second;
   }
 
   void text_list(std::string_view key, std::vector<std::string>& out, const Form& form);
   void path_list(std::string_view key, std::vector<std::filesystem::path>& out);
   void port_list(std::string_view key, std::vector<std::uint16_t>& out);
+  // Each one of `known`, which `what` says in an error: "calendar".
+  using KnownNames = const std::vector<std::string> Names::*;
+  void name_list(std::string_view key, std::vector<std::string>& out, KnownNames known, std::string_view what);
+  // One of the words, or a map of schedules to them, in which `otherwise` may stand.
+  template <typename Timed>
+  void timed(std::string_view key, Timed& out, const Words<typename Timed::Value>& words) {
+    if (const YamlNode* const node = find(key, timed_range(words))) read_timed(*node, path_of(key), out, words);
+  }
+  // Such values by the names of filters.
+  template <typename Timed>
+  void timed_by_filter(std::string_view key, std::map<std::string, Timed>& out,
+                       const Words<typename Timed::Value>& words) {
+    for (const YamlEntry* const entry : entries_by_name(key, timed_range(words), &Names::filters, "filter")) {
+      read_timed(entry->value, path_of(key) + "." + entry->key, out[entry->key], words);
+    }
+  }
+
   void text_map(std::string_view key, std::map<std::string, std::string>& out, const Form& key_form, const Form& form);
 
   // A section of its own: calls read(MapReader&, T&), found beside T.
@@ -95,12 +123,43 @@ class MapReader {
     if (list != nullptr) out = std::move(made);
   }
 
+  Names& names() { return reading_.names; }
   void require(std::string_view key);  // an error where the key is absent
   // For checks over several keys: an error placed at the value of `key`, or at the map where that is absent.
   void fail(std::string_view key, std::string what);
   void finish();  // unknown keys become errors
 
  private:
+  template <typename Timed>
+  void read_timed(const YamlNode& node, const std::string& key_path, Timed& out,
+                  const Words<typename Timed::Value>& words) {
+    out = {};
+    for (const auto& [schedule, word] : timed_words(node, key_path, names_of(words))) {
+      const auto value = (words.begin() + word)->second;
+      if (schedule == kOtherwise) {
+        out.otherwise = value;
+      } else {
+        out.by_schedule.emplace_back(schedule, value);
+      }
+    }
+  }
+  template <typename T>
+  static std::vector<std::string_view> names_of(const Words<T>& words) {
+    std::vector<std::string_view> names;
+    for (const auto& [name, value] : words) names.push_back(name);
+    return names;
+  }
+  template <typename T>
+  static std::string timed_range(const Words<T>& words) {
+    return one_of(names_of(words)) + "; or by schedule";
+  }
+  static std::string one_of(const std::vector<std::string_view>& names);  // "a, b or c"
+  // Schedules, and places in `names`. A single word stands under `otherwise`.
+  std::vector<std::pair<std::string, std::size_t>> timed_words(const YamlNode& node, const std::string& key_path,
+                                                               const std::vector<std::string_view>& names);
+  std::vector<const YamlEntry*> entries_by_name(std::string_view key, std::string range, KnownNames known,
+                                                std::string_view what);
+  bool is_known(const std::string& name, Place place, std::string key_path, KnownNames known, std::string_view what);
   const YamlNode* find(std::string_view key, std::string range);  // nullptr where absent
   const YamlNode* find_map(std::string_view key);
   const YamlNode* find_list(std::string_view key, std::size_t fewest, std::string_view unique);

@@ -61,6 +61,7 @@ PACKAGES = {
     "archive": ["filter/lists"],
     "prometheus/": ["proxy/ops"],
     "systemd/": ["proxy/ops"],
+    "date/": ["base"],
 }
 RELEASE_CALL = re.compile(r"\b(event|event_base|evbuffer|bufferevent|evconnlistener|evhttp|SSL|SSL_CTX|EVP_MD_CTX|EVP_PKEY|BIO|ares_destroy|"
                           r"psl|ZSTD|LZ4F|archive_read|archive_write|archive_entry)_free\w*\(|\bares_destroy\(|\buidna_close\(")

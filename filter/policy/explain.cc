@@ -144,7 +144,9 @@ const char* reason_text(const Story& story, const CanonicalUrl& url) {
 void append_verdict(std::string& out, const CanonicalUrl& url, const Story& story) {
   const Verdict& verdict = story.verdict;
   fmt::format_to(std::back_inserter(out), "verdict     {} ({})", to_string(verdict.decision), reason_text(story, url));
-  if (verdict.filter != nullptr) {
+  if (verdict.reason == VerdictReason::default_deny) {
+    out += ": on no white list, and `otherwise` is deny";
+  } else if (verdict.filter != nullptr) {
     fmt::format_to(std::back_inserter(out), " by filter {}", verdict.filter->name);
     if (verdict.decision == Decision::blocked) {
       fmt::format_to(std::back_inserter(out), ", status {}", verdict.filter->status);

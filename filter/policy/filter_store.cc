@@ -73,14 +73,17 @@ class PolicyLoader {
     }
   }
 
-  std::shared_ptr<const AllowLists> load_allow_lists() {
+  // Those of all, and the files of `more`. `on`: lists that these may stand on, of which they have all files, or null.
+  std::shared_ptr<const AllowLists> load_allow_lists(const std::vector<std::filesystem::path>& more,
+                                                     std::shared_ptr<const AllowLists> on) {
     FilterStore::ReadAllowLists read{.files = spec_.allow_lists, .filters = {}, .versions = {}, .lists = {}};
+    read.files.insert(read.files.end(), more.begin(), more.end());
     for (const FilterSpec& spec : spec_.filters) read.filters.push_back(spec.name);
     // The keys of the first filter, whose hashes every request needs anyway. Text decides, so any keys would do.
     const KeyMaker keys = filters.empty() ? KeyMaker(SeriesKey{}) : filters.front().file->keys();
     if (is_stopped_) return std::make_shared<const AllowLists>(keys, read.filters);
     for (const auto& file : read.files) read.versions.push_back(stable_version_of(file));
-    std::shared_ptr<const AllowLists> former;
+    std::shared_ptr<const AllowLists> former = std::move(on);
     for (const FilterStore::ReadAllowLists& known : store_.allow_lists_) {
       auto lists = known.lists.lock();
       const bool is_same = known.files == read.files && known.filters == read.filters;
@@ -92,6 +95,15 @@ class PolicyLoader {
     read.lists = lists;
     store_.allow_lists_.push_back(std::move(read));
     return lists;
+  }
+
+  // Of the errors from this place on those that stand before it already.
+  void forget_repeated(std::size_t from) {
+    const auto begin = errors.begin() + static_cast<std::ptrdiff_t>(from);
+    const auto is_known = [&](const Error& error) {
+      return std::any_of(errors.begin(), begin, [&](const Error& before) { return before.text() == error.text(); });
+    };
+    errors.erase(std::remove_if(begin, errors.end(), is_known), errors.end());
   }
 
   std::vector<LoadedFilter> filters;
@@ -250,9 +262,16 @@ tl::expected<std::shared_ptr<const Policy>, std::vector<Error>> FilterStore::loa
   PolicyLoader loader(*this, spec, options);
   loader.check_names();
   loader.load_filters();
-  auto allow = loader.load_allow_lists();
+  auto allow = loader.load_allow_lists({}, nullptr);
+  std::vector<std::shared_ptr<const AllowLists>> more;
+  for (const auto& files : spec.more_allow_lists) {
+    const std::size_t known = loader.errors.size();
+    more.push_back(loader.load_allow_lists(files, allow));
+    loader.forget_repeated(known);
+  }
   if (!loader.errors.empty()) return tl::unexpected(std::move(loader.errors));
-  auto impl = std::make_unique<Policy::Impl>(std::move(loader.filters), std::move(allow));
+  auto impl = std::make_unique<Policy::Impl>(std::move(loader.filters), std::move(allow), spec.otherwise);
+  impl->more_allow_lists = std::move(more);
   return std::shared_ptr<const Policy>(new Policy(std::move(impl)));
 }
 

@@ -71,7 +71,7 @@ void PendingVerdict::begin_form() {
   }
   if (allow_hashes_) allow_hashes_->forget_form();
   group_begin_ = group_end_ = filter_ = 0;
-  is_settled_ = false;
+  is_settled_ = is_admitted_ = false;
   if (watcher_ != nullptr) watcher_->begin_form(form_, parts_);
   if (policy_.overrides != nullptr && ask_overrides()) {
     is_settled_ = true;
@@ -84,6 +84,8 @@ void PendingVerdict::begin_form() {
 bool PendingVerdict::exempts(std::size_t filter) const {
   return policy_.any_exempts && policy_.filters[filter].exempts();
 }
+
+bool PendingVerdict::is_bare_form() const { return url_.bare_forms > 0 && form_ >= url_.forms.size(); }
 
 // Of a settled form: the first filter from this one on that exempts hosts from decryption. A host that is blocked or
 // allowed may be exempt all the same.
@@ -107,6 +109,7 @@ bool PendingVerdict::ask_overrides() {
   if (!override_->is_decided()) return false;
   if (watcher_ != nullptr) watcher_->overridden_by(*override_->decisive().made);
   note_override(verdict_, override_->decisive());
+  is_admitted_ = !override_->is_denied();
   return true;
 }
 
@@ -125,6 +128,7 @@ void PendingVerdict::ask_allow_lists() {
     allow(entry);
   }
   // With a watcher the filters are asked all the same, and what they say is told but not taken.
+  is_admitted_ = is_overruled;
   is_settled_ = is_overruled && watcher_ == nullptr;
 }
 
@@ -142,8 +146,9 @@ void PendingVerdict::carry_to_bare_forms() {
 
 const ExactMatch* PendingVerdict::overruled_by(std::size_t filter) const {
   const bool only_by_name = exempts(filter);  // an entry for every filter is about blocking
+  const bool never_by_name = policy_.filters[filter].admits();
   for (const ExactMatch& entry : allowed_by_) {
-    if (only_by_name && policy_.allow.overrules_all(entry.value)) continue;
+    if (policy_.allow.overrules_all(entry.value) ? only_by_name : never_by_name) continue;
     if (policy_.allow.overrules(entry.value, filter)) return &entry;
   }
   return nullptr;
@@ -167,7 +172,8 @@ void PendingVerdict::begin_group() {
 
 // By an override for it, or by an allow entry.
 bool PendingVerdict::overrule(std::size_t filter) {
-  if (const auto* const excepted = override_ ? override_->overrules(filter) : nullptr) {
+  const bool is_asked_of_overrides = override_ && !policy_.filters[filter].admits();
+  if (const auto* const excepted = is_asked_of_overrides ? override_->overrules(filter) : nullptr) {
     if (watcher_ != nullptr) watcher_->overridden_by(*excepted->made);
     if (is_open(verdict_.reason) && !exempts(filter)) note_override(verdict_, *excepted);
     return true;
@@ -180,6 +186,7 @@ bool PendingVerdict::overrule(std::size_t filter) {
 void PendingVerdict::begin_filter(std::size_t filter, Slot& slot) {
   slot.lookup.reset();
   slot.is_done = slot.is_overruled = false;
+  if (policy_.filters[filter].is_off()) return;
   if (is_settled_ ? !exempts(filter) : scope_ == Scope::url && exempts(filter)) return;
   slot.is_overruled = overrule(filter);
   if (slot.is_overruled && watcher_ == nullptr) return;
@@ -202,11 +209,41 @@ void PendingVerdict::conclude_exempting(const LoadedFilter& filter, const Lookup
   no_decrypt_ |= match && (match->by_delta || !filter.file->lost());
 }
 
+// What a white list holds needs no proof: neither marks nor exceptions of its bits matter.
+void PendingVerdict::conclude_admitting(const LoadedFilter& filter, const LookupMatch* match) {
+  if (filter.file->lost() && (match == nullptr || !match->by_delta)) {
+    if (filter.spec.on_error == OnFilterError::block) return hit(filter, VerdictReason::filter_lost, nullptr);
+    is_admitted_ = true;
+    return;
+  }
+  if (match != nullptr) {
+    admit(filter, match->kind, expression_of(filter.target(), *match, parts_));
+  } else if (spelt_admitted_by_ == &filter && is_bare_form()) {
+    admit(filter, spelt_admitted_kind_, spelt_admitted_);
+  }
+}
+
+// What monitors it stays reported.
+void PendingVerdict::admit(const LoadedFilter& filter, Kind kind, std::string expression) {
+  is_settled_ = is_admitted_ = true;
+  if (form_ == 0 && frees_bare_form(kind)) {
+    spelt_admitted_by_ = &filter;
+    spelt_admitted_ = expression;
+    spelt_admitted_kind_ = kind;
+  }
+  if (verdict_.decision == Decision::monitored) return;
+  verdict_.reason = VerdictReason::allow_filter;
+  verdict_.filter = &filter.spec;
+  verdict_.kind = kind;
+  verdict_.expression = std::move(expression);
+}
+
 void PendingVerdict::conclude(const LoadedFilter& filter, const Slot& slot) {
   if (slot.is_overruled || !slot.lookup) return;
   const Lookup& lookup = *slot.lookup;
   questions_ += lookup.questions();
   if (policy_.any_exempts && filter.exempts()) return conclude_exempting(filter, lookup);
+  if (filter.admits()) return conclude_admitting(filter, lookup.match() ? &*lookup.match() : nullptr);
   if (scope_ == Scope::host && lookup.host_has_marks()) {
     host_has_marks_ = true;
     host_has_blocking_marks_ |= filter.spec.action == FilterAction::block;
@@ -227,9 +264,9 @@ void PendingVerdict::conclude(const LoadedFilter& filter, const Slot& slot) {
   hit(filter, match->confirmed ? VerdictReason::confirmed : VerdictReason::listed, match);
 }
 
-// What blocks settles the form: no further filter is asked whether it blocks.
+// What blocks settles the form: no further filter is asked whether it blocks. So does a white list that is lost.
 void PendingVerdict::hit(const LoadedFilter& filter, VerdictReason reason, const LookupMatch* match) {
-  const bool blocks = filter.spec.action == FilterAction::block;
+  const bool blocks = filter.spec.action == FilterAction::block || filter.admits();
   if (!blocks && verdict_.decision == Decision::monitored) return;  // the first monitor is the one reported
   verdict_.decision = blocks ? Decision::blocked : Decision::monitored;
   verdict_.reason = reason;
@@ -239,7 +276,16 @@ void PendingVerdict::hit(const LoadedFilter& filter, VerdictReason reason, const
   is_settled_ = blocks;
 }
 
+void PendingVerdict::deny_by_default() {
+  verdict_.decision = Decision::blocked;
+  verdict_.reason = VerdictReason::default_deny;
+  verdict_.filter = &otherwise_spec();
+  verdict_.expression.clear();
+}
+
 void PendingVerdict::end_form() {
+  const bool is_left = !is_admitted_ && verdict_.decision < Decision::blocked;
+  if (is_left && policy_.otherwise == Otherwise::deny) deny_by_default();
   verdict_.form = static_cast<std::uint8_t>(form_);
   if (form_ == 0 || verdict_.decision > worst_.decision) worst_ = std::move(verdict_);
   ++form_;

@@ -13,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -63,6 +64,7 @@ class PendingVerdict {
   void ask_allow_lists();
   std::size_t next_asked(std::size_t filter) const;
   bool exempts(std::size_t filter) const;
+  bool is_bare_form() const;
   void carry_to_bare_forms();
   UrlHashes& exact_hashes();
   const ExactMatch* overruled_by(std::size_t filter) const;
@@ -73,7 +75,10 @@ class PendingVerdict {
   UrlHashes& hashes_for(const LoadedFilter& filter);
   void conclude(const LoadedFilter& filter, const Slot& slot);
   void conclude_exempting(const LoadedFilter& filter, const Lookup& lookup);
+  void conclude_admitting(const LoadedFilter& filter, const LookupMatch* match);
+  void admit(const LoadedFilter& filter, Kind kind, std::string expression);
   void hit(const LoadedFilter& filter, VerdictReason reason, const LookupMatch* match);
+  void deny_by_default();
   void end_form();
 
   const Policy::Impl& policy_;
@@ -92,9 +97,14 @@ class PendingVerdict {
   std::size_t group_begin_ = 0, group_end_ = 0;  // filters whose look-ups are under way
   std::size_t filter_ = 0;                       // the one to conclude next
   bool is_done_ = false;
-  bool is_settled_ = false;  // this form: only filters that exempt from decryption have still something to say
+  bool is_admitted_ = false;  // this form: it passes unless somebody blocks it, and Otherwise is not asked
+  bool is_settled_ = false;   // this form: only filters that exempt from decryption have still something to say
   bool host_has_marks_ = false, host_has_blocking_marks_ = false, no_decrypt_ = false;
   std::uint32_t questions_ = 0;
+  // Of the first form: the filter that admits it, and would the bare ones, as an allow entry does; null: none.
+  const LoadedFilter* spelt_admitted_by_ = nullptr;
+  std::string spelt_admitted_;
+  Kind spelt_admitted_kind_ = Kind::url;
   Verdict verdict_;  // of this form so far
   Verdict worst_;    // of the forms before
 };

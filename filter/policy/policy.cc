@@ -29,104 +29,6 @@ Verdict judge_without_stopping(const Policy& policy, const CanonicalUrl& url, Sc
   return pending.take();
 }
 
-// The networks asked for an address that is dialled; the rules are those of PendingVerdict, with this one question.
-
-// Why a filter would stop the address; nothing where it would not.
-std::optional<VerdictReason> reason_of(const LoadedFilter& filter, const Address& address) {
-  if (filter.exempts()) return std::nullopt;
-  const LookupAnswer answer = ask_networks(filter.target(), address);
-  // A delta lies in memory: what it adds holds whatever became of the file.
-  if (answer == LookupAnswer::added_by_delta) return VerdictReason::delta;
-  if (filter.file->lost()) {
-    if (filter.spec.on_error == OnFilterError::block) return VerdictReason::filter_lost;
-    return std::nullopt;
-  }
-  return answer == LookupAnswer::yes ? std::optional(VerdictReason::listed) : std::nullopt;
-}
-
-// What overrides and allow lists say of one form of the URL, and of the address.
-class AllowMatches {
- public:
-  AllowMatches(const AllowLists& allow, const Overrides* overrides, UrlParts& parts, Scope scope,
-               const Address& address)
-      : allow_(allow), parts_(parts), address_(address) {
-    if (allow.empty() && overrides == nullptr) return;
-    UrlHashes hashes(allow.entries().keys(), parts);
-    if (overrides != nullptr) overrides->find(hashes, scope, override_);
-    if (allow.empty()) return;
-    allow.entries().find_matches(hashes, scope, matches_);
-    allow.find_networks(address, matches_);
-    own_entry_ = allow.find_address(address);
-  }
-  // Of the first form, what frees the bare ones as well.
-  void append_spelt(ExactMatches& out) const {
-    for (const ExactMatch& match : matches_) {
-      if (frees_bare_form(match.kind)) out.push_back(match);
-    }
-  }
-  void add(const ExactMatches& matches) {
-    for (const ExactMatch& match : matches) matches_.push_back(match);
-  }
-
-  Overrides::Found& override() { return override_; }
-
-  // True: an override decides, whatever filters say.
-  bool decide(Verdict& verdict) const {
-    if (!override_.is_decided()) return false;
-    note_override(verdict, override_.decisive());
-    return true;
-  }
-  // True: the filter is overruled, and the verdict says by what where nothing stops the address.
-  bool overrule(std::size_t filter, Verdict& verdict) const {
-    if (const Overrides::Matched* const excepted = override_.overrules(filter)) {
-      if (verdict.reason == VerdictReason::unlisted) note_override(verdict, *excepted);
-      return true;
-    }
-    for (const ExactMatch& match : matches_) {
-      if (!allow_.overrules(match.value, filter)) continue;
-      note(verdict, match.kind, allow_.expression_of(match, parts_, address_));
-      return true;
-    }
-    if (own_entry_ == 0 || !allow_.overrules(own_entry_, filter)) return false;
-    note(verdict, Kind::exact_host, text_of(address_));
-    return true;
-  }
-
- private:
-  static void note(Verdict& verdict, Kind kind, std::string expression) {
-    if (verdict.reason != VerdictReason::unlisted) return;
-    verdict.reason = VerdictReason::allow_list;
-    verdict.kind = kind;
-    verdict.expression = std::move(expression);
-  }
-
-  const AllowLists& allow_;
-  UrlParts& parts_;
-  const Address& address_;
-  Overrides::Found override_;
-  ExactMatches matches_;
-  std::uint32_t own_entry_ = 0;  // value of the entry of the address itself
-};
-
-Verdict judge_form(const std::vector<LoadedFilter>& filters, const AllowMatches& allowed, const Address& address) {
-  Verdict verdict;
-  if (allowed.decide(verdict)) return verdict;
-  for (std::size_t i = 0; i < filters.size(); ++i) {
-    const LoadedFilter& filter = filters[i];
-    const auto reason = reason_of(filter, address);
-    if (!reason || allowed.overrule(i, verdict)) continue;
-    const bool blocks = filter.spec.action == FilterAction::block;
-    if (!blocks && verdict.decision == Decision::monitored) continue;  // the first monitor is the one reported
-    verdict.decision = blocks ? Decision::blocked : Decision::monitored;
-    verdict.reason = *reason;
-    verdict.filter = &filter.spec;
-    verdict.kind = Kind::network;
-    verdict.expression = *reason == VerdictReason::filter_lost ? "" : network_of(filter.target(), address);
-    if (blocks) break;
-  }
-  return verdict;
-}
-
 }  // namespace
 
 const char* to_string(Decision decision) {
@@ -141,6 +43,29 @@ const char* to_string(Decision decision) {
       return "rejected";
   }
   return "unknown";
+}
+
+const char* to_string(FilterAction action) {
+  switch (action) {
+    case FilterAction::block:
+      return "block";
+    case FilterAction::monitor:
+      return "monitor";
+    case FilterAction::no_decrypt:
+      return "no_decrypt";
+    case FilterAction::allow:
+      return "allow";
+    case FilterAction::off:
+      return "off";
+  }
+  return "unknown";
+}
+
+const char* to_string(Otherwise otherwise) { return otherwise == Otherwise::deny ? "deny" : "allow"; }
+
+const FilterSpec& otherwise_spec() {
+  static const FilterSpec spec{.name = "otherwise", .file = {}, .delta = {}};
+  return spec;
 }
 
 const char* to_string(VerdictReason reason) {
@@ -161,6 +86,10 @@ const char* to_string(VerdictReason reason) {
       return "refuted";
     case VerdictReason::excepted:
       return "excepted";
+    case VerdictReason::allow_filter:
+      return "allow_filter";
+    case VerdictReason::default_deny:
+      return "default_deny";
     case VerdictReason::filter_lost:
       return "filter_lost";
     case VerdictReason::denied:
@@ -187,9 +116,13 @@ void give_hash_places(std::vector<LoadedFilter>& filters) {
 }
 
 Policy::Policy(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
-  const auto is_paged = [](const LoadedFilter& filter) { return filter.file->residence() == Residence::paged; };
+  const auto is_paged = [](const LoadedFilter& filter) {
+    return !filter.is_off() && filter.file->residence() == Residence::paged;
+  };
   is_paged_ = std::any_of(impl_->filters.begin(), impl_->filters.end(), is_paged);
-  const auto holds = [](const LoadedFilter& filter) { return !filter.exempts() && holds_networks(filter.target()); };
+  const auto holds = [](const LoadedFilter& filter) {
+    return !filter.exempts() && !filter.is_off() && holds_networks(filter.target());
+  };
   has_networks_ = std::any_of(impl_->filters.begin(), impl_->filters.end(), holds);
 }
 Policy::~Policy() = default;
@@ -199,9 +132,24 @@ std::shared_ptr<const Policy> Policy::with(std::vector<Override> overrides) cons
   if (!overrides.empty()) {
     std::vector<std::string> names;
     for (const LoadedFilter& filter : impl->filters) names.push_back(filter.spec.name);
-    impl->overrides = std::make_unique<const Overrides>(impl->allow.entries().keys(), names, std::move(overrides));
+    impl->overrides = std::make_shared<const Overrides>(impl->allow.entries().keys(), names, std::move(overrides));
   }
   return std::shared_ptr<const Policy>(new Policy(std::move(impl)));
+}
+
+std::shared_ptr<const Policy> Policy::view(const PolicyView& view) const {
+  std::vector<LoadedFilter> filters = impl_->filters;
+  for (std::size_t i = 0; i < filters.size(); ++i) filters[i].spec.action = view.actions[i];
+  const auto& lists = view.allow_lists == 0 ? impl_->allow_lists : impl_->more_allow_lists[view.allow_lists - 1];
+  auto impl = std::make_unique<Impl>(std::move(filters), lists, view.otherwise);
+  impl->overrides = impl_->overrides;
+  return std::shared_ptr<const Policy>(new Policy(std::move(impl)));
+}
+
+bool Policy::is(const PolicyView& view) const {
+  const auto action = [](const LoadedFilter& filter) { return filter.spec.action; };
+  return view.allow_lists == 0 && view.otherwise == impl_->otherwise &&
+         std::ranges::equal(impl_->filters, view.actions, {}, action);
 }
 
 tl::expected<std::shared_ptr<const Policy>, std::vector<Error>> Policy::load(const PolicySpec& spec,
@@ -231,16 +179,28 @@ double Policy::FilterState::delta_share() const { return filter::delta_share(del
 std::uint64_t Policy::allow_entries() const { return impl_->allow.size(); }
 std::size_t Policy::overrides() const { return impl_->overrides == nullptr ? 0 : impl_->overrides->size(); }
 
-Policy::RequestError Policy::predicted_error() const {
-  RequestError sum;
-  for (const LoadedFilter& filter : impl_->filters) {
-    if (filter.spec.action != FilterAction::block) continue;
+namespace {
+
+Policy::RequestError predicted_sum(const std::vector<LoadedFilter>& filters, FilterAction action) {
+  Policy::RequestError sum;
+  for (const LoadedFilter& filter : filters) {
+    if (filter.spec.action != action) continue;
     const PredictedErrors& predicted = filter.file->header().predicted;
     sum.unlisted_host += predicted.unlisted_host.mean;
     sum.listed_host += predicted.listed_host.mean;
   }
   return {std::min(sum.unlisted_host, 1.0), std::min(sum.listed_host, 1.0)};
 }
+
+}  // namespace
+
+Policy::RequestError Policy::predicted_error() const { return predicted_sum(impl_->filters, FilterAction::block); }
+Policy::RequestError Policy::predicted_leak() const { return predicted_sum(impl_->filters, FilterAction::allow); }
+
+bool Policy::has_white_list() const {
+  return std::ranges::any_of(impl_->filters, [](const LoadedFilter& filter) { return filter.admits(); });
+}
+Otherwise Policy::otherwise() const { return impl_->otherwise; }
 
 double Policy::false_mark_rate(bool of_monitor) const {
   double sum = 0;
@@ -277,40 +237,6 @@ void Policy::check_pages(std::span<const std::byte* const> pages) const {
       if (filter.exact && filter.exact->holds(page)) filter.exact->note_awaited(page);
     }
   }
-}
-
-Verdict Policy::judge_address(const Address& address, const CanonicalUrl& url, Scope scope) const {
-  Verdict worst;
-  if (url.action != UrlAction::lookup) {
-    worst.decision = Decision::rejected;
-    worst.reason = VerdictReason::bad_url;
-    return worst;
-  }
-  const auto stops = [&](const LoadedFilter& filter) { return reason_of(filter, address).has_value(); };
-  if (std::none_of(impl_->filters.begin(), impl_->filters.end(), stops)) return worst;
-  UrlParts parts(url);
-  const std::size_t forms = scope == Scope::url ? url.asked().size() : 1;
-  ExactMatches spelt;
-  Overrides::Found spelt_override;
-  for (std::size_t form = 0; form < forms && worst.decision != Decision::blocked; ++form) {
-    if (!url.forms.empty()) parts.use_form(url.asked()[form]);
-    AllowMatches allowed(impl_->allow, impl_->overrides.get(), parts, scope, address);
-    if (form == 0) {
-      allowed.append_spelt(spelt);
-      if (impl_->overrides != nullptr && url.bare_forms > 0) {
-        UrlHashes hashes(impl_->overrides->keys(), parts);
-        impl_->overrides->find(hashes, scope, spelt_override);
-      }
-    }
-    if (form >= url.forms.size()) {
-      allowed.add(spelt);
-      allowed.override().add_spelt(spelt_override);
-    }
-    Verdict verdict = judge_form(impl_->filters, allowed, address);
-    verdict.form = static_cast<std::uint8_t>(form);
-    if (form == 0 || verdict.decision > worst.decision) worst = std::move(verdict);
-  }
-  return worst;
 }
 
 }  // namespace bloomwall::filter

@@ -25,8 +25,18 @@ namespace bloomwall::filter {
 
 // no_decrypt: the filter is asked about hosts alone, says Verdict::no_decrypt, and changes no decision. Allow lists and
 // overrides concern it only where they name it; once its file is lost it lists nothing but what its delta adds.
-enum class FilterAction : std::uint8_t { block, monitor, no_decrypt };
+// allow: the filter is a white list, what it holds passes, and no filter behind it is asked. Allow lists and overrides
+// for some filters do not concern it. Once its file is lost, on_error: block blocks what comes to it; with allow the
+// filters behind it decide, and Otherwise is allow.
+// off: the filter is not asked.
+enum class FilterAction : std::uint8_t { block, monitor, no_decrypt, allow, off };
+inline constexpr std::size_t kFilterActions = 5;
+const char* to_string(FilterAction action);
 enum class OnFilterError : std::uint8_t { block, allow };
+// What becomes of a URL or a host that nobody blocks and that no filter with the action allow, allow entry for every
+// filter or override for every filter lets pass.
+enum class Otherwise : std::uint8_t { allow, deny };
+const char* to_string(Otherwise otherwise);
 
 struct FilterSpec {
   std::string name;
@@ -45,6 +55,17 @@ struct FilterSpec {
 struct PolicySpec {
   std::vector<FilterSpec> filters;
   std::vector<std::filesystem::path> allow_lists;
+  Otherwise otherwise = Otherwise::allow;
+  // Sets of allow lists beside these, for Policy::view().
+  std::vector<std::vector<std::filesystem::path>> more_allow_lists = {};
+};
+
+// How a group of clients looks at the filters of a policy.
+struct PolicyView {
+  std::vector<FilterAction> actions;  // of each filter
+  Otherwise otherwise = Otherwise::allow;
+  std::size_t allow_lists = 0;  // 0: those of the policy; n: PolicySpec::more_allow_lists[n - 1] as well
+  friend bool operator==(const PolicyView&, const PolicyView&) = default;
 };
 
 // What each step asked and was told; the story behind `explain`. Only made on request.
@@ -105,6 +126,11 @@ class Policy {
   // loaded; the cost is that of the overrides.
   std::shared_ptr<const Policy> with(std::vector<Override> overrides) const;
 
+  // The same filters and overrides in another view, which shares them. The cost is that of copying the names of the
+  // filters. is(): whether this one is that already.
+  std::shared_ptr<const Policy> view(const PolicyView& view) const;
+  bool is(const PolicyView& view) const;
+
   // A whole URL. A rejected URL gives Decision::rejected. Thread-safe; allocates only where something matches, or for a
   // URL far longer than usual. Time: linear in the URL, and at most what lookup.h says for each filter.
   Verdict judge(const CanonicalUrl& url) const;
@@ -152,6 +178,10 @@ class Policy {
     double unlisted_host = 0, listed_host = 0;
   };
   RequestError predicted_error() const;
+  // The same over all filters with the action allow: how often what none of them lists passes by mistake.
+  RequestError predicted_leak() const;
+  bool has_white_list() const;  // some filter has the action allow
+  Otherwise otherwise() const;
   // The sum of false_mark_rate() over the filters whose marks count: those that block and, where `of_monitor`, those
   // that monitor.
   double false_mark_rate(bool of_monitor) const;

@@ -31,6 +31,8 @@ struct LoadedFilter {
   }
 
   bool exempts() const { return spec.action == FilterAction::no_decrypt; }
+  bool is_off() const { return spec.action == FilterAction::off; }
+  bool admits() const { return spec.action == FilterAction::allow; }
 
   FilterSpec spec;
   // Shared with other policies (filter_store.h).
@@ -44,23 +46,34 @@ struct LoadedFilter {
   std::size_t hash_place = 0;
 };
 
+// Of verdicts with the reason default_deny: "otherwise", status 403.
+const FilterSpec& otherwise_spec();
+
 // Sets hash_place. Where there are more series than places, the place least recently used is taken.
 void give_hash_places(std::vector<LoadedFilter>& filters);
 
 struct Policy::Impl {
-  Impl(std::vector<LoadedFilter> its_filters, std::shared_ptr<const AllowLists> its_allow)
-      : filters(std::move(its_filters)), allow_lists(std::move(its_allow)), allow(*allow_lists) {
+  Impl(std::vector<LoadedFilter> its_filters, std::shared_ptr<const AllowLists> its_allow, Otherwise its_otherwise)
+      : filters(std::move(its_filters)),
+        allow_lists(std::move(its_allow)),
+        allow(*allow_lists),
+        otherwise(its_otherwise) {
     give_hash_places(filters);
     for (const LoadedFilter& filter : filters) any_exempts |= filter.exempts();
   }
   // Likewise, with the same files.
-  Impl(const Impl& other) : Impl(other.filters, other.allow_lists) {}
+  Impl(const Impl& other) : Impl(other.filters, other.allow_lists, other.otherwise) {
+    more_allow_lists = other.more_allow_lists;
+  }
   Impl& operator=(const Impl&) = delete;
   std::vector<LoadedFilter> filters;              // in the configured order; never resized, verdicts point to the specs
   std::shared_ptr<const AllowLists> allow_lists;  // shared likewise
   const AllowLists& allow;
+  Otherwise otherwise;
   bool any_exempts = false;                    // some filter has the action no_decrypt: exempts() is asked only then
-  std::unique_ptr<const Overrides> overrides;  // null: none
+  std::shared_ptr<const Overrides> overrides;  // null: none; shared with views
+  // Each stands for the allow lists of PolicySpec::more_allow_lists and those of all. A view has none of them.
+  std::vector<std::shared_ptr<const AllowLists>> more_allow_lists = {};
 };
 
 }  // namespace bloomwall::filter

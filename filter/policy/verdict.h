@@ -16,27 +16,31 @@ const char* to_string(Decision decision);
 
 // Why. For a log, a metric label and the page.
 enum class VerdictReason : std::uint8_t {
-  unlisted,     // no filter holds it
-  allow_list,   // an allow entry overrules every filter that could have held it
-  excepted,     // an exception allows it
-  listed,       // a key of the filter's bits
-  confirmed,    // likewise, and the exact side holds it, too
-  delta,        // an exact entry of the filter's delta
-  exception,    // the bits hold it, but it is known to be good: passes
-  refuted,      // the bits hold it, but the exact side does not: passes
-  filter_lost,  // the filter's file failed under us and on_error is block
-  denied,       // an exception denies it
-  bad_url,      // the URL was rejected
+  unlisted,      // no filter holds it
+  allow_list,    // an allow entry overrules every filter that could have held it
+  excepted,      // an exception allows it
+  allow_filter,  // a filter with the action allow holds it
+  listed,        // a key of the filter's bits
+  confirmed,     // likewise, and the exact side holds it, too
+  delta,         // an exact entry of the filter's delta
+  exception,     // the bits hold it, but it is known to be good: passes
+  refuted,       // the bits hold it, but the exact side does not: passes
+  filter_lost,   // the filter's file failed under us and on_error is block
+  denied,        // an exception denies it
+  default_deny,  // nothing holds it that lets it pass, and Otherwise is deny
+  bad_url,       // the URL was rejected
 };
 const char* to_string(VerdictReason reason);
 
 struct Verdict {
   Decision decision = Decision::allowed;
   VerdictReason reason = VerdictReason::unlisted;
-  Kind kind = Kind::suffix;            // of the match; meaningless where nothing matched
-  const FilterSpec* filter = nullptr;  // the filter that matched; lives as long as the policy
-  std::string expression;              // canonical expression that matched, or the allow entry; empty where none
-  std::uint8_t form = 0;               // which form of the URL decided
+  Kind kind = Kind::suffix;  // of the match; meaningless where nothing matched
+  // The filter that matched; lives as long as the policy. Of what an exception or Otherwise denies a static one, whose
+  // name says so.
+  const FilterSpec* filter = nullptr;
+  std::string expression;  // canonical expression that matched, or the allow entry; empty where none
+  std::uint8_t form = 0;   // which form of the URL decided
   // judge_host only. URL entries of filters that block or monitor exist on this host and could not be asked; those of
   // filters that block alone; a filter with the action no_decrypt lists it.
   bool host_has_marks = false, host_has_blocking_marks = false, no_decrypt = false;

@@ -16,8 +16,9 @@ namespace bloomwall::proxy {
 // Lives as long as its connection.
 struct ClientInfo {
   Endpoint endpoint;
-  std::string address;                    // without port, for logs and X-Forwarded-For
-  const std::string* listener = nullptr;  // "127.0.0.1:3128"
+  std::string address;                         // without port, for logs and X-Forwarded-For
+  const std::string* listener = nullptr;       // "127.0.0.1:3128"
+  const std::string* listener_rule = nullptr;  // the same as configured: ListenerRules::address
   struct Destination {
     Endpoint endpoint;
     std::string address;  // without port

@@ -24,7 +24,7 @@ ClientSession::ClientSession(WorkerState& state, Owner& owner, TransportPtr tran
                              const std::string& listener, const ListenerRules& rules)
     : worker_(state),
       owner_(owner),
-      info_{endpoint, endpoint.unmapped().ip(), &listener},
+      info_{endpoint, endpoint.unmapped().ip(), &listener, &rules.address},
       transport_(std::move(transport)),
       timer_(state.io.loop.timers(), [](void* self) { static_cast<ClientSession*>(self)->on_timer(); }, this) {
   worker_.counters.client_connections_total.add();

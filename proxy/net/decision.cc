@@ -56,9 +56,11 @@ std::string url_under(const ClientInfo::Inside& inside, std::string_view target)
 
 }  // namespace
 
-void Decider::adopt(SnapshotPtr snapshot, PolicyPtr policy) {
+void Decider::adopt(SnapshotPtr snapshot, PolicyPtr policy, GroupPoliciesPtr groups) {
   snapshot_ = std::move(snapshot);
   policy_ = std::move(policy);
+  group_policies_ = std::move(groups);
+  has_networks_ = group_policies_ == nullptr ? policy_->has_networks() : group_policies_->has_networks();
   TargetRules rules;
   rules.strict_path = snapshot_->settings.access.strict_path;
   if (snapshot_->settings.headers.via) rules.via_name = snapshot_->settings.headers.via_name;  // lives in the snapshot
@@ -66,6 +68,16 @@ void Decider::adopt(SnapshotPtr snapshot, PolicyPtr policy) {
   rules.accept_origin_form = true;
   redirected_check_ = TargetCheck(rules);
   absent_ = {};
+}
+
+// A client's address is that of the PROXY header, where one was sent. Transparent listeners know it as well.
+std::size_t Decider::group_of(const ClientInfo& client) const {
+  const std::string_view listener = client.listener_rule == nullptr ? std::string_view() : *client.listener_rule;
+  return groups()->group_of(rule_address(client.endpoint.unmapped()), listener);
+}
+
+const filter::Policy& Decider::policy_of(const ClientInfo& client) const {
+  return group_policies_ == nullptr ? *policy_ : *group_policies_->of(group_of(client));
 }
 
 bool Decider::is_client_allowed(const ClientInfo& client) const {
@@ -90,6 +102,12 @@ std::optional<HttpError> Decider::refuse_client(const RequestContext& request, s
 }
 
 Decision Decider::decide(const RequestContext& request) {
+  Decision decision = decide_request(request);
+  if (group_policies_ != nullptr) decision.verdict.group = groups()->name(group_of(request.client));
+  return decision;
+}
+
+Decision Decider::decide_request(const RequestContext& request) {
   // Checked again: the rules may have changed since the connection was accepted.
   if (!is_client_allowed(request.client)) return refused(kClientDenied);
   const std::uint64_t most = snapshot_->settings.limits.request_body;
@@ -98,18 +116,19 @@ Decision Decider::decide(const RequestContext& request) {
   }
   const ClientInfo::Inside* const inside = request.client.inside.get();
   const ClientInfo::Destination* const meant = request.client.destination.get();
+  const filter::Policy& policy = policy_of(request.client);
   // First, because `host` below points into memory of the TargetCheck that was called last.
   tl::expected<TargetCheck::Sni, HttpError> meant_verdict;
-  if (meant != nullptr) meant_verdict = target_check_.sni(meant->address, *policy_);
+  if (meant != nullptr) meant_verdict = destination(request.client, meant->address);
   KeptVerdict outer;  // of what CONNECT named, where TLS inside is for another name
   if (inside != nullptr && !inside->authority.empty()) {
-    auto checked = target_check_.host(inside->authority, *policy_);
+    auto checked = target_check_.host(inside->authority, policy);
     if (!checked) return refused(checked.error());
     outer = std::move(checked->verdict);
   }
   TargetCheck& judge = meant != nullptr && !request.is_implicit_tunnel ? redirected_check_ : target_check_;
-  auto judged = inside != nullptr ? judge.inside(request.head, inside->target(), *policy_, Waiting::non_blocking)
-                                  : judge.request(request.head, *policy_, snapshot_->access, Waiting::non_blocking);
+  auto judged = inside != nullptr ? judge.inside(request.head, inside->target(), policy, Waiting::non_blocking)
+                                  : judge.request(request.head, policy, snapshot_->access, Waiting::non_blocking);
   if (!judged)
     return asks_for_authority(request) ? Decision{.act = Decision::Act::answer_authority} : refused(judged.error());
   if (judged->pages_absent) {
@@ -144,17 +163,28 @@ Decision Decider::decide(const RequestContext& request) {
   return decision;
 }
 
+tl::expected<TargetCheck::Sni, HttpError> Decider::destination(const ClientInfo& client, std::string_view address) {
+  auto judged = target_check_.sni(address, policy_of(client));
+  if (judged && judged->verdict.reason == filter::VerdictReason::default_deny) {
+    judged->verdict.decision = filter::Decision::allowed;
+    judged->verdict.reason = filter::VerdictReason::unlisted;
+    judged->verdict.filter = nullptr;
+  }
+  return judged;
+}
+
 // The first address that is blocked stands for all that a name has.
 KeptVerdict Decider::address(const RequestContext& request, const Endpoint& peer) {
-  if (!policy_->has_networks()) return {};
+  const filter::Policy& policy = policy_of(request.client);
+  if (!policy.has_networks()) return {};
   const NetworkQuestion question(peer, snapshot_->access);
   const ClientInfo::Inside* const inside = request.client.inside.get();
-  filter::Verdict verdict =
-      inside == nullptr ? target_check_.request_to(question.addresses(), request.head, *policy_)
-                        : target_check_.inside_to(question.addresses(), request.head, inside->target(), *policy_);
+  filter::Verdict verdict = inside == nullptr
+                                ? target_check_.request_to(question.addresses(), request.head, policy)
+                                : target_check_.inside_to(question.addresses(), request.head, inside->target(), policy);
   // A redirected client may call an address by any name, and so by one that is allowed.
   if (const auto& meant = request.client.destination; meant != nullptr) {
-    filter::Verdict own = target_check_.literal_to(question.addresses(), meant->address, *policy_);
+    filter::Verdict own = target_check_.literal_to(question.addresses(), meant->address, policy);
     if (own.decision > verdict.decision) verdict = std::move(own);
   }
   return verdict;
@@ -163,6 +193,12 @@ KeptVerdict Decider::address(const RequestContext& request, const Endpoint& peer
 // A verdict comes before the rules, but what takes pages from the disk is asked again when they have come.
 Review Decider::review(const TunnelContext& tunnel) {
   Review review = block(tunnel);
+  if (group_policies_ != nullptr) {
+    const std::size_t group = group_of(tunnel.client);
+    const bool is_denied = review.verdict.reason == filter::VerdictReason::denied;
+    if (review.act == Review::Act::block && !is_denied && !groups()->ends_tunnels(group)) review = {};
+    review.verdict.group = groups()->name(group);
+  }
   if (review.act == Review::Act::block) return review;
   if (const auto error = refuse(tunnel)) return {.act = Review::Act::refuse, .error = *error};
   return review;
@@ -170,28 +206,28 @@ Review Decider::review(const TunnelContext& tunnel) {
 
 Review Decider::block(const TunnelContext& tunnel) {
   const ClientInfo& client = tunnel.client;
-  Review review = block_host(tunnel.host, "a reload has blocked the host");
+  Review review = block_host(client, tunnel.host, "a reload has blocked the host");
   if (review.act == Review::Act::keep && client.inside != nullptr) {
-    review = block_host(client.inside->host, "a reload has blocked the tunnel's host");
+    review = block_host(client, client.inside->host, "a reload has blocked the tunnel's host");
     if (review.act == Review::Act::keep && !client.inside->authority.empty()) {
-      review = block_host(client.inside->authority, "a reload has blocked the tunnel's host");
+      review = block_host(client, client.inside->authority, "a reload has blocked the tunnel's host");
     }
   }
   if (review.act == Review::Act::keep && !tunnel.server_name.empty()) {
-    review = block_host(tunnel.server_name, "a reload has blocked the server name");
+    review = block_host(client, tunnel.server_name, "a reload has blocked the server name");
   }
   if (review.act != Review::Act::keep) return review;
   constexpr const char* kAddress = "a reload has blocked the address";
   if (client.destination != nullptr) {
-    auto judged = target_check_.sni(client.destination->address, *policy_);
+    auto judged = destination(client, client.destination->address);
     if (judged && is_blocked(judged->verdict)) return blocked(std::move(judged->verdict), kAddress);
   }
   if (auto verdict = peer_of(tunnel); is_blocked(verdict)) return blocked(std::move(verdict), kAddress);
   return tunnel.url.empty() ? Review{} : block_url(tunnel);
 }
 
-Review Decider::block_host(std::string_view host, const char* why) {
-  auto judged = target_check_.host(host, *policy_);
+Review Decider::block_host(const ClientInfo& client, std::string_view host, const char* why) {
+  auto judged = target_check_.host(host, policy_of(client));
   if (!judged || !is_blocked(judged->verdict)) return {};
   return blocked(std::move(judged->verdict), why);
 }
@@ -201,7 +237,7 @@ Review Decider::block_url(const TunnelContext& tunnel) {
   const std::string under_tunnel = inside == nullptr ? std::string() : url_under(*inside, tunnel.url);
   for (const std::string_view url : {tunnel.url, std::string_view(under_tunnel)}) {
     if (url.empty()) continue;
-    auto judged = target_check_.url_at_once(url, *policy_);
+    auto judged = target_check_.url_at_once(url, policy_of(tunnel.client));
     if (!judged) {
       absent_ = target_check_.absent_pages();
       return {.act = Review::Act::wait_for_pages};
@@ -215,19 +251,20 @@ Review Decider::block_url(const TunnelContext& tunnel) {
 filter::Verdict Decider::peer_of(const TunnelContext& tunnel) {
   const ClientInfo::Inside* const inside = tunnel.client.inside.get();
   const bool to_parent = tunnel.to_parent || (inside != nullptr && inside->to_parent);
-  if (to_parent || !policy_->has_networks()) return {};
+  const filter::Policy& policy = policy_of(tunnel.client);
+  if (to_parent || !policy.has_networks()) return {};
   const NetworkQuestion question(tunnel.peer, snapshot_->access);
   const TargetCheck::Addresses addresses = question.addresses();
   if (const auto& meant = tunnel.client.destination; meant != nullptr) {
-    filter::Verdict verdict = target_check_.literal_to(addresses, meant->address, *policy_);
+    filter::Verdict verdict = target_check_.literal_to(addresses, meant->address, policy);
     if (is_blocked(verdict)) return verdict;
   }
-  if (tunnel.url.empty()) return target_check_.host_to(addresses, tunnel.host, *policy_);
+  if (tunnel.url.empty()) return target_check_.host_to(addresses, tunnel.host, policy);
   if (inside != nullptr) {
-    filter::Verdict verdict = target_check_.host_to(addresses, inside->host, *policy_);
+    filter::Verdict verdict = target_check_.host_to(addresses, inside->host, policy);
     if (is_blocked(verdict)) return verdict;
   }
-  return target_check_.url_to(addresses, tunnel.url, *policy_);
+  return target_check_.url_to(addresses, tunnel.url, policy);
 }
 
 // The access rules of now, on what those of its beginning let in.

@@ -68,35 +68,45 @@ struct Review {
 
 class Decider {
  public:
-  void adopt(SnapshotPtr snapshot, PolicyPtr policy);
+  void adopt(SnapshotPtr snapshot, PolicyPtr policy, GroupPoliciesPtr groups = {});
 
   // Called before anything is done for a client's request, its own limits included. `own_via`: this process's element
   // of Via; empty: loops are not looked for.
   std::optional<HttpError> refuse_client(const RequestContext& request, std::string_view own_via) const;
   Decision decide(const RequestContext& request);
-  // Of what was decided last, where that said wait_for_pages. The policy keeps them mapped.
+  // Of what was decided last, where that said wait_for_pages. policy() keeps them mapped, for all groups.
   std::span<const std::byte* const> absent_pages() const { return absent_; }
   const PolicyPtr& policy() const { return policy_; }
 
   // Decides on the SNI of a ClientHello. Error bad_target: not a valid host name. The returned host is valid until the
   // next call.
-  tl::expected<TargetCheck::Sni, HttpError> server_name(std::string_view name) {
-    return target_check_.sni(name, *policy_);
+  tl::expected<TargetCheck::Sni, HttpError> server_name(const ClientInfo& client, std::string_view name) {
+    return target_check_.sni(name, policy_of(client));
   }
 
+  // Likewise of the address that a client of a transparent listener has connected to. `otherwise: deny` means the names
+  // that are asked for there, not the address.
+  tl::expected<TargetCheck::Sni, HttpError> destination(const ClientInfo& client, std::string_view address);
+
   // Likewise of a canonical host.
-  tl::expected<TargetCheck::Sni, HttpError> host(std::string_view host) { return target_check_.host(host, *policy_); }
+  tl::expected<TargetCheck::Sni, HttpError> host(const ClientInfo& client, std::string_view host) {
+    return target_check_.host(host, policy_of(client));
+  }
 
   // What the networks in filters say of an address to which a request is about to go; unlisted where there are none.
-  bool has_networks() const { return policy_->has_networks(); }
+  bool has_networks() const { return has_networks_; }
   KeptVerdict address(const RequestContext& request, const Endpoint& peer);
 
   // By the rules and filters of now.
   Review review(const TunnelContext& tunnel);
 
  private:
+  const GroupRules* groups() const { return snapshot_->groups.get(); }
+  std::size_t group_of(const ClientInfo& client) const;
+  const filter::Policy& policy_of(const ClientInfo& client) const;
+  Decision decide_request(const RequestContext& request);
   Review block(const TunnelContext& tunnel);
-  Review block_host(std::string_view host, const char* why);
+  Review block_host(const ClientInfo& client, std::string_view host, const char* why);
   Review block_url(const TunnelContext& tunnel);
   filter::Verdict peer_of(const TunnelContext& tunnel);
   std::optional<HttpError> refuse(const TunnelContext& tunnel) const;
@@ -105,6 +115,8 @@ class Decider {
 
   SnapshotPtr snapshot_;
   PolicyPtr policy_;
+  GroupPoliciesPtr group_policies_;
+  bool has_networks_ = false;  // the policy of any group
   TargetCheck target_check_{TargetRules{}};
   TargetCheck redirected_check_{TargetRules{}};  // of plain HTTP on transparent listeners
   std::span<const std::byte* const> absent_;

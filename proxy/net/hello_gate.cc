@@ -79,7 +79,7 @@ HelloGate::Result HelloGate::on_unnamed(std::span<const char> bytes) {
 
 HelloGate::Result HelloGate::on_named(std::span<const char> bytes) {
   state_.counters.sni_seen_total.add();
-  auto judged = state_.decider.server_name(reader_.name());
+  auto judged = state_.decider.server_name(*client_, reader_.name());
   if (!judged) return malformed("a server name that no host can have");
   has_name_ = true;
   host_ = judged->host;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "filter/policy/verdict.h"
 
@@ -21,6 +22,8 @@ class KeptVerdict : public filter::Verdict {
   // a reason. Marks of either count. The exemption from decryption is this verdict's, and does not
   // hold where the other one has marks.
   void join(KeptVerdict other);
+
+  std::string group = {};  // of the client whose verdict it is; empty: there are none
 
  private:
   std::unique_ptr<filter::FilterSpec> matched_;

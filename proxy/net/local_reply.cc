@@ -45,7 +45,8 @@ void LocalReply::write_block_reply() {
                             .url = log_.url(),
                             .host = context_.host,
                             .page = &snapshot.settings.block_page,
-                            .html = &snapshot.page,
+                            .group = verdict.group,
+                            .html = &snapshot.page_of(verdict.group),
                             .legal_link = legal ? std::string_view(spec->legal_link) : std::string_view()},
                            said());
 }

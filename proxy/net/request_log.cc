@@ -26,11 +26,12 @@ AccessRecord begin_record(const ClientInfo& client, const RequestTimes& times, s
   return record;
 }
 
-void note_verdict(AccessRecord& record, const filter::Verdict& verdict, const DecisionId& id) {
+void note_verdict(AccessRecord& record, const KeptVerdict& verdict, const DecisionId& id) {
   record.decision = verdict.decision;
   record.reason = verdict.reason;
   if (verdict.filter != nullptr) record.filter = verdict.filter->name;
   record.expression = verdict.expression;
+  record.group = verdict.group;
   record.decision_id = id.text();
 }
 

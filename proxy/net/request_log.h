@@ -4,9 +4,9 @@
 
 #include <chrono>
 
-#include "filter/policy/verdict.h"
 #include "proxy/http/http_error.h"
 #include "proxy/io/timer_wheel.h"
+#include "proxy/net/kept_verdict.h"
 #include "proxy/reply/decision_id.h"
 
 namespace bloomwall::proxy {
@@ -30,7 +30,7 @@ struct RequestTimes {
 AccessRecord begin_record(const ClientInfo& client, const RequestTimes& times, std::chrono::microseconds lasted);
 
 // Verdict, filter name, expression and decision id.
-void note_verdict(AccessRecord& record, const filter::Verdict& verdict, const DecisionId& id);
+void note_verdict(AccessRecord& record, const KeptVerdict& verdict, const DecisionId& id);
 // What the proxy's own rules have against it.
 void note_refusal(AccessRecord& record, const HttpError& error, const DecisionId& id);
 // What was decided on the tunnel's TLS, and why.

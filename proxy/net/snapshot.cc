@@ -17,24 +17,35 @@
 namespace bloomwall::proxy {
 namespace {
 
-tl::expected<BlockTemplate, std::string> load_page(const std::filesystem::path& file) {
+tl::expected<BlockTemplate, std::string> load_page(const std::filesystem::path& file, const std::string& key) {
   if (file.empty()) return BlockTemplate::built_in();
   std::ifstream in(file, std::ios::binary);
   if (!in) {
     const std::string why = std::generic_category().message(errno);
-    return tl::unexpected(fmt::format("block_page.template: cannot read {}: {}", file.string(), why));
+    return tl::unexpected(fmt::format("{}: cannot read {}: {}", key, file.string(), why));
   }
   std::string text(BlockTemplate::kMaxBytes + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (in.bad()) return tl::unexpected(fmt::format("block_page.template: cannot read {}", file.string()));
+  if (in.bad()) return tl::unexpected(fmt::format("{}: cannot read {}", key, file.string()));
   text.resize(static_cast<std::size_t>(in.gcount()));
   auto page = BlockTemplate::parse(text);
   if (!page) {
     const TemplateError& error = page.error();
-    return tl::unexpected(
-        fmt::format("block_page.template: {}:{}:{}: {}", file.string(), error.line, error.column, error.what));
+    return tl::unexpected(fmt::format("{}: {}:{}:{}: {}", key, file.string(), error.line, error.column, error.what));
   }
   return *std::move(page);
+}
+
+std::map<std::string, BlockTemplate> load_group_pages(const conf::Config& settings, std::vector<std::string>& errors) {
+  std::map<std::string, BlockTemplate> pages;
+  for (std::size_t i = 0; i < settings.groups.size(); ++i) {
+    const conf::Group& group = settings.groups[i];
+    if (group.block_page.html_template.empty()) continue;
+    auto page = load_page(group.block_page.html_template, fmt::format("groups[{}].block_page.template", i));
+    if (!page) errors.push_back(page.error());
+    if (page) pages.emplace(group.name, *std::move(page));
+  }
+  return pages;
 }
 
 std::vector<ListenerRules> compile_listeners(const conf::Config& settings, std::vector<std::string>& errors) {
@@ -58,6 +69,15 @@ std::vector<ListenerRules> compile_listeners(const conf::Config& settings, std::
 
 }  // namespace
 
+const BlockTemplate& Snapshot::page_of(const std::string& group) const {
+  const auto own = group_pages.find(group);
+  return own == group_pages.end() ? page : own->second;
+}
+
+Edition Edition::at(Instant instant) const {
+  return {snapshot, policy, GroupPolicies::make(snapshot->groups.get(), policy, instant)};
+}
+
 bool Snapshot::may_ask_parent_for(std::string_view host) const {
   if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
   const auto allowed = [this](const Endpoint& address) { return access.destination_allowed(rule_address(address)); };
@@ -70,19 +90,22 @@ tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Co
   std::vector<std::string> errors;
   auto access = AccessRules::build(settings.access, settings.dns.nat64_prefixes);
   if (!access) errors.push_back(access.error());
-  auto page = load_page(settings.block_page.html_template);
+  auto page = load_page(settings.block_page.html_template, "block_page.template");
   if (!page) errors.push_back(page.error());
   auto parent = ParentProxy::compile(settings.upstream);
   if (!parent) errors.push_back(parent.error());
   auto hosts = StaticHosts::build(settings.dns.hosts);
   if (!hosts) errors.push_back(hosts.error());
   auto listeners = compile_listeners(settings, errors);
+  auto group_pages = load_group_pages(settings, errors);
+  auto groups = GroupRules::compile(settings);
+  if (!groups) std::ranges::move(groups.error(), std::back_inserter(errors));
   auto inspection = TlsInspection::compile(settings, before == nullptr ? nullptr : before->inspection.get());
   if (!inspection) std::ranges::move(inspection.error(), std::back_inserter(errors));
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   return std::make_shared<const Snapshot>(Snapshot{generation, settings, *std::move(access), *std::move(page),
                                                    *std::move(parent), *std::move(hosts), std::move(listeners),
-                                                   *std::move(inspection)});
+                                                   *std::move(inspection), *std::move(groups), std::move(group_pages)});
 }
 
 }  // namespace bloomwall::proxy

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,7 +20,9 @@
 #include "conf/config.h"
 #include "filter/policy/policy.h"
 #include "proxy/access/access_rules.h"
+#include "proxy/access/group_rules.h"
 #include "proxy/dns/static_hosts.h"
+#include "proxy/net/group_policies.h"
 #include "proxy/net/parent_proxy.h"
 #include "proxy/reply/block_template.h"
 #include "proxy/tls/tls_context.h"
@@ -39,12 +42,17 @@ class TlsInspection;
 struct Snapshot {
   std::uint64_t generation = 0;  // 1 for the first, one more for each reload; stands in metrics
   conf::Config settings;
-  AccessRules access;                               // compiled from settings.access
-  BlockTemplate page;                               // from settings.block_page, or the built-in one
-  std::optional<ParentProxy> parent;                // from settings.upstream
-  StaticHosts hosts;                                // from settings.dns.hosts and /etc/hosts
-  std::vector<ListenerRules> listeners;             // from settings.listeners, in their order
-  std::shared_ptr<const TlsInspection> inspection;  // from settings.tls_inspection; nullptr: off
+  AccessRules access;                                // compiled from settings.access
+  BlockTemplate page;                                // from settings.block_page, or the built-in one
+  std::optional<ParentProxy> parent;                 // from settings.upstream
+  StaticHosts hosts;                                 // from settings.dns.hosts and /etc/hosts
+  std::vector<ListenerRules> listeners;              // from settings.listeners, in their order
+  std::shared_ptr<const TlsInspection> inspection;   // from settings.tls_inspection; nullptr: off
+  std::shared_ptr<const GroupRules> groups;          // from settings.groups; nullptr: there are none
+  std::map<std::string, BlockTemplate> group_pages;  // of groups that have their own
+
+  // Of the group of that name; empty: of those in none.
+  const BlockTemplate& page_of(const std::string& group) const;
 
   // Access rules of addresses for requests to a parent: it resolves names itself, but literal addresses, and names with
   // configured addresses, are checked here.
@@ -53,10 +61,13 @@ struct Snapshot {
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
 using PolicyPtr = std::shared_ptr<const filter::Policy>;
 
-// What one reload brings.
+// What one reload brings, and what a change of a schedule or of an exception replaces in part.
 struct Edition {
   SnapshotPtr snapshot;
-  PolicyPtr policy;
+  PolicyPtr policy;              // all filters as they are outside of groups
+  GroupPoliciesPtr groups = {};  // nullptr: `policy` is everybody's
+  // The same with the policies of groups as they are at this instant.
+  Edition at(Instant instant) const;
 };
 
 // Compiles what the settings spell as text. Every error at once, one line each: "access.clients: not a network:

@@ -46,13 +46,13 @@ OriginTrust trust_of(const conf::OriginTrust& verify, std::vector<std::string> o
 TlsRequest TlsQuestion::request(const ClientInfo& client, WorkerState& worker) const {
   TlsRequest request;
   request.authority.host = host;
-  if (const auto judged = worker.decider.host(host)) request.authority = TlsName::of(host, judged->verdict);
+  if (const auto judged = worker.decider.host(client, host)) request.authority = TlsName::of(host, judged->verdict);
   request.port = port;
   request.user_agent = user_agent;
   request.is_transparent = is_transparent;
   if (is_transparent) {
     request.destination.host = destination;
-    const auto judged = worker.decider.server_name(destination);
+    const auto judged = worker.decider.destination(client, destination);
     if (judged) request.destination = TlsName::of(destination, judged->verdict);
   }
   const Address address = rule_address(client.endpoint.unmapped());

@@ -146,7 +146,9 @@ void Tunnel::note_name() {
   if (!gate_->has_name() || !sni_.empty()) return;
   sni_ = gate_->name();
   if (gate_->verdict().decision == filter::Decision::allowed) return;
+  std::string group = std::move(start_.verdict.group);
   start_.verdict = std::move(gate_->verdict());
+  start_.verdict.group = std::move(group);
   if (start_.decision_id.empty()) start_.decision_id = state_.ids.next();
 }
 

@@ -50,7 +50,7 @@ bool Tunnel::is_to_be_intercepted() {
                              .is_transparent = client.destination != nullptr};
   TlsRequest request = question.request(client, state_);
   if (!sni_.empty()) {
-    const auto judged = state_.decider.host(sni_);
+    const auto judged = state_.decider.host(owner_->client_info(), sni_);
     if (judged) request.sni = TlsName::of(sni_, judged->verdict);
   }
   const TlsDecision decision = inspection->rules().decide(request);

@@ -90,7 +90,7 @@ void Worker::adopt(Edition next) {
   auto own = std::make_shared<const SnapshotPtr>(std::move(next.snapshot));
   const Snapshot* const snapshot = own->get();
   adopt_listeners(*snapshot);
-  state_->adopt(SnapshotPtr(std::move(own), snapshot), std::move(next.policy));
+  state_->adopt(SnapshotPtr(std::move(own), snapshot), std::move(next.policy), std::move(next.groups));
 }
 
 // Listeners cannot change in a reload, but the new settings may list others: each listener takes the settings that have

@@ -29,7 +29,7 @@ WorkerState::WorkerState(IoContext& io_context, DialContext dial_context, Counte
 
 WorkerState::~WorkerState() { mailbox->close(); }
 
-void WorkerState::adopt(SnapshotPtr next, PolicyPtr next_policy) {
+void WorkerState::adopt(SnapshotPtr next, PolicyPtr next_policy, GroupPoliciesPtr groups) {
   const conf::Config& settings = next->settings;
   // A name that has other addresses now must not use a pooled connection to its old ones, and a parent none that was
   // made with other settings. For connections in use, or being made, see routes_since.
@@ -47,7 +47,7 @@ void WorkerState::adopt(SnapshotPtr next, PolicyPtr next_policy) {
   via = settings.headers.via ? settings.headers.via_name + " (" + instance + ")" : std::string();
   adopt_inspection(*next);
   snapshot = std::move(next);
-  decider.adopt(snapshot, std::move(next_policy));
+  decider.adopt(snapshot, std::move(next_policy), std::move(groups));
   tunnels.review(++edition);
 }
 

@@ -73,7 +73,7 @@ struct WorkerState {
   GatherBuffers gather;
   std::string text;  // scratch memory of the running callback
 
-  void adopt(SnapshotPtr next, PolicyPtr next_policy);
+  void adopt(SnapshotPtr next, PolicyPtr next_policy, GroupPoliciesPtr groups = {});
   // Sets the counter of pairs that auto_pass lets pass, now and while there are some; to be called after changes.
   void recount_auto_passes();
 

@@ -8,6 +8,7 @@
 
 #include "base/hex.h"
 #include "filter/cli/terminal.h"
+#include "proxy/ops/client_view.h"
 #include "proxy/ops/commands.h"
 #include "proxy/ops/descriptor_limit.h"
 #include "proxy/ops/figures.h"
@@ -25,24 +26,12 @@ std::string day(std::uint64_t seconds) {
   return fmt::format("{:%Y-%m-%d %H:%M:%S}Z", fmt::gmtime(static_cast<std::time_t>(seconds)));
 }
 
-const char* name_of(filter::FilterAction action) {
-  switch (action) {
-    case filter::FilterAction::block:
-      return "block";
-    case filter::FilterAction::monitor:
-      return "monitor";
-    case filter::FilterAction::no_decrypt:
-      return "no_decrypt";
-  }
-  return "unknown";
-}
-
 ordered_json filter_json(const filter::Policy::FilterState& state) {
   const filter::Header& header = state.file->header();
   return {
       {"name", state.spec.name},
       {"file", state.spec.file.string()},
-      {"action", name_of(state.spec.action)},
+      {"action", to_string(state.spec.action)},
       {"entries", entries_of(state)},
       {"delta_entries", state.delta_entries},
       {"bytes", header.file_bytes},
@@ -53,6 +42,13 @@ ordered_json filter_json(const filter::Policy::FilterState& state) {
       {"rebuild_due", state.rebuild_due()},
       {"predicted_error",
        {{"unlisted_host", header.predicted.unlisted_host.mean}, {"listed_host", header.predicted.listed_host.mean}}}};
+}
+
+// Null where there is no white list that could let pass by mistake.
+ordered_json leak_json(const filter::Policy& policy) {
+  if (!policy.has_white_list()) return {};
+  const auto leak = policy.predicted_leak();
+  return {{"unlisted_host", leak.unlisted_host}, {"listed_host", leak.listed_host}};
 }
 
 // Null where no host is decrypted because of its marks.
@@ -71,6 +67,8 @@ ordered_json policy_json(const filter::Policy& policy, const std::vector<std::st
           {"filters", std::move(filters)},
           {"allow_entries", policy.allow_entries()},
           {"predicted_error", {{"unlisted_host", error.unlisted_host}, {"listed_host", error.listed_host}}},
+          {"otherwise", to_string(policy.otherwise())},
+          {"predicted_leak", leak_json(policy)},
           {"needless_interception", needless_json(policy, tls)}};
 }
 
@@ -78,23 +76,47 @@ void print_policy(std::ostream& out, const filter::Policy& policy, const conf::T
   for (const auto& state : policy.filters()) {
     const filter::Header& header = state.file->header();
     out << fmt::format("filter {}: {}, {} entries, {}, built {}, sequence {}", state.spec.name,
-                       name_of(state.spec.action), grouped(entries_of(state)), size_text(header.file_bytes),
+                       to_string(state.spec.action), grouped(entries_of(state)), size_text(header.file_bytes),
                        day(header.created), header.sequence);
     if (state.signed_by) out << fmt::format(", signed by {}", to_hex(*state.signed_by));
     if (!state.spec.delta.empty()) {
       out << fmt::format(", delta of {} entries ({:.1f} %)", state.delta_entries, 100 * state.delta_share());
     }
-    out << fmt::format("\n  predicted error per request: {} on unlisted hosts, {} on listed ones\n",
+    const bool admits = state.spec.action == filter::FilterAction::allow;
+    out << fmt::format("\n  {}: {} on unlisted hosts, {} on listed ones\n",
+                       admits ? "passes although it is not listed" : "predicted error per request",
                        one_in(header.predicted.unlisted_host.mean), one_in(header.predicted.listed_host.mean));
   }
   const auto error = policy.predicted_error();
   out << fmt::format("all blocking filters: {} on unlisted hosts, {} on listed ones\n", one_in(error.unlisted_host),
                      one_in(error.listed_host));
+  if (policy.has_white_list()) {
+    const auto leak = policy.predicted_leak();
+    out << fmt::format("all white lists let pass what they do not list: {} on unlisted hosts, {} on listed ones\n",
+                       one_in(leak.unlisted_host), one_in(leak.listed_host));
+  }
+  if (policy.otherwise() == filter::Otherwise::deny) {
+    out << "otherwise: deny: what no white list and no allow list holds is blocked\n";
+  }
   if (tls.mode == conf::TlsInspection::Mode::urls) {
     out << fmt::format("decrypted without need (false marks): {}, of hosts of three labels\n",
                        one_in(policy.false_mark_rate(tls.urls_of_monitor)));
   }
   out << fmt::format("allow lists: {} entries\n", policy.allow_entries());
+}
+
+ordered_json group_names(const GroupRules* rules) {
+  ordered_json names = ordered_json::array();
+  for (std::size_t group = 0; rules != nullptr && group < rules->size(); ++group) names.push_back(rules->name(group));
+  return names;
+}
+
+void print_groups(std::ostream& out, const GroupRules& rules) {
+  const Instant now = instant_now();
+  for (std::size_t group = 0; group < rules.size(); ++group) {
+    out << fmt::format("group {} ({} of {}): now {}\n", rules.name(group), group + 1, rules.size(),
+                       actions_text(rules, group, now));
+  }
 }
 
 int refuse(const LoadFailure& failure, bool json, const Streams& io) {
@@ -167,11 +189,14 @@ int run_check(const CheckCommand& command, const Streams& io) {
     return refuse({kExitConfiguration, std::move(lines)}, command.json, io);
   }
   if (command.json) {
-    filter::print_json(io.out, policy_json(policy, warnings, settings->tls_inspection));
+    ordered_json json = policy_json(policy, warnings, settings->tls_inspection);
+    json["groups"] = group_names(edition->snapshot->groups.get());
+    filter::print_json(io.out, json);
     return kExitDone;
   }
   for (const std::string& warning : warnings) print_lines(io.err, {"warning: " + warning});
   print_policy(io.out, policy, settings->tls_inspection);
+  if (edition->snapshot->groups != nullptr) print_groups(io.out, *edition->snapshot->groups);
   io.out << fmt::format("file descriptors at full load: {}\nok\n", descriptors_for(*settings));
   return kExitDone;
 }

@@ -39,6 +39,7 @@ struct ExplainCommand {
   std::filesystem::path config;
   std::vector<std::string> urls;
   bool json = false;
+  std::string client = {}, listener = {}, at = {};  // as ClientView::make()
 };
 int run_explain(const ExplainCommand& command, const Streams& io);
 

@@ -19,8 +19,9 @@ constexpr std::size_t kPoolBytes = std::size_t{64} << 20;  // of admin and contr
 constexpr std::size_t kScratchBytes = std::size_t{64} << 10;
 constexpr Milliseconds kDrainTick{50};
 constexpr Milliseconds kWatchTick{1000};
-constexpr Milliseconds kStall{5000};        // a loop that has not turned for so long is reported
-constexpr Milliseconds kSweepPeriod{1000};  // of exceptions that have ended
+constexpr Milliseconds kStall{5000};          // a loop that has not turned for so long is reported
+constexpr Milliseconds kSweepPeriod{1000};    // of exceptions that have ended
+constexpr Milliseconds kSchedulePeriod{500};  // how late a change may be
 constexpr Milliseconds kFlushBound{5000};
 constexpr Milliseconds kReloadBound{2000};  // for a reload to give up
 constexpr Milliseconds kStopMargin{10'000};
@@ -52,6 +53,8 @@ Daemon::Daemon(std::filesystem::path file, conf::Config settings, std::unique_pt
           loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_file_watch(); }, this),
       sweep_tick_(
           loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_sweep(); }, this),
+      schedule_tick_(
+          loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_schedule_tick(); }, this),
       reload_api_(loop_, configuration_file(file_), [this](Reloader::Done done) { ask_for_reload(std::move(done)); }),
       exceptions_(state_folder(started_with_),
                   {.publish = [this](std::function<void()> adopted) { publish_exceptions(std::move(adopted)); },
@@ -78,6 +81,7 @@ int Daemon::run() {
   watchdog_.set(kWatchTick);
   file_tick_.set(kFileWatchPeriod);
   sweep_tick_.set(kSweepPeriod);
+  schedule_tick_.set(kSchedulePeriod);
   start_reloader();
   reloader_->request({});
   loop_.run();
@@ -241,7 +245,7 @@ void Daemon::ask_for_reload(Reloader::Done done) {
 }
 
 void Daemon::serve(Edition edition, const std::shared_ptr<Handover>& handover) {
-  edition.policy = edition.policy->with(exceptions_.exceptions());
+  edition = with_exceptions(edition);
   ReloadOutcome outcome;
   if (phase_ == Phase::draining) {  // workers that ended take nothing
     outcome = {kExitError, {}, {"bloomwall is stopping"}};
@@ -265,10 +269,31 @@ void Daemon::keep(const Edition& edition) {
 void Daemon::publish_exceptions(std::function<void()> adopted) {
   const auto posted = [this, adopted = std::move(adopted)] { loop_.post(adopted); };
   if (server_ == nullptr) return posted();  // nobody to take them over
-  Edition edition = served_;
-  edition.policy = served_.policy->with(exceptions_.exceptions());
-  server_->publish(edition, posted);
+  publish(with_exceptions(served_), posted);
+}
+
+Edition Daemon::with_exceptions(const Edition& edition) const {
+  return Edition{edition.snapshot, edition.policy->with(exceptions_.exceptions())}.at(instant_now());
+}
+
+void Daemon::publish(const Edition& edition, const std::function<void()>& adopted) {
+  server_->publish(edition, adopted);
   keep(edition);
+}
+
+// The same snapshot and filters, with what groups do with them from now on. A step of the clock is a change, too.
+void Daemon::on_schedule_tick() {
+  schedule_tick_.set(kSchedulePeriod);
+  if (server_ == nullptr || phase_ == Phase::draining || served_.groups == nullptr) return;
+  const Instant now = instant_now();
+  if (served_.groups->hold_at(now)) return;
+  const Edition next = served_.at(now);
+  if (next.groups->says_the_same_as(*served_.groups)) {
+    served_.groups = next.groups;  // no worker need know
+    return;
+  }
+  log::info("schedules: {}", describe_changes(*served_.snapshot->groups, *served_.groups, *next.groups));
+  publish(next, {});
 }
 
 std::vector<std::string> Daemon::exception_warnings(const filter::Override& made) const {

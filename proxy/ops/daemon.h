@@ -63,6 +63,9 @@ class Daemon {
   ReloadOutcome start_serving(const Edition& edition);
   void replace(const Edition& edition, const std::shared_ptr<Handover>& handover);
   void publish_exceptions(std::function<void()> adopted);
+  Edition with_exceptions(const Edition& edition) const;
+  void publish(const Edition& edition, const std::function<void()>& adopted);
+  void on_schedule_tick();
   std::vector<std::string> exception_warnings(const filter::Override& made) const;
   void after_load(const ReloadOutcome& outcome);
   void reopen_logs(const conf::Log& settings);
@@ -96,7 +99,7 @@ class Daemon {
   conf::Log logs_;  // as applied
   bool stalled_ = false;
   Milliseconds control_wait_{100};  // until the control socket is tried again
-  Timer control_retry_, announced_, drain_tick_, watchdog_, file_tick_, sweep_tick_;
+  Timer control_retry_, announced_, drain_tick_, watchdog_, file_tick_, sweep_tick_, schedule_tick_;
   FileWatch files_;
   std::unique_ptr<Signals> signals_;
   ReloadApi reload_api_;

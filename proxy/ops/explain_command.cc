@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/units.h"
 #include "filter/cli/terminal.h"
 #include "filter/policy/explain.h"
 #include "proxy/net/passage.h"
+#include "proxy/ops/client_view.h"
 #include "proxy/ops/commands.h"
+#include "proxy/ops/figures.h"
 #include "proxy/ops/policy_of_files.h"
 #include "proxy/ops/tls_explanation.h"
 
@@ -18,7 +23,8 @@ using filter::printable;
 using filter::StoryFields;
 
 constexpr const char* kTooLong = "over 64 KiB";
-constexpr const char* kAmbiguous = "ambiguous_path";  // as in the log: access.strict_path
+constexpr const char* kAmbiguous = "ambiguous_path";   // as in the log: access.strict_path
+constexpr std::string_view kException = "exception ";  // in a story, before the id
 constexpr const char* kDialled =
     "not asked here: the networks in filters, of the address that is dialled for this name\n";
 
@@ -46,7 +52,7 @@ nlohmann::ordered_json tls_json(const std::optional<TlsAnswer>& tls) {
 
 // `passage`: null where the URL has no canonical form.
 void print_fields(std::ostream& out, std::string_view url, const StoryFields& f, const Passage* passage,
-                  const std::optional<TlsAnswer>& tls) {
+                  const std::optional<TlsAnswer>& tls, nlohmann::ordered_json group, const std::string& valid_until) {
   print_json(out, {{"url", url},
                    {"action", f.action},
                    {"canonical", text_or_null(f.canonical)},
@@ -60,15 +66,17 @@ void print_fields(std::ostream& out, std::string_view url, const StoryFields& f,
                               : passage->status == 0 ? nlohmann::ordered_json("allowed")
                                                      : nlohmann::ordered_json(passage->error)},
                    {"tunnel", passage == nullptr ? nlohmann::ordered_json() : tunnel_json(*passage)},
-                   {"tls", tls_json(tls)}});
+                   {"tls", tls_json(tls)},
+                   {"group", std::move(group)},
+                   {"valid_until", text_or_null(valid_until)}});
 }
 
 // Answers one URL after the other; each answer says whether it counts for exit status 1.
 class Explainer {
  public:
-  Explainer(std::shared_ptr<const filter::Policy> policy, PassageJudge passages, TlsExplainer tls, bool strict_path,
-            std::ostream& out)
-      : policy_(std::move(policy)),
+  Explainer(ClientView view, PassageJudge passages, TlsExplainer tls, bool strict_path, std::ostream& out)
+      : view_(std::move(view)),
+        policy_(view_.policy()),
         passages_(std::move(passages)),
         tls_(std::move(tls)),
         strict_path_(strict_path),
@@ -77,7 +85,7 @@ class Explainer {
   bool whole_story(std::string_view raw) {
     const auto& url = canonicaliser_.url(raw);
     const filter::Story story = policy_->explain(url);
-    out_ << filter::explain_text(url, story);
+    out_ << view_.text() << filter::explain_text(url, story) << leak_text(story.verdict);
     if (is_refused(url)) {
       out_ << "refused all the same: access.strict_path is true, and origins read this path in " << url.forms.size()
            << " ways\n";
@@ -86,6 +94,7 @@ class Explainer {
     const std::optional<TlsAnswer> tls = tls_of(passage, url);
     if (passage) passage->is_decrypted = tls && tls->is_decrypted();
     if (passage) out_ << passage_text(*passage);
+    out_ << end_text(raw, url);
     if (tls && tls_.is_on()) out_ << decryption_text(*tls);
     const bool stopped = is_refused(url) || is_stopped(story.verdict.decision, passage);
     if (!stopped && url.host_kind == filter::HostKind::name && policy_->has_networks()) out_ << kDialled;
@@ -98,9 +107,13 @@ class Explainer {
     if (url.action == filter::UrlAction::reject) return invalid(raw, to_string(url.reason));
     if (is_refused(url)) return invalid(raw, kAmbiguous);
     const filter::Verdict verdict = policy_->judge(url);
+    if (verdict.reason == filter::VerdictReason::default_deny) return answer("refused", raw, to_string(verdict.reason));
     if (is_listed(verdict)) return answer("listed", raw, verdict.expression);
     const std::optional<Passage> passage = passage_of(raw, url);
     if (passage && passage->status != 0) return answer("refused", raw, passage->error);
+    if (passage && passage->verdict.reason == filter::VerdictReason::default_deny) {
+      return answer("refused", raw, to_string(passage->verdict.reason));
+    }
     if (passage && is_listed(passage->verdict)) return answer("listed", raw, passage->verdict.expression);
     out_ << "clear\t" << printable(raw) << '\n';
     return false;
@@ -123,11 +136,44 @@ class Explainer {
       fields.reason = too_long ? kTooLong : kAmbiguous;
       decision = Decision::rejected;
     }
-    print_fields(out_, raw, fields, passage ? &*passage : nullptr, tls_of(passage, url));
+    std::string until;
+    if (!too_long && url.has_canonical) {
+      const ClientView::End end = end_of(raw, url);
+      if (!end.then.empty()) until = utc_text(end.at);
+    }
+    print_fields(out_, raw, fields, passage ? &*passage : nullptr, tls_of(passage, url), view_.json(), until);
     return is_stopped(decision, passage);
   }
 
  private:
+  // What the proxy makes of the URL: the verdict on its CONNECT, where it needs one, and, where it sees it, on the URL.
+  std::string outcome(std::string_view raw, const filter::CanonicalUrl& url, const filter::Policy& policy) {
+    const Passage passage = passages_.judge(raw, url, policy);
+    const filter::Verdict own = policy.judge(url);
+    const auto port = url.port == 0 ? std::uint16_t{443} : url.port;
+    const bool sees_url = !passage.is_encrypted || tls_.answer(url.host, port, policy).is_decrypted();
+    const bool by_tunnel = passage.is_tunnel && (!sees_url || passage.verdict.decision >= own.decision);
+    const filter::Verdict& verdict = by_tunnel ? passage.verdict : own;
+    return fmt::format("{} ({}){}", to_string(verdict.decision), to_string(verdict.reason),
+                       verdict.filter == nullptr ? "" : " by filter " + verdict.filter->name);
+  }
+  ClientView::End end_of(std::string_view raw, const filter::CanonicalUrl& url) {
+    std::vector<std::uint64_t> exceptions;
+    for (const auto& story : {policy_->explain(url), policy_->explain_host(url)}) {
+      for (const auto& asked : story.questions) {
+        if (!asked.filter.starts_with(kException)) continue;
+        if (const auto id = parse_integer(asked.filter.substr(kException.size()))) exceptions.push_back(*id);
+      }
+    }
+    return view_.holds_until([&](const filter::Policy& policy) { return outcome(raw, url, policy); }, exceptions);
+  }
+  // Nothing where no schedule and no exception could change it.
+  std::string end_text(std::string_view raw, const filter::CanonicalUrl& url) {
+    if (!url.has_canonical) return {};
+    const ClientView::End end = end_of(raw, url);
+    if (end.then.empty()) return {};
+    return fmt::format("holds       until {}, then {}\n", view_.time_text(end.at), end.then);
+  }
   // Nothing without a canonical form, because the rules need one.
   std::optional<Passage> passage_of(std::string_view raw, const filter::CanonicalUrl& url) {
     if (!url.has_canonical) return std::nullopt;
@@ -137,6 +183,17 @@ class Explainer {
   std::optional<TlsAnswer> tls_of(const std::optional<Passage>& passage, const filter::CanonicalUrl& url) {
     if (!passage || !passage->is_encrypted || passage->status != 0) return std::nullopt;
     return tls_.answer(url.host, url.port == 0 ? std::uint16_t{443} : url.port, *policy_);
+  }
+  // Of what a white list lets pass: how often it does so by mistake.
+  std::string leak_text(const filter::Verdict& verdict) const {
+    if (verdict.reason != filter::VerdictReason::allow_filter) return {};
+    for (const auto& state : policy_->filters()) {
+      if (state.spec.name != verdict.filter->name) continue;
+      const filter::PredictedErrors& predicted = state.file->header().predicted;
+      return fmt::format("white list  {}: of what it does not list, {} passes on unlisted hosts, {} on listed ones\n",
+                         state.spec.name, one_in(predicted.unlisted_host.mean), one_in(predicted.listed_host.mean));
+    }
+    return {};
   }
   static bool is_stopped(Decision decision, const std::optional<Passage>& passage) {
     return decision >= Decision::blocked || (passage && passage->is_stopped());
@@ -156,6 +213,7 @@ class Explainer {
     return false;
   }
 
+  ClientView view_;
   std::shared_ptr<const filter::Policy> policy_;
   PassageJudge passages_;
   TlsExplainer tls_;
@@ -172,7 +230,8 @@ int run_explain(const ExplainCommand& command, const Streams& io) {
     print_lines(io.err, settings.error().lines);
     return settings.error().status;
   }
-  auto policy = load_policy_of_files(*settings, io.err);
+  std::vector<filter::Override> exceptions;
+  auto policy = load_policy_of_files(*settings, io.err, &exceptions);
   if (!policy) {
     print_lines(io.err, policy.error().lines);
     return policy.error().status;
@@ -187,7 +246,13 @@ int run_explain(const ExplainCommand& command, const Streams& io) {
     print_lines(io.err, tls.error());
     return kExitConfiguration;
   }
-  Explainer explainer(*std::move(policy), *std::move(passages), *std::move(tls), settings->access.strict_path, io.out);
+  auto view = ClientView::make(*settings, *std::move(policy), std::move(exceptions),
+                               {.client = command.client, .listener = command.listener, .at = command.at});
+  if (!view) {
+    print_lines(io.err, {view.error()});
+    return kExitError;
+  }
+  Explainer explainer(*std::move(view), *std::move(passages), *std::move(tls), settings->access.strict_path, io.out);
   bool any = false;
   if (command.urls.empty() || command.urls == std::vector<std::string>{"-"}) {
     filter::LineSource lines(io.in, io.out);

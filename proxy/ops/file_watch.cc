@@ -15,8 +15,8 @@ using State = filter::Policy::FilterState;
 const char* consequence(const State& state) {
   if (state.spec.action == filter::FilterAction::no_decrypt) return "it exempts no host from decryption";
   if (state.spec.on_error == filter::OnFilterError::allow) return "its on_error lets everything pass";
-  return state.spec.action == filter::FilterAction::block ? "its on_error blocks everything"
-                                                          : "its on_error monitors everything";
+  return state.spec.action == filter::FilterAction::monitor ? "its on_error monitors everything"
+                                                            : "its on_error blocks everything";
 }
 
 // Whether the file at this path is served itself, and not from a copy.
@@ -82,7 +82,7 @@ std::string lost_and_blocking(const filter::Policy& policy) {
   std::string names;
   for (const State& state : policy.filters()) {
     if (!state.file->lost() || state.spec.on_error != filter::OnFilterError::block ||
-        state.spec.action != filter::FilterAction::block) {
+        (state.spec.action != filter::FilterAction::block && state.spec.action != filter::FilterAction::allow)) {
       continue;
     }
     names += (names.empty() ? "" : ", ") + state.spec.name;

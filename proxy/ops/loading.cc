@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "proxy/access/group_rules.h"
 #include "proxy/ops/figures.h"
 #include "proxy/ops/readable.h"
 
@@ -16,18 +17,6 @@ namespace bloomwall::proxy {
 namespace {
 
 constexpr std::uintmax_t kMostAllowList = std::uintmax_t{1} << 30U;  // bytes; its entries are kept in memory
-
-filter::FilterAction action_of(conf::Filter::Action action) {
-  switch (action) {
-    case conf::Filter::Action::block:
-      return filter::FilterAction::block;
-    case conf::Filter::Action::monitor:
-      return filter::FilterAction::monitor;
-    case conf::Filter::Action::no_decrypt:
-      return filter::FilterAction::no_decrypt;
-  }
-  return filter::FilterAction::block;
-}
 
 filter::OnFilterError on_error_of(conf::Filter::OnError on_error) {
   switch (on_error) {
@@ -101,7 +90,11 @@ std::vector<std::string> unfit_files(const conf::Config& settings) {
     if (what == nullptr) continue;
     lines.push_back(fmt::format("{}: is {}, not a file that each reload can read", file.string(), what));
   }
-  for (const auto& file : settings.allow_lists) {
+  std::vector<std::filesystem::path> lists = settings.allow_lists;
+  for (const conf::Group& group : settings.groups) {
+    lists.insert(lists.end(), group.allow_lists.begin(), group.allow_lists.end());
+  }
+  for (const auto& file : lists) {
     std::error_code failed;
     const std::uintmax_t bytes = std::filesystem::file_size(file, failed);
     if (failed || bytes <= kMostAllowList) continue;
@@ -158,6 +151,8 @@ filter::PolicySpec policy_spec(const conf::Config& settings) {
                             .rebuild_at = filter.rebuild_at / 100.0});
   }
   spec.allow_lists = settings.allow_lists;
+  spec.otherwise = otherwise_of(settings.otherwise);
+  spec.more_allow_lists = allow_lists_of_groups(settings);
   return spec;
 }
 

@@ -5,12 +5,15 @@
 #pragma once
 
 #include <ostream>
+#include <vector>
 
+#include "filter/policy/overrides.h"
 #include "proxy/ops/loading.h"
 
 namespace bloomwall::proxy {
 
-// Exceptions that cannot be read are left out, and `err` is told.
-Loaded<PolicyPtr> load_policy_of_files(const conf::Config& settings, std::ostream& err);
+// Exceptions that cannot be read are left out, and `err` is told. `made`: the others; may be null.
+Loaded<PolicyPtr> load_policy_of_files(const conf::Config& settings, std::ostream& err,
+                                       std::vector<filter::Override>* made = nullptr);
 
 }  // namespace bloomwall::proxy

@@ -23,9 +23,10 @@ constexpr const char* kExplainFooter =
     "  listed<TAB>URL<TAB>expression    refused<TAB>URL<TAB>error    clear<TAB>URL    invalid<TAB>URL<TAB>reason\n"
     "Control octets in a URL are shown as \\xNN. An https URL reaches the proxy as CONNECT host:port: the line "
     "\"through a tunnel\" says what becomes of that.\n"
-    "Read from the files, not from the running proxy. Exit status 1: something is blocked, rejected or refused (on "
-    "stdin:\n"
-    "listed or refused).";
+    "With groups in the configuration it answers for the group of --client at --listener, at the time --at, and says\n"
+    "until when that holds. Read from the files, not from the running proxy. Exit status 1: something is blocked, "
+    "rejected\n"
+    "or refused (on stdin: listed or refused).";
 constexpr const char* kTlsFooter =
     "One line each: decrypt, tunnel, page or refuse, the host, and why. Without a host (or with -) hosts are read from "
     "stdin.\n"
@@ -210,6 +211,12 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
       add_command(app, "explain", "What would be done with a URL, and why.", explain, status, io, run_explain);
   explain_app->add_option("URL", explain.urls, "URLs; none or - for stdin");
   explain_app->add_flag("--json", explain.json, "one JSON object a line");
+  explain_app->add_option("--client", explain.client, "for a client of this address: in which group it is")
+      ->type_name("ADDRESS");
+  explain_app->add_option("--listener", explain.listener,
+                          "that came to this one of listeners[].address; default: the first");
+  explain_app->add_option("--at", explain.at, "at this time of time_zone, or of UTC with Z; default: now")
+      ->type_name("2026-11-23T21:15");
   explain_app->footer(kExplainFooter);
   TlsCommands tls;
   tls.add(app, status, io);

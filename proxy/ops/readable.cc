@@ -72,6 +72,11 @@ std::vector<std::filesystem::path> named_files(const conf::Config& settings) {
   for (const conf::Filter& filter : settings.filters) {
     files.insert(files.end(), {filter.file, filter.delta, filter.exact, filter.public_key});
   }
+  for (const conf::Group& group : settings.groups) {
+    files.insert(files.end(), group.allow_lists.begin(), group.allow_lists.end());
+    files.push_back(group.block_page.html_template);
+  }
+  for (const conf::Calendar& calendar : settings.calendars) files.push_back(calendar.file);
   for (const conf::Listener& listener : settings.listeners) {
     files.insert(files.end(), {listener.tls.certificate, listener.tls.key});
   }

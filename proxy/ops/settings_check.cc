@@ -76,6 +76,9 @@ void append_warnings(const Snapshot& snapshot, std::vector<std::string>& lines) 
     const auto warning = expiry_warning(*snapshot.inspection->mint().authority(), std::time(nullptr));
     if (warning) lines.push_back(fmt::format("tls_inspection.ca: {}", warning->text));
   }
+  if (snapshot.groups != nullptr) {
+    for (std::string& line : snapshot.groups->warnings()) lines.push_back(std::move(line));
+  }
   const conf::Upstream& upstream = settings.upstream;
   check_mode("upstream.credentials_file", upstream.credentials_file, lines);
   if (!upstream.credentials_file.empty() && !upstream.tls) {

@@ -11,7 +11,7 @@
 namespace bloomwall::proxy {
 
 // One line each: secrets that others may read, credentials that travel in clear, certificates that are not valid now or
-// expire within two weeks, an empty access.clients, no filters.
+// expire within two weeks, an empty access.clients, no filters, groups that nobody can be in.
 void append_warnings(const Snapshot& snapshot, std::vector<std::string>& lines);
 
 // Errors that `run` would have with the logs: missing folders, or a folder at the file's path. Opens and creates

@@ -71,7 +71,8 @@ TlsAnswer TlsExplainer::answer(std::string_view host, std::uint16_t port, const 
 bool TlsExplainer::concerns(const filter::FilterSpec& spec, TlsReason reason) const {
   const bool exempts = spec.action == filter::FilterAction::no_decrypt;
   if (reason == TlsReason::no_decrypt) return exempts;
-  return !exempts && (spec.action == filter::FilterAction::block || rules_.settings().urls_of_monitor);
+  const bool watches = spec.action == filter::FilterAction::monitor && rules_.settings().urls_of_monitor;
+  return spec.action == filter::FilterAction::block || watches;
 }
 
 // The question that decided, and whose it was.

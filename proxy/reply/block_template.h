@@ -22,7 +22,9 @@ namespace bloomwall::proxy {
 enum class TemplateVariable : std::uint8_t {
   url,         // what was asked for; cut to 2,000 octets
   host,        // its host
-  filter,      // the filter that holds it
+  filter,      // the filter that holds it; empty where it is on no list and must be
+  stopped_by,  // "The filter malware of this network", "This network"
+  group,       // the group that the client is in; empty where there are none
   reason,      // a sentence: why
   expression,  // the entry that matched
   decision_id,
@@ -35,9 +37,9 @@ enum class TemplateVariable : std::uint8_t {
   legal_link,    // of a filter with status 451
   proxy_name,
 };
-inline constexpr std::array<std::string_view, 14> kTemplateVariables{
-    "url",    "host",  "filter",  "reason",       "expression",  "decision_id", "time",
-    "status", "title", "contact", "contact_link", "report_link", "legal_link",  "proxy_name"};
+inline constexpr std::array<std::string_view, 16> kTemplateVariables{
+    "url",  "host",   "filter", "stopped_by", "group",        "reason",      "expression", "decision_id",
+    "time", "status", "title",  "contact",    "contact_link", "report_link", "legal_link", "proxy_name"};
 using TemplateValues = std::array<std::string_view, kTemplateVariables.size()>;  // indexed by TemplateVariable
 
 struct TemplateError {

@@ -177,8 +177,8 @@ constexpr std::size_t kMostNamed = 64;    // of a filter's name in the status li
 // The facts of a block reply, for every media type. Owns the texts that it makes.
 struct BlockFacts {
   int status = 403;
-  std::string_view url, host, filter, reason_name, sentence, expression, id, contact, legal_link;
-  std::string time, contact_link, report;
+  std::string_view url, host, filter, group, reason_name, sentence, expression, id, contact, legal_link;
+  std::string stopped_by, time, contact_link, report;
 };
 
 std::string contact_link_of(std::string_view contact) {
@@ -195,7 +195,11 @@ BlockFacts facts_of(const BlockReply& block, const ReplyContext& context) {
   facts.status = verdict.filter != nullptr && verdict.filter->status == 451 ? 451 : 403;
   facts.url = block.url.substr(0, kMostShown);
   facts.host = block.host;
-  if (verdict.filter != nullptr) facts.filter = verdict.filter->name;
+  facts.group = block.group;
+  const bool is_default = verdict.reason == filter::VerdictReason::default_deny;
+  if (verdict.filter != nullptr && !is_default) facts.filter = verdict.filter->name;
+  const bool by_filter = !facts.filter.empty() && verdict.reason != filter::VerdictReason::denied;
+  facts.stopped_by = by_filter ? fmt::format("The filter {} of this network", facts.filter) : "This network";
   facts.reason_name = filter::to_string(verdict.reason);
   facts.sentence = reason_sentence(verdict.reason);
   facts.expression = std::string_view(verdict.expression).substr(0, kMostShown);
@@ -220,6 +224,8 @@ std::string html_of(const BlockFacts& facts, const BlockTemplate& page, std::str
   set(TemplateVariable::url, facts.url);
   set(TemplateVariable::host, facts.host);
   set(TemplateVariable::filter, facts.filter);
+  set(TemplateVariable::stopped_by, facts.stopped_by);
+  set(TemplateVariable::group, facts.group);
   set(TemplateVariable::reason, facts.sentence);
   set(TemplateVariable::expression, facts.expression);
   set(TemplateVariable::decision_id, facts.id);
@@ -247,6 +253,7 @@ std::string json_of(const BlockFacts& facts) {
   member("url", facts.url);
   member("host", facts.host);
   member("filter", facts.filter);
+  member("group", facts.group);
   member("reason", facts.reason_name);
   member("message", facts.sentence);
   member("expression", facts.expression);
@@ -271,6 +278,7 @@ std::string text_of(const BlockFacts& facts) {
   append_url(address, facts.url);
   line("Address", address);
   line("Filter", facts.filter);
+  line("Group", facts.group);
   line("Reason", facts.sentence);
   line("Decision", facts.id);
   line("Contact", facts.contact);
@@ -280,6 +288,7 @@ std::string text_of(const BlockFacts& facts) {
 
 // Clients do not show the body of a refused CONNECT: one line, for debugging.
 std::string line_of(const BlockFacts& facts) {
+  if (facts.filter.empty()) return fmt::format("blocked: on no white list, decision {}\n", facts.id);
   return fmt::format("blocked by filter {}, decision {}\n", facts.filter, facts.id);
 }
 
@@ -299,6 +308,7 @@ std::string body_of(MediaType type, const BlockFacts& facts, const BlockReply& b
 // For clients that show only the status line. Names of filters are letters, digits and "._-" (conf/sections.h); any
 // other octet is replaced, so that none can end the line.
 std::string status_phrase(std::string_view filter) {
+  if (filter.empty()) return "Blocked: on no white list";
   std::string phrase = "Blocked by filter ";
   for (const char c : filter.substr(0, kMostNamed)) phrase.push_back(c > ' ' && c < '\x7f' ? c : '_');
   return phrase;
@@ -324,6 +334,9 @@ std::string_view reason_sentence(filter::VerdictReason reason) {
       return "The filter's file cannot be read at the moment, and until it can nothing passes.";
     case filter::VerdictReason::denied:
       return "Whoever runs this proxy has denied it.";
+    case filter::VerdictReason::default_deny:
+      return "It is on none of the lists of what may be opened.";
+    case filter::VerdictReason::allow_filter:
     case filter::VerdictReason::unlisted:
     case filter::VerdictReason::excepted:
     case filter::VerdictReason::exception:
@@ -349,7 +362,11 @@ void write_block_reply(std::string& out, const BlockReply& block, const ReplyCon
   const BlockFacts facts = facts_of(block, context);
   const MediaType type = context.method == Method::connect ? MediaType::text : choose_media(context.accept);
   const std::string body = body_of(type, facts, block, context);
-  const std::string details = fmt::format("filter {}: {}; decision {}", facts.filter, facts.reason_name, facts.id);
+  const bool is_default = block.verdict->reason == filter::VerdictReason::default_deny;
+  const std::string by = facts.filter.empty() ? "" : fmt::format("filter {}: ", facts.filter);
+  const bool names_group = is_default && !facts.group.empty();
+  const std::string details = fmt::format("{}{}{}; decision {}", by, facts.reason_name,
+                                          names_group ? fmt::format(" of group {}", facts.group) : "", facts.id);
   const std::string phrase = status_phrase(facts.filter);
   std::string more;
   if (!facts.legal_link.empty()) more = fmt::format("Link: <{}>; rel=\"blocked-by\"\r\n", facts.legal_link);

@@ -38,6 +38,7 @@ struct BlockReply {
   std::string_view url = {};                 // as judged: absolute URL, or host:port of a CONNECT
   std::string_view host = {};
   const conf::BlockPage* page = nullptr;
+  std::string_view group = {};  // the client's; empty: there are none
   const BlockTemplate* html = nullptr;
   std::string_view legal_link = {};  // status 451: Link rel="blocked-by"; empty: none
 };

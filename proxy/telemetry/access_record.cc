@@ -117,6 +117,7 @@ void append_json_line(std::string& out, const AccessRecord& record, const LogSty
   line.text("decision", refused ? "refused" : filter::to_string(record.decision));
   line.text("decision_reason", refused ? record.error : std::string_view(filter::to_string(record.reason)));
   if (record.decision == filter::Decision::monitored) line.flag("enforce_would_deny", true);
+  line.text("group", record.group);
   line.text("filter", record.filter);
   line.text("expression", record.expression, kMostReferer);
   line.text("outbound_remote_addr", record.peer);

@@ -54,6 +54,7 @@ struct AccessRecord {
   filter::Decision decision = filter::Decision::allowed;
   filter::VerdictReason reason = filter::VerdictReason::unlisted;
   std::string_view filter = {};  // name; empty: none
+  std::string_view group = {};   // of the client; empty: there are none
   std::string_view expression = {};
   std::string_view decision_id = {};  // empty: none
   std::string_view error = {};        // to_string(ErrorKind) where the proxy answered an error itself

@@ -26,7 +26,7 @@ class FilterCounts {
   std::uint64_t get(std::string_view filter, filter::FilterAction action) const;
 
  private:
-  using Row = std::array<std::atomic<std::uint64_t>, 3>;  // by action
+  using Row = std::array<std::atomic<std::uint64_t>, filter::kFilterActions>;  // by action
   Row& row(std::string_view filter);
 
   mutable std::mutex mutex_;  // held to add a row, and to read from another thread

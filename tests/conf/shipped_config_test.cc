@@ -139,10 +139,14 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
     ++keys[dot == std::string::npos ? "" : key.path.substr(0, dot)];
   }
   const std::map<std::string, std::size_t> fields{
-      {"", 3},  // workers, allow_lists, state_dir; the others are sections, which follow
+      {"", 5},  // workers, allow_lists, otherwise, time_zone, state_dir; the others are sections, which follow
       {"listeners[]", field_count<Listener>() - 1},  // tls is a section
       {"listeners[].tls", field_count<ListenerTls>()},
       {"filters[]", field_count<Filter>()},
+      {"calendars[]", field_count<Calendar>()},
+      {"schedules[]", field_count<Schedule>()},
+      {"groups[]", field_count<Group>() - 1},  // block_page is a section
+      {"groups[].block_page", field_count<GroupPage>()},
       {"block_page", field_count<BlockPage>()},
       {"access", field_count<Access>()},
       {"dns", field_count<Dns>()},
@@ -159,7 +163,7 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
       {"tls_inspection.verify", field_count<OriginTrust>()},
       {"tls_inspection.leaf", field_count<LeafCertificates>()}};
   EXPECT_EQ(keys, fields);
-  static_assert(field_count<Config>() == 15, "a new section: add it above and to bloomwall.yaml");
+  static_assert(field_count<Config>() == 20, "a new section: add it above and to bloomwall.yaml");
 }
 
 }  // namespace

@@ -150,8 +150,8 @@ ScriptedPeer::ScriptedPeer(int fd) : fd_(fd) {
 
 ScriptedPeer ScriptedPeer::connect(std::uint16_t port, const std::string& ip) { return made({}, port, ip); }
 
-ScriptedPeer ScriptedPeer::connect_from(const std::string& own_ip, std::uint16_t port) {
-  return made(own_ip, port, "127.0.0.1");
+ScriptedPeer ScriptedPeer::connect_from(const std::string& own_ip, std::uint16_t port, const std::string& ip) {
+  return made(own_ip, port, ip);
 }
 
 ScriptedPeer ScriptedPeer::made(const std::string& own_ip, std::uint16_t port, const std::string& ip) {

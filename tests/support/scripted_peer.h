@@ -56,8 +56,8 @@ class ScriptedPeer final : public Peer {
  public:
   explicit ScriptedPeer(int fd);  // connected, or about to be; no call on it blocks for longer than kPatience
   static ScriptedPeer connect(std::uint16_t port, const std::string& ip = "127.0.0.1");
-  // To 127.0.0.1, as the client `own_ip` (127.0.0.2 and so on).
-  static ScriptedPeer connect_from(const std::string& own_ip, std::uint16_t port);
+  // As the client `own_ip` (127.0.0.2 and so on).
+  static ScriptedPeer connect_from(const std::string& own_ip, std::uint16_t port, const std::string& ip = "127.0.0.1");
   ScriptedPeer(ScriptedPeer&& other) noexcept;
   ScriptedPeer& operator=(ScriptedPeer&& other) noexcept;
   ~ScriptedPeer() override;

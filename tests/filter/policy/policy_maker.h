@@ -29,8 +29,10 @@ struct TestFilter {
 class PolicyMaker {
  public:
   // Throws with the errors where the policy does not load.
-  explicit PolicyMaker(const std::vector<TestFilter>& filters, std::string_view allow) {
+  explicit PolicyMaker(const std::vector<TestFilter>& filters, std::string_view allow,
+                       Otherwise otherwise = Otherwise::allow) {
     PolicySpec spec;
+    spec.otherwise = otherwise;
     for (const TestFilter& filter : filters) spec.filters.push_back(make(filter));
     if (!allow.empty()) spec.allow_lists.push_back(folder.write("allow.txt", allow));
     auto loaded = Policy::load(spec, {});

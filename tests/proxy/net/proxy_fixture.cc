@@ -119,6 +119,8 @@ proxy::Edition ProxyTest::edition() {
   if (!given.allowed.empty()) {
     spec.allow_lists.push_back(dir.write("allow" + std::to_string(generation_) + ".txt", given.allowed));
   }
+  spec.otherwise = proxy::otherwise_of(settings.otherwise);
+  spec.more_allow_lists = proxy::allow_lists_of_groups(settings);
   auto policy = filter::Policy::load(spec, {.verify = true, .make_resident = given.paged, .progress = {}});
   if (!policy) throw std::runtime_error(policy.error().front().text());
   if (given.rotten) zero_paths(spec.filters.front().file);
@@ -129,7 +131,7 @@ proxy::Edition ProxyTest::edition() {
   }
   auto made = proxy::make_snapshot(settings, generation_);
   if (!made) throw std::runtime_error(made.error().front());
-  return {*std::move(made), *std::move(policy)};
+  return proxy::Edition{*std::move(made), *std::move(policy)}.at(given.at);
 }
 
 void ProxyTest::reload() {

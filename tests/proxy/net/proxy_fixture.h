@@ -43,8 +43,9 @@ class ProxyTest : public ::testing::Test {
     std::string networks;  // blocked ranges of addresses, one a line
     std::string allowed;   // an allow list; empty: none
     filter::FilterAction action = filter::FilterAction::block;
-    bool rotten = false;  // with paged: the disk gives back zeros for every page of URLs
-    bool paged = false;   // the filter is served page by page, and at first no page of its URLs is in memory
+    Instant at = proxy::instant_now();  // of schedules
+    bool rotten = false;                // with paged: the disk gives back zeros for every page of URLs
+    bool paged = false;  // the filter is served page by page, and at first no page of its URLs is in memory
     std::filesystem::path filter_folder = {};  // where filters are; empty: in `dir`
     bool logged = false;                       // there is an access log
     int passed = -1;  // the test's own listening socket, on the address of a listener: served instead of a new one

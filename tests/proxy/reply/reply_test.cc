@@ -186,6 +186,26 @@ struct Blocked {
   Answer answer(const ReplyContext& with) { return read(bytes(with), with.method); }
 };
 
+// Nobody lists it, so no filter is named.
+TEST(Denial, OfWhatIsOnNoWhiteListNamesNoFilter) {
+  Blocked blocked;
+  blocked.filter.name = "otherwise";
+  blocked.verdict.reason = filter::VerdictReason::default_deny;
+  blocked.verdict.expression.clear();
+  const Answer page = blocked.answer(context("text/html"));
+  EXPECT_NE(
+      page.body.find("This network has stopped this page of <strong>bad.test</strong>. It is on none of the lists"),
+      std::string::npos)
+      << page.body;
+  EXPECT_EQ(page.body.find("otherwise"), std::string::npos) << page.body;
+  EXPECT_EQ(page.field("Proxy-Status"),
+            "bloomwall; error=http_request_denied; details=\"default_deny; decision 0123456789ABCDEF\"");
+  EXPECT_TRUE(blocked.bytes(context()).starts_with("HTTP/1.1 403 Blocked: on no white list\r\n"));
+  EXPECT_EQ(blocked.answer(context({}, Method::connect)).body,
+            "blocked: on no white list, decision 0123456789ABCDEF\n");
+  EXPECT_NE(blocked.answer(context("application/json")).body.find(R"("reason":"default_deny")"), std::string::npos);
+}
+
 TEST(Denial, IsAPageWithEverythingAPersonNeeds) {
   Blocked blocked;
   blocked.page.contact = "helpdesk@example.com";

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conf/groups.h"
+
+#include <fmt/format.h>
+
+#include "conf/yaml_reader.h"
+
+namespace bloomwall::conf {
+namespace {
+
+void check_count(MapReader& map, std::string_view key, std::size_t count, std::size_t most) {
+  if (count > most) map.fail(key, fmt::format("{} are given, and at most {} may be", count, most));
+}
+
+}  // namespace
+
+void read(MapReader& map, Schedule& out) {
+  map.text("name", out.name, kLabel);
+  map.text_list("times", out.times, kTimes);
+  map.name_list("except", out.except, &Names::calendars, "calendar");
+  map.optional_text("time_zone", out.time_zone, kZone);
+  map.require("name");
+  map.require("times");
+  if (out.name == kOtherwise) map.fail("name", "otherwise means that no schedule is active; choose another name");
+  check_count(map, "times", out.times.size(), kMostRanges);
+}
+
+void read(MapReader& map, Calendar& out) {
+  map.text("name", out.name, kLabel);
+  map.text_list("dates", out.dates, kDates);
+  map.optional_path("file", out.file);
+  map.require("name");
+  check_count(map, "dates", out.dates.size(), kMostDates);
+}
+
+void read(MapReader& map, GroupPage& out) { map.optional_path("template", out.html_template); }
+
+void read(MapReader& map, Group& out) {
+  map.text("name", out.name, kLabel);
+  map.text_list("clients", out.clients, kNetwork);
+  map.name_list("listeners", out.listeners, &Names::listeners, "listener");
+  map.timed_by_filter("filters", out.filters,
+                      {{"block", Group::Action::block},
+                       {"monitor", Group::Action::monitor},
+                       {"allow", Group::Action::allow},
+                       {"off", Group::Action::off}});
+  map.path_list("allow_lists", out.allow_lists);
+  map.timed("otherwise", out.otherwise, {{"allow", Otherwise::allow}, {"deny", Otherwise::deny}});
+  map.flag("end_tunnels", out.end_tunnels);
+  map.section("block_page", out.block_page);
+  map.require("name");
+  if (out.name == "default" && out.has_criteria()) {
+    map.fail("name", "whoever is in no group is in \"default\"; a group of that name has no criteria and is the last");
+  }
+}
+
+void check_order(MapReader& map, const std::vector<Group>& groups) {
+  for (std::size_t i = 0; i + 1 < groups.size(); ++i) {
+    if (groups[i].has_criteria()) continue;
+    map.fail("groups", fmt::format("{} has no criteria, so that nobody is left for {}; only the last group may have "
+                                   "none",
+                                   groups[i].name, groups[i + 1].name));
+  }
+  check_count(map, "groups", groups.size(), kMostGroups);
+}
+
+}  // namespace bloomwall::conf

@@ -1,0 +1,77 @@
+// The sections of the configuration that say who asks, and when: groups, schedules and calendars. As in sections.h
+// every default stands at its field. Names that one of them uses for another (filters, listeners, schedules, calendars)
+// are checked where they stand: Names are what is there to be named.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "conf/sections.h"
+
+namespace bloomwall::conf {
+
+inline constexpr std::size_t kMostGroups = 256;
+inline constexpr std::size_t kMostSchedules = 256;  // and calendars
+inline constexpr std::size_t kMostRanges = 64;      // of a schedule
+inline constexpr std::size_t kMostDates = 4096;     // of a calendar; as many again in its file
+
+// A value that may depend on schedules.
+template <typename T>
+struct Timed {
+  using Value = T;
+  std::vector<std::pair<std::string, T>> by_schedule;  // the first one that is active decides
+  std::optional<T> otherwise;                          // else this; nothing: as outside of the group
+  friend bool operator==(const Timed&, const Timed&) = default;
+};
+
+// An item of `schedules:`.
+struct Schedule {
+  std::string name;                      // [A-Za-z0-9._-]{1,64}, unique; not "otherwise"
+  std::vector<std::string> times;        // schedule_text.h
+  std::vector<std::string> except;       // calendars: on their days nothing of it begins
+  std::optional<std::string> time_zone;  // nothing: Config::time_zone
+  friend bool operator==(const Schedule&, const Schedule&) = default;
+};
+
+// An item of `calendars:`.
+struct Calendar {
+  std::string name;
+  std::vector<std::string> dates;  // schedule_text.h
+  std::filesystem::path file;      // more of them, one a line; empty: none
+  friend bool operator==(const Calendar&, const Calendar&) = default;
+};
+
+struct GroupPage {
+  std::filesystem::path html_template;  // empty: that of block_page
+  friend bool operator==(const GroupPage&, const GroupPage&) = default;
+};
+
+// An item of `groups:`. The first whose every criterion holds is the client's; one without criteria must be the last.
+struct Group {
+  enum class Action : std::uint8_t { block, monitor, allow, off };
+  std::string name;
+  std::vector<std::string> clients;              // networks; empty: not asked
+  std::vector<std::string> listeners;            // each Listener::address; empty: not asked
+  std::map<std::string, Timed<Action>> filters;  // by name: where they differ from Filter::action
+  std::vector<std::filesystem::path> allow_lists;
+  Timed<Otherwise> otherwise;  // nothing: Config::otherwise
+  bool end_tunnels = true;     // that are open when their host is no longer allowed
+  GroupPage block_page;
+  bool has_criteria() const { return !clients.empty() || !listeners.empty(); }
+  friend bool operator==(const Group&, const Group&) = default;
+};
+
+void read(MapReader& map, Schedule& out);
+void read(MapReader& map, Calendar& out);
+void read(MapReader& map, GroupPage& out);
+void read(MapReader& map, Group& out);
+// Of several groups together: one that nobody can come to.
+void check_order(MapReader& map, const std::vector<Group>& groups);
+
+}  // namespace bloomwall::conf

@@ -1,0 +1,206 @@
+// The networks in filters, asked for an address that is dialled; the rules are those of PendingVerdict, with this one
+// question.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "filter/keys/url_parts.h"
+#include "filter/policy/lookup.h"
+#include "filter/policy/policy_impl.h"
+
+namespace bloomwall::filter {
+namespace {
+
+// Why a filter would stop the address; nothing where it would not.
+std::optional<VerdictReason> reason_of(const LoadedFilter& filter, const Address& address) {
+  if (filter.exempts() || filter.admits() || filter.is_off()) return std::nullopt;
+  const LookupAnswer answer = ask_networks(filter.target(), address);
+  // A delta lies in memory: what it adds holds whatever became of the file.
+  if (answer == LookupAnswer::added_by_delta) return VerdictReason::delta;
+  if (filter.file->lost()) {
+    if (filter.spec.on_error == OnFilterError::block) return VerdictReason::filter_lost;
+    return std::nullopt;
+  }
+  return answer == LookupAnswer::yes ? std::optional(VerdictReason::listed) : std::nullopt;
+}
+
+// What overrides and allow lists say of one form of the URL, and of the address.
+class AllowMatches {
+ public:
+  AllowMatches(const AllowLists& allow, const Overrides* overrides, UrlParts& parts, Scope scope,
+               const Address& address)
+      : allow_(allow), parts_(parts), address_(address) {
+    if (allow.empty() && overrides == nullptr) return;
+    UrlHashes hashes(allow.entries().keys(), parts);
+    if (overrides != nullptr) overrides->find(hashes, scope, override_);
+    if (allow.empty()) return;
+    allow.entries().find_matches(hashes, scope, matches_);
+    allow.find_networks(address, matches_);
+    own_entry_ = allow.find_address(address);
+  }
+  // Of the first form, what frees the bare ones as well.
+  void append_spelt(ExactMatches& out) const {
+    for (const ExactMatch& match : matches_) {
+      if (frees_bare_form(match.kind)) out.push_back(match);
+    }
+  }
+  void add(const ExactMatches& matches) {
+    for (const ExactMatch& match : matches) matches_.push_back(match);
+  }
+
+  Overrides::Found& override() { return override_; }
+
+  // True: an override decides, whatever filters say.
+  bool decide(Verdict& verdict) const {
+    if (!override_.is_decided()) return false;
+    note_override(verdict, override_.decisive());
+    return true;
+  }
+  // True: the filter is overruled, and the verdict says by what where nothing stops the address.
+  bool overrule(std::size_t filter, Verdict& verdict) const {
+    if (const Overrides::Matched* const excepted = override_.overrules(filter)) {
+      if (verdict.reason == VerdictReason::unlisted) note_override(verdict, *excepted);
+      return true;
+    }
+    for (const ExactMatch& match : matches_) {
+      if (!allow_.overrules(match.value, filter)) continue;
+      note(verdict, match.kind, allow_.expression_of(match, parts_, address_));
+      return true;
+    }
+    if (own_entry_ == 0 || !allow_.overrules(own_entry_, filter)) return false;
+    note(verdict, Kind::exact_host, text_of(address_));
+    return true;
+  }
+
+ private:
+  static void note(Verdict& verdict, Kind kind, std::string expression) {
+    if (verdict.reason != VerdictReason::unlisted) return;
+    verdict.reason = VerdictReason::allow_list;
+    verdict.kind = kind;
+    verdict.expression = std::move(expression);
+  }
+
+  const AllowLists& allow_;
+  UrlParts& parts_;
+  const Address& address_;
+  Overrides::Found override_;
+  ExactMatches matches_;
+  std::uint32_t own_entry_ = 0;  // value of the entry of the address itself
+};
+
+// What a filter with the action allow holds of the address, or of the URL that is dialled there; nothing where neither.
+// The URL was judged a moment ago, so that its pages are in memory.
+std::optional<LookupMatch> admission_of(const LoadedFilter& filter, UrlParts& parts, Scope scope,
+                                        const Address& address) {
+  const LookupAnswer answer = ask_networks(filter.target(), address);
+  if (answer == LookupAnswer::added_by_delta) return LookupMatch{.kind = Kind::network, .by_delta = true};
+  std::optional<LookupMatch> match;
+  if (answer == LookupAnswer::yes) {
+    match = LookupMatch{.kind = Kind::network};
+  } else {
+    UrlHashes hashes(filter.file->keys(), parts);
+    Lookup lookup(filter.target(), hashes, scope);
+    bool is_done = lookup.start();
+    while (!is_done) is_done = lookup.advance();
+    match = lookup.match();
+  }
+  if (match && !match->by_delta && filter.file->lost()) match.reset();
+  return match;
+}
+
+// One form of a URL on its way to an address.
+struct FormOfAddress {
+  UrlParts& parts;
+  Scope scope;
+  const Address& address;
+  bool is_first, is_bare;
+  std::optional<std::size_t>& spelt_admitted_by;  // by which filter the first form is admitted, and the bare ones, too
+};
+
+bool admits(const LoadedFilter& filter, std::size_t place, const FormOfAddress& form, Verdict& verdict) {
+  const auto match = admission_of(filter, form.parts, form.scope, form.address);
+  if (form.is_first && match && frees_bare_form(match->kind)) form.spelt_admitted_by = place;
+  if (!match && !(form.is_bare && form.spelt_admitted_by == place)) return false;
+  if (verdict.decision == Decision::monitored) return true;
+  verdict.reason = VerdictReason::allow_filter;
+  verdict.filter = &filter.spec;
+  verdict.kind = match ? match->kind : Kind::url;
+  if (match) {
+    verdict.expression = match->kind == Kind::network ? network_of(filter.target(), form.address)
+                                                      : expression_of(filter.target(), *match, form.parts);
+  }
+  return true;
+}
+
+Verdict judge_form(const std::vector<LoadedFilter>& filters, const AllowMatches& allowed, const FormOfAddress& form) {
+  const Address& address = form.address;
+  Verdict verdict;
+  if (allowed.decide(verdict)) return verdict;
+  for (std::size_t i = 0; i < filters.size(); ++i) {
+    const LoadedFilter& filter = filters[i];
+    if (filter.admits()) {
+      if (admits(filter, i, form, verdict)) break;
+      continue;
+    }
+    const auto reason = reason_of(filter, address);
+    if (!reason || allowed.overrule(i, verdict)) continue;
+    const bool blocks = filter.spec.action == FilterAction::block;
+    if (!blocks && verdict.decision == Decision::monitored) continue;  // the first monitor is the one reported
+    verdict.decision = blocks ? Decision::blocked : Decision::monitored;
+    verdict.reason = *reason;
+    verdict.filter = &filter.spec;
+    verdict.kind = Kind::network;
+    verdict.expression = *reason == VerdictReason::filter_lost ? "" : network_of(filter.target(), address);
+    if (blocks) break;
+  }
+  return verdict;
+}
+
+}  // namespace
+
+Verdict Policy::judge_address(const Address& address, const CanonicalUrl& url, Scope scope) const {
+  Verdict worst;
+  if (url.action != UrlAction::lookup) {
+    worst.decision = Decision::rejected;
+    worst.reason = VerdictReason::bad_url;
+    return worst;
+  }
+  const auto stops = [&](const LoadedFilter& filter) { return reason_of(filter, address).has_value(); };
+  if (std::none_of(impl_->filters.begin(), impl_->filters.end(), stops)) return worst;
+  UrlParts parts(url);
+  const std::size_t forms = scope == Scope::url ? url.asked().size() : 1;
+  ExactMatches spelt;
+  Overrides::Found spelt_override;
+  std::optional<std::size_t> spelt_admitted_by;
+  for (std::size_t form = 0; form < forms && worst.decision != Decision::blocked; ++form) {
+    if (!url.forms.empty()) parts.use_form(url.asked()[form]);
+    AllowMatches allowed(impl_->allow, impl_->overrides.get(), parts, scope, address);
+    if (form == 0) {
+      allowed.append_spelt(spelt);
+      if (impl_->overrides != nullptr && url.bare_forms > 0) {
+        UrlHashes hashes(impl_->overrides->keys(), parts);
+        impl_->overrides->find(hashes, scope, spelt_override);
+      }
+    }
+    if (form >= url.forms.size()) {
+      allowed.add(spelt);
+      allowed.override().add_spelt(spelt_override);
+    }
+    Verdict verdict = judge_form(impl_->filters, allowed,
+                                 {.parts = parts,
+                                  .scope = scope,
+                                  .address = address,
+                                  .is_first = form == 0,
+                                  .is_bare = form >= url.forms.size(),
+                                  .spelt_admitted_by = spelt_admitted_by});
+    verdict.form = static_cast<std::uint8_t>(form);
+    if (form == 0 || verdict.decision > worst.decision) worst = std::move(verdict);
+  }
+  return worst;
+}
+
+}  // namespace bloomwall::filter

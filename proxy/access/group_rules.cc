@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/access/group_rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr const char* kDefaultGroup = "default";
+
+filter::FilterAction action_of_group(conf::Group::Action action) {
+  switch (action) {
+    case conf::Group::Action::block:
+      return filter::FilterAction::block;
+    case conf::Group::Action::monitor:
+      return filter::FilterAction::monitor;
+    case conf::Group::Action::allow:
+      return filter::FilterAction::allow;
+    case conf::Group::Action::off:
+      return filter::FilterAction::off;
+  }
+  return filter::FilterAction::block;
+}
+
+}  // namespace
+
+filter::FilterAction action_of(conf::Filter::Action action) {
+  switch (action) {
+    case conf::Filter::Action::block:
+      return filter::FilterAction::block;
+    case conf::Filter::Action::monitor:
+      return filter::FilterAction::monitor;
+    case conf::Filter::Action::no_decrypt:
+      return filter::FilterAction::no_decrypt;
+    case conf::Filter::Action::allow:
+      return filter::FilterAction::allow;
+  }
+  return filter::FilterAction::block;
+}
+
+filter::Otherwise otherwise_of(conf::Otherwise otherwise) {
+  return otherwise == conf::Otherwise::deny ? filter::Otherwise::deny : filter::Otherwise::allow;
+}
+
+std::vector<std::vector<std::filesystem::path>> allow_lists_of_groups(const conf::Config& settings) {
+  std::vector<std::vector<std::filesystem::path>> sets;
+  for (const conf::Group& group : settings.groups) {
+    const bool is_new = std::ranges::find(sets, group.allow_lists) == sets.end();
+    if (!group.allow_lists.empty() && is_new) sets.push_back(group.allow_lists);
+  }
+  return sets;
+}
+
+GroupRules::Made GroupRules::compile(const conf::Config& settings) {
+  std::vector<std::string> errors;
+  auto schedules = compile_schedules(settings);
+  if (!schedules) errors = std::move(schedules).error();
+  auto table = GroupTable::build(settings.groups, settings.listeners);
+  if (!table) std::ranges::move(table.error(), std::back_inserter(errors));
+  if (!errors.empty()) return tl::unexpected(std::move(errors));
+  if (settings.groups.empty()) return nullptr;
+  return std::shared_ptr<const GroupRules>(new GroupRules(settings, *std::move(table), *std::move(schedules)));
+}
+
+GroupRules::GroupRules(conf::Config settings, GroupTable table, std::vector<Schedule> schedules)
+    : settings_(std::move(settings.groups)),
+      otherwise_(otherwise_of(settings.otherwise)),
+      table_(std::move(table)),
+      schedules_(std::move(schedules)) {
+  for (const conf::Filter& filter : settings.filters) {
+    actions_.push_back(action_of(filter.action));
+    filters_.push_back(filter.name);
+  }
+  settings.groups = settings_;
+  allow_lists_ = allow_lists_of_groups(settings);
+  for (const conf::Group& group : settings_) add(group);
+  groups_.push_back({.name = kDefaultGroup, .filters = {}, .otherwise = {}, .schedules = {}});
+}
+
+void GroupRules::add(const conf::Group& group) {
+  Group made{.name = group.name, .filters = {}, .otherwise = {}, .schedules = {}};
+  for (const auto& [name, timed] : group.filters) {
+    const auto place = std::ranges::find(filters_, name);
+    if (place == filters_.end()) continue;
+    made.filters.emplace_back(static_cast<std::size_t>(place - filters_.begin()),
+                              choice_of<filter::FilterAction>(timed, action_of_group, made));
+  }
+  made.otherwise = choice_of<filter::Otherwise>(group.otherwise, otherwise_of, made);
+  std::ranges::sort(made.schedules);
+  const auto lists = std::ranges::find(allow_lists_, group.allow_lists);
+  if (lists != allow_lists_.end()) made.allow_lists = static_cast<std::size_t>(lists - allow_lists_.begin()) + 1;
+  groups_.push_back(std::move(made));
+}
+
+template <typename To, typename From, typename Map>
+GroupRules::Choice<To> GroupRules::choice_of(const conf::Timed<From>& timed, Map map, Group& group) const {
+  Choice<To> choice;
+  for (const auto& [name, value] : timed.by_schedule) {
+    const auto at = std::ranges::find(schedules_, name, &Schedule::name);
+    if (at == schedules_.end()) continue;
+    const auto place = static_cast<std::size_t>(at - schedules_.begin());
+    choice.by_schedule.emplace_back(place, map(value));
+    if (std::ranges::find(group.schedules, place) == group.schedules.end()) group.schedules.push_back(place);
+  }
+  if (timed.otherwise) choice.otherwise = map(*timed.otherwise);
+  return choice;
+}
+
+template <typename T>
+T GroupRules::decide(const Choice<T>& choice, T fallback, Instant at) const {
+  for (const auto& [schedule, value] : choice.by_schedule) {
+    if (schedules_[schedule].state_at(at).is_active) return value;
+  }
+  return choice.otherwise.value_or(fallback);
+}
+
+const conf::Group* GroupRules::settings(std::size_t group) const {
+  return group < settings_.size() ? &settings_[group] : nullptr;
+}
+
+bool GroupRules::ends_tunnels(std::size_t group) const {
+  return group >= settings_.size() || settings_[group].end_tunnels;
+}
+
+filter::PolicyView GroupRules::view_at(std::size_t group, Instant at) const {
+  const Group& of = groups_[group];
+  filter::PolicyView view{
+      .actions = actions_, .otherwise = decide(of.otherwise, otherwise_, at), .allow_lists = of.allow_lists};
+  for (const auto& [filter, choice] : of.filters) view.actions[filter] = decide(choice, actions_[filter], at);
+  return view;
+}
+
+std::vector<GroupRules::ScheduleState> GroupRules::schedules_at(std::size_t group, Instant at) const {
+  std::vector<ScheduleState> states;
+  for (const std::size_t place : groups_[group].schedules) {
+    states.push_back({&schedules_[place], schedules_[place].state_at(at)});
+  }
+  return states;
+}
+
+Instant GroupRules::next_change(std::size_t group, Instant at) const {
+  Instant next = at + Schedule::kHorizon;
+  for (const std::size_t place : groups_[group].schedules) {
+    next = std::min(next, schedules_[place].state_at(at).until);
+  }
+  return next;
+}
+
+Instant GroupRules::next_change(Instant at) const {
+  Instant next = at + Schedule::kHorizon;
+  std::vector<bool> is_seen(schedules_.size());
+  for (const Group& group : groups_) {
+    for (const std::size_t place : group.schedules) {
+      if (is_seen[place]) continue;
+      is_seen[place] = true;
+      next = std::min(next, schedules_[place].state_at(at).until);
+    }
+  }
+  return next;
+}
+
+std::vector<std::string> GroupRules::warnings() const {
+  std::vector<std::string> lines;
+  for (const std::size_t group : table_.unreachable()) {
+    lines.push_back(fmt::format("groups[{}]: nobody can be in {}: the groups before it leave it no client", group,
+                                groups_[group].name));
+  }
+  return lines;
+}
+
+}  // namespace bloomwall::proxy

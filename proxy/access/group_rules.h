@@ -1,0 +1,90 @@
+// Groups: who is in which, and what each does with the filters at an instant. Compiled from `groups`, `schedules` and
+// `calendars` of the configuration; a part of the snapshot.
+//   groups[].filters.F decides on filter F, else filters[].action; of a map the first schedule that is active, else its
+//   `otherwise`, else filters[].action. Likewise groups[].otherwise, else `otherwise`.
+// Pure: no clock is read. Immutable, thread-safe.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+#include "conf/config.h"
+#include "filter/policy/policy.h"
+#include "proxy/access/group_table.h"
+#include "proxy/access/schedule.h"
+
+namespace bloomwall::proxy {
+
+class GroupRules {
+ public:
+  // Null where no groups are configured; schedules and calendars are compiled even so. Errors: one line each.
+  using Made = tl::expected<std::shared_ptr<const GroupRules>, std::vector<std::string>>;
+  static Made compile(const conf::Config& settings);
+
+  // The configured groups, and "default" behind them.
+  std::size_t size() const { return groups_.size(); }
+  std::size_t group_of(const Address& client, std::string_view listener) const {
+    return table_.group_of(client, listener);
+  }
+  const std::string& name(std::size_t group) const { return groups_[group].name; }
+  // As configured; null for "default".
+  const conf::Group* settings(std::size_t group) const;
+  bool ends_tunnels(std::size_t group) const;
+
+  const std::vector<std::string>& filters() const { return filters_; }  // their names
+  filter::PolicyView view_at(std::size_t group, Instant at) const;
+  struct ScheduleState {
+    const Schedule* schedule = nullptr;
+    Schedule::State state;
+  };
+  std::vector<ScheduleState> schedules_at(std::size_t group, Instant at) const;  // that the group names
+  // The first instant behind `at` at which a schedule that a group names changes; at most Schedule::kHorizon away.
+  Instant next_change(Instant at) const;
+  Instant next_change(std::size_t group, Instant at) const;
+
+  // Warnings: groups that nobody can come to; one line each.
+  std::vector<std::string> warnings() const;
+
+ private:
+  template <typename T>
+  struct Choice {  // conf::Timed with schedules by their place
+    std::vector<std::pair<std::size_t, T>> by_schedule;
+    std::optional<T> otherwise;
+  };
+  struct Group {
+    std::string name;
+    std::vector<std::pair<std::size_t, Choice<filter::FilterAction>>> filters;  // by the place of the filter
+    Choice<filter::Otherwise> otherwise;
+    std::size_t allow_lists = 0;         // as PolicyView has it
+    std::vector<std::size_t> schedules;  // all that it names, each once
+  };
+  GroupRules(conf::Config settings, GroupTable table, std::vector<Schedule> schedules);
+  void add(const conf::Group& group);
+  template <typename To, typename From, typename Map>
+  Choice<To> choice_of(const conf::Timed<From>& timed, Map map, Group& group) const;
+  template <typename T>
+  T decide(const Choice<T>& choice, T fallback, Instant at) const;
+
+  std::vector<conf::Group> settings_;
+  std::vector<filter::FilterAction> actions_;  // of filters, outside of groups
+  std::vector<std::string> filters_;           // their names
+  filter::Otherwise otherwise_ = filter::Otherwise::allow;
+  GroupTable table_;
+  std::vector<Schedule> schedules_;
+  std::vector<Group> groups_;
+  std::vector<std::vector<std::filesystem::path>> allow_lists_;
+};
+
+// The allow lists of groups, each set of files once: PolicySpec::more_allow_lists.
+std::vector<std::vector<std::filesystem::path>> allow_lists_of_groups(const conf::Config& settings);
+filter::FilterAction action_of(conf::Filter::Action action);
+filter::Otherwise otherwise_of(conf::Otherwise otherwise);
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/ops/client_view.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "base/text.h"
+#include "proxy/ops/exception_list.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+// Of the wall clock of `zone`; with "Z" at its end of UTC.
+std::optional<Instant> parse_at(std::string text, const TimeZone& zone) {
+  if (text.size() == 16) text += ":00";
+  const bool is_utc = text.ends_with('Z');
+  const auto seconds = parse_time(is_utc ? text : text + "Z");
+  if (!seconds || is_utc) return seconds;
+  return zone.instant_of(*seconds);
+}
+
+std::string schedules_text(const GroupRules& rules, std::size_t group, Instant at, const TimeZone& zone) {
+  std::vector<std::string> active;
+  for (const auto& [schedule, state] : rules.schedules_at(group, at)) {
+    if (!state.is_active) continue;
+    active.push_back(fmt::format("{} until {}", schedule->name(), local_text(state.until, zone)));
+  }
+  return active.empty() ? "no schedule is active" : fmt::format("active: {}", fmt::join(active, ", "));
+}
+
+std::string criteria_text(const conf::Group* group) {
+  if (group == nullptr || !group->has_criteria()) return "everybody who is in no other";
+  std::vector<std::string> parts;
+  if (!group->clients.empty()) parts.push_back(fmt::format("clients {}", fmt::join(group->clients, ", ")));
+  if (!group->listeners.empty()) parts.push_back(fmt::format("listeners {}", fmt::join(group->listeners, ", ")));
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+}  // namespace
+
+std::string utc_text(Instant instant) {
+  const std::chrono::sys_seconds at{std::chrono::seconds(instant)};
+  const auto day = std::chrono::floor<std::chrono::days>(at);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss time(at - day);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), time.hours().count(),
+                     time.minutes().count(), time.seconds().count());
+}
+
+std::string actions_text(const GroupRules& rules, std::size_t group, Instant at) {
+  const filter::PolicyView view = rules.view_at(group, at);
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < view.actions.size(); ++i) {
+    parts.push_back(fmt::format("{} {}", rules.filters()[i], to_string(view.actions[i])));
+  }
+  const std::string actions = parts.empty() ? "no filters" : fmt::format("{}", fmt::join(parts, ", "));
+  return fmt::format("{}; otherwise {}", actions, to_string(view.otherwise));
+}
+
+tl::expected<ClientView, std::string> ClientView::make(const conf::Config& settings, PolicyPtr all,
+                                                       std::vector<filter::Override> exceptions,
+                                                       const ClientQuestion& question) {
+  ClientView made;
+  made.zone_ = TimeZone::find(settings.time_zone).value_or(TimeZone());
+  const auto at = question.at.empty() ? instant_now() : parse_at(question.at, made.zone_);
+  if (!at) {
+    return tl::unexpected(
+        fmt::format("--at {}: a time such as 2026-11-23T21:15 that there is in {} is needed, or one "
+                    "of UTC such as 2026-11-23T21:15:00Z",
+                    question.at, made.zone_.name()));
+  }
+  made.at_ = *at;
+  auto rules = GroupRules::compile(settings);
+  if (!rules) return tl::unexpected(rules.error().front());
+  made.rules_ = *std::move(rules);
+  made.all_ = std::move(all);
+  made.exceptions_ = std::move(exceptions);
+  Address client;
+  if (!question.client.empty()) {
+    const auto address = Address::parse(question.client);
+    if (!address) return tl::unexpected(fmt::format("--client {}: an address is needed", question.client));
+    client = *address;
+  }
+  std::string listener = question.listener;
+  if (listener.empty()) listener = settings.listeners.front().address;
+  if (std::ranges::find(settings.listeners, listener, &conf::Listener::address) == settings.listeners.end()) {
+    return tl::unexpected(fmt::format("--listener {}: none of listeners[].address", listener));
+  }
+  if (made.rules_ != nullptr) made.group_ = made.rules_->group_of(client, listener);
+  made.policy_ = made.policy_at(made.at_);
+  return made;
+}
+
+// One that has not ended by then counts, whatever the clock says. They end one after the other, so that their number
+// says which there are.
+PolicyPtr ClientView::with_exceptions_at(Instant instant) {
+  std::vector<filter::Override> exceptions;
+  for (filter::Override made : exceptions_) {
+    if (made.until <= instant) continue;
+    made.until = filter::Override::kForever;
+    exceptions.push_back(std::move(made));
+  }
+  PolicyPtr& known = with_exceptions_[exceptions.size()];
+  if (known == nullptr) known = all_->with(std::move(exceptions));
+  return known;
+}
+
+PolicyPtr ClientView::policy_at(Instant instant) {
+  PolicyPtr& known = policies_[instant];
+  if (known == nullptr) {
+    known = with_exceptions_at(instant);
+    if (rules_ != nullptr) known = known->view(rules_->view_at(group_, instant));
+  }
+  return known;
+}
+
+Instant ClientView::next_change(Instant instant, const std::vector<std::uint64_t>& exceptions) const {
+  Instant next = rules_ == nullptr ? instant + Schedule::kHorizon : rules_->next_change(group_, instant);
+  for (const filter::Override& made : exceptions_) {
+    const bool is_wanted = std::ranges::find(exceptions, made.id) != exceptions.end();
+    if (is_wanted && made.until > instant) next = std::min(next, Instant{made.until});
+  }
+  return next;
+}
+
+ClientView::End ClientView::holds_until(const std::function<std::string(const filter::Policy&)>& says,
+                                        const std::vector<std::uint64_t>& exceptions) {
+  const std::string now = says(*policy_);
+  End end{.at = at_, .then = {}};
+  for (int i = 0; i < kMostChanges; ++i) {
+    end.at = next_change(end.at, exceptions);
+    if (end.at >= at_ + Schedule::kHorizon) break;
+    std::string then = says(*policy_at(end.at));
+    if (then == now) continue;
+    end.then = std::move(then);
+    break;
+  }
+  return end;
+}
+
+std::string ClientView::text() const {
+  if (rules_ == nullptr) return {};
+  return fmt::format("group       {} ({} of {}): {}\ntime        {}; {}\nactions     {}\n", rules_->name(group_),
+                     group_ + 1, rules_->size(), criteria_text(rules_->settings(group_)), time_text(at_),
+                     schedules_text(*rules_, group_, at_, zone_), actions_text(*rules_, group_, at_));
+}
+
+nlohmann::ordered_json ClientView::json() const {
+  using nlohmann::ordered_json;
+  if (rules_ == nullptr) return {};
+  ordered_json schedules = ordered_json::array(), actions = ordered_json::object();
+  for (const auto& [schedule, state] : rules_->schedules_at(group_, at_)) {
+    schedules.push_back({{"name", schedule->name()}, {"active", state.is_active}, {"until", utc_text(state.until)}});
+  }
+  const filter::PolicyView view = rules_->view_at(group_, at_);
+  for (std::size_t i = 0; i < view.actions.size(); ++i) actions[rules_->filters()[i]] = to_string(view.actions[i]);
+  return {{"name", rules_->name(group_)},
+          {"index", group_},
+          {"schedules", std::move(schedules)},
+          {"actions", std::move(actions)},
+          {"otherwise", to_string(view.otherwise)}};
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,76 @@
+// What the policy is for one client: its group, what that does with the filters at an instant, and when that changes
+// next. For `explain` and `check`; the running proxy uses the same GroupRules.
+// Exceptions count as at that instant, too. Not thread-safe.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "filter/policy/overrides.h"
+#include "proxy/access/group_rules.h"
+#include "proxy/net/snapshot.h"
+
+namespace bloomwall::proxy {
+
+// Who asks, and when, as a person types it.
+struct ClientQuestion {
+  std::string client;    // an address; empty: one that no group asks for
+  std::string listener;  // one of listeners[].address; empty: the first
+  std::string at;        // "2026-11-23T21:15[:00]" of the configured time zone, or with "Z" of UTC; empty: now
+};
+
+class ClientView {
+ public:
+  // `all`: every filter as it is outside of groups. `exceptions`: with their ends. The error names the option.
+  static tl::expected<ClientView, std::string> make(const conf::Config& settings, PolicyPtr all,
+                                                    std::vector<filter::Override> exceptions,
+                                                    const ClientQuestion& question);
+
+  const PolicyPtr& policy() const { return policy_; }  // at the instant
+  Instant at() const { return at_; }
+  bool has_groups() const { return rules_ != nullptr; }
+  // Until when `says` gives the same text of the policy, and what it gives then. It is asked at each change of a
+  // schedule and each end of these exceptions, kMostChanges times at most, and no further than Schedule::kHorizon.
+  static constexpr int kMostChanges = 400;
+  struct End {
+    Instant at = 0;
+    std::string then;  // empty: no change is known
+  };
+  End holds_until(const std::function<std::string(const filter::Policy&)>& says,
+                  const std::vector<std::uint64_t>& exceptions);
+
+  // Lines "group", "time" and "actions"; empty where there are no groups.
+  std::string text() const;
+  std::string time_text(Instant instant) const { return local_text(instant, zone_); }
+  // group, group_index (from 0), at, schedules, actions; null where there are no groups.
+  nlohmann::ordered_json json() const;
+
+ private:
+  ClientView() = default;
+  PolicyPtr policy_at(Instant instant);
+  PolicyPtr with_exceptions_at(Instant instant);
+  Instant next_change(Instant instant, const std::vector<std::uint64_t>& exceptions) const;
+
+  PolicyPtr all_, policy_;
+  std::map<std::size_t, PolicyPtr> with_exceptions_;  // by how many there are
+  std::map<Instant, PolicyPtr> policies_;             // as they were asked for
+  std::vector<filter::Override> exceptions_;
+  std::shared_ptr<const GroupRules> rules_;  // null: there are no groups
+  std::size_t group_ = 0;
+  TimeZone zone_;
+  Instant at_ = 0;
+};
+
+// "malware block, games block (lessons), ads off; otherwise deny".
+std::string actions_text(const GroupRules& rules, std::size_t group, Instant at);
+// "2026-11-23T20:15:00Z".
+std::string utc_text(Instant instant);
+
+}  // namespace bloomwall::proxy

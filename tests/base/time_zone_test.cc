@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/time_zone.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+namespace bloomwall {
+namespace {
+
+using std::chrono::sys_days;
+
+Instant at(int year, unsigned month, unsigned day, int hour = 0, int minute = 0) {
+  const sys_days date = std::chrono::year(year) / std::chrono::month(month) / std::chrono::day(day);
+  return Instant{date.time_since_epoch().count()} * 86'400 + hour * 3600 + minute * 60;
+}
+
+TEST(TimeZone, KnowsThoseOfTheSystem) {
+  ASSERT_TRUE(TimeZone::find("Europe/Berlin"));
+  EXPECT_EQ(TimeZone::find("Europe/Berlin")->name(), "Europe/Berlin");
+  EXPECT_TRUE(TimeZone::find("UTC"));
+  EXPECT_TRUE(TimeZone::find("system")) << "UTC where none is set";
+  for (const char* wrong : {"", "Europe/Berlin2", "../../etc/passwd", "Mars/Olympus", "Europe", "a b"}) {
+    EXPECT_FALSE(TimeZone::find(wrong)) << wrong;
+  }
+  EXPECT_FALSE(TimeZone::find(std::string(100, 'a')));
+}
+
+TEST(TimeZone, PeriodsEndAtClockChanges) {
+  const TimeZone berlin = *TimeZone::find("Europe/Berlin");
+  const Instant spring = at(2026, 3, 29, 1), autumn = at(2026, 10, 25, 1);
+  EXPECT_EQ(berlin.period_of(spring - 1).offset, 3600);
+  EXPECT_EQ(berlin.period_of(spring - 1).end, spring);
+  EXPECT_EQ(berlin.period_of(spring).offset, 7200);
+  EXPECT_EQ(berlin.period_of(spring).begin, spring);
+  EXPECT_EQ(berlin.period_of(spring).end, autumn);
+  EXPECT_EQ(berlin.period_of(autumn).offset, 3600);
+  const TimeZone::Period utc = TimeZone().period_of(spring);
+  EXPECT_EQ(utc.offset, 0);
+  EXPECT_GT(utc.end, at(9999, 1, 1));
+}
+
+TEST(TimeZone, AWallClockTimeIsTheFirstOfTwoOrNone) {
+  const TimeZone berlin = *TimeZone::find("Europe/Berlin");
+  EXPECT_EQ(berlin.instant_of(at(2026, 7, 1, 12)), at(2026, 7, 1, 10));
+  EXPECT_EQ(berlin.instant_of(at(2026, 1, 1, 12)), at(2026, 1, 1, 11));
+  EXPECT_EQ(berlin.instant_of(at(2026, 3, 29, 2, 30)), std::nullopt) << "the hour is skipped";
+  EXPECT_EQ(berlin.instant_of(at(2026, 3, 29, 1, 59)), at(2026, 3, 29, 0, 59));
+  EXPECT_EQ(berlin.instant_of(at(2026, 3, 29, 3)), at(2026, 3, 29, 1));
+  EXPECT_EQ(berlin.instant_of(at(2026, 10, 25, 2, 30)), at(2026, 10, 25, 0, 30)) << "the hour comes twice";
+  EXPECT_EQ(TimeZone().instant_of(1'234'567), 1'234'567);
+}
+
+}  // namespace
+}  // namespace bloomwall

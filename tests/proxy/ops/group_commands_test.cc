@@ -1,0 +1,163 @@
+// What `explain` and `check` say of groups, schedules and white lists.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "proxy/ops/commands.h"
+#include "tests/filter/policy/filter_maker.h"
+#include "tests/support/temp_dir.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using nlohmann::json;
+
+class GroupCommands : public testing::Test {
+ protected:
+  struct Told {
+    int status;
+    std::string out, err;
+  };
+  GroupCommands() {
+    filter::make_filter(dir_.path() / "games.bwf", {.entries = {"S games.test"}});
+    filter::make_filter(dir_.path() / "white.bwf", {.entries = {"S school.test"}, .claimed_keys = 9000});
+  }
+  Told ask(std::vector<std::string> words, const std::string& input = {}) const {
+    words.insert(words.begin() + 1, {"--config", (dir_.path() / "bloomwall.yaml").string()});
+    std::istringstream in(input);
+    std::ostringstream out, err;
+    const int status = run_program(std::move(words), {.in = in, .out = out, .err = err});
+    return {status, out.str(), err.str()};
+  }
+  void configure(const std::string& more) const {
+    dir_.write(
+        "bloomwall.yaml",
+        "listeners: [{address: \"127.0.0.1:0\"}]\nstate_dir: null\nadmin: {address: null, control_socket: null}\n" +
+            more);
+  }
+  void configure_school() const {
+    configure(R"(
+time_zone: Europe/Berlin
+schedules: [{name: lessons, times: [mon-fri 08:00-12:30]}]
+filters: [{name: white, file: white.bwf, action: allow}, {name: games, file: games.bwf}]
+groups:
+- name: pupils
+  clients: [10.2.0.0/16, 10.3.0.0/16]
+  filters: {games: {lessons: block, otherwise: monitor}, white: {lessons: allow, otherwise: "off"}}
+  otherwise: {lessons: deny}
+- {name: staff, clients: [10.0.0.0/8]}
+- {name: late, clients: [10.2.7.0/24]}
+)");
+  }
+  test::TempDir dir_;
+};
+
+TEST_F(GroupCommands, ExplainTellsTheWholeStory) {
+  configure_school();
+  const Told got = ask({"explain", "http://games.test/a", "--client", "10.2.3.4", "--at", "2026-11-23T09:10"});
+  EXPECT_EQ(got.status, 1);
+  for (const char* line :
+       {"group       pupils (1 of 4): clients 10.2.0.0/16, 10.3.0.0/16\n",
+        "time        Mon 2026-11-23 09:10 Europe/Berlin; active: lessons until Mon 2026-11-23 12:30 Europe/Berlin\n",
+        "actions     white allow, games block; otherwise deny\n", "verdict     blocked (listed) by filter games",
+        "holds       until Mon 2026-11-23 12:30 Europe/Berlin, then monitored (listed) by filter games\n"}) {
+    EXPECT_NE(got.out.find(line), std::string::npos) << line << "in\n" << got.out;
+  }
+  const Told none = ask({"explain", "http://none.test/", "--client", "10.2.3.4", "--at", "2026-11-23T08:10:00Z"});
+  EXPECT_NE(none.out.find("verdict     blocked (default_deny): on no white list"), std::string::npos) << none.out;
+  EXPECT_NE(none.out.find("then allowed (unlisted)\n"), std::string::npos) << none.out;
+  EXPECT_EQ(ask({"explain", "http://games.test/", "--client", "10.2.3.4", "--at", "2026-11-22T09:10"}).status, 0);
+  const Told staff = ask({"explain", "http://games.test/", "--client", "10.9.9.9"});
+  EXPECT_NE(staff.out.find("group       staff (2 of 4)"), std::string::npos) << staff.out;
+  EXPECT_EQ(staff.out.find("holds "), std::string::npos) << "no schedule changes it\n" << staff.out;
+  EXPECT_NE(
+      ask({"explain", "http://games.test/"}).out.find("group       default (4 of 4): everybody who is in no other"),
+      std::string::npos);
+}
+
+TEST_F(GroupCommands, ExplainAnswersInJson) {
+  configure_school();
+  const json got = json::parse(
+      ask({"explain", "--json", "https://games.test/", "--client", "10.2.3.4", "--at", "2026-11-23T09:10"}).out);
+  EXPECT_EQ(got.at("group").at("name"), "pupils");
+  EXPECT_EQ(got.at("group").at("index"), 0);
+  EXPECT_EQ(got.at("group").at("actions"), json::parse(R"({"white": "allow", "games": "block"})"));
+  EXPECT_EQ(got.at("group").at("otherwise"), "deny");
+  EXPECT_EQ(got.at("group").at("schedules").at(0),
+            json::parse(R"({"name": "lessons", "active": true, "until": "2026-11-23T11:30:00Z"})"));
+  EXPECT_EQ(got.at("valid_until"), "2026-11-23T11:30:00Z");
+  EXPECT_EQ(got.at("tunnel").at("filter"), "games");
+}
+
+TEST_F(GroupCommands, AWhiteListTellsItsErrorTheOtherWayRound) {
+  configure("filters: [{name: white, file: white.bwf, action: allow}]\notherwise: deny\n");
+  const Told allowed = ask({"explain", "http://school.test/"});
+  EXPECT_EQ(allowed.status, 0);
+  EXPECT_NE(allowed.out.find("verdict     allowed (allow_filter) by filter white: S school.test\n"), std::string::npos)
+      << allowed.out;
+  EXPECT_NE(allowed.out.find("white list  white: of what it does not list, one in "), std::string::npos) << allowed.out;
+  EXPECT_EQ(ask({"explain"}, "http://none.test/\nhttps://none.test/\nhttp://school.test/\n").out,
+            "refused\thttp://none.test/\tdefault_deny\nrefused\thttps://none.test/\tdefault_deny\n"
+            "clear\thttp://school.test/\n");
+  const Told check = ask({"check"});
+  EXPECT_EQ(check.status, 0) << check.err;
+  EXPECT_NE(check.out.find("passes although it is not listed: one in "), std::string::npos) << check.out;
+  EXPECT_NE(check.out.find("all blocking filters: never on unlisted hosts"), std::string::npos) << check.out;
+  EXPECT_NE(check.out.find("otherwise: deny: what no white list"), std::string::npos) << check.out;
+  const json as_json = json::parse(ask({"check", "--json"}).out);
+  EXPECT_EQ(as_json.at("otherwise"), "deny");
+  EXPECT_GT(as_json.at("predicted_leak").at("unlisted_host"), 0.0);
+}
+
+TEST_F(GroupCommands, CheckShowsGroupsAndWarnsOfThoseNobodyCanBeIn) {
+  configure_school();
+  const Told check = ask({"check"});
+  EXPECT_EQ(check.status, 0) << check.err;
+  EXPECT_NE(check.err.find("groups[2]: nobody can be in late"), std::string::npos) << check.err;
+  EXPECT_NE(check.out.find("group staff (2 of 4): now white allow, games block; otherwise allow\n"), std::string::npos)
+      << check.out;
+  const json as_json = json::parse(ask({"check", "--json"}).out);
+  EXPECT_EQ(as_json.at("groups").size(), 4U);
+  EXPECT_EQ(as_json.at("groups").at(1), "staff");
+  configure("groups: [{name: a, allow_lists: [gone.txt]}]\n");
+  const Told gone = ask({"check"});
+  EXPECT_EQ(gone.status, 2);
+  EXPECT_NE(gone.err.find("gone.txt"), std::string::npos) << gone.err;
+  configure("groups: [{name: a, block_page: {template: gone.html}}]\n");
+  EXPECT_NE(ask({"check"}).err.find("groups[0].block_page.template: cannot read"), std::string::npos);
+  configure("filters: [{name: games, file: games.bwf}]\ngroups:\n- {name: a, filters: {gams: block}}\n");
+  const Told wrong = ask({"check"});
+  EXPECT_EQ(wrong.status, 78);
+  EXPECT_NE(
+      wrong.err.find("bloomwall.yaml:6:23: groups[0].filters.gams: there is no filter \"gams\"; did you mean games?"),
+      std::string::npos)
+      << wrong.err;
+}
+
+TEST_F(GroupCommands, ExplainRefusesWhatItCannotAnswer) {
+  configure_school();
+  const struct {
+    std::vector<std::string> words;
+    std::string says;
+  } rows[] = {
+      {{"--client", "pupil"}, "--client pupil: an address is needed"},
+      {{"--listener", "127.0.0.1:9"}, "--listener 127.0.0.1:9: none of listeners[].address"},
+      {{"--at", "yesterday"},
+       "--at yesterday: a time such as 2026-11-23T21:15 that there is in Europe/Berlin is needed"},
+      {{"--at", "2026-03-29T02:30"}, "--at 2026-03-29T02:30: a time"},
+  };
+  for (const auto& row : rows) {
+    std::vector<std::string> words{"explain", "http://a.test/"};
+    words.insert(words.end(), row.words.begin(), row.words.end());
+    const Told got = ask(words);
+    EXPECT_EQ(got.status, 2) << row.says;
+    EXPECT_NE(got.err.find(row.says), std::string::npos) << got.err;
+  }
+}
+
+}  // namespace
+}  // namespace bloomwall::proxy
