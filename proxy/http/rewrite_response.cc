@@ -106,7 +106,7 @@ ResponsePlan plan_response(const ResponseHead& head, const ResponseRewrite& how)
   if (head.framing == BodyFraming::chunked || head.framing == BodyFraming::until_close) {
     // Chunked also where the origin's body ends with its connection: the client can tell a complete body from a
     // truncated one, and its connection stays open.
-    plan.framing = how.client == Version::http11 ? BodyFraming::chunked : BodyFraming::until_close;
+    plan.framing = how.client != Version::http10 ? BodyFraming::chunked : BodyFraming::until_close;
   }
   plan.close = plan.close || plan.framing == BodyFraming::until_close;
   return plan;

@@ -250,15 +250,13 @@ void Exchange::on_end() {
   on_response_end(out, false);
 }
 
-void Exchange::on_failed(int) {
+void Exchange::on_failed(int error) {
   if (state_ == State::completing) return stop_completing();
-  if (may_retry()) return retry();
-  if (const auto error = link_.tls_error()) return fail_response(*error);
-  fail_response({ErrorKind::connection_terminated, "the origin reset the connection"});
+  may_retry() ? retry() : fail_response(link_.failure(error));
 }
 
 void Exchange::fail_response(const HttpError& error) {
-  if (is_silent()) {
+  if (is_silent() || (awaits_response() && error.kind == ErrorKind::origin_refused)) {
     log_.note_error(error);  // an idle connection has ended, as any may: the client sees just that and asks again
     return finish(After::close);
   }

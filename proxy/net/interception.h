@@ -1,6 +1,9 @@
 // Ends the TLS of a tunnel at this proxy, in the order of least risk: TLS with the origin, which is verified; then a
 // certificate for the client; then TLS with the client, whose ClientHello was read before. The origin is verified
 // before the client trusts anything, and a bad one becomes a 502 page under a valid certificate.
+// ALPN is mirrored: the origin is offered what the client offers of HTTP/2 and HTTP/1.1, and what it chose is all that
+// the client is offered. So both ends speak one version, and a client with nothing in common with the origin gets alert
+// 120, or a tunnel.
 // For a blocked host there is no origin: the client gets the page.
 //
 //   origin handshake --verified or failed--> certificate --> Owner::on_intercepted
@@ -84,6 +87,8 @@ class Interception final : public DeletedLater, public Transport::Handler, publi
   void on_dial_failed(const HttpError& error) override { fail(error); }
 
   bool step_back(TlsReason reason);  // false: the origin is not left to the client
+  void read_offer();
+  std::string_view client_alpn() const;
   void fail(const HttpError& error);
   void on_leaf(const LeafCache::Answer& answer);
   void drop_upstream();
@@ -97,7 +102,10 @@ class Interception final : public DeletedLater, public Transport::Handler, publi
   ClientHelloReader reader_;
   std::unique_ptr<Connector> redial_;
   Timer deadline_;
+  std::string_view origin_alpn_;  // what the origin is offered
+  bool offers_http1_ = true;      // the client, or it offers nothing
   bool awaits_hello_ = false;
+  bool lacks_protocol_ = false;  // client and origin have no version of HTTP in common
 };
 
 }  // namespace bloomwall::proxy
