@@ -165,6 +165,8 @@ TEST(TlsDecision, ShowsThePageToThoseWhoCanSeeIt) {
   request.is_transparent = true;
   EXPECT_EQ(said(browsers.decide(request)), "page blocked") << "nobody says who he is there";
   request.hello = kHttp2Hello;
+  EXPECT_EQ(said(browsers.decide(request)), "page blocked");
+  request.hello = TlsHello{.has_alpn = true};
   EXPECT_EQ(said(browsers.decide(request)), "refused alpn");
   request.hello.reset();
   EXPECT_EQ(said(browsers.decide(request)), "page blocked") << "at CONNECT";
@@ -335,7 +337,7 @@ TEST(TlsDecision, DealsWithEncryptedHellos) {
     EXPECT_EQ(without.find(" ech"), std::string::npos) << without;
   }
   TlsRequest unserved = request_to("plain.test", kPublic);
-  unserved.hello->offers_http1 = false;
+  unserved.hello->offers_http1 = unserved.hello->offers_http2 = false;
   EXPECT_EQ(said(rules(Tls::Mode::urls, intercept).decide(unserved)), "refused ech");
 }
 
