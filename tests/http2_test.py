@@ -23,7 +23,6 @@ import interception_site as base
 
 WAIT = base.WAIT
 MIB = 1 << 20
-SOON = "timeouts: {announce: 0s}\n"
 NEEDED = ["openssl", "curl", "nghttpd", "h2load", "nginx"]
 
 
@@ -143,8 +142,8 @@ class Http2(unittest.TestCase):
         cls.nginx = Nginx(*cls.pair, folder)
         cls.http1 = base.Origin(*cls.pair)
         cls.ports = [443, cls.origin.port, cls.nginx.port, cls.http1.port]
-        cls.proxies = {mode: base.Proxy(folder, mode, cls.ports, SOON) for mode in ("urls", "all")}
-        cls.without = base.Proxy(folder, "urls", cls.ports, "  http2: false\n" + SOON, name="without")
+        cls.proxies = {mode: base.Proxy(folder, mode, cls.ports) for mode in ("urls", "all")}
+        cls.without = base.Proxy(folder, "urls", cls.ports, tls="  http2: false\n", name="without")
 
     @classmethod
     def tearDownClass(cls):
@@ -271,7 +270,7 @@ class Http2(unittest.TestCase):
         self.assertEqual(self.curl("marked.test", "/good")[0], 200)
 
     def test_stopping_lets_streams_end(self):
-        proxy = base.Proxy(self.folder, "urls", self.ports, SOON, name="stopped")
+        proxy = base.Proxy(self.folder, "urls", self.ports, name="stopped")
         body = self.folder / "downloaded"
         download = subprocess.Popen(["curl", "-sS", "--http2", "--max-time", str(2 * WAIT), "--limit-rate", "4M", "--proxy",
                                      f"http://127.0.0.1:{proxy.port}", "--cacert", self.own, "-o", body,
@@ -287,10 +286,10 @@ class Http2(unittest.TestCase):
                    if subprocess.run([python, "-c", "import grpc"], capture_output=True).returncode == 0]
         if not pythons:
             self.skipTest("no python3-grpcio")
-        peer = [pythons[0], pathlib.Path(__file__).with_name("grpc_peer.py")]
+        peer = [pythons[0], pathlib.Path(__file__).parent / "clients" / "grpc_peer.py"]
         origin = subprocess.Popen([*peer, "serve", *self.pair], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         port = int(origin.stdout.readline())
-        proxy = base.Proxy(self.folder, "all", [*self.ports, port], SOON, name="grpc")
+        proxy = base.Proxy(self.folder, "all", [*self.ports, port], name="grpc")
         try:
             asked = subprocess.run([*peer, "ask", f"ok.test:{port}", self.own], capture_output=True, text=True, timeout=3 * WAIT,
                                    env={**os.environ, "grpc_proxy": f"http://127.0.0.1:{proxy.port}"})

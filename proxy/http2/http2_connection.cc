@@ -118,6 +118,7 @@ int Http2Connection::Callbacks::on_data_chunk(nghttp2_session* session, std::uin
 int Http2Connection::Callbacks::on_frame_send(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
   Http2Connection& self = of(user);
   const Http2StreamId id = frame->hd.stream_id;
+  if (frame->hd.type == NGHTTP2_HEADERS) self.budget_.on_head_sent();
   const bool has_end = frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS;
   if (has_end && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) self.on_stream_end(id);
   if (frame->hd.type == NGHTTP2_GOAWAY && frame->goaway.error_code != NGHTTP2_NO_ERROR && self.why_ == nullptr) {
@@ -137,7 +138,7 @@ ssize_t Http2Connection::Callbacks::supply(nghttp2_session* session, std::int32_
   if (stream == nullptr) return NGHTTP2_ERR_DEFERRED;  // its reset is on the way
   const Stream::Supply given = stream->supply({reinterpret_cast<char*>(room), size});
   if (given.octets == 0 && !given.is_end) return NGHTTP2_ERR_DEFERRED;
-  self.budget_.on_body_sent(given.octets);
+  self.budget_.on_body_sent(given.octets, given.octets < size);
   if (given.is_end) {
     *flags |= NGHTTP2_DATA_FLAG_EOF;
     stream->list_trailers(self.trailers_);
@@ -264,6 +265,7 @@ void Http2Connection::on_stream_closed(Http2StreamId id, std::uint32_t code) {
   if (found == streams_.end()) return;
   const Entry entry = found->second;
   streams_.erase(found);
+  if (code == NGHTTP2_NO_ERROR) budget_.on_stream_done();
   nghttp2_session_consume_connection(session_.get(), entry.unconsumed);
   entry.stream->on_closed(static_cast<Http2Code>(code));
 }

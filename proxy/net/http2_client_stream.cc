@@ -76,7 +76,7 @@ void Http2ClientStream::on_trailers(const Http2FieldList& list) {
   const bool is_well_formed = list.size() <= most && !write_trailer_lines(list, trailer_text_) &&
                               trailer_text_.size() <= worker_.request_limits.trailer_bytes &&
                               parse_fields(trailer_text_, most, trailers_);
-  if (!is_well_formed) break_later();
+  if (!is_well_formed && exchange_ != nullptr) break_later();
 }
 
 void Http2ClientStream::on_end() {

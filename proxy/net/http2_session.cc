@@ -59,11 +59,11 @@ void Http2Session::on_stream_over(Http2ClientStream& stream) {
   was_answered_ = true;
   stream.leave();
   worker_.io.loop.deferred().delete_later(std::unique_ptr<Http2ClientStream>(&stream));
-  if (--running_ > 0) return;
-  if (link_.is_open()) idle_.set(worker_.snapshot->settings.timeouts.idle);
-  owner_.on_http2_idle(true);
-  if (worker_.draining) leave();
-  end_if_idle();
+  if (--running_ == 0) {
+    if (link_.is_open()) idle_.set(worker_.snapshot->settings.timeouts.idle);
+    owner_.on_http2_idle(true);
+  }
+  worker_.draining ? leave() : end_if_idle();
 }
 
 void Http2Session::on_origin_lost() {

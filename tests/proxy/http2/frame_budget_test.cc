@@ -61,10 +61,14 @@ TEST(FrameBudget, GivesMoreWithTimeAndWithBodiesThatWereTaken) {
   most_of(ping, budget, milliseconds(1000));
   EXPECT_EQ(budget.feed(ping, milliseconds(1000)), Verdict::empty_frames);
   EXPECT_EQ(most_of(ping, budget, milliseconds(2000)), FrameBudget::kPerSecond);
-  budget.on_body_sent(10 * FrameBudget::kOctetsAFrame);
+  budget.on_body_sent(10 * FrameBudget::kOctetsAFrame, false);
   EXPECT_EQ(most_of(ping, budget, milliseconds(2000)), 10U);
-  for (int i = 0; i < 1000; ++i) budget.on_body_sent(1);
-  EXPECT_EQ(most_of(ping, budget, milliseconds(2000)), 0U) << "octets one by one earn nothing";
+  for (int i = 0; i < 1000; ++i) budget.on_body_sent(1, false);
+  EXPECT_EQ(most_of(ping, budget, milliseconds(2000)), 0U) << "octets one by one, for a window of one";
+  for (int i = 0; i < 10; ++i) budget.on_body_sent(1, true);
+  EXPECT_EQ(most_of(ping, budget, milliseconds(2000)), 20U) << "small messages";
+  for (int i = 0; i < 10; ++i) budget.on_head_sent();
+  EXPECT_EQ(most_of(ping, budget, milliseconds(2000)), 20U);
   EXPECT_EQ(most_of(ping, budget, milliseconds(3'600'000)), FrameBudget::kBurst) << "no more than that at once";
 }
 
@@ -90,6 +94,9 @@ TEST(FrameBudget, BoundsStreamsThatWereReset) {
   passed = 0;
   while (budget.on_reset(milliseconds(3000)) == Verdict::fine) ++passed;
   EXPECT_EQ(passed, 2 * FrameBudget::kResetsPerSecond);
+  for (int i = 0; i < 10; ++i) budget.on_stream_done();
+  for (passed = 0; budget.on_reset(milliseconds(3000)) == Verdict::fine;) ++passed;
+  EXPECT_EQ(passed, 10U);
 }
 
 TEST(FrameBudget, SaysTheSameHoweverItsInputIsCut) {

@@ -336,6 +336,33 @@ TEST_F(Http2Sessions, DrainsWithoutCuttingWhatRuns) {
   EXPECT_EQ(get.body, "whole");
 }
 
+TEST_F(Http2Sessions, EveryAnswerSaysSoWhileTheEndIsAnnounced) {
+  RecordedStream& first = ask("/1");
+  RecordedStream& second = ask("/2");
+  asked(2);
+  worker_.draining = true;
+  answer(origin_.stream(1), {{":status", "200"}}, "x");
+  turn_until([&] { return first.closed && client_.end.has_goaway; });
+  answer(origin_.stream(3), {{":status", "200"}}, "whole");
+  turn_until([&] { return is_over_; });
+  turn_until([&] { return second.closed; });
+  EXPECT_EQ(second.body, "whole");
+}
+
+TEST_F(Http2Sessions, AConversationMayBeSilentAsLongAsATunnel) {
+  settings_.timeouts.body = settings_.timeouts.response_header = Milliseconds(200);
+  settings_.timeouts.tunnel_idle = Milliseconds(1000);
+  RecordedStream& call = ask("/talk", true);
+  RecordedStream& at_origin = asked();
+  at_origin.to_send = "hello";
+  origin_.end.answer(at_origin);
+  turn_until([&] { return call.body == "hello"; });
+  const Milliseconds began = monotonic_now();
+  turn_until([&] { return call.closed; });
+  EXPECT_GT(monotonic_now() - began, Milliseconds(700));
+  EXPECT_NE(call.code, Http2Code::no_error);
+}
+
 TEST_F(Http2Sessions, AnIdleConnectionEndsInItsTime) {
   settings_.timeouts.idle = Milliseconds(100);
   RecordedStream& get = ask();
