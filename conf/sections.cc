@@ -119,6 +119,7 @@ void read(MapReader& map, Limits& out) {
   map.integer("connections_per_client", out.connections_per_client, 0U, 10'000'000U);
   map.integer("leaves_per_client", out.leaves_per_client, 1U, 100'000U);
   map.integer("handshakes", out.handshakes, 1U, 1'000'000U);
+  map.integer("http2_streams", out.http2_streams, 1U, 1000U);
 }
 
 void read(MapReader& map, AccessLog& out) {
@@ -213,6 +214,7 @@ void read(MapReader& map, TlsInspection& out) {
   map.section("leaf", out.leaf);
   map.choice("log_urls", out.log_urls, {{"blocked", Tls::LogUrls::blocked}, {"all", Tls::LogUrls::all}});
   map.flag("via", out.via);
+  map.flag("http2", out.http2);
 }
 
 }  // namespace bloomwall::conf

@@ -149,7 +149,8 @@ struct Limits {
   std::uint32_t client_connections = 20'000;             // whole process, 1 .. 10,000,000
   std::uint32_t connections_per_client = 4096;           // by address; 0: no limit
   std::uint32_t leaves_per_client = 20;                  // certificates made a second, by address or /64, 1 .. 100,000
-  std::uint32_t handshakes = 1024;  // TLS of intercepted connections at once, of each worker, 1 .. 1,000,000
+  std::uint32_t handshakes = 1024;    // TLS of intercepted connections at once, of each worker, 1 .. 1,000,000
+  std::uint32_t http2_streams = 100;  // requests at once on one HTTP/2 connection, 1 .. 1000
   friend bool operator==(const Limits&, const Limits&) = default;
 };
 
@@ -254,7 +255,8 @@ struct TlsInspection {
   OriginTrust verify;
   LeafCertificates leaf;
   LogUrls log_urls = LogUrls::blocked;
-  bool via = false;  // Via in requests and answers inside TLS
+  bool via = false;   // Via in requests and answers inside TLS
+  bool http2 = true;  // HTTP/2 inside TLS, where client and origin both speak it
   friend bool operator==(const TlsInspection&, const TlsInspection&) = default;
 };
 

@@ -36,6 +36,7 @@ ALLOWED = {
     **FILTER_BELOW,
     "conf": [],
     "proxy/http": ["conf"],
+    "proxy/http2": ["proxy/http"],
     "proxy/access": ["conf", "proxy/http"] + FILTER_DOORS,
     "proxy/reply": ["conf", "proxy/http"] + FILTER_DOORS,
     "proxy/telemetry": ["conf", "proxy/http", "proxy/access"] + FILTER_DOORS,
@@ -43,7 +44,7 @@ ALLOWED = {
     "proxy/tls": ["filter/url"],  # public suffixes: what a wildcard may stand for
     "proxy/io": ["proxy/tls"],
     "proxy/dns": ["conf", "proxy/io"],
-    "proxy/net": ["conf", "proxy/http", "proxy/access", "proxy/reply", "proxy/telemetry",
+    "proxy/net": ["conf", "proxy/http", "proxy/http2", "proxy/access", "proxy/reply", "proxy/telemetry",
                   "proxy/log", "proxy/tls", "proxy/io", "proxy/dns"] + FILTER_DOORS,
     # filter/cli: what both programs have in common on a terminal (streams, lines, printable text).
     "proxy/ops": ["conf", "proxy/http", "proxy/access", "proxy/reply", "proxy/telemetry",
@@ -55,6 +56,7 @@ PACKAGES = {
     "event2/": ["proxy/io", "proxy/ops"],
     "ares": ["proxy/dns"],
     "llhttp": ["proxy/http"],
+    "nghttp2/": ["proxy/http2"],
     "xxhash": ["filter/bits", "filter/file"],
     "unicode/": ["filter/url", "conf"],
     "libpsl": ["filter/url"],

@@ -237,7 +237,12 @@ bool InspectionRules::hides_name(const TlsRequest& request) const {
 
 bool InspectionRules::can_serve(const TlsRequest& request) const {
   if (!request.hello || !request.hello->has_alpn) return true;
-  return request.hello->offers_http1 || (serves_http2_ && request.hello->offers_http2);
+  return request.hello->offers_http1 || (settings_.http2 && request.hello->offers_http2);
+}
+
+std::string_view InspectionRules::origin_alpn(bool offers_http1, bool offers_http2) const {
+  if (!offers_http2 || !settings_.http2) return "\x08http/1.1";
+  return offers_http1 ? std::string_view("\x02h2\x08http/1.1") : std::string_view("\x02h2");
 }
 
 bool InspectionRules::is_marked(const TlsName& name) const {

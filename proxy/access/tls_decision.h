@@ -55,6 +55,8 @@ struct TlsHello {
   bool offers_http1 = false;  // ALPN http/1.1
   bool offers_http2 = false;  // ALPN h2
   bool has_ech = false;       // the extension, real or GREASE
+  // What an origin would be offered for it (origin_alpn()).
+  std::string_view alpn_to_origin = {};
 };
 
 struct TlsRequest {
@@ -71,7 +73,7 @@ struct TlsRequest {
   bool page_refused = false;              // the client refused our certificate for this host lately (TlsRefusals)
   bool may_auto_pass = false;             // likewise, and auto_pass applies
   bool origin_wants_certificate = false;  // the origin asked for a client certificate lately
-  bool origin_lacks_http = false;         // it agreed to no HTTP version that is spoken to origins
+  bool origin_lacks_http = false;         // it agreed to no HTTP version that the client offers
 };
 
 enum class TlsAction : std::uint8_t {
@@ -124,8 +126,9 @@ class InspectionRules {
   bool is_on() const { return settings_.mode != Mode::off; }
   const conf::TlsInspection& settings() const { return settings_; }
   const NeverList& never() const { return never_; }
-  // Where HTTP/2 is spoken to clients, a ClientHello that offers h2 alone can be served.
-  void serve_http2(bool serves) { serves_http2_ = serves; }
+  // The origin is offered what the client offers of HTTP/2 and HTTP/1.1, and the client gets what the origin chose.
+  // As in a ClientHello: each protocol behind its length.
+  std::string_view origin_alpn(bool offers_http1, bool offers_http2) const;
 
   TlsDecision decide(const TlsRequest& request) const;
 
@@ -143,7 +146,6 @@ class InspectionRules {
 
   conf::TlsInspection settings_;
   bool refuses_opaque_ = false;
-  bool serves_http2_ = false;
   CidrSet clients_, never_clients_;
   std::vector<std::uint16_t> ports_;  // sorted; empty: any
   NeverList never_;

@@ -52,9 +52,10 @@ enum class ErrorKind : std::uint8_t {
   origin_tls,               // 502 inside TLS: no handshake with the origin by our rules
   origin_alert,             // 502 inside TLS: the origin ended the handshake with an alert
   origin_tls_timeout,       // 504 inside TLS: timeouts.tls_handshake
+  origin_refused,           // 502 HTTP/2: it has processed nothing; never said, as the client may just send it again
   version_unsupported,      // 505
 };
-inline constexpr std::size_t kErrorKinds = 42;  // checked where the table stands
+inline constexpr std::size_t kErrorKinds = 43;  // checked where the table stands
 
 struct HttpError {
   ErrorKind kind = ErrorKind::internal;

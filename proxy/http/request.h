@@ -21,7 +21,8 @@ enum class Method : std::uint8_t { get, head, post, put, delete_resource, connec
 Method method_of(std::string_view token);  // case-sensitive, as methods are
 bool is_idempotent(Method method);         // RFC 9110 section 9.2.2; `other` is not
 
-enum class Version : std::uint8_t { http10, http11 };
+// http2: of a request that came by HTTP/2, though its head is one of HTTP/1.1 (proxy/http2/http2_fields.h).
+enum class Version : std::uint8_t { http10, http11, http2 };
 enum class TargetForm : std::uint8_t { origin, absolute, authority, asterisk };
 enum class BodyFraming : std::uint8_t { none, length, chunked, until_close };  // until_close: responses only
 

@@ -59,9 +59,10 @@ bool passes(const Field& field, const RequestHead& head, const RequestRewrite& h
     case FieldId::proxy_connection:
     case FieldId::proxy_status:
     case FieldId::proxy_other:
-    case FieldId::te:
     case FieldId::transfer_encoding:
       return false;
+    case FieldId::te:  // "trailers", and not about this connection alone as in HTTP/1
+      return head.version == Version::http2;
     case FieldId::proxy_authorization:
       return how.to_parent && how.parent_authorization.empty();
     case FieldId::upgrade:
@@ -69,7 +70,7 @@ bool passes(const Field& field, const RequestHead& head, const RequestRewrite& h
     case FieldId::trailer:
       return !field.nominated && head.framing == BodyFraming::chunked;
     case FieldId::expect:
-      return !field.nominated && head.version == Version::http11;
+      return !field.nominated && head.version != Version::http10;
     case FieldId::max_forwards:
       return !field.nominated && !head.max_forwards;
     case FieldId::forwarded:  // beside an address that is added to X-Forwarded-For it would say something else

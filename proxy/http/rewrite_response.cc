@@ -107,7 +107,7 @@ ResponsePlan plan_response(const ResponseHead& head, const ResponseRewrite& how)
     // Chunked also where the origin's body ends with its connection: the client can tell a complete body from a
     // truncated one, and its connection stays open.
     const bool stays = how.keeps_until_close && head.framing == BodyFraming::until_close;
-    plan.framing = how.client == Version::http11 && !stays ? BodyFraming::chunked : BodyFraming::until_close;
+    plan.framing = how.client != Version::http10 && !stays ? BodyFraming::chunked : BodyFraming::until_close;
   }
   plan.close = plan.close || plan.framing == BodyFraming::until_close;
   return plan;

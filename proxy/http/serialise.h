@@ -52,7 +52,8 @@ inline void append_length(std::string& out, std::uint64_t length) {
 
 // Via with the version the message came in; nothing for an empty name.
 inline void append_via(std::string& out, Version received, std::string_view name) {
-  if (!name.empty()) append(out, {"Via: ", received == Version::http10 ? "1.0 " : "1.1 ", name, kLineEnd});
+  const std::string_view version = received == Version::http10 ? "1.0 " : received == Version::http11 ? "1.1 " : "2 ";
+  if (!name.empty()) append(out, {"Via: ", version, name, kLineEnd});
 }
 
 }  // namespace bloomwall::proxy

@@ -252,6 +252,7 @@ std::size_t ClientSession::on_data(std::span<const char> bytes) {
       interception_->present();
       break;
     case State::tunnelling:
+    case State::http2:
     case State::closed:
       break;
   }
@@ -295,6 +296,7 @@ void ClientSession::on_end() {
     case State::intercepting:
       return close();
     case State::tunnelling:
+    case State::http2:
     case State::closed:
       return;
   }
@@ -340,6 +342,7 @@ void ClientSession::on_timer() {
       if (interception_->awaits_hello()) close();
       return;
     case State::tunnelling:
+    case State::http2:
     case State::closed:
       return;
   }
@@ -362,6 +365,7 @@ void ClientSession::on_idle_timer() {
 }
 
 void ClientSession::drain(Milliseconds idle) {
+  if (state_ == State::http2) return http2_->drain();
   if (state_ != State::idle && state_ != State::preface) return;
   if (is_arriving_) return;  // its timeout is running
   timer_.set(has_asked_ ? idle : worker_.snapshot->settings.timeouts.request_header);
@@ -381,6 +385,8 @@ void ClientSession::close() {
     interception_->cancel();
     worker_.io.loop.deferred().delete_later(std::move(interception_));
   }
+  if (http2_ != nullptr) http2_->close();
+  worker_.io.loop.deferred().delete_later(std::move(http2_));
   if (exchange_ != nullptr) exchange_->abandon();
   end_request();
   drop_inner();

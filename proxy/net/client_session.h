@@ -7,6 +7,7 @@
 //   idle --octets--> reading_head --head--> exchanging --keep--> idle ...
 //                                               |--tunnel--> tunnelling --HTTP/1 in it--> idle ...
 //                                               |                \--TLS to be read--> intercepting --> idle ...
+//                                               |                              HTTP/2 in it--> http2 --> lingering
 //                                               |--page inside TLS--> intercepting --> idle ...
 //                                               \--close--> lingering --> closed
 //
@@ -24,6 +25,7 @@
 #include "proxy/http/request_reader.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/exchange.h"
+#include "proxy/net/http2_session.h"
 #include "proxy/net/implicit_tunnel.h"
 #include "proxy/net/inner_origin.h"
 #include "proxy/net/interception.h"
@@ -41,6 +43,7 @@ class ClientSession final : public DeletedLater,
                             public Tunnel::Owner,
                             public InnerOrigin::Owner,
                             public Interception::Owner,
+                            public Http2Session::Owner,
                             public Transport::Handler {
  public:
   enum class State : std::uint8_t {
@@ -50,6 +53,7 @@ class ClientSession final : public DeletedLater,
     exchanging,
     tunnelling,
     intercepting,
+    http2,
     lingering,
     closed
   };
@@ -80,6 +84,7 @@ class ClientSession final : public DeletedLater,
   // timeouts.request_header, on an idle one within `idle`. Every answer closes the connection.
   void drain(Milliseconds idle);
   State state() const { return state_; }
+  std::size_t requests_running() const;
   bool has_unseen() const { return transport_->has_unseen(); }  // octets have arrived that were not read
   const ClientInfo& client_info() const override { return info_; }
   // A TLS handshake is expected: an answer in plaintext would be no use.
@@ -157,6 +162,13 @@ class ClientSession final : public DeletedLater,
   void on_interception_failed(std::string_view) override { close(); }
   void on_interception_undone(UpstreamPtr upstream, TunnelStart tunnel, std::string hello) override;
   void on_inner_end() override;
+  void note_inner_failure(const TlsSession* tls);
+
+  // HTTP/2 inside TLS.
+  void begin_http2();
+  void on_http2_idle(bool is_idle) override;
+  void on_http2_origin_lost() override { note_inner_failure(http2_->origin_tls()); }
+  void on_http2_end() override;
   void end_watch(bool is_by_us);
 
   void enter(State next);
@@ -182,6 +194,7 @@ class ClientSession final : public DeletedLater,
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<Tunnel> tunnel_;
   std::unique_ptr<Interception> interception_;
+  std::unique_ptr<Http2Session> http2_;  // from the origin's choice on, or else the client's
   std::unique_ptr<RefusalWatch> watch_;  // of intercepted TLS, until the first request
   std::unique_ptr<InnerOrigin> inner_;   // once there are requests inside a tunnel
   LastUpstream last_upstream_;

@@ -67,7 +67,11 @@ void ClientSession::on_intercepted(UpstreamPtr upstream, ClientInfo::Inside insi
   worker_.io.loop.deferred().delete_later(std::move(interception_));
   info_.inside = std::make_unique<const ClientInfo::Inside>(std::move(inside));
   if (inner_ == nullptr) inner_ = std::make_unique<InnerOrigin>(*this);
-  if (upstream != nullptr) keep_inner(std::move(upstream));
+  if (upstream != nullptr && upstream->transport->tls()->alpn() == kProtocolH2) {
+    http2_ = std::make_unique<Http2Session>(worker_, *this, std::move(upstream));
+  } else if (upstream != nullptr) {
+    keep_inner(std::move(upstream));
+  }
   transport_->resume(PauseReason::busy);
   transport_ = std::make_unique<TlsTransport>(worker_.io, std::move(transport_), std::move(tls), *this);
   transport_->set_notices_reset(true);
@@ -98,19 +102,54 @@ void ClientSession::on_interception_undone(UpstreamPtr upstream, TunnelStart tun
 // Waits for the end of a local reply that is being sent; a request that has only begun is dropped.
 void ClientSession::on_inner_end() {
   // With TLS 1.3 an origin says only after its handshake that it wants a client certificate: the request is told.
-  const TlsSession* const tls = info_.is_intercepted() && inner_ != nullptr ? inner_->tls() : nullptr;
-  if (tls != nullptr && tls->fault() == TlsSession::Fault::alert) {
-    ClientInfo::Inside inside = *info_.inside;
-    inside.failure = origin_tls_error(*tls);
-    info_.inside = std::make_unique<const ClientInfo::Inside>(std::move(inside));
-    return drop_inner();
-  }
+  note_inner_failure(info_.is_intercepted() && inner_ != nullptr ? inner_->tls() : nullptr);
   drop_inner();
+  if (info_.inside->failure) return;
   if (state_ == State::reading_head || state_ == State::idle) linger(false);
+}
+
+// `tls`: the origin's; nullptr: there is none.
+void ClientSession::note_inner_failure(const TlsSession* tls) {
+  if (tls == nullptr || tls->fault() != TlsSession::Fault::alert) return;
+  ClientInfo::Inside inside = *info_.inside;
+  inside.failure = origin_tls_error(*tls);
+  info_.inside = std::make_unique<const ClientInfo::Inside>(std::move(inside));
 }
 
 void ClientSession::on_established() {
   if (watch_ != nullptr) watch_->on_established(*transport_->tls());
+  if (transport_->tls()->alpn() == kProtocolH2) return begin_http2();
+  if (http2_ != nullptr) close();  // else requests would be translated
+}
+
+void ClientSession::begin_http2() {
+  enter(State::http2);
+  timer_.clear();
+  is_arriving_ = false;
+  if (http2_ == nullptr) http2_ = std::make_unique<Http2Session>(worker_, *this, nullptr);
+  http2_->begin();
+}
+
+void ClientSession::on_http2_idle(bool is_idle) {
+  if (state_ != State::http2) return;
+  if (watch_ != nullptr) {
+    watch_->on_request();
+    watch_.reset();
+  }
+  set_idle(is_idle);
+}
+
+void ClientSession::on_http2_end() {
+  worker_.io.loop.deferred().delete_later(std::move(http2_));
+  end_watch(false);
+  transport_->set_handler(*this);
+  if (!transport_->is_open()) return close();
+  linger(true);
+}
+
+std::size_t ClientSession::requests_running() const {
+  const bool is_asking = state_ == State::reading_head || state_ == State::exchanging;
+  return http2_ != nullptr ? http2_->requests() : std::size_t{is_asking};
 }
 
 void ClientSession::end_watch(bool is_by_us) {

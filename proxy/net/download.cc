@@ -54,13 +54,19 @@ ResponseRewrite Download::rewrite() const {
   how.via_name = context_.worker.via;
   how.date = http_date(std::chrono::system_clock::now());
   how.from_parent = link_.goes_to_parent();
-  how.takes_trailers = head.takes_trailers;
+  how.takes_trailers = takes_trailers();
   const ClientInfo& client = context_.client.info();
   how.hide_alternatives = client.destination != nullptr || client.is_intercepted();
   how.hide_pins = how.keeps_until_close = client.is_intercepted();
   how.clear_alternatives = client.is_intercepted() && client.inside->has_marks;
   if (client.is_intercepted() && !context_.snapshot->settings.tls_inspection.via) how.via_name = {};
   return how;
+}
+
+// HTTP/2 has a place for them, whatever the client says.
+bool Download::takes_trailers() const {
+  const RequestHead& head = *context_.client.head();
+  return head.takes_trailers || head.version == Version::http2;
 }
 
 void Download::send_interim(GatheredWrite& out) {
@@ -78,8 +84,8 @@ void Download::add_body(GatheredWrite& out, std::span<const char> piece) {
 
 void Download::send_end(GatheredWrite& out) {
   if (is_chunked()) {
-    const bool sent = context_.client.head()->takes_trailers;
-    write_last_chunk(out.tail(), sent ? answer().trailers() : std::span<const Field>(), answer().head().fields);
+    write_last_chunk(out.tail(), takes_trailers() ? answer().trailers() : std::span<const Field>(),
+                     answer().head().fields);
   }
   context_.client.send(out, is_chunked());
 }

@@ -59,6 +59,7 @@ class Download {
  private:
   void on_wait_over();
   bool is_chunked() const { return plan_ && plan_->framing == BodyFraming::chunked; }
+  bool takes_trailers() const;
   ResponseRewrite rewrite() const;
 
   ExchangeContext& context_;

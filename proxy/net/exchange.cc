@@ -252,14 +252,12 @@ void Exchange::on_end() {
 void Exchange::on_failed(int why) {
   if (state_ == State::completing) return stop_completing();
   if (may_retry()) return retry();
-  if (const auto error = link_.tls_error()) return fail_response(*error);
   ended_untold_ = why == kEndedUntold && context_.client.info().is_intercepted();
-  fail_response({ErrorKind::connection_terminated,
-                 ended_untold_ ? "the origin ended TLS without close_notify" : "the origin reset the connection"});
+  fail_response(link_.failure(why));
 }
 
 void Exchange::fail_response(const HttpError& error) {
-  if (is_silent()) {
+  if (is_silent() || (awaits_response() && error.kind == ErrorKind::origin_refused)) {
     log_.note_error(error);  // an idle connection has ended, as any may: the client sees just that and asks again
     return finish(After::close);
   }

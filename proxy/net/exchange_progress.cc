@@ -21,7 +21,9 @@ Milliseconds ExchangeProgress::often() const {
 std::optional<HttpError> ExchangeProgress::find_stall(Phase phase, Milliseconds& again) {
   const conf::Timeouts& timeouts = context_.snapshot->settings.timeouts;
   const bool waits_for_head = phase == Phase::awaiting && context_.client.request_ended();
-  const Milliseconds limit = waits_for_head ? timeouts.response_header : timeouts.body;
+  const Milliseconds limit = waits_for_head           ? timeouts.response_header
+                             : is_conversation(phase) ? timeouts.tunnel_idle
+                                                      : timeouts.body;
   const Sent now_sent = sent();
   if (is_being_taken(now_sent)) taken_at_ = monotonic_now();
   const Milliseconds still = monotonic_now() - last_progress(phase);
@@ -29,6 +31,12 @@ std::optional<HttpError> ExchangeProgress::find_stall(Phase phase, Milliseconds&
   again = still < limit ? std::min(limit - still, often()) : often();
   if (still < limit && !is_slow) return std::nullopt;
   return phase == Phase::awaiting ? late_answer() : stalled_answer(still < limit);
+}
+
+// Over HTTP/2 a request and an answer that both go on are one, as of gRPC: slow by nature, like a WebSocket.
+bool ExchangeProgress::is_conversation(Phase phase) const {
+  const ClientStream& client = context_.client;
+  return phase == Phase::answering && !client.request_ended() && client.head()->version == Version::http2;
 }
 
 ExchangeProgress::Sent ExchangeProgress::sent() const {
@@ -81,7 +89,7 @@ HttpError ExchangeProgress::stalled_answer(bool is_slow) const {
 // Whether somebody must send or take octets just now. An answer of unknown length may be a stream of events, which is
 // slow by nature as long as the client takes it.
 bool ExchangeProgress::owes_octets(Phase phase) const {
-  if (!context_.client.request_ended()) return true;
+  if (!context_.client.request_ended()) return !is_conversation(phase);
   if (phase == Phase::awaiting) return false;
   return context_.client.backlog() > 0 || download_.answer().head().framing == BodyFraming::length;
 }

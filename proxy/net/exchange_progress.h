@@ -41,6 +41,7 @@ class ExchangeProgress {
   bool is_being_taken(const Sent& sent);
   Milliseconds last_progress(Phase phase) const;
   bool is_too_slow(Phase phase, const Sent& sent);
+  bool is_conversation(Phase phase) const;
   bool owes_octets(Phase phase) const;
   HttpError late_answer() const;
   HttpError stalled_answer(bool is_slow) const;

@@ -32,6 +32,8 @@ struct GatherBuffers::Buffer {
   std::uint64_t body_bytes = 0;  // in all of them
   std::vector<char> copies;      // of small pieces
   std::size_t copied = 0;
+  std::array<iovec, kMaxPieces + 4> out{};  // assembled
+  ChunkHead frame{};
 };
 
 GatherBuffers::GatherBuffers(std::size_t read_bytes) : read_bytes_(read_bytes) {}
@@ -79,19 +81,22 @@ bool GatheredWrite::add_body(std::span<const char> piece) {
   return true;
 }
 
-void GatheredWrite::flush(Transport& to, bool chunked) {
-  const GatherBuffers::Buffer& own = *buffer_;
-  std::array<iovec, kMaxPieces + 4> out;  // NOLINT: filled as far as it is used
+std::span<const iovec> GatheredWrite::assemble(bool chunked) {
+  GatherBuffers::Buffer& own = *buffer_;
   std::size_t n = 0;
-  ChunkHead frame;
-  if (!own.head.empty()) out[n++] = as_iovec(own.head);
+  if (!own.head.empty()) own.out[n++] = as_iovec(own.head);
   const bool framed = chunked && own.body_bytes > 0;
-  if (framed) out[n++] = as_iovec(chunk_head(own.body_bytes, frame));
+  if (framed) own.out[n++] = as_iovec(chunk_head(own.body_bytes, own.frame));
   n = static_cast<std::size_t>(
-      std::copy_n(own.pieces.begin(), own.count, out.begin() + static_cast<std::ptrdiff_t>(n)) - out.begin());
-  if (framed) out[n++] = as_iovec(kChunkTail);
-  if (!own.tail.empty()) out[n++] = as_iovec(own.tail);
-  if (n > 0) to.send(std::span<const iovec>(out.data(), n));
+      std::copy_n(own.pieces.begin(), own.count, own.out.begin() + static_cast<std::ptrdiff_t>(n)) - own.out.begin());
+  if (framed) own.out[n++] = as_iovec(kChunkTail);
+  if (!own.tail.empty()) own.out[n++] = as_iovec(own.tail);
+  return std::span<const iovec>(own.out.data(), n);
+}
+
+void GatheredWrite::flush(Transport& to, bool chunked) {
+  const std::span<const iovec> pieces = assemble(chunked);
+  if (!pieces.empty()) to.send(pieces);
   clear();
 }
 

@@ -55,6 +55,8 @@ class GatheredWrite {
   std::string& tail();                         // leaves last: the last chunk
   bool add_body(std::span<const char> piece);  // false: there is no room before the next flush()
   void flush(Transport& to, bool chunked);
+  // What flush() would send, for one who takes it otherwise; clear() must follow.
+  std::span<const iovec> assemble(bool chunked);
   void clear();  // drops what was gathered
   bool empty() const;
 

@@ -101,10 +101,12 @@ HelloGate::Result HelloGate::inspect(std::span<const char> bytes) {
   TlsRequest request = question_->request(*client_, state_);
   if (has_name_) request.sni = TlsName::of(host_, verdict_);
   const HelloFacts& facts = reader_.facts();
-  request.hello = TlsHello{.has_alpn = facts.has_alpn,
-                           .offers_http1 = facts.offers("http/1.1"),
-                           .offers_http2 = facts.offers("h2"),
-                           .has_ech = facts.has_ech};
+  request.hello =
+      TlsHello{.has_alpn = facts.has_alpn,
+               .offers_http1 = facts.offers("http/1.1"),
+               .offers_http2 = facts.offers("h2"),
+               .has_ech = facts.has_ech,
+               .alpn_to_origin = inspection->rules().origin_alpn(facts.offers("http/1.1"), facts.offers("h2"))};
   state_.origin_facts.fill(request, has_name_ ? std::string_view(host_) : request.authority.host);
   tls_decision_ = inspection->rules().decide(request);
   is_inspected_ = true;

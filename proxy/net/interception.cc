@@ -60,8 +60,26 @@ void Interception::begin() {
   }
   deadline_.set(worker_.snapshot->settings.timeouts.tls_handshake);
   shaking_since_ = std::chrono::steady_clock::now();
-  upstream_->secure(TlsSession::connect(*worker_.origin_tls, tls_target(start_.inside.host, start_.inside.port)),
-                    *this);
+  read_offer();
+  TlsTarget target = tls_target(start_.inside.host, start_.inside.port);
+  target.alpn = origin_alpn_;
+  upstream_->secure(TlsSession::connect(*worker_.origin_tls, target), *this);
+}
+
+void Interception::read_offer() {
+  ClientHelloReader hello;
+  hello.feed(start_.hello);
+  const HelloFacts& facts = hello.facts();
+  offers_http1_ = !facts.has_alpn || facts.offers("http/1.1");
+  origin_alpn_ = inspection_->rules().origin_alpn(offers_http1_, facts.offers(kProtocolH2));
+}
+
+// What the origin chose; a page is shown in whatever the client speaks.
+std::string_view Interception::client_alpn() const {
+  if (lacks_protocol_) return kAlpnHttp11;  // which the client does not offer: alert 120
+  const TlsSession* const tls = upstream_ == nullptr ? nullptr : upstream_->transport->tls();
+  if (tls != nullptr) return tls->alpn() == kProtocolH2 ? kAlpnH2 : kAlpnHttp11;
+  return inspection_->rules().settings().http2 ? kAlpnHttp11H2 : kAlpnHttp11;
 }
 
 bool Interception::on_hello(std::span<const char> bytes) {
@@ -129,7 +147,12 @@ void Interception::note_origin_end(bool is_done) {
 
 void Interception::on_established() {
   note_origin_end(true);
-  if (upstream_->transport->tls()->client_certificate_asked() && step_back(TlsReason::client_cert)) return;
+  const TlsSession& tls = *upstream_->transport->tls();
+  if (tls.client_certificate_asked() && step_back(TlsReason::client_cert)) return;
+  const bool is_http2 = tls.alpn() == kProtocolH2;
+  lacks_protocol_ = !is_http2 && !offers_http1_;
+  if (lacks_protocol_ && step_back(TlsReason::alpn)) return;
+  if (is_http2) upstream_->transport->pause(PauseReason::busy);  // it says its SETTINGS before it is asked anything
   present();
 }
 
@@ -138,7 +161,9 @@ void Interception::on_established() {
 bool Interception::step_back(TlsReason reason) {
   if (!start_.may_step_back || redial_ != nullptr) return false;
   if (start_.inside.authority.empty() && owner_->client_info().destination == nullptr) {
-    worker_.origin_facts.note(start_.inside.host, start_.inside.port, reason);
+    const std::string& host = start_.inside.host;
+    if (reason == TlsReason::client_cert) worker_.origin_facts.note_client_certificate(host, start_.inside.port);
+    if (reason == TlsReason::alpn) worker_.origin_facts.note_no_http(host, start_.inside.port, origin_alpn_);
   }
   if (start_.inside.to_parent) return false;
   self_ = std::make_shared<Interception*>(this);  // a certificate that is being made is not wanted any more
@@ -179,7 +204,9 @@ void Interception::on_failed(int) {
     const bool is_bad = tls->fault() == TlsSession::Fault::certificate;
     if (tls->client_certificate_asked() && step_back(TlsReason::client_cert)) return;
     if (passes_bad && is_bad && step_back(TlsReason::all)) return;
-    if (tls->alert_received() == SSL_AD_NO_APPLICATION_PROTOCOL && step_back(TlsReason::alpn)) return;
+    const bool has_none = tls->alert_received() == SSL_AD_NO_APPLICATION_PROTOCOL;
+    if (has_none && step_back(TlsReason::alpn)) return;
+    lacks_protocol_ = has_none && !offers_http1_;
   }
   fail(tls == nullptr ? HttpError{ErrorKind::connection_terminated, "the origin reset the connection"}
                       : origin_tls_error(*tls));
@@ -227,8 +254,8 @@ void Interception::on_leaf(const LeafCache::Answer& answer) {
   deadline_.clear();
   Owner& owner = *std::exchange(owner_, nullptr);
   std::string session_context;
-  auto tls =
-      TlsSession::accept(inspection_->clients(), inspection_->identity(**answer, session_context, start_.inside.host));
+  auto tls = TlsSession::accept(inspection_->clients(),
+                                inspection_->identity(**answer, session_context, start_.inside.host, client_alpn()));
   tls->feed(start_.hello);
   owner.on_intercepted(std::move(upstream_), std::move(start_.inside), std::move(tls));
 }

@@ -1,6 +1,9 @@
 // Ends the TLS of a tunnel at this proxy, in the order of least risk: TLS with the origin, which is verified; then a
 // certificate for the client; then TLS with the client, whose ClientHello was read before. The origin is verified
 // before the client trusts anything, and a bad one becomes a 502 page under a valid certificate.
+// ALPN is mirrored: the origin is offered what the client offers of HTTP/2 and HTTP/1.1, and what it chose is all that
+// the client is offered. So both ends speak one version, and a client with nothing in common with the origin gets alert
+// 120, or a tunnel.
 // For a blocked host there is no origin: the client gets the page.
 //
 //   origin handshake --verified or failed--> certificate --> Owner::on_intercepted
@@ -92,6 +95,8 @@ class Interception final : public DeletedLater, public Transport::Handler, publi
   bool step_back(TlsReason reason);  // false: the origin is not left to the client
   void note_origin_end(bool is_done);
   void give_up(InterceptionFailure reason, std::string_view why);
+  void read_offer();
+  std::string_view client_alpn() const;
   void fail(const HttpError& error);
   void present_now();
   void on_leaf(const LeafCache::Answer& answer);
@@ -109,7 +114,10 @@ class Interception final : public DeletedLater, public Transport::Handler, publi
   std::optional<std::chrono::steady_clock::time_point> shaking_since_;  // with the origin; nothing: not now
   StepQueue::Step presenting_{[](void* self) { static_cast<Interception*>(self)->present_now(); }, this};
   Timer deadline_;
+  std::string_view origin_alpn_;  // what the origin is offered
+  bool offers_http1_ = true;      // the client, or it offers nothing
   bool awaits_hello_ = false;
+  bool lacks_protocol_ = false;  // client and origin have no version of HTTP in common
 };
 
 }  // namespace bloomwall::proxy

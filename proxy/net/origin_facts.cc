@@ -1,22 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/net/origin_facts.h"
 
+#include <utility>
+
 #include "proxy/http/serialise.h"
 
 namespace bloomwall::proxy {
 namespace {
 
-std::string place(std::string_view host, std::uint16_t port) {
-  std::string key(host);
-  append_port(key, port);
-  return key;
+// `alpn`: empty for the client certificate.
+std::string fact_of(std::string_view host, std::uint16_t port, std::string_view alpn) {
+  std::string fact(host);
+  append_port(fact, port);
+  if (!alpn.empty()) append(fact, {" ", alpn});
+  return fact;
 }
 
 }  // namespace
 
-void OriginFacts::note(std::string_view host, std::uint16_t port, TlsReason reason, Clock::time_point now) {
-  if (reason != TlsReason::client_cert && reason != TlsReason::alpn) return;
-  const auto [at, is_new] = facts_.insert_or_assign(place(host, port), Fact{reason, now + kKeep});
+void OriginFacts::note_client_certificate(std::string_view host, std::uint16_t port, Clock::time_point now) {
+  note(fact_of(host, port, {}), now);
+}
+
+void OriginFacts::note_no_http(std::string_view host, std::uint16_t port, std::string_view alpn,
+                               Clock::time_point now) {
+  note(fact_of(host, port, alpn), now);
+}
+
+void OriginFacts::note(std::string fact, Clock::time_point now) {
+  const auto [at, is_new] = facts_.insert_or_assign(std::move(fact), now + kKeep);
   if (!is_new) return;
   order_.push_back(at->first);
   if (order_.size() <= kMost) return;
@@ -24,12 +36,16 @@ void OriginFacts::note(std::string_view host, std::uint16_t port, TlsReason reas
   order_.pop_front();
 }
 
+bool OriginFacts::is_known(const std::string& fact, Clock::time_point now) const {
+  const auto found = facts_.find(fact);
+  return found != facts_.end() && found->second > now;
+}
+
 void OriginFacts::fill(TlsRequest& request, std::string_view host, Clock::time_point now) const {
   if (facts_.empty()) return;
-  const auto found = facts_.find(place(host, request.port));
-  if (found == facts_.end() || found->second.until <= now) return;
-  request.origin_wants_certificate = found->second.reason == TlsReason::client_cert;
-  request.origin_lacks_http = found->second.reason == TlsReason::alpn;
+  request.origin_wants_certificate = is_known(fact_of(host, request.port, {}), now);
+  request.origin_lacks_http =
+      request.hello && is_known(fact_of(host, request.port, request.hello->alpn_to_origin), now);
 }
 
 }  // namespace bloomwall::proxy

@@ -1,5 +1,6 @@
 // What handshakes with origins have shown about them that a later decision needs: they ask for client certificates, or
-// speak no HTTP of ours. Kept by (host, port) for kKeep, the oldest forgotten first.
+// speak no version of HTTP that was offered. Kept by (host, port), and of versions by those that were offered, since
+// the client chooses these; for kKeep, the oldest forgotten first.
 // Cost: a hash look-up. Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -22,9 +23,11 @@ class OriginFacts {
   static constexpr std::size_t kMost = 10'000;
   static constexpr std::chrono::hours kKeep{1};
 
-  // `reason`: client_cert or alpn; others are not kept.
-  void note(std::string_view host, std::uint16_t port, TlsReason reason, Clock::time_point now = Clock::now());
-  // TlsRequest::origin_wants_certificate and origin_lacks_http.
+  void note_client_certificate(std::string_view host, std::uint16_t port, Clock::time_point now = Clock::now());
+  // `alpn`: what was offered.
+  void note_no_http(std::string_view host, std::uint16_t port, std::string_view alpn,
+                    Clock::time_point now = Clock::now());
+  // TlsRequest::origin_wants_certificate and, of what it offers, origin_lacks_http.
   void fill(TlsRequest& request, std::string_view host, Clock::time_point now = Clock::now()) const;
   void clear() {
     facts_.clear();
@@ -32,12 +35,11 @@ class OriginFacts {
   }
 
  private:
-  struct Fact {
-    TlsReason reason;
-    Clock::time_point until;
-  };
-  std::unordered_map<std::string, Fact> facts_;  // by "host:port"
-  std::deque<std::string> order_;                // in which they were first noted
+  void note(std::string fact, Clock::time_point now);
+  bool is_known(const std::string& fact, Clock::time_point now) const;
+
+  std::unordered_map<std::string, Clock::time_point> facts_;  // "host:port", of versions with what was offered; its end
+  std::deque<std::string> order_;                             // in which they were first noted
 };
 
 }  // namespace bloomwall::proxy

@@ -2,6 +2,7 @@
 #include "proxy/net/origin_link.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "proxy/http/serialise.h"
@@ -218,6 +219,13 @@ void OriginLink::distrust() { context_.worker.upstreams.distrust(*upstream_); }
 UpstreamPtr OriginLink::detach() {
   tls_deadline_.clear();
   return std::move(upstream_);
+}
+
+HttpError OriginLink::failure(int error) {
+  if (const auto tls = tls_error()) return *tls;
+  if (error == kEndedUntold) return {ErrorKind::connection_terminated, "the origin ended TLS without close_notify"};
+  if (is_inside() && error == ECONNREFUSED) return {ErrorKind::origin_refused, "the origin takes no more requests"};
+  return {ErrorKind::connection_terminated, "the origin reset the connection"};
 }
 
 std::optional<HttpError> OriginLink::tls_error() {

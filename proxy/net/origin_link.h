@@ -68,11 +68,12 @@ class OriginLink final : public Connector::Handler {
   void release(Reuse reuse);  // and no dialling either
   void distrust();            // the origin has sent octets that answer nothing
   UpstreamPtr detach();       // for the tunnel
-  // Of a connection whose TLS handshake has failed, why; of an answer of a parent's that the client must not get.
-  std::optional<HttpError> tls_error();
+  // Of a connection that has failed, why; of an answer of a parent's that the client must not get.
+  HttpError failure(int error);
   std::optional<HttpError> parent_error(int status);
 
  private:
+  std::optional<HttpError> tls_error();
   std::optional<HttpError> challenge_error();
   bool may_dial(const Endpoint& peer) override;
   void on_connected(UniqueFd fd, const Endpoint& peer) override;

@@ -145,11 +145,16 @@ std::optional<LeafCache::Answer> TlsInspection::ask_leaf(std::string_view host, 
 }
 
 // Tickets are good for the same authority and name alone.
-TlsIdentity TlsInspection::identity(const Leaf& leaf, std::string& session_context, std::string_view host) const {
+TlsIdentity TlsInspection::identity(const Leaf& leaf, std::string& session_context, std::string_view host,
+                                    std::string_view alpn) const {
   session_context.clear();
   append_number(session_context, mint_->generation());
   append(session_context, {" ", host});
-  return {.leaf = leaf.certificate(), .key = leaf.key(), .chain = leaf.chain(), .session_context = session_context};
+  return {.leaf = leaf.certificate(),
+          .key = leaf.key(),
+          .chain = leaf.chain(),
+          .session_context = session_context,
+          .alpn = alpn};
 }
 
 OriginVerifier::Loaded load_origin_verifier(const conf::TlsInspection& settings) {

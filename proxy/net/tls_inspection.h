@@ -64,7 +64,8 @@ class TlsInspection {
   // The certificate that a client is shown for `host` (canonical). Nothing: `done` is called with it, on any thread.
   std::optional<LeafCache::Answer> ask_leaf(std::string_view host, const Endpoint& client, LeafCache::Done done) const;
   // What a client of `host` is shown.
-  TlsIdentity identity(const Leaf& leaf, std::string& session_context, std::string_view host) const;
+  TlsIdentity identity(const Leaf& leaf, std::string& session_context, std::string_view host,
+                       std::string_view alpn) const;
 
  private:
   explicit TlsInspection(InspectionRules rules) : rules_(std::move(rules)) {}

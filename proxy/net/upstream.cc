@@ -20,12 +20,13 @@ std::size_t RecentPeak::note(std::size_t count, Milliseconds now) {
 }
 
 UpstreamConnection::UpstreamConnection(UpstreamPool& pool, UpstreamHost& host, TransportPtr over, int fd,
-                                       const Endpoint& reached)
+                                       const Endpoint& reached, bool is_stream)
     : transport(std::move(over)),
       peer(reached),
       pool_(pool),
       host_(host),
       entry_(fd < 0 ? nullptr : pool.own_, fd, reached),
+      is_stream_(is_stream),
       expiry_(
           pool.io_.loop.timers(),
           [](void* self) {
@@ -35,15 +36,18 @@ UpstreamConnection::UpstreamConnection(UpstreamPool& pool, UpstreamHost& host, T
           this) {
   ++host_.members;
   ++pool_.members_;
+  if (is_stream_) return;
   pool_.counters_.upstream_connections_total.add();
   pool_.counters_.upstream_connections_active.add();
 }
 
 UpstreamConnection::~UpstreamConnection() {
-  Counters& counters = pool_.counters_;
-  counters.upstream_connections_active.subtract();
-  counters.upstream_bytes_received_total.add(transport->bytes_in());
-  counters.upstream_bytes_sent_total.add(transport->bytes_out());
+  if (!is_stream_) {
+    Counters& counters = pool_.counters_;
+    counters.upstream_connections_active.subtract();
+    counters.upstream_bytes_received_total.add(transport->bytes_in());
+    counters.upstream_bytes_sent_total.add(transport->bytes_out());
+  }
   pool_.forget(host_);
 }
 

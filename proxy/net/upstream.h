@@ -108,7 +108,9 @@ class UpstreamConnection final : public DeletedLater,
                                  Transport::Handler {
  public:
   // `fd`: the socket under the transport, for OwnConnections; -1: there is none.
-  UpstreamConnection(UpstreamPool& pool, UpstreamHost& host, TransportPtr over, int fd, const Endpoint& reached);
+  // `is_stream`: of another connection, which is counted instead.
+  UpstreamConnection(UpstreamPool& pool, UpstreamHost& host, TransportPtr over, int fd, const Endpoint& reached,
+                     bool is_stream = false);
   ~UpstreamConnection() override;
   void secure(std::unique_ptr<TlsSession> session, Transport::Handler& user);  // from here on TLS is spoken
 
@@ -128,6 +130,7 @@ class UpstreamConnection final : public DeletedLater,
   UpstreamPool& pool_;
   UpstreamHost& host_;
   OwnConnections::Entry entry_;
+  const bool is_stream_;
   Timer expiry_;
   Milliseconds idle_since_{0};
   LastUpstream* last_user_ = nullptr;
@@ -156,6 +159,10 @@ class UpstreamPool {
   // Likewise over a transport that stands already and has its handler.
   UpstreamPtr make(TransportPtr over, const Endpoint& peer, std::string_view key) {
     return make(std::move(over), -1, peer, key);
+  }
+  // Likewise, of a stream of `carrier`, as one request uses it; it must not be put() back.
+  UpstreamPtr make_stream(TransportPtr stream, const UpstreamConnection& carrier) {
+    return std::make_unique<UpstreamConnection>(*this, carrier.host_, std::move(stream), -1, carrier.peer, true);
   }
   // nullptr: none is idle that may be used now. For a request that may be sent again:
   UpstreamPtr take(std::string_view key, Transport::Handler& user);

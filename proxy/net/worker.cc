@@ -130,27 +130,14 @@ void Worker::maybe_drained() {
 }
 
 void Worker::finish() {
-  for (const auto& client : clients_) count_cut(client->state());
+  for (const auto& client : clients_) count_cut(*client);
   while (!clients_.empty()) clients_.back()->close();
   loop_.stop();
 }
 
-void Worker::count_cut(ClientSession::State state) {
-  switch (state) {
-    case ClientSession::State::tunnelling:
-      cut_tunnels_.fetch_add(1, std::memory_order_relaxed);
-      return;
-    case ClientSession::State::reading_head:
-    case ClientSession::State::exchanging:
-      cut_requests_.fetch_add(1, std::memory_order_relaxed);
-      return;
-    case ClientSession::State::preface:
-    case ClientSession::State::idle:
-    case ClientSession::State::intercepting:
-    case ClientSession::State::lingering:
-    case ClientSession::State::closed:
-      return;
-  }
+void Worker::count_cut(const ClientSession& client) {
+  cut_requests_.fetch_add(client.requests_running(), std::memory_order_relaxed);
+  if (client.state() == ClientSession::State::tunnelling) cut_tunnels_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Worker::stop() {

@@ -89,7 +89,7 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
   void begin_drain(Milliseconds deadline);
   void finish();
   void maybe_drained();
-  void count_cut(ClientSession::State state);
+  void count_cut(const ClientSession& client);
 
   Counters counters_;
   EventLoop loop_;

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/net/worker_state.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "proxy/log/log.h"
 #include "proxy/net/tls_inspection.h"
 
 namespace bloomwall::proxy {
+namespace {
+
+constexpr std::size_t kRewrittenBytes = std::size_t{8} * 1024, kRewrittenFields = 16;
+
+}  // namespace
 
 WorkerState::WorkerState(IoContext& io_context, DialContext dial_context, Counters& own_counters, AccessLog& access_log,
                          std::string instance_name, RequestRate& request_rate, std::size_t worker_count)
@@ -23,6 +29,8 @@ WorkerState::WorkerState(IoContext& io_context, DialContext dial_context, Counte
       instance(std::move(instance_name)),
       request_readers(request_limits, io_context.pool),
       response_readers(response_limits, io_context.pool),
+      sent_requests(rewritten_limits, io_context.pool),
+      sent_answers(rewritten_limits, io_context.pool),
       gather(io_context.scratch.size()),
       recount_(
           io_context.loop.timers(), [](void* self) { static_cast<WorkerState*>(self)->recount_auto_passes(); }, this) {}
@@ -41,6 +49,8 @@ void WorkerState::adopt(SnapshotPtr next, PolicyPtr next_policy, GroupPoliciesPt
   request_limits.head_bytes = settings.limits.request_header;
   response_limits.head_bytes = settings.limits.response_header;
   request_limits.fields = response_limits.fields = settings.limits.header_fields;
+  rewritten_limits.head_bytes = std::max(request_limits.head_bytes, response_limits.head_bytes) + kRewrittenBytes;
+  rewritten_limits.fields = request_limits.fields + kRewrittenFields;
   const std::size_t pooled = settings.limits.pooled_connections;
   upstreams.set_limits((pooled + workers - 1) / workers, settings.limits.pooled_per_origin);
   io.pool.set_limit(static_cast<std::size_t>(settings.limits.buffer_memory) / workers);

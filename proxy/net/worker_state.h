@@ -56,8 +56,9 @@ struct WorkerState {
   std::uint64_t edition = 0;  // how many were adopted
   Decider decider;
   HeadLimits request_limits, response_limits;
-  TlsContextPtr origin_tls;  // of intercepted connections; nullptr: off
-  std::string via;           // "bloomwall (instance)"; empty: headers.via is off
+  HeadLimits rewritten_limits;  // of heads that were within these, and have got a few fields of our own
+  TlsContextPtr origin_tls;     // of intercepted connections; nullptr: off
+  std::string via;              // "bloomwall (instance)"; empty: headers.via is off
   // Generation of the snapshot that last changed dns.hosts or upstream. Connections that were dialled before may lead
   // to other addresses, or to a parent with other settings, and carry no further request.
   std::uint64_t routes_since = 0;
@@ -70,6 +71,9 @@ struct WorkerState {
 
   WarmReaders<RequestReader> request_readers;
   WarmReaders<ResponseReader> response_readers;
+  // Of what exchanges send to HTTP/2 streams.
+  WarmReaders<RequestReader> sent_requests;
+  WarmReaders<ResponseReader> sent_answers;
   GatherBuffers gather;
   std::string text;  // scratch memory of the running callback
 

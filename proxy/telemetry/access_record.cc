@@ -105,6 +105,7 @@ void append_json_line(std::string& out, const AccessRecord& record, const LogSty
                           : record.intercepted ? "https_in_tunnel"
                           : record.inside      ? "http_in_tunnel"
                                                : "http");
+  if (record.http2) line.flag("http2", true);
   line.text("method", record.method);
   line.text("url", shown(record.url, style, kMostUrl), kMostUrl);
   line.text("requested_host", record.host);
@@ -174,7 +175,7 @@ void append_combined_line(std::string& out, const AccessRecord& record, const Lo
   append_log_quoted(out, record.method.empty() ? "-" : record.method.substr(0, kMostOther));
   out.push_back(' ');
   append_log_bare(out, shown(record.url, style, kMostUrl));
-  out.append(record.http10 ? " HTTP/1.0\" " : " HTTP/1.1\" ");
+  out.append(record.http10 ? " HTTP/1.0\" " : record.http2 ? " HTTP/2.0\" " : " HTTP/1.1\" ");
   append_number(out, static_cast<std::uint64_t>(std::max(record.status, 0)), 3);
   out.push_back(' ');
   append_number(out, record.bytes_sent);

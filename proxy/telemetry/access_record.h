@@ -32,7 +32,7 @@ struct AccessRecord {
   std::string_view url = {};       // absolute URL, or host:port of a CONNECT
   std::string_view host = {};      // canonical; empty where none was found
   std::string_view sni = {};
-  bool http10 = false;
+  bool http10 = false, http2 = false;
   int status = 0;                    // sent to the client; 0: closed without an answer
   std::uint64_t bytes_sent = 0;      // to the client
   std::uint64_t bytes_received = 0;  // from the client

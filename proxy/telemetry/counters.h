@@ -53,6 +53,9 @@ namespace bloomwall::proxy {
   X(origin_without_sct_total, "Origins with a certificate of a public root without embedded SCTs")   \
   X(tls_interceptions_undone_total, "Interceptions that became tunnels: only the client can answer") \
   X(misdirected_inside_total, "Requests inside TLS whose Host named another server")                 \
+  X(http2_streams_total, "Requests of clients that came by HTTP/2")                                  \
+  X(http2_streams_refused_total, "HTTP/2 requests refused because their origin takes no more")       \
+  X(http2_floods_total, "HTTP/2 connections ended because of a flood of frames, resets or fields")   \
   X(dns_queries_total, "Names asked of the resolver")                                                \
   X(dns_failures_total, "Names that did not resolve")                                                \
   X(dns_cache_hits_total, "Names answered from memory")                                              \
@@ -63,15 +66,16 @@ namespace bloomwall::proxy {
 
 // Gauges. Each worker changes only its own values; a sum over the workers may miss changes that are made while it is
 // read.
-#define BLOOMWALL_GAUGES(X)                                                          \
-  X(client_connections_active, "Client connections open")                            \
-  X(client_connections_idle, "Client connections that wait for their client to ask") \
-  X(upstream_connections_active, "Upstream connections open")                        \
-  X(upstream_connections_idle, "Upstream connections in the pool")                   \
-  X(tunnels_active, "Tunnels open")                                                  \
-  X(tls_handshakes_active, "TLS connections that are being intercepted")             \
-  X(auto_pass_entries, "Clients and hosts that tls_inspection.auto_pass lets pass")  \
-  X(intercepted_connections_active, "Client connections whose TLS ends at the proxy")
+#define BLOOMWALL_GAUGES(X)                                                           \
+  X(client_connections_active, "Client connections open")                             \
+  X(client_connections_idle, "Client connections that wait for their client to ask")  \
+  X(upstream_connections_active, "Upstream connections open")                         \
+  X(upstream_connections_idle, "Upstream connections in the pool")                    \
+  X(tunnels_active, "Tunnels open")                                                   \
+  X(tls_handshakes_active, "TLS connections that are being intercepted")              \
+  X(auto_pass_entries, "Clients and hosts that tls_inspection.auto_pass lets pass")   \
+  X(intercepted_connections_active, "Client connections whose TLS ends at the proxy") \
+  X(http2_sessions_active, "Client connections on which HTTP/2 is spoken")
 
 // Bounded classes of methods, so that a client cannot make labels.
 enum class MethodClass : std::uint8_t { get, head, post, put, connect, options, other };

@@ -19,7 +19,10 @@ namespace bloomwall::proxy {
 
 // ALPN protocols as they stand on the wire: each behind its length.
 inline constexpr std::string_view kAlpnHttp11{"\x08http/1.1"};
+inline constexpr std::string_view kAlpnH2{"\x02h2"};
 inline constexpr std::string_view kAlpnH2Http11{"\x02h2\x08http/1.1"};
+inline constexpr std::string_view kAlpnHttp11H2{"\x08http/1.1\x02h2"};
+inline constexpr std::string_view kProtocolH2{"h2"};  // as TlsSession::alpn() says it
 
 struct TlsTarget {
   // Sent as SNI, and what the certificate must hold: an A-label in lower case without a dot at its end, or an address

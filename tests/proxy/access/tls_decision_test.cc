@@ -167,6 +167,8 @@ TEST(TlsDecision, ShowsThePageToThoseWhoCanSeeIt) {
   request.is_transparent = true;
   EXPECT_EQ(said(browsers.decide(request)), "page blocked") << "nobody says who he is there";
   request.hello = kHttp2Hello;
+  EXPECT_EQ(said(browsers.decide(request)), "page blocked");
+  request.hello = TlsHello{.has_alpn = true};
   EXPECT_EQ(said(browsers.decide(request)), "refused alpn");
   request.hello.reset();
   EXPECT_EQ(said(browsers.decide(request)), "page blocked") << "at CONNECT";
@@ -237,7 +239,7 @@ TEST(TlsDecision, StepsBackFromUnmarkedHostsAlone) {
   };
   const Row rows[] = {
       {"nothing", [](TlsRequest&) {}, "intercepted all", "intercepted mark"},
-      {"h2 only", [](TlsRequest& r) { r.hello = kHttp2Hello; }, "tunnelled alpn", "refused alpn"},
+      {"h2 only", [](TlsRequest& r) { r.hello = kHttp2Hello; }, "intercepted all", "intercepted mark"},
       {"imap", [](TlsRequest& r) { r.hello = TlsHello{.has_alpn = true}; }, "tunnelled alpn", "refused alpn"},
       {"no ALPN", [](TlsRequest& r) { r.hello = TlsHello{}; }, "intercepted all", "intercepted mark"},
       {"client certificate", [](TlsRequest& r) { r.origin_wants_certificate = true; }, "tunnelled client_cert",
@@ -262,14 +264,34 @@ TEST(TlsDecision, StepsBackFromUnmarkedHostsAlone) {
   EXPECT_EQ(said(strict.decide(refuses)), "intercepted all");
 }
 
-TEST(TlsDecision, ServesHttp2OnceItIsSpoken) {
-  InspectionRules rules = TlsRulesMaker().make(Tls::Mode::all);
-  rules.serve_http2(true);
-  TlsRequest request = request_to("marked.test");
-  request.hello = kHttp2Hello;
-  EXPECT_EQ(said(rules.decide(request)), "intercepted mark");
-  request.hello = TlsHello{.has_alpn = true};
-  EXPECT_EQ(said(rules.decide(request)), "refused alpn");
+TEST(TlsDecision, ServesHttp2WhereItIsOn) {
+  const TlsRulesMaker maker;
+  for (const bool is_on : {true, false}) {
+    const InspectionRules rules = maker.make([=](conf::Config& config) {
+      config.tls_inspection.mode = Tls::Mode::all;
+      config.tls_inspection.http2 = is_on;
+    });
+    TlsRequest request = request_to("marked.test");
+    request.hello = kHttp2Hello;
+    EXPECT_EQ(said(rules.decide(request)), is_on ? "intercepted mark" : "refused alpn");
+    request = request_to("plain.test");
+    request.hello = kHttp2Hello;
+    EXPECT_EQ(said(rules.decide(request)), is_on ? "intercepted all" : "tunnelled alpn");
+    request.hello = TlsHello{.has_alpn = true};
+    EXPECT_EQ(said(rules.decide(request)), "tunnelled alpn");
+  }
+}
+
+TEST(TlsDecision, OffersOriginsWhatTheClientOffers) {
+  const TlsRulesMaker maker;
+  const InspectionRules on = maker.make(Tls::Mode::all);
+  const InspectionRules off = maker.make([](conf::Config& config) { config.tls_inspection.http2 = false; });
+  EXPECT_EQ(on.origin_alpn(true, true), "\x02h2\x08http/1.1");
+  EXPECT_EQ(on.origin_alpn(false, true), "\x02h2");
+  EXPECT_EQ(on.origin_alpn(true, false), "\x08http/1.1");
+  EXPECT_EQ(on.origin_alpn(false, false), "\x08http/1.1");
+  EXPECT_EQ(off.origin_alpn(true, true), "\x08http/1.1");
+  EXPECT_EQ(off.origin_alpn(false, true), "\x08http/1.1");
 }
 
 TEST(TlsDecision, DealsWithEncryptedHellos) {
@@ -322,7 +344,7 @@ TEST(TlsDecision, DealsWithEncryptedHellos) {
     EXPECT_EQ(without.find(" ech"), std::string::npos) << without;
   }
   TlsRequest unserved = request_to("plain.test", kPublic);
-  unserved.hello->offers_http1 = false;
+  unserved.hello->offers_http1 = unserved.hello->offers_http2 = false;
   EXPECT_EQ(said(rules(Tls::Mode::urls, intercept).decide(unserved)), "refused ech");
 }
 
@@ -424,8 +446,8 @@ TEST(TlsDecision, NothingThatAPeerSaysOpensAMarkedHost) {
         config.tls_inspection.ech = ech;
         config.tls_inspection.auto_pass = {
             .hosts = conf::AutoPass::Hosts::unmarked, .after = 1, .pass_for = Milliseconds(60'000), .devices = true};
+        config.tls_inspection.http2 = ech == Tls::Ech::pass;
       }));
-      all_rules.back().serve_http2(ech == Tls::Ech::pass);
     }
   }
   std::size_t marked = 0, blocked = 0, tunnelled = 0;

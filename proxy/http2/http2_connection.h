@@ -1,0 +1,164 @@
+// One HTTP/2 connection without its socket, either end of it: octets in, events of streams out, and the other way
+// round. No I/O and no clock; frames, HPACK and flow control are nghttp2's, which only http2_connection.cc includes.
+//
+//   feed(what has come); write() until it gives nothing, whenever on_output() has asked for it; is_over(): close
+//
+// A Stream is attached to its number until it is detached, or its on_closed() was called. What it was given by
+// on_data() counts against the windows until consume() says that it is gone. What it sends is asked for by supply(),
+// frame by frame, once the peer's windows have room; after a supply() that gave nothing only resume() makes it be asked
+// again. Calls in events are allowed, but for feed() and write().
+//
+// Bounds: `Limits`, and FrameBudget; both end the connection with GOAWAY. Of a stream, what its window lets in. A peer
+// that does not take what is written: has_much_to_write() says not to feed more. nghttp2's memory is asked of Memory.
+// Not spoken: server push, extended CONNECT (a request with it is malformed), ALTSVC and ORIGIN frames (ignored), the
+// priorities of RFC 7540 (refused by SETTINGS; those of RFC 9218 are obeyed).
+// Source: RFC 9113, RFC 9218. Thread: one.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "proxy/http2/frame_budget.h"
+#include "proxy/http2/http2_fields.h"
+
+struct nghttp2_session;
+
+namespace bloomwall::proxy {
+
+using Http2StreamId = std::int32_t;
+
+// Error codes, RFC 9113 section 7: those that are sent, or looked for. Others come as they are.
+enum class Http2Code : std::uint32_t {
+  no_error = 0,
+  protocol_error = 1,
+  internal_error = 2,
+  refused_stream = 7,  // nothing of the request was processed: it may be sent again
+  cancel = 8,
+  enhance_your_calm = 11,
+};
+
+class Http2Connection {
+ public:
+  enum class Role : std::uint8_t { server, client };
+  struct Limits {
+    std::uint32_t streams = 100;  // server: that the client may have open
+    Http2FieldList::Limits head;
+    std::uint32_t stream_window = 256U << 10U;       // octets of a body on their way here
+    std::uint32_t connection_window = 4096U << 10U;  // of all bodies
+  };
+  class Memory {
+   public:
+    virtual bool take(std::size_t bytes) = 0;  // false: there is none
+    virtual void give(std::size_t bytes) = 0;
+
+   protected:
+    ~Memory() = default;
+  };
+  class Stream {
+   public:
+    virtual void on_head(const Http2FieldList& list, bool is_end) = 0;  // client: of an answer, interim ones too
+    virtual void on_data(std::span<const char> octets) = 0;
+    virtual void on_trailers(const Http2FieldList& list) = 0;  // on_end() follows
+    virtual void on_end() = 0;                                 // not after a head that was the end
+    virtual void on_closed(Http2Code code) = 0;                // the last call
+    struct Supply {
+      std::size_t octets = 0;
+      bool is_end = false;  // trailers() follow, where there are any
+    };
+    virtual Supply supply(std::span<char> room) = 0;
+    virtual void list_trailers(std::vector<Http2Field>& out) = 0;
+
+   protected:
+    ~Stream() = default;
+  };
+  class Handler {
+   public:
+    // Server: a head is complete. Attaches a stream, or the request is refused.
+    virtual void on_request(Http2StreamId id, const Http2FieldList& list, bool is_end) = 0;
+    virtual void on_goaway() = 0;  // the peer has sent GOAWAY
+    virtual void on_output() = 0;  // there may be something to write
+
+   protected:
+    ~Handler() = default;
+  };
+
+  // All must outlive the connection.
+  Http2Connection(Role role, const Limits& limits, Handler& handler, Memory& memory);
+  ~Http2Connection();
+  Http2Connection(const Http2Connection&) = delete;
+  Http2Connection& operator=(const Http2Connection&) = delete;
+
+  void feed(std::span<const char> bytes, std::chrono::milliseconds now);
+  void write(std::string& out, std::size_t enough);  // appends frames until there are none, or so many octets
+  bool has_much_to_write() const;
+  bool is_over() const;                     // nothing more is read or written
+  const char* why() const { return why_; }  // it ended before its time: a literal; nullptr: it did not
+  FrameBudget::Verdict flood() const { return flood_; }
+
+  // Server: `list` as of list_answer().
+  void submit_interim(Http2StreamId id, std::span<const Http2Field> list);
+  void submit_answer(Http2StreamId id, std::span<const Http2Field> list, bool has_body);
+  // Client: the new stream's number; 0: there are no more.
+  Http2StreamId submit_request(std::span<const Http2Field> list, bool has_body, Stream& stream);
+  void attach(Http2StreamId id, Stream& stream);
+  void detach(Http2StreamId id);
+  void resume(Http2StreamId id);
+  void consume(Http2StreamId id, std::size_t octets);
+  void reset(Http2StreamId id, Http2Code code);  // and detaches
+  // Detaches from a stream that the peer is about to end, if it has not; of those that stay, the oldest are reset.
+  void release(Http2StreamId id);
+  // Server: once the answer is sent, what is left of the request is not wanted.
+  void reset_after_answer(Http2StreamId id);
+
+  void announce_end();             // no new streams, please
+  void terminate(Http2Code code);  // GOAWAY, and nothing more
+  void close_streams();            // tells each that it is closed
+  std::size_t streams() const { return streams_.size(); }
+  bool is_ending() const { return is_ending_; }  // GOAWAY was sent or has come
+
+ private:
+  struct Callbacks;
+  struct Session {
+    void operator()(nghttp2_session* session) const noexcept;
+  };
+  struct Entry {
+    Stream* stream = nullptr;
+    std::size_t unconsumed = 0;  // octets
+    bool resets_after_end = false;
+  };
+  void open(const Limits& limits);
+  void fail(const char* why);
+  bool is_ended_by_peer(Http2StreamId id) const;
+  void end_by_flood(FrameBudget::Verdict verdict);
+  Stream* find(Http2StreamId id) const;
+  void on_fields(Http2StreamId id, bool is_request, bool is_end);
+  void on_stream_end(Http2StreamId id);
+  void reset_rest(Http2StreamId id);
+  void on_stream_closed(Http2StreamId id, std::uint32_t code);
+
+  const Role role_;
+  Handler& handler_;
+  Memory& memory_;
+  FrameBudget budget_;
+  Http2FieldList::Limits head_limits_;
+  std::unique_ptr<nghttp2_session, Session> session_;
+  Http2FieldList list_;               // of the header section that is being read
+  std::vector<Http2Field> trailers_;  // scratch
+  std::unordered_map<Http2StreamId, Entry> streams_;
+  std::deque<Http2StreamId> released_;  // that the peer had not ended by then
+  std::chrono::milliseconds now_{0};    // of the last feed()
+  const char* why_ = nullptr;
+  FrameBudget::Verdict flood_ = FrameBudget::Verdict::fine;
+  bool has_failed_ = false;  // the session is of no use any more
+  bool is_ending_ = false;
+};
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,130 @@
+// One request of a client that speaks HTTP/2, and its answer: a ClientStream over a stream of its connection. Its head
+// comes from the list of fields; the answer, which the exchange sends as a message of HTTP/1.1, is read by the reader
+// that reads origins, and becomes HEADERS, DATA and trailers: what that reader does not call whole never looks whole.
+//
+//   exchanging --answer whole--> leaving --sent, or too slow--> over
+//        \--cut, reset, refused---------------------------------> over
+//
+// Owned by the session, which is told by on_stream_over() and deletes it later. Thread: the worker's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "proxy/http/response_reader.h"
+#include "proxy/http2/http2_connection.h"
+#include "proxy/io/chain.h"
+#include "proxy/io/handles.h"
+#include "proxy/io/intrusive_list.h"
+#include "proxy/net/client_info.h"
+#include "proxy/net/exchange.h"
+#include "proxy/net/http2_origin_stream.h"
+#include "proxy/net/http2_outbox.h"
+#include "proxy/net/rate_check.h"
+#include "proxy/net/warm_readers.h"
+#include "proxy/net/worker_state.h"
+
+namespace bloomwall::proxy {
+
+class Http2ClientStream final : public DeletedLater,
+                                public ListLink<Http2ClientStream>,
+                                public ClientStream,
+                                Http2Connection::Stream {
+ public:
+  class Owner {
+   public:
+    virtual const ClientInfo& client_info() const = 0;
+    virtual LastUpstream& last_upstream() = 0;
+    // A stream to the origin, with the names of fields that no hop may index; nullptr: it is gone.
+    virtual UpstreamPtr open_inner(Http2OriginStream::Secrets& secrets) = 0;
+    virtual bool has_inner() const = 0;
+    virtual bool was_answered() const = 0;
+    virtual void on_stream_over(Http2ClientStream& stream) = 0;  // once
+
+   protected:
+    ~Owner() = default;
+  };
+  Http2ClientStream(WorkerState& worker, Owner& owner, Http2Connection& connection, Http2StreamId id);
+  ~Http2ClientStream() override;
+  void begin(const Http2FieldList& list, bool is_end);  // once, when the owner has it; it may end at once
+
+ private:
+  // Of the connection.
+  void on_head(const Http2FieldList&, bool) override {}
+  void on_data(std::span<const char> octets) override;
+  void on_trailers(const Http2FieldList& list) override;
+  void on_end() override;
+  void on_closed(Http2Code code) override;
+  Supply supply(std::span<char> room) override;
+  void list_trailers(std::vector<Http2Field>& out) override;
+
+  // Of the exchange.
+  const ClientInfo& info() const override { return owner_.client_info(); }
+  const RequestHead* head() const override { return is_understood_ ? &head_ : nullptr; }
+  bool is_implicit_tunnel() const override { return false; }
+  bool is_named_by_hello() const override { return false; }
+  bool was_answered() const override { return owner_.was_answered(); }
+  LastUpstream& last_upstream() override { return owner_.last_upstream(); }
+  bool request_ended() const override { return request_ended_; }
+  std::uint64_t body_left() const override;
+  std::span<const Field> trailers() const override { return trailers_; }
+  void pause(PauseReason reason) override { gate_.pause(reason); }
+  void resume(PauseReasons reasons) override;
+  void send(GatheredWrite& out, bool chunked) override;
+  std::size_t backlog() const override { return outbox_.backlog(); }
+  std::size_t unconfirmed() const override { return 0; }
+  std::size_t kernel_room() const override { return outbox_.empty() ? Http2Outbox::kSendAhead : 0; }
+  std::uint64_t octets_sent() const override { return octets_sent_; }
+  Milliseconds last_active() const override { return last_active_; }
+  void finish(After after) override;
+  void become_tunnel(UpstreamPtr upstream, TunnelStart start) override;
+  void show_page(InterceptionStart start) override;
+  UpstreamPtr take_inner() override { return owner_.open_inner(secrets_); }
+  void keep_inner(UpstreamPtr upstream) override;
+  bool has_inner() const override { return owner_.has_inner(); }
+
+  void begin_exchange(const std::optional<HttpError>& error);
+  void take_answer(std::span<const char> octets);
+  void submit_head();
+  void deliver();
+  void pass_on(std::span<const char> piece);
+  void break_later();
+  void on_wake();
+  void on_timer();
+  void reset(Http2Code code);
+  void end();
+
+  WorkerState& worker_;
+  Owner& owner_;
+  Http2Connection& connection_;
+  const Http2StreamId id_;
+  std::string text_;    // of the head
+  Reservation memory_;  // for that
+  RequestHead head_;
+  Http2OriginStream::Secrets secrets_;
+  std::string trailer_text_;
+  std::vector<Field> trailers_;  // of the request
+  std::unique_ptr<Exchange> exchange_;
+  WarmReaders<ResponseReader>::Ptr answer_;  // what the exchange sends
+  Chain inbox_;                              // of the request's body
+  Http2Outbox outbox_;
+  ReadGate gate_;
+  Event wake_;
+  Timer timer_;
+  RateCheck rate_;
+  std::uint64_t body_received_ = 0, octets_sent_ = 0;
+  Milliseconds last_active_;
+  bool is_understood_ = false;
+  bool end_has_come_ = false;                     // of the request, perhaps behind what is in the inbox
+  bool request_ended_ = false;                    // and the exchange was told
+  bool has_head_ = false, head_is_sent_ = false;  // of the answer
+  bool is_drained_ = false;                       // the exchange is to be told
+  bool is_broken_ = false;                        // the request, or the answer, cannot go on
+  bool is_closed_ = false;                        // there is no stream any more
+  bool is_over_ = false;
+};
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,49 @@
+// The HTTP/2 connection to an origin, for the requests of one client's connection. Takes octets from the moment it is
+// made: an origin says its SETTINGS before it is asked anything.
+// Thread: the worker's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "proxy/net/http2_link.h"
+#include "proxy/net/http2_origin_stream.h"
+#include "proxy/net/worker_state.h"
+
+namespace bloomwall::proxy {
+
+class Http2Origin final : public Http2Connection::Handler, public Http2Link::Owner, public Transport::Handler {
+ public:
+  class Owner {
+   public:
+    virtual void on_origin_goaway() = 0;  // it takes no further request
+    virtual void on_origin_lost() = 0;    // once: it is gone; the streams were told
+
+   protected:
+    ~Owner() = default;
+  };
+  Http2Origin(WorkerState& worker, Owner& owner, UpstreamPtr upstream);
+  ~Http2Origin();
+  void close();  // idempotent; the owner is not told
+  bool is_usable() const { return link_.is_open() && !is_leaving_; }
+  const TlsSession* tls() const { return upstream_->transport->tls(); }  // also once it is gone
+  UpstreamPtr open(Http2OriginStream::Secrets& secrets);                 // a stream; is_usable() only
+
+ private:
+  void on_request(Http2StreamId, const Http2FieldList&, bool) override {}
+  void on_goaway() override;
+  void on_output() override { link_.flush_later(); }
+  void on_link_end() override;
+  // Of a stream that nobody uses yet.
+  std::size_t on_data(std::span<const char> bytes) override { return bytes.size(); }
+  void on_end() override {}
+  void on_drained() override {}
+  void on_write_failed(int) override {}
+  void on_failed(int) override {}
+
+  WorkerState& worker_;
+  Owner& owner_;
+  UpstreamPtr upstream_;
+  Http2Link link_;
+  bool is_leaving_ = false;
+};
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,331 @@
+#!/usr/bin/env python3
+"""HTTP/2 inside TLS that the proxy ends, through the programs that ship: real clients and origins.
+
+Usage: http2_test.py BUILD_DIR [unittest arguments]. Exit status 77 (skipped) where a program it needs is missing.
+SPDX-License-Identifier: Apache-2.0
+"""
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import warnings
+
+import interception_site as base
+
+WAIT = base.WAIT
+MIB = 1 << 20
+NEEDED = ["openssl", "curl", "nghttpd", "h2load", "nginx"]
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def await_port(port, process):
+    def answers():
+        assert process.poll() is None, "the origin has ended"
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return True
+    base.until(answers)
+
+
+class Nghttpd:
+    """Serves a folder, and gives back what it is sent."""
+
+    def __init__(self, certificate, key, folder, *more):
+        self.port = free_port()
+        self.process = subprocess.Popen(["nghttpd", "--echo-upload", "-a", "127.0.0.1", "-d", folder, *more, str(self.port), key,
+                                         certificate], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        await_port(self.port, self.process)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class Nginx:
+    """HTTP/2 on TLS; says goodbye after a few requests, as nginx does after a thousand."""
+
+    def __init__(self, certificate, key, folder):
+        self.port = free_port()
+        home = folder / "nginx"
+        home.mkdir()
+        config = home / "nginx.conf"
+        config.write_text(f"""
+daemon off; master_process off; pid {home}/pid; error_log {home}/error.log;
+events {{ worker_connections 256; }}
+http {{
+  access_log off; client_body_temp_path {home}/b; proxy_temp_path {home}/p; fastcgi_temp_path {home}/f;
+  uwsgi_temp_path {home}/u; scgi_temp_path {home}/s;
+  server {{
+    listen 127.0.0.1:{self.port} ssl http2;
+    ssl_certificate {certificate}; ssl_certificate_key {key};
+    keepalive_requests 20;
+    location / {{ root {folder}/www; }}
+    location /version {{ return 200 "$server_protocol $http_te $host"; }}
+  }}
+}}
+""")
+        self.process = subprocess.Popen(["nginx", "-p", home, "-c", config], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        await_port(self.port, self.process)
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+class Bridge:
+    """A port for programs that know of no proxy: each connection becomes a CONNECT."""
+
+    def __init__(self, proxy, host, port):
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.port = self.server.getsockname()[1]
+        self.proxy, self.target = proxy, (host, port)
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.server.accept()
+                threading.Thread(target=self.serve, args=(client,), daemon=True).start()
+
+    def serve(self, client):
+        far = base.Client(self.proxy, *self.target).socket
+        threading.Thread(target=self.pump, args=(far, client), daemon=True).start()
+        self.pump(client, far)
+
+    @staticmethod
+    def pump(source, sink):
+        with contextlib.suppress(OSError):
+            while piece := source.recv(65536):
+                sink.sendall(piece)
+        with contextlib.suppress(OSError):
+            sink.shutdown(socket.SHUT_WR)
+
+    def close(self):
+        self.server.close()
+
+
+class Http2(unittest.TestCase):
+    def setUp(self):
+        warnings.simplefilter("ignore", ResourceWarning)  # sockets end with their case
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = folder = pathlib.Path(tempfile.mkdtemp(prefix="bloomwall-test-"))
+        base.run(base.BUILD / "bloomwall", "ca", "init", "--out", folder)
+        cls.own, cls.theirs = folder / "ca.crt", folder / "oca.crt"
+        authority = base.Authority(folder)
+        (folder / "list.txt").write_text(base.LIST)
+        (folder / "allow.txt").write_text("")
+        (folder / "never.txt").write_text("")
+        base.run(base.BUILD / "bloomwall-filter", "build", "-o", folder / "list.bwf", folder / "list.txt")
+        www = folder / "www"
+        (www / "bad").mkdir(parents=True)
+        (www / "bad" / "x").write_text("listed")
+        (www / "good").write_text("fine")
+        (www / "empty").write_text("")
+        cls.large = os.urandom(10 * MIB)
+        (www / "large").write_bytes(cls.large)
+        cls.pair = authority.issue("good", base.NAMES)
+        cls.origin = Nghttpd(*cls.pair, www)
+        cls.nginx = Nginx(*cls.pair, folder)
+        cls.http1 = base.Origin(*cls.pair)
+        cls.ports = [443, cls.origin.port, cls.nginx.port, cls.http1.port]
+        cls.proxies = {mode: base.Proxy(folder, mode, cls.ports) for mode in ("urls", "all")}
+        cls.without = base.Proxy(folder, "urls", cls.ports, tls="  http2: false\n", name="without")
+
+    @classmethod
+    def tearDownClass(cls):
+        ends = [proxy.end() for proxy in [*cls.proxies.values(), cls.without]]
+        for origin in (cls.origin, cls.nginx, cls.http1):
+            origin.close()
+        shutil.rmtree(cls.folder)
+        assert set(ends) == {0}, ends
+
+    def curl(self, host, path, *more, port=None, proxy=None, roots=None):
+        """Status, version of HTTP and body."""
+        proxy = proxy or self.proxies["urls"]
+        done = subprocess.run(["curl", "-sS", "--http2", "--max-time", str(WAIT), "--proxy", f"http://127.0.0.1:{proxy.port}",
+                               "--proxy-header", "User-Agent: Mozilla/5.0", "--cacert", roots or self.own, "-w", "\n%{http_code} %{http_version}",
+                               *more, f"https://{host}:{port or self.origin.port}{path}"], capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        body, said = done.stdout.rsplit(b"\n", 1)
+        status, version = said.decode().split()
+        return int(status), version, body
+
+    def test_listed_paths_are_blocked_and_others_pass(self):
+        for mode in ("urls", "all"):
+            for port in (self.origin.port, self.nginx.port):
+                proxy = self.proxies[mode]
+                status, version, body = self.curl("marked.test", "/bad/x", port=port, proxy=proxy)
+                self.assertEqual((status, version), (403, "2"))
+                self.assertNotIn(b"listed", body)
+                self.assertEqual(self.curl("marked.test", "/good", port=port, proxy=proxy), (200, "2", b"fine"))
+
+    def test_both_ends_speak_one_version(self):
+        self.assertEqual(self.curl("marked.test", "/version", port=self.nginx.port)[2].split()[0], b"HTTP/2.0")
+        self.assertEqual(self.curl("marked.test", "/version", "--http1.1", port=self.nginx.port)[2].split()[0], b"HTTP/1.1")
+        self.assertEqual(self.curl("marked.test", "/a", port=self.http1.port), (200, "1.1", b"origin:/a"))
+        self.assertEqual(self.curl("marked.test", "/version", port=self.nginx.port, proxy=self.without)[1:], ("1.1", b"HTTP/1.1  marked.test"))
+
+    def test_pages_are_shown_in_what_the_client_speaks(self):
+        status, version, body = self.curl("blocked.test", "/page")
+        self.assertEqual((status, version), (403, "1.1"), "HTTP/1.1 where the client offers it")
+        client = base.Client(self.proxies["urls"], "blocked.test", self.origin.port).tls(self.own, alpn=("h2",))
+        self.assertEqual(client.socket.selected_alpn_protocol(), "h2")
+        client.socket.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0) + frame(1, 5, 1, request("blocked.test", "/page")))
+        self.assertIn(b"blocked", read_until(client.socket, b"</html>"))
+
+    def test_a_client_with_nothing_in_common_with_the_origin(self):
+        with self.assertRaises(ssl.SSLError) as raised:
+            base.Client(self.proxies["urls"], "marked.test", self.http1.port).tls(self.own, alpn=("h2",))
+        self.assertIn("no application protocol", str(raised.exception))
+        for _ in range(2):  # found out, then remembered
+            client = base.Client(self.proxies["all"], "ok.test", self.http1.port).tls(self.theirs, alpn=("h2",))
+            self.assertEqual(client.issuer(), "origin CA", "nothing is enforced there beyond the host")
+        client = base.Client(self.proxies["all"], "ok.test", self.http1.port).tls(self.own)
+        self.assertEqual(client.ask("/a")[2], b"origin:/a", "others are decrypted as before")
+
+    def test_large_bodies_both_ways(self):
+        self.assertEqual(self.curl("marked.test", "/large")[2], self.large)
+        self.assertEqual(self.curl("marked.test", "/large", port=self.nginx.port)[2], self.large)
+        self.assertEqual(self.curl("marked.test", "/large", "--limit-rate", "8M")[2], self.large)
+        status, version, body = self.curl("marked.test", "/echo", "-T", self.folder / "www" / "large")
+        self.assertEqual((status, version), (200, "2"))
+        self.assertEqual(body, self.large)
+        self.assertEqual(self.curl("marked.test", "/empty")[::2], (200, b""))
+        self.assertEqual(self.curl("marked.test", "/large", "-I")[0], 200)
+
+    def test_a_hundred_streams_at_once(self):
+        bridge = Bridge(self.proxies["urls"], "marked.test", self.origin.port)
+        done = subprocess.run(["h2load", "-n", "3000", "-c", "3", "-m", "100", f"--connect-to=127.0.0.1:{bridge.port}",
+                               f"https://marked.test:{self.origin.port}/good"], capture_output=True, text=True, timeout=60)
+        bridge.close()
+        self.assertIn("3000 succeeded, 0 failed, 0 errored", done.stdout, done.stderr)
+        self.assertIn("Application protocol: h2", done.stdout)
+
+    def test_an_origin_that_says_goodbye(self):
+        """curl asks 60 times on connections that nginx ends after 20 requests each."""
+        urls = []
+        for i in range(60):
+            urls += [f"https://marked.test:{self.nginx.port}/good?{i}", "-o", os.devnull]
+        proxy = self.proxies["urls"]
+        done = subprocess.run(["curl", "-sS", "--http2", "--max-time", str(WAIT), "--proxy", f"http://127.0.0.1:{proxy.port}", "--cacert",
+                               self.own, "-w", "%{http_code} %{http_version}\n", *urls], capture_output=True, text=True)
+        self.assertEqual(done.stdout.split("\n")[:-1], ["200 2"] * 60, done.stderr)
+
+    def test_requests_are_logged_as_in_http1(self):
+        proxy = self.proxies["urls"]
+        before = proxy.metric("http2_streams_total")
+        self.curl("marked.test", "/good?secret")
+        self.curl("marked.test", "/bad/listed?secret")
+        rows = lambda: [row for row in proxy.log() if row.get("http2") and row.get("requested_host") == "marked.test"]
+        base.until(lambda: any("/bad/listed" in row["url"] for row in rows()))
+        blocked = [row for row in rows() if "/bad/listed" in row["url"]][-1]
+        self.assertEqual((blocked["status"], blocked["proxy_type"], blocked["decision"]), (403, "https_in_tunnel", "blocked"))
+        self.assertNotIn("secret", str(rows()))
+        self.assertEqual(proxy.metric("http2_streams_total"), before + 2)
+        base.until(lambda: proxy.metric("http2_sessions_active") == 0)
+
+    def test_a_reload_counts_for_the_next_stream(self):
+        """Of one connection."""
+        proxy = self.proxies["all"]
+        client = base.Client(proxy, "other.test", self.origin.port).tls(self.own, alpn=("h2",))
+        client.socket.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0) + frame(1, 5, 1, request("other.test", "/good")))
+        self.assertIn(b"fine", read_until(client.socket, b"fine"))
+        try:
+            (self.folder / "list.txt").write_text(base.LIST + "other.test/good\n")
+            base.run(base.BUILD / "bloomwall-filter", "build", "-o", self.folder / "list.bwf", self.folder / "list.txt")
+            base.run(base.BUILD / "bloomwall", "reload", "--config", proxy.file)
+            client.socket.sendall(frame(1, 5, 3, request("other.test", "/good")))
+            self.assertIn(b"blocked", read_until(client.socket, b"blocked"))
+        finally:
+            (self.folder / "list.txt").write_text(base.LIST)
+            base.run(base.BUILD / "bloomwall-filter", "build", "-o", self.folder / "list.bwf", self.folder / "list.txt")
+            base.run(base.BUILD / "bloomwall", "reload", "--config", proxy.file)
+
+    def test_rapid_resets_end_the_connection(self):
+        proxy = self.proxies["urls"]
+        before = proxy.metric("http2_floods_total")
+        client = base.Client(proxy, "marked.test", self.origin.port).tls(self.own, alpn=("h2",))
+        flood = b"".join(frame(1, 5, i, request("marked.test", "/large")) + frame(3, 0, i, b"\0\0\0\x08") for i in range(1, 2001, 2))
+        client.socket.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0) + flood)
+        data = b""
+        with contextlib.suppress(OSError):
+            while piece := client.socket.recv(65536):
+                data += piece
+        self.assertIn(b"\0\0\0\x0b", data, "GOAWAY says ENHANCE_YOUR_CALM")
+        self.assertEqual(proxy.metric("http2_floods_total"), before + 1)
+        self.assertEqual(self.curl("marked.test", "/good")[0], 200)
+
+    def test_stopping_lets_streams_end(self):
+        proxy = base.Proxy(self.folder, "urls", self.ports, name="stopped")
+        body = self.folder / "downloaded"
+        download = subprocess.Popen(["curl", "-sS", "--http2", "--max-time", str(2 * WAIT), "--limit-rate", "4M", "--proxy",
+                                     f"http://127.0.0.1:{proxy.port}", "--cacert", self.own, "-o", body,
+                                     f"https://marked.test:{self.origin.port}/large"])
+        base.until(lambda: body.exists() and body.stat().st_size > 0)
+        self.assertEqual(proxy.end(), 0)
+        self.assertEqual(download.wait(), 0)
+        self.assertTrue(body.read_bytes() == self.large)
+
+    def test_grpc(self):
+        """Calls of every kind, statuses in trailers, and what ends before its time: see grpc_peer.py."""
+        pythons = [python for python in (sys.executable, "/usr/bin/python3")
+                   if subprocess.run([python, "-c", "import grpc"], capture_output=True).returncode == 0]
+        if not pythons:
+            self.skipTest("no python3-grpcio")
+        peer = [pythons[0], pathlib.Path(__file__).parent / "clients" / "grpc_peer.py"]
+        origin = subprocess.Popen([*peer, "serve", *self.pair], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        port = int(origin.stdout.readline())
+        proxy = base.Proxy(self.folder, "all", [*self.ports, port], name="grpc")
+        try:
+            asked = subprocess.run([*peer, "ask", f"ok.test:{port}", self.own], capture_output=True, text=True, timeout=3 * WAIT,
+                                   env={**os.environ, "grpc_proxy": f"http://127.0.0.1:{proxy.port}"})
+            self.assertEqual((asked.returncode, asked.stdout), (0, "all calls were answered\n"), asked.stderr)
+            base.until(lambda: sum(bool(row.get("http2")) for row in proxy.log()) >= 7)
+        finally:
+            origin.communicate("")
+            self.assertEqual(proxy.end(), 0)
+
+
+def frame(kind, flags, stream, payload=b""):
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+
+def request(host, path):
+    """A GET as literals that are not indexed."""
+    fields = [(":method", "GET"), (":scheme", "https"), (":authority", host), (":path", path)]
+    return b"".join(bytes([0, len(name)]) + name.encode() + bytes([len(value)]) + value.encode() for name, value in fields)
+
+
+def read_until(peer, text):
+    data = b""
+    while text not in data:
+        piece = peer.recv(65536)
+        if not piece:
+            raise AssertionError(f"it ended: {data!r}")
+        data += piece
+    return data
+
+
+if __name__ == "__main__":
+    if base.BUILD is None:
+        sys.exit(__doc__)
+    missing = [program for program in NEEDED if shutil.which(program, path=os.environ["PATH"] + ":/usr/sbin") is None]
+    if missing:
+        print("skipped: no " + ", ".join(missing))
+        sys.exit(77)
+    os.environ["PATH"] += ":/usr/sbin"
+    unittest.main(verbosity=2)

@@ -1,0 +1,181 @@
+// An Http2Session between a client and an origin that the test plays, over pairs in memory, without TLS.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "filter/policy/policy.h"
+#include "proxy/net/addresses.h"
+#include "proxy/net/http2_session.h"
+#include "tests/proxy/http2/http2_pair.h"
+#include "tests/support/fake_resolver.h"
+#include "tests/support/memory_transport.h"
+#include "tests/support/scripted_peer.h"
+
+namespace bloomwall::proxy {
+
+using http2_test::End;
+using http2_test::RecordedStream;
+using test::MemoryTransport;
+
+// One end of a connection, over its end of a pair.
+struct Http2Peer final : Transport::Handler {
+  Http2Peer(Http2Connection::Role role, const Http2Connection::Limits& limits = {}) : end(role, limits) {}
+  std::size_t on_data(std::span<const char> bytes) override {
+    end.connection.feed(bytes, monotonic_now());
+    talk();
+    return bytes.size();
+  }
+  void on_end() override { ended = true; }
+  void on_drained() override {}
+  void on_write_failed(int) override { ended = true; }
+  void on_failed(int) override { ended = true; }
+  void talk() {
+    const std::string text = end.written();
+    if (!text.empty() && transport->is_open()) transport->send(text);
+  }
+  RecordedStream& stream(Http2StreamId id) { return *end.streams.at(id); }
+
+  End end;
+  std::unique_ptr<MemoryTransport> transport;
+  bool ended = false;
+};
+
+inline std::unique_ptr<AccessLog> no_http2_log() {
+  conf::AccessLog settings;
+  settings.file = "off";
+  return *AccessLog::open(settings);
+}
+
+class Http2Sessions : public ::testing::Test, public Http2Session::Owner {
+ protected:
+  Http2Sessions() {
+    settings_.access.deny_destinations = {};
+    info_.endpoint = *Endpoint::parse_ip("127.0.0.1");
+    info_.listener = &listener_;
+    name_origin({});
+  }
+  ~Http2Sessions() override {
+    if (session_ != nullptr) session_->close();
+    worker_.io.loop.deferred().delete_later(std::move(session_));
+    for (Http2Peer* const peer : {&client_, &origin_}) {
+      if (peer->transport != nullptr) peer->transport->close();
+    }
+    while (!loop_.deferred().empty()) loop_.deferred().sweep();
+    EXPECT_EQ(worker_.requests_in_flight.get(), 0U);
+    EXPECT_EQ(counters_.http2_sessions_active.get(), 0U);
+    EXPECT_EQ(pool_.in_use(), 0U);
+  }
+  Transport& client_transport() override { return *near_client_; }
+  const ClientInfo& client_info() const override { return info_; }
+  LastUpstream& last_upstream() override { return last_; }
+  void on_http2_idle(bool is_idle) override { is_idle_ = is_idle; }
+  void on_http2_origin_lost() override { is_origin_lost_ = true; }
+  void on_http2_end() override {
+    is_over_ = true;
+    loop_.deferred().delete_later(std::move(session_));
+  }
+
+  void name_origin(std::optional<HttpError> failure) {
+    ClientInfo::Inside inside{.host = "origin.test", .port = 443, .scheme = Scheme::https};
+    inside.failure = failure;
+    info_.inside = std::make_unique<const ClientInfo::Inside>(std::move(inside));
+  }
+  std::unique_ptr<MemoryTransport> end_beside(Http2Peer& peer) {
+    auto near = std::make_unique<MemoryTransport>(io_, peer);
+    peer.transport = std::make_unique<MemoryTransport>(io_, peer);
+    MemoryTransport::join(*near, *peer.transport);
+    return near;
+  }
+  void start(bool has_origin = true) {
+    auto snapshot = make_snapshot(settings_, 1);
+    auto policy = filter::Policy::load({}, {});
+    worker_.adopt(*std::move(snapshot), *std::move(policy));
+    near_client_ = end_beside(client_);
+    UpstreamPtr upstream;
+    if (has_origin) {
+      upstream = worker_.upstreams.make(end_beside(origin_), *Endpoint::parse_ip("127.0.0.1"), "origin.test");
+      origin_.talk();
+    }
+    session_ = std::make_unique<Http2Session>(worker_, *this, std::move(upstream));
+    session_->begin();
+    client_.talk();
+  }
+  RecordedStream& ask(const std::string& path = "/", bool has_body = false, const std::vector<Http2Field>& more = {}) {
+    if (session_ == nullptr && !is_over_) start();
+    std::vector<Http2Field> list{
+        {":method", has_body ? "POST" : "GET"}, {":scheme", "https"}, {":authority", "origin.test"}, {":path", path}};
+    list.insert(list.end(), more.begin(), more.end());
+    return ask_with(list, has_body);
+  }
+  RecordedStream& ask_with(const std::vector<Http2Field>& list, bool has_body = false) {
+    if (session_ == nullptr && !is_over_) start();
+    auto stream = std::make_unique<RecordedStream>();
+    stream->connection = &client_.end.connection;
+    stream->id = client_.end.connection.submit_request(list, has_body, *stream);
+    RecordedStream& asked = *(client_.end.streams[stream->id] = std::move(stream));
+    client_.talk();
+    return asked;
+  }
+  void say(RecordedStream& asked, const std::string& body, bool is_last) {
+    asked.to_send = body;
+    asked.is_last = is_last;
+    client_.end.connection.resume(asked.id);
+    client_.talk();
+  }
+  // What the origin was asked as its n-th request.
+  RecordedStream& asked(std::size_t n = 1) {
+    turn_until([&] { return origin_.end.requests >= n; });
+    return origin_.stream(static_cast<Http2StreamId>(2 * n - 1));
+  }
+  void answer(RecordedStream& stream, const std::vector<Http2Field>& list, const std::string& body = {}) {
+    stream.to_send = body;
+    stream.is_last = true;
+    origin_.end.connection.submit_answer(stream.id, list, !body.empty() || !stream.trailers_to_send.empty());
+    origin_.talk();
+  }
+  template <typename Done>
+  void turn_until(Done done) {
+    const Milliseconds deadline = monotonic_now() + test::kPatience;
+    while (!done()) {
+      ASSERT_LT(monotonic_now(), deadline) << "it never happened";
+      event_base_loop(loop_.base(), EVLOOP_NONBLOCK);
+      client_.talk();
+      if (origin_.transport != nullptr) origin_.talk();
+    }
+  }
+  void turn(int times = 50) {
+    for (int i = 0; i < times; ++i) {
+      event_base_loop(loop_.base(), EVLOOP_NONBLOCK);
+      client_.talk();
+      if (origin_.transport != nullptr) origin_.talk();
+    }
+  }
+  std::uint64_t errors(ErrorKind kind) const { return counters_.errors[static_cast<std::size_t>(kind)].get(); }
+
+  EventLoop loop_;
+  BufferPool pool_{64 << 20};
+  std::vector<char> scratch_ = std::vector<char>(std::size_t{64} * 1024);
+  IoContext io_{loop_, pool_, scratch_};
+  Counters counters_;
+  std::unique_ptr<AccessLog> log_ = no_http2_log();
+  test::FakeResolver resolver_;
+  OwnAddresses own_;
+  RequestRate rate_;
+  WorkerState worker_{io_, {loop_, resolver_, own_}, counters_, *log_, "test", rate_, 1};
+  conf::Config settings_;
+  std::string listener_ = "memory";
+  ClientInfo info_;
+  LastUpstream last_;
+  Http2Peer client_{Http2Connection::Role::client}, origin_{Http2Connection::Role::server};
+  std::unique_ptr<MemoryTransport> near_client_;
+  std::unique_ptr<Http2Session> session_;
+  bool is_idle_ = true, is_over_ = false, is_origin_lost_ = false;
+};
+
+}  // namespace bloomwall::proxy
