@@ -171,9 +171,14 @@ class ClientCases:
         proxy, host = SITE.proxies["all"], next(SITE.fresh)
         metric = f'tls_client_refusals_total{{signal="{self.signal}"}}'
         before = proxy.metric(metric)
-        answer = self.get(proxy, SITE.url(host, self.path()), False)
-        self.assertIsNone(answer.status, answer)
-        until(lambda: proxy.metric(metric) > before)
+        for attempt in range(3):  # what a busy machine makes a client say a second late is no sign
+            answer = self.get(proxy, SITE.url(host, self.path()), False)
+            self.assertIsNone(answer.status, answer)
+            try:
+                until(lambda: proxy.metric(metric) > before, 5)
+                break
+            except AssertionError:
+                self.assertLess(attempt, 2, self.signal)
         until(lambda: any(row.get("requested_host") == host and row.get("tls_action") == "intercepted" for row in proxy.log()))
         self.assertFalse([row for row in proxy.log() if row.get("requested_host") == host and row.get("method") == "GET"])
 

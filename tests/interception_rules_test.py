@@ -127,7 +127,7 @@ class Rules(unittest.TestCase):
         cls.folder = folder = pathlib.Path(tempfile.mkdtemp(prefix="bloomwall-test-"))
         run(BUILD / "bloomwall", "ca", "init", "--out", folder)
         cls.own, cls.theirs = folder / "ca.crt", folder / "oca.crt"
-        authority = Authority(folder)
+        cls.authority = authority = Authority(folder)
         (folder / "allow.txt").touch()
         (folder / "never.txt").write_text("# a comment\nnever.test  # a test of exemptions\n")
         cls.rows = list(spellings())
@@ -255,6 +255,65 @@ class Rules(unittest.TestCase):
             self.assertEqual(status, wanted, path)
         self.assertIn("tls_alert_received", fields["proxy-status"])
         self.assertEqual(self.asking.requests, [])
+
+    def test_origins_are_verified(self):
+        authority, proxy = self.authority, self.proxy("all")
+        authority.root("stranger", "/CN=a root that nobody knows")
+        authority.issue("middle", [], more="basicConstraints=critical,CA:TRUE,pathlen:0\nkeyUsage=critical,keyCertSign\n", subject="/CN=middle")
+        rows = {  # how it is issued, and the cause of its refusal
+            "expired": (dict(days="-1"), "expired"),
+            "of another name": (dict(names=["elsewhere.test"]), "wrong_name"),
+            "named by its subject alone": (dict(names=[], subject="/CN=ok.test"), "wrong_name"),
+            "below a public suffix": (dict(names=["*.test"]), "wrong_name"),
+            "signed by nobody known": (dict(signer="stranger"), "unknown_issuer"),
+            "without what signed it": (dict(signer="middle"), "unknown_issuer"),
+            "of 1024 bits": (dict(kind=("rsa:1024",)), "weak"),
+            "signed with SHA-1": (dict(digest="sha1"), "weak"),
+            "for clients": (dict(usage="clientAuth"), "not_permitted"),
+            "with an unknown extension": (dict(more="1.2.3.4=critical,DER:0500\n"), "not_permitted"),
+            "without a subject": (dict(subject="/"), None),
+            "of 2048 bits": (dict(kind=("rsa:2048",)), None),
+            "P-384": (dict(kind=("ec", "-pkeyopt", "ec_paramgen_curve:P-384")), None),
+            "Ed25519": (dict(kind=("ed25519",)), None),
+            "with a thousand names": (dict(names=[*(f"n{i}.test" for i in range(999)), "ok.test"]), None),
+        }
+        for number, (name, (how, cause)) in enumerate(rows.items()):
+            origin = Origin(*authority.issue(f"row{number}", **{"names": ["ok.test"], **how}))
+            self.addCleanup(origin.close)
+            self.assert_verified(proxy, origin, name, "tls_certificate_error", cause)
+        self.assert_verified(proxy, self.plain, "no TLS", "tls_protocol_error", "")
+        old = Origin(*self.good, most=ssl.TLSVersion.TLSv1_1)
+        self.addCleanup(old.close)
+        self.assert_verified(proxy, old, "TLS 1.1", "tls_", "")
+
+    def assert_verified(self, proxy, origin, name, error, cause):
+        before = len(origin.requests)
+        status, fields, _ = Client(proxy, "ok.test", origin.port).tls(self.own).ask("/a")
+        if cause is None:
+            return self.assertEqual(status, 200, name)
+        self.assertEqual(status, 502, name)
+        self.assertIn(f"error={error}", fields["proxy-status"], name)
+        self.assertIn(cause, fields["proxy-status"], name)
+        self.assertEqual(len(origin.requests), before, name)
+
+    def test_what_one_origin_sends_completes_the_chain_of_another(self):
+        authority, proxy = self.authority, self.proxy("all", name="learning")
+        authority.issue("between", [], more="basicConstraints=critical,CA:TRUE,pathlen:0\nkeyUsage=critical,keyCertSign\n", subject="/CN=between")
+        certificate, key = authority.issue("leaf", ["ok.test", "other.test"], signer="between")
+        chain = self.folder / "chain.crt"
+        chain.write_text(certificate.read_text() + (self.folder / "between.crt").read_text())
+        short, whole = Origin(certificate, key), Origin(chain, key)
+        for origin in (short, whole):
+            self.addCleanup(origin.close)
+        for host, origin, wanted in (("ok.test", short, 502), ("other.test", whole, 200), ("ok.test", short, 200)):
+            self.assertEqual(Client(proxy, host, origin.port).tls(self.own).ask("/a")[0], wanted, host)
+
+    def test_an_origin_that_says_nothing_is_a_504(self):
+        proxy = self.proxy("all", name="impatient", more="timeouts: {announce: 0, tls_handshake: 500ms}\n")
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            status, fields, _ = Client(proxy, "ok.test", silent.getsockname()[1]).tls(self.own).ask("/a")
+        self.assertEqual(status, 504)
+        self.assertIn("error=", fields["proxy-status"])
 
     def test_protocols_without_tls_pass_at_once_or_never(self):
         closed = self.proxy("all", name="closed", access=", opaque_tunnels: deny")

@@ -22,6 +22,7 @@ BUILD = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else None
 WAIT = 20  # seconds, for anything
 HALF = 1 << 16  # octets of each half of /gated
 NAMES = ["ok.test", "marked.test", "www.marked.test", "blocked.test", "never.test", "allowed.test", "other.test"]
+P256 = ("ec", "-pkeyopt", "ec_paramgen_curve:P-256")  # a kind of key, as openssl wants it
 LIST = "marked.test/bad/\nallowed.test/bad/\nblocked.test\nnever.test/bad/\n"
 
 
@@ -29,8 +30,8 @@ def run(*command, **kwargs):
     return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True, **kwargs)
 
 
-def until(condition):
-    end = time.monotonic() + WAIT
+def until(condition, wait=WAIT):
+    end = time.monotonic() + wait
     while not condition():
         if time.monotonic() > end:
             raise AssertionError("did not happen in time")
@@ -42,25 +43,28 @@ class Authority:
 
     def __init__(self, folder):
         self.folder = folder
-        run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30",
-            "-keyout", folder / "oca.key", "-out", folder / "oca.crt", "-subj", "/CN=origin CA",
-            "-addext", "keyUsage=critical,keyCertSign,cRLSign")
+        self.root("oca", "/CN=origin CA")
 
-    def issue(self, stem, names, days="10"):
+    def root(self, stem, subject):
+        run("openssl", "req", "-x509", "-newkey", *P256, "-nodes", "-days", "30", "-keyout", self.folder / f"{stem}.key",
+            "-out", self.folder / f"{stem}.crt", "-subj", subject, "-addext", "keyUsage=critical,keyCertSign,cRLSign")
+
+    def issue(self, stem, names, days="10", kind=P256, subject="/CN=origin", usage="serverAuth,clientAuth", digest="sha256", more="", signer="oca"):
+        """A certificate and its key, signed by `signer`, the stem of one that was issued before."""
         key, request, extensions = (self.folder / f"{stem}.{end}" for end in ("key", "csr", "ext"))
-        extensions.write_text("subjectAltName=" + ",".join(f"DNS:{name}" for name in names) + "\nextendedKeyUsage=serverAuth,clientAuth\n")
-        run("openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out", request,
-            "-subj", "/CN=origin")
-        run("openssl", "x509", "-req", "-in", request, "-CA", self.folder / "oca.crt", "-CAkey", self.folder / "oca.key",
-            "-CAcreateserial", "-days", days, "-out", self.folder / f"{stem}.crt", "-extfile", extensions)
+        san = "subjectAltName=" + ",".join(f"DNS:{name}" for name in names) + "\n" if names else ""
+        extensions.write_text(f"{san}extendedKeyUsage={usage}\n{more}")
+        run("openssl", "req", "-newkey", *kind, "-nodes", "-keyout", key, "-out", request, "-subj", subject)
+        run("openssl", "x509", "-req", "-in", request, "-CA", self.folder / f"{signer}.crt", "-CAkey", self.folder / f"{signer}.key",
+            "-CAcreateserial", f"-{digest}", "-days", days, "-out", self.folder / f"{stem}.crt", "-extfile", extensions)
         return self.folder / f"{stem}.crt", key
 
 
 class Origin:
     """An HTTPS server that answers with what it was asked, and counts its connections."""
 
-    def __init__(self, certificate=None, key=None, client_authority=None, asks=ssl.CERT_REQUIRED):
-        """Without a certificate a server of plain HTTP. `asks` is what it wants of a client's certificate."""
+    def __init__(self, certificate=None, key=None, client_authority=None, asks=ssl.CERT_REQUIRED, most=None):
+        """Without a certificate a server of plain HTTP. `asks`: what it wants of a client's certificate; `most`: its TLS version."""
         origin = self
         self.connections, self.resumed, self.requests = 0, 0, []
         self.gate = threading.Event()  # the second half of /gated waits for it
@@ -133,7 +137,10 @@ class Origin:
 
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.set_ciphers("DEFAULT:@SECLEVEL=0")  # weak certificates are for the proxy to refuse
             context.load_cert_chain(certificate, key)
+        if certificate and most:
+            context.minimum_version = context.maximum_version = most
         if client_authority:
             context.verify_mode = asks
             context.load_verify_locations(client_authority)
