@@ -61,6 +61,7 @@ void read(MapReader& map, Config& out) {
   map.section("headers", out.headers);
   map.section("admin", out.admin);
   map.section("tls_inspection", out.tls_inspection);
+  map.section("authentication", out.authentication);
 }
 
 tl::unexpected<ConfigErrors> cannot_read(const std::filesystem::path& path, int error) {

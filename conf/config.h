@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "conf/authentication.h"
 #include "conf/groups.h"
 #include "conf/sections.h"
 #include "conf/yaml_tree.h"
@@ -41,6 +42,7 @@ struct Config {
   Headers headers;
   Admin admin;
   TlsInspection tls_inspection;
+  Authentication authentication;
   friend bool operator==(const Config&, const Config&) = default;
 };
 

@@ -153,6 +153,12 @@ Checked check_label(std::string& value) {
   return good_if(!value.empty() && value.size() <= 64 && std::ranges::all_of(value, allowed));
 }
 
+Checked check_realm(std::string& value) {
+  const auto allowed = [](char c) { return is_word(c) || c == ' ' || c == '.' || c == '_' || c == '-'; };
+  const bool is_sized = !value.empty() && value.size() <= 64;
+  return good_if(is_sized && value.front() != ' ' && value.back() != ' ' && std::ranges::all_of(value, allowed));
+}
+
 Checked check_token(std::string& value) {
   constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
   const auto allowed = [&](char c) { return is_word(c) || kMarks.find(c) != std::string_view::npos; };
@@ -226,6 +232,7 @@ const Form kHostName{"a host name in ASCII (xn-- for others)", check_host_name};
 const Form kResolvedName{"a host name in ASCII (xn-- for others), not an address", check_resolved_name};
 const Form kIp{"an IP address", check_ip};
 const Form kLabel{"1 to 64 of A-Z a-z 0-9 . _ -", check_label};
+const Form kRealm{"1 to 64 letters, digits, blanks or .-_", check_realm};
 const Form kToken{"1 to 64 letters, digits or !#$%&'*+-.^_`|~", check_token};
 const Form kContact{"a mail address, an http(s) URL or \"\"", check_contact};
 const Form kReportUrl{"an http(s) URL, a mailto URL or \"\"", check_report_url};

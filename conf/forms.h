@@ -30,6 +30,7 @@ extern const Form kHostName;       // made lower-case
 extern const Form kResolvedName;   // the same, and nothing that is an address to some: addresses are not looked up
 extern const Form kIp;
 extern const Form kLabel;      // [A-Za-z0-9._-]{1,64}: names of filters
+extern const Form kRealm;      // 1 to 64 letters, digits, blanks or .-_, and no blank at either end
 extern const Form kToken;      // RFC 9110 token of at most 64 octets
 extern const Form kContact;    // mail address or http(s) URL; empty: none
 extern const Form kReportUrl;  // http(s) or mailto URL, braces allowed; empty: none

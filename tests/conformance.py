@@ -21,6 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SUITE = pathlib.Path(os.environ.get("BLOOMWALL_CONFORMANCE", ROOT.parent / "shared/conformance"))
 LISTS = {"hosts.txt": "blocked.test\n", "urls.txt": "http://mixed.test/bad/\n"}
 ALLOW = "allowed.blocked.test\n"
+CREDENTIALS = "alice:secret"
 # What gives marks to the names that the cases of interception ask for, so that mode `urls` decrypts them.
 MARKS = {"marks.txt": "http://ok.test/no-case-asks-this\nhttp://blocked.test/nor-this\n"}
 
@@ -59,6 +60,19 @@ tls_inspection:
   ca: {{certificate: {folder}/ca.crt, key: {folder}/ca.key}}
   verify: {{ca_file: {SUITE}/certs/origin-ca.pem}}
 """
+
+
+def authenticating_configuration(folder, denied_port, dns_port):
+    """A third one, where every client must log in."""
+    return common_configuration(folder, "\n- address: 127.0.0.5:0", denied_port, dns_port, "auth.log", "auth.sock") + f"""
+authentication: {{require: [0.0.0.0/0], users_file: {folder}/users}}
+"""
+
+
+def make_users(folder):
+    name, password = CREDENTIALS.split(":")
+    made = subprocess.run(["openssl", "passwd", "-6", password], check=True, capture_output=True, text=True)
+    pathlib.Path(folder, "users").write_text(f"{name}:{made.stdout}")
 
 
 def common_configuration(folder, listeners, denied_port, dns_port, log, control):
@@ -128,6 +142,17 @@ def run_interception(args, folder, proxy, mode):
     return done.returncode
 
 
+def run_authentication(args, folder, proxy):
+    print("authentication:")
+    address, report = f"127.0.0.5:{proxy.ports['127.0.0.5']}", f"{folder}/auth.json"
+    done = subprocess.run(
+        [sys.executable, str(SUITE / "run.py"), "--set", args.set, "--quiet", "--jobs", "1", "--json", report, "--only", "AUT",
+         "--proxy", address, "--auth-proxy", address, "--auth", CREDENTIALS],
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+    print_table(json.loads(pathlib.Path(report).read_text())["cases"])
+    return done.returncode
+
+
 def print_table(cases):
     areas = {}
     for case in cases:
@@ -153,9 +178,11 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         denied_port, dns_port = free_ports(2)
         make_certificate(folder)
+        make_users(folder)
         subprocess.run([str(build / "bloomwall"), "ca", "init", "--out", folder], check=True, capture_output=True)
         for name, text in [*LISTS.items(), *MARKS.items(), ("allow.txt", ALLOW),
                            ("bloomwall.yaml", configuration(folder, denied_port, dns_port)),
+                           ("auth.yaml", authenticating_configuration(folder, denied_port, dns_port)),
                            *((f"{mode}.yaml", intercepting_configuration(folder, mode, denied_port, dns_port))
                              for mode in ("all", "urls"))]:
             pathlib.Path(folder, name).write_text(text)
@@ -164,7 +191,7 @@ def main():
         dns = subprocess.Popen([sys.executable, str(SUITE / "dns_server.py"), f"127.0.0.1:{dns_port}"])
         proxies = []
         try:
-            for name, listeners in (("bloomwall", 3), ("all", 1), ("urls", 1)):
+            for name, listeners in (("bloomwall", 3), ("all", 1), ("urls", 1), ("auth", 1)):
                 proxies.append(Running(build, f"{folder}/{name}.yaml", listeners))
                 if len(proxies[-1].ports) != listeners:
                     print("the proxy did not start:", *proxies[-1].said)
@@ -173,6 +200,8 @@ def main():
             if not args.only or "INT" in args.only:
                 for mode, proxy in zip(("all", "urls"), proxies[1:]):
                     status |= run_interception(args, folder, proxy, mode)
+            if not args.only or "AUT" in args.only:
+                status |= run_authentication(args, folder, proxies[3])
             return max([status, *(ended_badly(proxy) for proxy in proxies)])
         finally:
             for proxy in proxies:

@@ -38,13 +38,14 @@ ALLOWED = {
     "proxy/http": ["conf"],
     "proxy/http2": ["proxy/http"],
     "proxy/access": ["conf", "proxy/http"] + FILTER_DOORS,
+    "proxy/auth": ["conf", "proxy/access"],
     "proxy/reply": ["conf", "proxy/http"] + FILTER_DOORS,
     "proxy/telemetry": ["conf", "proxy/http", "proxy/access"] + FILTER_DOORS,
     "proxy/log": ["conf"],
     "proxy/tls": ["filter/url"],  # public suffixes: what a wildcard may stand for
     "proxy/io": ["proxy/tls"],
     "proxy/dns": ["conf", "proxy/io"],
-    "proxy/net": ["conf", "proxy/http", "proxy/http2", "proxy/access", "proxy/reply", "proxy/telemetry",
+    "proxy/net": ["conf", "proxy/http", "proxy/http2", "proxy/access", "proxy/auth", "proxy/reply", "proxy/telemetry",
                   "proxy/log", "proxy/tls", "proxy/io", "proxy/dns"] + FILTER_DOORS,
     # filter/cli: what both programs have in common on a terminal (streams, lines, printable text).
     "proxy/ops": ["conf", "proxy/http", "proxy/access", "proxy/reply", "proxy/telemetry",
@@ -55,6 +56,7 @@ PACKAGES = {
     "yaml-cpp/": ["conf"],
     "event2/": ["proxy/io", "proxy/ops"],
     "ares": ["proxy/dns"],
+    "crypt.h": ["proxy/auth"],
     "llhttp": ["proxy/http"],
     "nghttp2/": ["proxy/http2"],
     "xxhash": ["filter/bits", "filter/file"],

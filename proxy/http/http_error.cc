@@ -34,6 +34,11 @@ constexpr std::array<Row, kErrorKinds> kRows{{
     {ErrorKind::body_too_large, "body_too_large", {413, kRequest, "The body of the request is too large.", true}},
     {ErrorKind::uri_too_long, "uri_too_long", {414, kRequest, "The address is too long.", true}},
     {ErrorKind::misdirected, "misdirected", {421, kRequest, "This is a proxy, not the server asked for.", false}},
+    {ErrorKind::login_required, "login_required", {407, kDenied, "The proxy needs a name and a password.", false}},
+    {ErrorKind::login_locked, "login_locked", {429, kDenied, "Too many passwords were wrong. Try again later.", false}},
+    {ErrorKind::login_unchecked,
+     "login_unchecked",
+     {503, "proxy_internal_error", "The proxy could not check the password in time.", false}},
     {ErrorKind::too_many_requests, "too_many_requests", {429, kRequest, "Too many requests from this client.", false}},
     {ErrorKind::head_too_large, "head_too_large", {431, kRequest, "The header of the request is too large.", true}},
     {ErrorKind::internal, "internal", {500, "proxy_internal_error", "The proxy failed.", true}},
@@ -137,6 +142,8 @@ std::string_view reason_phrase(int status) {
       return "Not Found";
     case 405:
       return "Method Not Allowed";
+    case 407:
+      return "Proxy Authentication Required";
     case 408:
       return "Request Timeout";
     case 413:

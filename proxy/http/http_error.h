@@ -25,6 +25,9 @@ enum class ErrorKind : std::uint8_t {
   body_too_large,           // 413
   uri_too_long,             // 414
   misdirected,              // 421 a request for this proxy itself, or origin-form where no Host can route it
+  login_required,           // 407 with Proxy-Authenticate: no credentials, or wrong ones
+  login_locked,             // 429 too many credentials were refused
+  login_unchecked,          // 503 no room, or no time, to check the credentials
   too_many_requests,        // 429
   head_too_large,           // 431
   internal,                 // 500
@@ -55,7 +58,7 @@ enum class ErrorKind : std::uint8_t {
   origin_refused,           // 502 HTTP/2: it has processed nothing; never said, as the client may just send it again
   version_unsupported,      // 505
 };
-inline constexpr std::size_t kErrorKinds = 43;  // checked where the table stands
+inline constexpr std::size_t kErrorKinds = 46;  // checked where the table stands
 
 struct HttpError {
   ErrorKind kind = ErrorKind::internal;

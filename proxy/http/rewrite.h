@@ -28,7 +28,8 @@ struct RequestRewrite {
   std::string_view via_name = {};        // empty: no Via
   std::string_view client_address = {};  // for X-Forwarded-For; IPv6 without brackets
   conf::Headers::ForwardedFor forwarded_for = conf::Headers::ForwardedFor::off;
-  bool to_parent = false;                      // absolute form, Proxy-Authorization kept
+  bool to_parent = false;                      // absolute form, Proxy-Authorization kept unless:
+  bool drop_credentials = false;               // Proxy-Authorization was for this proxy
   std::string_view parent_authorization = {};  // to_parent: this Proxy-Authorization value instead of the client's
   bool forward_upgrade = false;                // head.wants_upgrade and the caller can tunnel after 101
   bool close = false;                          // send Connection: close

@@ -64,7 +64,7 @@ bool passes(const Field& field, const RequestHead& head, const RequestRewrite& h
     case FieldId::te:  // "trailers", and not about this connection alone as in HTTP/1
       return head.version == Version::http2;
     case FieldId::proxy_authorization:
-      return how.to_parent && how.parent_authorization.empty();
+      return how.to_parent && !how.drop_credentials && how.parent_authorization.empty();
     case FieldId::upgrade:
       return how.forward_upgrade && head.wants_upgrade;
     case FieldId::trailer:

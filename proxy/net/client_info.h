@@ -8,6 +8,7 @@
 #include <string>
 
 #include "proxy/access/target_check.h"
+#include "proxy/auth/user.h"
 #include "proxy/http/http_error.h"
 #include "proxy/io/endpoint.h"
 
@@ -19,6 +20,7 @@ struct ClientInfo {
   std::string address;                         // without port, for logs and X-Forwarded-For
   const std::string* listener = nullptr;       // "127.0.0.1:3128"
   const std::string* listener_rule = nullptr;  // the same as configured: ListenerRules::address
+  bool is_secure = false;                      // it speaks TLS to the proxy itself
   struct Destination {
     Endpoint endpoint;
     std::string address;  // without port
@@ -35,7 +37,8 @@ struct ClientInfo {
     bool has_marks = false;      // https: URL entries exist on the host
     bool hides_name = false;     // https: TlsDecision::hides_name
     std::optional<HttpError> failure =
-        {};  // https: why there is no connection to the origin; the answer to each request
+        {};                  // https: why there is no connection to the origin; the answer to each request
+    UserPtr user = nullptr;  // of the CONNECT, and so of every request in it; nullptr: nobody had to log in
     TunnelTarget target() const { return {host, port, scheme}; }
   };
   bool is_intercepted() const { return inside != nullptr && inside->scheme == Scheme::https; }

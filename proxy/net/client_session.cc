@@ -38,6 +38,7 @@ ClientSession::ClientSession(WorkerState& state, Owner& owner, TransportPtr tran
   } else if (rules.tls != nullptr) {
     secure(*rules.tls);
   }
+  info_.is_secure = rules.tls != nullptr;
   is_arriving_ = preface_ != nullptr || rules.tls != nullptr;
   // Browsers open connections in advance: until the first octet it counts as idle.
   const conf::Timeouts& timeouts = worker_.snapshot->settings.timeouts;

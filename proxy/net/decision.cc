@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/net/decision.h"
 
+#include <ctime>
 #include <string>
 #include <utility>
 
 #include "proxy/http/serialise.h"
 #include "proxy/net/addresses.h"
+#include "proxy/net/user_check.h"
 #include "proxy/reply/authority_page.h"
 
 namespace bloomwall::proxy {
@@ -267,11 +269,20 @@ filter::Verdict Decider::peer_of(const TunnelContext& tunnel) {
   return target_check_.url_to(addresses, tunnel.url, policy);
 }
 
+// Its user is gone; or it has none, because nobody had to log in for it when it was opened.
+bool Decider::has_lost_user(const TunnelContext& tunnel) const {
+  if (!must_log_in(*snapshot_, tunnel.client)) return false;
+  const AuthenticationRules& rules = *snapshot_->authentication;
+  if (tunnel.user != nullptr) return rules.current(*tunnel.user, std::time(nullptr)) == nullptr;
+  return !rules.is_exempt(tunnel.host) || (!tunnel.server_name.empty() && !rules.is_exempt(tunnel.server_name));
+}
+
 // The access rules of now, on what those of its beginning let in.
 std::optional<HttpError> Decider::refuse(const TunnelContext& tunnel) const {
   const ClientInfo& client = tunnel.client;
   const bool is_connect = tunnel.url.empty();
   if (!is_client_allowed(client)) return HttpError{ErrorKind::client_denied, "access.clients, since a reload"};
+  if (has_lost_user(tunnel)) return HttpError{ErrorKind::tunnel_denied, "authentication, since a reload"};
   if (is_connect && !snapshot_->access.port_allowed(tunnel.port)) {
     return HttpError{ErrorKind::port_denied, "access.connect_ports, since a reload"};
   }

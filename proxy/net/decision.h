@@ -28,6 +28,7 @@ struct RequestContext {
   const RequestHead& head;
   const ClientInfo& client;
   bool is_implicit_tunnel = false;  // a ClientHello on a transparent listener, which stands for a CONNECT
+  const User* user = nullptr;       // nullptr: nobody had to log in
 };
 
 struct Decision {
@@ -56,6 +57,7 @@ struct TunnelContext {
   std::string_view url;                // of the request that was upgraded; empty for CONNECT
   std::uint16_t port = 0;
   bool to_parent = false;
+  const User* user = nullptr;  // of the request that opened it
   const Endpoint& peer;
 };
 struct Review {
@@ -110,6 +112,7 @@ class Decider {
   Review block_url(const TunnelContext& tunnel);
   filter::Verdict peer_of(const TunnelContext& tunnel);
   std::optional<HttpError> refuse(const TunnelContext& tunnel) const;
+  bool has_lost_user(const TunnelContext& tunnel) const;
   bool is_client_allowed(const ClientInfo& client) const;
   bool asks_for_authority(const RequestContext& request) const;
 

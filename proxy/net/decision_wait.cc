@@ -14,9 +14,27 @@ DecisionWait::DecisionWait(WorkerState& worker, Handler& handler)
       deadline_(worker.io.loop.timers(), [](void* self) { static_cast<DecisionWait*>(self)->on_deadline(); }, this) {}
 
 void DecisionWait::for_pages(Milliseconds limit) {
-  if (since_ == Milliseconds(0)) worker_.counters.verdicts_waited_total.add();
+  if (!std::exchange(has_missed_pages_, true)) worker_.counters.verdicts_waited_total.add();
   begin(limit);
   pages_ = worker_.pages.read(worker_.decider.policy(), worker_.decider.absent_pages(), *this);
+}
+
+std::function<void(const Login&)> DecisionWait::for_login(Milliseconds limit) {
+  begin(limit);
+  login_.reset();
+  ticket_ = std::make_shared<LoginTicket>(LoginTicket{this});
+  return [ticket = ticket_, mailbox = worker_.mailbox](const Login& login) {
+    mailbox->post([ticket, login] {
+      if (ticket->wait != nullptr) ticket->wait->on_login(login);
+    });
+  };
+}
+
+void DecisionWait::on_login(const Login& login) {
+  ticket_.reset();
+  login_ = login;
+  deadline_.clear();
+  handler_.on_decision_ready();
 }
 
 // Pages that came may be driven out again before they are asked, so this may not be the first wait.
@@ -28,6 +46,7 @@ void DecisionWait::begin(Milliseconds limit) {
 
 void DecisionWait::cancel() {
   if (pages_ != nullptr) worker_.pages.cancel(std::exchange(pages_, nullptr));
+  if (ticket_ != nullptr) std::exchange(ticket_, nullptr)->wait = nullptr;
   deadline_.clear();
 }
 
@@ -38,7 +57,11 @@ void DecisionWait::on_pages_read() {
 }
 
 void DecisionWait::on_deadline() {
+  const bool is_login = ticket_ != nullptr;
   cancel();
+  if (is_login) {
+    return handler_.on_decision_late({ErrorKind::login_unchecked, "the check took longer than timeouts.connect"});
+  }
   handler_.on_decision_late({ErrorKind::filter_late, "pages of a filter did not come within timeouts.connect"});
 }
 

@@ -1,14 +1,21 @@
-// Suspends a request that cannot be decided yet, because pages of a filter must come from the disk first. However often
-// that happens to one request, one deadline covers it: timeouts.connect. Meanwhile the client's body is not read.
+// Suspends a request that cannot be decided yet, because its credentials are being checked, or because pages of a
+// filter must come from the disk first. However often that happens to one request, one deadline covers it:
+// timeouts.connect.
+// Meanwhile the client's body is not read.
 // Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "proxy/auth/login.h"
+#include "proxy/http/http_error.h"
 #include "proxy/net/page_reader.h"
 
 namespace bloomwall::proxy {
 
-struct HttpError;
 struct WorkerState;
 
 class DecisionWait final : PageReader::Handler {
@@ -28,18 +35,29 @@ class DecisionWait final : PageReader::Handler {
 
   // For the pages that the Decider has just missed. `limit`: from the request's first wait on.
   void for_pages(Milliseconds limit);
+  // For the answer to a question that is asked elsewhere: what this returns may be called on any thread, once. login()
+  // has it by the time the handler is called.
+  std::function<void(const Login&)> for_login(Milliseconds limit);
+  const std::optional<Login>& login() const { return login_; }
   void cancel();  // the handler is not called
 
  private:
+  struct LoginTicket {
+    DecisionWait* wait = nullptr;  // used on the loop only; null: cancelled
+  };
   void begin(Milliseconds limit);
+  void on_login(const Login& login);
   void on_pages_read() override;
   void on_deadline();
 
   WorkerState& worker_;
   Handler& handler_;
   PageReader::Wait* pages_ = nullptr;
+  std::shared_ptr<LoginTicket> ticket_;
+  std::optional<Login> login_;
   Timer deadline_;
   Milliseconds since_{0};  // the first wait; 0: there was none
+  bool has_missed_pages_ = false;
 };
 
 }  // namespace bloomwall::proxy

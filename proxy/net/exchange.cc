@@ -41,11 +41,7 @@ void Exchange::begin(GatheredWrite& out) {
   if (most > 0 && !worker.rate.allow(context_.client.info().endpoint, most)) {
     return answer_error({ErrorKind::too_many_requests, "limits.requests_per_second"});
   }
-  decide(out);
-}
-
-RequestContext Exchange::request() const {
-  return {*context_.client.head(), context_.client.info(), context_.client.is_implicit_tunnel()};
+  identify(out);
 }
 
 void Exchange::decide(GatheredWrite& out) {
@@ -58,6 +54,7 @@ void Exchange::decide(GatheredWrite& out) {
   context_.port = decision.port;
   context_.host_field_port = decision.host_field_port;
   log_.note_verdict(std::move(decision.verdict), decision.act != Decision::Act::refuse);
+  if (!user_check_.may_go_to(context_.host)) return answer_error(user_check_.error());
   switch (decision.act) {
     case Decision::Act::refuse:
       return answer_error(decision.error);
@@ -80,7 +77,7 @@ void Exchange::on_decision_ready() {
   context_.snapshot = context_.worker.snapshot;
   context_.edition = context_.worker.edition;
   GatheredWrite out(context_.worker.gather);
-  decide(out);
+  identify(out);
   flush_upload(out);
 }
 

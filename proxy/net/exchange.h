@@ -12,9 +12,9 @@
 //
 // Where filters hold networks, each address is judged before it is dialled, or before the request goes out on a
 // connection that is there already: one that is blocked is not used, and where that leaves none the request is denied
-// like any other. Where the decision needs pages of a filter that are not in memory, they are awaited (DecisionWait)
-// and the request is decided again, from the start: it costs a microsecond, and nothing of the judge's state has to be
-// kept meanwhile.
+// like any other. Where credentials must be checked (UserCheck), or the decision needs pages of a filter that are not
+// in memory, that is awaited (DecisionWait) and the request is decided again, from the start: it costs a microsecond,
+// and nothing of the judge's state has to be kept meanwhile.
 // Where an answer is complete before its request is, the rest of that goes to the origin if it is small, so that both
 // connections can carry another request (completing); where it is not, both are closed.
 // A response that cannot be completed ends the client's connection so that it does not look whole.
@@ -36,6 +36,7 @@
 #include "proxy/net/exchange_progress.h"
 #include "proxy/net/origin_link.h"
 #include "proxy/net/upload.h"
+#include "proxy/net/user_check.h"
 
 namespace bloomwall::proxy {
 
@@ -77,6 +78,7 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
 
   // Whether it may go on, and how.
   RequestContext request() const;
+  void identify(GatheredWrite& out);
   void decide(GatheredWrite& out);
   void on_decision_ready() override;
   void on_decision_late(const HttpError& error) override { answer_error(error); }
@@ -152,6 +154,7 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
   Download download_{context_, link_};
   ExchangeProgress progress_{context_, link_, upload_, download_};
   DecisionWait wait_;
+  UserCheck user_check_{context_, wait_};
   Timer drain_deadline_;
   State state_ = State::deciding;
   bool ended_untold_ = false;  // the origin of intercepted TLS, by kEndedUntold

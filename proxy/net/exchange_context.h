@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "proxy/auth/user.h"
+
 namespace bloomwall::proxy {
 
 class ClientStream;
@@ -17,6 +19,8 @@ struct ExchangeContext {
   ClientStream& client;
   std::shared_ptr<const Snapshot> snapshot;  // whose settings and rules the exchange goes by
   std::uint64_t edition;                     // of the worker when the exchange began
+  UserPtr user = nullptr;                    // whose request it is; nullptr: nobody had to log in for it
+  std::uint32_t locked_for = 0;              // seconds, where it is answered login_locked
   // Where the request goes, as decided. Until then the host is empty.
   std::string host = {};  // canonical
   std::uint16_t port = 0;

@@ -139,6 +139,7 @@ void ExchangeLog::write(std::uint64_t body_octets, bool is_local_reply) {
   context_.worker.counters.count_response(status, static_cast<std::uint64_t>(lasted.count()));
   if (!context_.worker.log.enabled()) return;
   AccessRecord record = begin_record(context_.client.info(), times, lasted);
+  if (context_.user != nullptr) record.user = context_.user->name;
   record.status = status;
   record.bytes_sent = context_.client.octets_sent();
   record.bytes_received = body_octets;
@@ -172,6 +173,7 @@ TunnelStart ExchangeLog::make_tunnel_start() {
   const RequestHead& head = *context_.client.head();
   TunnelStart start;
   start.judged_by = context_.edition;
+  start.user = context_.user;
   start.method = head.method_name;
   start.target = url();
   if (hides_url()) start.shown = shown_url();
@@ -226,6 +228,7 @@ InterceptionStart ExchangeLog::make_page_start(std::uint64_t body_octets) {
   line.tls_decision = *tls_decision_;
   start.log =
       std::make_unique<InterceptionLog>(context_.worker, context_.client.info(), std::move(line), std::move(so_far));
+  start.inside.user = context_.user;
   return start;
 }
 

@@ -126,6 +126,10 @@ HelloGate::Result HelloGate::inspect(std::span<const char> bytes) {
 
 HelloGate::Result HelloGate::compare_with_authority() {
   state_.counters.sni_mismatch_total.add();
+  const auto& authentication = state_.snapshot->authentication;
+  if (must_be_exempt_ && authentication != nullptr && !authentication->is_exempt(host_)) {
+    return refuse("authentication.exempt_hosts: the server name is of another host");
+  }
   switch (access().sni_mismatch) {
     case conf::Access::SniMismatch::allow:
       return Result::pass;

@@ -55,6 +55,9 @@ class HelloGate {
     question_ = question;
     client_ = &client;
   }
+  // Nobody has logged in for the tunnel, because its host is one of authentication.exempt_hosts: nor may the server
+  // name be of any other.
+  void keep_to_exempt_hosts() { must_be_exempt_ = true; }
   Result judge_peeked();                          // like feed(), of what peek() was given
   Result feed(std::span<const char> bytes);       // the client's next octets; all of them are kept
   Result on_answer(std::span<const char> bytes);  // those of the far end, which the caller relays unless they are cut
@@ -115,6 +118,7 @@ class HelloGate {
   std::size_t given_ = 0;  // octets, to reader_
   bool has_name_ = false;
   bool is_inspected_ = false;
+  bool must_be_exempt_ = false;
   bool is_text_ = false;     // no TLS
   bool may_pass_ = false;    // all the text, once it is known to be no record
   bool has_passed_ = false;  // a part of the text

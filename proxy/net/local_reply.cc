@@ -54,7 +54,9 @@ void LocalReply::write_block_reply() {
 void LocalReply::write_error(const HttpError& error, bool must_close) {
   const RequestHead* const head = context_.client.head();
   status_ = facts(error.kind).status;
-  close_ = close_ || must_close || facts(error.kind).must_close || (head != nullptr && head->method == Method::connect);
+  const bool is_connect = head != nullptr && head->method == Method::connect;
+  const bool is_challenge = error.kind == ErrorKind::login_required;  // the client comes again, with credentials
+  close_ = close_ || must_close || facts(error.kind).must_close || (is_connect && !is_challenge);
   proxy::write_error(answer_.head(), error, said());
 }
 
@@ -103,6 +105,9 @@ ReplyContext LocalReply::said() {
   context.now = std::chrono::system_clock::now();
   context.close = close_;
   context.decision_id = log_.decision_id().text();
+  context.contact = context_.snapshot->settings.block_page.contact;
+  context.locked_for = context_.locked_for;
+  if (const auto& rules = context_.snapshot->authentication) context.challenge = rules->challenge;
   if (const RequestHead* const head = context_.client.head()) {
     context.method = head->method;
     context.client = head->version;

@@ -259,10 +259,13 @@ std::optional<HttpError> OriginLink::parent_error(int status) {
 }
 
 // Clients may answer their parent's challenge only where they are meant to speak to it, which is without credentials of
-// our own and with clients that know of a proxy. Any other would be asked for a password that is none of its business.
+// our own, with clients that know of a proxy, and where this proxy asks for no credentials itself. Any other would be
+// asked for a password that is none of its business, or send the parent one that is meant for us.
 std::optional<HttpError> OriginLink::challenge_error() {
   if (parent_ == nullptr) return std::nullopt;
-  if (parent_->authorization.empty() && context_.client.info().destination == nullptr) return std::nullopt;
+  const bool is_clients_business =
+      context_.client.info().destination == nullptr && context_.snapshot->authentication == nullptr;
+  if (parent_->authorization.empty() && is_clients_business) return std::nullopt;
   if (is_time_to_log(context_.worker.challenge_told)) {
     log::error("parent {}: 407: {}", upstream_->peer.text(),
                parent_->authorization.empty() ? "it wants credentials, and upstream.credentials_file is not set"

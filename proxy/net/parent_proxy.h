@@ -6,32 +6,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <tl/expected.hpp>
-#include <unordered_set>
-#include <vector>
 
 #include "conf/config.h"
-#include "proxy/access/access_rules.h"
+#include "proxy/access/bypass_list.h"
 #include "proxy/tls/tls_context.h"
 
 namespace bloomwall::proxy {
-
-// Hosts that are dialled directly. Domains cover what is below them; networks are about hosts that are addresses.
-class BypassList {
- public:
-  static tl::expected<BypassList, std::string> build(
-      const std::vector<std::string>& entries);  // error: the wrong entry
-  bool contains(std::string_view host) const;    // canonical; O(labels)
-
- private:
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
-  };
-  std::unordered_set<std::string, Hash, std::equal_to<>> domains_;
-  CidrSet networks_;
-};
 
 struct ParentProxy {
   std::string host;  // a name in lower case, or an address without brackets

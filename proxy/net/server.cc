@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -18,6 +19,10 @@ namespace bloomwall::proxy {
 namespace {
 
 std::string random_instance() { return fmt::format("{:012x}", random_value<std::uint64_t>() >> 16U); }
+
+std::int64_t seconds_now() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 std::size_t worker_count(const conf::Config& settings) {
   if (settings.workers > 0) return settings.workers;
@@ -38,6 +43,7 @@ struct Server::Impl {
   OwnConnections own_connections;
   ClientLimits limits;
   RequestRate rate;
+  Authenticator authenticator{random_value<CredentialHasher::Secret>(), {monotonic_now, seconds_now}};
   std::vector<Endpoint> addresses;
   std::vector<std::unique_ptr<Worker>> workers;
 };
@@ -55,6 +61,7 @@ tl::expected<void, std::string> Server::Impl::add_workers(AccessLog& log) {
                               .peers = workers,
                               .own = own,
                               .rate = rate,
+                              .authenticator = authenticator,
                               .own_connections = redirected ? &own_connections : nullptr,
                               .instance = random_instance(),
                               .dns_cache_entries = cache_share,

@@ -102,10 +102,14 @@ tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Co
   if (!groups) std::ranges::move(groups.error(), std::back_inserter(errors));
   auto inspection = TlsInspection::compile(settings, before == nullptr ? nullptr : before->inspection.get());
   if (!inspection) std::ranges::move(inspection.error(), std::back_inserter(errors));
+  auto authentication =
+      AuthenticationRules::compile(settings.authentication, before == nullptr ? nullptr : before->authentication);
+  if (!authentication) std::ranges::move(authentication.error(), std::back_inserter(errors));
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   return std::make_shared<const Snapshot>(Snapshot{generation, settings, *std::move(access), *std::move(page),
                                                    *std::move(parent), *std::move(hosts), std::move(listeners),
-                                                   *std::move(inspection), *std::move(groups), std::move(group_pages)});
+                                                   *std::move(inspection), *std::move(authentication),
+                                                   *std::move(groups), std::move(group_pages)});
 }
 
 }  // namespace bloomwall::proxy

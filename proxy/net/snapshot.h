@@ -2,9 +2,10 @@
 // together. A request keeps the snapshot it began with, so a swap does not affect it. The policy is held only by
 // workers and by waits for its pages, not by requests: a verdict takes a microsecond, a transfer may last for days, and
 // an old policy that is still referenced pins gigabytes of filters in memory and on disk.
-// What a running Server reads from here: filters and allow lists (policy), access.*, block_page, headers, timeouts,
-// limits, upstream, dns.hosts, log.access.format and .strip_query, certificates and balancers of listeners. Not read
-// again after create(): the rest of listeners and dns, workers.
+// What a running Server reads from here: filters and allow lists (policy), access.*, authentication, block_page,
+// headers, timeouts, limits, upstream, dns.hosts, log.access.format and .strip_query, certificates and balancers of
+// listeners.
+// Not read again after create(): the rest of listeners and dns, workers.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,6 +22,7 @@
 #include "filter/policy/policy.h"
 #include "proxy/access/access_rules.h"
 #include "proxy/access/group_rules.h"
+#include "proxy/auth/authentication_rules.h"
 #include "proxy/dns/static_hosts.h"
 #include "proxy/net/group_policies.h"
 #include "proxy/net/parent_proxy.h"
@@ -48,6 +50,7 @@ struct Snapshot {
   StaticHosts hosts;                                 // from settings.dns.hosts and /etc/hosts
   std::vector<ListenerRules> listeners;              // from settings.listeners, in their order
   std::shared_ptr<const TlsInspection> inspection;   // from settings.tls_inspection; nullptr: off
+  AuthenticationRulesPtr authentication;             // from settings.authentication; nullptr: nobody must log in
   std::shared_ptr<const GroupRules> groups;          // from settings.groups; nullptr: there are none
   std::map<std::string, BlockTemplate> group_pages;  // of groups that have their own
 

@@ -26,6 +26,7 @@ Tunnel::Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, TunnelSta
   if (gate_ != nullptr) {
     const TlsQuestion* const question = start_.tls_decision ? nullptr : start_.tls_question.get();
     gate_->lead_to(start_.host, start_.port, question, owner.client_info());
+    if (start_.user == nullptr && must_log_in(*state.snapshot, owner.client_info())) gate_->keep_to_exempt_hosts();
   }
   is_counted_ = !start_.is_connect || start_.is_counted;
   if (!start_.is_connect) url_memory_.set(start_.target.size());  // there is room: the head's was given back just now
@@ -222,8 +223,9 @@ std::size_t Tunnel::hand_over(std::span<const char> bytes) {
   gate_.reset();
   upstream_->transport->relay_nowhere();
   Owner& owner = *std::exchange(owner_, nullptr);
-  return used + owner.on_requests_inside(std::move(upstream_),
-                                         {start_.host, start_.port, start_.judged_by, start_.to_parent}, held, bytes);
+  ClientInfo::Inside inside{start_.host, start_.port, start_.judged_by, start_.to_parent};
+  inside.user = start_.user;
+  return used + owner.on_requests_inside(std::move(upstream_), std::move(inside), held, bytes);
 }
 
 // TLS that the proxy ends. Nothing has been relayed yet; for a page the far end is not needed any more.
@@ -244,7 +246,8 @@ void Tunnel::intercept() {
                                      .scheme = Scheme::https,
                                      .authority = sni_.empty() || sni_ == start_.host ? std::string() : start_.host,
                                      .has_marks = decision.reason == TlsReason::mark,
-                                     .hides_name = decision.hides_name},
+                                     .hides_name = decision.hides_name,
+                                     .user = start_.user},
                           .hello = gate_->take_held(gate_->held().size()),
                           .may_step_back = decision.may_step_back};
   gate_.reset();

@@ -15,6 +15,7 @@ void write_tunnel_line(WorkerState& worker, const ClientInfo& client, const Tunn
   const std::chrono::microseconds lasted = start.times.lasted();
   worker.counters.count_response(end.status, static_cast<std::uint64_t>(lasted.count()));
   AccessRecord record = begin_record(client, start.times, lasted);
+  if (start.user != nullptr) record.user = start.user->name;
   record.method = start.method;
   record.url = start.shown.empty() ? start.target : start.shown;
   record.host = start.host;

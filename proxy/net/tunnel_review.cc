@@ -16,6 +16,7 @@ void Tunnel::review() {
                              .url = start_.is_connect ? std::string_view() : std::string_view(start_.target),
                              .port = start_.port,
                              .to_parent = start_.to_parent,
+                             .user = start_.user.get(),
                              .peer = upstream_->peer});
   switch (review.act) {
     case Review::Act::block:

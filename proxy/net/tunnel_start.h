@@ -8,6 +8,7 @@
 #include <string>
 
 #include "proxy/access/tls_decision.h"
+#include "proxy/auth/user.h"
 #include "proxy/net/kept_verdict.h"
 #include "proxy/net/request_log.h"
 #include "proxy/net/tls_inspection.h"
@@ -18,6 +19,7 @@ namespace bloomwall::proxy {
 // What is remembered of the request that opened it, for the SNI's verdict and for the log line at its end.
 struct TunnelStart {
   std::uint64_t judged_by = 0;  // edition of the verdict
+  UserPtr user = nullptr;       // nullptr: nobody had to log in
   std::string method, target, host;
   std::string shown;  // of the target, for the log; empty: all of it
   std::uint16_t port = 0;

@@ -41,6 +41,8 @@ RequestRewrite Upload::rewrite() const {
     how.port = port_in_url(Scheme::http, client.destination->endpoint.port());
   if (!snapshot.parent->authorization.empty()) {
     how.parent_authorization = snapshot.parent->authorization;
+  } else if (snapshot.authentication != nullptr) {  // the client's credentials are for this proxy alone
+    how.drop_credentials = true;
   } else if (is_connect) {  // the client's answer to a challenge of the parent's
     if (const Field* field = find_field(head.fields, FieldId::proxy_authorization)) {
       how.parent_authorization = field->value;

@@ -44,7 +44,7 @@ tl::expected<std::unique_ptr<Worker>, std::string> Worker::create(const Shared& 
   worker->resolver_ = *std::move(resolver);
   worker->state_ = std::make_unique<WorkerState>(
       worker->io_, DialContext{worker->loop_, *worker->resolver_, shared.own, shared.own_connections},
-      worker->counters_, shared.log, shared.instance, shared.rate, shared.workers);
+      worker->counters_, shared.log, shared.instance, shared.rate, shared.authenticator, shared.workers);
   worker->adopt(shared.edition);
   return worker;
 }

@@ -34,6 +34,7 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
     const std::vector<std::unique_ptr<Worker>>& peers;  // every worker; complete before the first starts
     const OwnAddresses& own;
     RequestRate& rate;
+    Authenticator& authenticator;
     OwnConnections* own_connections = nullptr;  // kept where a listener is transparent
     std::string instance;                       // stands in Via
     std::size_t dns_cache_entries = 0;          // each worker's share

@@ -15,12 +15,15 @@ constexpr std::size_t kRewrittenBytes = std::size_t{8} * 1024, kRewrittenFields 
 }  // namespace
 
 WorkerState::WorkerState(IoContext& io_context, DialContext dial_context, Counters& own_counters, AccessLog& access_log,
-                         std::string instance_name, RequestRate& request_rate, std::size_t worker_count)
+                         std::string instance_name, RequestRate& request_rate, Authenticator& process_authenticator,
+                         std::size_t worker_count)
     : io(io_context),
       dial(dial_context),
       counters(own_counters),
       log(access_log),
       rate(request_rate),
+      authenticator(process_authenticator),
+      credential_hasher(process_authenticator.secret()),
       workers(worker_count),
       upstreams(io_context, own_counters, dial_context.own_connections),
       pages(io_context.loop),

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "proxy/access/tls_refusals.h"
+#include "proxy/auth/authenticator.h"
 #include "proxy/http/message_reader.h"
 #include "proxy/http/request_reader.h"
 #include "proxy/http/response_reader.h"
@@ -31,7 +32,7 @@ namespace bloomwall::proxy {
 
 struct WorkerState {
   WorkerState(IoContext& io, DialContext dial, Counters& counters, AccessLog& log, std::string instance,
-              RequestRate& rate, std::size_t workers);
+              RequestRate& rate, Authenticator& authenticator, std::size_t workers);
   ~WorkerState();
   WorkerState(const WorkerState&) = delete;
   WorkerState& operator=(const WorkerState&) = delete;
@@ -41,6 +42,8 @@ struct WorkerState {
   Counters& counters;
   AccessLog& log;
   RequestRate& rate;
+  Authenticator& authenticator;
+  CredentialHasher credential_hasher;
   std::size_t workers;  // each gets this fraction of the limits of the process
   UpstreamPool upstreams;
   PageReader pages;

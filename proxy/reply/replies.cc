@@ -24,7 +24,7 @@ constexpr std::string_view kErrorPage = R"(<!doctype html>
 body{{margin:0;min-height:100vh;display:grid;place-items:center;background:var(--ground);color:var(--ink);
 font:1rem/1.6 system-ui,sans-serif}}main{{max-width:36rem;padding:2rem}}h1{{font-size:1.6rem;margin:0 0 .4rem}}
 p{{margin:.3rem 0}}small{{color:var(--soft)}}</style></head><body><main><h1>{phrase}</h1>
-<p>{summary}</p><p><small>{status} {name}: {detail}{id}</small></p></main></body></html>
+<p>{summary}{contact}</p><p><small>{status} {name}: {detail}{id}</small></p></main></body></html>
 )";
 
 // Refusals by the access rules say so in the reason phrase, as block replies do.
@@ -68,25 +68,32 @@ std::string summary_of(const HttpError& error, const ErrorFacts& fact) {
   return summary;
 }
 
-// `id`: the decision's, or empty.
-std::string error_body(MediaType type, const HttpError& error, const ErrorFacts& fact, std::string_view id) {
-  const std::string_view phrase = reason_phrase(fact.status);
+bool is_about_login(ErrorKind kind) { return kind == ErrorKind::login_required || kind == ErrorKind::login_locked; }
+
+std::string error_body(MediaType type, const HttpError& error, const ErrorFacts& fact, const ReplyContext& context) {
+  const std::string_view phrase = reason_phrase(fact.status), id = context.decision_id;
+  const std::string_view contact = is_about_login(error.kind) ? context.contact : std::string_view();
+  std::string safe_contact;
   const std::string summary = summary_of(error, fact);
   switch (type) {
     case MediaType::html: {
       std::string detail;
       append_html(detail, error.detail);
+      append_html(safe_contact, contact);
       return fmt::format(fmt::runtime(kErrorPage), fmt::arg("status", fact.status), fmt::arg("phrase", phrase),
                          fmt::arg("summary", summary), fmt::arg("name", to_string(error.kind)),
                          fmt::arg("detail", detail),
+                         fmt::arg("contact", contact.empty() ? "" : " Contact: " + safe_contact),
                          fmt::arg("id", id.empty() ? "" : fmt::format("; decision {}", id)));
     }
     case MediaType::json: {
       std::string detail;
       append_json(detail, error.detail);
-      return fmt::format(R"({{"error":"{}","status":{},"message":"{}","detail":"{}"{}}})"
+      append_json(safe_contact, contact);
+      return fmt::format(R"({{"error":"{}","status":{},"message":"{}","detail":"{}"{}{}}})"
                          "\n",
                          to_string(error.kind), fact.status, summary, detail,
+                         contact.empty() ? "" : fmt::format(R"(,"contact":"{}")", safe_contact),
                          id.empty() ? "" : fmt::format(R"(,"decision_id":"{}")", id));
     }
     case MediaType::text:
@@ -96,8 +103,13 @@ std::string error_body(MediaType type, const HttpError& error, const ErrorFacts&
                      id.empty() ? "" : fmt::format("; decision {}", id));
 }
 
-std::string_view more_fields_of(ErrorKind kind) {
+std::string more_fields_of(ErrorKind kind, const ReplyContext& context) {
   switch (kind) {
+    case ErrorKind::login_required:
+      return fmt::format("Proxy-Authenticate: {}\r\n", context.challenge);
+    case ErrorKind::login_locked:
+      return fmt::format("Retry-After: {}\r\n", context.locked_for);
+    case ErrorKind::login_unchecked:
     case ErrorKind::too_many_requests:  // a whole second's worth is free again by then
       return "Retry-After: 1\r\n";
     case ErrorKind::connection_limit:
@@ -126,9 +138,9 @@ void write_error(std::string& out, const HttpError& error, const ReplyContext& c
   const ErrorFacts& fact = facts(error.kind);
   const MediaType type = context.method == Method::connect ? MediaType::text : choose_media(context.accept);
   const std::string_view id = context.decision_id;
-  const std::string body = error_body(type, error, fact, id);
+  const std::string body = error_body(type, error, fact, context);
   const std::string details = id.empty() ? std::string(error.detail) : fmt::format("{}; decision {}", error.detail, id);
-  std::string more(more_fields_of(error.kind));
+  std::string more = more_fields_of(error.kind, context);
   if (error.kind == ErrorKind::method_not_allowed) more.append("Allow: ").append(kTransparentMethods).append("\r\n");
   write_reply_message(out,
                       {.status = fact.status,

@@ -99,6 +99,7 @@ void append_json_line(std::string& out, const AccessRecord& record, const LogSty
   JsonLine line(out, "start_time", record.start);
   line.text("id", record.decision_id);
   line.endpoint("inbound_remote_addr", record.client, record.client_port);
+  line.text("user", record.user);
   line.text("listener", record.listener);
   const bool is_connect = record.tunnel || record.method == "CONNECT";
   line.text("proxy_type", is_connect           ? "connect"
@@ -139,7 +140,8 @@ void append_json_line(std::string& out, const AccessRecord& record, const LogSty
 // Squid's words for what happened, which log analysers know.
 std::string_view result_tag(const AccessRecord& record) {
   // Refused where the client hears nothing of it, too: in a tunnel, or because it was closed without a word.
-  const bool is_refused = record.refused && (record.status == 403 || record.status == 0 || record.tunnel);
+  const bool is_refused =
+      record.refused && (record.status == 403 || record.status == 407 || record.status == 0 || record.tunnel);
   const bool own_403 = record.status == 403 && record.peer.empty();
   if (record.decision == filter::Decision::blocked || is_refused || own_403) return "TCP_DENIED";
   if (record.method.empty() || record.decision == filter::Decision::rejected) return "NONE_NONE";
@@ -169,7 +171,9 @@ void append_decision(std::string& out, const AccessRecord& record) {
 
 void append_combined_line(std::string& out, const AccessRecord& record, const LogStyle& style) {
   append_log_bare(out, record.client);
-  out.append(" - - [");
+  out.append(" - ");
+  append_log_bare(out, record.user.substr(0, kMostOther));
+  out.append(" [");
   append_common_log(out, record.start);
   out.append("] \"");
   append_log_quoted(out, record.method.empty() ? "-" : record.method.substr(0, kMostOther));
@@ -208,7 +212,9 @@ void append_squid_line(std::string& out, const AccessRecord& record, const LogSt
   append_log_bare(out, record.method.substr(0, kMostOther));
   out.push_back(' ');
   append_log_bare(out, shown(record.url, style, kMostUrl));
-  out.append(" - ").append(hierarchy(record)).push_back('/');
+  out.push_back(' ');
+  append_log_bare(out, record.user.substr(0, kMostOther));
+  out.append(1, ' ').append(hierarchy(record)).push_back('/');
   append_log_bare(out, record.peer.substr(0, record.peer.rfind(':')));  // Squid writes the address without the port
   out.push_back(' ');
   // A media type as Squid writes it, without parameters.

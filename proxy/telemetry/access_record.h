@@ -1,7 +1,7 @@
 // One line of the access log: what happened, as a struct, and its three spellings.
 //   json      one object; README.md lists its fields
-//   combined  host - - [time] "method url HTTP/1.1" status bytes "referer" "agent" tag:hierarchy
-//   squid     seconds.millis duration client tag/status bytes method url - hierarchy/peer type
+//   combined  host - user [time] "method url HTTP/1.1" status bytes "referer" "agent" tag:hierarchy
+//   squid     seconds.millis duration client tag/status bytes method url user hierarchy/peer type
 // Where there is something to look up, combined and squid lines have two words more, behind what their readers know:
 // "filter:NAME" or "error:KIND", and the decision id; "-" for one that is missing.
 // Nothing the network sent can end a line, forge a field or reach a terminal: control octets, quotes, backslashes and
@@ -27,6 +27,7 @@ struct AccessRecord {
   std::chrono::microseconds dns{0}, connect{0};  // 0: none was needed
   std::string_view client = {};                  // address without port
   std::uint16_t client_port = 0;
+  std::string_view user = {};      // who has logged in; empty: nobody
   std::string_view listener = {};  // "127.0.0.1:3128"
   std::string_view method = {};    // empty where no head was understood
   std::string_view url = {};       // absolute URL, or host:port of a CONNECT

@@ -53,6 +53,9 @@ namespace bloomwall::proxy {
   X(origin_without_sct_total, "Origins with a certificate of a public root without embedded SCTs")   \
   X(tls_interceptions_undone_total, "Interceptions that became tunnels: only the client can answer") \
   X(misdirected_inside_total, "Requests inside TLS whose Host named another server")                 \
+  X(logins_checked_total, "Requests whose credentials had to be checked")                            \
+  X(logins_remembered_total, "Requests whose credentials were remembered")                           \
+  X(logins_refused_total, "Requests whose credentials were wrong")                                   \
   X(http2_streams_total, "Requests of clients that came by HTTP/2")                                  \
   X(http2_streams_refused_total, "HTTP/2 requests refused because their origin takes no more")       \
   X(http2_floods_total, "HTTP/2 connections ended because of a flood of frames, resets or fields")   \

@@ -161,9 +161,10 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
       {"tls_inspection.ca", field_count<InspectionCa>()},
       {"tls_inspection.auto_pass", field_count<AutoPass>()},
       {"tls_inspection.verify", field_count<OriginTrust>()},
-      {"tls_inspection.leaf", field_count<LeafCertificates>()}};
+      {"tls_inspection.leaf", field_count<LeafCertificates>()},
+      {"authentication", field_count<Authentication>()}};
   EXPECT_EQ(keys, fields);
-  static_assert(field_count<Config>() == 20, "a new section: add it above and to bloomwall.yaml");
+  static_assert(field_count<Config>() == 21, "a new section: add it above and to bloomwall.yaml");
 }
 
 }  // namespace

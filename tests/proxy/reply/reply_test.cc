@@ -141,6 +141,26 @@ TEST(ErrorReply, SpecialFieldsOfSpecialKinds) {
   EXPECT_EQ(error(ErrorKind::connection_limit, context()).field("Retry-After"), "5");
 }
 
+TEST(ErrorReply, AsksForALoginAndSaysWhomToAsk) {
+  ReplyContext with = context("text/html");
+  with.challenge = "Basic realm=\"p\", charset=\"UTF-8\"";
+  with.contact = "a <b@example.com>";
+  with.locked_for = 77;
+  const Answer html = error(ErrorKind::login_required, with);
+  EXPECT_EQ(html.status, 407);
+  EXPECT_EQ(html.field("Proxy-Authenticate"), with.challenge);
+  EXPECT_EQ(html.field("Connection"), "");
+  EXPECT_NE(html.body.find("Contact: a &lt;b@example.com&gt;"), std::string::npos) << html.body;
+  with.accept = "application/json";
+  const Answer json = error(ErrorKind::login_locked, with);
+  EXPECT_EQ(json.status, 429);
+  EXPECT_EQ(json.field("Retry-After"), "77");
+  EXPECT_EQ(json.field("Proxy-Authenticate"), "");
+  EXPECT_EQ(nlohmann::json::parse(json.body)["contact"], "a <b@example.com>");
+  EXPECT_EQ(error(ErrorKind::login_unchecked, with).field("Retry-After"), "1");
+  EXPECT_EQ(error(ErrorKind::dns_error, with).body.find("Contact"), std::string::npos);
+}
+
 TEST(ErrorReply, HeadGetsNoBodyButItsLength) {
   const Answer get = error(ErrorKind::dns_error, context());
   std::string out;

@@ -114,6 +114,19 @@ TEST(AccessRecord, CombinedLines) {
             "192.0.2.7 - - [01/May/2024:12:34:56 +0000] \"- - HTTP/1.0\" 000 0 \"-\" \"-\" NONE_NONE:HIER_NONE\n");
 }
 
+TEST(AccessRecord, TheUserStandsWhereEachFormatHasIt) {
+  AccessRecord record = allowed();
+  record.user = "d\xc3\xb6rte \"x\" [y";
+  EXPECT_NE(line(record, Format::json).find(",\"user\":\"d\\u00c3\\u00b6rte \\\"x\\\" [y\","), std::string::npos)
+      << line(record, Format::json);
+  EXPECT_TRUE(line(record, Format::combined).starts_with("192.0.2.7 - d%C3%B6rte%20%22x%22%20[y ["))
+      << line(record, Format::combined);
+  EXPECT_NE(line(record, Format::squid).find(" d%C3%B6rte%20%22x%22%20[y HIER_DIRECT/"), std::string::npos)
+      << line(record, Format::squid);
+  record = {.start = kStart, .client = "192.0.2.7", .status = 407, .refused = true};
+  EXPECT_NE(line(record, Format::squid).find("TCP_DENIED/407"), std::string::npos);
+}
+
 // Two words behind what readers of these formats know, and only where there is something to look up.
 TEST(AccessRecord, WhatDecidedAndItsIdStandInEveryFormat) {
   AccessRecord denied = allowed();

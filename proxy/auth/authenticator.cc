@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/auth/authenticator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "proxy/auth/basic_credentials.h"
+
+namespace bloomwall::proxy {
+
+UserPtr Authenticator::recall(const AuthenticationRules& rules, const CredentialKey& key) {
+  auto known = cache_.find(key, rules.users->edition(), clocks_.monotonic());
+  if (!known || *known == nullptr || clocks_.seconds() >= (*known)->until) return nullptr;
+  return *std::move(known);
+}
+
+std::optional<Login> Authenticator::log_in(const AuthenticationRulesPtr& rules, const ClientKey& client,
+                                           std::string_view token, const CredentialKey& key, CredentialHasher& hasher,
+                                           CheckQueue::Done done) {
+  auto credentials = decode_basic(token);
+  if (!credentials) return refuse_malformed(*rules, client);
+  const CredentialKey name = hasher.key_of(CredentialHasher::Kind::user_name, credentials->name);
+  AttemptLimits::Key user{};
+  std::copy_n(name.begin(), user.size(), user.begin());
+  if (const Milliseconds left = locked_for(client, user); left > Milliseconds(0)) {
+    return Login{.result = Login::Result::locked, .locked_for = left};
+  }
+  if (auto known = cache_.find(key, rules->users->edition(), clocks_.monotonic())) {
+    const bool is_right = *known != nullptr && clocks_.seconds() < (*known)->until;
+    if (!is_right) return refuse(*rules, client, user);
+    return Login{.result = Login::Result::accepted, .user = *std::move(known)};
+  }
+  CredentialQuestion question;
+  question.rules = rules;
+  question.credentials = *std::move(credentials);
+  question.key = key;
+  question.client = client;
+  question.user = user;
+  if (queue_.ask(std::move(question), std::move(done))) return std::nullopt;
+  return Login{.result = Login::Result::unchecked};
+}
+
+Login Authenticator::refuse_malformed(const AuthenticationRules& rules, const ClientKey& client) {
+  const Milliseconds now = clocks_.monotonic();
+  const Milliseconds left = clients_.locked_for(client, now);
+  if (left > Milliseconds(0)) return {.result = Login::Result::locked, .locked_for = left};
+  clients_.note_refusal(client, rules.attempts, rules.lock, now);
+  return {.result = Login::Result::refused};
+}
+
+Milliseconds Authenticator::locked_for(const ClientKey& client, const AttemptLimits::Key& user) const {
+  const Milliseconds now = clocks_.monotonic();
+  return std::max(clients_.locked_for(client, now), users_.locked_for(user, now));
+}
+
+Login Authenticator::refuse(const AuthenticationRules& rules, const ClientKey& client, const AttemptLimits::Key& user) {
+  const Milliseconds now = clocks_.monotonic();
+  clients_.note_refusal(client, rules.attempts, rules.lock, now);
+  users_.note_refusal(user, rules.attempts, rules.lock, now);
+  return {.result = Login::Result::refused};
+}
+
+// Whether the name is a user's is found out only after the same work was done.
+Login Authenticator::check(const CredentialQuestion& question) {
+  const AuthenticationRules& rules = *question.rules;
+  // Others that waited before this one may have used up the attempts.
+  if (const Milliseconds left = locked_for(question.client, question.user); left > Milliseconds(0)) {
+    return {.result = Login::Result::locked, .locked_for = left};
+  }
+  const UserTable::Entry* const entry = rules.users->find(question.credentials.name);
+  const std::string& hash = entry != nullptr ? entry->hash : rules.users->stand_in(question.credentials.name);
+  const auto compared = passwords_.compare(question.credentials.password, hash);
+  if (compared == PasswordHasher::Result::failed) return {.result = Login::Result::unchecked};
+  const bool is_right = compared == PasswordHasher::Result::same && entry != nullptr;
+  const Milliseconds now = clocks_.monotonic();
+  const std::uint64_t edition = rules.users->edition();
+  if (!is_right || clocks_.seconds() >= entry->user->until) {
+    cache_.put(question.key, edition, nullptr, now + kNoHolds);
+    return refuse(rules, question.client, question.user);
+  }
+  if (rules.cache > Milliseconds(0)) cache_.put(question.key, edition, entry->user, now + rules.cache);
+  return {.result = Login::Result::accepted, .user = entry->user};
+}
+
+}  // namespace bloomwall::proxy

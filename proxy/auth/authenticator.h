@@ -1,0 +1,59 @@
+// Finds out whose credentials are. One for the process: what it remembers outlives reloads.
+//   recall()   what a check has said already: on every request, from any loop; no allocation
+//   log_in()   all else: refuses at once what is malformed, locked, or was refused seconds ago, and asks the CheckQueue
+// A yes is remembered for `authentication.cache`, a no for kNoHolds. Neither outlives a change of the users file, and
+// no user outlives its own end. Credentials that are remembered are taken even where their client or user is locked.
+// Passwords are wiped after the check; nothing here logs.
+// Threads: any; a CredentialHasher belongs to its caller.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "proxy/auth/attempt_limits.h"
+#include "proxy/auth/authentication_rules.h"
+#include "proxy/auth/check_queue.h"
+#include "proxy/auth/credential_cache.h"
+#include "proxy/auth/credential_key.h"
+#include "proxy/auth/login.h"
+#include "proxy/auth/password_hash.h"
+
+namespace bloomwall::proxy {
+
+class Authenticator final : CheckQueue::Checker {
+ public:
+  static constexpr Milliseconds kNoHolds{10'000};
+  // Both of the system's clocks; a test has its own.
+  struct Clocks {
+    Milliseconds (*monotonic)() = nullptr;
+    std::int64_t (*seconds)() = nullptr;  // since 1970
+  };
+
+  Authenticator(const CredentialHasher::Secret& secret, Clocks clocks) : secret_(secret), clocks_(clocks) {}
+  const CredentialHasher::Secret& secret() const { return secret_; }  // for the hasher of a thread
+
+  // nullptr: not known.
+  UserPtr recall(const AuthenticationRules& rules, const CredentialKey& key);
+
+  // `token`: basic_token(); `key`: its key. Nothing: `done` will be called with the result, on another thread.
+  std::optional<Login> log_in(const AuthenticationRulesPtr& rules, const ClientKey& client, std::string_view token,
+                              const CredentialKey& key, CredentialHasher& hasher, CheckQueue::Done done);
+  // Credentials in which there is nothing to check: counted as a refusal.
+  Login refuse_malformed(const AuthenticationRules& rules, const ClientKey& client);
+  std::int64_t seconds() const { return clocks_.seconds(); }
+
+ private:
+  Login check(const CredentialQuestion& question) override;
+  Milliseconds locked_for(const ClientKey& client, const AttemptLimits::Key& user) const;
+  Login refuse(const AuthenticationRules& rules, const ClientKey& client, const AttemptLimits::Key& user);
+
+  CredentialHasher::Secret secret_;
+  Clocks clocks_;
+  CredentialCache cache_;
+  AttemptLimits clients_, users_;
+  PasswordHasher passwords_;  // the queue's thread's
+  CheckQueue queue_{*this};   // last: its thread uses the others
+};
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,36 @@
+// Names credentials by a keyed hash, so that they can be remembered without being kept: HMAC-SHA-256 (RFC 2104) with a
+// key that this process has drawn and that nobody else has.
+// Cost: about 250 ns for credentials of usual length, no allocation. Not thread-safe: one for each thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <openssl/evp.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "base/handles.h"
+
+namespace bloomwall::proxy {
+
+using CredentialKey = std::array<std::uint8_t, 32>;
+
+class CredentialHasher {
+ public:
+  using Secret = std::array<std::uint8_t, 32>;  // random
+  // What is named; equal texts of two kinds have different keys.
+  enum class Kind : std::uint8_t { basic = 1, user_name };
+
+  explicit CredentialHasher(const Secret& secret);
+  CredentialKey key_of(Kind kind, std::string_view text);
+
+ private:
+  using Block = std::array<std::uint8_t, 64>;
+  Block inner_{}, outer_{};  // the secret with the two pads of HMAC
+  std::unique_ptr<EVP_MD, FreeWith<EVP_MD_free>> sha256_;
+  std::unique_ptr<EVP_MD_CTX, FreeWith<EVP_MD_CTX_free>> context_;
+};
+
+}  // namespace bloomwall::proxy

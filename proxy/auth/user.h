@@ -1,0 +1,21 @@
+// A person or a program that uses the proxy, as its credentials have shown. Immutable; shared by all requests of it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace bloomwall::proxy {
+
+struct User {
+  static constexpr std::int64_t kForever = std::numeric_limits<std::int64_t>::max();
+  std::string name;  // 1 to 255 octets, none of them a control octet
+  std::vector<std::string> groups = {};
+  std::int64_t until = kForever;  // seconds since 1970; from then on its credentials are refused
+};
+using UserPtr = std::shared_ptr<const User>;
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,70 @@
+// The users of `authentication.users_file`. One a line:
+//   alice:$2y$10$...                            # what `htpasswd -B` writes
+//   bob:$y$j9T$...:staff,night shift            # groups, separated by commas
+//   guest:$6$...::2027-01-31                    # until the end of that day in UTC, or 2027-01-31T18:00:00Z
+// Blank lines and lines that begin with # are passed over; there are no comments behind a line. Hashes:
+// password_hash.h. Errors, each with file and line: a missing or unusable hash, a name or a group that is empty or too
+// long or has control octets, a name that stands there twice, more than kMostUsers. No error quotes what stands in the
+// place of a hash.
+// Built off the loops, then immutable and thread-safe. find(): one hash probe. Memory: the texts and about 300 bytes a
+// user.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <unordered_map>
+#include <vector>
+
+#include "proxy/auth/user.h"
+
+namespace bloomwall::proxy {
+
+class UserTable {
+ public:
+  static constexpr std::size_t kMostBytes = std::size_t{32} << 20;  // of the file
+  static constexpr std::size_t kMostUsers = 100'000;
+  static constexpr std::size_t kMostGroups = 64;  // of one user
+  static constexpr std::size_t kMostName = 255;   // octets of a name
+  static constexpr std::size_t kMostGroupName = 64;
+  static constexpr std::size_t kMostErrors = 20;  // further ones are not listed
+
+  struct Entry {
+    UserPtr user;
+    std::string hash;
+  };
+  using Ptr = std::shared_ptr<const UserTable>;
+
+  // `before`: what a reload replaces; the same table again where the file has not changed. Errors one line each.
+  static tl::expected<Ptr, std::vector<std::string>> load(const std::filesystem::path& file, const Ptr& before);
+  // The same of a text that is in memory; `name` stands in errors.
+  static tl::expected<Ptr, std::vector<std::string>> parse(std::string_view text, const std::string& name);
+
+  const Entry* find(std::string_view name) const;  // octet by octet; nullptr: nobody
+  // The hash that a name which is nobody's is checked against, so that its answer takes as long as that of a user: that
+  // of one of the users, always the same for one name.
+  const std::string& stand_in(std::string_view name) const;
+  // Equal for tables of the same text alone.
+  std::uint64_t edition() const { return edition_; }
+  std::size_t size() const { return users_.size(); }
+
+ private:
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
+  UserTable() = default;
+  std::string add(std::string_view line);  // what is wrong with it, or empty
+
+  std::unordered_map<std::string, Entry, TextHash, std::equal_to<>> users_;
+  std::vector<const std::string*> hashes_;  // in the order of the lines
+  std::uint64_t edition_ = 0;
+};
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/net/user_check.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "proxy/net/addresses.h"
+#include "proxy/net/client_info.h"
+#include "proxy/net/client_limits.h"
+#include "proxy/net/client_stream.h"
+#include "proxy/net/exchange_context.h"
+#include "proxy/net/worker_state.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr HttpError kNoCredentials{ErrorKind::login_required, "authentication.require"};
+constexpr HttpError kWrongCredentials{ErrorKind::login_required, "the name or the password is wrong"};
+constexpr HttpError kUserIsGone{ErrorKind::tunnel_denied, "the user of this tunnel has been removed, or has ended"};
+constexpr HttpError kNotExemptInside{ErrorKind::tunnel_denied, "authentication.exempt_hosts: of another host"};
+
+}  // namespace
+
+bool must_log_in(const Snapshot& snapshot, const ClientInfo& client) {
+  if (snapshot.authentication == nullptr || client.destination != nullptr) return false;
+  return snapshot.authentication->required.contains(rule_address(client.endpoint.unmapped()));
+}
+
+UserCheck::Step UserCheck::step() {
+  if (is_done_) return Step::go_on;
+  if (const auto& login = wait_.login()) return take(*login);
+  const ClientInfo& client = context_.client.info();
+  if (!must_log_in(*context_.snapshot, client)) return done();
+  if (client.inside != nullptr) return check_inside();
+  const RequestHead& head = *context_.client.head();
+  if (head.target.form == TargetForm::origin) return done();  // answered here
+  if (is_for_exempt_host(head)) {
+    is_exempt_ = true;
+    return done();
+  }
+  if (!context_.snapshot->authentication->basic_without_tls && !client.is_secure) {
+    return refuse({ErrorKind::client_denied, "authentication.basic_without_tls"});
+  }
+  return check_credentials(head);
+}
+
+UserCheck::Step UserCheck::done() {
+  is_done_ = true;
+  return Step::go_on;
+}
+
+UserCheck::Step UserCheck::refuse(const HttpError& error) {
+  error_ = error;
+  return Step::refuse;
+}
+
+UserCheck::Step UserCheck::take(const Login& login) {
+  switch (login.result) {
+    case Login::Result::accepted:
+      context_.user = login.user;
+      return done();
+    case Login::Result::refused:
+      context_.worker.counters.logins_refused_total.add();
+      return refuse(kWrongCredentials);
+    case Login::Result::locked:
+      context_.locked_for = static_cast<std::uint32_t>(login.locked_for.count() / 1000 + 1);
+      return refuse({ErrorKind::login_locked, "authentication.attempts"});
+    case Login::Result::unchecked:
+      break;
+  }
+  return refuse({ErrorKind::login_unchecked, "too many credentials wait to be checked"});
+}
+
+// Nobody is asked for credentials inside a tunnel: an origin's answer is expected there.
+UserCheck::Step UserCheck::check_inside() {
+  const ClientInfo::Inside& inside = *context_.client.info().inside;
+  const AuthenticationRules& rules = *context_.snapshot->authentication;
+  if (inside.user != nullptr) {
+    context_.user = rules.current(*inside.user, context_.worker.authenticator.seconds());
+    return context_.user == nullptr ? refuse(kUserIsGone) : done();
+  }
+  const bool is_exempt =
+      rules.is_exempt(inside.host) && (inside.authority.empty() || rules.is_exempt(inside.authority));
+  if (!is_exempt) return refuse(kNotExemptInside);
+  is_exempt_ = true;
+  return done();
+}
+
+// By the host as the client spells it; the decision has the last word (may_go_to()).
+bool UserCheck::is_for_exempt_host(const RequestHead& head) {
+  const AuthenticationRules& rules = *context_.snapshot->authentication;
+  if (!rules.has_exempt || head.target.authority.host.empty()) return false;
+  const auto host = context_.worker.decider.server_name(head.target.authority.host);
+  return host && rules.is_exempt(host->host);
+}
+
+bool UserCheck::may_go_to(std::string_view host) {
+  const auto& rules = context_.snapshot->authentication;
+  if (!is_exempt_ || host.empty() || rules == nullptr || rules->is_exempt(host)) return true;
+  error_ = context_.client.info().inside != nullptr ? kNotExemptInside : kNoCredentials;
+  return false;
+}
+
+UserCheck::Step UserCheck::check_credentials(const RequestHead& head) {
+  WorkerState& worker = context_.worker;
+  const AuthenticationRulesPtr& rules = context_.snapshot->authentication;
+  const ClientKey client = ClientLimits::key_of(context_.client.info().endpoint);
+  const auto is_credentials = [](const Field& field) { return field.id == FieldId::proxy_authorization; };
+  const auto field = std::ranges::find_if(head.fields, is_credentials);
+  if (field == head.fields.end()) return refuse(kNoCredentials);
+  if (std::any_of(field + 1, head.fields.end(), is_credentials)) {
+    return take(worker.authenticator.refuse_malformed(*rules, client));
+  }
+  const std::string_view token = basic_token(field->value);
+  if (token.empty()) return refuse(kNoCredentials);
+  const CredentialKey key = worker.credential_hasher.key_of(CredentialHasher::Kind::basic, token);
+  if (UserPtr user = worker.authenticator.recall(*rules, key)) {
+    worker.counters.logins_remembered_total.add();
+    context_.user = std::move(user);
+    return done();
+  }
+  const auto login = worker.authenticator.log_in(rules, client, token, key, worker.credential_hasher,
+                                                 wait_.for_login(context_.snapshot->settings.timeouts.connect));
+  if (login) {
+    wait_.cancel();
+    return take(*login);
+  }
+  worker.counters.logins_checked_total.add();
+  if (!context_.client.request_ended()) context_.client.pause(PauseReason::not_ready);
+  return Step::wait;
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,56 @@
+// Which user a request is of: the step of an exchange before its decision, which may depend on the user.
+//   nobody has to log in       the rules are off, or do not name the client; transparent listeners; requests for the
+//                              proxy itself; hosts of authentication.exempt_hosts
+//   inside a tunnel            the user of its CONNECT, as long as the users file has it
+//   else                       by Proxy-Authorization: out of memory, or once a check has an answer
+// Cost where nobody has to: one comparison; where the credentials are remembered: one keyed hash and two look-ups, no
+// allocation. Thread: the worker's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "proxy/http/http_error.h"
+#include "proxy/net/decision_wait.h"
+
+namespace bloomwall::proxy {
+
+struct ClientInfo;
+struct ExchangeContext;
+struct RequestHead;
+struct Snapshot;
+
+// Whether the rules ask this client to log in, wherever it goes.
+bool must_log_in(const Snapshot& snapshot, const ClientInfo& client);
+
+class UserCheck {
+ public:
+  enum class Step : std::uint8_t {
+    go_on,   // ExchangeContext::user is known
+    wait,    // until the handler of the DecisionWait is called; then ask again
+    refuse,  // error() says why
+  };
+  UserCheck(ExchangeContext& context, DecisionWait& wait) : context_(context), wait_(wait) {}
+  Step step();
+  // A request that needed no user because of its host goes to an exempt host indeed, and to no other. False: error()
+  // says why. Call it with the canonical host that was decided on, or an empty one.
+  bool may_go_to(std::string_view host);
+  const HttpError& error() const { return error_; }
+
+ private:
+  Step done();
+  Step refuse(const HttpError& error);
+  Step take(const Login& login);
+  Step check_inside();
+  Step check_credentials(const RequestHead& head);
+  bool is_for_exempt_host(const RequestHead& head);
+
+  ExchangeContext& context_;
+  DecisionWait& wait_;
+  HttpError error_;
+  bool is_done_ = false;
+  bool is_exempt_ = false;
+};
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,38 @@
+// Any text as a Proxy-Authorization field: what is taken for name and password has no octet that would cut it short,
+// and both lie within their limits.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proxy/auth/basic_credentials.h"
+
+namespace {
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+bool is_plain(std::string_view text) {
+  return std::none_of(text.begin(), text.end(),
+                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace bloomwall::proxy;
+  const std::vector<char> exact(data, data + size);
+  const std::string_view text(exact.data(), exact.size());
+  for (const std::string_view token : {text, basic_token(text)}) {
+    const auto got = decode_basic(token);
+    if (!got) continue;
+    require(!got->name.empty() && got->name.size() <= 255 && got->name.find(':') == std::string::npos);
+    require(got->password.size() <= kMostPassword && is_plain(got->name) && is_plain(got->password));
+  }
+  return 0;
+}

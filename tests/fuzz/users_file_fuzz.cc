@@ -1,0 +1,45 @@
+// Any text as a users file: each error names the file and shows no hash; whoever was taken has a hash that can be
+// checked in reasonable time and is found again.
+// SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/text.h"
+#include "proxy/auth/password_hash.h"
+#include "proxy/auth/user_table.h"
+
+namespace {
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using bloomwall::proxy::UserTable;
+  const std::vector<char> exact(data, data + size);
+  const std::string_view text(exact.data(), exact.size());
+  const auto made = UserTable::parse(text, "f");
+  if (!made) {
+    require(!made.error().empty() && made.error().size() <= UserTable::kMostErrors + 1);
+    for (const std::string& error : made.error()) require(error.starts_with("f:") && error.size() < 300);
+    return 0;
+  }
+  std::size_t users = 0;
+  for (bloomwall::LineWalk lines(text); lines.next();) {
+    std::string_view line = lines.line();
+    if (line.empty() || line.front() == '#') continue;
+    const auto* const entry = (*made)->find(bloomwall::next_part(line, ':'));
+    require(entry != nullptr && !bloomwall::proxy::find_hash_fault(entry->hash));
+    require(entry->user->groups.size() <= UserTable::kMostGroups);
+    ++users;
+  }
+  require(users == (*made)->size());
+  require(!bloomwall::proxy::find_hash_fault((*made)->stand_in("nobody")));
+  return 0;
+}

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/auth/authenticator.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <future>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "proxy/auth/basic_credentials.h"
+#include "tests/proxy/auth/hashes.h"
+#include "tests/support/temp_dir.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using namespace bloomwall::test;
+using namespace std::chrono_literals;
+using Result = Login::Result;
+
+Milliseconds now{1'000'000};         // NOLINT: the hands that the test turns
+std::int64_t today = 1'800'000'000;  // NOLINT
+Milliseconds test_clock() { return now; }
+std::int64_t test_seconds() { return today; }
+
+// "alice:open sesame" and the like.
+constexpr std::string_view kAlice = "YWxpY2U6b3BlbiBzZXNhbWU=", kAliceWrong = "YWxpY2U6eA==";
+constexpr std::string_view kBob = "Ym9iOm9wZW4gc2VzYW1l", kNobody = "bm9ib2R5Ong=";
+
+class AuthenticatorTest : public ::testing::Test {
+ protected:
+  AuthenticationRulesPtr rules(const std::string& users, const AuthenticationRulesPtr& before = nullptr) {
+    settings.users_file = dir_.write("users", users);
+    auto made = AuthenticationRules::compile(settings, before);
+    if (!made) throw std::runtime_error(made.error().front());
+    return *made;
+  }
+  CredentialKey key_of(std::string_view token) { return hasher_.key_of(CredentialHasher::Kind::basic, token); }
+  UserPtr recall(const AuthenticationRulesPtr& by, std::string_view token) {
+    return authenticator.recall(*by, key_of(token));
+  }
+  // Waits for the check, if there is one.
+  Login log_in(const AuthenticationRulesPtr& by, std::string_view token, ClientKey client = {1}) {
+    std::promise<Login> promise;
+    auto answer = promise.get_future();
+    const auto at_once = authenticator.log_in(by, client, token, key_of(token), hasher_,
+                                              [&](const Login& login) { promise.set_value(login); });
+    if (at_once) return *at_once;
+    if (answer.wait_for(20s) != std::future_status::ready) throw std::runtime_error("no answer within 20 s");
+    return answer.get();
+  }
+  Result result_of(const AuthenticationRulesPtr& by, std::string_view token, ClientKey client = {1}) {
+    return log_in(by, token, client).result;
+  }
+
+  static conf::Authentication for_everybody() {
+    conf::Authentication all;
+    all.require = {"0.0.0.0/0"};
+    return all;
+  }
+  conf::Authentication settings = for_everybody();
+  Authenticator authenticator{{7}, {test_clock, test_seconds}};
+
+ private:
+  TempDir dir_;
+  CredentialHasher hasher_{authenticator.secret()};
+};
+
+TEST_F(AuthenticatorTest, TakesWhatIsRightAndRemembersIt) {
+  const auto by = rules(user_line("alice", ":staff") + user_line("bob", "", kSha512));
+  EXPECT_EQ(recall(by, kAlice), nullptr);
+  const Login login = log_in(by, kAlice);
+  ASSERT_EQ(login.result, Result::accepted);
+  EXPECT_EQ(login.user->name, "alice");
+  EXPECT_EQ(login.user->groups, std::vector<std::string>{"staff"});
+  EXPECT_EQ(recall(by, kAlice), login.user);
+  EXPECT_EQ(log_in(by, kBob).user->name, "bob");
+  now += settings.cache;
+  EXPECT_EQ(recall(by, kAlice), nullptr);
+}
+
+TEST_F(AuthenticatorTest, RefusesWhatIsWrongUnknownOrMalformed) {
+  const auto by = rules(user_line("alice"));
+  for (const std::string_view token : {kAliceWrong, kNobody, kBob, std::string_view("!"), std::string_view()}) {
+    EXPECT_EQ(result_of(by, token), Result::refused) << token;
+    EXPECT_EQ(recall(by, token), nullptr);
+  }
+}
+
+TEST_F(AuthenticatorTest, RemembersNothingWhereTheCacheIsOff) {
+  settings.cache = 0ms;
+  const auto by = rules(user_line("alice"));
+  EXPECT_EQ(result_of(by, kAlice), Result::accepted);
+  EXPECT_EQ(recall(by, kAlice), nullptr);
+  EXPECT_EQ(result_of(by, kAlice), Result::accepted);
+}
+
+TEST_F(AuthenticatorTest, ForgetsWithTheUsersFileAndNotWithAReload) {
+  const auto first = rules(user_line("alice"));
+  EXPECT_EQ(result_of(first, kAlice), Result::accepted);
+  settings.realm = "other";
+  const auto same = rules(user_line("alice"), first);
+  EXPECT_NE(recall(same, kAlice), nullptr) << "the file is the same";
+  const auto without = rules(user_line("bob"), same);
+  EXPECT_EQ(recall(without, kAlice), nullptr);
+  EXPECT_EQ(result_of(without, kAlice), Result::refused);
+  EXPECT_EQ(without->current(User{.name = "alice"}, today), nullptr);
+  EXPECT_NE(without->current(User{.name = "bob"}, today), nullptr);
+}
+
+TEST_F(AuthenticatorTest, RefusesAUserWhoHasEndedAlsoFromMemory) {
+  const auto by = rules(user_line("alice", "::2027-01-31"));
+  EXPECT_EQ(result_of(by, kAlice), Result::accepted);
+  EXPECT_NE(recall(by, kAlice), nullptr);
+  today = 1'801'440'000;
+  EXPECT_EQ(recall(by, kAlice), nullptr);
+  EXPECT_EQ(result_of(by, kAlice), Result::refused);
+  EXPECT_EQ(by->current(User{.name = "alice"}, today), nullptr);
+  today = 1'800'000'000;
+}
+
+TEST_F(AuthenticatorTest, LocksAnAddressAfterTooManyRefusals) {
+  settings.attempts = 3;
+  const auto by = rules(user_line("alice") + user_line("bob"));
+  EXPECT_EQ(result_of(by, kBob), Result::accepted);
+  EXPECT_EQ(result_of(by, kNobody), Result::refused);
+  EXPECT_EQ(result_of(by, kNobody), Result::refused) << "out of memory, and counted all the same";
+  EXPECT_EQ(result_of(by, "!"), Result::refused);
+  const Login locked = log_in(by, kAlice);
+  EXPECT_EQ(locked.result, Result::locked);
+  EXPECT_EQ(locked.locked_for, settings.lock);
+  EXPECT_EQ(result_of(by, "!"), Result::locked);
+  EXPECT_NE(recall(by, kBob), nullptr) << "who is known goes on";
+  EXPECT_EQ(result_of(by, kAlice, {2}), Result::accepted) << "from elsewhere";
+  now += settings.lock;
+  EXPECT_EQ(result_of(by, kAlice), Result::accepted);
+}
+
+TEST_F(AuthenticatorTest, LocksAUserAfterTooManyRefusalsFromAnywhere) {
+  settings.attempts = 3;
+  const auto by = rules(user_line("alice") + user_line("bob"));
+  for (std::uint8_t client = 1; client <= 3; ++client) EXPECT_EQ(result_of(by, kAliceWrong, {client}), Result::refused);
+  EXPECT_EQ(result_of(by, kAlice, {9}), Result::locked);
+  EXPECT_EQ(result_of(by, kBob, {9}), Result::accepted);
+  for (std::uint8_t client = 1; client <= 3; ++client) EXPECT_EQ(result_of(by, kNobody, {9}), Result::refused);
+  EXPECT_EQ(result_of(by, kNobody, {8}), Result::locked) << "a name that is nobody's is locked like any other";
+  now += settings.lock;
+}
+
+TEST(AuthenticationRules, SayWhatIsWrong) {
+  TempDir dir;
+  conf::Authentication settings;
+  EXPECT_EQ(*AuthenticationRules::compile(settings, nullptr), nullptr) << "nobody has to log in";
+  settings.users_file = dir.write("users", "alice:secret\n");
+  const auto wrong = AuthenticationRules::compile(settings, nullptr);
+  ASSERT_FALSE(wrong.has_value()) << "an unused file is checked, too";
+  EXPECT_EQ(wrong.error().front(), "authentication.users_file: " + settings.users_file.string() +
+                                       ":1: no hash, or one of an unknown kind: make the line with `htpasswd -B`");
+  settings.users_file.clear();
+  settings.require = {"10.0.0.0/8"};
+  EXPECT_FALSE(AuthenticationRules::compile(settings, nullptr).has_value());
+  settings.users_file = dir.write("users", user_line("alice"));
+  settings.realm = "the office";
+  settings.exempt_hosts = {"example.com"};
+  const auto rules = AuthenticationRules::compile(settings, nullptr);
+  ASSERT_TRUE(rules.has_value());
+  EXPECT_EQ((*rules)->challenge, "Basic realm=\"the office\", charset=\"UTF-8\"");
+  EXPECT_TRUE((*rules)->is_exempt("updates.example.com"));
+  EXPECT_FALSE((*rules)->is_exempt("example.org"));
+}
+
+// A checker whose first check goes on until the test says so.
+class HeldChecker final : public CheckQueue::Checker {
+ public:
+  Login check(const CredentialQuestion& question) override {
+    std::unique_lock lock(mutex_);
+    checked.push_back(question.client);
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return is_released_; });
+    return {.result = Result::accepted};
+  }
+  void wait_until_begun() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !checked.empty(); });
+  }
+  void release() {
+    const std::lock_guard lock(mutex_);
+    is_released_ = true;
+    changed_.notify_all();
+  }
+  std::vector<ClientKey> checked;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_released_ = false;
+};
+
+class CheckQueueTest : public ::testing::Test {
+ protected:
+  bool ask(std::uint8_t client, std::uint16_t number) {
+    CredentialQuestion question;
+    question.rules = rules_;
+    question.client = {client};
+    question.key = {client, static_cast<std::uint8_t>(number), static_cast<std::uint8_t>(number >> 8)};
+    return queue.ask(std::move(question), [this](const Login&) { ++answers; });
+  }
+  void wait_for_answers(int count) {
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    while (answers < count && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    ASSERT_EQ(answers, count);
+  }
+  HeldChecker checker;
+  std::atomic<int> answers{0};
+  CheckQueue queue{checker};
+
+ private:
+  static AuthenticationRulesPtr make_rules() {
+    auto rules = std::make_shared<AuthenticationRules>();
+    rules->users = *UserTable::parse("", "users");
+    return rules;
+  }
+  AuthenticationRulesPtr rules_ = make_rules();
+};
+
+TEST_F(CheckQueueTest, LetsClientsTakeTurns) {
+  ASSERT_TRUE(ask(1, 0));
+  checker.wait_until_begun();
+  for (std::uint16_t i = 1; i <= 4; ++i) ASSERT_TRUE(ask(1, i));
+  ASSERT_TRUE(ask(2, 0));
+  ASSERT_TRUE(ask(3, 0));
+  checker.release();
+  wait_for_answers(7);
+  const std::vector<ClientKey> wanted{{1}, {1}, {2}, {3}, {1}, {1}, {1}};
+  EXPECT_EQ(checker.checked, wanted);
+}
+
+TEST_F(CheckQueueTest, AsksOnceForAllWhoHaveTheSameCredentials) {
+  ASSERT_TRUE(ask(1, 0));
+  checker.wait_until_begun();
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(ask(1, 0)) << "those of the check that is running";
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(ask(1, 1));
+  checker.release();
+  wait_for_answers(11);
+  EXPECT_EQ(checker.checked.size(), 2U);
+}
+
+TEST_F(CheckQueueTest, IsBoundedForEachClientAndInAll) {
+  ASSERT_TRUE(ask(1, 0));
+  checker.wait_until_begun();
+  for (std::uint16_t i = 1; i <= CheckQueue::kMostOfClient; ++i) ASSERT_TRUE(ask(1, i)) << i;
+  EXPECT_FALSE(ask(1, 100));
+  std::size_t waiting = CheckQueue::kMostOfClient;
+  for (std::uint8_t client = 2; waiting < CheckQueue::kMostWaiting; ++client) {
+    for (std::uint16_t i = 0; i < CheckQueue::kMostOfClient && waiting < CheckQueue::kMostWaiting; ++i, ++waiting) {
+      ASSERT_TRUE(ask(client, i)) << waiting;
+    }
+  }
+  EXPECT_FALSE(ask(200, 0));
+  EXPECT_TRUE(ask(1, 0)) << "who waits for the same takes no room";
+  checker.release();
+  wait_for_answers(static_cast<int>(waiting) + 2);
+  EXPECT_TRUE(ask(200, 0)) << "there is room again";
+  wait_for_answers(static_cast<int>(waiting) + 3);
+}
+
+TEST_F(CheckQueueTest, DropsWhatWaitsWhenItEnds) {
+  auto own = std::make_unique<HeldChecker>();
+  auto ending = std::make_unique<CheckQueue>(*own);
+  auto rules = std::make_shared<AuthenticationRules>();
+  rules->users = *UserTable::parse("", "users");
+  std::atomic<int> answered{0};
+  for (std::uint8_t i = 0; i < 3; ++i) {
+    CredentialQuestion question;
+    question.rules = rules;
+    question.key = {i};
+    ASSERT_TRUE(ending->ask(std::move(question), [&](const Login&) { ++answered; }));
+  }
+  own->wait_until_begun();
+  std::thread releaser([&] { own->release(); });
+  ending.reset();
+  releaser.join();
+  EXPECT_LE(answered, 3);
+  EXPECT_GE(own->checked.size(), 1U);
+}
+
+}  // namespace
+}  // namespace bloomwall::proxy

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/auth/basic_credentials.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace bloomwall::proxy {
+namespace {
+
+std::string base64(const std::string& text) {
+  constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t at = 0; at < text.size(); at += 3) {
+    const auto octet = [&](std::size_t i) {
+      return at + i < text.size() ? static_cast<unsigned>(static_cast<unsigned char>(text[at + i])) : 0U;
+    };
+    const unsigned bits = octet(0) << 16 | octet(1) << 8 | octet(2);
+    for (unsigned i = 0; i < 4; ++i) out += at + i > text.size() ? '=' : kAlphabet[(bits >> (18 - 6 * i)) & 63];
+  }
+  return out;
+}
+
+TEST(BasicCredentials, AreReadAsTheStandardsExamples) {
+  const auto aladdin = decode_basic(basic_token("Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="));
+  ASSERT_TRUE(aladdin.has_value());
+  EXPECT_EQ(aladdin->name, "Aladdin");
+  EXPECT_EQ(aladdin->password, "open sesame");
+  const auto pound = decode_basic(basic_token("bAsIc   dGVzdDoxMjPCow== "));
+  ASSERT_TRUE(pound.has_value());
+  EXPECT_EQ(pound->password, "123\xc2\xa3") << "RFC 7617 section 2.1";
+}
+
+TEST(BasicCredentials, OfOtherSchemesAreNone) {
+  for (const char* value :
+       {"", "Basic", "Basic ", "Basicx QWxhZGRpbjpvcGVu", "Bearer QWxhZGRpbjpvcGVu", "Negotiate YII="}) {
+    EXPECT_EQ(basic_token(value), "") << value;
+  }
+}
+
+TEST(BasicCredentials, RoundTripInEveryLength) {
+  for (std::size_t size = 0; size < 40; ++size) {
+    const std::string password(size, 'p');
+    const auto got = decode_basic(base64("u:" + password));
+    ASSERT_TRUE(got.has_value()) << size;
+    EXPECT_EQ(got->name, "u");
+    EXPECT_EQ(got->password, password);
+  }
+  EXPECT_EQ(decode_basic(base64("u:a:b:"))->password, "a:b:") << "the first colon counts";
+}
+
+TEST(BasicCredentials, ThatAreMalformedAreNone) {
+  const std::string nul("u:a\0b", 5);
+  for (const std::string& token :
+       {std::string("QWxhZGRpbjpvcGVuIHNlc2FtZQ="), std::string("QWxhZGRpbjpvcGVuIHNlc2FtZQ"), std::string("===="),
+        std::string("QWxh*GRpbjpv"), std::string("QWxhZGRpbjpv\n"), std::string("dTp="), std::string("dTpwdw=a"),
+        std::string("dTpwdx=="), base64("nocolon"), base64(":password"), base64("u\nv:p"), base64(nul),
+        base64("u:\x7f"), base64(std::string(256, 'u') + ":p"), base64("u:" + std::string(kMostPassword + 1, 'p')),
+        base64("u:" + std::string(100'000, 'p'))}) {
+    EXPECT_FALSE(decode_basic(token).has_value()) << token.substr(0, 40);
+  }
+  EXPECT_TRUE(decode_basic(base64("u:" + std::string(kMostPassword, 'p'))).has_value());
+}
+
+}  // namespace
+}  // namespace bloomwall::proxy

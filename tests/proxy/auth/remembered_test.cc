@@ -1,0 +1,102 @@
+// What is remembered of credentials: their keys, what a check said, and how many were refused.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "base/hex.h"
+#include "proxy/auth/attempt_limits.h"
+#include "proxy/auth/credential_cache.h"
+#include "proxy/auth/credential_key.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using Kind = CredentialHasher::Kind;
+
+// Another implementation says the same: printf '\x01token' | openssl dgst -sha256 -mac HMAC -macopt hexkey:0b0b...
+TEST(CredentialKey, IsHmacSha256) {
+  CredentialHasher::Secret secret;
+  secret.fill(0x0b);
+  CredentialHasher hasher(secret);
+  const CredentialKey key = hasher.key_of(Kind::basic, "token");
+  EXPECT_EQ(to_hex(key), "1a296dd2a9bc7172c3b9d89abeccc41b45d778fd256300a14fa0c7367432f7cc");
+  EXPECT_EQ(hasher.key_of(Kind::basic, "token"), key) << "the context is used again";
+}
+
+TEST(CredentialKey, DependsOnSecretKindAndText) {
+  CredentialHasher first({1}), second({2});
+  const std::set<CredentialKey> keys{first.key_of(Kind::basic, "a"), first.key_of(Kind::basic, "b"),
+                                     first.key_of(Kind::user_name, "a"), second.key_of(Kind::basic, "a"),
+                                     first.key_of(Kind::basic, "")};
+  EXPECT_EQ(keys.size(), 5U);
+}
+
+constexpr Milliseconds kNow{1'000'000};
+
+CredentialKey key(unsigned number) {
+  CredentialKey key{};
+  for (std::size_t i = 0; i < 4; ++i) key[i] = static_cast<std::uint8_t>(number >> (8 * i));
+  key.back() = static_cast<std::uint8_t>(number);
+  return key;
+}
+
+TEST(CredentialCache, HoldsYesAndNoUntilTheirEnds) {
+  CredentialCache cache;
+  const auto alice = std::make_shared<const User>(User{.name = "alice"});
+  EXPECT_EQ(cache.find(key(1), 7, kNow), std::nullopt);
+  cache.put(key(1), 7, alice, kNow + Milliseconds(100));
+  cache.put(key(2), 7, nullptr, kNow + Milliseconds(50));
+  EXPECT_EQ(cache.find(key(1), 7, kNow), std::optional<UserPtr>(alice));
+  EXPECT_EQ(cache.find(key(2), 7, kNow), std::optional<UserPtr>(nullptr));
+  EXPECT_EQ(cache.find(key(2), 7, kNow + Milliseconds(50)), std::nullopt);
+  EXPECT_EQ(cache.find(key(1), 7, kNow + Milliseconds(99)), std::optional<UserPtr>(alice));
+  EXPECT_EQ(cache.find(key(1), 8, kNow), std::nullopt) << "the users file is another one";
+  EXPECT_EQ(cache.size(), 0U) << "what does not hold any more is dropped";
+}
+
+TEST(CredentialCache, IsBounded) {
+  CredentialCache cache;
+  const auto alice = std::make_shared<const User>(User{.name = "alice"});
+  constexpr std::size_t kMost = CredentialCache::kShards * CredentialCache::kMostOfShard;
+  for (unsigned i = 0; i < kMost + 10'000; ++i) cache.put(key(i), 1, alice, kNow + Milliseconds(i));
+  EXPECT_LE(cache.size(), kMost);
+  EXPECT_GT(cache.size(), kMost / 2);
+  EXPECT_NE(cache.find(key(kMost + 9'999), 1, kNow), std::nullopt) << "the newest one is there";
+}
+
+constexpr Milliseconds kLock{900'000};
+
+TEST(AttemptLimits, LockAfterSoManyRefusalsWithinAMinute) {
+  AttemptLimits limits;
+  const AttemptLimits::Key one{1}, other{2};
+  for (int i = 0; i < 9; ++i) limits.note_refusal(one, 10, kLock, kNow);
+  EXPECT_EQ(limits.locked_for(one, kNow), Milliseconds(0));
+  limits.note_refusal(one, 10, kLock, kNow + Milliseconds(59'999));
+  EXPECT_EQ(limits.locked_for(one, kNow + Milliseconds(59'999)), kLock);
+  EXPECT_EQ(limits.locked_for(other, kNow), Milliseconds(0));
+  EXPECT_EQ(limits.locked_for(one, kNow + Milliseconds(59'999) + kLock), Milliseconds(0));
+}
+
+TEST(AttemptLimits, ForgetRefusalsOfEarlierMinutes) {
+  AttemptLimits limits;
+  const AttemptLimits::Key one{1};
+  for (int minute = 0; minute < 5; ++minute) {
+    for (int i = 0; i < 9; ++i) limits.note_refusal(one, 10, kLock, kNow + minute * AttemptLimits::kWindow);
+    EXPECT_EQ(limits.locked_for(one, kNow + minute * AttemptLimits::kWindow), Milliseconds(0));
+  }
+}
+
+TEST(AttemptLimits, AreBounded) {
+  AttemptLimits limits;
+  for (std::size_t i = 0; i < AttemptLimits::kMost + 1000; ++i) {
+    AttemptLimits::Key key{};
+    for (std::size_t octet = 0; octet < 4; ++octet) key[octet] = static_cast<std::uint8_t>(i >> (8 * octet));
+    limits.note_refusal(key, 10, kLock, kNow);
+  }
+  EXPECT_EQ(limits.size(), AttemptLimits::kMost);
+}
+
+}  // namespace
+}  // namespace bloomwall::proxy
