@@ -188,9 +188,13 @@ class Http2(unittest.TestCase):
         self.assertIn(b"blocked", read_until(client.socket, b"</html>"))
 
     def test_a_client_with_nothing_in_common_with_the_origin(self):
+        proxy = self.proxies["urls"]
+        refused = 'tls_decisions_total{action="refused",reason="alpn"}'
+        before = proxy.metric(refused)
         with self.assertRaises(ssl.SSLError) as raised:
-            base.Client(self.proxies["urls"], "marked.test", self.http1.port).tls(self.own, alpn=("h2",))
+            base.Client(proxy, "marked.test", self.http1.port).tls(self.own, alpn=("h2",))
         self.assertIn("no application protocol", str(raised.exception))
+        self.assertEqual(proxy.metric(refused), before + 1)
         for _ in range(2):  # found out, then remembered
             client = base.Client(self.proxies["all"], "ok.test", self.http1.port).tls(self.theirs, alpn=("h2",))
             self.assertEqual(client.issuer(), "origin CA", "nothing is enforced there beyond the host")

@@ -9,6 +9,7 @@ namespace {
 // RFC 9113 section 6. Frames of other types ask for nothing, whatever they are.
 constexpr std::uint8_t kData = 0, kHeaders = 1, kContinuation = 9;
 constexpr std::uint8_t kEndStream = 0x1, kPadded = 0x8;
+constexpr std::size_t kMostPadding = 256;  // octets of a frame, Pad Length included
 
 }  // namespace
 
@@ -49,7 +50,7 @@ FrameBudget::Verdict FrameBudget::on_frame(std::chrono::milliseconds now) {
       if (head_ > most_head_) return Verdict::endless_head;
       break;
     case kData:
-      if (skip_ > 0 && (flags & kPadded) == 0) return Verdict::fine;
+      if (skip_ > ((flags & kPadded) == 0 ? 0 : kMostPadding)) return Verdict::fine;
       if (skip_ == 0 && (flags & kEndStream) != 0) return Verdict::fine;  // there is one a stream
       break;
     default:

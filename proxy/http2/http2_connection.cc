@@ -10,9 +10,11 @@
 namespace bloomwall::proxy {
 namespace {
 
-constexpr std::size_t kPreface = 24;       // octets before a client's first frame
-constexpr std::size_t kMostQueued = 256;   // frames without bodies that wait for the peer
-constexpr std::size_t kMostReleased = 32;  // streams of answers that are whole and have not ended
+constexpr std::uint32_t kLeastWindow = 65'535;  // octets, RFC 9113 section 6.9.2
+constexpr std::size_t kPreface = 24;            // octets before a client's first frame
+constexpr std::size_t kMostQueued = 256;        // frames without bodies that wait for the peer
+constexpr std::size_t kMostWaiting = 128;       // likewise, for one more request to be sent
+constexpr std::size_t kMostReleased = 32;       // streams of answers that are whole and have not ended
 
 const char* to_string(FrameBudget::Verdict verdict) {
   switch (verdict) {
@@ -36,6 +38,7 @@ struct Http2Connection::Callbacks {
   static Nghttp2CallbacksPtr make();
 
   static int on_begin_headers(nghttp2_session*, const nghttp2_frame*, void* user) {
+    of(user).list_.trim();
     of(user).list_.begin(of(user).head_limits_);
     return 0;
   }
@@ -45,13 +48,15 @@ struct Http2Connection::Callbacks {
                            {reinterpret_cast<const char*>(value), value_size},
                            (flags & NGHTTP2_NV_FLAG_NO_INDEX) != 0};
     if (of(user).list_.add(field)) return 0;
-    of(user).end_by_flood(FrameBudget::Verdict::endless_head);
+    of(user).note_flood(FrameBudget::Verdict::endless_head);
     return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
   }
   static int on_frame_recv(nghttp2_session*, const nghttp2_frame* frame, void* user);
   static int on_data_chunk(nghttp2_session* session, std::uint8_t, std::int32_t id, const std::uint8_t* data,
                            std::size_t size, void* user);
-  static int on_stream_close(nghttp2_session*, std::int32_t id, std::uint32_t code, void* user) {
+  static int on_stream_close(nghttp2_session* session, std::int32_t id, std::uint32_t code, void* user) {
+    // Whatever code the peer's reset has: only an answer that was sent whole ends well.
+    if (nghttp2_session_get_stream_local_close(session, id) == 1) of(user).budget_.on_stream_done();
     of(user).on_stream_closed(id, code);
     return 0;
   }
@@ -94,7 +99,7 @@ int Http2Connection::Callbacks::on_frame_recv(nghttp2_session*, const nghttp2_fr
       if (Stream* const stream = is_end ? self.find(id) : nullptr) stream->on_end();
       break;
     case NGHTTP2_RST_STREAM:
-      if (self.role_ == Role::server) self.end_by_flood(self.budget_.on_reset(self.now_));
+      if (self.role_ == Role::server) self.note_flood(self.budget_.on_reset(self.now_));
       break;
     case NGHTTP2_GOAWAY:
       self.is_ending_ = true;
@@ -127,7 +132,7 @@ int Http2Connection::Callbacks::on_frame_send(nghttp2_session* session, const ng
   // One that nghttp2 resets has broken a rule: our own resets are marked.
   const bool is_by_nghttp2 =
       frame->hd.type == NGHTTP2_RST_STREAM && nghttp2_session_get_stream_user_data(session, id) == nullptr;
-  if (is_by_nghttp2 && self.role_ == Role::server) self.end_by_flood(self.budget_.on_reset(self.now_));
+  if (is_by_nghttp2 && self.role_ == Role::server) self.note_flood(self.budget_.on_reset(self.now_));
   return 0;
 }
 
@@ -181,7 +186,7 @@ void Http2Connection::open(const Limits& limits) {
     settings.push_back({NGHTTP2_SETTINGS_ENABLE_PUSH, 0});
   }
   const int submitted = nghttp2_submit_settings(session_.get(), NGHTTP2_FLAG_NONE, settings.data(), settings.size());
-  const auto window = static_cast<std::int32_t>(limits.connection_window);
+  const auto window = static_cast<std::int32_t>(std::max(limits.streams * limits.stream_window, kLeastWindow));
   if (submitted != 0 || nghttp2_session_set_local_window_size(session_.get(), NGHTTP2_FLAG_NONE, 0, window) != 0) {
     fail("limits.buffer_memory");
   }
@@ -192,25 +197,41 @@ void Http2Connection::fail(const char* why) {
   has_failed_ = is_ending_ = true;
 }
 
-void Http2Connection::end_by_flood(FrameBudget::Verdict verdict) {
+void Http2Connection::note_flood(FrameBudget::Verdict verdict) {
   if (verdict == FrameBudget::Verdict::fine || flood_ != FrameBudget::Verdict::fine) return;
   flood_ = verdict;
   why_ = to_string(verdict);
-  terminate(Http2Code::enhance_your_calm);
+}
+
+void Http2Connection::count_fault() {
+  note_flood(budget_.on_reset(now_));
+  handler_.on_output();
+}
+
+// Not from within nghttp2, some of whose versions abort where their session is terminated by a callback.
+void Http2Connection::end_if_due() {
+  if (has_failed_) return;
+  if (memory_.is_spent()) return fail("limits.buffer_memory");
+  if (flood_ == FrameBudget::Verdict::fine || std::exchange(is_terminated_, true)) return;
+  is_ending_ = true;
+  nghttp2_session_terminate_session(session_.get(), NGHTTP2_ENHANCE_YOUR_CALM);
+  handler_.on_output();
 }
 
 void Http2Connection::feed(std::span<const char> bytes, std::chrono::milliseconds now) {
   if (has_failed_ || bytes.empty()) return;
   now_ = now;
-  end_by_flood(budget_.feed(bytes, now));
-  if (flood_ != FrameBudget::Verdict::fine) return;
+  note_flood(budget_.feed(bytes, now));
+  if (flood_ != FrameBudget::Verdict::fine) return end_if_due();
   const ssize_t used =
       nghttp2_session_mem_recv(session_.get(), reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   if (used < 0) fail(nghttp2_strerror(static_cast<int>(used)));
+  end_if_due();
   handler_.on_output();  // acknowledgements
 }
 
 void Http2Connection::write(std::string& out, std::size_t enough) {
+  end_if_due();
   while (!has_failed_ && out.size() < enough) {
     const std::uint8_t* data = nullptr;
     const ssize_t size = nghttp2_session_mem_send(session_.get(), &data);
@@ -237,6 +258,7 @@ Http2Connection::Stream* Http2Connection::find(Http2StreamId id) const {
 // A header section is complete: in list_.
 void Http2Connection::on_fields(Http2StreamId id, bool is_request, bool is_end) {
   if (is_request) {
+    if (flood_ != FrameBudget::Verdict::fine) return;  // the end is near
     handler_.on_request(id, list_, is_end);
     if (find(id) == nullptr) reset(id, Http2Code::refused_stream);
     return;
@@ -265,7 +287,6 @@ void Http2Connection::on_stream_closed(Http2StreamId id, std::uint32_t code) {
   if (found == streams_.end()) return;
   const Entry entry = found->second;
   streams_.erase(found);
-  if (code == NGHTTP2_NO_ERROR) budget_.on_stream_done();
   nghttp2_session_consume_connection(session_.get(), entry.unconsumed);
   entry.stream->on_closed(static_cast<Http2Code>(code));
 }
@@ -289,6 +310,8 @@ void Http2Connection::submit_answer(Http2StreamId id, std::span<const Http2Field
 
 Http2StreamId Http2Connection::submit_request(std::span<const Http2Field> list, bool has_body, Stream& stream) {
   if (has_failed_ || is_ending_) return 0;
+  // Those that wait for the peer's SETTINGS_MAX_CONCURRENT_STREAMS are kept by nghttp2, even when they were reset.
+  if (nghttp2_session_get_outbound_queue_size(session_.get()) > kMostWaiting) return 0;
   const std::vector<nghttp2_nv> nvs = nghttp2_list(list);
   const nghttp2_data_provider body{.source = {}, .read_callback = Callbacks::supply};
   const Http2StreamId id =
@@ -343,10 +366,10 @@ void Http2Connection::release(Http2StreamId id) {
   released_.push_back(id);
   while (!released_.empty()) {
     const Http2StreamId oldest = released_.front();
-    const bool is_gone = is_ended_by_peer(oldest);
-    if (!is_gone && released_.size() <= kMostReleased) return;
+    const bool has_ended = is_ended_by_peer(oldest);
+    if (!has_ended && released_.size() <= kMostReleased) return;
     released_.pop_front();
-    if (!is_gone) reset(oldest, Http2Code::cancel);
+    if (!has_ended) reset(oldest, Http2Code::cancel);
   }
 }
 
@@ -363,10 +386,12 @@ void Http2Connection::announce_end() {
   handler_.on_output();
 }
 
-void Http2Connection::terminate(Http2Code code) {
+// Behind resets that wait: a client must learn which of its requests were not processed.
+void Http2Connection::finish() {
   is_ending_ = true;
   if (has_failed_) return;
-  nghttp2_session_terminate_session(session_.get(), static_cast<std::uint32_t>(code));
+  nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_.get()),
+                        NGHTTP2_NO_ERROR, nullptr, 0);
   handler_.on_output();
 }
 

@@ -9,7 +9,8 @@
 // again. Calls in events are allowed, but for feed() and write().
 //
 // Bounds: `Limits`, and FrameBudget; both end the connection with GOAWAY. Of a stream, what its window lets in. A peer
-// that does not take what is written: has_much_to_write() says not to feed more. nghttp2's memory is asked of Memory.
+// that does not take what is written: has_much_to_write() says not to feed more. nghttp2's memory is counted by Memory,
+// and never refused, since nghttp2 1.52 does not survive that everywhere; the connection ends where it is spent.
 // Not spoken: server push, extended CONNECT (a request with it is malformed), ALTSVC and ORIGIN frames (ignored), the
 // priorities of RFC 7540 (refused by SETTINGS; those of RFC 9218 are obeyed).
 // Source: RFC 9113, RFC 9218. Thread: one.
@@ -51,13 +52,13 @@ class Http2Connection {
   struct Limits {
     std::uint32_t streams = 100;  // server: that the client may have open
     Http2FieldList::Limits head;
-    std::uint32_t stream_window = 256U << 10U;       // octets of a body on their way here
-    std::uint32_t connection_window = 4096U << 10U;  // of all bodies
+    std::uint32_t stream_window = 64U << 10U;  // octets of a body on their way here; each stream has so many of its own
   };
   class Memory {
    public:
-    virtual bool take(std::size_t bytes) = 0;  // false: there is none
+    virtual void take(std::size_t bytes) = 0;
     virtual void give(std::size_t bytes) = 0;
+    virtual bool is_spent() const = 0;  // more was taken than there is
 
    protected:
     ~Memory() = default;
@@ -118,9 +119,10 @@ class Http2Connection {
   // Server: once the answer is sent, what is left of the request is not wanted.
   void reset_after_answer(Http2StreamId id);
 
-  void announce_end();             // no new streams, please
-  void terminate(Http2Code code);  // GOAWAY, and nothing more
-  void close_streams();            // tells each that it is closed
+  void announce_end();   // no new streams, please
+  void finish();         // no more streams: GOAWAY behind all that was said, and the end behind the last stream
+  void count_fault();    // server: of a stream that the peer has spoilt
+  void close_streams();  // tells each that it is closed
   std::size_t streams() const { return streams_.size(); }
   bool is_ending() const { return is_ending_; }  // GOAWAY was sent or has come
 
@@ -137,7 +139,8 @@ class Http2Connection {
   void open(const Limits& limits);
   void fail(const char* why);
   bool is_ended_by_peer(Http2StreamId id) const;
-  void end_by_flood(FrameBudget::Verdict verdict);
+  void note_flood(FrameBudget::Verdict verdict);
+  void end_if_due();
   Stream* find(Http2StreamId id) const;
   void on_fields(Http2StreamId id, bool is_request, bool is_end);
   void on_stream_end(Http2StreamId id);
@@ -159,6 +162,7 @@ class Http2Connection {
   FrameBudget::Verdict flood_ = FrameBudget::Verdict::fine;
   bool has_failed_ = false;  // the session is of no use any more
   bool is_ending_ = false;
+  bool is_terminated_ = false;
 };
 
 }  // namespace bloomwall::proxy

@@ -165,8 +165,9 @@ std::optional<std::string_view> Http2FieldList::find(std::string_view name) cons
 }
 
 void note_never_indexed(NeverIndexed& names, const Http2FieldList& list) {
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    if (list[i].never_indexed) names.emplace_back(list[i].name);
+  for (std::size_t i = 0; i < list.size() && names.size() < kMostNeverIndexed; ++i) {
+    const Http2Field field = list[i];
+    if (field.never_indexed && std::ranges::find(names, field.name) == names.end()) names.emplace_back(field.name);
   }
 }
 
@@ -174,7 +175,7 @@ void mark_never_indexed(std::vector<Http2Field>& list, const NeverIndexed& names
   if (names.empty()) return;
   for (Http2Field& field : list) {
     const auto is_it = [&](const std::string& name) { return same_name(name, field.name); };
-    field.never_indexed = field.never_indexed || std::ranges::any_of(names, is_it);
+    field.never_indexed = names.size() == kMostNeverIndexed || std::ranges::any_of(names, is_it);
   }
 }
 

@@ -63,7 +63,8 @@ class Http2FieldList {
 };
 
 // Names of fields that came as never to be indexed: whoever sends them on must say the same.
-using NeverIndexed = std::vector<std::string>;
+inline constexpr std::size_t kMostNeverIndexed = 32;  // so many or more: all fields are treated like that
+using NeverIndexed = std::vector<std::string>;        // each once
 void note_never_indexed(NeverIndexed& names, const Http2FieldList& list);
 void mark_never_indexed(std::vector<Http2Field>& list, const NeverIndexed& names);
 

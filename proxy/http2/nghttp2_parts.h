@@ -21,7 +21,7 @@ using Nghttp2CallbacksPtr = std::unique_ptr<nghttp2_session_callbacks, FreeWith<
 inline std::size_t most_compressed(const Http2FieldList::Limits& head) { return Http2FieldList::kFarOver * head.bytes; }
 
 Nghttp2OptionsPtr make_nghttp2_options(Http2Connection::Role role, const Http2Connection::Limits& limits);
-// Every block is asked of `memory`, with the size that malloc gave it; where there is none nghttp2 ends the connection.
+// Every block is counted by `memory`, with the size that malloc gave it.
 nghttp2_mem nghttp2_memory(Http2Connection::Memory& memory);
 // nghttp2 copies names and values, and writes names in lower case.
 std::vector<nghttp2_nv> nghttp2_list(std::span<const Http2Field> list);

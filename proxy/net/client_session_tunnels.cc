@@ -133,7 +133,7 @@ void ClientSession::begin_http2() {
 void ClientSession::on_http2_idle(bool is_idle) {
   if (state_ != State::http2) return;
   if (watch_ != nullptr) {
-    watch_->on_request();
+    watch_->on_request(transport_->tls());
     watch_.reset();
   }
   set_idle(is_idle);

@@ -11,6 +11,11 @@
 #include "proxy/net/tunnel.h"
 
 namespace bloomwall::proxy {
+namespace {
+
+constexpr unsigned kMostInterims = 16;  // that are passed on
+
+}  // namespace
 
 Http2ClientStream::Http2ClientStream(WorkerState& worker, Owner& owner, Http2Connection& connection, Http2StreamId id)
     : worker_(worker),
@@ -40,6 +45,7 @@ void Http2ClientStream::begin(const Http2FieldList& list, bool is_end) {
   is_understood_ = !error;
   request_ended_ = end_has_come_ = is_end;
   note_never_indexed(secrets_.request, list);
+  if (error) connection_.count_fault();  // in HTTP/1.1 its connection would end
   begin_exchange(error);
 }
 
@@ -76,7 +82,9 @@ void Http2ClientStream::on_trailers(const Http2FieldList& list) {
   const bool is_well_formed = list.size() <= most && !write_trailer_lines(list, trailer_text_) &&
                               trailer_text_.size() <= worker_.request_limits.trailer_bytes &&
                               parse_fields(trailer_text_, most, trailers_);
-  if (!is_well_formed && exchange_ != nullptr) break_later();
+  if (is_well_formed || exchange_ == nullptr) return;
+  connection_.count_fault();
+  break_later();
 }
 
 void Http2ClientStream::on_end() {
@@ -139,6 +147,7 @@ void Http2ClientStream::take_answer(std::span<const char> octets) {
     octets = octets.subspan(step->consumed);
     switch (step->event) {
       case ReadEvent::interim:
+        if (++interims_ > kMostInterims || connection_.has_much_to_write()) break;  // they are hints
         list_answer(fields, answer_->reader.head(), status);
         connection_.submit_interim(id_, fields);
         break;
@@ -208,7 +217,8 @@ void Http2ClientStream::finish(After after) {
   const bool is_whole = after != After::cut && outbox_.is_ended() && head_is_sent_ && !is_broken_;
   if (!is_whole) {
     // Where there is no answer at all, nothing of the request was processed: it may be sent again.
-    return reset(after == After::cut || has_head_ ? Http2Code::internal_error : Http2Code::refused_stream);
+    return reset(after == After::cut || has_head_ || is_broken_ ? Http2Code::internal_error
+                                                                : Http2Code::refused_stream);
   }
   connection_.consume(id_, inbox_.size());
   inbox_.clear();

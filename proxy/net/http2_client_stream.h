@@ -122,6 +122,7 @@ class Http2ClientStream final : public DeletedLater,
   bool request_ended_ = false;                    // and the exchange was told
   bool has_head_ = false, head_is_sent_ = false;  // of the answer
   bool is_drained_ = false;                       // the exchange is to be told
+  unsigned interims_ = 0;                         // heads that came before the final one
   bool is_broken_ = false;                        // the request, or the answer, cannot go on
   bool is_closed_ = false;                        // there is no stream any more
   bool is_over_ = false;

@@ -42,19 +42,20 @@ class Http2Link final : Transport::Handler {
   class PoolMemory final : public Http2Connection::Memory {
    public:
     explicit PoolMemory(BufferPool& pool) : counted_(pool) {}
-    bool take(std::size_t bytes) override {
-      if (!counted_.set(bytes_ + bytes)) return false;
+    void take(std::size_t bytes) override {
       bytes_ += bytes;
-      return true;
+      is_spent_ = !counted_.set(bytes_);
     }
     void give(std::size_t bytes) override {
       bytes_ -= bytes;
-      counted_.set(bytes_);
+      is_spent_ = !counted_.set(bytes_);
     }
+    bool is_spent() const override { return is_spent_; }
 
    private:
     Reservation counted_;
     std::size_t bytes_ = 0;
+    bool is_spent_ = false;
   };
 
   std::size_t on_data(std::span<const char> bytes) override;

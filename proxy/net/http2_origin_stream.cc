@@ -34,8 +34,7 @@ Http2OriginStream::Http2OriginStream(IoContext& io, Http2Connection& connection,
 Http2OriginStream::~Http2OriginStream() = default;
 
 void Http2OriginStream::release() {
-  const bool is_sent = outbox_.is_ended() && outbox_.empty();
-  if (is_sent && id_ != 0 && !std::exchange(is_detached_, true)) connection_.release(id_);
+  if (end_is_given_ && id_ != 0 && !std::exchange(is_detached_, true)) connection_.release(id_);
   close();
 }
 
@@ -99,6 +98,7 @@ void Http2OriginStream::submit() {
   mark_never_indexed(fields, secrets_.request);
   const bool is_all = outbox_.is_ended() && outbox_.empty() && request_->reader.trailers().empty();
   id_ = connection_.submit_request(fields, !is_all, *this);
+  end_is_given_ = is_all;
   if (id_ == 0) return fail_later(ECONNREFUSED);
   outbox_.expect_drain();
 }
@@ -106,6 +106,7 @@ void Http2OriginStream::submit() {
 Http2Connection::Stream::Supply Http2OriginStream::supply(std::span<char> room) {
   const Supply given = outbox_.supply(room);
   if (given.octets > 0) last_active_ = last_sent_ = monotonic_now();
+  end_is_given_ = end_is_given_ || given.is_end;
   if (outbox_.was_drained()) {
     is_drained_ = true;
     wake_.trigger();
@@ -122,6 +123,7 @@ void Http2OriginStream::list_trailers(std::vector<Http2Field>& out) {
 void Http2OriginStream::on_head(const Http2FieldList& list, bool is_end) {
   last_active_ = monotonic_now();
   Http2Answer answer;
+  secrets_.answer.clear();  // of an interim one
   note_never_indexed(secrets_.answer, list);
   if (write_answer_text(list, {method_, is_end}, text_, answer)) return fail_later(EPROTO);
   if (answer.status >= 200) is_chunked_ = answer.is_chunked;

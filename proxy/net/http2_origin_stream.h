@@ -84,11 +84,12 @@ class Http2OriginStream final : public Transport, Http2Connection::Stream {
   std::size_t unconsumed_ = 0;  // octets of the body that the exchange has not used
   Milliseconds last_active_, last_sent_;
   Method method_ = Method::get;
-  int failure_ = 0;           // errno, to be told
-  bool has_head_ = false;     // of the request
-  bool is_chunked_ = false;   // as the answer is framed
-  bool is_drained_ = false;   // the handler is to be told
-  bool is_detached_ = false;  // it is no stream of the connection any more
+  int failure_ = 0;            // errno, to be told
+  bool has_head_ = false;      // of the request
+  bool is_chunked_ = false;    // as the answer is framed
+  bool end_is_given_ = false;  // nghttp2 has END_STREAM to send
+  bool is_drained_ = false;    // the handler is to be told
+  bool is_detached_ = false;   // it is no stream of the connection any more
 };
 
 }  // namespace bloomwall::proxy

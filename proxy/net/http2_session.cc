@@ -10,6 +10,8 @@ Http2Connection::Limits client_side_limits(const conf::Limits& limits) {
   return {.streams = limits.http2_streams, .head = {limits.request_header, limits.header_fields}};
 }
 
+constexpr std::size_t kStreamRoom = std::size_t{64} * 1024;  // octets that a stream may keep waiting
+
 }  // namespace
 
 Http2Session::Http2Session(WorkerState& worker, Owner& owner, UpstreamPtr upstream)
@@ -37,7 +39,7 @@ bool Http2Session::may_serve() const {
 }
 
 void Http2Session::on_request(Http2StreamId id, const Http2FieldList& list, bool is_end) {
-  if (!may_serve()) {
+  if (!may_serve() || !worker_.io.pool.has_room(kStreamRoom)) {
     worker_.counters.http2_streams_refused_total.add();
     return;
   }
@@ -80,7 +82,7 @@ void Http2Session::leave() {
 }
 
 void Http2Session::end_if_idle() {
-  if (is_leaving_ && running_ == 0 && link_.is_open()) link_.connection().terminate(Http2Code::no_error);
+  if (is_leaving_ && running_ == 0 && link_.is_open()) link_.connection().finish();
 }
 
 // A client that does not even take the GOAWAY is not waited for a second time.

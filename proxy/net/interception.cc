@@ -150,10 +150,17 @@ void Interception::on_established() {
   const TlsSession& tls = *upstream_->transport->tls();
   if (tls.client_certificate_asked() && step_back(TlsReason::client_cert)) return;
   const bool is_http2 = tls.alpn() == kProtocolH2;
-  lacks_protocol_ = !is_http2 && !offers_http1_;
-  if (lacks_protocol_ && step_back(TlsReason::alpn)) return;
+  if (!is_http2 && !offers_http1_ && leave_without_protocol()) return;
   if (is_http2) upstream_->transport->pause(PauseReason::busy);  // it says its SETTINGS before it is asked anything
   present();
+}
+
+// Client and origin have no version of HTTP in common. True: the origin is left to the client.
+bool Interception::leave_without_protocol() {
+  if (step_back(TlsReason::alpn)) return true;
+  lacks_protocol_ = !offers_http1_;  // else it can be told
+  if (lacks_protocol_) worker_.counters.tls.count(TlsAction::refuse, TlsReason::alpn);
+  return false;
 }
 
 // Noted only of what the client has not chosen itself: by another server name, or another address, one client could
@@ -204,9 +211,7 @@ void Interception::on_failed(int) {
     const bool is_bad = tls->fault() == TlsSession::Fault::certificate;
     if (tls->client_certificate_asked() && step_back(TlsReason::client_cert)) return;
     if (passes_bad && is_bad && step_back(TlsReason::all)) return;
-    const bool has_none = tls->alert_received() == SSL_AD_NO_APPLICATION_PROTOCOL;
-    if (has_none && step_back(TlsReason::alpn)) return;
-    lacks_protocol_ = has_none && !offers_http1_;
+    if (tls->alert_received() == SSL_AD_NO_APPLICATION_PROTOCOL && leave_without_protocol()) return;
   }
   fail(tls == nullptr ? HttpError{ErrorKind::connection_terminated, "the origin reset the connection"}
                       : origin_tls_error(*tls));

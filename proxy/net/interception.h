@@ -95,6 +95,7 @@ class Interception final : public DeletedLater, public Transport::Handler, publi
   bool step_back(TlsReason reason);  // false: the origin is not left to the client
   void note_origin_end(bool is_done);
   void give_up(InterceptionFailure reason, std::string_view why);
+  bool leave_without_protocol();
   void read_offer();
   std::string_view client_alpn() const;
   void fail(const HttpError& error);

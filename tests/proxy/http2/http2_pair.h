@@ -19,12 +19,9 @@ using std::chrono::milliseconds;
 
 class CountedMemory final : public Http2Connection::Memory {
  public:
-  bool take(std::size_t bytes) override {
-    if (used + bytes > most) return false;
-    used += bytes;
-    return true;
-  }
+  void take(std::size_t bytes) override { used += bytes; }
   void give(std::size_t bytes) override { used -= bytes; }
+  bool is_spent() const override { return used > most; }
   std::size_t used = 0, most = SIZE_MAX;
 };
 

@@ -21,13 +21,13 @@ TEST(RefusalsJson, SortsAndMergesWhatWorkersHaveSeen) {
       {.client = laptop, .host = "a.test", .kind = Kind::pins, .signal = RefusalSignal::silent, .since = now - 1s},
       {.client = laptop, .host = "b.test", .kind = Kind::pins, .signal = RefusalSignal::alert, .since = now - 60s},
   };
-  const auto json = nlohmann::json::parse(refusals_json(rows, now, wall));
+  const auto answer = nlohmann::json::parse(refusals_json(rows, now, wall));
   const nlohmann::json expected = nlohmann::json::parse(R"([
     {"client":"10.0.0.9","host":"z.test","how":"no_ca","signal":"alert","since":"2027-01-15T07:59:51Z"},
     {"client":"10.0.0.10","host":"a.test","how":"pins","signal":"silent","since":"2027-01-15T07:59:59Z"},
     {"client":"10.0.0.10","host":"b.test","how":"pins","signal":"alert","since":"2027-01-15T07:59:00Z"}])");
-  EXPECT_EQ(json["items"], expected);
-  EXPECT_EQ(json["next"], nullptr);
+  EXPECT_EQ(answer["items"], expected);
+  EXPECT_EQ(answer["next"], nullptr);
 }
 
 TEST(RefusalsJson, OfNothingIsAnEmptyList) {
