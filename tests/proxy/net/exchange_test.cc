@@ -115,7 +115,8 @@ class Exchanges : public ::testing::Test, public ClientSession::Owner {
   test::FakeResolver resolver_;
   OwnAddresses own_;
   RequestRate rate_;
-  WorkerState worker_{io_, {loop_, resolver_, own_}, counters_, *log_, "test", rate_, 1};
+  Authenticator authenticator_{{}, {}};  // nobody logs in
+  WorkerState worker_{io_, {loop_, resolver_, own_}, counters_, *log_, "test", rate_, authenticator_, 1};
   conf::Config settings_;
   ListenerRules rules_;
   std::string listener_ = "memory";

@@ -178,7 +178,6 @@ TEST_F(LoginTest, TheUserOfATunnelIsThatOfItsConnect) {
   client.send(inner(at("ok.test")));
   EXPECT_EQ(server.read_head().find("Proxy-Authorization"), std::string::npos);
   answer(server, client, "x");
-  client.end();
   wait_until([&] { return log_text().find("http_in_tunnel") != std::string::npos; });
   const std::string log = log_text();
   EXPECT_NE(log.find("\"user\":\"alice\"", log.find("\"user\":\"alice\"") + 1), std::string::npos) << log;
