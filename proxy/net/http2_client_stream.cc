@@ -214,11 +214,11 @@ void Http2ClientStream::finish(After after) {
   worker_.requests_in_flight.subtract();
   worker_.io.loop.deferred().delete_later(std::move(exchange_));
   if (is_closed_) return end();
-  const bool is_whole = after != After::cut && outbox_.is_ended() && head_is_sent_ && !is_broken_;
+  const bool is_cut = after == After::cut || after == After::close_untold;
+  const bool is_whole = !is_cut && outbox_.is_ended() && head_is_sent_ && !is_broken_;
   if (!is_whole) {
     // Where there is no answer at all, nothing of the request was processed: it may be sent again.
-    return reset(after == After::cut || has_head_ || is_broken_ ? Http2Code::internal_error
-                                                                : Http2Code::refused_stream);
+    return reset(is_cut || has_head_ || is_broken_ ? Http2Code::internal_error : Http2Code::refused_stream);
   }
   connection_.consume(id_, inbox_.size());
   inbox_.clear();
