@@ -78,12 +78,24 @@ TlsRefusals::Noted TlsRefusals::note(const Address& client, std::string_view hos
   pair.signals.push_back({now, signal == RefusalSignal::alert ? kStrong : kWeak});
   unsigned weight = 0;
   for (const Signal& one : pair.signals) weight += one.weight;
-  if (weight >= kStrong && !is_in_force(pair.page_refused_at, now)) pair.page_refused_at = now;
-  if (weight < rules_.after * kStrong) return {};
+  const bool page_is_refused = weight >= kStrong && !is_in_force(pair.page_refused_at, now);
+  if (page_is_refused) pair.page_refused_at = now;
+  if (weight < rules_.after * kStrong) return {.page_is_refused = page_is_refused};
   pair.signals.clear();
   pair.refused_at = now;
   pair.kind = kind_of(client, now);
-  return {.is_refused = true, .kind = pair.kind, .warn_of_device = pair.kind == Kind::no_ca && warns(client, now)};
+  return {.is_refused = true,
+          .kind = pair.kind,
+          .warn_of_device = pair.kind == Kind::no_ca && warns(client, now),
+          .page_is_refused = page_is_refused};
+}
+
+void TlsRefusals::refuse_page(const Address& client, std::string_view host, Time now) {
+  const PairView key{client, host};
+  if (accepted_.find(PairHash{}(key)) != nullptr) return;
+  Pair* found = pairs_.find(key);
+  Pair& pair = found != nullptr ? *found : pairs_.put({client, std::string(host)}, {});
+  if (!is_in_force(pair.page_refused_at, now)) pair.page_refused_at = now;
 }
 
 TlsRefusals::Kind TlsRefusals::kind_of(const Address& client, Time now) {

@@ -9,7 +9,7 @@
 // Bounds: kMostPairs pairs, kMostClients clients, kMostAccepted accepted pairs, the least recently used forgotten
 // first. Forgotten acceptance at worst makes a refusal count again; it lets nothing pass that has marks, because
 // decide_tls asks for unmarked hosts only.
-// One a worker; not thread-safe. Calls take the time now. note() and accept() are amortised O(1) and may allocate.
+// One a worker, which tells the others of pages that were refused; not thread-safe. Calls take the time now. note() and accept() are amortised O(1) and may allocate.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -58,9 +58,12 @@ class TlsRefusals {
   struct Noted {
     bool is_refused = false;  // the pair is refused from now on, and was not before
     Kind kind = Kind::pins;
-    bool warn_of_device = false;  // is_refused by a client without the authority, for the first time within an hour
+    bool warn_of_device = false;   // is_refused by a client without the authority, for the first time within an hour
+    bool page_is_refused = false;  // page_refused() is true from now on, and was not before
   };
   Noted note(const Address& client, std::string_view host, RefusalSignal signal, Time now);
+  // Another worker's memory has noted that the page was refused.
+  void refuse_page(const Address& client, std::string_view host, Time now);
   // Application data came from the client on a connection that we intercepted for the host.
   void accept(const Address& client, std::string_view host, Time now);
 

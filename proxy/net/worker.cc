@@ -45,6 +45,9 @@ tl::expected<std::unique_ptr<Worker>, std::string> Worker::create(const Shared& 
   worker->state_ = std::make_unique<WorkerState>(
       worker->io_, DialContext{worker->loop_, *worker->resolver_, shared.own, shared.own_connections},
       worker->counters_, shared.log, shared.instance, shared.rate, shared.authenticator, shared.workers);
+  worker->state_->share_page_refusal = [self = worker.get()](const Address& client, const std::string& host) {
+    self->share_page_refusal(client, host);
+  };
   worker->adopt(shared.edition);
   return worker;
 }
@@ -159,6 +162,15 @@ void Worker::on_client_closed(ClientSession& client) {
   }
   clients_.pop_back();
   maybe_drained();
+}
+
+void Worker::share_page_refusal(const Address& client, const std::string& host) {
+  for (const auto& peer : peers_) {
+    if (peer.get() == this) continue;
+    peer->loop_.post([&other = *peer, client, host] {
+      other.state_->refusals.refuse_page(client, host, TlsRefusals::Clock::now());
+    });
+  }
 }
 
 void Worker::collect_refusals(std::function<void(const std::vector<TlsRefusals::Row>&)> take) {

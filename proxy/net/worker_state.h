@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -48,6 +49,8 @@ struct WorkerState {
   UpstreamPool upstreams;
   PageReader pages;
   TlsRefusals refusals{conf::AutoPass{}};
+  // Tells the other workers that a client has refused the block page of a host: it may come to any of them next.
+  std::function<void(const Address& client, const std::string& host)> share_page_refusal;
   OriginFacts origin_facts;
   LiveTunnels tunnels;
   std::shared_ptr<LoopMailbox> mailbox;  // of this loop

@@ -101,6 +101,20 @@ TEST(TlsRefusals, TakeAsManySignalsAsConfiguredWithinAMinute) {
   }
 }
 
+TEST(TlsRefusals, OfPagesAreToldOnceAndTakenFromOthers) {
+  TlsRefusals memory(pass_rules(2)), other(pass_rules(2));
+  EXPECT_TRUE(memory.note(kPhone, "a.test", kAlert, kStart).page_is_refused);
+  EXPECT_FALSE(memory.note(kPhone, "a.test", kAlert, kStart + 1s).page_is_refused);
+  other.refuse_page(kPhone, "a.test", kStart);
+  EXPECT_TRUE(other.page_refused(kPhone, "a.test", kStart + 1s));
+  EXPECT_FALSE(other.page_refused(kPhone, "a.test", kStart + 1h)) << "it ends as where it was noted";
+  EXPECT_FALSE(other.page_refused(kLaptop, "a.test", kStart + 1s));
+  EXPECT_TRUE(other.refused(kStart + 1s).empty()) << "one refusal of the page is none of the host";
+  other.accept(kPhone, "b.test", kStart);
+  other.refuse_page(kPhone, "b.test", kStart);
+  EXPECT_FALSE(other.page_refused(kPhone, "b.test", kStart)) << "data came from it here";
+}
+
 TEST(TlsRefusals, EndAfterTheirTime) {
   TlsRefusals memory(pass_rules(1, true));
   EXPECT_TRUE(memory.note(kPhone, "a.test", kAlert, kStart).is_refused);
