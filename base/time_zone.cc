@@ -51,7 +51,7 @@ TimeZone::Period TimeZone::period_of(Instant instant) const {
 
 // Offsets change less often than once a day, and by less than a day.
 std::optional<Instant> TimeZone::instant_of(Instant local) const {
-  constexpr Instant kDay = 24 * 3600;
+  constexpr Instant kDay = 86'400;
   for (const Instant near : {local - kDay, local + kDay}) {
     const std::int32_t offset = period_of(near).offset;
     if (period_of(local - offset).offset == offset) return local - offset;

@@ -13,7 +13,6 @@ namespace {
 constexpr std::uint32_t kLeastWindow = 65'535;  // octets, RFC 9113 section 6.9.2
 constexpr std::size_t kPreface = 24;            // octets before a client's first frame
 constexpr std::size_t kMostQueued = 256;        // frames without bodies that wait for the peer
-constexpr std::size_t kMostWaiting = 128;       // likewise, for one more request to be sent
 constexpr std::size_t kMostReleased = 32;       // streams of answers that are whole and have not ended
 
 const char* to_string(FrameBudget::Verdict verdict) {
@@ -55,7 +54,7 @@ struct Http2Connection::Callbacks {
   static int on_data_chunk(nghttp2_session* session, std::uint8_t, std::int32_t id, const std::uint8_t* data,
                            std::size_t size, void* user);
   static int on_stream_close(nghttp2_session* session, std::int32_t id, std::uint32_t code, void* user) {
-    // Whatever code the peer's reset has: only an answer that was sent whole ends well.
+    // Whatever code the peer's reset has.
     if (nghttp2_session_get_stream_local_close(session, id) == 1) of(user).budget_.on_stream_done();
     of(user).on_stream_closed(id, code);
     return 0;
@@ -203,12 +202,7 @@ void Http2Connection::note_flood(FrameBudget::Verdict verdict) {
   why_ = to_string(verdict);
 }
 
-void Http2Connection::count_fault() {
-  note_flood(budget_.on_reset(now_));
-  handler_.on_output();
-}
-
-// Not from within nghttp2, some of whose versions abort where their session is terminated by a callback.
+// Not by a callback: versions of nghttp2 abort then.
 void Http2Connection::end_if_due() {
   if (has_failed_) return;
   if (memory_.is_spent()) return fail("limits.buffer_memory");
@@ -257,8 +251,8 @@ Http2Connection::Stream* Http2Connection::find(Http2StreamId id) const {
 
 // A header section is complete: in list_.
 void Http2Connection::on_fields(Http2StreamId id, bool is_request, bool is_end) {
+  if (flood_ != FrameBudget::Verdict::fine) return;  // the end is near
   if (is_request) {
-    if (flood_ != FrameBudget::Verdict::fine) return;  // the end is near
     handler_.on_request(id, list_, is_end);
     if (find(id) == nullptr) reset(id, Http2Code::refused_stream);
     return;
@@ -311,7 +305,7 @@ void Http2Connection::submit_answer(Http2StreamId id, std::span<const Http2Field
 Http2StreamId Http2Connection::submit_request(std::span<const Http2Field> list, bool has_body, Stream& stream) {
   if (has_failed_ || is_ending_) return 0;
   // Those that wait for the peer's SETTINGS_MAX_CONCURRENT_STREAMS are kept by nghttp2, even when they were reset.
-  if (nghttp2_session_get_outbound_queue_size(session_.get()) > kMostWaiting) return 0;
+  if (nghttp2_session_get_outbound_queue_size(session_.get()) > kMostQueued) return 0;
   const std::vector<nghttp2_nv> nvs = nghttp2_list(list);
   const nghttp2_data_provider body{.source = {}, .read_callback = Callbacks::supply};
   const Http2StreamId id =

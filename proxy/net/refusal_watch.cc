@@ -47,7 +47,8 @@ void RefusalWatch::on_end(const TlsSession* tls, bool is_by_us) {
   worker_.counters.tls.count(*signal);
   const auto noted = worker_.refusals.note(rule_address(client_.endpoint.unmapped()), host(), *signal, now);
   worker_.recount_auto_passes();
-  if (noted.page_is_refused) worker_.share_page_refusal(rule_address(client_.endpoint.unmapped()), host());
+  if (noted.page_is_refused && worker_.share_page_refusal != nullptr)
+    worker_.share_page_refusal(rule_address(client_.endpoint.unmapped()), host());
   if (noted.warn_of_device) {
     log::warning("{} refuses the certificates of tls_inspection.ca, now for {}: it lacks the authority",
                  client_.address, host());
