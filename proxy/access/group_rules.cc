@@ -58,7 +58,7 @@ std::vector<std::vector<std::filesystem::path>> allow_lists_of_groups(const conf
 GroupRules::Made GroupRules::compile(const conf::Config& settings) {
   std::vector<std::string> errors;
   auto schedules = compile_schedules(settings);
-  if (!schedules) errors = std::move(schedules).error();
+  if (!schedules) errors = schedules.error();
   auto table = GroupTable::build(settings.groups, settings.listeners);
   if (!table) std::ranges::move(table.error(), std::back_inserter(errors));
   if (!errors.empty()) return tl::unexpected(std::move(errors));

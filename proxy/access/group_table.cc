@@ -31,7 +31,7 @@ GroupTable::Range GroupTable::range_of(const Cidr& network, std::size_t group) {
 
 // `rest`: the group of addresses that are in no range. A sweep over the ends of the ranges, which keeps the groups
 // whose ranges hold the address of now; the first of them counts.
-std::vector<GroupTable::Step> GroupTable::steps_of(std::vector<Range> ranges, std::uint32_t rest) {
+std::vector<GroupTable::Step> GroupTable::steps_of(const std::vector<Range>& ranges, std::uint32_t rest) {
   struct Event {
     Words at;
     std::uint32_t group;
@@ -95,7 +95,7 @@ tl::expected<GroupTable, std::vector<std::string>> GroupTable::build(const std::
       }
       for (const Cidr& network : networks[i]) ranges.push_back(range_of(network, i));
     }
-    table.listeners_.push_back({listener, steps_of(std::move(ranges), rest)});
+    table.listeners_.push_back({listener, steps_of(ranges, rest)});
   }
   return table;
 }

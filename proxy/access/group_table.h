@@ -49,7 +49,7 @@ class GroupTable {
   };
   static Words words_of(const Address& address);
   static Range range_of(const Cidr& network, std::size_t group);
-  static std::vector<Step> steps_of(std::vector<Range> ranges, std::uint32_t rest);
+  static std::vector<Step> steps_of(const std::vector<Range>& ranges, std::uint32_t rest);
 
   std::size_t groups_ = 0;
   std::vector<OfListener> listeners_;  // the last one, without a name, is for any other

@@ -21,7 +21,7 @@ namespace {
 using std::chrono::days;
 using std::chrono::sys_days;
 
-constexpr Instant kDaySeconds = 24 * 3600;
+constexpr Instant kDaySeconds = 86'400;
 constexpr std::size_t kMostFileBytes = std::size_t{1} << 20;
 
 // A moment as the wall clock shows it.

@@ -30,8 +30,8 @@ class RestDays {
   struct Span {
     std::chrono::sys_days first, last;
   };
-  std::vector<Span> spans_;      // in order, none touches the next
-  std::bitset<12 * 32> yearly_;  // by month and day
+  std::vector<Span> spans_;  // in order, none touches the next
+  std::bitset<384> yearly_;  // by month and day, 32 a month
 };
 
 class Schedule {

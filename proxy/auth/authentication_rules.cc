@@ -17,8 +17,9 @@ tl::expected<AuthenticationRulesPtr, std::vector<std::string>> AuthenticationRul
   if (!exempt) errors.push_back(fmt::format("authentication.exempt_hosts: not a host: {}", exempt.error()));
   if (!settings.users_file.empty()) {
     auto users = UserTable::load(settings.users_file, before == nullptr ? nullptr : before->users);
-    if (users) rules->users = *std::move(users);
-    if (!users) {
+    if (users) {
+      rules->users = *std::move(users);
+    } else {
       for (const std::string& error : users.error()) errors.push_back("authentication.users_file: " + error);
     }
   } else if (!settings.require.empty()) {

@@ -36,7 +36,7 @@ bool decode_base64(std::string_view text, std::string& out) {
   std::uint32_t bits = 0;
   unsigned count = 0;
   for (const char c : text) {
-    const int value = kBase64Values[static_cast<unsigned char>(c)];
+    const signed char value = kBase64Values[static_cast<unsigned char>(c)];
     if (value < 0) return false;
     bits = (bits << 6) | static_cast<std::uint32_t>(value);
     count += 6;

@@ -25,7 +25,7 @@ bool is_hash_text(std::string_view text) {
 
 bool is_salt_and_digest(std::string_view rest, std::size_t digest) {
   const std::size_t end = rest.find('$');
-  if (end == std::string_view::npos || end > kMostSalt) return false;
+  if (end > kMostSalt) return false;  // npos, too
   return is_hash_text(rest.substr(0, end)) && is_hash_text(rest.substr(end + 1)) && rest.size() - end - 1 == digest;
 }
 
