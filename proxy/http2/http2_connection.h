@@ -119,10 +119,10 @@ class Http2Connection {
   // Server: once the answer is sent, what is left of the request is not wanted.
   void reset_after_answer(Http2StreamId id);
 
-  void announce_end();   // no new streams, please
-  void finish();         // no more streams: GOAWAY behind all that was said, and the end behind the last stream
-  void count_fault();    // server: of a stream that the peer has spoilt
-  void close_streams();  // tells each that it is closed
+  void announce_end();  // no new streams, please
+  void finish();        // no more streams: GOAWAY behind all that was said, and the end behind the last stream
+  void count_fault() { note_flood(budget_.on_reset(now_)); }  // server: the peer has spoilt a stream
+  void close_streams();                                       // tells each that it is closed
   std::size_t streams() const { return streams_.size(); }
   bool is_ending() const { return is_ending_; }  // GOAWAY was sent or has come
 
