@@ -225,8 +225,9 @@ void Http2Connection::feed(std::span<const char> bytes, std::chrono::millisecond
 }
 
 void Http2Connection::write(std::string& out, std::size_t enough) {
-  end_if_due();
-  while (!has_failed_ && out.size() < enough) {
+  while (out.size() < enough) {
+    end_if_due();
+    if (has_failed_) return;
     const std::uint8_t* data = nullptr;
     const ssize_t size = nghttp2_session_mem_send(session_.get(), &data);
     if (size < 0) return fail(nghttp2_strerror(static_cast<int>(size)));
