@@ -274,7 +274,7 @@ class Http2(unittest.TestCase):
         self.assertEqual(self.curl("marked.test", "/good")[0], 200)
 
     def test_stopping_lets_streams_end(self):
-        proxy = base.Proxy(self.folder, "urls", self.ports, name="stopped")
+        proxy = base.Proxy(self.folder, "urls", self.ports, more="timeouts: {announce: 0, drain: 20s}", name="stopped")
         body = self.folder / "downloaded"
         download = subprocess.Popen(["curl", "-sS", "--http2", "--max-time", str(2 * WAIT), "--limit-rate", "4M", "--proxy",
                                      f"http://127.0.0.1:{proxy.port}", "--cacert", self.own, "-o", body,

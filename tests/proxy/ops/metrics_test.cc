@@ -35,8 +35,8 @@ TEST(Metrics, TextIsWellFormedAndEveryNameIsOurs) {
   const Counters counters;
   const std::string text = metrics_text({.counters = counters, .gauges = {}, .reloads = {}, .logs = {}, .now = kNow});
   const std::regex sample(
-      R"(^(bloomwall|process)_[a-z_]+(\{[a-z_]+="[^"\\]*"(,[a-z_]+="[^"\\]*")*\})? [-+0-9.eEinfNa]+$)");
-  const std::regex comment(R"(^# (HELP|TYPE) (bloomwall|process)_[a-z_]+ .+$)");
+      R"(^(bloomwall|process)_[a-z0-9_]+(\{[a-z_]+="[^"\\]*"(,[a-z_]+="[^"\\]*")*\})? [-+0-9.eEinfNa]+$)");
+  const std::regex comment(R"(^# (HELP|TYPE) (bloomwall|process)_[a-z0-9_]+ .+$)");
   std::istringstream lines(text);
   std::set<std::string> families;
   int count = 0;
