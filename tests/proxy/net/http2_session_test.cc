@@ -377,7 +377,7 @@ TEST_F(Http2Sessions, AnAnswerThatIsNotTakenIsGivenUp) {
   settings_.timeouts.idle = Milliseconds(200);
   RecordedStream& get = ask();
   get.consumes = false;
-  answer(asked(), {{":status", "200"}}, std::string(300'000, 'x'));
+  answer(asked(), {{":status", "200"}}, std::string(100'000, 'x'));
   turn_until([&] { return get.closed; });
   EXPECT_NE(get.code, Http2Code::no_error);
   EXPECT_FALSE(get.ended);
