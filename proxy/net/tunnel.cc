@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "proxy/net/tunnel_log.h"
+#include "proxy/net/user_check.h"
 
 namespace bloomwall::proxy {
 
