@@ -125,6 +125,33 @@ struct TlsCommands {
   }
 };
 
+// What the command lines of `check` and `explain` fill in.
+struct PolicyCommands {
+  CheckCommand check;
+  ExplainCommand explain;
+
+  void add(CLI::App& app, int& status, const Streams& io) {
+    auto* check_app = add_command(app, "check", "Validates configuration, filters, allow lists and templates.", check,
+                                  status, io, run_check);
+    check_app->add_flag("--json", check.json, "as JSON");
+    check_app
+        ->add_option("--as-user", check.as_user,
+                     "refuse files that this user cannot read; root is warned of those that bloomwall cannot read")
+        ->type_name("NAME");
+    auto* explain_app =
+        add_command(app, "explain", "What would be done with a URL, and why.", explain, status, io, run_explain);
+    explain_app->add_option("URL", explain.urls, "URLs; none or - for stdin");
+    explain_app->add_flag("--json", explain.json, "one JSON object a line");
+    explain_app->add_option("--client", explain.client, "for a client of this address: in which group it is")
+        ->type_name("ADDRESS");
+    explain_app->add_option("--listener", explain.listener,
+                            "that came to this one of listeners[].address; default: the first");
+    explain_app->add_option("--at", explain.at, "at this time of time_zone, or of UTC with Z; default: now")
+        ->type_name("2026-11-23T21:15");
+    explain_app->footer(kExplainFooter);
+  }
+};
+
 // What the command lines of `ca` fill in.
 struct CaCommands {
   CaCommand init, show, check, exported, next, activate;
@@ -196,28 +223,10 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   app.footer(kFooter);
   int status = kExitDone;
   ServeCommand serve;
-  CheckCommand check;
-  ExplainCommand explain;
   ReloadCommand reload;
   add_command(app, "run", "The proxy, in the foreground.", serve, status, io, run_serve)->footer(kRunFooter);
-  auto* check_app = add_command(app, "check", "Validates configuration, filters, allow lists and templates.", check,
-                                status, io, run_check);
-  check_app->add_flag("--json", check.json, "as JSON");
-  check_app
-      ->add_option("--as-user", check.as_user,
-                   "refuse files that this user cannot read; root is warned of those that bloomwall cannot read")
-      ->type_name("NAME");
-  auto* explain_app =
-      add_command(app, "explain", "What would be done with a URL, and why.", explain, status, io, run_explain);
-  explain_app->add_option("URL", explain.urls, "URLs; none or - for stdin");
-  explain_app->add_flag("--json", explain.json, "one JSON object a line");
-  explain_app->add_option("--client", explain.client, "for a client of this address: in which group it is")
-      ->type_name("ADDRESS");
-  explain_app->add_option("--listener", explain.listener,
-                          "that came to this one of listeners[].address; default: the first");
-  explain_app->add_option("--at", explain.at, "at this time of time_zone, or of UTC with Z; default: now")
-      ->type_name("2026-11-23T21:15");
-  explain_app->footer(kExplainFooter);
+  PolicyCommands policy;
+  policy.add(app, status, io);
   TlsCommands tls;
   tls.add(app, status, io);
   add_command(app, "reload", "Asks the running proxy to reload; waits; says what happened.", reload, status, io,
