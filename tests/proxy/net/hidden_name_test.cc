@@ -41,7 +41,8 @@ class HiddenName : public InspectionTest {
   }
   std::uint64_t refusals() {
     std::uint64_t sum = 0;
-    for (const proxy::Count& count : counters()->tls.refusals) sum += count.get();
+    const auto now = counters();
+    for (const proxy::Count& count : now->tls.refusals) sum += count.get();
     return sum;
   }
 };

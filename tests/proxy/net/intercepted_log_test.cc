@@ -55,7 +55,8 @@ class InterceptedLog : public InspectionTest {
   }
   std::uint64_t all_failures() {
     std::uint64_t sum = 0;
-    for (const proxy::Count& count : counters()->tls.failures) sum += count.get();
+    const auto now = counters();
+    for (const proxy::Count& count : now->tls.failures) sum += count.get();
     return sum;
   }
   std::uint64_t certificate_errors(proxy::CertificateError error) {
