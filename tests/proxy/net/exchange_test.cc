@@ -14,6 +14,7 @@
 #include "proxy/net/addresses.h"
 #include "proxy/net/client_session.h"
 #include "proxy/net/worker_state.h"
+#include "tests/proxy/net/memory_worker.h"
 #include "tests/proxy/tls/hello_maker.h"
 #include "tests/support/fake_resolver.h"
 #include "tests/support/http_text.h"
@@ -42,13 +43,7 @@ struct Peer final : Transport::Handler {
   bool ended = false;
 };
 
-std::unique_ptr<AccessLog> no_log() {
-  conf::AccessLog settings;
-  settings.file = "off";
-  return *AccessLog::open(settings);
-}
-
-class Exchanges : public ::testing::Test, public ClientSession::Owner {
+class Exchanges : public ::testing::Test, protected MemoryWorker, public ClientSession::Owner {
  protected:
   Exchanges() {
     settings_.access.deny_destinations = {};
@@ -104,22 +99,8 @@ class Exchanges : public ::testing::Test, public ClientSession::Owner {
       event_base_loop(loop_.base(), EVLOOP_ONCE);
     }
   }
-  std::uint64_t errors(ErrorKind kind) const { return counters_.errors[static_cast<std::size_t>(kind)].get(); }
 
-  EventLoop loop_;
-  BufferPool pool_{64 << 20};
-  std::vector<char> scratch_ = std::vector<char>(std::size_t{64} * 1024);
-  IoContext io_{loop_, pool_, scratch_};
-  Counters counters_;
-  std::unique_ptr<AccessLog> log_ = no_log();
-  test::FakeResolver resolver_;
-  OwnAddresses own_;
-  RequestRate rate_;
-  Authenticator authenticator_{{}, {}};  // nobody logs in
-  WorkerState worker_{io_, {loop_, resolver_, own_}, counters_, *log_, "test", rate_, authenticator_, 1};
-  conf::Config settings_;
   ListenerRules rules_;
-  std::string listener_ = "memory";
   IntrusiveList<ClientSession, ClientSession> idle_;
   Peer client_, origin_;
   MemoryTransport* towards_client_ = nullptr;

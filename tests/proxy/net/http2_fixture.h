@@ -13,6 +13,7 @@
 #include "proxy/net/addresses.h"
 #include "proxy/net/http2_session.h"
 #include "tests/proxy/http2/http2_pair.h"
+#include "tests/proxy/net/memory_worker.h"
 #include "tests/support/fake_resolver.h"
 #include "tests/support/memory_transport.h"
 #include "tests/support/scripted_peer.h"
@@ -46,13 +47,7 @@ struct Http2Peer final : Transport::Handler {
   bool ended = false;
 };
 
-inline std::unique_ptr<AccessLog> no_http2_log() {
-  conf::AccessLog settings;
-  settings.file = "off";
-  return *AccessLog::open(settings);
-}
-
-class Http2Sessions : public ::testing::Test, public Http2Session::Owner {
+class Http2Sessions : public ::testing::Test, protected MemoryWorker, public Http2Session::Owner {
  protected:
   Http2Sessions() {
     settings_.access.deny_destinations = {};
@@ -156,21 +151,7 @@ class Http2Sessions : public ::testing::Test, public Http2Session::Owner {
       if (origin_.transport != nullptr) origin_.talk();
     }
   }
-  std::uint64_t errors(ErrorKind kind) const { return counters_.errors[static_cast<std::size_t>(kind)].get(); }
 
-  EventLoop loop_;
-  BufferPool pool_{64 << 20};
-  std::vector<char> scratch_ = std::vector<char>(std::size_t{64} * 1024);
-  IoContext io_{loop_, pool_, scratch_};
-  Counters counters_;
-  std::unique_ptr<AccessLog> log_ = no_http2_log();
-  test::FakeResolver resolver_;
-  OwnAddresses own_;
-  RequestRate rate_;
-  Authenticator authenticator_{{}, {}};  // nobody logs in
-  WorkerState worker_{io_, {loop_, resolver_, own_}, counters_, *log_, "test", rate_, authenticator_, 1};
-  conf::Config settings_;
-  std::string listener_ = "memory";
   ClientInfo info_;
   LastUpstream last_;
   Http2Peer client_{Http2Connection::Role::client}, origin_{Http2Connection::Role::server};
