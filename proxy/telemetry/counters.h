@@ -57,7 +57,7 @@ namespace bloomwall::proxy {
   X(logins_remembered_total, "Requests whose credentials were remembered")                           \
   X(logins_refused_total, "Requests whose credentials were wrong")                                   \
   X(http2_streams_total, "Requests of clients that came by HTTP/2")                                  \
-  X(http2_streams_refused_total, "HTTP/2 requests refused because their origin takes no more")       \
+  X(http2_streams_refused_total, "HTTP/2 requests refused for want of an origin or of memory")       \
   X(http2_floods_total, "HTTP/2 connections ended because of a flood of frames, resets or fields")   \
   X(dns_queries_total, "Names asked of the resolver")                                                \
   X(dns_failures_total, "Names that did not resolve")                                                \
