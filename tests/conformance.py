@@ -131,26 +131,32 @@ def run_suite(args, folder, proxy, report, denied_port):
 
 
 def run_interception(args, folder, proxy, mode):
-    """One case at a time: with several, a thread of the suite may still use the number of a socket that another has closed."""
     print(f"interception in mode {mode}:")
-    address, report = f"127.0.0.4:{proxy.ports['127.0.0.4']}", f"{folder}/{mode}.json"
-    done = subprocess.run(
-        [sys.executable, str(SUITE / "run.py"), "--set", args.set, "--quiet", "--jobs", "1", "--json", report, "--only", "INT",
-         "--proxy", address, "--intercept-proxy", address, "--ca", f"{folder}/ca.crt"],
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
-    print_table(json.loads(pathlib.Path(report).read_text())["cases"])
-    return done.returncode
+    address = f"127.0.0.4:{proxy.ports['127.0.0.4']}"
+    return run_each_alone(args, folder, "INT", ["--proxy", address, "--intercept-proxy", address, "--ca", f"{folder}/ca.crt"])
 
 
 def run_authentication(args, folder, proxy):
     print("authentication:")
-    address, report = f"127.0.0.5:{proxy.ports['127.0.0.5']}", f"{folder}/auth.json"
-    done = subprocess.run(
-        [sys.executable, str(SUITE / "run.py"), "--set", args.set, "--quiet", "--jobs", "1", "--json", report, "--only", "AUT",
-         "--proxy", address, "--auth-proxy", address, "--auth", CREDENTIALS],
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
-    print_table(json.loads(pathlib.Path(report).read_text())["cases"])
-    return done.returncode
+    address = f"127.0.0.5:{proxy.ports['127.0.0.5']}"
+    return run_each_alone(args, folder, "AUT", ["--proxy", address, "--auth-proxy", address, "--auth", CREDENTIALS])
+
+
+def run_each_alone(args, folder, group, options):
+    """Each case of GROUP in a process of its own. A thread of the suite's TLS origin may still wait to read from the number
+    of a socket that its case has closed; in one process it takes the first octets of whatever gets that number next."""
+    suite, environment = [sys.executable, str(SUITE / "run.py"), "--set", args.set], {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    listed = subprocess.run([*suite, "--list", "--only", group], env=environment, check=True, capture_output=True, text=True)
+    report, status, cases = f"{folder}/case.json", 0, []
+    for name in re.findall(rf"^{group}-\d+", listed.stdout, re.M):
+        done = subprocess.run([*suite, "--jobs", "1", "--json", report, "--only", name, *options], env=environment,
+                              stdout=subprocess.PIPE, text=True)
+        cases += json.loads(pathlib.Path(report).read_text())["cases"]
+        status |= done.returncode
+        if done.returncode != 0:
+            print(done.stdout)
+    print_table(cases)
+    return status if cases else 1
 
 
 def print_table(cases):
