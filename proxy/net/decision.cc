@@ -63,6 +63,7 @@ void Decider::adopt(SnapshotPtr snapshot, PolicyPtr policy, GroupPoliciesPtr gro
   policy_ = std::move(policy);
   group_policies_ = std::move(groups);
   has_networks_ = group_policies_ == nullptr ? policy_->has_networks() : group_policies_->has_networks();
+  has_overrides_ = policy_->overrides() > 0;  // which those of groups share
   TargetRules rules;
   rules.strict_path = snapshot_->settings.access.strict_path;
   if (snapshot_->settings.headers.via) rules.via_name = snapshot_->settings.headers.via_name;  // lives in the snapshot
@@ -80,6 +81,16 @@ std::size_t Decider::group_of(const ClientInfo& client) const {
 
 const filter::Policy& Decider::policy_of(const ClientInfo& client) const {
   return group_policies_ == nullptr ? *policy_ : *group_policies_->of(group_of(client));
+}
+
+filter::AskedPolicy Decider::seen_by(const ClientInfo& client, const User* user) const {
+  filter::AskedPolicy seen = policy_of(client);
+  if (!has_overrides_) return seen;
+  if (user == nullptr && client.inside != nullptr) user = client.inside->user.get();
+  seen.asker.client = filter::address_of(rule_address(client.endpoint.unmapped()).octets);
+  if (user != nullptr) seen.asker.user = user->name;
+  if (group_policies_ != nullptr) seen.asker.group = groups()->name(group_of(client));
+  return seen;
 }
 
 bool Decider::is_client_allowed(const ClientInfo& client) const {
@@ -118,10 +129,10 @@ Decision Decider::decide_request(const RequestContext& request) {
   }
   const ClientInfo::Inside* const inside = request.client.inside.get();
   const ClientInfo::Destination* const meant = request.client.destination.get();
-  const filter::Policy& policy = policy_of(request.client);
+  const filter::AskedPolicy policy = seen_by(request.client, request.user);
   // First, because `host` below points into memory of the TargetCheck that was called last.
   tl::expected<TargetCheck::Sni, HttpError> meant_verdict;
-  if (meant != nullptr) meant_verdict = destination(request.client, meant->address);
+  if (meant != nullptr) meant_verdict = destination(request.client, meant->address, request.user);
   KeptVerdict outer;  // of what CONNECT named, where TLS inside is for another name
   if (inside != nullptr && !inside->authority.empty()) {
     auto checked = target_check_.host(inside->authority, policy);
@@ -165,8 +176,9 @@ Decision Decider::decide_request(const RequestContext& request) {
   return decision;
 }
 
-tl::expected<TargetCheck::Sni, HttpError> Decider::destination(const ClientInfo& client, std::string_view address) {
-  auto judged = target_check_.sni(address, policy_of(client));
+tl::expected<TargetCheck::Sni, HttpError> Decider::destination(const ClientInfo& client, std::string_view address,
+                                                               const User* user) {
+  auto judged = target_check_.sni(address, seen_by(client, user));
   if (judged && judged->verdict.reason == filter::VerdictReason::default_deny) {
     judged->verdict.decision = filter::Decision::allowed;
     judged->verdict.reason = filter::VerdictReason::unlisted;
@@ -177,8 +189,8 @@ tl::expected<TargetCheck::Sni, HttpError> Decider::destination(const ClientInfo&
 
 // The first address that is blocked stands for all that a name has.
 KeptVerdict Decider::address(const RequestContext& request, const Endpoint& peer) {
-  const filter::Policy& policy = policy_of(request.client);
-  if (!policy.has_networks()) return {};
+  const filter::AskedPolicy policy = seen_by(request.client, request.user);
+  if (!policy.policy.has_networks()) return {};
   const NetworkQuestion question(peer, snapshot_->access);
   const ClientInfo::Inside* const inside = request.client.inside.get();
   filter::Verdict verdict = inside == nullptr
@@ -208,28 +220,28 @@ Review Decider::review(const TunnelContext& tunnel) {
 
 Review Decider::block(const TunnelContext& tunnel) {
   const ClientInfo& client = tunnel.client;
-  Review review = block_host(client, tunnel.host, "a reload has blocked the host");
+  Review review = block_host(tunnel, tunnel.host, "a reload has blocked the host");
   if (review.act == Review::Act::keep && client.inside != nullptr) {
-    review = block_host(client, client.inside->host, "a reload has blocked the tunnel's host");
+    review = block_host(tunnel, client.inside->host, "a reload has blocked the tunnel's host");
     if (review.act == Review::Act::keep && !client.inside->authority.empty()) {
-      review = block_host(client, client.inside->authority, "a reload has blocked the tunnel's host");
+      review = block_host(tunnel, client.inside->authority, "a reload has blocked the tunnel's host");
     }
   }
   if (review.act == Review::Act::keep && !tunnel.server_name.empty()) {
-    review = block_host(client, tunnel.server_name, "a reload has blocked the server name");
+    review = block_host(tunnel, tunnel.server_name, "a reload has blocked the server name");
   }
   if (review.act != Review::Act::keep) return review;
   constexpr const char* kAddress = "a reload has blocked the address";
   if (client.destination != nullptr) {
-    auto judged = destination(client, client.destination->address);
+    auto judged = destination(client, client.destination->address, tunnel.user);
     if (judged && is_blocked(judged->verdict)) return blocked(std::move(judged->verdict), kAddress);
   }
   if (auto verdict = peer_of(tunnel); is_blocked(verdict)) return blocked(std::move(verdict), kAddress);
   return tunnel.url.empty() ? Review{} : block_url(tunnel);
 }
 
-Review Decider::block_host(const ClientInfo& client, std::string_view host, const char* why) {
-  auto judged = target_check_.host(host, policy_of(client));
+Review Decider::block_host(const TunnelContext& tunnel, std::string_view host, const char* why) {
+  auto judged = target_check_.host(host, seen_by(tunnel.client, tunnel.user));
   if (!judged || !is_blocked(judged->verdict)) return {};
   return blocked(std::move(judged->verdict), why);
 }
@@ -239,7 +251,7 @@ Review Decider::block_url(const TunnelContext& tunnel) {
   const std::string under_tunnel = inside == nullptr ? std::string() : url_under(*inside, tunnel.url);
   for (const std::string_view url : {tunnel.url, std::string_view(under_tunnel)}) {
     if (url.empty()) continue;
-    auto judged = target_check_.url_at_once(url, policy_of(tunnel.client));
+    auto judged = target_check_.url_at_once(url, seen_by(tunnel.client, tunnel.user));
     if (!judged) {
       absent_ = target_check_.absent_pages();
       return {.act = Review::Act::wait_for_pages};
@@ -253,8 +265,8 @@ Review Decider::block_url(const TunnelContext& tunnel) {
 filter::Verdict Decider::peer_of(const TunnelContext& tunnel) {
   const ClientInfo::Inside* const inside = tunnel.client.inside.get();
   const bool to_parent = tunnel.to_parent || (inside != nullptr && inside->to_parent);
-  const filter::Policy& policy = policy_of(tunnel.client);
-  if (to_parent || !policy.has_networks()) return {};
+  const filter::AskedPolicy policy = seen_by(tunnel.client, tunnel.user);
+  if (to_parent || !policy.policy.has_networks()) return {};
   const NetworkQuestion question(tunnel.peer, snapshot_->access);
   const TargetCheck::Addresses addresses = question.addresses();
   if (const auto& meant = tunnel.client.destination; meant != nullptr) {

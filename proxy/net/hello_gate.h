@@ -48,8 +48,10 @@ class HelloGate {
   std::string_view sent_name() const;  // the server name as spelt; empty: none, or not known yet
 
   // Once there is a tunnel: the CONNECT's canonical host, and its port. `question` is nullptr where TLS is not
-  // intercepted. All must outlive the gate.
-  void lead_to(std::string_view authority, std::uint16_t port, const TlsQuestion* question, const ClientInfo& client) {
+  // intercepted, `user` where nobody had to log in. All must outlive the gate.
+  void lead_to(std::string_view authority, std::uint16_t port, const TlsQuestion* question, const ClientInfo& client,
+               const User* user) {
+    user_ = user;
     authority_ = authority;
     port_ = port;
     question_ = question;
@@ -103,6 +105,7 @@ class HelloGate {
   std::uint16_t port_ = 0;
   const TlsQuestion* question_ = nullptr;
   const ClientInfo* client_ = nullptr;
+  const User* user_ = nullptr;
   TlsDecision tls_decision_;
   ClientHelloReader reader_;
   std::optional<AfterHello> after_;

@@ -43,16 +43,17 @@ OriginTrust trust_of(const conf::OriginTrust& verify, std::vector<std::string> o
 
 }  // namespace
 
-TlsRequest TlsQuestion::request(const ClientInfo& client, WorkerState& worker) const {
+TlsRequest TlsQuestion::request(const ClientInfo& client, WorkerState& worker, const User* user) const {
   TlsRequest request;
   request.authority.host = host;
-  if (const auto judged = worker.decider.host(client, host)) request.authority = TlsName::of(host, judged->verdict);
+  const auto own = worker.decider.host(client, host, user);
+  if (own) request.authority = TlsName::of(host, own->verdict);
   request.port = port;
   request.user_agent = user_agent;
   request.is_transparent = is_transparent;
   if (is_transparent) {
     request.destination.host = destination;
-    const auto judged = worker.decider.destination(client, destination);
+    const auto judged = worker.decider.destination(client, destination, user);
     if (judged) request.destination = TlsName::of(destination, judged->verdict);
   }
   const Address address = rule_address(client.endpoint.unmapped());

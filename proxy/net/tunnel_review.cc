@@ -49,9 +49,9 @@ bool Tunnel::is_to_be_intercepted() {
                              .user_agent = {},  // which matters to pages alone
                              .destination = client.destination != nullptr ? client.destination->address : std::string(),
                              .is_transparent = client.destination != nullptr};
-  TlsRequest request = question.request(client, state_);
+  TlsRequest request = question.request(client, state_, start_.user.get());
   if (!sni_.empty()) {
-    const auto judged = state_.decider.host(owner_->client_info(), sni_);
+    const auto judged = state_.decider.host(owner_->client_info(), sni_, start_.user.get());
     if (judged) request.sni = TlsName::of(sni_, judged->verdict);
   }
   const TlsDecision decision = inspection->rules().decide(request);

@@ -9,6 +9,8 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
 #include <string>
 #include <tl/expected.hpp>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "filter/policy/overrides.h"
 #include "proxy/access/group_rules.h"
 #include "proxy/net/snapshot.h"
+#include "proxy/state/state_store.h"
 
 namespace bloomwall::proxy {
 
@@ -28,12 +31,14 @@ struct ClientQuestion {
 
 class ClientView {
  public:
-  // `all`: every filter as it is outside of groups. `exceptions`: with their ends. The error names the option.
+  // `all`: every filter as it is outside of groups. `made_by_people`: exceptions and switches, with their ends. The
+  // error names the option.
   static tl::expected<ClientView, std::string> make(const conf::Config& settings, PolicyPtr all,
-                                                    std::vector<filter::Override> exceptions,
+                                                    const ExportedState& made_by_people,
                                                     const ClientQuestion& question);
 
   const PolicyPtr& policy() const { return policy_; }  // at the instant
+  filter::Asker asker() const;                         // borrows from this
   Instant at() const { return at_; }
   bool has_groups() const { return rules_ != nullptr; }
   // Until when `says` gives the same text of the policy, and what it gives then. It is asked at each change of a
@@ -62,14 +67,16 @@ class ClientView {
   std::map<std::size_t, PolicyPtr> with_exceptions_;  // by how many there are
   std::map<Instant, PolicyPtr> policies_;             // as they were asked for
   std::vector<filter::Override> exceptions_;
+  std::vector<Switch> switches_;
   std::shared_ptr<const GroupRules> rules_;  // null: there are no groups
   std::size_t group_ = 0;
   TimeZone zone_;
   Instant at_ = 0;
+  std::optional<Address> client_;  // nothing: not given
 };
 
-// "malware block, games block (lessons), ads off; otherwise deny".
-std::string actions_text(const GroupRules& rules, std::size_t group, Instant at);
+// "malware block, games block, ads off; otherwise deny".
+std::string actions_text(const GroupRules& rules, std::size_t group, Instant at, std::span<const Switch> switches = {});
 // "2026-11-23T20:15:00Z".
 std::string utc_text(Instant instant);
 

@@ -32,6 +32,11 @@ struct MetricsInput {
   std::size_t policies_alive = 0;  // the one that is served, and older ones still referenced
   ReloadCounts reloads;
   LogCounts logs;
+  struct StateFigures {
+    bool is_usable = true;
+    std::size_t tokens = 0;
+  };
+  StateFigures state = {};
   Phase phase = Phase::starting;
   std::chrono::milliseconds loop_silence{0};
   TimePoint now;
