@@ -49,7 +49,7 @@ ALLOWED = {
     "proxy/net": ["conf", "proxy/http", "proxy/http2", "proxy/access", "proxy/auth", "proxy/reply", "proxy/telemetry",
                   "proxy/log", "proxy/tls", "proxy/io", "proxy/dns"] + FILTER_DOORS,
     # filter/cli: what both programs have in common on a terminal (streams, lines, printable text).
-    "proxy/ops": ["conf", "proxy/http", "proxy/access", "proxy/reply", "proxy/telemetry",
+    "proxy/ops": ["conf", "proxy/http", "proxy/access", "proxy/auth", "proxy/reply", "proxy/telemetry",
                   "proxy/log", "proxy/state", "proxy/tls", "proxy/io", "proxy/net", "filter/cli"] + FILTER_DOORS,
 }
 # Packages that only some folders may include.

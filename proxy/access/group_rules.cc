@@ -69,6 +69,7 @@ GroupRules::Made GroupRules::compile(const conf::Config& settings) {
 GroupRules::GroupRules(conf::Config settings, GroupTable table, std::vector<Schedule> schedules)
     : settings_(std::move(settings.groups)),
       otherwise_(otherwise_of(settings.otherwise)),
+      has_logins_(!settings.authentication.require.empty()),
       table_(std::move(table)),
       schedules_(std::move(schedules)) {
   for (const conf::Filter& filter : settings.filters) {
@@ -170,6 +171,11 @@ std::vector<std::string> GroupRules::warnings() const {
   for (const std::size_t group : table_.unreachable()) {
     lines.push_back(fmt::format("groups[{}]: nobody can be in {}: the groups before it leave it no client", group,
                                 groups_[group].name));
+  }
+  if (table_.members().asks_for_users() && !has_logins_) {
+    lines.emplace_back(
+        "groups: users and user_groups hold for nobody while authentication.require is empty: name there the networks "
+        "whose clients must log in");
   }
   return lines;
 }

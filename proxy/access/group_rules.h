@@ -32,8 +32,8 @@ class GroupRules {
 
   // The configured groups, and "default" behind them.
   std::size_t size() const { return groups_.size(); }
-  std::size_t group_of(const Address& client, std::string_view listener) const {
-    return table_.group_of(client, listener);
+  std::size_t group_of(const Address& client, std::string_view listener, const GroupMember& member) const {
+    return table_.group_of(client, listener, member);
   }
   const std::string& name(std::size_t group) const { return groups_[group].name; }
   // As configured; null for "default".
@@ -52,7 +52,7 @@ class GroupRules {
   Instant next_change(Instant at) const;
   Instant next_change(std::size_t group, Instant at) const;
 
-  // Warnings: groups that nobody can come to; one line each.
+  // Warnings: groups that nobody can come to, or nobody yet because nobody has to log in; one line each.
   std::vector<std::string> warnings() const;
 
  private:
@@ -80,6 +80,7 @@ class GroupRules {
   std::vector<std::string> filters_;           // their names
   std::vector<bool> take_exceptions_;          // conf::Filter::takes_exceptions of each
   filter::Otherwise otherwise_ = filter::Otherwise::allow;
+  bool has_logins_ = false;  // authentication.require is not empty
   GroupTable table_;
   std::vector<Schedule> schedules_;
   std::vector<Group> groups_;

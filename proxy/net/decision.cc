@@ -74,22 +74,23 @@ void Decider::adopt(SnapshotPtr snapshot, PolicyPtr policy, GroupPoliciesPtr gro
 }
 
 // A client's address is that of the PROXY header, where one was sent. Transparent listeners know it as well.
-std::size_t Decider::group_of(const ClientInfo& client) const {
+std::size_t Decider::group_of(const ClientInfo& client, const User* user) const {
   const std::string_view listener = client.listener_rule == nullptr ? std::string_view() : *client.listener_rule;
-  return groups()->group_of(rule_address(client.endpoint.unmapped()), listener);
+  GroupMember member;
+  if (user != nullptr) member = {.user = user->name, .user_groups = user->groups};
+  return groups()->group_of(rule_address(client.endpoint.unmapped()), listener, member);
 }
 
-const filter::Policy& Decider::policy_of(const ClientInfo& client) const {
-  return group_policies_ == nullptr ? *policy_ : *group_policies_->of(group_of(client));
+const filter::Policy& Decider::policy_of(const ClientInfo& client, const User* user) const {
+  return group_policies_ == nullptr ? *policy_ : *group_policies_->of(group_of(client, user));
 }
 
 filter::AskedPolicy Decider::seen_by(const ClientInfo& client, const User* user) const {
-  filter::AskedPolicy seen = policy_of(client);
+  filter::AskedPolicy seen = policy_of(client, user);
   if (!has_overrides_) return seen;
-  if (user == nullptr && client.inside != nullptr) user = client.inside->user.get();
   seen.asker.client = filter::address_of(rule_address(client.endpoint.unmapped()).octets);
   if (user != nullptr) seen.asker.user = user->name;
-  if (group_policies_ != nullptr) seen.asker.group = groups()->name(group_of(client));
+  if (group_policies_ != nullptr) seen.asker.group = groups()->name(group_of(client, user));
   return seen;
 }
 
@@ -116,7 +117,7 @@ std::optional<HttpError> Decider::refuse_client(const RequestContext& request, s
 
 Decision Decider::decide(const RequestContext& request) {
   Decision decision = decide_request(request);
-  if (group_policies_ != nullptr) decision.verdict.group = groups()->name(group_of(request.client));
+  if (group_policies_ != nullptr) decision.verdict.group = groups()->name(group_of(request.client, request.user));
   return decision;
 }
 
@@ -132,7 +133,7 @@ Decision Decider::decide_request(const RequestContext& request) {
   const filter::AskedPolicy policy = seen_by(request.client, request.user);
   // First, because `host` below points into memory of the TargetCheck that was called last.
   tl::expected<TargetCheck::Sni, HttpError> meant_verdict;
-  if (meant != nullptr) meant_verdict = destination(request.client, meant->address, request.user);
+  if (meant != nullptr) meant_verdict = destination(request.client, meant->address);
   KeptVerdict outer;  // of what CONNECT named, where TLS inside is for another name
   if (inside != nullptr && !inside->authority.empty()) {
     auto checked = target_check_.host(inside->authority, policy);
@@ -176,9 +177,8 @@ Decision Decider::decide_request(const RequestContext& request) {
   return decision;
 }
 
-tl::expected<TargetCheck::Sni, HttpError> Decider::destination(const ClientInfo& client, std::string_view address,
-                                                               const User* user) {
-  auto judged = target_check_.sni(address, seen_by(client, user));
+tl::expected<TargetCheck::Sni, HttpError> Decider::destination(const ClientInfo& client, std::string_view address) {
+  auto judged = target_check_.sni(address, seen_by(client, nullptr));
   if (judged && judged->verdict.reason == filter::VerdictReason::default_deny) {
     judged->verdict.decision = filter::Decision::allowed;
     judged->verdict.reason = filter::VerdictReason::unlisted;
@@ -205,10 +205,13 @@ KeptVerdict Decider::address(const RequestContext& request, const Endpoint& peer
 }
 
 // A verdict comes before the rules, but what takes pages from the disk is asked again when they have come.
-Review Decider::review(const TunnelContext& tunnel) {
+// Whoever need not log in any more is treated as one who has not.
+Review Decider::review(const TunnelContext& opened) {
+  TunnelContext tunnel = opened;
+  if (!must_log_in(*snapshot_, tunnel.client)) tunnel.user = nullptr;
   Review review = block(tunnel);
   if (group_policies_ != nullptr) {
-    const std::size_t group = group_of(tunnel.client);
+    const std::size_t group = group_of(tunnel.client, tunnel.user);
     const bool is_denied = review.verdict.reason == filter::VerdictReason::denied;
     if (review.act == Review::Act::block && !is_denied && !groups()->ends_tunnels(group)) review = {};
     review.verdict.group = groups()->name(group);
@@ -233,7 +236,7 @@ Review Decider::block(const TunnelContext& tunnel) {
   if (review.act != Review::Act::keep) return review;
   constexpr const char* kAddress = "a reload has blocked the address";
   if (client.destination != nullptr) {
-    auto judged = destination(client, client.destination->address, tunnel.user);
+    auto judged = destination(client, client.destination->address);
     if (judged && is_blocked(judged->verdict)) return blocked(std::move(judged->verdict), kAddress);
   }
   if (auto verdict = peer_of(tunnel); is_blocked(verdict)) return blocked(std::move(verdict), kAddress);

@@ -80,21 +80,20 @@ class Decider {
   std::span<const std::byte* const> absent_pages() const { return absent_; }
   const PolicyPtr& policy() const { return policy_; }
 
-  // Decides on the SNI of a ClientHello. Error bad_target: not a valid host name. The returned host is valid until the
-  // next call. `user`: of the CONNECT; nullptr: nobody had to log in.
-  tl::expected<TargetCheck::Sni, HttpError> server_name(const ClientInfo& client, std::string_view name,
-                                                        const User* user = nullptr) {
+  // Decides on the SNI of a ClientHello. `user`: of the request that opened the tunnel; nullptr: nobody had to log in.
+  // Error bad_target: not a valid host name. The returned host is valid until the
+  // next call.
+  tl::expected<TargetCheck::Sni, HttpError> server_name(const ClientInfo& client, const User* user,
+                                                        std::string_view name) {
     return target_check_.sni(name, seen_by(client, user));
   }
 
   // Likewise of the address that a client of a transparent listener has connected to. `otherwise: deny` means the names
   // that are asked for there, not the address.
-  tl::expected<TargetCheck::Sni, HttpError> destination(const ClientInfo& client, std::string_view address,
-                                                        const User* user = nullptr);
+  tl::expected<TargetCheck::Sni, HttpError> destination(const ClientInfo& client, std::string_view address);
 
   // Likewise of a canonical host.
-  tl::expected<TargetCheck::Sni, HttpError> host(const ClientInfo& client, std::string_view host,
-                                                 const User* user = nullptr) {
+  tl::expected<TargetCheck::Sni, HttpError> host(const ClientInfo& client, const User* user, std::string_view host) {
     return target_check_.host(host, seen_by(client, user));
   }
 
@@ -103,12 +102,12 @@ class Decider {
   KeptVerdict address(const RequestContext& request, const Endpoint& peer);
 
   // By the rules and filters of now.
-  Review review(const TunnelContext& tunnel);
+  Review review(const TunnelContext& opened);
 
  private:
   const GroupRules* groups() const { return snapshot_->groups.get(); }
-  std::size_t group_of(const ClientInfo& client) const;
-  const filter::Policy& policy_of(const ClientInfo& client) const;
+  std::size_t group_of(const ClientInfo& client, const User* user) const;
+  const filter::Policy& policy_of(const ClientInfo& client, const User* user) const;
   // That policy, with who asks where overrides may depend on it.
   filter::AskedPolicy seen_by(const ClientInfo& client, const User* user) const;
   Decision decide_request(const RequestContext& request);

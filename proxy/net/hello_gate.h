@@ -15,8 +15,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "proxy/access/tls_decision.h"
+#include "proxy/auth/user.h"
 #include "proxy/http/http_error.h"
 #include "proxy/http/request_line_peek.h"
 #include "proxy/io/chain.h"
@@ -48,15 +50,15 @@ class HelloGate {
   std::string_view sent_name() const;  // the server name as spelt; empty: none, or not known yet
 
   // Once there is a tunnel: the CONNECT's canonical host, and its port. `question` is nullptr where TLS is not
-  // intercepted, `user` where nobody had to log in. All must outlive the gate.
-  void lead_to(std::string_view authority, std::uint16_t port, const TlsQuestion* question, const ClientInfo& client,
-               const User* user) {
-    user_ = user;
+  // intercepted. All must outlive the gate.
+  void lead_to(std::string_view authority, std::uint16_t port, const TlsQuestion* question, const ClientInfo& client) {
     authority_ = authority;
     port_ = port;
     question_ = question;
     client_ = &client;
   }
+  // Who has logged in for the tunnel, as known by now; nullptr: nobody had to.
+  void set_user(UserPtr user) { user_ = std::move(user); }
   // Nobody has logged in for the tunnel, because its host is one of authentication.exempt_hosts: nor may the server
   // name be of any other.
   void keep_to_exempt_hosts() { must_be_exempt_ = true; }
@@ -105,7 +107,7 @@ class HelloGate {
   std::uint16_t port_ = 0;
   const TlsQuestion* question_ = nullptr;
   const ClientInfo* client_ = nullptr;
-  const User* user_ = nullptr;
+  UserPtr user_;
   TlsDecision tls_decision_;
   ClientHelloReader reader_;
   std::optional<AfterHello> after_;

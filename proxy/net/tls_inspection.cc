@@ -43,17 +43,17 @@ OriginTrust trust_of(const conf::OriginTrust& verify, std::vector<std::string> o
 
 }  // namespace
 
-TlsRequest TlsQuestion::request(const ClientInfo& client, WorkerState& worker, const User* user) const {
+TlsRequest TlsQuestion::request(const ClientInfo& client, const User* user, WorkerState& worker) const {
   TlsRequest request;
   request.authority.host = host;
-  const auto own = worker.decider.host(client, host, user);
-  if (own) request.authority = TlsName::of(host, own->verdict);
+  const auto named = worker.decider.host(client, user, host);
+  if (named) request.authority = TlsName::of(host, named->verdict);
   request.port = port;
   request.user_agent = user_agent;
   request.is_transparent = is_transparent;
   if (is_transparent) {
     request.destination.host = destination;
-    const auto judged = worker.decider.destination(client, destination, user);
+    const auto judged = worker.decider.destination(client, destination);
     if (judged) request.destination = TlsName::of(destination, judged->verdict);
   }
   const Address address = rule_address(client.endpoint.unmapped());

@@ -26,7 +26,8 @@ Tunnel::Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, TunnelSta
   if (start_.is_connect && gate_ == nullptr) gate_ = std::make_unique<HelloGate>(state_);
   if (gate_ != nullptr) {
     const TlsQuestion* const question = start_.tls_decision ? nullptr : start_.tls_question.get();
-    gate_->lead_to(start_.host, start_.port, question, owner.client_info(), start_.user.get());
+    gate_->lead_to(start_.host, start_.port, question, owner.client_info());
+    gate_->set_user(start_.user);
     if (start_.user == nullptr && must_log_in(*state.snapshot, owner.client_info())) gate_->keep_to_exempt_hosts();
   }
   is_counted_ = !start_.is_connect || start_.is_counted;

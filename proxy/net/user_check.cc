@@ -91,7 +91,7 @@ UserCheck::Step UserCheck::check_inside() {
 bool UserCheck::is_for_exempt_host(const RequestHead& head) {
   const AuthenticationRules& rules = *context_.snapshot->authentication;
   if (!rules.has_exempt || head.target.authority.host.empty()) return false;
-  const auto host = context_.worker.decider.server_name(context_.client.info(), head.target.authority.host);
+  const auto host = context_.worker.decider.server_name(context_.client.info(), nullptr, head.target.authority.host);
   return host && rules.is_exempt(host->host);
 }
 

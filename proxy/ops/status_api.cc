@@ -123,7 +123,7 @@ HttpReply StatusApi::explain(const ApiRequest& request) {
   if (!client_text.empty()) asker.client = filter::address_of(client->octets);
   const filter::Policy* policy = served.policy.get();
   if (served.groups != nullptr) {
-    const std::size_t group = served.snapshot->groups->group_of(*client, listener);
+    const std::size_t group = served.snapshot->groups->group_of(*client, listener, {.user = user});
     policy = served.groups->of(group).get();
     asker.group = served.snapshot->groups->name(group);
   }
