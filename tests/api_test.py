@@ -77,16 +77,12 @@ class ApiTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
         cls.proxy = Proxy(pathlib.Path(cls.folder.name))
+        cls.addClassCleanup(cls.proxy.stop)
         cls.tokens = {role: cls.proxy.command("token", "add", role, "--role", role, "--for", "1h").strip() for role in ROLES}
         cls.document = json.loads(cls.proxy.ask("GET", "/openapi.json")[2])
         cls.matched = 0
-
-    @classmethod
-    def tearDownClass(cls):
-        status = cls.proxy.stop()
-        cls.folder.cleanup()
-        assert status == 0, status
 
     def schema_for(self, method, path, status, media):
         """The schema of that answer; asserts that the description has one."""

@@ -100,7 +100,7 @@ std::vector<HttpRoute> ApiAccess::session_routes() {
 tl::expected<Caller, HttpReply> ApiAccess::caller_of(const HttpRequest& request) {
   const std::string_view bearer = bearer_of(request.head);
   if (!bearer.empty()) {
-    if (!is_token(bearer)) return unknown_caller("that is no token");
+    if (!is_token_text(bearer)) return unknown_caller("that is no token");
     return caller_by_token(digest_of(bearer), "api");
   }
   if (!request.peer.is_local) return caller_by_cookie(request);
@@ -143,7 +143,7 @@ HttpReply ApiAccess::begin_session(const HttpRequest& request) {
   }
   const auto json = nlohmann::ordered_json::parse(request.body, nullptr, false);
   const auto token = json.is_object() ? text_member(json, "token") : std::nullopt;
-  if (!token || !is_token(*token)) return unknown_caller("the body names no token").value();
+  if (!token || !is_token_text(*token)) return unknown_caller("the body names no token").value();
   const TokenDigest digest = digest_of(*token);
   const auto caller = caller_by_token(digest, "page");
   if (!caller) return caller.error();

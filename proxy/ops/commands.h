@@ -87,6 +87,7 @@ struct ExceptCommand {
   std::vector<std::string> filters;
   std::string lasts = {};                          // a duration, or "ever"; empty: a day
   std::string until = {};                          // or a time, as in 2026-01-31T12:00:00Z
+  bool until_build = false;                        // or until its filters do not list it any more
   std::string client = {}, user = {}, group = {};  // whom it is for, at most one of these; none: everybody
 };
 int run_except(const ExceptCommand& command, const Streams& io);

@@ -13,6 +13,7 @@
 
 #include "base/units.h"
 #include "proxy/log/log.h"
+#include "proxy/ops/build_review.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -260,7 +261,10 @@ void Daemon::serve(Edition edition, const std::shared_ptr<Handover>& handover) {
   } else {
     replace(edition, handover);
   }
-  if (outcome.ok()) keep(edition);
+  if (outcome.ok()) {
+    keep(edition);
+    exceptions_->note_builds(review_builds(state_->state(), *edition.policy));
+  }
   handover->served(std::move(outcome));
 }
 

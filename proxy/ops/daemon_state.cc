@@ -9,6 +9,7 @@
 
 #include "proxy/log/log.h"
 #include "proxy/ops/api_reply.h"
+#include "proxy/ops/build_review.h"
 #include "proxy/ops/daemon.h"
 #include "proxy/ops/loading.h"
 #include "proxy/ops/rollback_protection.h"
@@ -43,6 +44,11 @@ tl::expected<void, std::string> Daemon::open_state() {
                    .publish = [this](std::function<void()> adopted) { publish_exceptions(std::move(adopted)); },
                    .is_ending = is_ending,
                    .refusal = [this](const filter::Override& made) { return exception_refusal(made); },
+                   .builds =
+                       [this](const filter::Override& made) {
+                         return served_.policy == nullptr ? std::map<std::string, std::string>()
+                                                          : builds_of(made, *served_.policy);
+                       },
                    .warnings = [this](const filter::Override& made) { return exception_warnings(made); }});
   state_api_ = std::make_unique<StateApi>(*state_, is_ending);
   groups_api_ = std::make_unique<GroupsApi>(
@@ -141,6 +147,7 @@ std::string Daemon::exception_refusal(const filter::Override& made) const {
     const bool is_named = std::ranges::find(made.filters, state.spec.name) != made.filters.end();
     if (is_named && !state.spec.takes_overrides) return refuses(state.spec);
   }
+  if (!made.filters.empty()) return {};
   filter::Override for_everybody = made;
   for_everybody.client.reset();
   for_everybody.user = for_everybody.group = {};

@@ -21,7 +21,12 @@ using filter::printable;
 using nlohmann::ordered_json;
 
 constexpr std::string_view kExceptionsPath = "/api/v1/exceptions";
-std::string end_text(const Override& exception) {
+std::string end_text(const ExceptionItem& item) {
+  const Override& exception = item.exception;
+  if (item.until_build && item.builds >= ExceptionItem::kInsists) {
+    return fmt::format("until a build: the list insists, {} builds", item.builds);
+  }
+  if (item.until_build) return "until a build";
   if (exception.until == Override::kForever) return "ever";
   return "until " + format_time(static_cast<std::uint64_t>(exception.until));
 }
@@ -35,7 +40,7 @@ std::string line_of(const ExceptionItem& item) {
   if (!exception.group.empty()) scope += " for group " + exception.group;
   return fmt::format("{}\t{}\t{} {}{}\t{}\t{}\n", exception.id,
                      exception.action == Override::Action::allow ? "allow" : "deny", static_cast<char>(exception.kind),
-                     printable(exception.entry), printable(scope), end_text(exception), printable(item.why));
+                     printable(exception.entry), printable(scope), end_text(item), printable(item.why));
 }
 
 // False: the proxy says something that this program does not understand.
@@ -91,6 +96,7 @@ int run_except(const ExceptCommand& command, const Streams& io) {
   if (!command.user.empty()) json["user"] = command.user;
   if (!command.group.empty()) json["group"] = command.group;
   if (*end) json["until"] = **end;
+  if (command.until_build) json["until_build"] = true;
   const std::string body = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
   const auto answer = ask_running(command.config, {.method = "POST", .path = kExceptionsPath, .body = body}, io);
   if (!answer) return answer.error();

@@ -25,7 +25,7 @@ using nlohmann::ordered_json;
 
 constexpr std::string_view kListPath = "/api/v1/exceptions", kItemPath = "/api/v1/exceptions/{id}";
 constexpr std::int64_t kUsualSeconds = std::int64_t{24} * 3600;
-constexpr std::array<std::string_view, 8> kMembers{"action", "entry",  "filters", "until",
+constexpr std::array<std::string_view, 9> kMembers{"action", "entry",  "filters", "until", "until_build",
                                                    "why",    "client", "user",    "group"};
 
 HttpReply not_taken(std::string_view detail) { return problem(400, "The exception cannot be taken", detail); }
@@ -37,8 +37,8 @@ tl::expected<ExceptionItem, std::string> read_item(std::string_view body, std::i
   if (!json.is_object()) return refuse("the body is no JSON object");
   for (const auto& [name, value] : json.items()) {
     if (std::ranges::find(kMembers, name) != kMembers.end()) continue;
-    return refuse(
-        fmt::format("{}: no such member; there are action, entry, filters, client, user, group, until and why", name));
+    return refuse(fmt::format(
+        "{}: no such member; there are action, entry, filters, client, user, group, until, until_build and why", name));
   }
   const std::string entry = text_member(json, "entry").value_or(""), why = text_member(json, "why").value_or("");
   if (entry.empty() || entry.size() > ExceptionItem::kMaxEntry) {
@@ -54,7 +54,10 @@ tl::expected<ExceptionItem, std::string> read_item(std::string_view body, std::i
   json["kind"] = std::string(1, static_cast<char>(made.kind));
   json["entry"] = made.entry;
   json["created"] = time_text(now);
-  if (!json.contains("until")) json["until"] = time_text(now + kUsualSeconds);
+  const bool until_build = json.value("until_build", ordered_json()) == true;
+  if (until_build && made.action == Override::Action::deny) return refuse("until_build: goes with an allow only");
+  const ordered_json usual = until_build ? ordered_json() : ordered_json(time_text(now + kUsualSeconds));
+  if (!json.contains("until")) json["until"] = usual;
   auto item = exception_from(json);
   if (!item) return refuse(item.error());
   if (item->exception.until <= now) return refuse("until: has passed already");
@@ -93,6 +96,19 @@ void ExceptionsApi::sweep() {
                             });
 }
 
+void ExceptionsApi::note_builds(std::vector<StateStore::BuildFinding> findings) {
+  if (findings.empty() || !state_.is_usable() || daemon_.is_ending()) return;
+  const bool is_asked =
+      state_.ask([findings = std::move(findings)](StateStore& store) { return store.note_builds(findings); },
+                 [this](const StateResult<std::size_t>& cured) {
+                   if (!cured) return log::warning("{}: exceptions until a build stay", cured.error().what);
+                   if (*cured == 0) return;
+                   log::info("{} exceptions are cured: the filters do not list their entries any more", *cured);
+                   daemon_.publish([] {});
+                 });
+  if (!is_asked) log::warning("exceptions until a build stay until the next reload: too many changes wait");
+}
+
 HttpReply ExceptionsApi::list() const {
   ordered_json items = ordered_json::array();
   const std::int64_t now = std::time(nullptr);
@@ -109,6 +125,7 @@ HttpReply ExceptionsApi::make(const ApiRequest& request) {
   if (const std::string refusal = daemon_.refusal(item->exception); !refusal.empty()) {
     return problem(409, "The exception would have no effect", refusal);
   }
+  if (item->until_build) item->seen = daemon_.builds(item->exception);
   const bool is_asked = state_.ask(
       [item = *std::move(item), author = request.caller.author](StateStore& store) -> StateResult<ExceptionItem> {
         if (store.state()->exceptions.size() >= filter::Overrides::kMost) {

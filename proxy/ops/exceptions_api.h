@@ -4,7 +4,8 @@
 //                                    "until":"2026-11-23T12:00:00Z","why":"..."}: 201,
 //                                    {"item":{...},"warnings":["..."]}. "entry" as in an allow list; "filters" may be
 //                                    left out; so may "client", "user" and "group", of which one may be given; "until":
-//                                    null stays, left out is a day
+//                                    null stays, left out is a day; with "until_build": true it is removed once the
+//                                    filters do not list the entry any more, and "until" left out is null
 //   DELETE /api/v1/exceptions/{id}   200, {"item":{...}}
 // A change is on the disk and asked by every worker before the reply. Errors are application/problem+json (RFC 9457):
 // 400 what cannot be taken, 404 no such id, 409 there are too many, or no filter whom it names takes exceptions, 500
@@ -14,6 +15,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,8 @@ class ExceptionsApi {
     std::function<bool()> is_ending;
     // Why it cannot be taken at all; empty: it can.
     std::function<std::string(const filter::Override& made)> refusal;
+    // The builds of the filters that it is against (build_review.h).
+    std::function<std::map<std::string, std::string>(const filter::Override& made)> builds;
     // What whoever made it should know: filters that do not exist, an effect that it cannot have. After publish().
     std::function<std::vector<std::string>(const filter::Override& made)> warnings;
   };
@@ -39,6 +43,7 @@ class ExceptionsApi {
   std::vector<ApiRoute> routes();  // of this object, which must outlive them
   // Forgets those that have ended, and switches that have, and has tunnels judged again. To be called each second.
   void sweep();
+  void note_builds(std::vector<StateStore::BuildFinding> findings);  // of a policy that is served from now on
 
  private:
   HttpReply list() const;

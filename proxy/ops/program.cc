@@ -83,6 +83,9 @@ struct ExceptionCommands {
     CLI::App* const allow_app = add_command(app, "allow", "Lets an entry pass at once, whatever the filters say.",
                                             allow, status, io, run_except);
     add_options(*allow_app, allow);
+    allow_app->add_flag("--until-build", allow.until_build, "until its filters do not list it any more")
+        ->excludes("--for")
+        ->excludes("--until");
     allow_app->add_option("--filter", allow.filters, "only against this filter; may be given several times");
     add_options(*add_command(app, "deny", "Blocks an entry at once.", deny, status, io, run_except), deny);
     CLI::App* const all_app = add_command(app, "exceptions", "Shows what `allow` and `deny` have made, or removes one.",

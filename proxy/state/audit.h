@@ -4,7 +4,6 @@
 //   exception.made .removed .ended .cured the exception's id
 //   switch.set .removed .ended            "pupils otherwise"
 //   token.made .removed                   its name
-//   report.accepted .rejected             the report's id
 //   state.imported                        "exceptions.json"
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

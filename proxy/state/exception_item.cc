@@ -99,7 +99,11 @@ ordered_json to_json(const ExceptionItem& item) {
                     {"group", text_or_null(exception.group)},
                     {"who", text_or_null(item.who)},
                     {"until_build", item.until_build}};
-  if (item.until_build) json["builds"] = item.builds;
+  if (item.until_build) {
+    json["builds"] = item.builds;
+    json["seen"] = ordered_json::object();
+    for (const auto& [filter, build] : item.seen) json["seen"][filter] = build;
+  }
   if (item.report != 0) json["report"] = item.report;
   return json;
 }
@@ -126,6 +130,12 @@ tl::expected<ExceptionItem, std::string> exception_from(const ordered_json& json
   item.builds =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(number_member(json, "builds").value_or(0), 1'000'000));
   item.report = number_member(json, "report").value_or(0);
+  if (const auto seen = json.find("seen"); seen != json.end() && seen->is_object()) {
+    for (const auto& [filter, build] : seen->items()) {
+      if (build.is_string() && item.seen.size() < ExceptionItem::kMaxFilters)
+        item.seen[filter] = build.get<std::string>();
+    }
+  }
   return item;
 }
 

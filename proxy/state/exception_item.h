@@ -3,13 +3,15 @@
 //   {"id":2,"action":"allow","kind":"S","entry":"example.com","filters":["ads"],"why":"...",
 //    "created":"2026-11-22T12:00:00Z","until":"2026-11-23T12:00:00Z",
 //    "client":null,"user":null,"group":"pupils","who":"root","until_build":false}
-// "until" is null for one that stays. Of "client", "user" and "group" at most one is a text: whom it is for. These
-// three, "who", "until_build", "builds" (that still listed the entry since) and "report" (the id of the report that it
-// came from) may be left out.
+// With "until_build" it is removed once the filters do not list the entry any more; "seen" is then of which builds it
+// knows: {"ads":"<id of the file>"}. "until" is null for one that stays. Of "client", "user" and "group" at most one is
+// a text: whom it is for. These three, "who", "until_build", "seen", "builds" (that still listed the entry since) and
+// "report" (the id of the report that it came from) may be left out.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <tl/expected.hpp>
@@ -29,10 +31,12 @@ struct ExceptionItem {
   filter::Override exception;
   std::int64_t created = 0;  // seconds since 1970
   std::string why;
-  std::string who = {};      // made it; empty: not known
-  bool until_build = false;  // removed once the filters do not list the entry any more
-  std::uint32_t builds = 0;  // that it has outlived
-  std::uint64_t report = 0;  // 0: none
+  std::string who = {};                          // made it; empty: not known
+  bool until_build = false;                      // removed once the filters do not list the entry any more
+  static constexpr std::uint32_t kInsists = 3;   // builds that still list it: the list insists
+  std::uint32_t builds = 0;                      // that it has outlived
+  std::map<std::string, std::string> seen = {};  // by the name of the filter, the build that was asked last
+  std::uint64_t report = 0;                      // 0: none
 };
 
 // Of the same action, entry, filters and people: a newer one takes its place.

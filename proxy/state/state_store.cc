@@ -34,7 +34,7 @@ constexpr std::array kSchemaStatements{
     "CREATE INDEX audit_by_time ON audit (at)",
     "CREATE TRIGGER audit_keeps BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, 'audit rows stay'); END",
     "CREATE TRIGGER audit_stays BEFORE UPDATE ON audit BEGIN SELECT RAISE(ABORT, 'audit rows stay'); END",
-    "PRAGMA application_id=1112953684",
+    "PRAGMA application_id=1113019220",
     "PRAGMA user_version=1",
 };
 
@@ -237,7 +237,9 @@ Done StateStore::write(const AuditRow& row) {
        row.after, row.why, static_cast<std::int64_t>(row.report)});
 }
 
-StateResult<void> StateStore::commit(State next, const Change& change) {
+StateResult<void> StateStore::commit(State next, const Change& change) { return commit_after(change, next); }
+
+StateResult<void> StateStore::commit_after(const Change& change, State& next) {
   if (!fault_.empty()) return refused(StateError::Kind::failed, fault_);
   if (const Done made = make_file(); !made) return refused(StateError::Kind::failed, made.error());
   Transaction transaction(*database_);

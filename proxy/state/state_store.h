@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -76,6 +77,15 @@ class StateStore {
   // It gets an id, and takes the place of those that say the same.
   StateResult<ExceptionItem> add_exception(ExceptionItem item, const Author& author);
   StateResult<ExceptionItem> remove_exception(std::uint64_t id, const Author& author, std::string_view why);
+  // What new filters say of exceptions that hold until a build: those that are not listed any more are removed, the
+  // others note which builds were asked. How many are gone.
+  struct BuildFinding {
+    std::uint64_t id = 0;
+    bool is_listed = true;
+    bool is_new_build = false;  // of a filter that it is against
+    std::map<std::string, std::string> seen;
+  };
+  StateResult<std::size_t> note_builds(const std::vector<BuildFinding>& findings);
   // Takes the place of what the group has under that key.
   StateResult<SwitchItem> set_switch(SwitchItem item, const Author& author);
   StateResult<SwitchItem> remove_switch(std::string_view group, std::string_view key, const Author& author);
@@ -100,7 +110,9 @@ class StateStore {
   // Runs `change` in a transaction; state() is `next` once that is on the disk.
   using Change = std::function<tl::expected<void, std::string>()>;
   StateResult<void> commit(State next, const Change& change);
+  StateResult<void> commit_after(const Change& change, State& next);  // which `change` completes
   StateResult<void> change_tokens(std::vector<Token> tokens, const Change& change);
+  tl::expected<void, std::string> apply(const BuildFinding& finding, State& next);
   tl::expected<void, std::string> load_switches(State& state);
   tl::expected<void, std::string> insert(const SwitchItem& item);
   tl::expected<void, std::string> erase(const SwitchItem& item);

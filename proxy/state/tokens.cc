@@ -33,7 +33,7 @@ std::string token_text(const TokenBits& bits) {
   return text;
 }
 
-bool is_token(std::string_view text) {
+bool is_token_text(std::string_view text) {
   if (!text.starts_with(kTokenMark) || text.size() != kTokenMark.size() + kTokenDigits) return false;
   text.remove_prefix(kTokenMark.size());
   return std::ranges::all_of(text, [](char c) { return kBase32.find(c) != std::string_view::npos; });

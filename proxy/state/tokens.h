@@ -3,7 +3,7 @@
 // itself, so that no name has to be sent with it. `bloomwall token add|list|remove` makes and removes them; the state
 // (state_store.h) keeps them.
 // Who checks tokens asks CurrentTokens, each time: a token that is removed is refused from then on.
-//   if (is_token(text)) {
+//   if (is_token_text(text)) {
 //     const TokenTablePtr tokens = current.get();
 //     const Token* token = tokens->find(digest_of(text));
 //     if (token != nullptr && now < token->until) ...
@@ -33,7 +33,7 @@ using TokenDigest = std::array<std::uint8_t, 32>;  // SHA-256 of the token's tex
 
 std::string token_text(const TokenBits& bits);  // the digits are those of RFC 4648 section 6, in small letters
 // Whether it could be one of token_text(): of anything else, which may be weak, no digest is compared.
-bool is_token(std::string_view text);
+bool is_token_text(std::string_view text);
 TokenDigest digest_of(std::string_view token);
 
 // What a person or a program may do with the API: each may do what those before it may.

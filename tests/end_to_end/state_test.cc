@@ -107,6 +107,37 @@ TEST_F(ServedState, AFilterMayRefuseThem) {
   EXPECT_EQ(status("both.example.test"), "403");
 }
 
+TEST_F(ServedState, AnExceptionMayEndWithABuild) {
+  ASSERT_EQ(command({"allow", "games.example.test", "--until-build", "--why", "told the list"}).status, 0);
+  ASSERT_EQ(command({"allow", "both.example.test", "--until-build", "--filter", "games", "--why", "x"}).status, 0);
+  EXPECT_EQ(status("games.example.test"), "502");
+  ASSERT_EQ(proxy_->reload().status, 0);
+  EXPECT_THAT(command({"exceptions"}).out, HasSubstr("games.example.test\tuntil a build\ttold the list"));
+  build_filter(folder_.path("games.bwf"), "both.example.test\nmore.example.test\n", {"--format", "urls"});
+  ASSERT_EQ(proxy_->reload().status, 0);
+  const auto comes_to = [&](const std::string& asked, const std::string& text) {
+    const auto end = std::chrono::steady_clock::now() + Seconds(20);
+    while (command({asked}).out.find(text) == std::string::npos && std::chrono::steady_clock::now() < end) {
+    }
+    return command({asked}).out;
+  };
+  EXPECT_THAT(comes_to("audit", "exception.cured\t1"), HasSubstr("exception.cured\t1"));
+  EXPECT_EQ(status("games.example.test"), "502") << "it is not listed any more";
+  for (int builds = 1; builds < 3; ++builds) {
+    build_filter(folder_.path("games.bwf"), "both.example.test\nb" + std::to_string(builds) + ".test\n",
+                 {"--format", "urls"});
+    ASSERT_EQ(proxy_->reload().status, 0);
+  }
+  EXPECT_THAT(comes_to("exceptions", "the list insists"),
+              HasSubstr("2\tallow\tS both.example.test @games\tuntil a build: the list insists, 3 builds"));
+  kill_proxy();
+  build_filter(folder_.path("games.bwf"), "more.example.test\n", {"--format", "urls"});
+  start();
+  EXPECT_THAT(comes_to("audit", "exception.cured\t2"), HasSubstr("exception.cured\t2"))
+      << "a build while it was down counts, too";
+  EXPECT_EQ(command({"exceptions"}).out, "");
+}
+
 TEST_F(ServedState, ASwitchEndsByItself) {
   ASSERT_EQ(status("plain.example.test", "127.0.0.2"), "502");
   const auto set = command({"switch", "pupils", "otherwise=deny", "--for", "2s", "--why", "exam"});

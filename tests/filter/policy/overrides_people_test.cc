@@ -18,7 +18,9 @@ namespace {
 using Action = Override::Action;
 
 Override override_of(std::uint64_t id, Action action, const std::string& entry) {
-  Override made{.id = id, .action = action};
+  Override made;
+  made.id = id;
+  made.action = action;
   EXPECT_TRUE(read_override(entry, made).has_value()) << entry;
   return made;
 }
@@ -143,7 +145,9 @@ class NaiveRules {
     if (!is_below(host, made.entry.substr(0, slash))) return false;
     if (slash == std::string::npos) return true;
     const std::string its_path = made.entry.substr(slash);
-    return made.kind == Kind::directory ? (path + "/").starts_with(its_path) : path == its_path;
+    // A slash at a path's end makes no difference.
+    return made.kind == Kind::directory ? (path + "/").starts_with(its_path)
+                                        : path == its_path || path == its_path + "/";
   }
   static bool is_for(const Override& made, const Asker& asker) {
     if (made.client)

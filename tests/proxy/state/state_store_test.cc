@@ -46,7 +46,8 @@ std::vector<std::string> entries_of(const StateStore& store) {
 
 std::vector<std::string> audit_of(StateStore& store) {
   std::vector<std::string> out;
-  for (const AuditRow& row : store.audit(0, ~std::uint64_t{0}).value()) {
+  const std::vector<AuditRow> rows = store.audit(0, ~std::uint64_t{0}).value();
+  for (const AuditRow& row : rows) {
     out.insert(out.begin(), row.what + " " + row.subject + " by " + row.author.who);
   }
   return out;
@@ -313,8 +314,8 @@ TEST_F(StateFile, AKillAtAnyMomentLosesNothingThatWasConfirmed) {
       }
     }
     ::close(ends[1]);
-    const unsigned wanted = 1 + random() % 12;
-    for (unsigned i = 0; i < wanted; ++i) {
+    const auto wanted = 1 + random() % 12;
+    for (std::size_t i = 0; i < wanted; ++i) {
       ASSERT_EQ(::read(ends[0], &confirmed, sizeof confirmed), static_cast<ssize_t>(sizeof confirmed));
     }
     ::kill(child, SIGKILL);

@@ -31,7 +31,7 @@ TEST(TokenText, HasAllBitsAndIsRecognised) {
   for (std::size_t bit = 0; bit < 160; ++bit) {
     TokenBits bits{};
     bits[bit / 8] = static_cast<std::uint8_t>(1U << (bit % 8));
-    EXPECT_TRUE(is_token(token_text(bits)));
+    EXPECT_TRUE(is_token_text(token_text(bits)));
     seen.insert(token_text(bits));
   }
   EXPECT_EQ(seen.size(), 160U) << "every bit shows";
@@ -42,7 +42,7 @@ TEST(TokenText, NothingElseIsOne) {
   for (const std::string& text :
        {std::string(), std::string("bw_"), good.substr(1), good + "a", "bw_" + std::string(32, '1'),
         "bw_" + std::string(32, 'A'), "xx_" + good.substr(3), good.substr(0, good.size() - 1)}) {
-    EXPECT_FALSE(is_token(text)) << text;
+    EXPECT_FALSE(is_token_text(text)) << text;
   }
 }
 
