@@ -12,7 +12,7 @@
 #include <thread>
 #include <tuple>
 
-#include "base/hex.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "filter/builder/build_extras.h"
 #include "filter/builder/draft_pages.h"

@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "base/hex.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/progress.h"

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/hex.h"
+#include "base/text.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/header_json.h"
 #include "filter/cli/progress.h"

@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "base/handles.h"
-#include "base/hex.h"
+#include "base/text.h"
 #include "filter/file/header_bytes.h"
 #include "filter/file/leaves.h"
 #include "filter/file/signature_section.h"

@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/hex.h"
+#include "base/text.h"
 #include "filter/file/temp_file.h"
 #include "filter/keys/entry_keys.h"
 #include "filter/policy/delta_signature.h"

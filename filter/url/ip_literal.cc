@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "base/hex.h"
 #include "base/text.h"
 
 namespace bloomwall::filter {

@@ -1,4 +1,5 @@
-// Pieces of text that heads, log lines and URLs are made of. Each appends; none allocates beyond `out`'s growth.
+// Pieces of text that heads, log lines and URLs are made of, dates among them. Each appends; none allocates beyond
+// `out`'s growth.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/hex.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "filter/cli/terminal.h"
 #include "proxy/net/origin_trial.h"

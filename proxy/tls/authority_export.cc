@@ -8,7 +8,7 @@
 #include <iterator>
 #include <span>
 
-#include "base/hex.h"
+#include "base/text.h"
 
 namespace bloomwall::proxy {
 namespace {

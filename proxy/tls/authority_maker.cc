@@ -9,7 +9,6 @@
 #include <new>
 #include <optional>
 
-#include "base/hex.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "proxy/tls/certificate_parts.h"
