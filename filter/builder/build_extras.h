@@ -18,7 +18,7 @@
 #include "filter/builder/key_store.h"
 #include "filter/file/exceptions.h"
 #include "filter/file/filter_draft.h"
-#include "filter/keys/url_parts.h"
+#include "filter/keys/keys.h"
 
 namespace bloomwall::filter {
 

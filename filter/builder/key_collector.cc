@@ -16,8 +16,7 @@
 
 #include "base/units.h"
 #include "filter/builder/hash_table.h"
-#include "filter/keys/entry_keys.h"
-#include "filter/keys/url_parts.h"
+#include "filter/keys/keys.h"
 #include "filter/parallel.h"
 
 namespace bloomwall::filter {

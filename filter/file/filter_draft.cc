@@ -15,7 +15,7 @@
 #include "filter/file/exact_side.h"
 #include "filter/file/page_sums.h"
 #include "filter/file/prediction.h"
-#include "filter/file/system_error.h"
+#include "filter/result.h"
 
 namespace bloomwall::filter {
 namespace {

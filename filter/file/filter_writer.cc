@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "filter/file/system_error.h"
+#include "filter/result.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -20,7 +20,7 @@
 #include "filter/file/header_bytes.h"
 #include "filter/file/leaves.h"
 #include "filter/file/signature_section.h"
-#include "filter/file/system_error.h"
+#include "filter/result.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 #include "filter/file/temp_file.h"
-#include "filter/keys/entry_keys.h"
+#include "filter/keys/keys.h"
 #include "filter/policy/delta_signature.h"
 #include "filter/policy/entry_text.h"
 #include "filter/update/delta_text.h"
