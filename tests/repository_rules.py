@@ -125,8 +125,8 @@ def check_text(path, lines):
         if path.startswith("filter/") and path != "filter/parallel.h" and THREAD.search(line):
             yield number, "begin threads by add_thread (filter/parallel.h), which says where the system gives none"
         if path.startswith("filter/") and path.endswith(".cc") and ADVICE.search(line) and \
-                '#include "filter/file/system_page.h"' not in lines:
-            yield number, "advice to the kernel is about pages of the system (filter/file/system_page.h)"
+                '#include "filter/file/mapped_pages.h"' not in lines:
+            yield number, "advice to the kernel is about pages of the system (filter/file/mapped_pages.h)"
 
 
 def check_column_rule():

@@ -17,7 +17,7 @@
 #include "filter/builder/exact_writer.h"
 #include "filter/builder/key_store.h"
 #include "filter/file/exceptions.h"
-#include "filter/file/filter_draft.h"
+#include "filter/file/filter_writer.h"
 #include "filter/keys/keys.h"
 
 namespace bloomwall::filter {

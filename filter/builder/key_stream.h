@@ -17,7 +17,7 @@
 
 #include "filter/builder/key_sketch.h"
 #include "filter/builder/key_store.h"
-#include "filter/file/filter_draft.h"
+#include "filter/file/filter_writer.h"
 
 namespace bloomwall::filter {
 

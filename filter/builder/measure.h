@@ -15,7 +15,7 @@
 #include <string>
 
 #include "filter/builder/sizing.h"
-#include "filter/file/filter_draft.h"
+#include "filter/file/filter_writer.h"
 
 namespace bloomwall::filter {
 

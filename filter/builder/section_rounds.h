@@ -19,7 +19,7 @@
 
 #include "filter/builder/draft_pages.h"
 #include "filter/builder/records.h"
-#include "filter/file/filter_draft.h"
+#include "filter/file/filter_writer.h"
 
 namespace bloomwall::filter {
 

@@ -11,7 +11,6 @@
 #include <system_error>
 
 #include "filter/bits/line_ops.h"
-#include "filter/file/leaf_reader.h"
 #include "filter/file/leaves.h"
 #include "filter/file/mapped_file.h"
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/handles.h"
-#include "filter/file/system_page.h"
+#include "filter/file/mapped_pages.h"
 #include "filter/result.h"
 
 namespace bloomwall::filter {

@@ -12,7 +12,6 @@
 #include "filter/file/header_bytes.h"
 #include "filter/file/leaves.h"
 #include "filter/file/signature.h"
-#include "filter/file/signature_section.h"
 #include "filter/file/temp_file.h"
 #include "filter/result.h"
 

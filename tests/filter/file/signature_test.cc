@@ -11,7 +11,6 @@
 
 #include "base/text.h"
 #include "filter/file/leaves.h"
-#include "filter/file/signature_section.h"
 #include "tests/filter/file/sample_filter.h"
 
 namespace bloomwall::filter {

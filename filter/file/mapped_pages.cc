@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/file/bus_guard.h"
+
+#include "filter/file/mapped_pages.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
