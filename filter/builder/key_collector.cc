@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 #include "filter/builder/key_collector.h"
 
 #include <fmt/format.h>
@@ -15,7 +16,6 @@
 #include <vector>
 
 #include "base/units.h"
-#include "filter/builder/hash_table.h"
 #include "filter/keys/keys.h"
 #include "filter/parallel.h"
 

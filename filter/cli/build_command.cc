@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
-#include "filter/builder/measure.h"
+#include "filter/builder/build_checks.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/header_json.h"
 #include "filter/cli/header_text.h"
