@@ -13,7 +13,6 @@
 
 #include "filter/policy/entry_text.h"
 #include "filter/policy/query.h"
-#include "filter/update/delta_text.h"
 #include "tests/filter/policy/filter_maker.h"
 
 namespace bloomwall::filter {

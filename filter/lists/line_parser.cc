@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/lists/entry_gate.h"
+
+#include "filter/lists/line_parser.h"
 
 #include <algorithm>
 #include <array>
