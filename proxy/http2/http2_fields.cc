@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "proxy/http/octets.h"
-#include "proxy/http/request_head.h"
+#include "proxy/http/request.h"
 #include "proxy/http/serialise.h"
 
 namespace bloomwall::proxy {

@@ -22,7 +22,7 @@
 #include <utility>
 
 #include "proxy/access/proxy_header.h"
-#include "proxy/http/request_reader.h"
+#include "proxy/http/http1_reader.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/exchange.h"
 #include "proxy/net/http2_session.h"

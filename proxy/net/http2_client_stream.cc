@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "proxy/http/field_parser.h"
+#include "proxy/http/fields.h"
 #include "proxy/net/gathered_write.h"
 #include "proxy/net/interception.h"
 #include "proxy/net/tunnel.h"

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "proxy/http/response_reader.h"
+#include "proxy/http/http1_reader.h"
 #include "proxy/http2/http2_connection.h"
 #include "proxy/io/chain.h"
 #include "proxy/io/handles.h"

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "proxy/http/request_reader.h"
+#include "proxy/http/http1_reader.h"
 #include "proxy/http2/http2_connection.h"
 #include "proxy/io/handles.h"
 #include "proxy/io/transport.h"

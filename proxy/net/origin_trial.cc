@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "proxy/dns/cares_resolver.h"
-#include "proxy/http/response_reader.h"
+#include "proxy/http/http1_reader.h"
 #include "proxy/http/rewrite.h"
 #include "proxy/net/addresses.h"
 #include "proxy/net/connector.h"

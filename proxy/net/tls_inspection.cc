@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <system_error>
 
-#include "proxy/http/http_date.h"
 #include "proxy/http/serialise.h"
 #include "proxy/log/log.h"
 #include "proxy/net/addresses.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "proxy/http/message_reader.h"
+#include "proxy/http/body_reader.h"
 #include "proxy/io/buffer_pool.h"
 
 namespace bloomwall::proxy {

@@ -10,9 +10,8 @@
 
 #include "proxy/access/tls_refusals.h"
 #include "proxy/auth/authenticator.h"
-#include "proxy/http/message_reader.h"
-#include "proxy/http/request_reader.h"
-#include "proxy/http/response_reader.h"
+#include "proxy/http/body_reader.h"
+#include "proxy/http/http1_reader.h"
 #include "proxy/io/transport.h"
 #include "proxy/log/access_log.h"
 #include "proxy/net/connector.h"

@@ -12,7 +12,7 @@
 #include <span>
 #include <system_error>
 
-#include "proxy/http/response_reader.h"
+#include "proxy/http/http1_reader.h"
 #include "proxy/ops/unix_socket.h"
 
 namespace bloomwall::proxy {

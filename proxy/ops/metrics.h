@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "proxy/http/http_date.h"
+#include "proxy/http/serialise.h"
 #include "proxy/net/server.h"
 #include "proxy/net/snapshot.h"
 #include "proxy/ops/admin_pages.h"

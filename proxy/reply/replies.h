@@ -12,9 +12,9 @@
 
 #include "conf/config.h"
 #include "filter/policy/policy.h"
-#include "proxy/http/http_date.h"
 #include "proxy/http/http_error.h"
 #include "proxy/http/request.h"
+#include "proxy/http/serialise.h"
 #include "proxy/reply/accept.h"
 #include "proxy/reply/block_template.h"
 #include "proxy/reply/decision_id.h"

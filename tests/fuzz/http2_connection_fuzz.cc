@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "proxy/http/response_reader.h"
+#include "proxy/http/http1_reader.h"
 #include "tests/proxy/http2/http2_pair.h"
 
 namespace {

@@ -9,8 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "proxy/http/request_reader.h"
-#include "proxy/http/response_reader.h"
+#include "proxy/http/http1_reader.h"
 
 namespace bloomwall::proxy {
 namespace {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/http/response_head.h"
+
+#include "proxy/http/response.h"
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "proxy/http/field_parser.h"
-#include "proxy/http/framing.h"
+#include "proxy/http/body_reader.h"
+#include "proxy/http/fields.h"
 #include "proxy/http/octets.h"
 
 namespace bloomwall::proxy {

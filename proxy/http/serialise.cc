@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/http/http_date.h"
-
-#include <fmt/chrono.h>
 
 #include "proxy/http/serialise.h"
+
+#include <fmt/chrono.h>
 
 namespace bloomwall::proxy {
 namespace {
