@@ -12,8 +12,8 @@
 #include <memory>
 #include <span>
 
-#include "proxy/io/read_gate.h"
 #include "proxy/io/timer_wheel.h"
+#include "proxy/io/transport.h"
 
 namespace bloomwall::proxy {
 

@@ -20,7 +20,7 @@
 
 #include "proxy/dns/resolver.h"
 #include "proxy/http/http_error.h"
-#include "proxy/io/deferred_deletion.h"
+#include "proxy/io/event_loop.h"
 #include "proxy/io/handles.h"
 #include "proxy/io/timer_wheel.h"
 

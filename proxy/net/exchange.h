@@ -27,7 +27,7 @@
 #include <cstdint>
 #include <span>
 
-#include "proxy/io/deferred_deletion.h"
+#include "proxy/io/event_loop.h"
 #include "proxy/net/client_stream.h"
 #include "proxy/net/decision_wait.h"
 #include "proxy/net/download.h"

@@ -25,8 +25,7 @@
 #include <string_view>
 
 #include "proxy/access/tls_decision.h"
-#include "proxy/io/deferred_deletion.h"
-#include "proxy/io/step_queue.h"
+#include "proxy/io/event_loop.h"
 #include "proxy/io/timer_wheel.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/connector.h"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "proxy/access/tls_refusals.h"
-#include "proxy/io/listening_socket.h"
+#include "proxy/io/endpoint.h"
 #include "proxy/net/snapshot.h"
 
 namespace bloomwall::proxy {

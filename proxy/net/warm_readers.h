@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "proxy/http/body_reader.h"
-#include "proxy/io/buffer_pool.h"
+#include "proxy/io/chain.h"
 
 namespace bloomwall::proxy {
 

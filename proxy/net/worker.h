@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "proxy/dns/cares_resolver.h"
-#include "proxy/io/hangup_watch.h"
+#include "proxy/io/event_loop.h"
 #include "proxy/io/pipe_pool.h"
-#include "proxy/io/step_queue.h"
+#include "proxy/io/tcp_transport.h"
 #include "proxy/net/acceptor.h"
 #include "proxy/net/client_limits.h"
 #include "proxy/net/client_session.h"

@@ -9,7 +9,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-#include "proxy/io/listening_socket.h"
+#include "proxy/io/endpoint.h"
 
 namespace bloomwall::proxy {
 
