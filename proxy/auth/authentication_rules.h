@@ -13,7 +13,7 @@
 #include "base/units.h"
 #include "conf/authentication.h"
 #include "proxy/access/access_rules.h"
-#include "proxy/access/bypass_list.h"
+#include "proxy/access/host_lists.h"
 #include "proxy/auth/user_table.h"
 
 namespace bloomwall::proxy {

@@ -31,7 +31,7 @@
 #include "proxy/net/connector.h"
 #include "proxy/net/tunnel_log.h"
 #include "proxy/net/upstream.h"
-#include "proxy/telemetry/tls_counts.h"
+#include "proxy/telemetry/counters.h"
 #include "proxy/tls/client_hello.h"
 #include "proxy/tls/leaf_cache.h"
 

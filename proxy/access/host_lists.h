@@ -1,13 +1,4 @@
-// Hosts whose TLS is never decrypted: `tls_inspection.never`. Text files, one host a line:
-//   example.com          # covers example.com and everything below it
-//   =www.example.com     # that host alone
-//   192.0.2.1            # an address, also 2001:db8::1 or [2001:db8::1]
-// Blank lines and lines that begin with # are passed over; what stands behind # on an entry's line is its reason. Names
-// may be IDNs; they are compared in canonical form. Errors, each with file and line: what is no host (URLs, ports,
-// wildcards, networks), a top-level domain without "=", a line over 64 KiB, more than
-// kMostEntries entries.
-// Built off the loops, then immutable and thread-safe. find(): one hash probe for each suffix of the host, no
-// allocation. Memory: the texts plus about 150 bytes an entry.
+// Lists of hosts that a rule does not apply to: of the configuration (BypassList), and of files (NeverList).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,10 +11,41 @@
 #include <string_view>
 #include <tl/expected.hpp>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
+
+#include "proxy/access/access_rules.h"
 
 namespace bloomwall::proxy {
 
+// Hosts to which a rule does not apply: `upstream.bypass`, `authentication.exempt_hosts`. Domains cover what is below
+// them; networks are about hosts that are addresses. Immutable once built, thread-safe; contains(): one hash probe a
+// label.
+class BypassList {
+ public:
+  static tl::expected<BypassList, std::string> build(
+      const std::vector<std::string>& entries);  // error: the wrong entry
+  bool contains(std::string_view host) const;    // canonical; O(labels)
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
+  std::unordered_set<std::string, Hash, std::equal_to<>> domains_;
+  CidrSet networks_;
+};
+
+// Hosts whose TLS is never decrypted: `tls_inspection.never`. Text files, one host a line:
+//   example.com          # covers example.com and everything below it
+//   =www.example.com     # that host alone
+//   192.0.2.1            # an address, also 2001:db8::1 or [2001:db8::1]
+// Blank lines and lines that begin with # are passed over; what stands behind # on an entry's line is its reason. Names
+// may be IDNs; they are compared in canonical form. Errors, each with file and line: what is no host (URLs, ports,
+// wildcards, networks), a top-level domain without "=", a line over 64 KiB, more than
+// kMostEntries entries.
+// Built off the loops, then immutable and thread-safe. find(): one hash probe for each suffix of the host, no
+// allocation. Memory: the texts plus about 150 bytes an entry.
 class NeverList {
  public:
   static constexpr std::size_t kMostEntries = 1'000'000;
