@@ -14,7 +14,7 @@
 #include "proxy/ops/commands.h"
 #include "proxy/ops/host_argument.h"
 #include "proxy/ops/loading.h"
-#include "proxy/tls/certificate_facts.h"
+#include "proxy/tls/certificates.h"
 
 namespace bloomwall::proxy {
 namespace {

@@ -41,7 +41,7 @@ std::string_view status_phrase(ErrorKind kind) {
   }
 }
 
-// What is wrong with a certificate, for a person; the causes are those of proxy/tls/certificate_error.h.
+// What is wrong with a certificate, for a person; the causes are those of proxy/tls/certificates.h.
 constexpr std::pair<std::string_view, std::string_view> kCertificateFaults[]{
     {"expired", "its certificate has expired"},
     {"not_yet_valid", "its certificate is not valid yet"},

@@ -18,7 +18,7 @@
 #include <string>
 #include <string_view>
 
-#include "proxy/tls/certificate_error.h"
+#include "proxy/tls/certificates.h"
 #include "proxy/tls/origin_handshake.h"
 #include "proxy/tls/tls_context.h"
 

@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "proxy/ops/loading.h"
-#include "proxy/tls/certificate_error.h"
+#include "proxy/tls/certificates.h"
 #include "tests/proxy/ops/site.h"
 #include "tests/support/test_certificate.h"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "proxy/reply/replies.h"
-#include "proxy/tls/certificate_error.h"
+#include "proxy/tls/certificates.h"
 #include "tests/proxy/http/transcript.h"
 
 namespace bloomwall::proxy::http_test {

@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/tls/certificate_parts.h"
+
+#include "proxy/tls/certificates.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/objects.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
+#include <openssl/x509_vfy.h>
+#include <openssl/x509v3.h>
 
 #include <algorithm>
+#include <array>
 #include <climits>
 #include <ctime>
+#include <memory>
 #include <new>
 #include <stdexcept>
 
+#include "base/handles.h"
 #include "base/text.h"
 
 namespace bloomwall::proxy {
@@ -201,6 +209,135 @@ bool is_self_signed(X509* certificate) {
   const bool is = X509_self_signed(certificate, 1) == 1;
   ERR_clear_error();
   return is;
+}
+
+namespace {
+
+using FeaturesPtr = std::unique_ptr<TLS_FEATURE, FreeWith<TLS_FEATURE_free>>;
+using NamesPtr = std::unique_ptr<GENERAL_NAMES, FreeWith<GENERAL_NAMES_free>>;
+
+std::string octets_of(const ASN1_STRING* text) {
+  return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
+          static_cast<std::size_t>(ASN1_STRING_length(text))};
+}
+
+// As inet_ntop() writes it; empty: not 4 or 16 octets.
+std::string address_text(const std::string& octets) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const int family = octets.size() == sizeof(in6_addr) ? AF_INET6 : AF_INET;
+  if (octets.size() != sizeof(in6_addr) && octets.size() != sizeof(in_addr)) return {};
+  return inet_ntop(family, octets.data(), text.data(), text.size()) == nullptr ? std::string() : text.data();
+}
+
+}  // namespace
+
+std::string public_key_info(const X509* certificate) {
+  const X509_PUBKEY* const key = X509_get_X509_PUBKEY(certificate);
+  const int size = i2d_X509_PUBKEY(key, nullptr);
+  if (size <= 0) return {};
+  std::string out(static_cast<std::size_t>(size), '\0');
+  auto* at = reinterpret_cast<unsigned char*>(out.data());
+  return i2d_X509_PUBKEY(key, &at) == size ? out : std::string();
+}
+
+KeyHash key_hash(const X509* certificate) { return sha256_of(public_key_info(certificate)); }
+
+bool has_strong_key(const X509* certificate) {
+  constexpr int kRsaBits = 2048, kEcBits = 256;
+  const EVP_PKEY* const key = X509_get0_pubkey(certificate);
+  if (key == nullptr) return false;
+  switch (EVP_PKEY_get_base_id(key)) {
+    case EVP_PKEY_RSA:
+    case EVP_PKEY_RSA_PSS:
+      return EVP_PKEY_get_bits(key) >= kRsaBits;
+    case EVP_PKEY_EC:
+      return EVP_PKEY_get_bits(key) >= kEcBits;
+    case EVP_PKEY_ED25519:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool has_scts(const X509* certificate) { return X509_get_ext_by_NID(certificate, NID_ct_precert_scts, -1) >= 0; }
+
+bool must_staple(const X509* certificate) {
+  constexpr std::int64_t kStatusRequest = 5;
+  const FeaturesPtr features(
+      static_cast<TLS_FEATURE*>(X509_get_ext_d2i(certificate, NID_tlsfeature, nullptr, nullptr)));
+  for (int i = 0; i < sk_ASN1_INTEGER_num(features.get()); ++i) {
+    std::int64_t feature = 0;
+    if (ASN1_INTEGER_get_int64(&feature, sk_ASN1_INTEGER_value(features.get(), i)) == 1 && feature == kStatusRequest) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::vector<std::string> alternative_names(const X509* certificate, std::size_t most) {
+  std::vector<std::string> out;
+  const NamesPtr names(
+      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
+  for (int i = 0; i < sk_GENERAL_NAME_num(names.get()) && out.size() < most; ++i) {
+    int kind = 0;
+    const void* const value = GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(names.get(), i), &kind);
+    if (kind == GEN_DNS) out.push_back(octets_of(static_cast<const ASN1_STRING*>(value)));
+    if (kind == GEN_IPADD) out.push_back(address_text(octets_of(static_cast<const ASN1_STRING*>(value))));
+  }
+  return out;
+}
+
+std::string signature_text(const X509* certificate) {
+  const char* const name = OBJ_nid2ln(X509_get_signature_nid(certificate));
+  return name == nullptr ? "unknown" : name;
+}
+
+// OpenSSL also takes Netscape's and Microsoft's "server gated cryptography".
+bool allows_server(const X509* certificate) {
+  return (X509_get_extended_key_usage(const_cast<X509*>(certificate)) & XKU_SSL_SERVER) != 0;
+}
+
+CertificateError cause_of(int x509_error) {
+  switch (x509_error) {
+    case X509_V_OK:
+      return CertificateError::none;
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+      return CertificateError::expired;
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+      return CertificateError::not_yet_valid;
+    case X509_V_ERR_HOSTNAME_MISMATCH:
+    case X509_V_ERR_IP_ADDRESS_MISMATCH:
+      return CertificateError::wrong_name;
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+      return CertificateError::self_signed;
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+    case X509_V_ERR_CERT_UNTRUSTED:
+      return CertificateError::unknown_issuer;
+    case X509_V_ERR_EE_KEY_TOO_SMALL:
+    case X509_V_ERR_CA_KEY_TOO_SMALL:
+    case X509_V_ERR_CA_MD_TOO_WEAK:
+      return CertificateError::weak;
+    case X509_V_ERR_INVALID_CA:
+    case X509_V_ERR_INVALID_PURPOSE:
+    case X509_V_ERR_PATH_LENGTH_EXCEEDED:
+    case X509_V_ERR_KEYUSAGE_NO_CERTSIGN:
+    case X509_V_ERR_PERMITTED_VIOLATION:
+    case X509_V_ERR_EXCLUDED_VIOLATION:
+    case X509_V_ERR_SUBTREE_MINMAX:
+    case X509_V_ERR_UNSUPPORTED_CONSTRAINT_TYPE:
+    case X509_V_ERR_UNSUPPORTED_CONSTRAINT_SYNTAX:
+    case X509_V_ERR_UNSUPPORTED_NAME_SYNTAX:
+    case X509_V_ERR_UNHANDLED_CRITICAL_EXTENSION:
+    case X509_V_ERR_CERT_REJECTED:
+      return CertificateError::not_permitted;
+    case X509_V_ERR_CERT_REVOKED:
+      return CertificateError::revoked;
+    default:
+      return CertificateError::malformed;
+  }
 }
 
 }  // namespace bloomwall::proxy
