@@ -28,7 +28,7 @@ namespace bloomwall::proxy {
 
 class EventLoop;
 class OwnAddresses;    // proxy/net/addresses.h
-class OwnConnections;  // proxy/net/redirection.h
+class OwnConnections;  // proxy/net/addresses.h
 struct Snapshot;       // proxy/net/snapshot.h
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
 

@@ -18,7 +18,7 @@
 
 #include "proxy/access/target_check.h"
 #include "proxy/net/client_info.h"
-#include "proxy/net/kept_verdict.h"
+#include "proxy/net/request_log.h"
 #include "proxy/net/snapshot.h"
 
 namespace bloomwall::proxy {

@@ -8,7 +8,6 @@
 #include "proxy/http/serialise.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/client_stream.h"
-#include "proxy/net/exchange_context.h"
 #include "proxy/net/gathered_write.h"
 #include "proxy/net/local_reply.h"
 #include "proxy/net/upload.h"

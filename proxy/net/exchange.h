@@ -31,7 +31,6 @@
 #include "proxy/net/client_stream.h"
 #include "proxy/net/decision_wait.h"
 #include "proxy/net/download.h"
-#include "proxy/net/exchange_context.h"
 #include "proxy/net/exchange_log.h"
 #include "proxy/net/exchange_progress.h"
 #include "proxy/net/origin_link.h"

@@ -7,7 +7,6 @@
 #include "proxy/http/serialise.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/client_stream.h"
-#include "proxy/net/exchange_context.h"
 #include "proxy/net/interception.h"
 #include "proxy/net/tls_inspection.h"
 #include "proxy/net/tunnel.h"

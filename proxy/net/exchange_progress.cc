@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 #include "proxy/net/exchange_progress.h"
 
 #include <algorithm>
@@ -6,7 +7,6 @@
 
 #include "proxy/net/client_stream.h"
 #include "proxy/net/download.h"
-#include "proxy/net/exchange_context.h"
 #include "proxy/net/origin_link.h"
 #include "proxy/net/snapshot.h"
 #include "proxy/net/upload.h"

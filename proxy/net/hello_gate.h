@@ -20,7 +20,7 @@
 #include "proxy/http/http_error.h"
 #include "proxy/http/request_line_peek.h"
 #include "proxy/io/chain.h"
-#include "proxy/net/kept_verdict.h"
+#include "proxy/net/request_log.h"
 #include "proxy/net/worker_state.h"
 #include "proxy/tls/after_hello.h"
 #include "proxy/tls/client_hello.h"

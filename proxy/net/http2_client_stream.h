@@ -21,9 +21,9 @@
 #include "proxy/io/intrusive_list.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/exchange.h"
+#include "proxy/net/exchange_progress.h"
 #include "proxy/net/http2_origin_stream.h"
 #include "proxy/net/http2_outbox.h"
-#include "proxy/net/rate_check.h"
 #include "proxy/net/warm_readers.h"
 #include "proxy/net/worker_state.h"
 

@@ -5,8 +5,8 @@
 
 #include "proxy/http/serialise.h"
 #include "proxy/log/log.h"
+#include "proxy/net/addresses.h"
 #include "proxy/net/client_info.h"
-#include "proxy/net/redirection.h"
 #include "proxy/net/worker_state.h"
 #include "proxy/telemetry/access_record.h"
 

@@ -7,7 +7,6 @@
 #include "proxy/net/client_info.h"
 #include "proxy/net/client_stream.h"
 #include "proxy/net/decision.h"
-#include "proxy/net/exchange_context.h"
 #include "proxy/net/exchange_log.h"
 #include "proxy/net/tls_inspection.h"
 #include "proxy/net/worker_state.h"

@@ -10,7 +10,7 @@
 #include "proxy/net/addresses.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/client_limits.h"
-#include "proxy/net/exchange_context.h"
+#include "proxy/net/client_stream.h"
 #include "proxy/net/exchange_log.h"
 #include "proxy/net/tls_inspection.h"
 #include "proxy/net/worker_state.h"

@@ -22,7 +22,7 @@
 #include "proxy/net/live_tunnels.h"
 #include "proxy/net/memory_wait.h"
 #include "proxy/net/page_reader.h"
-#include "proxy/net/tunnel_start.h"
+#include "proxy/net/tunnel_log.h"
 #include "proxy/net/worker_state.h"
 
 namespace bloomwall::proxy {

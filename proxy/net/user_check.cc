@@ -9,7 +9,6 @@
 #include "proxy/net/client_info.h"
 #include "proxy/net/client_limits.h"
 #include "proxy/net/client_stream.h"
-#include "proxy/net/exchange_context.h"
 #include "proxy/net/worker_state.h"
 
 namespace bloomwall::proxy {
