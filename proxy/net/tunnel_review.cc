@@ -35,14 +35,14 @@ void Tunnel::review() {
       }
       break;
   }
-  if (gate_ == nullptr || gate_->held().empty()) on_timer();  // the new time-outs may be shorter
+  if (peek_ == nullptr || peek_->held().empty()) on_timer();  // the new time-outs may be shorter
 }
 
 // Of TLS that passed: its host has got URL entries since, or the mode asks for them, so the client's next connection is
 // decrypted.
 bool Tunnel::is_to_be_intercepted() {
   const auto& inspection = state_.snapshot->inspection;
-  if (inspection == nullptr || !(is_tls_ || (gate_ != nullptr && gate_->is_tls()))) return false;
+  if (inspection == nullptr || !(is_tls_ || (peek_ != nullptr && peek_->is_tls()))) return false;
   const ClientInfo& client = owner_->client_info();
   const TlsQuestion question{.host = start_.host,
                              .port = start_.port,

@@ -29,7 +29,7 @@ namespace bloomwall::proxy {
 
 struct TlsQuestion;
 
-class HelloGate {
+class TunnelPeek {
  public:
   enum class Result : std::uint8_t {
     wait,       // for more
@@ -39,16 +39,16 @@ class HelloGate {
     intercept,  // what is held is a ClientHello that the proxy is to answer, as tls_decision() says
     cut,        // close; error() says why
   };
-  explicit HelloGate(WorkerState& state) : state_(state), held_(state.io.pool), memory_(state.io.pool) {}
+  explicit TunnelPeek(WorkerState& state) : state_(state), held_(state.io.pool), memory_(state.io.pool) {}
 
   // Of a client that knows of no proxy the ClientHello is read before there is a tunnel, because only it says where
   // that leads. wait; pass: it is whole; cut. All octets are kept.
-  Result peek(std::span<const char> bytes);
+  Result feed_before_tunnel(std::span<const char> bytes);
   bool has_peeked() const { return given_ > 0; }
   std::string_view sent_name() const;  // the server name as spelt; empty: none, or not known yet
 
   // Once there is a tunnel: the CONNECT's canonical host, and its port. `question` is nullptr where TLS is not
-  // intercepted. All must outlive the gate.
+  // intercepted. All must outlive this object.
   void lead_to(std::string_view authority, std::uint16_t port, const TlsQuestion* question, const ClientInfo& client) {
     authority_ = authority;
     port_ = port;
@@ -58,7 +58,7 @@ class HelloGate {
   // Nobody has logged in for the tunnel, because its host is one of authentication.exempt_hosts: nor may the server
   // name be of any other.
   void keep_to_exempt_hosts() { must_be_exempt_ = true; }
-  Result judge_peeked();                          // like feed(), of what peek() was given
+  Result judge_peeked();                          // like feed(), of what feed_before_tunnel() was given
   Result feed(std::span<const char> bytes);       // the client's next octets; all of them are kept
   Result on_answer(std::span<const char> bytes);  // those of the far end, which the caller relays unless they are cut
   Result on_end();                                // the client says no more: relay where nothing is held, pass or cut
@@ -110,7 +110,7 @@ class HelloGate {
   UnknownRecordPeek record_;
   RequestLinePeek line_;
   Chain held_;
-  std::string behind_;  // what came behind the ClientHello that was peeked at
+  std::string behind_;  // what came behind the ClientHello, of feed_before_tunnel()
   Reservation memory_;  // what the readers hold
   KeptVerdict verdict_;
   std::string host_;

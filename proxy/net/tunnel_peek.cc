@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/net/hello_gate.h"
+#include "proxy/net/tunnel_peek.h"
 
 #include <algorithm>
 #include <utility>
@@ -16,19 +16,19 @@ constexpr Milliseconds kMismatchAgain{1000};  // a client opens as many tunnels 
 
 }  // namespace
 
-HelloGate::Result HelloGate::feed(std::span<const char> bytes) {
+TunnelPeek::Result TunnelPeek::feed(std::span<const char> bytes) {
   if (!held_.append(bytes)) return no_memory();
   if (after_ || is_text_) return counted(after_ ? follow(bytes) : on_text(bytes));
   given_ += bytes.size();
   return counted(on_hello(reader_.feed(bytes), bytes));
 }
 
-HelloGate::Result HelloGate::counted(Result result) {
+TunnelPeek::Result TunnelPeek::counted(Result result) {
   const bool is_counted = memory_.set(reader_.memory() + behind_.size() + (after_ ? after_->memory() : 0));
   return is_counted || result == Result::cut ? result : no_memory();
 }
 
-HelloGate::Result HelloGate::peek(std::span<const char> bytes) {
+TunnelPeek::Result TunnelPeek::feed_before_tunnel(std::span<const char> bytes) {
   if (!held_.append(bytes)) return no_memory();
   given_ += bytes.size();
   const HelloResult result = reader_.feed(bytes);
@@ -39,22 +39,22 @@ HelloGate::Result HelloGate::peek(std::span<const char> bytes) {
   return counted(Result::pass);
 }
 
-std::string_view HelloGate::sent_name() const {
+std::string_view TunnelPeek::sent_name() const {
   return reader_.result() == HelloResult::name ? reader_.name() : std::string_view();
 }
 
-HelloGate::Result HelloGate::judge_peeked() {
+TunnelPeek::Result TunnelPeek::judge_peeked() {
   const std::string behind = std::exchange(behind_, {});
   return counted(on_hello(reader_.result(), behind));
 }
 
-HelloGate::Result HelloGate::no_memory() {
+TunnelPeek::Result TunnelPeek::no_memory() {
   error_ = {ErrorKind::connection_limit, "limits.buffer_memory"};
   return Result::cut;
 }
 
 // `bytes`: the last that the reader was given, or those of them that it has not used.
-HelloGate::Result HelloGate::on_hello(HelloResult result, std::span<const char> bytes) {
+TunnelPeek::Result TunnelPeek::on_hello(HelloResult result, std::span<const char> bytes) {
   switch (result) {
     case HelloResult::need_more:
       return Result::wait;
@@ -71,13 +71,13 @@ HelloGate::Result HelloGate::on_hello(HelloResult result, std::span<const char> 
   return Result::cut;
 }
 
-HelloGate::Result HelloGate::on_unnamed(std::span<const char> bytes) {
+TunnelPeek::Result TunnelPeek::on_unnamed(std::span<const char> bytes) {
   state_.counters.sni_absent_total.add();
   if (access().no_sni == conf::Access::NoSni::deny) return refuse("access.no_sni: the ClientHello names no host");
   return inspect(bytes);
 }
 
-HelloGate::Result HelloGate::on_named(std::span<const char> bytes) {
+TunnelPeek::Result TunnelPeek::on_named(std::span<const char> bytes) {
   state_.counters.sni_seen_total.add();
   auto judged = state_.decider.server_name(*client_, reader_.name());
   if (!judged) return malformed("a server name that no host can have");
@@ -94,7 +94,7 @@ HelloGate::Result HelloGate::on_named(std::span<const char> bytes) {
 }
 
 // What becomes of a TLS connection whose name may be reached, or is blocked and may be shown a page.
-HelloGate::Result HelloGate::inspect(std::span<const char> bytes) {
+TunnelPeek::Result TunnelPeek::inspect(std::span<const char> bytes) {
   const bool is_blocked = has_name_ && verdict_.decision >= filter::Decision::blocked;
   const auto& inspection = state_.snapshot->inspection;
   if (question_ == nullptr || inspection == nullptr) return is_blocked ? Result::cut : begin_following(bytes);
@@ -124,7 +124,7 @@ HelloGate::Result HelloGate::inspect(std::span<const char> bytes) {
   return is_blocked ? Result::cut : refuse("tls_inspection: neither to be decrypted nor to pass");
 }
 
-HelloGate::Result HelloGate::compare_with_authority() {
+TunnelPeek::Result TunnelPeek::compare_with_authority() {
   state_.counters.sni_mismatch_total.add();
   const auto& authentication = state_.snapshot->authentication;
   if (must_be_exempt_ && authentication != nullptr && !authentication->is_exempt(host_)) {
@@ -148,13 +148,13 @@ HelloGate::Result HelloGate::compare_with_authority() {
   return Result::cut;
 }
 
-HelloGate::Result HelloGate::begin_following(std::span<const char> bytes) {
+TunnelPeek::Result TunnelPeek::begin_following(std::span<const char> bytes) {
   after_.emplace(reader_);
   if (far_has_spoken_) after_->on_unreadable_answer();
   return follow(bytes.last(given_ - reader_.used()));
 }
 
-HelloGate::Result HelloGate::follow(std::span<const char> bytes) {
+TunnelPeek::Result TunnelPeek::follow(std::span<const char> bytes) {
   switch (after_->feed(bytes)) {
     case AfterHello::Result::relay:
       return Result::relay;
@@ -169,12 +169,12 @@ HelloGate::Result HelloGate::follow(std::span<const char> bytes) {
 }
 
 // Whether nothing goes but what is judged.
-bool HelloGate::is_strict() const {
+bool TunnelPeek::is_strict() const {
   const Opaque mode = access().opaque_tunnels;
   return mode == Opaque::deny || (mode == Opaque::http && port_ == kHttpPort);
 }
 
-HelloGate::Result HelloGate::begin_text(std::span<const char> bytes) {
+TunnelPeek::Result TunnelPeek::begin_text(std::span<const char> bytes) {
   const std::size_t before = held_.size() - bytes.size();  // what might have become the ClientHello of SSLv2
   const Result first = before == 0 ? Result::relay : on_text(held_.front().first(before));
   return first == Result::relay || first == Result::wait ? on_text(bytes) : first;
@@ -182,7 +182,7 @@ HelloGate::Result HelloGate::begin_text(std::span<const char> bytes) {
 
 // All that may pass does, but for a record of an unknown type, which takes two octets to be seen, no more than the
 // first.
-HelloGate::Result HelloGate::on_text(std::span<const char> bytes) {
+TunnelPeek::Result TunnelPeek::on_text(std::span<const char> bytes) {
   if (far_has_spoken_) return on_other(bytes);
   if (record_.feed(bytes) == UnknownRecordPeek::Result::record) return malformed("a TLS record of an unknown type");
   const Result result = may_pass_ ? Result::pass : on_other(bytes);
@@ -190,7 +190,7 @@ HelloGate::Result HelloGate::on_text(std::span<const char> bytes) {
   return may_pass_ && record_.result() == UnknownRecordPeek::Result::undecided ? Result::relay : result;
 }
 
-HelloGate::Result HelloGate::on_other(std::span<const char> bytes) {
+TunnelPeek::Result TunnelPeek::on_other(std::span<const char> bytes) {
   switch (access().opaque_tunnels) {
     case Opaque::allow:
       return Result::pass;
@@ -203,7 +203,7 @@ HelloGate::Result HelloGate::on_other(std::span<const char> bytes) {
   return is_strict() ? refuse("access.opaque_tunnels: the far end spoke before the client") : Result::pass;
 }
 
-HelloGate::Result HelloGate::look_for_request(std::span<const char> bytes) {
+TunnelPeek::Result TunnelPeek::look_for_request(std::span<const char> bytes) {
   switch (line_.feed(bytes)) {
     case RequestLinePeek::Result::hold:
       return Result::wait;
@@ -225,7 +225,7 @@ HelloGate::Result HelloGate::look_for_request(std::span<const char> bytes) {
   return Result::cut;
 }
 
-HelloGate::Result HelloGate::on_answer(std::span<const char> bytes) {
+TunnelPeek::Result TunnelPeek::on_answer(std::span<const char> bytes) {
   if (after_) return on_server_hello(bytes);
   if (!is_text_ && !held_.empty()) {  // TLS has begun
     far_has_spoken_ = true;
@@ -236,7 +236,7 @@ HelloGate::Result HelloGate::on_answer(std::span<const char> bytes) {
   return is_text_ ? Result::pass : Result::relay;
 }
 
-HelloGate::Result HelloGate::on_server_hello(std::span<const char> bytes) {
+TunnelPeek::Result TunnelPeek::on_server_hello(std::span<const char> bytes) {
   switch (retry_.feed(bytes)) {
     case RetryPeek::Result::no_retry:
       return Result::pass;
@@ -250,14 +250,14 @@ HelloGate::Result HelloGate::on_server_hello(std::span<const char> bytes) {
   return Result::cut;
 }
 
-HelloGate::Result HelloGate::on_end() {
+TunnelPeek::Result TunnelPeek::on_end() {
   if (held_.empty()) return Result::relay;
   if (!is_text_) return malformed("the ClientHello is cut short");
   if (is_strict()) return refuse("access.opaque_tunnels: neither TLS nor HTTP/1, to port 80");
   return line_.has_method() ? refuse("access.opaque_tunnels: a request that is cut short") : Result::pass;
 }
 
-std::string HelloGate::take_held(std::size_t octets) {
+std::string TunnelPeek::take_held(std::size_t octets) {
   std::string taken;
   taken.reserve(octets);
   while (taken.size() < octets) {
@@ -269,13 +269,13 @@ std::string HelloGate::take_held(std::size_t octets) {
   return taken;
 }
 
-HelloGate::Result HelloGate::refuse(const char* why) {
+TunnelPeek::Result TunnelPeek::refuse(const char* why) {
   state_.counters.tunnels_refused_total.add();
   error_ = {ErrorKind::tunnel_denied, why};
   return Result::cut;
 }
 
-HelloGate::Result HelloGate::malformed(const char* why) {
+TunnelPeek::Result TunnelPeek::malformed(const char* why) {
   state_.counters.sni_malformed_total.add();
   error_ = {ErrorKind::bad_request, why};
   return Result::cut;
