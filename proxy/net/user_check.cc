@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "proxy/auth/login.h"
 #include "proxy/net/addresses.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/client_limits.h"
