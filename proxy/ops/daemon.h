@@ -28,7 +28,6 @@
 #include "proxy/ops/metrics.h"
 #include "proxy/ops/reload_api.h"
 #include "proxy/ops/reload_job.h"
-#include "proxy/ops/reloader.h"
 #include "proxy/ops/service_manager.h"
 #include "proxy/ops/signals.h"
 #include "proxy/ops/tls_api.h"
@@ -38,7 +37,7 @@ namespace bloomwall::proxy {
 class Daemon {
  public:
   // `settings` as loaded from `file` (empty: the default place); the daemon's log is open already. `passed`: sockets
-  // that clients connect to already (passed_sockets.h).
+  // that clients connect to already (service_manager.h).
   Daemon(std::filesystem::path file, conf::Config settings, std::unique_ptr<AccessLog> access_log,
          std::vector<ListeningSocket> passed);
   ~Daemon();

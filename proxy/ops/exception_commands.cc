@@ -10,8 +10,8 @@
 #include "filter/url/host.h"
 #include "proxy/ops/commands.h"
 #include "proxy/ops/exception_list.h"
+#include "proxy/ops/http_client.h"
 #include "proxy/ops/loading.h"
-#include "proxy/ops/running_proxy.h"
 
 namespace bloomwall::proxy {
 namespace {
