@@ -83,6 +83,7 @@ bool Chain::append(std::span<const char> bytes) {
       if (block == nullptr) return false;
       (tail_ == nullptr ? head_ : tail_->next) = block;
       tail_ = block;
+      ++blocks_;
     }
     const std::size_t n = std::min(bytes.size(), tail_->room());
     std::memcpy(tail_->bytes.data() + tail_->end, bytes.data(), n);
@@ -113,6 +114,7 @@ void Chain::consume(std::size_t bytes) {
     BufferPool::Block* empty = head_;
     head_ = head_->next;
     pool_->give(empty);
+    --blocks_;
   }
   if (head_ == nullptr) {
     tail_ = nullptr;

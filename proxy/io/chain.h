@@ -42,6 +42,8 @@ class BufferPool {
   void set_limit(std::size_t limit_bytes);  // what is held beyond a lower one stays until it is given back
   // Whether `bytes` more can be kept. An eighth of the limit stays free for octets that were already read.
   bool has_room(std::size_t bytes) const { return in_use() + 2 * bytes + limit_ / 8 <= limit_; }
+  std::size_t left() const { return limit_ - (in_use() < limit_ ? static_cast<std::size_t>(in_use()) : limit_); }
+  std::size_t limit() const { return limit_; }
   Block* take();  // empty; nullptr at the limit
   void give(Block* block);
   bool reserve(std::size_t bytes);  // false at the limit: nothing is reserved then
@@ -95,13 +97,14 @@ class Chain {
   void consume(std::size_t bytes);                 // at most size()
   void clear();
   std::size_t size() const { return size_; }
+  std::size_t held() const { return blocks_ * sizeof(BufferPool::Block); }  // octets of the pool
   bool empty() const { return size_ == 0; }
 
  private:
   BufferPool* pool_;
   BufferPool::Block* head_ = nullptr;
   BufferPool::Block* tail_ = nullptr;
-  std::size_t size_ = 0;
+  std::size_t size_ = 0, blocks_ = 0;
 };
 
 }  // namespace bloomwall::proxy

@@ -124,6 +124,7 @@ class ClientSession final : public DeletedLater,
 
   const ClientInfo& info() const override { return info_; }
   const RequestHead* head() const override { return head_; }
+  bool is_http2() const override { return false; }
   bool is_implicit_tunnel() const override { return hello_ != nullptr; }
   bool is_named_by_hello() const override { return hello_ != nullptr && hello_->is_named(); }
   bool was_answered() const override { return was_answered_; }

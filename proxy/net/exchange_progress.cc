@@ -33,10 +33,12 @@ std::optional<HttpError> ExchangeProgress::find_stall(Phase phase, Milliseconds&
   return phase == Phase::awaiting ? late_answer() : stalled_answer(still < limit);
 }
 
-// Over HTTP/2 a request and an answer that both go on are one, as of gRPC: slow by nature, like a WebSocket.
+// Over HTTP/2 a request and an answer that both go on are one, as of gRPC: slow by nature, like a WebSocket. An origin
+// may say nothing before it has something to say; an upload has a length as a rule, and must go on.
 bool ExchangeProgress::is_conversation(Phase phase) const {
   const ClientStream& client = context_.client;
-  return phase == Phase::answering && !client.request_ended() && client.head()->version == Version::http2;
+  if (!client.is_http2() || client.request_ended()) return false;
+  return phase == Phase::answering || client.head()->framing == BodyFraming::chunked;
 }
 
 ExchangeProgress::Sent ExchangeProgress::sent() const {

@@ -74,7 +74,9 @@ void Interception::read_offer() {
   hello.feed(start_.hello);
   const HelloFacts& facts = hello.facts();
   offers_http1_ = !facts.has_alpn || facts.offers("http/1.1");
-  origin_alpn_ = inspection_->rules().origin_alpn(offers_http1_, facts.offers(kProtocolH2));
+  const bool is_http1_wanted =
+      offers_http1_ && worker_.origin_facts.wants_http11(start_.inside.host, start_.inside.port);
+  origin_alpn_ = inspection_->rules().origin_alpn(offers_http1_, facts.offers(kProtocolH2) && !is_http1_wanted);
 }
 
 // What the origin chose; a page is shown in whatever the client speaks.

@@ -157,6 +157,7 @@ struct TlsCounts {
   X(http2_streams_total, "Requests of clients that came by HTTP/2")                                  \
   X(http2_streams_refused_total, "HTTP/2 requests refused for want of an origin or of memory")       \
   X(http2_floods_total, "HTTP/2 connections ended because of a flood of frames, resets or fields")   \
+  X(http2_errors_total, "HTTP/2 connections ended for a fault of the peer's or for want of memory")  \
   X(dns_queries_total, "Names asked of the resolver")                                                \
   X(dns_failures_total, "Names that did not resolve")                                                \
   X(dns_cache_hits_total, "Names answered from memory")                                              \
