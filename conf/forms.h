@@ -33,6 +33,8 @@ extern const Form kLabel;      // [A-Za-z0-9._-]{1,64}: names of filters
 extern const Form kUser;       // 1 to 255 octets, neither control octets nor a colon; no blank at either end
 extern const Form kUserGroup;  // 1 to 64 octets likewise, and no comma
 extern const Form kRealm;      // 1 to 64 letters, digits, blanks or .-_, and no blank at either end
+extern const Form kScheme;     // negotiate or basic; made lower-case
+extern const Form kArgument;   // of a command: 1 to 4096 octets, no control octets
 extern const Form kToken;      // RFC 9110 token of at most 64 octets
 extern const Form kContact;    // mail address or http(s) URL; empty: none
 extern const Form kReportUrl;  // http(s) or mailto URL, braces allowed; empty: none

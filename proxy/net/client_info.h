@@ -8,6 +8,7 @@
 #include <string>
 
 #include "proxy/access/target_check.h"
+#include "proxy/auth/credential_key.h"
 #include "proxy/auth/user.h"
 #include "proxy/http/http_error.h"
 #include "proxy/io/endpoint.h"
@@ -46,6 +47,12 @@ struct ClientInfo {
   // On a transparent listener: the original destination address, which is what is dialled; Host and SNI do not change
   // it.
   std::unique_ptr<const Destination> destination = nullptr;
+  // Who has logged in by Negotiate, which counts for the connection (RFC 4559). Of UserCheck, which alone changes it.
+  struct Negotiated {
+    CredentialKey key{};  // of the ticket
+    UserPtr user;
+  };
+  mutable std::unique_ptr<const Negotiated> negotiated = nullptr;
 };
 
 }  // namespace bloomwall::proxy

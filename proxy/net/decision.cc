@@ -201,7 +201,7 @@ Review Decider::review(const TunnelContext& opened) {
   if (!must_log_in(*snapshot_, tunnel.client)) tunnel.user = nullptr;
   Review review = block(tunnel);
   if (group_policies_ != nullptr) {
-    const std::size_t group = group_of(tunnel.client, tunnel.user);
+    const std::size_t group = group_of(tunnel.client, tunnel.user.get());
     const bool is_denied = review.verdict.reason == filter::VerdictReason::denied;
     if (review.act == Review::Act::block && !is_denied && !groups()->ends_tunnels(group)) review = {};
     review.verdict.group = groups()->name(group);
@@ -234,7 +234,7 @@ Review Decider::block(const TunnelContext& tunnel) {
 }
 
 Review Decider::block_host(const TunnelContext& tunnel, std::string_view host, const char* why) {
-  auto judged = target_check_.host(host, policy_of(tunnel.client, tunnel.user));
+  auto judged = target_check_.host(host, policy_of(tunnel.client, tunnel.user.get()));
   if (!judged || !is_blocked(judged->verdict)) return {};
   return blocked(std::move(judged->verdict), why);
 }
@@ -244,7 +244,7 @@ Review Decider::block_url(const TunnelContext& tunnel) {
   const std::string under_tunnel = inside == nullptr ? std::string() : url_under(*inside, tunnel.url);
   for (const std::string_view url : {tunnel.url, std::string_view(under_tunnel)}) {
     if (url.empty()) continue;
-    auto judged = target_check_.url_at_once(url, policy_of(tunnel.client, tunnel.user));
+    auto judged = target_check_.url_at_once(url, policy_of(tunnel.client, tunnel.user.get()));
     if (!judged) {
       absent_ = target_check_.absent_pages();
       return {.act = Review::Act::wait_for_pages};
@@ -258,7 +258,7 @@ Review Decider::block_url(const TunnelContext& tunnel) {
 filter::Verdict Decider::peer_of(const TunnelContext& tunnel) {
   const ClientInfo::Inside* const inside = tunnel.client.inside.get();
   const bool to_parent = tunnel.to_parent || (inside != nullptr && inside->to_parent);
-  const filter::Policy& policy = policy_of(tunnel.client, tunnel.user);
+  const filter::Policy& policy = policy_of(tunnel.client, tunnel.user.get());
   if (to_parent || !policy.has_networks()) return {};
   const NetworkQuestion question(tunnel.peer, snapshot_->access);
   const TargetCheck::Addresses addresses = question.addresses();
@@ -278,7 +278,7 @@ filter::Verdict Decider::peer_of(const TunnelContext& tunnel) {
 bool Decider::has_lost_user(const TunnelContext& tunnel) const {
   if (!must_log_in(*snapshot_, tunnel.client)) return false;
   const AuthenticationRules& rules = *snapshot_->authentication;
-  if (tunnel.user != nullptr) return rules.current(*tunnel.user, std::time(nullptr)) == nullptr;
+  if (tunnel.user != nullptr) return rules.current(tunnel.user, std::time(nullptr)) == nullptr;
   return !rules.is_exempt(tunnel.host) || (!tunnel.server_name.empty() && !rules.is_exempt(tunnel.server_name));
 }
 

@@ -57,7 +57,7 @@ struct TunnelContext {
   std::string_view url;                // of the request that was upgraded; empty for CONNECT
   std::uint16_t port = 0;
   bool to_parent = false;
-  const User* user = nullptr;  // of the request that opened it
+  UserPtr user = nullptr;  // of the request that opened it
   const Endpoint& peer;
 };
 struct Review {

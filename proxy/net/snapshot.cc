@@ -17,6 +17,15 @@
 namespace bloomwall::proxy {
 namespace {
 
+// That any group asks for.
+std::vector<std::string> user_groups_of(const conf::Config& settings) {
+  std::vector<std::string> all;
+  for (const conf::Group& group : settings.groups) {
+    all.insert(all.end(), group.user_groups.begin(), group.user_groups.end());
+  }
+  return all;
+}
+
 tl::expected<BlockTemplate, std::string> load_page(const std::filesystem::path& file, const std::string& key) {
   if (file.empty()) return BlockTemplate::built_in();
   std::ifstream in(file, std::ios::binary);
@@ -102,8 +111,8 @@ tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Co
   if (!groups) std::ranges::move(groups.error(), std::back_inserter(errors));
   auto inspection = TlsInspection::compile(settings, before == nullptr ? nullptr : before->inspection.get());
   if (!inspection) std::ranges::move(inspection.error(), std::back_inserter(errors));
-  auto authentication =
-      AuthenticationRules::compile(settings.authentication, before == nullptr ? nullptr : before->authentication);
+  auto authentication = AuthenticationRules::compile(
+      settings.authentication, before == nullptr ? nullptr : before->authentication, user_groups_of(settings));
   if (!authentication) std::ranges::move(authentication.error(), std::back_inserter(errors));
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   return std::make_shared<const Snapshot>(Snapshot{generation, settings, *std::move(access), *std::move(page),

@@ -10,7 +10,7 @@ namespace bloomwall::proxy {
 void Tunnel::renew_user() {
   const auto& rules = state_.snapshot->authentication;
   if (start_.user == nullptr || rules == nullptr) return;
-  UserPtr now = rules->current(*start_.user, state_.authenticator.seconds());
+  UserPtr now = rules->current(start_.user, state_.authenticator.seconds());
   if (now == nullptr || now == start_.user) return;
   start_.user = std::move(now);
   if (gate_ != nullptr) gate_->set_user(start_.user);
@@ -27,7 +27,7 @@ void Tunnel::review() {
                              .url = start_.is_connect ? std::string_view() : std::string_view(start_.target),
                              .port = start_.port,
                              .to_parent = start_.to_parent,
-                             .user = start_.user.get(),
+                             .user = start_.user,
                              .peer = upstream_->peer});
   switch (review.act) {
     case Review::Act::block:

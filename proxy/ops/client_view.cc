@@ -119,15 +119,16 @@ std::string ClientView::take_user(const conf::Config& settings, const ClientQues
   if (logins_ == nullptr) {
     return fmt::format("--user {}: authentication.require is empty, so that nobody logs in", question.user);
   }
-  const UserTable::Entry* const known = logins_->users->find(question.user);
-  if (known == nullptr && question.user_groups.empty()) {
+  const UserTable::Entry* const known = logins_->users == nullptr ? nullptr : logins_->users->find(question.user);
+  const bool has_helpers = !logins_->basic_helper.command.empty() || logins_->has_negotiate;
+  if (known == nullptr && question.user_groups.empty() && !has_helpers) {
     return fmt::format(
         "--user {}: authentication.users_file has nobody of that name; --user-group says of a user who "
         "is not there what groups it has",
         question.user);
   }
   if (!must_log_in_) return {};
-  user_ = question.user_groups.empty()
+  user_ = question.user_groups.empty() && known != nullptr
               ? known->user
               : std::make_shared<const User>(User{.name = question.user, .groups = question.user_groups});
   return {};
