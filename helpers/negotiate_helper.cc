@@ -173,7 +173,7 @@ std::optional<gss_cred_id_t> acquire_keys(const Options& options) {
     major = gss_acquire_cred(&minor, name, GSS_C_INDEFINITE, GSS_C_NO_OID_SET, GSS_C_ACCEPT, &keys, nullptr, nullptr);
   }
   if (!GSS_ERROR(major)) return keys;
-  std::cerr << "negotiate-helper: " << reason_of(major, minor) << std::endl;
+  std::cerr << "negotiate-helper: " << reason_of(major, minor) << '\n' << std::flush;
   return std::nullopt;
 }
 
@@ -187,7 +187,7 @@ bool answer_line(std::string_view line, gss_cred_id_t keys) {
   if (!line.starts_with("YR ") && !line.starts_with("KK ")) return false;
   auto ticket = decode(line.substr(3));
   const std::string answer = ticket ? Acceptance().answer(*ticket, keys) : failure("BH", "no base64");
-  std::cout << channel << answer << std::endl;
+  std::cout << channel << answer << '\n' << std::flush;
   return static_cast<bool>(std::cout);
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Logins by Squid's own helpers and by ours, with a real directory (slapd) and a real Kerberos realm (krb5kdc), both on loopback.
+"""Logins in the real program: by the users file, by Squid's own helpers and by ours, with a real directory (slapd) and a real
+Kerberos realm (krb5kdc), both on loopback.
 
 Usage: helpers_test.py BUILD_DIR [unittest arguments]. What is not installed is skipped, and said so: the helpers of Debian's package
 squid, slapd, krb5-kdc with krb5-admin-server and krb5-user, curl. Needs no privileges and no DNS.
@@ -17,8 +18,10 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 import urllib.parse
+import urllib.request
 
 from interception_site import BUILD, WAIT, Origin, Proxy, run, until
 
@@ -81,6 +84,87 @@ class Site(unittest.TestCase):
                 self.assertNotIn(text, seen)
 
 
+class UsersFile(Site):
+    HASH = "abcdefghijklmnopqrstuu/LVz6MZlItEy42I2juLihZ66HnQx/cy"  # of PASSWORD with cost 4; with cost 12 of none
+
+    def setUp(self):
+        super().setUp()
+        (self.folder / "users").write_text(f"alice:$2b$04${self.HASH}\nbob:$2b$12${self.HASH}\n")
+        (self.folder / "state").mkdir()
+
+    def connect(self, source="127.0.0.1"):
+        made = http.client.HTTPConnection("127.0.0.1", self.proxy.port, timeout=WAIT, source_address=(source, 0))
+        self.addCleanup(made.close)
+        return made
+
+    def ask(self, connection, name, password=PASSWORD):
+        token = base64.b64encode(f"{name}:{password}".encode()).decode()
+        connection.request("GET", f"http://ok.test:{self.origin.port}/", headers={"Proxy-Authorization": f"Basic {token}"})
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read()
+
+    def times(self, connection, count):
+        """The 99th of a hundred, in seconds."""
+        taken = []
+        for _ in range(count):
+            begun = time.monotonic()
+            self.assertEqual(self.ask(connection, "alice")[0], 200)
+            taken.append(time.monotonic() - begun)
+        return sorted(taken)[count * 99 // 100]
+
+    def test_wrong_passwords_hold_up_nobody(self):
+        """Eight checks of a third of a second each, while others ask a thousand times."""
+        self.serve([f"users_file: {self.folder}/users"])
+        connection = self.connect()
+        alone = self.times(connection, 300)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            wrong = [pool.submit(self.ask, self.connect(f"127.0.0.{10 + i}"), "bob", f"wrong {i}") for i in range(8)]
+            until(lambda: self.proxy.metric("logins_checked_total") >= 2)
+            beside = self.times(connection, 1000)
+            self.assertEqual([w.result()[0] for w in wrong], [407] * 8)
+        print(f"p99 {alone * 1e3:.1f} ms alone, {beside * 1e3:.1f} ms beside", file=sys.stderr)
+        self.assertLess(beside, max(0.020, 3 * alone))
+
+    def test_after_ten_wrong_passwords_an_address_is_locked(self):
+        self.serve([f"users_file: {self.folder}/users"])
+        connection = self.connect()
+        statuses = [self.ask(connection, "nobody", f"wrong {i}")[0] for i in range(12)]
+        self.assertEqual(statuses, [407] * 10 + [429] * 2)
+        status, fields, _ = self.ask(connection, "alice")
+        self.assertEqual(status, 429)
+        self.assertGreater(int(fields["Retry-After"]), 600)
+        self.assertEqual(self.ask(self.connect("127.0.0.2"), "alice")[0], 200)
+
+    def test_passwords_are_found_nowhere(self):
+        """Not in what the origin got, in logs at their most talkative, in files, in metrics, in answers."""
+        password = "marker-of-a-password-71f3"
+        helper = pathlib.Path(__file__).resolve().parent / "proxy/auth/helper.py"
+        self.serve([f"users_file: {self.folder}/users", f"basic_helper: {self.helper(sys.executable, helper, 'quotes')}"],
+                   f"state_dir: {self.folder}/state\n")
+        seen = []
+        for name in ("alice", "bob", "carl", password):
+            for _ in range(2):
+                status, fields, body = self.ask(self.connect(), name, password)
+                self.assertIn(status, (407, 503))
+                seen.append(f"{fields}{body}")
+        tunnel = self.connect()
+        tunnel.set_tunnel("ok.test", self.origin.port, {"Proxy-Authorization": "Basic " + base64.b64encode(f"alice:{PASSWORD}".encode()).decode()})
+        tunnel.request("GET", "/")
+        self.assertEqual(tunnel.getresponse().status, 200)
+        self.assertEqual(self.ask(self.connect(), "alice")[0], 200)
+        until(lambda: any(row.get("user") == "alice" for row in self.proxy.log()))
+        for page in ("metrics", "healthz", "readyz"):
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.proxy.admin}/{page}", timeout=WAIT) as answer:
+                seen.append(answer.read().decode())
+        seen += [str(self.origin.requests), *self.proxy.lines]
+        files = [f for f in self.folder.rglob("*") if f.is_file() and f.name not in ("users",)]
+        seen += [f.read_bytes().decode("latin-1") for f in files]
+        seen += [pathlib.Path(f"/proc/{self.proxy.process.pid}/{f}").read_text() for f in ("cmdline", "environ")]
+        tokens = [base64.b64encode(f"{n}:{p}".encode()).decode() for n in ("alice", "bob", "carl") for p in (password, PASSWORD)]
+        for secret in (password, PASSWORD, urllib.parse.quote(PASSWORD), *tokens):
+            self.assertNotIn(secret, "\n".join(seen))
+
+
 class Passwords(Site):
     def test_ncsa(self):
         program = SQUID / "basic_ncsa_auth"
@@ -92,7 +176,7 @@ class Passwords(Site):
         self.assertEqual(self.status_of("alice", "guess"), 407)
         self.assertEqual(self.status_of("bob"), 407)
         self.assertEqual(self.get()[0], 407)
-        self.assertEqual([r.get("user") for r in self.proxy.log()], ["alice", None, None, None])
+        until(lambda: [r.get("user") for r in self.proxy.log()] == ["alice", None, None, None])
         for _ in range(50):
             self.assertEqual(self.status_of("alice"), 200)
         self.assertEqual(self.proxy.metric('helper_questions_total{helper="basic"}'), 3)
@@ -237,24 +321,21 @@ class Realm(Site):
         return done.stdout
 
     def ticket(self, name):
-        """One that nobody has been shown, as curl sends it to a proxy that only asks."""
+        """One that nobody has checked, as curl sends it."""
         with socket.create_server(("127.0.0.1", 0)) as server:
             seen = []
 
             def ask():
                 peer, _ = server.accept()
                 with peer, peer.makefile("rb") as lines:
-                    for _ in range(2):
-                        head = []
-                        while (line := lines.readline()).strip():
-                            head.append(line.decode())
-                        seen.append("".join(head))
-                        peer.sendall(b"HTTP/1.1 407 Who\r\nProxy-Authenticate: Negotiate\r\nContent-Length: 0\r\n\r\n")
+                    while (line := lines.readline()).strip():
+                        seen.append(line.decode())
+                    peer.sendall(b"HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
             thread = threading.Thread(target=ask, daemon=True)
             thread.start()
             self.curl(name, server.getsockname()[1])
             thread.join(WAIT)
-        return re.search(r"Proxy-Authorization: (Negotiate \S+)", seen[-1])[1]
+        return re.search(r"Proxy-Authorization: (Negotiate \S+)", "".join(seen))[1]
 
     def through(self, *command, **settings):
         environment = ("/usr/bin/env", f"KRB5_CONFIG={self.folder}/krb5.conf", f"KRB5RCACHEDIR={self.folder}")

@@ -43,10 +43,11 @@ void load_users(AuthenticationRules& rules, const conf::Authentication& settings
                 Errors& errors) {
   if (settings.users_file.empty()) return;
   auto users = UserTable::load(settings.users_file, before == nullptr ? nullptr : before->users);
-  if (users) rules.users = *std::move(users);
   if (!users) {
     for (const std::string& error : users.error()) errors.push_back("authentication.users_file: " + error);
+    return;
   }
+  rules.users = *std::move(users);
 }
 
 void load_helpers(AuthenticationRules& rules, const conf::Authentication& settings, Errors& errors) {

@@ -2,7 +2,6 @@
 #include "proxy/auth/helper_line.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -57,13 +56,11 @@ std::size_t key_length(std::string_view text) {
   return length < text.size() && text[length] == '=' ? length : 0;
 }
 
-void take_pair(std::string_view key, std::string value, HelperAnswer& out) {
-  if (key == "user" && is_plain_text(value, kMostHelperName))
-    out.user = std::move(value);
-  else if (key == "message" || key == "log")
-    out.message = message_of(value);
-  else if (key == "group" && out.groups.size() < kMostHelperGroups && is_plain_text(value, kMostHelperGroup)) {
-    out.groups.push_back(std::move(value));
+void take_pair(std::string_view key, const std::string& value, HelperAnswer& out) {
+  if (key == "user" && is_plain_text(value, kMostHelperName)) out.user = value;
+  if (key == "message" || key == "log") out.message = message_of(value);
+  if (key == "group" && out.groups.size() < kMostHelperGroups && is_plain_text(value, kMostHelperGroup)) {
+    out.groups.push_back(value);
   }
 }
 
@@ -77,9 +74,9 @@ bool take_pairs(std::string_view rest, HelperAnswer& out) {
     }
     const std::string_view key = rest.substr(0, length);
     rest.remove_prefix(length + 1);
-    auto value = take_value(rest);
+    const auto value = take_value(rest);
     if (!value) return false;
-    take_pair(key, *std::move(value), out);
+    take_pair(key, *value, out);
   }
   return true;
 }

@@ -83,7 +83,7 @@ bool HelperLogins::check_ticket(const AuthenticationRulesPtr& rules, const Clien
 }
 
 // Of the helper that has named the user, and those of groups_helper.
-void HelperLogins::find_groups(SearchPtr search) {
+void HelperLogins::find_groups(const SearchPtr& search) {
   const AuthenticationRules& rules = *search->rules;
   if (rules.groups_helper.command.empty() || rules.user_groups.empty()) {
     return search->done(Verdict::right, std::make_shared<const User>(std::move(search->user)));

@@ -54,7 +54,7 @@ class HelperLogins {
   };
   using SearchPtr = std::shared_ptr<Search>;
   CredentialKey key_of(CredentialHasher::Kind kind, std::string_view text);
-  void find_groups(SearchPtr search);
+  void find_groups(const SearchPtr& search);
   void ask_next(const SearchPtr& search);
   void on_group(const SearchPtr& search, const HelperReply& reply);
 

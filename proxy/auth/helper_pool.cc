@@ -102,7 +102,8 @@ bool HelperPool::has_thread() {
   ::pthread_sigmask(SIG_SETMASK, &all, &before);  // a helper that is gone must not end this process
   try {
     thread_ = std::thread([this] { run(); });
-  } catch (const std::system_error&) {  // tried again with the next question
+  } catch (const std::system_error& error) {  // tried again with the next question
+    log::error("authentication.{}: no thread: {}", name_, error.what());
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return thread_.joinable();
@@ -257,6 +258,7 @@ void HelperPool::start_process(Milliseconds now) {
 
 void HelperPool::send(Process& process, ItemPtr item, Milliseconds now) {
   const auto slot = std::ranges::find_if(process.slots, [](const Slot& free) { return free.item == nullptr; });
+  process.has_complained = false;
   if (process.settings.concurrency > 0) process.out += fmt::format("{} ", slot - process.slots.begin());
   process.out.append(item->question.words).push_back('\n');
   *slot = {std::move(item), now};
@@ -335,8 +337,15 @@ void HelperPool::take_line(Process& process, std::string_view line) {
   failures_ = 0;
   next_start_ = Milliseconds(0);
   const ItemPtr item = std::move(process.slots[*channel].item);
+  if (is_refusal(process, *answer)) answer->result = HelperAnswer::Result::error;
   if (answer->result == HelperAnswer::Result::broken) tell_fault(*answer, item->question.words);
   settle(*item, {.has_answer = true, .answer = *std::move(answer)});
+}
+
+bool HelperPool::is_refusal(Process& process, const HelperAnswer& answer) {
+  if (answer.result != HelperAnswer::Result::broken || answer.message != "Success") return false;
+  if (!process.is_mute) read_words(process);  // a complaint is there before the answer
+  return !process.has_complained;
 }
 
 // Unless it quotes what it was asked, the last word of which is a password or a ticket.
@@ -358,6 +367,7 @@ void HelperPool::read_words(Process& process) {
   const ssize_t got = ::read(process.helper->words(), piece.data(), piece.size());
   process.is_mute = got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN);
   if (got <= 0) return;
+  process.has_complained = true;
   int unread = 0;
   const bool is_asked = ::ioctl(process.helper->questions(), FIONREAD, &unread) == 0;
   process.has_read |= !is_asked || static_cast<std::size_t>(unread) != process.sent;

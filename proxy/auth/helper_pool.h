@@ -5,6 +5,8 @@
 // another process; if that dies, too, there is no answer. Nobody waits longer than the time-out. After each process
 // that has died the next is started after a pause (kFirstPause, doubled up to kMostPause), until one answers.
 // What a process prints to stderr before its first question is logged; later it may hold passwords and is thrown away.
+// "BH Success" means no, unless stderr has complained: basic_ldap_auth of Squid 5 says it of a wrong password, and of a
+// directory that cannot be reached.
 // Bounded: settings.processes, settings.queue, lines of kMostHelperLine octets, and the limits of TurnQueue.
 // Threads: ask(), use() and figures() any; `done` on the pool's thread, once. The destructor kills all processes and
 // drops what waits without calling `done`.
@@ -85,6 +87,7 @@ class HelperPool {
     std::size_t sent = 0, said = 0;  // octets of questions, and of its stderr that were logged
     bool has_read = false;           // some of a question
     bool is_mute = false;            // it has closed its stderr
+    bool has_complained = false;     // on stderr, since it was asked last
     std::string fault;               // not empty: it is to be killed
   };
   using ProcessPtr = std::unique_ptr<Process>;
@@ -108,6 +111,7 @@ class HelperPool {
   void read_answers(Process& process);
   void read_words(Process& process);
   void take_line(Process& process, std::string_view line);
+  bool is_refusal(Process& process, const HelperAnswer& answer);
   void tell_fault(const HelperAnswer& answer, std::string_view words);
   void expire(Milliseconds now);
   void bury(Milliseconds now);

@@ -68,8 +68,9 @@ struct ChildPlan {
   ::_exit(127);
 }
 
+// fork() would copy the page tables of gigabytes of filters, and posix_spawn() sets no limits.
 pid_t fork_helper(const ChildPlan& plan) {
-  const pid_t pid = ::vfork();
+  const pid_t pid = ::vfork();  // NOLINT(bugprone-unsafe-functions)
   if (pid == 0) become_helper(plan);
   return pid;
 }

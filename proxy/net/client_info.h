@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "proxy/access/target_check.h"
 #include "proxy/auth/credential_key.h"
@@ -22,6 +23,8 @@ struct ClientInfo {
   const std::string* listener = nullptr;       // "127.0.0.1:3128"
   const std::string* listener_rule = nullptr;  // the same as configured: ListenerRules::address
   bool is_secure = false;                      // it speaks TLS to the proxy itself
+  std::unique_ptr<const std::vector<std::string>> certificate =
+      nullptr;  // names (GroupMember); nullptr: it has shown none
   struct Destination {
     Endpoint endpoint;
     std::string address;  // without port

@@ -77,6 +77,7 @@ std::size_t Decider::group_of(const ClientInfo& client, const User* user) const 
   const std::string_view listener = client.listener_rule == nullptr ? std::string_view() : *client.listener_rule;
   GroupMember member;
   if (user != nullptr) member = {.user = user->name, .user_groups = user->groups};
+  if (client.certificate != nullptr) member.certificate = *client.certificate;
   return groups()->group_of(rule_address(client.endpoint.unmapped()), listener, member);
 }
 

@@ -57,6 +57,12 @@ std::map<std::string, BlockTemplate> load_group_pages(const conf::Config& settin
   return pages;
 }
 
+ClientCertificates certificates_of(const conf::ListenerTls& tls) {
+  using Wanted = conf::ListenerTls::ClientCertificate;
+  if (tls.client_certificate == Wanted::off) return {};
+  return {.authorities = tls.client_ca, .revoked = tls.crl, .required = tls.client_certificate == Wanted::required};
+}
+
 std::vector<ListenerRules> compile_listeners(const conf::Config& settings, std::vector<std::string>& errors) {
   std::vector<ListenerRules> listeners;
   for (const conf::Listener& listener : settings.listeners) {
@@ -65,7 +71,7 @@ std::vector<ListenerRules> compile_listeners(const conf::Config& settings, std::
     rules.address = listener.address;
     rules.mode = listener.mode;
     if (!listener.tls.certificate.empty()) {
-      auto tls = TlsContext::for_listener(listener.tls.certificate, listener.tls.key);
+      auto tls = TlsContext::for_listener(listener.tls.certificate, listener.tls.key, certificates_of(listener.tls));
       if (!tls) errors.push_back(fmt::format("{}.tls: {}", key, tls.error()));
       if (tls) rules.tls = *std::move(tls);
     }

@@ -42,6 +42,9 @@ std::string criteria_text(const conf::Group* group) {
   if (!group->listeners.empty()) parts.push_back(fmt::format("listeners {}", fmt::join(group->listeners, ", ")));
   if (!group->users.empty()) parts.push_back(fmt::format("users {}", fmt::join(group->users, ", ")));
   if (!group->user_groups.empty()) parts.push_back(fmt::format("user_groups {}", fmt::join(group->user_groups, ", ")));
+  if (!group->certificates.empty()) {
+    parts.push_back(fmt::format("certificates {}", fmt::join(group->certificates, ", ")));
+  }
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
@@ -101,9 +104,15 @@ tl::expected<ClientView, std::string> ClientView::make(const conf::Config& setti
   if (!wrong.empty()) return tl::unexpected(std::move(wrong));
   if (made.rules_ != nullptr) {
     GroupMember member;
-    if (made.user_ != nullptr) member = {.user = made.user_->name, .user_groups = made.user_->groups};
+    if (of->tls.client_certificate != conf::ListenerTls::ClientCertificate::off) {
+      member.certificate = question.certificates;
+    }
+    made.without_user_ = made.rules_->group_of(client, listener, member);
+    if (made.user_ != nullptr) {
+      member.user = made.user_->name;
+      member.user_groups = made.user_->groups;
+    }
     made.with_user_ = made.rules_->group_of(client, listener, member);
-    made.without_user_ = made.rules_->group_of(client, listener, {});
   }
   return made;
 }

@@ -96,6 +96,11 @@ def main():
             channel = f"{CONCURRENCY + 7} "
         if HOW == "junk":
             answer = "HELLO"
+        if HOW in ("succeeds", "complains and succeeds"):
+            answer = "BH Success"
+        if HOW == "complains and succeeds":
+            sys.stderr.write("Can't contact LDAP server\n")
+            sys.stderr.flush()
         if HOW == "quotes":
             answer = f"BH message=\"{urllib.parse.unquote(words[1])} is wrong\""
         if HOW == "endless":

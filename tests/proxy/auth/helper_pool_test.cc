@@ -247,6 +247,19 @@ INSTANTIATE_TEST_SUITE_P(Table, MisbehavingHelper,
                            return name;
                          });
 
+// As basic_ldap_auth of Squid 5 does.
+TEST_F(HelperPoolTest, AFaultThatIsNoneIsARefusal) {
+  pool.use(helper("succeeds"));
+  ASSERT_TRUE(ask("alice"));
+  ASSERT_TRUE(replies.wait_for(1));
+  EXPECT_EQ(reply_to("alice").answer.result, HelperAnswer::Result::error);
+  pool.use(helper("complains and succeeds"));
+  for (const char* name : {"bob", "carl"}) ASSERT_TRUE(ask(name));
+  ASSERT_TRUE(replies.wait_for(3));
+  EXPECT_EQ(reply_to("bob").answer.result, HelperAnswer::Result::broken);
+  EXPECT_EQ(reply_to("carl").answer.result, HelperAnswer::Result::broken);
+}
+
 TEST_F(HelperPoolTest, OneThatClosesItsStderrIsServed) {
   pool.use(helper("mute"));
   ASSERT_TRUE(ask("alice"));
