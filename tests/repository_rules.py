@@ -35,10 +35,11 @@ ALLOWED = {
     "base": [],
     **FILTER_BELOW,
     "conf": [],
+    "helpers": [],
     "proxy/http": ["conf"],
     "proxy/http2": ["proxy/http"],
     "proxy/access": ["conf", "proxy/http"] + FILTER_DOORS,
-    "proxy/auth": ["conf", "proxy/access"],
+    "proxy/auth": ["conf", "proxy/access", "proxy/log"],
     "proxy/reply": ["conf", "proxy/http"] + FILTER_DOORS,
     "proxy/telemetry": ["conf", "proxy/http", "proxy/access"] + FILTER_DOORS,
     "proxy/log": ["conf"],
@@ -48,7 +49,7 @@ ALLOWED = {
     "proxy/net": ["conf", "proxy/http", "proxy/http2", "proxy/access", "proxy/auth", "proxy/reply", "proxy/telemetry",
                   "proxy/log", "proxy/tls", "proxy/io", "proxy/dns"] + FILTER_DOORS,
     # filter/cli: what both programs have in common on a terminal (streams, lines, printable text).
-    "proxy/ops": ["conf", "proxy/http", "proxy/access", "proxy/reply", "proxy/telemetry",
+    "proxy/ops": ["conf", "proxy/http", "proxy/access", "proxy/auth", "proxy/reply", "proxy/telemetry",
                   "proxy/log", "proxy/tls", "proxy/io", "proxy/net", "filter/cli"] + FILTER_DOORS,
 }
 # Packages that only some folders may include.
@@ -57,6 +58,7 @@ PACKAGES = {
     "event2/": ["proxy/io", "proxy/ops"],
     "ares": ["proxy/dns"],
     "crypt.h": ["proxy/auth"],
+    "gssapi": ["helpers"],
     "llhttp": ["proxy/http"],
     "nghttp2/": ["proxy/http2"],
     "xxhash": ["filter/bits", "filter/file"],

@@ -30,8 +30,8 @@ class GroupRules {
 
   // The configured groups, and "default" behind them.
   std::size_t size() const { return groups_.size(); }
-  std::size_t group_of(const Address& client, std::string_view listener) const {
-    return table_.group_of(client, listener);
+  std::size_t group_of(const Address& client, std::string_view listener, const GroupMember& member) const {
+    return table_.group_of(client, listener, member);
   }
   const std::string& name(std::size_t group) const { return groups_[group].name; }
   // As configured; null for "default".
@@ -49,7 +49,7 @@ class GroupRules {
   Instant next_change(Instant at) const;
   Instant next_change(std::size_t group, Instant at) const;
 
-  // Warnings: groups that nobody can come to; one line each.
+  // Warnings: groups that nobody can come to, also because nobody logs in or shows a certificate; one line each.
   std::vector<std::string> warnings() const;
 
  private:
@@ -76,6 +76,8 @@ class GroupRules {
   std::vector<filter::FilterAction> actions_;  // of filters, outside of groups
   std::vector<std::string> filters_;           // their names
   filter::Otherwise otherwise_ = filter::Otherwise::allow;
+  bool has_logins_ = false;        // authentication.require is not empty
+  bool has_certificates_ = false;  // a listener asks for them
   GroupTable table_;
   std::vector<Schedule> schedules_;
   std::vector<Group> groups_;

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
-#include <set>
+#include <map>
 #include <utility>
 
 namespace bloomwall::proxy {
@@ -29,9 +29,20 @@ GroupTable::Range GroupTable::range_of(const Cidr& network, std::size_t group) {
   return {first, {first.high | high, first.low | low}, static_cast<std::uint32_t>(group)};
 }
 
-// `rest`: the group of addresses that are in no range. A sweep over the ends of the ranges, which keeps the groups
-// whose ranges hold the address of now; the first of them counts.
-std::vector<GroupTable::Step> GroupTable::steps_of(const std::vector<Range>& ranges, std::uint32_t rest) {
+// Those that may be a client's: behind the first that asks for nobody's name, none is reached.
+GroupSet GroupTable::up_to_open(const GroupSet& groups) const {
+  const std::size_t last = (groups & members_.open()).first();
+  if (last == GroupSet::kNone) return groups;
+  GroupSet kept;
+  for (std::size_t group = 0; group <= last; ++group) {
+    if (groups.contains(group)) kept.add(group);
+  }
+  return kept;
+}
+
+// `everywhere`: groups of any address. A sweep over the ends of the ranges, which counts for each group how many of its
+// ranges hold the address of now.
+std::vector<GroupTable::Step> GroupTable::steps_of(const std::vector<Range>& ranges, const GroupSet& everywhere) const {
   struct Event {
     Words at;
     std::uint32_t group;
@@ -45,33 +56,45 @@ std::vector<GroupTable::Step> GroupTable::steps_of(const std::vector<Range>& ran
     if (behind > range.last) events.push_back({behind, range.group, false});  // else it ends with the last address
   }
   std::ranges::sort(events, {}, &Event::at);
-  std::multiset<std::uint32_t> open{rest};
-  std::vector<Step> steps{{.from = {}, .group = rest}};
+  std::map<std::uint32_t, std::size_t> open;
+  std::vector<Step> steps{{.from = {}, .groups = up_to_open(everywhere)}};
   for (auto event = events.begin(); event != events.end();) {
     const Words at = event->at;
     for (; event != events.end() && event->at == at; ++event) {
-      if (event->begins) {
-        open.insert(event->group);
-      } else {
-        open.erase(open.find(event->group));
-      }
+      event->begins ? ++open[event->group] : --open[event->group];
     }
-    const std::uint32_t group = *open.begin();
+    GroupSet groups = everywhere;
+    for (const auto& [group, count] : open) {
+      if (count > 0) groups.add(group);
+    }
+    groups = up_to_open(groups);
     if (steps.back().from == at) {
-      steps.back().group = group;
-    } else if (steps.back().group != group) {
-      steps.push_back({at, group});
+      steps.back().groups = groups;
+    } else if (steps.back().groups != groups) {
+      steps.push_back({at, groups});
     }
   }
   return steps;
 }
 
+void GroupTable::add(const std::vector<conf::Group>& groups, const Networks& networks, const std::string& listener,
+                     bool is_transparent) {
+  std::vector<Range> ranges;
+  GroupSet everywhere;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const auto& of = groups[i].listeners;
+    if (!of.empty() && std::ranges::find(of, listener) == of.end()) continue;
+    if (is_transparent && !members_.open().contains(i)) continue;
+    if (groups[i].clients.empty()) everywhere.add(i);
+    for (const Cidr& network : networks[i]) ranges.push_back(range_of(network, i));
+  }
+  listeners_.push_back({listener, steps_of(ranges, everywhere)});
+}
+
 tl::expected<GroupTable, std::vector<std::string>> GroupTable::build(const std::vector<conf::Group>& groups,
                                                                      const std::vector<conf::Listener>& listeners) {
-  GroupTable table;
-  table.groups_ = groups.size();
   std::vector<std::string> errors;
-  std::vector<std::vector<Cidr>> networks(groups.size());
+  Networks networks(groups.size());
   for (std::size_t i = 0; i < groups.size(); ++i) {
     for (const std::string& text : groups[i].clients) {
       const auto network = Cidr::parse(text);
@@ -79,42 +102,37 @@ tl::expected<GroupTable, std::vector<std::string>> GroupTable::build(const std::
       if (!network) errors.push_back(fmt::format("groups[{}].clients: not a network: {}", i, text));
     }
   }
+  if (groups.size() > conf::kMostGroups) errors.push_back(fmt::format("groups: more than {}", conf::kMostGroups));
   if (!errors.empty()) return tl::unexpected(std::move(errors));
-  std::vector<std::string> addresses;
-  for (const conf::Listener& listener : listeners) addresses.push_back(listener.address);
-  addresses.emplace_back();  // any other: listeners go on after a reload that does not name them
-  for (const std::string& listener : addresses) {
-    std::vector<Range> ranges;
-    auto rest = static_cast<std::uint32_t>(groups.size());
-    for (std::size_t i = groups.size(); i-- > 0;) {
-      const auto& of = groups[i].listeners;
-      if (!of.empty() && std::ranges::find(of, listener) == of.end()) continue;
-      if (groups[i].clients.empty()) {  // nobody is left for those behind it
-        rest = static_cast<std::uint32_t>(i);
-        ranges.clear();
-      }
-      for (const Cidr& network : networks[i]) ranges.push_back(range_of(network, i));
-    }
-    table.listeners_.push_back({listener, steps_of(ranges, rest)});
+  GroupTable table(groups);
+  for (const conf::Listener& listener : listeners) {
+    table.add(groups, networks, listener.address, listener.mode == conf::Listener::Mode::transparent);
   }
+  table.add(groups, networks, {}, false);  // any other: listeners go on after a reload that does not name them
   return table;
 }
 
-std::size_t GroupTable::group_of(const Address& client, std::string_view listener) const {
+std::size_t GroupTable::group_of(const Address& client, std::string_view listener, const GroupMember& member) const {
   const auto found = std::ranges::find(listeners_, listener, &OfListener::listener);
   const std::vector<Step>& steps = found == listeners_.end() ? listeners_.back().steps : found->steps;
-  return std::prev(std::ranges::upper_bound(steps, words_of(client), {}, &Step::from))->group;
+  const Step& step = *std::prev(std::ranges::upper_bound(steps, words_of(client), {}, &Step::from));
+  return std::min((step.groups & members_.of(member)).first(), groups_);
 }
 
 std::vector<std::size_t> GroupTable::unreachable() const {
-  std::vector<bool> is_reached(groups_ + 1);
+  GroupSet reached;
   for (const OfListener& of : listeners_) {
     if (of.listener.empty()) continue;
-    for (const Step& step : of.steps) is_reached[step.group] = true;
+    for (const Step& step : of.steps) {
+      for (std::size_t group = 0; group < groups_; ++group) {
+        const bool is_left = (step.groups & members_.covering(group)).first() == GroupSet::kNone;
+        if (step.groups.contains(group) && is_left) reached.add(group);
+      }
+    }
   }
   std::vector<std::size_t> out;
-  for (std::size_t i = 0; i < groups_; ++i) {
-    if (!is_reached[i]) out.push_back(i);
+  for (std::size_t group = 0; group < groups_; ++group) {
+    if (!reached.contains(group)) out.push_back(group);
   }
   return out;
 }

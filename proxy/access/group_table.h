@@ -1,7 +1,8 @@
-// Which group a client is in: the first in the configured order whose every criterion holds. Order decides, never how
-// narrow a network is.
-// Compiled for each listener into addresses in order, each with the group from there on: a question costs one
-// comparison for each listener and one binary search. Immutable, thread-safe.
+// Which group a request is in: the first in the configured order whose every criterion holds. Order decides, never how
+// narrow a network is. On transparent listeners nobody says who it is, so that groups that ask for it have no members
+// there.
+// Compiled for each listener into addresses in order, each with the groups that may hold from there on: a question
+// costs one comparison for each listener, one binary search, and what GroupMembers costs. Immutable, thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,6 +17,8 @@
 
 #include "conf/config.h"
 #include "proxy/access/access_rules.h"
+#include "proxy/access/group_members.h"
+#include "proxy/access/group_set.h"
 
 namespace bloomwall::proxy {
 
@@ -26,9 +29,10 @@ class GroupTable {
                                                                   const std::vector<conf::Listener>& listeners);
   // Place in `groups`, or their number where the client is in none. `listener`: conf::Listener::address; one that is
   // not known is in no group that asks for listeners.
-  std::size_t group_of(const Address& client, std::string_view listener) const;
+  std::size_t group_of(const Address& client, std::string_view listener, const GroupMember& member) const;
   // Groups that nobody can come to, because those before them leave them nothing.
   std::vector<std::size_t> unreachable() const;
+  const GroupMembers& members() const { return members_; }
 
  private:
   struct Words {  // an address as a number
@@ -37,7 +41,7 @@ class GroupTable {
   };
   struct Step {
     Words from;
-    std::uint32_t group = 0;
+    GroupSet groups;  // that the address and the listener leave
   };
   struct OfListener {
     std::string listener;
@@ -47,11 +51,17 @@ class GroupTable {
     Words first, last;
     std::uint32_t group = 0;
   };
+  using Networks = std::vector<std::vector<Cidr>>;  // of each group
+  explicit GroupTable(const std::vector<conf::Group>& groups) : groups_(groups.size()), members_(groups) {}
   static Words words_of(const Address& address);
   static Range range_of(const Cidr& network, std::size_t group);
-  static std::vector<Step> steps_of(const std::vector<Range>& ranges, std::uint32_t rest);
+  void add(const std::vector<conf::Group>& groups, const Networks& networks, const std::string& listener,
+           bool is_transparent);
+  std::vector<Step> steps_of(const std::vector<Range>& ranges, const GroupSet& everywhere) const;
+  GroupSet up_to_open(const GroupSet& groups) const;
 
   std::size_t groups_ = 0;
+  GroupMembers members_;
   std::vector<OfListener> listeners_;  // the last one, without a name, is for any other
 };
 

@@ -73,13 +73,16 @@ void Decider::adopt(SnapshotPtr snapshot, PolicyPtr policy, GroupPoliciesPtr gro
 }
 
 // A client's address is that of the PROXY header, where one was sent. Transparent listeners know it as well.
-std::size_t Decider::group_of(const ClientInfo& client) const {
+std::size_t Decider::group_of(const ClientInfo& client, const User* user) const {
   const std::string_view listener = client.listener_rule == nullptr ? std::string_view() : *client.listener_rule;
-  return groups()->group_of(rule_address(client.endpoint.unmapped()), listener);
+  GroupMember member;
+  if (user != nullptr) member = {.user = user->name, .user_groups = user->groups};
+  if (client.certificate != nullptr) member.certificate = *client.certificate;
+  return groups()->group_of(rule_address(client.endpoint.unmapped()), listener, member);
 }
 
-const filter::Policy& Decider::policy_of(const ClientInfo& client) const {
-  return group_policies_ == nullptr ? *policy_ : *group_policies_->of(group_of(client));
+const filter::Policy& Decider::policy_of(const ClientInfo& client, const User* user) const {
+  return group_policies_ == nullptr ? *policy_ : *group_policies_->of(group_of(client, user));
 }
 
 bool Decider::is_client_allowed(const ClientInfo& client) const {
@@ -105,7 +108,7 @@ std::optional<HttpError> Decider::refuse_client(const RequestContext& request, s
 
 Decision Decider::decide(const RequestContext& request) {
   Decision decision = decide_request(request);
-  if (group_policies_ != nullptr) decision.verdict.group = groups()->name(group_of(request.client));
+  if (group_policies_ != nullptr) decision.verdict.group = groups()->name(group_of(request.client, request.user));
   return decision;
 }
 
@@ -118,7 +121,7 @@ Decision Decider::decide_request(const RequestContext& request) {
   }
   const ClientInfo::Inside* const inside = request.client.inside.get();
   const ClientInfo::Destination* const meant = request.client.destination.get();
-  const filter::Policy& policy = policy_of(request.client);
+  const filter::Policy& policy = policy_of(request.client, request.user);
   // First, because `host` below points into memory of the TargetCheck that was called last.
   tl::expected<TargetCheck::Sni, HttpError> meant_verdict;
   if (meant != nullptr) meant_verdict = destination(request.client, meant->address);
@@ -166,7 +169,7 @@ Decision Decider::decide_request(const RequestContext& request) {
 }
 
 tl::expected<TargetCheck::Sni, HttpError> Decider::destination(const ClientInfo& client, std::string_view address) {
-  auto judged = target_check_.sni(address, policy_of(client));
+  auto judged = target_check_.sni(address, policy_of(client, nullptr));
   if (judged && judged->verdict.reason == filter::VerdictReason::default_deny) {
     judged->verdict.decision = filter::Decision::allowed;
     judged->verdict.reason = filter::VerdictReason::unlisted;
@@ -177,7 +180,7 @@ tl::expected<TargetCheck::Sni, HttpError> Decider::destination(const ClientInfo&
 
 // The first address that is blocked stands for all that a name has.
 KeptVerdict Decider::address(const RequestContext& request, const Endpoint& peer) {
-  const filter::Policy& policy = policy_of(request.client);
+  const filter::Policy& policy = policy_of(request.client, request.user);
   if (!policy.has_networks()) return {};
   const NetworkQuestion question(peer, snapshot_->access);
   const ClientInfo::Inside* const inside = request.client.inside.get();
@@ -193,10 +196,13 @@ KeptVerdict Decider::address(const RequestContext& request, const Endpoint& peer
 }
 
 // A verdict comes before the rules, but what takes pages from the disk is asked again when they have come.
-Review Decider::review(const TunnelContext& tunnel) {
+// Whoever need not log in any more is treated as one who has not.
+Review Decider::review(const TunnelContext& opened) {
+  TunnelContext tunnel = opened;
+  if (!must_log_in(*snapshot_, tunnel.client)) tunnel.user = nullptr;
   Review review = block(tunnel);
   if (group_policies_ != nullptr) {
-    const std::size_t group = group_of(tunnel.client);
+    const std::size_t group = group_of(tunnel.client, tunnel.user.get());
     const bool is_denied = review.verdict.reason == filter::VerdictReason::denied;
     if (review.act == Review::Act::block && !is_denied && !groups()->ends_tunnels(group)) review = {};
     review.verdict.group = groups()->name(group);
@@ -208,15 +214,15 @@ Review Decider::review(const TunnelContext& tunnel) {
 
 Review Decider::block(const TunnelContext& tunnel) {
   const ClientInfo& client = tunnel.client;
-  Review review = block_host(client, tunnel.host, "a reload has blocked the host");
+  Review review = block_host(tunnel, tunnel.host, "a reload has blocked the host");
   if (review.act == Review::Act::keep && client.inside != nullptr) {
-    review = block_host(client, client.inside->host, "a reload has blocked the tunnel's host");
+    review = block_host(tunnel, client.inside->host, "a reload has blocked the tunnel's host");
     if (review.act == Review::Act::keep && !client.inside->authority.empty()) {
-      review = block_host(client, client.inside->authority, "a reload has blocked the tunnel's host");
+      review = block_host(tunnel, client.inside->authority, "a reload has blocked the tunnel's host");
     }
   }
   if (review.act == Review::Act::keep && !tunnel.server_name.empty()) {
-    review = block_host(client, tunnel.server_name, "a reload has blocked the server name");
+    review = block_host(tunnel, tunnel.server_name, "a reload has blocked the server name");
   }
   if (review.act != Review::Act::keep) return review;
   constexpr const char* kAddress = "a reload has blocked the address";
@@ -228,8 +234,8 @@ Review Decider::block(const TunnelContext& tunnel) {
   return tunnel.url.empty() ? Review{} : block_url(tunnel);
 }
 
-Review Decider::block_host(const ClientInfo& client, std::string_view host, const char* why) {
-  auto judged = target_check_.host(host, policy_of(client));
+Review Decider::block_host(const TunnelContext& tunnel, std::string_view host, const char* why) {
+  auto judged = target_check_.host(host, policy_of(tunnel.client, tunnel.user.get()));
   if (!judged || !is_blocked(judged->verdict)) return {};
   return blocked(std::move(judged->verdict), why);
 }
@@ -239,7 +245,7 @@ Review Decider::block_url(const TunnelContext& tunnel) {
   const std::string under_tunnel = inside == nullptr ? std::string() : url_under(*inside, tunnel.url);
   for (const std::string_view url : {tunnel.url, std::string_view(under_tunnel)}) {
     if (url.empty()) continue;
-    auto judged = target_check_.url_at_once(url, policy_of(tunnel.client));
+    auto judged = target_check_.url_at_once(url, policy_of(tunnel.client, tunnel.user.get()));
     if (!judged) {
       absent_ = target_check_.absent_pages();
       return {.act = Review::Act::wait_for_pages};
@@ -253,7 +259,7 @@ Review Decider::block_url(const TunnelContext& tunnel) {
 filter::Verdict Decider::peer_of(const TunnelContext& tunnel) {
   const ClientInfo::Inside* const inside = tunnel.client.inside.get();
   const bool to_parent = tunnel.to_parent || (inside != nullptr && inside->to_parent);
-  const filter::Policy& policy = policy_of(tunnel.client);
+  const filter::Policy& policy = policy_of(tunnel.client, tunnel.user.get());
   if (to_parent || !policy.has_networks()) return {};
   const NetworkQuestion question(tunnel.peer, snapshot_->access);
   const TargetCheck::Addresses addresses = question.addresses();
@@ -273,7 +279,7 @@ filter::Verdict Decider::peer_of(const TunnelContext& tunnel) {
 bool Decider::has_lost_user(const TunnelContext& tunnel) const {
   if (!must_log_in(*snapshot_, tunnel.client)) return false;
   const AuthenticationRules& rules = *snapshot_->authentication;
-  if (tunnel.user != nullptr) return rules.current(*tunnel.user, std::time(nullptr)) == nullptr;
+  if (tunnel.user != nullptr) return rules.current(tunnel.user, std::time(nullptr)) == nullptr;
   return !rules.is_exempt(tunnel.host) || (!tunnel.server_name.empty() && !rules.is_exempt(tunnel.server_name));
 }
 

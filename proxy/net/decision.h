@@ -57,7 +57,7 @@ struct TunnelContext {
   std::string_view url;                // of the request that was upgraded; empty for CONNECT
   std::uint16_t port = 0;
   bool to_parent = false;
-  const User* user = nullptr;  // of the request that opened it
+  UserPtr user = nullptr;  // of the request that opened it
   const Endpoint& peer;
 };
 struct Review {
@@ -80,10 +80,12 @@ class Decider {
   std::span<const std::byte* const> absent_pages() const { return absent_; }
   const PolicyPtr& policy() const { return policy_; }
 
-  // Decides on the SNI of a ClientHello. Error bad_target: not a valid host name. The returned host is valid until the
+  // Decides on the SNI of a ClientHello. `user`: of the request that opened the tunnel; nullptr: nobody had to log in.
+  // Error bad_target: not a valid host name. The returned host is valid until the
   // next call.
-  tl::expected<TargetCheck::Sni, HttpError> server_name(const ClientInfo& client, std::string_view name) {
-    return target_check_.sni(name, policy_of(client));
+  tl::expected<TargetCheck::Sni, HttpError> server_name(const ClientInfo& client, const User* user,
+                                                        std::string_view name) {
+    return target_check_.sni(name, policy_of(client, user));
   }
 
   // Likewise of the address that a client of a transparent listener has connected to. `otherwise: deny` means the names
@@ -91,8 +93,8 @@ class Decider {
   tl::expected<TargetCheck::Sni, HttpError> destination(const ClientInfo& client, std::string_view address);
 
   // Likewise of a canonical host.
-  tl::expected<TargetCheck::Sni, HttpError> host(const ClientInfo& client, std::string_view host) {
-    return target_check_.host(host, policy_of(client));
+  tl::expected<TargetCheck::Sni, HttpError> host(const ClientInfo& client, const User* user, std::string_view host) {
+    return target_check_.host(host, policy_of(client, user));
   }
 
   // What the networks in filters say of an address to which a request is about to go; unlisted where there are none.
@@ -100,15 +102,15 @@ class Decider {
   KeptVerdict address(const RequestContext& request, const Endpoint& peer);
 
   // By the rules and filters of now.
-  Review review(const TunnelContext& tunnel);
+  Review review(const TunnelContext& opened);
 
  private:
   const GroupRules* groups() const { return snapshot_->groups.get(); }
-  std::size_t group_of(const ClientInfo& client) const;
-  const filter::Policy& policy_of(const ClientInfo& client) const;
+  std::size_t group_of(const ClientInfo& client, const User* user) const;
+  const filter::Policy& policy_of(const ClientInfo& client, const User* user) const;
   Decision decide_request(const RequestContext& request);
   Review block(const TunnelContext& tunnel);
-  Review block_host(const ClientInfo& client, std::string_view host, const char* why);
+  Review block_host(const TunnelContext& tunnel, std::string_view host, const char* why);
   Review block_url(const TunnelContext& tunnel);
   filter::Verdict peer_of(const TunnelContext& tunnel);
   std::optional<HttpError> refuse(const TunnelContext& tunnel) const;

@@ -208,7 +208,7 @@ bool ExchangeLog::shows_page_in_tls() {
   if (inspection == nullptr) return false;
   const TlsQuestion question = make_tls_question();
   tls_decision_ = std::make_unique<const TlsDecision>(
-      inspection->rules().decide(question.request(context_.client.info(), context_.worker)));
+      inspection->rules().decide(question.request(context_.client.info(), context_.user.get(), context_.worker)));
   context_.worker.counters.tls.count(tls_decision_->action, tls_decision_->reason);
   return tls_decision_->action == TlsAction::page;
 }

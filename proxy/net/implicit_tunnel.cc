@@ -38,7 +38,7 @@ bool ImplicitTunnel::make_head() {
   is_named_ = !sent_name.empty();
   authority_ = meant.text();
   if (is_named_) {
-    const auto named = worker_.decider.server_name(client_, sent_name);
+    const auto named = worker_.decider.server_name(client_, nullptr, sent_name);
     if (!named) {
       worker_.counters.sni_malformed_total.add();
       return fail({ErrorKind::bad_request, "a server name that no host can have"});

@@ -94,7 +94,7 @@ bool Interception::on_hello(std::span<const char> bytes) {
   awaits_hello_ = false;
   if (result == HelloResult::no_name) return true;
   if (result == HelloResult::name) {
-    const auto named = worker_.decider.server_name(owner_->client_info(), reader_.name());
+    const auto named = worker_.decider.server_name(owner_->client_info(), start_.inside.user.get(), reader_.name());
     if (named && named->host != start_.inside.host) {
       start_.inside.authority = std::exchange(start_.inside.host, std::string(named->host));
     }

@@ -106,7 +106,9 @@ ReplyContext LocalReply::said() {
   context.decision_id = log_.decision_id().text();
   context.contact = context_.snapshot->settings.block_page.contact;
   context.locked_for = context_.locked_for;
-  if (const auto& rules = context_.snapshot->authentication) context.challenge = rules->challenge;
+  if (const auto& rules = context_.snapshot->authentication) {
+    context.challenge = rules->challenge(context_.client.info().is_secure);
+  }
   if (const RequestHead* const head = context_.client.head()) {
     context.method = head->method;
     context.client = head->version;

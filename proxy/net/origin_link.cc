@@ -97,7 +97,8 @@ bool OriginLink::may_dial(const Endpoint& peer) {
   Decider& decider = context_.worker.decider;
   if (!decider.has_networks()) return true;
   const ClientStream& client = context_.client;
-  return log_.note_address(decider.address({*client.head(), client.info(), client.is_implicit_tunnel()}, peer));
+  return log_.note_address(
+      decider.address({*client.head(), client.info(), client.is_implicit_tunnel(), context_.user.get()}, peer));
 }
 
 // On a connection that was made for an earlier request, and perhaps under other rules.

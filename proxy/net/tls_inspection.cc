@@ -41,10 +41,11 @@ OriginTrust trust_of(const conf::OriginTrust& verify, std::vector<std::string> o
 
 }  // namespace
 
-TlsRequest TlsQuestion::request(const ClientInfo& client, WorkerState& worker) const {
+TlsRequest TlsQuestion::request(const ClientInfo& client, const User* user, WorkerState& worker) const {
   TlsRequest request;
   request.authority.host = host;
-  if (const auto judged = worker.decider.host(client, host)) request.authority = TlsName::of(host, judged->verdict);
+  const auto named = worker.decider.host(client, user, host);
+  if (named) request.authority = TlsName::of(host, named->verdict);
   request.port = port;
   request.user_agent = user_agent;
   request.is_transparent = is_transparent;

@@ -37,7 +37,7 @@ struct TlsQuestion {
   bool is_transparent = false;
 
   // By the filters of now, since a reload may have come in between. Lives as long as this does.
-  TlsRequest request(const ClientInfo& client, WorkerState& worker) const;
+  TlsRequest request(const ClientInfo& client, const User* user, WorkerState& worker) const;
 };
 
 class TlsInspection {

@@ -27,6 +27,7 @@ Tunnel::Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, TunnelSta
   if (peek_ != nullptr) {
     const TlsQuestion* const question = start_.tls_decision ? nullptr : start_.tls_question.get();
     peek_->lead_to(start_.host, start_.port, question, owner.client_info());
+    peek_->set_user(start_.user);
     if (start_.user == nullptr && must_log_in(*state.snapshot, owner.client_info())) peek_->keep_to_exempt_hosts();
   }
   is_counted_ = !start_.is_connect || start_.is_counted;

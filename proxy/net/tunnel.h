@@ -80,6 +80,7 @@ class Tunnel final : public DeletedLater, LiveTunnel, PageReader::Handler {
   std::size_t hand_over(std::span<const char> bytes);
   void intercept();
   void review() override;
+  void renew_user();
   void on_pages_read() override;
   void cancel_page_wait();
   void cut_by_reload(Review review);

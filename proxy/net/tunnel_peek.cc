@@ -79,7 +79,7 @@ TunnelPeek::Result TunnelPeek::on_unnamed(std::span<const char> bytes) {
 
 TunnelPeek::Result TunnelPeek::on_named(std::span<const char> bytes) {
   state_.counters.sni_seen_total.add();
-  auto judged = state_.decider.server_name(*client_, reader_.name());
+  auto judged = state_.decider.server_name(*client_, user_.get(), reader_.name());
   if (!judged) return malformed("a server name that no host can have");
   has_name_ = true;
   host_ = judged->host;
@@ -98,7 +98,7 @@ TunnelPeek::Result TunnelPeek::inspect(std::span<const char> bytes) {
   const bool is_blocked = has_name_ && verdict_.decision >= filter::Decision::blocked;
   const auto& inspection = state_.snapshot->inspection;
   if (question_ == nullptr || inspection == nullptr) return is_blocked ? Result::cut : begin_following(bytes);
-  TlsRequest request = question_->request(*client_, state_);
+  TlsRequest request = question_->request(*client_, user_.get(), state_);
   if (has_name_) request.sni = TlsName::of(host_, verdict_);
   const HelloFacts& facts = reader_.facts();
   request.hello =

@@ -15,8 +15,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "proxy/access/tls_decision.h"
+#include "proxy/auth/user.h"
 #include "proxy/http/http_error.h"
 #include "proxy/http/request_line_peek.h"
 #include "proxy/io/chain.h"
@@ -55,6 +57,8 @@ class TunnelPeek {
     question_ = question;
     client_ = &client;
   }
+  // Who has logged in for the tunnel, as known by now; nullptr: nobody had to.
+  void set_user(UserPtr user) { user_ = std::move(user); }
   // Nobody has logged in for the tunnel, because its host is one of authentication.exempt_hosts: nor may the server
   // name be of any other.
   void keep_to_exempt_hosts() { must_be_exempt_ = true; }
@@ -103,6 +107,7 @@ class TunnelPeek {
   std::uint16_t port_ = 0;
   const TlsQuestion* question_ = nullptr;
   const ClientInfo* client_ = nullptr;
+  UserPtr user_;
   TlsDecision tls_decision_;
   ClientHelloReader reader_;
   std::optional<AfterHello> after_;

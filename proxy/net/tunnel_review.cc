@@ -6,9 +6,20 @@
 
 namespace bloomwall::proxy {
 
+// The source of logins may have changed the user's groups. One who is gone stays, and the decision ends the tunnel.
+void Tunnel::renew_user() {
+  const auto& rules = state_.snapshot->authentication;
+  if (start_.user == nullptr || rules == nullptr) return;
+  UserPtr now = rules->current(start_.user, state_.authenticator.seconds());
+  if (now == nullptr || now == start_.user) return;
+  start_.user = std::move(now);
+  if (gate_ != nullptr) gate_->set_user(start_.user);
+}
+
 // A microsecond each.
 void Tunnel::review() {
   cancel_page_wait();
+  renew_user();
   Review review =
       state_.decider.review({.client = owner_->client_info(),
                              .host = start_.host,
@@ -16,7 +27,7 @@ void Tunnel::review() {
                              .url = start_.is_connect ? std::string_view() : std::string_view(start_.target),
                              .port = start_.port,
                              .to_parent = start_.to_parent,
-                             .user = start_.user.get(),
+                             .user = start_.user,
                              .peer = upstream_->peer});
   switch (review.act) {
     case Review::Act::block:
@@ -49,9 +60,9 @@ bool Tunnel::is_to_be_intercepted() {
                              .user_agent = {},  // which matters to pages alone
                              .destination = client.destination != nullptr ? client.destination->address : std::string(),
                              .is_transparent = client.destination != nullptr};
-  TlsRequest request = question.request(client, state_);
+  TlsRequest request = question.request(client, start_.user.get(), state_);
   if (!sni_.empty()) {
-    const auto judged = state_.decider.host(owner_->client_info(), sni_);
+    const auto judged = state_.decider.host(owner_->client_info(), start_.user.get(), sni_);
     if (judged) request.sni = TlsName::of(sni_, judged->verdict);
   }
   const TlsDecision decision = inspection->rules().decide(request);

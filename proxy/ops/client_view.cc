@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "filter/cli/terminal.h"
 #include "proxy/ops/exception_list.h"
 
 namespace bloomwall::proxy {
@@ -39,6 +40,11 @@ std::string criteria_text(const conf::Group* group) {
   std::vector<std::string> parts;
   if (!group->clients.empty()) parts.push_back(fmt::format("clients {}", fmt::join(group->clients, ", ")));
   if (!group->listeners.empty()) parts.push_back(fmt::format("listeners {}", fmt::join(group->listeners, ", ")));
+  if (!group->users.empty()) parts.push_back(fmt::format("users {}", fmt::join(group->users, ", ")));
+  if (!group->user_groups.empty()) parts.push_back(fmt::format("user_groups {}", fmt::join(group->user_groups, ", ")));
+  if (!group->certificates.empty()) {
+    parts.push_back(fmt::format("certificates {}", fmt::join(group->certificates, ", ")));
+  }
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
@@ -90,12 +96,58 @@ tl::expected<ClientView, std::string> ClientView::make(const conf::Config& setti
   }
   std::string listener = question.listener;
   if (listener.empty()) listener = settings.listeners.front().address;
-  if (std::ranges::find(settings.listeners, listener, &conf::Listener::address) == settings.listeners.end()) {
+  const auto of = std::ranges::find(settings.listeners, listener, &conf::Listener::address);
+  if (of == settings.listeners.end()) {
     return tl::unexpected(fmt::format("--listener {}: none of listeners[].address", listener));
   }
-  if (made.rules_ != nullptr) made.group_ = made.rules_->group_of(client, listener);
-  made.policy_ = made.policy_at(made.at_);
+  std::string wrong = made.take_user(settings, question, client, of->mode == conf::Listener::Mode::transparent);
+  if (!wrong.empty()) return tl::unexpected(std::move(wrong));
+  if (made.rules_ != nullptr) {
+    GroupMember member;
+    if (of->tls.client_certificate != conf::ListenerTls::ClientCertificate::off) {
+      member.certificate = question.certificates;
+    }
+    made.without_user_ = made.rules_->group_of(client, listener, member);
+    if (made.user_ != nullptr) {
+      member.user = made.user_->name;
+      member.user_groups = made.user_->groups;
+    }
+    made.with_user_ = made.rules_->group_of(client, listener, member);
+  }
   return made;
+}
+
+// What is wrong with the options, or empty.
+std::string ClientView::take_user(const conf::Config& settings, const ClientQuestion& question, const Address& client,
+                                  bool is_transparent) {
+  auto logins = AuthenticationRules::compile(settings.authentication, nullptr);
+  if (!logins) return logins.error().front();
+  logins_ = *std::move(logins);
+  must_log_in_ = logins_ != nullptr && !is_transparent && logins_->required.contains(client);
+  if (question.user.empty()) return question.user_groups.empty() ? "" : "--user-group: whose? --user is needed";
+  if (logins_ == nullptr) {
+    return fmt::format("--user {}: authentication.require is empty, so that nobody logs in", question.user);
+  }
+  const UserTable::Entry* const known = logins_->users == nullptr ? nullptr : logins_->users->find(question.user);
+  const bool has_helpers = !logins_->basic_helper.command.empty() || logins_->has_negotiate;
+  if (known == nullptr && question.user_groups.empty() && !has_helpers) {
+    return fmt::format(
+        "--user {}: authentication.users_file has nobody of that name; --user-group says of a user who "
+        "is not there what groups it has",
+        question.user);
+  }
+  if (!must_log_in_) return {};
+  user_ = question.user_groups.empty() && known != nullptr
+              ? known->user
+              : std::make_shared<const User>(User{.name = question.user, .groups = question.user_groups});
+  return {};
+}
+
+const PolicyPtr& ClientView::policy_for(std::string_view host) {
+  is_exempt_ = must_log_in_ && logins_->is_exempt(host);
+  group_ = is_exempt_ ? without_user_ : with_user_;
+  policy_ = policy_at(at_);
+  return policy_;
 }
 
 // One that has not ended by then counts, whatever the clock says. They end one after the other, so that their number
@@ -113,7 +165,7 @@ PolicyPtr ClientView::with_exceptions_at(Instant instant) {
 }
 
 PolicyPtr ClientView::policy_at(Instant instant) {
-  PolicyPtr& known = policies_[instant];
+  PolicyPtr& known = policies_[{group_, instant}];
   if (known == nullptr) {
     known = with_exceptions_at(instant);
     if (rules_ != nullptr) known = known->view(rules_->view_at(group_, instant));
@@ -145,11 +197,27 @@ ClientView::End ClientView::holds_until(const std::function<std::string(const fi
   return end;
 }
 
+std::string ClientView::user_text() const {
+  if (!must_log_in_) return {};
+  if (is_exempt_) return "user        none: authentication.exempt_hosts\n";
+  if (user_ == nullptr) return "user        none is given: without credentials this client is answered 407\n";
+  return fmt::format("user        {}: {}\n", filter::printable(user_->name),
+                     user_->groups.empty()
+                         ? "no groups"
+                         : filter::printable(fmt::format("groups {}", fmt::join(user_->groups, ", "))));
+}
+
+nlohmann::ordered_json ClientView::user_json() const {
+  if (user_ == nullptr || is_exempt_) return {};
+  return {{"name", user_->name}, {"groups", user_->groups}};
+}
+
 std::string ClientView::text() const {
-  if (rules_ == nullptr) return {};
-  return fmt::format("group       {} ({} of {}): {}\ntime        {}; {}\nactions     {}\n", rules_->name(group_),
-                     group_ + 1, rules_->size(), criteria_text(rules_->settings(group_)), time_text(at_),
-                     schedules_text(*rules_, group_, at_, zone_), actions_text(*rules_, group_, at_));
+  if (rules_ == nullptr) return user_text();
+  return user_text() + fmt::format("group       {} ({} of {}): {}\ntime        {}; {}\nactions     {}\n",
+                                   rules_->name(group_), group_ + 1, rules_->size(),
+                                   criteria_text(rules_->settings(group_)), time_text(at_),
+                                   schedules_text(*rules_, group_, at_, zone_), actions_text(*rules_, group_, at_));
 }
 
 nlohmann::ordered_json ClientView::json() const {

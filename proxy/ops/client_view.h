@@ -10,11 +10,14 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <tl/expected.hpp>
+#include <utility>
 #include <vector>
 
 #include "filter/policy/overrides.h"
 #include "proxy/access/group_rules.h"
+#include "proxy/auth/authentication_rules.h"
 #include "proxy/net/snapshot.h"
 
 namespace bloomwall::proxy {
@@ -23,7 +26,11 @@ namespace bloomwall::proxy {
 struct ClientQuestion {
   std::string client;    // an address; empty: one that no group asks for
   std::string listener;  // one of listeners[].address; empty: the first
-  std::string at;        // "2026-11-23T21:15[:00]" of the configured time zone, or with "Z" of UTC; empty: now
+  // Who has logged in; empty: nobody. `user_groups`: of that user; empty: those that authentication.users_file gives.
+  std::string user;
+  std::vector<std::string> user_groups;
+  std::vector<std::string> certificates;  // names of the client's certificate: "cn:NAME" and the like
+  std::string at;  // "2026-11-23T21:15[:00]" of the configured time zone, or with "Z" of UTC; empty: now
 };
 
 class ClientView {
@@ -33,7 +40,9 @@ class ClientView {
                                                     std::vector<filter::Override> exceptions,
                                                     const ClientQuestion& question);
 
-  const PolicyPtr& policy() const { return policy_; }  // at the instant
+  // Of a request for this host (canonical), at the instant. Hosts that need no credentials are asked without a user.
+  // What follows is about the host that was asked for last.
+  const PolicyPtr& policy_for(std::string_view host);
   Instant at() const { return at_; }
   bool has_groups() const { return rules_ != nullptr; }
   // Until when `says` gives the same text of the policy, and what it gives then. It is asked at each change of a
@@ -46,24 +55,32 @@ class ClientView {
   End holds_until(const std::function<std::string(const filter::Policy&)>& says,
                   const std::vector<std::uint64_t>& exceptions);
 
-  // Lines "group", "time" and "actions"; empty where there are no groups.
+  // Lines "user", "group", "time" and "actions"; without the first where nobody has to log in, and without the others
+  // where there are no groups.
   std::string text() const;
   std::string time_text(Instant instant) const { return local_text(instant, zone_); }
   // group, group_index (from 0), at, schedules, actions; null where there are no groups.
   nlohmann::ordered_json json() const;
+  nlohmann::ordered_json user_json() const;  // name and groups; null: none counts
 
  private:
   ClientView() = default;
+  std::string take_user(const conf::Config& settings, const ClientQuestion& question, const Address& client,
+                        bool is_transparent);
+  std::string user_text() const;
   PolicyPtr policy_at(Instant instant);
   PolicyPtr with_exceptions_at(Instant instant);
   Instant next_change(Instant instant, const std::vector<std::uint64_t>& exceptions) const;
 
   PolicyPtr all_, policy_;
-  std::map<std::size_t, PolicyPtr> with_exceptions_;  // by how many there are
-  std::map<Instant, PolicyPtr> policies_;             // as they were asked for
+  std::map<std::size_t, PolicyPtr> with_exceptions_;               // by how many there are
+  std::map<std::pair<std::size_t, Instant>, PolicyPtr> policies_;  // by group, as they were asked for
   std::vector<filter::Override> exceptions_;
   std::shared_ptr<const GroupRules> rules_;  // null: there are no groups
-  std::size_t group_ = 0;
+  std::size_t group_ = 0, with_user_ = 0, without_user_ = 0;
+  AuthenticationRulesPtr logins_;  // null: nobody has to log in
+  bool must_log_in_ = false, is_exempt_ = false;
+  UserPtr user_;  // null: none is given, or it does not count
   TimeZone zone_;
   Instant at_ = 0;
 };

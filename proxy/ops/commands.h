@@ -39,7 +39,9 @@ struct ExplainCommand {
   std::filesystem::path config;
   std::vector<std::string> urls;
   bool json = false;
-  std::string client = {}, listener = {}, at = {};  // as ClientView::make()
+  // As ClientView::make().
+  std::string client = {}, listener = {}, at = {}, user = {};
+  std::vector<std::string> user_groups = {}, certificates = {};
 };
 int run_explain(const ExplainCommand& command, const Streams& io);
 

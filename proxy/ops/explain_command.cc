@@ -52,7 +52,7 @@ nlohmann::ordered_json tls_json(const std::optional<TlsAnswer>& tls) {
 
 // `passage`: null where the URL has no canonical form.
 void print_fields(std::ostream& out, std::string_view url, const StoryFields& f, const Passage* passage,
-                  const std::optional<TlsAnswer>& tls, nlohmann::ordered_json group, const std::string& valid_until) {
+                  const std::optional<TlsAnswer>& tls, const ClientView& view, const std::string& valid_until) {
   print_json(out, {{"url", url},
                    {"action", f.action},
                    {"canonical", text_or_null(f.canonical)},
@@ -67,7 +67,8 @@ void print_fields(std::ostream& out, std::string_view url, const StoryFields& f,
                                                      : nlohmann::ordered_json(passage->error)},
                    {"tunnel", passage == nullptr ? nlohmann::ordered_json() : tunnel_json(*passage)},
                    {"tls", tls_json(tls)},
-                   {"group", std::move(group)},
+                   {"user", view.user_json()},
+                   {"group", view.json()},
                    {"valid_until", text_or_null(valid_until)}});
 }
 
@@ -76,7 +77,6 @@ class Explainer {
  public:
   Explainer(ClientView view, PassageJudge passages, TlsExplainer tls, bool strict_path, std::ostream& out)
       : view_(std::move(view)),
-        policy_(view_.policy()),
         passages_(std::move(passages)),
         tls_(std::move(tls)),
         strict_path_(strict_path),
@@ -84,6 +84,7 @@ class Explainer {
 
   bool whole_story(std::string_view raw) {
     const auto& url = canonicaliser_.url(raw);
+    ask_about(url);
     const filter::Story story = policy_->explain(url);
     out_ << view_.text() << filter::explain_text(url, story) << leak_text(story.verdict);
     if (is_refused(url)) {
@@ -106,6 +107,7 @@ class Explainer {
     if (too_long) return invalid(raw, kTooLong);
     if (url.action == filter::UrlAction::reject) return invalid(raw, to_string(url.reason));
     if (is_refused(url)) return invalid(raw, kAmbiguous);
+    ask_about(url);
     const filter::Verdict verdict = policy_->judge(url);
     if (verdict.reason == filter::VerdictReason::default_deny) return answer("refused", raw, to_string(verdict.reason));
     if (is_listed(verdict)) return answer("listed", raw, verdict.expression);
@@ -121,6 +123,7 @@ class Explainer {
 
   bool one_object(std::string_view raw, bool too_long) {
     const auto& url = canonicaliser_.url(raw);
+    ask_about(url);
     StoryFields fields;
     Decision decision = Decision::rejected;
     std::optional<Passage> passage;
@@ -141,11 +144,14 @@ class Explainer {
       const ClientView::End end = end_of(raw, url);
       if (!end.then.empty()) until = utc_text(end.at);
     }
-    print_fields(out_, raw, fields, passage ? &*passage : nullptr, tls_of(passage, url), view_.json(), until);
+    print_fields(out_, raw, fields, passage ? &*passage : nullptr, tls_of(passage, url), view_, until);
     return is_stopped(decision, passage);
   }
 
  private:
+  void ask_about(const filter::CanonicalUrl& url) {
+    policy_ = view_.policy_for(url.has_canonical ? std::string_view(url.host) : std::string_view());
+  }
   // What the proxy makes of the URL: the verdict on its CONNECT, where it needs one, and, where it sees it, on the URL.
   std::string outcome(std::string_view raw, const filter::CanonicalUrl& url, const filter::Policy& policy) {
     const Passage passage = passages_.judge(raw, url, policy);
@@ -247,7 +253,12 @@ int run_explain(const ExplainCommand& command, const Streams& io) {
     return kExitConfiguration;
   }
   auto view = ClientView::make(*settings, *std::move(policy), std::move(exceptions),
-                               {.client = command.client, .listener = command.listener, .at = command.at});
+                               {.client = command.client,
+                                .listener = command.listener,
+                                .user = command.user,
+                                .user_groups = command.user_groups,
+                                .certificates = command.certificates,
+                                .at = command.at});
   if (!view) {
     print_lines(io.err, {view.error()});
     return kExitError;

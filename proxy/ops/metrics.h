@@ -30,6 +30,7 @@ struct MetricsInput {
   const Snapshot* snapshot = nullptr;  // these two are null while starting
   const filter::Policy* policy = nullptr;
   std::size_t policies_alive = 0;  // the one that is served, and older ones still referenced
+  HelperLogins::Figures helpers = {};
   ReloadCounts reloads;
   LogCounts logs;
   Phase phase = Phase::starting;

@@ -23,7 +23,8 @@ constexpr const char* kExplainFooter =
     "  listed<TAB>URL<TAB>expression    refused<TAB>URL<TAB>error    clear<TAB>URL    invalid<TAB>URL<TAB>reason\n"
     "Control octets in a URL are shown as \\xNN. An https URL reaches the proxy as CONNECT host:port: the line "
     "\"through a tunnel\" says what becomes of that.\n"
-    "With groups in the configuration it answers for the group of --client at --listener, at the time --at, and says\n"
+    "With groups in the configuration it answers for the group of --client and --user at --listener, at the time --at, "
+    "and says\n"
     "until when that holds. Read from the files, not from the running proxy. Exit status 1: something is blocked, "
     "rejected\n"
     "or refused (on stdin: listed or refused).";
@@ -146,6 +147,15 @@ struct PolicyCommands {
         ->type_name("ADDRESS");
     explain_app->add_option("--listener", explain.listener,
                             "that came to this one of listeners[].address; default: the first");
+    explain_app->add_option("--user", explain.user, "that has logged in as this user")->type_name("NAME");
+    explain_app
+        ->add_option("--user-group", explain.user_groups,
+                     "who has this group; once for each; default: what authentication.users_file says")
+        ->type_name("NAME");
+    explain_app
+        ->add_option("--certificate", explain.certificates,
+                     "whose certificate has this name, where the listener asks for one; once for each")
+        ->type_name("cn:NAME");
     explain_app->add_option("--at", explain.at, "at this time of time_zone, or of UTC with Z; default: now")
         ->type_name("2026-11-23T21:15");
     explain_app->footer(kExplainFooter);

@@ -106,7 +106,7 @@ std::string error_body(MediaType type, const HttpError& error, const ErrorFacts&
 std::string more_fields_of(ErrorKind kind, const ReplyContext& context) {
   switch (kind) {
     case ErrorKind::login_required:
-      return fmt::format("Proxy-Authenticate: {}\r\n", context.challenge);
+      return std::string(context.challenge);
     case ErrorKind::login_locked:
       return fmt::format("Retry-After: {}\r\n", context.locked_for);
     case ErrorKind::login_unchecked:

@@ -67,7 +67,8 @@ int no_passphrase(char*, int, int, void*) { return 0; }
 
 }  // namespace
 
-TlsContext::Made TlsContext::for_listener(const std::filesystem::path& certificate, const std::filesystem::path& key) {
+TlsContext::Made TlsContext::for_listener(const std::filesystem::path& certificate, const std::filesystem::path& key,
+                                          const ClientCertificates& clients) {
   ERR_clear_error();
   auto made = make(TLS_server_method());
   if (!made) return tl::unexpected(made.error());
@@ -84,9 +85,22 @@ TlsContext::Made TlsContext::for_listener(const std::filesystem::path& certifica
   TicketKeys::install(context, TicketKeys::Use::listeners);
   SSL_CTX_set_session_id_context(context, kHttp11.data(), kHttp11.size());
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // tickets do without memory here
+  std::int64_t revocations_end = 0;
+  if (clients.is_asked()) {
+    const auto asked = ask_for_certificates(context, clients);
+    if (!asked) return tl::unexpected(asked.error());
+    revocations_end = *asked;
+  }
   std::shared_ptr<TlsContext> listener(new TlsContext(*std::move(made)));
+  listener->clients_ = clients;
+  listener->revocations_end_ = revocations_end;
   listener->validity_ = validity_of(SSL_CTX_get0_certificate(context));
   return listener;
+}
+
+bool TlsContext::admits(X509* certificate, const STACK_OF(X509) * chain) const {
+  if (!clients_.is_asked()) return true;
+  return certificate == nullptr ? !clients_.required : is_client_certificate_valid(get(), certificate, chain);
 }
 
 TlsContext::Made TlsContext::for_peers(const std::filesystem::path& authorities) {

@@ -17,6 +17,7 @@
 #include <string>
 #include <tl/expected.hpp>
 
+#include "proxy/tls/client_certificates.h"
 #include "proxy/tls/handles.h"
 
 namespace bloomwall::proxy {
@@ -27,7 +28,8 @@ class TlsContext {
  public:
   using Made = tl::expected<std::shared_ptr<const TlsContext>, std::string>;
   // PEM both; the certificate is followed by its chain. The key must be the certificate's.
-  static Made for_listener(const std::filesystem::path& certificate, const std::filesystem::path& key);
+  static Made for_listener(const std::filesystem::path& certificate, const std::filesystem::path& key,
+                           const ClientCertificates& clients = {});
   // Peers are verified against the authorities in the file; empty: against the system's.
   static Made for_peers(const std::filesystem::path& authorities);
 
@@ -44,12 +46,18 @@ class TlsContext {
     std::int64_t not_before = 0, not_after = 0;
   };
   const Validity& validity() const { return validity_; }  // of a listener's certificate
+  // When the first list of revoked clients is out of date, seconds since 1970; 0: there is none.
+  std::int64_t revocations_end() const { return revocations_end_; }
+  // Whether a listener would accept a client with this certificate by now; nullptr: with none.
+  bool admits(X509* certificate, const STACK_OF(X509) * chain) const;
 
  private:
   explicit TlsContext(SslContextPtr context) : context_(std::move(context)) {}
   std::shared_ptr<OriginVerifier> verifier_;
   SslContextPtr context_;
   Validity validity_;
+  ClientCertificates clients_;
+  std::int64_t revocations_end_ = 0;
 };
 using TlsContextPtr = std::shared_ptr<const TlsContext>;
 

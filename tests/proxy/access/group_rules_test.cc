@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace bloomwall::proxy {
 namespace {
@@ -80,6 +81,18 @@ TEST(GroupRules, WarnOfGroupsThatNobodyCanBeIn) {
   const auto rules = GroupRules::compile(school()).value();
   ASSERT_EQ(rules->warnings().size(), 1U);
   EXPECT_EQ(rules->warnings().front(), "groups[2]: nobody can be in guests: the groups before it leave it no client");
+}
+
+TEST(GroupRules, WarnOfUsersWhereNobodyLogsIn) {
+  conf::Config settings = school();
+  settings.groups[2].users = {"anna"};
+  settings.groups[2].clients = {"192.0.2.0/24"};
+  auto rules = GroupRules::compile(settings).value();
+  ASSERT_EQ(rules->warnings().size(), 1U);
+  EXPECT_NE(rules->warnings().front().find("authentication.require is empty"), std::string::npos);
+  settings.authentication.require = {"10.0.0.0/8"};
+  rules = GroupRules::compile(settings).value();
+  EXPECT_EQ(rules->warnings(), std::vector<std::string>{});
 }
 
 TEST(GroupRules, AreNoneWithoutGroups) {

@@ -224,6 +224,49 @@ TEST_F(LoginTest, TunnelsOfBeforeEndWhenLoginsAreRequired) {
   exempt.expect("still here");
 }
 
+// One connection, and whoever's request it is.
+TEST_F(LoginTest, GroupsFollowTheUserOfEachRequest) {
+  given.list = "blocked.test\n";
+  auto& groups = given.settings.groups;
+  groups.resize(2);
+  groups[0].name = "office";
+  groups[0].user_groups = {"staff"};
+  groups[0].filters["testlist"].otherwise = conf::Group::Action::off;
+  groups[1].name = "exam";
+  groups[1].users = {"bob"};
+  groups[1].otherwise.otherwise = conf::Otherwise::deny;
+  auto [client, server, asked] = exchange(get(at("blocked.test"), "/", kAlice));
+  answer(server, client, "x");
+  client.send(get(at("blocked.test"), "/", kBob));
+  EXPECT_EQ(status_of(read_answer(client).head), 403);
+  client.send(get(at("ok.test"), "/", kBob));
+  const std::string head = read_answer(client).head;
+  EXPECT_EQ(status_of(head), 403) << head;
+  EXPECT_NE(field_of(head, "Proxy-Status").find("default_deny of group exam"), std::string::npos) << head;
+  wait_until([&] { return log_text().find("\"group\":\"exam\"") != std::string::npos; });
+  EXPECT_NE(log_text().find("\"group\":\"office\""), std::string::npos) << log_text();
+}
+
+TEST_F(LoginTest, AReloadThatMovesAUserToAnotherGroupEndsTunnels) {
+  given.list = "blocked.test\n";
+  auto& groups = given.settings.groups;
+  groups.resize(1);
+  groups[0].name = "office";
+  groups[0].user_groups = {"staff"};
+  groups[0].filters["testlist"].otherwise = conf::Group::Action::off;
+  auto ending = tunnel_as(kAlice, "blocked.test"), other = tunnel_as(kAlice), hello = tunnel_as(kAlice);
+  set_users(user_line("alice", ":guests") + user_line("bob"));
+  reload();
+  ending.client.expect_end();
+  other.server.send("still here");
+  other.client.expect("still here");
+  hello.client.send(client_hello(server_name("blocked.test")));
+  hello.client.expect_end();
+  hello.server.expect_end();
+  EXPECT_EQ(counter(&Counters::tunnels_cut_by_reload_total), 1U);
+  EXPECT_EQ(counter(&Counters::sni_blocked_total), 1U) << "judged as what she is by now";
+}
+
 class LoginThroughParent : public LoginTest {
  protected:
   LoginThroughParent() { given.settings.upstream.parent = origin.authority(); }

@@ -1,5 +1,5 @@
-// `explain --client --listener --at` and the running proxy, which must say the same of any client at any time: random
-// combinations, each asked of both.
+// `explain --client --user --listener --at` and the running proxy, which must say the same of any client and user at
+// any time: random combinations, each asked of both.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
@@ -21,6 +21,7 @@
 #include "proxy/ops/exception_list.h"
 #include "proxy/ops/loading.h"
 #include "tests/filter/policy/filter_maker.h"
+#include "tests/proxy/auth/hashes.h"
 #include "tests/support/http_text.h"
 #include "tests/support/scripted_peer.h"
 #include "tests/support/temp_dir.h"
@@ -32,6 +33,16 @@ using nlohmann::json;
 using test::ScriptedPeer;
 
 constexpr auto kPatience = std::chrono::seconds(20);
+
+// A name, and "name:open sesame" in base64.
+struct Person {
+  std::string name, token;
+};
+const std::vector<Person>& people() {
+  static const std::vector<Person> all{
+      {"anna", "YW5uYTpvcGVuIHNlc2FtZQ=="}, {"bob", "Ym9iOm9wZW4gc2VzYW1l"}, {"carl", "Y2FybDpvcGVuIHNlc2FtZQ=="}};
+  return all;
+}
 
 const std::vector<std::string>& names() {
   static const std::vector<std::string> all{"games.test", "www.games.test", "ads.test",  "both.test",
@@ -48,6 +59,8 @@ class ExplainAgreement : public testing::TestWithParam<std::uint64_t> {
     make("white", {"S white.test", "U none.test/x"});
     dir_.write("free.txt", "free.test\n");
     dir_.write("own.txt", "www.games.test\nads.test @ads\n");
+    dir_.write("users",
+               test::user_line("anna", ":class 7b,chess") + test::user_line("bob", ":staff") + test::user_line("carl"));
     std::string hosts;
     for (const std::string& name : names()) hosts += name + ": 127.0.0.1, ";
     config_ = dir_.write("bloomwall.yaml", R"(
@@ -66,12 +79,15 @@ filters:
 - {name: ads, file: ads.bwf}
 allow_lists: [free.txt]
 groups:
+- {name: seventh, user_groups: [class 7b], clients: [127.0.0.4, 127.0.0.5, 127.0.0.9], filters: {ads: "off"}}
+- {name: bobs, users: [bob, dora], listeners: ["127.0.0.2:0"], otherwise: {lessons: deny}}
 - {name: door, listeners: ["127.0.0.2:0"], clients: [127.0.0.4, 127.0.0.5], filters: {ads: {night: "off"}}}
 - name: pupils
   clients: [127.0.0.3, 127.0.0.4]
   filters: {games: {lessons: block, weekend: "off", otherwise: monitor}, white: {night: allow, otherwise: "off"}}
   otherwise: {lessons: deny, night: allow, weekend: deny}
 - {name: staff, clients: [127.0.0.0/29], allow_lists: [own.txt], filters: {games: {weekend: monitor}}}
+authentication: {require: [127.0.0.4/30], users_file: users, exempt_hosts: [free.test]}
 access: {connect_ports: [], deny_ports: [], deny_destinations: []}
 admin: {address: null, control_socket: null}
 state_dir: null
@@ -98,12 +114,14 @@ dns: {servers: ["127.0.0.1:9"], hosts: {)" + hosts +
     ASSERT_EQ(adopted->get_future().wait_for(kPatience), std::future_status::ready);
   }
   // The proxy's own line about it.
-  json ask_proxy(const std::string& client, std::size_t listener, const std::string& url) {
+  json ask_proxy(const std::string& client, std::size_t listener, const Person& person, const std::string& url) {
     const bool is_tunnel = url.starts_with("https:");
     const std::string rest = url.substr(url.find("//") + 2), authority = rest.substr(0, rest.find('/'));
     auto peer = listener == 0 ? ScriptedPeer::connect_from(client, server_->addresses().front().port())
                               : ScriptedPeer::connect_from(client, server_->addresses().at(1).port(), "127.0.0.2");
-    peer.send(is_tunnel ? test::connect_to(authority) : test::get(authority, rest.substr(authority.size())));
+    const std::string fields = "Proxy-Authorization: Basic " + person.token + "\r\n";
+    peer.send(is_tunnel ? test::connect_to(authority, fields)
+                        : test::get(authority, rest.substr(authority.size()), fields));
     peer.read_head();
     for (std::string line; true;) {
       log_->flush(kPatience);
@@ -114,10 +132,10 @@ dns: {servers: ["127.0.0.1:9"], hosts: {)" + hosts +
       return json::parse(line);
     }
   }
-  std::vector<json> explain(const std::string& client, const std::string& listener, Instant at,
+  std::vector<json> explain(const std::string& client, const std::string& listener, const Person& person, Instant at,
                             const std::vector<std::string>& urls) const {
-    std::vector<std::string> words{"explain", "--json",     "--config", config_.string(), "--client",
-                                   client,    "--listener", listener,   "--at",           utc_text(at)};
+    std::vector<std::string> words{"explain",    "--json", "--config", config_.string(), "--client", client,
+                                   "--listener", listener, "--user",   person.name,      "--at",     utc_text(at)};
     words.insert(words.end(), urls.begin(), urls.end());
     std::istringstream in;
     std::ostringstream out, err;
@@ -151,7 +169,7 @@ TEST_P(ExplainAgreement, TheyGiveTheSameVerdictFilterAndGroup) {
   // Around both clock changes of 2026, and the calendar's days.
   const std::vector<Instant> days{1'774'569'600, 1'792'713'600};  // 2026-03-27, 2026-10-23
   std::set<std::string> seen, groups;
-  int asked = 0, ends = 0;
+  int asked = 0, ends = 0, with_user = 0;
   for (int round = 0; round < 25; ++round) {
     const std::string client = "127.0.0." + std::to_string(2 + below(8));
     const auto listener = static_cast<std::size_t>(below(2));
@@ -162,18 +180,22 @@ TEST_P(ExplainAgreement, TheyGiveTheSameVerdictFilterAndGroup) {
       const char* const paths[] = {"/", "/x", "/dir/y", "/a;b"};
       urls.push_back((below(3) == 0 ? "https://" : "http://") + name + ":" + std::to_string(port_) + paths[below(4)]);
     }
+    const Person& person = people()[static_cast<std::size_t>(below(3))];
     set_clock(at);
-    const std::vector<json> answers = explain(client, listeners[listener], at, urls);
+    const std::vector<json> answers = explain(client, listeners[listener], person, at, urls);
     ASSERT_EQ(answers.size(), urls.size());
     for (std::size_t i = 0; i < urls.size(); ++i) {
-      SCOPED_TRACE(urls[i] + " of " + client + " at " + utc_text(at));
+      SCOPED_TRACE(urls[i] + " of " + person.name + " at " + client + " at " + utc_text(at));
       const bool is_tunnel = urls[i].starts_with("https:");
-      const json line = ask_proxy(client, listener, urls[i]);
+      const json line = ask_proxy(client, listener, person, urls[i]);
       const std::string explained = says(answers[i], is_tunnel);
       ASSERT_EQ(line.at("decision").get<std::string>() + " " + line.at("decision_reason").get<std::string>() + " " +
                     line.value("filter", "none"),
                 explained);
       ASSERT_EQ(line.at("group"), answers[i].at("group").at("name"));
+      const json& user = answers[i].at("user");
+      ASSERT_EQ(line.value("user", ""), user.is_null() ? "" : user.at("name").get<std::string>());
+      with_user += user.is_null() ? 0 : 1;
       seen.insert(explained);
       groups.insert(line.at("group"));
       ++asked;
@@ -183,14 +205,16 @@ TEST_P(ExplainAgreement, TheyGiveTheSameVerdictFilterAndGroup) {
     ++ends;
     const bool is_tunnel = urls[0].starts_with("https:");
     const std::vector<std::string> one{urls[0]};
-    EXPECT_EQ(says(explain(client, listeners[listener], until - 1, one).front(), is_tunnel),
+    EXPECT_EQ(says(explain(client, listeners[listener], person, until - 1, one).front(), is_tunnel),
               says(answers[0], is_tunnel));
-    EXPECT_NE(says(explain(client, listeners[listener], until, one).front(), is_tunnel), says(answers[0], is_tunnel))
+    EXPECT_NE(says(explain(client, listeners[listener], person, until, one).front(), is_tunnel),
+              says(answers[0], is_tunnel))
         << urls[0] << " of " << client << " until " << utc_text(until);
   }
   EXPECT_EQ(asked, 125);
   EXPECT_GE(seen.size(), 6U);
-  EXPECT_GE(groups.size(), 3U);
+  EXPECT_GE(groups.size(), 4U);
+  EXPECT_GT(with_user, 10);
   EXPECT_GT(ends, 0);
 }
 

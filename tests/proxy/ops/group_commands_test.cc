@@ -9,7 +9,9 @@
 
 #include "proxy/ops/commands.h"
 #include "tests/filter/policy/filter_maker.h"
+#include "tests/proxy/auth/hashes.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/test_certificate.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -77,6 +79,89 @@ TEST_F(GroupCommands, ExplainTellsTheWholeStory) {
   EXPECT_NE(
       ask({"explain", "http://games.test/"}).out.find("group       default (4 of 4): everybody who is in no other"),
       std::string::npos);
+}
+
+TEST_F(GroupCommands, ExplainKnowsUsers) {
+  dir_.write("users", test::user_line("anna", ":class 7b,chess") + test::user_line("bob"));
+  configure(R"(
+filters: [{name: games, file: games.bwf}]
+groups:
+- {name: seventh, user_groups: [class 7b], filters: {games: "off"}}
+- {name: bobs, users: [bob], filters: {games: monitor}}
+authentication: {require: [10.0.0.0/8], users_file: users, exempt_hosts: [games.test]}
+)");
+  const auto explain = [&](std::vector<std::string> words, const std::string& url = "http://none.test/") {
+    words.insert(words.begin(), {"explain", url, "--client", "10.1.1.1"});
+    return ask(words);
+  };
+  const std::string anna = explain({"--user", "anna"}).out;
+  EXPECT_NE(anna.find("user        anna: groups class 7b, chess\n"), std::string::npos) << anna;
+  EXPECT_NE(anna.find("group       seventh (1 of 3): user_groups class 7b\n"), std::string::npos) << anna;
+  const std::string bob = explain({"--user", "bob"}).out;
+  EXPECT_NE(bob.find("user        bob: no groups\ngroup       bobs (2 of 3): users bob\n"), std::string::npos) << bob;
+  EXPECT_NE(explain({"--user", "dora", "--user-group", "class 7b"}).out.find("group       seventh"), std::string::npos);
+  EXPECT_NE(explain({"--user", "anna", "--user-group", "x"}).out.find("group       default"), std::string::npos);
+  const std::string none = explain({}).out;
+  EXPECT_NE(none.find("user        none is given: without credentials this client is answered 407\n"),
+            std::string::npos)
+      << none;
+  const Told exempt = explain({"--user", "anna"}, "http://games.test/");
+  EXPECT_NE(exempt.out.find("user        none: authentication.exempt_hosts\ngroup       default"), std::string::npos)
+      << exempt.out;
+  EXPECT_EQ(exempt.status, 1) << "in nobody's group it is blocked";
+  EXPECT_EQ(json::parse(explain({"--json", "--user", "anna"}).out).at("user"),
+            json::parse(R"({"name": "anna", "groups": ["class 7b", "chess"]})"));
+  const Told elsewhere = ask({"explain", "--json", "http://none.test/", "--client", "192.0.2.1", "--user", "anna"});
+  EXPECT_TRUE(json::parse(elsewhere.out).at("user").is_null()) << "who need not log in has no user";
+  EXPECT_NE(explain({"--user", "dora"}).err.find("--user dora: authentication.users_file has nobody of that name"),
+            std::string::npos);
+  EXPECT_NE(explain({"--user-group", "x"}).err.find("--user is needed"), std::string::npos);
+  configure("");
+  const Told nobody = explain({"--user", "anna"});
+  EXPECT_EQ(nobody.status, 2);
+  EXPECT_NE(nobody.err.find("authentication.require is empty"), std::string::npos) << nobody.err;
+}
+
+TEST_F(GroupCommands, ExplainKnowsCertificates) {
+  const auto files = test::make_certificate(dir_.path(), "proxy", "proxy.test");
+  dir_.write("bloomwall.yaml",
+             "listeners:\n- address: 127.0.0.1:0\n  tls: {certificate: " + files.certificate.string() +
+                 ", key: " + files.key.string() + ", client_ca: " + files.certificate.string() +
+                 ", client_certificate: optional}\n- address: 127.0.0.2:0\nstate_dir: null\n"
+                 "groups: [{name: kiosks, certificates: ['cn:kiosk 3', 'dns:Kiosk.test']}]\n"
+                 "admin: {address: null, control_socket: null}\n");
+  const auto explain = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"explain", "http://none.test/"});
+    return ask(words).out;
+  };
+  EXPECT_NE(explain({"--certificate", "cn:x", "--certificate", "dns:kiosk.test"})
+                .find("group       kiosks (1 of 2): certificates cn:kiosk 3, dns:kiosk.test\n"),
+            std::string::npos);
+  EXPECT_NE(explain({}).find("group       default"), std::string::npos);
+  EXPECT_NE(explain({"--certificate", "cn:kiosk 3", "--listener", "127.0.0.2:0"}).find("group       default"),
+            std::string::npos)
+      << "which asks for none";
+}
+
+TEST_F(GroupCommands, CheckTakesUsersAsTheyAreWritten) {
+  configure("groups:\n- {name: a, users: ['x:y']}\n");
+  const Told wrong = ask({"check"});
+  EXPECT_EQ(wrong.status, 78);
+  EXPECT_NE(wrong.err.find("bloomwall.yaml:5:21: groups[0].users[0]: expected the name of a user: 1 to 255 octets"),
+            std::string::npos)
+      << wrong.err;
+  configure("groups:\n- {name: a, user_groups: ['x,y']}\n");
+  EXPECT_NE(ask({"check"}).err.find("groups[0].user_groups[0]: expected a group of users"), std::string::npos);
+  configure("groups:\n- {name: a, certificates: ['on:x']}\n");
+  EXPECT_NE(ask({"check"}).err.find("groups[0].certificates[0]: expected cn:NAME, dns:NAME, uri:URI or email:NAME"),
+            std::string::npos);
+  configure("groups: [{name: a, certificates: ['cn:x']}]\n");
+  EXPECT_NE(ask({"check"}).err.find("certificates hold for nobody while no listener has tls.client_certificate"),
+            std::string::npos);
+  configure("groups: [{name: a, users: [x]}]\n");
+  const Told unused = ask({"check"});
+  EXPECT_EQ(unused.status, 0) << unused.err;
+  EXPECT_NE(unused.err.find("hold for nobody while authentication.require is empty"), std::string::npos) << unused.err;
 }
 
 TEST_F(GroupCommands, ExplainAnswersInJson) {
