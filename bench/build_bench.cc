@@ -30,7 +30,7 @@
 #include "filter/builder/builder.h"
 #include "filter/builder/key_sketch.h"
 #include "filter/builder/section_rounds.h"
-#include "filter/keys/entry_keys.h"
+#include "filter/keys/keys.h"
 
 namespace bloomwall::filter {
 namespace {

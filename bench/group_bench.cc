@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "filter/file/filter_writer.h"
-#include "proxy/http/request_reader.h"
+#include "proxy/http/http1_reader.h"
 #include "proxy/net/decision.h"
 
 namespace {

@@ -163,6 +163,24 @@ bool is_login_name(std::string_view text, std::size_t most, std::string_view nev
 Checked check_user(std::string& value) { return good_if(is_login_name(value, 255, ":")); }
 Checked check_user_group(std::string& value) { return good_if(is_login_name(value, 64, ":,")); }
 
+Checked check_certificate_name(std::string& value) {
+  const std::string_view kind = std::string_view(value).substr(0, value.find(':'));
+  const bool is_known = kind == "cn" || kind == "dns" || kind == "uri" || kind == "email";
+  if (!is_known || kind.size() == value.size()) return good_if(false);
+  if (kind == "dns") make_lower(value);
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  const std::string_view name = std::string_view(value).substr(kind.size() + 1);
+  return good_if(!name.empty() && name.size() <= 255 && std::ranges::none_of(name, is_control));
+}
+Checked check_scheme(std::string& value) {
+  make_lower(value);
+  return good_if(value == "negotiate" || value == "basic");
+}
+Checked check_argument(std::string& value) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  return good_if(!value.empty() && value.size() <= 4096 && std::ranges::none_of(value, is_control));
+}
+
 Checked check_realm(std::string& value) {
   const auto allowed = [](char c) { return is_word(c) || c == ' ' || c == '.' || c == '_' || c == '-'; };
   const bool is_sized = !value.empty() && value.size() <= 64;
@@ -245,6 +263,9 @@ const Form kLabel{"1 to 64 of A-Z a-z 0-9 . _ -", check_label};
 const Form kUser{"the name of a user: 1 to 255 octets, no colon, no blank at either end", check_user};
 const Form kUserGroup{"a group of users: 1 to 64 octets, no colon or comma, no blank at either end", check_user_group};
 const Form kRealm{"1 to 64 letters, digits, blanks or .-_", check_realm};
+const Form kCertificateName{"cn:NAME, dns:NAME, uri:URI or email:NAME", check_certificate_name};
+const Form kScheme{"negotiate or basic", check_scheme};
+const Form kArgument{"a path and its arguments", check_argument};
 const Form kToken{"1 to 64 letters, digits or !#$%&'*+-.^_`|~", check_token};
 const Form kContact{"a mail address, an http(s) URL or \"\"", check_contact};
 const Form kReportUrl{"an http(s) URL, a mailto URL or \"\"", check_report_url};

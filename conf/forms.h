@@ -29,18 +29,21 @@ extern const Form kBypass;         // a host name, or a CIDR or address; names m
 extern const Form kHostName;       // made lower-case
 extern const Form kResolvedName;   // the same, and nothing that is an address to some: addresses are not looked up
 extern const Form kIp;
-extern const Form kLabel;      // [A-Za-z0-9._-]{1,64}: names of filters
-extern const Form kUser;       // 1 to 255 octets, neither control octets nor a colon; no blank at either end
-extern const Form kUserGroup;  // 1 to 64 octets likewise, and no comma
-extern const Form kRealm;      // 1 to 64 letters, digits, blanks or .-_, and no blank at either end
-extern const Form kToken;      // RFC 9110 token of at most 64 octets
-extern const Form kContact;    // mail address or http(s) URL; empty: none
-extern const Form kReportUrl;  // http(s) or mailto URL, braces allowed; empty: none
-extern const Form kKeyHash;    // SHA-256 in 64 hexadecimal digits; made lower-case
-extern const Form kHttpUrl;    // http(s) URL; empty: none
-extern const Form kTimes;      // of a schedule: schedule_text.h
-extern const Form kDates;      // of a calendar: schedule_text.h
-extern const Form kZone;       // the name of a time zone that this system has
-extern const Form kTimeZone;   // the same, or "system"
+extern const Form kLabel;            // [A-Za-z0-9._-]{1,64}: names of filters
+extern const Form kUser;             // 1 to 255 octets, neither control octets nor a colon; no blank at either end
+extern const Form kUserGroup;        // 1 to 64 octets likewise, and no comma
+extern const Form kCertificateName;  // cn:, dns:, uri: or email:, and 1 to 255 octets; dns made lower-case
+extern const Form kRealm;            // 1 to 64 letters, digits, blanks or .-_, and no blank at either end
+extern const Form kScheme;           // negotiate or basic; made lower-case
+extern const Form kArgument;         // of a command: 1 to 4096 octets, no control octets
+extern const Form kToken;            // RFC 9110 token of at most 64 octets
+extern const Form kContact;          // mail address or http(s) URL; empty: none
+extern const Form kReportUrl;        // http(s) or mailto URL, braces allowed; empty: none
+extern const Form kKeyHash;          // SHA-256 in 64 hexadecimal digits; made lower-case
+extern const Form kHttpUrl;          // http(s) URL; empty: none
+extern const Form kTimes;            // of a schedule: schedule_text.h
+extern const Form kDates;            // of a calendar: schedule_text.h
+extern const Form kZone;             // the name of a time zone that this system has
+extern const Form kTimeZone;         // the same, or "system"
 
 }  // namespace bloomwall::conf

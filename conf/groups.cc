@@ -41,6 +41,7 @@ void read(MapReader& map, Group& out) {
   map.name_list("listeners", out.listeners, &Names::listeners, "listener");
   map.text_list("users", out.users, kUser);
   map.text_list("user_groups", out.user_groups, kUserGroup);
+  map.text_list("certificates", out.certificates, kCertificateName);
   map.timed_by_filter("filters", out.filters,
                       {{"block", Group::Action::block},
                        {"monitor", Group::Action::monitor},
@@ -53,6 +54,7 @@ void read(MapReader& map, Group& out) {
   map.require("name");
   check_count(map, "users", out.users.size(), kMostMembers);
   check_count(map, "user_groups", out.user_groups.size(), kMostMembers);
+  check_count(map, "certificates", out.certificates.size(), kMostMembers);
   if (out.name == "default" && out.has_criteria()) {
     map.fail("name", "whoever is in no group is in \"default\"; a group of that name has no criteria and is the last");
   }

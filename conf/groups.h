@@ -20,7 +20,7 @@ inline constexpr std::size_t kMostGroups = 256;
 inline constexpr std::size_t kMostSchedules = 256;  // and calendars
 inline constexpr std::size_t kMostRanges = 64;      // of a schedule
 inline constexpr std::size_t kMostDates = 4096;     // of a calendar; as many again in its file
-inline constexpr std::size_t kMostMembers = 1000;   // of a group: users, and as many user_groups
+inline constexpr std::size_t kMostMembers = 1000;   // of a group: users; as many user_groups, and certificates
 
 // A value that may depend on schedules.
 template <typename T>
@@ -62,12 +62,15 @@ struct Group {
   // Of who has logged in; such groups have no members on transparent listeners. Empty: not asked.
   std::vector<std::string> users;                // names as authenticated, octet by octet
   std::vector<std::string> user_groups;          // that a user has by the source of the login
+  std::vector<std::string> certificates;         // cn:NAME, dns:NAME, uri:URI or email:NAME of the client's certificate
   std::map<std::string, Timed<Action>> filters;  // by name: where they differ from Filter::action
   std::vector<std::filesystem::path> allow_lists;
   Timed<Otherwise> otherwise;  // nothing: Config::otherwise
   bool end_tunnels = true;     // that are open when their host is no longer allowed
   GroupPage block_page;
-  bool has_criteria() const { return !clients.empty() || !listeners.empty() || !users.empty() || !user_groups.empty(); }
+  bool has_criteria() const {
+    return !clients.empty() || !listeners.empty() || !users.empty() || !user_groups.empty() || !certificates.empty();
+  }
   friend bool operator==(const Group&, const Group&) = default;
 };
 

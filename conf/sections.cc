@@ -13,6 +13,15 @@ void read(MapReader& map, ListenerTls& out) {
   if (out.certificate.empty() != out.key.empty()) {
     map.fail(out.key.empty() ? "certificate" : "key", "certificate and key go together");
   }
+  using Wanted = ListenerTls::ClientCertificate;
+  map.optional_path("client_ca", out.client_ca);
+  map.choice("client_certificate", out.client_certificate,
+             {{"off", Wanted::off}, {"optional", Wanted::optional}, {"required", Wanted::required}});
+  map.optional_path("crl", out.crl);
+  const bool is_asked = out.client_certificate != Wanted::off;
+  if (is_asked && out.client_ca.empty()) map.fail("client_certificate", "set client_ca to who may vouch for clients");
+  if (is_asked && out.certificate.empty()) map.fail("client_certificate", "goes with certificate and key only");
+  if (!is_asked && !out.crl.empty()) map.fail("crl", "goes with client_certificate: optional or required");
 }
 
 void read(MapReader& map, Listener& out) {

@@ -17,9 +17,14 @@ namespace bloomwall::conf {
 
 class MapReader;
 
-// Clients speak TLS to the proxy itself. Both or none.
+// Clients speak TLS to the proxy itself. `certificate` and `key`: both or none. All PEM files are read again by each
+// reload.
 struct ListenerTls {
-  std::filesystem::path certificate, key;  // PEM files; read again by each reload
+  enum class ClientCertificate : std::uint8_t { off, optional, required };
+  std::filesystem::path certificate = {}, key = {};
+  std::filesystem::path client_ca = {};  // who may vouch for clients
+  ClientCertificate client_certificate = ClientCertificate::off;
+  std::filesystem::path crl = {};  // revoked certificates of clients; empty: none
   friend bool operator==(const ListenerTls&, const ListenerTls&) = default;
 };
 

@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
+#include <filesystem>
 #include <string>
 #include <tl/expected.hpp>
 
@@ -71,5 +74,12 @@ struct Error {
 template <typename T>
 using Result = tl::expected<T, Error>;
 using tl::unexpected;
+
+// The error of a failed system call on a file.
+
+// "PATH: cannot ACTION: reason"; `code` is an errno.
+inline tl::unexpected<Error> system_error(const std::filesystem::path& path, const char* action, int code = errno) {
+  return unexpected(Error{Errc::io, path.string(), std::string("cannot ") + action + ": " + std::strerror(code)});
+}
 
 }  // namespace bloomwall::filter

@@ -7,6 +7,7 @@ SPDX-License-Identifier: Apache-2.0
 import contextlib
 import os
 import pathlib
+import queue
 import shutil
 import signal
 import socket
@@ -23,7 +24,8 @@ import interception_site as base
 
 WAIT = base.WAIT
 MIB = 1 << 20
-NEEDED = ["openssl", "curl", "nghttpd", "h2load", "nginx"]
+MEDIUM = MIB // 2
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 
 def free_port():
@@ -84,13 +86,50 @@ http {{
         self.process.wait()
 
 
+class OldFashioned:
+    """Chooses HTTP/2, and wants every request by HTTP/1.1, as servers do that log their users in by connection."""
+
+    def __init__(self, certificate, key):
+        self.http2, self.http1 = 0, 0  # connections
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(certificate, key)
+        self.context.set_alpn_protocols(["h2", "http/1.1"])
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.port = self.server.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.server.accept()
+                threading.Thread(target=self.serve, args=(client,), daemon=True).start()
+
+    def serve(self, client):
+        with contextlib.suppress(OSError, AssertionError), self.context.wrap_socket(client, server_side=True) as peer:
+            if peer.selected_alpn_protocol() == "h2":
+                self.http2 += 1
+                peer.sendall(frame(4, 0, 0))
+                frames = Frames(peer, read_until(peer, PREFACE).partition(PREFACE)[2])
+                for kind, _, stream, _ in frames:
+                    if kind == 1:
+                        peer.sendall(frame(3, 0, stream, b"\0\0\0\x0d"))
+            self.http1 += 1
+            while True:
+                read_until(peer, b"\r\n\r\n")
+                peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nold")
+
+    def close(self):
+        self.server.close()
+
+
 class Bridge:
     """A port for programs that know of no proxy: each connection becomes a CONNECT."""
 
-    def __init__(self, proxy, host, port):
+    def __init__(self, proxy, host, port, delay=0):
+        """`delay`: seconds that octets take, each way."""
         self.server = socket.create_server(("127.0.0.1", 0))
         self.port = self.server.getsockname()[1]
-        self.proxy, self.target = proxy, (host, port)
+        self.proxy, self.target, self.delay = proxy, (host, port), delay
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
@@ -104,11 +143,20 @@ class Bridge:
         threading.Thread(target=self.pump, args=(far, client), daemon=True).start()
         self.pump(client, far)
 
-    @staticmethod
-    def pump(source, sink):
+    def pump(self, source, sink):
+        arriving = queue.Queue()
+        threading.Thread(target=self.deliver, args=(arriving, sink), daemon=True).start()
         with contextlib.suppress(OSError):
             while piece := source.recv(65536):
-                sink.sendall(piece)
+                arriving.put((time.monotonic() + self.delay, piece))
+        arriving.put((0, b""))
+
+    @staticmethod
+    def deliver(arriving, sink):
+        with contextlib.suppress(OSError):
+            while (due := arriving.get())[1]:
+                time.sleep(max(0, due[0] - time.monotonic()))
+                sink.sendall(due[1])
         with contextlib.suppress(OSError):
             sink.shutdown(socket.SHUT_WR)
 
@@ -137,18 +185,20 @@ class Http2(unittest.TestCase):
         (www / "empty").write_text("")
         cls.large = os.urandom(10 * MIB)
         (www / "large").write_bytes(cls.large)
+        (www / "medium").write_bytes(cls.large[:MEDIUM])
         cls.pair = authority.issue("good", base.NAMES)
         cls.origin = Nghttpd(*cls.pair, www)
         cls.nginx = Nginx(*cls.pair, folder)
         cls.http1 = base.Origin(*cls.pair)
-        cls.ports = [443, cls.origin.port, cls.nginx.port, cls.http1.port]
+        cls.old = OldFashioned(*cls.pair)
+        cls.ports = [443, cls.origin.port, cls.nginx.port, cls.http1.port, cls.old.port]
         cls.proxies = {mode: base.Proxy(folder, mode, cls.ports) for mode in ("urls", "all")}
         cls.without = base.Proxy(folder, "urls", cls.ports, tls="  http2: false\n", name="without")
 
     @classmethod
     def tearDownClass(cls):
         ends = [proxy.end() for proxy in [*cls.proxies.values(), cls.without]]
-        for origin in (cls.origin, cls.nginx, cls.http1):
+        for origin in (cls.origin, cls.nginx, cls.http1, cls.old):
             origin.close()
         shutil.rmtree(cls.folder)
         assert set(ends) == {0}, ends
@@ -228,6 +278,77 @@ class Http2(unittest.TestCase):
         done = subprocess.run(["curl", "-sS", "--http2", "--max-time", str(WAIT), "--proxy", f"http://127.0.0.1:{proxy.port}", "--cacert",
                                self.own, "-w", "%{http_code} %{http_version}\n", *urls], capture_output=True, text=True)
         self.assertEqual(done.stdout.split("\n")[:-1], ["200 2"] * 60, done.stderr)
+
+    def test_an_origin_that_wants_http1_gets_it(self):
+        """curl asks again by itself; who does not finds HTTP/1.1 on its next connection."""
+        self.assertEqual(self.curl("marked.test", "/a", port=self.old.port), (200, "1.1", b"old"))
+        self.assertEqual((self.old.http2, self.old.http1), (1, 1))
+        proxy = self.proxies["all"]
+        client = self.raw(proxy, "ok.test", self.old.port)
+        client.ask(1, "/a")
+        client.run(lambda: 1 in client.ended)
+        self.assertEqual(client.resets, {1: 0xd})
+        client.ask(3, "/a")
+        client.run(lambda: client.goaways)
+        for _ in range(20):  # each worker remembers for itself
+            status, version, _ = self.curl("ok.test", "/a", port=self.old.port, proxy=proxy)
+            self.assertEqual((status, version), (200, "1.1"))
+        self.assertLessEqual(self.old.http2, 4)
+
+    def test_scarce_memory(self):
+        """Who does not read yet waits, who reads goes on, and nobody is cut."""
+        proxy = base.Proxy(self.folder, "all", self.ports, more="limits: {buffer_memory: 16MiB}\n", name="scarce")
+        slow = [self.raw(proxy, "ok.test", self.origin.port) for _ in range(8)]
+        streams = range(1, 121, 2)
+        for client in slow:
+            for stream in streams:
+                client.ask(stream, "/medium")
+        held = []
+
+        def is_still():  # and spent
+            held.append(proxy.metric("buffer_bytes"))
+            return held[-1] > 13 * MIB and len(held) > 20 and len(set(held[-20:])) == 1
+
+        base.until(is_still)
+        self.assertTrue(self.curl("ok.test", "/large", proxy=proxy)[2] == self.large)
+        readers = [threading.Thread(target=client.run, args=(lambda client=client: len(client.ended) == len(streams),)) for client in slow]
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join()
+        for client in slow:
+            self.assertEqual(client.resets, {})
+            self.assertEqual(client.octets, {stream: MEDIUM for stream in streams})
+        self.assertEqual(proxy.metric("buffer_refusals_total"), 0)
+        self.assertEqual(proxy.end(), 0)
+
+    def test_windows_grow_with_who_reads(self):
+        """Twice as fast as fixed windows of 64 KiB would allow over a path with 100 ms of delay."""
+        proxy = self.proxies["all"]
+        far = Bridge(proxy, "ok.test", self.origin.port, delay=0.05)
+        began = time.monotonic()
+        body = os.urandom(2 * MIB)
+        upload = self.folder / "upload"
+        upload.write_bytes(body)
+        done = subprocess.run(["curl", "-sS", "--http2", "--max-time", str(WAIT), "--cacert", self.own, "--connect-to", f"::127.0.0.1:{far.port}",
+                               "-T", upload, f"https://ok.test:{self.origin.port}/echo"], capture_output=True)
+        took = time.monotonic() - began
+        far.close()
+        self.assertTrue(done.stdout == body, done.stderr)
+        self.assertLess(took, 2 * MIB / 65536 * 0.1 / 2)
+
+    def test_a_header_section_that_does_not_end(self):
+        proxy = base.Proxy(self.folder, "all", self.ports, more="timeouts: {announce: 0, drain: 1s, request_header: 500ms}\n", name="slow-head")
+        client = self.raw(proxy, "ok.test", self.origin.port)
+        client.socket.sendall(frame(1, 1, 1, request("ok.test", "/good")))
+        client.run(lambda: client.goaways)
+        self.assertEqual(client.goaways, [0xb])
+        self.assertEqual(client.socket.recv(100), b"")
+        self.assertEqual(proxy.metric("http2_floods_total"), 1)
+        self.assertEqual(proxy.end(), 0)
+
+    def raw(self, proxy, host, port):
+        return Raw(base.Client(proxy, host, port).tls(self.own, alpn=("h2",)))
 
     def test_requests_are_logged_as_in_http1(self):
         proxy = self.proxies["urls"]
@@ -314,6 +435,56 @@ def request(host, path):
     return b"".join(bytes([0, len(name)]) + name.encode() + bytes([len(value)]) + value.encode() for name, value in fields)
 
 
+class Frames:
+    """What a peer says, frame by frame: kind, flags, stream, payload."""
+
+    def __init__(self, peer, read=b""):
+        self.peer, self.read = peer, read
+
+    def take(self, size):
+        while len(self.read) < size:
+            piece = self.peer.recv(65536)
+            if not piece:
+                raise AssertionError("it ended")
+            self.read += piece
+        taken, self.read = self.read[:size], self.read[size:]
+        return taken
+
+    def __iter__(self):
+        while True:
+            head = self.take(9)
+            yield head[3], head[4], int.from_bytes(head[5:], "big"), self.take(int.from_bytes(head[:3], "big"))
+
+
+class Raw:
+    """A client that reads when it is told to."""
+
+    def __init__(self, client):
+        self.socket, self.host = client.socket, client.host
+        self.octets, self.resets, self.ended, self.goaways = {}, {}, set(), []
+        self.socket.sendall(PREFACE + frame(4, 0, 0))
+        self.frames = iter(Frames(self.socket))
+
+    def ask(self, stream, path):
+        self.socket.sendall(frame(1, 5, stream, request(self.host, path)))
+
+    def run(self, is_done):
+        """Reads and opens windows."""
+        while not is_done():
+            kind, flags, stream, payload = next(self.frames)
+            if kind == 0:
+                self.octets[stream] = self.octets.get(stream, 0) + len(payload)
+                update = len(payload).to_bytes(4, "big")
+                if payload:
+                    self.socket.sendall(frame(8, 0, 0, update) + frame(8, 0, stream, update))
+            if kind == 3:
+                self.resets[stream] = int.from_bytes(payload, "big")
+            if kind == 7:
+                self.goaways.append(int.from_bytes(payload[4:8], "big"))
+            if kind == 3 or (kind < 2 and flags & 1):
+                self.ended.add(stream)
+
+
 def read_until(peer, text):
     data = b""
     while text not in data:
@@ -325,11 +496,4 @@ def read_until(peer, text):
 
 
 if __name__ == "__main__":
-    if base.BUILD is None:
-        sys.exit(__doc__)
-    missing = [program for program in NEEDED if shutil.which(program, path=os.environ["PATH"] + ":/usr/sbin") is None]
-    if missing:
-        print("skipped: no " + ", ".join(missing))
-        sys.exit(77)
-    os.environ["PATH"] += ":/usr/sbin"
-    unittest.main(verbosity=2)
+    base.main("curl", "nghttpd", "h2load", "nginx")

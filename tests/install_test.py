@@ -29,6 +29,8 @@ def check(prefix, etc):
                   f"{etc}/logrotate.d/bloomwall", f"{etc}/bloomwall/bloomwall.yaml",
                   f"{prefix}/share/doc/bloomwall/examples/bloomwall.yaml", f"{prefix}/share/doc/bloomwall/examples/blocked.html",
                   f"{prefix}/share/bloomwall/never-decrypt.txt"]
+        if (BUILD / "negotiate-helper").exists():  # built where there is GSSAPI
+            wanted.append(f"{prefix}/lib/bloomwall/negotiate-helper")
         for path in wanted:
             assert (root / path[1:]).is_file(), f"{path} is missing"
         unit = (root / f"{prefix[1:]}/lib/systemd/system/bloomwall.service").read_text()

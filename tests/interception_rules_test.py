@@ -14,14 +14,13 @@ import signal
 import socket
 import ssl
 import subprocess
-import sys
 import tempfile
 import threading
 import unittest
 import urllib.request
 import warnings
 
-from interception_site import BUILD, LIST, NAMES, WAIT, Authority, Client, Origin, Proxy, run, until
+from interception_site import BUILD, LIST, NAMES, WAIT, Authority, Client, Origin, Proxy, main, run, until
 
 SPELLINGS = pathlib.Path(__file__).resolve().parent / "data/canonical_urls.tsv"
 
@@ -358,9 +357,4 @@ class Rules(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if BUILD is None:
-        sys.exit(__doc__)
-    if shutil.which("openssl") is None:
-        print("skipped: no openssl")
-        sys.exit(77)
-    unittest.main(verbosity=2)
+    main()

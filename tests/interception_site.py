@@ -8,7 +8,9 @@ import contextlib
 import hashlib
 import http.server
 import json
+import os
 import pathlib
+import shutil
 import signal
 import socket
 import ssl
@@ -16,6 +18,7 @@ import subprocess
 import sys
 import threading
 import time
+import unittest
 import urllib.request
 
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else None
@@ -156,9 +159,10 @@ class Origin:
 
 class Proxy:
     """`bloomwall run`. `tls` are lines of tls_inspection, `access` members of access, `more` whole sections."""
+    environment = {}  # beside that of the test
 
-    def __init__(self, folder, mode, ports, more="", name=None, names=NAMES, tls="", access="", dns=None):
-        self.folder, self.name = folder, name or mode
+    def __init__(self, folder, mode, ports, more="", name=None, names=NAMES, tls="", access="", dns=None, environment=None):
+        self.folder, self.name, self.environment = folder, name or mode, environment or {}
         dns = dns or "{hosts: {%s}}" % ", ".join(f"{name}: 127.0.0.1" for name in names)
         self.file = folder / f"{self.name}.yaml"
         more = more if "timeouts:" in more else f"timeouts: {{announce: 0, drain: 1s}}\n{more}"
@@ -166,7 +170,8 @@ class Proxy:
         self.start()
 
     def start(self):
-        self.process = subprocess.Popen([BUILD / "bloomwall", "run", "--config", self.file], stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([BUILD / "bloomwall", "run", "--config", self.file], stderr=subprocess.PIPE, text=True,
+                                        env={**os.environ, **self.environment})
         self.lines, self.port, self.admin = [], 0, 0
         for line in self.process.stderr:
             self.lines.append(line)
@@ -259,3 +264,15 @@ class Client:
 
     def issuer(self):
         return dict(pair[0] for pair in self.socket.getpeercert()["issuer"])["commonName"]
+
+
+def main(*needed):
+    """Of a test: runs its cases, or says why not."""
+    if BUILD is None:
+        sys.exit(sys.modules["__main__"].__doc__)
+    os.environ["PATH"] += ":/usr/sbin"
+    missing = [program for program in ("openssl", *needed) if shutil.which(program) is None]
+    if missing:
+        print("skipped: no " + ", ".join(missing))
+        sys.exit(77)
+    unittest.main(verbosity=2)

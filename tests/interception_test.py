@@ -11,13 +11,12 @@ import pathlib
 import shutil
 import socket
 import ssl
-import sys
 import tempfile
 import threading
 import unittest
 import warnings
 
-from interception_site import BUILD, LIST, NAMES, WAIT, Authority, Client, Origin, Proxy, run, until
+from interception_site import BUILD, LIST, NAMES, WAIT, Authority, Client, Origin, Proxy, main, run, until
 
 UPGRADE = ("Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n")
@@ -282,9 +281,4 @@ class Interception(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if BUILD is None:
-        sys.exit(__doc__)
-    if shutil.which("openssl") is None:
-        print("skipped: no openssl")
-        sys.exit(77)
-    unittest.main(verbosity=2)
+    main()

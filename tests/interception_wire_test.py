@@ -6,20 +6,21 @@ SPDX-License-Identifier: Apache-2.0
 """
 import concurrent.futures
 import contextlib
+import glob
 import pathlib
 import shutil
 import socket
 import ssl
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 import warnings
 
-from interception_site import BUILD, HALF, LIST, NAMES, WAIT, Authority, Client, Origin, Proxy, run, until
+from interception_site import BUILD, HALF, LIST, NAMES, WAIT, Authority, Client, Origin, Proxy, main, run, until
 
 FRESH = [f"n{i}.fresh.test" for i in range(20)]
+FAKETIME = sorted(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1"))
 SANITIZED = BUILD and "BLOOMWALL_SANITIZE:STRING=\n" not in (BUILD / "CMakeCache.txt").read_text()
 # Messages that servers read in two ways, and some that are well formed. {target}: as the place wants it; each asks to be the last.
 FRAMINGS = {
@@ -249,6 +250,55 @@ class Wire(unittest.TestCase):
             client.status = client.answer()[0]
             self.assertEqual(client.tls(self.own).ask("/", host="y.blocked.test")[0], 403)
 
+    def failed(self, proxy, reason):
+        return proxy.metric(f'tls_interceptions_failed_total{{reason="{reason}"}}')
+
+    def test_an_authority_that_expires_while_it_is_used(self):
+        """Its leaves serve as long as they are good; for other hosts there is none."""
+        if SANITIZED or not FAKETIME:
+            self.skipTest("a sanitizer comes before every other library" if SANITIZED else "no faketime")
+        clock = self.folder / "clock"
+        clock.write_text("+0d")
+        environment = {"LD_PRELOAD": FAKETIME[-1], "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1", "DONT_FAKE_MONOTONIC": "1"}
+        proxy = self.own_proxy("expiring", "blocked", environment=environment)
+        self.assertEqual(Client(proxy, "blocked.test", 443).tls(self.own).ask("/")[0], 403)
+        clock.write_text("+4000d")
+        with self.assertRaises(OSError):
+            Client(proxy, "x.blocked.test", 443).tls(self.own)
+        self.assertEqual(self.failed(proxy, "mint"), 1)
+        until(lambda: any("no certificate for x.blocked.test" in line and "expired" in line for line in proxy.lines))
+        clock.write_text("+0d")
+        self.assertEqual(Client(proxy, "x.blocked.test", 443).tls(self.own).ask("/")[0], 403)
+
+    def test_a_slow_signer_has_a_bounded_queue(self):
+        folder = self.folder / "slow"
+        folder.mkdir()
+        run("openssl", "req", "-x509", "-newkey", "rsa:4096", "-nodes", "-days", "3000", "-keyout", folder / "ca.key", "-out", folder / "ca.crt",
+            "-subj", "/CN=slow CA", "-addext", "keyUsage=critical,keyCertSign,cRLSign", "-addext", "basicConstraints=critical,CA:TRUE,pathlen:0")
+        (folder / "ca.key").chmod(0o600)
+        proxy = self.own_proxy("slow-signer", "blocked", more="limits: {leaves_per_client: 100000}\n")
+        proxy.file.write_text(proxy.file.read_text().replace(f"{self.folder}/ca.", f"{folder}/ca."))
+        proxy.reload()
+        self.assertEqual(Client(proxy, "blocked.test", 443).tls(folder / "ca.crt").ask("/")[0], 403)
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        outgoing = ssl.MemoryBIO()
+        nameless = context.wrap_bio(ssl.MemoryBIO(), outgoing)
+        with self.assertRaises(ssl.SSLWantReadError):
+            nameless.do_handshake()
+        hello, waiting = outgoing.read(), []
+        for i in range(4000):
+            waiting.append(Client(proxy, f"q{i}.blocked.test", 443))
+            waiting[-1].socket.sendall(hello)
+            if i % 100 == 0 and self.failed(proxy, "overload") > 0:
+                break
+        self.assertGreater(self.failed(proxy, "overload"), 0)
+        self.assertGreater(len(waiting), 1024)
+        self.assertEqual(Client(proxy, "blocked.test", 443).tls(folder / "ca.crt").ask("/")[0], 403, "its certificate is there")
+        self.assertEqual(waiting[0].socket.recv(1), b"\x16", "who was in the queue gets one")
+        for client in waiting:
+            client.socket.close()
+
     def test_idle_connections_hold_little_memory(self):
         if SANITIZED:
             self.skipTest("a sanitizer's own memory would be measured")
@@ -347,9 +397,4 @@ class Wire(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if BUILD is None:
-        sys.exit(__doc__)
-    if shutil.which("openssl") is None:
-        print("skipped: no openssl")
-        sys.exit(77)
-    unittest.main(verbosity=2)
+    main()

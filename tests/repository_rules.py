@@ -35,10 +35,11 @@ ALLOWED = {
     "base": [],
     **FILTER_BELOW,
     "conf": [],
+    "helpers": [],
     "proxy/http": ["conf"],
     "proxy/http2": ["proxy/http"],
     "proxy/access": ["conf", "proxy/http"] + FILTER_DOORS,
-    "proxy/auth": ["conf", "proxy/access", "proxy/state"],
+    "proxy/auth": ["conf", "proxy/access", "proxy/log", "proxy/state"],
     "proxy/reply": ["conf", "proxy/http"] + FILTER_DOORS,
     "proxy/telemetry": ["conf", "proxy/http", "proxy/access"] + FILTER_DOORS,
     "proxy/log": ["conf"],
@@ -59,6 +60,7 @@ PACKAGES = {
     "ares": ["proxy/dns"],
     "crypt.h": ["proxy/auth"],
     "sqlite3.h": ["proxy/state"],
+    "gssapi": ["helpers"],
     "llhttp": ["proxy/http"],
     "nghttp2/": ["proxy/http2"],
     "xxhash": ["filter/bits", "filter/file"],
@@ -127,8 +129,8 @@ def check_text(path, lines):
         if path.startswith("filter/") and path != "filter/parallel.h" and THREAD.search(line):
             yield number, "begin threads by add_thread (filter/parallel.h), which says where the system gives none"
         if path.startswith("filter/") and path.endswith(".cc") and ADVICE.search(line) and \
-                '#include "filter/file/system_page.h"' not in lines:
-            yield number, "advice to the kernel is about pages of the system (filter/file/system_page.h)"
+                '#include "filter/file/mapped_pages.h"' not in lines:
+            yield number, "advice to the kernel is about pages of the system (filter/file/mapped_pages.h)"
 
 
 def check_column_rule():

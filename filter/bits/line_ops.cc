@@ -4,8 +4,6 @@
 #include <atomic>
 #include <bit>
 
-#include "filter/bits/bit_choice.h"
-
 namespace bloomwall::filter::bits {
 namespace {
 

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <bit>
 
-#include "filter/bits/bit_choice.h"
 #include "filter/bits/line_ops.h"
 
 namespace bloomwall::filter {

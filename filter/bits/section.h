@@ -2,7 +2,7 @@
 // page. A key always lives in one page, so a question costs one page at most and about one cache line.
 //   layout 1 "2x8 sectors": 2 lines, in each one bit of each of its eight 64-bit words
 //   layout 2 "4x4":         4 lines, 4 bits anywhere in each
-// Which page: the high half of the 128-bit product hi * pages. Which bits: bit_choice.h, from the fingerprint alone: lo
+// Which page: the high half of the 128-bit product hi * pages. Which bits: line_ops.h, from the fingerprint alone: lo
 // in H and R, lo >> 29 in P.
 // All of it is pinned by tests/data/key_vectors.tsv. Arithmetic is 64-bit; sizes beyond 2^32 bits and bytes are tested.
 // SPDX-License-Identifier: Apache-2.0

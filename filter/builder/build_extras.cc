@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
+
 #include "filter/builder/build_extras.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
+#include <map>
 
 #include "base/units.h"
 #include "filter/builder/draft_pages.h"
+#include "filter/kind.h"
 #include "filter/lists/list_input.h"
+#include "filter/url/host.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -163,6 +168,108 @@ Result<void> BuildExtras::write_exact_side(FilterDraft& draft) {
       "exact side: {} fingerprints in {}; it confirms a key that is not listed with probability {}",
       format_count(header->fingerprints), format_bytes(header->file_bytes), format_rate(residual_error(*header))));
   return {};
+}
+
+namespace {
+
+// Whether strangers, or everything of an owner, may be below it. A last label alone counts for no host but itself
+// (Policy::judge_host).
+bool is_wide(std::string_view host) {
+  const std::size_t dot = host.find('.');
+  if (dot == std::string_view::npos) return false;
+  return is_public_suffix(host.substr(dot + 1)) || is_public_suffix(host);
+}
+
+}  // namespace
+
+void MarkReport::expect_workers(unsigned workers) {
+  if (parts_.size() < workers) parts_.resize(workers);
+}
+
+void MarkReport::seen(unsigned worker, const Entry& entry) {
+  if (!is_path_kind(entry.kind) || entry.host_kind != HostKind::name) return;
+  Part& part = parts_[worker];
+  if (const auto known = part.entries.find(entry.host); known != part.entries.end()) {
+    ++known->second;
+    return;
+  }
+  if (!is_wide(entry.host)) return;
+  if (part.entries.size() < kMostDomains) {
+    part.entries.emplace(entry.host, 1);
+  } else {
+    ++part.not_listed;
+  }
+}
+
+std::string MarkReport::text(const std::string& name) const {
+  std::map<std::string_view, std::uint64_t> all;
+  std::uint64_t not_listed = 0;
+  for (const Part& part : parts_) {
+    for (const auto& [domain, count] : part.entries) all[domain] += count;
+    not_listed += part.not_listed;
+  }
+  std::string out = fmt::format(
+      "# Whole domains that {} marks: with tls_inspection.mode urls every host below them is decrypted.\n", name);
+  for (const auto& [domain, count] : all) {
+    fmt::format_to(std::back_inserter(out), "{}  # {} URL entr{}{}\n", domain, count, count == 1 ? "y" : "ies",
+                   is_public_suffix(domain) ? ", a public suffix" : "");
+  }
+  if (not_listed > 0) {
+    fmt::format_to(std::back_inserter(out), "# and further domains, with {} URL entries, that found no room here\n",
+                   not_listed);
+  }
+  return out;
+}
+
+namespace {
+
+constexpr std::size_t kJoinedAtOnce = std::size_t{1} << 18;
+
+}  // namespace
+
+tl::unexpected<Error> RangeCollector::too_many() const {
+  return unexpected(
+      Error{Errc::limit,
+            {},
+            fmt::format("more than {} ranges of addresses, joined where they touch; a filter holds no more",
+                        format_count(most_))});
+}
+
+void RangeCollector::expect_workers(unsigned workers) {
+  if (parts_.size() < workers) parts_.resize(workers);
+}
+
+void RangeCollector::seen(unsigned worker, const AddressRange& range) {
+  Part& part = parts_[worker];
+  if (part.joined.size() > most_) return;  // check() says so
+  part.fresh.push_back(range);
+  if (part.fresh.size() >= kJoinedAtOnce) join(part);
+}
+
+void RangeCollector::join(Part& part) {
+  part.joined = united(part.joined, RangeSet(part.fresh));
+  part.fresh.clear();
+  if (part.joined.size() > most_) too_many_.store(true, std::memory_order_relaxed);
+}
+
+Result<void> RangeCollector::check() const {
+  if (too_many_.load(std::memory_order_relaxed)) return too_many();
+  return {};
+}
+
+Result<RangeSet> RangeCollector::networks() const {
+  RangeSet all;
+  for (const Part& part : parts_) {
+    if (!part.joined.empty()) all = united(all, part.joined);
+    if (!part.fresh.empty()) all = united(all, RangeSet(part.fresh));
+    if (all.size() > most_) return too_many();
+  }
+  return all;
+}
+
+void RangeCollector::clear() {
+  parts_.clear();
+  too_many_ = false;
 }
 
 }  // namespace bloomwall::filter

@@ -4,12 +4,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -17,8 +21,12 @@
 #include "filter/builder/exact_writer.h"
 #include "filter/builder/key_store.h"
 #include "filter/file/exceptions.h"
-#include "filter/file/filter_draft.h"
-#include "filter/keys/url_parts.h"
+#include "filter/file/filter_writer.h"
+#include "filter/file/networks.h"
+#include "filter/keys/keys.h"
+#include "filter/result.h"
+#include "filter/url/address_range.h"
+#include "filter/url/entry.h"
 
 namespace bloomwall::filter {
 
@@ -123,6 +131,65 @@ class BuildExtras {
   std::unique_ptr<ExactWriter> exact_;
   std::optional<KeyObservers> observers_;
   std::vector<std::string> notes_;
+};
+
+// Domains that a build marks as a whole: registrable domains ("example.com") and public suffixes under which strangers
+// have hosts ("github.io") that have URL entries of their own. A mark counts for every host below, so with
+// tls_inspection.mode urls one such entry decrypts the whole domain. The file cannot list them later: it holds bits.
+// The text has the form of a file for tls_inspection.never, so that its lines can be taken over.
+// Memory: about 100 bytes a domain, of at most kMostDomains for each worker; entries on others are counted.
+class MarkReport {
+ public:
+  static constexpr std::size_t kMostDomains = 1'000'000;
+
+  // The greatest number of workers. Called before the other functions, never concurrently with them.
+  void expect_workers(unsigned workers);
+  // By one thread for one worker at a time.
+  void seen(unsigned worker, const Entry& entry);
+  // Sorted by domain; not while a worker adds. `name`: of the filter, for the first line.
+  std::string text(const std::string& name) const;
+  void clear() { parts_.clear(); }
+
+ private:
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
+  struct alignas(64) Part {
+    std::unordered_map<std::string, std::uint64_t, TextHash, std::equal_to<>> entries;  // by domain
+    std::uint64_t not_listed = 0;
+  };
+  std::deque<Part> parts_;
+};
+
+// The ranges of addresses of a build. They are joined now and then, so that repeated ranges take no more memory. Exact
+// in every strategy of a build: a filter holds at most kMaxNetworks of them.
+// Memory: 9 MiB a worker, and 8 bytes for each range of IPv4 that is left, 32 of IPv6.
+class RangeCollector {
+ public:
+  explicit RangeCollector(std::uint64_t most = kMaxNetworks) : most_(most) {}
+  // The greatest number of workers. Called before the other functions, never concurrently with them.
+  void expect_workers(unsigned workers);
+  // By one thread for one worker at a time.
+  void seen(unsigned worker, const AddressRange& range);
+  // Error `limit` once a single worker has more than a filter may hold. Thread-safe.
+  Result<void> check() const;
+  // All of them, joined; not while a worker adds. Error `limit`.
+  Result<RangeSet> networks() const;
+  void clear();
+
+ private:
+  struct alignas(64) Part {
+    std::vector<AddressRange> fresh;
+    RangeSet joined;
+  };
+  void join(Part& part);
+
+  tl::unexpected<Error> too_many() const;
+
+  std::uint64_t most_;
+  std::deque<Part> parts_;
+  std::atomic<bool> too_many_ = false;
 };
 
 }  // namespace bloomwall::filter

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/units.h"
-#include "filter/builder/measure.h"
+#include "filter/builder/build_checks.h"
 #include "filter/builder/memory.h"
 #include "filter/file/filter_file.h"
 #include "filter/file/temp_file.h"

@@ -8,11 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "filter/builder/build_checks.h"
 #include "filter/builder/build_extras.h"
 #include "filter/builder/builder.h"
-#include "filter/builder/entry_sample.h"
-#include "filter/builder/mark_report.h"
-#include "filter/builder/range_collector.h"
 #include "filter/builder/source_list.h"
 #include "filter/file/filter_writer.h"
 

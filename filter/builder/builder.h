@@ -8,7 +8,7 @@
 //   replaced_header / choose_identity   ids, series key, sequence             identity.h
 //   Ingest                              lists -> entries -> store             ingest.h
 //   choose_size                         geometries for the target             sizing.h
-// Before the file replaces the target, a sample of the entries is looked up in it (entry_sample.h); a miss is an error.
+// Before the file replaces the target, a sample of the entries is looked up in it (build_checks.h); a miss is an error.
 // Equal lists and equal pinned fields give equal bytes, whatever the number of threads and rounds, and, where the sizes
 // are given, whatever the memory. Streamed and collected builds of the same geometry have the same pages.
 // SPDX-License-Identifier: Apache-2.0

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/handles.h"
-#include "filter/file/system_error.h"
+#include "filter/result.h"
 
 namespace bloomwall::filter {
 

@@ -11,7 +11,7 @@
 
 #include "base/handles.h"
 #include "filter/bits/section.h"
-#include "filter/file/filter_draft.h"
+#include "filter/file/filter_writer.h"
 #include "filter/result.h"
 
 namespace bloomwall::filter {

@@ -12,8 +12,8 @@
 
 #include "base/handles.h"
 #include "filter/file/leaves.h"
-#include "filter/file/system_error.h"
 #include "filter/file/temp_file.h"
+#include "filter/result.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -15,7 +15,7 @@
 #include <limits>
 #include <span>
 
-#include "base/hex.h"
+#include "base/text.h"
 #include "filter/file/filter_file.h"
 
 namespace bloomwall::filter {

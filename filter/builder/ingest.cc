@@ -15,10 +15,8 @@
 #include <vector>
 
 #include "base/units.h"
+#include "filter/builder/build_checks.h"
 #include "filter/builder/build_extras.h"
-#include "filter/builder/entry_sample.h"
-#include "filter/builder/mark_report.h"
-#include "filter/builder/range_collector.h"
 #include "filter/lists/line_parser.h"
 #include "filter/parallel.h"
 #include "filter/policy/entry_text.h"

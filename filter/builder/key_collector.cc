@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 #include "filter/builder/key_collector.h"
 
 #include <fmt/format.h>
@@ -15,9 +16,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "filter/builder/hash_table.h"
-#include "filter/keys/entry_keys.h"
-#include "filter/keys/url_parts.h"
+#include "filter/keys/keys.h"
 #include "filter/parallel.h"
 
 namespace bloomwall::filter {

@@ -11,8 +11,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "filter/bits/bit_choice.h"
-#include "filter/keys/entry_keys.h"
+#include "filter/bits/line_ops.h"
+#include "filter/keys/keys.h"
 
 namespace bloomwall::filter {
 namespace {

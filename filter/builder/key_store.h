@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "filter/file/header.h"
-#include "filter/keys/entry_keys.h"
+#include "filter/keys/keys.h"
 #include "filter/kind.h"
 #include "filter/result.h"
 #include "filter/url/entry.h"

@@ -18,9 +18,8 @@
 
 #include "base/units.h"
 #include "filter/builder/key_sketch.h"
-#include "filter/builder/records.h"
 #include "filter/builder/section_rounds.h"
-#include "filter/file/filter_draft.h"
+#include "filter/file/filter_writer.h"
 #include "filter/parallel.h"
 
 namespace bloomwall::filter {

@@ -1,8 +1,8 @@
 // The KeyStore of streamed builds: writes keys into a file whose sizes are known beforehand, and keeps nothing of an
 // entry but bits. For builds that do not fit in RAM, and for all whose geometry is given (shards).
 //   H       in RAM; bits are set by atomic OR as entries come, and written at the end
-//   P, R    records of six bytes in the rest of the memory (records.h). When little of it is free, helper threads apply
-//           them to the temporary file, one partition after the other, while other threads read on (section_rounds.h)
+//   P, R    records of six bytes in the rest of the memory. When little of it is free, helper threads apply them to the
+//           temporary file, one partition after the other, while other threads read on (section_rounds.h)
 //   counts  estimated (key_sketch.h)
 // Memory: bounded by the budget for any input. Temporary disk: only the file itself.
 // The bytes of the file depend only on the entries, not on threads, rounds or memory.
@@ -17,7 +17,7 @@
 
 #include "filter/builder/key_sketch.h"
 #include "filter/builder/key_store.h"
-#include "filter/file/filter_draft.h"
+#include "filter/file/filter_writer.h"
 
 namespace bloomwall::filter {
 

@@ -10,7 +10,6 @@
 #include <span>
 #include <utility>
 
-#include "filter/file/system_error.h"
 #include "filter/result.h"
 
 namespace bloomwall::filter {

@@ -12,11 +12,11 @@
 #include <thread>
 #include <tuple>
 
-#include "base/hex.h"
+#include "base/text.h"
 #include "base/units.h"
+#include "filter/builder/build_checks.h"
 #include "filter/builder/build_extras.h"
 #include "filter/builder/draft_pages.h"
-#include "filter/builder/measure.h"
 #include "filter/builder/memory.h"
 #include "filter/builder/merge_counts.h"
 #include "filter/builder/sizing.h"

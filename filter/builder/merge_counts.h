@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "filter/builder/key_sketch.h"
-#include "filter/file/filter_draft.h"
 #include "filter/file/filter_file.h"
+#include "filter/file/filter_writer.h"
 #include "filter/file/prediction.h"
 
 namespace bloomwall::filter {

@@ -12,7 +12,7 @@
 #include <optional>
 #include <string_view>
 
-#include "base/hex.h"
+#include "base/text.h"
 #include "filter/policy/entry_text.h"
 
 namespace bloomwall::filter {

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/hex.h"
+#include "base/text.h"
 #include "filter/cli/header_text.h"
 #include "filter/file/prediction.h"
 

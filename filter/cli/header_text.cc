@@ -10,7 +10,7 @@
 #include <iterator>
 #include <utility>
 
-#include "base/hex.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "filter/builder/builder.h"
 #include "filter/cli/terminal.h"

@@ -1,18 +1,25 @@
 // keygen and sign.
 // SPDX-License-Identifier: Apache-2.0
+
 #include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
 
-#include "base/hex.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "filter/cli/commands.h"
+#include "filter/cli/header_json.h"
 #include "filter/cli/progress.h"
 #include "filter/cli/terminal.h"
+#include "filter/file/filter_file.h"
 #include "filter/file/header.h"
 #include "filter/file/signature.h"
+#include "filter/policy/delta.h"
 #include "filter/policy/delta_signature.h"
+#include "filter/policy/entry_text.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -68,6 +75,80 @@ int run_sign(const SignCommand& command, const Streams& io) {
   const auto& target = command.output.empty() ? command.file : command.output;
   io.out << fmt::format("{}: signed by {}\n", printable(target.string()), to_hex(key->id()));
   return kExitDone;
+}
+
+namespace {
+
+// The signer, where a key was given.
+using Verified = Result<std::optional<KeyId>>;
+
+Verified verify_filter(const VerifyCommand& command, Form form, const TrustedKeys* trusted, const Streams& io) {
+  const auto file = FilterFile::open(command.file, form);
+  if (!file) return unexpected(file.error());
+  std::optional<KeyId> signer;
+  if (trusted != nullptr) {
+    const auto checked = check_signature(**file, *trusted);
+    if (!checked) return unexpected(checked.error());
+    signer = *checked;
+  }
+  ReadProgress progress(io);
+  const auto whole = (*file)->verify(FilterFile::Depth::tampering, [&](std::uint64_t done, std::uint64_t total) {
+    progress.show(done, total);
+    return true;
+  });
+  if (!whole) return unexpected(whole.error());
+  const auto info = (*file)->info();
+  if (!info) return unexpected(info.error());
+  return signer;
+}
+
+Verified verify_delta(const VerifyCommand& command, const TrustedKeys* trusted) {
+  const std::string name = command.file.string();
+  const auto text = read_entry_text(command.file);
+  if (!text) return unexpected(text.error());
+  std::optional<KeyId> signer;
+  if (trusted != nullptr) {
+    const auto parts = split_signatures(*text, name);
+    if (!parts) return unexpected(parts.error());
+    const auto checked = trusted->check(parts->signatures, signed_message(parts->text));
+    if (!checked) return unexpected(Error{checked.error().code, name, checked.error().what});
+    signer = *checked;
+  }
+  const auto delta = Delta::parse(*text, name, KeyMaker(SeriesKey{}), std::nullopt);
+  if (!delta) return unexpected(delta.error().front());
+  return signer;
+}
+
+Verified verify(const VerifyCommand& command, const Streams& io) {
+  std::optional<TrustedKeys> trusted;
+  if (!command.key.empty()) {
+    auto keys = TrustedKeys::read(command.key);
+    if (!keys) return unexpected(Error{Errc::usage, keys.error().where, keys.error().what});
+    trusted = *std::move(keys);
+  }
+  const auto kind = file_kind(command.file);
+  if (!kind) return unexpected(kind.error());
+  const TrustedKeys* const keys = trusted ? &*trusted : nullptr;
+  if (*kind == FileKind::delta) return verify_delta(command, keys);
+  return verify_filter(command, *kind == FileKind::counting ? Form::counters : Form::bits, keys, io);
+}
+
+}  // namespace
+
+int run_verify(const VerifyCommand& command, const Streams& io) {
+  const Verified result = verify(command, io);
+  const std::string signer = result && *result ? to_hex(**result) : std::string{};
+  if (command.json) {
+    nlohmann::ordered_json out{{"file", command.file.string()}, {"ok", result.has_value()}};
+    if (!signer.empty()) out["signed_by"] = signer;
+    if (!result) out["error"] = to_json(result.error());
+    print_json(io.out, out);
+  } else if (result) {
+    io.out << printable(command.file.string()) << ": ok" << (signer.empty() ? "" : ", signed by " + signer) << '\n';
+  }
+  if (result) return kExitDone;
+  print_error(io.err, result.error());
+  return status_of(result.error());
 }
 
 }  // namespace bloomwall::filter

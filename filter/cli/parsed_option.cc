@@ -8,7 +8,7 @@
 #include <charconv>
 #include <vector>
 
-#include "base/hex.h"
+#include "base/text.h"
 #include "base/units.h"
 
 namespace bloomwall::filter {

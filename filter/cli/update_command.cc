@@ -7,7 +7,7 @@
 
 #include <optional>
 
-#include "base/hex.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/header_json.h"

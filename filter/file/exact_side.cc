@@ -10,8 +10,7 @@
 #include <functional>
 #include <system_error>
 
-#include "filter/bits/bit_choice.h"
-#include "filter/file/leaf_reader.h"
+#include "filter/bits/line_ops.h"
 #include "filter/file/leaves.h"
 #include "filter/file/mapped_file.h"
 

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "filter/file/byte_fields.h"
+#include "filter/file/header_bytes.h"
 
 namespace bloomwall::filter {
 namespace {

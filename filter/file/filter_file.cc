@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "filter/file/header_bytes.h"
-#include "filter/file/leaf_reader.h"
 #include "filter/file/leaves.h"
 #include "filter/file/mapped_file.h"
 #include "filter/file/networks.h"

@@ -14,7 +14,7 @@
 #include "base/handles.h"
 #include "filter/file/header_bytes.h"
 #include "filter/file/leaves.h"
-#include "filter/file/system_error.h"
+#include "filter/result.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <thread>
@@ -14,6 +15,7 @@
 
 #include "filter/file/handles.h"
 #include "filter/file/header.h"
+#include "filter/file/mapped_file.h"
 #include "filter/parallel.h"
 
 namespace bloomwall::filter {
@@ -92,5 +94,28 @@ class RootStream {
   Sha256Stream sha_;
 };
 Roots roots_of(std::span<const LeafDigest> leaves);
+
+// Reads a range of a mapped file leaf by leaf and digests it, on all processors. By read() and not through the mapping,
+// so that a failing disk is an error with a name and not a signal.
+// Memory: 64 KiB a thread. Throughput: that of the disk, or of the digests on all processors.
+struct LeafRange {
+  const MappedFile& map;
+  std::uint64_t offset = 0, length = 0;  // of the file
+  bool with_sha = false;
+  bool stays_cached = true;  // else read pages leave the page cache: they would displace served files
+};
+
+struct ReadLeaf {
+  std::uint64_t offset = 0, bytes = 0;  // of the file
+  LeafDigest digest;                    // SHA-256 where range.with_sha, else zeros
+  bool pieces_hold = true;              // what on_piece said of all its pieces
+};
+// A piece of a leaf, whole pages but for the end of the range. On any thread, in any order.
+using OnPiece = std::function<bool(std::uint64_t offset, std::span<const std::byte> piece)>;
+// On the caller's thread, leaf by leaf in their order; an error ends the reading.
+using OnLeaf = std::function<Result<void>(const ReadLeaf& leaf)>;
+
+// Errors: io, too_short, and those of on_leaf.
+Result<Roots> read_leaves(const LeafRange& range, const OnPiece& on_piece, const OnLeaf& on_leaf);
 
 }  // namespace bloomwall::filter

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "base/handles.h"
-#include "filter/file/system_error.h"
-#include "filter/file/system_page.h"
+#include "filter/file/mapped_pages.h"
+#include "filter/result.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -19,8 +19,7 @@
 #include <span>
 
 #include "base/handles.h"
-#include "filter/file/awaited_pages.h"
-#include "filter/file/bus_guard.h"
+#include "filter/file/mapped_pages.h"
 #include "filter/result.h"
 
 namespace bloomwall::filter {

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "filter/file/byte_fields.h"
+#include "filter/file/header_bytes.h"
 
 namespace bloomwall::filter {
 namespace {

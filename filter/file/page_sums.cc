@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+
 #include "filter/file/page_sums.h"
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cstring>
-
-#include "filter/file/crc32c.h"
 
 namespace bloomwall::filter {
 
@@ -42,6 +42,71 @@ bool PageSums::matches(std::uint64_t offset, std::span<const std::byte> page) co
     return crc32c(page) == sums_[range.first + (offset - range.begin) / kPageBytes];
   }
   return true;
+}
+
+namespace {
+
+constexpr std::uint32_t kReflected = 0x82F63B78;
+constexpr std::size_t kWord = sizeof(std::uint64_t);
+
+// tables[0][b]: what octet b does to the sum; tables[i][b]: the same with i zero octets behind it.
+using Tables = std::array<std::array<std::uint32_t, 256>, kWord>;
+constexpr Tables make_tables() {
+  Tables out{};
+  for (std::uint32_t octet = 0; octet < 256; ++octet) {
+    std::uint32_t sum = octet;
+    for (int bit = 0; bit < 8; ++bit) sum = (sum >> 1) ^ ((sum & 1) != 0 ? kReflected : 0);
+    out[0][octet] = sum;
+  }
+  for (std::size_t i = 1; i < kWord; ++i) {
+    for (std::size_t octet = 0; octet < 256; ++octet) {
+      const std::uint32_t before = out[i - 1][octet];
+      out[i][octet] = (before >> 8) ^ out[0][before & 0xFF];
+    }
+  }
+  return out;
+}
+constexpr Tables kTables = make_tables();
+
+std::uint64_t word_at(const std::byte* at) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, at, kWord);
+  return word;
+}
+
+#ifdef __x86_64__
+__attribute__((target("sse4.2"))) std::uint32_t by_instruction(std::span<const std::byte> bytes) {
+  std::uint64_t sum = ~std::uint32_t{0};
+  std::size_t at = 0;
+  for (; at + kWord <= bytes.size(); at += kWord) sum = __builtin_ia32_crc32di(sum, word_at(bytes.data() + at));
+  auto out = static_cast<std::uint32_t>(sum);
+  for (; at < bytes.size(); ++at) out = __builtin_ia32_crc32qi(out, static_cast<unsigned char>(bytes[at]));
+  return ~out;
+}
+#endif
+
+}  // namespace
+
+std::uint32_t crc32c_portable(std::span<const std::byte> bytes) {
+  std::uint32_t sum = ~std::uint32_t{0};
+  std::size_t at = 0;
+  for (; at + kWord <= bytes.size(); at += kWord) {
+    const std::uint64_t word = word_at(bytes.data() + at) ^ sum;
+    sum = 0;
+    for (std::size_t i = 0; i < kWord; ++i) sum ^= kTables[kWord - 1 - i][(word >> (8 * i)) & 0xFF];
+  }
+  for (; at < bytes.size(); ++at) {
+    sum = (sum >> 8) ^ kTables[0][(sum ^ static_cast<std::uint32_t>(bytes[at])) & 0xFF];
+  }
+  return ~sum;
+}
+
+std::uint32_t crc32c(std::span<const std::byte> bytes) {
+#ifdef __x86_64__
+  static const bool has_instruction = __builtin_cpu_supports("sse4.2") != 0;
+  if (has_instruction) return by_instruction(bytes);
+#endif
+  return crc32c_portable(bytes);
 }
 
 }  // namespace bloomwall::filter

@@ -1,4 +1,4 @@
-// Section `page_sums` of a .bwf file: CRC-32C (crc32c.h) of each page of 4 KiB of H, P and R, in this order, 4 bytes
+// Section `page_sums` of a .bwf file: CRC-32C of each page of 4 KiB of H, P and R, in this order, 4 bytes
 // each, little-endian, and nothing else. Not critical, of files of bits alone. The digests of leaves are compared once,
 // when a file is loaded; a page that comes from the disk weeks later is compared with its sum.
 // SPDX-License-Identifier: Apache-2.0
@@ -36,5 +36,13 @@ class PageSums {
   std::vector<Range> ranges_;
   std::vector<std::uint32_t> sums_;
 };
+
+// CRC-32C (Castagnoli): polynomial 0x1EDC6F41, reflected, begun and ended with all ones, as in RFC 3720 (iSCSI). By the
+// processor's own instruction where it has one (x86-64 with SSE4.2): some 0.5 us for a page of 4 KiB.
+// Pure and thread-safe.
+
+std::uint32_t crc32c(std::span<const std::byte> bytes);
+// The same without that instruction: for machines that lack it, and to compare.
+std::uint32_t crc32c_portable(std::span<const std::byte> bytes);
 
 }  // namespace bloomwall::filter

@@ -12,9 +12,8 @@
 #include "filter/file/header_bytes.h"
 #include "filter/file/leaves.h"
 #include "filter/file/signature.h"
-#include "filter/file/signature_section.h"
-#include "filter/file/system_error.h"
 #include "filter/file/temp_file.h"
+#include "filter/result.h"
 
 namespace bloomwall::filter {
 namespace {

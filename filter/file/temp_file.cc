@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "base/handles.h"
-#include "filter/file/system_error.h"
+#include "filter/result.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "filter/lists/csv_record.h"
+#include "filter/lists/csv_parser.h"
 #include "filter/lists/line_shape.h"
 
 namespace bloomwall::filter {

@@ -15,10 +15,15 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "filter/lists/csv_layout.h"
 #include "filter/lists/list_format.h"
 #include "filter/lists/list_reader.h"
+#include "filter/lists/list_report.h"
+#include "filter/url/address_range.h"
+#include "filter/url/entry.h"
 
 namespace bloomwall::filter {
 
@@ -46,7 +51,7 @@ constexpr LineOutcome malformed(std::string_view reason) { return {LineClass::ma
 // yet.
 void count_outcome(const LineOutcome& outcome, std::uint64_t line, std::string_view text, FileReport& report);
 
-class EntryGate;  // entry_gate.h
+class EntryGate;
 
 class LineParser {
  public:
@@ -88,5 +93,174 @@ std::unique_ptr<LineParser> make_csv_parser(const ParsePlan& plan);
 std::unique_ptr<LineParser> make_privoxy_parser(const ParsePlan& plan);
 std::unique_ptr<LineParser> make_mixed_parser(const ParsePlan& plan);
 std::unique_ptr<LineParser> make_network_parser(const ParsePlan& plan);
+
+// Makes entries of the hosts and URLs that a parser finds, applies the rules that all formats share, counts, and passes
+// the entries to the sink. No parser calls the sink itself. The rules:
+//   an IP address is X, whatever kind was asked for, and a range of one address is that address, but for lists of
+//   networks;
+//   a range of addresses (address_range.h) is handed over as such where the sink takes ranges and is unsupported
+//   elsewhere, and so is one wider than kWidestIpv4 or kWidestIpv6 unless --allow-wide-ranges
+//   a host that no request can have (its octets, its length) is malformed wherever it stands, and so is text with a
+//   blank or a byte order mark in it, and a user before '@' where no scheme says that it is a URL ("me@example.com")
+//   a number is an address in four decimal parts without leading zeros, and any spelling of one behind a scheme alone:
+//   "85285", "10.1" and "010.0.0.1" are versions, dates, counts as often as hosts (entry.h)
+//   "*" at the end of a path, after '/', is the directory; elsewhere in a path or a query it is unsupported, but in a
+//   field of its own
+//   a bare top-level domain is skipped unless --allow-tld; other single labels ("intranet") are taken
+//   a public suffix is taken with a warning; the URL of one ("http://github.io/") is X instead of S
+//   "http://host/" is S, and so, with a warning, is what has a fragment, a port or dots and slashes behind the host
+//   that say no more than it; a range of the local network or of loopback is taken with a warning
+//   in a white category, and for allow rules, the entry goes to the allow sink as text
+// Not thread-safe; one per BlockParser.
+
+enum class Side : std::uint8_t { block, allow };
+
+class EntryGate {
+ public:
+  explicit EntryGate(const ParsePlan& plan)
+      : allow_tld_(plan.options.allow_tld),
+        allow_wide_ranges_(plan.options.allow_wide_ranges),
+        to_allow_(plan.to_allow) {}
+  // Where entries and counts of the coming lines go.
+  void bind(ListSink& sink, FileReport& report) {
+    sink_ = &sink;
+    report_ = &report;
+  }
+  void begin_line(std::uint64_t number, std::string_view text) {
+    line_ = number;
+    text_ = text;
+  }
+  std::uint64_t line() const { return line_; }
+  std::pair<std::uint64_t, std::string_view> place() const { return {line_, text_}; }  // what begin_line() was given
+
+  // A host or an address, IPv6 with or without brackets.
+  LineOutcome host(std::string_view text, Kind kind, Side side = Side::block);
+  // A range or an address, which is a range of one here.
+  LineOutcome network(std::string_view text);
+  // A URL as a list of URLs means it.
+  LineOutcome url(std::string_view text, Side side = Side::block);
+  LineOutcome bare_url(std::string_view text);  // likewise, of a line that is_bare_url() (url_parser.h)
+  // A URL in a field of its own, as it was seen on the wire: a blank begins nothing else, and '*' is a letter but at
+  // the end.
+  LineOutcome url_field(std::string_view text) { return any_url(text, false, Side::block, true); }
+  // A URL as the beginning of others, at the boundary of a path segment: U and D, or D alone where it ends in '/'.
+  LineOutcome url_prefix(std::string_view text, Side side = Side::block);
+
+  // For parsers that must see further lines before they know the kind: the checks of host() without passing anything
+  // on. `entry` is canonical and valid until the next call.
+  struct CheckedHost {
+    LineOutcome outcome;
+    Entry entry;
+  };
+  CheckedHost check_host(std::string_view text, Kind kind);
+  // The outcome of a line that gave an entry on that side.
+  LineOutcome used(Side side) const;
+  // An entry that was checked, from line `line`.
+  void hand_over(const Entry& entry, Side side, std::uint64_t line);
+
+  void warn(std::string_view reason) { report_->warnings.add(reason, line_, text_); }
+  // Counts a name that gave nothing, in a line of which other names were taken.
+  void skip_name(std::string_view reason) { report_->skipped_names.add(reason, line_, text_); }
+  // Counts a line that was held, now that its outcome is known.
+  void settle(const LineOutcome& outcome, std::uint64_t line, std::string_view text) {
+    count_outcome(outcome, line, text, *report_);
+  }
+
+ private:
+  LineOutcome any_url(std::string_view text, bool as_prefix, Side side, bool field);
+  LineOutcome parsed_url(std::string_view text, bool as_prefix, Side side);
+  LineOutcome range(const RangeReading& reading, Side side);
+  void warn_of_whole_host(std::string_view text);
+  LineOutcome hand_over_range(const AddressRange& range, Side side);
+  LineOutcome each(const ParsedEntry& parsed, bool as_prefix, Side side);
+  void hand_over_children(const Entry& entry, Side side);
+
+  EntryParser parser_;
+  bool allow_tld_;
+  bool allow_wide_ranges_;
+  bool to_allow_;
+  ListSink* sink_ = nullptr;
+  FileReport* report_ = nullptr;
+  std::uint64_t line_ = 0;
+  std::string_view text_;
+  std::string scratch_;
+};
+
+// The lines of a record that spans several lines, until its outcome is known: a quote, a parenthesis or a backslash
+// that is a mistake must not swallow the lines behind it.
+//   used up:   the record was whole; its lines but the last one are settled as boilerplate
+//   given up:  the first line is settled as malformed, the others are read again as lines of their own
+class HeldLines {
+ public:
+  explicit HeldLines(std::size_t most_lines) : most_lines_(most_lines) {}
+  bool empty() const { return lines_.empty(); }
+  bool full() const { return lines_.size() >= most_lines_ || bytes_ >= kMaxLineBytes; }
+
+  // The outcome of the line that the gate is at.
+  LineOutcome hold(std::string_view text, const EntryGate& gate) {
+    bytes_ += text.size();
+    lines_.push_back({gate.line(), std::string(text)});
+    return {LineClass::held};
+  }
+  void use_up(EntryGate& gate) {
+    for (const Line& line : std::exchange(lines_, {})) gate.settle({LineClass::boilerplate}, line.number, line.text);
+    bytes_ = 0;
+  }
+  // Settles all of them with the same outcome.
+  void lose(EntryGate& gate, const LineOutcome& outcome) {
+    for (const Line& line : std::exchange(lines_, {})) gate.settle(outcome, line.number, line.text);
+    bytes_ = 0;
+  }
+  // `read`: (text, gate) -> LineOutcome of one line; it may hold lines again, fewer than there were.
+  template <typename Read>
+  void give_up(EntryGate& gate, const LineOutcome& first, Read read) {
+    const auto lines = std::exchange(lines_, {});
+    bytes_ = 0;
+    if (lines.empty()) return;
+    gate.settle(first, lines.front().number, lines.front().text);
+    const auto [number, text] = gate.place();
+    for (std::size_t i = 1; i < lines.size(); ++i) {
+      gate.begin_line(lines[i].number, lines[i].text);
+      gate.settle(read(lines[i].text, gate), lines[i].number, lines[i].text);
+    }
+    gate.begin_line(number, text);
+  }
+
+ private:
+  struct Line {
+    std::uint64_t number;
+    std::string text;
+  };
+  std::size_t most_lines_;
+  std::size_t bytes_ = 0;
+  std::vector<Line> lines_;
+};
+
+// The outcome of a line that names several hosts: used where one of them is, and then each of the others counts as
+// unusable with its reason (FileReport::skipped_names); else what was wrong with the first.
+class LineSum {
+ public:
+  void add(const LineOutcome& outcome) {
+    if (outcome.used()) {
+      if (sum_.what != LineClass::taken) sum_ = outcome;
+    } else if (!outcome.reason.empty()) {
+      if (lost_.empty()) first_lost_ = outcome;
+      lost_.push_back(outcome.reason);
+    } else if (sum_.what == LineClass::blank) {
+      sum_ = outcome;
+    }
+  }
+  // The outcome of the line, once all of its names were added.
+  LineOutcome close(EntryGate& gate) const {
+    if (!sum_.used()) return lost_.empty() ? sum_ : first_lost_;
+    for (const std::string_view reason : lost_) gate.skip_name(reason);
+    return sum_;
+  }
+
+ private:
+  LineOutcome sum_;
+  LineOutcome first_lost_;
+  std::vector<std::string_view> lost_;  // reasons; static storage
+};
 
 }  // namespace bloomwall::filter

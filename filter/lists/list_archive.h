@@ -14,7 +14,7 @@
 #include <memory>
 #include <string>
 
-#include "filter/lists/list_tree.h"
+#include "filter/lists/list_folder.h"
 
 namespace bloomwall::filter {
 

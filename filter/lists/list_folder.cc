@@ -16,7 +16,6 @@
 #include "base/text.h"
 #include "filter/lists/list_archive.h"
 #include "filter/lists/list_input.h"
-#include "filter/lists/list_tree.h"
 
 namespace bloomwall::filter {
 namespace fs = std::filesystem;

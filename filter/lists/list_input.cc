@@ -21,10 +21,6 @@ namespace {
 
 constexpr int kNoDescriptor = -1;
 
-Error system_error(const std::string& name, std::string_view doing) {
-  return Error{Errc::io, name, fmt::format("cannot {}: {}", doing, std::strerror(errno))};
-}
-
 using DigestContext = std::unique_ptr<EVP_MD_CTX, FreeWith<EVP_MD_CTX_free>>;
 
 }  // namespace
@@ -102,7 +98,7 @@ Result<void> ListInput::State::refill() {
                            static_cast<off_t>(begin + stored_bytes))
                  : ::read(file, stored.data() + left, room);
     } while (n < 0 && errno == EINTR);
-    if (n < 0) return unexpected(system_error(name, "read"));
+    if (n < 0) return system_error(name, "read");
     got = static_cast<std::size_t>(n);
   }
   if (started && decoder && wants_digest) EVP_DigestUpdate(stored_digest.get(), stored.data() + left, got);
@@ -163,7 +159,7 @@ Error ListInput::State::corrupt(std::string_view why) const {
 Result<void> ListInput::State::check_unchanged() const {
   struct stat about{};
   if (!seekable || shared || file == kNoDescriptor) return {};
-  if (::fstat(file, &about) != 0) return unexpected(system_error(name, "stat"));
+  if (::fstat(file, &about) != 0) return system_error(name, "stat");
   const bool same = static_cast<std::uint64_t>(about.st_size) == total && about.st_mtim.tv_sec == written.tv_sec &&
                     about.st_mtim.tv_nsec == written.tv_nsec;
   if (same) return {};
@@ -192,9 +188,9 @@ Result<ListInput> ListInput::open(const std::string& path) {
   }
   state->owned.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   state->file = state->owned.get();
-  if (!state->owned) return unexpected(system_error(path, "open"));
+  if (!state->owned) return system_error(path, "open");
   struct stat about{};
-  if (::fstat(state->file, &about) != 0) return unexpected(system_error(path, "stat"));
+  if (::fstat(state->file, &about) != 0) return system_error(path, "stat");
   if (S_ISDIR(about.st_mode)) return unexpected(Error{Errc::usage, path, "is a folder, not a list"});
   state->seekable = S_ISREG(about.st_mode);
   if (state->seekable) {
@@ -250,7 +246,7 @@ bool ListInput::can_rewind() const { return state_->seekable; }
 Result<void> ListInput::rewind() {
   if (!can_rewind()) return unexpected(Error{Errc::usage, name(), "cannot be read twice"});
   if (state_->file != kNoDescriptor && !state_->shared && ::lseek(state_->file, 0, SEEK_SET) != 0) {
-    return unexpected(system_error(name(), "rewind"));
+    return system_error(name(), "rewind");
   }
   state_->restart();
   return {};

@@ -9,7 +9,6 @@
 
 #include "filter/lists/adblock_rule.h"
 #include "filter/lists/csv_layout.h"
-#include "filter/lists/entry_gate.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/rpz_parser.h"
 

@@ -10,7 +10,6 @@
 
 #include "base/text.h"
 #include "filter/lists/adblock_rule.h"
-#include "filter/lists/entry_gate.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/line_shape.h"
 

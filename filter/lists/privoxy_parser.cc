@@ -16,7 +16,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "filter/lists/entry_gate.h"
 #include "filter/lists/line_parser.h"
 
 namespace bloomwall::filter {

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "filter/lists/entry_gate.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/line_shape.h"
 

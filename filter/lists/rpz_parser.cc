@@ -21,7 +21,6 @@
 #include <vector>
 
 #include "base/text.h"
-#include "filter/lists/entry_gate.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/line_shape.h"
 #include "filter/lists/list_format.h"

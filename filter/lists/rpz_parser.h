@@ -14,7 +14,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "filter/lists/entry_gate.h"
+#include "filter/lists/line_parser.h"
 #include "filter/result.h"
 
 namespace bloomwall::filter {

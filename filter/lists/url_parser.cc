@@ -20,7 +20,6 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "filter/lists/entry_gate.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/line_shape.h"
 #include "filter/lists/list_report.h"

@@ -9,8 +9,8 @@
 #include "base/text.h"
 #include "filter/policy/entry_text.h"
 #include "filter/policy/lookup.h"
+#include "filter/url/address.h"
 #include "filter/url/host.h"
-#include "filter/url/ip_literal.h"
 
 namespace bloomwall::filter {
 

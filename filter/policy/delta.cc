@@ -9,7 +9,6 @@
 #include <system_error>
 #include <utility>
 
-#include "base/hex.h"
 #include "base/text.h"
 #include "filter/policy/delta_line.h"
 #include "filter/policy/delta_signature.h"

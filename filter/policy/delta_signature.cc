@@ -11,7 +11,6 @@
 #include <optional>
 #include <system_error>
 
-#include "base/hex.h"
 #include "base/text.h"
 #include "filter/file/leaves.h"
 #include "filter/file/temp_file.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "filter/keys/url_parts.h"
+#include "filter/keys/keys.h"
 #include "filter/policy/lookup.h"
 #include "filter/policy/policy_impl.h"
 

@@ -24,7 +24,7 @@
 
 #include "base/small_buffer.h"
 #include "filter/bits/key.h"
-#include "filter/keys/url_parts.h"
+#include "filter/keys/keys.h"
 #include "filter/url/entry.h"
 
 namespace bloomwall::filter {

@@ -31,7 +31,7 @@ class Budget {
   std::size_t used_ = 0;
 };
 
-class StoryTeller final : public VerdictWatcher {
+class StoryTeller final : public VerdictTrace {
  public:
   StoryTeller(const std::vector<LoadedFilter>& filters, const AllowLists& allow, Story& story)
       : filters_(filters), allow_(allow), story_(story), budget_(story.left_out) {}

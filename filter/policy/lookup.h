@@ -9,7 +9,7 @@
 // that pending_pages() has not named since the call before: a caller that may not block on a page fault sees to those
 // pages first. (H is resident by contract.) The first hit ends it.
 // Work is bounded by the suffixes of the host plus, on each marked host, the depths that the file has. No allocation
-// unless more than 4 suffixes of a host are marked or more than 8 delta entries match (and what url_parts.h says).
+// unless more than 4 suffixes of a host are marked or more than 8 delta entries match (and what keys.h says).
 // Borrows everything it is given. Not thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -23,7 +23,7 @@
 #include "base/small_buffer.h"
 #include "filter/file/exact_side.h"
 #include "filter/file/filter_file.h"
-#include "filter/keys/url_parts.h"
+#include "filter/keys/keys.h"
 #include "filter/policy/delta.h"
 
 namespace bloomwall::filter {

@@ -20,8 +20,8 @@ bool is_open(VerdictReason reason) {
 }  // namespace
 
 PendingVerdict::PendingVerdict(const Policy& policy, const CanonicalUrl& url, Scope scope, const Asker& asker,
-                               VerdictWatcher* watcher)
-    : policy_(*policy.impl_), url_(url), scope_(scope), asker_(asker), watcher_(watcher), parts_(url) {
+                               VerdictTrace* trace)
+    : policy_(*policy.impl_), url_(url), scope_(scope), asker_(asker), trace_(trace), parts_(url) {
   if (url.action == UrlAction::lookup) {
     begin_form();
     return;
@@ -73,7 +73,7 @@ void PendingVerdict::begin_form() {
   if (allow_hashes_) allow_hashes_->forget_form();
   group_begin_ = group_end_ = filter_ = 0;
   is_settled_ = is_admitted_ = false;
-  if (watcher_ != nullptr) watcher_->begin_form(form_, parts_);
+  if (trace_ != nullptr) trace_->begin_form(form_, parts_);
   if (policy_.overrides != nullptr && ask_overrides()) {
     is_settled_ = true;
   } else if (!policy_.allow.empty()) {
@@ -110,7 +110,7 @@ bool PendingVerdict::ask_overrides() {
   }
   if (spelt_override_ && form_ >= url_.forms.size()) override_->add_spelt(*spelt_override_);
   if (!override_->is_decided()) return false;
-  if (watcher_ != nullptr) watcher_->overridden_by(*override_->decisive().made);
+  if (trace_ != nullptr) trace_->overridden_by(*override_->decisive().made);
   note_override(verdict_, override_->decisive());
   is_admitted_ = !override_->is_denied();
   return override_->is_denied() || !policy_.any_refuses_overrides;
@@ -125,14 +125,14 @@ void PendingVerdict::ask_allow_lists() {
   carry_to_bare_forms();
   bool is_overruled = false;
   for (const ExactMatch& entry : allowed_by_) {
-    if (watcher_ != nullptr && &entry < allowed_by_.begin() + of_this_form) watcher_->allowed_by(entry);
+    if (trace_ != nullptr && &entry < allowed_by_.begin() + of_this_form) trace_->allowed_by(entry);
     if (is_overruled || !policy_.allow.overrules_all(entry.value)) continue;
     is_overruled = true;
     allow(entry);
   }
-  // With a watcher the filters are asked all the same, and what they say is told but not taken.
+  // With a trace the filters are asked all the same, and what they say is told but not taken.
   is_admitted_ |= is_overruled;
-  is_settled_ = is_overruled && watcher_ == nullptr;
+  is_settled_ = is_overruled && trace_ == nullptr;
 }
 
 // The bare forms are the first one's, and come last.
@@ -167,7 +167,7 @@ void PendingVerdict::allow(const ExactMatch& entry) {
 
 void PendingVerdict::begin_group() {
   // A story is told filter by filter; otherwise as many first lines as possible are under way at once.
-  const std::size_t size = watcher_ != nullptr ? 1 : kGroup;
+  const std::size_t size = trace_ != nullptr ? 1 : kGroup;
   group_begin_ = filter_;
   group_end_ = std::min(filter_ + size, policy_.filters.size());
   for (std::size_t i = group_begin_; i < group_end_; ++i) begin_filter(i, slots_[i - group_begin_]);
@@ -185,7 +185,7 @@ const Overrides::Matched* PendingVerdict::overridden_by(std::size_t filter) cons
 bool PendingVerdict::overrule(std::size_t filter) {
   if (const auto* const excepted = overridden_by(filter)) {
     const bool is_told = excepted == &override_->decisive();
-    if (watcher_ != nullptr && !is_told) watcher_->overridden_by(*excepted->made);
+    if (trace_ != nullptr && !is_told) trace_->overridden_by(*excepted->made);
     if (is_open(verdict_.reason) && !exempts(filter)) note_override(verdict_, *excepted);
     return true;
   }
@@ -200,10 +200,10 @@ void PendingVerdict::begin_filter(std::size_t filter, Slot& slot) {
   if (policy_.filters[filter].is_off()) return;
   if (is_settled_ ? !exempts(filter) : scope_ == Scope::url && exempts(filter)) return;
   slot.is_overruled = overrule(filter);
-  if (slot.is_overruled && watcher_ == nullptr) return;
-  if (watcher_ != nullptr) watcher_->begin_filter(filter, slot.is_overruled);
+  if (slot.is_overruled && trace_ == nullptr) return;
+  if (trace_ != nullptr) trace_->begin_filter(filter, slot.is_overruled);
   const LoadedFilter& loaded = policy_.filters[filter];
-  slot.is_done = slot.lookup.emplace(loaded.target(), hashes_for(loaded), scope_, watcher_).start();
+  slot.is_done = slot.lookup.emplace(loaded.target(), hashes_for(loaded), scope_, trace_).start();
 }
 
 // No look-up of this group has another series' hashes in that place.

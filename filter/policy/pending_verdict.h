@@ -28,7 +28,7 @@ struct LoadedFilter;
 
 // Told of everything that is done for a verdict. Filters that an allow entry overrules are asked too then, for the
 // story alone.
-class VerdictWatcher : public LookupTrace {
+class VerdictTrace : public LookupTrace {
  public:
   virtual void begin_form(std::size_t form, UrlParts& parts) = 0;
   virtual void overridden_by(const Override& made) = 0;
@@ -39,7 +39,7 @@ class VerdictWatcher : public LookupTrace {
 class PendingVerdict {
  public:
   PendingVerdict(const Policy& policy, const CanonicalUrl& url, Scope scope, const Asker& asker,
-                 VerdictWatcher* watcher = nullptr);
+                 VerdictTrace* trace = nullptr);
   PendingVerdict(const PendingVerdict&) = delete;
   PendingVerdict& operator=(const PendingVerdict&) = delete;
 
@@ -88,7 +88,7 @@ class PendingVerdict {
   const CanonicalUrl& url_;
   Scope scope_;
   const Asker& asker_;
-  VerdictWatcher* watcher_;
+  VerdictTrace* trace_;
   UrlParts parts_;
   std::array<Slot, kGroup> slots_;
   std::array<Lazy<UrlHashes>, kGroup> hashes_;  // by LoadedFilter::hash_place

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "filter/file/mapped_pages.h"
 #include "filter/file/prediction.h"
-#include "filter/file/system_page.h"
-#include "filter/keys/url_parts.h"
+#include "filter/keys/keys.h"
 #include "filter/policy/filter_store.h"
 #include "filter/policy/lookup.h"
 #include "filter/policy/pending_verdict.h"

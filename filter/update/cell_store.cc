@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "filter/keys/entry_keys.h"
+#include "filter/keys/keys.h"
 
 namespace bloomwall::filter {
 namespace {

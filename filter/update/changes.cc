@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "filter/builder/build_extras.h"
 #include "filter/builder/builder.h"
-#include "filter/builder/range_collector.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "filter/url/ip_literal.h"
+#include "filter/url/address.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "filter/url/address.h"
 #include "filter/url/host.h"
-#include "filter/url/ip_literal.h"
 #include "filter/url/percent.h"
 
 namespace bloomwall::filter {

@@ -12,7 +12,7 @@
 #include <memory>
 
 #include "base/text.h"
-#include "filter/url/ip_literal.h"
+#include "filter/url/address.h"
 #include "filter/url/percent.h"
 
 namespace bloomwall::filter {

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/hex.h"
+#include "base/text.h"
 
 namespace bloomwall::filter {
 

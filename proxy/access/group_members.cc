@@ -10,7 +10,7 @@ namespace {
 using ValueSet = std::set<std::string>;
 
 struct MemberCriteria {
-  ValueSet users, user_groups;
+  ValueSet users, user_groups, certificates;
 };
 
 // Whether whoever fulfils `narrow` fulfils `wide`; an empty one is not asked.
@@ -36,26 +36,36 @@ GroupSet GroupMembers::Criterion::of(std::string_view value) const {
 }
 
 GroupMembers::GroupMembers(const std::vector<conf::Group>& groups)
-    : users_(groups, &conf::Group::users), user_groups_(groups, &conf::Group::user_groups) {
-  open_ = users_.without() & user_groups_.without();
+    : users_(groups, &conf::Group::users),
+      user_groups_(groups, &conf::Group::user_groups),
+      certificates_(groups, &conf::Group::certificates) {
+  open_ = users_.without() & user_groups_.without() & certificates_.without();
   std::vector<MemberCriteria> criteria;
   for (const conf::Group& group : groups) {
-    const MemberCriteria& own = criteria.emplace_back(set_of(group.users), set_of(group.user_groups));
+    const MemberCriteria& own =
+        criteria.emplace_back(set_of(group.users), set_of(group.user_groups), set_of(group.certificates));
     GroupSet& covering = covering_.emplace_back();
     for (std::size_t i = 0; i + 1 < criteria.size(); ++i) {
       const MemberCriteria& earlier = criteria[i];
-      if (holds_too(own.users, earlier.users) && holds_too(own.user_groups, earlier.user_groups)) covering.add(i);
+      const bool covers = holds_too(own.users, earlier.users) && holds_too(own.user_groups, earlier.user_groups) &&
+                          holds_too(own.certificates, earlier.certificates);
+      if (covers) covering.add(i);
     }
   }
+}
+
+GroupSet GroupMembers::Criterion::of_any(std::span<const std::string> values) const {
+  GroupSet out = without_;
+  for (const std::string& value : values) out = out | of(value);
+  return out;
 }
 
 GroupSet GroupMembers::of(const GroupMember& member) const {
   GroupSet out = GroupSet::all();
   if (users_.is_asked()) out = users_.without() | (member.user.empty() ? GroupSet() : users_.of(member.user));
-  if (!user_groups_.is_asked()) return out;
-  GroupSet by_group = user_groups_.without();
-  for (const std::string& group : member.user_groups) by_group = by_group | user_groups_.of(group);
-  return out & by_group;
+  if (user_groups_.is_asked()) out = out & user_groups_.of_any(member.user_groups);
+  if (certificates_.is_asked()) out = out & certificates_.of_any(member.certificate);
+  return out;
 }
 
 }  // namespace bloomwall::proxy

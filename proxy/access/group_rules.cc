@@ -12,6 +12,10 @@ namespace {
 
 constexpr const char* kDefaultGroup = "default";
 
+bool asks_for_certificate(const conf::Listener& listener) {
+  return listener.tls.client_certificate != conf::ListenerTls::ClientCertificate::off;
+}
+
 filter::FilterAction action_of_group(conf::Group::Action action) {
   switch (action) {
     case conf::Group::Action::block:
@@ -70,6 +74,7 @@ GroupRules::GroupRules(conf::Config settings, GroupTable table, std::vector<Sche
     : settings_(std::move(settings.groups)),
       otherwise_(otherwise_of(settings.otherwise)),
       has_logins_(!settings.authentication.require.empty()),
+      has_certificates_(std::ranges::any_of(settings.listeners, asks_for_certificate)),
       table_(std::move(table)),
       schedules_(std::move(schedules)) {
   for (const conf::Filter& filter : settings.filters) {
@@ -171,6 +176,9 @@ std::vector<std::string> GroupRules::warnings() const {
   for (const std::size_t group : table_.unreachable()) {
     lines.push_back(fmt::format("groups[{}]: nobody can be in {}: the groups before it leave it no client", group,
                                 groups_[group].name));
+  }
+  if (table_.members().asks_for_certificates() && !has_certificates_) {
+    lines.emplace_back("groups: certificates hold for nobody while no listener has tls.client_certificate");
   }
   if (table_.members().asks_for_users() && !has_logins_) {
     lines.emplace_back(

@@ -52,7 +52,7 @@ class GroupRules {
   Instant next_change(Instant at) const;
   Instant next_change(std::size_t group, Instant at) const;
 
-  // Warnings: groups that nobody can come to, or nobody yet because nobody has to log in; one line each.
+  // Warnings: groups that nobody can come to, also because nobody logs in or shows a certificate; one line each.
   std::vector<std::string> warnings() const;
 
  private:
@@ -80,7 +80,8 @@ class GroupRules {
   std::vector<std::string> filters_;           // their names
   std::vector<bool> take_exceptions_;          // conf::Filter::takes_exceptions of each
   filter::Otherwise otherwise_ = filter::Otherwise::allow;
-  bool has_logins_ = false;  // authentication.require is not empty
+  bool has_logins_ = false;        // authentication.require is not empty
+  bool has_certificates_ = false;  // a listener asks for them
   GroupTable table_;
   std::vector<Schedule> schedules_;
   std::vector<Group> groups_;

@@ -30,7 +30,7 @@
 #include "conf/config.h"
 #include "filter/policy/verdict.h"
 #include "proxy/access/access_rules.h"
-#include "proxy/access/never_list.h"
+#include "proxy/access/host_lists.h"
 
 namespace bloomwall::proxy {
 

@@ -2,28 +2,95 @@
 #include "proxy/auth/authentication_rules.h"
 
 #include <fmt/format.h>
+#include <openssl/evp.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace bloomwall::proxy {
+namespace {
+
+using Errors = std::vector<std::string>;
+
+void check_helper(std::string_view name, const conf::AuthHelper& helper, Errors& errors) {
+  if (helper.command.empty() || ::access(helper.command.front().c_str(), X_OK) == 0) return;
+  errors.push_back(fmt::format("authentication.{}.command: {}: {}", name, helper.command.front(),
+                               std::generic_category().message(errno)));
+}
+
+// Who is whom by helpers depends on these alone.
+std::uint64_t edition_of(const AuthenticationRules& rules) {
+  std::string text(rules.strip_realm ? "1" : "0");
+  for (const auto* helper : {&rules.basic_helper, &rules.negotiate_helper, &rules.groups_helper}) {
+    for (const std::string& word : helper->command) text.append(word).push_back('\0');
+    text.push_back('\n');
+  }
+  for (const std::string& group : rules.user_groups) text.append(group).push_back('\0');
+  std::array<std::uint8_t, EVP_MAX_MD_SIZE> digest{};
+  EVP_Digest(text.data(), text.size(), digest.data(), nullptr, EVP_sha256(), nullptr);
+  std::uint64_t first = 0;
+  std::memcpy(&first, digest.data(), sizeof first);
+  return first | 1U;
+}
+
+void load_users(AuthenticationRules& rules, const conf::Authentication& settings, const AuthenticationRulesPtr& before,
+                Errors& errors) {
+  if (settings.users_file.empty()) return;
+  auto users = UserTable::load(settings.users_file, before == nullptr ? nullptr : before->users);
+  if (!users) {
+    for (const std::string& error : users.error()) errors.push_back("authentication.users_file: " + error);
+    return;
+  }
+  rules.users = *std::move(users);
+}
+
+void load_helpers(AuthenticationRules& rules, const conf::Authentication& settings, Errors& errors) {
+  rules.basic_helper = settings.basic_helper;
+  rules.negotiate_helper = settings.negotiate_helper;
+  rules.groups_helper = settings.groups_helper;
+  check_helper("basic_helper", rules.basic_helper, errors);
+  check_helper("negotiate_helper", rules.negotiate_helper, errors);
+  check_helper("groups_helper", rules.groups_helper, errors);
+}
+
+void offer_schemes(AuthenticationRules& rules, const conf::Authentication& settings) {
+  for (const std::string& scheme : settings.schemes) {
+    if (scheme == "basic" && (rules.users != nullptr || !rules.basic_helper.command.empty())) {
+      rules.has_basic = true;
+      rules.fields += fmt::format("Proxy-Authenticate: Basic realm=\"{}\", charset=\"UTF-8\"\r\n", settings.realm);
+    }
+    if (scheme == "negotiate" && !rules.negotiate_helper.command.empty()) {
+      rules.has_negotiate = true;
+      rules.fields += "Proxy-Authenticate: Negotiate\r\n";
+      rules.fields_without_basic = "Proxy-Authenticate: Negotiate\r\n";
+    }
+  }
+}
+
+}  // namespace
 
 tl::expected<AuthenticationRulesPtr, std::vector<std::string>> AuthenticationRules::compile(
-    const conf::Authentication& settings, const Ptr& before) {
-  std::vector<std::string> errors;
+    const conf::Authentication& settings, const Ptr& before, std::vector<std::string> user_groups) {
+  Errors errors;
   auto rules = std::make_shared<AuthenticationRules>();
   auto required = CidrSet::build(settings.require);
   if (!required) errors.push_back(fmt::format("authentication.require: not a network: {}", required.error()));
   auto exempt = BypassList::build(settings.exempt_hosts);
   if (!exempt) errors.push_back(fmt::format("authentication.exempt_hosts: not a host: {}", exempt.error()));
-  if (!settings.users_file.empty()) {
-    auto users = UserTable::load(settings.users_file, before == nullptr ? nullptr : before->users);
-    if (users) {
-      rules->users = *std::move(users);
-    } else {
-      for (const std::string& error : users.error()) errors.push_back("authentication.users_file: " + error);
-    }
-  } else if (!settings.require.empty()) {
-    errors.emplace_back("authentication.require: nobody could log in without authentication.users_file");
+  load_users(*rules, settings, before, errors);
+  load_helpers(*rules, settings, errors);
+  offer_schemes(*rules, settings);
+  const bool nobody_can = !settings.require.empty() && !rules->has_basic && !rules->has_negotiate;
+  if (nobody_can && errors.empty()) {
+    errors.emplace_back(
+        "authentication.require: nobody could log in without users_file, basic_helper or "
+        "negotiate_helper");
   }
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   if (settings.require.empty()) return nullptr;
@@ -31,15 +98,21 @@ tl::expected<AuthenticationRulesPtr, std::vector<std::string>> AuthenticationRul
   rules->exempt = *std::move(exempt);
   rules->has_exempt = !settings.exempt_hosts.empty();
   rules->basic_without_tls = settings.basic_without_tls;
-  rules->challenge = fmt::format("Basic realm=\"{}\", charset=\"UTF-8\"", settings.realm);
+  rules->strip_realm = settings.strip_realm;
+  std::ranges::sort(user_groups);
+  user_groups.erase(std::unique(user_groups.begin(), user_groups.end()), user_groups.end());
+  rules->user_groups = std::move(user_groups);
   rules->cache = settings.cache;
   rules->lock = settings.lock;
   rules->attempts = settings.attempts;
+  rules->helpers = edition_of(*rules);
+  rules->edition = rules->helpers ^ (rules->users == nullptr ? 0 : rules->users->edition());
   return rules;
 }
 
-UserPtr AuthenticationRules::current(const User& user, std::int64_t now) const {
-  const UserTable::Entry* const entry = users->find(user.name);
+UserPtr AuthenticationRules::current(const UserPtr& user, std::int64_t now) const {
+  if (user->helpers != 0) return user->helpers == helpers ? user : nullptr;
+  const UserTable::Entry* const entry = users == nullptr ? nullptr : users->find(user->name);
   return entry == nullptr || now >= entry->user->until ? nullptr : entry->user;
 }
 

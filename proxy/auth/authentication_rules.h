@@ -1,4 +1,4 @@
-// `authentication:` as compiled: who must say who they are, what needs nobody's name, and who is known.
+// `authentication:` as compiled: who must say who they are, how, what needs nobody's name, and who is known.
 // Immutable, a part of the snapshot; thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -13,7 +13,7 @@
 #include "base/units.h"
 #include "conf/authentication.h"
 #include "proxy/access/access_rules.h"
-#include "proxy/access/bypass_list.h"
+#include "proxy/access/host_lists.h"
 #include "proxy/auth/user_table.h"
 
 namespace bloomwall::proxy {
@@ -24,20 +24,31 @@ struct AuthenticationRules {
   CidrSet required;  // clients
   BypassList exempt;
   bool has_exempt = false;
+  bool has_basic = false, has_negotiate = false;  // offered, and there is who can check
   bool basic_without_tls = true;
-  UserTable::Ptr users;
-  std::string challenge;  // value of Proxy-Authenticate
+  bool strip_realm = false;
+  UserTable::Ptr users;                                            // nullptr: there is no file
+  conf::AuthHelper basic_helper, negotiate_helper, groups_helper;  // without a command: none
+  std::vector<std::string> user_groups;                            // that groups_helper is asked about
   Milliseconds cache{0}, lock{0};
   std::uint32_t attempts = 0;
+  // Equal for rules by which every user is the same; `helpers` of those whom helpers know, and never 0.
+  std::uint64_t edition = 0, helpers = 0;
+  std::string fields, fields_without_basic;  // Proxy-Authenticate, one field for each scheme, with CRLF
 
   // nullptr where nobody must say who they are; the users file is read all the same. Errors one line each, which begins
   // with the key. `before`: what a reload replaces.
-  static tl::expected<Ptr, std::vector<std::string>> compile(const conf::Authentication& settings, const Ptr& before);
+  // `user_groups`: those that any group asks for.
+  static tl::expected<Ptr, std::vector<std::string>> compile(const conf::Authentication& settings, const Ptr& before,
+                                                             std::vector<std::string> user_groups = {});
+
+  bool takes_basic(bool is_secure) const { return has_basic && (basic_without_tls || is_secure); }
+  const std::string& challenge(bool is_secure) const { return takes_basic(is_secure) ? fields : fields_without_basic; }
 
   // The host of a request, canonical: it needs no user.
   bool is_exempt(std::string_view host) const { return has_exempt && exempt.contains(host); }
   // Whom the name of a user that was accepted earlier stands for by now; nullptr: it is gone, or has ended.
-  UserPtr current(const User& user, std::int64_t now) const;
+  UserPtr current(const UserPtr& user, std::int64_t now) const;
 };
 using AuthenticationRulesPtr = AuthenticationRules::Ptr;
 

@@ -2,6 +2,7 @@
 #include "proxy/auth/authenticator.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "proxy/auth/basic_credentials.h"
@@ -9,7 +10,7 @@
 namespace bloomwall::proxy {
 
 UserPtr Authenticator::recall(const AuthenticationRules& rules, const CredentialKey& key) {
-  auto known = cache_.find(key, rules.users->edition(), clocks_.monotonic());
+  auto known = cache_.find(key, rules.edition, clocks_.monotonic());
   if (!known || *known == nullptr || clocks_.seconds() >= (*known)->until) return nullptr;
   return *std::move(known);
 }
@@ -25,7 +26,7 @@ std::optional<Login> Authenticator::log_in(const AuthenticationRulesPtr& rules, 
   if (const Milliseconds left = locked_for(client, user); left > Milliseconds(0)) {
     return Login{.result = Login::Result::locked, .locked_for = left};
   }
-  if (auto known = cache_.find(key, rules->users->edition(), clocks_.monotonic())) {
+  if (auto known = cache_.find(key, rules->edition, clocks_.monotonic())) {
     const bool is_right = *known != nullptr && clocks_.seconds() < (*known)->until;
     if (!is_right) return refuse(*rules, client, user);
     return Login{.result = Login::Result::accepted, .user = *std::move(known)};
@@ -36,7 +37,58 @@ std::optional<Login> Authenticator::log_in(const AuthenticationRulesPtr& rules, 
   question.key = key;
   question.client = client;
   question.user = user;
-  if (queue_.ask(std::move(question), std::move(done))) return std::nullopt;
+  const bool is_listed = rules->users != nullptr && (rules->basic_helper.command.empty() ||
+                                                     rules->users->find(question.credentials.name) != nullptr);
+  const bool is_asked =
+      is_listed ? queue_.ask(std::move(question), std::move(done)) : ask_helper(std::move(question), std::move(done));
+  if (is_asked) return std::nullopt;
+  return Login{.result = Login::Result::unchecked};
+}
+
+bool Authenticator::ask_helper(CredentialQuestion question, CheckQueue::Done done) {
+  const NameAndPassword credentials = std::move(question.credentials);
+  const auto asked = std::make_shared<const CredentialQuestion>(std::move(question));
+  return helpers_.check_password(asked->rules, asked->client, asked->key, credentials,
+                                 [this, asked, done = std::move(done)](HelperLogins::Verdict verdict, UserPtr user) {
+                                   done(conclude(*asked, verdict, std::move(user)));
+                                 });
+}
+
+// On a thread of the helpers.
+Login Authenticator::conclude(const CredentialQuestion& question, HelperLogins::Verdict verdict, UserPtr user) {
+  const AuthenticationRules& rules = *question.rules;
+  const Milliseconds now = clocks_.monotonic();
+  switch (verdict) {
+    case HelperLogins::Verdict::right:
+      if (rules.cache > Milliseconds(0)) cache_.put(question.key, rules.edition, user, now + rules.cache);
+      return {.result = Login::Result::accepted, .user = std::move(user)};
+    case HelperLogins::Verdict::wrong:
+      cache_.put(question.key, rules.edition, nullptr, now + kNoHolds);
+      return refuse(rules, question.client, question.user);
+    case HelperLogins::Verdict::unknown:
+      break;
+  }
+  return {.result = Login::Result::unchecked};
+}
+
+std::optional<Login> Authenticator::negotiate(const AuthenticationRulesPtr& rules, const ClientKey& client,
+                                              std::string_view ticket, CheckQueue::Done done) {
+  const Milliseconds left = clients_.locked_for(client, clocks_.monotonic());
+  if (left > Milliseconds(0)) return Login{.result = Login::Result::locked, .locked_for = left};
+  const bool is_asked =
+      helpers_.check_ticket(rules, client, ticket,
+                            [this, rules, client, done = std::move(done)](HelperLogins::Verdict verdict, UserPtr user) {
+                              switch (verdict) {
+                                case HelperLogins::Verdict::right:
+                                  return done({.result = Login::Result::accepted, .user = std::move(user)});
+                                case HelperLogins::Verdict::wrong:
+                                  return done(refuse_malformed(*rules, client));
+                                case HelperLogins::Verdict::unknown:
+                                  break;
+                              }
+                              done({.result = Login::Result::unchecked});
+                            });
+  if (is_asked) return std::nullopt;
   return Login{.result = Login::Result::unchecked};
 }
 
@@ -73,7 +125,7 @@ Login Authenticator::check(const CredentialQuestion& question) {
   if (compared == PasswordHasher::Result::failed) return {.result = Login::Result::unchecked};
   const bool is_right = compared == PasswordHasher::Result::same && entry != nullptr;
   const Milliseconds now = clocks_.monotonic();
-  const std::uint64_t edition = rules.users->edition();
+  const std::uint64_t edition = rules.edition;
   if (!is_right || clocks_.seconds() >= entry->user->until) {
     cache_.put(question.key, edition, nullptr, now + kNoHolds);
     return refuse(rules, question.client, question.user);

@@ -1,9 +1,11 @@
 // Finds out whose credentials are. One for the process: what it remembers outlives reloads.
-//   recall()   what a check has said already: on every request, from any loop; no allocation
-//   log_in()   all else: refuses at once what is malformed, locked, or was refused seconds ago, and asks the CheckQueue
-// A yes is remembered for `authentication.cache`, a no for kNoHolds. Neither outlives a change of the users file, and
-// no user outlives its own end. Credentials that are remembered are taken even where their client or user is locked.
-// Passwords are wiped after the check; nothing here logs.
+//   recall()     what a check has said already: on every request, from any loop; no allocation
+//   log_in()     passwords: refuses at once what is malformed, locked, or was refused seconds ago, and asks the
+//                CheckQueue about names of the users file, and helpers about all others
+//   negotiate()  Kerberos tickets, by a helper; none is remembered here, since each may be used once
+// A yes is remembered for `authentication.cache`, a no for kNoHolds. Neither outlives a change of the users file or of
+// the helpers, and no user outlives its own end. Credentials that are remembered are taken even where their client or
+// user is locked. Passwords are wiped after the check; nothing here logs.
 // Threads: any; a CredentialHasher belongs to its caller.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -16,6 +18,7 @@
 #include "proxy/auth/check_queue.h"
 #include "proxy/auth/credential_cache.h"
 #include "proxy/auth/credential_key.h"
+#include "proxy/auth/helper_logins.h"
 #include "proxy/auth/login.h"
 #include "proxy/auth/password_hash.h"
 
@@ -30,7 +33,8 @@ class Authenticator final : CheckQueue::Checker {
     std::int64_t (*seconds)() = nullptr;  // since 1970
   };
 
-  Authenticator(const CredentialHasher::Secret& secret, Clocks clocks) : secret_(secret), clocks_(clocks) {}
+  Authenticator(const CredentialHasher::Secret& secret, Clocks clocks)
+      : secret_(secret), clocks_(clocks), helpers_(secret, clocks.monotonic) {}
   const CredentialHasher::Secret& secret() const { return secret_; }  // for the hasher of a thread
 
   // nullptr: not known.
@@ -39,12 +43,20 @@ class Authenticator final : CheckQueue::Checker {
   // `token`: basic_token(); `key`: its key. Nothing: `done` will be called with the result, on another thread.
   std::optional<Login> log_in(const AuthenticationRulesPtr& rules, const ClientKey& client, std::string_view token,
                               const CredentialKey& key, CredentialHasher& hasher, CheckQueue::Done done);
+  // `ticket`: negotiate_token(). As log_in().
+  std::optional<Login> negotiate(const AuthenticationRulesPtr& rules, const ClientKey& client, std::string_view ticket,
+                                 CheckQueue::Done done);
+  // Whose helpers are asked from now on; nullptr: nobody's.
+  void use(const AuthenticationRules* rules) { helpers_.use(rules); }
+  HelperLogins::Figures helpers() const { return helpers_.figures(); }
   // Credentials in which there is nothing to check: counted as a refusal.
   Login refuse_malformed(const AuthenticationRules& rules, const ClientKey& client);
   std::int64_t seconds() const { return clocks_.seconds(); }
 
  private:
   Login check(const CredentialQuestion& question) override;
+  bool ask_helper(CredentialQuestion question, CheckQueue::Done done);
+  Login conclude(const CredentialQuestion& question, HelperLogins::Verdict verdict, UserPtr user);
   Milliseconds locked_for(const ClientKey& client, const AttemptLimits::Key& user) const;
   Login refuse(const AuthenticationRules& rules, const ClientKey& client, const AttemptLimits::Key& user);
 
@@ -53,7 +65,8 @@ class Authenticator final : CheckQueue::Checker {
   CredentialCache cache_;
   AttemptLimits clients_, users_;
   PasswordHasher passwords_;  // the queue's thread's
-  CheckQueue queue_{*this};   // last: its thread uses the others
+  HelperLogins helpers_;      // these two last: their threads use the others
+  CheckQueue queue_{*this};
 };
 
 }  // namespace bloomwall::proxy

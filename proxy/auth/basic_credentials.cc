@@ -60,6 +60,18 @@ std::string_view basic_token(std::string_view field_value) {
   return trim(field_value.substr(kScheme.size()));
 }
 
+std::string_view negotiate_token(std::string_view field_value) {
+  constexpr std::string_view kScheme = "negotiate ";
+  if (!starts_ignoring_case(field_value, kScheme)) return {};
+  const std::string_view token = trim(field_value.substr(kScheme.size()));
+  std::string_view digits = token;
+  while (digits.ends_with('=')) digits.remove_suffix(1);
+  const auto is_digit_of = [](char c) { return kBase64Values[static_cast<unsigned char>(c)] >= 0; };
+  const bool is_base64 = token.size() % 4 == 0 && token.size() - digits.size() <= 2;
+  return is_base64 && token.size() <= kMostTicket && std::ranges::all_of(digits, is_digit_of) ? token
+                                                                                              : std::string_view();
+}
+
 std::optional<NameAndPassword> decode_basic(std::string_view token) {
   NameAndPassword out;
   if (token.size() > kMostBasicToken || !decode_base64(token, out.password)) return std::nullopt;

@@ -1,4 +1,5 @@
-// Name and password of the Basic scheme (RFC 7617), out of the value of a Proxy-Authorization field.
+// Credentials out of the value of a Proxy-Authorization field: name and password of the Basic scheme (RFC 7617), the
+// ticket of Negotiate (RFC 4559).
 // Pure functions over text from the network; linear.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -26,6 +27,10 @@ inline constexpr std::size_t kMostPassword = 511;     // octets; what crypt(3) t
 
 // What follows the scheme's name, which is read without regard to case; empty where the scheme is another one.
 std::string_view basic_token(std::string_view field_value);
+
+// Likewise of Negotiate. Empty also where it is longer than kMostTicket, or no base64.
+inline constexpr std::size_t kMostTicket = std::size_t{60} << 10;
+std::string_view negotiate_token(std::string_view field_value);
 
 // Nothing where the token is too long or no base64, there is no colon, the name is empty, or control octets are in
 // either: crypt(3) would stop at a NUL.

@@ -7,6 +7,7 @@
 
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace bloomwall::proxy {
 
@@ -21,25 +22,11 @@ CheckQueue::~CheckQueue() {
 
 bool CheckQueue::ask(CredentialQuestion question, Done done) {
   const std::lock_guard lock(mutex_);
-  if (askers_ == kMostAskers) return false;
-  const PendingKey key = pending_key(question);
-  if (const auto same = pending_.find(key); same != pending_.end()) {
-    same->second->askers.push_back(std::move(done));
-    ++askers_;
-    return true;
-  }
-  if (waiting_ == kMostWaiting || !has_thread()) return false;
+  if (!has_thread()) return false;
+  const CredentialKey key = question.key;
   const ClientKey client = question.client;
-  std::deque<ItemPtr>& line = lines_[client];
-  if (line.size() == kMostOfClient) return false;
-  if (line.empty()) turns_.push_back(client);  // a line that is empty is not kept
-  auto item = std::make_unique<Item>();
-  item->question = std::move(question);
-  item->askers.push_back(std::move(done));
-  pending_.emplace(key, item.get());
-  line.push_back(std::move(item));
-  ++waiting_;
-  ++askers_;
+  const std::uint64_t edition = question.rules->edition;
+  if (!questions_.add({key, edition}, client, std::move(question), std::move(done), kMostWaiting)) return false;
   wake_.notify_one();
   return true;
 }
@@ -59,7 +46,7 @@ void CheckQueue::run() {
   pthread_setname_np(pthread_self(), "passwords");
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNice);  // of this thread alone, on Linux
   for (std::unique_lock lock(mutex_);;) {
-    wake_.wait(lock, [this] { return stopping_ || !turns_.empty(); });
+    wake_.wait(lock, [this] { return stopping_ || !questions_.empty(); });
     if (stopping_) return;
     check_next(lock);
   }
@@ -67,24 +54,13 @@ void CheckQueue::run() {
 
 // Releases the lock meanwhile.
 void CheckQueue::check_next(std::unique_lock<std::mutex>& lock) {
-  const ClientKey client = turns_.front();
-  turns_.pop_front();
-  const auto line = lines_.find(client);
-  const ItemPtr item = std::move(line->second.front());
-  line->second.pop_front();
-  if (line->second.empty()) {
-    lines_.erase(line);
-  } else {
-    turns_.push_back(client);
-  }
-  --waiting_;
+  const auto item = questions_.take();
   lock.unlock();
   const Login login = checker_.check(item->question);
   lock.lock();
-  pending_.erase(pending_key(item->question));  // from here on nobody else joins
-  askers_ -= item->askers.size();
+  const std::vector<Done> askers = questions_.finish(*item);
   lock.unlock();
-  for (const Done& done : item->askers) done(login);
+  for (const Done& done : askers) done(login);
   lock.lock();
 }
 

@@ -23,8 +23,8 @@ class CredentialCache {
   static constexpr std::size_t kShards = 16;
   static constexpr std::size_t kMostOfShard = 4096;
 
-  // What was said by the source of that edition (UserTable::edition()); nullptr: nobody's; nothing: not known, or no
-  // longer.
+  // What was said by the sources of that edition (AuthenticationRules::edition); nullptr: nobody's; nothing: not known,
+  // or no longer.
   std::optional<UserPtr> find(const CredentialKey& key, std::uint64_t edition, Milliseconds now);
   void put(const CredentialKey& key, std::uint64_t edition, UserPtr user, Milliseconds until);
   std::size_t size() const;

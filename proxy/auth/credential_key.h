@@ -21,7 +21,7 @@ class CredentialHasher {
  public:
   using Secret = std::array<std::uint8_t, 32>;  // random
   // What is named; equal texts of two kinds have different keys.
-  enum class Kind : std::uint8_t { basic = 1, user_name };
+  enum class Kind : std::uint8_t { basic = 1, user_name, negotiate, helper_user, helper_group };
 
   explicit CredentialHasher(const Secret& secret);
   CredentialKey key_of(Kind kind, std::string_view text);

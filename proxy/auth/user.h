@@ -14,6 +14,7 @@ struct User {
   static constexpr std::int64_t kForever = std::numeric_limits<std::int64_t>::max();
   std::string name;  // 1 to 255 octets, none of them a control octet
   std::vector<std::string> groups = {};
+  std::uint64_t helpers = 0;      // edition of the helpers that know it; 0: it is in the users file
   std::int64_t until = kForever;  // seconds since 1970; from then on its credentials are refused
 };
 using UserPtr = std::shared_ptr<const User>;

@@ -1,11 +1,196 @@
 // SPDX-License-Identifier: Apache-2.0
+
 #include "proxy/http/body_reader.h"
 
 #include <algorithm>
+#include <cstring>
+#include <limits>
 
-#include "proxy/http/field_parser.h"
+#include "proxy/http/fields.h"
+#include "proxy/http/octets.h"
 
 namespace bloomwall::proxy {
+
+void HeadBuffer::begin(const Rules& rules) {
+  rules_ = rules;
+  text_.clear();
+  line_begin_ = lines_ = 0;
+  dropped_ = 0;
+  needs_repair_ = false;
+  state_ = HeadState::need_more;
+}
+
+HeadState HeadBuffer::feed(std::span<const char> bytes, std::size_t& consumed) {
+  consumed = 0;
+  while (state_ == HeadState::need_more && consumed < bytes.size()) {
+    const std::span<const char> rest = bytes.subspan(consumed);
+    const void* const newline = std::memchr(rest.data(), '\n', rest.size());
+    const std::size_t piece = newline == nullptr
+                                  ? rest.size()
+                                  : static_cast<std::size_t>(static_cast<const char*>(newline) - rest.data()) + 1;
+    if (text_.size() + piece > rules_.limit) {
+      // What fits is kept: readers check the first octets before the size, so the result does not depend on how the
+      // input was cut.
+      text_.append(rest.data(), rules_.limit - text_.size());
+      return state_ = lines_ == 0 && rules_.has_start_line ? HeadState::first_line_too_large : HeadState::too_large;
+    }
+    text_.append(rest.data(), piece);
+    consumed += piece;
+    if (newline != nullptr) state_ = end_of_line();
+  }
+  return state_;
+}
+
+// A line is complete, its LF included.
+HeadState HeadBuffer::end_of_line() {
+  std::string_view line = std::string_view(text_).substr(line_begin_);
+  line_begin_ = text_.size();
+  line.remove_suffix(1);
+  if (!line.empty() && line.back() == '\r') {
+    line.remove_suffix(1);
+  } else if (rules_.take_bare_lf) {
+    needs_repair_ = true;
+  } else {
+    return HeadState::bare_lf;
+  }
+  if (line.find('\r') != std::string_view::npos) return HeadState::bare_cr;
+  if (line.empty()) return empty_line();
+  if (line.front() == ' ' || line.front() == '\t') {
+    if (!rules_.take_folds || lines_ < (rules_.has_start_line ? 2U : 1U)) return HeadState::folded;
+    needs_repair_ = true;
+  }
+  ++lines_;
+  return HeadState::need_more;
+}
+
+HeadState HeadBuffer::empty_line() {
+  if (lines_ > 0 || !rules_.has_start_line) return HeadState::complete;
+  if (dropped_ == rules_.empty_lines) return HeadState::empty_start;
+  ++dropped_;
+  text_.clear();
+  line_begin_ = 0;
+  return HeadState::need_more;
+}
+
+namespace {
+
+bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+std::uint64_t hex_value(char c) {
+  return static_cast<std::uint64_t>(is(octets::digit, c) ? c - '0' : lower(c) - 'a' + 10);
+}
+
+}  // namespace
+
+void ChunkDecoder::begin(bool take_padding) {
+  *this = ChunkDecoder();
+  take_padding_ = take_padding;
+}
+
+ChunkDecoder::Step ChunkDecoder::feed(std::span<const char> bytes, const HeadLimits& limits) {
+  std::size_t at = 0;
+  for (;;) {
+    if (state_ == State::malformed) return {ChunkEvent::malformed, at, {}};
+    if (state_ == State::too_long) return {ChunkEvent::too_long, at, {}};
+    if (state_ == State::last) return {ChunkEvent::last, at, {}};
+    if (at == bytes.size()) return {ChunkEvent::need_more, at, {}};
+    if (state_ == State::data) {
+      const auto data = bytes.subspan(at, std::min<std::uint64_t>(size_, bytes.size() - at));
+      size_ -= data.size();
+      data_octets_ += data.size();
+      if (size_ == 0) state_ = State::data_cr;
+      return {ChunkEvent::data, at + data.size(), data};
+    }
+    state_ = on_frame_octet(bytes[at++]);
+    if (!within(limits)) state_ = State::too_long;
+  }
+}
+
+ChunkDecoder::State ChunkDecoder::on_frame_octet(char c) {
+  ++line_octets_;
+  switch (state_) {
+    case State::first_digit:
+      return is(octets::hex, c) ? digit(c) : State::malformed;
+    case State::digits:
+      return is(octets::hex, c) ? digit(c) : after_size(c);
+    case State::padding:
+      return after_size(c);
+    case State::line_feed:
+      return c == '\n' ? line_over() : State::malformed;
+    case State::data_cr:
+      return c == '\r' ? State::data_lf : State::malformed;
+    case State::data_lf:
+      line_octets_ = 0;
+      return c == '\n' ? State::first_digit : State::malformed;
+    case State::name_start:
+    case State::name:
+    case State::after_name:
+    case State::value_start:
+    case State::token_value:
+    case State::quoted:
+    case State::quoted_pair:
+    case State::after_value:
+      ++extension_octets_;
+      return in_extension(c);
+    case State::data:
+    case State::last:
+    case State::malformed:
+    case State::too_long:
+      break;
+  }
+  return State::malformed;
+}
+
+ChunkDecoder::State ChunkDecoder::digit(char c) {
+  if (state_ == State::first_digit) size_ = 0;
+  if (size_ >> 59 != 0) return State::malformed;  // the next digit could reach 2^63
+  size_ = size_ << 4 | hex_value(c);
+  return State::digits;
+}
+
+ChunkDecoder::State ChunkDecoder::after_size(char c) {
+  if (c == ';') return State::name_start;
+  if (is_blank(c)) return State::padding;
+  // Space after the size must lead to an extension, unless padding is taken.
+  return c == '\r' && (state_ == State::digits || take_padding_) ? State::line_feed : State::malformed;
+}
+
+ChunkDecoder::State ChunkDecoder::in_extension(char c) {
+  const bool token = is(octets::token, c);
+  switch (state_) {
+    case State::name_start:
+      return token ? State::name : is_blank(c) ? State::name_start : State::malformed;
+    case State::name:
+      if (token) return State::name;
+      [[fallthrough]];
+    case State::after_name:
+      if (is_blank(c)) return State::after_name;
+      if (c == '=') return State::value_start;
+      if (c == ';') return State::name_start;
+      return c == '\r' && state_ == State::name ? State::line_feed : State::malformed;
+    case State::value_start:
+      if (c == '"') return State::quoted;
+      return token ? State::token_value : is_blank(c) ? State::value_start : State::malformed;
+    case State::token_value:
+      if (token) return State::token_value;
+      if (c == '\r') return State::line_feed;
+      return is_blank(c) ? State::after_value : c == ';' ? State::name_start : State::malformed;
+    case State::quoted:
+      if (c == '"') return State::after_value;
+      return c == '\\' ? State::quoted_pair : is(octets::field_text, c) ? State::quoted : State::malformed;
+    case State::quoted_pair:
+      return is(octets::field_text, c) ? State::quoted : State::malformed;
+    case State::after_value:
+      if (c == ';') return State::name_start;
+      return is_blank(c) ? State::after_value : c == '\r' ? State::line_feed : State::malformed;
+    default:
+      return State::malformed;
+  }
+}
+
+bool ChunkDecoder::within(const HeadLimits& limits) {
+  return line_octets_ <= limits.chunk_line_bytes && extension_octets_ <= limits.extension_bytes + data_octets_;
+}
 
 void BodyReader::begin(const Rules& rules) {
   rules_ = rules;
@@ -96,6 +281,90 @@ tl::expected<ReadStep, HttpError> BodyReader::feed_trailers(std::span<const char
   state_ = State::done;
   step.event = ReadEvent::end;
   return step;
+}
+
+namespace {
+
+// What the Transfer-Encoding lines of a message say together.
+struct Codings {
+  unsigned lines = 0;
+  unsigned chunked = 0;  // elements that are exactly "chunked"
+  unsigned other = 0;
+  bool last_is_chunked = false;
+  bool only_chunked() const { return lines == 1 && chunked == 1 && other == 0; }
+};
+
+Codings read_codings(std::span<const Field> fields) {
+  Codings codings;
+  for (const Field& field : fields) {
+    if (field.id != FieldId::transfer_encoding) continue;
+    ++codings.lines;
+    std::string_view list = field.value;
+    for (std::string_view coding; next_element(list, coding);) {
+      codings.last_is_chunked = same_name(coding, "chunked");
+      ++(codings.last_is_chunked ? codings.chunked : codings.other);
+    }
+  }
+  return codings;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> parse_length(std::string_view text) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+  if (text.empty() || !all(octets::digit, text)) return std::nullopt;
+  std::uint64_t length = 0;
+  for (const char c : text) {
+    const auto digit = static_cast<std::uint64_t>(c - '0');
+    if (length > (kMost - digit) / 10) return std::nullopt;
+    length = length * 10 + digit;
+  }
+  return length;
+}
+
+tl::expected<Framing, HttpError> request_framing(std::span<const Field> fields, Version version) {
+  Framing framing;
+  for (const Field& field : fields) {
+    if (field.id != FieldId::content_length) continue;
+    const auto length = parse_length(field.value);
+    if (!length) return tl::unexpected(bad_request("malformed Content-Length"));
+    if (framing.has_length) return tl::unexpected(bad_request("several Content-Length fields"));
+    framing = {*length > 0 ? BodyFraming::length : BodyFraming::none, *length, true};
+  }
+  const Codings codings = read_codings(fields);
+  if (codings.lines == 0) return framing;
+  if (framing.has_length) return tl::unexpected(bad_request("Transfer-Encoding beside Content-Length"));
+  if (version == Version::http10) return tl::unexpected(bad_request("Transfer-Encoding in HTTP/1.0"));
+  if (codings.only_chunked()) return Framing{BodyFraming::chunked, 0, false};
+  if (codings.chunked == 0 && codings.other == 0) return tl::unexpected(bad_request("empty Transfer-Encoding"));
+  if (codings.chunked > 0 && (codings.chunked > 1 || !codings.last_is_chunked)) {
+    return tl::unexpected(bad_request("chunked is not the last transfer coding, once"));
+  }
+  if (codings.other == 0) return tl::unexpected(bad_request("several Transfer-Encoding fields"));
+  return tl::unexpected(HttpError{ErrorKind::not_implemented, "a transfer coding other than chunked"});
+}
+
+tl::expected<Framing, HttpError> response_framing(std::span<const Field> fields) {
+  const Codings codings = read_codings(fields);
+  if (codings.lines > 0) {
+    if (!codings.only_chunked()) return tl::unexpected(bad_response("a transfer coding other than chunked"));
+    return Framing{BodyFraming::chunked, 0, false};
+  }
+  Framing framing{BodyFraming::until_close, 0, false};
+  for (const Field& field : fields) {
+    if (field.id != FieldId::content_length) continue;
+    std::string_view list = field.value;
+    bool any = false;
+    for (std::string_view element; next_element(list, element); any = true) {
+      const auto length = parse_length(element);
+      if (!length) return tl::unexpected(bad_response("malformed Content-Length"));
+      if (framing.has_length && framing.length != *length)
+        return tl::unexpected(bad_response("contradicting Content-Length"));
+      framing = {*length > 0 ? BodyFraming::length : BodyFraming::none, *length, true};
+    }
+    if (!any) return tl::unexpected(bad_response("empty Content-Length"));
+  }
+  return framing;
 }
 
 }  // namespace bloomwall::proxy

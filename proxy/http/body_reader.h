@@ -1,23 +1,159 @@
-// The body of one message after its head: counted, chunked with trailers, or until the sender closes.
-// Shared by request_reader.h and response_reader.h, which differ only in the name of an error.
+// What readers of messages are made of: limits and the steps they report, heads (HeadBuffer), framing, bodies.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
 #include <vector>
 
-#include <tl/expected.hpp>
-
-#include "proxy/http/chunk_decoder.h"
 #include "proxy/http/fields.h"
-#include "proxy/http/head_buffer.h"
 #include "proxy/http/http_error.h"
-#include "proxy/http/message_reader.h"
 #include "proxy/http/request.h"
 
 namespace bloomwall::proxy {
 
+struct HeadLimits {
+  std::size_t head_bytes = 65'536;      // start line and fields; more: 431 (414 where the request line alone is longer)
+  std::size_t fields = 256;             // more: 431
+  std::size_t chunk_line_bytes = 4096;  // one chunk-size line with its extensions
+  std::uint64_t extension_bytes = 65'536;  // by which all chunk extensions of a message may outweigh its body
+  std::size_t trailer_bytes = 16'384;      // whole trailer section
+  std::size_t trailer_fields = 64;
+  unsigned empty_lines = 8;          // before a request line
+  unsigned interim_responses = 100;  // 1xx before the final response
+};
+
+enum class ReadEvent : std::uint8_t {
+  need_more,  // everything given was consumed; nothing else to say
+  interim,    // responses: a 1xx head; head() holds it until the next feed()
+  head,       // head() is complete
+  body,       // `body` holds the next octets of the body, chunked coding removed
+  end,        // the message is over, trailers() is complete; stays so until next() is called
+};
+
+struct ReadStep {
+  ReadEvent event = ReadEvent::need_more;
+  std::size_t consumed = 0;         // of the bytes given; the rest must be given again
+  std::span<const char> body = {};  // inside the bytes given: relay or copy before they go away
+};
+
+// Collects a head (or a trailer section) line by line until its empty line, in one contiguous buffer that views point
+// to. Checked here, because the parsers above it rely on it: line ends are CRLF (with `take_bare_lf` also LF), no CR
+// stands alone, no line is folded (with `take_folds` folds are only noted), the section stays within its size. Every
+// octet is copied and examined once, however the input is cut.
+enum class HeadState : std::uint8_t {
+  need_more,
+  complete,
+  too_large,
+  first_line_too_large,
+  empty_start,
+  bare_cr,
+  bare_lf,
+  folded
+};
+
+class HeadBuffer {
+ public:
+  struct Rules {
+    std::size_t limit = 0;       // bytes, the empty line included
+    bool has_start_line = true;  // the first line is none of the fields
+    unsigned empty_lines = 0;    // dropped before the start line; one more is empty_start
+    bool take_bare_lf = false;
+    bool take_folds = false;
+  };
+
+  void begin(const Rules& rules);  // empties it
+  // Takes bytes up to the end of the section; `consumed` tells how many. States other than need_more are final.
+  HeadState feed(std::span<const char> bytes, std::size_t& consumed);
+
+  std::string_view text() const { return text_; }      // all octets so far
+  std::string& mutable_text() { return text_; }        // for repairs of a complete section
+  std::size_t lines() const { return lines_; }         // complete ones, the empty line not counted
+  bool needs_repair() const { return needs_repair_; }  // a bare LF or a fold was taken
+  bool empty() const { return text_.empty(); }
+  std::size_t memory() const { return text_.capacity(); }  // bytes
+
+ private:
+  HeadState end_of_line();
+  HeadState empty_line();
+
+  Rules rules_;
+  std::string text_;
+  std::size_t line_begin_ = 0;
+  std::size_t lines_ = 0;
+  unsigned dropped_ = 0;
+  bool needs_repair_ = false;
+  HeadState state_ = HeadState::need_more;
+};
+
+// Takes the chunked transfer coding off a body, octet by octet in the frame, span by span in the data.
+// Grammar exactly as in RFC 9112 section 7.1: hex size of any length of padding, extensions (checked and dropped),
+// CRLF. Written here rather than taken from llhttp, whose version 8 refuses valid extensions (space around "=", quoted
+// pairs) and mixes trailer fields with framing fields; tests hold that what llhttp takes is read the same way here.
+// Bounds: size below 2^63, a size line within HeadLimits, and all extensions together within HeadLimits plus the octets
+// of data that came with them.
+enum class ChunkEvent : std::uint8_t {
+  need_more,
+  data,       // `data` holds octets of the body
+  last,       // the last chunk's line is over; the trailer section follows
+  malformed,  // final
+  too_long,   // a size line or the extensions over their limits; final
+};
+
+class ChunkDecoder {
+ public:
+  struct Step {
+    ChunkEvent event = ChunkEvent::need_more;
+    std::size_t consumed = 0;
+    std::span<const char> data = {};
+  };
+  // `take_padding`: spaces between the size and CRLF, as old servers send them, are let pass.
+  void begin(bool take_padding);
+  Step feed(std::span<const char> bytes, const HeadLimits& limits);
+
+ private:
+  enum class State : std::uint8_t {
+    first_digit,
+    digits,
+    padding,
+    name_start,
+    name,
+    after_name,
+    value_start,
+    token_value,
+    quoted,
+    quoted_pair,
+    after_value,
+    line_feed,
+    data,
+    data_cr,
+    data_lf,
+    last,
+    malformed,
+    too_long
+  };
+  State on_frame_octet(char c);
+  State digit(char c);
+  State after_size(char c);
+  State in_extension(char c);
+  State line_over() const { return size_ == 0 ? State::last : State::data; }
+  bool within(const HeadLimits& limits);
+
+  State state_ = State::first_digit;
+  bool take_padding_ = false;
+  std::uint64_t size_ = 0;  // of the chunk; while in data: octets left
+  std::uint64_t line_octets_ = 0;
+  std::uint64_t extension_octets_ = 0;
+  std::uint64_t data_octets_ = 0;
+};
+
+// The body of one message after its head: counted, chunked with trailers, or until the sender closes.
+// Requests and responses differ only in the name of an error.
 class BodyReader {
  public:
   struct Rules {
@@ -49,5 +185,25 @@ class BodyReader {
   HeadBuffer trailer_section_;
   std::vector<Field> trailers_;
 };
+
+// How long a message body is: Content-Length and Transfer-Encoding, read once, strictly.
+// Source: RFC 9112 section 6.3; numbers are those rules.
+struct Framing {
+  BodyFraming kind = BodyFraming::none;
+  std::uint64_t length = 0;
+  bool has_length = false;  // Content-Length was given, also 0
+};
+
+// Digits alone, at most 2^63-1.
+std::optional<std::uint64_t> parse_length(std::string_view text);
+
+// Requests: one Content-Length of digits alone; Transfer-Encoding is exactly "chunked", once, never in HTTP/1.0, never
+// beside Content-Length. Codings we do not know: not_implemented; everything else wrong: bad_request.
+tl::expected<Framing, HttpError> request_framing(std::span<const Field> fields, Version version);
+
+// Responses, as the fields say it (whether there is a body at all depends on request and status). Content-Length lines
+// and list elements must all be the same number. Transfer-Encoding must be chunked alone; beside it Content-Length does
+// not count. Neither: until_close.
+tl::expected<Framing, HttpError> response_framing(std::span<const Field> fields);
 
 }  // namespace bloomwall::proxy

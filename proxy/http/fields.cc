@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+
 #include "proxy/http/fields.h"
+
+#include <llhttp/llhttp.h>
 
 #include <algorithm>
 #include <array>
@@ -111,6 +114,143 @@ void Persistence::note(std::string_view list) {
     close = close || same_name(option, "close");
     keep_alive = keep_alive || same_name(option, "keep-alive");
   }
+}
+
+namespace {
+
+struct Sink {
+  std::vector<Field>* fields;
+  std::size_t most;
+  const char* end;  // of the section: views never reach it
+  bool too_many = false;
+  bool complete = false;
+};
+
+Sink& sink_of(llhttp_t* parser) { return *static_cast<Sink*>(parser->data); }
+
+int on_name(llhttp_t* parser, const char* at, std::size_t size) {
+  Sink& sink = sink_of(parser);
+  if (sink.fields->size() == sink.most) {
+    sink.too_many = true;
+    return HPE_USER;
+  }
+  sink.fields->push_back({.name = {at, size}, .value = {}});
+  return HPE_OK;
+}
+
+// An empty value gives no call at all; one with inner structure (Connection, Transfer-Encoding) may give several that
+// continue each other.
+int on_value(llhttp_t* parser, const char* at, std::size_t size) {
+  Field& field = sink_of(parser).fields->back();
+  const char* const begin = field.value.empty() ? at : field.value.data();
+  field.value = {begin, static_cast<std::size_t>(at + size - begin)};
+  return HPE_OK;
+}
+
+int on_complete(llhttp_t* parser) {
+  sink_of(parser).complete = true;
+  return HPE_PAUSED;
+}
+
+const llhttp_settings_t& settings() {
+  static const llhttp_settings_t made = [] {
+    llhttp_settings_t s;
+    llhttp_settings_init(&s);
+    s.on_header_field = on_name;
+    s.on_header_value = on_value;
+    s.on_headers_complete = on_complete;
+    return s;
+  }();
+  return made;
+}
+
+// A parser in the state after a request line. Start lines are parsed by request.cc and response.cc, which
+// accept every method and give each error its own status.
+const llhttp_t& primed() {
+  static const llhttp_t made = [] {
+    constexpr std::string_view kStart = "POST / HTTP/1.1\r\n";
+    llhttp_t parser;
+    llhttp_init(&parser, HTTP_REQUEST, &settings());
+    llhttp_execute(&parser, kStart.data(), kStart.size());
+    return parser;
+  }();
+  return made;
+}
+
+// Most lines are written as we would write them; those go on by one copy.
+bool is_verbatim(const Field& field) {
+  if (field.value.empty()) return false;
+  const char* const behind_name = field.name.data() + field.name.size();
+  const char* const behind_value = field.value.data() + field.value.size();  // CRLF at least follows
+  return field.value.data() == behind_name + 2 && behind_name[0] == ':' && behind_name[1] == ' ' &&
+         behind_value[0] == '\r' && behind_value[1] == '\n';
+}
+
+FieldError error_of(llhttp_errno_t code) {
+  switch (code) {
+    case HPE_INVALID_CONTENT_LENGTH:
+    case HPE_UNEXPECTED_CONTENT_LENGTH:
+    case HPE_INVALID_TRANSFER_ENCODING:
+      return FieldError::bad_framing;
+    case HPE_INVALID_HEADER_TOKEN:
+      return FieldError::bad_name;
+    default:
+      return FieldError::bad_syntax;
+  }
+}
+
+}  // namespace
+
+const char* to_string(FieldError error) {
+  switch (error) {
+    case FieldError::too_many:
+      return "too many fields";
+    case FieldError::too_many_options:
+      return "too many Connection options";
+    case FieldError::bad_name:
+      return "a field name that is no token, or an octet no value may hold";
+    case FieldError::bad_value:
+      return "a control octet in a field value";
+    case FieldError::bad_framing:
+      return "malformed or contradicting Content-Length or Transfer-Encoding";
+    case FieldError::bad_syntax:
+      return "a malformed field line";
+  }
+  return "";
+}
+
+tl::expected<SecondReading, FieldError> parse_fields(std::string_view section, std::size_t most,
+                                                     std::vector<Field>& fields) {
+  fields.clear();
+  Sink sink{&fields, most, section.data() + section.size()};
+  llhttp_t parser = primed();
+  parser.data = &sink;
+  const llhttp_errno_t code = llhttp_execute(&parser, section.data(), section.size());
+  if (sink.too_many) return tl::unexpected(FieldError::too_many);
+  if (!sink.complete) return tl::unexpected(code == HPE_OK ? FieldError::bad_syntax : error_of(code));
+  if (llhttp_get_error_pos(&parser) != sink.end) return tl::unexpected(FieldError::bad_syntax);
+  for (Field& field : fields) {
+    field.value = trim(field.value);
+    if (!is_token(field.name)) return tl::unexpected(FieldError::bad_name);
+    if (!is_field_text(field.value)) return tl::unexpected(FieldError::bad_value);
+    field.id = field_id(field.name);
+    field.is_verbatim = is_verbatim(field);
+  }
+  return SecondReading{(parser.flags & F_CHUNKED) != 0, (parser.flags & F_CONTENT_LENGTH) != 0, parser.content_length};
+}
+
+bool mark_nominated(std::vector<Field>& fields) {
+  std::size_t options = 0;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (fields[i].id != FieldId::connection) continue;
+    fields[i].nominated = true;
+    std::string_view list = fields[i].value;
+    for (std::string_view option; next_element(list, option);) {
+      if (++options > kMaxOptions) return false;
+      for (Field& field : fields) field.nominated = field.nominated || same_name(field.name, option);
+    }
+  }
+  return true;
 }
 
 }  // namespace bloomwall::proxy

@@ -1,5 +1,5 @@
 // One parsed request head: what the client wants, as views into the reader's head buffer. No ownership but the field
-// list. Everything in it has passed the checks listed in request_reader.h, so later stages need no checks of their own.
+// list. Everything in it has passed the checks listed in http1_reader.h, so later stages need no checks of their own.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,9 +7,8 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <vector>
-
 #include <tl/expected.hpp>
+#include <vector>
 
 #include "proxy/http/fields.h"
 #include "proxy/http/http_error.h"
@@ -74,5 +73,15 @@ struct RequestHead {
   std::vector<Field> fields = {};                  // in the order received
   std::size_t bytes = 0;                           // of the head, request line and empty line included; for the log
 };
+
+// Turns the complete octets of a request head into a RequestHead, or into the error to answer. Used by
+// http1_reader.h. Checks and their statuses: the list in http1_reader.h.
+
+// Whether the first octets, as far as they have come, can begin a request line.
+bool may_start_request(std::string_view text);
+
+// `text`: from the request line to the empty line, line ends checked. `head` is overwritten; its views point into
+// `text`.
+std::optional<HttpError> parse_request_head(std::string_view text, std::size_t most_fields, RequestHead& head);
 
 }  // namespace bloomwall::proxy

@@ -8,7 +8,7 @@ namespace {
 
 // RFC 9113 section 6. Frames of other types ask for nothing, whatever they are.
 constexpr std::uint8_t kData = 0, kHeaders = 1, kContinuation = 9;
-constexpr std::uint8_t kEndStream = 0x1, kPadded = 0x8;
+constexpr std::uint8_t kEndStream = 0x1, kEndHeaders = 0x4, kPadded = 0x8;
 constexpr std::size_t kMostPadding = 256;  // octets of a frame, Pad Length included
 
 }  // namespace
@@ -41,6 +41,8 @@ FrameBudget::Verdict FrameBudget::feed(std::span<const char> bytes, std::chrono:
 // Of the frame whose head is in frame_, and whose length in skip_.
 FrameBudget::Verdict FrameBudget::on_frame(std::chrono::milliseconds now) {
   const std::uint8_t type = frame_[3], flags = frame_[4];
+  is_head_ = type == kHeaders || type == kContinuation;
+  awaits_rest_ = is_head_ && (flags & kEndHeaders) == 0;
   switch (type) {
     case kHeaders:
       head_ = skip_;

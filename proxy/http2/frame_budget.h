@@ -35,7 +35,7 @@ class TokenBucket {
 
 class FrameBudget {
  public:
-  enum class Verdict : std::uint8_t { fine, empty_frames, endless_head, resets };
+  enum class Verdict : std::uint8_t { fine, empty_frames, endless_head, resets, slow_head };
   static constexpr std::uint32_t kBurst = 1000, kPerSecond = 50;
   static constexpr std::uint32_t kResetBurst = 200, kResetsPerSecond = 20;
   static constexpr std::uint64_t kOctetsAFrame = 2048;  // of bodies that were sent, for one more frame
@@ -45,6 +45,8 @@ class FrameBudget {
   FrameBudget(std::size_t preface, std::size_t most_head) : skip_(preface), most_head_(most_head) {}
 
   Verdict feed(std::span<const char> bytes, std::chrono::milliseconds now);  // all that the peer sends, in order
+  // Between the first octet of a header section's first frame and the last one of its last.
+  bool is_in_head() const { return awaits_rest_ || (is_head_ && skip_ > 0); }
   Verdict on_reset(std::chrono::milliseconds now);
   void on_head_sent() { frames_.earn(kForAMessage * 1000); }
   // `is_all`: the peer's window had room for more.
@@ -61,6 +63,8 @@ class FrameBudget {
   std::size_t used_ = 0;                 // octets of frame_
   std::size_t skip_;                     // octets until the next one
   std::size_t most_head_, head_ = 0;
+  bool is_head_ = false;      // the frame that is skipped is a part of a header section
+  bool awaits_rest_ = false;  // and another one follows
 };
 
 }  // namespace bloomwall::proxy

@@ -1,18 +1,20 @@
 // One HTTP/2 connection without its socket, either end of it: octets in, events of streams out, and the other way
-// round. No I/O and no clock; frames, HPACK and flow control are nghttp2's, which only http2_connection.cc includes.
+// round. No I/O and no clock; frames, HPACK and flow control are nghttp2's, which only this folder includes.
 //
 //   feed(what has come); write() until it gives nothing, whenever on_output() has asked for it; is_over(): close
 //
 // A Stream is attached to its number until it is detached, or its on_closed() was called. What it was given by
-// on_data() counts against the windows until consume() says that it is gone. What it sends is asked for by supply(),
-// frame by frame, once the peer's windows have room; after a supply() that gave nothing only resume() makes it be asked
-// again. Calls in events are allowed, but for feed() and write().
+// on_data() counts against its window until consume() says that it is gone; a window grows as its reader takes what
+// comes, while there is memory. The connection's window is kept open: who reads slowly stops nobody else. What it sends
+// is asked for by supply(), frame by frame, once the peer's windows have room; after a supply() that gave nothing only
+// resume() makes it be asked again. Calls in events are allowed, but for feed() and write().
 //
-// Bounds: `Limits`, and FrameBudget; both end the connection with GOAWAY. Of a stream, what its window lets in. A peer
-// that does not take what is written: has_much_to_write() says not to feed more. nghttp2's memory is counted by Memory,
-// and never refused, since nghttp2 1.52 does not survive that everywhere; the connection ends where it is spent.
+// Bounds: `Limits`, and FrameBudget; both end the connection with GOAWAY. Of a stream, what its window lets in: who has
+// no memory for all of them does not feed(). A peer that does not take what is written: has_much_to_write() says not to
+// feed more. nghttp2's memory is counted by Memory, and never refused, since nghttp2 1.52 does not survive that
+// everywhere; the connection ends where it is spent.
 // Not spoken: server push, extended CONNECT (a request with it is malformed), ALTSVC and ORIGIN frames (ignored), the
-// priorities of RFC 7540 (refused by SETTINGS; those of RFC 9218 are obeyed).
+// priorities of RFC 7540 (refused by SETTINGS) and PRIORITY_UPDATE frames (ignored): the field `priority` is obeyed.
 // Source: RFC 9113, RFC 9218. Thread: one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -25,6 +27,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "proxy/http2/frame_budget.h"
@@ -44,6 +47,7 @@ enum class Http2Code : std::uint32_t {
   refused_stream = 7,  // nothing of the request was processed: it may be sent again
   cancel = 8,
   enhance_your_calm = 11,
+  http_1_1_required = 13,
 };
 
 class Http2Connection {
@@ -52,13 +56,16 @@ class Http2Connection {
   struct Limits {
     std::uint32_t streams = 100;  // server: that the client may have open
     Http2FieldList::Limits head;
-    std::uint32_t stream_window = 64U << 10U;  // octets of a body on their way here; each stream has so many of its own
+    // Octets of a body on their way here. Each stream has a window of its own, as it begins and at most.
+    std::uint32_t stream_window = 64U << 10U, most_window = 1U << 20U;
+    std::uint32_t window = 16U << 20U;  // of the connection: octets that were not fed yet, and may stand before others
   };
   class Memory {
    public:
     virtual void take(std::size_t bytes) = 0;
     virtual void give(std::size_t bytes) = 0;
-    virtual bool is_spent() const = 0;  // more was taken than there is
+    virtual bool is_spent() const = 0;                   // more was taken than there is
+    virtual bool has_room(std::size_t bytes) const = 0;  // for as many more, and for others
 
    protected:
     ~Memory() = default;
@@ -84,8 +91,8 @@ class Http2Connection {
    public:
     // Server: a head is complete. Attaches a stream, or the request is refused.
     virtual void on_request(Http2StreamId id, const Http2FieldList& list, bool is_end) = 0;
-    virtual void on_goaway() = 0;  // the peer has sent GOAWAY
-    virtual void on_output() = 0;  // there may be something to write
+    virtual void on_goaway(Http2Code why) = 0;  // the peer has sent GOAWAY
+    virtual void on_output() = 0;               // there may be something to write
 
    protected:
     ~Handler() = default;
@@ -103,6 +110,9 @@ class Http2Connection {
   bool is_over() const;                     // nothing more is read or written
   const char* why() const { return why_; }  // it ended before its time: a literal; nullptr: it did not
   FrameBudget::Verdict flood() const { return flood_; }
+  // A header section has begun to come: nothing else can until it has ended, so it must end in time.
+  bool is_in_head() const { return budget_.is_in_head(); }
+  void end_slow_head();  // it did not: the end, as of a flood
 
   // Server: `list` as of list_answer().
   void submit_interim(Http2StreamId id, std::span<const Http2Field> list);
@@ -133,10 +143,12 @@ class Http2Connection {
   };
   struct Entry {
     Stream* stream = nullptr;
+    std::uint32_t window = 0;    // octets
     std::size_t unconsumed = 0;  // octets
+    std::size_t taken = 0;       // octets, since the window has grown
     bool resets_after_end = false;
   };
-  void open(const Limits& limits);
+  void open();
   void fail(const char* why);
   bool is_ended_by_peer(Http2StreamId id) const;
   void note_flood(FrameBudget::Verdict verdict);
@@ -145,19 +157,26 @@ class Http2Connection {
   void on_fields(Http2StreamId id, bool is_request, bool is_end);
   void on_stream_end(Http2StreamId id);
   void reset_rest(Http2StreamId id);
+  void submit_reset(Http2StreamId id, std::uint32_t code);
+  void grow(Http2StreamId id, Entry& entry, std::size_t taken);
+  void forget(Http2StreamId id);
+  void count_list();
   void on_stream_closed(Http2StreamId id, std::uint32_t code);
 
   const Role role_;
   Handler& handler_;
   Memory& memory_;
   FrameBudget budget_;
-  Http2FieldList::Limits head_limits_;
+  const Limits limits_;
   std::unique_ptr<nghttp2_session, Session> session_;
   Http2FieldList list_;               // of the header section that is being read
+  std::size_t list_counted_ = 0;      // of its memory
   std::vector<Http2Field> trailers_;  // scratch
   std::unordered_map<Http2StreamId, Entry> streams_;
-  std::deque<Http2StreamId> released_;  // that the peer had not ended by then
-  std::chrono::milliseconds now_{0};    // of the last feed()
+  std::unordered_set<Http2StreamId> own_resets_;  // server: that are on the way out
+  std::size_t grown_ = 0;                         // octets, of all windows of streams
+  std::deque<Http2StreamId> released_;            // that the peer had not ended by then
+  std::chrono::milliseconds now_{0};              // of the last feed()
   const char* why_ = nullptr;
   FrameBudget::Verdict flood_ = FrameBudget::Verdict::fine;
   bool has_failed_ = false;  // the session is of no use any more

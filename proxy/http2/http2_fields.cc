@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "proxy/http/octets.h"
-#include "proxy/http/request_head.h"
+#include "proxy/http/request.h"
 #include "proxy/http/serialise.h"
 
 namespace bloomwall::proxy {
@@ -21,6 +21,11 @@ bool is_lower_token(std::string_view name) {
 }
 
 bool is_value(std::string_view value) { return is_field_text(value) && trim(value).size() == value.size(); }
+
+Http2Field trimmed(Http2Field field) {
+  field.value = trim(field.value);
+  return field;
+}
 
 bool is_of_connection(FieldId id) {
   switch (id) {
@@ -69,10 +74,11 @@ Words read_pseudo(const Http2FieldList& list, std::span<Pseudo> known) {
   return nullptr;
 }
 
-// How many lines; nothing where one is malformed.
-Words append_fields(std::string& text, const Http2FieldList& list, bool skip_host, std::size_t& lines) {
+// What is wrong; nullptr: nothing.
+Words append_fields(std::string& text, const Http2FieldList& list, Http2Sender sender, bool skip_host,
+                    std::size_t& lines) {
   for (std::size_t i = 0; i < list.size(); ++i) {
-    const Http2Field field = list[i];
+    const Http2Field field = sender == Http2Sender::origin ? trimmed(list[i]) : list[i];
     if (is_pseudo(field.name)) continue;
     if (const Words wrong = wrong_in_field(field)) return wrong;
     if (skip_host && field.name == "host") continue;
@@ -192,7 +198,8 @@ std::optional<HttpError> read_request(const Http2FieldList& list, bool is_end, s
     append_field(text, "host", *line.authority);
     ++lines;
   }
-  if (const Words wrong = append_fields(text, list, line.authority.has_value(), lines)) return bad_request(wrong);
+  if (const Words wrong = append_fields(text, list, Http2Sender::client, line.authority.has_value(), lines))
+    return bad_request(wrong);
   const bool is_chunked = !is_end && method_of(line.method) != Method::connect && !list.find("content-length");
   if (is_chunked) {
     append_field(text, "transfer-encoding", "chunked");
@@ -221,7 +228,7 @@ std::optional<HttpError> write_answer_text(const Http2FieldList& list, const Htt
   text.assign("HTTP/1.1 ");
   append(text, {status, " ", kLineEnd});
   std::size_t lines = 0;
-  if (const Words wrong = append_fields(text, list, false, lines)) return bad_response(wrong);
+  if (const Words wrong = append_fields(text, list, Http2Sender::origin, false, lines)) return bad_response(wrong);
   const bool has_no_body = is_interim || to.method == Method::head || answer.status == 204 || answer.status == 304;
   answer.is_chunked = !has_no_body && !list.find("content-length");
   if (answer.is_chunked) append_field(text, "transfer-encoding", "chunked");
@@ -229,11 +236,11 @@ std::optional<HttpError> write_answer_text(const Http2FieldList& list, const Htt
   return std::nullopt;
 }
 
-std::optional<HttpError> write_trailer_lines(const Http2FieldList& list, std::string& text) {
+std::optional<HttpError> write_trailer_lines(const Http2FieldList& list, Http2Sender sender, std::string& text) {
   if (list.is_too_large()) return HttpError{ErrorKind::head_too_large, "trailers over their limit"};
   if (const Words wrong = read_pseudo(list, {})) return bad_request(wrong);
   std::size_t lines = 0;
-  if (const Words wrong = append_fields(text, list, false, lines)) return bad_request(wrong);
+  if (const Words wrong = append_fields(text, list, sender, false, lines)) return bad_request(wrong);
   text.append(kLineEnd);
   return std::nullopt;
 }

@@ -5,7 +5,8 @@
 // Refused as malformed: names that are no tokens or not in lower case; values with control octets, or with white space
 // around them; connection-specific fields, TE other than "trailers"; pseudo-header fields that are unknown, doubled,
 // missing, or behind others; a :path that is neither "/..." nor the "*" of OPTIONS; no authority; a Host that is not
-// :authority; and all that HTTP/1.1 refuses. A scheme other than https is misdirected. nghttp2 refuses most of that
+// :authority; and all that HTTP/1.1 refuses. Of origins white space around values is taken, and dropped, as clients do
+// that ask them without a proxy. A scheme other than https is misdirected. nghttp2 refuses most of that
 // before; this is the reading that counts.
 // No I/O, no clock. Cost: linear in the list.
 // Source: RFC 9113 section 8, RFC 9110 section 6.5.
@@ -46,6 +47,7 @@ class Http2FieldList {
   void begin(const Limits& limits);                    // empties it
   bool add(const Http2Field& field);                   // copies; false: far over the limit
   bool is_too_large() const { return is_too_large_; }  // then it is not complete
+  std::size_t held() const { return text_.capacity() + fields_.capacity() * sizeof(Place); }  // octets
   std::size_t size() const { return fields_.size(); }
   Http2Field operator[](std::size_t i) const;                         // valid until the list changes
   std::optional<std::string_view> find(std::string_view name) const;  // the first one
@@ -86,7 +88,8 @@ std::optional<HttpError> write_answer_text(const Http2FieldList& list, const Htt
                                            Http2Answer& answer);
 
 // Trailers, as lines with the empty one at their end; `text` is appended to. Errors are those of a request.
-std::optional<HttpError> write_trailer_lines(const Http2FieldList& list, std::string& text);
+enum class Http2Sender : std::uint8_t { client, origin };
+std::optional<HttpError> write_trailer_lines(const Http2FieldList& list, Http2Sender sender, std::string& text);
 
 // What is sent: pseudo-header fields and those of a head that was written for HTTP/1.1, without the connection-specific
 // ones. `out` is overwritten, its views are those of the head, and of `status`.

@@ -14,6 +14,7 @@ namespace {
 using Memory = Http2Connection::Memory;
 
 constexpr std::size_t kFrame = 16'384;              // octets of a payload: the most that we let a peer send
+constexpr std::uint32_t kFirstStreams = 100;        // that an origin is assumed to take before its SETTINGS have come
 constexpr std::size_t kMostAcks = 128;              // answers to PING and SETTINGS that wait
 constexpr std::uint64_t kNeverReached = 1U << 30U;  // FrameBudget counts resets
 
@@ -55,7 +56,10 @@ Nghttp2OptionsPtr make_nghttp2_options(Http2Connection::Role role, const Http2Co
   nghttp2_option_set_max_send_header_block_length(made, std::size_t{32} << 20U);  // heads were limited when they came
   nghttp2_option_set_max_continuations(made, most_compressed(limits.head) / kFrame + 8);
   nghttp2_option_set_stream_reset_rate_limit(made, kNeverReached, kNeverReached);
-  if (role == Http2Connection::Role::client) nghttp2_option_set_peer_max_concurrent_streams(made, limits.streams);
+  if (role == Http2Connection::Role::client) {
+    nghttp2_option_set_peer_max_concurrent_streams(made, std::min(limits.streams, kFirstStreams));
+    nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation(made, 1);  // as browsers and curl
+  }
   return options;
 }
 

@@ -1,5 +1,5 @@
 // What a connection asks of nghttp2 once: owners of its objects, its options, its memory, and lists of fields as it
-// takes them. Included by http2_connection.cc alone, so that nothing else knows nghttp2.
+// takes them. Included by this folder alone, so that nothing else knows nghttp2.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,10 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
+
 #include "proxy/io/chain.h"
+
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
+#include <new>
+#include <utility>
 
 namespace bloomwall::proxy {
+
+BufferPool::BufferPool(std::size_t limit_bytes) : limit_(limit_bytes) {}
+
+void BufferPool::set_limit(std::size_t limit_bytes) { limit_ = limit_bytes; }
+
+BufferPool::~BufferPool() {
+  for (Block* const slab : slabs_) ::munmap(slab, kSlabBlocks * sizeof(Block));
+}
+
+bool BufferPool::reserve(std::size_t bytes) {
+  const auto in_use = bytes_in_use_.load(std::memory_order_relaxed);
+  if (in_use + bytes > limit_) {
+    refusals_.store(refusals_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    return false;
+  }
+  bytes_in_use_.store(in_use + bytes, std::memory_order_relaxed);
+  return true;
+}
+
+void BufferPool::release(std::size_t bytes) {
+  bytes_in_use_.store(bytes_in_use_.load(std::memory_order_relaxed) - bytes, std::memory_order_relaxed);
+}
+
+BufferPool::Block* BufferPool::take() {
+  if (!reserve(sizeof(Block))) return nullptr;
+  Block* block = free_;
+  if (block != nullptr) {
+    --kept_;
+    free_ = block->next;
+  } else if (block = fresh(); block == nullptr) {
+    release(sizeof(Block));
+    return nullptr;
+  }
+  block->next = nullptr;
+  block->begin = block->end = 0;
+  return block;
+}
+
+BufferPool::Block* BufferPool::fresh() {
+  if (!cold_.empty()) {
+    Block* const block = cold_.back();
+    cold_.pop_back();
+    return block;
+  }
+  if (slab_used_ == kSlabBlocks) {
+    void* const memory = ::mmap(nullptr, kSlabBlocks * sizeof(Block), PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return nullptr;
+    slabs_.push_back(static_cast<Block*>(memory));
+    slab_used_ = 0;
+  }
+  return new (slabs_.back() + slab_used_++) Block;  // its octets stay unset
+}
+
+void BufferPool::give(Block* block) {
+  release(sizeof(Block));
+  if (kept_ == kMaxKept) {
+    ::madvise(block, sizeof(Block), MADV_DONTNEED);
+    cold_.push_back(block);
+    return;
+  }
+  ++kept_;
+  block->next = free_;
+  free_ = block;
+}
 
 bool Chain::append(std::span<const char> bytes) {
   while (!bytes.empty()) {
@@ -13,6 +83,7 @@ bool Chain::append(std::span<const char> bytes) {
       if (block == nullptr) return false;
       (tail_ == nullptr ? head_ : tail_->next) = block;
       tail_ = block;
+      ++blocks_;
     }
     const std::size_t n = std::min(bytes.size(), tail_->room());
     std::memcpy(tail_->bytes.data() + tail_->end, bytes.data(), n);
@@ -43,6 +114,7 @@ void Chain::consume(std::size_t bytes) {
     BufferPool::Block* empty = head_;
     head_ = head_->next;
     pool_->give(empty);
+    --blocks_;
   }
   if (head_ == nullptr) {
     tail_ = nullptr;

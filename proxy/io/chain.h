@@ -5,12 +5,84 @@
 
 #include <sys/uio.h>
 
+#include <array>
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <span>
-
-#include "proxy/io/buffer_pool.h"
+#include <vector>
 
 namespace bloomwall::proxy {
+
+// Blocks of memory for bytes that wait: one pool per worker, so that connections hold memory only while they have
+// something to keep. Freed blocks are kept for the next taker; the pages of those beyond kMaxKept go back to the
+// system, so that a peak does not stay for ever. What is held at one time is bounded by `limit`, and a taker that gets
+// nothing must give up its connection; readers therefore ask has_room() first. What connections hold elsewhere for
+// octets that wait (heads, TLS) counts by a Reservation.
+// Cost: a pop or push on a list; beyond kMaxKept a system call. Thread: one; in_use() and refusals() may be read from
+// any.
+class BufferPool {
+ public:
+  struct Block {
+    static constexpr std::size_t kBytes = 16 * 1024 - 16;  // with the fields below a whole number of pages
+    Block* next = nullptr;
+    std::uint32_t begin = 0;  // first octet not yet taken
+    std::uint32_t end = 0;    // one past the last octet written
+    std::array<char, kBytes> bytes;
+    std::size_t size() const { return end - begin; }
+    std::size_t room() const { return kBytes - end; }
+  };
+  static constexpr std::size_t kMaxKept = 256;  // 4 MiB
+
+  explicit BufferPool(std::size_t limit_bytes);
+  ~BufferPool();
+  BufferPool(const BufferPool&) = delete;
+  BufferPool& operator=(const BufferPool&) = delete;
+
+  void set_limit(std::size_t limit_bytes);  // what is held beyond a lower one stays until it is given back
+  // Whether `bytes` more can be kept. An eighth of the limit stays free for octets that were already read.
+  bool has_room(std::size_t bytes) const { return in_use() + 2 * bytes + limit_ / 8 <= limit_; }
+  std::size_t left() const { return limit_ - (in_use() < limit_ ? static_cast<std::size_t>(in_use()) : limit_); }
+  std::size_t limit() const { return limit_; }
+  Block* take();  // empty; nullptr at the limit
+  void give(Block* block);
+  bool reserve(std::size_t bytes);  // false at the limit: nothing is reserved then
+  void release(std::size_t bytes);
+  std::uint64_t refusals() const { return refusals_.load(std::memory_order_relaxed); }  // how often there was none
+  std::uint64_t in_use() const { return bytes_in_use_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::size_t kSlabBlocks = 64;  // 1 MiB
+  Block* fresh();
+
+  std::size_t limit_;  // bytes
+  std::atomic<std::uint64_t> bytes_in_use_{0}, refusals_{0};
+  Block* free_ = nullptr;
+  std::size_t kept_ = 0;
+  std::vector<Block*> cold_;             // without pages
+  std::vector<Block*> slabs_;            // all there is, kSlabBlocks each
+  std::size_t slab_used_ = kSlabBlocks;  // of the last one
+};
+
+// Memory outside the pool that counts as taken from it, for as long as this lives.
+class Reservation {
+ public:
+  explicit Reservation(BufferPool& pool) : pool_(pool) {}
+  ~Reservation() { pool_.release(held_); }
+  Reservation(const Reservation&) = delete;
+  Reservation& operator=(const Reservation&) = delete;
+  // From now on so many bytes. False at the pool's limit: as many as before.
+  bool set(std::size_t bytes) {
+    if (bytes > held_ && !pool_.reserve(bytes - held_)) return false;
+    if (bytes < held_) pool_.release(held_ - bytes);
+    held_ = bytes;
+    return true;
+  }
+
+ private:
+  BufferPool& pool_;
+  std::size_t held_ = 0;
+};
 
 class Chain {
  public:
@@ -25,13 +97,14 @@ class Chain {
   void consume(std::size_t bytes);                 // at most size()
   void clear();
   std::size_t size() const { return size_; }
+  std::size_t held() const { return blocks_ * sizeof(BufferPool::Block); }  // octets of the pool
   bool empty() const { return size_ == 0; }
 
  private:
   BufferPool* pool_;
   BufferPool::Block* head_ = nullptr;
   BufferPool::Block* tail_ = nullptr;
-  std::size_t size_ = 0;
+  std::size_t size_ = 0, blocks_ = 0;
 };
 
 }  // namespace bloomwall::proxy

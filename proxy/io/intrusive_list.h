@@ -55,6 +55,10 @@ class IntrusiveList {
     ListLink<Tag>& link = item;
     return link.next_ == &head_ ? nullptr : &static_cast<T&>(*link.next_);
   }
+  template <typename Visit>
+  void for_each(Visit visit) const {  // which must not change the list
+    for (const ListLink<Tag>* at = head_.next_; at != &head_; at = at->next_) visit(static_cast<const T&>(*at));
+  }
 
  private:
   void insert(ListLink<Tag>& before, ListLink<Tag>& link) {

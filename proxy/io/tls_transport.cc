@@ -86,20 +86,25 @@ void TlsTransport::step() {
   if (!was_established && is_open_ && gate_.open() && !read_ended_) lower_->resume(PauseReason::busy);
 }
 
+// As many records as the scratch memory takes are given on at once, so that they are sent by one call.
 void TlsTransport::decrypt() {
   while (is_open_) {
-    const std::size_t got = session_->read(io_.scratch);
+    std::size_t got = 0, more = 0;
+    while ((more = session_->read(io_.scratch.subspan(got))) > 0) got += more;
     flush();
     // Records that TLS itself sends in reply (alerts, key updates) apply no back-pressure to the handler, so they have
     // a bound of their own.
     if (!memory_.set(session_->memory()) || lower_->backlog() > kMostBacklog) return fail_read(ENOBUFS);
+    if (got > 0) {
+      take(io_.scratch.first(got));
+      continue;
+    }
     if (session_->state() == TlsSession::State::failed) return fail_read(EPROTO);
     if (session_->state() == TlsSession::State::ended && !read_ended_) {
       read_ended_ = true;
       lower_->pause(PauseReason::busy);  // nothing that follows is wanted
     }
-    if (got == 0) return;
-    take(io_.scratch.first(got));
+    return;
   }
 }
 

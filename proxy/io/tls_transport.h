@@ -14,7 +14,6 @@
 
 #include "proxy/io/event_loop.h"
 #include "proxy/io/handles.h"
-#include "proxy/io/step_queue.h"
 #include "proxy/io/transport.h"
 #include "proxy/tls/tls_session.h"
 

@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <string>
 
+#include "proxy/io/endpoint.h"
 #include "proxy/io/event_loop.h"
-#include "proxy/io/listening_socket.h"
 
 namespace bloomwall::proxy {
 

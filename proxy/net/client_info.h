@@ -6,8 +6,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "proxy/access/target_check.h"
+#include "proxy/auth/credential_key.h"
 #include "proxy/auth/user.h"
 #include "proxy/http/http_error.h"
 #include "proxy/io/endpoint.h"
@@ -21,6 +23,8 @@ struct ClientInfo {
   const std::string* listener = nullptr;       // "127.0.0.1:3128"
   const std::string* listener_rule = nullptr;  // the same as configured: ListenerRules::address
   bool is_secure = false;                      // it speaks TLS to the proxy itself
+  std::unique_ptr<const std::vector<std::string>> certificate =
+      nullptr;  // names (GroupMember); nullptr: it has shown none
   struct Destination {
     Endpoint endpoint;
     std::string address;  // without port
@@ -46,6 +50,12 @@ struct ClientInfo {
   // On a transparent listener: the original destination address, which is what is dialled; Host and SNI do not change
   // it.
   std::unique_ptr<const Destination> destination = nullptr;
+  // Who has logged in by Negotiate, which counts for the connection (RFC 4559). Of UserCheck, which alone changes it.
+  struct Negotiated {
+    CredentialKey key{};  // of the ticket
+    UserPtr user;
+  };
+  mutable std::unique_ptr<const Negotiated> negotiated = nullptr;
 };
 
 }  // namespace bloomwall::proxy

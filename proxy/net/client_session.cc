@@ -39,6 +39,7 @@ ClientSession::ClientSession(WorkerState& state, Owner& owner, TransportPtr tran
     secure(*rules.tls);
   }
   info_.is_secure = rules.tls != nullptr;
+  verified_by_ = worker_.snapshot->generation;
   is_arriving_ = preface_ != nullptr || rules.tls != nullptr;
   // Browsers open connections in advance: until the first octet it counts as idle.
   const conf::Timeouts& timeouts = worker_.snapshot->settings.timeouts;
@@ -239,6 +240,7 @@ std::size_t ClientSession::on_data(std::span<const char> bytes) {
     case State::preface:
       return info_.destination != nullptr ? on_redirected(bytes) : on_preface(bytes);
     case State::idle:
+      if (!is_certificate_valid()) break;
       begin_request();
       return read_request(bytes);
     case State::reading_head:

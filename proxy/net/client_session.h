@@ -22,15 +22,13 @@
 #include <utility>
 
 #include "proxy/access/proxy_header.h"
-#include "proxy/http/request_reader.h"
+#include "proxy/http/http1_reader.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/exchange.h"
 #include "proxy/net/http2_session.h"
 #include "proxy/net/implicit_tunnel.h"
-#include "proxy/net/inner_origin.h"
 #include "proxy/net/interception.h"
 #include "proxy/net/lingering_close.h"
-#include "proxy/net/refusal_watch.h"
 #include "proxy/net/tunnel.h"
 #include "proxy/net/upstream.h"
 #include "proxy/net/warm_readers.h"
@@ -117,6 +115,7 @@ class ClientSession final : public DeletedLater,
 
   // A request and its answer.
   void begin_request();
+  bool is_certificate_valid();
   std::size_t read_request(std::span<const char> bytes);
   bool take(const ReadStep& step, GatheredWrite& out);
   void begin_exchange(const RequestHead* head);
@@ -126,6 +125,7 @@ class ClientSession final : public DeletedLater,
 
   const ClientInfo& info() const override { return info_; }
   const RequestHead* head() const override { return head_; }
+  bool is_http2() const override { return false; }
   bool is_implicit_tunnel() const override { return hello_ != nullptr; }
   bool is_named_by_hello() const override { return hello_ != nullptr && hello_->is_named(); }
   bool was_answered() const override { return was_answered_; }
@@ -200,6 +200,7 @@ class ClientSession final : public DeletedLater,
   LastUpstream last_upstream_;
   LingeringClose ending_;
   std::uint64_t sent_before_ = 0;  // octets, before the request
+  std::uint64_t verified_by_ = 0;  // generation of the rules for its certificate
   bool is_idle_ = false;           // as the owner was told
   bool has_asked_ = false;         // one request at least has begun
   bool was_answered_ = false;      // and one was answered

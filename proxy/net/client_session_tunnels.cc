@@ -17,9 +17,9 @@ void ClientSession::become_tunnel(UpstreamPtr upstream, TunnelStart start) {
   enter(State::tunnelling);
   timer_.clear();                        // the tunnel has its own timeout
   transport_->set_notices_reset(false);  // octets received before a reset still go to the other side
-  std::unique_ptr<HelloGate> gate = hello_ != nullptr ? hello_->take_gate() : nullptr;
+  std::unique_ptr<TunnelPeek> peek = hello_ != nullptr ? hello_->take_peek() : nullptr;
   hello_.reset();
-  tunnel_ = std::make_unique<Tunnel>(worker_, *this, std::move(upstream), std::move(start), std::move(gate));
+  tunnel_ = std::make_unique<Tunnel>(worker_, *this, std::move(upstream), std::move(start), std::move(peek));
   tunnel_->begin();
 }
 
@@ -48,9 +48,9 @@ void ClientSession::on_interception(UpstreamPtr upstream, InterceptionStart star
 // The ClientHello is still to come, unless the tunnel was an implicit one.
 void ClientSession::show_page(InterceptionStart start) {
   end_request();
-  std::unique_ptr<HelloGate> gate = hello_ != nullptr ? hello_->take_gate() : nullptr;
+  std::unique_ptr<TunnelPeek> peek = hello_ != nullptr ? hello_->take_peek() : nullptr;
   hello_.reset();
-  if (gate != nullptr) start.hello = gate->take_held(gate->held().size());
+  if (peek != nullptr) start.hello = peek->take_held(peek->held().size());
   if (!start.hello.empty()) transport_->pause(PauseReason::busy);
   intercept(nullptr, std::move(start));
 }
@@ -92,10 +92,10 @@ void ClientSession::on_interception_undone(UpstreamPtr upstream, TunnelStart tun
   enter(State::tunnelling);
   timer_.clear();
   transport_->set_notices_reset(false);
-  auto gate = std::make_unique<HelloGate>(worker_);
-  if (gate->peek(hello) != HelloGate::Result::pass) return close();  // no memory
+  auto peek = std::make_unique<TunnelPeek>(worker_);
+  if (peek->feed_before_tunnel(hello) != TunnelPeek::Result::pass) return close();  // no memory
   transport_->resume(PauseReason::busy);
-  tunnel_ = std::make_unique<Tunnel>(worker_, *this, std::move(upstream), std::move(tunnel), std::move(gate));
+  tunnel_ = std::make_unique<Tunnel>(worker_, *this, std::move(upstream), std::move(tunnel), std::move(peek));
   tunnel_->begin();
 }
 

@@ -11,9 +11,11 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
-#include "proxy/io/read_gate.h"
+#include "proxy/auth/user.h"
 #include "proxy/io/timer_wheel.h"
+#include "proxy/io/transport.h"
 
 namespace bloomwall::proxy {
 
@@ -41,6 +43,7 @@ class ClientStream {
 
   virtual const ClientInfo& info() const = 0;
   virtual const RequestHead* head() const = 0;  // nullptr: none was understood
+  virtual bool is_http2() const = 0;
   // An implicit tunnel: a ClientHello on a transparent listener, whose client does not know of the proxy and cannot
   // read an HTTP answer. It gets a tunnel, or its connection is closed.
   virtual bool is_implicit_tunnel() const = 0;
@@ -74,6 +77,23 @@ class ClientStream {
 
  protected:
   ~ClientStream() = default;
+};
+
+struct Snapshot;
+struct WorkerState;
+
+// What the parts of one exchange have in common.
+struct ExchangeContext {
+  WorkerState& worker;
+  ClientStream& client;
+  std::shared_ptr<const Snapshot> snapshot;  // whose settings and rules the exchange goes by
+  std::uint64_t edition;                     // of the worker when the exchange began
+  UserPtr user = nullptr;                    // whose request it is; nullptr: nobody had to log in for it
+  std::uint32_t locked_for = 0;              // seconds, where it is answered login_locked
+  // Where the request goes, as decided. Until then the host is empty.
+  std::string host = {};  // canonical
+  std::uint16_t port = 0;
+  std::uint16_t host_field_port = 0;  // RequestRewrite::port
 };
 
 }  // namespace bloomwall::proxy

@@ -20,7 +20,7 @@
 
 #include "proxy/dns/resolver.h"
 #include "proxy/http/http_error.h"
-#include "proxy/io/deferred_deletion.h"
+#include "proxy/io/event_loop.h"
 #include "proxy/io/handles.h"
 #include "proxy/io/timer_wheel.h"
 
@@ -28,7 +28,7 @@ namespace bloomwall::proxy {
 
 class EventLoop;
 class OwnAddresses;    // proxy/net/addresses.h
-class OwnConnections;  // proxy/net/redirection.h
+class OwnConnections;  // proxy/net/addresses.h
 struct Snapshot;       // proxy/net/snapshot.h
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
 

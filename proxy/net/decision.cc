@@ -78,6 +78,7 @@ std::size_t Decider::group_of(const ClientInfo& client, const User* user) const 
   const std::string_view listener = client.listener_rule == nullptr ? std::string_view() : *client.listener_rule;
   GroupMember member;
   if (user != nullptr) member = {.user = user->name, .user_groups = user->groups};
+  if (client.certificate != nullptr) member.certificate = *client.certificate;
   return groups()->group_of(rule_address(client.endpoint.unmapped()), listener, member);
 }
 
@@ -211,7 +212,7 @@ Review Decider::review(const TunnelContext& opened) {
   if (!must_log_in(*snapshot_, tunnel.client)) tunnel.user = nullptr;
   Review review = block(tunnel);
   if (group_policies_ != nullptr) {
-    const std::size_t group = group_of(tunnel.client, tunnel.user);
+    const std::size_t group = group_of(tunnel.client, tunnel.user.get());
     const bool is_denied = review.verdict.reason == filter::VerdictReason::denied;
     if (review.act == Review::Act::block && !is_denied && !groups()->ends_tunnels(group)) review = {};
     review.verdict.group = groups()->name(group);
@@ -244,7 +245,7 @@ Review Decider::block(const TunnelContext& tunnel) {
 }
 
 Review Decider::block_host(const TunnelContext& tunnel, std::string_view host, const char* why) {
-  auto judged = target_check_.host(host, seen_by(tunnel.client, tunnel.user));
+  auto judged = target_check_.host(host, seen_by(tunnel.client, tunnel.user.get()));
   if (!judged || !is_blocked(judged->verdict)) return {};
   return blocked(std::move(judged->verdict), why);
 }
@@ -254,7 +255,7 @@ Review Decider::block_url(const TunnelContext& tunnel) {
   const std::string under_tunnel = inside == nullptr ? std::string() : url_under(*inside, tunnel.url);
   for (const std::string_view url : {tunnel.url, std::string_view(under_tunnel)}) {
     if (url.empty()) continue;
-    auto judged = target_check_.url_at_once(url, seen_by(tunnel.client, tunnel.user));
+    auto judged = target_check_.url_at_once(url, seen_by(tunnel.client, tunnel.user.get()));
     if (!judged) {
       absent_ = target_check_.absent_pages();
       return {.act = Review::Act::wait_for_pages};
@@ -268,7 +269,7 @@ Review Decider::block_url(const TunnelContext& tunnel) {
 filter::Verdict Decider::peer_of(const TunnelContext& tunnel) {
   const ClientInfo::Inside* const inside = tunnel.client.inside.get();
   const bool to_parent = tunnel.to_parent || (inside != nullptr && inside->to_parent);
-  const filter::AskedPolicy policy = seen_by(tunnel.client, tunnel.user);
+  const filter::AskedPolicy policy = seen_by(tunnel.client, tunnel.user.get());
   if (to_parent || !policy.policy.has_networks()) return {};
   const NetworkQuestion question(tunnel.peer, snapshot_->access);
   const TargetCheck::Addresses addresses = question.addresses();
@@ -288,7 +289,7 @@ filter::Verdict Decider::peer_of(const TunnelContext& tunnel) {
 bool Decider::has_lost_user(const TunnelContext& tunnel) const {
   if (!must_log_in(*snapshot_, tunnel.client)) return false;
   const AuthenticationRules& rules = *snapshot_->authentication;
-  if (tunnel.user != nullptr) return rules.current(*tunnel.user, std::time(nullptr)) == nullptr;
+  if (tunnel.user != nullptr) return rules.current(tunnel.user, std::time(nullptr)) == nullptr;
   return !rules.is_exempt(tunnel.host) || (!tunnel.server_name.empty() && !rules.is_exempt(tunnel.server_name));
 }
 

@@ -18,7 +18,7 @@
 
 #include "proxy/access/target_check.h"
 #include "proxy/net/client_info.h"
-#include "proxy/net/kept_verdict.h"
+#include "proxy/net/request_log.h"
 #include "proxy/net/snapshot.h"
 
 namespace bloomwall::proxy {
@@ -57,7 +57,7 @@ struct TunnelContext {
   std::string_view url;                // of the request that was upgraded; empty for CONNECT
   std::uint16_t port = 0;
   bool to_parent = false;
-  const User* user = nullptr;  // of the request that opened it
+  UserPtr user = nullptr;  // of the request that opened it
   const Endpoint& peer;
 };
 struct Review {

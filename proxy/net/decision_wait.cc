@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "proxy/auth/login.h"
 #include "proxy/net/worker_state.h"
 
 namespace bloomwall::proxy {
@@ -12,6 +13,8 @@ DecisionWait::DecisionWait(WorkerState& worker, Handler& handler)
     : worker_(worker),
       handler_(handler),
       deadline_(worker.io.loop.timers(), [](void* self) { static_cast<DecisionWait*>(self)->on_deadline(); }, this) {}
+
+DecisionWait::~DecisionWait() { cancel(); }
 
 void DecisionWait::for_pages(Milliseconds limit) {
   if (!std::exchange(has_missed_pages_, true)) worker_.counters.verdicts_waited_total.add();
@@ -32,7 +35,7 @@ std::function<void(const Login&)> DecisionWait::for_login(Milliseconds limit) {
 
 void DecisionWait::on_login(const Login& login) {
   ticket_.reset();
-  login_ = login;
+  login_ = std::make_unique<const Login>(login);
   deadline_.clear();
   handler_.on_decision_ready();
 }

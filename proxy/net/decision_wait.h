@@ -8,14 +8,13 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 
-#include "proxy/auth/login.h"
 #include "proxy/http/http_error.h"
 #include "proxy/net/page_reader.h"
 
 namespace bloomwall::proxy {
 
+struct Login;  // proxy/auth/login.h
 struct WorkerState;
 
 class DecisionWait final : PageReader::Handler {
@@ -29,7 +28,7 @@ class DecisionWait final : PageReader::Handler {
     ~Handler() = default;
   };
   DecisionWait(WorkerState& worker, Handler& handler);
-  ~DecisionWait() { cancel(); }
+  ~DecisionWait();
   DecisionWait(const DecisionWait&) = delete;
   DecisionWait& operator=(const DecisionWait&) = delete;
 
@@ -38,7 +37,7 @@ class DecisionWait final : PageReader::Handler {
   // For the answer to a question that is asked elsewhere: what this returns may be called on any thread, once. login()
   // has it by the time the handler is called.
   std::function<void(const Login&)> for_login(Milliseconds limit);
-  const std::optional<Login>& login() const { return login_; }
+  const std::unique_ptr<const Login>& login() const { return login_; }
   void cancel();  // the handler is not called
 
  private:
@@ -54,7 +53,7 @@ class DecisionWait final : PageReader::Handler {
   Handler& handler_;
   PageReader::Wait* pages_ = nullptr;
   std::shared_ptr<LoginTicket> ticket_;
-  std::optional<Login> login_;
+  std::unique_ptr<const Login> login_;
   Timer deadline_;
   Milliseconds since_{0};  // the first wait; 0: there was none
   bool has_missed_pages_ = false;

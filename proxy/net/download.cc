@@ -4,11 +4,10 @@
 #include <chrono>
 #include <utility>
 
-#include "proxy/http/http_date.h"
 #include "proxy/http/rewrite.h"
+#include "proxy/http/serialise.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/client_stream.h"
-#include "proxy/net/exchange_context.h"
 #include "proxy/net/gathered_write.h"
 #include "proxy/net/local_reply.h"
 #include "proxy/net/upload.h"

@@ -8,7 +8,7 @@
 
 #include <tl/expected.hpp>
 
-#include "proxy/http/response_reader.h"
+#include "proxy/http/http1_reader.h"
 #include "proxy/net/memory_wait.h"
 #include "proxy/net/origin_link.h"
 #include "proxy/net/warm_readers.h"

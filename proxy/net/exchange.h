@@ -27,11 +27,10 @@
 #include <cstdint>
 #include <span>
 
-#include "proxy/io/deferred_deletion.h"
+#include "proxy/io/event_loop.h"
 #include "proxy/net/client_stream.h"
 #include "proxy/net/decision_wait.h"
 #include "proxy/net/download.h"
-#include "proxy/net/exchange_context.h"
 #include "proxy/net/exchange_log.h"
 #include "proxy/net/exchange_progress.h"
 #include "proxy/net/origin_link.h"

@@ -7,7 +7,6 @@
 #include "proxy/http/serialise.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/client_stream.h"
-#include "proxy/net/exchange_context.h"
 #include "proxy/net/interception.h"
 #include "proxy/net/tls_inspection.h"
 #include "proxy/net/tunnel.h"
@@ -148,6 +147,7 @@ void ExchangeLog::write(std::uint64_t body_octets, bool is_local_reply) {
   record.peer = peer_;
   record.peer_is_parent = is_for_parent;
   record.reused = peer_was_reused_;
+  record.http2 = context_.client.is_http2();
   if (error_) {
     record.error = to_string(error_->kind);
     record.detail = error_->detail;
@@ -157,7 +157,6 @@ void ExchangeLog::write(std::uint64_t body_octets, bool is_local_reply) {
     record.method = head->method_name;
     record.url = shown_url();
     record.http10 = head->version == Version::http10;
-    record.http2 = head->version == Version::http2;
     record.bytes_received += head->bytes;
     if (context_.client.is_named_by_hello()) record.sni = head->target.authority.host;
     const Field* const referer = find_field(head->fields, FieldId::referer);

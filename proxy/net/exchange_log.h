@@ -10,7 +10,6 @@
 #include <string>
 
 #include "proxy/http/http_error.h"
-#include "proxy/net/kept_verdict.h"
 #include "proxy/net/request_log.h"
 #include "proxy/reply/decision_id.h"
 

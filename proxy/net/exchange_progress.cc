@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 #include "proxy/net/exchange_progress.h"
 
 #include <algorithm>
@@ -6,7 +7,6 @@
 
 #include "proxy/net/client_stream.h"
 #include "proxy/net/download.h"
-#include "proxy/net/exchange_context.h"
 #include "proxy/net/origin_link.h"
 #include "proxy/net/snapshot.h"
 #include "proxy/net/upload.h"
@@ -33,10 +33,12 @@ std::optional<HttpError> ExchangeProgress::find_stall(Phase phase, Milliseconds&
   return phase == Phase::awaiting ? late_answer() : stalled_answer(still < limit);
 }
 
-// Over HTTP/2 a request and an answer that both go on are one, as of gRPC: slow by nature, like a WebSocket.
+// Over HTTP/2 a request and an answer that both go on are one, as of gRPC: slow by nature, like a WebSocket. An origin
+// may say nothing before it has something to say; an upload has a length as a rule, and must go on.
 bool ExchangeProgress::is_conversation(Phase phase) const {
   const ClientStream& client = context_.client;
-  return phase == Phase::answering && !client.request_ended() && client.head()->version == Version::http2;
+  if (!client.is_http2() || client.request_ended()) return false;
+  return phase == Phase::answering || client.head()->framing == BodyFraming::chunked;
 }
 
 ExchangeProgress::Sent ExchangeProgress::sent() const {

@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "proxy/http/field_parser.h"
+#include "proxy/http/fields.h"
 #include "proxy/net/gathered_write.h"
 #include "proxy/net/interception.h"
 #include "proxy/net/tunnel.h"
@@ -43,6 +43,7 @@ void Http2ClientStream::begin(const Http2FieldList& list, bool is_end) {
   auto error = read_request(list, is_end, worker_.snapshot->settings.limits.header_fields, text_, head_);
   if (!error && !memory_.set(text_.capacity())) error = Exchange::kNoMemory;
   is_understood_ = !error;
+  is_head_ = list.find(":method") == "HEAD";
   request_ended_ = end_has_come_ = is_end;
   note_never_indexed(secrets_.request, list);
   if (error) connection_.count_fault();  // in HTTP/1.1 its connection would end
@@ -79,7 +80,7 @@ void Http2ClientStream::on_data(std::span<const char> octets) {
 
 void Http2ClientStream::on_trailers(const Http2FieldList& list) {
   const std::size_t most = worker_.request_limits.trailer_fields;
-  const bool is_well_formed = list.size() <= most && !write_trailer_lines(list, trailer_text_) &&
+  const bool is_well_formed = list.size() <= most && !write_trailer_lines(list, Http2Sender::client, trailer_text_) &&
                               trailer_text_.size() <= worker_.request_limits.trailer_bytes &&
                               parse_fields(trailer_text_, most, trailers_);
   if (is_well_formed || exchange_ == nullptr) return;
@@ -137,7 +138,7 @@ void Http2ClientStream::send(GatheredWrite& out, bool chunked) {
 void Http2ClientStream::take_answer(std::span<const char> octets) {
   if (answer_ == nullptr) {
     answer_ = worker_.sent_answers.take();
-    answer_->reader.start({.method = is_understood_ ? head_.method : Method::get});
+    answer_->reader.start({.method = is_understood_ ? head_.method : is_head_ ? Method::head : Method::get});
   }
   std::vector<Http2Field> fields;
   StatusText status;
@@ -160,7 +161,7 @@ void Http2ClientStream::take_answer(std::span<const char> octets) {
         break;
       case ReadEvent::end:
         outbox_.end();
-        if (!octets.empty()) break_later();
+        if (!octets.empty() && (is_understood_ || !is_head_)) break_later();
         return;
       case ReadEvent::need_more:
         return;
@@ -213,12 +214,13 @@ void Http2ClientStream::on_wake() {
 void Http2ClientStream::finish(After after) {
   worker_.requests_in_flight.subtract();
   worker_.io.loop.deferred().delete_later(std::move(exchange_));
-  if (is_closed_) return end();
+  if (is_closed_) return end_if_done();
   const bool is_cut = after == After::cut || after == After::close_untold;
   const bool is_whole = !is_cut && outbox_.is_ended() && head_is_sent_ && !is_broken_;
   if (!is_whole) {
     // Where there is no answer at all, nothing of the request was processed: it may be sent again.
-    return reset(is_cut || has_head_ || is_broken_ ? Http2Code::internal_error : Http2Code::refused_stream);
+    if (is_cut || has_head_ || is_broken_) return reset(Http2Code::internal_error);
+    return reset(owner_.wants_http11() ? Http2Code::http_1_1_required : Http2Code::refused_stream);
   }
   connection_.consume(id_, inbox_.size());
   inbox_.clear();
@@ -227,9 +229,20 @@ void Http2ClientStream::finish(After after) {
   timer_.set(worker_.snapshot->settings.timeouts.idle);
 }
 
+// Where the client has said and got everything, what is left of its request may still be on the way to the origin.
 void Http2ClientStream::on_closed(Http2Code) {
   is_closed_ = true;
-  exchange_ != nullptr ? exchange_->on_client_gone() : end();
+  if (exchange_ == nullptr) return end_if_done();
+  if (!(end_has_come_ && is_answered())) exchange_->on_client_gone();
+}
+
+bool Http2ClientStream::is_answered() const {
+  return head_is_sent_ && outbox_.is_ended() && outbox_.empty() && !is_broken_;
+}
+
+void Http2ClientStream::cut() {
+  is_closed_ = true;
+  exchange_ != nullptr ? exchange_->abandon() : end();
 }
 
 void Http2ClientStream::reset(Http2Code code) {
@@ -238,8 +251,14 @@ void Http2ClientStream::reset(Http2Code code) {
   end();
 }
 
+// Nobody waits for more, but the origin perhaps for the rest of the request.
+void Http2ClientStream::end_if_done() {
+  rest_ == nullptr ? end() : timer_.set(worker_.snapshot->settings.timeouts.idle);
+}
+
 void Http2ClientStream::end() {
   if (std::exchange(is_over_, true)) return;
+  drop_rest();
   timer_.clear();
   wake_.disarm();
   inbox_.clear();
@@ -254,6 +273,7 @@ void Http2ClientStream::on_timer() {
     if (exchange_ != nullptr) timer_.set(again);
     return;
   }
+  if (is_closed_) return end();  // and the origin does not take the rest of the request
   // The answer is whole, and its client does not take it.
   const conf::Config& settings = worker_.snapshot->settings;
   const Milliseconds left = last_active_ + settings.timeouts.idle - monotonic_now();
@@ -273,8 +293,22 @@ void Http2ClientStream::show_page(InterceptionStart) { finish(After::cut); }
 
 // Made by open_inner(), so its transport is a stream.
 void Http2ClientStream::keep_inner(UpstreamPtr upstream) {
-  static_cast<Http2OriginStream&>(*upstream->transport).release();
-  worker_.io.loop.deferred().delete_later(std::move(upstream));
+  rest_ = std::move(upstream);
+  rest_->transport->set_handler(rest_handler_);
+  if (static_cast<Http2OriginStream&>(*rest_->transport).is_sent()) drop_rest();
+}
+
+void Http2ClientStream::on_rest_moved() {
+  if (!static_cast<Http2OriginStream&>(*rest_->transport).is_sent()) return;
+  drop_rest();
+  if (is_closed_) end();
+}
+
+// One that has sent all is not reset.
+void Http2ClientStream::drop_rest() {
+  if (rest_ == nullptr) return;
+  static_cast<Http2OriginStream&>(*rest_->transport).release();
+  worker_.io.loop.deferred().delete_later(std::move(rest_));
 }
 
 }  // namespace bloomwall::proxy

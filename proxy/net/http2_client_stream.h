@@ -5,6 +5,7 @@
 //   exchanging --answer whole--> leaving --sent, or too slow--> over
 //        \--cut, reset, refused---------------------------------> over
 //
+// Where the answer came before the origin had taken all of the request, it is over when it has that, too.
 // Owned by the session, which is told by on_stream_over() and deletes it later. Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,16 +15,16 @@
 #include <string>
 #include <vector>
 
-#include "proxy/http/response_reader.h"
+#include "proxy/http/http1_reader.h"
 #include "proxy/http2/http2_connection.h"
 #include "proxy/io/chain.h"
 #include "proxy/io/handles.h"
 #include "proxy/io/intrusive_list.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/exchange.h"
+#include "proxy/net/exchange_progress.h"
 #include "proxy/net/http2_origin_stream.h"
 #include "proxy/net/http2_outbox.h"
-#include "proxy/net/rate_check.h"
 #include "proxy/net/warm_readers.h"
 #include "proxy/net/worker_state.h"
 
@@ -42,6 +43,7 @@ class Http2ClientStream final : public DeletedLater,
     virtual UpstreamPtr open_inner(Http2OriginStream::Secrets& secrets) = 0;
     virtual bool has_inner() const = 0;
     virtual bool was_answered() const = 0;
+    virtual bool wants_http11() const = 0;                       // the origin does, and takes nothing here
     virtual void on_stream_over(Http2ClientStream& stream) = 0;  // once
 
    protected:
@@ -49,9 +51,24 @@ class Http2ClientStream final : public DeletedLater,
   };
   Http2ClientStream(WorkerState& worker, Owner& owner, Http2Connection& connection, Http2StreamId id);
   ~Http2ClientStream() override;
-  void begin(const Http2FieldList& list, bool is_end);  // once, when the owner has it; it may end at once
+  void begin(const Http2FieldList& list, bool is_end);           // once, when the owner has it; it may end at once
+  void cut();                                                    // the connection is gone
+  std::size_t held_of_request() const { return inbox_.held(); }  // octets of the pool
+  std::size_t held_of_answer() const { return outbox_.held(); }
 
  private:
+  // Of the stream to the origin, after the exchange: the rest of the request is on the way.
+  struct Rest final : Transport::Handler {
+    explicit Rest(Http2ClientStream& whose) : stream(whose) {}
+    std::size_t on_data(std::span<const char> bytes) override { return bytes.size(); }
+    void on_end() override {}
+    void on_drained() override { stream.on_rest_moved(); }
+    void on_write_failed(int) override {}
+    void on_failed(int) override { stream.on_rest_moved(); }
+    Http2ClientStream& stream;
+  };
+  void on_rest_moved();
+
   // Of the connection.
   void on_head(const Http2FieldList&, bool) override {}
   void on_data(std::span<const char> octets) override;
@@ -64,6 +81,7 @@ class Http2ClientStream final : public DeletedLater,
   // Of the exchange.
   const ClientInfo& info() const override { return owner_.client_info(); }
   const RequestHead* head() const override { return is_understood_ ? &head_ : nullptr; }
+  bool is_http2() const override { return true; }
   bool is_implicit_tunnel() const override { return false; }
   bool is_named_by_hello() const override { return false; }
   bool was_answered() const override { return owner_.was_answered(); }
@@ -84,10 +102,13 @@ class Http2ClientStream final : public DeletedLater,
   void show_page(InterceptionStart start) override;
   UpstreamPtr take_inner() override { return owner_.open_inner(secrets_); }
   void keep_inner(UpstreamPtr upstream) override;
+  void drop_rest();
+  void end_if_done();
   bool has_inner() const override { return owner_.has_inner(); }
 
   void begin_exchange(const std::optional<HttpError>& error);
   void take_answer(std::span<const char> octets);
+  bool is_answered() const;
   void submit_head();
   void deliver();
   void pass_on(std::span<const char> piece);
@@ -109,7 +130,9 @@ class Http2ClientStream final : public DeletedLater,
   std::vector<Field> trailers_;  // of the request
   std::unique_ptr<Exchange> exchange_;
   WarmReaders<ResponseReader>::Ptr answer_;  // what the exchange sends
-  Chain inbox_;                              // of the request's body
+  Rest rest_handler_{*this};
+  UpstreamPtr rest_;  // takes the rest of the request
+  Chain inbox_;       // of the request's body
   Http2Outbox outbox_;
   ReadGate gate_;
   Event wake_;
@@ -118,6 +141,7 @@ class Http2ClientStream final : public DeletedLater,
   std::uint64_t body_received_ = 0, octets_sent_ = 0;
   Milliseconds last_active_;
   bool is_understood_ = false;
+  bool is_head_ = false;                          // HEAD: an answer has no body, even if the request is malformed
   bool end_has_come_ = false;                     // of the request, perhaps behind what is in the inbox
   bool request_ended_ = false;                    // and the exchange was told
   bool has_head_ = false, head_is_sent_ = false;  // of the answer

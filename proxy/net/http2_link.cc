@@ -9,13 +9,21 @@ namespace bloomwall::proxy {
 namespace {
 
 constexpr std::size_t kGathered = std::size_t{128} * 1024;  // octets of frames for one send
+constexpr std::size_t kLeastGathered = BufferPool::Block::kBytes;
 constexpr std::size_t kKeptWire = std::size_t{16} * 1024;
 
 }  // namespace
 
 Http2Link::Http2Link(IoContext& io, Http2Connection::Role role, const Http2Connection::Limits& limits,
-                     Http2Connection::Handler& handler, Owner& owner)
-    : memory_(io.pool), connection_(role, limits, handler, memory_), owner_(owner) {
+                     Milliseconds head_time, Http2Connection::Handler& handler, Owner& owner)
+    : pool_(io.pool),
+      memory_(io.pool),
+      connection_(role, limits, handler, memory_),
+      owner_(owner),
+      head_time_(head_time),
+      head_deadline_(
+          io.loop.timers(), [](void* self) { static_cast<Http2Link*>(self)->on_slow_head(); }, this),
+      again_(io.loop.timers(), [](void* self) { static_cast<Http2Link*>(self)->read_on(); }, this) {
   flush_.assign(
       io.loop.base(), -1, 0, [](evutil_socket_t, short, void* self) { static_cast<Http2Link*>(self)->flush(); }, this);
 }
@@ -30,15 +38,45 @@ void Http2Link::begin(Transport& transport) {
 
 std::size_t Http2Link::on_data(std::span<const char> bytes) {
   connection_.feed(bytes, monotonic_now());
+  watch_head();
   flush_later();
   return bytes.size();
+}
+
+void Http2Link::watch_head() {
+  if (!connection_.is_in_head()) return head_deadline_.clear();
+  if (!head_deadline_.is_set()) head_deadline_.set(head_time_);
+}
+
+// A peer that does not even take the GOAWAY is not waited for a second time.
+void Http2Link::on_slow_head() {
+  if (connection_.flood() != FrameBudget::Verdict::fine) return end();
+  connection_.end_slow_head();
+  head_deadline_.set(head_time_);
+  flush_later();
+}
+
+// Asked while the pool is nearly spent.
+std::size_t Http2Link::ration() {
+  const std::size_t left = pool_.left();
+  const bool is_due = std::exchange(has_waited_, false) || owner_.frees_others();
+  if (is_due && left > pool_.limit() / kShare) return MemoryWait::kLeastRead;
+  if (owner_.held() <= left / kShare) return MemoryWait::kLeastRead;
+  transport_->pause(PauseReason::no_memory);
+  again_.set(MemoryWait::kWait);
+  return 0;
+}
+
+void Http2Link::read_on() {
+  has_waited_ = true;
+  transport_->resume(PauseReason::no_memory);
 }
 
 void Http2Link::flush() {
   if (transport_ == nullptr) return;
   while (transport_->is_open() && !transport_->write_failed() && transport_->backlog() == 0) {
     wire_.clear();
-    connection_.write(wire_, kGathered);
+    connection_.write(wire_, pool_.has_room(kGathered) ? kGathered : kLeastGathered);
     if (wire_.empty()) break;
     transport_->send(wire_);
   }
@@ -58,6 +96,8 @@ void Http2Link::end() {
 void Http2Link::close() {
   if (std::exchange(transport_, nullptr) == nullptr) return;
   flush_.disarm();
+  head_deadline_.clear();
+  again_.clear();
   connection_.close_streams();
 }
 

@@ -4,18 +4,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "proxy/io/intrusive_list.h"
 #include "proxy/net/http2_link.h"
 #include "proxy/net/http2_origin_stream.h"
 #include "proxy/net/worker_state.h"
 
 namespace bloomwall::proxy {
 
-class Http2Origin final : public Http2Connection::Handler, public Http2Link::Owner, public Transport::Handler {
+class Http2Origin final : public Http2Connection::Handler,
+                          public Http2Link::Owner,
+                          public Http2OriginStream::Owner,
+                          public Transport::Handler {
  public:
   class Owner {
    public:
-    virtual void on_origin_goaway() = 0;  // it takes no further request
-    virtual void on_origin_lost() = 0;    // once: it is gone; the streams were told
+    virtual void on_origin_goaway() = 0;              // it takes no further request
+    virtual void on_origin_lost() = 0;                // once: it is gone; the streams were told
+    virtual void on_http11_wanted() = 0;              // it takes requests by HTTP/1.1 alone
+    virtual std::size_t held_for_client() const = 0;  // octets of the pool
 
    protected:
     ~Owner() = default;
@@ -26,12 +32,16 @@ class Http2Origin final : public Http2Connection::Handler, public Http2Link::Own
   bool is_usable() const { return link_.is_open() && !is_leaving_; }
   const TlsSession* tls() const { return upstream_->transport->tls(); }  // also once it is gone
   UpstreamPtr open(Http2OriginStream::Secrets& secrets);                 // a stream; is_usable() only
+  std::size_t held() const override;                                     // of what came from it
+  bool frees_others() const override { return false; }                   // the client's link is enough
+  std::size_t held_for_origin() const;                                   // octets of the pool
 
  private:
   void on_request(Http2StreamId, const Http2FieldList&, bool) override {}
-  void on_goaway() override;
+  void on_goaway(Http2Code why) override;
   void on_output() override { link_.flush_later(); }
   void on_link_end() override;
+  void on_http11_wanted() override { owner_.on_http11_wanted(); }
   // Of a stream that nobody uses yet.
   std::size_t on_data(std::span<const char> bytes) override { return bytes.size(); }
   void on_end() override {}
@@ -43,6 +53,7 @@ class Http2Origin final : public Http2Connection::Handler, public Http2Link::Own
   Owner& owner_;
   UpstreamPtr upstream_;
   Http2Link link_;
+  IntrusiveList<Http2OriginStream, Http2OriginStream> streams_;
   bool is_leaving_ = false;
 };
 

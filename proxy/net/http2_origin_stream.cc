@@ -16,12 +16,13 @@ constexpr std::string_view kLastChunk = "0\r\n";
 }  // namespace
 
 Http2OriginStream::Http2OriginStream(IoContext& io, Http2Connection& connection, const Transport& carrier,
-                                     Readers& readers, Secrets& secrets, Handler& handler)
+                                     Readers& readers, Secrets& secrets, Owner& owner, Handler& handler)
     : Transport(io, handler),
       connection_(connection),
       carrier_(carrier),
       readers_(readers),
       secrets_(secrets),
+      owner_(owner),
       request_(readers.take()),
       outbox_(io.pool),
       last_active_(monotonic_now()),
@@ -40,6 +41,7 @@ void Http2OriginStream::release() {
 
 void Http2OriginStream::close() {
   is_open_ = false;
+  leave();
   wake_.disarm();
   if (id_ != 0 && !std::exchange(is_detached_, true)) connection_.reset(id_, Http2Code::cancel);
   inbox_.clear();
@@ -107,10 +109,7 @@ Http2Connection::Stream::Supply Http2OriginStream::supply(std::span<char> room) 
   const Supply given = outbox_.supply(room);
   if (given.octets > 0) last_active_ = last_sent_ = monotonic_now();
   end_is_given_ = end_is_given_ || given.is_end;
-  if (outbox_.was_drained()) {
-    is_drained_ = true;
-    wake_.trigger();
-  }
+  if (outbox_.was_drained() || given.is_end) tell_drained();
   return given;
 }
 
@@ -147,7 +146,7 @@ void Http2OriginStream::on_data(std::span<const char> octets) {
 void Http2OriginStream::on_trailers(const Http2FieldList& list) {
   if (!is_chunked_) return;
   text_.assign(kLastChunk);
-  if (write_trailer_lines(list, text_)) return fail_later(EPROTO);
+  if (write_trailer_lines(list, Http2Sender::origin, text_)) return fail_later(EPROTO);
   give(text_);
   is_chunked_ = false;  // it has its end
 }
@@ -163,9 +162,7 @@ void Http2OriginStream::give(std::string_view text) {
 }
 
 void Http2OriginStream::end_answer() {
-  if (!is_open_) return;
-  read_ended_ = true;
-  tell_end();
+  if (is_open_) read_ended_ = true;
 }
 
 // Octets of the chunked framing do not count: of those that are kept, they are taken for some of the body.
@@ -175,9 +172,20 @@ void Http2OriginStream::consume_used() {
   connection_.consume(id_, std::exchange(unconsumed_, kept) - kept);
 }
 
+// The handler is told later: nghttp2 is on the stack.
+void Http2OriginStream::tell_drained() {
+  is_drained_ = true;
+  wake_.trigger();
+}
+
 void Http2OriginStream::on_closed(Http2Code code) {
   is_detached_ = true;
-  if (read_ended_ || !is_open_) return;
+  if (!is_open_) return;
+  if (read_ended_) return tell_drained();  // it takes no more
+  if (code == Http2Code::http_1_1_required) {
+    fail_later(kWantsHttp11);
+    return owner_.on_http11_wanted();
+  }
   fail_later(code == Http2Code::refused_stream ? ECONNREFUSED : ECONNRESET);
 }
 
@@ -194,7 +202,6 @@ void Http2OriginStream::on_wake() {
   if (!is_open_) return;
   deliver_inbox();
   consume_used();
-  tell_end();
 }
 
 }  // namespace bloomwall::proxy

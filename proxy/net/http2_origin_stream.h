@@ -2,28 +2,43 @@
 // message of HTTP/1.1, and what comes is the answer as such a message, with chunked framing where no Content-Length
 // says how long it is. Both are a format between two parts of this program; neither reaches the network. The request is
 // read by the reader that reads clients, so that what it does not call whole never looks whole to the origin.
-// The peer's end comes after the answer; on_failed() is ECONNREFUSED where the origin has processed nothing of the
-// request (REFUSED_STREAM, GOAWAY), else ECONNRESET.
+// The end of the answer is in its framing, so on_end() is never called: an origin that has said all may still read the
+// rest of the request. on_failed() is ECONNREFUSED where the origin has processed nothing of the request
+// (REFUSED_STREAM, GOAWAY), kWantsHttp11, or else ECONNRESET.
 // Bounds: the stream's window; what the exchange does not use is not consumed.
 // Lifetime: after close(), or a callback that closes, it does not touch the connection. Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "proxy/http/request_reader.h"
+#include "proxy/http/http1_reader.h"
 #include "proxy/http2/http2_connection.h"
 #include "proxy/io/handles.h"
+#include "proxy/io/intrusive_list.h"
 #include "proxy/io/transport.h"
 #include "proxy/net/http2_outbox.h"
 #include "proxy/net/warm_readers.h"
 
 namespace bloomwall::proxy {
 
-class Http2OriginStream final : public Transport, Http2Connection::Stream {
+// on_failed(): the origin wants the request by HTTP/1.1, and has processed nothing of it.
+inline constexpr int kWantsHttp11 = EPROTONOSUPPORT;
+
+class Http2OriginStream final : public Transport,
+                                public ListLink<Http2OriginStream>,  // of those of one connection
+                                Http2Connection::Stream {
  public:
+  class Owner {
+   public:
+    virtual void on_http11_wanted() = 0;
+
+   protected:
+    ~Owner() = default;
+  };
   using Readers = WarmReaders<RequestReader>;
   // Of the request on the way to the origin, and of the answer on the way back.
   struct Secrets {
@@ -31,15 +46,18 @@ class Http2OriginStream final : public Transport, Http2Connection::Stream {
   };
   // `carrier`: what the connection is spoken over. All must live until it is closed; `readers` and `secrets` longer.
   Http2OriginStream(IoContext& io, Http2Connection& connection, const Transport& carrier, Readers& readers,
-                    Secrets& secrets, Handler& handler);
+                    Secrets& secrets, Owner& owner, Handler& handler);
   ~Http2OriginStream() override;
 
   // Instead of close(), after an answer that was whole: a stream that both sides have ended is not reset.
   void release();
+  bool is_sent() const { return end_is_given_ || is_detached_ || !is_open_; }  // on_drained() or on_failed() follows
   void close() override;
   void close_with_reset() override { close(); }
   Arrived arrived() const override;
-  bool has_unseen() const override { return owes_delivery(); }
+  bool has_unseen() const override { return !inbox_.empty(); }
+  std::size_t held_of_request() const { return outbox_.held(); }  // octets of the pool
+  std::size_t held_of_answer() const { return inbox_.held(); }
   std::size_t unconfirmed() const override { return 0; }
   std::size_t kernel_room() const override { return outbox_.empty() ? Http2Outbox::kSendAhead : 0; }
   void set_notices_reset(bool) override {}  // it always does
@@ -69,6 +87,7 @@ class Http2OriginStream final : public Transport, Http2Connection::Stream {
   void give(std::string_view text);
   void consume_used();
   void end_answer();
+  void tell_drained();
   void fail_later(int error);
   void on_wake();
 
@@ -76,6 +95,7 @@ class Http2OriginStream final : public Transport, Http2Connection::Stream {
   const Transport& carrier_;
   Readers& readers_;
   Secrets& secrets_;
+  Owner& owner_;
   Http2StreamId id_ = 0;  // 0: the request's head has not been sent
   Readers::Ptr request_;  // what the exchange sends
   Http2Outbox outbox_;

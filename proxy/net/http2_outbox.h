@@ -26,6 +26,7 @@ class Http2Outbox {
   bool is_ended() const { return is_ended_; }
   bool empty() const { return waiting_.empty(); }
   std::size_t size() const { return waiting_.size(); }
+  std::size_t held() const { return waiting_.held(); }  // octets of the pool
   // What its source must wait for; then it is told once, by a supply() after which was_drained() is true.
   std::size_t backlog() const { return size() > kSendAhead ? size() : 0; }
   void expect_drain() { awaits_drain_ = awaits_drain_ || backlog() > 0; }

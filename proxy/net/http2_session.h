@@ -7,8 +7,9 @@
 //   made, once the origin was verified --client's handshake done--> begin() --GOAWAY, end or idle--> over
 //
 // The end: the client is told by GOAWAY when the origin announces its own, when the proxy drains, and after
-// timeouts.idle without a request; what runs may end. Streams beyond what the origin will process are refused, which
-// clients take as leave to send them again, on another connection.
+// timeouts.idle without a request; what runs may end. After kCrossing a second GOAWAY says which requests those are.
+// Streams beyond what the origin will process are refused, which clients take as leave to send them again, on another
+// connection. An origin that wants HTTP/1.1 instead is remembered as such (OriginFacts), and the client told.
 // Owned by a ClientSession; destroyed by the DeferredDeletion only. Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -27,6 +28,8 @@ class Http2Session final : public DeletedLater,
                            public Http2ClientStream::Owner,
                            public Http2Origin::Owner {
  public:
+  static constexpr Milliseconds kCrossing{1000};  // for requests that were sent before the end was heard of
+
   class Owner {
    public:
     virtual Transport& client_transport() = 0;
@@ -50,23 +53,32 @@ class Http2Session final : public DeletedLater,
 
  private:
   void on_request(Http2StreamId id, const Http2FieldList& list, bool is_end) override;
-  void on_goaway() override {}  // a client's: it opens no more, and closes when it has its answers
+  void on_goaway(Http2Code) override {}  // a client's: it opens no more, and closes when it has its answers
   void on_output() override { link_.flush_later(); }
   void on_link_end() override;
+  std::size_t held() const override;  // of what came from the client
+  bool frees_others() const override { return held_of_answers() > worker_.io.pool.left() / Http2Link::kShare; }
+  std::size_t held_of_answers() const { return origin_ == nullptr ? held_for_client() : origin_->held(); }
 
   const ClientInfo& client_info() const override { return owner_.client_info(); }
   LastUpstream& last_upstream() override { return owner_.last_upstream(); }
   UpstreamPtr open_inner(Http2OriginStream::Secrets& secrets) override;
   bool has_inner() const override { return origin_ != nullptr && origin_->is_usable(); }
   bool was_answered() const override { return was_answered_; }
+  bool wants_http11() const override { return wants_http11_; }
   void on_stream_over(Http2ClientStream& stream) override;
 
   void on_origin_goaway() override { leave(); }
   void on_origin_lost() override;
+  void on_http11_wanted() override;
+  std::size_t held_for_client() const override;
 
   bool may_serve() const;
+  bool has_memory() const;
+  void cut_streams();
   void leave();
   void end_if_idle();
+  void say_last();
   void on_timer();
 
   WorkerState& worker_;
@@ -77,7 +89,8 @@ class Http2Session final : public DeletedLater,
   std::size_t running_ = 0;
   Timer idle_;
   bool was_answered_ = false;
-  bool is_leaving_ = false;
+  bool is_leaving_ = false, has_said_last_ = false;
+  bool wants_http11_ = false;  // the origin
 };
 
 }  // namespace bloomwall::proxy

@@ -5,36 +5,36 @@
 
 #include "proxy/http/serialise.h"
 #include "proxy/log/log.h"
+#include "proxy/net/addresses.h"
 #include "proxy/net/client_info.h"
-#include "proxy/net/redirection.h"
 #include "proxy/net/worker_state.h"
 #include "proxy/telemetry/access_record.h"
 
 namespace bloomwall::proxy {
 
 ImplicitTunnel::ImplicitTunnel(WorkerState& worker, const ClientInfo& client)
-    : worker_(worker), client_(client), gate_(std::make_unique<HelloGate>(worker)) {}
+    : worker_(worker), client_(client), peek_(std::make_unique<TunnelPeek>(worker)) {}
 
 bool ImplicitTunnel::feed(std::span<const char> bytes) {
   octets_ += bytes.size();
-  switch (gate_->peek(bytes)) {
-    case HelloGate::Result::wait:
+  switch (peek_->feed_before_tunnel(bytes)) {
+    case TunnelPeek::Result::wait:
       return false;
-    case HelloGate::Result::pass:
+    case TunnelPeek::Result::pass:
       return make_head();
-    case HelloGate::Result::cut:
-    case HelloGate::Result::relay:
-    case HelloGate::Result::http:
-    case HelloGate::Result::intercept:
+    case TunnelPeek::Result::cut:
+    case TunnelPeek::Result::relay:
+    case TunnelPeek::Result::http:
+    case TunnelPeek::Result::intercept:
       break;
   }
-  return fail(*gate_->error());
+  return fail(*peek_->error());
 }
 
 // Without a server name the address stands for the host.
 bool ImplicitTunnel::make_head() {
   const Endpoint& meant = client_.destination->endpoint;
-  const std::string_view sent_name = gate_->sent_name();
+  const std::string_view sent_name = peek_->sent_name();
   is_named_ = !sent_name.empty();
   authority_ = meant.text();
   if (is_named_) {
@@ -80,7 +80,7 @@ void ImplicitTunnel::log_refusal(WorkerState& worker, const ClientInfo& client, 
   record.method = "CONNECT";
   record.url = authority;
   record.host = client.destination->address;
-  if (hello != nullptr) record.sni = hello->gate_->sent_name();
+  if (hello != nullptr) record.sni = hello->peek_->sent_name();
   record.bytes_received = octets;
   record.tunnel = true;
   note_refusal(record, error, id);

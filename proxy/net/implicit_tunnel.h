@@ -1,6 +1,6 @@
 // The tunnel that a client on a transparent listener would have asked for, if it knew of a proxy: read out of its
 // ClientHello, it becomes the head of a CONNECT to the host that is named there, or to the address that the client
-// meant to reach. The gate that reads the ClientHello goes on to watch the tunnel. Thread: the worker's.
+// meant to reach. The TunnelPeek that reads it goes on to watch the tunnel. Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,8 +10,8 @@
 #include <string>
 
 #include "proxy/http/request.h"
-#include "proxy/net/hello_gate.h"
 #include "proxy/net/request_log.h"
+#include "proxy/net/tunnel_peek.h"
 
 namespace bloomwall::proxy {
 
@@ -24,7 +24,7 @@ class ImplicitTunnel {
   const RequestHead& head() const { return head_; }
   const std::optional<HttpError>& error() const { return error_; }
   bool is_named() const { return is_named_; }  // the host in head() is the ClientHello's
-  std::unique_ptr<HelloGate> take_gate() { return std::move(gate_); }
+  std::unique_ptr<TunnelPeek> take_peek() { return std::move(peek_); }
 
   // A firewall that also redirects this process's own connections would make a loop: a warning says so.
   static bool is_own_connection(const WorkerState& worker, const ClientInfo& client);
@@ -39,7 +39,7 @@ class ImplicitTunnel {
 
   WorkerState& worker_;
   const ClientInfo& client_;
-  std::unique_ptr<HelloGate> gate_;
+  std::unique_ptr<TunnelPeek> peek_;
   RequestTimes times_ = RequestTimes::from_now();
   std::string authority_;  // what head_ points to
   RequestHead head_;

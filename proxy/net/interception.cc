@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 #include "proxy/net/interception.h"
 
 #include <chrono>
@@ -6,13 +7,15 @@
 #include <utility>
 
 #include "proxy/log/log.h"
+#include "proxy/net/addresses.h"
+#include "proxy/net/client_info.h"
 #include "proxy/net/tls_inspection.h"
 #include "proxy/net/worker_state.h"
 
 namespace bloomwall::proxy {
 namespace {
 
-constexpr Milliseconds kTellAgain{60'000};  // of a CA that cannot sign
+constexpr Milliseconds kWarnAgain{60'000};  // of a CA that cannot sign
 
 InterceptionFailure failure_of(LeafCache::Refusal refusal) {
   switch (refusal) {
@@ -71,7 +74,9 @@ void Interception::read_offer() {
   hello.feed(start_.hello);
   const HelloFacts& facts = hello.facts();
   offers_http1_ = !facts.has_alpn || facts.offers("http/1.1");
-  origin_alpn_ = inspection_->rules().origin_alpn(offers_http1_, facts.offers(kProtocolH2));
+  const bool is_http1_wanted =
+      offers_http1_ && worker_.origin_facts.wants_http11(start_.inside.host, start_.inside.port);
+  origin_alpn_ = inspection_->rules().origin_alpn(offers_http1_, facts.offers(kProtocolH2) && !is_http1_wanted);
 }
 
 // What the origin chose; a page is shown in whatever the client speaks.
@@ -250,7 +255,7 @@ void Interception::on_leaf(const LeafCache::Answer& answer) {
   if (owner_ == nullptr) return;
   if (!answer) {
     const bool is_ours = answer.error().refusal == LeafCache::Refusal::mint;
-    if (is_ours && monotonic_now() - worker_.mint_failure_told > kTellAgain) {
+    if (is_ours && monotonic_now() - worker_.mint_failure_told > kWarnAgain) {
       worker_.mint_failure_told = monotonic_now();
       log::error("tls_inspection: no certificate for {}: {}", start_.inside.host, answer.error().why);
     }
@@ -263,6 +268,53 @@ void Interception::on_leaf(const LeafCache::Answer& answer) {
                                 inspection_->identity(**answer, session_context, start_.inside.host, client_alpn()));
   tls->feed(start_.hello);
   owner.on_intercepted(std::move(upstream_), std::move(start_.inside), std::move(tls));
+}
+
+// What CONNECT named: that is what a later decision asks for.
+const std::string& RefusalWatch::host() const {
+  return client_.inside->authority.empty() ? client_.inside->host : client_.inside->authority;
+}
+
+void RefusalWatch::on_established(const TlsSession& tls) {
+  established_at_ = TlsRefusals::Clock::now();
+  worker_.counters.tls.of(TlsSide::client)
+      .count_done(tls.resumed(), std::chrono::duration_cast<std::chrono::microseconds>(*established_at_ - begun_at_));
+}
+
+void RefusalWatch::on_request(const TlsSession* tls) {
+  worker_.refusals.accept(rule_address(client_.endpoint.unmapped()), host(), TlsRefusals::Clock::now());
+  worker_.recount_auto_passes();
+  log_->write(tls);
+}
+
+// For the log: why there was no request. Empty: it is not known, or needs no word.
+std::string_view RefusalWatch::why(const TlsSession* tls, bool is_by_us) const {
+  if (tls != nullptr && tls->alert_received() != 0) return "the client ended TLS with an alert";
+  if (established_at_) return is_by_us ? std::string_view() : "the client sent no request";
+  return is_by_us ? "no handshake with the client" : "the client ended the handshake";
+}
+
+void RefusalWatch::on_end(const TlsSession* tls, bool is_by_us) {
+  if (!established_at_) worker_.counters.tls.of(TlsSide::client).count_failed();
+  log_->note_error(why(tls, is_by_us));
+  log_->write(tls);
+  const TlsRefusals::Time now = TlsRefusals::Clock::now();
+  HandshakeEnd end{
+      .is_finished = established_at_.has_value(), .by_us = is_by_us, .hid_its_name = client_.inside->hides_name};
+  if (tls != nullptr && tls->alert_received() != 0) end.alert = tls->alert_received();
+  if (established_at_)
+    end.after_finished = std::chrono::duration_cast<std::chrono::milliseconds>(now - *established_at_);
+  const auto signal = refusal_in(end);
+  if (!signal) return;
+  worker_.counters.tls.count(*signal);
+  const auto noted = worker_.refusals.note(rule_address(client_.endpoint.unmapped()), host(), *signal, now);
+  worker_.recount_auto_passes();
+  if (noted.page_is_refused && worker_.share_page_refusal != nullptr)
+    worker_.share_page_refusal(rule_address(client_.endpoint.unmapped()), host());
+  if (noted.warn_of_device) {
+    log::warning("{} refuses the certificates of tls_inspection.ca, now for {}: it lacks the authority",
+                 client_.address, host());
+  }
 }
 
 }  // namespace bloomwall::proxy

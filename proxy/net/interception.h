@@ -23,16 +23,17 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "proxy/access/tls_decision.h"
-#include "proxy/io/deferred_deletion.h"
-#include "proxy/io/step_queue.h"
+#include "proxy/access/tls_refusals.h"
+#include "proxy/io/event_loop.h"
 #include "proxy/io/timer_wheel.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/connector.h"
 #include "proxy/net/tunnel_log.h"
 #include "proxy/net/upstream.h"
-#include "proxy/telemetry/tls_counts.h"
+#include "proxy/telemetry/counters.h"
 #include "proxy/tls/client_hello.h"
 #include "proxy/tls/leaf_cache.h"
 
@@ -119,6 +120,34 @@ class Interception final : public DeletedLater, public Transport::Handler, publi
   bool offers_http1_ = true;      // the client, or it offers nothing
   bool awaits_hello_ = false;
   bool lacks_protocol_ = false;  // client and origin have no version of HTTP in common
+};
+
+// Watches how an intercepted TLS connection of a client ends before its first request: a client that does not trust our
+// authority says so by an alert, or only by leaving (tls_refusals.h). Results: WorkerState::refusals, counters, the
+// access log's line of the CONNECT, and a warning of devices without the authority.
+// Thread: the worker's.
+
+class TlsSession;
+struct ClientInfo;
+
+class RefusalWatch {
+ public:
+  // Of the client's TLS, which begins now; both outlive it. `log`: of its CONNECT, which ends with the watch.
+  RefusalWatch(WorkerState& worker, const ClientInfo& client, InterceptionLogPtr log)
+      : worker_(worker), client_(client), log_(std::move(log)) {}
+  void on_established(const TlsSession& tls);
+  void on_request(const TlsSession* tls);             // the first, and the watch is over
+  void on_end(const TlsSession* tls, bool is_by_us);  // likewise
+
+ private:
+  const std::string& host() const;
+  std::string_view why(const TlsSession* tls, bool is_by_us) const;
+
+  WorkerState& worker_;
+  const ClientInfo& client_;
+  InterceptionLogPtr log_;
+  const TlsRefusals::Time begun_at_ = TlsRefusals::Clock::now();
+  std::optional<TlsRefusals::Time> established_at_;
 };
 
 }  // namespace bloomwall::proxy

@@ -10,7 +10,7 @@
 
 #include "conf/config.h"
 #include "proxy/io/transport.h"
-#include "proxy/net/rate_check.h"
+#include "proxy/net/exchange_progress.h"
 
 namespace bloomwall::proxy {
 

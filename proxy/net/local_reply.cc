@@ -7,7 +7,6 @@
 #include "proxy/net/client_info.h"
 #include "proxy/net/client_stream.h"
 #include "proxy/net/decision.h"
-#include "proxy/net/exchange_context.h"
 #include "proxy/net/exchange_log.h"
 #include "proxy/net/tls_inspection.h"
 #include "proxy/net/worker_state.h"
@@ -107,7 +106,9 @@ ReplyContext LocalReply::said() {
   context.decision_id = log_.decision_id().text();
   context.contact = context_.snapshot->settings.block_page.contact;
   context.locked_for = context_.locked_for;
-  if (const auto& rules = context_.snapshot->authentication) context.challenge = rules->challenge;
+  if (const auto& rules = context_.snapshot->authentication) {
+    context.challenge = rules->challenge(context_.client.info().is_secure);
+  }
   if (const RequestHead* const head = context_.client.head()) {
     context.method = head->method;
     context.client = head->version;

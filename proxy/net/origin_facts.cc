@@ -8,6 +8,8 @@
 namespace bloomwall::proxy {
 namespace {
 
+constexpr std::string_view kHttp11 = "http/1.1 alone";  // no list that is offered
+
 // `alpn`: empty for the client certificate.
 std::string fact_of(std::string_view host, std::uint16_t port, std::string_view alpn) {
   std::string fact(host);
@@ -25,6 +27,14 @@ void OriginFacts::note_client_certificate(std::string_view host, std::uint16_t p
 void OriginFacts::note_no_http(std::string_view host, std::uint16_t port, std::string_view alpn,
                                Clock::time_point now) {
   note(fact_of(host, port, alpn), now);
+}
+
+void OriginFacts::note_http11(std::string_view host, std::uint16_t port, Clock::time_point now) {
+  note(fact_of(host, port, kHttp11), now);
+}
+
+bool OriginFacts::wants_http11(std::string_view host, std::uint16_t port, Clock::time_point now) const {
+  return !facts_.empty() && is_known(fact_of(host, port, kHttp11), now);
 }
 
 void OriginFacts::note(std::string fact, Clock::time_point now) {

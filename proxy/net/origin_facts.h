@@ -1,6 +1,6 @@
-// What handshakes with origins have shown about them that a later decision needs: they ask for client certificates, or
-// speak no version of HTTP that was offered. Kept by (host, port), and of versions by those that were offered, since
-// the client chooses these; for kKeep, the oldest forgotten first.
+// What origins have shown that a later decision needs: they ask for client certificates, speak no version of HTTP that
+// was offered, or want requests by HTTP/1.1 although they have chosen HTTP/2 (HTTP_1_1_REQUIRED). Kept by (host, port),
+// and of versions by those that were offered, since the client chooses these; for kKeep, the oldest forgotten first.
 // Cost: a hash look-up. Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -27,6 +27,8 @@ class OriginFacts {
   // `alpn`: what was offered.
   void note_no_http(std::string_view host, std::uint16_t port, std::string_view alpn,
                     Clock::time_point now = Clock::now());
+  void note_http11(std::string_view host, std::uint16_t port, Clock::time_point now = Clock::now());
+  bool wants_http11(std::string_view host, std::uint16_t port, Clock::time_point now = Clock::now()) const;
   // TlsRequest::origin_wants_certificate and, of what it offers, origin_lacks_http.
   void fill(TlsRequest& request, std::string_view host, Clock::time_point now = Clock::now()) const;
   void clear() {

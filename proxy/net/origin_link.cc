@@ -10,8 +10,9 @@
 #include "proxy/net/addresses.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/client_limits.h"
-#include "proxy/net/exchange_context.h"
+#include "proxy/net/client_stream.h"
 #include "proxy/net/exchange_log.h"
+#include "proxy/net/http2_origin_stream.h"
 #include "proxy/net/tls_inspection.h"
 #include "proxy/net/worker_state.h"
 
@@ -225,6 +226,7 @@ UpstreamPtr OriginLink::detach() {
 HttpError OriginLink::failure(int error) {
   if (const auto tls = tls_error()) return *tls;
   if (error == kEndedUntold) return {ErrorKind::connection_terminated, "the origin ended TLS without close_notify"};
+  if (is_inside() && error == kWantsHttp11) return {ErrorKind::origin_refused, "the origin wants HTTP/1.1"};
   if (is_inside() && error == ECONNREFUSED) return {ErrorKind::origin_refused, "the origin takes no more requests"};
   return {ErrorKind::connection_terminated, "the origin reset the connection"};
 }

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "proxy/dns/cares_resolver.h"
-#include "proxy/http/response_reader.h"
+#include "proxy/http/http1_reader.h"
 #include "proxy/http/rewrite.h"
 #include "proxy/net/addresses.h"
 #include "proxy/net/connector.h"
@@ -17,7 +17,7 @@ namespace bloomwall::proxy {
 namespace {
 
 constexpr std::size_t kPoolBytes = std::size_t{16} << 20;
-constexpr std::size_t kScratchBytes = std::size_t{64} << 10;
+constexpr std::size_t kTrialScratchBytes = std::size_t{64} << 10;
 constexpr std::size_t kCachedNames = 16;
 
 // What the trial needs of a snapshot: no certificates of listeners, no page, no key of a CA.
@@ -56,7 +56,7 @@ struct OriginTrial::Impl final : Connector::Handler, Transport::Handler {
   const TlsContextPtr origins;
   EventLoop loop;
   BufferPool buffers{kPoolBytes};
-  std::vector<char> scratch = std::vector<char>(kScratchBytes);
+  std::vector<char> scratch = std::vector<char>(kTrialScratchBytes);
   IoContext io{loop, buffers, scratch};
   Counters counters;
   UpstreamPool upstreams{io, counters};

@@ -9,7 +9,7 @@
 #include <tl/expected.hpp>
 
 #include "conf/config.h"
-#include "proxy/access/bypass_list.h"
+#include "proxy/access/host_lists.h"
 #include "proxy/tls/tls_context.h"
 
 namespace bloomwall::proxy {

@@ -1,21 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
+
 #include "proxy/net/server.h"
 
 #include <fmt/format.h>
+#include <sys/random.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <stdexcept>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
-#include "proxy/io/random.h"
 #include "proxy/net/addresses.h"
-#include "proxy/net/redirection.h"
 #include "proxy/net/worker.h"
 
 namespace bloomwall::proxy {
+
+// Cryptographically secure random octets, from the kernel.
+
+// Throws std::runtime_error where there are none. At most 256 octets: fewer than asked for are never given then.
+template <typename T>
+T random_value() {
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 256);
+  T value{};
+  if (::getrandom(&value, sizeof value, 0) != static_cast<ssize_t>(sizeof value)) {
+    throw std::runtime_error("getrandom: the system gives no random octets");
+  }
+  return value;
+}
+
 namespace {
 
 std::string random_instance() { return fmt::format("{:012x}", random_value<std::uint64_t>() >> 16U); }
@@ -131,6 +147,7 @@ tl::expected<std::unique_ptr<Server>, std::string> Server::create(Edition editio
   for (const Endpoint& address : own) impl->own.add(address);
   if (auto made = impl->add_workers(log); !made) return tl::unexpected(made.error());
   if (auto bound = impl->bind_listeners(std::move(passed)); !bound) return tl::unexpected(bound.error());
+  impl->authenticator.use(impl->edition.snapshot->authentication.get());
   impl->edition = {};
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
@@ -142,6 +159,7 @@ void Server::start() {
 const std::vector<Endpoint>& Server::addresses() const { return impl_->addresses; }
 
 void Server::publish(const Edition& next, const std::function<void()>& adopted) {
+  impl_->authenticator.use(next.snapshot->authentication.get());
   const auto left = std::make_shared<std::atomic<std::size_t>>(impl_->workers.size());
   const auto took_over = [left, adopted] {
     if (left->fetch_sub(1) == 1 && adopted) adopted();
@@ -177,6 +195,8 @@ Server::Cut Server::cut() const {
 bool Server::ended() const {
   return std::all_of(impl_->workers.begin(), impl_->workers.end(), [](const auto& worker) { return worker->ended(); });
 }
+
+HelperLogins::Figures Server::helpers() const { return impl_->authenticator.helpers(); }
 
 void Server::add_counters_to(Counters& sum) const {
   for (const auto& worker : impl_->workers) worker->add_counters_to(sum);

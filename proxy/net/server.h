@@ -14,7 +14,8 @@
 #include <vector>
 
 #include "proxy/access/tls_refusals.h"
-#include "proxy/io/listening_socket.h"
+#include "proxy/auth/helper_logins.h"
+#include "proxy/io/endpoint.h"
 #include "proxy/net/snapshot.h"
 
 namespace bloomwall::proxy {
@@ -66,6 +67,7 @@ class Server {
 
   void add_counters_to(Counters& sum) const;  // those of every worker, gauges included
   Gauges gauges() const;
+  HelperLogins::Figures helpers() const;  // of the programs that check logins
   // What clients of all workers refuse now, in no order; a pair may come from several. `done` is called on the last
   // worker's thread; never once the workers have ended.
   void collect_refusals(const std::function<void(std::vector<TlsRefusals::Row>)>& done);

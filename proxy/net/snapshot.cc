@@ -17,6 +17,15 @@
 namespace bloomwall::proxy {
 namespace {
 
+// That any group asks for.
+std::vector<std::string> user_groups_of(const conf::Config& settings) {
+  std::vector<std::string> all;
+  for (const conf::Group& group : settings.groups) {
+    all.insert(all.end(), group.user_groups.begin(), group.user_groups.end());
+  }
+  return all;
+}
+
 tl::expected<BlockTemplate, std::string> load_page(const std::filesystem::path& file, const std::string& key) {
   if (file.empty()) return BlockTemplate::built_in();
   std::ifstream in(file, std::ios::binary);
@@ -48,6 +57,12 @@ std::map<std::string, BlockTemplate> load_group_pages(const conf::Config& settin
   return pages;
 }
 
+ClientCertificates certificates_of(const conf::ListenerTls& tls) {
+  using Wanted = conf::ListenerTls::ClientCertificate;
+  if (tls.client_certificate == Wanted::off) return {};
+  return {.authorities = tls.client_ca, .revoked = tls.crl, .required = tls.client_certificate == Wanted::required};
+}
+
 std::vector<ListenerRules> compile_listeners(const conf::Config& settings, std::vector<std::string>& errors) {
   std::vector<ListenerRules> listeners;
   for (const conf::Listener& listener : settings.listeners) {
@@ -56,7 +71,7 @@ std::vector<ListenerRules> compile_listeners(const conf::Config& settings, std::
     rules.address = listener.address;
     rules.mode = listener.mode;
     if (!listener.tls.certificate.empty()) {
-      auto tls = TlsContext::for_listener(listener.tls.certificate, listener.tls.key);
+      auto tls = TlsContext::for_listener(listener.tls.certificate, listener.tls.key, certificates_of(listener.tls));
       if (!tls) errors.push_back(fmt::format("{}.tls: {}", key, tls.error()));
       if (tls) rules.tls = *std::move(tls);
     }
@@ -102,8 +117,8 @@ tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Co
   if (!groups) std::ranges::move(groups.error(), std::back_inserter(errors));
   auto inspection = TlsInspection::compile(settings, before == nullptr ? nullptr : before->inspection.get());
   if (!inspection) std::ranges::move(inspection.error(), std::back_inserter(errors));
-  auto authentication =
-      AuthenticationRules::compile(settings.authentication, before == nullptr ? nullptr : before->authentication);
+  auto authentication = AuthenticationRules::compile(
+      settings.authentication, before == nullptr ? nullptr : before->authentication, user_groups_of(settings));
   if (!authentication) std::ranges::move(authentication.error(), std::back_inserter(errors));
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   return std::make_shared<const Snapshot>(Snapshot{generation, settings, *std::move(access), *std::move(page),

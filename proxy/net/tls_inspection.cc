@@ -6,17 +6,15 @@
 #include <filesystem>
 #include <system_error>
 
-#include "proxy/http/http_date.h"
 #include "proxy/http/serialise.h"
 #include "proxy/log/log.h"
 #include "proxy/net/addresses.h"
 #include "proxy/net/client_limits.h"
 #include "proxy/net/worker_state.h"
-#include "proxy/tls/authority_export.h"
 #include "proxy/tls/authority_faults.h"
-#include "proxy/tls/certificate_facts.h"
-#include "proxy/tls/certificate_parts.h"
-#include "proxy/tls/private_file.h"
+#include "proxy/tls/authority_maker.h"
+#include "proxy/tls/certificates.h"
+#include "proxy/tls/pem_files.h"
 
 namespace bloomwall::proxy {
 namespace {

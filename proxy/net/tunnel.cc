@@ -11,24 +11,24 @@
 namespace bloomwall::proxy {
 
 Tunnel::Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, TunnelStart start,
-               std::unique_ptr<HelloGate> gate)
+               std::unique_ptr<TunnelPeek> peek)
     : state_(state),
       owner_(&owner),
       upstream_(std::move(upstream)),
       start_(std::move(start)),
       url_memory_(state.io.pool),
-      gate_(std::move(gate)),
+      peek_(std::move(peek)),
       timer_(
           state.io.loop.timers(), [](void* self) { static_cast<Tunnel*>(self)->on_timer(); }, this),
       opened_(monotonic_now()) {
   state_.counters.tunnels_total.add();
   state_.counters.tunnels_active.add();
-  if (start_.is_connect && gate_ == nullptr) gate_ = std::make_unique<HelloGate>(state_);
-  if (gate_ != nullptr) {
+  if (start_.is_connect && peek_ == nullptr) peek_ = std::make_unique<TunnelPeek>(state_);
+  if (peek_ != nullptr) {
     const TlsQuestion* const question = start_.tls_decision ? nullptr : start_.tls_question.get();
-    gate_->lead_to(start_.host, start_.port, question, owner.client_info());
-    gate_->set_user(start_.user);
-    if (start_.user == nullptr && must_log_in(*state.snapshot, owner.client_info())) gate_->keep_to_exempt_hosts();
+    peek_->lead_to(start_.host, start_.port, question, owner.client_info());
+    peek_->set_user(start_.user);
+    if (start_.user == nullptr && must_log_in(*state.snapshot, owner.client_info())) peek_->keep_to_exempt_hosts();
   }
   is_counted_ = !start_.is_connect || start_.is_counted;
   if (!start_.is_connect) url_memory_.set(start_.target.size());  // there is room: the head's was given back just now
@@ -36,7 +36,7 @@ Tunnel::Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, TunnelSta
   upstream_->transport->set_handler(far_);
   owner.client_transport().set_handler(client_);
   upstream_->transport->relay_to(owner.client_transport());
-  if (gate_ == nullptr) owner.client_transport().relay_to(*upstream_->transport);
+  if (peek_ == nullptr) owner.client_transport().relay_to(*upstream_->transport);
   timer_.set(longest_wait());
   state_.tunnels.add(*this, start_.judged_by);
 }
@@ -54,8 +54,8 @@ Transport& Tunnel::Side::transport() const {
 }
 
 std::size_t Tunnel::Side::on_data(std::span<const char> bytes) {
-  if (is_client_ && tunnel_.gate_ != nullptr) return tunnel_.on_hello(tunnel_.gate_->feed(bytes), bytes);
-  if (!is_client_ && tunnel_.gate_ != nullptr) {
+  if (is_client_ && tunnel_.peek_ != nullptr) return tunnel_.on_hello(tunnel_.peek_->feed(bytes), bytes);
+  if (!is_client_ && tunnel_.peek_ != nullptr) {
     tunnel_.on_answer(bytes);
     if (tunnel_.owner_ == nullptr) return bytes.size();
   }
@@ -64,12 +64,12 @@ std::size_t Tunnel::Side::on_data(std::span<const char> bytes) {
 }
 
 void Tunnel::begin() {
-  if (gate_ != nullptr && gate_->has_peeked()) on_hello(gate_->judge_peeked(), {});
+  if (peek_ != nullptr && peek_->has_peeked()) on_hello(peek_->judge_peeked(), {});
 }
 
 // Octets held for a ClientHello have a limit of their own.
 std::size_t Tunnel::Side::ration() {
-  if (tunnel_.gate_ != nullptr) return SIZE_MAX;
+  if (tunnel_.peek_ != nullptr) return SIZE_MAX;
   const std::size_t ration = wait_.ration(other().transport().kernel_room());
   if (ration == 0) transport().pause(PauseReason::no_memory);
   return ration;
@@ -104,59 +104,59 @@ void Tunnel::relay(Side& from, std::span<const char> bytes) {
   if (to.backlog() > 0) from.transport().pause(PauseReason::peer_full);
 }
 
-std::size_t Tunnel::on_hello(HelloGate::Result result, std::span<const char> bytes) {
+std::size_t Tunnel::on_hello(TunnelPeek::Result result, std::span<const char> bytes) {
   switch (result) {
-    case HelloGate::Result::wait:
+    case TunnelPeek::Result::wait:
       note_name();
       // A hello that drips in is a request head that drips in.
       if (!std::exchange(hello_is_timed_, true)) timer_.set(settings().timeouts.request_header);
       break;
-    case HelloGate::Result::relay:
+    case TunnelPeek::Result::relay:
       note_name();
       release_held();
       break;
-    case HelloGate::Result::pass:
-      open_gate();
+    case TunnelPeek::Result::pass:
+      end_peek();
       break;
-    case HelloGate::Result::http:
+    case TunnelPeek::Result::http:
       return hand_over(bytes);
-    case HelloGate::Result::intercept:
+    case TunnelPeek::Result::intercept:
       intercept();
       break;
-    case HelloGate::Result::cut:
-      cut_by_gate();
+    case TunnelPeek::Result::cut:
+      cut_by_peek();
       break;
   }
   return bytes.size();
 }
 
 void Tunnel::on_answer(std::span<const char> bytes) {
-  switch (gate_->on_answer(bytes)) {
-    case HelloGate::Result::pass:
-      return open_gate();
-    case HelloGate::Result::cut:
-      return cut_by_gate();
-    case HelloGate::Result::wait:
-    case HelloGate::Result::relay:
-    case HelloGate::Result::http:
-    case HelloGate::Result::intercept:
+  switch (peek_->on_answer(bytes)) {
+    case TunnelPeek::Result::pass:
+      return end_peek();
+    case TunnelPeek::Result::cut:
+      return cut_by_peek();
+    case TunnelPeek::Result::wait:
+    case TunnelPeek::Result::relay:
+    case TunnelPeek::Result::http:
+    case TunnelPeek::Result::intercept:
       return;
   }
 }
 
 void Tunnel::note_name() {
-  if (start_.tls_question != nullptr && gate_->is_inspected()) start_.tls_decision = gate_->tls_decision();
-  if (!gate_->has_name() || !sni_.empty()) return;
-  sni_ = gate_->name();
-  if (gate_->verdict().decision == filter::Decision::allowed) return;
+  if (start_.tls_question != nullptr && peek_->is_inspected()) start_.tls_decision = peek_->tls_decision();
+  if (!peek_->has_name() || !sni_.empty()) return;
+  sni_ = peek_->name();
+  if (peek_->verdict().decision == filter::Decision::allowed) return;
   std::string group = std::move(start_.verdict.group);
-  start_.verdict = std::move(gate_->verdict());
+  start_.verdict = std::move(peek_->verdict());
   start_.verdict.group = std::move(group);
   if (start_.decision_id.empty()) start_.decision_id = state_.ids.next();
 }
 
 void Tunnel::release_held() {
-  Chain& held = gate_->held();
+  Chain& held = peek_->held();
   while (!held.empty()) {
     std::array<iovec, 8> pieces{};
     const std::size_t count = held.pieces(pieces);
@@ -169,18 +169,18 @@ void Tunnel::release_held() {
   if (upstream_->transport->backlog() > 0) client_.transport().pause(PauseReason::peer_full);
 }
 
-void Tunnel::open_gate() {
+void Tunnel::end_peek() {
   client_.transport().relay_to(*upstream_->transport);
   note_name();
   count_verdict();
   release_held();
-  is_tls_ = gate_->is_tls();
-  gate_.reset();
+  is_tls_ = peek_->is_tls();
+  peek_.reset();
 }
 
-void Tunnel::cut_by_gate() {
+void Tunnel::cut_by_peek() {
   note_name();
-  if (gate_->error()) return refuse(*gate_->error());
+  if (peek_->error()) return refuse(*peek_->error());
   cut_status_ = 403;
   cut("the server name is blocked");
 }
@@ -210,19 +210,19 @@ std::size_t Tunnel::hand_over(std::span<const char> bytes) {
   }
   state_.counters.tunnels_with_requests_total.add();
   std::size_t used = 0;
-  if (gate_->ends_line()) {
+  if (peek_->ends_line()) {
     upstream_->transport->send("\n");
-    used = gate_->held().size() == bytes.size() ? 1 : 0;  // else it came with earlier reads
+    used = peek_->held().size() == bytes.size() ? 1 : 0;  // else it came with earlier reads
     bytes = bytes.subspan(used);
-    gate_->held().consume(1);
+    peek_->held().consume(1);
   }
-  const std::string held = gate_->take_held(gate_->held().size() - bytes.size());
+  const std::string held = peek_->take_held(peek_->held().size() - bytes.size());
   timer_.clear();
   far_.stop_waiting();
   leave();
   count_verdict();
   write_log();
-  gate_.reset();
+  peek_.reset();
   upstream_->transport->relay_nowhere();
   Owner& owner = *std::exchange(owner_, nullptr);
   ClientInfo::Inside inside{start_.host, start_.port, start_.judged_by, start_.to_parent};
@@ -234,7 +234,7 @@ std::size_t Tunnel::hand_over(std::span<const char> bytes) {
 void Tunnel::intercept() {
   if (far_.ended || upstream_->transport->bytes_in() > far_octets_before_)
     return cut("the far end spoke, or ended, before the client");
-  const TlsDecision decision = gate_->tls_decision();
+  const TlsDecision decision = peek_->tls_decision();
   note_name();
   timer_.clear();
   far_.stop_waiting();
@@ -250,9 +250,9 @@ void Tunnel::intercept() {
                                      .has_marks = decision.reason == TlsReason::mark,
                                      .hides_name = decision.hides_name,
                                      .user = start_.user},
-                          .hello = gate_->take_held(gate_->held().size()),
+                          .hello = peek_->take_held(peek_->held().size()),
                           .may_step_back = decision.may_step_back};
-  gate_.reset();
+  peek_.reset();
   start_.is_counted = true;
   const TunnelEnd so_far = end();
   start.log = std::make_unique<InterceptionLog>(state_, owner_->client_info(), std::move(start_), so_far);
@@ -269,10 +269,10 @@ void Tunnel::on_side_end(Side& side) {
   side.ended = true;
   side.transport().set_notices_reset(true);  // all that it sent was read, so nothing is lost by it
   // A ClientHello, or a request, that was begun and not finished is none; a client that said nothing may still listen.
-  if (&side == &client_ && gate_ != nullptr) {
-    const HelloGate::Result result = gate_->on_end();
-    if (result == HelloGate::Result::cut) return cut_by_gate();
-    if (result == HelloGate::Result::pass) open_gate();
+  if (&side == &client_ && peek_ != nullptr) {
+    const TunnelPeek::Result result = peek_->on_end();
+    if (result == TunnelPeek::Result::cut) return cut_by_peek();
+    if (result == TunnelPeek::Result::pass) end_peek();
   }
   Transport& other = side.other().transport();
   if (!is_finished() || other.tls() != nullptr) other.shut_write();  // else the close that follows says it as well
@@ -303,9 +303,9 @@ void Tunnel::cut(std::string_view why) {
 }
 
 void Tunnel::on_timer() {
-  if (gate_ != nullptr && !gate_->held().empty()) {
+  if (peek_ != nullptr && !peek_->held().empty()) {
     return refuse({ErrorKind::request_timeout,
-                   gate_->holds_text() ? "the request came too slowly" : "the ClientHello came too slowly"});
+                   peek_->holds_text() ? "the request came too slowly" : "the ClientHello came too slowly"});
   }
   const conf::Timeouts& timeouts = settings().timeouts;
   const Milliseconds now = monotonic_now();

@@ -1,6 +1,6 @@
 // Relays octets both ways between a client and the far end, after CONNECT or an upgrade: half close, back-pressure,
-// idle time-out. After CONNECT what the client says first is looked at before it goes on (HelloGate): TLS by its server
-// name, HTTP/1 is handed back to be judged request by request; everything from the far end passes at once.
+// idle time-out. After CONNECT what the client says first is looked at before it goes on (TunnelPeek): TLS by its
+// server name, HTTP/1 is handed back to be judged request by request; everything from the far end passes at once.
 // It holds no part of the policy that let it in, and follows the settings of the moment. Each reload reviews it: where
 // its host, its server name, the address of its far end or, after an upgrade, its URL is blocked by then, or the access
 // rules have come to deny its client, its port or that address, it ends. TLS to a host that would be decrypted by then
@@ -17,12 +17,12 @@
 #include <string_view>
 
 #include "proxy/net/client_info.h"
-#include "proxy/net/hello_gate.h"
 #include "proxy/net/interception.h"
 #include "proxy/net/live_tunnels.h"
 #include "proxy/net/memory_wait.h"
 #include "proxy/net/page_reader.h"
-#include "proxy/net/tunnel_start.h"
+#include "proxy/net/tunnel_log.h"
+#include "proxy/net/tunnel_peek.h"
 #include "proxy/net/worker_state.h"
 
 namespace bloomwall::proxy {
@@ -45,8 +45,8 @@ class Tunnel final : public DeletedLater, LiveTunnel, PageReader::Handler {
     ~Owner() = default;
   };
 
-  // `gate`: of a client whose ClientHello was read before there was a tunnel; nullptr: none was.
-  Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, TunnelStart start, std::unique_ptr<HelloGate> gate);
+  // `peek`: of a client whose ClientHello was read before there was a tunnel; nullptr: none was.
+  Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, TunnelStart start, std::unique_ptr<TunnelPeek> peek);
   ~Tunnel() override;
   void begin();  // once, when the owner has it; it may end at once
   void close();  // idempotent
@@ -75,7 +75,7 @@ class Tunnel final : public DeletedLater, LiveTunnel, PageReader::Handler {
     bool is_client_;
   };
   void relay(Side& from, std::span<const char> bytes);
-  std::size_t on_hello(HelloGate::Result result, std::span<const char> bytes);
+  std::size_t on_hello(TunnelPeek::Result result, std::span<const char> bytes);
   void on_answer(std::span<const char> bytes);
   std::size_t hand_over(std::span<const char> bytes);
   void intercept();
@@ -87,8 +87,8 @@ class Tunnel final : public DeletedLater, LiveTunnel, PageReader::Handler {
   bool is_to_be_intercepted();
   void note_name();
   void release_held();
-  void open_gate();
-  void cut_by_gate();
+  void end_peek();
+  void cut_by_peek();
   void refuse(const HttpError& error);
   void count_verdict();
   void on_side_end(Side& side);
@@ -108,8 +108,8 @@ class Tunnel final : public DeletedLater, LiveTunnel, PageReader::Handler {
   UpstreamPtr upstream_;
   TunnelStart start_;
   Side client_{*this, true}, far_{*this, false};
-  Reservation url_memory_;           // of TunnelStart::target, which after an upgrade is as long as a head may be
-  std::unique_ptr<HelloGate> gate_;  // until the client's first octets are judged
+  Reservation url_memory_;            // of TunnelStart::target, which after an upgrade is as long as a head may be
+  std::unique_ptr<TunnelPeek> peek_;  // until the client's first octets are judged
   std::uint64_t far_octets_before_ = 0;
   std::string sni_;
   std::string_view cut_why_;
@@ -117,7 +117,7 @@ class Tunnel final : public DeletedLater, LiveTunnel, PageReader::Handler {
   bool hello_is_timed_ = false;            // timer_ is that of a hello, or a request line, that has begun
   bool is_counted_ = false;                // the verdict is among the counters
   PageReader::Wait* page_wait_ = nullptr;  // a review waits for the disk
-  bool is_tls_ = false;                    // what has passed the gate
+  bool is_tls_ = false;                    // what was let through first
   std::optional<Milliseconds> ends_at_;    // its host has URL entries since a reload
   int cut_status_ = 0;                     // for the log, where it was not permitted; 0: TunnelStart::status
   Timer timer_;

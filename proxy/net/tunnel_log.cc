@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 #include "proxy/net/tunnel_log.h"
 
 #include <chrono>

@@ -10,7 +10,7 @@ namespace bloomwall::proxy {
 void Tunnel::renew_user() {
   const auto& rules = state_.snapshot->authentication;
   if (start_.user == nullptr || rules == nullptr) return;
-  UserPtr now = rules->current(*start_.user, state_.authenticator.seconds());
+  UserPtr now = rules->current(start_.user, state_.authenticator.seconds());
   if (now == nullptr || now == start_.user) return;
   start_.user = std::move(now);
   if (gate_ != nullptr) gate_->set_user(start_.user);
@@ -27,7 +27,7 @@ void Tunnel::review() {
                              .url = start_.is_connect ? std::string_view() : std::string_view(start_.target),
                              .port = start_.port,
                              .to_parent = start_.to_parent,
-                             .user = start_.user.get(),
+                             .user = start_.user,
                              .peer = upstream_->peer});
   switch (review.act) {
     case Review::Act::block:
@@ -46,14 +46,14 @@ void Tunnel::review() {
       }
       break;
   }
-  if (gate_ == nullptr || gate_->held().empty()) on_timer();  // the new time-outs may be shorter
+  if (peek_ == nullptr || peek_->held().empty()) on_timer();  // the new time-outs may be shorter
 }
 
 // Of TLS that passed: its host has got URL entries since, or the mode asks for them, so the client's next connection is
 // decrypted.
 bool Tunnel::is_to_be_intercepted() {
   const auto& inspection = state_.snapshot->inspection;
-  if (inspection == nullptr || !(is_tls_ || (gate_ != nullptr && gate_->is_tls()))) return false;
+  if (inspection == nullptr || !(is_tls_ || (peek_ != nullptr && peek_->is_tls()))) return false;
   const ClientInfo& client = owner_->client_info();
   const TlsQuestion question{.host = start_.host,
                              .port = start_.port,

@@ -4,7 +4,6 @@
 #include "proxy/http/rewrite.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/client_stream.h"
-#include "proxy/net/exchange_context.h"
 #include "proxy/net/gathered_write.h"
 #include "proxy/net/origin_link.h"
 #include "proxy/net/worker_state.h"

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+
 #include "proxy/net/upstream.h"
 
 #include <algorithm>
 #include <utility>
 
+#include "proxy/io/event_loop.h"
 #include "proxy/io/tcp_transport.h"
 #include "proxy/io/tls_transport.h"
 
@@ -272,6 +274,27 @@ void UpstreamPool::set_limits(std::size_t most_idle, std::size_t most_idle_per_h
 
 void UpstreamPool::clear() {
   while (idle_ > 0) drop(by_age_.front());
+}
+
+void InnerOrigin::keep(UpstreamPtr upstream) {
+  upstream->reused = std::exchange(was_used_, true);
+  upstream->transport->set_handler(*this);
+  upstream->transport->resume(PauseReason::peer_full);
+  upstream_ = std::move(upstream);
+}
+
+UpstreamPtr InnerOrigin::take() { return std::move(upstream_); }
+
+void InnerOrigin::drop(EventLoop& loop) {
+  if (upstream_ == nullptr) return;
+  upstream_->transport->close();
+  loop.deferred().delete_later(std::move(upstream_));
+}
+
+// What an origin says without being asked is no answer to anybody.
+std::size_t InnerOrigin::on_data(std::span<const char> bytes) {
+  owner_.on_inner_end();
+  return bytes.size();
 }
 
 }  // namespace bloomwall::proxy

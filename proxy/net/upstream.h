@@ -43,7 +43,7 @@
 #include "proxy/io/handles.h"
 #include "proxy/io/intrusive_list.h"
 #include "proxy/io/transport.h"
-#include "proxy/net/redirection.h"
+#include "proxy/net/addresses.h"
 #include "proxy/telemetry/counters.h"
 #include "proxy/tls/tls_session.h"
 
@@ -208,6 +208,38 @@ class UpstreamPool {
   std::size_t idle_ = 0, members_ = 0;                   // of all hosts; members are busy or idle
   RecentPeak peak_;                                      // of those that are busy
   std::size_t most_idle_ = 4096, most_idle_per_host_ = 128;
+};
+
+// The connection of a tunnel in which the client speaks HTTP/1, while no request uses it. There is this one for all of
+// them, as if the two ends were joined: it is never shared, nothing is dialled on behalf of a Host field, and when one
+// end goes so does the other. Thread: the worker's.
+class InnerOrigin final : Transport::Handler {
+ public:
+  class Owner {
+   public:
+    virtual void on_inner_end() = 0;  // it is gone
+
+   protected:
+    ~Owner() = default;
+  };
+  explicit InnerOrigin(Owner& owner) : owner_(owner) {}
+
+  bool is_here() const { return upstream_ != nullptr; }
+  const TlsSession* tls() const { return is_here() ? upstream_->transport->tls() : nullptr; }  // nullptr: plain
+  void keep(UpstreamPtr upstream);
+  UpstreamPtr take();  // nullptr: it is gone
+  void drop(EventLoop& loop);
+
+ private:
+  std::size_t on_data(std::span<const char> bytes) override;
+  void on_end() override { owner_.on_inner_end(); }
+  void on_drained() override {}
+  void on_write_failed(int) override { owner_.on_inner_end(); }
+  void on_failed(int) override { owner_.on_inner_end(); }
+
+  Owner& owner_;
+  UpstreamPtr upstream_;
+  bool was_used_ = false;  // a request has been sent on it
 };
 
 }  // namespace bloomwall::proxy

@@ -3,13 +3,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <utility>
 
+#include "proxy/auth/login.h"
 #include "proxy/net/addresses.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/client_limits.h"
 #include "proxy/net/client_stream.h"
-#include "proxy/net/exchange_context.h"
 #include "proxy/net/worker_state.h"
 
 namespace bloomwall::proxy {
@@ -17,6 +18,7 @@ namespace {
 
 constexpr HttpError kNoCredentials{ErrorKind::login_required, "authentication.require"};
 constexpr HttpError kWrongCredentials{ErrorKind::login_required, "the name or the password is wrong"};
+constexpr HttpError kWrongTicket{ErrorKind::login_required, "the ticket is not valid, or was used before"};
 constexpr HttpError kUserIsGone{ErrorKind::tunnel_denied, "the user of this tunnel has been removed, or has ended"};
 constexpr HttpError kNotExemptInside{ErrorKind::tunnel_denied, "authentication.exempt_hosts: of another host"};
 
@@ -39,7 +41,8 @@ UserCheck::Step UserCheck::step() {
     is_exempt_ = true;
     return done();
   }
-  if (!context_.snapshot->authentication->basic_without_tls && !client.is_secure) {
+  const AuthenticationRules& rules = *context_.snapshot->authentication;
+  if (!rules.has_negotiate && !rules.takes_basic(client.is_secure)) {
     return refuse({ErrorKind::client_denied, "authentication.basic_without_tls"});
   }
   return check_credentials(head);
@@ -59,17 +62,22 @@ UserCheck::Step UserCheck::take(const Login& login) {
   switch (login.result) {
     case Login::Result::accepted:
       context_.user = login.user;
+      if (ticket_) {
+        const ClientInfo& client = context_.client.info();
+        client.negotiated =
+            std::make_unique<const ClientInfo::Negotiated>(ClientInfo::Negotiated{*ticket_, login.user});
+      }
       return done();
     case Login::Result::refused:
       context_.worker.counters.logins_refused_total.add();
-      return refuse(kWrongCredentials);
+      return refuse(ticket_ ? kWrongTicket : kWrongCredentials);
     case Login::Result::locked:
       context_.locked_for = static_cast<std::uint32_t>(login.locked_for.count() / 1000 + 1);
       return refuse({ErrorKind::login_locked, "authentication.attempts"});
     case Login::Result::unchecked:
       break;
   }
-  return refuse({ErrorKind::login_unchecked, "too many credentials wait to be checked"});
+  return refuse({ErrorKind::login_unchecked, "the credentials could not be checked"});
 }
 
 // Nobody is asked for credentials inside a tunnel: an origin's answer is expected there.
@@ -77,7 +85,7 @@ UserCheck::Step UserCheck::check_inside() {
   const ClientInfo::Inside& inside = *context_.client.info().inside;
   const AuthenticationRules& rules = *context_.snapshot->authentication;
   if (inside.user != nullptr) {
-    context_.user = rules.current(*inside.user, context_.worker.authenticator.seconds());
+    context_.user = rules.current(inside.user, context_.worker.authenticator.seconds());
     return context_.user == nullptr ? refuse(kUserIsGone) : done();
   }
   const bool is_exempt =
@@ -103,30 +111,64 @@ bool UserCheck::may_go_to(std::string_view host) {
 }
 
 UserCheck::Step UserCheck::check_credentials(const RequestHead& head) {
-  WorkerState& worker = context_.worker;
-  const AuthenticationRulesPtr& rules = context_.snapshot->authentication;
+  const AuthenticationRules& rules = *context_.snapshot->authentication;
   const ClientKey client = ClientLimits::key_of(context_.client.info().endpoint);
   const auto is_credentials = [](const Field& field) { return field.id == FieldId::proxy_authorization; };
   const auto field = std::ranges::find_if(head.fields, is_credentials);
-  if (field == head.fields.end()) return refuse(kNoCredentials);
+  if (field == head.fields.end()) return check_without();
   if (std::any_of(field + 1, head.fields.end(), is_credentials)) {
-    return take(worker.authenticator.refuse_malformed(*rules, client));
+    return take(context_.worker.authenticator.refuse_malformed(rules, client));
   }
   const std::string_view token = basic_token(field->value);
-  if (token.empty()) return refuse(kNoCredentials);
+  if (!token.empty() && rules.takes_basic(context_.client.info().is_secure)) return check_basic(token, client);
+  const std::string_view ticket = rules.has_negotiate ? negotiate_token(field->value) : std::string_view();
+  return ticket.empty() ? refuse(kNoCredentials) : check_ticket(ticket, client);
+}
+
+UserCheck::Step UserCheck::check_basic(std::string_view token, const ClientKey& client) {
+  WorkerState& worker = context_.worker;
+  const AuthenticationRulesPtr& rules = context_.snapshot->authentication;
   const CredentialKey key = worker.credential_hasher.key_of(CredentialHasher::Kind::basic, token);
   if (UserPtr user = worker.authenticator.recall(*rules, key)) {
     worker.counters.logins_remembered_total.add();
     context_.user = std::move(user);
     return done();
   }
-  const auto login = worker.authenticator.log_in(rules, client, token, key, worker.credential_hasher,
-                                                 wait_.for_login(context_.snapshot->settings.timeouts.connect));
+  return wait_for(worker.authenticator.log_in(rules, client, token, key, worker.credential_hasher,
+                                              wait_.for_login(context_.snapshot->settings.timeouts.connect)));
+}
+
+// The same ticket on its own connection is the same user; anywhere else it is a copy.
+UserCheck::Step UserCheck::check_ticket(std::string_view ticket, const ClientKey& client) {
+  WorkerState& worker = context_.worker;
+  const AuthenticationRulesPtr& rules = context_.snapshot->authentication;
+  const CredentialKey key = worker.credential_hasher.key_of(CredentialHasher::Kind::negotiate, ticket);
+  const auto& before = context_.client.info().negotiated;
+  if (before != nullptr && before->key == key) return check_without();
+  context_.client.info().negotiated.reset();
+  ticket_ = key;
+  return wait_for(worker.authenticator.negotiate(rules, client, ticket,
+                                                 wait_.for_login(context_.snapshot->settings.timeouts.connect)));
+}
+
+UserCheck::Step UserCheck::check_without() {
+  const auto& before = context_.client.info().negotiated;
+  if (before == nullptr) return refuse(kNoCredentials);
+  const AuthenticationRules& rules = *context_.snapshot->authentication;
+  UserPtr user = rules.has_negotiate ? rules.current(before->user, context_.worker.authenticator.seconds()) : nullptr;
+  if (user == nullptr) return refuse(kNoCredentials);
+  context_.worker.counters.logins_remembered_total.add();
+  context_.user = std::move(user);
+  return done();
+}
+
+// `login`: the answer, if there is one already.
+UserCheck::Step UserCheck::wait_for(const std::optional<Login>& login) {
   if (login) {
     wait_.cancel();
     return take(*login);
   }
-  worker.counters.logins_checked_total.add();
+  context_.worker.counters.logins_checked_total.add();
   if (!context_.client.request_ended()) context_.client.pause(PauseReason::not_ready);
   return Step::wait;
 }

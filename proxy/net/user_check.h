@@ -2,15 +2,18 @@
 //   nobody has to log in       the rules are off, or do not name the client; transparent listeners; requests for the
 //                              proxy itself; hosts of authentication.exempt_hosts
 //   inside a tunnel            the user of its CONNECT, as long as the users file has it
-//   else                       by Proxy-Authorization: out of memory, or once a check has an answer
+//   else                       by Proxy-Authorization: out of memory, or once a check has an answer; Negotiate counts
+//                              for the connection's next requests, too
 // Cost where nobody has to: one comparison; where the credentials are remembered: one keyed hash and two look-ups, no
 // allocation. Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
+#include "proxy/auth/credential_key.h"
 #include "proxy/http/http_error.h"
 #include "proxy/net/decision_wait.h"
 
@@ -44,11 +47,16 @@ class UserCheck {
   Step take(const Login& login);
   Step check_inside();
   Step check_credentials(const RequestHead& head);
+  Step check_basic(std::string_view token, const ClientKey& client);
+  Step check_ticket(std::string_view ticket, const ClientKey& client);
+  Step check_without();
+  Step wait_for(const std::optional<Login>& login);
   bool is_for_exempt_host(const RequestHead& head);
 
   ExchangeContext& context_;
   DecisionWait& wait_;
   HttpError error_;
+  std::optional<CredentialKey> ticket_;  // whose check goes on
   bool is_done_ = false;
   bool is_exempt_ = false;
 };

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "proxy/http/message_reader.h"
-#include "proxy/io/buffer_pool.h"
+#include "proxy/http/body_reader.h"
+#include "proxy/io/chain.h"
 
 namespace bloomwall::proxy {
 

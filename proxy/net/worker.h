@@ -5,25 +5,54 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/socket.h>
+
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <tl/expected.hpp>
 #include <vector>
 
 #include "proxy/dns/cares_resolver.h"
-#include "proxy/io/hangup_watch.h"
+#include "proxy/io/event_loop.h"
 #include "proxy/io/pipe_pool.h"
-#include "proxy/io/step_queue.h"
+#include "proxy/io/tcp_transport.h"
 #include "proxy/net/acceptor.h"
 #include "proxy/net/client_limits.h"
 #include "proxy/net/client_session.h"
-#include "proxy/net/refused_clients.h"
 #include "proxy/net/server.h"
 
 namespace bloomwall::proxy {
+
+// Sockets of clients that were refused with an answer. They stay open for a moment, because closing a socket with
+// unread octets sends RST, and that may destroy the answer before the client has read it. Bounded: the newest replaces
+// the oldest.
+// Thread: the loop's.
+class RefusedClients {
+ public:
+  static constexpr std::size_t kMost = 16;
+  static constexpr Milliseconds kFor{1000};
+
+  explicit RefusedClients(EventLoop& loop)
+      : timer_(loop.timers(), [](void* self) { static_cast<RefusedClients*>(self)->sockets_ = {}; }, this) {}
+
+  void tell(UniqueFd fd, std::string_view answer) {
+    [[maybe_unused]] const auto sent = ::send(fd.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
+    ::shutdown(fd.get(), SHUT_WR);
+    sockets_[next_++ % kMost] = std::move(fd);
+    timer_.set(kFor);
+  }
+
+ private:
+  Timer timer_;
+  std::array<UniqueFd, kMost> sockets_;
+  std::size_t next_ = 0;
+};
 
 class Worker final : public Acceptor::Handler, public ClientSession::Owner {
  public:

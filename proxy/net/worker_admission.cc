@@ -8,7 +8,6 @@
 
 #include "proxy/log/log.h"
 #include "proxy/net/addresses.h"
-#include "proxy/net/redirection.h"
 #include "proxy/net/request_log.h"
 #include "proxy/net/worker.h"
 #include "proxy/reply/replies.h"

@@ -6,23 +6,24 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 
 #include "proxy/access/tls_refusals.h"
 #include "proxy/auth/authenticator.h"
-#include "proxy/http/message_reader.h"
-#include "proxy/http/request_reader.h"
-#include "proxy/http/response_reader.h"
+#include "proxy/http/body_reader.h"
+#include "proxy/http/http1_reader.h"
+#include "proxy/io/event_loop.h"
 #include "proxy/io/transport.h"
 #include "proxy/log/access_log.h"
+#include "proxy/net/client_limits.h"
 #include "proxy/net/connector.h"
 #include "proxy/net/decision.h"
 #include "proxy/net/gathered_write.h"
 #include "proxy/net/live_tunnels.h"
-#include "proxy/net/loop_mailbox.h"
 #include "proxy/net/origin_facts.h"
 #include "proxy/net/page_reader.h"
-#include "proxy/net/request_rate.h"
 #include "proxy/net/snapshot.h"
 #include "proxy/net/upstream.h"
 #include "proxy/net/warm_readers.h"
@@ -30,6 +31,25 @@
 #include "proxy/telemetry/counters.h"
 
 namespace bloomwall::proxy {
+
+// Messages to an event loop from threads that may outlive it.
+// Threads: any; close() belongs to the loop's owner, before the loop is destroyed.
+class LoopMailbox {
+ public:
+  explicit LoopMailbox(EventLoop& loop) : loop_(&loop) {}
+  void post(std::function<void()> message) {
+    const std::lock_guard lock(mutex_);
+    if (loop_ != nullptr) loop_->post(std::move(message));
+  }
+  void close() {  // later messages are dropped
+    const std::lock_guard lock(mutex_);
+    loop_ = nullptr;
+  }
+
+ private:
+  std::mutex mutex_;
+  EventLoop* loop_;  // guarded by mutex_
+};
 
 struct WorkerState {
   WorkerState(IoContext& io, DialContext dial, Counters& counters, AccessLog& log, std::string instance,

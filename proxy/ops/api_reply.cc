@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "base/hex.h"
 #include "base/text.h"
 #include "proxy/state/json_members.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "base/hex.h"
+#include "base/text.h"
 #include "filter/policy/overrides.h"
 
 namespace bloomwall::proxy {

@@ -14,8 +14,8 @@
 #include "proxy/ops/ca_files.h"
 #include "proxy/ops/commands.h"
 #include "proxy/ops/loading.h"
-#include "proxy/tls/authority_export.h"
 #include "proxy/tls/authority_faults.h"
+#include "proxy/tls/authority_maker.h"
 
 namespace bloomwall::proxy {
 namespace {

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "base/hex.h"
+#include "base/text.h"
 #include "filter/cli/terminal.h"
 #include "proxy/ops/client_view.h"
 #include "proxy/ops/commands.h"

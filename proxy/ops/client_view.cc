@@ -42,6 +42,9 @@ std::string criteria_text(const conf::Group* group) {
   if (!group->listeners.empty()) parts.push_back(fmt::format("listeners {}", fmt::join(group->listeners, ", ")));
   if (!group->users.empty()) parts.push_back(fmt::format("users {}", fmt::join(group->users, ", ")));
   if (!group->user_groups.empty()) parts.push_back(fmt::format("user_groups {}", fmt::join(group->user_groups, ", ")));
+  if (!group->certificates.empty()) {
+    parts.push_back(fmt::format("certificates {}", fmt::join(group->certificates, ", ")));
+  }
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
@@ -103,9 +106,15 @@ tl::expected<ClientView, std::string> ClientView::make(const conf::Config& setti
   if (!wrong.empty()) return tl::unexpected(std::move(wrong));
   if (made.rules_ != nullptr) {
     GroupMember member;
-    if (made.user_ != nullptr) member = {.user = made.user_->name, .user_groups = made.user_->groups};
+    if (of->tls.client_certificate != conf::ListenerTls::ClientCertificate::off) {
+      member.certificate = question.certificates;
+    }
+    made.without_user_ = made.rules_->group_of(client, listener, member);
+    if (made.user_ != nullptr) {
+      member.user = made.user_->name;
+      member.user_groups = made.user_->groups;
+    }
     made.with_user_ = made.rules_->group_of(client, listener, member);
-    made.without_user_ = made.rules_->group_of(client, listener, {});
   }
   return made;
 }
@@ -129,15 +138,16 @@ std::string ClientView::take_user(const conf::Config& settings, const ClientQues
   if (logins_ == nullptr) {
     return fmt::format("--user {}: authentication.require is empty, so that nobody logs in", question.user);
   }
-  const UserTable::Entry* const known = logins_->users->find(question.user);
-  if (known == nullptr && question.user_groups.empty()) {
+  const UserTable::Entry* const known = logins_->users == nullptr ? nullptr : logins_->users->find(question.user);
+  const bool has_helpers = !logins_->basic_helper.command.empty() || logins_->has_negotiate;
+  if (known == nullptr && question.user_groups.empty() && !has_helpers) {
     return fmt::format(
         "--user {}: authentication.users_file has nobody of that name; --user-group says of a user who "
         "is not there what groups it has",
         question.user);
   }
   if (!must_log_in_) return {};
-  user_ = question.user_groups.empty()
+  user_ = question.user_groups.empty() && known != nullptr
               ? known->user
               : std::make_shared<const User>(User{.name = question.user, .groups = question.user_groups});
   return {};

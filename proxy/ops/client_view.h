@@ -32,6 +32,7 @@ struct ClientQuestion {
   // Who has logged in; empty: nobody. `user_groups`: of that user; empty: those that authentication.users_file gives.
   std::string user;
   std::vector<std::string> user_groups;
+  std::vector<std::string> certificates;  // names of the client's certificate: "cn:NAME" and the like
   std::string at;  // "2026-11-23T21:15[:00]" of the configured time zone, or with "Z" of UTC; empty: now
 };
 

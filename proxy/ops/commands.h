@@ -41,7 +41,7 @@ struct ExplainCommand {
   bool json = false;
   // As ClientView::make().
   std::string client = {}, listener = {}, at = {}, user = {};
-  std::vector<std::string> user_groups = {};
+  std::vector<std::string> user_groups = {}, certificates = {};
 };
 int run_explain(const ExplainCommand& command, const Streams& io);
 

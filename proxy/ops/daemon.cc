@@ -335,13 +335,13 @@ AdminAnswers Daemon::admin_answers() const {
 std::string Daemon::metrics() const {
   Counters sum;
   if (server_ != nullptr) server_->add_counters_to(sum);
-  const auto alive =
-      std::count_if(policies_.begin(), policies_.end(), [](const auto& policy) { return !policy.expired(); });
+  const auto alive = std::ranges::count_if(policies_, [](const auto& policy) { return !policy.expired(); });
   const MetricsInput input{.counters = sum,
                            .gauges = server_ == nullptr ? Gauges{} : server_->gauges(),
                            .snapshot = served_.snapshot.get(),
                            .policy = served_.policy.get(),
                            .policies_alive = static_cast<std::size_t>(alive),
+                           .helpers = server_ == nullptr ? HelperLogins::Figures{} : server_->helpers(),
                            .reloads = reloads_,
                            .logs = {access_log_->lines_written(), access_log_->lines_dropped(), log_lines_dropped()},
                            .state = {.is_usable = state_->is_usable(), .tokens = state_->state().tokens->all().size()},

@@ -30,7 +30,6 @@
 #include "proxy/ops/metrics.h"
 #include "proxy/ops/reload_api.h"
 #include "proxy/ops/reload_job.h"
-#include "proxy/ops/reloader.h"
 #include "proxy/ops/service_manager.h"
 #include "proxy/ops/signals.h"
 #include "proxy/ops/state_api.h"
@@ -43,7 +42,7 @@ namespace bloomwall::proxy {
 class Daemon {
  public:
   // `settings` as loaded from `file` (empty: the default place); the daemon's log is open already. `passed`: sockets
-  // that clients connect to already (passed_sockets.h).
+  // that clients connect to already (service_manager.h).
   Daemon(std::filesystem::path file, conf::Config settings, std::unique_ptr<AccessLog> access_log,
          std::vector<ListeningSocket> passed);
   ~Daemon();

@@ -8,8 +8,8 @@
 #include "base/units.h"
 #include "filter/cli/terminal.h"
 #include "proxy/ops/commands.h"
+#include "proxy/ops/http_client.h"
 #include "proxy/ops/loading.h"
-#include "proxy/ops/running_proxy.h"
 #include "proxy/state/exception_item.h"
 #include "proxy/state/time_text.h"
 

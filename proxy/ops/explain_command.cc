@@ -261,6 +261,7 @@ int run_explain(const ExplainCommand& command, const Streams& io) {
                                 .listener = command.listener,
                                 .user = command.user,
                                 .user_groups = command.user_groups,
+                                .certificates = command.certificates,
                                 .at = command.at});
   if (!view) {
     print_lines(io.err, {view.error()});

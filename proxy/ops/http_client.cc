@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 #include "proxy/ops/http_client.h"
 
 #include <fmt/chrono.h>
@@ -10,9 +11,13 @@
 #include <cerrno>
 #include <chrono>
 #include <span>
+#include <string>
 #include <system_error>
+#include <vector>
 
-#include "proxy/http/response_reader.h"
+#include "proxy/http/http1_reader.h"
+#include "proxy/ops/commands.h"
+#include "proxy/ops/loading.h"
 #include "proxy/ops/unix_socket.h"
 
 namespace bloomwall::proxy {
@@ -114,6 +119,32 @@ tl::expected<int, std::string> ask_http(const std::filesystem::path& socket, con
   auto status = Response(fd.get(), method_of(question.method), on_body, patience).read();
   if (!status) return failure(status.error());
   return status;
+}
+
+using nlohmann::ordered_json;
+
+tl::expected<ordered_json, int> ask_running(const std::filesystem::path& config, const HttpQuestion& question,
+                                            const Streams& io) {
+  constexpr std::size_t kMostAnswer = std::size_t{64} << 20;
+  const auto fail = [&](const std::vector<std::string>& lines, int status) {
+    print_lines(io.err, lines);
+    return tl::unexpected(status);
+  };
+  const auto settings = load_settings(config);
+  if (!settings) return fail(settings.error().lines, settings.error().status);
+  const auto& socket = settings->admin.control_socket;
+  if (socket.empty()) return fail({"admin.control_socket is null: the running proxy cannot be asked"}, kExitError);
+  std::string body;
+  const auto status = ask_http(socket, question, [&](int, std::string_view piece) {
+    if (body.size() < kMostAnswer) body += piece;
+  });
+  if (!status) return fail({status.error()}, kExitError);
+  auto json = ordered_json::parse(body, nullptr, false);
+  if (!json.is_object()) return fail({fmt::format("{}: {} {}", socket.string(), *status, body)}, kExitError);
+  if (*status < 300) return json;
+  const auto detail = json.find("detail");
+  const bool is_said = detail != json.end() && detail->is_string();
+  return fail({is_said ? detail->get<std::string>() : body}, *status < 500 ? kExitRefused : kExitError);
 }
 
 }  // namespace bloomwall::proxy

@@ -4,10 +4,12 @@
 
 #include <filesystem>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
 
+#include "filter/cli/terminal.h"
 #include "proxy/io/timer_wheel.h"
 
 namespace bloomwall::proxy {
@@ -26,5 +28,12 @@ struct HttpQuestion {
 };
 tl::expected<int, std::string> ask_http(const std::filesystem::path& socket, const HttpQuestion& question,
                                         const OnHttpBody& on_body, const HttpPatience& patience = {});
+
+// A question to the running proxy of a configuration, for commands whose answer is one JSON object. Blocking.
+// Errors are printed, and are the exit status: 78 the configuration, 1 the proxy refuses (4xx), 2 there is nobody to
+// ask, or it failed. Of an answer at most 64 MiB are taken.
+
+tl::expected<nlohmann::ordered_json, int> ask_running(const std::filesystem::path& config, const HttpQuestion& question,
+                                                      const filter::Streams& io);
 
 }  // namespace bloomwall::proxy

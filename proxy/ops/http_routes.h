@@ -19,8 +19,8 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-#include "proxy/http/http_date.h"
 #include "proxy/http/request.h"
+#include "proxy/http/serialise.h"
 
 namespace bloomwall::proxy {
 

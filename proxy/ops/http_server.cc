@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "proxy/http/request_reader.h"
+#include "proxy/http/http1_reader.h"
 #include "proxy/io/tcp_transport.h"
 
 namespace bloomwall::proxy {

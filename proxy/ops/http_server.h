@@ -21,7 +21,7 @@
 #include <string_view>
 #include <tl/expected.hpp>
 
-#include "proxy/http/message_reader.h"
+#include "proxy/http/body_reader.h"
 #include "proxy/io/transport.h"
 #include "proxy/net/acceptor.h"
 #include "proxy/ops/http_routes.h"

@@ -142,6 +142,28 @@ void add_filters(MetricFamilies& out, const filter::Policy& policy, TimePoint no
   out.row(number(policy.allow_entries()));
 }
 
+// Of the helpers that are configured, or were.
+void add_helpers(MetricFamilies& out, const HelperLogins::Figures& helpers) {
+  using Figures = HelperPool::Figures;
+  const auto add = [&](std::uint64_t Figures::* figure) {
+    for (const auto& [name, figures] : helpers) {
+      if (name != nullptr) out.row(number(figures.*figure), {{"helper", name}});
+    }
+  };
+  out.counter("helper_questions_total", "Questions that helpers were asked about logins");
+  add(&Figures::asked);
+  out.counter("helper_answers_total", "Questions that they have answered");
+  add(&Figures::answered);
+  out.counter("helper_unanswered_total", "Questions without an answer in time, or of a process that has died twice");
+  add(&Figures::unanswered);
+  out.counter("helper_deaths_total", "Processes of helpers that have ended, were ended, or could not be started");
+  add(&Figures::deaths);
+  out.gauge("helper_processes", "Processes of helpers");
+  add(&Figures::processes);
+  out.gauge("helper_questions_waiting", "Questions that wait for one of them");
+  add(&Figures::waiting);
+}
+
 void add_reloads(MetricFamilies& out, const MetricsInput& input) {
   out.counter("filter_reload_total", "Loads of configuration, filters and allow lists, the first one included");
   out.row(number(input.reloads.succeeded), {{"result", "success"}});
@@ -195,6 +217,7 @@ std::string metrics_text(const MetricsInput& input) {
     add_filter_verdicts(out, input.counters.filters, input.policy->filters());
     add_filters(out, *input.policy, input.now);
   }
+  add_helpers(out, input.helpers);
   add_reloads(out, input);
   add_process(out);
   return out.text();

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "proxy/http/http_date.h"
+#include "proxy/http/serialise.h"
 #include "proxy/net/server.h"
 #include "proxy/net/snapshot.h"
 #include "proxy/ops/admin_pages.h"
@@ -30,6 +30,7 @@ struct MetricsInput {
   const Snapshot* snapshot = nullptr;  // these two are null while starting
   const filter::Policy* policy = nullptr;
   std::size_t policies_alive = 0;  // the one that is served, and older ones still referenced
+  HelperLogins::Figures helpers = {};
   ReloadCounts reloads;
   LogCounts logs;
   struct StateFigures {

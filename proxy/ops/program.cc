@@ -207,6 +207,10 @@ struct PolicyCommands {
         ->add_option("--user-group", explain.user_groups,
                      "who has this group; once for each; default: what authentication.users_file says")
         ->type_name("NAME");
+    explain_app
+        ->add_option("--certificate", explain.certificates,
+                     "whose certificate has this name, where the listener asks for one; once for each")
+        ->type_name("cn:NAME");
     explain_app->add_option("--at", explain.at, "at this time of time_zone, or of UTC with Z; default: now")
         ->type_name("2026-11-23T21:15");
     explain_app->footer(kExplainFooter);

@@ -78,7 +78,7 @@ std::vector<std::filesystem::path> named_files(const conf::Config& settings) {
   }
   for (const conf::Calendar& calendar : settings.calendars) files.push_back(calendar.file);
   for (const conf::Listener& listener : settings.listeners) {
-    files.insert(files.end(), {listener.tls.certificate, listener.tls.key});
+    files.insert(files.end(), {listener.tls.certificate, listener.tls.key, listener.tls.client_ca, listener.tls.crl});
   }
   files.insert(files.end(), {settings.block_page.html_template, settings.upstream.ca_file,
                              settings.upstream.credentials_file, settings.authentication.users_file});

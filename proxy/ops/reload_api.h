@@ -18,7 +18,7 @@
 #include "proxy/io/event_loop.h"
 #include "proxy/ops/http_client.h"
 #include "proxy/ops/http_routes.h"
-#include "proxy/ops/reloader.h"
+#include "proxy/ops/reload_job.h"
 
 namespace bloomwall::proxy {
 

@@ -10,7 +10,7 @@
 #include "proxy/log/log.h"
 #include "proxy/ops/commands.h"
 #include "proxy/ops/daemon.h"
-#include "proxy/ops/passed_sockets.h"
+#include "proxy/ops/service_manager.h"
 
 namespace bloomwall::proxy {
 namespace {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+
 #include "proxy/ops/service_manager.h"
 
 #include <fmt/format.h>
@@ -6,6 +7,8 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 namespace bloomwall::proxy {
 namespace {
@@ -47,5 +50,20 @@ std::optional<std::chrono::milliseconds> ServiceManager::watchdog_interval() {
 }
 
 void ServiceManager::alive() { notify("WATCHDOG=1"); }
+
+tl::expected<std::vector<ListeningSocket>, std::string> passed_sockets() {
+  const int count = sd_listen_fds(1);
+  if (count < 0) return tl::unexpected(fmt::format("LISTEN_FDS: {}", std::strerror(-count)));
+  std::vector<ListeningSocket> sockets;
+  for (int i = 0; i < count; ++i) {
+    const int fd = SD_LISTEN_FDS_START + i;
+    auto socket = take_over(UniqueFd(fd));
+    if (!socket) {
+      return tl::unexpected(fmt::format("descriptor {}, passed by the service manager: {}", fd, socket.error()));
+    }
+    sockets.push_back(*std::move(socket));
+  }
+  return sockets;
+}
 
 }  // namespace bloomwall::proxy

@@ -70,7 +70,15 @@ void append_warnings(const Snapshot& snapshot, std::vector<std::string>& lines) 
   for (std::size_t i = 0; i < settings.listeners.size(); ++i) {
     const std::string key = fmt::format("listeners[{}].tls", i);
     check_mode(key + ".key", settings.listeners[i].tls.key, lines);
-    if (snapshot.listeners[i].tls != nullptr) check_dates(key, *snapshot.listeners[i].tls, lines);
+    if (snapshot.listeners[i].tls == nullptr) continue;
+    check_dates(key, *snapshot.listeners[i].tls, lines);
+    const std::int64_t end = snapshot.listeners[i].tls->revocations_end();
+    if (end != 0 && end <= std::time(nullptr)) {
+      lines.push_back(
+          fmt::format("{}.crl: a list is out of date, so that the certificates it is about are refused: put "
+                      "the next one there",
+                      key));
+    }
   }
   if (snapshot.inspection != nullptr) {
     const auto warning = expiry_warning(*snapshot.inspection->mint().authority(), std::time(nullptr));

@@ -7,9 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/hex.h"
+#include "base/text.h"
 #include "base/units.h"
-#include "proxy/io/random.h"
 #include "proxy/log/log.h"
 #include "proxy/ops/api_reply.h"
 #include "proxy/state/json_members.h"
@@ -36,7 +35,7 @@ tl::expected<NewToken, std::string> read_token(std::string_view body, std::int64
     if (name == "name" || name == "groups" || name == "role" || name == "until") continue;
     return tl::unexpected(fmt::format("{}: no such member; there are name, groups, role and until", name));
   }
-  NewToken made{.text = token_text(random_value<TokenBits>()), .token = {}};
+  NewToken made{.text = token_text(random_token_bits()), .token = {}};
   json["created"] = time_text(now);
   json["sha256"] = to_hex(digest_of(made.text));
   auto token = token_from(json);

@@ -25,7 +25,7 @@
 #include "proxy/net/snapshot.h"
 #include "proxy/ops/admin_pages.h"
 #include "proxy/ops/api_access.h"
-#include "proxy/ops/reloader.h"
+#include "proxy/ops/reload_job.h"
 #include "proxy/ops/state_service.h"
 
 namespace bloomwall::proxy {

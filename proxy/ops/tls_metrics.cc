@@ -5,7 +5,7 @@
 #include <chrono>
 #include <vector>
 
-#include "proxy/tls/certificate_error.h"
+#include "proxy/tls/certificates.h"
 
 namespace bloomwall::proxy {
 namespace {

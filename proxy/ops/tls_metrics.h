@@ -4,7 +4,7 @@
 
 #include "proxy/net/tls_inspection.h"
 #include "proxy/ops/metric_families.h"
-#include "proxy/telemetry/tls_counts.h"
+#include "proxy/telemetry/counters.h"
 
 namespace bloomwall::proxy {
 

@@ -1,6 +1,6 @@
 // The page at /ca that gives users the certificate of the proxy's CA and says what installing it means, with a line for
 // each system; and the files beside it. No certificate is read here: the caller brings text (proxy/tls/
-// authority_export.h). HTML, JSON or text as Accept prefers; nothing of it comes from the network.
+// authority_maker.h). HTML, JSON or text as Accept prefers; nothing of it comes from the network.
 // The page is not proof of itself, since plain HTTP can be forged: it says to compare the fingerprint with the one that
 // `bloomwall ca show` prints.
 // Threads: any. Cost: some microseconds of formatting, 12 KB.

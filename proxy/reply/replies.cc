@@ -41,7 +41,7 @@ std::string_view status_phrase(ErrorKind kind) {
   }
 }
 
-// What is wrong with a certificate, for a person; the causes are those of proxy/tls/certificate_error.h.
+// What is wrong with a certificate, for a person; the causes are those of proxy/tls/certificates.h.
 constexpr std::pair<std::string_view, std::string_view> kCertificateFaults[]{
     {"expired", "its certificate has expired"},
     {"not_yet_valid", "its certificate is not valid yet"},
@@ -106,7 +106,7 @@ std::string error_body(MediaType type, const HttpError& error, const ErrorFacts&
 std::string more_fields_of(ErrorKind kind, const ReplyContext& context) {
   switch (kind) {
     case ErrorKind::login_required:
-      return fmt::format("Proxy-Authenticate: {}\r\n", context.challenge);
+      return std::string(context.challenge);
     case ErrorKind::login_locked:
       return fmt::format("Retry-After: {}\r\n", context.locked_for);
     case ErrorKind::login_unchecked:

@@ -12,9 +12,9 @@
 
 #include "conf/config.h"
 #include "filter/policy/policy.h"
-#include "proxy/http/http_date.h"
 #include "proxy/http/http_error.h"
 #include "proxy/http/request.h"
+#include "proxy/http/serialise.h"
 #include "proxy/reply/accept.h"
 #include "proxy/reply/block_template.h"
 #include "proxy/reply/decision_id.h"
@@ -29,7 +29,7 @@ struct ReplyContext {
   bool close = false;                 // the connection closes after it (else keep-alive is said to 1.0 clients)
   std::string_view accept = {};       // value of the Accept field(s); empty: none
   std::string_view decision_id = {};  // empty: none
-  std::string_view challenge = {};    // status 407: value of Proxy-Authenticate
+  std::string_view challenge = {};    // status 407: fields Proxy-Authenticate, each with CRLF
   std::uint32_t locked_for = 0;       // login_locked: seconds, for Retry-After
   std::string_view contact = {};      // 407 and login_locked: whom to ask; empty: nobody
 };

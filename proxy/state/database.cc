@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/hex.h"
+#include "base/text.h"
 
 namespace bloomwall::proxy {
 namespace {

@@ -16,7 +16,7 @@
 
 #include "conf/config.h"
 #include "filter/policy/policy.h"
-#include "proxy/http/http_date.h"
+#include "proxy/http/serialise.h"
 
 namespace bloomwall::proxy {
 

@@ -1,9 +1,82 @@
 // SPDX-License-Identifier: Apache-2.0
+
 #include "proxy/telemetry/counters.h"
 
 #include <algorithm>
 
 namespace bloomwall::proxy {
+
+// The thread that counts is the only one that changes rows_, and so may look without the lock.
+FilterCounts::Row& FilterCounts::row(std::string_view filter) {
+  if (const auto at = rows_.find(filter); at != rows_.end()) return *at->second;
+  const std::scoped_lock lock(mutex_);
+  return *rows_.emplace(filter, std::make_unique<Row>()).first->second;
+}
+
+void FilterCounts::count(std::string_view filter, filter::FilterAction action, std::uint64_t times) {
+  auto& cell = row(filter)[static_cast<std::size_t>(action)];
+  cell.store(cell.load(std::memory_order_relaxed) + times, std::memory_order_relaxed);
+}
+
+void FilterCounts::add(const FilterCounts& from) {
+  const std::scoped_lock lock(from.mutex_);
+  for (const auto& [name, cells] : from.rows_) {
+    for (const auto action : {filter::FilterAction::block, filter::FilterAction::monitor}) {
+      count(name, action, (*cells)[static_cast<std::size_t>(action)].load(std::memory_order_relaxed));
+    }
+  }
+}
+
+std::uint64_t FilterCounts::get(std::string_view filter, filter::FilterAction action) const {
+  const std::scoped_lock lock(mutex_);
+  const auto at = rows_.find(filter);
+  return at == rows_.end() ? 0 : (*at->second)[static_cast<std::size_t>(action)].load(std::memory_order_relaxed);
+}
+
+const char* to_string(TlsSide side) { return side == TlsSide::client ? "client" : "origin"; }
+
+const char* to_string(InterceptionFailure reason) {
+  switch (reason) {
+    case InterceptionFailure::off:
+      return "off";
+    case InterceptionFailure::handshakes:
+      return "handshakes";
+    case InterceptionFailure::no_hello:
+      return "no_hello";
+    case InterceptionFailure::bad_host:
+      return "bad_host";
+    case InterceptionFailure::client_rate:
+      return "client_rate";
+    case InterceptionFailure::overload:
+      return "overload";
+    case InterceptionFailure::mint:
+      return "mint";
+    case InterceptionFailure::client_left:
+      return "client_left";
+  }
+  return "unknown";
+}
+
+void HandshakeCounts::count_done(bool resumed, std::chrono::microseconds took) {
+  done[resumed ? 1 : 0].add();
+  const double time = std::chrono::duration<double>(took).count();
+  const auto bound = std::lower_bound(kBounds.begin(), kBounds.end(), time);
+  seconds[static_cast<std::size_t>(bound - kBounds.begin())].add();
+  microseconds.add(static_cast<std::uint64_t>(took.count()));
+}
+
+void TlsCounts::add(const TlsCounts& other) {
+  for (std::size_t action = 0; action < kActions; ++action) add_table(decisions[action], other.decisions[action]);
+  add_table(refusals, other.refusals);
+  for (std::size_t side = 0; side < handshakes.size(); ++side) {
+    add_table(handshakes[side].done, other.handshakes[side].done);
+    add_table(handshakes[side].seconds, other.handshakes[side].seconds);
+    handshakes[side].failed.add(other.handshakes[side].failed.get());
+    handshakes[side].microseconds.add(other.handshakes[side].microseconds.get());
+  }
+  add_table(failures, other.failures);
+  add_table(certificate_errors, other.certificate_errors);
+}
 
 void Counters::count_request(MethodClass method, filter::Decision decision, filter::VerdictReason reason) {
   requests[static_cast<std::size_t>(method)][static_cast<std::size_t>(decision)][static_cast<std::size_t>(reason)]

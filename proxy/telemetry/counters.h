@@ -6,18 +6,116 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
 #include <string_view>
 
 #include "filter/policy/policy.h"
+#include "proxy/access/tls_decision.h"
+#include "proxy/access/tls_refusals.h"
 #include "proxy/http/http_error.h"
 #include "proxy/http/request.h"
-#include "proxy/telemetry/count.h"
-#include "proxy/telemetry/filter_counts.h"
-#include "proxy/telemetry/tls_counts.h"
 
 namespace bloomwall::proxy {
+
+// A number that one thread writes and any reads.
+class Count {
+ public:
+  void add(std::uint64_t n = 1) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
+  void subtract(std::uint64_t n = 1) { add(std::uint64_t{0} - n); }
+  void set(std::uint64_t n) { value_.store(n, std::memory_order_relaxed); }
+  std::uint64_t get() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> value_{0};
+};
+
+// Sums of tables of numbers.
+template <std::size_t kSize>
+void add_table(std::array<Count, kSize>& into, const std::array<Count, kSize>& from) {
+  for (std::size_t i = 0; i < kSize; ++i) into[i].add(from[i].get());
+}
+
+// How often each filter decided, by its name: bloomwall_filter_verdicts_total{filter,action}. The names are those of
+// configured filters, so their number is bounded by the configuration; a count outlives reloads.
+// Threads: count() from one, which takes the lock only for a new name; add() and get() from any.
+class FilterCounts {
+ public:
+  void count(std::string_view filter, filter::FilterAction action, std::uint64_t times = 1);
+  void add(const FilterCounts& from);  // the sum over workers
+  std::uint64_t get(std::string_view filter, filter::FilterAction action) const;
+
+ private:
+  using Row = std::array<std::atomic<std::uint64_t>, filter::kFilterActions>;  // by action
+  Row& row(std::string_view filter);
+
+  mutable std::mutex mutex_;  // held to add a row, and to read from another thread
+  std::map<std::string, std::unique_ptr<Row>, std::less<>>
+      rows_;  // rows are only ever added, by the thread that counts
+};
+
+// What interception counts. Thread: written by the worker's, read by any (Count).
+
+enum class TlsSide : std::uint8_t { client, origin };
+const char* to_string(TlsSide side);
+
+// Why a TLS connection that was to be intercepted got neither a certificate nor a tunnel.
+enum class InterceptionFailure : std::uint8_t {
+  off,          // a reload has switched tls_inspection off meanwhile
+  handshakes,   // limits.handshakes
+  no_hello,     // of a page: the client's octets were no ClientHello
+  bad_host,     // no certificate can hold the host
+  client_rate,  // limits.leaves_per_client
+  overload,     // too many hosts wait for a slow signer
+  mint,         // the authority has expired, or its signer failed
+  client_left,
+};
+const char* to_string(InterceptionFailure reason);
+
+// Handshakes of one side. Times are of those that were done, both peers' included.
+struct HandshakeCounts {
+  static constexpr std::array<double, 11> kBounds{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
+                                                  0.1,   0.25,   0.5,   1.0,  2.5};  // seconds
+  std::array<Count, 2> done;                                                         // by whether a session was resumed
+  Count failed;
+  std::array<Count, kBounds.size() + 1> seconds;  // not cumulative
+  Count microseconds;
+
+  void count_done(bool resumed, std::chrono::microseconds took);
+  void count_failed() { failed.add(); }
+};
+
+struct TlsCounts {
+  static constexpr std::size_t kActions = static_cast<std::size_t>(TlsAction::refuse) + 1;
+  static constexpr std::size_t kReasons = static_cast<std::size_t>(TlsReason::mode) + 1;
+  static constexpr std::size_t kSignals = static_cast<std::size_t>(RefusalSignal::silent) + 1;
+
+  static constexpr std::size_t kFailures = static_cast<std::size_t>(InterceptionFailure::client_left) + 1;
+  static constexpr std::size_t kCertificateErrors = 13;  // CertificateError, its `none` included
+
+  std::array<std::array<Count, kReasons>, kActions> decisions;  // bloomwall_tls_decisions_total{action,reason}
+  std::array<Count, kSignals> refusals;                         // bloomwall_tls_client_refusals_total{signal}
+
+  std::array<HandshakeCounts, 2> handshakes;                 // bloomwall_tls_handshakes_total{side,result,resumed}
+  std::array<Count, kFailures> failures;                     // bloomwall_tls_interceptions_failed_total{reason}
+  std::array<Count, kCertificateErrors> certificate_errors;  // bloomwall_origin_certificate_errors_total{cause}
+
+  HandshakeCounts& of(TlsSide side) { return handshakes[static_cast<std::size_t>(side)]; }
+  void count(InterceptionFailure reason) { failures[static_cast<std::size_t>(reason)].add(); }
+  void count_certificate_error(std::size_t cause) { certificate_errors.at(cause).add(); }
+  void count(TlsAction action, TlsReason reason) {
+    decisions[static_cast<std::size_t>(action)][static_cast<std::size_t>(reason)].add();
+  }
+  void count(RefusalSignal signal) { refusals[static_cast<std::size_t>(signal)].add(); }
+  void add(const TlsCounts& other);
+};
 
 #define BLOOMWALL_COUNTERS(X)                                                                        \
   X(client_connections_total, "Client connections accepted")                                         \
@@ -59,6 +157,7 @@ namespace bloomwall::proxy {
   X(http2_streams_total, "Requests of clients that came by HTTP/2")                                  \
   X(http2_streams_refused_total, "HTTP/2 requests refused for want of an origin or of memory")       \
   X(http2_floods_total, "HTTP/2 connections ended because of a flood of frames, resets or fields")   \
+  X(http2_errors_total, "HTTP/2 connections ended for a fault of the peer's or for want of memory")  \
   X(dns_queries_total, "Names asked of the resolver")                                                \
   X(dns_failures_total, "Names that did not resolve")                                                \
   X(dns_cache_hits_total, "Names answered from memory")                                              \

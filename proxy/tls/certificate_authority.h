@@ -3,7 +3,7 @@
 //
 // Refused when it is loaded, in one line that names the file and what to do:
 //   no CA (basicConstraints, keyUsage, extendedKeyUsage), version 1 or 2; a path length that its place does not allow
-//   the key of another certificate; a key or a passphrase that others may read (private_file.h); a missing passphrase
+//   the key of another certificate; a key or a passphrase that others may read (pem_files.h); a missing passphrase
 //   not valid yet, expired, or fewer days left than a leaf lives
 //   RSA of fewer than 2,048 bits, another kind of key than RSA and EC P-256, P-384, P-521; signed with SHA-1 or MD5
 //   the certificate of a public CA: one that the system trusts and that nobody has added to this machine
@@ -15,15 +15,36 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <tl/expected.hpp>
 #include <utility>
 #include <vector>
 
-#include "proxy/tls/certificate_parts.h"
-#include "proxy/tls/signer.h"
+#include "proxy/tls/certificates.h"
+#include "proxy/tls/handles.h"
 
 namespace bloomwall::proxy {
+
+// Signs certificates with the key of a certificate authority: to-be-signed octets in, signature out. One call, so that
+// the key may be in this process, in a token or in another process.
+// Threads: any, several at a time.
+class Signer {
+ public:
+  virtual ~Signer() = default;
+  // The signature algorithm as OpenSSL numbers it (NID_ecdsa_with_SHA256, ...), as it stands in the certificate.
+  virtual int algorithm() const = 0;
+  // Takes less than 0.1 ms and waits for nothing: it may run on an event loop. All others run on a thread.
+  virtual bool is_fast() const = 0;
+  // The signature over the octets (which it digests as the algorithm says), as it stands in the certificate: of ECDSA
+  // the DER of (r, s). Errors: one line.
+  virtual tl::expected<std::string, std::string> sign(std::span<const unsigned char> octets) const = 0;
+};
+using SignerPtr = std::shared_ptr<const Signer>;
+
+// A key of this process: RSA of 2,048 bits and more (SHA-256), EC P-256 (SHA-256, the only fast one), P-384 (SHA-384),
+// P-521 (SHA-512). Errors: a key of another kind, which clients do not verify.
+tl::expected<SignerPtr, std::string> make_signer(EvpKeyPtr key);
 
 struct AuthorityFiles {
   // PEM: the certificate that signs leaves, then those above it, each the issuer of the one before it. The root may be

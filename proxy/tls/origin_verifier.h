@@ -29,13 +29,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "proxy/tls/certificate_error.h"
-#include "proxy/tls/certificate_facts.h"
+#include "proxy/tls/certificates.h"
 #include "proxy/tls/handles.h"
-#include "proxy/tls/intermediate_pool.h"
-#include "proxy/tls/origin_sessions.h"
+#include "proxy/tls/origin_memory.h"
 #include "proxy/tls/trust_exceptions.h"
-#include "proxy/tls/verified_chains.h"
 
 namespace bloomwall::proxy {
 

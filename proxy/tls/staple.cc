@@ -8,7 +8,7 @@
 #include <new>
 
 #include "base/handles.h"
-#include "proxy/tls/certificate_parts.h"
+#include "proxy/tls/certificates.h"
 #include "proxy/tls/handles.h"
 
 namespace bloomwall::proxy {

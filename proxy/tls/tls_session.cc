@@ -28,31 +28,13 @@ bool send_name(SSL* ssl, std::string host) {
   return SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, host.data()) == 1;
 }
 
-// An empty queue that says "later" and not "end".
-BIO* new_queue() {
-  BIO* const queue = BIO_new(BIO_s_mem());
-  if (queue == nullptr) throw std::bad_alloc();
-  BIO_set_mem_eof_return(queue, -1);
-  return queue;
-}
-
-// A queue that once was large must not keep that memory for as long as its connection idles.
-constexpr std::size_t kKeptBytes = std::size_t{20} * 1024;
-bool is_large(BIO* queue) {
-  BUF_MEM* memory = nullptr;
-  BIO_get_mem_ptr(queue, &memory);
-  return memory->max > kKeptBytes;
-}
-
 }  // namespace
 
 TlsSession::TlsSession(const TlsContext& context, bool is_client)
     : ssl_(SSL_new(context.get())), is_client_(is_client) {
   if (ssl_ == nullptr) throw std::bad_alloc();
-  in_ = new_queue();
-  SSL_set0_rbio(ssl_.get(), in_);  // which owns it from here on
-  out_ = new_queue();
-  SSL_set0_wbio(ssl_.get(), out_);
+  SSL_set0_rbio(ssl_.get(), in_.new_bio());
+  SSL_set0_wbio(ssl_.get(), out_.new_bio());
 }
 
 std::unique_ptr<TlsSession> TlsSession::accept(const TlsContext& context) {
@@ -109,14 +91,6 @@ void TlsSession::feed(std::span<const char> ciphertext) {
   handshake();
 }
 
-void TlsSession::keep(std::span<const char> ciphertext) {
-  while (!ciphertext.empty()) {
-    const int taken = BIO_write(in_, ciphertext.data(), clamped(ciphertext.size()));
-    if (taken <= 0) throw std::bad_alloc();
-    ciphertext = ciphertext.subspan(static_cast<std::size_t>(taken));
-  }
-}
-
 void TlsSession::handshake() {
   if (state_ != State::open || established_) return;
   ERR_clear_error();
@@ -138,10 +112,6 @@ std::size_t TlsSession::read(std::span<char> room) {
   note(got);
   if (state_ == State::open && origin_ != nullptr && origin_->renegotiation_asked()) {
     fail("the origin asked for a renegotiation");
-  }
-  if (state_ == State::open && BIO_ctrl_pending(in_) == 0 && is_large(in_)) {
-    in_ = new_queue();
-    SSL_set0_rbio(ssl_.get(), in_);
   }
   return 0;
 }
@@ -259,28 +229,9 @@ const STACK_OF(X509) * TlsSession::peer_chain() const { return SSL_get_peer_cert
 std::size_t TlsSession::memory() const {
   // Estimates for OpenSSL 3.0, which frees empty record buffers (SSL_MODE_RELEASE_BUFFERS).
   constexpr std::size_t kShakingHands = std::size_t{48} * 1024, kEstablished = std::size_t{16} * 1024;
-  std::size_t sum = (established_ ? kEstablished : kShakingHands) + held_.capacity();
-  for (BIO* const queue : {in_, out_}) {
-    BUF_MEM* memory = nullptr;
-    BIO_get_mem_ptr(queue, &memory);
-    sum += memory->max;
-  }
-  return sum;
+  return (established_ ? kEstablished : kShakingHands) + held_.capacity() + in_.capacity() + out_.capacity();
 }
 
-bool TlsSession::has_unread() const { return BIO_ctrl_pending(in_) > 0 || SSL_has_pending(ssl_.get()) == 1; }
-
-std::span<const char> TlsSession::pending() const {
-  char* data = nullptr;
-  const long size = BIO_get_mem_data(out_, &data);
-  return size > 0 ? std::span<const char>(data, static_cast<std::size_t>(size)) : std::span<const char>();
-}
-
-void TlsSession::sent() {
-  (void)BIO_reset(out_);
-  if (!is_large(out_)) return;
-  out_ = new_queue();
-  SSL_set0_wbio(ssl_.get(), out_);
-}
+bool TlsSession::has_unread() const { return in_.size() > 0 || SSL_has_pending(ssl_.get()) == 1; }
 
 }  // namespace bloomwall::proxy

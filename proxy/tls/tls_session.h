@@ -18,7 +18,8 @@
 #include <string>
 #include <string_view>
 
-#include "proxy/tls/certificate_error.h"
+#include "proxy/tls/certificates.h"
+#include "proxy/tls/octet_queue.h"
 #include "proxy/tls/origin_handshake.h"
 #include "proxy/tls/tls_context.h"
 
@@ -54,15 +55,15 @@ class TlsSession {
 
   void feed(std::span<const char> ciphertext);
   // The two halves of it: the octets are taken; and, while the handshake is not done, it goes on, which is dear.
-  void keep(std::span<const char> ciphertext);
+  void keep(std::span<const char> ciphertext) { in_.append(ciphertext); }
   void proceed() { handshake(); }
   std::size_t read(std::span<char> room);  // 0: nothing now, see state()
   void write(std::span<const char> plaintext);
   void write(std::span<const iovec> pieces);  // in as few records as they fit in
   void end();                                 // close_notify: nothing more will be written
 
-  std::span<const char> pending() const;  // ciphertext for the socket
-  void sent();                            // all of pending() was taken
+  std::span<const char> pending() const { return out_.view(); }  // ciphertext for the socket
+  void sent() { out_.clear(); }                                  // all of pending() was taken
 
   State state() const { return state_; }
   bool is_established() const { return established_; }
@@ -104,9 +105,8 @@ class TlsSession {
 
   std::unique_ptr<OriginHandshake> origin_;  // of connections to origins; outlives ssl_, whose callbacks use it
   std::string alpn_;                         // spoken with an intercepted client; the callback of its context reads it
+  OctetQueue in_, out_;                      // ciphertext; they outlive ssl_, which holds their BIOs
   SslPtr ssl_;
-  BIO* in_ = nullptr;  // these two are the session's
-  BIO* out_ = nullptr;
   std::string held_, why_;
   State state_ = State::open;
   bool is_client_;

@@ -10,7 +10,6 @@
 #include <charconv>
 #include <chrono>
 
-#include "base/hex.h"
 #include "base/text.h"
 
 namespace bloomwall::proxy {

@@ -18,7 +18,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "proxy/tls/certificate_facts.h"
+#include "proxy/tls/certificates.h"
 
 namespace bloomwall::proxy {
 

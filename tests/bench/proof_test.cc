@@ -12,7 +12,7 @@
 #include "bench/ten_billion/rate.h"
 #include "bench/ten_billion/result_page.h"
 #include "filter/file/filter_writer.h"
-#include "filter/keys/entry_keys.h"
+#include "filter/keys/keys.h"
 #include "tests/support/temp_dir.h"
 
 namespace bloomwall::bench {

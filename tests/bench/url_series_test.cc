@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "filter/keys/entry_keys.h"
+#include "filter/keys/keys.h"
 #include "filter/lists/list_input.h"
 #include "filter/url/canonical_url.h"
 #include "filter/url/entry.h"

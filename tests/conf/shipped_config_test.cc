@@ -162,7 +162,10 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
       {"tls_inspection.auto_pass", field_count<AutoPass>()},
       {"tls_inspection.verify", field_count<OriginTrust>()},
       {"tls_inspection.leaf", field_count<LeafCertificates>()},
-      {"authentication", field_count<Authentication>()}};
+      {"authentication", field_count<Authentication>() - 3},  // the sections that follow
+      {"authentication.basic_helper", field_count<AuthHelper>()},
+      {"authentication.negotiate_helper", field_count<AuthHelper>()},
+      {"authentication.groups_helper", field_count<AuthHelper>()}};
   EXPECT_EQ(keys, fields);
   static_assert(field_count<Config>() == 21, "a new section: add it above and to bloomwall.yaml");
 }

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "filter/keys/split.h"
+#include "filter/keys/keys.h"
 #include "filter/url/canonical_url.h"
 #include "filter/url/entry.h"
 #include "filter/url/fast_path.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "proxy/http/response_reader.h"
+#include "proxy/http/http1_reader.h"
 #include "tests/proxy/http2/http2_pair.h"
 
 namespace {
@@ -58,7 +58,7 @@ struct Checked final : Http2Connection::Handler, Http2Connection::Stream {
   void on_data(std::span<const char> octets) override { body.append(octets.data(), octets.size()); }
   void on_trailers(const Http2FieldList& list) override {
     std::string text;
-    const auto error = write_trailer_lines(list, text);
+    const auto error = write_trailer_lines(list, is_server ? Http2Sender::client : Http2Sender::origin, text);
     heads.append(error ? error->detail : std::string_view(text)).push_back('\n');
   }
   void on_end() override { require(!is_over); }
@@ -70,7 +70,7 @@ struct Checked final : Http2Connection::Handler, Http2Connection::Stream {
     return {size, left == 0};
   }
   void list_trailers(std::vector<Http2Field>& out) override { out.clear(); }
-  void on_goaway() override {}
+  void on_goaway(Http2Code) override {}
   void on_output() override {}
 
   CountedMemory memory;

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "proxy/tls/authority_maker.h"
-#include "proxy/tls/leaf_mint.h"
+#include "proxy/tls/leaf_cache.h"
 #include "proxy/tls/pem_files.h"
 
 namespace {

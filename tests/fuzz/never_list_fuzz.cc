@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "filter/url/canonical_url.h"
-#include "proxy/access/never_list.h"
+#include "proxy/access/host_lists.h"
 
 namespace {
 

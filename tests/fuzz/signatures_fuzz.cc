@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <span>
 
-#include "filter/file/signature_section.h"
+#include "filter/file/signature.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace bloomwall::filter;

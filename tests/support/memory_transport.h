@@ -61,6 +61,13 @@ class MemoryTransport final : public proxy::Transport {
 
  private:
   void on_gate_opened() override { wake_.trigger(); }
+  // As a socket is read: no more at once than there is room for.
+  std::size_t next_read() {
+    for (const std::size_t size : {kRead, kRead / 4}) {
+      if (io_.pool.has_room(size)) return size;
+    }
+    return handler_->ration();
+  }
   void pass_on() {
     if (peer_ == nullptr) return;
     const std::size_t free = room - std::min(room, peer_->arriving_.size());
@@ -75,8 +82,13 @@ class MemoryTransport final : public proxy::Transport {
     if (was_reset_) return fail_read(ECONNRESET);
     if (!gate_.open()) return;
     deliver_inbox();
-    const std::string octets = std::exchange(arriving_, {});
-    if (!octets.empty() && is_open_) take(octets);
+    while (!arriving_.empty() && is_open_ && gate_.open()) {
+      const std::size_t size = std::min(arriving_.size(), next_read());
+      if (size == 0) break;  // the handler has paused it
+      const std::string octets = arriving_.substr(0, size);
+      arriving_.erase(0, size);
+      take(octets);
+    }
     if (peer_ != nullptr && !peer_->waiting_.empty()) {
       peer_->pass_on();
       if (peer_->waiting_.empty()) peer_->handler_->on_drained();
@@ -97,6 +109,7 @@ class MemoryTransport final : public proxy::Transport {
     peer->wake_.trigger();
   }
 
+  static constexpr std::size_t kRead = std::size_t{64} << 10;
   MemoryTransport* peer_ = nullptr;
   proxy::Event wake_;
   std::string arriving_, waiting_;  // on the way here; and from here, where there was no room

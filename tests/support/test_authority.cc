@@ -15,7 +15,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "base/hex.h"
+#include "base/text.h"
 
 namespace bloomwall::test {
 namespace {

@@ -1,6 +1,6 @@
 // The sample of a build's entries, and that a file which lacks one of them is refused.
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/builder/entry_sample.h"
+#include "filter/builder/build_checks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

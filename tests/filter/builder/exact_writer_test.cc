@@ -8,7 +8,7 @@
 #include <iterator>
 #include <thread>
 
-#include "filter/bits/bit_choice.h"
+#include "filter/bits/line_ops.h"
 #include "tests/support/temp_dir.h"
 
 namespace bloomwall::filter {

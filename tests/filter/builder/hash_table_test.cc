@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/builder/hash_table.h"
+#include "filter/builder/key_collector.h"
 
 #include <gtest/gtest.h>
 

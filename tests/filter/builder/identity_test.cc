@@ -7,7 +7,7 @@
 #include <ctime>
 #include <limits>
 
-#include "base/hex.h"
+#include "base/text.h"
 #include "filter/file/filter_writer.h"
 #include "tests/support/temp_dir.h"
 

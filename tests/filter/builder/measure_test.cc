@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/builder/measure.h"
+#include "filter/builder/build_checks.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include <functional>
 #include <iterator>
 
-#include "base/hex.h"
+#include "base/text.h"
 #include "filter/builder/builder.h"
 #include "filter/builder/key_sketch.h"
 #include "filter/file/exact_side.h"

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "filter/builder/build_extras.h"
 #include "filter/builder/builder.h"
 #include "filter/builder/merge.h"
-#include "filter/builder/range_collector.h"
 #include "filter/file/networks.h"
 #include "filter/policy/query.h"
 #include "tests/support/temp_dir.h"

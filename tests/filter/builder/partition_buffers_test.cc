@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/builder/records.h"
+#include "filter/builder/section_rounds.h"
 
 #include <gtest/gtest.h>
 

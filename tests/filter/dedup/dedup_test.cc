@@ -9,7 +9,6 @@
 #include <string>
 #include <unordered_set>
 
-#include "filter/dedup/line_slices.h"
 #include "tests/support/temp_dir.h"
 
 namespace bloomwall::filter {

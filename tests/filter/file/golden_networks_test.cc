@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/hex.h"
+#include "base/text.h"
 #include "filter/file/networks.h"
 #include "tests/filter/file/sample_filter.h"
 

@@ -13,7 +13,6 @@
 #include <span>
 #include <vector>
 
-#include "filter/file/crc32c.h"
 #include "filter/file/filter_file.h"
 #include "filter/file/leaves.h"
 #include "tests/filter/file/sample_filter.h"

@@ -9,9 +9,8 @@
 
 #include <cstring>
 
-#include "base/hex.h"
+#include "base/text.h"
 #include "filter/file/leaves.h"
-#include "filter/file/signature_section.h"
 #include "tests/filter/file/sample_filter.h"
 
 namespace bloomwall::filter {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/keys/entry_keys.h"
+#include "filter/keys/keys.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/keys/split.h"
+#include "filter/keys/keys.h"
 
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/keys/url_parts.h"
+#include "filter/keys/keys.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "filter/lists/csv_parser.h"
 #include "filter/lists/csv_layout.h"
-#include "filter/lists/csv_record.h"
 #include "filter/lists/line_parser.h"
 #include "tests/filter/lists/list_text.h"
 

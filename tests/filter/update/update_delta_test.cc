@@ -1,7 +1,7 @@
 // What `update --delta` writes, and that a delta read again says it.
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/update/update_delta.h"
-#include "base/hex.h"
+#include "base/text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,6 @@
 
 #include "filter/policy/entry_text.h"
 #include "filter/policy/query.h"
-#include "filter/update/delta_text.h"
 #include "tests/filter/policy/filter_maker.h"
 
 namespace bloomwall::filter {

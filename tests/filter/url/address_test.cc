@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "filter/url/ip_literal.h"
+#include "filter/url/address.h"
 
 namespace bloomwall::filter {
 namespace {

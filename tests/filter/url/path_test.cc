@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "filter/url/url_split.h"
+#include "filter/url/canonical_url.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -97,6 +97,25 @@ TEST(GroupTable, WhoHasLoggedInCounts) {
   EXPECT_EQ(of.unreachable(), std::vector<std::size_t>{});
 }
 
+TEST(GroupTable, TheCertificateOfTheClientCounts) {
+  std::vector<conf::Group> groups(2);
+  groups[0].certificates = {"cn:kiosk 3", "uri:https://id.test/3"};
+  groups[1].certificates = {"dns:desk.test"};
+  groups[1].users = {"anna"};
+  const GroupTable of = table(groups);
+  const auto ask_with = [&](const std::vector<std::string>& names, const std::string& user = "") {
+    return of.group_of(Address::parse("10.0.0.1").value(), "127.0.0.1:1", {.user = user, .certificate = names});
+  };
+  EXPECT_EQ(ask_with({"cn:x", "uri:https://id.test/3"}), 0U);
+  EXPECT_EQ(ask_with({"dns:desk.test"}), 2U) << "both criteria must hold";
+  EXPECT_EQ(ask_with({"dns:desk.test"}, "anna"), 1U);
+  EXPECT_EQ(ask_with({"cn:Kiosk 3"}), 2U);
+  EXPECT_EQ(ask_with({}), 2U);
+  EXPECT_EQ(of.unreachable(), std::vector<std::size_t>{});
+  groups[1].certificates = {"cn:kiosk 3"};
+  EXPECT_EQ(table(groups).unreachable(), (std::vector<std::size_t>{1}));
+}
+
 TEST(GroupTable, OnTransparentListenersNobodyHasLoggedIn) {
   auto both = listeners({"127.0.0.1:1", "127.0.0.1:2"});
   both[0].mode = conf::Listener::Mode::transparent;

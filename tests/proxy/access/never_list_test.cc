@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/access/never_list.h"
+#include "proxy/access/host_lists.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

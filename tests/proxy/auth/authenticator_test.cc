@@ -107,8 +107,8 @@ TEST_F(AuthenticatorTest, ForgetsWithTheUsersFileAndNotWithAReload) {
   const auto without = rules(user_line("bob"), same);
   EXPECT_EQ(recall(without, kAlice), nullptr);
   EXPECT_EQ(result_of(without, kAlice), Result::refused);
-  EXPECT_EQ(without->current(User{.name = "alice"}, today), nullptr);
-  EXPECT_NE(without->current(User{.name = "bob"}, today), nullptr);
+  EXPECT_EQ(without->current(std::make_shared<const User>(User{.name = "alice"}), today), nullptr);
+  EXPECT_NE(without->current(std::make_shared<const User>(User{.name = "bob"}), today), nullptr);
 }
 
 TEST_F(AuthenticatorTest, RefusesAUserWhoHasEndedAlsoFromMemory) {
@@ -118,7 +118,7 @@ TEST_F(AuthenticatorTest, RefusesAUserWhoHasEndedAlsoFromMemory) {
   today = 1'801'440'000;
   EXPECT_EQ(recall(by, kAlice), nullptr);
   EXPECT_EQ(result_of(by, kAlice), Result::refused);
-  EXPECT_EQ(by->current(User{.name = "alice"}, today), nullptr);
+  EXPECT_EQ(by->current(std::make_shared<const User>(User{.name = "alice"}), today), nullptr);
   today = 1'800'000'000;
 }
 
@@ -167,7 +167,7 @@ TEST(AuthenticationRules, SayWhatIsWrong) {
   settings.exempt_hosts = {"example.com"};
   const auto rules = AuthenticationRules::compile(settings, nullptr);
   ASSERT_TRUE(rules.has_value());
-  EXPECT_EQ((*rules)->challenge, "Basic realm=\"the office\", charset=\"UTF-8\"");
+  EXPECT_EQ((*rules)->challenge(false), "Proxy-Authenticate: Basic realm=\"the office\", charset=\"UTF-8\"\r\n");
   EXPECT_TRUE((*rules)->is_exempt("updates.example.com"));
   EXPECT_FALSE((*rules)->is_exempt("example.org"));
 }

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "base/hex.h"
+#include "base/text.h"
 #include "proxy/auth/attempt_limits.h"
 #include "proxy/auth/credential_cache.h"
 #include "proxy/auth/credential_key.h"

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "proxy/dns/address_cache.h"
+#include "proxy/dns/cares_resolver.h"
 #include "proxy/dns/resolver.h"
 #include "proxy/dns/static_hosts.h"
 #include "tests/support/temp_dir.h"

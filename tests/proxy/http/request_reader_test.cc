@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/http/request_reader.h"
+#include "proxy/http/http1_reader.h"
 
 #include <gtest/gtest.h>
 

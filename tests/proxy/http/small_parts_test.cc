@@ -8,13 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "proxy/http/body_reader.h"
 #include "proxy/http/escape.h"
 #include "proxy/http/fields.h"
-#include "proxy/http/framing.h"
-#include "proxy/http/head_buffer.h"
-#include "proxy/http/http_date.h"
 #include "proxy/http/octets.h"
 #include "proxy/http/request.h"
+#include "proxy/http/serialise.h"
 
 namespace bloomwall::proxy::http_test {
 namespace {
@@ -91,7 +90,7 @@ TEST(TargetText, HoldsVisibleOctetsAndThoseBeyondAscii) {
   }
 }
 
-// ---- framing.h
+// ---- body_reader.h
 
 TEST(ParseLength, TakesDigitsBelow63Bits) {
   EXPECT_EQ(parse_length("0"), 0U);
@@ -134,7 +133,7 @@ TEST(Authorities, HaveHostAndPort) {
   EXPECT_EQ(text(parse_connect_authority("a.test")), "none");
 }
 
-// ---- head_buffer.h
+// ---- body_reader.h
 
 TEST(HeadBuffer, CountsLinesAndStopsAtTheEmptyOne) {
   HeadBuffer buffer;
@@ -208,7 +207,7 @@ TEST(SafeLink, IsAUrlThatNeedsNoEscaping) {
   }
 }
 
-// ---- http_date.h
+// ---- serialise.h
 
 TEST(Dates, AreWrittenInEachForm) {
   const TimePoint time = TimePoint(std::chrono::milliseconds(784'111'777'042));

@@ -10,8 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "proxy/http/request_reader.h"
-#include "proxy/http/response_reader.h"
+#include "proxy/http/http1_reader.h"
 
 namespace bloomwall::proxy::http_test {
 

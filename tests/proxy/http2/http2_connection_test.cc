@@ -56,6 +56,7 @@ TEST(Http2Connection, CarriesBodiesInterimAnswersAndTrailersBothWays) {
 
 TEST(Http2Connection, LetsInNoMoreThanTheWindowUntilItIsConsumed) {
   Pair pair;
+  pair.server.memory.is_plenty = false;
   RecordedStream& asked = pair.client.ask("/", true);
   asked.to_send = std::string(1 << 20, 'u');
   pair.settle();
@@ -73,6 +74,48 @@ TEST(Http2Connection, LetsInNoMoreThanTheWindowUntilItIsConsumed) {
   served.give_back();
   pair.settle();
   EXPECT_EQ(served.body.size(), std::size_t{1} << 20);
+}
+
+// Octets of a body that get through while nobody reads them, after `read` have been read.
+std::size_t window_after(Pair& pair, std::size_t read) {
+  RecordedStream& asked = pair.client.ask("/", true);
+  asked.to_send = std::string(read, 'r');
+  pair.settle();
+  RecordedStream& served = *pair.server.streams.at(asked.id);
+  EXPECT_EQ(served.body.size(), read);
+  served.consumes = false;
+  asked.to_send = std::string(4 << 20, 'w');
+  pair.client.connection.resume(asked.id);
+  pair.settle();
+  return served.body.size() - read;
+}
+
+TEST(Http2Connection, OpensAWindowAsItsReaderTakesMore) {
+  const Http2Connection::Limits limits;
+  Pair pair;
+  EXPECT_LE(window_after(pair, 0), limits.stream_window);
+  const std::size_t grown = window_after(pair, 4 << 20);
+  EXPECT_GT(grown, limits.most_window / 2);
+  EXPECT_LE(grown, limits.most_window);
+  Pair poor;
+  poor.server.memory.is_plenty = false;
+  EXPECT_LE(window_after(poor, 4 << 20), limits.stream_window);
+  Pair many;
+  std::size_t sum = 0;
+  for (int i = 0; i < 20; ++i) sum += window_after(many, 4 << 20);
+  EXPECT_LE(sum, 20 * limits.stream_window + (4U << 20U)) << "all of them together";
+  many.client.connection.reset(1, Http2Code::cancel);
+  many.settle();
+  EXPECT_GT(window_after(many, 4 << 20), limits.stream_window) << "in the place of one that has ended";
+}
+
+TEST(Http2Connection, StreamsThatAreNotReadStopNoOther) {
+  Pair pair;
+  for (int i = 0; i < 99; ++i) EXPECT_GT(window_after(pair, 0), 0U) << i;
+  RecordedStream& asked = pair.client.ask("/", true);
+  asked.to_send = std::string(4 << 20, 'x');
+  pair.settle();
+  EXPECT_EQ(pair.server.streams.at(asked.id)->body.size(), std::size_t{4} << 20);
 }
 
 TEST(Http2Connection, GivesBackTheConnectionsWindowWhenAStreamEndsUnread) {
@@ -161,7 +204,7 @@ TEST(Http2Connection, EndsAfterGoawayOnceItsStreamsHave) {
   pair.settle();
   pair.server.connection.announce_end();
   pair.settle();
-  EXPECT_TRUE(pair.client.has_goaway);
+  EXPECT_TRUE(pair.client.goaways > 0);
   EXPECT_FALSE(asked.closed);
   EXPECT_FALSE(pair.server.connection.is_over());
   pair.server.answer(*pair.server.streams.at(1));
@@ -361,6 +404,52 @@ TEST_P(Http2Attacked, EndsTheStreamOrTheConnection) {
 }
 INSTANTIATE_TEST_SUITE_P(Rows, Http2Attacked, ::testing::ValuesIn(kAttacks),
                          [](const auto& row) { return std::string(row.param.name); });
+
+// Ours and the peer's cross, and ours is sent when there is no stream any more.
+TEST(Http2Connection, CountsAResetThatCrossesThePeersOnce) {
+  End server(Http2Connection::Role::server, {});
+  server.connection.feed(kBegin, milliseconds(1000));
+  for (std::uint32_t id = 1; id < 300; id += 2) {
+    server.connection.feed(raw_get(id), milliseconds(1000));
+    server.connection.reset(static_cast<Http2StreamId>(id), Http2Code::cancel);
+    server.connection.feed(raw_frame(3, 0, id, std::string("\0\0\0\x08", 4)), milliseconds(1000));
+    server.written();
+  }
+  EXPECT_EQ(server.requests, 150U);
+  EXPECT_EQ(server.connection.flood(), FrameBudget::Verdict::fine);
+}
+
+TEST(Http2Connection, KnowsThatAHeaderSectionIsComing) {
+  End server(Http2Connection::Role::server, {});
+  const std::string get = raw_get(1, 1);  // and not its end
+  server.connection.feed(kBegin, milliseconds(1000));
+  EXPECT_FALSE(server.connection.is_in_head());
+  server.connection.feed(get.substr(0, 12), milliseconds(1000));
+  EXPECT_TRUE(server.connection.is_in_head());
+  server.connection.feed(get.substr(12), milliseconds(1000));
+  EXPECT_TRUE(server.connection.is_in_head());
+  server.connection.feed(raw_frame(9, 4, 1, ""), milliseconds(1000));
+  EXPECT_FALSE(server.connection.is_in_head());
+  EXPECT_EQ(server.requests, 1U);
+  server.connection.feed(raw_get(3, 1), milliseconds(1000));
+  server.connection.end_slow_head();
+  EXPECT_THAT(resets_in(server.written()), Contains("goaway 11"));
+  EXPECT_TRUE(server.connection.is_over());
+  EXPECT_EQ(server.requests, 1U);
+}
+
+TEST(Http2Connection, CountsTheHeaderSectionThatIsRead) {
+  End server(Http2Connection::Role::server, {});
+  server.connection.feed(kBegin + raw_get(1), milliseconds(1000));
+  const std::size_t before = server.memory.used;
+  const std::string half = raw_field("x", std::string(100, 'y'));
+  server.connection.feed(raw_frame(1, 1, 3, repeated(half, 150)), milliseconds(1000));
+  EXPECT_GT(server.memory.used, before + 15'000);
+  server.connection.feed(raw_frame(9, 4, 3, ""), milliseconds(1000));
+  server.written();
+  server.connection.feed(raw_get(5), milliseconds(1000));
+  EXPECT_LT(server.memory.used, before + 15'000);
+}
 
 TEST(Http2Connection, ServesNoMoreStreamsAtOnceThanItSaid) {
   End server(Http2Connection::Role::server, {});

@@ -9,8 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "proxy/http/request_reader.h"
-#include "proxy/http/response_reader.h"
+#include "proxy/http/http1_reader.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -290,12 +289,23 @@ TEST(Http2Answer, ThatIsMalformedIsRefused) {
 
 TEST(Http2Trailers, HaveNoPseudoFieldsAndNoneOfTheConnection) {
   std::string text = "0\r\n";
-  ASSERT_FALSE(write_trailer_lines(list_of({{"grpc-status", "0"}, {"grpc-message", ""}}), text));
+  ASSERT_FALSE(write_trailer_lines(list_of({{"grpc-status", "0"}, {"grpc-message", ""}}), Http2Sender::client, text));
   EXPECT_EQ(text, "0\r\ngrpc-status: 0\r\ngrpc-message: \r\n\r\n");
   for (const auto& line : Lines{{":status", "200"}, {":path", "/"}, {"connection", "x"}, {"X", "y"}, {"x", "a\nb"}}) {
     std::string out;
-    EXPECT_TRUE(write_trailer_lines(list_of({line}), out)) << line.first;
+    EXPECT_TRUE(write_trailer_lines(list_of({line}), Http2Sender::client, out)) << line.first;
   }
+}
+
+TEST(Http2Trailers, OfOriginsMayHaveWhiteSpaceAroundValues) {
+  std::string text;
+  ASSERT_FALSE(write_trailer_lines(list_of({{"x", " y\t"}}), Http2Sender::origin, text));
+  EXPECT_EQ(text, "x: y\r\n\r\n");
+  EXPECT_TRUE(write_trailer_lines(list_of({{"x", " y\t"}}), Http2Sender::client, text));
+  Http2Answer answer;
+  ASSERT_FALSE(write_answer_text(list_of({{":status", "204"}, {"x", " y z "}}), {Method::get, true}, text, answer));
+  EXPECT_EQ(text, "HTTP/1.1 204 \r\nx: y z\r\n\r\n");
+  EXPECT_TRUE(write_answer_text(list_of({{":status", "204"}, {"x", " \n "}}), {Method::get, true}, text, answer));
 }
 
 std::vector<std::string> shown(const std::vector<Http2Field>& list) {

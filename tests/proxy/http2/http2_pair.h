@@ -22,7 +22,9 @@ class CountedMemory final : public Http2Connection::Memory {
   void take(std::size_t bytes) override { used += bytes; }
   void give(std::size_t bytes) override { used -= bytes; }
   bool is_spent() const override { return used > most; }
-  std::size_t used = 0, most = SIZE_MAX;
+  bool has_room(std::size_t bytes) const override { return used + bytes <= most && is_plenty; }
+  std::size_t used = 0, most = std::size_t{1} << 40;
+  bool is_plenty = true;
 };
 
 inline std::string text_of(const Http2FieldList& list) {
@@ -81,7 +83,10 @@ struct End final : Http2Connection::Handler {
     stream.ended = is_end;
     if (answers) answer(stream);
   }
-  void on_goaway() override { has_goaway = true; }
+  void on_goaway(Http2Code why) override {
+    ++goaways;
+    goaway_code = why;
+  }
   void on_output() override { has_output = true; }
   RecordedStream& add(Http2StreamId id) {
     auto& stream = streams[id] = std::make_unique<RecordedStream>();
@@ -111,8 +116,9 @@ struct End final : Http2Connection::Handler {
 
   CountedMemory memory;
   std::map<Http2StreamId, std::unique_ptr<RecordedStream>> streams;
-  std::size_t requests = 0;
-  bool refuses = false, answers = false, has_goaway = false, has_output = false, last_list_too_large = false;
+  std::size_t requests = 0, goaways = 0;
+  Http2Code goaway_code = Http2Code::no_error;
+  bool refuses = false, answers = false, has_output = false, last_list_too_large = false;
   Http2Connection connection;  // last: it goes first
 };
 

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "proxy/io/listening_socket.h"
-
 namespace bloomwall::proxy {
 namespace {
 

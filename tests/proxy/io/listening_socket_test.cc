@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/io/listening_socket.h"
+#include "proxy/io/endpoint.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

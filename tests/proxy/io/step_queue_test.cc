@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/io/step_queue.h"
+#include "proxy/io/event_loop.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

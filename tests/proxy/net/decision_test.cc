@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "proxy/http/request_reader.h"
+#include "proxy/http/http1_reader.h"
 #include "tests/filter/policy/policy_maker.h"
 
 namespace bloomwall::proxy {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -70,7 +71,10 @@ class Http2Sessions : public ::testing::Test, protected MemoryWorker, public Htt
   const ClientInfo& client_info() const override { return info_; }
   LastUpstream& last_upstream() override { return last_; }
   void on_http2_idle(bool is_idle) override { is_idle_ = is_idle; }
-  void on_http2_origin_lost() override { is_origin_lost_ = true; }
+  void on_http2_origin_lost() override {
+    is_origin_lost_ = true;
+    if (failure_at_loss_) name_origin(failure_at_loss_);
+  }
   void on_http2_end() override {
     is_over_ = true;
     loop_.deferred().delete_later(std::move(session_));
@@ -157,6 +161,7 @@ class Http2Sessions : public ::testing::Test, protected MemoryWorker, public Htt
   Http2Peer client_{Http2Connection::Role::client}, origin_{Http2Connection::Role::server};
   std::unique_ptr<MemoryTransport> near_client_;
   std::unique_ptr<Http2Session> session_;
+  std::optional<HttpError> failure_at_loss_;
   bool is_idle_ = true, is_over_ = false, is_origin_lost_ = false;
 };
 

@@ -224,7 +224,7 @@ TEST_F(Http2Sessions, AnOriginThatLeavesTakesTheClientWithItOnceAllIsAnswered) {
   RecordedStream& running = ask("/running");
   RecordedStream& at_origin = asked();
   origin_.end.connection.announce_end();
-  turn_until([&] { return client_.end.has_goaway; });
+  turn_until([&] { return client_.end.goaways > 0; });
   EXPECT_FALSE(running.closed);
   answer(at_origin, {{":status", "200"}}, "last words");
   turn_until([&] { return running.closed; });
@@ -328,7 +328,7 @@ TEST_F(Http2Sessions, DrainsWithoutCuttingWhatRuns) {
   RecordedStream& get = ask();
   RecordedStream& at_origin = asked();
   session_->drain();
-  turn_until([&] { return client_.end.has_goaway; });
+  turn_until([&] { return client_.end.goaways > 0; });
   EXPECT_FALSE(is_over_);
   answer(at_origin, {{":status", "200"}}, "whole");
   turn_until([&] { return is_over_; });
@@ -342,7 +342,7 @@ TEST_F(Http2Sessions, EveryAnswerSaysSoWhileTheEndIsAnnounced) {
   asked(2);
   worker_.draining = true;
   answer(origin_.stream(1), {{":status", "200"}}, "x");
-  turn_until([&] { return first.closed && client_.end.has_goaway; });
+  turn_until([&] { return first.closed && client_.end.goaways > 0; });
   answer(origin_.stream(3), {{":status", "200"}}, "whole");
   turn_until([&] { return is_over_; });
   turn_until([&] { return second.closed; });
@@ -369,7 +369,7 @@ TEST_F(Http2Sessions, AnIdleConnectionEndsInItsTime) {
   answer(asked(), {{":status", "200"}}, "x");
   turn_until([&] { return get.closed; });
   turn_until([&] { return is_over_; });
-  EXPECT_TRUE(client_.end.has_goaway);
+  EXPECT_TRUE(client_.end.goaways > 0);
   EXPECT_EQ(counters_.client_idle_timeouts_total.get(), 1U);
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "proxy/tls/certificate_error.h"
+#include "proxy/tls/certificates.h"
 #include "tests/proxy/net/inspection_fixture.h"
 
 namespace bloomwall::test {

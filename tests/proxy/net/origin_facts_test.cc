@@ -35,6 +35,18 @@ TEST(OriginFactsOfHttp, AreOfWhatWasOffered) {
   EXPECT_FALSE(known(facts, "a.test", 443, kHttp2, now).wants_certificate);
 }
 
+TEST(OriginFactsOfHttp, AnOriginThatWantsHttp11LacksNothing) {
+  OriginFacts facts;
+  const auto now = OriginFacts::Clock::now();
+  facts.note_http11("a.test", 443, now);
+  EXPECT_TRUE(facts.wants_http11("a.test", 443, now));
+  EXPECT_FALSE(facts.wants_http11("a.test", 444, now));
+  EXPECT_FALSE(facts.wants_http11("b.test", 443, now));
+  EXPECT_FALSE(facts.wants_http11("a.test", 443, now + OriginFacts::kKeep));
+  EXPECT_FALSE(known(facts, "a.test", 443, kBoth, now).lacks_http);
+  EXPECT_FALSE(known(facts, "a.test", 443, kBoth, now).wants_certificate);
+}
+
 TEST(OriginFactsOfHttp, StandBesideClientCertificatesAndEndInTheirTime) {
   OriginFacts facts;
   const auto now = OriginFacts::Clock::now();

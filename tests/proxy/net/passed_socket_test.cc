@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "proxy/io/listening_socket.h"
+#include "proxy/io/endpoint.h"
 #include "tests/proxy/net/proxy_fixture.h"
 
 namespace bloomwall::test {

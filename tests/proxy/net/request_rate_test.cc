@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/net/request_rate.h"
+#include "proxy/net/client_limits.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "proxy/http/request_reader.h"
+#include "proxy/http/http1_reader.h"
 
 namespace bloomwall::proxy {
 namespace {

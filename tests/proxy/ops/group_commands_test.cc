@@ -11,6 +11,7 @@
 #include "tests/filter/policy/filter_maker.h"
 #include "tests/proxy/auth/hashes.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/test_certificate.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -121,6 +122,27 @@ authentication: {require: [10.0.0.0/8], users_file: users, exempt_hosts: [games.
   EXPECT_NE(nobody.err.find("authentication.require is empty"), std::string::npos) << nobody.err;
 }
 
+TEST_F(GroupCommands, ExplainKnowsCertificates) {
+  const auto files = test::make_certificate(dir_.path(), "proxy", "proxy.test");
+  dir_.write("bloomwall.yaml",
+             "listeners:\n- address: 127.0.0.1:0\n  tls: {certificate: " + files.certificate.string() +
+                 ", key: " + files.key.string() + ", client_ca: " + files.certificate.string() +
+                 ", client_certificate: optional}\n- address: 127.0.0.2:0\nstate_dir: null\n"
+                 "groups: [{name: kiosks, certificates: ['cn:kiosk 3', 'dns:Kiosk.test']}]\n"
+                 "admin: {address: null, control_socket: null}\n");
+  const auto explain = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"explain", "http://none.test/"});
+    return ask(words).out;
+  };
+  EXPECT_NE(explain({"--certificate", "cn:x", "--certificate", "dns:kiosk.test"})
+                .find("group       kiosks (1 of 2): certificates cn:kiosk 3, dns:kiosk.test\n"),
+            std::string::npos);
+  EXPECT_NE(explain({}).find("group       default"), std::string::npos);
+  EXPECT_NE(explain({"--certificate", "cn:kiosk 3", "--listener", "127.0.0.2:0"}).find("group       default"),
+            std::string::npos)
+      << "which asks for none";
+}
+
 TEST_F(GroupCommands, CheckTakesUsersAsTheyAreWritten) {
   configure("groups:\n- {name: a, users: ['x:y']}\n");
   const Told wrong = ask({"check"});
@@ -130,6 +152,12 @@ TEST_F(GroupCommands, CheckTakesUsersAsTheyAreWritten) {
       << wrong.err;
   configure("groups:\n- {name: a, user_groups: ['x,y']}\n");
   EXPECT_NE(ask({"check"}).err.find("groups[0].user_groups[0]: expected a group of users"), std::string::npos);
+  configure("groups:\n- {name: a, certificates: ['on:x']}\n");
+  EXPECT_NE(ask({"check"}).err.find("groups[0].certificates[0]: expected cn:NAME, dns:NAME, uri:URI or email:NAME"),
+            std::string::npos);
+  configure("groups: [{name: a, certificates: ['cn:x']}]\n");
+  EXPECT_NE(ask({"check"}).err.find("certificates hold for nobody while no listener has tls.client_certificate"),
+            std::string::npos);
   configure("groups: [{name: a, users: [x]}]\n");
   const Told unused = ask({"check"});
   EXPECT_EQ(unused.status, 0) << unused.err;

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "proxy/http/request_reader.h"
+#include "proxy/http/http1_reader.h"
 
 namespace bloomwall::proxy {
 namespace {

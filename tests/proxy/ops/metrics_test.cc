@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "proxy/ops/loading.h"
-#include "proxy/tls/certificate_error.h"
+#include "proxy/tls/certificates.h"
 #include "tests/proxy/ops/site.h"
 #include "tests/support/test_certificate.h"
 
@@ -33,7 +33,8 @@ std::map<std::string, std::string> samples_of(const std::string& text) {
 
 TEST(Metrics, TextIsWellFormedAndEveryNameIsOurs) {
   const Counters counters;
-  const std::string text = metrics_text({.counters = counters, .gauges = {}, .reloads = {}, .logs = {}, .now = kNow});
+  const std::string text =
+      metrics_text({.counters = counters, .gauges = {}, .helpers = {}, .reloads = {}, .logs = {}, .now = kNow});
   const std::regex sample(
       R"(^(bloomwall|process)_[a-z0-9_]+(\{[a-z_]+="[^"\\]*"(,[a-z_]+="[^"\\]*")*\})? [-+0-9.eEinfNa]+$)");
   const std::regex comment(R"(^# (HELP|TYPE) (bloomwall|process)_[a-z0-9_]+ .+$)");
@@ -53,8 +54,8 @@ TEST(Metrics, EveryRowOfTheTablesIsExported) {
   Counters counters;
   std::uint64_t value = 1000;
   for (const CounterRow& row : kCounterRows) (counters.*row.member).add(++value);
-  const auto samples =
-      samples_of(metrics_text({.counters = counters, .gauges = {}, .reloads = {}, .logs = {}, .now = kNow}));
+  const auto samples = samples_of(
+      metrics_text({.counters = counters, .gauges = {}, .helpers = {}, .reloads = {}, .logs = {}, .now = kNow}));
   value = 1000;
   for (const CounterRow& row : kCounterRows) {
     ++value;
@@ -73,7 +74,8 @@ TEST(Metrics, RequestsErrorsAndDurations) {
   counters.count_error(ErrorKind::dns_error);
   counters.count_response(200, 2'000);
   counters.count_response(403, 100'000'000);
-  auto samples = samples_of(metrics_text({.counters = counters, .gauges = {}, .reloads = {}, .logs = {}, .now = kNow}));
+  auto samples = samples_of(
+      metrics_text({.counters = counters, .gauges = {}, .helpers = {}, .reloads = {}, .logs = {}, .now = kNow}));
   EXPECT_EQ(samples[R"(bloomwall_requests_total{method_class="GET",verdict="blocked",reason="listed"})"], "2");
   EXPECT_EQ(samples[R"(bloomwall_requests_total{method_class="CONNECT",verdict="allowed",reason="allow_list"})"], "1");
   EXPECT_EQ(samples[R"(bloomwall_errors_total{kind="dns_error"})"], "1");
@@ -169,7 +171,8 @@ TEST(Metrics, CertificatesOfListenersSayWhenTheyExpire) {
 
 TEST(Metrics, TheProcessIsKnownToTheKernel) {
   const Counters counters;
-  auto samples = samples_of(metrics_text({.counters = counters, .gauges = {}, .reloads = {}, .logs = {}, .now = kNow}));
+  auto samples = samples_of(
+      metrics_text({.counters = counters, .gauges = {}, .helpers = {}, .reloads = {}, .logs = {}, .now = kNow}));
   EXPECT_GE(std::stod(samples["process_open_fds"]), 3);
   EXPECT_GT(std::stod(samples["process_max_fds"]), 3);
   EXPECT_GT(std::stod(samples["process_resident_memory_bytes"]), 1e6);
@@ -188,7 +191,8 @@ TEST(Metrics, HandshakesAndFailedInterceptions) {
   Counters sum;
   add_counters(sum, counters);
   add_counters(sum, counters);
-  auto samples = samples_of(metrics_text({.counters = sum, .gauges = {}, .reloads = {}, .logs = {}, .now = kNow}));
+  auto samples =
+      samples_of(metrics_text({.counters = sum, .gauges = {}, .helpers = {}, .reloads = {}, .logs = {}, .now = kNow}));
   EXPECT_EQ(samples["bloomwall_tls_handshakes_total{side=\"client\",result=\"ok\",resumed=\"no\"}"], "2");
   EXPECT_EQ(samples["bloomwall_tls_handshakes_total{side=\"client\",result=\"ok\",resumed=\"yes\"}"], "2");
   EXPECT_EQ(samples["bloomwall_tls_handshakes_total{side=\"origin\",result=\"failed\",resumed=\"no\"}"], "2");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/ops/reloader.h"
+#include "proxy/ops/reload_job.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "proxy/reply/replies.h"
-#include "proxy/tls/certificate_error.h"
+#include "proxy/tls/certificates.h"
 #include "tests/proxy/http/transcript.h"
 
 namespace bloomwall::proxy::http_test {
@@ -143,12 +143,12 @@ TEST(ErrorReply, SpecialFieldsOfSpecialKinds) {
 
 TEST(ErrorReply, AsksForALoginAndSaysWhomToAsk) {
   ReplyContext with = context("text/html");
-  with.challenge = "Basic realm=\"p\", charset=\"UTF-8\"";
+  with.challenge = "Proxy-Authenticate: Basic realm=\"p\", charset=\"UTF-8\"\r\n";
   with.contact = "a <b@example.com>";
   with.locked_for = 77;
   const Answer html = error(ErrorKind::login_required, with);
   EXPECT_EQ(html.status, 407);
-  EXPECT_EQ(html.field("Proxy-Authenticate"), with.challenge);
+  EXPECT_EQ(html.field("Proxy-Authenticate"), "Basic realm=\"p\", charset=\"UTF-8\"");
   EXPECT_EQ(html.field("Connection"), "");
   EXPECT_NE(html.body.find("Contact: a &lt;b@example.com&gt;"), std::string::npos) << html.body;
   with.accept = "application/json";

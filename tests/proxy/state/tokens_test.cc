@@ -9,7 +9,7 @@
 #include <set>
 #include <thread>
 
-#include "base/hex.h"
+#include "base/text.h"
 
 namespace bloomwall::proxy {
 namespace {

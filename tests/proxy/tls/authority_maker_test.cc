@@ -5,8 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "proxy/tls/authority_export.h"
-#include "proxy/tls/leaf_mint.h"
+#include "proxy/tls/leaf_cache.h"
 #include "proxy/tls/pem_files.h"
 #include "tests/proxy/tls/authority_fixture.h"
 

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "proxy/tls/leaf_mint.h"
+#include "proxy/tls/leaf_cache.h"
 #include "tests/proxy/tls/authority_fixture.h"
 
 namespace bloomwall::proxy {

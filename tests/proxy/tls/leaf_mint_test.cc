@@ -1,6 +1,6 @@
 // The fields of a leaf, read back by OpenSSL's library and by its program, and what names can have one.
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/tls/leaf_mint.h"
+#include "proxy/tls/leaf_cache.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

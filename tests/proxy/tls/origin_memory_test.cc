@@ -6,9 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "proxy/tls/intermediate_pool.h"
-#include "proxy/tls/origin_sessions.h"
-#include "proxy/tls/verified_chains.h"
+#include "proxy/tls/origin_memory.h"
 #include "tests/proxy/tls/test_origin.h"
 
 namespace bloomwall::test {

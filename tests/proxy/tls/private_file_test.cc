@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/tls/private_file.h"
+#include "proxy/tls/pem_files.h"
 
 #include <gtest/gtest.h>
 #include <sys/prctl.h>

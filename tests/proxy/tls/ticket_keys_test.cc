@@ -1,6 +1,6 @@
 // Keys of session tickets, and what they are for.
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/tls/ticket_keys.h"
+#include "proxy/tls/tls_context.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "filter/keys/keys.h"
+
+#include <utility>
+
+namespace bloomwall::filter {
+
+UrlParts::UrlParts(const CanonicalUrl& url) : url_(url), host_(url.host), is_address_(url.host_kind != HostKind::name) {
+  for (const HostSuffix& suffix : HostSuffixes(url.host, url.host_kind)) {
+    // Canonical hosts that may be looked up have at most 253 octets, hence the 8-bit starts and the bound on suffixes.
+    if (starts_.size() == kMaxSuffixes || host_.size() - suffix.text.size() > 255) break;
+    starts_.push_back(static_cast<std::uint8_t>(host_.size() - suffix.text.size()));
+  }
+}
+
+const Address* UrlParts::address() {
+  if (!is_address_) return nullptr;
+  if (!std::exchange(is_address_read_, true)) {
+    if (const auto address = address_of(url_)) address_.emplace(*address);
+  }
+  return address_ ? &*address_ : nullptr;
+}
+
+void UrlParts::use_form(const UrlForm& form) {
+  form_ = form;
+  is_cut_ = false;
+  cuts_.clear();
+}
+
+void UrlParts::cut_path() {
+  is_cut_ = true;
+  for (const PathSegment& segment : PathPrefixes(form_.path)) {
+    const std::size_t end = segment.prefix.size() - (segment.is_directory ? 1 : 0);
+    cuts_.push_back({static_cast<std::uint32_t>(end - segment.text.size()), static_cast<std::uint32_t>(end)});
+  }
+}
+
+std::size_t UrlParts::depth() {
+  if (!is_cut_) cut_path();
+  return cuts_.size();
+}
+
+std::string_view UrlParts::segment(std::size_t d) {
+  if (!is_cut_) cut_path();
+  const Cut& cut = cuts_[d - 1];
+  return form_.path.substr(cut.begin, cut.end - cut.begin);
+}
+
+std::string_view UrlParts::prefix(std::size_t d) {
+  if (d == 0) return {};
+  if (!is_cut_) cut_path();
+  return form_.path.substr(0, cuts_[d - 1].end);
+}
+
+UrlHashes::UrlHashes(const KeyMaker& keys, UrlParts& parts) : keys_(&keys), parts_(&parts) {
+  hosts_.resize_unset(parts.suffixes());
+}
+
+const Hash128& UrlHashes::host(std::size_t suffix) {
+  std::uint64_t& known = known_hosts_[suffix / 64];
+  const std::uint64_t bit = std::uint64_t{1} << (suffix % 64);
+  if ((known & bit) == 0) {
+    hosts_[suffix] = keys_->host(parts_->suffix(suffix));
+    known |= bit;
+  }
+  return hosts_[suffix];
+}
+
+const Hash128& UrlHashes::path(std::size_t depth) {
+  if (paths_.empty()) paths_.push_back(keys_->empty_path());
+  while (paths_.size() <= depth) {
+    const std::size_t d = paths_.size();
+    paths_.push_back(keys_->segment(parts_->segment(d), paths_[d - 1]));
+  }
+  return paths_[depth];
+}
+
+const Hash128& UrlHashes::query() {
+  if (!query_known_) {
+    query_ = keys_->hash(parts_->query());
+    query_known_ = true;
+  }
+  return query_;
+}
+
+Hash128 UrlHashes::key(Kind kind, std::size_t suffix, std::size_t depth) {
+  if (kind == Kind::url) return keys_->url(host(suffix), path(depth));
+  if (kind == Kind::directory) return keys_->directory(host(suffix), path(depth));
+  return keys_->url_query(host(suffix), path(depth), query());
+}
+
+void UrlHashes::forget_form() {
+  paths_.clear();
+  query_known_ = false;
+}
+
+namespace {
+
+EntryKeys path_keys(const KeyMaker& keys, const Entry& entry, const Hash128& host) {
+  Hash128 path = keys.empty_path();
+  std::uint32_t depth = 0;
+  for (const PathSegment& segment : PathPrefixes(entry.path)) {
+    path = keys.segment(segment.text, path);
+    ++depth;
+  }
+  EntryKeys out{.kind = entry.kind, .host = host};
+  if (entry.kind == Kind::url) {
+    out.host_variant = kVariantMarkUrl;
+    out.key = keys.url(host, path);
+  } else if (entry.kind == Kind::url_query) {
+    out.host_variant = kVariantMarkQuery;
+    out.key = keys.url_query(host, path, keys.hash(entry.query));
+  } else {
+    out.host_variant = directory_mark(depth);
+    out.key = keys.directory(host, path);
+    out.depth = depth;
+  }
+  return out;
+}
+
+}  // namespace
+
+CanonicalUrl host_of(const Entry& entry) {
+  CanonicalUrl url;
+  url.action = UrlAction::lookup;
+  url.reason = UrlReason::none;
+  url.has_canonical = true;
+  url.host = entry.host;
+  url.host_kind = entry.host_kind;
+  return url;
+}
+
+EntryKeys keys_of(const KeyMaker& keys, const Entry& entry, const Hash128& host) {
+  if (is_path_kind(entry.kind)) return path_keys(keys, entry, host);
+  if (is_host_kind(entry.kind)) return {.kind = entry.kind, .host = host, .host_variant = host_variant(entry.kind)};
+  return {.kind = Kind::raw, .key = keys.raw(entry.path)};
+}
+
+}  // namespace bloomwall::filter

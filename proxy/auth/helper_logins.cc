@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/auth/helper_logins.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace bloomwall::proxy {
+namespace {
+
+using Verdict = HelperLogins::Verdict;
+using Answered = HelperAnswer::Result;
+
+// Of a reply to a question about credentials. A helper that could not tell about a ticket was shown junk, or one that
+// was used before.
+Verdict verdict_of(const HelperReply& reply, bool is_ticket) {
+  if (!reply.has_answer) return Verdict::unknown;
+  switch (reply.answer.result) {
+    case Answered::ok:
+      return is_ticket && reply.answer.user.empty() ? Verdict::unknown : Verdict::right;
+    case Answered::error:
+      return Verdict::wrong;
+    case Answered::more:  // several legs, as NTLM has them, are not spoken
+      return is_ticket ? Verdict::wrong : Verdict::unknown;
+    case Answered::broken:
+      break;
+  }
+  return is_ticket ? Verdict::wrong : Verdict::unknown;
+}
+
+User user_of(const HelperAnswer& answer, const std::string& asked, const AuthenticationRules& rules) {
+  User user{.name = answer.user.empty() ? asked : answer.user, .groups = answer.groups, .helpers = rules.helpers};
+  return user;
+}
+
+void strip_realm(std::string& name) {
+  if (const auto at = name.rfind('@'); at != std::string::npos && at > 0) name.resize(at);
+}
+
+}  // namespace
+
+HelperLogins::HelperLogins(const CredentialHasher::Secret& secret, Milliseconds (*clock)())
+    : clock_(clock), hasher_(secret) {}
+
+void HelperLogins::use(const AuthenticationRules* rules) {
+  static const conf::AuthHelper kNone;
+  basic_.use(rules == nullptr ? kNone : rules->basic_helper);
+  negotiate_.use(rules == nullptr ? kNone : rules->negotiate_helper);
+  groups_.use(rules == nullptr ? kNone : rules->groups_helper);
+}
+
+CredentialKey HelperLogins::key_of(CredentialHasher::Kind kind, std::string_view text) {
+  const std::scoped_lock lock(hasher_mutex_);
+  return hasher_.key_of(kind, text);
+}
+
+bool HelperLogins::check_password(const AuthenticationRulesPtr& rules, const ClientKey& client,
+                                  const CredentialKey& key, const NameAndPassword& credentials, Done done) {
+  std::string words;
+  words.reserve(3 * (credentials.name.size() + credentials.password.size()) + 16);  // not moved while it grows
+  words.append(escape_for_helper(credentials.name)).append(" ").append(escape_for_helper(credentials.password));
+  return basic_.ask(
+      key, client, std::move(words),
+      [this, rules, client, name = credentials.name, done = std::move(done)](const HelperReply& reply) {
+        const Verdict verdict = verdict_of(reply, false);
+        if (verdict != Verdict::right) return done(verdict, nullptr);
+        find_groups(std::make_shared<Search>(Search{rules, client, user_of(reply.answer, name, *rules), {}, 0, done}));
+      });
+}
+
+bool HelperLogins::check_ticket(const AuthenticationRulesPtr& rules, const ClientKey& client, std::string_view ticket,
+                                Done done) {
+  CredentialKey key{};  // of this question alone
+  const std::uint64_t number = ++tickets_;
+  std::memcpy(key.data(), &number, sizeof number);
+  return negotiate_.ask(key, client, std::string("YR ").append(ticket),
+                        [this, rules, client, done = std::move(done)](const HelperReply& reply) {
+                          const Verdict verdict = verdict_of(reply, true);
+                          if (verdict != Verdict::right) return done(verdict, nullptr);
+                          User user = user_of(reply.answer, {}, *rules);
+                          if (rules->strip_realm) strip_realm(user.name);
+                          find_groups(std::make_shared<Search>(Search{rules, client, std::move(user), {}, 0, done}));
+                        });
+}
+
+// Of the helper that has named the user, and those of groups_helper.
+void HelperLogins::find_groups(const SearchPtr& search) {
+  const AuthenticationRules& rules = *search->rules;
+  if (rules.groups_helper.command.empty() || rules.user_groups.empty()) {
+    return search->done(Verdict::right, std::make_shared<const User>(std::move(search->user)));
+  }
+  std::string text = search->user.name;
+  for (const std::string& group : search->user.groups) text.append("\n").append(group);
+  search->key = key_of(CredentialHasher::Kind::helper_user, text);
+  if (const auto known = users_.find(search->key, rules.edition, clock_())) return search->done(Verdict::right, *known);
+  ask_next(search);
+}
+
+void HelperLogins::ask_next(const SearchPtr& search) {
+  const AuthenticationRules& rules = *search->rules;
+  if (search->next == rules.user_groups.size()) {
+    auto user = std::make_shared<const User>(std::move(search->user));
+    if (rules.cache > Milliseconds(0)) users_.put(search->key, rules.edition, user, clock_() + rules.cache);
+    return search->done(Verdict::right, std::move(user));
+  }
+  const std::string words =
+      escape_for_helper(search->user.name) + " " + escape_for_helper(rules.user_groups[search->next]);
+  const bool is_asked = groups_.ask(key_of(CredentialHasher::Kind::helper_group, words), search->client, words,
+                                    [this, search](const HelperReply& reply) { on_group(search, reply); });
+  if (!is_asked) search->done(Verdict::unknown, nullptr);
+}
+
+void HelperLogins::on_group(const SearchPtr& search, const HelperReply& reply) {
+  const bool is_known =
+      reply.has_answer && (reply.answer.result == Answered::ok || reply.answer.result == Answered::error);
+  if (!is_known) return search->done(Verdict::unknown, nullptr);
+  const std::string& group = search->rules->user_groups[search->next++];
+  std::vector<std::string>& own = search->user.groups;
+  const bool is_new = std::ranges::find(own, group) == own.end();
+  if (reply.answer.result == Answered::ok && is_new) own.push_back(group);
+  ask_next(search);
+}
+
+HelperLogins::Figures HelperLogins::figures() const {
+  return {{{"basic", basic_.figures()}, {"negotiate", negotiate_.figures()}, {"groups", groups_.figures()}}};
+}
+
+}  // namespace bloomwall::proxy

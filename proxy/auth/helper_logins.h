@@ -1,0 +1,70 @@
+// Logins that helpers decide on: passwords (basic_helper), Kerberos tickets (negotiate_helper), and in which groups
+// such a user is (groups_helper, asked group after group). The helpers outlive a reload that leaves their settings as
+// they are.
+// A group that cannot be asked about makes the login unknown: with fewer groups a user might be allowed more.
+// What a user's groups are is remembered for authentication.cache; passwords and tickets are not remembered here.
+// Threads: any; `done` is called on a thread of the helpers, once.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "proxy/auth/authentication_rules.h"
+#include "proxy/auth/basic_credentials.h"
+#include "proxy/auth/credential_cache.h"
+#include "proxy/auth/credential_key.h"
+#include "proxy/auth/helper_pool.h"
+#include "proxy/auth/login.h"
+
+namespace bloomwall::proxy {
+
+class HelperLogins {
+ public:
+  enum class Verdict : std::uint8_t { right, wrong, unknown };  // unknown: no answer, or the helper could not tell
+  using Done = std::function<void(Verdict, UserPtr)>;
+  using Figures = std::array<std::pair<const char*, HelperPool::Figures>, 3>;  // by the name of the helper
+
+  HelperLogins(const CredentialHasher::Secret& secret, Milliseconds (*clock)());
+
+  void use(const AuthenticationRules* rules);  // from now on; nullptr: none
+  // `key`: of the credentials. False: no room; `done` is not called.
+  bool check_password(const AuthenticationRulesPtr& rules, const ClientKey& client, const CredentialKey& key,
+                      const NameAndPassword& credentials, Done done);
+  // `ticket`: negotiate_token(). Each is asked about on its own, as it may be used once.
+  bool check_ticket(const AuthenticationRulesPtr& rules, const ClientKey& client, std::string_view ticket, Done done);
+  Figures figures() const;
+
+ private:
+  // A user whose groups are asked about.
+  struct Search {
+    AuthenticationRulesPtr rules;
+    ClientKey client;
+    User user;
+    CredentialKey key;     // of the user
+    std::size_t next = 0;  // in rules->user_groups
+    Done done;
+  };
+  using SearchPtr = std::shared_ptr<Search>;
+  CredentialKey key_of(CredentialHasher::Kind kind, std::string_view text);
+  void find_groups(const SearchPtr& search);
+  void ask_next(const SearchPtr& search);
+  void on_group(const SearchPtr& search, const HelperReply& reply);
+
+  Milliseconds (*const clock_)();
+  std::mutex hasher_mutex_;
+  CredentialHasher hasher_;  // guarded by hasher_mutex_
+  CredentialCache users_;
+  std::atomic<std::uint64_t> tickets_{0};
+  // Each may ask those before it from its thread, which its destructor joins.
+  HelperPool groups_{"groups_helper"}, basic_{"basic_helper"}, negotiate_{"negotiate_helper"};
+};
+
+}  // namespace bloomwall::proxy

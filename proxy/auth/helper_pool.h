@@ -1,0 +1,139 @@
+// The processes of one helper, and the questions for them. Any thread asks; the pool's own thread starts the processes
+// when there is something to ask, writes, reads and calls back.
+// A process is killed where it does not answer a question within the time-out, says what is no answer, answers what it
+// was not asked, or says more than one line for a question. What it had been asked besides is asked once more, of
+// another process; if that dies, too, there is no answer. Nobody waits longer than the time-out. After each process
+// that has died the next is started after a pause (kFirstPause, doubled up to kMostPause), until one answers.
+// What a process prints to stderr before its first question is logged; later it may hold passwords and is thrown away.
+// "BH Success" means no, unless stderr has complained: basic_ldap_auth of Squid 5 says it of a wrong password, and of a
+// directory that cannot be reached.
+// Bounded: settings.processes, settings.queue, lines of kMostHelperLine octets, and the limits of TurnQueue.
+// Threads: ask(), use() and figures() any; `done` on the pool's thread, once. The destructor kills all processes and
+// drops what waits without calling `done`.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/handles.h"
+#include "base/units.h"
+#include "conf/authentication.h"
+#include "proxy/auth/helper_line.h"
+#include "proxy/auth/helper_process.h"
+#include "proxy/auth/turn_queue.h"
+
+namespace bloomwall::proxy {
+
+struct HelperReply {
+  bool has_answer = false;  // false: no room, no time, or nobody could be asked
+  HelperAnswer answer = {};
+};
+
+class HelperPool {
+ public:
+  static constexpr Milliseconds kFirstPause{100}, kMostPause{30'000};
+  using Done = std::function<void(const HelperReply&)>;
+  struct Figures {
+    std::uint64_t asked = 0, answered = 0, unanswered = 0, deaths = 0;  // since the start
+    std::uint64_t processes = 0, waiting = 0;                           // now
+  };
+
+  // `name`: what the configuration calls it, for the log: "basic_helper".
+  explicit HelperPool(std::string name);
+  ~HelperPool();
+  HelperPool(const HelperPool&) = delete;
+  HelperPool& operator=(const HelperPool&) = delete;
+
+  // From now on. Where they have changed, processes of before end when they have answered. An empty command: none.
+  void use(const conf::AuthHelper& settings);
+  // `key` names the question: equal ones that are under way are asked once. `words` is the line without its channel and
+  // line feed. False: no room, or there is no helper; `done` is not called.
+  bool ask(const CredentialKey& key, const ClientKey& client, std::string words, Done done);
+  Figures figures() const;
+
+ private:
+  // Wiped from memory when it goes out of scope.
+  struct Question {
+    Question(std::string line, Milliseconds end) : words(std::move(line)), deadline(end) {}
+    Question(Question&&) = default;
+    Question& operator=(Question&&) = default;
+    ~Question();
+    std::string words;
+    Milliseconds deadline;
+    bool was_asked = false;  // of a process that has died
+  };
+  using Queue = TurnQueue<Question, Done>;
+  using ItemPtr = Queue::ItemPtr;
+  struct Slot {
+    ItemPtr item;  // nullptr: free
+    Milliseconds sent{0};
+  };
+  struct Process {
+    Process(std::unique_ptr<HelperProcess> made, const conf::AuthHelper& of);
+    ~Process();
+    std::size_t load() const;
+    bool has_room() const { return load() < slots.size(); }
+    std::unique_ptr<HelperProcess> helper;
+    conf::AuthHelper settings;
+    std::vector<Slot> slots;  // by channel
+    std::string out, in;
+    std::size_t sent = 0, said = 0;  // octets of questions, and of its stderr that were logged
+    bool has_read = false;           // some of a question
+    bool is_mute = false;            // it has closed its stderr
+    bool has_complained = false;     // on stderr, since it was asked last
+    std::string fault;               // not empty: it is to be killed
+  };
+  using ProcessPtr = std::unique_ptr<Process>;
+  struct Called {
+    std::vector<Done> askers;
+    HelperReply reply;
+  };
+
+  bool has_thread();
+  void run();
+  bool take_settings();
+  bool has_waiting() const;
+  void wait_for_events(Milliseconds now);
+  void note_death(Milliseconds now);
+  void wake() const;
+  void dispatch(Milliseconds now);
+  Process* choose(Milliseconds now);
+  void start_process(Milliseconds now);
+  void send(Process& process, ItemPtr item, Milliseconds now);
+  void flush(Process& process);
+  void read_answers(Process& process);
+  void read_words(Process& process);
+  void take_line(Process& process, std::string_view line);
+  bool is_refusal(Process& process, const HelperAnswer& answer);
+  void tell_fault(const HelperAnswer& answer, std::string_view words);
+  void expire(Milliseconds now);
+  void bury(Milliseconds now);
+  void return_questions(Process& process);
+  void settle(Queue::Item& item, HelperReply reply);
+  void call_back();
+
+  const std::string name_;
+  UniqueFd bell_;
+  std::thread thread_;
+  mutable std::mutex mutex_;  // guards these five; held for one look at them
+  conf::AuthHelper settings_;
+  Queue queue_;
+  bool is_renewed_ = false, stopping_ = false;
+  Figures figures_;
+
+  // The thread's.
+  conf::AuthHelper current_;
+  std::vector<ProcessPtr> processes_;
+  std::vector<Called> called_;
+  unsigned failures_ = 0;  // one after the other
+  Milliseconds next_start_{0}, told_{0}, fault_told_{0};
+};
+
+}  // namespace bloomwall::proxy

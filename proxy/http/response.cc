@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "proxy/http/response.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "proxy/http/body_reader.h"
+#include "proxy/http/fields.h"
+#include "proxy/http/octets.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using MaybeError = std::optional<HttpError>;
+constexpr std::string_view kPrefix = "HTTP/1.";
+
+// "HTTP/1.x SP 3DIGIT [SP reason]"
+MaybeError parse_status_line(std::string_view line, ResponseHead& head) {
+  if (line.size() < 12 || !line.starts_with(kPrefix) || !is(octets::digit, line[7]) || line[8] != ' ' ||
+      !all(octets::digit, line.substr(9, 3)) || (line.size() > 12 && line[12] != ' ')) {
+    return bad_response("no HTTP/1 status line");
+  }
+  head.version = line[7] == '0' ? Version::http10 : Version::http11;
+  head.status = (line[9] - '0') * 100 + (line[10] - '0') * 10 + (line[11] - '0');
+  if (head.status < 100) return bad_response("a status below 100");
+  head.reason = line.substr(std::min<std::size_t>(13, line.size()));
+  if (!is_field_text(head.reason)) return bad_response("a control octet in the status line");
+  return std::nullopt;
+}
+
+MaybeError read_response_framing(ResponseHead& head, const SecondReading& second) {
+  const auto framing = response_framing(head.fields);
+  if (!framing) return framing.error();
+  const bool chunked = framing->kind == BodyFraming::chunked;
+  if (chunked != second.chunked || framing->has_length != second.has_length || framing->length != second.length) {
+    return bad_response("framing that can be read in two ways");
+  }
+  head.framing = framing->kind;
+  head.content_length = framing->length;
+  head.has_content_length = framing->has_length;
+  return std::nullopt;
+}
+
+void read_response_wishes(ResponseHead& head) {
+  Persistence said;
+  for (const Field& field : head.fields) {
+    if (field.id == FieldId::connection || field.id == FieldId::proxy_connection) said.note(field.value);
+  }
+  // Chunked from HTTP/1.0 is faulty framing: readable, but the connection is not to be trusted (RFC 9112 section 6.1).
+  const bool faulty = head.version == Version::http10 && head.framing == BodyFraming::chunked;
+  head.keep_alive = !said.close && !faulty && (head.version == Version::http11 || said.keep_alive);
+}
+
+MaybeError parse_once(std::string_view text, std::size_t most_fields, ResponseHead& head) {
+  std::vector<Field> fields = std::move(head.fields);
+  head = ResponseHead();
+  head.fields = std::move(fields);
+  const std::size_t line_end = text.find("\r\n");
+  if (const MaybeError error = parse_status_line(text.substr(0, line_end), head)) return error;
+  const auto second = parse_fields(text.substr(line_end + 2), most_fields, head.fields);
+  if (!second) {
+    const bool many = second.error() == FieldError::too_many;
+    return HttpError{many ? ErrorKind::upstream_head_too_large : ErrorKind::upstream_protocol,
+                     to_string(second.error())};
+  }
+  if (!mark_nominated(head.fields)) return bad_response(to_string(FieldError::too_many_options));
+  if (const MaybeError error = read_response_framing(head, *second)) return error;
+  read_response_wishes(head);
+  return std::nullopt;
+}
+
+// Lines without their ends; folded ones joined, no space before the colon of a field.
+std::vector<std::string> clean_lines(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty()) break;
+    if (lines.size() > 1 && (line.front() == ' ' || line.front() == '\t')) {
+      lines.back().append(" ").append(trim(line));
+      continue;
+    }
+    const std::size_t colon = lines.empty() ? std::string_view::npos : line.find(':');
+    if (colon == std::string_view::npos) {
+      lines.emplace_back(line);
+    } else {
+      lines.emplace_back(trim(line.substr(0, colon)));
+      lines.back().append(line.substr(colon));
+    }
+  }
+  return lines;
+}
+
+FieldId line_id(std::string_view line) { return field_id(line.substr(0, line.find(':'))); }
+
+// The one number all Content-Length lines and elements give; nothing where they differ or are none.
+std::optional<std::uint64_t> agreed_length(const std::vector<std::string>& lines) {
+  std::optional<std::uint64_t> agreed;
+  for (const std::string_view line : lines) {
+    if (line_id(line) != FieldId::content_length) continue;
+    std::string_view list = line.substr(line.find(':') + 1);
+    bool any = false;
+    for (std::string_view element; next_element(list, element); any = true) {
+      const auto length = parse_length(element);
+      if (!length || (agreed && *agreed != *length)) return std::nullopt;
+      agreed = length;
+    }
+    if (!any) return std::nullopt;
+  }
+  return agreed;
+}
+
+}  // namespace
+
+bool may_start_response(std::string_view text) {
+  const std::size_t known = std::min(text.size(), kPrefix.size());
+  return text.substr(0, known) == kPrefix.substr(0, known);
+}
+
+std::string repair_response_head(std::string_view text) {
+  std::vector<std::string> lines = clean_lines(text);
+  const auto is_length = [](std::string_view line) { return line_id(line) == FieldId::content_length; };
+  const bool coded = std::any_of(lines.begin(), lines.end(),
+                                 [](std::string_view line) { return line_id(line) == FieldId::transfer_encoding; });
+  const auto agreed = agreed_length(lines);
+  if (coded || agreed) lines.erase(std::remove_if(lines.begin(), lines.end(), is_length), lines.end());
+  if (agreed && !coded) lines.push_back("Content-Length: " + std::to_string(*agreed));
+  std::string repaired;
+  repaired.reserve(text.size() + 64);
+  for (const std::string& line : lines) repaired.append(line).append("\r\n");
+  return repaired.append("\r\n");
+}
+
+std::optional<HttpError> parse_response_head(std::string& text, bool needs_repair, std::size_t most_fields,
+                                             ResponseHead& head) {
+  if (!needs_repair && !parse_once(text, most_fields, head)) return std::nullopt;
+  text = repair_response_head(text);
+  const MaybeError error = parse_once(text, most_fields, head);
+  // With both framing fields the sender may mean the other one, so the octets after this message cannot be trusted (RFC
+  // 9112 section 6.3).
+  if (head.framing == BodyFraming::chunked) head.keep_alive = false;
+  return error;
+}
+
+}  // namespace bloomwall::proxy

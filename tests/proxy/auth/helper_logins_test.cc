@@ -1,0 +1,207 @@
+// Logins that helpers decide on, through the Authenticator.
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/auth/helper_logins.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+#include <string>
+#include <vector>
+
+#include "proxy/auth/authenticator.h"
+#include "tests/proxy/auth/hashes.h"
+#include "tests/support/temp_dir.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using namespace std::chrono_literals;
+using test::user_line;
+using Result = Login::Result;
+
+Milliseconds helper_now{1'000'000};  // NOLINT: the hand that the test turns
+Milliseconds helper_clock() { return helper_now; }
+std::int64_t helper_seconds() { return 1'800'000'000; }
+
+// "alice:open sesame" and the like; the password of the last is "cannot tell".
+constexpr std::string_view kAliceRight = "YWxpY2U6b3BlbiBzZXNhbWU=", kAliceGuess = "YWxpY2U6eA==",
+                           kBobRight = "Ym9iOm9wZW4gc2VzYW1l", kBobBroken = "Ym9iOmNhbm5vdCB0ZWxs";
+// "alice@EXAMPLE.COM" and "bob".
+constexpr std::string_view kAliceTicket = "YWxpY2VARVhBTVBMRS5DT00=", kBobTicket = "Ym9i";
+
+class HelperLoginsTest : public testing::Test {
+ protected:
+  HelperLoginsTest() {
+    settings.require = {"0.0.0.0/0"};
+    settings.basic_helper = helper("honest");
+  }
+  static conf::AuthHelper helper(const std::string& how, std::vector<std::string> more = {}) {
+    conf::AuthHelper made;
+    made.command = {"/usr/bin/python3", BLOOMWALL_SOURCE_DIR "/tests/proxy/auth/helper.py", how, "0"};
+    made.command.insert(made.command.end(), more.begin(), more.end());
+    made.timeout = 10s;
+    made.processes = 1;
+    return made;
+  }
+  AuthenticationRulesPtr rules(std::vector<std::string> user_groups = {}) {
+    auto made = AuthenticationRules::compile(settings, nullptr, std::move(user_groups));
+    if (!made) throw std::runtime_error(made.error().front());
+    authenticator.use(made->get());
+    return *made;
+  }
+  template <typename Ask>
+  static Login answer_to(Ask ask) {
+    std::promise<Login> promise;
+    auto answer = promise.get_future();
+    const auto at_once = ask([&](const Login& login) { promise.set_value(login); });
+    if (at_once) return *at_once;
+    if (answer.wait_for(20s) != std::future_status::ready) throw std::runtime_error("no answer within 20 s");
+    return answer.get();
+  }
+  CredentialKey key_of(std::string_view token) { return hasher_.key_of(CredentialHasher::Kind::basic, token); }
+  Login log_in(const AuthenticationRulesPtr& by, std::string_view token, ClientKey client = {1}) {
+    return answer_to([&](const CheckQueue::Done& done) {
+      return authenticator.log_in(by, client, token, key_of(token), hasher_, done);
+    });
+  }
+  Login show(const AuthenticationRulesPtr& by, std::string_view ticket, ClientKey client = {1}) {
+    return answer_to([&](const CheckQueue::Done& done) { return authenticator.negotiate(by, client, ticket, done); });
+  }
+  std::uint64_t asked(std::string_view name) const {
+    for (const auto& [helper, figures] : authenticator.helpers()) {
+      if (helper == name) return figures.asked;
+    }
+    return 0;
+  }
+  conf::Authentication settings;
+  Authenticator authenticator{{7}, {helper_clock, helper_seconds}};
+  test::TempDir dir;
+
+ private:
+  CredentialHasher hasher_{authenticator.secret()};
+};
+
+TEST_F(HelperLoginsTest, APasswordIsAskedAboutOnceAndRemembered) {
+  const auto by = rules();
+  const Login login = log_in(by, kAliceRight);
+  ASSERT_EQ(login.result, Result::accepted);
+  EXPECT_EQ(login.user->name, "alice");
+  EXPECT_EQ(login.user->groups, std::vector<std::string>{"known"});
+  EXPECT_EQ(authenticator.recall(*by, key_of(kAliceRight)), login.user);
+  EXPECT_EQ(log_in(by, kAliceGuess).result, Result::refused);
+  EXPECT_EQ(log_in(by, kAliceGuess).result, Result::refused);
+  EXPECT_EQ(asked("basic"), 2U) << "a no holds for some seconds, too";
+  helper_now += settings.cache;
+  EXPECT_EQ(authenticator.recall(*by, key_of(kAliceRight)), nullptr);
+  EXPECT_EQ(by->current(login.user, 0), login.user) << "as long as the helpers stay as they are";
+  settings.basic_helper = helper("honest", {"-x"});
+  EXPECT_EQ(rules()->current(login.user, 0), nullptr);
+}
+
+TEST_F(HelperLoginsTest, AHelperThatCannotTellLetsNobodyIn) {
+  const auto by = rules();
+  EXPECT_EQ(log_in(by, kBobBroken).result, Result::unchecked);
+  EXPECT_EQ(log_in(by, kBobBroken).result, Result::unchecked) << "and locks nobody";
+  EXPECT_EQ(log_in(by, kBobRight).result, Result::accepted);
+}
+
+TEST_F(HelperLoginsTest, WrongPasswordsLock) {
+  settings.attempts = 2;
+  const auto by = rules();
+  EXPECT_EQ(log_in(by, kAliceGuess).result, Result::refused);
+  EXPECT_EQ(log_in(by, "YWxpY2U6eQ==").result, Result::refused);
+  EXPECT_EQ(log_in(by, kBobRight).result, Result::locked);
+  EXPECT_EQ(log_in(by, kBobRight, {2}).result, Result::accepted) << "from another address";
+}
+
+TEST_F(HelperLoginsTest, NamesOfTheUsersFileAreNotAskedAbout) {
+  settings.users_file = dir.write("users", user_line("alice", ":staff"));
+  const auto by = rules();
+  EXPECT_EQ(log_in(by, kAliceRight).user->groups, std::vector<std::string>{"staff"});
+  EXPECT_EQ(log_in(by, kAliceGuess).result, Result::refused);
+  EXPECT_EQ(asked("basic"), 0U);
+  EXPECT_EQ(log_in(by, kBobRight).result, Result::accepted);
+  EXPECT_EQ(asked("basic"), 1U);
+}
+
+TEST_F(HelperLoginsTest, GroupsAreAskedAboutOneAfterTheOther) {
+  settings.groups_helper = helper("group");
+  const auto by = rules({"atlas", "brass", "a b%", "atlas"});
+  EXPECT_EQ(log_in(by, kAliceRight).user->groups, (std::vector<std::string>{"known", "a b%", "atlas"}));
+  EXPECT_EQ(log_in(by, kBobRight).user->groups, (std::vector<std::string>{"known", "brass"}));
+  EXPECT_EQ(asked("groups"), 6U);
+}
+
+TEST_F(HelperLoginsTest, AGroupThatNobodyCanTellOfMakesTheLoginUnknown) {
+  settings.groups_helper = helper("group");
+  const auto by = rules({"cannot tell"});
+  EXPECT_EQ(log_in(by, kAliceRight).result, Result::unchecked);
+}
+
+TEST_F(HelperLoginsTest, ATicketCountsOnce) {
+  settings.negotiate_helper = helper("ticket");
+  settings.groups_helper = helper("group");
+  const auto by = rules({"atlas"});
+  const Login login = show(by, kAliceTicket);
+  ASSERT_EQ(login.result, Result::accepted);
+  EXPECT_EQ(login.user->name, "alice@EXAMPLE.COM");
+  EXPECT_EQ(login.user->groups, std::vector<std::string>{"atlas"});
+  EXPECT_EQ(show(by, kAliceTicket).result, Result::refused) << "asked again, and used before";
+  EXPECT_EQ(show(by, "////").result, Result::refused);
+  EXPECT_EQ(show(by, kBobTicket).result, Result::accepted);
+  EXPECT_EQ(asked("negotiate"), 4U);
+}
+
+TEST_F(HelperLoginsTest, GroupsOfTheSameUserAreRemembered) {
+  settings.negotiate_helper = helper("ticket");
+  settings.groups_helper = helper("group");
+  settings.strip_realm = true;
+  const auto by = rules({"atlas", "brass"});
+  EXPECT_EQ(show(by, kAliceTicket).user->name, "alice");
+  EXPECT_EQ(show(by, "YWxpY2U=").user->groups, std::vector<std::string>{"atlas"}) << "alice without a realm";
+  EXPECT_EQ(asked("groups"), 2U);
+}
+
+TEST_F(HelperLoginsTest, TicketsThatAreWrongLockTheAddress) {
+  settings.negotiate_helper = helper("ticket");
+  settings.attempts = 2;
+  const auto by = rules();
+  EXPECT_EQ(show(by, "////").result, Result::refused);
+  EXPECT_EQ(show(by, "////").result, Result::refused);
+  EXPECT_EQ(show(by, kBobTicket).result, Result::locked);
+  EXPECT_EQ(show(by, kBobTicket, {2}).result, Result::accepted);
+}
+
+TEST_F(HelperLoginsTest, WithoutAHelperNothingIsAsked) {
+  const auto by = rules();
+  authenticator.use(nullptr);
+  EXPECT_EQ(log_in(by, kAliceRight).result, Result::unchecked) << "a request that began before the reload";
+}
+
+TEST(HelperRules, OfferWhatHasASource) {
+  test::TempDir dir;
+  conf::Authentication settings;
+  settings.require = {"0.0.0.0/0"};
+  settings.negotiate_helper.command = {"/usr/bin/env"};
+  settings.users_file = dir.write("users", user_line("alice"));
+  settings.basic_without_tls = false;
+  auto rules = AuthenticationRules::compile(settings, nullptr).value();
+  const std::string negotiate = "Proxy-Authenticate: Negotiate\r\n",
+                    basic = "Proxy-Authenticate: Basic realm=\"bloomwall\", charset=\"UTF-8\"\r\n";
+  EXPECT_EQ(rules->challenge(true), negotiate + basic);
+  EXPECT_EQ(rules->challenge(false), negotiate);
+  settings.schemes = {"basic", "negotiate"};
+  settings.basic_without_tls = true;
+  EXPECT_EQ(AuthenticationRules::compile(settings, nullptr).value()->challenge(false), basic + negotiate);
+  settings.schemes = {"negotiate"};
+  EXPECT_FALSE(AuthenticationRules::compile(settings, nullptr).value()->takes_basic(true));
+  settings.negotiate_helper.command = {"/nowhere/helper"};
+  const auto wrong = AuthenticationRules::compile(settings, nullptr);
+  ASSERT_FALSE(wrong.has_value());
+  EXPECT_EQ(wrong.error().front(),
+            "authentication.negotiate_helper.command: /nowhere/helper: No such file or directory");
+}
+
+}  // namespace
+}  // namespace bloomwall::proxy
