@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "proxy/auth/credential_key.h"
+#include "proxy/auth/login.h"
 #include "proxy/http/http_error.h"
 #include "proxy/net/decision_wait.h"
 
