@@ -44,7 +44,7 @@ TEST(SwitchText, ReadsBack) {
 }
 
 TEST(SwitchText, NothingElseIsOne) {
-  for (const std::string text :
+  for (const std::string& text :
        {std::string(), std::string("pause=1"), std::string("otherwise"), std::string("otherwise=maybe"),
         std::string("filters.=off"), std::string("filters.games"), std::string("filters.games=no_decrypt"),
         std::string("games=off"), "filters." + std::string(200, 'a') + "=off"}) {
