@@ -13,7 +13,7 @@ void Tunnel::renew_user() {
   UserPtr now = rules->current(start_.user, state_.authenticator.seconds());
   if (now == nullptr || now == start_.user) return;
   start_.user = std::move(now);
-  if (gate_ != nullptr) gate_->set_user(start_.user);
+  if (peek_ != nullptr) peek_->set_user(start_.user);
 }
 
 // A microsecond each.

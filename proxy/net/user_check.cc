@@ -112,20 +112,21 @@ bool UserCheck::may_go_to(std::string_view host) {
 
 UserCheck::Step UserCheck::check_credentials(const RequestHead& head) {
   const AuthenticationRules& rules = *context_.snapshot->authentication;
-  const ClientKey client = ClientLimits::key_of(context_.client.info().endpoint);
   const auto is_credentials = [](const Field& field) { return field.id == FieldId::proxy_authorization; };
   const auto field = std::ranges::find_if(head.fields, is_credentials);
   if (field == head.fields.end()) return check_without();
   if (std::any_of(field + 1, head.fields.end(), is_credentials)) {
+    const ClientKey client = ClientLimits::key_of(context_.client.info().endpoint);
     return take(context_.worker.authenticator.refuse_malformed(rules, client));
   }
   const std::string_view token = basic_token(field->value);
-  if (!token.empty() && rules.takes_basic(context_.client.info().is_secure)) return check_basic(token, client);
+  if (!token.empty() && rules.takes_basic(context_.client.info().is_secure)) return check_basic(token);
   const std::string_view ticket = rules.has_negotiate ? negotiate_token(field->value) : std::string_view();
-  return ticket.empty() ? refuse(kNoCredentials) : check_ticket(ticket, client);
+  return ticket.empty() ? refuse(kNoCredentials) : check_ticket(ticket);
 }
 
-UserCheck::Step UserCheck::check_basic(std::string_view token, const ClientKey& client) {
+UserCheck::Step UserCheck::check_basic(std::string_view token) {
+  const ClientKey client = ClientLimits::key_of(context_.client.info().endpoint);
   WorkerState& worker = context_.worker;
   const AuthenticationRulesPtr& rules = context_.snapshot->authentication;
   const CredentialKey key = worker.credential_hasher.key_of(CredentialHasher::Kind::basic, token);
@@ -139,7 +140,8 @@ UserCheck::Step UserCheck::check_basic(std::string_view token, const ClientKey& 
 }
 
 // The same ticket on its own connection is the same user; anywhere else it is a copy.
-UserCheck::Step UserCheck::check_ticket(std::string_view ticket, const ClientKey& client) {
+UserCheck::Step UserCheck::check_ticket(std::string_view ticket) {
+  const ClientKey client = ClientLimits::key_of(context_.client.info().endpoint);
   WorkerState& worker = context_.worker;
   const AuthenticationRulesPtr& rules = context_.snapshot->authentication;
   const CredentialKey key = worker.credential_hasher.key_of(CredentialHasher::Kind::negotiate, ticket);
