@@ -1,6 +1,7 @@
-// What groups cost a request: Decider::decide() of an allowed GET with 20 filters, without groups and with 64 of them,
-// each with schedules; the client is in the last. "instructions" is of user mode for each decision, where the kernel
-// lets them be counted. Making the policies of all groups anew, as a change of a schedule does, is measured beside it.
+// What groups and exceptions cost a request: Decider::decide() of an allowed GET with 20 filters, without groups and
+// with 64 of them, each with schedules, without exceptions and with 10,000; the client is in the last. "instructions"
+// is of user mode for each decision, where the kernel lets them be counted. Making the policies of all groups anew, as
+// a change of a schedule does, is measured beside it.
 // SPDX-License-Identifier: Apache-2.0
 #include <benchmark/benchmark.h>
 #include <linux/perf_event.h>
@@ -27,7 +28,7 @@ namespace {
 using namespace bloomwall;
 using namespace bloomwall::proxy;
 
-constexpr int kFilters = 20, kGroups = 64;
+constexpr int kFilters = 20, kGroups = 64, kExceptions = 10'000;
 constexpr std::uint64_t kHosts = 20'000;
 constexpr Instant kNow = 1'795'425'000;  // Mon 2026-11-23 09:10 UTC
 
@@ -60,7 +61,7 @@ class Site {
     static const Site site;
     return site;
   }
-  Edition edition(int groups) const {
+  Edition edition(int groups, int exceptions = 0) const {
     conf::Config settings = settings_;
     for (int i = 0; i < groups; ++i) {
       conf::Group& group = settings.groups.emplace_back();
@@ -73,7 +74,15 @@ class Site {
     }
     auto snapshot = make_snapshot(settings, 1);
     require(snapshot.has_value(), snapshot ? "" : snapshot.error().front());
-    return Edition{*std::move(snapshot), policy_}.at(kNow);
+    std::vector<filter::Override> made;
+    for (int i = 0; i < exceptions; ++i) {
+      filter::Override& one = made.emplace_back();
+      one.id = static_cast<std::uint64_t>(i) + 1;
+      one.action = i % 2 == 0 ? filter::Override::Action::allow : filter::Override::Action::deny;
+      one.entry = "exception" + std::to_string(i) + ".example";
+      if (i % 3 == 0) one.group = "group" + std::to_string(i % kGroups);
+    }
+    return Edition{*std::move(snapshot), policy_->with(std::move(made))}.at(kNow);
   }
   ~Site() {
     std::error_code ignored;
@@ -131,10 +140,10 @@ class Instructions {
   int fd_ = -1;  // until the process ends
 };
 
-// Argument: groups.
+// Arguments: groups, exceptions.
 void Decide(benchmark::State& state) {
   Decider decider;
-  const Edition edition = Site::instance().edition(static_cast<int>(state.range(0)));
+  const Edition edition = Site::instance().edition(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
   decider.adopt(edition.snapshot, edition.policy, edition.groups);
   HeadLimits limits;
   RequestReader reader(limits);
@@ -152,7 +161,13 @@ void Decide(benchmark::State& state) {
   const auto spent = static_cast<double>(counted.now() - before);
   state.counters["instructions"] = spent / static_cast<double>(state.iterations());
 }
-BENCHMARK(Decide)->ArgName("groups")->Arg(0)->Arg(1)->Arg(kGroups);
+BENCHMARK(Decide)
+    ->ArgNames({"groups", "exceptions"})
+    ->Args({0, 0})
+    ->Args({1, 0})
+    ->Args({kGroups, 0})
+    ->Args({0, kExceptions})
+    ->Args({kGroups, kExceptions});
 
 void ChangeOfASchedule(benchmark::State& state) {
   const Edition edition = Site::instance().edition(kGroups);

@@ -49,6 +49,7 @@ void read(MapReader& map, Filter& out) {
   map.choice("status", out.status, {{"403", 403}, {"451", 451}});
   map.text("legal_link", out.legal_link, kHttpUrl);
   map.choice("on_error", out.on_error, {{"block", Filter::OnError::block}, {"allow", Filter::OnError::allow}});
+  map.choice("exceptions", out.takes_exceptions, {{"allowed", true}, {"refused", false}});
   map.choice("memory", out.memory,
              {{"auto", Filter::Memory::automatic},
               {"paged", Filter::Memory::paged},

@@ -64,6 +64,7 @@ struct Filter {
   int status = 403;                   // 403 or 451
   std::string legal_link;             // status 451: the Link of RFC 7725 ("" = none)
   OnError on_error = OnError::block;  // what a lost filter does
+  bool takes_exceptions = true;       // false: `bloomwall allow` does not let pass what it lists
   // Where its bytes are while it is served: filter/file/residence.h.
   enum class Memory : std::uint8_t { automatic, paged, locked, copied };
   Memory memory = Memory::automatic;

@@ -39,10 +39,11 @@ ALLOWED = {
     "proxy/http": ["conf"],
     "proxy/http2": ["proxy/http"],
     "proxy/access": ["conf", "proxy/http"] + FILTER_DOORS,
-    "proxy/auth": ["conf", "proxy/access", "proxy/log"],
+    "proxy/auth": ["conf", "proxy/access", "proxy/log", "proxy/state"],
     "proxy/reply": ["conf", "proxy/http"] + FILTER_DOORS,
     "proxy/telemetry": ["conf", "proxy/http", "proxy/access"] + FILTER_DOORS,
     "proxy/log": ["conf"],
+    "proxy/state": ["proxy/access", "proxy/log"] + FILTER_DOORS,
     "proxy/tls": ["filter/url"],  # public suffixes: what a wildcard may stand for
     "proxy/io": ["proxy/tls"],
     "proxy/dns": ["conf", "proxy/io"],
@@ -50,7 +51,7 @@ ALLOWED = {
                   "proxy/log", "proxy/tls", "proxy/io", "proxy/dns"] + FILTER_DOORS,
     # filter/cli: what both programs have in common on a terminal (streams, lines, printable text).
     "proxy/ops": ["conf", "proxy/http", "proxy/access", "proxy/auth", "proxy/reply", "proxy/telemetry",
-                  "proxy/log", "proxy/tls", "proxy/io", "proxy/net", "filter/cli"] + FILTER_DOORS,
+                  "proxy/log", "proxy/state", "proxy/tls", "proxy/io", "proxy/net", "filter/cli"] + FILTER_DOORS,
 }
 # Packages that only some folders may include.
 PACKAGES = {
@@ -59,6 +60,7 @@ PACKAGES = {
     "ares": ["proxy/dns"],
     "crypt.h": ["proxy/auth"],
     "gssapi": ["helpers"],
+    "sqlite3.h": ["proxy/state"],
     "llhttp": ["proxy/http"],
     "nghttp2/": ["proxy/http2"],
     "xxhash": ["filter/bits", "filter/file"],

@@ -32,11 +32,11 @@ std::optional<VerdictReason> reason_of(const LoadedFilter& filter, const Address
 class AllowMatches {
  public:
   AllowMatches(const AllowLists& allow, const Overrides* overrides, UrlParts& parts, Scope scope,
-               const Address& address)
+               const Address& address, const Asker& asker)
       : allow_(allow), parts_(parts), address_(address) {
     if (allow.empty() && overrides == nullptr) return;
     UrlHashes hashes(allow.entries().keys(), parts);
-    if (overrides != nullptr) overrides->find(hashes, scope, override_);
+    if (overrides != nullptr) overrides->find(hashes, scope, asker, override_);
     if (allow.empty()) return;
     allow.entries().find_matches(hashes, scope, matches_);
     allow.find_networks(address, matches_);
@@ -54,14 +54,15 @@ class AllowMatches {
 
   Overrides::Found& override() { return override_; }
 
-  // True: an override decides, whatever filters say.
-  bool decide(Verdict& verdict) const {
+  // True: an override decides, whatever filters say; of those that take no overrides only where it denies.
+  bool decide(Verdict& verdict, bool all_take_overrides) const {
     if (!override_.is_decided()) return false;
     note_override(verdict, override_.decisive());
-    return true;
+    return override_.is_denied() || all_take_overrides;
   }
   // True: the filter is overruled, and the verdict says by what where nothing stops the address.
-  bool overrule(std::size_t filter, Verdict& verdict) const {
+  bool overrule(std::size_t filter, const FilterSpec& spec, Verdict& verdict) const {
+    if (spec.takes_overrides && override_.is_decided()) return true;
     if (const Overrides::Matched* const excepted = override_.overrules(filter)) {
       if (verdict.reason == VerdictReason::unlisted) note_override(verdict, *excepted);
       return true;
@@ -117,7 +118,7 @@ struct FormOfAddress {
   UrlParts& parts;
   Scope scope;
   const Address& address;
-  bool is_first, is_bare;
+  bool is_first, is_bare, all_take_overrides;
   std::optional<std::size_t>& spelt_admitted_by;  // by which filter the first form is admitted, and the bare ones, too
 };
 
@@ -127,6 +128,7 @@ bool admits(const LoadedFilter& filter, std::size_t place, const FormOfAddress& 
   if (!match && !(form.is_bare && form.spelt_admitted_by == place)) return false;
   if (verdict.decision == Decision::monitored) return true;
   verdict.reason = VerdictReason::allow_filter;
+  verdict.exception = 0;
   verdict.filter = &filter.spec;
   verdict.kind = match ? match->kind : Kind::url;
   if (match) {
@@ -139,7 +141,7 @@ bool admits(const LoadedFilter& filter, std::size_t place, const FormOfAddress& 
 Verdict judge_form(const std::vector<LoadedFilter>& filters, const AllowMatches& allowed, const FormOfAddress& form) {
   const Address& address = form.address;
   Verdict verdict;
-  if (allowed.decide(verdict)) return verdict;
+  if (allowed.decide(verdict, form.all_take_overrides)) return verdict;
   for (std::size_t i = 0; i < filters.size(); ++i) {
     const LoadedFilter& filter = filters[i];
     if (filter.admits()) {
@@ -147,11 +149,12 @@ Verdict judge_form(const std::vector<LoadedFilter>& filters, const AllowMatches&
       continue;
     }
     const auto reason = reason_of(filter, address);
-    if (!reason || allowed.overrule(i, verdict)) continue;
+    if (!reason || allowed.overrule(i, filter.spec, verdict)) continue;
     const bool blocks = filter.spec.action == FilterAction::block;
     if (!blocks && verdict.decision == Decision::monitored) continue;  // the first monitor is the one reported
     verdict.decision = blocks ? Decision::blocked : Decision::monitored;
     verdict.reason = *reason;
+    verdict.exception = 0;
     verdict.filter = &filter.spec;
     verdict.kind = Kind::network;
     verdict.expression = *reason == VerdictReason::filter_lost ? "" : network_of(filter.target(), address);
@@ -162,7 +165,7 @@ Verdict judge_form(const std::vector<LoadedFilter>& filters, const AllowMatches&
 
 }  // namespace
 
-Verdict Policy::judge_address(const Address& address, const CanonicalUrl& url, Scope scope) const {
+Verdict Policy::judge_address(const Address& address, const CanonicalUrl& url, Scope scope, const Asker& asker) const {
   Verdict worst;
   if (url.action != UrlAction::lookup) {
     worst.decision = Decision::rejected;
@@ -178,12 +181,12 @@ Verdict Policy::judge_address(const Address& address, const CanonicalUrl& url, S
   std::optional<std::size_t> spelt_admitted_by;
   for (std::size_t form = 0; form < forms && worst.decision != Decision::blocked; ++form) {
     if (!url.forms.empty()) parts.use_form(url.asked()[form]);
-    AllowMatches allowed(impl_->allow, impl_->overrides.get(), parts, scope, address);
+    AllowMatches allowed(impl_->allow, impl_->overrides.get(), parts, scope, address, asker);
     if (form == 0) {
       allowed.append_spelt(spelt);
       if (impl_->overrides != nullptr && url.bare_forms > 0) {
         UrlHashes hashes(impl_->overrides->keys(), parts);
-        impl_->overrides->find(hashes, scope, spelt_override);
+        impl_->overrides->find(hashes, scope, asker, spelt_override);
       }
     }
     if (form >= url.forms.size()) {
@@ -196,6 +199,7 @@ Verdict Policy::judge_address(const Address& address, const CanonicalUrl& url, S
                                   .address = address,
                                   .is_first = form == 0,
                                   .is_bare = form >= url.forms.size(),
+                                  .all_take_overrides = !impl_->any_refuses_overrides,
                                   .spelt_admitted_by = spelt_admitted_by});
     verdict.form = static_cast<std::uint8_t>(form);
     if (form == 0 || verdict.decision > worst.decision) worst = std::move(verdict);

@@ -185,7 +185,7 @@ const char* to_string(AskedQuestion::Answer answer) {
   return "unknown";
 }
 
-Story Policy::explain(const CanonicalUrl& url) const {
+Story Policy::explain(const CanonicalUrl& url, const Asker& asker) const {
   Story story;
   if (url.action == UrlAction::lookup) {
     UrlParts parts(url);
@@ -199,17 +199,17 @@ Story Policy::explain(const CanonicalUrl& url) const {
     }
   }
   StoryTeller teller(impl_->filters, impl_->allow, story);
-  PendingVerdict pending(*this, url, Scope::url, &teller);
+  PendingVerdict pending(*this, url, Scope::url, asker, &teller);
   while (!pending.advance()) {
   }
   story.verdict = pending.take();
   return story;
 }
 
-Story Policy::explain_host(const CanonicalUrl& host) const {
+Story Policy::explain_host(const CanonicalUrl& host, const Asker& asker) const {
   Story story;
   StoryTeller teller(impl_->filters, impl_->allow, story);
-  PendingVerdict pending(*this, host, Scope::host, &teller);
+  PendingVerdict pending(*this, host, Scope::host, asker, &teller);
   while (!pending.advance()) {
   }
   story.verdict = pending.take();

@@ -34,6 +34,27 @@ bool is_more_specific(const ExactMatch& a, const ExactMatch& b) {
   return std::tuple(a.suffix, specificity_of(a.kind), b.depth) < std::tuple(b.suffix, specificity_of(b.kind), a.depth);
 }
 
+// By how few people it is for; the fewest first.
+int scope_of(const Override& made) {
+  if (made.client) return 0;
+  if (!made.user.empty()) return 1;
+  return made.group.empty() ? 3 : 2;
+}
+
+bool is_more_decisive(const Override& a, const Override& b) {
+  return std::tuple(scope_of(a), b.id) < std::tuple(scope_of(b), a.id);
+}
+
+bool contains(const AddressRange& range, const Address& address) {
+  return range.kind == address.kind && range.first <= address.octets && address.octets <= range.last;
+}
+
+bool is_for(const Override& made, const Asker& asker) {
+  if (made.client) return asker.client && contains(*made.client, *asker.client);
+  if (!made.user.empty()) return made.user == asker.user;
+  return made.group.empty() || made.group == asker.group;
+}
+
 }  // namespace
 
 Result<void> read_override(std::string_view text, Override& made) {
@@ -48,7 +69,7 @@ Result<void> read_override(std::string_view text, Override& made) {
 
 Overrides::Overrides(const KeyMaker& keys, std::span<const std::string> filters, std::vector<Override> overrides)
     : entries_(keys) {
-  std::ranges::sort(overrides, std::ranges::greater{}, &Override::id);
+  std::ranges::sort(overrides, is_more_decisive);
   EntryParser parser;
   for (Override& made : overrides) {
     const auto entry = parser.canonical(made.kind, made.entry);
@@ -56,7 +77,7 @@ Overrides::Overrides(const KeyMaker& keys, std::span<const std::string> filters,
     const bool is_narrow = made.action == Override::Action::allow && !made.filters.empty();
     std::vector<std::uint64_t> bits(is_narrow ? filters.size() / 64 + 1 : 0);
     for (std::size_t f = 0; f < filters.size() && !bits.empty(); ++f) {
-      const bool is_named = std::ranges::find(made.filters, filters[f]) != made.filters.end();
+      const bool is_named = !filters[f].empty() && std::ranges::find(made.filters, filters[f]) != made.filters.end();
       bits[f / 64] |= std::uint64_t{is_named} << (f % 64);
     }
     std::uint32_t& value = entries_.at(*entry);
@@ -69,7 +90,7 @@ Overrides::Overrides(const KeyMaker& keys, std::span<const std::string> filters,
   }
 }
 
-void Overrides::find(UrlHashes& url, Scope scope, Found& found) const {
+void Overrides::find(UrlHashes& url, Scope scope, const Asker& asker, Found& found) const {
   found.decisive_ = {};
   found.narrow_.clear();
   ExactMatches matches;
@@ -80,7 +101,7 @@ void Overrides::find(UrlHashes& url, Scope scope, Found& found) const {
   for (const ExactMatch& match : matches) {
     for (const std::uint32_t place : by_entry_[match.value - 1]) {
       const Item& item = items_[place];
-      if (item.made.until <= now) continue;
+      if (item.made.until <= now || !is_for(item.made, asker)) continue;
       if (item.filters.empty()) {
         found.decisive_ = {&item.made, match};
         return;
@@ -118,6 +139,7 @@ void note_override(Verdict& verdict, const Overrides::Matched& matched) {
   verdict.filter = is_denied ? &Overrides::spec() : nullptr;
   verdict.kind = matched.match.kind;
   verdict.expression = matched.made->entry;
+  verdict.exception = matched.made->id;
 }
 
 }  // namespace bloomwall::filter

@@ -2,8 +2,10 @@
 // where they are called exceptions; in a filter's file an exception is a key that is known to be good,
 // filter/file/exceptions.h). They are asked before the allow lists and the filters, form by form as those are.
 // Of those that match a form and have not ended the most specific decides: the longest host, then kinds Q, U, the
-// deeper D, X, S, W, then the newest. A deny blocks. An allow for every filter lets the form pass whatever lists say.
-// An allow for some filters overrules these alone, and the less specific ones are asked on.
+// deeper D, X, S, W, then the one for fewer people (a client, a user, a group, everybody), then the newest. A deny
+// blocks. An allow for every filter lets the form pass whatever lists say. An allow for some filters overrules these
+// alone, and the less specific ones are asked on. No allow overrules a filter whose FilterSpec::takes_overrides is
+// false: such filters are asked all the same.
 // Immutable; Policy::with() puts them over a policy. Const calls are thread-safe.
 // Cost: nothing where there are none; else that of ExactSet::find_matches(). The clock is read only where one matches.
 // SPDX-License-Identifier: Apache-2.0
@@ -13,13 +15,16 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "filter/policy/asker.h"
 #include "filter/policy/exact_set.h"
 #include "filter/result.h"
+#include "filter/url/address_range.h"
 
 namespace bloomwall::filter {
 
@@ -36,6 +41,9 @@ struct Override {
   std::string entry;                 // canonical, as text_of(Entry) gives it
   std::vector<std::string> filters;  // allow: which it overrules; empty: all. Names that no filter has mean nothing
   std::int64_t until = kForever;     // ends then; seconds since 1970
+  // For whom; at most one of these, and none of them: for everybody.
+  std::optional<AddressRange> client = {};
+  std::string user = {}, group = {};
 };
 
 // The entry that a person typed, in the forms that an allow list takes, and refused for the same reasons: no entry,
@@ -46,7 +54,8 @@ class Overrides {
  public:
   static constexpr std::size_t kMost = 10'000;
 
-  // `filters`: the names of a policy's filters, in their order. What is no canonical entry is left out.
+  // `filters`: the names of a policy's filters, in their order; empty ones take no overrides. What is no canonical
+  // entry is left out.
   Overrides(const KeyMaker& keys, std::span<const std::string> filters, std::vector<Override> overrides);
   Overrides(const Overrides&) = delete;
   Overrides& operator=(const Overrides&) = delete;
@@ -76,7 +85,7 @@ class Overrides {
     Matched decisive_;
     SmallBuffer<Narrow, 4> narrow_;
   };
-  void find(UrlHashes& url, Scope scope, Found& found) const;
+  void find(UrlHashes& url, Scope scope, const Asker& asker, Found& found) const;
 
   std::size_t size() const { return items_.size(); }
   const KeyMaker& keys() const { return entries_.keys(); }
@@ -90,7 +99,7 @@ class Overrides {
   };
   ExactSet entries_;  // values: 1 + place in by_entry_
   std::vector<Item> items_;
-  std::vector<std::vector<std::uint32_t>> by_entry_;  // places in items_, the newest first
+  std::vector<std::vector<std::uint32_t>> by_entry_;  // places in items_, the decisive ones first
 };
 
 // A form's verdict as an exception has it.

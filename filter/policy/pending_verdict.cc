@@ -19,8 +19,9 @@ bool is_open(VerdictReason reason) {
 
 }  // namespace
 
-PendingVerdict::PendingVerdict(const Policy& policy, const CanonicalUrl& url, Scope scope, VerdictTrace* trace)
-    : policy_(*policy.impl_), url_(url), scope_(scope), trace_(trace), parts_(url) {
+PendingVerdict::PendingVerdict(const Policy& policy, const CanonicalUrl& url, Scope scope, const Asker& asker,
+                               VerdictTrace* trace)
+    : policy_(*policy.impl_), url_(url), scope_(scope), asker_(asker), trace_(trace), parts_(url) {
   if (url.action == UrlAction::lookup) {
     begin_form();
     return;
@@ -100,17 +101,19 @@ UrlHashes& PendingVerdict::exact_hashes() {
   return *allow_hashes_;
 }
 
-// True: the form is decided, and nobody else is asked.
+// True: the form is decided, and nobody else is asked. Not where it is let pass and some filter takes no overrides.
 bool PendingVerdict::ask_overrides() {
   if (!override_) override_.emplace();
-  policy_.overrides->find(exact_hashes(), scope_, *override_);
-  if (url_.bare_forms > 0 && form_ == 0) policy_.overrides->find(exact_hashes(), scope_, spelt_override_.emplace());
+  policy_.overrides->find(exact_hashes(), scope_, asker_, *override_);
+  if (url_.bare_forms > 0 && form_ == 0) {
+    policy_.overrides->find(exact_hashes(), scope_, asker_, spelt_override_.emplace());
+  }
   if (spelt_override_ && form_ >= url_.forms.size()) override_->add_spelt(*spelt_override_);
   if (!override_->is_decided()) return false;
   if (trace_ != nullptr) trace_->overridden_by(*override_->decisive().made);
   note_override(verdict_, override_->decisive());
   is_admitted_ = !override_->is_denied();
-  return true;
+  return override_->is_denied() || !policy_.any_refuses_overrides;
 }
 
 void PendingVerdict::ask_allow_lists() {
@@ -127,8 +130,8 @@ void PendingVerdict::ask_allow_lists() {
     is_overruled = true;
     allow(entry);
   }
-  // With a trace, filters are asked all the same, and what they say is told but not taken.
-  is_admitted_ = is_overruled;
+  // With a trace the filters are asked all the same, and what they say is told but not taken.
+  is_admitted_ |= is_overruled;
   is_settled_ = is_overruled && trace_ == nullptr;
 }
 
@@ -170,11 +173,19 @@ void PendingVerdict::begin_group() {
   for (std::size_t i = group_begin_; i < group_end_; ++i) begin_filter(i, slots_[i - group_begin_]);
 }
 
-// By an override for it, or by an allow entry.
+// The override that speaks against this filter; null: none.
+const Overrides::Matched* PendingVerdict::overridden_by(std::size_t filter) const {
+  const LoadedFilter& loaded = policy_.filters[filter];
+  if (!override_ || loaded.admits() || !loaded.spec.takes_overrides) return nullptr;
+  if (const auto* const narrow = override_->overrules(filter)) return narrow;
+  return override_->is_decided() && !exempts(filter) ? &override_->decisive() : nullptr;
+}
+
+// By an override, or by an allow entry.
 bool PendingVerdict::overrule(std::size_t filter) {
-  const bool is_asked_of_overrides = override_ && !policy_.filters[filter].admits();
-  if (const auto* const excepted = is_asked_of_overrides ? override_->overrules(filter) : nullptr) {
-    if (trace_ != nullptr) trace_->overridden_by(*excepted->made);
+  if (const auto* const excepted = overridden_by(filter)) {
+    const bool is_told = excepted == &override_->decisive();
+    if (trace_ != nullptr && !is_told) trace_->overridden_by(*excepted->made);
     if (is_open(verdict_.reason) && !exempts(filter)) note_override(verdict_, *excepted);
     return true;
   }
@@ -212,7 +223,9 @@ void PendingVerdict::conclude_exempting(const LoadedFilter& filter, const Lookup
 // What a white list holds needs no proof: neither marks nor exceptions of its bits matter.
 void PendingVerdict::conclude_admitting(const LoadedFilter& filter, const LookupMatch* match) {
   if (filter.file->lost() && (match == nullptr || !match->by_delta)) {
-    if (filter.spec.on_error == OnFilterError::block) return hit(filter, VerdictReason::filter_lost, nullptr);
+    if (filter.spec.on_error == OnFilterError::block && !is_let_pass()) {
+      return hit(filter, VerdictReason::filter_lost, nullptr);
+    }
     is_admitted_ = true;
     return;
   }
@@ -233,6 +246,7 @@ void PendingVerdict::admit(const LoadedFilter& filter, Kind kind, std::string ex
   }
   if (verdict_.decision == Decision::monitored) return;
   verdict_.reason = VerdictReason::allow_filter;
+  verdict_.exception = 0;
   verdict_.filter = &filter.spec;
   verdict_.kind = kind;
   verdict_.expression = std::move(expression);
@@ -270,6 +284,7 @@ void PendingVerdict::hit(const LoadedFilter& filter, VerdictReason reason, const
   if (!blocks && verdict_.decision == Decision::monitored) return;  // the first monitor is the one reported
   verdict_.decision = blocks ? Decision::blocked : Decision::monitored;
   verdict_.reason = reason;
+  verdict_.exception = 0;
   verdict_.filter = &filter.spec;
   verdict_.kind = match != nullptr ? match->kind : Kind::suffix;
   verdict_.expression = match != nullptr ? expression_of(filter.target(), *match, parts_) : std::string();

@@ -1,12 +1,12 @@
 // One URL (or host) against a whole policy, as a machine that stops wherever it would have to touch pages that may not
 // be resident. Policy::judge() is this machine run without stopping.
-//   PendingVerdict pending(policy, url, Scope::url);
+//   PendingVerdict pending(policy, url, Scope::url, asker);
 //   while (!pending.advance()) { ...make pending.pages() resident... }
 //   Verdict verdict = pending.take();
 // Order: each form by itself; for a form the overrides, the allow lists, then the filters as configured. The first
 // lines of up to kGroup filters are asked for together before the first of them is tested. The URL is hashed once for
 // each series, as long as there are no more than kGroup of them.
-// Borrows policy and URL. Not thread-safe; any number of them may run on one policy.
+// Borrows policy, URL and asker. Not thread-safe; any number of them may run on one policy.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -38,7 +38,8 @@ class VerdictTrace : public LookupTrace {
 
 class PendingVerdict {
  public:
-  PendingVerdict(const Policy& policy, const CanonicalUrl& url, Scope scope, VerdictTrace* trace = nullptr);
+  PendingVerdict(const Policy& policy, const CanonicalUrl& url, Scope scope, const Asker& asker,
+                 VerdictTrace* trace = nullptr);
   PendingVerdict(const PendingVerdict&) = delete;
   PendingVerdict& operator=(const PendingVerdict&) = delete;
 
@@ -64,10 +65,12 @@ class PendingVerdict {
   void ask_allow_lists();
   std::size_t next_asked(std::size_t filter) const;
   bool exempts(std::size_t filter) const;
+  bool is_let_pass() const { return override_ && override_->is_decided(); }  // by an override; a deny settles the form
   bool is_bare_form() const;
   void carry_to_bare_forms();
   UrlHashes& exact_hashes();
   const ExactMatch* overruled_by(std::size_t filter) const;
+  const Overrides::Matched* overridden_by(std::size_t filter) const;
   bool overrule(std::size_t filter);
   void allow(const ExactMatch& entry);
   void begin_group();
@@ -84,6 +87,7 @@ class PendingVerdict {
   const Policy::Impl& policy_;
   const CanonicalUrl& url_;
   Scope scope_;
+  const Asker& asker_;
   VerdictTrace* trace_;
   UrlParts parts_;
   std::array<Slot, kGroup> slots_;

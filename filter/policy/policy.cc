@@ -22,8 +22,8 @@
 namespace bloomwall::filter {
 namespace {
 
-Verdict judge_without_stopping(const Policy& policy, const CanonicalUrl& url, Scope scope) {
-  PendingVerdict pending(policy, url, scope);
+Verdict judge_without_stopping(const Policy& policy, const CanonicalUrl& url, Scope scope, const Asker& asker) {
+  PendingVerdict pending(policy, url, scope, asker);
   while (!pending.advance()) {
   }
   return pending.take();
@@ -131,7 +131,9 @@ std::shared_ptr<const Policy> Policy::with(std::vector<Override> overrides) cons
   auto impl = std::make_unique<Impl>(*impl_);
   if (!overrides.empty()) {
     std::vector<std::string> names;
-    for (const LoadedFilter& filter : impl->filters) names.push_back(filter.spec.name);
+    for (const LoadedFilter& filter : impl->filters) {
+      names.push_back(filter.spec.takes_overrides ? filter.spec.name : std::string());
+    }
     impl->overrides = std::make_shared<const Overrides>(impl->allow.entries().keys(), names, std::move(overrides));
   }
   return std::shared_ptr<const Policy>(new Policy(std::move(impl)));
@@ -157,8 +159,12 @@ tl::expected<std::shared_ptr<const Policy>, std::vector<Error>> Policy::load(con
   return FilterStore().load(spec, options);
 }
 
-Verdict Policy::judge(const CanonicalUrl& url) const { return judge_without_stopping(*this, url, Scope::url); }
-Verdict Policy::judge_host(const CanonicalUrl& host) const { return judge_without_stopping(*this, host, Scope::host); }
+Verdict Policy::judge(const CanonicalUrl& url, const Asker& asker) const {
+  return judge_without_stopping(*this, url, Scope::url, asker);
+}
+Verdict Policy::judge_host(const CanonicalUrl& host, const Asker& asker) const {
+  return judge_without_stopping(*this, host, Scope::host, asker);
+}
 
 std::vector<Policy::FilterState> Policy::filters() const {
   std::vector<FilterState> states;
@@ -212,9 +218,10 @@ double Policy::false_mark_rate(bool of_monitor) const {
   return std::min(sum, 1.0);
 }
 
-std::optional<Verdict> Policy::judge_at_once(const CanonicalUrl& url, std::vector<const std::byte*>& absent) const {
+std::optional<Verdict> Policy::judge_at_once(const CanonicalUrl& url, std::vector<const std::byte*>& absent,
+                                             const Asker& asker) const {
   absent.clear();
-  PendingVerdict pending(*this, url, Scope::url);
+  PendingVerdict pending(*this, url, Scope::url, asker);
   while (!pending.advance()) {
     pending.append_absent(absent);
     if (!absent.empty()) return std::nullopt;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "filter/file/filter_file.h"
+#include "filter/policy/asker.h"
 #include "filter/policy/verdict.h"
 #include "filter/url/canonical_url.h"
 
@@ -47,6 +48,7 @@ struct FilterSpec {
   OnFilterError on_error = OnFilterError::block;
   MemoryUse memory = MemoryUse::automatic;  // where LoadOptions::make_resident
   int status = 403;
+  bool takes_overrides = true;  // false: no override lets pass what it holds; an allow entry does
   // PEM, one or more keys: one must have signed the file and its delta, every byte of which is then verified in full.
   std::filesystem::path public_key = {};
   double rebuild_at = 0.02;  // share of the filter's entries that a delta may reach before a rebuild is due
@@ -133,12 +135,14 @@ class Policy {
 
   // A whole URL. A rejected URL gives Decision::rejected. Thread-safe; allocates only where something matches, or for a
   // URL far longer than usual. Time: linear in the URL, and at most what lookup.h says for each filter.
-  Verdict judge(const CanonicalUrl& url) const;
+  // `asker`: for whom, where that matters to overrides.
+  Verdict judge(const CanonicalUrl& url, const Asker& asker = {}) const;
   // A host alone (CONNECT, SNI): only host kinds are asked. `host` comes from Canonicaliser::host or url.
   // Marks on the last label are ignored unless it is the whole host: a false one would decrypt a top-level domain.
-  Verdict judge_host(const CanonicalUrl& host) const;
-  Story explain(const CanonicalUrl& url) const;
-  Story explain_host(const CanonicalUrl& host) const;  // of judge_host(); without Story::expressions
+  Verdict judge_host(const CanonicalUrl& host, const Asker& asker = {}) const;
+  Story explain(const CanonicalUrl& url, const Asker& asker = {}) const;
+  Story explain_host(const CanonicalUrl& host,
+                     const Asker& asker = {}) const;  // of judge_host(); without Story::expressions
 
   // Whether any filter or delta holds ranges of addresses, so that judge_address() can say something.
   bool has_networks() const { return has_networks_; }
@@ -147,13 +151,14 @@ class Policy {
   // The verdict is of kind network, and its expression the range: "1.10.16.0/20". Allowed by allow_list only where a
   // filter would have hit. Filters that failed are as in judge(). Thread-safe; one binary search or two for each
   // filter, and no allocation where nothing matches.
-  Verdict judge_address(const Address& address, const CanonicalUrl& url, Scope scope) const;
+  Verdict judge_address(const Address& address, const CanonicalUrl& url, Scope scope, const Asker& asker = {}) const;
 
   // Whether judge() may have to wait for the disk: some filter is paged. judge_host() never does.
   bool is_paged() const { return is_paged_; }
   // judge() for who must not wait: where a page that it would read next is not in memory, nothing, and `absent` names
   // all such pages. Ask again once they are there (fault_in), from any thread; other pages may then be absent.
-  std::optional<Verdict> judge_at_once(const CanonicalUrl& url, std::vector<const std::byte*>& absent) const;
+  std::optional<Verdict> judge_at_once(const CanonicalUrl& url, std::vector<const std::byte*>& absent,
+                                       const Asker& asker = {}) const;
   // Reads these pages, all at once as far as the disk can, and returns when they have been there. Any thread but a
   // loop's.
   static void fault_in(std::span<const std::byte* const> pages);

@@ -59,7 +59,10 @@ struct Policy::Impl {
         allow(*allow_lists),
         otherwise(its_otherwise) {
     give_hash_places(filters);
-    for (const LoadedFilter& filter : filters) any_exempts |= filter.exempts();
+    for (const LoadedFilter& filter : filters) {
+      any_exempts |= filter.exempts();
+      any_refuses_overrides |= !filter.spec.takes_overrides && !filter.is_off();
+    }
   }
   // Likewise, with the same files.
   Impl(const Impl& other) : Impl(other.filters, other.allow_lists, other.otherwise) {
@@ -71,6 +74,7 @@ struct Policy::Impl {
   const AllowLists& allow;
   Otherwise otherwise;
   bool any_exempts = false;                    // some filter has the action no_decrypt: exempts() is asked only then
+  bool any_refuses_overrides = false;          // FilterSpec::takes_overrides of some filter is false
   std::shared_ptr<const Overrides> overrides;  // null: none; shared with views
   // Each stands for the allow lists of PolicySpec::more_allow_lists and those of all. A view has none of them.
   std::vector<std::shared_ptr<const AllowLists>> more_allow_lists = {};

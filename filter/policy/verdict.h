@@ -39,8 +39,9 @@ struct Verdict {
   // The filter that matched; lives as long as the policy. Of what an exception or Otherwise denies a static one, whose
   // name says so.
   const FilterSpec* filter = nullptr;
-  std::string expression;  // canonical expression that matched, or the allow entry; empty where none
-  std::uint8_t form = 0;   // which form of the URL decided
+  std::string expression;       // canonical expression that matched, or the allow entry; empty where none
+  std::uint8_t form = 0;        // which form of the URL decided
+  std::uint64_t exception = 0;  // Override::id, where one decided; else 0
   // judge_host only. URL entries of filters that block or monitor exist on this host and could not be asked; those of
   // filters that block alone; a filter with the action no_decrypt lists it.
   bool host_has_marks = false, host_has_blocking_marks = false, no_decrypt = false;

@@ -80,6 +80,7 @@ GroupRules::GroupRules(conf::Config settings, GroupTable table, std::vector<Sche
   for (const conf::Filter& filter : settings.filters) {
     actions_.push_back(action_of(filter.action));
     filters_.push_back(filter.name);
+    take_exceptions_.push_back(filter.takes_exceptions);
   }
   settings.groups = settings_;
   allow_lists_ = allow_lists_of_groups(settings);
@@ -132,11 +133,12 @@ bool GroupRules::ends_tunnels(std::size_t group) const {
   return group >= settings_.size() || settings_[group].end_tunnels;
 }
 
-filter::PolicyView GroupRules::view_at(std::size_t group, Instant at) const {
+filter::PolicyView GroupRules::view_at(std::size_t group, Instant at, std::span<const Switch> switches) const {
   const Group& of = groups_[group];
   filter::PolicyView view{
       .actions = actions_, .otherwise = decide(of.otherwise, otherwise_, at), .allow_lists = of.allow_lists};
   for (const auto& [filter, choice] : of.filters) view.actions[filter] = decide(choice, actions_[filter], at);
+  apply_switches(switches, of.name, at, {filters_, take_exceptions_}, view);
   return view;
 }
 

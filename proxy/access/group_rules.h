@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "filter/policy/policy.h"
 #include "proxy/access/group_table.h"
 #include "proxy/access/schedule.h"
+#include "proxy/access/switches.h"
 
 namespace bloomwall::proxy {
 
@@ -39,7 +41,8 @@ class GroupRules {
   bool ends_tunnels(std::size_t group) const;
 
   const std::vector<std::string>& filters() const { return filters_; }  // their names
-  filter::PolicyView view_at(std::size_t group, Instant at) const;
+  // With what switches put over it.
+  filter::PolicyView view_at(std::size_t group, Instant at, std::span<const Switch> switches = {}) const;
   struct ScheduleState {
     const Schedule* schedule = nullptr;
     Schedule::State state;
@@ -75,6 +78,7 @@ class GroupRules {
   std::vector<conf::Group> settings_;
   std::vector<filter::FilterAction> actions_;  // of filters, outside of groups
   std::vector<std::string> filters_;           // their names
+  std::vector<bool> take_exceptions_;          // conf::Filter::takes_exceptions of each
   filter::Otherwise otherwise_ = filter::Otherwise::allow;
   bool has_logins_ = false;        // authentication.require is not empty
   bool has_certificates_ = false;  // a listener asks for them

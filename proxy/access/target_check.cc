@@ -34,10 +34,10 @@ bool is_loop_by_name(const RequestHead& head, std::string_view own_name) {
 }
 
 filter::Verdict worst_of(TargetCheck::Addresses addresses, const filter::CanonicalUrl& url, filter::Scope scope,
-                         const filter::Policy& policy) {
+                         const filter::AskedPolicy& asked) {
   filter::Verdict worst;
   for (const filter::Address& address : addresses) {
-    filter::Verdict verdict = policy.judge_address(address, url, scope);
+    filter::Verdict verdict = asked.policy.judge_address(address, url, scope, asked.asker);
     if (&address == &addresses.front() || verdict.decision > worst.decision) worst = std::move(verdict);
   }
   return worst;
@@ -50,15 +50,15 @@ Route route_of(const RequestHead& head) {
 
 }  // namespace
 
-tl::expected<CheckedTarget, HttpError> TargetCheck::request(const RequestHead& head, const filter::Policy& policy,
+tl::expected<CheckedTarget, HttpError> TargetCheck::request(const RequestHead& head, const filter::AskedPolicy& asked,
                                                             const AccessRules& access, Waiting waiting) {
   waiting_ = waiting;
   if (is_loop_by_name(head, rules_.via_name)) {
     return tl::unexpected(HttpError{ErrorKind::loop, "Via names this proxy again and again"});
   }
-  if (head.target.form == TargetForm::authority) return connect(head, policy, access);
+  if (head.target.form == TargetForm::authority) return connect(head, asked, access);
   scheme_ = Scheme::http;
-  auto judged = head.target.form == TargetForm::absolute ? absolute(head, policy) : origin(head, policy);
+  auto judged = head.target.form == TargetForm::absolute ? absolute(head, asked) : origin(head, asked);
   if (!judged || judged->pages_absent || judged->route != Route::forward) return judged;
   if (judged->verdict.decision != filter::Decision::blocked && !access.http_port_allowed(judged->port)) {
     return tl::unexpected(HttpError{ErrorKind::port_denied, "access.deny_ports"});
@@ -66,15 +66,16 @@ tl::expected<CheckedTarget, HttpError> TargetCheck::request(const RequestHead& h
   return judged;
 }
 
-tl::expected<CheckedTarget, HttpError> TargetCheck::absolute(const RequestHead& head, const filter::Policy& policy) {
+tl::expected<CheckedTarget, HttpError> TargetCheck::absolute(const RequestHead& head,
+                                                             const filter::AskedPolicy& asked) {
   if (!same_name(head.target.scheme, name_of(scheme_))) {
     return tl::unexpected(HttpError{ErrorKind::not_implemented, "a scheme other than that of the connection"});
   }
-  return judge(head.target.raw, head, policy);
+  return judge(head.target.raw, head, asked);
 }
 
 // Origin-form: on a forward listener it is meant for a server, which this is not; on a transparent one Host routes it.
-tl::expected<CheckedTarget, HttpError> TargetCheck::origin(const RequestHead& head, const filter::Policy& policy) {
+tl::expected<CheckedTarget, HttpError> TargetCheck::origin(const RequestHead& head, const filter::AskedPolicy& asked) {
   if (!rules_.accept_origin_form) {
     if (head.target.form == TargetForm::origin) {
       return tl::unexpected(HttpError{ErrorKind::misdirected, "origin-form on a forward listener"});
@@ -84,7 +85,7 @@ tl::expected<CheckedTarget, HttpError> TargetCheck::origin(const RequestHead& he
     return own;
   }
   if (!head.host) return tl::unexpected(HttpError{ErrorKind::misdirected, "no Host to route by"});
-  return judge(url_at(head.host->host, head.host->port, head), head, policy);
+  return judge(url_at(head.host->host, head.host->port, head), head, asked);
 }
 
 std::string_view TargetCheck::url_at(std::string_view host, std::uint16_t port, const RequestHead& head) {
@@ -95,7 +96,7 @@ std::string_view TargetCheck::url_at(std::string_view host, std::uint16_t port, 
 }
 
 tl::expected<CheckedTarget, HttpError> TargetCheck::inside(const RequestHead& head, const TunnelTarget& tunnel,
-                                                           const filter::Policy& policy, Waiting waiting) {
+                                                           const filter::AskedPolicy& asked, Waiting waiting) {
   waiting_ = waiting;
   scheme_ = tunnel.scheme;
   const std::string_view host = tunnel.host;
@@ -105,7 +106,7 @@ tl::expected<CheckedTarget, HttpError> TargetCheck::inside(const RequestHead& he
   if (head.target.form == TargetForm::authority) {
     return tl::unexpected(HttpError{ErrorKind::method_not_allowed, "CONNECT inside a tunnel"});
   }
-  auto own = judge(url_at(host, port_in_url(scheme_, tunnel.port), head), head, policy);
+  auto own = judge(url_at(host, port_in_url(scheme_, tunnel.port), head), head, asked);
   const bool absolute_form = head.target.form == TargetForm::absolute;
   const bool names_host = absolute_form || head.host;
   const std::string_view named = absolute_form ? head.target.authority.host : head.host ? head.host->host : host;
@@ -115,7 +116,7 @@ tl::expected<CheckedTarget, HttpError> TargetCheck::inside(const RequestHead& he
     return own;
   }
   filter::Verdict verdict = std::move(own->verdict);
-  auto checked = absolute_form ? absolute(head, policy) : judge(url_at(named, head.host->port, head), head, policy);
+  auto checked = absolute_form ? absolute(head, asked) : judge(url_at(named, head.host->port, head), head, asked);
   if (!checked || checked->pages_absent) return checked;
   verdict.questions += checked->verdict.questions;
   if (verdict.decision > checked->verdict.decision) checked->verdict = std::move(verdict);
@@ -129,16 +130,16 @@ tl::expected<CheckedTarget, HttpError> TargetCheck::inside(const RequestHead& he
 
 // Host and port that are dialled come from the parse that is judged.
 tl::expected<CheckedTarget, HttpError> TargetCheck::judge(std::string_view url, const RequestHead& head,
-                                                          const filter::Policy& policy) {
+                                                          const filter::AskedPolicy& asked) {
   const filter::CanonicalUrl& canonical = canonicaliser_.url(url);
   if (canonical.action == filter::UrlAction::reject) return tl::unexpected(refused(canonical));
   if (rules_.strict_path && canonical.forms.size() > 1) {
     return tl::unexpected(HttpError{ErrorKind::ambiguous_path, "a path with alternative forms"});
   }
   CheckedTarget checked;
-  if (waiting_ == Waiting::blocking || !policy.is_paged()) {
-    checked.verdict = policy.judge(canonical);
-  } else if (auto verdict = policy.judge_at_once(canonical, absent_)) {
+  if (waiting_ == Waiting::blocking || !asked.policy.is_paged()) {
+    checked.verdict = asked.policy.judge(canonical, asked.asker);
+  } else if (auto verdict = asked.policy.judge_at_once(canonical, absent_, asked.asker)) {
     checked.verdict = *std::move(verdict);
   } else {
     checked.pages_absent = true;
@@ -152,7 +153,7 @@ tl::expected<CheckedTarget, HttpError> TargetCheck::judge(std::string_view url, 
   return checked;
 }
 
-tl::expected<CheckedTarget, HttpError> TargetCheck::connect(const RequestHead& head, const filter::Policy& policy,
+tl::expected<CheckedTarget, HttpError> TargetCheck::connect(const RequestHead& head, const filter::AskedPolicy& asked,
                                                             const AccessRules& access) {
   if (rules_.accept_origin_form) {
     return tl::unexpected(HttpError{ErrorKind::method_not_allowed, "CONNECT on a transparent listener"});
@@ -160,7 +161,7 @@ tl::expected<CheckedTarget, HttpError> TargetCheck::connect(const RequestHead& h
   const filter::CanonicalUrl& canonical = canonicaliser_.host(head.target.authority.host);
   if (canonical.action == filter::UrlAction::reject) return tl::unexpected(refused(canonical));
   CheckedTarget checked;
-  checked.verdict = policy.judge_host(canonical);
+  checked.verdict = asked.policy.judge_host(canonical, asked.asker);
   if (checked.verdict.decision == filter::Decision::rejected) return tl::unexpected(refused(canonical));
   if (checked.verdict.decision != filter::Decision::blocked && !access.port_allowed(head.target.authority.port)) {
     return tl::unexpected(HttpError{ErrorKind::port_denied, "CONNECT to a port outside access.connect_ports"});
@@ -177,40 +178,42 @@ std::string_view TargetCheck::in_brackets(std::string_view name) {
   return url_.assign("[").append(name).append("]");
 }
 
-tl::expected<TargetCheck::Sni, HttpError> TargetCheck::sni(std::string_view name, const filter::Policy& policy) {
-  return host(in_brackets(name), policy);
+tl::expected<TargetCheck::Sni, HttpError> TargetCheck::sni(std::string_view name, const filter::AskedPolicy& asked) {
+  return host(in_brackets(name), asked);
 }
 
-tl::expected<TargetCheck::Sni, HttpError> TargetCheck::host(std::string_view name, const filter::Policy& policy) {
+tl::expected<TargetCheck::Sni, HttpError> TargetCheck::host(std::string_view name, const filter::AskedPolicy& asked) {
   const filter::CanonicalUrl& canonical = canonicaliser_.host(name);
   if (canonical.action == filter::UrlAction::reject) return tl::unexpected(refused(canonical));
-  Sni sni{policy.judge_host(canonical), canonical.host};
+  Sni sni{asked.policy.judge_host(canonical, asked.asker), canonical.host};
   if (sni.verdict.decision == filter::Decision::rejected) return tl::unexpected(refused(canonical));
   return sni;
 }
 
-std::optional<filter::Verdict> TargetCheck::url_at_once(std::string_view url, const filter::Policy& policy) {
+std::optional<filter::Verdict> TargetCheck::url_at_once(std::string_view url, const filter::AskedPolicy& asked) {
   const filter::CanonicalUrl& canonical = canonicaliser_.url(url);
-  if (!policy.is_paged()) return policy.judge(canonical);
-  return policy.judge_at_once(canonical, absent_);
+  if (!asked.policy.is_paged()) return asked.policy.judge(canonical, asked.asker);
+  return asked.policy.judge_at_once(canonical, absent_, asked.asker);
 }
 
-filter::Verdict TargetCheck::host_to(Addresses addresses, std::string_view host, const filter::Policy& policy) {
-  return worst_of(addresses, canonicaliser_.host(host), filter::Scope::host, policy);
+filter::Verdict TargetCheck::host_to(Addresses addresses, std::string_view host, const filter::AskedPolicy& asked) {
+  return worst_of(addresses, canonicaliser_.host(host), filter::Scope::host, asked);
 }
 
-filter::Verdict TargetCheck::url_to(Addresses addresses, std::string_view url, const filter::Policy& policy) {
-  return worst_of(addresses, canonicaliser_.url(url), filter::Scope::url, policy);
+filter::Verdict TargetCheck::url_to(Addresses addresses, std::string_view url, const filter::AskedPolicy& asked) {
+  return worst_of(addresses, canonicaliser_.url(url), filter::Scope::url, asked);
 }
 
-filter::Verdict TargetCheck::literal_to(Addresses addresses, std::string_view literal, const filter::Policy& policy) {
-  return host_to(addresses, in_brackets(literal), policy);
+filter::Verdict TargetCheck::literal_to(Addresses addresses, std::string_view literal,
+                                        const filter::AskedPolicy& asked) {
+  return host_to(addresses, in_brackets(literal), asked);
 }
 
-filter::Verdict TargetCheck::request_to(Addresses addresses, const RequestHead& head, const filter::Policy& policy) {
-  if (head.target.form == TargetForm::authority) return host_to(addresses, head.target.authority.host, policy);
+filter::Verdict TargetCheck::request_to(Addresses addresses, const RequestHead& head,
+                                        const filter::AskedPolicy& asked) {
+  if (head.target.form == TargetForm::authority) return host_to(addresses, head.target.authority.host, asked);
   scheme_ = Scheme::http;
-  return url_to(addresses, named_url(head), policy);
+  return url_to(addresses, named_url(head), asked);
 }
 
 std::string_view TargetCheck::named_url(const RequestHead& head) {
@@ -219,11 +222,11 @@ std::string_view TargetCheck::named_url(const RequestHead& head) {
 }
 
 filter::Verdict TargetCheck::inside_to(Addresses addresses, const RequestHead& head, const TunnelTarget& tunnel,
-                                       const filter::Policy& policy) {
+                                       const filter::AskedPolicy& asked) {
   scheme_ = tunnel.scheme;
-  filter::Verdict worse = url_to(addresses, url_at(tunnel.host, port_in_url(scheme_, tunnel.port), head), policy);
+  filter::Verdict worse = url_to(addresses, url_at(tunnel.host, port_in_url(scheme_, tunnel.port), head), asked);
   if (head.target.form != TargetForm::absolute && !head.host) return worse;
-  filter::Verdict named = url_to(addresses, named_url(head), policy);
+  filter::Verdict named = url_to(addresses, named_url(head), asked);
   if (named.decision > worse.decision) worse = std::move(named);
   return worse;
 }

@@ -58,18 +58,18 @@ struct TunnelTarget {
 
 class TargetCheck {
  public:
-  // The policy is an argument of each call because a reload replaces it.
+  // The policy is an argument of each call because a reload replaces it, and whoever asks another.
   explicit TargetCheck(TargetRules rules) : rules_(rules) {}
 
   // A whole request head; CONNECT included. Errors: bad_target, ambiguous_path, port_denied, not_implemented (scheme),
   // misdirected (origin-form on a forward listener), method_not_allowed (CONNECT on a transparent one), loop.
-  tl::expected<CheckedTarget, HttpError> request(const RequestHead& head, const filter::Policy& policy,
+  tl::expected<CheckedTarget, HttpError> request(const RequestHead& head, const filter::AskedPolicy& asked,
                                                  const AccessRules& access, Waiting waiting = Waiting::blocking);
   // A request inside a tunnel: like one on a transparent listener, but the tunnel's host is checked as well as the host
   // in Host or in its URL; without Host it is for the tunnel's. Of the two verdicts the worse counts. Inside TLS both
   // hosts must be the same: misdirected, unless the request is blocked.
   tl::expected<CheckedTarget, HttpError> inside(const RequestHead& head, const TunnelTarget& tunnel,
-                                                const filter::Policy& policy, Waiting waiting);
+                                                const filter::AskedPolicy& asked, Waiting waiting);
   // The pages that the last call lacked, valid until the next call; with Waiting::non_blocking only.
   std::span<const std::byte* const> absent_pages() const { return absent_; }
   // The name in a ClientHello: host-level expressions only. Error bad_target: a name no host can have.
@@ -77,33 +77,33 @@ class TargetCheck {
     filter::Verdict verdict;
     std::string_view host;  // canonical
   };
-  tl::expected<Sni, HttpError> sni(std::string_view name, const filter::Policy& policy);
+  tl::expected<Sni, HttpError> sni(std::string_view name, const filter::AskedPolicy& asked);
   // Checks again what was checked before: a canonical host, or a URL unless that needs a page from the disk.
-  tl::expected<Sni, HttpError> host(std::string_view name, const filter::Policy& policy);
-  std::optional<filter::Verdict> url_at_once(std::string_view url, const filter::Policy& policy);
+  tl::expected<Sni, HttpError> host(std::string_view name, const filter::AskedPolicy& asked);
+  std::optional<filter::Verdict> url_at_once(std::string_view url, const filter::AskedPolicy& asked);
 
   // Checks the addresses (not empty) that a request or tunnel, whose target was checked before, is sent to against the
   // filters' networks: the worst verdict over them, and of a request inside a tunnel the worse of the tunnel's host and
   // its own. Allow entries for the URL or the host count. Rejected only for a rejected URL, which the earlier check
-  // excludes. Needs no page from the disk; call it only if policy.has_networks().
+  // excludes. Needs no page from the disk; call it only if the policy has_networks().
   using Addresses = std::span<const filter::Address>;
-  filter::Verdict request_to(Addresses addresses, const RequestHead& head, const filter::Policy& policy);
+  filter::Verdict request_to(Addresses addresses, const RequestHead& head, const filter::AskedPolicy& asked);
   filter::Verdict inside_to(Addresses addresses, const RequestHead& head, const TunnelTarget& tunnel,
-                            const filter::Policy& policy);
-  filter::Verdict host_to(Addresses addresses, std::string_view host, const filter::Policy& policy);
-  filter::Verdict url_to(Addresses addresses, std::string_view url, const filter::Policy& policy);
+                            const filter::AskedPolicy& asked);
+  filter::Verdict host_to(Addresses addresses, std::string_view host, const filter::AskedPolicy& asked);
+  filter::Verdict url_to(Addresses addresses, std::string_view url, const filter::AskedPolicy& asked);
   // As host_to(), for a host that is an address; IPv6 without brackets.
-  filter::Verdict literal_to(Addresses addresses, std::string_view literal, const filter::Policy& policy);
+  filter::Verdict literal_to(Addresses addresses, std::string_view literal, const filter::AskedPolicy& asked);
 
  private:
   std::string_view in_brackets(std::string_view name);
-  tl::expected<CheckedTarget, HttpError> absolute(const RequestHead& head, const filter::Policy& policy);
-  tl::expected<CheckedTarget, HttpError> origin(const RequestHead& head, const filter::Policy& policy);
+  tl::expected<CheckedTarget, HttpError> absolute(const RequestHead& head, const filter::AskedPolicy& asked);
+  tl::expected<CheckedTarget, HttpError> origin(const RequestHead& head, const filter::AskedPolicy& asked);
   std::string_view url_at(std::string_view host, std::uint16_t port, const RequestHead& head);
   std::string_view named_url(const RequestHead& head);
   tl::expected<CheckedTarget, HttpError> judge(std::string_view url, const RequestHead& head,
-                                               const filter::Policy& policy);
-  tl::expected<CheckedTarget, HttpError> connect(const RequestHead& head, const filter::Policy& policy,
+                                               const filter::AskedPolicy& asked);
+  tl::expected<CheckedTarget, HttpError> connect(const RequestHead& head, const filter::AskedPolicy& asked,
                                                  const AccessRules& access);
   TargetRules rules_;
   filter::Canonicaliser canonicaliser_;

@@ -63,6 +63,7 @@ void Decider::adopt(SnapshotPtr snapshot, PolicyPtr policy, GroupPoliciesPtr gro
   policy_ = std::move(policy);
   group_policies_ = std::move(groups);
   has_networks_ = group_policies_ == nullptr ? policy_->has_networks() : group_policies_->has_networks();
+  has_overrides_ = policy_->overrides() > 0;  // which those of groups share
   TargetRules rules;
   rules.strict_path = snapshot_->settings.access.strict_path;
   if (snapshot_->settings.headers.via) rules.via_name = snapshot_->settings.headers.via_name;  // lives in the snapshot
@@ -83,6 +84,15 @@ std::size_t Decider::group_of(const ClientInfo& client, const User* user) const 
 
 const filter::Policy& Decider::policy_of(const ClientInfo& client, const User* user) const {
   return group_policies_ == nullptr ? *policy_ : *group_policies_->of(group_of(client, user));
+}
+
+filter::AskedPolicy Decider::seen_by(const ClientInfo& client, const User* user) const {
+  filter::AskedPolicy seen = policy_of(client, user);
+  if (!has_overrides_) return seen;
+  seen.asker.client = filter::address_of(rule_address(client.endpoint.unmapped()).octets);
+  if (user != nullptr) seen.asker.user = user->name;
+  if (group_policies_ != nullptr) seen.asker.group = groups()->name(group_of(client, user));
+  return seen;
 }
 
 bool Decider::is_client_allowed(const ClientInfo& client) const {
@@ -121,7 +131,7 @@ Decision Decider::decide_request(const RequestContext& request) {
   }
   const ClientInfo::Inside* const inside = request.client.inside.get();
   const ClientInfo::Destination* const meant = request.client.destination.get();
-  const filter::Policy& policy = policy_of(request.client, request.user);
+  const filter::AskedPolicy policy = seen_by(request.client, request.user);
   // First, because `host` below points into memory of the TargetCheck that was called last.
   tl::expected<TargetCheck::Sni, HttpError> meant_verdict;
   if (meant != nullptr) meant_verdict = destination(request.client, meant->address);
@@ -169,7 +179,7 @@ Decision Decider::decide_request(const RequestContext& request) {
 }
 
 tl::expected<TargetCheck::Sni, HttpError> Decider::destination(const ClientInfo& client, std::string_view address) {
-  auto judged = target_check_.sni(address, policy_of(client, nullptr));
+  auto judged = target_check_.sni(address, seen_by(client, nullptr));
   if (judged && judged->verdict.reason == filter::VerdictReason::default_deny) {
     judged->verdict.decision = filter::Decision::allowed;
     judged->verdict.reason = filter::VerdictReason::unlisted;
@@ -180,8 +190,8 @@ tl::expected<TargetCheck::Sni, HttpError> Decider::destination(const ClientInfo&
 
 // The first address that is blocked stands for all that a name has.
 KeptVerdict Decider::address(const RequestContext& request, const Endpoint& peer) {
-  const filter::Policy& policy = policy_of(request.client, request.user);
-  if (!policy.has_networks()) return {};
+  const filter::AskedPolicy policy = seen_by(request.client, request.user);
+  if (!policy.policy.has_networks()) return {};
   const NetworkQuestion question(peer, snapshot_->access);
   const ClientInfo::Inside* const inside = request.client.inside.get();
   filter::Verdict verdict = inside == nullptr
@@ -235,7 +245,7 @@ Review Decider::block(const TunnelContext& tunnel) {
 }
 
 Review Decider::block_host(const TunnelContext& tunnel, std::string_view host, const char* why) {
-  auto judged = target_check_.host(host, policy_of(tunnel.client, tunnel.user.get()));
+  auto judged = target_check_.host(host, seen_by(tunnel.client, tunnel.user.get()));
   if (!judged || !is_blocked(judged->verdict)) return {};
   return blocked(std::move(judged->verdict), why);
 }
@@ -245,7 +255,7 @@ Review Decider::block_url(const TunnelContext& tunnel) {
   const std::string under_tunnel = inside == nullptr ? std::string() : url_under(*inside, tunnel.url);
   for (const std::string_view url : {tunnel.url, std::string_view(under_tunnel)}) {
     if (url.empty()) continue;
-    auto judged = target_check_.url_at_once(url, policy_of(tunnel.client, tunnel.user.get()));
+    auto judged = target_check_.url_at_once(url, seen_by(tunnel.client, tunnel.user.get()));
     if (!judged) {
       absent_ = target_check_.absent_pages();
       return {.act = Review::Act::wait_for_pages};
@@ -259,8 +269,8 @@ Review Decider::block_url(const TunnelContext& tunnel) {
 filter::Verdict Decider::peer_of(const TunnelContext& tunnel) {
   const ClientInfo::Inside* const inside = tunnel.client.inside.get();
   const bool to_parent = tunnel.to_parent || (inside != nullptr && inside->to_parent);
-  const filter::Policy& policy = policy_of(tunnel.client, tunnel.user.get());
-  if (to_parent || !policy.has_networks()) return {};
+  const filter::AskedPolicy policy = seen_by(tunnel.client, tunnel.user.get());
+  if (to_parent || !policy.policy.has_networks()) return {};
   const NetworkQuestion question(tunnel.peer, snapshot_->access);
   const TargetCheck::Addresses addresses = question.addresses();
   if (const auto& meant = tunnel.client.destination; meant != nullptr) {

@@ -85,7 +85,7 @@ class Decider {
   // next call.
   tl::expected<TargetCheck::Sni, HttpError> server_name(const ClientInfo& client, const User* user,
                                                         std::string_view name) {
-    return target_check_.sni(name, policy_of(client, user));
+    return target_check_.sni(name, seen_by(client, user));
   }
 
   // Likewise of the address that a client of a transparent listener has connected to. `otherwise: deny` means the names
@@ -94,7 +94,7 @@ class Decider {
 
   // Likewise of a canonical host.
   tl::expected<TargetCheck::Sni, HttpError> host(const ClientInfo& client, const User* user, std::string_view host) {
-    return target_check_.host(host, policy_of(client, user));
+    return target_check_.host(host, seen_by(client, user));
   }
 
   // What the networks in filters say of an address to which a request is about to go; unlisted where there are none.
@@ -108,6 +108,8 @@ class Decider {
   const GroupRules* groups() const { return snapshot_->groups.get(); }
   std::size_t group_of(const ClientInfo& client, const User* user) const;
   const filter::Policy& policy_of(const ClientInfo& client, const User* user) const;
+  // That policy, with who asks where overrides may depend on it.
+  filter::AskedPolicy seen_by(const ClientInfo& client, const User* user) const;
   Decision decide_request(const RequestContext& request);
   Review block(const TunnelContext& tunnel);
   Review block_host(const TunnelContext& tunnel, std::string_view host, const char* why);
@@ -121,7 +123,8 @@ class Decider {
   SnapshotPtr snapshot_;
   PolicyPtr policy_;
   GroupPoliciesPtr group_policies_;
-  bool has_networks_ = false;  // the policy of any group
+  bool has_networks_ = false;   // the policy of any group
+  bool has_overrides_ = false;  // likewise
   TargetCheck target_check_{TargetRules{}};
   TargetCheck redirected_check_{TargetRules{}};  // of plain HTTP on transparent listeners
   std::span<const std::byte* const> absent_;

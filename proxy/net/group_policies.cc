@@ -8,14 +8,16 @@
 
 namespace bloomwall::proxy {
 
-std::shared_ptr<const GroupPolicies> GroupPolicies::make(const GroupRules* rules, const PolicyPtr& all, Instant at) {
+std::shared_ptr<const GroupPolicies> GroupPolicies::make(const GroupRules* rules, const PolicyPtr& all, Instant at,
+                                                         const SwitchesPtr& switches) {
   if (rules == nullptr) return nullptr;
   auto made = std::make_shared<GroupPolicies>();
   made->made_at_ = at;
-  made->until_ = rules->next_change(at);
+  const std::span<const Switch> over = switches == nullptr ? std::span<const Switch>() : *switches;
+  made->until_ = next_end(over, at, rules->next_change(at));
   std::map<std::tuple<std::vector<filter::FilterAction>, filter::Otherwise, std::size_t>, PolicyPtr> known;
   for (std::size_t group = 0; group < rules->size(); ++group) {
-    const filter::PolicyView view = rules->view_at(group, at);
+    const filter::PolicyView view = rules->view_at(group, at, over);
     PolicyPtr& policy = known[{view.actions, view.otherwise, view.allow_lists}];
     if (policy == nullptr) policy = all->is(view) ? all : all->view(view);
     made->policies_.push_back(policy);

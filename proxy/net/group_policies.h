@@ -16,7 +16,8 @@ class GroupPolicies {
  public:
   using PolicyPtr = std::shared_ptr<const filter::Policy>;
   // `all`: of those who are in no group, with the exceptions of now. Null where there are no groups.
-  static std::shared_ptr<const GroupPolicies> make(const GroupRules* rules, const PolicyPtr& all, Instant at);
+  static std::shared_ptr<const GroupPolicies> make(const GroupRules* rules, const PolicyPtr& all, Instant at,
+                                                   const SwitchesPtr& switches = {});
 
   // `group`: GroupRules::group_of().
   const PolicyPtr& of(std::size_t group) const { return policies_[group]; }

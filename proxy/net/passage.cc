@@ -60,7 +60,8 @@ tl::expected<PassageJudge, std::string> PassageJudge::compile(const conf::Config
   return PassageJudge(*std::move(access), *std::move(hosts), own_addresses(settings), std::move(direct));
 }
 
-Passage PassageJudge::judge(std::string_view raw_url, const filter::CanonicalUrl& url, const filter::Policy& policy) {
+Passage PassageJudge::judge(std::string_view raw_url, const filter::CanonicalUrl& url,
+                            const filter::AskedPolicy& policy) {
   Passage passage;
   passage.is_tunnel = is_tunnelled(url.scheme);
   passage.is_encrypted = is_encrypted(url.scheme);

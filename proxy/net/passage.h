@@ -39,7 +39,7 @@ class PassageJudge {
   // Error: the key and what is wrong with it.
   static tl::expected<PassageJudge, std::string> compile(const conf::Config& settings);
   // `url`: of `raw`, and has a canonical form.
-  Passage judge(std::string_view raw, const filter::CanonicalUrl& url, const filter::Policy& policy);
+  Passage judge(std::string_view raw, const filter::CanonicalUrl& url, const filter::AskedPolicy& policy);
 
  private:
   PassageJudge(AccessRules access, StaticHosts hosts, OwnAddresses own, std::optional<BypassList> direct)

@@ -67,6 +67,7 @@ void note_verdict(AccessRecord& record, const KeptVerdict& verdict, const Decisi
   record.reason = verdict.reason;
   if (verdict.filter != nullptr) record.filter = verdict.filter->name;
   record.expression = verdict.expression;
+  record.exception = verdict.exception;
   record.group = verdict.group;
   record.decision_id = id.text();
 }

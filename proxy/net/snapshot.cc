@@ -90,7 +90,7 @@ const BlockTemplate& Snapshot::page_of(const std::string& group) const {
 }
 
 Edition Edition::at(Instant instant) const {
-  return {snapshot, policy, GroupPolicies::make(snapshot->groups.get(), policy, instant)};
+  return {snapshot, policy, GroupPolicies::make(snapshot->groups.get(), policy, instant, switches), switches};
 }
 
 bool Snapshot::may_ask_parent_for(std::string_view host) const {

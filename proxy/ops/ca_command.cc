@@ -22,7 +22,6 @@ namespace {
 
 using filter::printable;
 using nlohmann::ordered_json;
-using Role = PublishedAuthority::Role;
 
 constexpr std::int64_t kDaySeconds = 86'400;
 

@@ -12,7 +12,7 @@
 
 #include "base/text.h"
 #include "filter/cli/terminal.h"
-#include "proxy/ops/exception_list.h"
+#include "proxy/state/time_text.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -60,8 +60,8 @@ std::string utc_text(Instant instant) {
                      time.minutes().count(), time.seconds().count());
 }
 
-std::string actions_text(const GroupRules& rules, std::size_t group, Instant at) {
-  const filter::PolicyView view = rules.view_at(group, at);
+std::string actions_text(const GroupRules& rules, std::size_t group, Instant at, std::span<const Switch> switches) {
+  const filter::PolicyView view = rules.view_at(group, at, switches);
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < view.actions.size(); ++i) {
     parts.push_back(fmt::format("{} {}", rules.filters()[i], to_string(view.actions[i])));
@@ -71,7 +71,7 @@ std::string actions_text(const GroupRules& rules, std::size_t group, Instant at)
 }
 
 tl::expected<ClientView, std::string> ClientView::make(const conf::Config& settings, PolicyPtr all,
-                                                       std::vector<filter::Override> exceptions,
+                                                       const ExportedState& made_by_people,
                                                        const ClientQuestion& question) {
   ClientView made;
   made.zone_ = TimeZone::find(settings.time_zone).value_or(TimeZone());
@@ -87,12 +87,14 @@ tl::expected<ClientView, std::string> ClientView::make(const conf::Config& setti
   if (!rules) return tl::unexpected(rules.error().front());
   made.rules_ = *std::move(rules);
   made.all_ = std::move(all);
-  made.exceptions_ = std::move(exceptions);
+  made.exceptions_ = made_by_people.overrides();
+  for (const SwitchItem& item : made_by_people.switches) made.switches_.push_back(item.made);
   Address client;
   if (!question.client.empty()) {
     const auto address = Address::parse(question.client);
     if (!address) return tl::unexpected(fmt::format("--client {}: an address is needed", question.client));
     client = *address;
+    made.client_ = client;
   }
   std::string listener = question.listener;
   if (listener.empty()) listener = settings.listeners.front().address;
@@ -115,6 +117,14 @@ tl::expected<ClientView, std::string> ClientView::make(const conf::Config& setti
     made.with_user_ = made.rules_->group_of(client, listener, member);
   }
   return made;
+}
+
+filter::Asker ClientView::asker() const {
+  filter::Asker asker;
+  if (client_) asker.client = filter::address_of(client_->octets);
+  if (user_ != nullptr && !is_exempt_) asker.user = user_->name;
+  if (rules_ != nullptr) asker.group = rules_->name(group_);
+  return asker;
 }
 
 // What is wrong with the options, or empty.
@@ -168,13 +178,18 @@ PolicyPtr ClientView::policy_at(Instant instant) {
   PolicyPtr& known = policies_[{group_, instant}];
   if (known == nullptr) {
     known = with_exceptions_at(instant);
-    if (rules_ != nullptr) known = known->view(rules_->view_at(group_, instant));
+    if (rules_ != nullptr) known = known->view(rules_->view_at(group_, instant, switches_));
   }
   return known;
 }
 
 Instant ClientView::next_change(Instant instant, const std::vector<std::uint64_t>& exceptions) const {
   Instant next = rules_ == nullptr ? instant + Schedule::kHorizon : rules_->next_change(group_, instant);
+  if (rules_ != nullptr) {
+    for (const Switch& made : switches_) {
+      if (made.group == rules_->name(group_) && made.until > instant) next = std::min(next, made.until);
+    }
+  }
   for (const filter::Override& made : exceptions_) {
     const bool is_wanted = std::ranges::find(exceptions, made.id) != exceptions.end();
     if (is_wanted && made.until > instant) next = std::min(next, Instant{made.until});
@@ -214,10 +229,16 @@ nlohmann::ordered_json ClientView::user_json() const {
 
 std::string ClientView::text() const {
   if (rules_ == nullptr) return user_text();
-  return user_text() + fmt::format("group       {} ({} of {}): {}\ntime        {}; {}\nactions     {}\n",
-                                   rules_->name(group_), group_ + 1, rules_->size(),
-                                   criteria_text(rules_->settings(group_)), time_text(at_),
-                                   schedules_text(*rules_, group_, at_, zone_), actions_text(*rules_, group_, at_));
+  std::string out = user_text() + fmt::format("group       {} ({} of {}): {}\ntime        {}; {}\nactions     {}\n",
+                                              rules_->name(group_), group_ + 1, rules_->size(),
+                                              criteria_text(rules_->settings(group_)), time_text(at_),
+                                              schedules_text(*rules_, group_, at_, zone_),
+                                              actions_text(*rules_, group_, at_, switches_));
+  for (const Switch& made : switches_) {
+    if (made.group != rules_->name(group_) || made.until <= at_) continue;
+    out += fmt::format("switch      {} until {}\n", made.text(), time_text(made.until));
+  }
+  return out;
 }
 
 nlohmann::ordered_json ClientView::json() const {
@@ -227,13 +248,16 @@ nlohmann::ordered_json ClientView::json() const {
   for (const auto& [schedule, state] : rules_->schedules_at(group_, at_)) {
     schedules.push_back({{"name", schedule->name()}, {"active", state.is_active}, {"until", utc_text(state.until)}});
   }
-  const filter::PolicyView view = rules_->view_at(group_, at_);
+  ordered_json switches = ordered_json::array();
+  for (const Switch& made : switches_) {
+    if (made.group != rules_->name(group_) || made.until <= at_) continue;
+    switches.push_back({{"switch", made.text()}, {"until", utc_text(made.until)}});
+  }
+  const filter::PolicyView view = rules_->view_at(group_, at_, switches_);
   for (std::size_t i = 0; i < view.actions.size(); ++i) actions[rules_->filters()[i]] = to_string(view.actions[i]);
-  return {{"name", rules_->name(group_)},
-          {"index", group_},
-          {"schedules", std::move(schedules)},
-          {"actions", std::move(actions)},
-          {"otherwise", to_string(view.otherwise)}};
+  return {{"name", rules_->name(group_)},      {"index", group_},
+          {"schedules", std::move(schedules)}, {"switches", std::move(switches)},
+          {"actions", std::move(actions)},     {"otherwise", to_string(view.otherwise)}};
 }
 
 }  // namespace bloomwall::proxy

@@ -9,6 +9,8 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -19,6 +21,7 @@
 #include "proxy/access/group_rules.h"
 #include "proxy/auth/authentication_rules.h"
 #include "proxy/net/snapshot.h"
+#include "proxy/state/state_store.h"
 
 namespace bloomwall::proxy {
 
@@ -35,14 +38,16 @@ struct ClientQuestion {
 
 class ClientView {
  public:
-  // `all`: every filter as it is outside of groups. `exceptions`: with their ends. The error names the option.
+  // `all`: every filter as it is outside of groups. `made_by_people`: exceptions and switches, with their ends. The
+  // error names the option.
   static tl::expected<ClientView, std::string> make(const conf::Config& settings, PolicyPtr all,
-                                                    std::vector<filter::Override> exceptions,
+                                                    const ExportedState& made_by_people,
                                                     const ClientQuestion& question);
 
   // Of a request for this host (canonical), at the instant. Hosts that need no credentials are asked without a user.
   // What follows is about the host that was asked for last.
   const PolicyPtr& policy_for(std::string_view host);
+  filter::Asker asker() const;  // of that request; borrows from this
   Instant at() const { return at_; }
   bool has_groups() const { return rules_ != nullptr; }
   // Until when `says` gives the same text of the policy, and what it gives then. It is asked at each change of a
@@ -76,6 +81,7 @@ class ClientView {
   std::map<std::size_t, PolicyPtr> with_exceptions_;               // by how many there are
   std::map<std::pair<std::size_t, Instant>, PolicyPtr> policies_;  // by group, as they were asked for
   std::vector<filter::Override> exceptions_;
+  std::vector<Switch> switches_;
   std::shared_ptr<const GroupRules> rules_;  // null: there are no groups
   std::size_t group_ = 0, with_user_ = 0, without_user_ = 0;
   AuthenticationRulesPtr logins_;  // null: nobody has to log in
@@ -83,10 +89,11 @@ class ClientView {
   UserPtr user_;  // null: none is given, or it does not count
   TimeZone zone_;
   Instant at_ = 0;
+  std::optional<Address> client_;  // nothing: not given
 };
 
-// "malware block, games block (lessons), ads off; otherwise deny".
-std::string actions_text(const GroupRules& rules, std::size_t group, Instant at);
+// "malware block, games block, ads off; otherwise deny".
+std::string actions_text(const GroupRules& rules, std::size_t group, Instant at, std::span<const Switch> switches = {});
 // "2026-11-23T20:15:00Z".
 std::string utc_text(Instant instant);
 

@@ -85,8 +85,10 @@ struct ExceptCommand {
   bool deny = false;
   std::string entry, why;
   std::vector<std::string> filters;
-  std::string lasts = {};  // a duration, or "ever"; empty: a day
-  std::string until = {};  // or a time, as in 2026-01-31T12:00:00Z
+  std::string lasts = {};                          // a duration, or "ever"; empty: a day
+  std::string until = {};                          // or a time, as in 2026-01-31T12:00:00Z
+  bool until_build = false;                        // or until its filters do not list it any more
+  std::string client = {}, user = {}, group = {};  // whom it is for, at most one of these; none: everybody
 };
 int run_except(const ExceptCommand& command, const Streams& io);
 
@@ -98,6 +100,40 @@ struct ExceptionsCommand {
   std::vector<std::string> words;
 };
 int run_exceptions(const ExceptionsCommand& command, const Streams& io);
+
+// Puts a switch over what a group does until a time (groups_api.h), or ends it. Without words shows those that there
+// are: "group<TAB>switch<TAB>end<TAB>who<TAB>why" each. 1: it cannot be taken, or there is none; 2: nobody there, or it
+// could not be kept.
+struct SwitchCommand {
+  std::filesystem::path config;
+  std::string group = {}, what = {};  // "filters.games=off", "otherwise=deny", "pause"; to end it the key suffices
+  std::string lasts = {}, why = {};
+  bool ends = false, json = false;
+};
+int run_switch(const SwitchCommand& command, const Streams& io);
+
+// Tokens, with which programs log in (state_api.h). add: prints it, once; 1: it cannot be taken, or there is none of
+// that name to remove; 2: nobody there, or it could not be kept.
+struct TokenCommand {
+  std::filesystem::path config;
+  std::string name = {};
+  std::vector<std::string> groups = {};
+  std::string role = {};   // viewer, reviewer, operator or admin: at the API; empty: for the proxy alone
+  std::string lasts = {};  // a duration, or "ever"
+  bool json = false;
+};
+int run_token_add(const TokenCommand& command, const Streams& io);
+int run_token_list(const TokenCommand& command, const Streams& io);  // "name<TAB>groups<TAB>role<TAB>end" each
+int run_token_remove(const TokenCommand& command, const Streams& io);
+
+// Who has changed what in the running proxy, the newest first:
+// "time<TAB>who<TAB>via<TAB>what<TAB>subject<TAB>why" each.
+struct AuditCommand {
+  std::filesystem::path config;
+  std::string since = {};  // a time, or how far back; empty: all
+  bool json = false;       // one object a line
+};
+int run_audit(const AuditCommand& command, const Streams& io);
 
 // The certificate authority of TLS inspection. The files are those that the configuration names, unless `certificate`
 // and `key` are given; then the configuration is not read.

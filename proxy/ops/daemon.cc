@@ -6,11 +6,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <ctime>
+#include <iterator>
 #include <optional>
 #include <utility>
 
 #include "base/units.h"
 #include "proxy/log/log.h"
+#include "proxy/ops/build_review.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -19,15 +22,21 @@ constexpr std::size_t kPoolBytes = std::size_t{64} << 20;  // of admin and contr
 constexpr std::size_t kScratchBytes = std::size_t{64} << 10;
 constexpr Milliseconds kDrainTick{50};
 constexpr Milliseconds kWatchTick{1000};
-constexpr Milliseconds kStall{5000};          // a loop that has not turned for so long is reported
-constexpr Milliseconds kSweepPeriod{1000};    // of exceptions that have ended
-constexpr Milliseconds kSchedulePeriod{500};  // how late a change may be
+constexpr Milliseconds kStall{5000};  // a loop that has not turned for so long is reported
 constexpr Milliseconds kFlushBound{5000};
 constexpr Milliseconds kReloadBound{2000};  // for a reload to give up
 constexpr Milliseconds kStopMargin{10'000};
 constexpr Milliseconds kLongestControlWait{5000};
 constexpr HttpServer::Bounds kAdminBounds{.connections = 64, .patience = Milliseconds(10'000)};
 constexpr HttpServer::Bounds kControlBounds{.connections = 32, .patience = Milliseconds(5000)};
+
+// Tokens and sessions are not sent over a network in the clear.
+bool is_for_this_host(const std::string& address) {
+  const auto endpoint = Endpoint::parse(address);
+  if (!endpoint) return false;
+  const std::string ip = endpoint->unmapped().ip();
+  return ip.starts_with("127.") || ip == "::1";
+}
 
 }  // namespace
 
@@ -56,10 +65,6 @@ Daemon::Daemon(std::filesystem::path file, conf::Config settings, std::unique_pt
       schedule_tick_(
           loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_schedule_tick(); }, this),
       reload_api_(loop_, configuration_file(file_), [this](Reloader::Done done) { ask_for_reload(std::move(done)); }),
-      exceptions_(state_folder(started_with_),
-                  {.publish = [this](std::function<void()> adopted) { publish_exceptions(std::move(adopted)); },
-                   .is_ending = [this] { return phase_ == Phase::draining; },
-                   .warnings = [this](const filter::Override& made) { return exception_warnings(made); }}),
       tls_api_(loop_, [this](const std::function<void(TlsApi::Rows)>& done) {
         if (phase_ != Phase::serving) return false;  // workers that have ended answer nothing
         server_->collect_refusals(done);
@@ -69,8 +74,8 @@ Daemon::Daemon(std::filesystem::path file, conf::Config settings, std::unique_pt
 Daemon::~Daemon() = default;
 
 int Daemon::run() {
-  if (!exceptions_.error().empty()) {  // what was denied would pass
-    log::error("{}", exceptions_.error());
+  if (const auto opened = open_state(); !opened) {  // what was denied would pass
+    log::error("{}", opened.error());
     return kExitConfiguration;
   }
   signals_ = std::make_unique<Signals>(loop_, [this](int number) { on_signal(number); });
@@ -80,8 +85,8 @@ int Daemon::run() {
   }
   watchdog_.set(kWatchTick);
   file_tick_.set(kFileWatchPeriod);
-  sweep_tick_.set(kSweepPeriod);
-  schedule_tick_.set(kSchedulePeriod);
+  on_sweep();  // these two begin their ticks
+  on_schedule_tick();
   start_reloader();
   reloader_->request({});
   loop_.run();
@@ -90,6 +95,7 @@ int Daemon::run() {
   reloader_.reset();
   control_.reset();
   admin_.reset();
+  state_.reset();  // what was asked of it is done
   server_.reset();
   access_log_->close(kFlushBound);
   log::info("stopped");
@@ -133,7 +139,9 @@ tl::expected<void, std::string> Daemon::open_admin() {
     }
   }
   if (!admin.address) return {};
-  auto opened = HttpServer::open(io_, *admin.address, HttpRoutes(admin_pages(), admin.hosts), kAdminBounds);
+  std::vector<HttpRoute> routes = admin_pages();
+  if (is_for_this_host(*admin.address)) std::ranges::move(api_routes(), std::back_inserter(routes));
+  auto opened = HttpServer::open(io_, *admin.address, HttpRoutes(std::move(routes), admin.hosts), kAdminBounds);
   if (!opened) return tl::unexpected(opened.error());
   admin_ = *std::move(opened);
   log::info("admin on {} (/healthz /readyz /metrics)", admin_->address().text());
@@ -142,9 +150,7 @@ tl::expected<void, std::string> Daemon::open_admin() {
 
 tl::expected<void, std::string> Daemon::open_control() {
   std::vector<HttpRoute> routes = admin_pages();
-  routes.push_back(reload_api_.route());
-  routes.push_back(tls_api_.route());
-  for (HttpRoute& route : exceptions_.routes()) routes.push_back(std::move(route));
+  std::ranges::move(api_routes(), std::back_inserter(routes));
   auto opened = HttpServer::open_unix(io_, started_with_.admin.control_socket,
                                       HttpRoutes(std::move(routes), std::nullopt), kControlBounds);
   if (!opened) return tl::unexpected(opened.error());
@@ -255,7 +261,10 @@ void Daemon::serve(Edition edition, const std::shared_ptr<Handover>& handover) {
   } else {
     replace(edition, handover);
   }
-  if (outcome.ok()) keep(edition);
+  if (outcome.ok()) {
+    keep(edition);
+    exceptions_->note_builds(review_builds(state_->state(), *edition.policy));
+  }
   handover->served(std::move(outcome));
 }
 
@@ -263,63 +272,6 @@ void Daemon::keep(const Edition& edition) {
   served_ = edition;
   std::erase_if(policies_, [](const auto& policy) { return policy.expired(); });
   policies_.emplace_back(edition.policy);
-}
-
-// The same snapshot, filters and allow lists: no reload, and the generation stays. Open tunnels are judged again.
-void Daemon::publish_exceptions(std::function<void()> adopted) {
-  const auto posted = [this, adopted = std::move(adopted)] { loop_.post(adopted); };
-  if (server_ == nullptr) return posted();  // nobody to take them over
-  publish(with_exceptions(served_), posted);
-}
-
-Edition Daemon::with_exceptions(const Edition& edition) const {
-  return Edition{edition.snapshot, edition.policy->with(exceptions_.exceptions())}.at(instant_now());
-}
-
-void Daemon::publish(const Edition& edition, const std::function<void()>& adopted) {
-  server_->publish(edition, adopted);
-  keep(edition);
-}
-
-// The same snapshot and filters, with what groups do with them from now on. A step of the clock is a change, too.
-void Daemon::on_schedule_tick() {
-  schedule_tick_.set(kSchedulePeriod);
-  if (server_ == nullptr || phase_ == Phase::draining || served_.groups == nullptr) return;
-  const Instant now = instant_now();
-  if (served_.groups->hold_at(now)) return;
-  const Edition next = served_.at(now);
-  if (next.groups->says_the_same_as(*served_.groups)) {
-    served_.groups = next.groups;  // no worker need know
-    return;
-  }
-  log::info("schedules: {}", describe_changes(*served_.snapshot->groups, *served_.groups, *next.groups));
-  publish(next, {});
-}
-
-std::vector<std::string> Daemon::exception_warnings(const filter::Override& made) const {
-  std::vector<std::string> out;
-  if (served_.policy == nullptr) return out;
-  const auto filters = served_.policy->filters();
-  for (const std::string& name : made.filters) {
-    const auto is_named = [&](const filter::Policy::FilterState& state) { return state.spec.name == name; };
-    if (std::ranges::none_of(filters, is_named)) out.push_back(fmt::format("no filter has the name {}", name));
-  }
-  if (filter::is_host_kind(made.kind)) return out;
-  filter::Canonicaliser canonicaliser;
-  const filter::Verdict verdict =
-      served_.policy->judge_host(canonicaliser.host(std::string_view(made.entry).substr(0, made.entry.find('/'))));
-  if (made.action == filter::Override::Action::deny) {
-    out.emplace_back("a path is not seen inside https tunnels; deny the host to close those as well");
-  } else if (verdict.decision == filter::Decision::blocked) {
-    out.push_back(
-        fmt::format("tunnels to its host stay blocked by {}: over https this opens nothing", verdict.filter->name));
-  }
-  return out;
-}
-
-void Daemon::on_sweep() {
-  sweep_tick_.set(kSweepPeriod);
-  if (phase_ == Phase::serving) exceptions_.sweep();
 }
 
 ReloadOutcome Daemon::start_serving(const Edition& edition) {
@@ -341,6 +293,7 @@ void Daemon::replace(const Edition& edition, const std::shared_ptr<Handover>& ha
 
 // Logs the outcome, and reports READY=1 to systemd.
 void Daemon::after_load(const ReloadOutcome& outcome) {
+  status_api_->note(outcome, std::time(nullptr));
   const char* const what = reloads_.succeeded == 0 ? "start" : "reload";
   for (const std::string& warning : outcome.warnings) log::warning("{}: {}", what, warning);
   const log::Level level = outcome.ok() ? log::Level::info : log::Level::error;
@@ -391,6 +344,7 @@ std::string Daemon::metrics() const {
                            .helpers = server_ == nullptr ? HelperLogins::Figures{} : server_->helpers(),
                            .reloads = reloads_,
                            .logs = {access_log_->lines_written(), access_log_->lines_dropped(), log_lines_dropped()},
+                           .state = {.is_usable = state_->is_usable(), .tokens = state_->state().tokens->all().size()},
                            .phase = phase_,
                            .loop_silence = server_ == nullptr ? Milliseconds(0) : server_->longest_silence(),
                            .now = std::chrono::system_clock::now()};

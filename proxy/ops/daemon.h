@@ -22,14 +22,19 @@
 #include "proxy/io/transport.h"
 #include "proxy/log/access_log.h"
 #include "proxy/net/server.h"
+#include "proxy/ops/api_access.h"
 #include "proxy/ops/exceptions_api.h"
 #include "proxy/ops/file_watch.h"
+#include "proxy/ops/groups_api.h"
 #include "proxy/ops/http_server.h"
 #include "proxy/ops/metrics.h"
 #include "proxy/ops/reload_api.h"
 #include "proxy/ops/reload_job.h"
 #include "proxy/ops/service_manager.h"
 #include "proxy/ops/signals.h"
+#include "proxy/ops/state_api.h"
+#include "proxy/ops/state_service.h"
+#include "proxy/ops/status_api.h"
 #include "proxy/ops/tls_api.h"
 
 namespace bloomwall::proxy {
@@ -49,7 +54,9 @@ class Daemon {
 
  private:
   tl::expected<void, std::string> open_admin();
+  tl::expected<void, std::string> open_state();
   tl::expected<void, std::string> open_control();
+  std::vector<HttpRoute> api_routes();
   void on_control_retry();
   [[noreturn]] void leave_reload_behind();
   void on_signal(int number);
@@ -65,6 +72,7 @@ class Daemon {
   Edition with_exceptions(const Edition& edition) const;
   void publish(const Edition& edition, const std::function<void()>& adopted);
   void on_schedule_tick();
+  std::string exception_refusal(const filter::Override& made) const;
   std::vector<std::string> exception_warnings(const filter::Override& made) const;
   void after_load(const ReloadOutcome& outcome);
   void reopen_logs(const conf::Log& settings);
@@ -102,8 +110,14 @@ class Daemon {
   FileWatch files_;
   std::unique_ptr<Signals> signals_;
   ReloadApi reload_api_;
-  ExceptionsApi exceptions_;
   TlsApi tls_api_;
+  // From open_state() on.
+  std::unique_ptr<StateService> state_;
+  std::unique_ptr<ExceptionsApi> exceptions_;
+  std::unique_ptr<StateApi> state_api_;
+  std::unique_ptr<GroupsApi> groups_api_;
+  std::unique_ptr<StatusApi> status_api_;
+  std::unique_ptr<ApiAccess> access_;
   std::unique_ptr<HttpServer> control_, admin_;  // on the unix socket; on the admin address
   std::unique_ptr<Reloader> reloader_;           // last: its thread posts to the loop
 };

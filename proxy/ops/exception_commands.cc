@@ -7,11 +7,12 @@
 
 #include "base/units.h"
 #include "filter/cli/terminal.h"
-#include "filter/url/host.h"
 #include "proxy/ops/commands.h"
-#include "proxy/ops/exception_list.h"
 #include "proxy/ops/http_client.h"
 #include "proxy/ops/loading.h"
+#include "proxy/ops/http_client.h"
+#include "proxy/state/exception_item.h"
+#include "proxy/state/time_text.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -21,23 +22,31 @@ using filter::printable;
 using nlohmann::ordered_json;
 
 constexpr std::string_view kExceptionsPath = "/api/v1/exceptions";
-std::string end_text(const Override& exception) {
+std::string end_text(const ExceptionItem& item) {
+  const Override& exception = item.exception;
+  if (item.until_build && item.builds >= ExceptionItem::kInsists) {
+    return fmt::format("until a build: the list insists, {} builds", item.builds);
+  }
+  if (item.until_build) return "until a build";
   if (exception.until == Override::kForever) return "ever";
   return "until " + format_time(static_cast<std::uint64_t>(exception.until));
 }
 
-std::string line_of(const ExceptionList::Item& item) {
+std::string line_of(const ExceptionItem& item) {
   const Override& exception = item.exception;
   std::string scope;
   for (const std::string& filter : exception.filters) scope += " @" + filter;
+  if (exception.client) scope += " for client " + client_text(exception);
+  if (!exception.user.empty()) scope += " for user " + exception.user;
+  if (!exception.group.empty()) scope += " for group " + exception.group;
   return fmt::format("{}\t{}\t{} {}{}\t{}\t{}\n", exception.id,
                      exception.action == Override::Action::allow ? "allow" : "deny", static_cast<char>(exception.kind),
-                     printable(exception.entry), printable(scope), end_text(exception), printable(item.why));
+                     printable(exception.entry), printable(scope), end_text(item), printable(item.why));
 }
 
 // False: the proxy says something that this program does not understand.
 bool print_item(const ordered_json& json, const Streams& io) {
-  const auto item = item_from(json);
+  const auto item = exception_from(json);
   if (!item) {
     print_lines(io.err, {"the running proxy is of another version: " + item.error()});
     return false;
@@ -46,17 +55,12 @@ bool print_item(const ordered_json& json, const Streams& io) {
   return true;
 }
 
-// As a line of an allow list; of one that denies nothing.
+// As a line of an allow list; of one that a list cannot say nothing.
 bool print_allow_line(const ordered_json& json, const Streams& io) {
-  const auto item = item_from(json);
+  const auto item = exception_from(json);
   if (!item) return print_item(json, io);
-  const Override& exception = item->exception;
-  if (exception.action == Override::Action::deny || exception.until <= std::time(nullptr)) return true;
-  // A list takes these as written out only.
-  if (filter::is_host_kind(exception.kind) && filter::is_top_level_domain(exception.entry)) io.out << "*.";
-  io.out << exception.entry;
-  for (const std::string& filter : exception.filters) io.out << " @" << printable(filter);
-  io.out << fmt::format("  # exception {}, {}: {}\n", exception.id, end_text(exception), printable(item->why));
+  const std::string line = allow_line(*item, std::time(nullptr));
+  if (!line.empty()) io.out << printable(line) << '\n';
   return true;
 }
 
@@ -89,7 +93,11 @@ int run_except(const ExceptCommand& command, const Streams& io) {
   }
   ordered_json json{{"action", command.deny ? "deny" : "allow"}, {"entry", command.entry}, {"why", command.why}};
   if (!command.filters.empty()) json["filters"] = command.filters;
+  if (!command.client.empty()) json["client"] = command.client;
+  if (!command.user.empty()) json["user"] = command.user;
+  if (!command.group.empty()) json["group"] = command.group;
   if (*end) json["until"] = **end;
+  if (command.until_build) json["until_build"] = true;
   const std::string body = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
   const auto answer = ask_running(command.config, {.method = "POST", .path = kExceptionsPath, .body = body}, io);
   if (!answer) return answer.error();

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -11,6 +13,9 @@
 #include "base/units.h"
 #include "filter/cli/terminal.h"
 #include "proxy/log/log.h"
+#include "proxy/ops/api_reply.h"
+#include "proxy/state/json_members.h"
+#include "proxy/state/time_text.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -19,135 +24,149 @@ using filter::Override;
 using nlohmann::ordered_json;
 
 constexpr std::string_view kListPath = "/api/v1/exceptions", kItemPath = "/api/v1/exceptions/{id}";
-constexpr std::string_view kJson = "application/json";
-constexpr std::size_t kMostBody = std::size_t{64} << 10;
 constexpr std::int64_t kUsualSeconds = std::int64_t{24} * 3600;
-
-std::string text_of(const ordered_json& json) {
-  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + '\n';
-}
-
-HttpReply problem(int status, std::string_view title, std::string_view detail) {
-  return {.status = status,
-          .type = "application/problem+json",
-          .body = text_of({{"title", title}, {"status", status}, {"detail", detail}})};
-}
+constexpr std::array<std::string_view, 9> kMembers{"action", "entry",  "filters", "until", "until_build",
+                                                   "why",    "client", "user",    "group"};
 
 HttpReply not_taken(std::string_view detail) { return problem(400, "The exception cannot be taken", detail); }
 
 // What a client says of a new one; errors as for people.
-tl::expected<ExceptionList::Item, std::string> read_item(std::string_view body, std::int64_t now) {
+tl::expected<ExceptionItem, std::string> read_item(std::string_view body, std::int64_t now) {
   const auto refuse = [](std::string what) { return tl::unexpected(std::move(what)); };
   ordered_json json = ordered_json::parse(body, nullptr, false);
   if (!json.is_object()) return refuse("the body is no JSON object");
   for (const auto& [name, value] : json.items()) {
-    if (name != "action" && name != "entry" && name != "filters" && name != "until" && name != "why") {
-      return refuse(fmt::format("{}: no such member; there are action, entry, filters, until and why", name));
-    }
+    if (std::ranges::find(kMembers, name) != kMembers.end()) continue;
+    return refuse(fmt::format(
+        "{}: no such member; there are action, entry, filters, client, user, group, until, until_build and why", name));
   }
-  const auto text_at = [&](const char* name) {
-    const auto at = json.find(name);
-    return at != json.end() && at->is_string() ? at->get<std::string>() : std::string();
-  };
-  const std::string entry = text_at("entry"), why = text_at("why"), action = text_at("action");
-  if (entry.empty() || entry.size() > ExceptionList::kMaxEntry) {
-    return refuse(fmt::format("entry: a text of 1 to {} octets is needed", ExceptionList::kMaxEntry));
+  const std::string entry = text_member(json, "entry").value_or(""), why = text_member(json, "why").value_or("");
+  if (entry.empty() || entry.size() > ExceptionItem::kMaxEntry) {
+    return refuse(fmt::format("entry: a text of 1 to {} octets is needed", ExceptionItem::kMaxEntry));
   }
-  if (why.empty() || why.size() > ExceptionList::kMaxWhy) {
-    return refuse(fmt::format("why: a text of 1 to {} octets is needed", ExceptionList::kMaxWhy));
+  if (why.empty() || why.size() > ExceptionItem::kMaxWhy) {
+    return refuse(fmt::format("why: a text of 1 to {} octets is needed", ExceptionItem::kMaxWhy));
   }
   Override made;
-  made.action = action == "deny" ? Override::Action::deny : Override::Action::allow;
+  made.action = text_member(json, "action") == "deny" ? Override::Action::deny : Override::Action::allow;
   if (const auto read = filter::read_override(entry, made); !read) return refuse("entry: " + read.error().what);
   json["id"] = 0U;
   json["kind"] = std::string(1, static_cast<char>(made.kind));
   json["entry"] = made.entry;
-  json["created"] = format_time(static_cast<std::uint64_t>(now));
-  if (!json.contains("until")) json["until"] = format_time(static_cast<std::uint64_t>(now + kUsualSeconds));
-  auto item = item_from(json);
+  json["created"] = time_text(now);
+  const bool until_build = json.value("until_build", ordered_json()) == true;
+  if (until_build && made.action == Override::Action::deny) return refuse("until_build: goes with an allow only");
+  const ordered_json usual = until_build ? ordered_json() : ordered_json(time_text(now + kUsualSeconds));
+  if (!json.contains("until")) json["until"] = usual;
+  auto item = exception_from(json);
   if (!item) return refuse(item.error());
   if (item->exception.until <= now) return refuse("until: has passed already");
   return item;
 }
 
-HttpReply ending() { return problem(503, "Nothing was changed", "bloomwall is stopping"); }
-
-std::optional<std::uint64_t> id_of(std::string_view text) { return parse_integer(text); }
-
 }  // namespace
 
-ExceptionsApi::ExceptionsApi(const std::filesystem::path& state_folder, Daemon daemon) : daemon_(std::move(daemon)) {
-  auto loaded = ExceptionList::load(state_folder);
-  if (loaded) {
-    list_ = *std::move(loaded);
-  } else {
-    error_ = loaded.error();
-  }
-}
-
-std::vector<HttpRoute> ExceptionsApi::routes() {
-  return {{.method = "GET", .path = kListPath, .handler = [this](const HttpRequest&) { return list(); }},
+std::vector<ApiRoute> ExceptionsApi::routes() {
+  return {{.method = "GET",
+           .path = kListPath,
+           .role = Role::reviewer,
+           .handler = [this](const ApiRequest&) { return list(); }},
           {.method = "POST",
            .path = kListPath,
-           .handler = [this](const HttpRequest& request) { return make(request); },
-           .most_body = kMostBody},
-          {.method = "DELETE", .path = kItemPath, .handler = [this](const HttpRequest& request) {
+           .role = Role::reviewer,
+           .handler = [this](const ApiRequest& request) { return make(request); },
+           .most_body = kMostApiBody},
+          {.method = "DELETE", .path = kItemPath, .role = Role::reviewer, .handler = [this](const ApiRequest& request) {
              return remove(request);
            }}};
 }
 
-// Those that are in the file still have ended there, too.
 void ExceptionsApi::sweep() {
-  const auto swept = list_.sweep(std::time(nullptr));
-  if (!swept) log::warning("{}: exceptions that have ended are still in the file", swept.error());
-  if (!swept || *swept) daemon_.publish([] {});
+  const std::int64_t now = std::time(nullptr);
+  const auto has_ended = [now](const ExceptionItem& item) { return item.exception.until <= now; };
+  const auto is_over = [now](const SwitchItem& item) { return item.made.until <= now; };
+  const State& state = state_.state();
+  if (is_sweeping_ || !state_.is_usable()) return;
+  if (std::ranges::none_of(state.exceptions, has_ended) && std::ranges::none_of(state.switches, is_over)) return;
+  is_sweeping_ = state_.ask([now](StateStore& store) { return store.sweep(now); },
+                            [this](const StateResult<std::size_t>& swept) {
+                              is_sweeping_ = false;
+                              if (swept) return daemon_.publish([] {});
+                              log::warning("{}: exceptions that have ended are still in the state", swept.error().what);
+                            });
+}
+
+void ExceptionsApi::note_builds(std::vector<StateStore::BuildFinding> findings) {
+  if (findings.empty() || !state_.is_usable() || daemon_.is_ending()) return;
+  const bool is_asked =
+      state_.ask([findings = std::move(findings)](StateStore& store) { return store.note_builds(findings); },
+                 [this](const StateResult<std::size_t>& cured) {
+                   if (!cured) return log::warning("{}: exceptions until a build stay", cured.error().what);
+                   if (*cured == 0) return;
+                   log::info("{} exceptions are cured: the filters do not list their entries any more", *cured);
+                   daemon_.publish([] {});
+                 });
+  if (!is_asked) log::warning("exceptions until a build stay until the next reload: too many changes wait");
 }
 
 HttpReply ExceptionsApi::list() const {
-  ordered_json json{{"items", ordered_json::array()}, {"next", nullptr}};
-  for (const ExceptionList::Item& item : list_.items()) json["items"].push_back(to_json(item));
-  return {.type = kJson, .body = text_of(json)};
-}
-
-HttpReply ExceptionsApi::make(const HttpRequest& request) {
-  if (daemon_.is_ending()) return ending();
-  auto item = read_item(request.body, std::time(nullptr));
-  if (!item) return not_taken(item.error());
-  if (list_.items().size() >= filter::Overrides::kMost) sweep();
-  const bool is_full = list_.items().size() >= filter::Overrides::kMost;
-  const auto id = list_.add(*std::move(item));
-  if (!id) return problem(is_full ? 409 : 500, "The exception was not made", id.error());
-  return publish(201, *list_.find(*id), request.stream, true);
-}
-
-HttpReply ExceptionsApi::remove(const HttpRequest& request) {
-  if (daemon_.is_ending()) return ending();
-  const auto id = id_of(request.arguments.front());
-  const ExceptionList::Item* const found = id ? list_.find(*id) : nullptr;
-  if (found == nullptr) return problem(404, "No such exception", "GET " + std::string(kListPath) + " shows all");
-  const ExceptionList::Item item = *found;
-  if (const auto removed = list_.remove(*id); !removed) {
-    return problem(500, "The exception was not removed", removed.error());
+  ordered_json items = ordered_json::array();
+  const std::int64_t now = std::time(nullptr);
+  for (const ExceptionItem& item : state_.state().exceptions) {
+    if (item.exception.until > now) items.push_back(to_json(item));
   }
-  return publish(200, item, request.stream, false);
+  return list_reply(std::move(items));
+}
+
+HttpReply ExceptionsApi::make(const ApiRequest& request) {
+  if (daemon_.is_ending()) return ending_problem();
+  auto item = read_item(request.http.body, std::time(nullptr));
+  if (!item) return not_taken(item.error());
+  if (const std::string refusal = daemon_.refusal(item->exception); !refusal.empty()) {
+    return problem(409, "The exception would have no effect", refusal);
+  }
+  if (item->until_build) item->seen = daemon_.builds(item->exception);
+  const bool is_asked = state_.ask(
+      [item = *std::move(item), author = request.caller.author](StateStore& store) -> StateResult<ExceptionItem> {
+        if (store.state()->exceptions.size() >= filter::Overrides::kMost) {
+          if (const auto swept = store.sweep(std::time(nullptr)); !swept) return tl::unexpected(swept.error());
+        }
+        return store.add_exception(item, author);
+      },
+      [this, asker = request.http.stream](const StateResult<ExceptionItem>& made) {
+        if (!made) return asker.reply(problem_of(made.error()));
+        publish(*made, asker, true);
+      });
+  return is_asked ? HttpReply{.is_later = true} : crowded_problem();
+}
+
+HttpReply ExceptionsApi::remove(const ApiRequest& request) {
+  if (daemon_.is_ending()) return ending_problem();
+  const auto id = parse_integer(request.http.arguments.front());
+  if (!id) return problem(404, "No such exception", "GET " + std::string(kListPath) + " shows all");
+  const bool is_asked = state_.ask(
+      [id = *id, author = request.caller.author](StateStore& store) { return store.remove_exception(id, author, ""); },
+      [this, asker = request.http.stream](const StateResult<ExceptionItem>& removed) {
+        if (!removed) return asker.reply(problem_of(removed.error()));
+        publish(*removed, asker, false);
+      });
+  return is_asked ? HttpReply{.is_later = true} : crowded_problem();
 }
 
 std::vector<std::string> ExceptionsApi::warnings_of(const Override& made) const {
   std::vector<std::string> warnings = daemon_.warnings(made);
-  if (!list_.is_kept()) warnings.emplace_back("it is gone after a restart: there is no state_dir to keep it in");
+  if (!state_.is_kept()) warnings.emplace_back("it is gone after a restart: there is no state_dir to keep it in");
   return warnings;
 }
 
-// The reply ends once every worker asks the new ones.
-HttpReply ExceptionsApi::publish(int status, const ExceptionList::Item& item, const HttpStream& asker, bool is_new) {
-  log::info("exception {}: {}", is_new ? "made" : "removed", filter::printable(to_json(item).dump()));
+// Answered once every worker asks the new ones.
+void ExceptionsApi::publish(const ExceptionItem& item, const HttpStream& asker, bool is_new) {
+  log::info("exception {}: {}", is_new ? "made" : "removed", filter::printable(json_line(to_json(item))));
   daemon_.publish([this, item, asker, is_new] {
     ordered_json json{{"item", to_json(item)}};
     if (is_new) json["warnings"] = warnings_of(item.exception);
-    asker.write(text_of(json));
-    asker.end();
+    asker.reply(json_reply(json, is_new ? 201 : 200));
   });
-  return {.status = status, .type = kJson, .goes_on = true};
 }
 
 }  // namespace bloomwall::proxy

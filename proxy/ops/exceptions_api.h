@@ -1,55 +1,60 @@
-// Exceptions over the control socket (http_server.h), and what `bloomwall allow`, `deny` and `exceptions` ask:
-//   GET    /api/v1/exceptions        {"items":[...],"next":null}, each as in exception_list.h
-//   POST   /api/v1/exceptions        {"action":"allow","entry":"example.com","filters":["ads"],
+// Exceptions over the API (api_access.h), and what `bloomwall allow`, `deny` and `exceptions` ask:
+//   GET    /api/v1/exceptions        {"items":[...],"next":null}, each as in exception_item.h
+//   POST   /api/v1/exceptions        {"action":"allow","entry":"example.com","filters":["ads"],"group":"pupils",
 //                                    "until":"2026-11-23T12:00:00Z","why":"..."}: 201,
 //                                    {"item":{...},"warnings":["..."]}. "entry" as in an allow list; "filters" may be
-//                                    left out; "until": null stays, left out is a day
+//                                    left out; so may "client", "user" and "group", of which one may be given; "until":
+//                                    null stays, left out is a day; with "until_build": true it is removed once the
+//                                    filters do not list the entry any more, and "until" left out is null
 //   DELETE /api/v1/exceptions/{id}   200, {"item":{...}}
-// A change is in the file and asked by every worker before the reply ends. Errors are application/problem+json (RFC
-// 9457): 400 what cannot be taken, 404 no such id, 409 there are too many, 500 the file cannot be written, 503 the
-// process ends. After an error nothing has changed. Thread: the loop's.
+// A change is on the disk and asked by every worker before the reply. Errors are application/problem+json (RFC 9457):
+// 400 what cannot be taken, 404 no such id, 409 there are too many, or no filter whom it names takes exceptions, 500
+// the state cannot be written, 503 the process ends. After an error nothing has changed. Role: reviewer. Thread: the
+// loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
-#include <tl/expected.hpp>
 #include <vector>
 
-#include "proxy/ops/exception_list.h"
-#include "proxy/ops/http_routes.h"
+#include "proxy/ops/api_access.h"
+#include "proxy/ops/state_service.h"
 
 namespace bloomwall::proxy {
 
 class ExceptionsApi {
  public:
   struct Daemon {
-    // Serves exceptions() from now on; `adopted` on the loop, later, once every worker does.
+    // Serves the exceptions of the state from now on; `adopted` on the loop, later, once every worker does.
     std::function<void(std::function<void()> adopted)> publish;
-    // The process ends: another one may have read the file already, and would not know of a change.
+    // The process ends: another one may have read the state already, and would not know of a change.
     std::function<bool()> is_ending;
+    // Why it cannot be taken at all; empty: it can.
+    std::function<std::string(const filter::Override& made)> refusal;
+    // The builds of the filters that it is against (build_review.h).
+    std::function<std::map<std::string, std::string>(const filter::Override& made)> builds;
     // What whoever made it should know: filters that do not exist, an effect that it cannot have. After publish().
     std::function<std::vector<std::string>(const filter::Override& made)> warnings;
   };
-  ExceptionsApi(const std::filesystem::path& state_folder, Daemon daemon);
+  ExceptionsApi(StateService& state, Daemon daemon) : state_(state), daemon_(std::move(daemon)) {}
 
-  // Why the file cannot be used, and nothing be served: what it denies would pass.
-  const std::string& error() const { return error_; }
-  std::vector<filter::Override> exceptions() const { return list_.exceptions(); }
-  std::vector<HttpRoute> routes();  // of this object, which must outlive them
-  void sweep();  // forgets those that have ended, and has tunnels judged again; to be called each second
+  std::vector<ApiRoute> routes();  // of this object, which must outlive them
+  // Forgets those that have ended, and switches that have, and has tunnels judged again. To be called each second.
+  void sweep();
+  void note_builds(std::vector<StateStore::BuildFinding> findings);  // of a policy that is served from now on
 
  private:
   HttpReply list() const;
   std::vector<std::string> warnings_of(const filter::Override& made) const;
-  HttpReply make(const HttpRequest& request);
-  HttpReply remove(const HttpRequest& request);
-  HttpReply publish(int status, const ExceptionList::Item& item, const HttpStream& asker, bool is_new);
+  HttpReply make(const ApiRequest& request);
+  HttpReply remove(const ApiRequest& request);
+  void publish(const ExceptionItem& item, const HttpStream& asker, bool is_new);
 
+  StateService& state_;
   Daemon daemon_;
-  ExceptionList list_;
-  std::string error_;
+  bool is_sweeping_ = false;
 };
 
 }  // namespace bloomwall::proxy

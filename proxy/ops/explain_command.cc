@@ -51,8 +51,9 @@ nlohmann::ordered_json tls_json(const std::optional<TlsAnswer>& tls) {
 }
 
 // `passage`: null where the URL has no canonical form.
-void print_fields(std::ostream& out, std::string_view url, const StoryFields& f, const Passage* passage,
-                  const std::optional<TlsAnswer>& tls, const ClientView& view, const std::string& valid_until) {
+void print_fields(std::ostream& out, std::string_view url, const StoryFields& f, std::uint64_t exception,
+                  const Passage* passage, const std::optional<TlsAnswer>& tls, const ClientView& view,
+                  const std::string& valid_until) {
   print_json(out, {{"url", url},
                    {"action", f.action},
                    {"canonical", text_or_null(f.canonical)},
@@ -62,6 +63,7 @@ void print_fields(std::ostream& out, std::string_view url, const StoryFields& f,
                    {"filter", text_or_null(f.filter)},
                    {"expression", text_or_null(f.expression)},
                    {"reason", f.reason},
+                   {"exception", exception == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(exception)},
                    {"access", passage == nullptr     ? nlohmann::ordered_json()
                               : passage->status == 0 ? nlohmann::ordered_json("allowed")
                                                      : nlohmann::ordered_json(passage->error)},
@@ -85,7 +87,7 @@ class Explainer {
   bool whole_story(std::string_view raw) {
     const auto& url = canonicaliser_.url(raw);
     ask_about(url);
-    const filter::Story story = policy_->explain(url);
+    const filter::Story story = policy_->explain(url, view_.asker());
     out_ << view_.text() << filter::explain_text(url, story) << leak_text(story.verdict);
     if (is_refused(url)) {
       out_ << "refused all the same: access.strict_path is true, and origins read this path in " << url.forms.size()
@@ -108,7 +110,7 @@ class Explainer {
     if (url.action == filter::UrlAction::reject) return invalid(raw, to_string(url.reason));
     if (is_refused(url)) return invalid(raw, kAmbiguous);
     ask_about(url);
-    const filter::Verdict verdict = policy_->judge(url);
+    const filter::Verdict verdict = policy_->judge(url, view_.asker());
     if (verdict.reason == filter::VerdictReason::default_deny) return answer("refused", raw, to_string(verdict.reason));
     if (is_listed(verdict)) return answer("listed", raw, verdict.expression);
     const std::optional<Passage> passage = passage_of(raw, url);
@@ -127,10 +129,12 @@ class Explainer {
     StoryFields fields;
     Decision decision = Decision::rejected;
     std::optional<Passage> passage;
+    std::uint64_t exception = 0;
     if (!too_long) {
-      const filter::Story story = policy_->explain(url);
+      const filter::Story story = policy_->explain(url, view_.asker());
       fields = story_fields(url, story);
       decision = story.verdict.decision;
+      exception = story.verdict.exception;
       passage = passage_of(raw, url);
     }
     if (too_long || is_refused(url)) {
@@ -144,7 +148,7 @@ class Explainer {
       const ClientView::End end = end_of(raw, url);
       if (!end.then.empty()) until = utc_text(end.at);
     }
-    print_fields(out_, raw, fields, passage ? &*passage : nullptr, tls_of(passage, url), view_, until);
+    print_fields(out_, raw, fields, exception, passage ? &*passage : nullptr, tls_of(passage, url), view_, until);
     return is_stopped(decision, passage);
   }
 
@@ -154,10 +158,10 @@ class Explainer {
   }
   // What the proxy makes of the URL: the verdict on its CONNECT, where it needs one, and, where it sees it, on the URL.
   std::string outcome(std::string_view raw, const filter::CanonicalUrl& url, const filter::Policy& policy) {
-    const Passage passage = passages_.judge(raw, url, policy);
-    const filter::Verdict own = policy.judge(url);
+    const Passage passage = passages_.judge(raw, url, {policy, view_.asker()});
+    const filter::Verdict own = policy.judge(url, view_.asker());
     const auto port = url.port == 0 ? std::uint16_t{443} : url.port;
-    const bool sees_url = !passage.is_encrypted || tls_.answer(url.host, port, policy).is_decrypted();
+    const bool sees_url = !passage.is_encrypted || tls_.answer(url.host, port, {policy, view_.asker()}).is_decrypted();
     const bool by_tunnel = passage.is_tunnel && (!sees_url || passage.verdict.decision >= own.decision);
     const filter::Verdict& verdict = by_tunnel ? passage.verdict : own;
     return fmt::format("{} ({}){}", to_string(verdict.decision), to_string(verdict.reason),
@@ -165,7 +169,7 @@ class Explainer {
   }
   ClientView::End end_of(std::string_view raw, const filter::CanonicalUrl& url) {
     std::vector<std::uint64_t> exceptions;
-    for (const auto& story : {policy_->explain(url), policy_->explain_host(url)}) {
+    for (const auto& story : {policy_->explain(url, view_.asker()), policy_->explain_host(url, view_.asker())}) {
       for (const auto& asked : story.questions) {
         if (!asked.filter.starts_with(kException)) continue;
         if (const auto id = parse_integer(asked.filter.substr(kException.size()))) exceptions.push_back(*id);
@@ -183,12 +187,12 @@ class Explainer {
   // Nothing without a canonical form, because the rules need one.
   std::optional<Passage> passage_of(std::string_view raw, const filter::CanonicalUrl& url) {
     if (!url.has_canonical) return std::nullopt;
-    return passages_.judge(raw, url, *policy_);
+    return passages_.judge(raw, url, {*policy_, view_.asker()});
   }
   // Of what the access rules let into a tunnel.
   std::optional<TlsAnswer> tls_of(const std::optional<Passage>& passage, const filter::CanonicalUrl& url) {
     if (!passage || !passage->is_encrypted || passage->status != 0) return std::nullopt;
-    return tls_.answer(url.host, url.port == 0 ? std::uint16_t{443} : url.port, *policy_);
+    return tls_.answer(url.host, url.port == 0 ? std::uint16_t{443} : url.port, {*policy_, view_.asker()});
   }
   // Of what a white list lets pass: how often it does so by mistake.
   std::string leak_text(const filter::Verdict& verdict) const {
@@ -236,7 +240,7 @@ int run_explain(const ExplainCommand& command, const Streams& io) {
     print_lines(io.err, settings.error().lines);
     return settings.error().status;
   }
-  std::vector<filter::Override> exceptions;
+  ExportedState exceptions;
   auto policy = load_policy_of_files(*settings, io.err, &exceptions);
   if (!policy) {
     print_lines(io.err, policy.error().lines);

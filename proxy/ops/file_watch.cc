@@ -10,9 +10,9 @@
 namespace bloomwall::proxy {
 namespace {
 
-using State = filter::Policy::FilterState;
+using Served = filter::Policy::FilterState;
 
-const char* consequence(const State& state) {
+const char* consequence(const Served& state) {
   if (state.spec.action == filter::FilterAction::no_decrypt) return "it exempts no host from decryption";
   if (state.spec.on_error == filter::OnFilterError::allow) return "its on_error lets everything pass";
   return state.spec.action == filter::FilterAction::monitor ? "its on_error monitors everything"
@@ -41,7 +41,7 @@ FileWatch::Seen FileWatch::look(const filter::Policy& policy, std::uint64_t gene
   if (generation != generation_) lost_.clear();
   generation_ = generation;
   Seen out;
-  for (const State& state : policy.filters()) {
+  for (const Served& state : policy.filters()) {
     state.file->notice_change();
     if (state.file->lost()) {
       if (!lost_.contains(state.spec.file)) {
@@ -80,7 +80,7 @@ void FileWatch::note(const std::filesystem::path& file, Seen& out) {
 
 std::string lost_and_blocking(const filter::Policy& policy) {
   std::string names;
-  for (const State& state : policy.filters()) {
+  for (const Served& state : policy.filters()) {
     if (!state.file->lost() || state.spec.on_error != filter::OnFilterError::block ||
         (state.spec.action != filter::FilterAction::block && state.spec.action != filter::FilterAction::allow)) {
       continue;
@@ -94,7 +94,7 @@ std::vector<std::string> served_on(const filter::Policy& policy, std::uint64_t g
   std::vector<std::string> lines;
   std::size_t lost = 0, copies = 0;
   const auto filters = policy.filters();
-  for (const State& state : filters) {
+  for (const Served& state : filters) {
     lose_if_damaged(*state.file, state.spec.file, damaged);
     if (state.exact != nullptr) lose_if_damaged(*state.exact, state.spec.exact, damaged);
     if (state.file->served_from() != filter::ServedFrom::original) ++copies;

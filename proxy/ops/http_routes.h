@@ -30,16 +30,18 @@ struct HttpReply {
   std::string body = {};
   std::string more_fields = {};  // each with its CRLF
   bool goes_on = false;          // the body is only the first piece: the rest goes to the request's HttpStream
+  bool is_later = false;         // all else means nothing: HttpStream::reply() will be called
 };
 
-// Handle to a client whose reply is streamed. Copyable; after the client has gone its calls do nothing. Must not be
-// used in the handler itself or after the server is destroyed. Thread: the loop's.
+// Handle to a client whose reply is streamed, or comes later. Copyable; after the client has gone its calls do nothing.
+// Must not be used in the handler itself or after the server is destroyed. Thread: the loop's.
 class HttpStream {
  public:
   class Sink {
    public:
     virtual void write(std::uint64_t id, std::string_view text) = 0;
     virtual void end(std::uint64_t id) = 0;
+    virtual void reply(std::uint64_t id, const HttpReply& whole) = 0;
 
    protected:
     ~Sink() = default;
@@ -48,6 +50,8 @@ class HttpStream {
 
   void write(std::string_view text) const { sink_->write(id_, text); }
   void end() const { sink_->end(id_); }
+  // After HttpReply::is_later: the reply, whole. Once.
+  void reply(const HttpReply& whole) const { sink_->reply(id_, whole); }
   friend bool operator==(const HttpStream&, const HttpStream&) = default;
 
  private:
@@ -55,11 +59,18 @@ class HttpStream {
   std::uint64_t id_;
 };
 
+// Who asks, as the kernel says.
+struct HttpPeer {
+  bool is_local = false;     // over the unix socket
+  std::uint32_t user = ~0U;  // its user id there; ~0: not known
+};
+
 struct HttpRequest {
   const RequestHead& head;
   const std::vector<std::string_view>& arguments;  // what stands for each {name} of the route's path, as it came
   std::string_view body;
   HttpStream stream;
+  HttpPeer peer = {};
 };
 
 struct HttpRoute {

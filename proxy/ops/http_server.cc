@@ -18,16 +18,17 @@ namespace bloomwall::proxy {
 // One client. Owned by the table; deleted by DeferredDeletion only.
 class HttpServer::Connection final : public DeletedLater, public Transport::Handler {
  public:
-  Connection(HttpServer& owner, std::uint64_t id, UniqueFd fd)
+  Connection(HttpServer& owner, std::uint64_t id, UniqueFd fd, const HttpPeer& peer)
       : owner_(owner),
         id_(id),
+        peer_(peer),
         transport_(std::make_unique<TcpTransport>(owner.io_, std::move(fd), *this)),
         reader_(owner.limits_),
         patience_(owner.io_.loop.timers(), [](void* self) { static_cast<Connection*>(self)->on_late(); }, this) {
     patience_.set(owner_.bounds_.patience);
   }
 
-  bool awaits_reply() const { return state_ == State::streaming; }
+  bool awaits_reply() const { return state_ == State::streaming || state_ == State::waiting; }
   void write(std::string_view text) {
     if (state_ != State::streaming) return;
     transport_->send(is_chunked() ? as_chunk(text) : std::string(text));
@@ -38,6 +39,9 @@ class HttpServer::Connection final : public DeletedLater, public Transport::Hand
     if (is_chunked()) transport_->send("0\r\n\r\n");
     finish();
   }
+  void reply(const HttpReply& whole) {
+    if (state_ == State::waiting) send(whole);
+  }
   void close() {
     patience_.clear();
     transport_->close();
@@ -45,7 +49,7 @@ class HttpServer::Connection final : public DeletedLater, public Transport::Hand
   }
 
  private:
-  enum class State : std::uint8_t { reading, streaming, answered };
+  enum class State : std::uint8_t { reading, waiting, streaming, answered };
   bool is_chunked() const { return to_.version == Version::http11; }
 
   std::size_t on_data(std::span<const char> bytes) override {
@@ -78,8 +82,14 @@ class HttpServer::Connection final : public DeletedLater, public Transport::Hand
     if (body_.size() <= match_.route->most_body) return;
     send(refusal({ErrorKind::body_too_large, "the body is longer than this path takes"}));
   }
-  void answer() { send(match_.route->handler({reader_.head(), match_.arguments, body_, HttpStream(owner_, id_)})); }
+  void answer() {
+    send(match_.route->handler({reader_.head(), match_.arguments, body_, HttpStream(owner_, id_), peer_}));
+  }
   void send(const HttpReply& reply) {
+    if (reply.is_later) {
+      state_ = State::waiting;
+      return patience_.clear();
+    }
     std::string out;
     write_reply(out, reply, to_, std::chrono::system_clock::now());
     transport_->send(out);
@@ -109,6 +119,7 @@ class HttpServer::Connection final : public DeletedLater, public Transport::Hand
 
   HttpServer& owner_;
   const std::uint64_t id_;
+  const HttpPeer peer_;
   TransportPtr transport_;
   RequestReader reader_;
   Timer patience_;
@@ -160,7 +171,8 @@ void HttpServer::on_accepted(UniqueFd fd, const Endpoint&, const Acceptor&) {
     oldest->second->close();
   }
   const std::uint64_t id = next_id_++;
-  connections_.emplace(id, std::make_unique<Connection>(*this, id, std::move(fd)));
+  const HttpPeer peer = name_ == nullptr ? HttpPeer{} : HttpPeer{.is_local = true, .user = user_of(fd.get())};
+  connections_.emplace(id, std::make_unique<Connection>(*this, id, std::move(fd), peer));
 }
 
 void HttpServer::on_closed(std::uint64_t id) {
@@ -174,6 +186,10 @@ void HttpServer::write(std::uint64_t id, std::string_view text) {
 
 void HttpServer::end(std::uint64_t id) {
   if (const auto at = connections_.find(id); at != connections_.end()) at->second->end();
+}
+
+void HttpServer::reply(std::uint64_t id, const HttpReply& whole) {
+  if (const auto at = connections_.find(id); at != connections_.end()) at->second->reply(whole);
 }
 
 }  // namespace bloomwall::proxy

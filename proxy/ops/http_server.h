@@ -57,6 +57,7 @@ class HttpServer final : Acceptor::Handler, HttpStream::Sink {
   void on_closed(std::uint64_t id);
   void write(std::uint64_t id, std::string_view text) override;
   void end(std::uint64_t id) override;
+  void reply(std::uint64_t id, const HttpReply& whole) override;
 
   IoContext& io_;
   const HeadLimits limits_{.head_bytes = kLongestHead, .fields = 64};

@@ -147,6 +147,7 @@ filter::PolicySpec policy_spec(const conf::Config& settings) {
                             .on_error = on_error_of(filter.on_error),
                             .memory = memory_of(filter.memory),
                             .status = filter.status,
+                            .takes_overrides = filter.takes_exceptions,
                             .public_key = filter.public_key,
                             .rebuild_at = filter.rebuild_at / 100.0});
   }

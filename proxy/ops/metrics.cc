@@ -174,6 +174,10 @@ void add_reloads(MetricFamilies& out, const MetricsInput& input) {
   out.row(input.snapshot == nullptr ? 0.0 : number(input.snapshot->generation));
   out.gauge("exceptions", "Exceptions that `bloomwall allow` and `bloomwall deny` have made");
   out.row(input.policy == nullptr ? 0.0 : number(input.policy->overrides()));
+  out.gauge("state_usable", "0 where state.db cannot be read, and exceptions.json is served without changes");
+  out.row(input.state.is_usable ? 1.0 : 0.0);
+  out.gauge("tokens", "Tokens that `bloomwall token` has made");
+  out.row(number(input.state.tokens));
   out.gauge("generations_alive", "Generations whose filters are in memory: 1, and 2 while one replaces the other");
   out.row(number(input.policies_alive));
   out.gauge("ready", "1 while it serves");

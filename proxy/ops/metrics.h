@@ -33,6 +33,11 @@ struct MetricsInput {
   HelperLogins::Figures helpers = {};
   ReloadCounts reloads;
   LogCounts logs;
+  struct StateFigures {
+    bool is_usable = true;
+    std::size_t tokens = 0;
+  };
+  StateFigures state = {};
   Phase phase = Phase::starting;
   std::chrono::milliseconds loop_silence{0};
   TimePoint now;

@@ -5,15 +5,14 @@
 #pragma once
 
 #include <ostream>
-#include <vector>
 
-#include "filter/policy/overrides.h"
 #include "proxy/ops/loading.h"
+#include "proxy/state/state_store.h"
 
 namespace bloomwall::proxy {
 
-// Exceptions that cannot be read are left out, and `err` is told. `made`: the others; may be null.
-Loaded<PolicyPtr> load_policy_of_files(const conf::Config& settings, std::ostream& err,
-                                       std::vector<filter::Override>* made = nullptr);
+// Exceptions that cannot be read are left out, and `err` is told. `made`: what could be read of them, and of switches,
+// which the policy has not; may be null.
+Loaded<PolicyPtr> load_policy_of_files(const conf::Config& settings, std::ostream& err, ExportedState* made = nullptr);
 
 }  // namespace bloomwall::proxy

@@ -45,9 +45,16 @@ constexpr const char* kRefusedFooter =
 constexpr const char* kExceptFooter =
     "In force when the command returns, without a reload, and kept over a restart. It comes before allow lists and "
     "filters;\n"
-    "of several that match a URL the most specific decides, then the newest. It prints ID, action, entry, end and "
+    "of several that match a URL the most specific decides, then the one for fewer people, then the newest. It prints "
+    "ID, action, entry, end and "
     "reason.\n"
     "Exit status: 0 it is in force; 1 it cannot be taken; 2 nobody to ask, or it could not be kept.";
+constexpr const char* kSwitchFooter =
+    "In force when the command returns, without a reload; it ends by itself, and open tunnels are judged again both "
+    "times.\n"
+    "pause: every filter that blocks or monitors is off, but for those with exceptions: refused. One of a group and a "
+    "key\ncounts, the newest. Exit status: 0 it is in force; 1 it cannot be taken; 2 nobody to ask, or it could not be "
+    "kept.";
 constexpr const char* kCaFooter =
     "Private keys are never printed or exported. Exit status: 0 done; 1 there is one already; 2 files cannot be read "
     "or written;\n78 it cannot be used.";
@@ -76,6 +83,9 @@ struct ExceptionCommands {
     CLI::App* const allow_app = add_command(app, "allow", "Lets an entry pass at once, whatever the filters say.",
                                             allow, status, io, run_except);
     add_options(*allow_app, allow);
+    allow_app->add_flag("--until-build", allow.until_build, "until its filters do not list it any more")
+        ->excludes("--for")
+        ->excludes("--until");
     allow_app->add_option("--filter", allow.filters, "only against this filter; may be given several times");
     add_options(*add_command(app, "deny", "Blocks an entry at once.", deny, status, io, run_except), deny);
     CLI::App* const all_app = add_command(app, "exceptions", "Shows what `allow` and `deny` have made, or removes one.",
@@ -88,7 +98,52 @@ struct ExceptionCommands {
     app.add_option("--why", command.why, "kept beside it, and shown")->type_name("TEXT")->required();
     CLI::Option* lasts = app.add_option("--for", command.lasts, "30m, 12h, 7d, or ever; default: a day");
     app.add_option("--until", command.until, "or a time")->type_name("2026-01-31T12:00:00Z")->excludes(lasts);
+    CLI::Option* const group = app.add_option("--group", command.group, "for the clients of a group alone");
+    CLI::Option* const client =
+        app.add_option("--client", command.client, "for one client alone")->type_name("ADDRESS")->excludes(group);
+    app.add_option("--user", command.user, "for one user alone")->type_name("NAME")->excludes(group)->excludes(client);
     app.footer(kExceptFooter);
+  }
+};
+
+// What the command lines of `switch`, `token` and `audit` fill in.
+struct TokenCommands {
+  TokenCommand added, listed, removed;
+  AuditCommand audit;
+  SwitchCommand switched;
+
+  void add_switch(CLI::App& app, int& status, const Streams& io) {
+    CLI::App* const sub = add_command(app, "switch", "Puts an action over a group's for a while, or shows all such.",
+                                      switched, status, io, run_switch);
+    CLI::Option* const group = sub->add_option("GROUP", switched.group, "the group's name");
+    CLI::Option* const what =
+        sub->add_option("SWITCH", switched.what, "filters.NAME=ACTION, otherwise=allow, otherwise=deny or pause");
+    group->needs(what);
+    CLI::Option* const lasts = sub->add_option("--for", switched.lasts, "until it ends by itself: 45m, at most 30d");
+    sub->add_option("--why", switched.why, "kept beside it, and shown")->type_name("TEXT");
+    sub->add_flag("--end", switched.ends, "end it now")->excludes(lasts);
+    sub->add_flag("--json", switched.json, "show them as JSON, one object a line");
+    sub->footer(kSwitchFooter);
+  }
+  void add(CLI::App& app, int& status, const Streams& io) {
+    add_switch(app, status, io);
+    CLI::App* const token = app.add_subcommand("token", "Tokens: what programs log in with.");
+    token->require_subcommand(1);
+    CLI::App* const add_app =
+        add_command(*token, "add", "Makes one and prints it, once.", added, status, io, run_token_add);
+    add_app->add_option("NAME", added.name, "of whoever has it: A-Z a-z 0-9 . _ -")->required();
+    add_app->add_option("--group", added.groups, "a user group that it is in; may be given several times");
+    add_app->add_option("--role", added.role, "viewer, reviewer, operator or admin: what it may do with the API");
+    add_app->add_option("--for", added.lasts, "how long it holds: 12h, 90d, or ever")->required();
+    add_command(*token, "list", "Names, groups, roles and ends.", listed, status, io, run_token_list)
+        ->add_flag("--json", listed.json, "as JSON");
+    add_command(*token, "remove", "Removes one: it is refused from then on.", removed, status, io, run_token_remove)
+        ->add_option("NAME", removed.name, "as `token list` shows it")
+        ->required();
+    CLI::App* const audit_app =
+        add_command(app, "audit", "Who has changed what, and why.", audit, status, io, run_audit);
+    audit_app->add_option("--since", audit.since, "2d, or a time such as 2026-01-31T12:00:00Z; default: all");
+    audit_app->add_flag("--json", audit.json, "as JSON, one object a line");
   }
 };
 
@@ -244,13 +299,17 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
       ->footer(kReloadFooter);
   ExceptionCommands exceptions;
   exceptions.add(app, status, io);
+  TokenCommands tokens;
+  tokens.add(app, status, io);
   CaCommands authority;
   authority.add(app, status, io);
   const auto is_named = [&](const CLI::App* command) { return command->get_name() == arguments.front(); };
   const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
   if (!arguments.empty() && !arguments.front().starts_with('-') && std::ranges::none_of(commands, is_named)) {
-    print_lines(io.err, {"unknown command '" + arguments.front() +
-                         "'; there are run, check, explain, tls, reload, allow, deny, exceptions and ca"});
+    print_lines(
+        io.err,
+        {"unknown command '" + arguments.front() +
+         "'; there are run, check, explain, tls, reload, allow, deny, exceptions, switch, token, audit and ca"});
     return kExitError;
   }
   try {

@@ -46,9 +46,9 @@ tl::expected<TlsExplainer, std::vector<std::string>> TlsExplainer::compile(const
   return TlsExplainer(*std::move(rules));
 }
 
-TlsAnswer TlsExplainer::answer(std::string_view host, std::uint16_t port, const filter::Policy& policy) {
+TlsAnswer TlsExplainer::answer(std::string_view host, std::uint16_t port, const filter::AskedPolicy& asked) {
   const filter::CanonicalUrl& canonical = canonicaliser_.host(host);
-  const filter::Verdict verdict = policy.judge_host(canonical);
+  const filter::Verdict verdict = asked.policy.judge_host(canonical, asked.asker);
   TlsRequest request;
   request.authority = TlsName::of(canonical.host, verdict);
   request.sni = request.authority;
@@ -58,7 +58,7 @@ TlsAnswer TlsExplainer::answer(std::string_view host, std::uint16_t port, const 
   answer.source = answer.decision.source(rules_.settings());
   const TlsReason reason = answer.decision.reason;
   if (reason == TlsReason::mark || reason == TlsReason::no_decrypt) {
-    const std::string found = reason_in_filters(reason, canonical, policy);
+    const std::string found = reason_in_filters(reason, canonical, asked.policy);
     if (!found.empty()) answer.source += ": " + found;
   } else if (reason == TlsReason::blocked && verdict.filter != nullptr) {
     answer.source += fmt::format(": blocked by {}", verdict.filter->name);

@@ -31,7 +31,7 @@ class TlsExplainer {
   bool is_on() const { return rules_.is_on(); }
   const InspectionRules& rules() const { return rules_; }
   // `host`: canonical, with brackets around IPv6.
-  TlsAnswer answer(std::string_view host, std::uint16_t port, const filter::Policy& policy);
+  TlsAnswer answer(std::string_view host, std::uint16_t port, const filter::AskedPolicy& asked);
 
  private:
   explicit TlsExplainer(InspectionRules rules) : rules_(std::move(rules)) {}

@@ -71,6 +71,13 @@ SocketName::~SocketName() {
   ::unlink(path_.c_str());
 }
 
+std::uint32_t user_of(int connected) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(connected, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return ~0U;
+  return peer.uid;
+}
+
 tl::expected<UniqueFd, std::string> listen_at(const std::filesystem::path& path, std::size_t backlog) {
   sockaddr_un address{};
   if (!set_path(address, path)) return failure(path, ENAMETOOLONG);

@@ -28,6 +28,9 @@ class SocketName {
   std::uint64_t device_ = 0, inode_ = 0;  // as this process made it
 };
 
+// The user who connected it, as the kernel noted it then; ~0: not known.
+std::uint32_t user_of(int connected);
+
 // A non-blocking socket that listens at `path`, which only its owner and group may write to (0660), as connect()
 // requires. Replaces a stale socket of a dead process; fails where a process listens or another file is at `path`.
 // Error: "PATH: File exists".

@@ -35,10 +35,11 @@ enum class TemplateVariable : std::uint8_t {
   report_link,   // filled from block_page.report_url; empty where none
   legal_link,    // of a filter with status 451
   proxy_name,
+  exception,  // the number of the exception that denied it; empty where none did
 };
-inline constexpr std::array<std::string_view, 16> kTemplateVariables{
-    "url",  "host",   "filter", "stopped_by", "group",        "reason",      "expression", "decision_id",
-    "time", "status", "title",  "contact",    "contact_link", "report_link", "legal_link", "proxy_name"};
+inline constexpr std::array<std::string_view, 17> kTemplateVariables{
+    "url",    "host",  "filter",  "stopped_by",   "group",       "reason",     "expression", "decision_id", "time",
+    "status", "title", "contact", "contact_link", "report_link", "legal_link", "proxy_name", "exception"};
 using TemplateValues = std::array<std::string_view, kTemplateVariables.size()>;  // indexed by TemplateVariable
 
 struct TemplateError {

@@ -183,14 +183,13 @@ void write_options_reply(std::string& out, const ReplyContext& context) {
 
 namespace {
 
-constexpr std::size_t kMostShown = 2000;  // of a URL on the page and in a report link
-constexpr std::size_t kMostNamed = 64;    // of a filter's name in the status line
+constexpr std::size_t kMostShown = 2000, kMostNamed = 64;  // of a URL on the page; of a name in the status line
 
 // The facts of a block reply, for every media type. Owns the texts that it makes.
 struct BlockFacts {
   int status = 403;
   std::string_view url, host, filter, group, reason_name, sentence, expression, id, contact, legal_link;
-  std::string stopped_by, time, contact_link, report;
+  std::string stopped_by, time, contact_link, report, exception;
 };
 
 std::string contact_link_of(std::string_view contact) {
@@ -215,6 +214,7 @@ BlockFacts facts_of(const BlockReply& block, const ReplyContext& context) {
   facts.reason_name = filter::to_string(verdict.reason);
   facts.sentence = reason_sentence(verdict.reason);
   facts.expression = std::string_view(verdict.expression).substr(0, kMostShown);
+  if (verdict.exception != 0) facts.exception = std::to_string(verdict.exception);
   facts.id = context.decision_id;
   facts.contact = block.page->contact;
   facts.contact_link = contact_link_of(facts.contact);
@@ -249,6 +249,7 @@ std::string html_of(const BlockFacts& facts, const BlockTemplate& page, std::str
   set(TemplateVariable::report_link, facts.report);
   set(TemplateVariable::legal_link, facts.legal_link);
   set(TemplateVariable::proxy_name, proxy_name);
+  set(TemplateVariable::exception, facts.exception);
   std::string out;
   page.render(out, values);
   return out;
@@ -269,6 +270,7 @@ std::string json_of(const BlockFacts& facts) {
   member("reason", facts.reason_name);
   member("message", facts.sentence);
   member("expression", facts.expression);
+  member("exception", facts.exception);
   member("decision_id", facts.id);
   member("time", facts.time);
   member("contact", facts.contact);
@@ -292,6 +294,7 @@ std::string text_of(const BlockFacts& facts) {
   line("Filter", facts.filter);
   line("Group", facts.group);
   line("Reason", facts.sentence);
+  line("Exception", facts.exception);
   line("Decision", facts.id);
   line("Contact", facts.contact);
   line("Report", facts.report);

@@ -181,7 +181,8 @@ TEST(PendingVerdict, NamesThePagesItWillReadAndEndsWithTheVerdictOfJudge) {
   for (const std::string_view text :
        {"a.test/x", "a.test/e/f/g", "a.test/z", "b.test/", "http://a.test/d/%252e%252e/e/f"}) {
     const CanonicalUrl& url = policy.canonicaliser.url(text);
-    PendingVerdict pending(*policy.policy, url, Scope::url);
+    const Asker anybody;
+    PendingVerdict pending(*policy.policy, url, Scope::url, anybody);
     std::size_t stops = 0;
     while (!pending.advance()) {
       ++stops;

@@ -24,6 +24,7 @@ struct TestFilter {
   std::string changes{};           // of a delta, without its first line
   std::uint8_t series = 0;         // 0: one of its own
   std::uint64_t claimed_keys = 0;  // see FilterRecipe
+  bool takes_overrides = true;
 };
 
 class PolicyMaker {
@@ -70,6 +71,7 @@ class PolicyMaker {
                             .claimed_keys = filter.claimed_keys});
     spec.action = filter.action;
     spec.on_error = filter.on_error;
+    spec.takes_overrides = filter.takes_overrides;
     if (!filter.changes.empty()) {
       spec.delta =
           folder.write(filter.name + ".delta", Delta::first_line(content_of(spec.file)) + "\n" + filter.changes);

@@ -13,6 +13,7 @@ constexpr TimePoint kAdminNow{std::chrono::seconds(1'700'000'000)};
 struct NoStream final : HttpStream::Sink {
   void write(std::uint64_t, std::string_view) override {}
   void end(std::uint64_t) override {}
+  void reply(std::uint64_t, const HttpReply&) override {}
 };
 
 // The answer to a request as it comes from the network.

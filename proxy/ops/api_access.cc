@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/ops/api_access.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/text.h"
+#include "proxy/http/fields.h"
+#include ""
+#include "proxy/ops/api_reply.h"
+#include "proxy/state/json_members.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr std::string_view kSessionPath = "/api/v1/session", kCookie = "bloomwall_session";
+
+tl::unexpected<HttpReply> unknown_caller(std::string_view detail) {
+  HttpReply reply = problem(401, "Nobody known asks", detail);
+  reply.more_fields = "WWW-Authenticate: Bearer realm=\"bloomwall\"\r\n";
+  return tl::unexpected(std::move(reply));
+}
+
+tl::unexpected<HttpReply> forbidden(std::string_view detail) {
+  return tl::unexpected(problem(403, "Not allowed", detail));
+}
+
+// Names of users are not looked up: that may ask the network, and this is a loop.
+std::string name_of_user(std::uint32_t user) { return user == 0 ? "root" : fmt::format("uid {}", user); }
+
+std::string_view value_of(const RequestHead& head, std::string_view name) {
+  const Field* const field = find_field(head.fields, name);
+  return field == nullptr ? std::string_view() : field->value;
+}
+
+std::string_view bearer_of(const RequestHead& head) {
+  constexpr std::string_view kScheme = "bearer ";
+  const std::string_view value = value_of(head, "authorization");
+  return starts_ignoring_case(value, kScheme) ? trim(value.substr(kScheme.size())) : std::string_view();
+}
+
+std::string_view cookie_of(const RequestHead& head) {
+  std::string_view cookies = value_of(head, "cookie");
+  while (!cookies.empty()) {
+    std::string_view value = next_part(cookies, ';');
+    if (trim(next_part(value, '=')) == kCookie) return trim(value);
+  }
+  return {};
+}
+
+// Of a page of this address: "http://127.0.0.1:9128".
+bool is_own_origin(const RequestHead& head) {
+  std::string_view origin = value_of(head, "origin");
+  const std::size_t scheme = origin.find("://");
+  if (scheme == std::string_view::npos) return false;
+  origin.remove_prefix(scheme + 3);
+  return equals_ignoring_case(origin, value_of(head, "host"));
+}
+
+}  // namespace
+
+HttpRoute ApiAccess::guarded(ApiRoute route) {
+  return {.method = route.method,
+          .path = route.path,
+          .handler =
+              [this, handler = std::move(route.handler), least = route.role](const HttpRequest& request) {
+                const auto caller = caller_of(request);
+                if (!caller) return caller.error();
+                if (caller->role >= least) return handler({request, *caller});
+                return forbidden(fmt::format("this needs the role {}; {} has the role {}", to_string(least),
+                                             caller->author.who, to_string(caller->role)))
+                    .value();
+              },
+          .most_body = route.most_body};
+}
+
+HttpRoute ApiAccess::guarded(HttpRoute route, Role least) {
+  return guarded(
+      {.method = route.method,
+       .path = route.path,
+       .role = least,
+       .handler = [handler = std::move(route.handler)](const ApiRequest& request) { return handler(request.http); },
+       .most_body = route.most_body});
+}
+
+std::vector<HttpRoute> ApiAccess::session_routes() {
+  return {{.method = "POST",
+           .path = kSessionPath,
+           .handler = [this](const HttpRequest& request) { return begin_session(request); },
+           .most_body = 4096},
+          {.method = "DELETE", .path = kSessionPath, .handler = [this](const HttpRequest& request) {
+             return end_session(request);
+           }}};
+}
+
+tl::expected<Caller, HttpReply> ApiAccess::caller_of(const HttpRequest& request) {
+  const std::string_view bearer = bearer_of(request.head);
+  if (!bearer.empty()) {
+    if (!is_token_text(bearer)) return unknown_caller("that is no token");
+    return caller_by_token(digest_of(bearer), "api");
+  }
+  if (!request.peer.is_local) return caller_by_cookie(request);
+  const bool is_admin = request.peer.user == 0 || request.peer.user == ::geteuid();
+  return Caller{.author = {.who = name_of_user(request.peer.user), .via = "socket"},
+                .role = is_admin ? Role::admin : Role::maintainer};
+}
+
+tl::expected<Caller, HttpReply> ApiAccess::caller_by_token(const TokenDigest& digest, const char* via) const {
+  const TokenTablePtr tokens = tokens_.get();
+  const Token* const token = tokens->find(digest);
+  if (token == nullptr || token->until <= clocks_.seconds()) return unknown_caller("the token is unknown or has ended");
+  if (!token->role) return forbidden(fmt::format("the token {} has no role: it is for the proxy alone", token->name));
+  return Caller{.author = {.who = "token " + token->name, .via = via}, .role = *token->role};
+}
+
+tl::expected<Caller, HttpReply> ApiAccess::caller_by_cookie(const HttpRequest& request) {
+  const std::string_view cookie = cookie_of(request.head);
+  if (cookie.empty()) return unknown_caller("a token, or a session that was begun with one, is needed");
+  forget_idle();
+  const auto session = sessions_.find(digest_of(cookie));
+  if (session == sessions_.end()) return unknown_caller("the session has ended");
+  const bool is_safe = request.head.method == Method::get || request.head.method == Method::head;
+  if (!is_safe && (value_of(request.head, "x-bloomwall") != "1" || !is_own_origin(request.head))) {
+    return forbidden("with a session X-Bloomwall: 1 and an Origin of this address are needed");
+  }
+  session->second.used = clocks_.monotonic();
+  return caller_by_token(session->second.token, "page");
+}
+
+void ApiAccess::forget_idle() {
+  const auto since = clocks_.monotonic() - kIdle;
+  std::erase_if(sessions_, [&](const auto& each) { return each.second.used <= since; });
+}
+
+// The body names the token: {"token":"bw_..."}.
+HttpReply ApiAccess::begin_session(const HttpRequest& request) {
+  if (!value_of(request.head, "origin").empty() && !is_own_origin(request.head)) {
+    return problem(403, "Not allowed", "the page is of another address");
+  }
+  const auto json = nlohmann::ordered_json::parse(request.body, nullptr, false);
+  const auto token = json.is_object() ? text_member(json, "token") : std::nullopt;
+  if (!token || !is_token_text(*token)) return unknown_caller("the body names no token").value();
+  const TokenDigest digest = digest_of(*token);
+  const auto caller = caller_by_token(digest, "page");
+  if (!caller) return caller.error();
+  forget_idle();
+  if (sessions_.size() >= kMostSessions) {
+    sessions_.erase(std::ranges::min_element(sessions_, {}, [](const auto& each) { return each.second.used; }));
+  }
+  const std::string cookie = token_text(random_value<TokenBits>());
+  sessions_[digest_of(cookie)] = {.token = digest, .used = clocks_.monotonic()};
+  HttpReply reply = json_reply({{"who", caller->author.who}, {"role", to_string(caller->role)}}, 201);
+  reply.more_fields = fmt::format("Set-Cookie: {}={}; Path=/; HttpOnly; SameSite=Strict\r\n", kCookie, cookie);
+  return reply;
+}
+
+HttpReply ApiAccess::end_session(const HttpRequest& request) {
+  if (value_of(request.head, "x-bloomwall") != "1" || !is_own_origin(request.head)) {
+    return problem(403, "Not allowed", "X-Bloomwall: 1 and an Origin of this address are needed");
+  }
+  sessions_.erase(digest_of(cookie_of(request.head)));
+  HttpReply reply = json_reply(nlohmann::ordered_json::object());
+  reply.more_fields = fmt::format("Set-Cookie: {}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0\r\n", kCookie);
+  return reply;
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,78 @@
+// Who may do what with the API: finds out who asks, and lets a handler be called only where that one's role suffices.
+//   the unix socket       root and the daemon's own user are admins; whoever else can connect is an operator
+//   the admin address     a token with a role: "Authorization: Bearer bw_...", or a session
+//   a session             POST /api/v1/session with a token: a cookie, HttpOnly and SameSite=Strict, that stands for
+//                         the token for kIdle after it was used last, and for as long as there is that token
+// A browser sends cookies on behalf of any page. So a request that comes with one and is no GET must have the field
+// "X-Bloomwall: 1" and an Origin that is this address.
+// Errors: 401 nobody known, with WWW-Authenticate; 403 the role does not suffice, or the page is foreign.
+// Sessions live in memory: a restart ends them. Tokens are of 160 random bits, so guesses are not counted.
+// Thread: the loop's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "proxy/ops/http_routes.h"
+#include "proxy/state/audit.h"
+#include "proxy/state/tokens.h"
+
+namespace bloomwall::proxy {
+
+struct Caller {
+  Author author;
+  Role role = Role::viewer;
+};
+
+struct ApiRequest {
+  const HttpRequest& http;
+  const Caller& caller;
+};
+
+struct ApiRoute {
+  std::string_view method, path;  // literals
+  Role role = Role::admin;        // the least that suffices
+  std::function<HttpReply(const ApiRequest&)> handler;
+  std::size_t most_body = 0;
+};
+
+class ApiAccess {
+ public:
+  static constexpr std::chrono::hours kIdle{12};
+  static constexpr std::size_t kMostSessions = 1000;
+  struct Clocks {
+    std::chrono::steady_clock::time_point (*monotonic)() = &std::chrono::steady_clock::now;
+    std::int64_t (*seconds)() = nullptr;  // since 1970
+  };
+  ApiAccess(const CurrentTokens& tokens, Clocks clocks) : tokens_(tokens), clocks_(clocks) {}
+
+  HttpRoute guarded(ApiRoute route);               // of this object, which must outlive it
+  HttpRoute guarded(HttpRoute route, Role least);  // one that need not know who asks
+  std::vector<HttpRoute> session_routes();
+
+ private:
+  using Digest = TokenDigest;  // of the cookie's value
+  struct Session {
+    TokenDigest token;
+    std::chrono::steady_clock::time_point used;
+  };
+  tl::expected<Caller, HttpReply> caller_of(const HttpRequest& request);
+  tl::expected<Caller, HttpReply> caller_by_token(const TokenDigest& digest, const char* via) const;
+  tl::expected<Caller, HttpReply> caller_by_cookie(const HttpRequest& request);
+  HttpReply begin_session(const HttpRequest& request);
+  HttpReply end_session(const HttpRequest& request);
+  void forget_idle();
+
+  const CurrentTokens& tokens_;
+  Clocks clocks_;
+  std::map<Digest, Session> sessions_;
+};
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/ops/api_reply.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "base/text.h"
+#include "base/text.h"
+#include "proxy/state/json_members.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using nlohmann::ordered_json;
+
+// %XX and + as in forms; nothing where it is broken.
+std::optional<std::string> decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '%') {
+      out.push_back(text[at] == '+' ? ' ' : text[at]);
+      continue;
+    }
+    const int octet = hex_octet(text, at + 1);
+    if (octet < 0) return std::nullopt;
+    out.push_back(static_cast<char>(octet));
+    at += 2;
+  }
+  return out;
+}
+
+}  // namespace
+
+HttpReply json_reply(const ordered_json& json, int status) {
+  return {.status = status, .type = "application/json", .body = json_line(json) + '\n'};
+}
+
+HttpReply list_reply(ordered_json items, std::string_view next) {
+  return json_reply({{"items", std::move(items)}, {"next", next.empty() ? ordered_json() : ordered_json(next)}});
+}
+
+HttpReply problem(int status, std::string_view title, std::string_view detail) {
+  return {.status = status,
+          .type = "application/problem+json",
+          .body = json_line({{"title", title}, {"status", status}, {"detail", detail}}) + '\n'};
+}
+
+HttpReply problem_of(const StateError& error) {
+  switch (error.kind) {
+    case StateError::Kind::missing:
+      return problem(404, "There is none", error.what);
+    case StateError::Kind::conflict:
+      return problem(409, "Nothing was changed", error.what);
+    case StateError::Kind::failed:
+      break;
+  }
+  return problem(500, "Nothing was changed", error.what);
+}
+
+HttpReply ending_problem() { return problem(503, "Nothing was changed", "bloomwall is stopping"); }
+HttpReply crowded_problem() { return problem(503, "Nothing was changed", "too many changes wait already"); }
+
+std::string query_argument(const RequestHead& head, std::string_view name) {
+  std::string_view target = head.target.form == TargetForm::absolute ? head.target.path_and_query : head.target.raw;
+  next_part(target, '?');
+  while (!target.empty()) {
+    std::string_view value = next_part(target, '&');
+    if (next_part(value, '=') == name) return decoded(value).value_or(std::string());
+  }
+  return {};
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,160 @@
+// What people have changed in the running proxy, and what schedules change: published as editions of what is served.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <iterator>
+#include <utility>
+
+#include "proxy/log/log.h"
+#include "proxy/ops/api_reply.h"
+#include "proxy/ops/build_review.h"
+#include "proxy/ops/daemon.h"
+#include "proxy/ops/loading.h"
+#include "proxy/ops/rollback_protection.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr Milliseconds kSweepPeriod{1000};    // of exceptions that have ended
+constexpr Milliseconds kSchedulePeriod{500};  // how late a change may be
+
+// The verdict on what the entry itself says.
+filter::Verdict verdict_on(const filter::Policy& policy, const filter::Override& made) {
+  filter::Canonicaliser canonicaliser;
+  if (filter::is_host_kind(made.kind)) return policy.judge_host(canonicaliser.host(made.entry));
+  return policy.judge(canonicaliser.url("http://" + made.entry));
+}
+
+}  // namespace
+
+tl::expected<void, std::string> Daemon::open_state() {
+  auto store = StateStore::open(state_folder(started_with_));
+  if (!store) return tl::unexpected(store.error());
+  if (!store->fault().empty()) {
+    log::error("{}; nothing of it can be changed", store->warning());
+  } else if (!store->warning().empty()) {
+    log::warning("{}", store->warning());
+  }
+  state_ = std::make_unique<StateService>(loop_, *std::move(store));
+  const auto is_ending = [this] { return phase_ == Phase::draining; };
+  exceptions_ = std::make_unique<ExceptionsApi>(
+      *state_, ExceptionsApi::Daemon{
+                   .publish = [this](std::function<void()> adopted) { publish_exceptions(std::move(adopted)); },
+                   .is_ending = is_ending,
+                   .refusal = [this](const filter::Override& made) { return exception_refusal(made); },
+                   .builds =
+                       [this](const filter::Override& made) {
+                         return served_.policy == nullptr ? std::map<std::string, std::string>()
+                                                          : builds_of(made, *served_.policy);
+                       },
+                   .warnings = [this](const filter::Override& made) { return exception_warnings(made); }});
+  state_api_ = std::make_unique<StateApi>(*state_, is_ending);
+  groups_api_ = std::make_unique<GroupsApi>(
+      *state_,
+      GroupsApi::Daemon{.publish = [this](std::function<void()> adopted) { publish_exceptions(std::move(adopted)); },
+                        .is_ending = is_ending,
+                        .groups = [this] { return served_.snapshot == nullptr ? nullptr : served_.snapshot->groups; }});
+  status_api_ =
+      std::make_unique<StatusApi>(*state_, StatusApi::Daemon{.served = [this]() -> const Edition& { return served_; },
+                                                             .phase = [this] { return phase_; },
+                                                             .configuration = configuration_file(file_).string()});
+  access_ = std::make_unique<ApiAccess>(state_->tokens(),
+                                        ApiAccess::Clocks{.seconds = [] { return std::int64_t{std::time(nullptr)}; }});
+  return {};
+}
+
+std::vector<HttpRoute> Daemon::api_routes() {
+  std::vector<HttpRoute> routes = access_->session_routes();
+  routes.push_back(access_->guarded(reload_api_.route(), Role::maintainer));
+  routes.push_back(access_->guarded(tls_api_.route(), Role::maintainer));
+  for (ApiRoute& route : exceptions_->routes()) routes.push_back(access_->guarded(std::move(route)));
+  routes.push_back(StatusApi::description());
+  for (ApiRoute& route : status_api_->routes()) routes.push_back(access_->guarded(std::move(route)));
+  for (ApiRoute& route : groups_api_->routes()) routes.push_back(access_->guarded(std::move(route)));
+  for (ApiRoute& route : state_api_->routes()) routes.push_back(access_->guarded(std::move(route)));
+  return routes;
+}
+
+// The same snapshot, filters and allow lists: no reload, and the generation stays. Open tunnels are judged again.
+void Daemon::publish_exceptions(std::function<void()> adopted) {
+  const auto posted = [this, adopted = std::move(adopted)] { loop_.post(adopted); };
+  if (server_ == nullptr) return posted();  // nobody to take them over
+  publish(with_exceptions(served_), posted);
+}
+
+Edition Daemon::with_exceptions(const Edition& edition) const {
+  return Edition{.snapshot = edition.snapshot,
+                 .policy = edition.policy->with(state_->state().overrides()),
+                 .switches = state_->state().switches_in_force()}
+      .at(instant_now());
+}
+
+void Daemon::publish(const Edition& edition, const std::function<void()>& adopted) {
+  server_->publish(edition, adopted);
+  keep(edition);
+}
+
+// The same snapshot and filters, with what groups do with them from now on. A step of the clock is a change, too.
+void Daemon::on_schedule_tick() {
+  schedule_tick_.set(kSchedulePeriod);
+  if (server_ == nullptr || phase_ == Phase::draining || served_.groups == nullptr) return;
+  const Instant now = instant_now();
+  if (served_.groups->hold_at(now)) return;
+  const Edition next = served_.at(now);
+  if (next.groups->says_the_same_as(*served_.groups)) {
+    served_.groups = next.groups;  // no worker need know
+    return;
+  }
+  log::info("schedules: {}", describe_changes(*served_.snapshot->groups, *served_.groups, *next.groups));
+  publish(next, {});
+}
+
+std::vector<std::string> Daemon::exception_warnings(const filter::Override& made) const {
+  std::vector<std::string> out;
+  if (served_.policy == nullptr) return out;
+  const auto filters = served_.policy->filters();
+  for (const std::string& name : made.filters) {
+    const auto is_named = [&](const filter::Policy::FilterState& state) { return state.spec.name == name; };
+    if (std::ranges::none_of(filters, is_named)) out.push_back(fmt::format("no filter has the name {}", name));
+  }
+  if (filter::is_host_kind(made.kind)) return out;
+  filter::Canonicaliser canonicaliser;
+  const filter::Verdict verdict =
+      served_.policy->judge_host(canonicaliser.host(std::string_view(made.entry).substr(0, made.entry.find('/'))));
+  if (made.action == filter::Override::Action::deny) {
+    out.emplace_back("a path is not seen inside https tunnels; deny the host to close those as well");
+  } else if (verdict.decision == filter::Decision::blocked) {
+    out.push_back(
+        fmt::format("tunnels to its host stay blocked by {}: over https this opens nothing", verdict.filter->name));
+  }
+  return out;
+}
+
+void Daemon::on_sweep() {
+  sweep_tick_.set(kSweepPeriod);
+  if (phase_ == Phase::serving) exceptions_->sweep();
+}
+
+// An allow that some filter with exceptions: refused leaves without effect.
+std::string Daemon::exception_refusal(const filter::Override& made) const {
+  if (made.action == filter::Override::Action::deny || served_.policy == nullptr) return {};
+  const auto refuses = [](const filter::FilterSpec& spec) {
+    return fmt::format("the filter {} takes no exceptions (filters[].exceptions); an allow list opens it", spec.name);
+  };
+  for (const auto& state : served_.policy->filters()) {
+    const bool is_named = std::ranges::find(made.filters, state.spec.name) != made.filters.end();
+    if (is_named && !state.spec.takes_overrides) return refuses(state.spec);
+  }
+  if (!made.filters.empty()) return {};
+  filter::Override for_everybody = made;
+  for_everybody.client.reset();
+  for_everybody.user = for_everybody.group = {};
+  const PolicyPtr with = served_.policy->with({for_everybody});
+  const filter::Verdict verdict = verdict_on(*with, for_everybody);
+  const bool is_stopped = verdict.decision == filter::Decision::blocked && verdict.filter != nullptr;
+  return is_stopped && !verdict.filter->takes_overrides ? refuses(*verdict.filter) : std::string();
+}
+
+}  // namespace bloomwall::proxy

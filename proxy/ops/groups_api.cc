@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/ops/groups_api.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "filter/cli/terminal.h"
+#include "proxy/log/log.h"
+#include "proxy/ops/api_reply.h"
+#include "proxy/state/json_members.h"
+#include "proxy/state/time_text.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::string_view kGroupsPath = "/api/v1/groups", kSwitchPath = "/api/v1/groups/{group}/switches/{key}";
+
+bool has_group(const GroupRules* rules, std::string_view name) {
+  for (std::size_t group = 0; rules != nullptr && group < rules->size(); ++group) {
+    if (rules->name(group) == name) return true;
+  }
+  return false;
+}
+
+std::string no_group_text(const GroupRules* rules, std::string_view name) {
+  if (rules == nullptr) return "the configuration has no groups";
+  std::string names;
+  for (std::size_t group = 0; group < rules->size(); ++group) names += (group == 0 ? "" : ", ") + rules->name(group);
+  return fmt::format("there is no group {}; there are {}", filter::printable(std::string(name)), names);
+}
+
+// The switch that a request describes; errors as for people.
+tl::expected<SwitchItem, std::string> read_switch_item(std::string_view group, std::string_view key,
+                                                       std::string_view body, Instant now) {
+  const auto refuse = [](std::string what) { return tl::unexpected(std::move(what)); };
+  const ordered_json json = ordered_json::parse(body, nullptr, false);
+  if (!json.is_object()) return refuse("the body is no JSON object");
+  for (const auto& [name, value] : json.items()) {
+    if (name == "value" || name == "until" || name == "why") continue;
+    return refuse(fmt::format("{}: no such member; there are value, until and why", name));
+  }
+  const std::string value = text_member(json, "value").value_or(""), why = text_member(json, "why").value_or("");
+  auto made = read_switch(value.empty() ? std::string(key) : fmt::format("{}={}", key, value));
+  if (!made) return refuse(made.error());
+  const auto until = time_member(json, "until");
+  if (!until) return refuse("until: a time such as 2026-01-31T12:00:00Z is needed");
+  if (*until <= now) return refuse("until: has passed already");
+  if (*until > now + SwitchItem::kLongest) return refuse("until: at most 30 days from now");
+  if (why.size() > SwitchItem::kMaxWhy) return refuse(fmt::format("why: at most {} octets", SwitchItem::kMaxWhy));
+  made->group = group;
+  made->until = *until;
+  return SwitchItem{.made = *std::move(made), .created = now, .why = why};
+}
+
+ordered_json group_json(const GroupRules& rules, std::size_t group, const State& state, Instant now) {
+  ordered_json actions = ordered_json::object(), schedules = ordered_json::array(), switches = ordered_json::array();
+  const SwitchesPtr over = state.switches_in_force();
+  const filter::PolicyView view =
+      rules.view_at(group, now, over == nullptr ? std::span<const Switch>() : std::span<const Switch>(*over));
+  for (std::size_t i = 0; i < view.actions.size(); ++i) actions[rules.filters()[i]] = to_string(view.actions[i]);
+  for (const auto& [schedule, at] : rules.schedules_at(group, now)) {
+    schedules.push_back({{"name", schedule->name()}, {"active", at.is_active}, {"until", time_text(at.until)}});
+  }
+  for (const SwitchItem& item : state.switches) {
+    if (item.made.group == rules.name(group) && item.made.until > now) switches.push_back(to_json(item));
+  }
+  return {{"name", rules.name(group)},         {"index", group},
+          {"actions", std::move(actions)},     {"otherwise", to_string(view.otherwise)},
+          {"schedules", std::move(schedules)}, {"switches", std::move(switches)}};
+}
+
+}  // namespace
+
+std::vector<ApiRoute> GroupsApi::routes() {
+  return {
+      {.method = "GET",
+       .path = kGroupsPath,
+       .role = Role::viewer,
+       .handler = [this](const ApiRequest&) { return list(); }},
+      {.method = "PUT",
+       .path = kSwitchPath,
+       .role = Role::reviewer,
+       .handler = [this](const ApiRequest& request) { return set(request); },
+       .most_body = kMostApiBody},
+      {.method = "DELETE", .path = kSwitchPath, .role = Role::reviewer, .handler = [this](const ApiRequest& request) {
+         return remove(request);
+       }}};
+}
+
+HttpReply GroupsApi::list() const {
+  ordered_json items = ordered_json::array();
+  const auto rules = daemon_.groups();
+  for (std::size_t group = 0; rules != nullptr && group < rules->size(); ++group) {
+    items.push_back(group_json(*rules, group, state_.state(), instant_now()));
+  }
+  return list_reply(std::move(items));
+}
+
+HttpReply GroupsApi::set(const ApiRequest& request) {
+  if (daemon_.is_ending()) return ending_problem();
+  const auto rules = daemon_.groups();
+  const std::string_view group = request.http.arguments[0], key = request.http.arguments[1];
+  if (!has_group(rules.get(), group)) return problem(404, "No such group", no_group_text(rules.get(), group));
+  auto item = read_switch_item(group, key, request.http.body, instant_now());
+  if (!item) return problem(400, "The switch cannot be taken", item.error());
+  const bool names_filter = item->made.what == Switch::What::filter;
+  if (names_filter && std::ranges::find(rules->filters(), item->made.filter) == rules->filters().end()) {
+    return problem(404, "No such filter", fmt::format("there is no filter {}", item->made.filter));
+  }
+  const bool is_asked = state_.ask([item = *std::move(item), author = request.caller.author](
+                                       StateStore& store) { return store.set_switch(item, author); },
+                                   [this, asker = request.http.stream](const StateResult<SwitchItem>& made) {
+                                     if (!made) return asker.reply(problem_of(made.error()));
+                                     publish(*made, asker, "set");
+                                   });
+  return is_asked ? HttpReply{.is_later = true} : crowded_problem();
+}
+
+HttpReply GroupsApi::remove(const ApiRequest& request) {
+  if (daemon_.is_ending()) return ending_problem();
+  const bool is_asked = state_.ask(
+      [group = std::string(request.http.arguments[0]), key = std::string(request.http.arguments[1]),
+       author = request.caller.author](StateStore& store) { return store.remove_switch(group, key, author); },
+      [this, asker = request.http.stream](const StateResult<SwitchItem>& removed) {
+        if (!removed) return asker.reply(problem_of(removed.error()));
+        publish(*removed, asker, "removed");
+      });
+  return is_asked ? HttpReply{.is_later = true} : crowded_problem();
+}
+
+// Answered once every worker goes by it.
+void GroupsApi::publish(const SwitchItem& item, const HttpStream& asker, const char* done) {
+  log::info("switch {}: {}", done, filter::printable(json_line(to_json(item))));
+  daemon_.publish([item, asker] { asker.reply(json_reply({{"item", to_json(item)}})); });
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,38 @@
+// The rest of the state over the API (api_access.h):
+//   GET    /api/v1/tokens         {"items":[{"name":"ci","groups":["build"],"role":null,"created":"...",
+//                                 "until":"..."}],"next":null}
+//   POST   /api/v1/tokens         {"name":"ci","groups":["build"],"role":"viewer","until":"2027-01-31T12:00:00Z"}: 201,
+//                                 {"token":"bw_...","item":{...}}: the token, this once. "groups" and "role" may be
+//                                 left out; "until": null stays
+//   DELETE /api/v1/tokens/{name}  200, {"item":{...}}. Refused from the next request on, wherever it is used
+//   GET    /api/v1/audit?since=2026-11-22T12:00:00Z&cursor=   rows as in audit.h, the newest first, 200 a page
+// Errors as in exceptions_api.h. Role: admin. Thread: the loop's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "proxy/ops/api_access.h"
+#include "proxy/ops/state_service.h"
+
+namespace bloomwall::proxy {
+
+class StateApi {
+ public:
+  // `is_ending`: as in ExceptionsApi::Daemon.
+  StateApi(StateService& state, std::function<bool()> is_ending) : state_(state), is_ending_(std::move(is_ending)) {}
+
+  std::vector<ApiRoute> routes();  // of this object, which must outlive them
+
+ private:
+  HttpReply list_tokens() const;
+  HttpReply make_token(const ApiRequest& request);
+  HttpReply remove_token(const ApiRequest& request);
+  HttpReply audit(const ApiRequest& request);
+
+  StateService& state_;
+  std::function<bool()> is_ending_;
+};
+
+}  // namespace bloomwall::proxy

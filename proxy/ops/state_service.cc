@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/ops/state_service.h"
+
+namespace bloomwall::proxy {
+
+StateService::StateService(EventLoop& loop, StateStore store)
+    : loop_(loop),
+      state_(store.state()),
+      is_kept_(store.is_kept()),
+      is_usable_(store.fault().empty()),
+      thread_(std::move(store)) {
+  tokens_.set(state_->tokens);
+}
+
+void StateService::adopt(const StatePtr& state) {
+  if (state->tokens != state_->tokens) tokens_.set(state->tokens);
+  state_ = state;
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,50 @@
+// The state (proxy/state) as the main loop has it: the newest that is on the disk, and a door to the thread that
+// changes it. `done` of ask() is called on the loop, once state() is what the change has made of it.
+// Tokens are published to all threads at once (CurrentTokens); exceptions by who asked for the change.
+// Thread: the loop's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <utility>
+
+#include "proxy/io/event_loop.h"
+#include "proxy/state/state_thread.h"
+
+namespace bloomwall::proxy {
+
+class StateService {
+ public:
+  StateService(EventLoop& loop, StateStore store);
+  StateService(const StateService&) = delete;
+  StateService& operator=(const StateService&) = delete;
+
+  const State& state() const { return *state_; }
+  const CurrentTokens& tokens() const { return tokens_; }
+  bool is_kept() const { return is_kept_; }
+  bool is_usable() const { return is_usable_; }  // false: it cannot be changed (StateStore::fault())
+
+  // False: too many wait. `job`: StateResult<T>(StateStore&), on the state's thread; `done`: void(StateResult<T>).
+  template <typename Job, typename Done>
+  bool ask(Job job, Done done) {
+    return thread_.post([this, job = std::move(job), done = std::move(done)](StateStore& store) {
+      auto result = job(store);
+      loop_.post([this, result = std::move(result), state = store.state(), is_kept = store.is_kept(), done] {
+        adopt(state);
+        is_kept_ = is_kept;
+        done(result);
+      });
+    });
+  }
+
+ private:
+  void adopt(const StatePtr& state);
+
+  EventLoop& loop_;
+  StatePtr state_;
+  CurrentTokens tokens_;
+  bool is_kept_ = false, is_usable_ = false;
+  StateThread thread_;  // last: it posts to the loop
+};
+
+}  // namespace bloomwall::proxy

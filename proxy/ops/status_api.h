@@ -1,0 +1,66 @@
+// What the running proxy serves and has done, over the API (api_access.h):
+//   GET /api/v1/status            {"version":"...","pid":1,"phase":"serving","generation":1,"configuration":"...",
+//                                 "filters":2,"exceptions":0,"tokens":0,"state":{"usable":true,"kept":true}}. Viewer
+//   GET /api/v1/filters, /{name}  {"items":[...],"next":null}; one: name, file, action, exceptions, entries,
+//                                 delta_entries, bytes, created, sequence, lost, rebuild_due, predicted_error. Viewer
+//   GET /api/v1/explain?url=      {"url":"...","canonical":"...","verdict":"blocked","reason":"listed","filter":"ads",
+//           &client=&user=        "expression":"S example.com","exception":null,"group":"pupils","tunnel":null}: what
+//           &listener=            the proxy does with it now; of an https URL "tunnel" is the verdict on its host. 503
+//                                 where that would have to wait for a disk. Reviewer
+//   GET /api/v1/reloads           the last kReloads, the newest first: {"at":"...","ok":true,"lines":[],"warnings":[]}.
+//                                 Operator
+//   GET /api/v1/openapi.json      the description of all of it (OpenAPI 3.1). Anybody
+// Thread: the loop's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "filter/url/canonical_url.h"
+#include "proxy/net/snapshot.h"
+#include "proxy/ops/admin_pages.h"
+#include "proxy/ops/api_access.h"
+#include "proxy/ops/reload_job.h"
+#include "proxy/ops/state_service.h"
+
+namespace bloomwall::proxy {
+
+class StatusApi {
+ public:
+  static constexpr std::size_t kReloads = 20;
+  struct Daemon {
+    std::function<const Edition&()> served;  // its pointers are null while starting
+    std::function<Phase()> phase;
+    std::string configuration;
+  };
+  StatusApi(const StateService& state, Daemon daemon) : state_(state), daemon_(std::move(daemon)) {}
+
+  std::vector<ApiRoute> routes();  // of this object, which must outlive them
+  static HttpRoute description();
+  void note(const ReloadOutcome& outcome, std::int64_t at);
+
+ private:
+  struct Reload {
+    std::int64_t at = 0;
+    ReloadOutcome outcome;
+  };
+  HttpReply status() const;
+  HttpReply filters() const;
+  HttpReply filter(const ApiRequest& request) const;
+  HttpReply explain(const ApiRequest& request);
+  HttpReply reloads() const;
+
+  const StateService& state_;
+  Daemon daemon_;
+  std::deque<Reload> reloads_;  // the newest first
+  filter::Canonicaliser canonicaliser_;
+};
+
+std::string_view api_description();  // openapi.json
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,36 @@
+// The audit: who changed what of the state, when, how and why; a row for each change, written in its transaction.
+// Rows are never changed or removed: the database refuses to.
+//   what                                  subject
+//   exception.made .removed .ended .cured the exception's id
+//   switch.set .removed .ended            "pupils otherwise"
+//   token.made .removed                   its name
+//   state.imported                        "exceptions.json"
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace bloomwall::proxy {
+
+struct Author {
+  std::string who;  // "root", "uid 1000", "token ci", "user anna", "bloomwall"
+  std::string via;  // "socket", "api", "page"; "itself" for what ends by its time
+};
+
+struct AuditRow {
+  std::uint64_t id = 0;
+  std::int64_t at = 0;  // seconds since 1970
+  Author author;
+  std::string what, subject;
+  std::string before, after;  // JSON; empty: there was nothing, there is nothing
+  std::string why;
+  std::uint64_t report = 0;  // 0: none
+};
+
+// {"id":1,"at":"...","who":"root","via":"socket","what":"exception.made","subject":"7","before":null,"after":{...},
+//  "why":"...","report":null}
+nlohmann::ordered_json to_json(const AuditRow& row);
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,53 @@
+// Exceptions that hold until a build.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "proxy/state/json_members.h"
+#include "proxy/state/state_store.h"
+
+namespace bloomwall::proxy {
+
+StateResult<std::size_t> StateStore::note_builds(const std::vector<BuildFinding>& findings) {
+  State next = *state_;
+  std::size_t cured = 0;
+  const auto apply_all = [&]() -> tl::expected<void, std::string> {
+    for (const BuildFinding& finding : findings) {
+      const std::size_t before = next.exceptions.size();
+      if (auto applied = apply(finding, next); !applied) return applied;
+      cured += before - next.exceptions.size();
+    }
+    return {};
+  };
+  if (const auto done = commit_after(apply_all, next); !done) return tl::unexpected(done.error());
+  write_exports();
+  return cured;
+}
+
+// One that is not there any more says nothing.
+tl::expected<void, std::string> StateStore::apply(const BuildFinding& finding, State& next) {
+  const auto id_of = [](const ExceptionItem& item) { return item.exception.id; };
+  const auto at = std::ranges::find(next.exceptions, finding.id, id_of);
+  if (at == next.exceptions.end()) return {};
+  const std::string before = json_line(to_json(*at));
+  const auto id = static_cast<std::int64_t>(finding.id);
+  if (finding.is_listed) {
+    at->builds += finding.is_new_build ? 1U : 0U;
+    at->seen = finding.seen;
+    const std::string after = json_line(to_json(*at));
+    return database_->run("UPDATE exceptions SET item = ?, sum = ? WHERE id = ?", {after, sum_of(after), id});
+  }
+  if (auto removed = database_->run("DELETE FROM exceptions WHERE id = ?", {id}); !removed) return removed;
+  const std::uint64_t report = at->report;
+  next.exceptions.erase(at);
+  return write({.author = {.who = "bloomwall", .via = "itself"},
+                .what = "exception.cured",
+                .subject = std::to_string(finding.id),
+                .before = before,
+                .after = {},
+                .why = "the filters do not list it any more",
+                .report = report});
+}
+
+}  // namespace bloomwall::proxy

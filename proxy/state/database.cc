@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/state/database.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <openssl/evp.h>
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "base/text.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr int kBusyMilliseconds = 2000;
+
+// SQLite would make it with the mode that the umask leaves.
+tl::expected<void, std::string> make_private(const std::filesystem::path& file) {
+  const UniqueFd made(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (made) return {};
+  return tl::unexpected(fmt::format("{}: {}", file.string(), std::generic_category().message(errno)));
+}
+
+}  // namespace
+
+tl::expected<Database, std::string> Database::open(const std::filesystem::path& file) {
+  if (!file.empty()) {
+    if (const auto made = make_private(file); !made) return tl::unexpected(made.error());
+  }
+  const std::string name = file.empty() ? ":memory:" : file.string();
+  sqlite3* raw = nullptr;
+  const int result = sqlite3_open_v2(name.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+  Database database(name, SqlitePtr(raw));
+  if (raw == nullptr) return tl::unexpected(name + ": out of memory");
+  if (result != SQLITE_OK) return tl::unexpected(database.error());
+  sqlite3_busy_timeout(raw, kBusyMilliseconds);
+  sqlite3_limit(raw, SQLITE_LIMIT_LENGTH, kLongestValue);
+  sqlite3_limit(raw, SQLITE_LIMIT_ATTACHED, 0);
+  sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(raw, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  for (const char* const pragma : {"PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL"}) {
+    if (const auto set = database.run(pragma); !set) return tl::unexpected(set.error());
+  }
+  return database;
+}
+
+std::string Database::error() const { return fmt::format("{}: {}", name_, sqlite3_errmsg(handle_.get())); }
+
+tl::expected<void, std::string> Database::run(const char* sql, std::initializer_list<SqlValue> values) {
+  Statement statement(*this, sql, values);
+  while (statement.next()) {
+  }
+  if (!statement.error().empty()) return tl::unexpected(statement.error());
+  return {};
+}
+
+Statement::Statement(Database& database, const char* sql, std::initializer_list<SqlValue> values)
+    : database_(database) {
+  sqlite3_stmt* raw = nullptr;
+  const int result = sqlite3_prepare_v2(database.handle_.get(), sql, -1, &raw, nullptr);
+  statement_.reset(raw);
+  if (result != SQLITE_OK) {
+    fail();
+    return;
+  }
+  int place = 0;
+  for (const SqlValue& value : values) {
+    ++place;
+    const auto* const text = std::get_if<std::string_view>(&value);
+    const int bound = text == nullptr ? sqlite3_bind_int64(raw, place, std::get<std::int64_t>(value))
+                                      : sqlite3_bind_text64(raw, place, text->empty() ? "" : text->data(), text->size(),
+                                                            SQLITE_TRANSIENT, SQLITE_UTF8);
+    if (bound == SQLITE_OK) continue;
+    fail();
+    return;
+  }
+}
+
+bool Statement::next() {
+  if (!error_.empty()) return false;
+  const int result = sqlite3_step(statement_.get());
+  if (result == SQLITE_ROW) return true;
+  if (result != SQLITE_DONE) fail();
+  return false;
+}
+
+std::string Statement::text(int column) const {
+  const unsigned char* const begin = sqlite3_column_text(statement_.get(), column);
+  if (begin == nullptr) return {};
+  return {reinterpret_cast<const char*>(begin),
+          static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column))};
+}
+
+std::string sum_of(std::string_view text) {
+  std::array<std::uint8_t, 32> sum{};
+  EVP_Digest(text.data(), text.size(), sum.data(), nullptr, EVP_sha256(), nullptr);
+  return to_hex(sum);
+}
+
+void Statement::fail() { error_ = database_.error(); }
+
+Transaction::~Transaction() {
+  if (began_ && !is_over_) static_cast<void>(database_.run("ROLLBACK"));
+}
+
+tl::expected<void, std::string> Transaction::commit() {
+  auto committed = database_.run("COMMIT");
+  is_over_ = committed.has_value();
+  return committed;
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,97 @@
+// The files beside state.db that others read.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "filter/file/temp_file.h"
+#include "filter/policy/entry_text.h"
+#include "proxy/log/log.h"
+#include "proxy/state/json_members.h"
+#include "proxy/state/state_store.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr const char* kExport = "exceptions.json";
+constexpr const char* kAllowExport = "exceptions.txt";
+
+void replace_export(const fs::path& file, const std::string& text) {
+  if (text.size() > StateStore::kMaxExport) {
+    return log::error("{} would be over 64 MiB: it stays as it was", file.string());
+  }
+  if (const auto saved = filter::replace_file(file, text); !saved) {
+    log::error("{}: it stays as it was, and state.db is right", saved.error().text());
+  }
+}
+
+}  // namespace
+
+std::vector<filter::Override> ExportedState::overrides() const {
+  std::vector<filter::Override> out;
+  for (const ExceptionItem& item : exceptions) out.push_back(item.exception);
+  return out;
+}
+
+tl::expected<ExportedState, std::string> read_export(const fs::path& folder) {
+  ExportedState out;
+  if (folder.empty()) return out;
+  const fs::path file = folder / kExport;
+  std::error_code error;
+  if (fs::status(file, error).type() == fs::file_type::not_found) return out;
+  if (const auto size = fs::file_size(file, error); !error && size > StateStore::kMaxExport) {
+    return tl::unexpected(fmt::format("{}: over 64 MiB", file.string()));
+  }
+  const auto text = filter::read_entry_text(file);
+  if (!text) return tl::unexpected(text.error().text());
+  const auto refuse = [&](std::string_view what) {
+    return tl::unexpected(
+        fmt::format("{}: {}; mend it, or remove it to begin without exceptions", file.string(), what));
+  };
+  const auto json = ordered_json::parse(*text, nullptr, false);
+  if (!json.is_object()) return refuse("not a file of exceptions");
+  const auto next_id = number_member(json, "next_id");
+  const auto items = json.find("items");
+  if (!next_id || items == json.end() || !items->is_array()) return refuse("next_id and items are needed");
+  if (items->size() > filter::Overrides::kMost) return refuse("more than 10,000 exceptions");
+  out.is_there = true;
+  out.next_id = *next_id;
+  for (std::size_t i = 0; i < items->size(); ++i) {
+    auto item = exception_from((*items)[i]);
+    if (!item) return refuse(fmt::format("item {}: {}", i + 1, item.error()));
+    if (item->exception.id >= out.next_id) return refuse(fmt::format("item {}: its id is not below next_id", i + 1));
+    out.exceptions.push_back(*std::move(item));
+  }
+  const auto switches = json.find("switches");
+  if (switches == json.end()) return out;  // an older program's
+  if (!switches->is_array() || switches->size() > SwitchItem::kMost) return refuse("switches: a list is needed");
+  for (const ordered_json& each : *switches) {
+    auto item = switch_from(each);
+    if (!item) return refuse("switches: " + item.error());
+    out.switches.push_back(*std::move(item));
+  }
+  return out;
+}
+
+void StateStore::write_exports() {
+  if (!is_kept()) return;
+  ordered_json json{{"next_id", next_id_}, {"items", ordered_json::array()}, {"switches", ordered_json::array()}};
+  for (const SwitchItem& item : state_->switches) json["switches"].push_back(to_json(item));
+  std::string allowed;
+  const std::int64_t now = std::time(nullptr);
+  for (const ExceptionItem& item : state_->exceptions) {
+    json["items"].push_back(to_json(item));
+    const std::string line = allow_line(item, now);
+    if (!line.empty()) allowed.append(line).push_back('\n');
+  }
+  replace_export(folder_ / kExport, json.dump(1, ' ', false, ordered_json::error_handler_t::replace) + '\n');
+  replace_export(folder_ / kAllowExport, allowed);
+}
+
+}  // namespace bloomwall::proxy

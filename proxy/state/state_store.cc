@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/state/state_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "proxy/state/json_members.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+using Done = tl::expected<void, std::string>;
+
+constexpr std::int64_t kApplication = 0x42575354;  // "BWST"
+constexpr const char* kStateFile = "state.db";
+const Author kItself{.who = "bloomwall", .via = "itself"};
+
+constexpr std::array kSchemaStatements{
+    "CREATE TABLE exceptions (id INTEGER PRIMARY KEY AUTOINCREMENT, item TEXT NOT NULL, sum TEXT NOT NULL)",
+    "CREATE TABLE switches (group_name TEXT NOT NULL, key TEXT NOT NULL, item TEXT NOT NULL, sum TEXT NOT NULL, "
+    "PRIMARY KEY (group_name, key))",
+    "CREATE TABLE tokens (name TEXT PRIMARY KEY, item TEXT NOT NULL, sum TEXT NOT NULL)",
+    "CREATE TABLE audit (id INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, who TEXT NOT NULL, "
+    "via TEXT NOT NULL, what TEXT NOT NULL, subject TEXT NOT NULL, before TEXT NOT NULL, after TEXT NOT NULL, "
+    "why TEXT NOT NULL, report INTEGER NOT NULL)",
+    "CREATE INDEX audit_by_time ON audit (at)",
+    "CREATE TRIGGER audit_keeps BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, 'audit rows stay'); END",
+    "CREATE TRIGGER audit_stays BEFORE UPDATE ON audit BEGIN SELECT RAISE(ABORT, 'audit rows stay'); END",
+    "PRAGMA application_id=1113019220",
+    "PRAGMA user_version=1",
+};
+
+tl::unexpected<StateError> refused(StateError::Kind kind, std::string what) {
+  return tl::unexpected(StateError{kind, std::move(what)});
+}
+
+tl::expected<std::int64_t, std::string> number_of(Database& database, const char* sql) {
+  Statement statement(database, sql);
+  if (statement.next()) return statement.integer(0);
+  return tl::unexpected(statement.error().empty() ? "no answer" : statement.error());
+}
+
+std::string subject_of(const ExceptionItem& item) { return std::to_string(item.exception.id); }
+
+}  // namespace
+
+std::vector<filter::Override> State::overrides() const {
+  std::vector<filter::Override> out;
+  out.reserve(exceptions.size());
+  for (const ExceptionItem& item : exceptions) out.push_back(item.exception);
+  return out;
+}
+
+const ExceptionItem* State::find(std::uint64_t id) const {
+  const auto at = std::ranges::find(exceptions, id, [](const ExceptionItem& item) { return item.exception.id; });
+  return at == exceptions.end() ? nullptr : &*at;
+}
+
+StateStore::StateStore(fs::path folder) : folder_(std::move(folder)) {
+  State empty;
+  empty.tokens = std::make_shared<const TokenTable>(std::vector<Token>());
+  state_ = std::make_shared<const State>(std::move(empty));
+}
+
+tl::expected<StateStore, std::string> StateStore::open(const fs::path& folder) {
+  StateStore store(folder);
+  if (folder.empty()) return store;
+  const auto is_loaded = store.load_file();
+  if (is_loaded && *is_loaded) return store;
+  if (const auto done = store.load_export(is_loaded ? std::string() : is_loaded.error()); !done) {
+    return tl::unexpected(done.error());
+  }
+  return store;
+}
+
+// False: there is no file, or one that nothing was written to.
+tl::expected<bool, std::string> StateStore::load_file() {
+  const fs::path file = folder_ / kStateFile;
+  std::error_code error;
+  if (fs::symlink_status(file, error).type() == fs::file_type::not_found) return false;
+  auto database = Database::open(file);
+  if (!database) return tl::unexpected(database.error());
+  const auto tables = number_of(*database, "SELECT count(*) FROM sqlite_schema");
+  if (!tables) return tl::unexpected(tables.error());
+  if (*tables == 0) return false;
+  database_ = *std::move(database);
+  Done ready = check();
+  if (ready) ready = load();
+  if (ready) return true;
+  database_.reset();
+  return tl::unexpected(ready.error());
+}
+
+// `fault`: why what state.db would say is not known; empty: there is none.
+Done StateStore::load_export(const std::string& fault) {
+  auto exported = read_export(folder_);
+  if (!fault.empty() && (!exported || !exported->is_there)) {
+    return tl::unexpected(
+        fmt::format("{}; put back a copy of state.db, or move it away to begin without its exceptions "
+                    "and tokens{}",
+                    fault, exported ? "" : "; " + exported.error()));
+  }
+  if (!exported) return tl::unexpected(exported.error());
+  fault_ = fault;
+  is_imported_ = exported->is_there;
+  next_id_ = std::max(exported->next_id, std::uint64_t{1});
+  State state = *state_;
+  state.exceptions = std::move(exported->exceptions);
+  state.switches = std::move(exported->switches);
+  if (is_imported_) {
+    warning_ = fmt::format("{}: the {} exceptions of exceptions.json are served, and no token is known",
+                           fault.empty() ? fmt::format("there is no {}", (folder_ / kStateFile).string()) : fault,
+                           state.exceptions.size());
+  }
+  state_ = std::make_shared<const State>(std::move(state));
+  return {};
+}
+
+// It is one that this program can read, whole.
+Done StateStore::check() {
+  const auto application = number_of(*database_, "PRAGMA application_id");
+  const auto version = number_of(*database_, "PRAGMA user_version");
+  if (!application || !version) return tl::unexpected(application ? version.error() : application.error());
+  if (*application != kApplication) return tl::unexpected(fmt::format("{} is none of bloomwall's", kStateFile));
+  if (*version != kSchema) {
+    return tl::unexpected(
+        fmt::format("{} is of version {}; this program reads version {}", kStateFile, *version, kSchema));
+  }
+  Statement pages(*database_, "PRAGMA quick_check(1)");
+  if (pages.next() && pages.text(0) == "ok") return {};
+  return tl::unexpected(
+      fmt::format("{} is damaged: {}", kStateFile, pages.error().empty() ? pages.text(0) : pages.error()));
+}
+
+Done StateStore::load() {
+  const auto fail = [](std::string_view row, std::string_view what) {
+    return tl::unexpected(fmt::format("{}: {}: {}", kStateFile, row, what));
+  };
+  State state;
+  Statement rows(*database_, "SELECT id, item, sum FROM exceptions ORDER BY id");
+  while (rows.next()) {
+    const std::string row = fmt::format("exception {}", rows.integer(0));
+    if (rows.text(2) != sum_of(rows.text(1))) return fail(row, "it is not what was written");
+    auto item = exception_from(ordered_json::parse(rows.text(1), nullptr, false));
+    if (!item) return fail(row, item.error());
+    if (item->exception.id != static_cast<std::uint64_t>(rows.integer(0))) return fail(row, "its id is another one");
+    state.exceptions.push_back(*std::move(item));
+  }
+  if (!rows.error().empty()) return tl::unexpected(rows.error());
+  if (const Done loaded = load_switches(state); !loaded) return loaded;
+  std::vector<Token> tokens;
+  Statement token_rows(*database_, "SELECT name, item, sum FROM tokens ORDER BY name");
+  while (token_rows.next()) {
+    const std::string row = "token " + token_rows.text(0);
+    if (token_rows.text(2) != sum_of(token_rows.text(1))) return fail(row, "it is not what was written");
+    auto token = token_from(ordered_json::parse(token_rows.text(1), nullptr, false));
+    if (!token) return fail(row, token.error());
+    tokens.push_back(*std::move(token));
+  }
+  if (!token_rows.error().empty()) return tl::unexpected(token_rows.error());
+  const auto last =
+      number_of(*database_, "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'exceptions'), 0)");
+  if (!last) return tl::unexpected(last.error());
+  next_id_ = static_cast<std::uint64_t>(*last) + 1;
+  state.tokens = std::make_shared<const TokenTable>(std::move(tokens));
+  state_ = std::make_shared<const State>(std::move(state));
+  return {};
+}
+
+Done StateStore::make_file() {
+  if (database_) return {};
+  std::error_code error;
+  if (!folder_.empty()) fs::create_directories(folder_, error);
+  if (!folder_.empty() && !fs::is_directory(folder_, error)) folder_.clear();
+  auto database = Database::open(folder_.empty() ? fs::path() : folder_ / kStateFile);
+  if (!database) return tl::unexpected(database.error());
+  database_ = *std::move(database);
+  Done begun = begin_with_state();
+  if (!begun) database_.reset();
+  return begun;
+}
+
+// In one transaction: it never has the tables without the exceptions.
+Done StateStore::begin_with_state() {
+  Transaction transaction(*database_);
+  if (!transaction.began()) return transaction.began();
+  const auto tables = number_of(*database_, "SELECT count(*) FROM sqlite_schema");
+  if (!tables || *tables != 0) {
+    return tl::unexpected(tables ? "state.db was made by another process meanwhile: restart bloomwall"
+                                 : tables.error());
+  }
+  Done done;
+  for (const char* const sql : kSchemaStatements) {
+    if (done) done = database_->run(sql);
+  }
+  for (const ExceptionItem& item : state_->exceptions) {
+    if (done) done = insert(item);
+  }
+  for (const SwitchItem& item : state_->switches) {
+    if (done) done = insert(item);
+  }
+  const auto last_id = static_cast<std::int64_t>(next_id_) - 1;
+  if (done && last_id > 0) {  // no id is given twice
+    done =
+        database_->run("INSERT INTO exceptions (id, item, sum) VALUES (?, '', '') ON CONFLICT DO NOTHING", {last_id});
+    if (done) done = database_->run("DELETE FROM exceptions WHERE id = ? AND item = ''", {last_id});
+  }
+  if (done && is_imported_) {
+    done = write({.author = kItself,
+                  .what = "state.imported",
+                  .subject = "exceptions.json",
+                  .before = {},
+                  .after = {},
+                  .why = "there was no state.db"});
+  }
+  return done ? transaction.commit() : done;
+}
+
+Done StateStore::insert(const ExceptionItem& item) {
+  const std::string text = json_line(to_json(item));
+  return database_->run("INSERT INTO exceptions (id, item, sum) VALUES (?, ?, ?)",
+                        {static_cast<std::int64_t>(item.exception.id), text, sum_of(text)});
+}
+
+Done StateStore::write(const AuditRow& row) {
+  return database_->run(
+      "INSERT INTO audit (at, who, via, what, subject, before, after, why, report) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      {static_cast<std::int64_t>(std::time(nullptr)), row.author.who, row.author.via, row.what, row.subject, row.before,
+       row.after, row.why, static_cast<std::int64_t>(row.report)});
+}
+
+StateResult<void> StateStore::commit(State next, const Change& change) { return commit_after(change, next); }
+
+StateResult<void> StateStore::commit_after(const Change& change, State& next) {
+  if (!fault_.empty()) return refused(StateError::Kind::failed, fault_);
+  if (const Done made = make_file(); !made) return refused(StateError::Kind::failed, made.error());
+  Transaction transaction(*database_);
+  Done done = transaction.began();
+  if (done) done = change();
+  if (done) done = transaction.commit();
+  if (!done) return refused(StateError::Kind::failed, done.error());
+  state_ = std::make_shared<const State>(std::move(next));
+  return {};
+}
+
+StateResult<ExceptionItem> StateStore::add_exception(ExceptionItem item, const Author& author) {
+  State next = *state_;
+  std::vector<ExceptionItem> replaced;
+  std::erase_if(next.exceptions, [&](const ExceptionItem& other) {
+    if (!says_the_same(other.exception, item.exception)) return false;
+    replaced.push_back(other);
+    return true;
+  });
+  if (next.exceptions.size() >= filter::Overrides::kMost) {
+    return refused(StateError::Kind::conflict,
+                   fmt::format("there are {} exceptions, the most there may be; remove some, or put lasting ones into "
+                               "an allow list",
+                               filter::Overrides::kMost));
+  }
+  item.exception.id = next_id_;
+  item.who = author.who;
+  next.exceptions.push_back(item);
+  const auto done = commit(std::move(next), [&]() -> Done {
+    Done changed;
+    AuditRow row{.author = author,
+                 .what = "exception.made",
+                 .subject = subject_of(item),
+                 .before = {},
+                 .after = json_line(to_json(item)),
+                 .why = item.why,
+                 .report = item.report};
+    for (const ExceptionItem& other : replaced) {
+      row.before = json_line(to_json(other));
+      if (changed) {
+        changed =
+            database_->run("DELETE FROM exceptions WHERE id = ?", {static_cast<std::int64_t>(other.exception.id)});
+      }
+    }
+    if (changed) changed = insert(item);
+    if (changed) changed = write(row);
+    return changed;
+  });
+  if (!done) return tl::unexpected(done.error());
+  ++next_id_;
+  write_exports();
+  return item;
+}
+
+StateResult<ExceptionItem> StateStore::remove_exception(std::uint64_t id, const Author& author, std::string_view why) {
+  const ExceptionItem* const found = state_->find(id);
+  if (found == nullptr) return refused(StateError::Kind::missing, fmt::format("there is no exception {}", id));
+  ExceptionItem item = *found;
+  State next = *state_;
+  std::erase_if(next.exceptions, [&](const ExceptionItem& other) { return other.exception.id == id; });
+  const auto done = commit(std::move(next), [&] {
+    const Done removed = database_->run("DELETE FROM exceptions WHERE id = ?", {static_cast<std::int64_t>(id)});
+    if (!removed) return removed;
+    return write({.author = author,
+                  .what = "exception.removed",
+                  .subject = subject_of(item),
+                  .before = json_line(to_json(item)),
+                  .after = {},
+                  .why = std::string(why),
+                  .report = item.report});
+  });
+  if (!done) return tl::unexpected(done.error());
+  write_exports();
+  return item;
+}
+
+}  // namespace bloomwall::proxy

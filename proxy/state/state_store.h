@@ -1,0 +1,141 @@
+// What people have told the running proxy and expect to find again: exceptions, switches, tokens and the audit of all.
+// Kept in "state.db" of the state folder, a file of SQLite that this class alone writes; each change is one transaction
+// with its row of the audit, and on the disk when the call returns. Beside it, replaced after each change:
+// "exceptions.json", {"next_id":3,"items":[...],"switches":[...]} with all exceptions and switches, which other
+// programs read and which stands in where state.db cannot; "exceptions.txt", those that an allow list can say.
+//
+//   state.db                 exceptions.json   what becomes of it
+//   as it should be          any               state.db counts
+//   not there                any               exceptions.json counts, with a warning() where it is there; the first
+//                                              change makes state.db, which begins with these
+//   damaged, newer, foreign  there             fault(): exceptions.json counts, and every change is refused
+//   damaged, newer, foreign  not there         an error: what was denied would pass
+// A file that cannot be read is never changed, moved or removed. Where there is no folder and none can be made, changes
+// are kept in memory alone: is_kept() is false.
+// Limits: Overrides::kMost exceptions, SwitchItem::kMost switches, Token::kMost tokens; the audit has none.
+// Not thread-safe (state_thread.h has a thread for it). Cost of a change: a sync of the disk, and the exports.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "proxy/state/audit.h"
+#include "proxy/state/database.h"
+#include "proxy/state/exception_item.h"
+#include "proxy/state/switch_item.h"
+#include "proxy/state/tokens.h"
+
+namespace bloomwall::proxy {
+
+// All of it at one time. Immutable once published.
+struct State {
+  std::vector<ExceptionItem> exceptions;  // by id
+  std::vector<SwitchItem> switches;       // one of each group and key
+  TokenTablePtr tokens;                   // never null
+  std::vector<filter::Override> overrides() const;
+  SwitchesPtr switches_in_force() const;  // those that have ended as well; null: none
+  const ExceptionItem* find(std::uint64_t id) const;
+};
+using StatePtr = std::shared_ptr<const State>;
+
+struct StateError {
+  enum class Kind : std::uint8_t {
+    missing,   // there is none of that id or name
+    conflict,  // there are too many, or there is one of that name already
+    failed,    // it cannot be kept
+  };
+  Kind kind = Kind::failed;
+  std::string what;
+};
+template <typename T>
+using StateResult = tl::expected<T, StateError>;
+
+class StateStore {
+ public:
+  static constexpr int kSchema = 1;
+  static constexpr std::size_t kMaxExport = std::size_t{64} << 20;
+  static constexpr std::size_t kAuditPage = 200;  // rows at most of one question
+
+  // An empty name: kept nowhere. Makes nothing; the first change does.
+  static tl::expected<StateStore, std::string> open(const std::filesystem::path& folder);
+
+  const StatePtr& state() const { return state_; }  // never null
+  bool is_kept() const { return !folder_.empty(); }
+  const std::string& fault() const { return fault_; }      // why nothing can be changed; empty: it can
+  const std::string& warning() const { return warning_; }  // of open(), for the log; empty: none
+
+  // Each is kept when it returns; after an error nothing has changed.
+  // It gets an id, and takes the place of those that say the same.
+  StateResult<ExceptionItem> add_exception(ExceptionItem item, const Author& author);
+  StateResult<ExceptionItem> remove_exception(std::uint64_t id, const Author& author, std::string_view why);
+  // What new filters say of exceptions that hold until a build: those that are not listed any more are removed, the
+  // others note which builds were asked. How many are gone.
+  struct BuildFinding {
+    std::uint64_t id = 0;
+    bool is_listed = true;
+    bool is_new_build = false;  // of a filter that it is against
+    std::map<std::string, std::string> seen;
+  };
+  StateResult<std::size_t> note_builds(const std::vector<BuildFinding>& findings);
+  // Takes the place of what the group has under that key.
+  StateResult<SwitchItem> set_switch(SwitchItem item, const Author& author);
+  StateResult<SwitchItem> remove_switch(std::string_view group, std::string_view key, const Author& author);
+  // Removes exceptions and switches that have ended; how many.
+  StateResult<std::size_t> sweep(std::int64_t now);
+  StateResult<Token> add_token(Token token, const Author& author);
+  StateResult<Token> remove_token(std::string_view name, const Author& author);
+
+  // The newest first, from `since` on and below the id `before`; at most kAuditPage.
+  StateResult<std::vector<AuditRow>> audit(std::int64_t since, std::uint64_t before);
+
+ private:
+  explicit StateStore(std::filesystem::path folder);
+  tl::expected<bool, std::string> load_file();
+  tl::expected<void, std::string> load_export(const std::string& fault);
+  tl::expected<void, std::string> check();
+  tl::expected<void, std::string> load();
+  tl::expected<void, std::string> make_file();
+  tl::expected<void, std::string> begin_with_state();
+  tl::expected<void, std::string> insert(const ExceptionItem& item);
+  tl::expected<void, std::string> write(const AuditRow& row);
+  // Runs `change` in a transaction; state() is `next` once that is on the disk.
+  using Change = std::function<tl::expected<void, std::string>()>;
+  StateResult<void> commit(State next, const Change& change);
+  StateResult<void> commit_after(const Change& change, State& next);  // which `change` completes
+  StateResult<void> change_tokens(std::vector<Token> tokens, const Change& change);
+  tl::expected<void, std::string> apply(const BuildFinding& finding, State& next);
+  tl::expected<void, std::string> load_switches(State& state);
+  tl::expected<void, std::string> insert(const SwitchItem& item);
+  tl::expected<void, std::string> erase(const SwitchItem& item);
+  tl::expected<void, std::string> end_exceptions(const std::vector<ExceptionItem>& ended);
+  tl::expected<void, std::string> end_switches(const std::vector<SwitchItem>& ended);
+  void write_exports();
+
+  std::optional<Database> database_;  // nothing: state.db is not made yet, or cannot be read
+  std::filesystem::path folder_;      // empty: kept nowhere
+  StatePtr state_;
+  bool is_imported_ = false;  // from exceptions.json
+  std::uint64_t next_id_ = 1;
+  std::string fault_, warning_;
+};
+
+// What "exceptions.json" of a folder says; no folder and no file: nothing. Error: it cannot be read or understood.
+struct ExportedState {
+  std::vector<ExceptionItem> exceptions;
+  std::vector<SwitchItem> switches;
+  std::uint64_t next_id = 1;
+  bool is_there = false;
+  std::vector<filter::Override> overrides() const;
+};
+tl::expected<ExportedState, std::string> read_export(const std::filesystem::path& folder);
+
+}  // namespace bloomwall::proxy

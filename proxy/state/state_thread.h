@@ -1,0 +1,43 @@
+// The thread that changes the state: a StateStore, and jobs for it that run one after the other, in the order in which
+// they were given. A job may take as long as the disk does; what comes of it the job posts to the loop that asked.
+// At most kMostWaiting jobs wait. Those that were taken are done before the destructor returns.
+// Threads: post() from any.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+
+#include "proxy/state/state_store.h"
+
+namespace bloomwall::proxy {
+
+class StateThread {
+ public:
+  static constexpr std::size_t kMostWaiting = 256;
+  using Job = std::function<void(StateStore& store)>;
+
+  explicit StateThread(StateStore store);
+  ~StateThread();
+  StateThread(const StateThread&) = delete;
+  StateThread& operator=(const StateThread&) = delete;
+
+  // False: too many wait, and this one is not done.
+  bool post(Job job);
+
+ private:
+  void run(const std::stop_token& stop);
+
+  StateStore store_;  // the thread's
+  std::mutex mutex_;
+  std::condition_variable_any wanted_;
+  std::deque<Job> waiting_;  // guarded by mutex_
+  std::jthread thread_;      // last: it uses all of the above
+};
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,97 @@
+// Tokens and the audit of the state.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "proxy/state/json_members.h"
+#include "proxy/state/state_store.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+tl::unexpected<StateError> not_done(StateError::Kind kind, std::string what) {
+  return tl::unexpected(StateError{kind, std::move(what)});
+}
+
+}  // namespace
+
+StateResult<Token> StateStore::add_token(Token token, const Author& author) {
+  std::vector<Token> tokens = state_->tokens->all();
+  if (std::ranges::find(tokens, token.name, &Token::name) != tokens.end()) {
+    return not_done(StateError::Kind::conflict, fmt::format("there is a token {} already", token.name));
+  }
+  if (tokens.size() >= Token::kMost) {
+    return not_done(StateError::Kind::conflict,
+                    fmt::format("there are {} tokens, the most there may be", Token::kMost));
+  }
+  tokens.push_back(token);
+  const std::string item = json_line(to_json(token));
+  const auto done = change_tokens(std::move(tokens), [&] {
+    const auto added =
+        database_->run("INSERT INTO tokens (name, item, sum) VALUES (?, ?, ?)", {token.name, item, sum_of(item)});
+    if (!added) return added;
+    return write({.author = author,
+                  .what = "token.made",
+                  .subject = token.name,
+                  .before = {},
+                  .after = json_line(for_people(token)),
+                  .why = {}});
+  });
+  if (!done) return tl::unexpected(done.error());
+  return token;
+}
+
+StateResult<Token> StateStore::remove_token(std::string_view name, const Author& author) {
+  std::vector<Token> tokens = state_->tokens->all();
+  const auto found = std::ranges::find(tokens, name, &Token::name);
+  if (found == tokens.end()) return not_done(StateError::Kind::missing, fmt::format("no token is called {}", name));
+  Token token = std::move(*found);
+  tokens.erase(found);
+  const auto done = change_tokens(std::move(tokens), [&] {
+    const auto removed = database_->run("DELETE FROM tokens WHERE name = ?", {token.name});
+    if (!removed) return removed;
+    return write({.author = author,
+                  .what = "token.removed",
+                  .subject = token.name,
+                  .before = json_line(for_people(token)),
+                  .after = {},
+                  .why = {}});
+  });
+  if (!done) return tl::unexpected(done.error());
+  return token;
+}
+
+StateResult<void> StateStore::change_tokens(std::vector<Token> tokens, const Change& change) {
+  State next = *state_;
+  next.tokens = std::make_shared<const TokenTable>(std::move(tokens));
+  return commit(std::move(next), change);
+}
+
+StateResult<std::vector<AuditRow>> StateStore::audit(std::int64_t since, std::uint64_t before) {
+  std::vector<AuditRow> out;
+  if (!fault_.empty()) return not_done(StateError::Kind::failed, fault_);
+  if (!database_) return out;
+  const auto below = static_cast<std::int64_t>(std::min<std::uint64_t>(before, std::uint64_t{1} << 62));
+  Statement rows(*database_,
+                 "SELECT id, at, who, via, what, subject, before, after, why, report FROM audit "
+                 "WHERE at >= ? AND id < ? ORDER BY id DESC LIMIT ?",
+                 {since, below, static_cast<std::int64_t>(kAuditPage)});
+  while (rows.next()) {
+    out.push_back({.id = static_cast<std::uint64_t>(rows.integer(0)),
+                   .at = rows.integer(1),
+                   .author = {.who = rows.text(2), .via = rows.text(3)},
+                   .what = rows.text(4),
+                   .subject = rows.text(5),
+                   .before = rows.text(6),
+                   .after = rows.text(7),
+                   .why = rows.text(8),
+                   .report = static_cast<std::uint64_t>(rows.integer(9))});
+  }
+  if (!rows.error().empty()) return not_done(StateError::Kind::failed, rows.error());
+  return out;
+}
+
+}  // namespace bloomwall::proxy

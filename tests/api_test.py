@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""The API of the running program against its own description: every answer of a run matches its schema, and every path
+gives each role what the description says.
+
+Usage: api_test.py BUILD_DIR [unittest arguments]. Exit status 77 (skipped) where python3-jsonschema is missing.
+SPDX-License-Identifier: Apache-2.0
+"""
+import http.client
+import json
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+try:
+    import jsonschema
+except ImportError:
+    sys.exit(77)
+
+BUILD = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else None
+WAIT = 20  # seconds, for anything
+ROLES = ["viewer", "reviewer", "operator", "admin"]
+BASE = "/api/v1"
+
+
+def until(condition):
+    end = time.monotonic() + WAIT
+    while not (value := condition()):
+        if time.monotonic() > end:
+            raise AssertionError("did not happen in time")
+        time.sleep(0.05)
+    return value
+
+
+class Proxy:
+    def __init__(self, folder):
+        self.folder = folder
+        (folder / "list.txt").write_text("listed.example.test\n")
+        subprocess.run([BUILD / "bloomwall-filter", "build", "-q", "-o", folder / "list.bwf", folder / "list.txt"], check=True)
+        (folder / "bloomwall.yaml").write_text(
+            'listeners: [{address: "127.0.0.1:0"}]\nstate_dir: state\n'
+            "filters: [{name: list, file: list.bwf}]\n"
+            "groups: [{name: pupils, clients: [127.0.0.2]}]\n"
+            'admin: {address: "127.0.0.1:0", control_socket: control.sock}\nlog: {file: daemon.log, access: {file: off}}\n')
+        self.process = subprocess.Popen([BUILD / "bloomwall", "run", "--config", folder / "bloomwall.yaml"])
+        log = folder / "daemon.log"
+        until(lambda: log.exists() and "listening on" in log.read_text())
+        self.port = int(re.search(r"admin on 127\.0\.0\.1:(\d+)", log.read_text())[1])
+
+    def command(self, *words):
+        return subprocess.run([BUILD / "bloomwall", *words, "--config", self.folder / "bloomwall.yaml"], check=True,
+                              capture_output=True, text=True).stdout
+
+    def stop(self):
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(WAIT)
+
+    def ask(self, method, path, body=None, token=None, fields=None):
+        """The status, the media type and the text of an answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT)
+        fields = dict(fields or {})
+        if token:
+            fields["Authorization"] = "Bearer " + token
+        connection.request(method, BASE + path, body=json.dumps(body) if isinstance(body, dict) else body, headers=fields)
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        return answer.status, answer.getheader("Content-Type"), text
+
+
+class ApiTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.proxy = Proxy(pathlib.Path(cls.folder.name))
+        cls.addClassCleanup(cls.proxy.stop)
+        cls.tokens = {role: cls.proxy.command("token", "add", role, "--role", role, "--for", "1h").strip() for role in ROLES}
+        cls.document = json.loads(cls.proxy.ask("GET", "/openapi.json")[2])
+        cls.matched = 0
+
+    def schema_for(self, method, path, status, media):
+        """The schema of that answer; asserts that the description has one."""
+        operation = self.document["paths"][path][method.lower()]
+        responses = operation["responses"]
+        content = responses.get(str(status), responses["default"])["content"]
+        self.assertIn(media, content, f"{method} {path} answers {status} as {media}")
+        return {**content[media]["schema"], "components": self.document["components"]}
+
+    def check(self, method, path, target=None, **how):
+        """Asks, and matches the answer with its schema. Returns status and JSON."""
+        status, media, text = self.proxy.ask(method, target or path, **how)
+        schema = self.schema_for(method, path, status, media)
+        value = text if media == "application/x-ndjson" else json.loads(text)
+        validator = jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker())
+        problems = [error.message for error in validator.iter_errors(value)]
+        self.assertEqual(problems, [], f"{method} {path}: {text}")
+        type(self).matched += 1
+        return status, value
+
+    def test_description_is_one(self):
+        self.assertRegex(self.document["openapi"], r"^3\.1\.\d+$")
+        for name in ("info", "paths", "components"):
+            self.assertIn(name, self.document)
+        for name, schema in self.document["components"]["schemas"].items():
+            jsonschema.Draft202012Validator.check_schema(schema)
+        references = re.findall(r'"\$ref": ?"#/components/schemas/(\w+)"', json.dumps(self.document))
+        self.assertGreater(len(references), 10)
+        self.assertLessEqual(set(references), set(self.document["components"]["schemas"]))
+        for path, operations in self.document["paths"].items():
+            named = set(re.findall(r"\{(\w+)\}", path))
+            for method, operation in operations.items():
+                self.assertEqual(named, {p["name"] for p in operation.get("parameters", []) if p["in"] == "path"}, path)
+                self.assertIn(operation["x-role"], ROLES + ["anybody"])
+                self.assertIn("default", operation["responses"])
+
+    def test_description_has_every_path(self):
+        _, _, paths = self.proxy.ask("GET", "/nothing")
+        served = {path.removeprefix(BASE) for path in paths.split() if path.startswith(BASE)}
+        self.assertEqual(served, set(self.document["paths"]))
+
+    def test_every_role_gets_what_the_description_says(self):
+        asked = 0
+        for path, operations in self.document["paths"].items():
+            for method, operation in operations.items():
+                least = operation["x-role"]
+                if least == "anybody":
+                    continue
+                target = path.replace("{group}", "nobody").replace("{key}", "pause").replace("{name}", "nobody").replace("{id}", "999")
+                status, problem = self.check(method.upper(), path, target)
+                self.assertEqual((status, problem["status"]), (401, 401), path)
+                for role in ROLES:
+                    if path == "/reload" and role in ("operator", "admin"):
+                        continue  # test_answers_match does it
+                    status, _ = self.check(method.upper(), path, target, token=self.tokens[role])
+                    may = ROLES.index(role) >= ROLES.index(least)
+                    self.assertEqual(status not in (401, 403), may, f"{method} {path} as {role}: {status}")
+                    asked += 1
+        self.assertGreater(asked, 60)
+
+    def test_answers_match(self):
+        admin = {"token": self.tokens["admin"]}
+        made = {"action": "allow", "entry": "h.example.test", "why": "x", "group": "pupils", "until": None}
+        status, value = self.check("POST", "/exceptions", body=made, **admin)
+        self.assertEqual(status, 201)
+        self.assertEqual(value["item"]["who"], "token admin")
+        for bad in ({}, {"action": "allow"}, {**made, "more": 1}, {**made, "client": "10.0.0.1"}, {**made, "until": "soon"}, "[]", "{"):
+            self.assertEqual(self.check("POST", "/exceptions", body=bad, **admin)[0], 400, bad)
+        until_time = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 600))
+        switch = "/groups/{group}/switches/{key}"
+        self.assertEqual(self.check("PUT", switch, "/groups/pupils/switches/otherwise",
+                                    body={"value": "deny", "until": until_time, "why": "exam"}, **admin)[0], 200)
+        self.assertEqual(self.check("PUT", switch, "/groups/pupils/switches/otherwise", body={"value": "deny"}, **admin)[0], 400)
+        self.assertEqual(self.check("POST", "/tokens", body={"name": "ci", "groups": ["build"], "until": None}, **admin)[0], 201)
+        self.assertEqual(self.check("POST", "/tokens", body={"name": "ci", "until": None}, **admin)[0], 409)
+        for path in ("/status", "/filters", "/exceptions", "/groups", "/tokens", "/audit", "/reloads", "/tls/refused"):
+            status, value = self.check("GET", path, **admin)
+            self.assertEqual(status, 200, path)
+            if "items" in value and path != "/tls/refused":
+                self.assertTrue(value["items"], path)
+        self.assertEqual(self.check("GET", "/filters/{name}", "/filters/list", **admin)[0], 200)
+        self.assertEqual(self.check("GET", "/filters/{name}", "/filters/none", **admin)[0], 404)
+        self.assertEqual(self.check("GET", "/audit", "/audit?since=yesterday", **admin)[0], 400)
+        status, value = self.check("GET", "/explain", "/explain?url=https%3A%2F%2Flisted.example.test%2Fa&client=127.0.0.1", **admin)
+        self.assertEqual((value["verdict"], value["filter"], value["tunnel"]["verdict"], value["group"]),
+                         ("blocked", "list", "blocked", "default"))
+        status, value = self.check("GET", "/explain", "/explain?url=http://new.example.test/&client=127.0.0.2", **admin)
+        self.assertEqual((value["verdict"], value["reason"], value["group"]), ("blocked", "default_deny", "pupils"))
+        self.assertEqual(self.check("GET", "/explain", "/explain?client=nobody", **admin)[0], 400)
+        self.assertEqual(self.check("DELETE", switch, "/groups/pupils/switches/otherwise", **admin)[0], 200)
+        self.assertEqual(self.check("DELETE", "/tokens/{name}", "/tokens/ci", **admin)[0], 200)
+        identity = self.check("GET", "/exceptions", **admin)[1]["items"][0]["id"]
+        self.assertEqual(self.check("DELETE", "/exceptions/{id}", f"/exceptions/{identity}", **admin)[0], 200)
+        self.assertIn('"exit_status":0', self.check("POST", "/reload", **admin)[1])
+        self.assertEqual(self.check("POST", "/session", body={"token": self.tokens["viewer"]})[0], 201)
+        self.assertEqual(self.check("POST", "/session", body={"token": "bw_" + "a" * 32})[0], 401)
+        self.assertGreater(self.matched, 30)
+
+    def test_bodies_are_bounded(self):
+        admin = self.tokens["admin"]
+        for path in ("/exceptions", "/tokens"):
+            status, _, _ = self.proxy.ask("POST", path, body=b"x" * (1 << 20), token=admin)
+            self.assertEqual(status, 413, path)
+        self.assertEqual(self.proxy.ask("GET", "/status", token=admin)[0], 200)
+
+    def test_idle_connections_keep_nobody_out(self):
+        idle = [socket.create_connection(("127.0.0.1", self.proxy.port)) for _ in range(64)]
+        self.assertEqual(self.proxy.ask("GET", "/status", token=self.tokens["viewer"])[0], 200)
+        for each in idle:
+            each.close()
+
+
+if __name__ == "__main__":
+    if BUILD is None:
+        sys.exit(__doc__)
+    unittest.main()

@@ -1,0 +1,354 @@
+// The state over restarts, kills, losses and damage: what was confirmed is there, and what cannot be read is said.
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/state/state_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "proxy/state/state_thread.h"
+#include "tests/support/temp_dir.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using filter::Override;
+using test::bytes_of;
+using test::TempDir;
+using testing::HasSubstr;
+
+const Author kAnna{.who = "anna", .via = "socket"};
+constexpr std::int64_t kLater = 4'000'000'000;
+
+ExceptionItem allow_of(const std::string& host, std::int64_t until = kLater) {
+  ExceptionItem item;
+  item.exception.action = Override::Action::allow;
+  item.exception.entry = host;
+  item.exception.until = until;
+  item.created = 1'700'000'000;
+  item.why = "a test";
+  return item;
+}
+
+std::vector<std::string> entries_of(const StateStore& store) {
+  std::vector<std::string> out;
+  for (const ExceptionItem& item : store.state()->exceptions) out.push_back(item.exception.entry);
+  return out;
+}
+
+std::vector<std::string> audit_of(StateStore& store) {
+  std::vector<std::string> out;
+  const std::vector<AuditRow> rows = store.audit(0, ~std::uint64_t{0}).value();
+  for (const AuditRow& row : rows) {
+    out.insert(out.begin(), row.what + " " + row.subject + " by " + row.author.who);
+  }
+  return out;
+}
+
+class StateFile : public testing::Test {
+ protected:
+  StateStore open() const {
+    auto store = StateStore::open(folder_.path());
+    if (!store) throw std::runtime_error(store.error());
+    return *std::move(store);
+  }
+  std::filesystem::path file() const { return folder_.path() / "state.db"; }
+  void lose_file() const {
+    for (const char* const end : {"", "-wal", "-shm"}) std::filesystem::remove(file().string() + end);
+  }
+
+  TempDir folder_;
+};
+
+TEST_F(StateFile, NothingIsMadeBeforeTheFirstChange) {
+  const StateStore store = open();
+  EXPECT_TRUE(store.is_kept());
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+}
+
+TEST_F(StateFile, WhatWasConfirmedIsThereAgain) {
+  {
+    StateStore store = open();
+    const auto first = store.add_exception(allow_of("a.test"), kAnna);
+    ASSERT_TRUE(first.has_value()) << first.error().what;
+    EXPECT_EQ(first->exception.id, 1U);
+    ASSERT_TRUE(store.add_exception(allow_of("b.test"), kAnna).has_value());
+    ASSERT_TRUE(store.remove_exception(1, kAnna, "done").has_value());
+    ASSERT_TRUE(store.add_token({.name = "ci", .created = 1, .digest = digest_of("x")}, kAnna).has_value());
+  }
+  StateStore store = open();
+  EXPECT_EQ(entries_of(store), std::vector<std::string>{"b.test"});
+  EXPECT_EQ(store.state()->exceptions.front().who, "anna");
+  ASSERT_NE(store.state()->tokens->find(digest_of("x")), nullptr);
+  EXPECT_EQ(store.add_exception(allow_of("c.test"), kAnna)->exception.id, 3U);
+  EXPECT_THAT(audit_of(store),
+              testing::ElementsAre("exception.made 1 by anna", "exception.made 2 by anna",
+                                   "exception.removed 1 by anna", "token.made ci by anna", "exception.made 3 by anna"));
+  EXPECT_EQ(std::filesystem::status(file()).permissions() & std::filesystem::perms::others_all,
+            std::filesystem::perms::none);
+}
+
+TEST_F(StateFile, AnIdIsNotGivenTwice) {
+  {
+    StateStore store = open();
+    ASSERT_TRUE(store.add_exception(allow_of("a.test"), kAnna).has_value());
+    ASSERT_TRUE(store.remove_exception(1, kAnna, "").has_value());
+  }
+  EXPECT_EQ(open().add_exception(allow_of("a.test"), kAnna)->exception.id, 2U);
+  lose_file();
+  EXPECT_EQ(open().add_exception(allow_of("b.test"), kAnna)->exception.id, 3U) << "after exceptions.json, too";
+}
+
+TEST_F(StateFile, ANewOneTakesThePlaceOfOneThatSaysTheSame) {
+  StateStore store = open();
+  ASSERT_TRUE(store.add_exception(allow_of("a.test"), kAnna).has_value());
+  ASSERT_TRUE(store.add_exception(allow_of("a.test", kLater + 1), kAnna).has_value());
+  ExceptionItem for_group = allow_of("a.test");
+  for_group.exception.group = "pupils";
+  ASSERT_TRUE(store.add_exception(for_group, kAnna).has_value());
+  ASSERT_EQ(store.state()->exceptions.size(), 2U) << "for a group it is another one";
+  EXPECT_EQ(store.state()->exceptions.front().exception.id, 2U);
+  EXPECT_EQ(entries_of(open()).size(), 2U);
+}
+
+TEST_F(StateFile, WhatHasEndedIsSweptAndAudited) {
+  StateStore store = open();
+  ASSERT_TRUE(store.add_exception(allow_of("a.test", 1'800'000'000), kAnna).has_value());
+  ASSERT_TRUE(store.add_exception(allow_of("b.test"), kAnna).has_value());
+  EXPECT_EQ(store.sweep(1'799'999'999).value(), 0U);
+  EXPECT_EQ(store.sweep(1'800'000'000).value(), 1U);
+  EXPECT_EQ(entries_of(store), std::vector<std::string>{"b.test"});
+  EXPECT_EQ(audit_of(store).back(), "exception.ended 1 by bloomwall");
+  EXPECT_EQ(entries_of(open()), std::vector<std::string>{"b.test"});
+}
+
+SwitchItem switch_of(const std::string& text, Instant until) {
+  SwitchItem item{.made = read_switch(text).value(), .created = 1'700'000'000, .why = "exam"};
+  item.made.group = "pupils";
+  item.made.until = until;
+  return item;
+}
+
+TEST_F(StateFile, OneSwitchOfAGroupAndKeyCounts) {
+  {
+    StateStore store = open();
+    EXPECT_EQ(store.state()->switches_in_force(), nullptr);
+    ASSERT_TRUE(store.set_switch(switch_of("otherwise=deny", 1'800'000'000), kAnna).has_value());
+    ASSERT_TRUE(store.set_switch(switch_of("otherwise=allow", kLater), kAnna).has_value());
+    ASSERT_TRUE(store.set_switch(switch_of("filters.games=off", 1'800'000'000), kAnna).has_value());
+    EXPECT_EQ(store.remove_switch("staff", "otherwise", kAnna).error().kind, StateError::Kind::missing);
+  }
+  StateStore store = open();
+  ASSERT_EQ(store.state()->switches.size(), 2U);
+  EXPECT_EQ(read_export(folder_.path())->switches.size(), 2U);
+  EXPECT_EQ(store.sweep(1'800'000'000).value(), 1U);
+  ASSERT_EQ(store.state()->switches_in_force()->size(), 1U);
+  EXPECT_EQ(store.state()->switches_in_force()->front().text(), "otherwise=allow");
+  ASSERT_TRUE(store.remove_switch("pupils", "otherwise", kAnna).has_value());
+  EXPECT_TRUE(open().state()->switches.empty());
+  EXPECT_THAT(
+      audit_of(store),
+      testing::ElementsAre("switch.set pupils otherwise by anna", "switch.set pupils otherwise by anna",
+                           "switch.set pupils filters.games by anna", "switch.ended pupils filters.games by bloomwall",
+                           "switch.removed pupils otherwise by anna"));
+}
+
+TEST_F(StateFile, ExportsSayWhatIsInForce) {
+  StateStore store = open();
+  ASSERT_TRUE(store.add_exception(allow_of("a.test"), kAnna).has_value());
+  ExceptionItem narrow = allow_of("b.test", Override::kForever);
+  narrow.exception.filters = {"ads"};
+  narrow.why = "two\nlines";
+  ASSERT_TRUE(store.add_exception(narrow, kAnna).has_value());
+  ExceptionItem scoped = allow_of("c.test");
+  ASSERT_TRUE(set_client(scoped.exception, "192.0.2.0/24"));
+  ASSERT_TRUE(store.add_exception(scoped, kAnna).has_value());
+  ExceptionItem deny = allow_of("d.test");
+  deny.exception.action = Override::Action::deny;
+  ASSERT_TRUE(store.add_exception(deny, kAnna).has_value());
+  EXPECT_EQ(bytes_of(folder_.path() / "exceptions.txt"),
+            "a.test  # exception 1, until 2096-10-02T07:06:40Z: a test\n"
+            "b.test @ads  # exception 2, ever: two lines\n");
+  const auto exported = read_export(folder_.path());
+  ASSERT_TRUE(exported.has_value()) << exported.error();
+  ASSERT_EQ(exported->exceptions.size(), 4U);
+  EXPECT_EQ(exported->next_id, 5U);
+  EXPECT_EQ(client_text(exported->exceptions[2].exception), "192.0.2.0/24");
+}
+
+TEST_F(StateFile, ALostOneBeginsAgainWithTheExport) {
+  ASSERT_TRUE(open().add_exception(allow_of("a.test"), kAnna).has_value());
+  lose_file();
+  StateStore store = open();
+  EXPECT_THAT(store.warning(), HasSubstr("there is no"));
+  EXPECT_TRUE(store.fault().empty());
+  EXPECT_EQ(entries_of(store), std::vector<std::string>{"a.test"});
+  ASSERT_TRUE(store.add_exception(allow_of("b.test"), kAnna).has_value());
+  EXPECT_EQ(audit_of(store).front(), "state.imported exceptions.json by bloomwall");
+  StateStore again = open();
+  EXPECT_EQ(entries_of(again), (std::vector<std::string>{"a.test", "b.test"}));
+  EXPECT_TRUE(again.warning().empty());
+}
+
+TEST_F(StateFile, ADamagedOneIsSaidAndLeftAndTheExportServes) {
+  ASSERT_TRUE(open().add_exception(allow_of("a.test"), kAnna).has_value());
+  for (const char* const damage : {"no database at all, and long enough to be read as one", "SQLite format 3"}) {
+    lose_file();
+    std::ofstream(file(), std::ios::binary) << damage;
+    StateStore store = open();
+    EXPECT_FALSE(store.fault().empty());
+    EXPECT_THAT(store.warning(), HasSubstr("exceptions.json are served"));
+    EXPECT_EQ(entries_of(store), std::vector<std::string>{"a.test"});
+    const auto refused = store.add_exception(allow_of("b.test"), kAnna);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().kind, StateError::Kind::failed);
+    EXPECT_FALSE(store.audit(0, 1000).has_value());
+    EXPECT_EQ(bytes_of(file()), damage) << "nobody has touched it";
+  }
+  std::filesystem::remove(folder_.path() / "exceptions.json");
+  const auto refused = StateStore::open(folder_.path());
+  ASSERT_FALSE(refused.has_value()) << "what was denied would pass";
+  EXPECT_THAT(refused.error(), HasSubstr("move it away"));
+}
+
+TEST_F(StateFile, OneOfANewerProgramOrOfAnotherOneIsLeft) {
+  ASSERT_TRUE(open().add_exception(allow_of("a.test"), kAnna).has_value());
+  const std::vector<std::pair<const char*, const char*>> changes{{"PRAGMA user_version=2", "version 2"},
+                                                                 {"PRAGMA application_id=7", "none of bloomwall's"}};
+  for (const auto& [sql, said] : changes) {
+    auto database = Database::open(file());
+    ASSERT_TRUE(database.has_value()) << database.error();
+    ASSERT_TRUE(database->run(sql).has_value());
+    EXPECT_THAT(open().fault(), HasSubstr(said));
+  }
+}
+
+TEST_F(StateFile, RandomOctetsInItAreNeverTakenForAnotherState) {
+  {
+    StateStore store = open();
+    for (int i = 0; i < 50; ++i) {
+      ASSERT_TRUE(store.add_exception(allow_of("h" + std::to_string(i) + ".test"), kAnna).has_value());
+    }
+  }
+  const std::string good = bytes_of(file());
+  const std::vector<std::string> wanted = entries_of(open());
+  const unsigned seed = std::random_device{}();
+  std::mt19937 random(seed);
+  int faults = 0;
+  for (int round = 0; round < 60; ++round) {
+    std::string bad = good;
+    const std::size_t at = random() % bad.size(), length = std::min<std::size_t>(1 + random() % 4096, bad.size() - at);
+    for (std::size_t i = at; i < at + length; ++i) bad[i] = static_cast<char>(random());
+    lose_file();
+    std::ofstream(file(), std::ios::binary) << bad;
+    const auto store = StateStore::open(folder_.path());
+    ASSERT_TRUE(store.has_value()) << "seed " << seed << ": " << store.error();
+    EXPECT_EQ(entries_of(*store), wanted) << "seed " << seed << ", round " << round << ": " << store->fault();
+    faults += store->fault().empty() ? 0 : 1;
+  }
+  EXPECT_GT(faults, 10) << "seed " << seed;
+}
+
+TEST_F(StateFile, TheAuditCannotBeChanged) {
+  StateStore store = open();
+  ASSERT_TRUE(store.add_exception(allow_of("a.test"), kAnna).has_value());
+  auto database = Database::open(file());
+  ASSERT_TRUE(database.has_value());
+  EXPECT_FALSE(database->run("DELETE FROM audit").has_value());
+  EXPECT_FALSE(database->run("UPDATE audit SET who = 'nobody'").has_value());
+  EXPECT_EQ(audit_of(store).size(), 1U);
+}
+
+TEST_F(StateFile, TheAuditComesInPages) {
+  StateStore store = open();
+  for (int i = 0; i < 205; ++i) ASSERT_TRUE(store.add_exception(allow_of("a.test"), kAnna).has_value());
+  const auto first = store.audit(0, ~std::uint64_t{0}).value();
+  ASSERT_EQ(first.size(), StateStore::kAuditPage);
+  EXPECT_EQ(first.front().id, 205U);
+  const auto second = store.audit(0, first.back().id).value();
+  EXPECT_EQ(second.size(), 5U);
+  EXPECT_TRUE(store.audit(kLater, ~std::uint64_t{0}).value().empty());
+}
+
+TEST_F(StateFile, ThereAreNotMoreThanTheMost) {
+  StateStore store = open();
+  ASSERT_TRUE(store.add_token({.name = "ci", .created = 1, .digest = digest_of("x")}, kAnna).has_value());
+  const auto again = store.add_token({.name = "ci", .created = 1, .digest = digest_of("y")}, kAnna);
+  ASSERT_FALSE(again.has_value());
+  EXPECT_EQ(again.error().kind, StateError::Kind::conflict);
+  EXPECT_EQ(store.remove_token("nobody", kAnna).error().kind, StateError::Kind::missing);
+  EXPECT_EQ(store.remove_exception(9, kAnna, "").error().kind, StateError::Kind::missing);
+}
+
+TEST(StateWithoutFolder, IsInMemoryAlone) {
+  auto store = StateStore::open({});
+  ASSERT_TRUE(store.has_value());
+  ASSERT_TRUE(store->add_exception(allow_of("a.test"), kAnna).has_value());
+  EXPECT_FALSE(store->is_kept());
+  EXPECT_EQ(audit_of(*store).size(), 1U);
+}
+
+// A child adds exceptions and says each id once it was confirmed; it is killed at any moment.
+TEST_F(StateFile, AKillAtAnyMomentLosesNothingThatWasConfirmed) {
+  const unsigned seed = std::random_device{}();
+  std::mt19937 random(seed);
+  std::uint64_t confirmed = 0;
+  for (int round = 0; round < 20; ++round) {
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      auto store = StateStore::open(folder_.path());
+      for (;;) {
+        const auto made = store->add_exception(allow_of("h" + std::to_string(::getpid() % 7) + ".test"), kAnna);
+        if (!made || ::write(ends[1], &made->exception.id, sizeof made->exception.id) < 0) ::_exit(1);
+      }
+    }
+    ::close(ends[1]);
+    const auto wanted = 1 + random() % 12;
+    for (std::size_t i = 0; i < wanted; ++i) {
+      ASSERT_EQ(::read(ends[0], &confirmed, sizeof confirmed), static_cast<ssize_t>(sizeof confirmed));
+    }
+    ::kill(child, SIGKILL);
+    std::uint64_t later = 0;
+    while (::read(ends[0], &later, sizeof later) == static_cast<ssize_t>(sizeof later)) confirmed = later;
+    ::close(ends[0]);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    StateStore store = open();
+    ASSERT_TRUE(store.fault().empty()) << store.fault();
+    ASSERT_FALSE(store.state()->exceptions.empty());
+    EXPECT_GE(store.state()->exceptions.back().exception.id, confirmed) << "seed " << seed;
+    EXPECT_EQ(store.audit(0, ~std::uint64_t{0}).value().front().id, store.state()->exceptions.back().exception.id)
+        << "an exception and its row of the audit are one";
+  }
+}
+
+TEST_F(StateFile, TheThreadDoesAllThatItTook) {
+  std::vector<std::uint64_t> ids;
+  std::size_t taken = 0;
+  {
+    StateThread thread(open());
+    for (int i = 0; i < 40; ++i) {
+      taken += thread.post([&ids, i](StateStore& store) {
+        ids.push_back(store.add_exception(allow_of("h" + std::to_string(i) + ".test"), kAnna)->exception.id);
+      });
+    }
+  }
+  EXPECT_EQ(taken, 40U);
+  ASSERT_EQ(ids.size(), 40U);
+  EXPECT_TRUE(std::ranges::is_sorted(ids));
+  EXPECT_EQ(open().state()->exceptions.size(), 40U);
+}
+
+}  // namespace
+}  // namespace bloomwall::proxy
