@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 #include "proxy/http/fields.h"
-#include ""
+#include "proxy/io/random.h"
 #include "proxy/ops/api_reply.h"
 #include "proxy/state/json_members.h"
 

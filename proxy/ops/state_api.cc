@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include ""
+#include "proxy/io/random.h"
 #include "proxy/log/log.h"
 #include "proxy/ops/api_reply.h"
 #include "proxy/state/json_members.h"
