@@ -42,7 +42,7 @@ UserCheck::Step UserCheck::step() {
     return done();
   }
   const AuthenticationRules& rules = *context_.snapshot->authentication;
-  if (!rules.has_negotiate && !rules.takes_basic(client.is_secure)) {
+  if (!rules.has_negotiate && !rules.takes_secrets(client.is_secure)) {
     return refuse({ErrorKind::client_denied, "authentication.basic_without_tls"});
   }
   return check_credentials(head);
@@ -119,8 +119,13 @@ UserCheck::Step UserCheck::check_credentials(const RequestHead& head) {
     const ClientKey client = ClientLimits::key_of(context_.client.info().endpoint);
     return take(context_.worker.authenticator.refuse_malformed(rules, client));
   }
-  const std::string_view token = basic_token(field->value);
-  if (!token.empty() && rules.takes_basic(context_.client.info().is_secure)) return check_basic(token);
+  const bool takes_secrets = rules.takes_secrets(context_.client.info().is_secure);
+  const std::string_view token = basic_token(field->value), bearer = bearer_token(field->value);
+  if (!token.empty() && takes_secrets) return check_basic(token);
+  if (!bearer.empty() && takes_secrets) {
+    const ClientKey client = ClientLimits::key_of(context_.client.info().endpoint);
+    return take(context_.worker.authenticator.take_token(rules, client, bearer));
+  }
   const std::string_view ticket = rules.has_negotiate ? negotiate_token(field->value) : std::string_view();
   return ticket.empty() ? refuse(kNoCredentials) : check_ticket(ticket);
 }
