@@ -17,7 +17,7 @@ constexpr std::size_t kKeptWire = std::size_t{16} * 1024;
 Http2Link::Http2Link(IoContext& io, Http2Connection::Role role, const Http2Connection::Limits& limits,
                      Milliseconds head_time, Http2Connection::Handler& handler, Owner& owner)
     : pool_(io.pool),
-      memory_(io.pool),
+      memory_(io.pool, *this),
       connection_(role, limits, handler, memory_),
       owner_(owner),
       head_time_(head_time),
@@ -39,6 +39,7 @@ void Http2Link::begin(Transport& transport) {
 std::size_t Http2Link::on_data(std::span<const char> bytes) {
   connection_.feed(bytes, monotonic_now());
   watch_head();
+  if (connection_.owes_window() && !again_.is_set()) again_.set(MemoryWait::kWait);
   flush_later();
   return bytes.size();
 }
@@ -58,10 +59,9 @@ void Http2Link::on_slow_head() {
 
 // Asked while the pool is nearly spent.
 std::size_t Http2Link::ration() {
-  const std::size_t left = pool_.left();
   const bool is_due = std::exchange(has_waited_, false) || owner_.frees_others();
-  if (is_due && left > pool_.limit() / kShare) return MemoryWait::kLeastRead;
-  if (owner_.held() <= left / kShare) return MemoryWait::kLeastRead;
+  if (is_due && pool_.left() > pool_.limit() / kShare) return MemoryWait::kLeastRead;
+  if (is_within_share()) return MemoryWait::kLeastRead;
   transport_->pause(PauseReason::no_memory);
   again_.set(MemoryWait::kWait);
   return 0;
@@ -69,6 +69,8 @@ std::size_t Http2Link::ration() {
 
 void Http2Link::read_on() {
   has_waited_ = true;
+  connection_.pay_window();
+  if (connection_.owes_window()) again_.set(MemoryWait::kWait);
   transport_->resume(PauseReason::no_memory);
 }
 

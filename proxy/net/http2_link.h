@@ -53,7 +53,7 @@ class Http2Link final : Transport::Handler {
   // What nghttp2 has allocated, counted in the pool.
   class PoolMemory final : public Http2Connection::Memory {
    public:
-    explicit PoolMemory(BufferPool& pool) : pool_(pool), counted_(pool) {}
+    PoolMemory(BufferPool& pool, const Http2Link& link) : pool_(pool), link_(link), counted_(pool) {}
     void take(std::size_t bytes) override {
       bytes_ += bytes;
       is_spent_ = !counted_.set(bytes_);
@@ -64,9 +64,11 @@ class Http2Link final : Transport::Handler {
     }
     bool is_spent() const override { return is_spent_; }
     bool has_room(std::size_t bytes) const override { return pool_.has_room(bytes); }
+    bool may_open() const override { return pool_.has_room(BufferPool::Block::kBytes) || link_.is_within_share(); }
 
    private:
     const BufferPool& pool_;
+    const Http2Link& link_;
     Reservation counted_;
     std::size_t bytes_ = 0;
     bool is_spent_ = false;
@@ -81,6 +83,7 @@ class Http2Link final : Transport::Handler {
   void flush();
   void end();
   void read_on();
+  bool is_within_share() const { return owner_.held() <= pool_.left() / kShare; }
   void watch_head();
   void on_slow_head();
 
