@@ -62,12 +62,20 @@ std::size_t Http2Link::ration() {
   const bool is_due = std::exchange(has_waited_, false) || owner_.frees_others();
   if (is_due && pool_.left() > pool_.limit() / kShare) return MemoryWait::kLeastRead;
   if (is_within_share()) return MemoryWait::kLeastRead;
+  is_waiting_ = true;
   transport_->pause(PauseReason::no_memory);
   again_.set(MemoryWait::kWait);
   return 0;
 }
 
+void Http2Link::reconsider() {
+  if (!is_waiting_ || !is_within_share()) return;
+  is_waiting_ = false;
+  transport_->resume(PauseReason::no_memory);
+}
+
 void Http2Link::read_on() {
+  is_waiting_ = false;
   has_waited_ = true;
   connection_.pay_window();
   if (connection_.owes_window()) again_.set(MemoryWait::kWait);
@@ -81,6 +89,7 @@ void Http2Link::flush() {
     connection_.write(wire_, pool_.has_room(kGathered) ? kGathered : kLeastGathered);
     if (wire_.empty()) break;
     transport_->send(wire_);
+    owner_.on_sent();
   }
   if (wire_.capacity() > kKeptWire) wire_ = {};
   if (connection_.is_over() && transport_->backlog() == 0) return end();
@@ -100,6 +109,7 @@ void Http2Link::close() {
   flush_.disarm();
   head_deadline_.clear();
   again_.clear();
+  is_waiting_ = false;
   connection_.close_streams();
 }
 
