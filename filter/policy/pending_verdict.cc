@@ -130,7 +130,7 @@ void PendingVerdict::ask_allow_lists() {
     is_overruled = true;
     allow(entry);
   }
-  // With a trace the filters are asked all the same, and what they say is told but not taken.
+  // With a trace, filters are asked all the same, and what they say is told but not taken.
   is_admitted_ |= is_overruled;
   is_settled_ = is_overruled && trace_ == nullptr;
 }

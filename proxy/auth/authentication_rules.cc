@@ -13,6 +13,8 @@
 #include <system_error>
 #include <utility>
 
+#include "proxy/state/tokens.h"
+
 namespace bloomwall::proxy {
 namespace {
 
@@ -111,6 +113,11 @@ tl::expected<AuthenticationRulesPtr, std::vector<std::string>> AuthenticationRul
 }
 
 UserPtr AuthenticationRules::current(const UserPtr& user, std::int64_t now) const {
+  if (user->token) {
+    const TokenTablePtr tokens = user->token->tokens->get();
+    const Token* const token = tokens->find(user->token->digest);
+    return token == nullptr || now >= token->until ? nullptr : user;
+  }
   if (user->helpers != 0) return user->helpers == helpers ? user : nullptr;
   const UserTable::Entry* const entry = users == nullptr ? nullptr : users->find(user->name);
   return entry == nullptr || now >= entry->user->until ? nullptr : entry->user;

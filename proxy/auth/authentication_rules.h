@@ -42,12 +42,15 @@ struct AuthenticationRules {
   static tl::expected<Ptr, std::vector<std::string>> compile(const conf::Authentication& settings, const Ptr& before,
                                                              std::vector<std::string> user_groups = {});
 
+  // Whether secrets that can be read on the way may be sent on such a connection, tokens among them.
+  bool takes_secrets(bool is_secure) const { return basic_without_tls || is_secure; }
   bool takes_basic(bool is_secure) const { return has_basic && (basic_without_tls || is_secure); }
   const std::string& challenge(bool is_secure) const { return takes_basic(is_secure) ? fields : fields_without_basic; }
 
   // The host of a request, canonical: it needs no user.
   bool is_exempt(std::string_view host) const { return has_exempt && exempt.contains(host); }
-  // Whom the name of a user that was accepted earlier stands for by now; nullptr: it is gone, or has ended.
+  // Whom the name, or the token, of a user that was accepted earlier stands for by now; nullptr: it is gone, or has
+  // ended.
   UserPtr current(const UserPtr& user, std::int64_t now) const;
 };
 using AuthenticationRulesPtr = AuthenticationRules::Ptr;

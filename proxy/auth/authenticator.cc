@@ -6,8 +6,14 @@
 #include <utility>
 
 #include "proxy/auth/basic_credentials.h"
+#include "proxy/state/tokens.h"
 
 namespace bloomwall::proxy {
+namespace {
+
+constexpr Milliseconds kTokenHolds{3'600'000};  // in the cache; a change of the tokens drops it at once
+
+}  // namespace
 
 UserPtr Authenticator::recall(const AuthenticationRules& rules, const CredentialKey& key) {
   auto known = cache_.find(key, rules.edition, clocks_.monotonic());
@@ -20,6 +26,8 @@ std::optional<Login> Authenticator::log_in(const AuthenticationRulesPtr& rules, 
                                            CheckQueue::Done done) {
   auto credentials = decode_basic(token);
   if (!credentials) return refuse_malformed(*rules, client);
+  if (tokens_ != nullptr && is_token_text(credentials->password)) return take_token(*rules, client, credentials->password);
+  if (!rules->has_basic) return refuse_malformed(*rules, client);
   const CredentialKey name = hasher.key_of(CredentialHasher::Kind::user_name, credentials->name);
   AttemptLimits::Key user{};
   std::copy_n(name.begin(), user.size(), user.begin());
@@ -43,6 +51,23 @@ std::optional<Login> Authenticator::log_in(const AuthenticationRulesPtr& rules, 
       is_listed ? queue_.ask(std::move(question), std::move(done)) : ask_helper(std::move(question), std::move(done));
   if (is_asked) return std::nullopt;
   return Login{.result = Login::Result::unchecked};
+}
+
+Login Authenticator::take_token(const AuthenticationRules& rules, const ClientKey& client, std::string_view token) {
+  if (tokens_ == nullptr || !is_token_text(token)) return refuse_malformed(rules, client);
+  const TokenDigest digest = digest_of(token);
+  const std::uint64_t edition = tokens_->edition();
+  if (const auto known = cache_.find(digest, edition, clocks_.monotonic());
+      known && clocks_.seconds() < (*known)->until) {
+    return {.result = Login::Result::accepted, .user = *known};
+  }
+  const TokenTablePtr table = tokens_->get();
+  const Token* const held = table->find(digest);
+  if (held == nullptr || clocks_.seconds() >= held->until) return refuse_malformed(rules, client);
+  auto user = std::make_shared<const User>(
+      User{.name = held->name, .groups = held->groups, .token = TokenHeld{tokens_, digest}, .until = held->until});
+  cache_.put(digest, edition, user, clocks_.monotonic() + kTokenHolds);
+  return {.result = Login::Result::accepted, .user = std::move(user)};
 }
 
 bool Authenticator::ask_helper(CredentialQuestion question, CheckQueue::Done done) {

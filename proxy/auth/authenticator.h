@@ -2,6 +2,7 @@
 //   recall()     what a check has said already: on every request, from any loop; no allocation
 //   log_in()     passwords: refuses at once what is malformed, locked, or was refused seconds ago, and asks the
 //                CheckQueue about names of the users file, and helpers about all others
+//   take_token() tokens that programs log in with, by the tokens of now
 //   negotiate()  Kerberos tickets, by a helper; none is remembered here, since each may be used once
 // A yes is remembered for `authentication.cache`, a no for kNoHolds. Neither outlives a change of the users file or of
 // the helpers, and no user outlives its own end. Credentials that are remembered are taken even where their client or
@@ -33,8 +34,9 @@ class Authenticator final : CheckQueue::Checker {
     std::int64_t (*seconds)() = nullptr;  // since 1970
   };
 
-  Authenticator(const CredentialHasher::Secret& secret, Clocks clocks)
-      : secret_(secret), clocks_(clocks), helpers_(secret, clocks.monotonic) {}
+  // `tokens`: nullptr: there are none. They outlive this and all that is accepted here.
+  Authenticator(const CredentialHasher::Secret& secret, Clocks clocks, const CurrentTokens* tokens = nullptr)
+      : secret_(secret), clocks_(clocks), tokens_(tokens), helpers_(secret, clocks.monotonic) {}
   const CredentialHasher::Secret& secret() const { return secret_; }  // for the hasher of a thread
 
   // nullptr: not known.
@@ -43,6 +45,9 @@ class Authenticator final : CheckQueue::Checker {
   // `token`: basic_token(); `key`: its key. Nothing: `done` will be called with the result, on another thread.
   std::optional<Login> log_in(const AuthenticationRulesPtr& rules, const ClientKey& client, std::string_view token,
                               const CredentialKey& key, CredentialHasher& hasher, CheckQueue::Done done);
+  // A token by itself (Bearer), or in place of a password, whatever the name beside it. One that is right is taken even
+  // where its client is locked: nobody guesses 160 bits. What is no token is refused.
+  Login take_token(const AuthenticationRules& rules, const ClientKey& client, std::string_view token);
   // `ticket`: negotiate_token(). As log_in().
   std::optional<Login> negotiate(const AuthenticationRulesPtr& rules, const ClientKey& client, std::string_view ticket,
                                  CheckQueue::Done done);
@@ -62,6 +67,7 @@ class Authenticator final : CheckQueue::Checker {
 
   CredentialHasher::Secret secret_;
   Clocks clocks_;
+  const CurrentTokens* tokens_;
   CredentialCache cache_;
   AttemptLimits clients_, users_;
   PasswordHasher passwords_;  // the queue's thread's

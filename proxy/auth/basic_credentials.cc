@@ -60,6 +60,12 @@ std::string_view basic_token(std::string_view field_value) {
   return trim(field_value.substr(kScheme.size()));
 }
 
+std::string_view bearer_token(std::string_view field_value) {
+  constexpr std::string_view kScheme = "bearer ";
+  if (!starts_ignoring_case(field_value, kScheme)) return {};
+  return trim(field_value.substr(kScheme.size()));
+}
+
 std::string_view negotiate_token(std::string_view field_value) {
   constexpr std::string_view kScheme = "negotiate ";
   if (!starts_ignoring_case(field_value, kScheme)) return {};

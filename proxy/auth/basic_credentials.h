@@ -32,6 +32,9 @@ std::string_view basic_token(std::string_view field_value);
 inline constexpr std::size_t kMostTicket = std::size_t{60} << 10;
 std::string_view negotiate_token(std::string_view field_value);
 
+// Likewise of Bearer (RFC 6750).
+std::string_view bearer_token(std::string_view field_value);
+
 // Nothing where the token is too long or no base64, there is no colon, the name is empty, or control octets are in
 // either: crypt(3) would stop at a NUL.
 std::optional<NameAndPassword> decode_basic(std::string_view token);

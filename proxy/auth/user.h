@@ -2,20 +2,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace bloomwall::proxy {
 
+class CurrentTokens;  // proxy/state/tokens.h
+
+// What a user has shown in place of a password.
+struct TokenHeld {
+  const CurrentTokens* tokens = nullptr;
+  std::array<std::uint8_t, 32> digest{};
+};
+
 struct User {
   static constexpr std::int64_t kForever = std::numeric_limits<std::int64_t>::max();
   std::string name;  // 1 to 255 octets, none of them a control octet
   std::vector<std::string> groups = {};
-  std::uint64_t helpers = 0;      // edition of the helpers that know it; 0: it is in the users file
-  std::int64_t until = kForever;  // seconds since 1970; from then on its credentials are refused
+  std::uint64_t helpers = 0;            // edition of the helpers that know it; 0: it is in the users file
+  std::optional<TokenHeld> token = {};  // it counts as long as that is among the tokens of now
+  std::int64_t until = kForever;        // seconds since 1970; from then on its credentials are refused
 };
 using UserPtr = std::shared_ptr<const User>;
 

@@ -54,7 +54,7 @@ std::optional<std::int64_t> parse_until(std::string_view text) {
   return moment.time_since_epoch().count();
 }
 
-std::uint64_t digest_of(std::string_view text) {
+std::uint64_t edition_of_text(std::string_view text) {
   std::array<std::uint8_t, EVP_MAX_MD_SIZE> digest{};
   EVP_Digest(text.data(), text.size(), digest.data(), nullptr, EVP_sha256(), nullptr);
   std::uint64_t first = 0;
@@ -83,7 +83,7 @@ tl::expected<UserTable::Ptr, std::vector<std::string>> UserTable::load(const std
                                                                        const Ptr& before) {
   const auto text = read_file(file);
   if (!text) return tl::unexpected(std::vector{fmt::format("{}: {}", file.string(), text.error())});
-  if (before != nullptr && before->edition() == digest_of(*text)) return before;
+  if (before != nullptr && before->edition() == edition_of_text(*text)) return before;
   return parse(*text, file.string());
 }
 
@@ -104,7 +104,7 @@ tl::expected<UserTable::Ptr, std::vector<std::string>> UserTable::parse(std::str
   }
   if (unlisted > 0) errors.push_back(fmt::format("{}: {} more lines are wrong", name, unlisted));
   if (!errors.empty()) return tl::unexpected(std::move(errors));
-  table->edition_ = digest_of(text);
+  table->edition_ = edition_of_text(text);
   return table;
 }
 

@@ -85,9 +85,9 @@ int Http2Connection::Callbacks::on_data_chunk(nghttp2_session* session, std::uin
                                               const std::uint8_t* data, std::size_t size, void* user) {
   const auto found = of(user).streams_.find(id);
   if (found == of(user).streams_.end()) return nghttp2_session_consume(session, id, size);
-  // The stream's own window alone bounds what it keeps: one that is not read must not stop the others.
-  if (nghttp2_session_consume_connection(session, size) != 0) return NGHTTP2_ERR_CALLBACK_FAILURE;
   found->second.unconsumed += size;
+  of(user).owed_ += size;
+  of(user).pay_window();
   found->second.stream->on_data({reinterpret_cast<const char*>(data), size});
   return 0;
 }

@@ -176,6 +176,14 @@ void Http2Connection::forget(Http2StreamId id) {
   streams_.erase(found);
 }
 
+// The stream's own window alone bounds what it keeps: one that is not read must not stop the others. But with no memory
+// for all of them, no more may come than there is room for before what frees it.
+void Http2Connection::pay_window() {
+  if (owed_ == 0 || has_failed_ || !memory_.may_open()) return;
+  nghttp2_session_consume_connection(session_.get(), std::exchange(owed_, 0));
+  handler_.on_output();
+}
+
 void Http2Connection::submit_interim(Http2StreamId id, std::span<const Http2Field> list) {
   if (has_failed_) return;
   const std::vector<nghttp2_nv> nvs = nghttp2_list(list);

@@ -5,9 +5,10 @@
 //
 // A Stream is attached to its number until it is detached, or its on_closed() was called. What it was given by
 // on_data() counts against its window until consume() says that it is gone; a window grows as its reader takes what
-// comes, while there is memory. The connection's window is kept open: who reads slowly stops nobody else. What it sends
-// is asked for by supply(), frame by frame, once the peer's windows have room; after a supply() that gave nothing only
-// resume() makes it be asked again. Calls in events are allowed, but for feed() and write().
+// comes, while there is memory. As long as there is, the connection's window is kept open: who reads slowly stops
+// nobody else. What it sends is asked for by supply(), frame by frame, once the peer's windows have room; after a
+// supply() that gave nothing only resume() makes it be asked again. Calls in events are allowed, but for feed() and
+// write().
 //
 // Bounds: `Limits`, and FrameBudget; both end the connection with GOAWAY. Of a stream, what its window lets in: who has
 // no memory for all of them does not feed(). A peer that does not take what is written: has_much_to_write() says not to
@@ -66,6 +67,7 @@ class Http2Connection {
     virtual void give(std::size_t bytes) = 0;
     virtual bool is_spent() const = 0;                   // more was taken than there is
     virtual bool has_room(std::size_t bytes) const = 0;  // for as many more, and for others
+    virtual bool may_open() const = 0;                   // the connection's window
 
    protected:
     ~Memory() = default;
@@ -113,6 +115,9 @@ class Http2Connection {
   // A header section has begun to come: nothing else can until it has ended, so it must end in time.
   bool is_in_head() const { return budget_.is_in_head(); }
   void end_slow_head();  // it did not: the end, as of a flood
+  // For want of memory the connection's window is not open: to be asked to open it from time to time.
+  bool owes_window() const { return owed_ > 0; }
+  void pay_window();
 
   // Server: `list` as of list_answer().
   void submit_interim(Http2StreamId id, std::span<const Http2Field> list);
@@ -175,6 +180,7 @@ class Http2Connection {
   std::unordered_map<Http2StreamId, Entry> streams_;
   std::unordered_set<Http2StreamId> own_resets_;  // server: that are on the way out
   std::size_t grown_ = 0;                         // octets, of all windows of streams
+  std::size_t owed_ = 0;                          // octets, of the connection's window
   std::deque<Http2StreamId> released_;            // that the peer had not ended by then
   std::chrono::milliseconds now_{0};              // of the last feed()
   const char* why_ = nullptr;

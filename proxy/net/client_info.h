@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,7 +10,6 @@
 #include <vector>
 
 #include "proxy/access/target_check.h"
-#include "proxy/auth/credential_key.h"
 #include "proxy/auth/user.h"
 #include "proxy/http/http_error.h"
 #include "proxy/io/endpoint.h"
@@ -52,7 +52,7 @@ struct ClientInfo {
   std::unique_ptr<const Destination> destination = nullptr;
   // Who has logged in by Negotiate, which counts for the connection (RFC 4559). Of UserCheck, which alone changes it.
   struct Negotiated {
-    CredentialKey key{};  // of the ticket
+    std::array<std::uint8_t, 32> key{};  // CredentialKey of the ticket
     UserPtr user;
   };
   mutable std::unique_ptr<const Negotiated> negotiated = nullptr;

@@ -17,7 +17,7 @@ constexpr std::size_t kKeptWire = std::size_t{16} * 1024;
 Http2Link::Http2Link(IoContext& io, Http2Connection::Role role, const Http2Connection::Limits& limits,
                      Milliseconds head_time, Http2Connection::Handler& handler, Owner& owner)
     : pool_(io.pool),
-      memory_(io.pool),
+      memory_(io.pool, *this),
       connection_(role, limits, handler, memory_),
       owner_(owner),
       head_time_(head_time),
@@ -39,6 +39,7 @@ void Http2Link::begin(Transport& transport) {
 std::size_t Http2Link::on_data(std::span<const char> bytes) {
   connection_.feed(bytes, monotonic_now());
   watch_head();
+  if (connection_.owes_window() && !again_.is_set()) again_.set(MemoryWait::kWait);
   flush_later();
   return bytes.size();
 }
@@ -58,17 +59,26 @@ void Http2Link::on_slow_head() {
 
 // Asked while the pool is nearly spent.
 std::size_t Http2Link::ration() {
-  const std::size_t left = pool_.left();
   const bool is_due = std::exchange(has_waited_, false) || owner_.frees_others();
-  if (is_due && left > pool_.limit() / kShare) return MemoryWait::kLeastRead;
-  if (owner_.held() <= left / kShare) return MemoryWait::kLeastRead;
+  if (is_due && pool_.left() > pool_.limit() / kShare) return MemoryWait::kLeastRead;
+  if (is_within_share()) return MemoryWait::kLeastRead;
+  is_waiting_ = true;
   transport_->pause(PauseReason::no_memory);
   again_.set(MemoryWait::kWait);
   return 0;
 }
 
+void Http2Link::reconsider() {
+  if (!is_waiting_ || !is_within_share()) return;
+  is_waiting_ = false;
+  transport_->resume(PauseReason::no_memory);
+}
+
 void Http2Link::read_on() {
+  is_waiting_ = false;
   has_waited_ = true;
+  connection_.pay_window();
+  if (connection_.owes_window()) again_.set(MemoryWait::kWait);
   transport_->resume(PauseReason::no_memory);
 }
 
@@ -79,6 +89,7 @@ void Http2Link::flush() {
     connection_.write(wire_, pool_.has_room(kGathered) ? kGathered : kLeastGathered);
     if (wire_.empty()) break;
     transport_->send(wire_);
+    owner_.on_sent();
   }
   if (wire_.capacity() > kKeptWire) wire_ = {};
   if (connection_.is_over() && transport_->backlog() == 0) return end();
@@ -98,6 +109,7 @@ void Http2Link::close() {
   flush_.disarm();
   head_deadline_.clear();
   again_.clear();
+  is_waiting_ = false;
   connection_.close_streams();
 }
 

@@ -30,6 +30,7 @@ class Http2Link final : Transport::Handler {
     virtual void on_link_end() = 0;
     // Octets of the pool that hold what came over the link and has not gone on.
     virtual std::size_t held() const = 0;
+    virtual void on_sent() = 0;  // what came over another link may have gone: reconsider() that
     // What the peer says here may free more than its link's share that came over the other one.
     virtual bool frees_others() const = 0;
 
@@ -45,7 +46,8 @@ class Http2Link final : Transport::Handler {
 
   void begin(Transport& transport);  // becomes its handler, and says what there is to say
   void flush_later() { flush_.trigger(); }
-  void close();  // idempotent: the transport is not used any more, every stream is told, and the owner is not
+  void reconsider();  // whether it is still over its share
+  void close();       // idempotent: the transport is not used any more, every stream is told, and the owner is not
   Http2Connection& connection() { return connection_; }
   bool is_open() const { return transport_ != nullptr; }
 
@@ -53,7 +55,7 @@ class Http2Link final : Transport::Handler {
   // What nghttp2 has allocated, counted in the pool.
   class PoolMemory final : public Http2Connection::Memory {
    public:
-    explicit PoolMemory(BufferPool& pool) : pool_(pool), counted_(pool) {}
+    PoolMemory(BufferPool& pool, const Http2Link& link) : pool_(pool), link_(link), counted_(pool) {}
     void take(std::size_t bytes) override {
       bytes_ += bytes;
       is_spent_ = !counted_.set(bytes_);
@@ -64,9 +66,11 @@ class Http2Link final : Transport::Handler {
     }
     bool is_spent() const override { return is_spent_; }
     bool has_room(std::size_t bytes) const override { return pool_.has_room(bytes); }
+    bool may_open() const override { return pool_.has_room(BufferPool::Block::kBytes) || link_.is_within_share(); }
 
    private:
     const BufferPool& pool_;
+    const Http2Link& link_;
     Reservation counted_;
     std::size_t bytes_ = 0;
     bool is_spent_ = false;
@@ -81,6 +85,7 @@ class Http2Link final : Transport::Handler {
   void flush();
   void end();
   void read_on();
+  bool is_within_share() const { return owner_.held() <= pool_.left() / kShare; }
   void watch_head();
   void on_slow_head();
 
@@ -92,7 +97,7 @@ class Http2Link final : Transport::Handler {
   Event flush_;
   const Milliseconds head_time_;
   Timer head_deadline_, again_;  // again_: of a link that is over its share
-  bool has_waited_ = false;
+  bool is_waiting_ = false, has_waited_ = false;
   std::string wire_;
 };
 

@@ -20,6 +20,7 @@ class Http2Origin final : public Http2Connection::Handler,
    public:
     virtual void on_origin_goaway() = 0;              // it takes no further request
     virtual void on_origin_lost() = 0;                // once: it is gone; the streams were told
+    virtual void on_origin_sent() = 0;                // as of an Http2Link's owner
     virtual void on_http11_wanted() = 0;              // it takes requests by HTTP/1.1 alone
     virtual std::size_t held_for_client() const = 0;  // octets of the pool
 
@@ -34,13 +35,15 @@ class Http2Origin final : public Http2Connection::Handler,
   UpstreamPtr open(Http2OriginStream::Secrets& secrets);                 // a stream; is_usable() only
   std::size_t held() const override;                                     // of what came from it
   bool frees_others() const override { return false; }                   // the client's link is enough
-  std::size_t held_for_origin() const;                                   // octets of the pool
+  void reconsider() { link_.reconsider(); }
+  std::size_t held_for_origin() const;  // octets of the pool
 
  private:
   void on_request(Http2StreamId, const Http2FieldList&, bool) override {}
   void on_goaway(Http2Code why) override;
   void on_output() override { link_.flush_later(); }
   void on_link_end() override;
+  void on_sent() override { owner_.on_origin_sent(); }
   void on_http11_wanted() override { owner_.on_http11_wanted(); }
   // Of a stream that nobody uses yet.
   std::size_t on_data(std::span<const char> bytes) override { return bytes.size(); }

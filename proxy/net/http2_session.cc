@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/net/http2_session.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "proxy/net/http2_end.h"
@@ -8,11 +9,17 @@
 namespace bloomwall::proxy {
 namespace {
 
-constexpr std::uint32_t kClientWindow = 512U << 10U;  // octets: 10 MB/s of uploads over 50 ms
+// What may stand before the updates of windows that free memory, even when there is little: half a reserve is enough
+// for some such clients. The most is 10 MB/s of uploads over 50 ms.
+std::uint32_t client_window(std::size_t memory) {
+  constexpr std::size_t kLeast = std::size_t{64} << 10, kMost = std::size_t{512} << 10;
+  return static_cast<std::uint32_t>(std::clamp(memory / (4 * Http2Link::kShare), kLeast, kMost));
+}
 
-Http2Connection::Limits client_side_limits(const conf::Limits& limits) {
-  return {
-      .streams = limits.http2_streams, .head = {limits.request_header, limits.header_fields}, .window = kClientWindow};
+Http2Connection::Limits client_side_limits(const conf::Limits& limits, std::size_t memory) {
+  return {.streams = limits.http2_streams,
+          .head = {limits.request_header, limits.header_fields},
+          .window = client_window(memory)};
 }
 
 constexpr std::size_t kMostBehind = 32;  // requests whose streams have ended before the origin had taken all of them
@@ -23,7 +30,8 @@ constexpr std::size_t kStreamRoom = std::size_t{64} * 1024;  // octets that a st
 Http2Session::Http2Session(WorkerState& worker, Owner& owner, UpstreamPtr upstream)
     : worker_(worker),
       owner_(owner),
-      link_(worker.io, Http2Connection::Role::server, client_side_limits(worker.snapshot->settings.limits),
+      link_(worker.io, Http2Connection::Role::server,
+            client_side_limits(worker.snapshot->settings.limits, worker.io.pool.limit()),
             worker.snapshot->settings.timeouts.request_header, *this, *this),
       idle_(worker.io.loop.timers(), [](void* self) { static_cast<Http2Session*>(self)->on_timer(); }, this) {
   if (upstream != nullptr) origin_ = std::make_unique<Http2Origin>(worker, *this, std::move(upstream));

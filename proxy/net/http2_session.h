@@ -56,6 +56,9 @@ class Http2Session final : public DeletedLater,
   void on_goaway(Http2Code) override {}  // a client's: it opens no more, and closes when it has its answers
   void on_output() override { link_.flush_later(); }
   void on_link_end() override;
+  void on_sent() override {
+    if (origin_ != nullptr) origin_->reconsider();
+  }
   std::size_t held() const override;  // of what came from the client
   bool frees_others() const override { return held_of_answers() > worker_.io.pool.left() / Http2Link::kShare; }
   std::size_t held_of_answers() const { return origin_ == nullptr ? held_for_client() : origin_->held(); }
@@ -69,6 +72,7 @@ class Http2Session final : public DeletedLater,
   void on_stream_over(Http2ClientStream& stream) override;
 
   void on_origin_goaway() override { leave(); }
+  void on_origin_sent() override { link_.reconsider(); }
   void on_origin_lost() override;
   void on_http11_wanted() override;
   std::size_t held_for_client() const override;

@@ -48,7 +48,9 @@ std::size_t worker_count(const conf::Config& settings) {
 }  // namespace
 
 struct Server::Impl {
-  explicit Impl(Edition first) : edition(std::move(first)) {}
+  Impl(Edition first, const CurrentTokens* tokens)
+      : edition(std::move(first)),
+        authenticator(random_value<CredentialHasher::Secret>(), {monotonic_now, seconds_now}, tokens) {}
   tl::expected<void, std::string> add_workers(AccessLog& log);
   tl::expected<void, std::string> bind_listeners(std::vector<ListeningSocket> passed);
   tl::expected<Endpoint, std::string> listen(Endpoint address, std::size_t index);
@@ -59,7 +61,7 @@ struct Server::Impl {
   OwnConnections own_connections;
   ClientLimits limits;
   RequestRate rate;
-  Authenticator authenticator{random_value<CredentialHasher::Secret>(), {monotonic_now, seconds_now}};
+  Authenticator authenticator;
   std::vector<Endpoint> addresses;
   std::vector<std::unique_ptr<Worker>> workers;
 };
@@ -142,8 +144,9 @@ Server::~Server() {
 
 tl::expected<std::unique_ptr<Server>, std::string> Server::create(Edition edition, AccessLog& log,
                                                                   std::vector<ListeningSocket> passed,
-                                                                  const std::vector<Endpoint>& own) {
-  auto impl = std::make_unique<Impl>(std::move(edition));
+                                                                  const std::vector<Endpoint>& own,
+                                                                  const CurrentTokens* tokens) {
+  auto impl = std::make_unique<Impl>(std::move(edition), tokens);
   for (const Endpoint& address : own) impl->own.add(address);
   if (auto made = impl->add_workers(log); !made) return tl::unexpected(made.error());
   if (auto bound = impl->bind_listeners(std::move(passed)); !bound) return tl::unexpected(bound.error());

@@ -35,10 +35,12 @@ class Server {
   // The error names the listener: "listeners[1] 10.0.0.1:3128: Cannot assign requested address".
   // `passed`: sockets that listen already; each serves the listener with its address and must have one.
   // `own`: where else this process listens; requests never go there either.
-  // `log` must outlive the server. listeners, workers and dns are taken from this edition and are sealed.
+  // `tokens`: what programs log in with; nullptr: none.
+  // `log` and `tokens` must outlive the server. listeners, workers and dns are taken from this edition and are sealed.
   static tl::expected<std::unique_ptr<Server>, std::string> create(Edition edition, AccessLog& log,
                                                                    std::vector<ListeningSocket> passed = {},
-                                                                   const std::vector<Endpoint>& own = {});
+                                                                   const std::vector<Endpoint>& own = {},
+                                                                   const CurrentTokens* tokens = nullptr);
   ~Server();  // stop() and wait()
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

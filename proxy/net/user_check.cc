@@ -42,7 +42,7 @@ UserCheck::Step UserCheck::step() {
     return done();
   }
   const AuthenticationRules& rules = *context_.snapshot->authentication;
-  if (!rules.has_negotiate && !rules.takes_basic(client.is_secure)) {
+  if (!rules.has_negotiate && !rules.takes_secrets(client.is_secure)) {
     return refuse({ErrorKind::client_denied, "authentication.basic_without_tls"});
   }
   return check_credentials(head);
@@ -112,20 +112,26 @@ bool UserCheck::may_go_to(std::string_view host) {
 
 UserCheck::Step UserCheck::check_credentials(const RequestHead& head) {
   const AuthenticationRules& rules = *context_.snapshot->authentication;
-  const ClientKey client = ClientLimits::key_of(context_.client.info().endpoint);
   const auto is_credentials = [](const Field& field) { return field.id == FieldId::proxy_authorization; };
   const auto field = std::ranges::find_if(head.fields, is_credentials);
   if (field == head.fields.end()) return check_without();
   if (std::any_of(field + 1, head.fields.end(), is_credentials)) {
+    const ClientKey client = ClientLimits::key_of(context_.client.info().endpoint);
     return take(context_.worker.authenticator.refuse_malformed(rules, client));
   }
-  const std::string_view token = basic_token(field->value);
-  if (!token.empty() && rules.takes_basic(context_.client.info().is_secure)) return check_basic(token, client);
+  const bool takes_secrets = rules.takes_secrets(context_.client.info().is_secure);
+  const std::string_view token = basic_token(field->value), bearer = bearer_token(field->value);
+  if (!token.empty() && takes_secrets) return check_basic(token);
+  if (!bearer.empty() && takes_secrets) {
+    const ClientKey client = ClientLimits::key_of(context_.client.info().endpoint);
+    return take(context_.worker.authenticator.take_token(rules, client, bearer));
+  }
   const std::string_view ticket = rules.has_negotiate ? negotiate_token(field->value) : std::string_view();
-  return ticket.empty() ? refuse(kNoCredentials) : check_ticket(ticket, client);
+  return ticket.empty() ? refuse(kNoCredentials) : check_ticket(ticket);
 }
 
-UserCheck::Step UserCheck::check_basic(std::string_view token, const ClientKey& client) {
+UserCheck::Step UserCheck::check_basic(std::string_view token) {
+  const ClientKey client = ClientLimits::key_of(context_.client.info().endpoint);
   WorkerState& worker = context_.worker;
   const AuthenticationRulesPtr& rules = context_.snapshot->authentication;
   const CredentialKey key = worker.credential_hasher.key_of(CredentialHasher::Kind::basic, token);
@@ -139,7 +145,8 @@ UserCheck::Step UserCheck::check_basic(std::string_view token, const ClientKey& 
 }
 
 // The same ticket on its own connection is the same user; anywhere else it is a copy.
-UserCheck::Step UserCheck::check_ticket(std::string_view ticket, const ClientKey& client) {
+UserCheck::Step UserCheck::check_ticket(std::string_view ticket) {
+  const ClientKey client = ClientLimits::key_of(context_.client.info().endpoint);
   WorkerState& worker = context_.worker;
   const AuthenticationRulesPtr& rules = context_.snapshot->authentication;
   const CredentialKey key = worker.credential_hasher.key_of(CredentialHasher::Kind::negotiate, ticket);

@@ -9,12 +9,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
-#include "proxy/auth/credential_key.h"
-#include "proxy/auth/login.h"
 #include "proxy/http/http_error.h"
 #include "proxy/net/decision_wait.h"
 
@@ -48,8 +47,8 @@ class UserCheck {
   Step take(const Login& login);
   Step check_inside();
   Step check_credentials(const RequestHead& head);
-  Step check_basic(std::string_view token, const ClientKey& client);
-  Step check_ticket(std::string_view ticket, const ClientKey& client);
+  Step check_basic(std::string_view token);
+  Step check_ticket(std::string_view ticket);
   Step check_without();
   Step wait_for(const std::optional<Login>& login);
   bool is_for_exempt_host(const RequestHead& head);
@@ -57,7 +56,7 @@ class UserCheck {
   ExchangeContext& context_;
   DecisionWait& wait_;
   HttpError error_;
-  std::optional<CredentialKey> ticket_;  // whose check goes on
+  std::optional<std::array<std::uint8_t, 32>> ticket_;  // key of the one whose check goes on
   bool is_done_ = false;
   bool is_exempt_ = false;
 };

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "proxy/http/fields.h"
+#include "proxy/io/random.h"
 #include "proxy/ops/api_reply.h"
 #include "proxy/state/json_members.h"
 
@@ -150,7 +151,7 @@ HttpReply ApiAccess::begin_session(const HttpRequest& request) {
   if (sessions_.size() >= kMostSessions) {
     sessions_.erase(std::ranges::min_element(sessions_, {}, [](const auto& each) { return each.second.used; }));
   }
-  const std::string cookie = token_text(random_token_bits());
+  const std::string cookie = token_text(random_value<TokenBits>());
   sessions_[digest_of(cookie)] = {.token = digest, .used = clocks_.monotonic()};
   HttpReply reply = json_reply({{"who", caller->author.who}, {"role", to_string(caller->role)}}, 201);
   reply.more_fields = fmt::format("Set-Cookie: {}={}; Path=/; HttpOnly; SameSite=Strict\r\n", kCookie, cookie);

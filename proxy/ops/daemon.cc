@@ -277,7 +277,8 @@ void Daemon::keep(const Edition& edition) {
 ReloadOutcome Daemon::start_serving(const Edition& edition) {
   std::vector<Endpoint> own_addresses;
   if (admin_ != nullptr) own_addresses.push_back(admin_->address());
-  auto server = Server::create(edition, *access_log_, std::exchange(passed_, {}), own_addresses);
+  auto server = Server::create(edition, *access_log_, std::exchange(passed_, {}), own_addresses,
+                               state_ == nullptr ? nullptr : &state_->tokens());
   if (!server) return {kExitError, {}, {server.error()}};
   server_ = *std::move(server);
   server_->start();

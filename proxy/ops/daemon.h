@@ -101,6 +101,7 @@ class Daemon {
   std::vector<ListeningSocket> passed_;                        // until the server has them
   Edition served_;                                             // null while starting; with the exceptions
   std::vector<std::weak_ptr<const filter::Policy>> policies_;  // all that were served and may still be held
+  std::unique_ptr<StateService> state_;  // outlives the server, whose logins ask its tokens
   std::unique_ptr<Server> server_;
   ReloadCounts reloads_;
   conf::Log logs_;  // as applied
@@ -112,7 +113,6 @@ class Daemon {
   ReloadApi reload_api_;
   TlsApi tls_api_;
   // From open_state() on.
-  std::unique_ptr<StateService> state_;
   std::unique_ptr<ExceptionsApi> exceptions_;
   std::unique_ptr<StateApi> state_api_;
   std::unique_ptr<GroupsApi> groups_api_;

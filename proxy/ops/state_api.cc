@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "proxy/io/random.h"
 #include "proxy/log/log.h"
 #include "proxy/ops/api_reply.h"
 #include "proxy/state/json_members.h"
@@ -35,7 +36,7 @@ tl::expected<NewToken, std::string> read_token(std::string_view body, std::int64
     if (name == "name" || name == "groups" || name == "role" || name == "until") continue;
     return tl::unexpected(fmt::format("{}: no such member; there are name, groups, role and until", name));
   }
-  NewToken made{.text = token_text(random_token_bits()), .token = {}};
+  NewToken made{.text = token_text(random_value<TokenBits>()), .token = {}};
   json["created"] = time_text(now);
   json["sha256"] = to_hex(digest_of(made.text));
   auto token = token_from(json);

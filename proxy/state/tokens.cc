@@ -2,10 +2,8 @@
 #include "proxy/state/tokens.h"
 
 #include <openssl/evp.h>
-#include <sys/random.h>
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
 
 #include "base/text.h"
@@ -21,14 +19,6 @@ constexpr std::string_view kTokenMark = "bw_", kBase32 = "abcdefghijklmnopqrstuv
 constexpr std::size_t kTokenDigits = 32;
 
 }  // namespace
-
-TokenBits random_token_bits() {
-  TokenBits bits{};
-  if (::getrandom(bits.data(), bits.size(), 0) != static_cast<ssize_t>(bits.size())) {
-    throw std::runtime_error("getrandom: the system gives no random octets");
-  }
-  return bits;
-}
 
 std::string token_text(const TokenBits& bits) {
   std::string text(kTokenMark);

@@ -31,7 +31,6 @@ namespace bloomwall::proxy {
 using TokenBits = std::array<std::uint8_t, 20>;    // random
 using TokenDigest = std::array<std::uint8_t, 32>;  // SHA-256 of the token's text
 
-TokenBits random_token_bits();                  // from the kernel; throws std::runtime_error where it gives none
 std::string token_text(const TokenBits& bits);  // the digits are those of RFC 4648 section 6, in small letters
 // Whether it could be one of token_text(): of anything else, which may be weak, no digest is compared.
 bool is_token_text(std::string_view text);

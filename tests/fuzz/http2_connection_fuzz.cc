@@ -1,6 +1,7 @@
 // Any bytes from a peer, a client's or an origin's: cut anywhere they mean the same, what a stream is given is a
 // well-formed message in order, every octet of memory is given back, and nothing is kept beyond the limits.
-// Input: one octet that says which end we are and seeds the cuts, then the bytes (behind a client's preface).
+// Input: one octet that says which end we are and whether memory is scarce, and seeds the cuts, then the bytes (behind
+// a client's preface).
 // SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
 #include <cstdint>
@@ -108,6 +109,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto role = (data[0] & 1U) != 0 ? Http2Connection::Role::client : Http2Connection::Role::server;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   Checked whole(role), pieces(role);
+  whole.memory.is_plenty = pieces.memory.is_plenty = (data[0] & 2U) == 0;
   run(whole, bytes, 0);
   run(pieces, bytes, data[0] | 0x100U);
   // A flood is seen before what came with it is looked at; else cuts make no difference.

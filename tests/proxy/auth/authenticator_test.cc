@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "proxy/auth/basic_credentials.h"
+#include "proxy/state/tokens.h"
 #include "tests/proxy/auth/hashes.h"
 #include "tests/support/temp_dir.h"
 
@@ -120,6 +121,78 @@ TEST_F(AuthenticatorTest, RefusesAUserWhoHasEndedAlsoFromMemory) {
   EXPECT_EQ(result_of(by, kAlice), Result::refused);
   EXPECT_EQ(by->current(std::make_shared<const User>(User{.name = "alice"}), today), nullptr);
   today = 1'800'000'000;
+}
+
+class TokenLogins : public AuthenticatorTest {
+ protected:
+  static constexpr std::string_view kTokenText = "bw_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+  // "ci:" and that; "other:" and that.
+  static constexpr std::string_view kAsPassword = "Y2k6YndfYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE=",
+                                    kUnderAnotherName = "b3RoZXI6YndfYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE=";
+  void keep(std::vector<Token> all) { tokens.set(std::make_shared<const TokenTable>(std::move(all))); }
+  static Token ci(std::int64_t until = Token::kForever) {
+    return {.name = "ci", .groups = {"build"}, .until = until, .digest = digest_of(kTokenText)};
+  }
+  Login bearer(const AuthenticationRulesPtr& by, std::string_view token, ClientKey client = {1}) {
+    return with_tokens.take_token(*by, client, token);
+  }
+  Login basic(const AuthenticationRulesPtr& by, std::string_view token, ClientKey client = {1}) {
+    CredentialHasher hasher(with_tokens.secret());
+    const CredentialKey key = hasher.key_of(CredentialHasher::Kind::basic, token);
+    const auto login = with_tokens.log_in(by, client, token, key, hasher, [](const Login&) {});
+    EXPECT_TRUE(login.has_value()) << "at once";
+    EXPECT_EQ(with_tokens.recall(*by, key), nullptr) << "each time anew";
+    return login.value_or(Login{});
+  }
+  CurrentTokens tokens;
+  Authenticator with_tokens{{7}, {test_clock, test_seconds}, &tokens};
+};
+
+TEST_F(TokenLogins, AreTakenAloneAndInPlaceOfAPassword) {
+  const auto by = rules(user_line("alice"));
+  keep({ci()});
+  for (const Login& login : {bearer(by, kTokenText), basic(by, kAsPassword), basic(by, kUnderAnotherName)}) {
+    ASSERT_EQ(login.result, Result::accepted);
+    EXPECT_EQ(login.user->name, "ci") << "a token names its holder";
+    EXPECT_EQ(login.user->groups, std::vector<std::string>{"build"});
+  }
+  EXPECT_EQ(bearer(by, kTokenText).user, bearer(by, kTokenText).user) << "made once";
+}
+
+TEST_F(TokenLogins, EndWithTheirTokenAtOnce) {
+  const auto by = rules(user_line("alice"));
+  keep({ci()});
+  const UserPtr user = bearer(by, kTokenText).user;
+  ASSERT_NE(user, nullptr);
+  EXPECT_EQ(by->current(user, today), user);
+  keep({});
+  EXPECT_EQ(bearer(by, kTokenText).result, Result::refused);
+  EXPECT_EQ(basic(by, kAsPassword).result, Result::refused);
+  EXPECT_EQ(by->current(user, today), nullptr) << "of a tunnel that is open, too";
+  keep({ci(today + 10)});
+  const UserPtr again = bearer(by, kTokenText).user;
+  ASSERT_NE(again, nullptr);
+  today += 10;
+  EXPECT_EQ(bearer(by, kTokenText).result, Result::refused);
+  EXPECT_EQ(by->current(again, today), nullptr);
+  today = 1'800'000'000;
+}
+
+TEST_F(TokenLogins, GuessesLockWhoeverHasNone) {
+  settings.attempts = 2;
+  const auto by = rules(user_line("alice"));
+  keep({ci()});
+  EXPECT_EQ(bearer(by, "bw_baaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa").result, Result::refused);
+  EXPECT_EQ(bearer(by, "open sesame").result, Result::refused);
+  EXPECT_EQ(bearer(by, "open sesame").result, Result::locked);
+  EXPECT_EQ(bearer(by, kTokenText).result, Result::accepted) << "nobody guesses 160 bits";
+  EXPECT_EQ(basic(by, kAsPassword).result, Result::accepted);
+}
+
+TEST_F(TokenLogins, OfOneWithoutTokensAreRefused) {
+  const auto by = rules(user_line("alice"));
+  EXPECT_EQ(authenticator.take_token(*by, {1}, kTokenText).result, Result::refused);
+  EXPECT_EQ(result_of(by, kAsPassword), Result::refused) << "a password like any other";
 }
 
 TEST_F(AuthenticatorTest, LocksAnAddressAfterTooManyRefusals) {

@@ -118,6 +118,29 @@ TEST(Http2Connection, StreamsThatAreNotReadStopNoOther) {
   EXPECT_EQ(pair.server.streams.at(asked.id)->body.size(), std::size_t{4} << 20);
 }
 
+TEST(Http2Connection, KeepsTheConnectionsWindowWhileThereIsNoMemory) {
+  Http2Connection::Limits limits;
+  limits.window = 128U << 10U;
+  Pair pair(limits);
+  pair.server.memory.is_plenty = false;
+  const std::size_t first = window_after(pair, 0);
+  RecordedStream& read = pair.client.ask("/", true);
+  read.to_send = std::string(1 << 20, 'x');
+  pair.settle();
+  EXPECT_LE(first + pair.server.streams.at(read.id)->body.size(), limits.window);
+  const std::size_t second = window_after(pair, 0), third = window_after(pair, 0);
+  EXPECT_EQ(second + third, 0U) << "there is none left";
+  EXPECT_TRUE(pair.server.connection.owes_window());
+  pair.server.memory.is_plenty = true;
+  pair.server.connection.pay_window();
+  pair.settle();
+  EXPECT_FALSE(pair.server.connection.owes_window());
+  std::size_t all = 0;
+  for (const auto& [id, stream] : pair.server.streams) all += stream->unconsumed;
+  EXPECT_EQ(all, 3 * limits.stream_window);
+  EXPECT_EQ(pair.server.streams.at(read.id)->body.size(), std::size_t{1} << 20);
+}
+
 TEST(Http2Connection, GivesBackTheConnectionsWindowWhenAStreamEndsUnread) {
   Http2Connection::Limits limits;
   limits.streams = 1;

@@ -23,6 +23,7 @@ class CountedMemory final : public Http2Connection::Memory {
   void give(std::size_t bytes) override { used -= bytes; }
   bool is_spent() const override { return used > most; }
   bool has_room(std::size_t bytes) const override { return used + bytes <= most && is_plenty; }
+  bool may_open() const override { return is_plenty; }
   std::size_t used = 0, most = std::size_t{1} << 40;
   bool is_plenty = true;
 };

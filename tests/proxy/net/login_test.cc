@@ -224,6 +224,33 @@ TEST_F(LoginTest, TunnelsOfBeforeEndWhenLoginsAreRequired) {
   exempt.expect("still here");
 }
 
+TEST_F(LoginTest, ATokenIsAPasswordOrStandsAlone) {
+  const std::string token = "bw_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+  const std::string bearer = "Proxy-Authorization: Bearer " + token + "\r\n";
+  const std::string basic = "Proxy-Authorization: Basic Y2k6YndfYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE=\r\n";
+  const auto keep = [this](std::vector<proxy::Token> all) {
+    tokens.set(std::make_shared<const proxy::TokenTable>(std::move(all)));
+  };
+  keep({{.name = "ci", .groups = {"build"}, .digest = proxy::digest_of(token)}});
+  auto [client, server, asked] = exchange(get_as(bearer));
+  EXPECT_EQ(asked.find("Proxy-Authorization"), std::string::npos) << asked;
+  answer(server, client, "x");
+  rest(server);
+  client.send(get_as(basic));
+  EXPECT_EQ(server.read_head().find("Proxy-Authorization"), std::string::npos);
+  answer(server, client, "y");
+  auto tunnel = tunnel_as(bearer);
+  keep({});
+  for (const std::string& credentials : {bearer, basic}) {
+    client.send(get_as(credentials));
+    EXPECT_EQ(status_of(read_answer(client).head), 407) << "removed, and refused on the kept connection";
+  }
+  reload();
+  tunnel.client.expect_end();
+  wait_until([&] { return log_text().find("\"user\":\"ci\"") != std::string::npos; });
+  EXPECT_EQ(log_text().find(token), std::string::npos);
+}
+
 // One connection, and whoever's request it is.
 TEST_F(LoginTest, GroupsFollowTheUserOfEachRequest) {
   given.list = "blocked.test\n";

@@ -74,7 +74,7 @@ proxy::Server& ProxyTest::the_proxy() {
   auto log = proxy::AccessLog::open(given.settings.log.access);
   if (!log) throw std::runtime_error(log.error());
   log_ = *std::move(log);
-  auto server = proxy::Server::create(edition(), *log_, passed_sockets(given.passed));
+  auto server = proxy::Server::create(edition(), *log_, passed_sockets(given.passed), {}, &tokens);
   if (!server) throw std::runtime_error(server.error());
   server_ = *std::move(server);
   server_->start();

@@ -26,6 +26,7 @@
 #include "conf/config.h"
 #include "proxy/log/access_log.h"
 #include "proxy/net/server.h"
+#include "proxy/state/tokens.h"
 #include "proxy/telemetry/counters.h"
 #include "tests/support/http_text.h"
 #include "tests/support/scripted_peer.h"
@@ -64,6 +65,7 @@ class ProxyTest : public ::testing::Test {
   Given given;
   ScriptedListener origin;
   TempDir dir;
+  proxy::CurrentTokens tokens;  // that programs log in with
   // "HOST:port", the port being the origin's; and requests to it by its address.
   std::string at(const std::string& host) const { return host + ":" + std::to_string(origin.port()); }
   std::string get_origin(const std::string& path = "/", const std::string& fields = "") const;

@@ -66,8 +66,8 @@ TEST_F(Program, WrongUsageIs2) {
 
 TEST_F(Program, WhatIsMisspeltIsNamed) {
   EXPECT_EQ(run({"chekc"}).err,
-            "bloomwall: unknown command 'chekc'; there are run, check, explain, tls, reload, allow, deny, exceptions "
-            "and ca\n");
+            "bloomwall: unknown command 'chekc'; there are run, check, explain, tls, reload, allow, deny, exceptions, "
+            "switch, token, audit and ca\n");
   EXPECT_EQ(run({"run", "--confg", "x"}).err, "bloomwall: unknown argument: --confg\n");
 }
 
