@@ -30,7 +30,7 @@ StateResult<Token> StateStore::add_token(Token token, const Author& author) {
   tokens.push_back(token);
   const std::string item = json_line(to_json(token));
   const auto done = change_tokens(std::move(tokens), [&] {
-    const auto added =
+    auto added =
         database_->run("INSERT INTO tokens (name, item, sum) VALUES (?, ?, ?)", {token.name, item, sum_of(item)});
     if (!added) return added;
     return write({.author = author,
