@@ -26,7 +26,8 @@ std::optional<Login> Authenticator::log_in(const AuthenticationRulesPtr& rules, 
                                            CheckQueue::Done done) {
   auto credentials = decode_basic(token);
   if (!credentials) return refuse_malformed(*rules, client);
-  if (tokens_ != nullptr && is_token_text(credentials->password)) return take_token(*rules, client, credentials->password);
+  if (tokens_ != nullptr && is_token_text(credentials->password))
+    return take_token(*rules, client, credentials->password);
   if (!rules->has_basic) return refuse_malformed(*rules, client);
   const CredentialKey name = hasher.key_of(CredentialHasher::Kind::user_name, credentials->name);
   AttemptLimits::Key user{};

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "base/text.h"
 #include "proxy/state/json_members.h"
 
 namespace bloomwall::proxy {

@@ -101,7 +101,7 @@ class Daemon {
   std::vector<ListeningSocket> passed_;                        // until the server has them
   Edition served_;                                             // null while starting; with the exceptions
   std::vector<std::weak_ptr<const filter::Policy>> policies_;  // all that were served and may still be held
-  std::unique_ptr<StateService> state_;  // outlives the server, whose logins ask its tokens
+  std::unique_ptr<StateService> state_;                        // outlives the server, whose logins ask its tokens
   std::unique_ptr<Server> server_;
   ReloadCounts reloads_;
   conf::Log logs_;  // as applied

@@ -10,7 +10,6 @@
 #include "proxy/ops/commands.h"
 #include "proxy/ops/http_client.h"
 #include "proxy/ops/loading.h"
-#include "proxy/ops/http_client.h"
 #include "proxy/state/exception_item.h"
 #include "proxy/state/time_text.h"
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "base/text.h"
 #include "proxy/state/json_members.h"
 #include "proxy/state/time_text.h"
 
