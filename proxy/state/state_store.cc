@@ -301,7 +301,7 @@ StateResult<ExceptionItem> StateStore::remove_exception(std::uint64_t id, const 
   State next = *state_;
   std::erase_if(next.exceptions, [&](const ExceptionItem& other) { return other.exception.id == id; });
   const auto done = commit(std::move(next), [&] {
-    const Done removed = database_->run("DELETE FROM exceptions WHERE id = ?", {static_cast<std::int64_t>(id)});
+    Done removed = database_->run("DELETE FROM exceptions WHERE id = ?", {static_cast<std::int64_t>(id)});
     if (!removed) return removed;
     return write({.author = author,
                   .what = "exception.removed",

@@ -105,7 +105,7 @@ StateResult<SwitchItem> StateStore::remove_switch(std::string_view group, std::s
   }
   const SwitchItem& item = removed.front();
   const auto done = commit(std::move(next), [&] {
-    const auto erased = erase(item);
+    auto erased = erase(item);
     if (!erased) return erased;
     return write({.author = author,
                   .what = "switch.removed",
@@ -156,7 +156,7 @@ StateResult<std::size_t> StateStore::sweep(std::int64_t now) {
   const auto switches = take_if(next.switches, [now](const SwitchItem& item) { return item.made.until <= now; });
   if (exceptions.empty() && switches.empty()) return std::size_t{0};
   const auto done = commit(std::move(next), [&] {
-    const auto ended = end_exceptions(exceptions);
+    auto ended = end_exceptions(exceptions);
     return ended ? end_switches(switches) : ended;
   });
   if (!done) return tl::unexpected(done.error());

@@ -51,7 +51,7 @@ StateResult<Token> StateStore::remove_token(std::string_view name, const Author&
   Token token = std::move(*found);
   tokens.erase(found);
   const auto done = change_tokens(std::move(tokens), [&] {
-    const auto removed = database_->run("DELETE FROM tokens WHERE name = ?", {token.name});
+    auto removed = database_->run("DELETE FROM tokens WHERE name = ?", {token.name});
     if (!removed) return removed;
     return write({.author = author,
                   .what = "token.removed",

@@ -16,7 +16,6 @@
 namespace bloomwall::test {
 namespace {
 
-using nlohmann::json;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -193,7 +192,7 @@ TEST_F(ServedState, TheAuditSaysWhoDidWhat) {
   EXPECT_EQ(audit.out.find(text), std::string::npos);
   EXPECT_EQ(command({"audit", "--since", "2090-01-31T12:00:00Z"}).out, "");
   const std::string objects = command({"audit", "--since", "1h", "--json"}).out;
-  EXPECT_EQ(json::parse(objects.substr(0, objects.find("\n{"))).at("what"), "token.made");
+  EXPECT_EQ(nlohmann::json::parse(objects.substr(0, objects.find("\n{"))).at("what"), "token.made");
   EXPECT_THAT(ask("/api/v1/audit", {"-X", "DELETE"}), StartsWith("405"));
 }
 
