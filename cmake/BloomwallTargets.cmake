@@ -2,9 +2,9 @@
 # and the link order is the include order of ARCHITECTURE.md.
 
 find_program(BLOOMWALL_CCACHE ccache)
-if(BLOOMWALL_CCACHE)
+if(BLOOMWALL_CCACHE)  # with what its manual asks for where headers are precompiled
   set(CMAKE_C_COMPILER_LAUNCHER ${BLOOMWALL_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${BLOOMWALL_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${BLOOMWALL_CCACHE})
 endif()
 
 add_library(bloomwall_options INTERFACE)
@@ -51,30 +51,39 @@ function(bloomwall_apply_lto target)
   endif()
 endfunction()
 
-# What nearly every file includes is parsed once, which takes a third off a build from nothing. ccache does better, and can't
-# see through a precompiled header, so it is one or the other. The linter turns it off: it must see each file by itself.
+# What nearly every file includes is parsed once, which takes a third off a build from nothing. The linter turns it off: it must
+# see each file by itself.
 option(BLOOMWALL_PRECOMPILE "Precompile the headers that sources share" ON)
 set(BLOOMWALL_SHARED_HEADERS <algorithm> <array> <chrono> <filesystem> <functional> <memory> <optional> <span> <string>
     <string_view> <vector> <fmt/format.h> <tl/expected.hpp>)
 set(BLOOMWALL_SHARED_TEST_HEADERS ${BLOOMWALL_SHARED_HEADERS} <map> <random> <thread> <gmock/gmock.h> <gtest/gtest.h>)
 
 # bloomwall_precompile(NAME HEADERS [libs...]): NAME reads what the variable HEADERS lists in its compiled form, made once for
-# each top folder.
+# each top folder, and in it for each level of optimisation.
 function(bloomwall_precompile name headers)
-  if(NOT BLOOMWALL_PRECOMPILE OR BLOOMWALL_CCACHE)
+  if(NOT BLOOMWALL_PRECOMPILE)
     return()
   endif()
   file(RELATIVE_PATH folder ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
   string(REGEX REPLACE "/.*" "_headers" owner bloomwall_${folder}/)
+  get_directory_property(options COMPILE_OPTIONS)
+  string(JOIN "" owner ${owner} ${options})
   if(NOT TARGET ${owner})
     file(WRITE ${CMAKE_BINARY_DIR}/${owner}.cc "")
     add_library(${owner} OBJECT ${CMAKE_BINARY_DIR}/${owner}.cc)
     target_link_libraries(${owner} PRIVATE bloomwall_options fmt::fmt ${ARGN})
     target_include_directories(${owner} SYSTEM PRIVATE ${EXPECTED_INCLUDE_DIR})
     target_precompile_headers(${owner} PRIVATE ${${headers}})
+    if(BLOOMWALL_CCACHE)
+      target_compile_options(${owner} PRIVATE "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+    endif()
     bloomwall_apply_lto(${owner})
   endif()
   target_precompile_headers(${name} REUSE_FROM ${owner})
+  if(BLOOMWALL_CCACHE)
+    target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>
+                           "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+  endif()
 endfunction()
 
 # bloomwall_library(NAME [OWN_OPTIONS] LINK libs... SYSTEM_INCLUDE dirs...): a static library of every .cc in this folder

@@ -4,8 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <initializer_list>
+#include <span>
 
 #include "filter/bits/bloom_math.h"
 #include "filter/file/networks.h"
@@ -30,12 +31,17 @@ std::uint64_t scaled(std::uint64_t count, double factor) {
   return static_cast<std::uint64_t>(std::llround(std::min(static_cast<double>(count) * factor, kMost)));
 }
 
+std::span<const Kind> kinds_in(SectionType type) {
+  static constexpr std::array kHosts{Kind::suffix, Kind::exact_host, Kind::subdomains};
+  static constexpr std::array kPaths{Kind::url, Kind::url_query, Kind::directory};
+  static constexpr std::array kRaw{Kind::raw};
+  if (type == SectionType::hosts) return kHosts;
+  if (type == SectionType::paths) return kPaths;
+  return kRaw;
+}
+
 void scale(Header& header, SectionType type, double factor) {
-  const auto kinds =
-      type == SectionType::hosts   ? std::initializer_list<Kind>{Kind::suffix, Kind::exact_host, Kind::subdomains}
-      : type == SectionType::paths ? std::initializer_list<Kind>{Kind::url, Kind::url_query, Kind::directory}
-                                   : std::initializer_list<Kind>{Kind::raw};
-  for (const Kind kind : kinds) {
+  for (const Kind kind : kinds_in(type)) {
     std::uint64_t& keys = header.kinds[index_of(kind)].keys;
     if (keys > 0) keys = std::max<std::uint64_t>(1, scaled(keys, factor));
   }

@@ -164,7 +164,7 @@ void append_ipv4(std::uint32_t address, std::string& out) {
 
 namespace {
 
-constexpr std::size_t kLongest = 45;  // "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255"
+constexpr std::size_t kLongestAddress = 45;  // "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255"
 
 struct Reader {
   Ipv6Groups groups{};
@@ -223,7 +223,7 @@ Run longest_zeros(const Ipv6Groups& groups) {
 }  // namespace
 
 std::optional<Ipv6Groups> read_ipv6(std::string_view text) {
-  if (text.size() < 2 || text.size() > kLongest) return std::nullopt;
+  if (text.size() < 2 || text.size() > kLongestAddress) return std::nullopt;
   Reader reader;
   std::size_t at = 0;
   if (text[0] == ':') {
