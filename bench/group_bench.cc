@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "filter/file/filter_writer.h"
+#include "filter/policy/overrides.h"
 #include "proxy/http/http1_reader.h"
 #include "proxy/net/decision.h"
 
