@@ -38,10 +38,16 @@ def need(test, *programs):
         test.skipTest(f"not installed: {', '.join(absent)}")
 
 
-def free_port(kind=socket.SOCK_STREAM):
-    with socket.socket(socket.AF_INET, kind) as held:
-        held.bind(("127.0.0.1", 0))
-        return held.getsockname()[1]
+def free_port():
+    """One that is free for TCP and for UDP."""
+    while True:
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as stream, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
+            stream.bind(("127.0.0.1", 0))
+            try:
+                datagrams.bind(stream.getsockname())
+            except OSError:
+                continue
+            return stream.getsockname()[1]
 
 
 class Site(unittest.TestCase):
@@ -270,7 +276,7 @@ class Realm(Site):
     def setUp(self):
         super().setUp()
         need(self, "krb5kdc", "kdb5_util", "kadmin.local", "kinit", "curl")
-        folder, port = self.folder, free_port(socket.SOCK_DGRAM)
+        folder, port = self.folder, free_port()
         (folder / "krb5.conf").write_text(f"""
 [libdefaults]
  default_realm = {REALM}

@@ -105,7 +105,7 @@ TEST_F(LoginTest, WithWrongCredentialsGets407AndThen429) {
 
 TEST_F(LoginTest, OfAnotherSchemeIsNone) {
   auto client = new_client();
-  for (const char* credentials : {"Proxy-Authorization: Bearer abc\r\n",
+  for (const char* credentials : {"Proxy-Authorization: Digest username=\"alice\"\r\n",
                                   "Authorization: Basic YWxpY2U6b3BlbiBzZXNhbWU=\r\n", "Proxy-Authorization:\r\n"}) {
     client.send(get_as(credentials));
     EXPECT_EQ(status_of(read_answer(client).head), 407) << credentials;
