@@ -256,7 +256,7 @@ int run_explain(const ExplainCommand& command, const Streams& io) {
     print_lines(io.err, tls.error());
     return kExitConfiguration;
   }
-  auto view = ClientView::make(*settings, *std::move(policy), std::move(exceptions),
+  auto view = ClientView::make(*settings, *std::move(policy), exceptions,
                                {.client = command.client,
                                 .listener = command.listener,
                                 .user = command.user,
