@@ -1,36 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-
 #include "proxy/net/server.h"
 
 #include <fmt/format.h>
-#include <sys/random.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <mutex>
-#include <stdexcept>
 #include <thread>
-#include <type_traits>
 #include <utility>
 
+#include "proxy/io/random.h"
 #include "proxy/net/addresses.h"
 #include "proxy/net/worker.h"
 
 namespace bloomwall::proxy {
-
-// Cryptographically secure random octets, from the kernel.
-
-// Throws std::runtime_error where there are none. At most 256 octets: fewer than asked for are never given then.
-template <typename T>
-T random_value() {
-  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 256);
-  T value{};
-  if (::getrandom(&value, sizeof value, 0) != static_cast<ssize_t>(sizeof value)) {
-    throw std::runtime_error("getrandom: the system gives no random octets");
-  }
-  return value;
-}
 
 namespace {
 
