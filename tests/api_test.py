@@ -17,24 +17,15 @@ import tempfile
 import time
 import unittest
 
+from interception_site import BUILD, WAIT, until
+
 try:
     import jsonschema
 except ImportError:
     sys.exit(77)
 
-BUILD = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else None
-WAIT = 20  # seconds, for anything
 ROLES = ["viewer", "reviewer", "operator", "admin"]
 BASE = "/api/v1"
-
-
-def until(condition):
-    end = time.monotonic() + WAIT
-    while not (value := condition()):
-        if time.monotonic() > end:
-            raise AssertionError("did not happen in time")
-        time.sleep(0.05)
-    return value
 
 
 class Proxy:

@@ -35,10 +35,11 @@ def run(*command, **kwargs):
 
 def until(condition, wait=WAIT):
     end = time.monotonic() + wait
-    while not condition():
+    while not (value := condition()):
         if time.monotonic() > end:
             raise AssertionError("did not happen in time")
         time.sleep(0.02)
+    return value
 
 
 class Authority:

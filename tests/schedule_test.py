@@ -16,21 +16,11 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
 
-BUILD = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else None
-WAIT = 20  # seconds, for anything
+from interception_site import BUILD, WAIT, until
+
 FAKETIME = sorted(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1"))
-
-
-def until(condition):
-    end = time.monotonic() + WAIT
-    while not (value := condition()):
-        if time.monotonic() > end:
-            raise AssertionError("did not happen in time")
-        time.sleep(0.05)
-    return value
 
 
 class Origin:
