@@ -16,7 +16,26 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-class Http2Ends : public Http2Sessions {};
+class Http2Ends : public Http2Sessions {
+ protected:
+  static constexpr std::size_t kBody = 180'000;  // more than the origin's window and what is sent ahead
+
+  struct Post {
+    RecordedStream& stream;
+    RecordedStream& at_origin;
+  };
+  // One of kBody octets, whose stream has ended while the origin has not read all of it.
+  Post post_that_is_answered_early() {
+    RecordedStream& post = ask("/", true, {{"content-length", std::to_string(kBody)}});
+    RecordedStream& at_origin = asked();
+    at_origin.consumes = false;
+    say(post, std::string(kBody, 'u'), true);
+    turn();
+    answer(at_origin, {{":status", "200"}}, "early");
+    turn_until([&] { return post.closed; });
+    return {post, at_origin};
+  }
+};
 
 TEST_F(Http2Ends, AnOriginThatWantsHttp11IsRemembered) {
   RecordedStream& get = ask();
@@ -69,14 +88,7 @@ TEST_F(Http2Ends, AnEarlyAnswerLetsTheRestOfTheRequestArrive) {
 
 // The client has said and got everything, and its stream is closed; the origin still takes what waits here.
 TEST_F(Http2Ends, ARequestReachesTheOriginAlthoughItsStreamHasEnded) {
-  constexpr std::size_t kBody = 180'000;  // more than the origin's window and what is sent ahead
-  RecordedStream& post = ask("/", true, {{"content-length", std::to_string(kBody)}});
-  RecordedStream& at_origin = asked();
-  at_origin.consumes = false;
-  say(post, std::string(kBody, 'u'), true);
-  turn();
-  answer(at_origin, {{":status", "200"}}, "early");
-  turn_until([&] { return post.closed; });
+  const auto [post, at_origin] = post_that_is_answered_early();
   EXPECT_TRUE(post.ended);
   EXPECT_EQ(post.code, Http2Code::no_error);
   turn();
@@ -92,14 +104,7 @@ TEST_F(Http2Ends, ARequestReachesTheOriginAlthoughItsStreamHasEnded) {
 }
 
 TEST_F(Http2Ends, ARequestWhoseStreamHasEndedGoesWithItsConnection) {
-  constexpr std::size_t kBody = 180'000;
-  RecordedStream& post = ask("/", true, {{"content-length", std::to_string(kBody)}});
-  RecordedStream& at_origin = asked();
-  at_origin.consumes = false;
-  say(post, std::string(kBody, 'u'), true);
-  turn();
-  answer(at_origin, {{":status", "200"}}, "early");
-  turn_until([&] { return post.closed; });
+  post_that_is_answered_early();
   client_.transport->close_with_reset();
   turn_until([&] { return is_over_; });
   EXPECT_EQ(worker_.requests_in_flight.get(), 0U);
