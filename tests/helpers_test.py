@@ -109,27 +109,20 @@ class UsersFile(Site):
         answer = connection.getresponse()
         return answer.status, answer.headers, answer.read()
 
-    def times(self, connection, count):
-        """The 99th of a hundred, in seconds."""
-        taken = []
-        for _ in range(count):
-            begun = time.monotonic()
-            self.assertEqual(self.ask(connection, "alice")[0], 200)
-            taken.append(time.monotonic() - begun)
-        return sorted(taken)[count * 99 // 100]
-
     def test_wrong_passwords_hold_up_nobody(self):
-        """Eight checks of a third of a second each, while others ask a thousand times."""
+        """Eight checks of a third of a second each: who is known is answered while they last, not between them."""
         self.serve([f"users_file: {self.folder}/users"])
-        connection = self.connect()
-        alone = self.times(connection, 300)
+        connection, taken = self.connect(), []
+        self.assertEqual(self.ask(connection, "alice")[0], 200)
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             wrong = [pool.submit(self.ask, self.connect(f"127.0.0.{10 + i}"), "bob", f"wrong {i}") for i in range(8)]
-            until(lambda: self.proxy.metric("logins_checked_total") >= 2)
-            beside = self.times(connection, 1000)
+            while not all(w.done() for w in wrong):
+                begun = time.monotonic()
+                self.assertEqual(self.ask(connection, "alice")[0], 200)
+                taken.append(time.monotonic() - begun)
             self.assertEqual([w.result()[0] for w in wrong], [407] * 8)
-        print(f"p99 {alone * 1e3:.1f} ms alone, {beside * 1e3:.1f} ms beside", file=sys.stderr)
-        self.assertLess(beside, max(0.020, 3 * alone))
+        print(f"{len(taken)} answers, p99 {sorted(taken)[len(taken) * 99 // 100] * 1e3:.1f} ms", file=sys.stderr)
+        self.assertGreater(len(taken), 100)  # a loop that checks passwords itself gives one or two a check
 
     def test_after_ten_wrong_passwords_an_address_is_locked(self):
         self.serve([f"users_file: {self.folder}/users"])
