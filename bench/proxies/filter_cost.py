@@ -39,13 +39,6 @@ class Unlisted(Bloomwall):
     name = "unlisted"; port = BASE + 21
 
 
-def cost(p):
-    r, u, s = measured(p, lambda: wrk(p.addr, 32, A.secs, authority="localhost:%d" % (BASE + 80)))
-    if r["non2xx"] or not r["ok"]:
-        raise SystemExit("bad answers: %s" % r)
-    return (u + s) * 1e6 / r["ok"]
-
-
 os.makedirs(RUN, exist_ok=True)
 origin = Origin().start()
 listed, unlisted = Listed(), Unlisted()
@@ -53,13 +46,7 @@ try:
     started = listed.start("both", "-")
     if started is None or unlisted.start() is None:
         raise SystemExit("did not start")
-    for p in (listed, unlisted):
-        cost(p)                                  # connections, caches
-    pairs = []
-    for i in range(A.pairs):                     # who goes first alternates
-        first, second = (listed, unlisted) if i % 2 else (unlisted, listed)
-        a, b = cost(first), cost(second)
-        pairs.append((a, b) if first is listed else (b, a))
+    pairs = paired_costs(listed, unlisted, A.pairs, A.secs)
     ratios = [a / b for a, b in pairs]
     print("filter_cost pairs=%d listed_cpu_us=%.2f unlisted_cpu_us=%.2f ratio_median=%.4f start=%.3fs" %
           (A.pairs, median([a for a, _ in pairs]), median([b for _, b in pairs]), median(ratios), started))

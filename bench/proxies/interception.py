@@ -115,8 +115,10 @@ def beside_squid(b, row, goal, **how):
         b.load(p, **how)
 
     def one():
-        a, o = b.load(ours, **how)["per_sec"], b.load(squid, **how)["per_sec"]
-        return {"per_sec": a, "squid_per_sec": o, "ratio": a / o}
+        (a, u, s), (o, squid_u, squid_s) = (measured(p, lambda p=p: b.load(p, **how)) for p in (ours, squid))
+        us, squid_us = (u + s) * 1e6 / a["ok"], (squid_u + squid_s) * 1e6 / o["ok"]
+        return {"per_sec": a["per_sec"], "squid_per_sec": o["per_sec"], "cpu_us": us, "squid_cpu_us": squid_us, "cpu_ratio": squid_us / us,
+                "ratio": a["per_sec"] / o["per_sec"]}
     m = rounds(one)
     say(row, m, m["ratio"], goal, at_least=True)
 

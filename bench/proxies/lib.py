@@ -177,10 +177,10 @@ def pxload(*args, stdin=None):
         return {"ok": 0, "bad": 0, "err": -1, "per_sec": 0, "raw": r.stdout}
 
 
-def wrk(proxy, conns=32, secs=4, path="/1k", close=False, authority=None, post=0):
-    """GETs; or POSTs with a body of `post` octets, to /sink."""
+def wrk(proxy, conns=32, secs=4, path="/1k", close=False, authority=None, post=0, fields=()):
+    """GETs; or POSTs with a body of `post` octets, to /sink. Each with these fields ("Name: value")."""
     cmd = ["wrk", "-t1", "-c%d" % conns, "-d%ds" % secs, "--timeout", "10s", "-s", LUA,
-           "http://" + proxy, "--", authority or ORIGIN, "/sink" if post else path]
+           *(word for field in fields for word in ("-H", field)), "http://" + proxy, "--", authority or ORIGIN, "/sink" if post else path]
     cmd += ["close"] if close else [str(post)] if post else []
     out = sh(cmd).stdout
     m = re.search(r"^JSON (.*)$", out, re.M)

@@ -62,9 +62,9 @@ std::optional<std::string> read_head(int fd, std::string& rest) {
   }
 }
 
-std::string get_request(const std::string& url) {
+std::string get_request(const std::string& url, const std::string& fields) {
   const auto host = url.substr(7, url.find('/', 7) - 7);
-  return "GET " + url + " HTTP/1.1\r\nHost: " + host + "\r\n\r\n";
+  return "GET " + url + " HTTP/1.1\r\nHost: " + host + "\r\n" + fields + "\r\n";
 }
 
 void watch(int epoll, int fd, std::uint32_t events, int operation = EPOLL_CTL_ADD) {
@@ -154,7 +154,7 @@ void Load::fail(const std::string& what) {
 
 // Every client asks again as soon as it has its answer; each answer is read whole before the next is waited for.
 void Load::run_clients() {
-  const std::string request = get_request(plan_.small_url);
+  const std::string request = get_request(plan_.small_url, plan_.fields);
   const int epoll = ::epoll_create1(EPOLL_CLOEXEC);
   std::vector<std::pair<int, std::string>> clients;  // socket, what it has of its answer
   for (unsigned i = 0; i < plan_.clients; ++i) {
@@ -206,7 +206,7 @@ void Load::run_clients() {
 void Load::run_tunnels() {
   constexpr std::size_t kBlock = 16384;
   const std::string connect =
-      "CONNECT " + plan_.echo_authority + " HTTP/1.1\r\nHost: " + plan_.echo_authority + "\r\n\r\n";
+      "CONNECT " + plan_.echo_authority + " HTTP/1.1\r\nHost: " + plan_.echo_authority + "\r\n" + plan_.fields + "\r\n";
   struct Tunnel {
     int fd;
     std::uint64_t sent = 0, received = 0;
@@ -260,7 +260,7 @@ void Load::run_tunnels() {
 void Load::run_download() {
   const int fd = connect_to(plan_.proxy);
   std::string rest;
-  if (fd < 0 || !send_all(fd, get_request(plan_.big_url))) return fail("download cannot start");
+  if (fd < 0 || !send_all(fd, get_request(plan_.big_url, plan_.fields))) return fail("download cannot start");
   const auto head = read_head(fd, rest);
   if (!head || !head->starts_with("HTTP/1.1 200 ")) return fail("no download: " + head.value_or("no answer"));
   std::uint64_t received = 0;

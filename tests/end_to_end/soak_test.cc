@@ -1,7 +1,7 @@
 // Everything at once for a long time: clients, tunnels, downloads, TLS that the proxy ends (full and resumed
-// handshakes, block pages) and a new filter by SIGHUP every second. Nothing may be lost or changed, and what the proxy
-// holds in memory stays flat. BLOOMWALL_SOAK_SECONDS says how long (`./dev soak`: ten minutes and more); without it a
-// few seconds, which prove that it runs.
+// handshakes, block pages), all by a user whose group has a schedule, and every second a new filter by SIGHUP and an
+// exception. Nothing may be lost or changed, and what the proxy holds in memory stays flat. BLOOMWALL_SOAK_SECONDS says
+// how long (`./dev soak`: ten minutes and more); without it a few seconds, which prove that it runs.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -32,7 +32,16 @@ access: {connect_ports: [], deny_destinations: []}
 log: {access: {file: access.log, format: json}}
 dns: {hosts: {innocent.example.test: 127.0.0.1, echo.example.test: 127.0.0.1, marked.example.test: 127.0.0.1}}
 tls_inspection: {mode: urls, ca: {certificate: ca.crt, key: ca.key}, never: [], verify: {ca_file: nginx/cert.pem}}
+authentication: {require: [127.0.0.0/8], users_file: users, cache: 2s}
+state_dir: state
+schedules: [{name: week, times: [mon-sun 00:00-24:00]}]
+groups:
+- {name: soaked, users: [alice], filters: {swapped: {week: block, otherwise: "off"}}}
+- {name: others, filters: {swapped: monitor}}
 )";
+// alice, whose password is "open sesame" (bcrypt, cost 4).
+constexpr const char* kUsers = "alice:$2b$04$abcdefghijklmnopqrstuu/LVz6MZlItEy42I2juLihZ66HnQx/cy\n";
+constexpr const char* kCredentials = "Proxy-Authorization: Basic YWxpY2U6b3BlbiBzZXNhbWU=\r\n";
 constexpr std::uint64_t kDownload = std::uint64_t{8} << 20;
 
 unsigned soak_seconds() {
@@ -65,6 +74,8 @@ class Soak : public testing::Test {
     std::string big(kDownload, '\0');
     for (std::size_t i = 0; i < big.size(); ++i) big[i] = static_cast<char>(pattern(i));
     folder_.write("nginx/root/big.bin", big);
+    folder_.write("users", kUsers);
+    std::filesystem::create_directory(folder_.path("state"));
     const auto made = run({bloomwall_program(), "ca", "init", "--out", folder_.path()});
     ASSERT_EQ(made.status, 0) << made.out;
     proxy_ = std::make_unique<Proxy>(folder_, kSoakYaml);
@@ -81,6 +92,7 @@ class Soak : public testing::Test {
             .big_url = origin + "/big.bin",
             .big_bytes = kDownload,
             .echo_authority = "echo.example.test:" + std::to_string(echo_.port()),
+            .fields = kCredentials,
             .clients = 50,
             .tunnels = 10};
   }
@@ -92,9 +104,17 @@ class Soak : public testing::Test {
             .path = "/small.txt",
             .listed_path = "/listed/page.html",
             .body = body_,
+            .fields = kCredentials,
             .clients = 8};
   }
-  // One load from beginning to end, with a swap a second; then what is left in memory.
+  // In force for half a minute.
+  void except() const {
+    const std::string host = "host" + std::to_string(swaps_) + ".example.test";
+    const auto answer = run({bloomwall_program(), swaps_ % 2 == 0 ? "allow" : "deny", host, "--for", "30s", "--why",
+                             "soak", "--config", proxy_->config()});
+    EXPECT_EQ(answer.status, 0) << answer.out;
+  }
+  // One load from beginning to end, with a swap and an exception a second; then what is left in memory.
   std::uint64_t round(unsigned seconds) {
     const auto end = std::chrono::steady_clock::now() + Seconds(seconds);
     Load load(plan());
@@ -105,6 +125,7 @@ class Soak : public testing::Test {
       proxy_->process().signal(SIGHUP);
       const auto answer = proxy_->reload();
       EXPECT_EQ(answer.status, 0) << answer.out;
+      except();
       std::this_thread::sleep_until(std::min(next, end));
     }
     const LoadReport report = load.stop();

@@ -47,7 +47,7 @@ class TlsLoad::Client {
 
   void connection(bool resumes) {
     ScriptedPeer socket = ScriptedPeer::connect(plan_.proxy);
-    socket.send("CONNECT " + authority() + " HTTP/1.1\r\nHost: " + authority() + "\r\n\r\n");
+    socket.send("CONNECT " + authority() + " HTTP/1.1\r\nHost: " + authority() + "\r\n" + plan_.fields + "\r\n");
     if (!socket.read_head().starts_with("HTTP/1.1 200")) throw std::runtime_error("no tunnel");
     ::setsockopt(socket.fd(), SOL_SOCKET, SO_RCVTIMEO, &kMostSilence, sizeof kMostSilence);
     proxy::SslPtr tls = shake_hands(socket.fd(), resumes);
