@@ -50,6 +50,7 @@ void read(MapReader& map, Filter& out) {
   map.text("legal_link", out.legal_link, kHttpUrl);
   map.choice("on_error", out.on_error, {{"block", Filter::OnError::block}, {"allow", Filter::OnError::allow}});
   map.choice("exceptions", out.takes_exceptions, {{"allowed", true}, {"refused", false}});
+  map.optional_path("sources_folder", out.sources_folder);
   map.choice("memory", out.memory,
              {{"auto", Filter::Memory::automatic},
               {"paged", Filter::Memory::paged},
@@ -64,7 +65,10 @@ void read(MapReader& map, BlockPage& out) {
   map.optional_path("template", out.html_template);
   map.text("contact", out.contact, kContact);
   map.text("report_url", out.report_url, kReportUrl);
+  map.flag("reports", out.reports);
 }
+
+void read(MapReader& map, SelfPage& out) { map.text("host", out.host, kHostName); }
 
 void read(MapReader& map, Access& out) {
   map.text_list("clients", out.clients, kNetwork);

@@ -61,10 +61,11 @@ struct Filter {
   // effect. 1 to 100.
   std::uint32_t rebuild_at = 2;  // percent
   Action action = Action::block;
-  int status = 403;                   // 403 or 451
-  std::string legal_link;             // status 451: the Link of RFC 7725 ("" = none)
-  OnError on_error = OnError::block;  // what a lost filter does
-  bool takes_exceptions = true;       // false: `bloomwall allow` does not let pass what it lists
+  int status = 403;                           // 403 or 451
+  std::string legal_link;                     // status 451: the Link of RFC 7725 ("" = none)
+  OnError on_error = OnError::block;          // what a lost filter does
+  bool takes_exceptions = true;               // false: `bloomwall allow` does not let pass what it lists
+  std::filesystem::path sources_folder = {};  // of the lists that it was built from, for `bloomwall why`; empty: none
   // Where its bytes are while it is served: filter/file/residence.h.
   enum class Memory : std::uint8_t { automatic, paged, locked, copied };
   Memory memory = Memory::automatic;
@@ -76,7 +77,14 @@ struct BlockPage {
   std::filesystem::path html_template;  // empty: the built-in page
   std::string contact;                  // mail address or URL shown on the page; empty: none
   std::string report_url;               // "{id}" and "{url}" are replaced, percent-encoded; empty: no link
+  bool reports = true;                  // a form to report mistakes with, where report_url is empty and state is kept
   friend bool operator==(const BlockPage&, const BlockPage&) = default;
+};
+
+// `self_page:` pages that the proxy answers itself.
+struct SelfPage {
+  std::string host = "bloomwall.internal";  // lower case
+  friend bool operator==(const SelfPage&, const SelfPage&) = default;
 };
 
 // `access:` who may use the proxy, and where it may go.
@@ -270,6 +278,7 @@ void read(MapReader& map, ListenerTls& out);
 void read(MapReader& map, Listener& out);
 void read(MapReader& map, Filter& out);
 void read(MapReader& map, BlockPage& out);
+void read(MapReader& map, SelfPage& out);
 void read(MapReader& map, Access& out);
 void read(MapReader& map, Dns& out);
 void read(MapReader& map, Upstream& out);

@@ -41,6 +41,7 @@ class Proxy:
         self.process = subprocess.Popen([BUILD / "bloomwall", "run", "--config", folder / "bloomwall.yaml"])
         log = folder / "daemon.log"
         until(lambda: log.exists() and "listening on" in log.read_text())
+        self.own_port = int(re.search(r"listening on 127\.0\.0\.1:(\d+)", log.read_text())[1])
         self.port = int(re.search(r"admin on 127\.0\.0\.1:(\d+)", log.read_text())[1])
 
     def command(self, *words):
@@ -93,6 +94,21 @@ class ApiTest(unittest.TestCase):
         self.assertEqual(problems, [], f"{method} {path}: {text}")
         type(self).matched += 1
         return status, value
+
+    def report(self, path="/a", client="127.0.0.2"):
+        """Makes one, with the form of a block page."""
+        def ask(method, url, body=None):
+            connection = http.client.HTTPConnection("127.0.0.1", self.proxy.own_port, timeout=WAIT, source_address=(client, 0))
+            connection.request(method, url, body=body, headers={"Accept": "text/html", "Host": url.split("/")[2]})
+            answer = connection.getresponse()
+            text = answer.read().decode()
+            connection.close()
+            return answer.status, text
+
+        status, page = ask("GET", f"http://listed.example.test{path}")
+        self.assertEqual(status, 403)
+        ticket = re.search(r'name="ticket" value="([^"]+)"', page)[1]
+        self.assertEqual(ask("POST", "http://bloomwall.internal/report", f"ticket={ticket}&comment=x")[0], 201)
 
     def test_description_is_one(self):
         self.assertRegex(self.document["openapi"], r"^3\.1\.\d+$")
@@ -149,7 +165,16 @@ class ApiTest(unittest.TestCase):
         self.assertEqual(self.check("PUT", switch, "/groups/pupils/switches/otherwise", body={"value": "deny"}, **admin)[0], 400)
         self.assertEqual(self.check("POST", "/tokens", body={"name": "ci", "groups": ["build"], "until": None}, **admin)[0], 201)
         self.assertEqual(self.check("POST", "/tokens", body={"name": "ci", "until": None}, **admin)[0], 409)
-        for path in ("/status", "/filters", "/exceptions", "/groups", "/tokens", "/audit", "/reloads", "/tls/refused"):
+        self.report()
+        self.assertEqual(self.check("POST", "/reports/{id}/accept", "/reports/1/accept", body={"scope": "nobody"}, **admin)[0], 400)
+        self.assertEqual(self.check("POST", "/reports/{id}/accept", "/reports/1/accept", body={"until": None}, **admin)[0], 200)
+        self.assertEqual(self.check("POST", "/reports/{id}/reject", "/reports/1/reject", body={"words": "no"}, **admin)[0], 409)
+        self.report("/b", client="127.0.0.3")
+        self.assertEqual(self.check("POST", "/reports/{id}/reject", "/reports/2/reject", body={"words": "no"}, **admin)[0], 200)
+        status, value = self.check("GET", "/why", "/why?url=http://a.listed.example.test/", **admin)
+        self.assertEqual([(f["filter"], f["expressions"], f["source"]) for f in value["filters"]],
+                         [("list", ["S listed.example.test"], "unknown")])
+        for path in ("/status", "/filters", "/exceptions", "/reports", "/groups", "/tokens", "/audit", "/reloads", "/tls/refused"):
             status, value = self.check("GET", path, **admin)
             self.assertEqual(status, 200, path)
             if "items" in value and path != "/tls/refused":
@@ -174,7 +199,7 @@ class ApiTest(unittest.TestCase):
 
     def test_bodies_are_bounded(self):
         admin = self.tokens["admin"]
-        for path in ("/exceptions", "/tokens"):
+        for path in ("/exceptions", "/tokens", "/reports/1/accept"):
             status, _, _ = self.proxy.ask("POST", path, body=b"x" * (1 << 20), token=admin)
             self.assertEqual(status, 413, path)
         self.assertEqual(self.proxy.ask("GET", "/status", token=admin)[0], 200)

@@ -26,7 +26,8 @@ inline constexpr int kExitDone = 0;    // done; nothing listed
 inline constexpr int kExitListed = 1;  // listed; corrupt; can't be met
 inline constexpr int kExitError = 2;   // usage or runtime error
 
-// Text for a terminal: C0 and C1 controls, DEL, and what is no UTF-8 as \xNN; a backslash stays as it is.
+// Text for a terminal: C0 and C1 controls, DEL, marks that turn the direction of text, and what is no UTF-8 as \xNN; a
+// backslash stays as it is.
 std::string printable(std::string_view text);
 
 // One line, and a line feed. Octets that are no UTF-8 become U+FFFD.

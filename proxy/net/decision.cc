@@ -9,11 +9,13 @@
 #include "proxy/net/addresses.h"
 #include "proxy/net/user_check.h"
 #include "proxy/reply/authority_page.h"
+#include "proxy/reply/report_form.h"
 
 namespace bloomwall::proxy {
 namespace {
 
 constexpr HttpError kClientDenied{ErrorKind::client_denied, "access.clients"};
+constexpr HttpError kSelfIsPlain{ErrorKind::misdirected, "self_page.host is spoken to in plain http"};
 constexpr HttpError kPortDenied{ErrorKind::port_denied, "access.deny_ports"};
 
 // A loop: this process has forwarded the request before, its instance stands in Via. TargetCheck looks for its name.
@@ -99,6 +101,21 @@ bool Decider::is_client_allowed(const ClientInfo& client) const {
   return snapshot_->access.client_allowed(rule_address(client.endpoint.unmapped()));
 }
 
+// Inside tunnels and on transparent listeners that host is none of ours: its requests go where others do.
+bool Decider::is_for_self(const RequestHead& head, const ClientInfo& client) const {
+  const std::string_view path = head.target.form == TargetForm::origin ? head.target.raw : head.target.path_and_query;
+  if (client.inside != nullptr || client.destination != nullptr) {
+    return snapshot_->takes_reports() && head.method != Method::connect && report_path(path, true).has_value();
+  }
+  const bool is_origin_form = head.target.form == TargetForm::origin;
+  if (is_origin_form && report_path(path, false)) return true;
+  std::string_view host = head.target.authority.host;
+  if (is_origin_form && head.host) host = head.host->host;
+  if (host.ends_with('.')) host.remove_suffix(1);
+  const bool is_spoken = head.target.form != TargetForm::absolute || same_name(head.target.scheme, "http");
+  return is_spoken && same_name(host, snapshot_->settings.self_page.host);
+}
+
 // A request for the proxy itself, on a listener that would refuse it otherwise.
 bool Decider::asks_for_authority(const RequestContext& request) const {
   const RequestHead& head = request.head;
@@ -122,6 +139,16 @@ Decision Decider::decide(const RequestContext& request) {
   return decision;
 }
 
+// Browsers that try https first come again by http, at once.
+Decision Decider::decide_self(const RequestContext& request) const {
+  const RequestHead& head = request.head;
+  if (head.method == Method::connect) return refused(kSelfIsPlain);
+  const bool is_read = head.method == Method::get || head.method == Method::head;
+  const std::string_view path = head.target.form == TargetForm::origin ? head.target.raw : head.target.path_and_query;
+  const bool asks_for_authority = is_read && snapshot_->inspection != nullptr && authority_resource(path).has_value();
+  return {.act = asks_for_authority ? Decision::Act::answer_authority : Decision::Act::answer_self};
+}
+
 Decision Decider::decide_request(const RequestContext& request) {
   // Checked again: the rules may have changed since the connection was accepted.
   if (!is_client_allowed(request.client)) return refused(kClientDenied);
@@ -129,6 +156,7 @@ Decision Decider::decide_request(const RequestContext& request) {
   if (most > 0 && request.head.content_length > most) {
     return refused({ErrorKind::body_too_large, "limits.request_body"});
   }
+  if (is_for_self(request.head, request.client)) return decide_self(request);
   const ClientInfo::Inside* const inside = request.client.inside.get();
   const ClientInfo::Destination* const meant = request.client.destination.get();
   const filter::AskedPolicy policy = seen_by(request.client, request.user);

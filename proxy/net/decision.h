@@ -39,6 +39,7 @@ struct Decision {
     answer_trace,      // here: Max-Forwards is 0
     answer_options,    // likewise
     answer_authority,  // here: /ca and what stands beside it (authority_page.h)
+    answer_self,       // here: reports of mistakes (self_request.h)
     forward,           // to host:port
     tunnel,            // likewise
   };
@@ -76,6 +77,9 @@ class Decider {
   // of Via; empty: loops are not looked for.
   std::optional<HttpError> refuse_client(const RequestContext& request, std::string_view own_via) const;
   Decision decide(const RequestContext& request);
+  // Whether it is for the proxy itself: to self_page.host, or for the address that the form of a block page has at an
+  // origin. Such requests need no login, and are not judged.
+  bool is_for_self(const RequestHead& head, const ClientInfo& client) const;
   // Of what was decided last, where that said wait_for_pages. policy() keeps them mapped, for all groups.
   std::span<const std::byte* const> absent_pages() const { return absent_; }
   const PolicyPtr& policy() const { return policy_; }
@@ -111,6 +115,7 @@ class Decider {
   // That policy, with who asks where overrides may depend on it.
   filter::AskedPolicy seen_by(const ClientInfo& client, const User* user) const;
   Decision decide_request(const RequestContext& request);
+  Decision decide_self(const RequestContext& request) const;
   Review block(const TunnelContext& tunnel);
   Review block_host(const TunnelContext& tunnel, std::string_view host, const char* why);
   Review block_url(const TunnelContext& tunnel);

@@ -67,6 +67,8 @@ void Exchange::decide(GatheredWrite& out) {
     case Decision::Act::answer_options:
     case Decision::Act::answer_authority:
       return answer_here(decision);
+    case Decision::Act::answer_self:
+      return begin_self();
     case Decision::Act::wait_for_pages:
       return;
   }
@@ -127,6 +129,7 @@ void Exchange::on_body(GatheredWrite& out, std::span<const char> piece) {
     if (upload_.received() > LocalReply::kDrainBytes) finish(After::close);
     return;
   }
+  if (self_ != nullptr) return self_->on_body(piece);
   if (upload_.is_stopped() || !link_.is_connected()) return;
   const std::uint64_t most = context_.snapshot->settings.limits.request_body;
   if (most > 0 && upload_.received() > most) return fail_request({ErrorKind::body_too_large, "limits.request_body"});
@@ -135,6 +138,7 @@ void Exchange::on_body(GatheredWrite& out, std::span<const char> piece) {
 
 void Exchange::on_body_end(GatheredWrite& out) {
   if (state_ == State::answering) return finish(After::keep);
+  if (self_ != nullptr) return self_->on_body_end();
   upload_.end(out);
   if (state_ != State::completing) return;
   if (link_.is_connected() && !upload_.is_stopped()) link_.release(download_.reuse());
@@ -385,6 +389,7 @@ void Exchange::finish(After after) {
   log_.count_verdict();
   log_.write(upload_.received(), is_local_reply);
   wait_.cancel();
+  if (self_ != nullptr) self_->cancel();
   drain_deadline_.clear();
   download_.end();
   link_.release(Reuse::never);

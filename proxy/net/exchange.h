@@ -15,6 +15,7 @@
 // like any other. Where credentials must be checked (UserCheck), or the decision needs pages of a filter that are not
 // in memory, that is awaited (DecisionWait) and the request is decided again, from the start: it costs a microsecond,
 // and nothing of the judge's state has to be kept meanwhile.
+// A request for the proxy itself is deciding until its SelfRequest has the answer.
 // Where an answer is complete before its request is, the rest of that goes to the origin if it is small, so that both
 // connections can carry another request (completing); where it is not, both are closed.
 // A response that cannot be completed ends the client's connection so that it does not look whole.
@@ -25,6 +26,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "proxy/io/event_loop.h"
@@ -34,6 +36,7 @@
 #include "proxy/net/exchange_log.h"
 #include "proxy/net/exchange_progress.h"
 #include "proxy/net/origin_link.h"
+#include "proxy/net/self_request.h"
 #include "proxy/net/upload.h"
 #include "proxy/net/user_check.h"
 
@@ -43,7 +46,7 @@ class LocalReply;
 struct Decision;
 struct RequestContext;
 
-class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Handler {
+class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Handler, SelfRequest::Handler {
  public:
   // How long the rest of a request that was answered may take to come (timeouts.body where that is less), for the
   // client's connection to live on. How much that may be: LocalReply::kDrainBytes.
@@ -129,6 +132,9 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
   void show_page_in_tls();
   void deny_by_address();
   void answer_here(const Decision& decision);
+  void begin_self();
+  void on_self_answer(const ReportPage& page) override;
+  void on_self_failure(const HttpError& error) override;
   void answer_error(const HttpError& error, bool must_close = false);
   void answer(LocalReply& reply);
 
@@ -154,6 +160,7 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
   ExchangeProgress progress_{context_, link_, upload_, download_};
   DecisionWait wait_;
   UserCheck user_check_{context_, wait_};
+  std::unique_ptr<SelfRequest> self_;  // nullptr: the request is for an origin
   Timer drain_deadline_;
   State state_ = State::deciding;
   bool ended_untold_ = false;  // the origin of intercepted TLS, by kEndedUntold

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/net/local_reply.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 
+#include "proxy/http/escape.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/client_stream.h"
 #include "proxy/net/decision.h"
 #include "proxy/net/exchange_log.h"
+#include "proxy/net/self_request.h"
 #include "proxy/net/tls_inspection.h"
 #include "proxy/net/worker_state.h"
 #include "proxy/reply/authority_page.h"
@@ -38,6 +43,8 @@ void LocalReply::write_block_reply() {
   const auto& filters = snapshot.settings.filters;
   const auto spec = std::find_if(filters.begin(), filters.end(),
                                  [&](const conf::Filter& f) { return f.name == verdict.filter->name; });
+  const std::string ticket = report_ticket();
+  const ReportAddress address = ticket.empty() ? ReportAddress{} : report_address(context_, log_.url());
   const bool legal = status_ == 451 && spec != filters.end();
   proxy::write_block_reply(answer_.head(),
                            {.verdict = &verdict,
@@ -46,7 +53,8 @@ void LocalReply::write_block_reply() {
                             .page = &snapshot.settings.block_page,
                             .group = verdict.group,
                             .html = &snapshot.page_of(verdict.group),
-                            .legal_link = legal ? std::string_view(spec->legal_link) : std::string_view()},
+                            .legal_link = legal ? std::string_view(spec->legal_link) : std::string_view(),
+                            .report = {.action = address.form, .form_action = address.source, .ticket = ticket}},
                            said());
 }
 
@@ -66,6 +74,7 @@ void LocalReply::write(const Decision& decision) {
     case Decision::Act::answer_authority:
       return write_authority();
     case Decision::Act::answer_options:
+    case Decision::Act::answer_self:
     case Decision::Act::wait_for_pages:
     case Decision::Act::refuse:
     case Decision::Act::block:
@@ -83,6 +92,40 @@ void LocalReply::write_authority() {
   } else {
     write_authority_file(answer_.head(), *resource, inspection.file(*resource), said());
   }
+}
+
+void LocalReply::write_report_page(const ReportPage& page) {
+  status_ = status_of(page.says);
+  proxy::write_report_page(answer_.head(), page, said());
+}
+
+// What a script or a frame has asked for shows no form.
+bool LocalReply::is_read_by_person() const {
+  const RequestHead& head = *context_.client.head();
+  const Field* const use = find_field(head.fields, "sec-fetch-dest");
+  return head.method != Method::connect && (use == nullptr || use->value == "document");
+}
+
+// Empty: nothing can be reported.
+std::string LocalReply::report_ticket() {
+  const SelfService* const service = context_.worker.self_service;
+  if (service == nullptr || !context_.snapshot->takes_reports() || !is_read_by_person()) return {};
+  if (choose_media(accept()) != MediaType::html) return {};
+  const KeptVerdict& verdict = log_.verdict();
+  const bool by_filter =
+      verdict.reason != filter::VerdictReason::denied && verdict.reason != filter::VerdictReason::default_deny;
+  const ClientInfo& client = context_.client.info();
+  ReportFacts facts{.decision_id = std::string(log_.decision_id().text()),
+                    .host = context_.host,
+                    .filter = by_filter ? verdict.filter->name : std::string(),
+                    .reason = filter::to_string(verdict.reason),
+                    .group = verdict.group,
+                    .user = context_.user == nullptr ? std::string() : context_.user->name,
+                    .client = client.address};
+  append_url(facts.url, log_.url());
+  if (!verdict.expression.empty())
+    facts.expression = fmt::format("{} {}", static_cast<char>(verdict.kind), verdict.expression);
+  return service->tickets().make(facts, report_client(client.endpoint), std::time(nullptr));
 }
 
 LocalReply::Next LocalReply::send() {

@@ -17,6 +17,7 @@ struct Decision;
 struct ExchangeContext;
 struct HttpError;
 struct ReplyContext;
+struct ReportPage;
 
 class LocalReply {
  public:
@@ -34,11 +35,14 @@ class LocalReply {
   void write_block_reply();
   void write_error(const HttpError& error, bool must_close);
   void write(const Decision& decision);  // to answer here
+  void write_report_page(const ReportPage& page);
   Next send();
 
  private:
   bool may_keep_client() const;
   void write_authority();
+  bool is_read_by_person() const;
+  std::string report_ticket();
   ReplyContext said();
   std::string_view accept();
 

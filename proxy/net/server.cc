@@ -32,8 +32,9 @@ std::size_t worker_count(const conf::Config& settings) {
 }  // namespace
 
 struct Server::Impl {
-  Impl(Edition first, const CurrentTokens* tokens)
+  Impl(Edition first, const CurrentTokens* tokens, SelfService* service)
       : edition(std::move(first)),
+        self(service),
         authenticator(random_value<CredentialHasher::Secret>(), {monotonic_now, seconds_now}, tokens) {}
   tl::expected<void, std::string> add_workers(AccessLog& log);
   tl::expected<void, std::string> bind_listeners(std::vector<ListeningSocket> passed);
@@ -41,6 +42,7 @@ struct Server::Impl {
   tl::expected<Endpoint, std::string> serve_passed(const ListeningSocket& socket, std::size_t index);
 
   Edition edition;  // only until start(): keeping it would pin the first filters
+  SelfService* const self;
   OwnAddresses own;
   OwnConnections own_connections;
   ClientLimits limits;
@@ -64,6 +66,7 @@ tl::expected<void, std::string> Server::Impl::add_workers(AccessLog& log) {
                               .own = own,
                               .rate = rate,
                               .authenticator = authenticator,
+                              .self = self,
                               .own_connections = redirected ? &own_connections : nullptr,
                               .instance = random_instance(),
                               .dns_cache_entries = cache_share,
@@ -129,8 +132,8 @@ Server::~Server() {
 tl::expected<std::unique_ptr<Server>, std::string> Server::create(Edition edition, AccessLog& log,
                                                                   std::vector<ListeningSocket> passed,
                                                                   const std::vector<Endpoint>& own,
-                                                                  const CurrentTokens* tokens) {
-  auto impl = std::make_unique<Impl>(std::move(edition), tokens);
+                                                                  const CurrentTokens* tokens, SelfService* self) {
+  auto impl = std::make_unique<Impl>(std::move(edition), tokens, self);
   for (const Endpoint& address : own) impl->own.add(address);
   if (auto made = impl->add_workers(log); !made) return tl::unexpected(made.error());
   if (auto bound = impl->bind_listeners(std::move(passed)); !bound) return tl::unexpected(bound.error());

@@ -20,8 +20,9 @@
 
 namespace bloomwall::proxy {
 
-class AccessLog;  // proxy/log/access_log.h
-struct Counters;  // proxy/telemetry/counters.h
+class AccessLog;    // proxy/log/access_log.h
+struct Counters;    // proxy/telemetry/counters.h
+class SelfService;  // proxy/net/self_service.h
 
 // What is held now and does not stand in Counters; summed over the workers without a lock, so a moment old.
 struct Gauges {
@@ -36,11 +37,14 @@ class Server {
   // `passed`: sockets that listen already; each serves the listener with its address and must have one.
   // `own`: where else this process listens; requests never go there either.
   // `tokens`: what programs log in with; nullptr: none.
-  // `log` and `tokens` must outlive the server. listeners, workers and dns are taken from this edition and are sealed.
+  // `self`: takes reports of mistakes; nullptr: nobody does.
+  // `log`, `tokens` and `self` must outlive the server. listeners, workers and dns are taken from this edition and are
+  // sealed.
   static tl::expected<std::unique_ptr<Server>, std::string> create(Edition edition, AccessLog& log,
                                                                    std::vector<ListeningSocket> passed = {},
                                                                    const std::vector<Endpoint>& own = {},
-                                                                   const CurrentTokens* tokens = nullptr);
+                                                                   const CurrentTokens* tokens = nullptr,
+                                                                   SelfService* self = nullptr);
   ~Server();  // stop() and wait()
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

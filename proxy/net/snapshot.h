@@ -54,6 +54,8 @@ struct Snapshot {
   std::shared_ptr<const GroupRules> groups;          // from settings.groups; nullptr: there are none
   std::map<std::string, BlockTemplate> group_pages;  // of groups that have their own
 
+  // Whether block pages have a form to report mistakes with, where there is somebody to keep them.
+  bool takes_reports() const { return settings.block_page.reports && settings.block_page.report_url.empty(); }
   // Of the group of that name; empty: of those in none.
   const BlockTemplate& page_of(const std::string& group) const;
 

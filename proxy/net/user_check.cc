@@ -36,7 +36,9 @@ UserCheck::Step UserCheck::step() {
   if (!must_log_in(*context_.snapshot, client)) return done();
   if (client.inside != nullptr) return check_inside();
   const RequestHead& head = *context_.client.head();
-  if (head.target.form == TargetForm::origin) return done();  // answered here
+  if (head.target.form == TargetForm::origin || context_.worker.decider.is_for_self(head, client)) {
+    return done();  // answered here
+  }
   if (is_for_exempt_host(head)) {
     is_exempt_ = true;
     return done();

@@ -1,6 +1,6 @@
 // Which user a request is of: the step of an exchange before its decision, which may depend on the user.
 //   nobody has to log in       the rules are off, or do not name the client; transparent listeners; requests for the
-//                              proxy itself; hosts of authentication.exempt_hosts
+//                              proxy itself (Decider::is_for_self()); hosts of authentication.exempt_hosts
 //   inside a tunnel            the user of its CONNECT, as long as the users file has it
 //   else                       by Proxy-Authorization: out of memory, or once a check has an answer; Negotiate counts
 //                              for the connection's next requests, too

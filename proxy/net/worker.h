@@ -64,6 +64,7 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
     const OwnAddresses& own;
     RequestRate& rate;
     Authenticator& authenticator;
+    SelfService* self = nullptr;
     OwnConnections* own_connections = nullptr;  // kept where a listener is transparent
     std::string instance;                       // stands in Via
     std::size_t dns_cache_entries = 0;          // each worker's share

@@ -51,6 +51,8 @@ class LoopMailbox {
   EventLoop* loop_;  // guarded by mutex_
 };
 
+class SelfService;  // proxy/net/self_service.h
+
 struct WorkerState {
   WorkerState(IoContext& io, DialContext dial, Counters& counters, AccessLog& log, std::string instance,
               RequestRate& rate, Authenticator& authenticator, std::size_t workers);
@@ -71,6 +73,7 @@ struct WorkerState {
   TlsRefusals refusals{conf::AutoPass{}};
   // Tells the other workers that a client has refused the block page of a host: it may come to any of them next.
   std::function<void(const Address& client, const std::string& host)> share_page_refusal;
+  SelfService* self_service = nullptr;  // of all workers; nullptr: nobody takes reports
   OriginFacts origin_facts;
   LiveTunnels tunnels;
   std::shared_ptr<LoopMailbox> mailbox;  // of this loop

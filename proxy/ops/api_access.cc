@@ -114,7 +114,9 @@ tl::expected<Caller, HttpReply> ApiAccess::caller_by_token(const TokenDigest& di
   const Token* const token = tokens->find(digest);
   if (token == nullptr || token->until <= clocks_.seconds()) return unknown_caller("the token is unknown or has ended");
   if (!token->role) return forbidden(fmt::format("the token {} has no role: it is for the proxy alone", token->name));
-  return Caller{.author = {.who = "token " + token->name, .via = via}, .role = *token->role};
+  Caller caller{.author = {.who = "token " + token->name, .via = via}, .role = *token->role};
+  if (caller.role == Role::reviewer) caller.groups = token->groups;
+  return caller;
 }
 
 tl::expected<Caller, HttpReply> ApiAccess::caller_by_cookie(const HttpRequest& request) {

@@ -5,12 +5,14 @@
 //                         the token for kIdle after it was used last, and for as long as there is that token
 // A browser sends cookies on behalf of any page. So a request that comes with one and is no GET must have the field
 // "X-Bloomwall: 1" and an Origin that is this address.
+// A token with the role reviewer and groups reviews for these alone: what it changes must be for one of them.
 // Errors: 401 nobody known, with WWW-Authenticate; 403 the role does not suffice, or the page is foreign.
 // Sessions live in memory: a restart ends them. Tokens are of 160 random bits, so guesses are not counted.
 // Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -29,6 +31,12 @@ namespace bloomwall::proxy {
 struct Caller {
   Author author;
   Role role = Role::viewer;
+  // Of a reviewer: the groups whose exceptions, switches and reports alone it may change; empty: all.
+  std::vector<std::string> groups = {};
+  // Whether it may change what is for that group; empty: for everybody, for a client or for a user.
+  bool may_change(std::string_view group) const {
+    return groups.empty() || std::ranges::find(groups, group) != groups.end();
+  }
 };
 
 struct ApiRequest {

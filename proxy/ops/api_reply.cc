@@ -57,6 +57,9 @@ HttpReply problem_of(const StateError& error) {
   return problem(500, "Nothing was changed", error.what);
 }
 
+HttpReply foreign_group_problem() {
+  return problem(403, "Not allowed", "you may change what is for your groups alone");
+}
 HttpReply ending_problem() { return problem(503, "Nothing was changed", "bloomwall is stopping"); }
 HttpReply crowded_problem() { return problem(503, "Nothing was changed", "too many changes wait already"); }
 

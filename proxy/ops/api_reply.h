@@ -18,8 +18,9 @@ HttpReply list_reply(nlohmann::ordered_json items, std::string_view next = {});
 HttpReply problem(int status, std::string_view title, std::string_view detail);
 // 404, 409 or 500.
 HttpReply problem_of(const StateError& error);
-HttpReply ending_problem();   // 503: the process ends
-HttpReply crowded_problem();  // 503: too many changes wait
+HttpReply foreign_group_problem();  // 403: a reviewer of some groups alone, and it is for others
+HttpReply ending_problem();         // 503: the process ends
+HttpReply crowded_problem();        // 503: too many changes wait
 
 // The value of one argument of the query ("?since=..."), decoded; empty where it is missing or not decodable.
 std::string query_argument(const RequestHead& head, std::string_view name);

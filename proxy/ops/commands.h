@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -100,6 +101,39 @@ struct ExceptionsCommand {
   std::vector<std::string> words;
 };
 int run_exceptions(const ExceptionsCommand& command, const Streams& io);
+
+// Reports of mistakes (reports_api.h): those that are open, or all, a line each, the newest first:
+// "id<TAB>state<TAB>count<TAB>last<TAB>filter and expression<TAB>URL<TAB>for whom<TAB>comment". 2: nobody there.
+struct ReportsCommand {
+  std::filesystem::path config;
+  bool all = false, json = false;
+};
+int run_reports(const ReportsCommand& command, const Streams& io);
+
+// Decides on one, and prints it; of one that is accepted also the exception. 1: there is none that is open, or it
+// cannot be accepted so; 2: nobody there, or it could not be kept.
+struct ReportCommand {
+  std::filesystem::path config;
+  std::uint64_t id = 0;
+  std::string why = {};  // for whoever has reported it
+  // Of accept.
+  std::string scope = {}, group = {};  // client, group or all; another group than the report's
+  std::string lasts = {};              // a duration, or "ever"; empty: until a build
+  bool until_build = false;
+  std::string entry = {};  // another one than the report's
+};
+int run_report_accept(const ReportCommand& command, const Streams& io);
+int run_report_reject(const ReportCommand& command, const Streams& io);
+
+// Which filters list a URL, and in which lines of the lists that they were built from (why.h). 1: some filter lists it
+// and no line could be found, or a list could not be read.
+struct WhyCommand {
+  std::filesystem::path config;
+  std::string url = {}, filter = {};
+  std::vector<std::string> lists = {};
+  bool json = false;
+};
+int run_why(const WhyCommand& command, const Streams& io);
 
 // Puts a switch over what a group does until a time (groups_api.h), or ends it. Without words shows those that there
 // are: "group<TAB>switch<TAB>end<TAB>who<TAB>why" each. 1: it cannot be taken, or there is none; 2: nobody there, or it

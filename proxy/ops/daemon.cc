@@ -95,6 +95,7 @@ int Daemon::run() {
   reloader_.reset();
   control_.reset();
   admin_.reset();
+  why_api_.reset();
   state_.reset();  // what was asked of it is done
   server_.reset();
   access_log_->close(kFlushBound);
@@ -278,7 +279,7 @@ ReloadOutcome Daemon::start_serving(const Edition& edition) {
   std::vector<Endpoint> own_addresses;
   if (admin_ != nullptr) own_addresses.push_back(admin_->address());
   auto server = Server::create(edition, *access_log_, std::exchange(passed_, {}), own_addresses,
-                               state_ == nullptr ? nullptr : &state_->tokens());
+                               state_ == nullptr ? nullptr : &state_->tokens(), report_desk_.get());
   if (!server) return {kExitError, {}, {server.error()}};
   server_ = *std::move(server);
   server_->start();
@@ -346,6 +347,8 @@ std::string Daemon::metrics() const {
                            .reloads = reloads_,
                            .logs = {access_log_->lines_written(), access_log_->lines_dropped(), log_lines_dropped()},
                            .state = {.is_usable = state_->is_usable(), .tokens = state_->state().tokens->all().size()},
+                           .reports = report_figures(*state_->state().reports, std::time(nullptr)),
+                           .report_counts = report_counts_,
                            .phase = phase_,
                            .loop_silence = server_ == nullptr ? Milliseconds(0) : server_->longest_silence(),
                            .now = std::chrono::system_clock::now()};

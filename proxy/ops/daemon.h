@@ -30,12 +30,15 @@
 #include "proxy/ops/metrics.h"
 #include "proxy/ops/reload_api.h"
 #include "proxy/ops/reload_job.h"
+#include "proxy/ops/report_desk.h"
+#include "proxy/ops/reports_api.h"
 #include "proxy/ops/service_manager.h"
 #include "proxy/ops/signals.h"
 #include "proxy/ops/state_api.h"
 #include "proxy/ops/state_service.h"
 #include "proxy/ops/status_api.h"
 #include "proxy/ops/tls_api.h"
+#include "proxy/ops/why_api.h"
 
 namespace bloomwall::proxy {
 
@@ -55,6 +58,8 @@ class Daemon {
  private:
   tl::expected<void, std::string> open_admin();
   tl::expected<void, std::string> open_state();
+  void open_reports(const StateResult<StateStore::Secret>& secret);
+  void find_own_error(const ReportItem& accepted);
   tl::expected<void, std::string> open_control();
   std::vector<HttpRoute> api_routes();
   void on_control_retry();
@@ -102,6 +107,8 @@ class Daemon {
   Edition served_;                                             // null while starting; with the exceptions
   std::vector<std::weak_ptr<const filter::Policy>> policies_;  // all that were served and may still be held
   std::unique_ptr<StateService> state_;                        // outlives the server, whose logins ask its tokens
+  ReportCounts report_counts_;
+  std::unique_ptr<ReportDesk> report_desk_;  // nullptr: reports are not taken; likewise
   std::unique_ptr<Server> server_;
   ReloadCounts reloads_;
   conf::Log logs_;  // as applied
@@ -116,6 +123,8 @@ class Daemon {
   std::unique_ptr<ExceptionsApi> exceptions_;
   std::unique_ptr<StateApi> state_api_;
   std::unique_ptr<GroupsApi> groups_api_;
+  std::unique_ptr<ReportsApi> reports_api_;
+  std::unique_ptr<WhyApi> why_api_;
   std::unique_ptr<StatusApi> status_api_;
   std::unique_ptr<ApiAccess> access_;
   std::unique_ptr<HttpServer> control_, admin_;  // on the unix socket; on the admin address

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <ctime>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "proxy/log/log.h"
@@ -37,19 +38,25 @@ tl::expected<void, std::string> Daemon::open_state() {
   } else if (!store->warning().empty()) {
     log::warning("{}", store->warning());
   }
+  std::optional<StateResult<StateStore::Secret>> secret;
+  if (store->is_kept() && store->fault().empty()) secret = store->report_secret();
+  const bool is_kept = store->is_kept();  // which may have found that it cannot be
   state_ = std::make_unique<StateService>(loop_, *std::move(store));
+  if (secret && is_kept) open_reports(*secret);
   const auto is_ending = [this] { return phase_ == Phase::draining; };
-  exceptions_ = std::make_unique<ExceptionsApi>(
-      *state_, ExceptionsApi::Daemon{
-                   .publish = [this](std::function<void()> adopted) { publish_exceptions(std::move(adopted)); },
-                   .is_ending = is_ending,
-                   .refusal = [this](const filter::Override& made) { return exception_refusal(made); },
-                   .builds =
-                       [this](const filter::Override& made) {
-                         return served_.policy == nullptr ? std::map<std::string, std::string>()
-                                                          : builds_of(made, *served_.policy);
-                       },
-                   .warnings = [this](const filter::Override& made) { return exception_warnings(made); }});
+  const ExceptionsApi::Daemon hooks{
+      .publish = [this](std::function<void()> adopted) { publish_exceptions(std::move(adopted)); },
+      .is_ending = is_ending,
+      .refusal = [this](const filter::Override& made) { return exception_refusal(made); },
+      .builds =
+          [this](const filter::Override& made) {
+            return served_.policy == nullptr ? std::map<std::string, std::string>() : builds_of(made, *served_.policy);
+          },
+      .warnings = [this](const filter::Override& made) { return exception_warnings(made); }};
+  exceptions_ = std::make_unique<ExceptionsApi>(*state_, hooks);
+  reports_api_ = std::make_unique<ReportsApi>(*state_, hooks, report_counts_,
+                                              [this](const ReportItem& accepted) { find_own_error(accepted); });
+  why_api_ = std::make_unique<WhyApi>(loop_, [this]() -> const Edition& { return served_; });
   state_api_ = std::make_unique<StateApi>(*state_, is_ending);
   groups_api_ = std::make_unique<GroupsApi>(
       *state_,
@@ -65,11 +72,38 @@ tl::expected<void, std::string> Daemon::open_state() {
   return {};
 }
 
+// Also where block_page.reports is false: a reload may change that.
+void Daemon::open_reports(const StateResult<StateStore::Secret>& secret) {
+  if (!secret) return log::warning("{}: mistakes cannot be reported", secret.error().what);
+  report_desk_ = std::make_unique<ReportDesk>(
+      loop_, *state_, *secret, [this] { return phase_ == Phase::draining; }, report_counts_,
+      ReportDesk::Clocks{.seconds = [] { return std::int64_t{std::time(nullptr)}; }});
+}
+
+// What a filter stops by an error of its own, the next build is to leave out.
+void Daemon::find_own_error(const ReportItem& accepted) {
+  if (accepted.filter.empty()) return;
+  why_api_->ask({.url = accepted.url, .lists = {}, .filter = accepted.filter, .stop = {}},
+                [this, url = accepted.url](const WhyAnswer& answer) {
+                  const auto is_own = [](const WhyFilter& found) {
+                    return found.source == WhyFilter::Source::own_error;
+                  };
+                  if (phase_ == Phase::draining || std::ranges::none_of(answer.filters, is_own)) return;
+                  state_->ask([url](StateStore& store) { return store.add_known_good(url); },
+                              [url](const StateResult<void>& noted) {
+                                if (!noted) return log::warning("known-good.txt: {}", noted.error().what);
+                                log::info("known-good.txt: {} is in no source of the filter", url);
+                              });
+                });
+}
+
 std::vector<HttpRoute> Daemon::api_routes() {
   std::vector<HttpRoute> routes = access_->session_routes();
   routes.push_back(access_->guarded(reload_api_.route(), Role::maintainer));
   routes.push_back(access_->guarded(tls_api_.route(), Role::maintainer));
   for (ApiRoute& route : exceptions_->routes()) routes.push_back(access_->guarded(std::move(route)));
+  for (ApiRoute& route : reports_api_->routes()) routes.push_back(access_->guarded(std::move(route)));
+  routes.push_back(access_->guarded(why_api_->route()));
   routes.push_back(StatusApi::description());
   for (ApiRoute& route : status_api_->routes()) routes.push_back(access_->guarded(std::move(route)));
   for (ApiRoute& route : groups_api_->routes()) routes.push_back(access_->guarded(std::move(route)));

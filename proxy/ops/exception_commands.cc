@@ -9,6 +9,7 @@
 #include "filter/cli/terminal.h"
 #include "proxy/ops/commands.h"
 #include "proxy/ops/http_client.h"
+#include "proxy/ops/lasting_text.h"
 #include "proxy/ops/loading.h"
 #include "proxy/state/exception_item.h"
 #include "proxy/state/time_text.h"
@@ -72,14 +73,9 @@ tl::expected<std::optional<ordered_json>, std::string> end_of(const ExceptComman
     return ordered_json(command.until);
   }
   if (command.lasts.empty()) return std::nullopt;
-  if (command.lasts == "ever") return ordered_json(nullptr);
-  const auto duration = parse_duration(command.lasts);
-  constexpr Milliseconds kLongest = std::chrono::hours(24 * 3650);
-  if (!duration || *duration < Milliseconds(1000) || *duration > kLongest) {
-    return tl::unexpected(fmt::format("--for {}: 1s to 3650d, such as 30m, 12h or 7d, or ever", command.lasts));
-  }
-  const auto seconds = std::chrono::ceil<std::chrono::seconds>(*duration).count();
-  return ordered_json(format_time(static_cast<std::uint64_t>(std::time(nullptr) + seconds)));
+  auto end = end_after(command.lasts);
+  if (!end) return tl::unexpected(end.error());
+  return std::optional<ordered_json>(*std::move(end));
 }
 
 }  // namespace

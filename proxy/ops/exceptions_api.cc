@@ -87,10 +87,17 @@ void ExceptionsApi::sweep() {
   const auto is_over = [now](const SwitchItem& item) { return item.made.until <= now; };
   const State& state = state_.state();
   if (is_sweeping_ || !state_.is_usable()) return;
-  if (std::ranges::none_of(state.exceptions, has_ended) && std::ranges::none_of(state.switches, is_over)) return;
+  const auto is_old = [now](const ReportItem& report) {
+    return report.state != ReportItem::State::open && report.decided + ReportItem::kKept <= now;
+  };
+  if (std::ranges::none_of(state.exceptions, has_ended) && std::ranges::none_of(state.switches, is_over) &&
+      std::ranges::none_of(*state.reports, is_old)) {
+    return;
+  }
   is_sweeping_ = state_.ask([now](StateStore& store) { return store.sweep(now); },
                             [this](const StateResult<std::size_t>& swept) {
                               is_sweeping_ = false;
+                              if (swept && *swept == 0) return;  // reports alone
                               if (swept) return daemon_.publish([] {});
                               log::warning("{}: exceptions that have ended are still in the state", swept.error().what);
                             });
@@ -122,6 +129,7 @@ HttpReply ExceptionsApi::make(const ApiRequest& request) {
   if (daemon_.is_ending()) return ending_problem();
   auto item = read_item(request.http.body, std::time(nullptr));
   if (!item) return not_taken(item.error());
+  if (!request.caller.may_change(item->exception.group)) return foreign_group_problem();
   if (const std::string refusal = daemon_.refusal(item->exception); !refusal.empty()) {
     return problem(409, "The exception would have no effect", refusal);
   }
@@ -144,6 +152,8 @@ HttpReply ExceptionsApi::remove(const ApiRequest& request) {
   if (daemon_.is_ending()) return ending_problem();
   const auto id = parse_integer(request.http.arguments.front());
   if (!id) return problem(404, "No such exception", "GET " + std::string(kListPath) + " shows all");
+  const ExceptionItem* const item = state_.state().find(*id);
+  if (item != nullptr && !request.caller.may_change(item->exception.group)) return foreign_group_problem();
   const bool is_asked = state_.ask(
       [id = *id, author = request.caller.author](StateStore& store) { return store.remove_exception(id, author, ""); },
       [this, asker = request.http.stream](const StateResult<ExceptionItem>& removed) {

@@ -106,6 +106,7 @@ HttpReply GroupsApi::set(const ApiRequest& request) {
   const auto rules = daemon_.groups();
   const std::string_view group = request.http.arguments[0], key = request.http.arguments[1];
   if (!has_group(rules.get(), group)) return problem(404, "No such group", no_group_text(rules.get(), group));
+  if (!request.caller.may_change(group)) return foreign_group_problem();
   auto item = read_switch_item(group, key, request.http.body, instant_now());
   if (!item) return problem(400, "The switch cannot be taken", item.error());
   const bool names_filter = item->made.what == Switch::What::filter;
@@ -123,6 +124,7 @@ HttpReply GroupsApi::set(const ApiRequest& request) {
 
 HttpReply GroupsApi::remove(const ApiRequest& request) {
   if (daemon_.is_ending()) return ending_problem();
+  if (!request.caller.may_change(request.http.arguments[0])) return foreign_group_problem();
   const bool is_asked = state_.ask(
       [group = std::string(request.http.arguments[0]), key = std::string(request.http.arguments[1]),
        author = request.caller.author](StateStore& store) { return store.remove_switch(group, key, author); },

@@ -8,8 +8,9 @@
 //                                                  value; "why" may be left out
 //   DELETE the same                                200, {"item":{...}}
 // A change is on the disk and what every worker goes by before the reply; open tunnels are judged again. Role:
-// reviewer. Errors are application/problem+json (RFC 9457): 400 what cannot be taken, 404 no such group, filter or
-// switch, 409 there are too many, 500 it cannot be kept, 503 the process ends. Thread: the loop's.
+// reviewer. Errors are application/problem+json (RFC 9457): 400 what cannot be taken, 403 a reviewer of some groups
+// alone (Caller::groups) asks for others, 404 no such group, filter or switch, 409 there are too many, 500 it cannot be
+// kept, 503 the process ends. Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

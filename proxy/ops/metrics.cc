@@ -186,6 +186,22 @@ void add_reloads(MetricFamilies& out, const MetricsInput& input) {
   out.row(1, {{"version", BLOOMWALL_VERSION}});
 }
 
+void add_reports(MetricFamilies& out, const ReportFigures& figures, const ReportCounts& counts) {
+  out.gauge("reports_open", "Reports of mistakes that nobody has decided on");
+  out.row(number(figures.open));
+  out.gauge("report_oldest_seconds", "How long the oldest of them has waited");
+  out.row(static_cast<double>(figures.oldest_seconds));
+  out.counter("reports_total", "Reports of mistakes, and decisions on them, by what became of them");
+  out.row(number(counts.taken), {{"result", "taken"}});
+  out.row(number(counts.merged), {{"result", "merged"}});
+  out.row(number(counts.forged), {{"result", "forged"}});
+  out.row(number(counts.late), {{"result", "late"}});
+  out.row(number(counts.limited), {{"result", "limited"}});
+  out.row(number(counts.failed), {{"result", "failed"}});
+  out.row(number(counts.accepted), {{"result", "accepted"}});
+  out.row(number(counts.rejected), {{"result", "rejected"}});
+}
+
 void add_process(MetricFamilies& out) {
   const ProcessFacts facts = read_process_facts();
   out.process_counter("cpu_seconds_total", "CPU time of user and system");
@@ -219,6 +235,7 @@ std::string metrics_text(const MetricsInput& input) {
   }
   add_helpers(out, input.helpers);
   add_reloads(out, input);
+  add_reports(out, input.reports, input.report_counts);
   add_process(out);
   return out.text();
 }

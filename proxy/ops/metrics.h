@@ -11,6 +11,7 @@
 #include "proxy/net/server.h"
 #include "proxy/net/snapshot.h"
 #include "proxy/ops/admin_pages.h"
+#include "proxy/ops/reports_api.h"
 #include "proxy/telemetry/counters.h"
 
 namespace bloomwall::proxy {
@@ -38,6 +39,8 @@ struct MetricsInput {
     std::size_t tokens = 0;
   };
   StateFigures state = {};
+  ReportFigures reports = {};
+  ReportCounts report_counts = {};
   Phase phase = Phase::starting;
   std::chrono::milliseconds loop_silence{0};
   TimePoint now;

@@ -49,6 +49,22 @@ constexpr const char* kExceptFooter =
     "ID, action, entry, end and "
     "reason.\n"
     "Exit status: 0 it is in force; 1 it cannot be taken; 2 nobody to ask, or it could not be kept.";
+constexpr const char* kReportFooter =
+    "Accepting makes an exception against the filter that has blocked the page, in one step with the decision: for the "
+    "report's\n"
+    "group, or for all where it has none; until a build of the filter does not list it any more, or for a day where no "
+    "filter\n"
+    "has blocked it. Whoever reported it reads --why on the page of the report. Exit status: 0 done; 1 there is no "
+    "such "
+    "report\n"
+    "that is open, or it cannot be accepted so; 2 nobody to ask, or it could not be kept.";
+constexpr const char* kWhyFooter =
+    "Read from the files and lists, not from the running proxy. Without lists as arguments those in "
+    "filters[].sources_folder are\n"
+    "read. What is in none of the lists that a filter was built from is an error of the filter itself. Exit status: 0 "
+    "a "
+    "line was\n"
+    "found for each filter that lists it, or none does; 1 not for each; 2 filters cannot be read.";
 constexpr const char* kSwitchFooter =
     "In force when the command returns, without a reload; it ends by itself, and open tunnels are judged again both "
     "times.\n"
@@ -147,6 +163,37 @@ struct TokenCommands {
   }
 };
 
+// What the command lines of `reports` and `report` fill in.
+struct ReportCommands {
+  ReportsCommand all;
+  ReportCommand accepted, rejected;
+
+  void add(CLI::App& app, int& status, const Streams& io) {
+    CLI::App* const all_app =
+        add_command(app, "reports", "Shows reports of mistakes that are open.", all, status, io, run_reports);
+    all_app->add_flag("--all", all.all, "those that were decided on as well");
+    all_app->add_flag("--json", all.json, "as JSON");
+    CLI::App* const report = app.add_subcommand("report", "Decides on a report of a mistake.");
+    report->require_subcommand(1);
+    CLI::App* const accept_app = add_one(*report, "accept", "Opens the page.", accepted, status, io, run_report_accept);
+    CLI::Option* const lasts = accept_app->add_option("--for", accepted.lasts, "1h, 1d, 7d, or ever");
+    accept_app->add_flag("--until-build", accepted.until_build, "until the filter does not list it any more; default")
+        ->excludes(lasts);
+    accept_app->add_option("--scope", accepted.scope, "client, group or all: whom it is opened for");
+    accept_app->add_option("--group", accepted.group, "for this group, and not for the report's");
+    accept_app->add_option("--entry", accepted.entry, "open this, as in an allow list, and not what was blocked");
+    add_one(*report, "reject", "Leaves the page blocked.", rejected, status, io, run_report_reject);
+  }
+  static CLI::App* add_one(CLI::App& report, const char* name, const char* what, ReportCommand& command, int& status,
+                           const Streams& io, int (*run)(const ReportCommand&, const Streams&)) {
+    CLI::App* const app = add_command(report, name, what, command, status, io, run);
+    app->add_option("ID", command.id, "as `bloomwall reports` shows it")->required();
+    app->add_option("--why", command.why, "for whoever has reported it")->type_name("TEXT");
+    app->footer(kReportFooter);
+    return app;
+  }
+};
+
 // What the command lines of `tls` fill in. A host of the name "try" or "refused" is written with a port.
 struct TlsCommands {
   TlsCommand all;
@@ -185,6 +232,7 @@ struct TlsCommands {
 struct PolicyCommands {
   CheckCommand check;
   ExplainCommand explain;
+  WhyCommand why;
 
   void add(CLI::App& app, int& status, const Streams& io) {
     auto* check_app = add_command(app, "check", "Validates configuration, filters, allow lists and templates.", check,
@@ -214,6 +262,12 @@ struct PolicyCommands {
     explain_app->add_option("--at", explain.at, "at this time of time_zone, or of UTC with Z; default: now")
         ->type_name("2026-11-23T21:15");
     explain_app->footer(kExplainFooter);
+    auto* why_app = add_command(app, "why", "Which lines of which lists stop a URL.", why, status, io, run_why);
+    why_app->add_option("URL", why.url, "a URL or a host")->required();
+    why_app->add_option("LIST", why.lists, "lists to search, as `bloomwall-filter build` takes them");
+    why_app->add_option("--filter", why.filter, "only of this filter")->type_name("NAME");
+    why_app->add_flag("--json", why.json, "as one JSON object");
+    why_app->footer(kWhyFooter);
   }
 };
 
@@ -299,6 +353,8 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
       ->footer(kReloadFooter);
   ExceptionCommands exceptions;
   exceptions.add(app, status, io);
+  ReportCommands reports;
+  reports.add(app, status, io);
   TokenCommands tokens;
   tokens.add(app, status, io);
   CaCommands authority;
@@ -306,10 +362,10 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   const auto is_named = [&](const CLI::App* command) { return command->get_name() == arguments.front(); };
   const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
   if (!arguments.empty() && !arguments.front().starts_with('-') && std::ranges::none_of(commands, is_named)) {
-    print_lines(
-        io.err,
-        {"unknown command '" + arguments.front() +
-         "'; there are run, check, explain, tls, reload, allow, deny, exceptions, switch, token, audit and ca"});
+    print_lines(io.err, {"unknown command '" + arguments.front() +
+                         "'; there are run, check, explain, why, tls, reload, allow, deny, exceptions, reports, "
+                         "report, switch, token, audit "
+                         "and ca"});
     return kExitError;
   }
   try {

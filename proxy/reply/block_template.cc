@@ -21,7 +21,7 @@ std::optional<TemplateVariable> variable_named(std::string_view name) {
 
 bool is_link(TemplateVariable variable) {
   return variable == TemplateVariable::contact_link || variable == TemplateVariable::report_link ||
-         variable == TemplateVariable::legal_link;
+         variable == TemplateVariable::legal_link || variable == TemplateVariable::report_action;
 }
 
 }  // namespace

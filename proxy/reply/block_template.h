@@ -35,11 +35,14 @@ enum class TemplateVariable : std::uint8_t {
   report_link,   // filled from block_page.report_url; empty where none
   legal_link,    // of a filter with status 451
   proxy_name,
-  exception,  // the number of the exception that denied it; empty where none did
+  exception,      // the number of the exception that denied it; empty where none did
+  report_action,  // where the form that reports a mistake is sent to; empty where there is none
+  report_ticket,  // its hidden member "ticket"; likewise
 };
-inline constexpr std::array<std::string_view, 17> kTemplateVariables{
-    "url",    "host",  "filter",  "stopped_by",   "group",       "reason",     "expression", "decision_id", "time",
-    "status", "title", "contact", "contact_link", "report_link", "legal_link", "proxy_name", "exception"};
+inline constexpr std::array<std::string_view, 19> kTemplateVariables{
+    "url",         "host",       "filter",    "stopped_by",    "group",        "reason",       "expression",
+    "decision_id", "time",       "status",    "title",         "contact",      "contact_link", "report_link",
+    "legal_link",  "proxy_name", "exception", "report_action", "report_ticket"};
 using TemplateValues = std::array<std::string_view, kTemplateVariables.size()>;  // indexed by TemplateVariable
 
 struct TemplateError {

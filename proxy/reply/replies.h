@@ -36,6 +36,12 @@ struct ReplyContext {
 
 void write_error(std::string& out, const HttpError& error, const ReplyContext& context);
 
+// The form with which a mistake can be reported (report_form.h). Of the HTML page alone; empty: there is none.
+struct ReportFormReply {
+  std::string_view action = {};       // where it is sent to
+  std::string_view form_action = {};  // the same for form-action of the Content-Security-Policy
+  std::string_view ticket = {};
+};
 struct BlockReply {
   const filter::Verdict* verdict = nullptr;  // a blocked one
   std::string_view url = {};                 // as judged: absolute URL, or host:port of a CONNECT
@@ -44,6 +50,7 @@ struct BlockReply {
   std::string_view group = {};  // the client's; empty: there are none
   const BlockTemplate* html = nullptr;
   std::string_view legal_link = {};  // status 451: Link rel="blocked-by"; empty: none
+  ReportFormReply report = {};
 };
 // 403, or 451 where the filter says so.
 void write_block_reply(std::string& out, const BlockReply& block, const ReplyContext& context);

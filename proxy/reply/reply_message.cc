@@ -55,9 +55,10 @@ void write_reply_message(std::string& out, const ReplyMessage& reply, const Repl
   fmt::format_to(std::back_inserter(out), "Content-Length: {}\r\nCache-Control: no-store\r\n", reply.body.size());
   append_proxy_status(out, reply, context);
   if (reply.is_page) {
-    out.append(
-        "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
-        "form-action 'none'; frame-ancestors 'none'\r\nReferrer-Policy: no-referrer\r\n");
+    fmt::format_to(std::back_inserter(out),
+                   "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
+                   "form-action {}; frame-ancestors 'none'\r\nReferrer-Policy: no-referrer\r\n",
+                   reply.form_action.empty() ? "'none'" : reply.form_action);
   }
   out.append(reply.more_fields);
   append_connection(out, reply, context);

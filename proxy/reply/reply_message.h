@@ -19,6 +19,7 @@ struct ReplyMessage {
   std::string_view body = {};
   std::string_view more_fields = {};  // whole lines with CRLF, made by the caller of safe text
   bool is_page = false;               // HTML: with a Content-Security-Policy that forbids everything but its own style
+  std::string_view form_action = {};  // where forms of a page may be sent to: a source of CSP; empty: nowhere
   bool close = false;
 };
 void write_reply_message(std::string& out, const ReplyMessage& reply, const ReplyContext& context);

@@ -3,6 +3,7 @@
 //   what                                  subject
 //   exception.made .removed .ended .cured the exception's id
 //   switch.set .removed .ended            "pupils otherwise"
+//   report.made .again .accepted .rejected .cured   the report's id
 //   token.made .removed                   its name
 //   state.imported                        "exceptions.json"
 // SPDX-License-Identifier: Apache-2.0
@@ -15,8 +16,8 @@
 namespace bloomwall::proxy {
 
 struct Author {
-  std::string who;  // "root", "uid 1000", "token ci", "user anna", "bloomwall"
-  std::string via;  // "socket", "api", "page"; "itself" for what ends by its time
+  std::string who;  // "root", "uid 1000", "token ci", "user anna", "client 192.0.2.7", "bloomwall"
+  std::string via;  // "socket", "api", "page", "form"; "itself" for what ends by its time
 };
 
 struct AuditRow {

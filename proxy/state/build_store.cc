@@ -41,6 +41,9 @@ tl::expected<void, std::string> StateStore::apply(const BuildFinding& finding, S
   if (auto removed = database_->run("DELETE FROM exceptions WHERE id = ?", {id}); !removed) return removed;
   const std::uint64_t report = at->report;
   next.exceptions.erase(at);
+  if (report != 0) {
+    if (auto cured = cure(report, finding.id, next); !cured) return cured;
+  }
   return write({.author = {.who = "bloomwall", .via = "itself"},
                 .what = "exception.cured",
                 .subject = std::to_string(finding.id),

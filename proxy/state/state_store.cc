@@ -35,7 +35,12 @@ constexpr std::array kSchemaStatements{
     "CREATE TRIGGER audit_keeps BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, 'audit rows stay'); END",
     "CREATE TRIGGER audit_stays BEFORE UPDATE ON audit BEGIN SELECT RAISE(ABORT, 'audit rows stay'); END",
     "PRAGMA application_id=1113019220",
-    "PRAGMA user_version=1",
+};
+// What older programs did not make.
+constexpr std::array kLaterStatements{
+    "CREATE TABLE reports (id INTEGER PRIMARY KEY AUTOINCREMENT, item TEXT NOT NULL, sum TEXT NOT NULL)",
+    "CREATE TABLE secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    "PRAGMA user_version=2",
 };
 
 tl::unexpected<StateError> refused(StateError::Kind kind, std::string what) {
@@ -67,6 +72,7 @@ const ExceptionItem* State::find(std::uint64_t id) const {
 StateStore::StateStore(fs::path folder) : folder_(std::move(folder)) {
   State empty;
   empty.tokens = std::make_shared<const TokenTable>(std::vector<Token>());
+  empty.reports = std::make_shared<const Reports>();
   state_ = std::make_shared<const State>(std::move(empty));
 }
 
@@ -130,10 +136,11 @@ Done StateStore::check() {
   const auto version = number_of(*database_, "PRAGMA user_version");
   if (!application || !version) return tl::unexpected(application ? version.error() : application.error());
   if (*application != kApplication) return tl::unexpected(fmt::format("{} is none of bloomwall's", kStateFile));
-  if (*version != kSchema) {
+  if (*version < 1 || *version > kSchema) {
     return tl::unexpected(
-        fmt::format("{} is of version {}; this program reads version {}", kStateFile, *version, kSchema));
+        fmt::format("{} is of version {}; this program reads versions up to {}", kStateFile, *version, kSchema));
   }
+  is_older_ = *version < kSchema;
   Statement pages(*database_, "PRAGMA quick_check(1)");
   if (pages.next() && pages.text(0) == "ok") return {};
   return tl::unexpected(
@@ -170,13 +177,14 @@ Done StateStore::load() {
       number_of(*database_, "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'exceptions'), 0)");
   if (!last) return tl::unexpected(last.error());
   next_id_ = static_cast<std::uint64_t>(*last) + 1;
+  if (const Done loaded = load_reports(state); !loaded) return loaded;
   state.tokens = std::make_shared<const TokenTable>(std::move(tokens));
   state_ = std::make_shared<const State>(std::move(state));
   return {};
 }
 
 Done StateStore::make_file() {
-  if (database_) return {};
+  if (database_) return is_older_ ? bring_up_to_date() : Done();
   std::error_code error;
   if (!folder_.empty()) fs::create_directories(folder_, error);
   if (!folder_.empty() && !fs::is_directory(folder_, error)) folder_.clear();
@@ -201,6 +209,9 @@ Done StateStore::begin_with_state() {
   for (const char* const sql : kSchemaStatements) {
     if (done) done = database_->run(sql);
   }
+  for (const char* const sql : kLaterStatements) {
+    if (done) done = database_->run(sql);
+  }
   for (const ExceptionItem& item : state_->exceptions) {
     if (done) done = insert(item);
   }
@@ -222,6 +233,17 @@ Done StateStore::begin_with_state() {
                   .why = "there was no state.db"});
   }
   return done ? transaction.commit() : done;
+}
+
+Done StateStore::bring_up_to_date() {
+  Transaction transaction(*database_);
+  Done done = transaction.began();
+  for (const char* const sql : kLaterStatements) {
+    if (done) done = database_->run(sql);
+  }
+  if (done) done = transaction.commit();
+  if (done) is_older_ = false;
+  return done;
 }
 
 Done StateStore::insert(const ExceptionItem& item) {
@@ -251,8 +273,8 @@ StateResult<void> StateStore::commit_after(const Change& change, State& next) {
   return {};
 }
 
-StateResult<ExceptionItem> StateStore::add_exception(ExceptionItem item, const Author& author) {
-  State next = *state_;
+StateResult<std::vector<ExceptionItem>> StateStore::place(ExceptionItem& item, const Author& author,
+                                                          State& next) const {
   std::vector<ExceptionItem> replaced;
   std::erase_if(next.exceptions, [&](const ExceptionItem& other) {
     if (!says_the_same(other.exception, item.exception)) return false;
@@ -268,26 +290,35 @@ StateResult<ExceptionItem> StateStore::add_exception(ExceptionItem item, const A
   item.exception.id = next_id_;
   item.who = author.who;
   next.exceptions.push_back(item);
-  const auto done = commit(std::move(next), [&]() -> Done {
-    Done changed;
-    AuditRow row{.author = author,
-                 .what = "exception.made",
-                 .subject = subject_of(item),
-                 .before = {},
-                 .after = json_line(to_json(item)),
-                 .why = item.why,
-                 .report = item.report};
-    for (const ExceptionItem& other : replaced) {
-      row.before = json_line(to_json(other));
-      if (changed) {
-        changed =
-            database_->run("DELETE FROM exceptions WHERE id = ?", {static_cast<std::int64_t>(other.exception.id)});
-      }
+  return replaced;
+}
+
+Done StateStore::write_exception(const ExceptionItem& item, const std::vector<ExceptionItem>& replaced,
+                                 const Author& author) {
+  Done changed;
+  AuditRow row{.author = author,
+               .what = "exception.made",
+               .subject = subject_of(item),
+               .before = {},
+               .after = json_line(to_json(item)),
+               .why = item.why,
+               .report = item.report};
+  for (const ExceptionItem& other : replaced) {
+    row.before = json_line(to_json(other));
+    if (changed) {
+      changed = database_->run("DELETE FROM exceptions WHERE id = ?", {static_cast<std::int64_t>(other.exception.id)});
     }
-    if (changed) changed = insert(item);
-    if (changed) changed = write(row);
-    return changed;
-  });
+  }
+  if (changed) changed = insert(item);
+  if (changed) changed = write(row);
+  return changed;
+}
+
+StateResult<ExceptionItem> StateStore::add_exception(ExceptionItem item, const Author& author) {
+  State next = *state_;
+  const auto replaced = place(item, author, next);
+  if (!replaced) return tl::unexpected(replaced.error());
+  const auto done = commit(std::move(next), [&] { return write_exception(item, *replaced, author); });
   if (!done) return tl::unexpected(done.error());
   ++next_id_;
   write_exports();

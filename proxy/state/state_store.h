@@ -1,4 +1,5 @@
-// What people have told the running proxy and expect to find again: exceptions, switches, tokens and the audit of all.
+// What people have told the running proxy and expect to find again: exceptions, switches, tokens, reports of mistakes,
+// and the audit of all.
 // Kept in "state.db" of the state folder, a file of SQLite that this class alone writes; each change is one transaction
 // with its row of the audit, and on the disk when the call returns. Beside it, replaced after each change:
 // "exceptions.json", {"next_id":3,"items":[...],"switches":[...]} with all exceptions and switches, which other
@@ -12,11 +13,14 @@
 //   damaged, newer, foreign  not there         an error: what was denied would pass
 // A file that cannot be read is never changed, moved or removed. Where there is no folder and none can be made, changes
 // are kept in memory alone: is_kept() is false.
-// Limits: Overrides::kMost exceptions, SwitchItem::kMost switches, Token::kMost tokens; the audit has none.
+// A state.db of an older program gets the tables that it has not with the first change.
+// Limits: Overrides::kMost exceptions, SwitchItem::kMost switches, Token::kMost tokens, ReportItem::kMostOpen and
+// kMostClosed reports; the audit has none.
 // Not thread-safe (state_thread.h has a thread for it). Cost of a change: a sync of the disk, and the exports.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -31,6 +35,7 @@
 #include "proxy/state/audit.h"
 #include "proxy/state/database.h"
 #include "proxy/state/exception_item.h"
+#include "proxy/state/report_item.h"
 #include "proxy/state/switch_item.h"
 #include "proxy/state/tokens.h"
 
@@ -41,6 +46,7 @@ struct State {
   std::vector<ExceptionItem> exceptions;  // by id
   std::vector<SwitchItem> switches;       // one of each group and key
   TokenTablePtr tokens;                   // never null
+  ReportsPtr reports;                     // likewise; those that are decided as well
   std::vector<filter::Override> overrides() const;
   SwitchesPtr switches_in_force() const;  // those that have ended as well; null: none
   const ExceptionItem* find(std::uint64_t id) const;
@@ -50,7 +56,7 @@ using StatePtr = std::shared_ptr<const State>;
 struct StateError {
   enum class Kind : std::uint8_t {
     missing,   // there is none of that id or name
-    conflict,  // there are too many, or there is one of that name already
+    conflict,  // there are too many, there is one of that name already, or it was decided meanwhile
     failed,    // it cannot be kept
   };
   Kind kind = Kind::failed;
@@ -61,7 +67,7 @@ using StateResult = tl::expected<T, StateError>;
 
 class StateStore {
  public:
-  static constexpr int kSchema = 1;
+  static constexpr int kSchema = 2;  // 1: without reports and secrets
   static constexpr std::size_t kMaxExport = std::size_t{64} << 20;
   static constexpr std::size_t kAuditPage = 200;  // rows at most of one question
 
@@ -86,10 +92,30 @@ class StateStore {
     std::map<std::string, std::string> seen;
   };
   StateResult<std::size_t> note_builds(const std::vector<BuildFinding>& findings);
+
+  // A new one, or one more of an open one that is_about_the_same(). The report as it is kept.
+  StateResult<ReportItem> add_report(ReportItem report, const Author& author);
+  // Makes the exception as add_exception() does, in one transaction with the report; `words` are for whoever has
+  // reported it. Only of one that is open.
+  struct Accepted {
+    ReportItem report;
+    ExceptionItem exception;
+  };
+  StateResult<Accepted> accept_report(std::uint64_t id, ExceptionItem item, std::string_view words,
+                                      const Author& author);
+  StateResult<ReportItem> reject_report(std::uint64_t id, std::string_view words, const Author& author);
+  // One line more in "known-good.txt" of the folder, unless it is there or there are kMostKnownGood already: what
+  // filters stop though none of their lists has it, for `bloomwall-filter build --known-good`.
+  static constexpr std::size_t kMostKnownGood = 100'000;
+  StateResult<void> add_known_good(std::string_view entry) const;
+  // With which tickets are signed (proxy/reply/report_ticket.h): random, and the same after a restart.
+  using Secret = std::array<std::uint8_t, 32>;
+  StateResult<Secret> report_secret();
+
   // Takes the place of what the group has under that key.
   StateResult<SwitchItem> set_switch(SwitchItem item, const Author& author);
   StateResult<SwitchItem> remove_switch(std::string_view group, std::string_view key, const Author& author);
-  // Removes exceptions and switches that have ended; how many.
+  // Removes exceptions and switches that have ended, and reports that were decided long ago; how many.
   StateResult<std::size_t> sweep(std::int64_t now);
   StateResult<Token> add_token(Token token, const Author& author);
   StateResult<Token> remove_token(std::string_view name, const Author& author);
@@ -105,6 +131,7 @@ class StateStore {
   tl::expected<void, std::string> load();
   tl::expected<void, std::string> make_file();
   tl::expected<void, std::string> begin_with_state();
+  tl::expected<void, std::string> bring_up_to_date();
   tl::expected<void, std::string> insert(const ExceptionItem& item);
   tl::expected<void, std::string> write(const AuditRow& row);
   // Runs `change` in a transaction; state() is `next` once that is on the disk.
@@ -112,7 +139,18 @@ class StateStore {
   StateResult<void> commit(State next, const Change& change);
   StateResult<void> commit_after(const Change& change, State& next);  // which `change` completes
   StateResult<void> change_tokens(std::vector<Token> tokens, const Change& change);
+  // The two halves of making an exception. The first gives those whose place it takes.
+  StateResult<std::vector<ExceptionItem>> place(ExceptionItem& item, const Author& author, State& next) const;
+  tl::expected<void, std::string> write_exception(const ExceptionItem& item, const std::vector<ExceptionItem>& replaced,
+                                                  const Author& author);
   tl::expected<void, std::string> apply(const BuildFinding& finding, State& next);
+  tl::expected<void, std::string> load_reports(State& state);
+  tl::expected<void, std::string> insert(const ReportItem& report);
+  tl::expected<void, std::string> update(const ReportItem& report);
+  tl::expected<void, std::string> cure(std::uint64_t report, std::uint64_t exception, State& next);
+  static std::vector<std::uint64_t> drop_old_reports(State& next, std::int64_t now);  // their ids
+  tl::expected<void, std::string> forget_reports(const std::vector<std::uint64_t>& ids);
+  StateResult<ReportItem> open_report(std::uint64_t id) const;
   tl::expected<void, std::string> load_switches(State& state);
   tl::expected<void, std::string> insert(const SwitchItem& item);
   tl::expected<void, std::string> erase(const SwitchItem& item);
@@ -124,7 +162,8 @@ class StateStore {
   std::filesystem::path folder_;      // empty: kept nowhere
   StatePtr state_;
   bool is_imported_ = false;  // from exceptions.json
-  std::uint64_t next_id_ = 1;
+  bool is_older_ = false;     // state.db is of an older program
+  std::uint64_t next_id_ = 1, next_report_ = 1;
   std::string fault_, warning_;
 };
 

@@ -154,10 +154,12 @@ StateResult<std::size_t> StateStore::sweep(std::int64_t now) {
   const auto exceptions =
       take_if(next.exceptions, [now](const ExceptionItem& item) { return item.exception.until <= now; });
   const auto switches = take_if(next.switches, [now](const SwitchItem& item) { return item.made.until <= now; });
-  if (exceptions.empty() && switches.empty()) return std::size_t{0};
+  const std::vector<std::uint64_t> reports = drop_old_reports(next, now);
+  if (exceptions.empty() && switches.empty() && reports.empty()) return std::size_t{0};
   const auto done = commit(std::move(next), [&] {
     auto ended = end_exceptions(exceptions);
-    return ended ? end_switches(switches) : ended;
+    if (ended) ended = end_switches(switches);
+    return ended ? forget_reports(reports) : ended;
   });
   if (!done) return tl::unexpected(done.error());
   write_exports();

@@ -148,6 +148,7 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
       {"groups[]", field_count<Group>() - 1},  // block_page is a section
       {"groups[].block_page", field_count<GroupPage>()},
       {"block_page", field_count<BlockPage>()},
+      {"self_page", field_count<SelfPage>()},
       {"access", field_count<Access>()},
       {"dns", field_count<Dns>()},
       {"upstream", field_count<Upstream>()},
@@ -167,7 +168,7 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
       {"authentication.negotiate_helper", field_count<AuthHelper>()},
       {"authentication.groups_helper", field_count<AuthHelper>()}};
   EXPECT_EQ(keys, fields);
-  static_assert(field_count<Config>() == 21, "a new section: add it above and to bloomwall.yaml");
+  static_assert(field_count<Config>() == 22, "a new section: add it above and to bloomwall.yaml");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Exceptions, switches and tokens as JSON from anywhere (the API, exceptions.json): what is taken is within its bounds
-// and reads back as it was written.
+// Exceptions, switches, reports and tokens as JSON from anywhere (the API, exceptions.json): what is taken is within
+// its bounds and reads back as it was written.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
 #include <cstdlib>
@@ -9,6 +9,7 @@
 
 #include "proxy/state/exception_item.h"
 #include "proxy/state/json_members.h"
+#include "proxy/state/report_item.h"
 #include "proxy/state/switch_item.h"
 #include "proxy/state/tokens.h"
 
@@ -37,6 +38,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto item = switch_from(json)) {
     if (item->why.size() > SwitchItem::kMaxWhy || item->made.until <= 0) std::abort();
     check(*item, switch_from);
+  }
+  if (const auto report = report_from(json)) {
+    if (report->url.empty() || report->url.size() > ReportItem::kMaxUrl || report->count == 0) std::abort();
+    check(*report, report_from);
   }
   if (const auto token = token_from(json)) {
     if (!is_token_name(token->name) || token->groups.size() > Token::kMostGroups) std::abort();

@@ -221,7 +221,7 @@ TEST_F(StateFile, ADamagedOneIsSaidAndLeftAndTheExportServes) {
 
 TEST_F(StateFile, OneOfANewerProgramOrOfAnotherOneIsLeft) {
   ASSERT_TRUE(open().add_exception(allow_of("a.test"), kAnna).has_value());
-  const std::vector<std::pair<const char*, const char*>> changes{{"PRAGMA user_version=2", "version 2"},
+  const std::vector<std::pair<const char*, const char*>> changes{{"PRAGMA user_version=3", "version 3"},
                                                                  {"PRAGMA application_id=7", "none of bloomwall's"}};
   for (const auto& [sql, said] : changes) {
     auto database = Database::open(file());

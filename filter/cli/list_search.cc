@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/cli/list_search.h"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "base/text.h"
+#include "filter/lists/list_reader.h"
+#include "filter/url/address_range.h"
+#include "filter/url/entry.h"
+
+namespace bloomwall::filter {
+namespace {
+
+using Wanted = std::set<std::string, std::less<>>;
+
+// Notes on which lines of a block something wanted stands.
+class SearchSink final : public ListSink {
+ public:
+  explicit SearchSink(const Wanted& wanted) : wanted_(wanted) {}
+  void entry(const Entry& entry, std::uint64_t line) override {
+    if (wanted_.contains(text_of(entry))) note(line);
+  }
+  void allow(std::string_view, std::uint64_t) override {}
+  bool takes_ranges() const override { return true; }
+  void range(const AddressRange& range, std::uint64_t line) override {
+    if (wanted_.contains(text_of(range))) note(line);
+  }
+  std::vector<std::uint64_t> take() { return std::exchange(lines_, {}); }
+
+ private:
+  void note(std::uint64_t line) {
+    if (lines_.empty() || lines_.back() != line) lines_.push_back(line);
+  }
+  const Wanted& wanted_;
+  std::vector<std::uint64_t> lines_;  // in order
+};
+
+// Of lines that a block does not have, as of pairs that begin in the one before, the number alone is known.
+void add_lines(const LineBlock& block, std::vector<std::uint64_t> numbers, SearchedList& out) {
+  std::ranges::sort(numbers);
+  auto next = numbers.begin();
+  const auto add = [&](std::uint64_t number, std::string_view text) {
+    if (out.lines.size() < kMaxFoundLines)
+      out.lines.push_back({number, std::string(text.substr(0, kMaxFoundLineBytes))});
+  };
+  for (; next != numbers.end() && *next < block.first_line; ++next) add(*next, {});
+  for (LineWalk walk(block.text, block.first_line); next != numbers.end() && walk.next();) {
+    for (; next != numbers.end() && *next == walk.number(); ++next) add(*next, walk.line());
+  }
+  for (; next != numbers.end(); ++next) add(*next, {});
+}
+
+}  // namespace
+
+Result<SearchedList> search_list(const ListFile& list, const Wanted& wanted, const std::function<bool()>& stop) {
+  auto reader =
+      ListReader::open(list, {.allow_tld = true, .allow_wide_ranges = true, .white_categories = WhiteUse::allow});
+  if (!reader) return unexpected(reader.error());
+  SearchedList out{.path = list.path, .lines = {}};
+  SearchSink sink(wanted);
+  FileReport report;
+  BlockParser parser = reader->parser();
+  LineBlock block;
+  for (;;) {
+    if (stop && stop()) return unexpected(Error{Errc::io, list.path, "the search was stopped"});
+    const auto more = reader->next(block);
+    if (!more) return unexpected(more.error());
+    if (!*more) break;
+    parser.parse(block, sink, report);
+    add_lines(block, sink.take(), out);
+  }
+  parser.finish(sink, report);
+  add_lines({}, sink.take(), out);
+  reader->finish(report);
+  out.digest = report.stored_digest;
+  return out;
+}
+
+Result<std::vector<std::string>> lists_of_folder(const std::filesystem::path& folder) {
+  std::vector<std::string> out;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (name.starts_with('.')) continue;
+    if (out.size() == kMaxListsOfFolder) return unexpected(Error{Errc::limit, folder.string(), "over 1000 lists"});
+    out.push_back(at->path().string());
+  }
+  if (error) return unexpected(Error{Errc::io, folder.string(), error.message()});
+  std::ranges::sort(out);
+  return out;
+}
+
+}  // namespace bloomwall::filter

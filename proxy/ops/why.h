@@ -1,0 +1,60 @@
+// Why a URL is stopped, down to the lines of lists: which filters list it, by which expressions, and where these stand
+// in the lists that the filters were built from. For `bloomwall why` and GET /api/v1/why.
+// The lists are those in filters[].sources_folder, or others that are given. A filter's file names the digests of the
+// lists that it was built from; so what is in none of these lists, though all of them were read, is an error of the
+// filter itself, as every Bloom filter makes.
+// Time: that of reading all lists of all filters that list the URL. Pages of filters are waited for.
+// Threads: any but a loop's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "conf/config.h"
+#include "filter/cli/list_search.h"
+#include "filter/policy/policy.h"
+
+namespace bloomwall::proxy {
+
+struct WhyFilter {
+  enum class Source : std::uint8_t {
+    list,       // lines
+    delta,      // the filter's delta adds it
+    own_error,  // in none of its lists, and all of them were read
+    elsewhere,  // in none of the lists that were read, which are not all that it was built from, or other editions
+    unknown,    // there are no lists to read
+  };
+  std::string name = {};
+  std::vector<std::string> expressions = {};  // "S shop.example"
+  Source source = Source::unknown;
+  std::vector<filter::SearchedList> lists = {};  // those with lines
+  std::size_t searched = 0;                      // how many were read
+};
+const char* to_string(WhyFilter::Source source);
+
+struct WhyAnswer {
+  std::string url = {};
+  bool is_url = true;                    // false: it cannot be asked for
+  std::vector<WhyFilter> filters = {};   // that list it and block or monitor, in their order
+  std::vector<std::string> errors = {};  // of lists that could not be read
+};
+
+struct WhyQuestion {
+  std::string url = {};
+  std::vector<std::string> lists = {};  // instead of those in the folders; empty: those
+  std::string filter = {};              // this one alone; empty: all
+  std::function<bool()> stop = {};      // asked from time to time
+};
+WhyAnswer why(const filter::Policy& policy, const conf::Config& settings, const WhyQuestion& question);
+
+// {"url":"...","filters":[{"filter":"ads","expressions":["S shop.example"],"source":"list","searched":2,
+//  "lines":[{"list":"/var/lib/.../ads.txt","line":12,"text":"shop.example"}]}],"errors":[]}
+nlohmann::ordered_json to_json(const WhyAnswer& answer);
+std::string why_text(const WhyAnswer& answer);  // for a terminal
+bool is_explained(const WhyAnswer& answer);     // there are lines, or a delta, for each filter
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,54 @@
+// GET /api/v1/why?url=&filter=   why.h's answer about what is served now, from the lists in filters[].sources_folder.
+// Role: reviewer. 400 there is no url; 503 nothing is served yet, or kMostWaiting questions wait already.
+// Lists are read on a thread of its own, one question after the other.
+// Threads: the loop's. The destructor waits until the thread has noticed, which it does within a block of a list.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+
+#include "proxy/io/event_loop.h"
+#include "proxy/net/snapshot.h"
+#include "proxy/ops/api_access.h"
+#include "proxy/ops/why.h"
+
+namespace bloomwall::proxy {
+
+class WhyApi {
+ public:
+  static constexpr std::size_t kMostWaiting = 16;
+  using Done = std::function<void(const WhyAnswer& answer)>;
+
+  WhyApi(EventLoop& loop, std::function<const Edition&()> served);
+  ~WhyApi();
+  WhyApi(const WhyApi&) = delete;
+  WhyApi& operator=(const WhyApi&) = delete;
+
+  ApiRoute route();  // of this object, which must outlive it
+  // `done` is called on the loop. False: nothing is served, or too many wait.
+  bool ask(WhyQuestion question, Done done);
+
+ private:
+  struct Job {
+    WhyQuestion question;
+    Edition edition;
+    Done done;
+  };
+  HttpReply answer(const ApiRequest& request);
+  void run(const std::stop_token& stop);
+
+  EventLoop& loop_;
+  std::function<const Edition&()> served_;
+  std::mutex mutex_;
+  std::condition_variable_any wanted_;
+  std::deque<Job> waiting_;  // guarded by mutex_
+  std::jthread thread_;      // last: it uses all of the above
+};
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,235 @@
+// The answer to a blocked request (declared in replies.h).
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "proxy/http/escape.h"
+#include "proxy/reply/replies.h"
+#include "proxy/reply/reply_message.h"
+
+namespace bloomwall::proxy {
+
+namespace {
+
+constexpr std::size_t kMostShown = 2000, kMostNamed = 64;  // of a URL on the page; of a name in the status line
+
+// The facts of a block reply, for every media type. Owns the texts that it makes.
+struct BlockFacts {
+  int status = 403;
+  std::string_view url, host, filter, group, reason_name, sentence, expression, id, contact, legal_link;
+  std::string_view report_action, report_ticket;
+  std::string stopped_by, time, contact_link, report, exception;
+};
+
+std::string contact_link_of(std::string_view contact) {
+  if (!safe_link(contact).empty()) return std::string(contact);
+  if (contact.find('@') == std::string_view::npos || contact.find(' ') != std::string_view::npos) return {};
+  std::string link = "mailto:";
+  append_url(link, contact);
+  return link;
+}
+
+BlockFacts facts_of(const BlockReply& block, const ReplyContext& context) {
+  const filter::Verdict& verdict = *block.verdict;
+  BlockFacts facts;
+  facts.status = verdict.filter != nullptr && verdict.filter->status == 451 ? 451 : 403;
+  facts.url = block.url.substr(0, kMostShown);
+  facts.host = block.host;
+  facts.group = block.group;
+  const bool is_default = verdict.reason == filter::VerdictReason::default_deny;
+  if (verdict.filter != nullptr && !is_default) facts.filter = verdict.filter->name;
+  const bool by_filter = !facts.filter.empty() && verdict.reason != filter::VerdictReason::denied;
+  facts.stopped_by = by_filter ? fmt::format("The filter {} of this network", facts.filter) : "This network";
+  facts.reason_name = filter::to_string(verdict.reason);
+  facts.sentence = reason_sentence(verdict.reason);
+  facts.expression = std::string_view(verdict.expression).substr(0, kMostShown);
+  if (verdict.exception != 0) facts.exception = std::to_string(verdict.exception);
+  facts.id = context.decision_id;
+  facts.contact = block.page->contact;
+  facts.contact_link = contact_link_of(facts.contact);
+  facts.report = report_link(block.page->report_url, facts.id, facts.url);
+  if (facts.status == 451) facts.legal_link = safe_link(block.legal_link);
+  facts.report_action = block.report.action;
+  facts.report_ticket = block.report.ticket;
+  append_iso8601(facts.time, context.now);
+  return facts;
+}
+
+std::string_view title_of(int status) {
+  return status == 451 ? "This page is unavailable for legal reasons" : "This page is blocked";
+}
+
+std::string html_of(const BlockFacts& facts, const BlockTemplate& page, std::string_view proxy_name) {
+  TemplateValues values;
+  const auto set = [&](TemplateVariable variable, std::string_view value) {
+    values[static_cast<std::size_t>(variable)] = value;
+  };
+  set(TemplateVariable::url, facts.url);
+  set(TemplateVariable::host, facts.host);
+  set(TemplateVariable::filter, facts.filter);
+  set(TemplateVariable::stopped_by, facts.stopped_by);
+  set(TemplateVariable::group, facts.group);
+  set(TemplateVariable::reason, facts.sentence);
+  set(TemplateVariable::expression, facts.expression);
+  set(TemplateVariable::decision_id, facts.id);
+  set(TemplateVariable::time, facts.time);
+  set(TemplateVariable::status, facts.status == 451 ? "451" : "403");
+  set(TemplateVariable::title, title_of(facts.status));
+  set(TemplateVariable::contact, facts.contact);
+  set(TemplateVariable::contact_link, facts.contact_link);
+  set(TemplateVariable::report_link, facts.report);
+  set(TemplateVariable::legal_link, facts.legal_link);
+  set(TemplateVariable::proxy_name, proxy_name);
+  set(TemplateVariable::exception, facts.exception);
+  set(TemplateVariable::report_action, facts.report_action);
+  set(TemplateVariable::report_ticket, facts.report_ticket);
+  std::string out;
+  page.render(out, values);
+  return out;
+}
+
+std::string json_of(const BlockFacts& facts) {
+  std::string out = fmt::format(R"({{"error":"blocked","status":{})", facts.status);
+  const auto member = [&](std::string_view key, std::string_view value) {
+    if (value.empty()) return;
+    out.append(",\"").append(key).append("\":\"");
+    append_json(out, value);
+    out.push_back('"');
+  };
+  member("url", facts.url);
+  member("host", facts.host);
+  member("filter", facts.filter);
+  member("group", facts.group);
+  member("reason", facts.reason_name);
+  member("message", facts.sentence);
+  member("expression", facts.expression);
+  member("exception", facts.exception);
+  member("decision_id", facts.id);
+  member("time", facts.time);
+  member("contact", facts.contact);
+  member("report_link", facts.report);
+  member("legal_link", facts.legal_link);
+  return out.append("}\n");
+}
+
+std::string text_of(const BlockFacts& facts) {
+  std::string out(title_of(facts.status));
+  out.append(".\n\n");
+  const auto line = [&](std::string_view key, std::string_view value) {
+    if (value.empty()) return;
+    out.append(key).append(": ");
+    append_log_quoted(out, value);
+    out.push_back('\n');
+  };
+  std::string address;
+  append_url(address, facts.url);
+  line("Address", address);
+  line("Filter", facts.filter);
+  line("Group", facts.group);
+  line("Reason", facts.sentence);
+  line("Exception", facts.exception);
+  line("Decision", facts.id);
+  line("Contact", facts.contact);
+  line("Report", facts.report);
+  return out;
+}
+
+// Clients do not show the body of a refused CONNECT: one line, for debugging.
+std::string line_of(const BlockFacts& facts) {
+  if (facts.filter.empty()) return fmt::format("blocked: on no white list, decision {}\n", facts.id);
+  return fmt::format("blocked by filter {}, decision {}\n", facts.filter, facts.id);
+}
+
+std::string body_of(MediaType type, const BlockFacts& facts, const BlockReply& block, const ReplyContext& context) {
+  if (context.method == Method::connect) return line_of(facts);
+  switch (type) {
+    case MediaType::html:
+      return html_of(facts, *block.html, context.proxy_name);
+    case MediaType::json:
+      return json_of(facts);
+    case MediaType::text:
+      break;
+  }
+  return text_of(facts);
+}
+
+// For clients that show only the status line. Names of filters are letters, digits and "._-" (conf/sections.h); any
+// other octet is replaced, so that none can end the line.
+std::string status_phrase(std::string_view filter) {
+  if (filter.empty()) return "Blocked: on no white list";
+  std::string phrase = "Blocked by filter ";
+  for (const char c : filter.substr(0, kMostNamed)) phrase.push_back(c > ' ' && c < '\x7f' ? c : '_');
+  return phrase;
+}
+
+void replace_all(std::string& text, std::string_view what, std::string_view with) {
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size())) {
+    text.replace(at, what.size(), with);
+  }
+}
+
+}  // namespace
+
+std::string_view reason_sentence(filter::VerdictReason reason) {
+  switch (reason) {
+    case filter::VerdictReason::listed:
+      return "Its address is on this filter's list.";
+    case filter::VerdictReason::confirmed:
+      return "Its address is on this filter's list, which a second check confirmed.";
+    case filter::VerdictReason::delta:
+      return "Its address was added to this filter's list recently.";
+    case filter::VerdictReason::filter_lost:
+      return "The filter's file cannot be read at the moment, and until it can nothing passes.";
+    case filter::VerdictReason::denied:
+      return "Whoever runs this proxy has denied it.";
+    case filter::VerdictReason::default_deny:
+      return "It is on none of the lists of what may be opened.";
+    case filter::VerdictReason::allow_filter:
+    case filter::VerdictReason::unlisted:
+    case filter::VerdictReason::excepted:
+    case filter::VerdictReason::exception:
+    case filter::VerdictReason::refuted:
+    case filter::VerdictReason::allow_list:
+    case filter::VerdictReason::bad_url:
+      break;
+  }
+  return "Its address is not allowed.";
+}
+
+std::string report_link(std::string_view report_url, std::string_view decision_id, std::string_view url) {
+  std::string id, encoded;
+  append_percent_encoded(id, decision_id);
+  append_percent_encoded(encoded, url.substr(0, kMostShown));
+  std::string link(report_url);
+  replace_all(link, "{id}", id);
+  replace_all(link, "{url}", encoded);
+  return std::string(safe_link(link));
+}
+
+void write_block_reply(std::string& out, const BlockReply& block, const ReplyContext& context) {
+  const BlockFacts facts = facts_of(block, context);
+  const MediaType type = context.method == Method::connect ? MediaType::text : choose_media(context.accept);
+  const std::string body = body_of(type, facts, block, context);
+  const bool is_default = block.verdict->reason == filter::VerdictReason::default_deny;
+  const std::string by = facts.filter.empty() ? "" : fmt::format("filter {}: ", facts.filter);
+  const bool names_group = is_default && !facts.group.empty();
+  const std::string details = fmt::format("{}{}{}; decision {}", by, facts.reason_name,
+                                          names_group ? fmt::format(" of group {}", facts.group) : "", facts.id);
+  const std::string phrase = status_phrase(facts.filter);
+  std::string more;
+  if (!facts.legal_link.empty()) more = fmt::format("Link: <{}>; rel=\"blocked-by\"\r\n", facts.legal_link);
+  write_reply_message(out,
+                      {.status = facts.status,
+                       .reason = phrase,
+                       .proxy_error = "http_request_denied",
+                       .details = details,
+                       .content_type = content_type(type),
+                       .body = body,
+                       .more_fields = more,
+                       .is_page = type == MediaType::html,
+                       .form_action = block.report.form_action},
+                      context);
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/reply/report_form.h"
+
+#include <array>
+#include <utility>
+
+#include "base/text.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+// %XX and + as in forms.
+std::optional<std::string> decoded_member(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '%') {
+      out.push_back(text[at] == '+' ? ' ' : text[at]);
+      continue;
+    }
+    const int octet = hex_octet(text, at + 1);
+    if (octet < 0) return std::nullopt;
+    out.push_back(static_cast<char>(octet));
+    at += 2;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<std::string_view> report_path(std::string_view path, bool is_at_origin) {
+  path = path.substr(0, path.find('?'));
+  const std::string_view wanted = is_at_origin ? kReportPathAtOrigin : kReportPath;
+  if (!path.starts_with(wanted)) return std::nullopt;
+  path.remove_prefix(wanted.size());
+  if (path.empty()) return path;
+  if (path.front() != '/') return std::nullopt;
+  return path.substr(1);
+}
+
+std::optional<ReportForm> read_report_form(std::string_view body) {
+  if (body.size() > ReportForm::kMaxBody) return std::nullopt;
+  ReportForm form;
+  const std::array<std::pair<std::string_view, std::string ReportForm::*>, 3> members{
+      {{"ticket", &ReportForm::ticket}, {"comment", &ReportForm::comment}, {"name", &ReportForm::name}}};
+  std::array<bool, members.size()> is_given{};
+  while (!body.empty()) {
+    std::string_view value = next_part(body, '&');
+    const std::string_view name = next_part(value, '=');
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      if (members[i].first != name) continue;
+      auto text = decoded_member(value);
+      if (!text || std::exchange(is_given[i], true)) return std::nullopt;
+      form.*members[i].second = *std::move(text);
+    }
+  }
+  if (form.ticket.empty()) return std::nullopt;
+  return form;
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,42 @@
+// The pages that answer whoever reports a mistake: the report was taken, what has become of it, or why it was not
+// taken. HTML, JSON or text as Accept prefers; without script, like the block page. The JSON:
+//   {"report":12,"state":"open","title":"...","message":"...","words":"...","link":"http://HOST/report/12-TAG"}
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "proxy/reply/replies.h"
+
+namespace bloomwall::proxy {
+
+struct ReportPage {
+  enum class Says : std::uint8_t {
+    nothing,   // 200: the self host's own page
+    taken,     // 201: it was taken
+    open,      // 200: nobody has decided yet; so for the next three
+    accepted,  // it is open, until `until`
+    rejected,
+    cured,
+    unknown,      // 404: no such page, or no such report
+    not_a_form,   // 400: the body is none that the form sends
+    refused,      // 403: the ticket was not made here, or not for this client
+    late,         // 403: it is older than a day
+    often,        // 429: too many reports of this client, or of all
+    full,         // 503: too many are open
+    unavailable,  // 503: the state cannot be written, or not now
+    wrong_method  // 405
+  };
+  Says says = Says::nothing;
+  std::uint64_t report = 0;    // 0: none
+  std::string link = {};       // of its page; empty: none
+  std::string words = {};      // of the reviewer
+  std::string until = {};      // accepted: when it ends, as a person reads it; empty: it does not
+  std::uint32_t again_in = 0;  // often: seconds
+};
+int status_of(ReportPage::Says says);
+void write_report_page(std::string& out, const ReportPage& page, const ReplyContext& context);
+
+}  // namespace bloomwall::proxy

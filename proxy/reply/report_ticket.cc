@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/reply/report_ticket.h"
+
+#include <fmt/format.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include <algorithm>
+#include <optional>
+#include <span>
+
+#include "base/text.h"
+#include "base/units.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using Mac = std::array<std::uint8_t, 32>;
+
+constexpr char kTicketVersion = 1;
+constexpr std::string_view kTicketLabel = "report ticket", kPageLabel = "report page";
+constexpr std::size_t kTagBytes = 10;
+constexpr std::array kFactTexts{&ReportFacts::url,   &ReportFacts::expression, &ReportFacts::decision_id,
+                                &ReportFacts::host,  &ReportFacts::filter,     &ReportFacts::reason,
+                                &ReportFacts::group, &ReportFacts::user,       &ReportFacts::client};
+
+std::size_t most_of(std::string ReportFacts::* text) {
+  const bool is_long = text == &ReportFacts::url || text == &ReportFacts::expression;
+  return is_long ? ReportFacts::kMaxUrl : ReportFacts::kMaxText;
+}
+
+// No two pairs of texts have the same MAC: each is preceded by its length.
+Mac mac_of(const ReportTickets::Key& key, std::string_view label, std::string_view client, std::string_view text) {
+  std::string all;
+  all.reserve(label.size() + client.size() + text.size() + 48);
+  for (const std::string_view part : {label, client, text})
+    all.append(std::to_string(part.size())).append(":").append(part);
+  Mac mac{};
+  unsigned size = mac.size();
+  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(all.data()),
+       all.size(), mac.data(), &size);
+  return mac;
+}
+
+void append_little_endian(std::string& out, std::uint64_t value, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; ++i) out.push_back(static_cast<char>(value >> (8 * i) & 0xffU));
+}
+
+// Nothing where there is not enough.
+std::optional<std::uint64_t> take_little_endian(std::string_view& text, std::size_t bytes) {
+  if (text.size() < bytes) return std::nullopt;
+  std::uint64_t value = 0;
+  for (std::size_t i = bytes; i-- > 0;) value = value << 8U | static_cast<std::uint8_t>(text[i]);
+  text.remove_prefix(bytes);
+  return value;
+}
+
+// base64url (RFC 4648 section 5) without padding.
+std::string as_base64url(std::string_view octets) {
+  std::string out((octets.size() + 2) / 3 * 4 + 1, '\0');
+  const int size =
+      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                      reinterpret_cast<const unsigned char*>(octets.data()), static_cast<int>(octets.size()));
+  out.resize(static_cast<std::size_t>(size));
+  while (out.ends_with('=')) out.pop_back();
+  std::ranges::replace(out, '+', '-');
+  std::ranges::replace(out, '/', '_');
+  return out;
+}
+
+std::optional<std::string> from_base64url(std::string_view text) {
+  const auto is_digit_of_it = [](char c) { return is_alpha(c) || is_digit(c) || c == '-' || c == '_'; };
+  if (text.empty() || text.size() % 4 == 1 || !std::ranges::all_of(text, is_digit_of_it)) return std::nullopt;
+  std::string padded(text);
+  std::ranges::replace(padded, '-', '+');
+  std::ranges::replace(padded, '_', '/');
+  const std::size_t padding = (4 - padded.size() % 4) % 4;
+  padded.append(padding, '=');
+  std::string out(padded.size() / 4 * 3, '\0');
+  const int size =
+      EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                      reinterpret_cast<const unsigned char*>(padded.data()), static_cast<int>(padded.size()));
+  if (size < 0) return std::nullopt;
+  out.resize(static_cast<std::size_t>(size) - padding);
+  return out;
+}
+
+std::optional<ReportFacts> read_facts(std::string_view text) {
+  ReportFacts facts;
+  for (const auto member : kFactTexts) {
+    const auto size = take_little_endian(text, 2);
+    if (!size || *size > text.size() || *size > most_of(member)) return std::nullopt;
+    facts.*member = text.substr(0, *size);
+    text.remove_prefix(*size);
+  }
+  if (!text.empty()) return std::nullopt;
+  return facts;
+}
+
+}  // namespace
+
+std::string ReportTickets::make(const ReportFacts& facts, std::string_view client, std::int64_t now) const {
+  std::string text(1, kTicketVersion);
+  append_little_endian(text, static_cast<std::uint64_t>(now), 8);
+  for (const auto member : kFactTexts) {
+    const std::string_view value = std::string_view(facts.*member).substr(0, most_of(member));
+    append_little_endian(text, value.size(), 2);
+    text.append(value);
+  }
+  const Mac mac = mac_of(key_, kTicketLabel, client, text);
+  text.append(reinterpret_cast<const char*>(mac.data()), mac.size());
+  return as_base64url(text);
+}
+
+tl::expected<ReportFacts, TicketFault> ReportTickets::open(std::string_view ticket, std::string_view client,
+                                                           std::int64_t now) const {
+  const tl::unexpected kForged(TicketFault::forged);
+  const auto octets = ticket.size() > kMaxTicket ? std::nullopt : from_base64url(ticket);
+  if (!octets || octets->size() < sizeof(Mac)) return kForged;
+  std::string_view text(*octets);
+  const std::string_view said = text.substr(text.size() - sizeof(Mac));
+  text.remove_suffix(sizeof(Mac));
+  const Mac mac = mac_of(key_, kTicketLabel, client, text);
+  if (CRYPTO_memcmp(mac.data(), said.data(), mac.size()) != 0) return kForged;
+  const auto version = take_little_endian(text, 1), made = take_little_endian(text, 8);
+  if (!made || version != static_cast<std::uint64_t>(kTicketVersion)) return kForged;
+  const auto at = static_cast<std::int64_t>(*made);
+  if (at <= now - kHolds || at >= now + kHolds) return tl::unexpected(TicketFault::late);
+  auto facts = read_facts(text);
+  if (!facts) return kForged;
+  return *std::move(facts);
+}
+
+std::string ReportTickets::page_of(std::uint64_t report) const {
+  const Mac mac = mac_of(key_, kPageLabel, {}, std::to_string(report));
+  return fmt::format("{}-{}", report, to_hex(std::span(mac).first<kTagBytes>()));
+}
+
+std::uint64_t ReportTickets::read_page(std::string_view text) const {
+  const auto number = parse_integer(text.substr(0, text.find('-')));
+  if (!number || *number == 0) return 0;
+  const std::string wanted = page_of(*number);
+  if (wanted.size() != text.size() || CRYPTO_memcmp(wanted.data(), text.data(), text.size()) != 0) return 0;
+  return *number;
+}
+
+}  // namespace bloomwall::proxy

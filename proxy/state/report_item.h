@@ -1,0 +1,66 @@
+// One report: somebody says that a page was blocked by mistake. As JSON, in the state and in answers of the API:
+//   {"id":12,"state":"open","url":"http://shop.example/a","host":"shop.example","filter":"ads","reason":"listed",
+//    "expression":"S shop.example","group":"pupils","client":"192.0.2.7","user":null,"decision":"7K3M...",
+//    "comment":"it is a shop","name":"Anna","first":"2026-11-23T08:00:00Z","last":"...","count":2,
+//    "decided":null,"reviewer":null,"words":null,"exception":null,"until":null,"until_build":false}
+// Reports of the same URL, filter and group are one while it is open; "client", "user" and "decision" are those of the
+// newest, "comment" and "name" of the newest that has one. "filter" is empty where none has blocked it (`otherwise:
+// deny`, `bloomwall deny`). Of one that is not open: "decided", "reviewer", and "words" for whoever has reported it;
+// accepted: "exception" is the number of the exception that was made, "until" its end.
+//   open -> accepted -> cured      accepted until a build, and a build does not list it any more
+//        -> rejected
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "proxy/state/time_text.h"
+
+namespace bloomwall::proxy {
+
+struct ReportItem {
+  // Octets, but for the two that people type.
+  static constexpr std::size_t kMaxUrl = 2000, kMaxHost = 255, kMaxLabel = 64, kMaxClient = 64, kMaxUser = 255;
+  static constexpr std::size_t kMaxDecision = 32, kMaxWords = 500;
+  static constexpr std::size_t kMaxComment = 500, kMaxName = 64;  // characters
+  static constexpr std::size_t kMostOpen = 1000, kMostClosed = 2000;
+  static constexpr std::int64_t kKept = std::int64_t{90} * 24 * 3600;  // seconds, once it is not open any more
+
+  enum class State : std::uint8_t { open, accepted, rejected, cured };
+
+  std::uint64_t id = 0;
+  State state = State::open;
+  std::string url, host, filter, reason, expression, group, client, user, decision;
+  std::string comment, name;         // plain_text()
+  std::int64_t first = 0, last = 0;  // seconds since 1970
+  std::uint64_t count = 1;           // how often it was reported
+  std::int64_t decided = 0;          // likewise; 0: it is open
+  std::string reviewer, words;       // who has decided; what that one says of it
+  std::uint64_t exception = 0;       // accepted: 0 never
+  std::int64_t until = kNoEnd;       // likewise
+  bool until_build = false;          // likewise
+};
+const char* to_string(ReportItem::State state);
+
+// Would be one, while the first is open.
+bool is_about_the_same(const ReportItem& a, const ReportItem& b);
+
+nlohmann::ordered_json to_json(const ReportItem& report);
+tl::expected<ReportItem, std::string> report_from(const nlohmann::ordered_json& json);
+
+// What an exception for it would be for, as an allow list has it: the URL or the directory that the filter lists, where
+// that is an entry for a URL; else the host. Empty: there is nothing that an exception could be for.
+std::string entry_of(const ReportItem& report);
+
+using Reports = std::vector<ReportItem>;  // by id
+using ReportsPtr = std::shared_ptr<const Reports>;
+const ReportItem* find_report(const Reports& reports, std::uint64_t id);  // null: there is none
+
+}  // namespace bloomwall::proxy

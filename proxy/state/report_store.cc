@@ -1,0 +1,281 @@
+// Reports of the state, and what belongs to them.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <openssl/rand.h>
+
+#include <algorithm>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <tuple>
+#include <utility>
+
+#include "base/text.h"
+#include "filter/file/temp_file.h"
+#include "filter/policy/entry_text.h"
+#include "proxy/state/json_members.h"
+#include "proxy/state/state_store.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using ReportDone = tl::expected<void, std::string>;
+using ReportState = ReportItem::State;
+
+const Author kByBuild{.who = "bloomwall", .via = "itself"};
+constexpr const char* kKnownGood = "known-good.txt";
+constexpr const char* kSecretName = "reports";
+
+tl::unexpected<StateError> report_error(StateError::Kind kind, std::string what) {
+  return tl::unexpected(StateError{kind, std::move(what)});
+}
+
+AuditRow row_of(const char* what, const Author& author, const ReportItem& report, std::string before,
+                std::string why = {}) {
+  return {.author = author,
+          .what = what,
+          .subject = std::to_string(report.id),
+          .before = std::move(before),
+          .after = json_line(to_json(report)),
+          .why = std::move(why),
+          .report = report.id};
+}
+
+// The newer one is added to what was reported before.
+void merge(ReportItem& report, const ReportItem& newer) {
+  report.last = std::max(report.last, newer.last);
+  ++report.count;
+  report.client = newer.client;
+  report.user = newer.user;
+  report.decision = newer.decision;
+  if (!newer.comment.empty()) report.comment = newer.comment;
+  if (!newer.name.empty()) report.name = newer.name;
+}
+
+Reports::iterator find_in(Reports& reports, std::uint64_t id) {
+  const auto at = std::ranges::lower_bound(reports, id, {}, &ReportItem::id);
+  return at == reports.end() || at->id != id ? reports.end() : at;
+}
+
+// `reports` with another one in the place of the one with its id.
+ReportsPtr with(const Reports& reports, const ReportItem& changed) {
+  Reports next = reports;
+  *find_in(next, changed.id) = changed;
+  return std::make_shared<const Reports>(std::move(next));
+}
+
+}  // namespace
+
+ReportDone StateStore::load_reports(State& state) {
+  Reports reports;
+  next_report_ = 1;
+  if (!is_older_) {
+    Statement rows(*database_, "SELECT id, item, sum FROM reports ORDER BY id");
+    while (rows.next()) {
+      const auto fail = [&](std::string_view what) {
+        return tl::unexpected(fmt::format("state.db: report {}: {}", rows.integer(0), what));
+      };
+      if (rows.text(2) != sum_of(rows.text(1))) return fail("it is not what was written");
+      auto report = report_from(nlohmann::ordered_json::parse(rows.text(1), nullptr, false));
+      if (!report) return fail(report.error());
+      if (report->id != static_cast<std::uint64_t>(rows.integer(0))) return fail("its id is another one");
+      reports.push_back(*std::move(report));
+    }
+    if (!rows.error().empty()) return tl::unexpected(rows.error());
+    Statement last(*database_, "SELECT seq FROM sqlite_sequence WHERE name = 'reports'");
+    if (last.next()) next_report_ = static_cast<std::uint64_t>(last.integer(0)) + 1;
+    if (!last.error().empty()) return tl::unexpected(last.error());
+  }
+  state.reports = std::make_shared<const Reports>(std::move(reports));
+  return {};
+}
+
+ReportDone StateStore::insert(const ReportItem& report) {
+  const std::string text = json_line(to_json(report));
+  return database_->run("INSERT INTO reports (id, item, sum) VALUES (?, ?, ?)",
+                        {static_cast<std::int64_t>(report.id), text, sum_of(text)});
+}
+
+ReportDone StateStore::update(const ReportItem& report) {
+  const std::string text = json_line(to_json(report));
+  return database_->run("UPDATE reports SET item = ?, sum = ? WHERE id = ?",
+                        {text, sum_of(text), static_cast<std::int64_t>(report.id)});
+}
+
+StateResult<ReportItem> StateStore::add_report(ReportItem report, const Author& author) {
+  State next = *state_;
+  Reports reports = *next.reports;
+  const auto at = std::ranges::find_if(reports, [&](const ReportItem& other) {
+    return other.state == ReportState::open && is_about_the_same(other, report);
+  });
+  const bool is_new = at == reports.end();
+  std::string before;
+  if (is_new) {
+    const auto open = std::ranges::count(reports, ReportState::open, &ReportItem::state);
+    if (static_cast<std::size_t>(open) >= ReportItem::kMostOpen) {
+      return report_error(StateError::Kind::conflict,
+                          fmt::format("{} reports are open, the most there may be", ReportItem::kMostOpen));
+    }
+    report.id = next_report_;
+    report.state = ReportState::open;
+    report.count = 1;
+    reports.push_back(report);
+  } else {
+    before = json_line(to_json(*at));
+    merge(*at, report);
+    report = *at;
+  }
+  next.reports = std::make_shared<const Reports>(std::move(reports));
+  const auto done = commit(std::move(next), [&] {
+    ReportDone changed = is_new ? insert(report) : update(report);
+    if (changed) changed = write(row_of(is_new ? "report.made" : "report.again", author, report, before));
+    return changed;
+  });
+  if (!done) return tl::unexpected(done.error());
+  next_report_ += is_new ? 1 : 0;
+  return report;
+}
+
+StateResult<ReportItem> StateStore::open_report(std::uint64_t id) const {
+  const ReportItem* const report = find_report(*state_->reports, id);
+  if (report == nullptr) return report_error(StateError::Kind::missing, fmt::format("there is no report {}", id));
+  if (report->state != ReportState::open) {
+    return report_error(StateError::Kind::conflict,
+                        fmt::format("report {} is {} already, by {}", id, to_string(report->state), report->reviewer));
+  }
+  return *report;
+}
+
+StateResult<StateStore::Accepted> StateStore::accept_report(std::uint64_t id, ExceptionItem item,
+                                                            std::string_view words, const Author& author) {
+  auto report = open_report(id);
+  if (!report) return tl::unexpected(report.error());
+  State next = *state_;
+  item.report = id;
+  const auto replaced = place(item, author, next);
+  if (!replaced) return tl::unexpected(replaced.error());
+  const std::string before = json_line(to_json(*report));
+  report->state = ReportState::accepted;
+  report->decided = std::time(nullptr);
+  report->reviewer = author.who;
+  report->words = words;
+  report->exception = item.exception.id;
+  report->until = item.exception.until;
+  report->until_build = item.until_build;
+  next.reports = with(*next.reports, *report);
+  const auto done = commit(std::move(next), [&] {
+    ReportDone changed = write_exception(item, *replaced, author);
+    if (changed) changed = update(*report);
+    if (changed) changed = write(row_of("report.accepted", author, *report, before, report->words));
+    return changed;
+  });
+  if (!done) return tl::unexpected(done.error());
+  ++next_id_;
+  write_exports();
+  return Accepted{*std::move(report), std::move(item)};
+}
+
+StateResult<ReportItem> StateStore::reject_report(std::uint64_t id, std::string_view words, const Author& author) {
+  auto report = open_report(id);
+  if (!report) return report;
+  const std::string before = json_line(to_json(*report));
+  report->state = ReportState::rejected;
+  report->decided = std::time(nullptr);
+  report->reviewer = author.who;
+  report->words = words;
+  State next = *state_;
+  next.reports = with(*next.reports, *report);
+  const auto done = commit(std::move(next), [&] {
+    ReportDone changed = update(*report);
+    if (changed) changed = write(row_of("report.rejected", author, *report, before, report->words));
+    return changed;
+  });
+  if (!done) return tl::unexpected(done.error());
+  return report;
+}
+
+// Of an exception that a build has cured. One that came from the exports may name a report of another state.db.
+ReportDone StateStore::cure(std::uint64_t id, std::uint64_t exception, State& next) {
+  const ReportItem* const found = find_report(*next.reports, id);
+  if (found == nullptr || found->state != ReportState::accepted || found->exception != exception) return {};
+  ReportItem report = *found;
+  report.state = ReportState::cured;
+  next.reports = with(*next.reports, report);
+  if (ReportDone changed = update(report); !changed) return changed;
+  return write(
+      row_of("report.cured", kByBuild, report, json_line(to_json(*found)), "the filters do not list it any more"));
+}
+
+// Decided for longer than they are kept, and the oldest of too many.
+std::vector<std::uint64_t> StateStore::drop_old_reports(State& next, std::int64_t now) {
+  std::vector<std::uint64_t> ids;
+  auto closed = static_cast<std::size_t>(
+      std::ranges::count_if(*next.reports, [](const ReportItem& report) { return report.state != ReportState::open; }));
+  for (const ReportItem& report : *next.reports) {
+    if (report.state == ReportState::open) continue;
+    const bool is_old = report.decided + ReportItem::kKept <= now;
+    if (!is_old && closed <= ReportItem::kMostClosed) continue;
+    ids.push_back(report.id);
+    --closed;
+  }
+  if (ids.empty()) return ids;
+  Reports kept;
+  for (const ReportItem& report : *next.reports) {
+    if (!std::ranges::binary_search(ids, report.id)) kept.push_back(report);
+  }
+  next.reports = std::make_shared<const Reports>(std::move(kept));
+  return ids;
+}
+
+ReportDone StateStore::forget_reports(const std::vector<std::uint64_t>& ids) {
+  for (const std::uint64_t id : ids) {
+    auto removed = database_->run("DELETE FROM reports WHERE id = ?", {static_cast<std::int64_t>(id)});
+    if (!removed) return removed;
+  }
+  return {};
+}
+
+StateResult<StateStore::Secret> StateStore::report_secret() {
+  if (!fault_.empty()) return report_error(StateError::Kind::failed, fault_);
+  if (const ReportDone made = make_file(); !made) return report_error(StateError::Kind::failed, made.error());
+  Statement kept(*database_, "SELECT value FROM secrets WHERE name = ?", {std::string_view(kSecretName)});
+  if (kept.next()) {
+    if (const auto secret = parse_hex<std::tuple_size_v<Secret>>(kept.text(0))) return *secret;
+  }
+  if (!kept.error().empty()) return report_error(StateError::Kind::failed, kept.error());
+  Secret secret{};
+  if (RAND_bytes(secret.data(), static_cast<int>(secret.size())) != 1) {
+    return report_error(StateError::Kind::failed, "the system gives no random octets");
+  }
+  const std::string text = to_hex(secret);
+  const auto written = database_->run(
+      "INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+      {std::string_view(kSecretName), std::string_view(text)});
+  if (!written) return report_error(StateError::Kind::failed, written.error());
+  return secret;
+}
+
+StateResult<void> StateStore::add_known_good(std::string_view entry) const {
+  if (!is_kept()) return {};
+  const std::filesystem::path file = folder_ / kKnownGood;
+  std::string text;
+  std::error_code error;
+  if (std::filesystem::exists(file, error)) {
+    auto before = filter::read_entry_text(file);
+    if (!before) return report_error(StateError::Kind::failed, before.error().text());
+    text = *std::move(before);
+  }
+  std::size_t lines = 0;
+  for (LineWalk walk(text); walk.next(); ++lines) {
+    if (trim(walk.line()) == entry) return {};
+  }
+  if (lines >= kMostKnownGood) return report_error(StateError::Kind::conflict, std::string(kKnownGood) + " is full");
+  if (!text.empty() && text.back() != '\n') text.push_back('\n');
+  text.append(entry).push_back('\n');
+  if (const auto saved = filter::replace_file(file, text); !saved) {
+    return report_error(StateError::Kind::failed, saved.error().text());
+  }
+  return {};
+}
+
+}  // namespace bloomwall::proxy

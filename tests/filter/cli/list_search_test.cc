@@ -1,0 +1,85 @@
+// Lines of lists that say something, found again in any format.
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/cli/list_search.h"
+
+#include <gtest/gtest.h>
+
+#include <openssl/evp.h>
+
+#include <fstream>
+
+#include "base/text.h"
+#include "tests/support/temp_dir.h"
+
+namespace bloomwall::filter {
+namespace {
+
+using Wanted = std::set<std::string, std::less<>>;
+
+class ListSearch : public testing::Test {
+ protected:
+  SearchedList search(const std::string& text, const Wanted& wanted) {
+    const auto file = folder_.write("list.txt", text);
+    const auto files = expand_list(file.string());
+    if (!files) throw std::runtime_error(files.error().text());
+    auto found = search_list(files->front(), wanted);
+    if (!found) throw std::runtime_error(found.error().text());
+    return *std::move(found);
+  }
+  static std::vector<std::string> lines_of(const SearchedList& list) {
+    std::vector<std::string> out;
+    for (const FoundLine& line : list.lines) out.push_back(std::to_string(line.line) + " " + line.text);
+    return out;
+  }
+  test::TempDir folder_;
+};
+
+TEST_F(ListSearch, SaysLineAndTextOfPlainLists) {
+  const auto found = search("# a list\nother.test\nSHOP.test  # mine\n\nhttp://shop.test/a/\nshop.test\n",
+                            {"shop.test", "shop.test/a/"});
+  EXPECT_EQ(lines_of(found), (std::vector<std::string>{"3 SHOP.test  # mine", "5 http://shop.test/a/", "6 shop.test"}));
+}
+
+TEST_F(ListSearch, ReadsOtherFormats) {
+  EXPECT_EQ(lines_of(search("127.0.0.1 localhost\n0.0.0.0 a.test\n0.0.0.0 shop.test b.test\n", {"shop.test"})),
+            std::vector<std::string>{"3 0.0.0.0 shop.test b.test"});
+  EXPECT_EQ(lines_of(search("[Adblock Plus 2.0]\n||a.test^\n||shop.test^\n@@||b.test^\n", {"shop.test", "b.test"})),
+            std::vector<std::string>{"3 ||shop.test^"});
+  EXPECT_EQ(lines_of(search("192.0.2.0/24\n198.51.100.0/24\n", {"198.51.100.0/24"})),
+            std::vector<std::string>{"2 198.51.100.0/24"});
+}
+
+TEST_F(ListSearch, FindsLinesBeyondTheFirstBlock) {
+  std::string text;
+  for (int i = 0; i < 200'000; ++i) text += "host" + std::to_string(i) + ".test\n";
+  const auto found = search(text, {"host150000.test", "host7.test"});
+  EXPECT_EQ(lines_of(found), (std::vector<std::string>{"8 host7.test", "150001 host150000.test"}));
+}
+
+TEST_F(ListSearch, KnowsTheListByItsDigest) {
+  const std::string text = "shop.test\n";
+  std::array<std::uint8_t, 32> wanted{};
+  EVP_Digest(text.data(), text.size(), wanted.data(), nullptr, EVP_sha256(), nullptr);
+  EXPECT_EQ(to_hex(search(text, {}).digest), to_hex(wanted));
+}
+
+TEST_F(ListSearch, KeepsBoundsAndStops) {
+  std::string text;
+  for (std::size_t i = 0; i < kMaxFoundLines + 50; ++i) text += "shop.test # " + std::string(1000, 'x') + "\n";
+  const auto found = search(text, {"shop.test"});
+  EXPECT_EQ(found.lines.size(), kMaxFoundLines);
+  EXPECT_EQ(found.lines.front().text.size(), kMaxFoundLineBytes);
+  const auto files = expand_list((folder_.path() / "list.txt").string());
+  EXPECT_FALSE(search_list(files->front(), {"shop.test"}, [] { return true; }).has_value());
+}
+
+TEST_F(ListSearch, ListsOfAFolderAreInOrderAndNotHidden) {
+  for (const char* const name : {"b.txt", "a.txt", ".cache"}) folder_.write(name, "x.test\n");
+  const auto lists = lists_of_folder(folder_.path());
+  ASSERT_TRUE(lists.has_value());
+  EXPECT_EQ(*lists, (std::vector<std::string>{folder_.path() / "a.txt", folder_.path() / "b.txt"}));
+  EXPECT_FALSE(lists_of_folder(folder_.path() / "none").has_value());
+}
+
+}  // namespace
+}  // namespace bloomwall::filter

@@ -1,0 +1,333 @@
+// Reports in the state: one transaction with what is decided on them, over restarts, builds and the file of an older
+// program.
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "proxy/state/json_members.h"
+#include "proxy/state/state_store.h"
+#include "tests/support/temp_dir.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using filter::Override;
+using test::bytes_of;
+using test::TempDir;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const Author kClient{.who = "client 192.0.2.7", .via = "form"}, kReviewer{.who = "token anna", .via = "api"};
+
+ReportItem report_of(const std::string& url, const std::string& group = "") {
+  ReportItem report;
+  report.url = url;
+  report.host = "shop.test";
+  report.filter = "ads";
+  report.reason = "listed";
+  report.expression = "S shop.test";
+  report.group = group;
+  report.client = "192.0.2.7";
+  report.comment = "it is a shop";
+  report.first = report.last = 1'700'000'000;
+  return report;
+}
+
+ExceptionItem opening_of(const ReportItem& report, bool until_build = true) {
+  ExceptionItem item;
+  item.exception.entry = report.host;
+  item.exception.filters = {"ads"};
+  item.until_build = until_build;
+  item.seen = {{"ads", "1"}};
+  item.created = 1'700'000'000;
+  item.why = "a report";
+  return item;
+}
+
+class ReportsOfState : public testing::Test {
+ protected:
+  StateStore open() const {
+    auto store = StateStore::open(folder_.path());
+    if (!store) throw std::runtime_error(store.error());
+    return *std::move(store);
+  }
+  static std::vector<std::string> audit_of(StateStore& store) {
+    std::vector<std::string> out;
+    const std::vector<AuditRow> rows = store.audit(0, ~std::uint64_t{0}).value();
+    for (const AuditRow& row : rows) {
+      out.insert(out.begin(), row.what + " " + row.subject + " of report " + std::to_string(row.report));
+    }
+    return out;
+  }
+  TempDir folder_;
+};
+
+TEST_F(ReportsOfState, AreThereAgainAsTheyWere) {
+  std::string wanted;
+  {
+    StateStore store = open();
+    ReportItem report = report_of("http://shop.test/a");
+    report.user = "anna";
+    report.name = "Änna <b>";
+    report.decision = "7K3MAAAABBBBCCCC";
+    const auto kept = store.add_report(report, kClient);
+    ASSERT_TRUE(kept.has_value()) << kept.error().what;
+    EXPECT_EQ(kept->id, 1U);
+    wanted = json_line(to_json(*kept));
+  }
+  StateStore store = open();
+  ASSERT_EQ(store.state()->reports->size(), 1U);
+  EXPECT_EQ(json_line(to_json(store.state()->reports->front())), wanted);
+  EXPECT_EQ(store.add_report(report_of("http://shop.test/b"), kClient)->id, 2U);
+}
+
+TEST_F(ReportsOfState, OfTheSameAreOneWhileItIsOpen) {
+  StateStore store = open();
+  ASSERT_TRUE(store.add_report(report_of("http://shop.test/a"), kClient).has_value());
+  ReportItem again = report_of("http://shop.test/a");
+  again.client = "192.0.2.8";
+  again.comment = {};
+  again.last = 1'700'000'100;
+  const auto merged = store.add_report(again, kClient);
+  EXPECT_EQ(merged->id, 1U);
+  EXPECT_EQ(merged->count, 2U);
+  EXPECT_EQ(merged->client, "192.0.2.8");
+  EXPECT_EQ(merged->comment, "it is a shop");
+  EXPECT_EQ(merged->last - merged->first, 100);
+  ReportItem other_filter = report_of("http://shop.test/a");
+  other_filter.filter = "malware";
+  EXPECT_EQ(store.add_report(other_filter, kClient)->id, 2U);
+  EXPECT_EQ(store.add_report(report_of("http://shop.test/a", "pupils"), kClient)->id, 3U) << "of another group";
+  ASSERT_TRUE(store.reject_report(1, "no", kReviewer).has_value());
+  EXPECT_EQ(store.add_report(report_of("http://shop.test/a"), kClient)->id, 4U) << "the first is decided on";
+  EXPECT_THAT(audit_of(store),
+              ElementsAre("report.made 1 of report 1", "report.again 1 of report 1", "report.made 2 of report 2",
+                          "report.made 3 of report 3", "report.rejected 1 of report 1", "report.made 4 of report 4"));
+}
+
+TEST_F(ReportsOfState, AreAcceptedWithTheirExceptionInOneTransaction) {
+  {
+    StateStore store = open();
+    ASSERT_TRUE(store.add_report(report_of("http://shop.test/a"), kClient).has_value());
+    const auto accepted = store.accept_report(1, opening_of(store.state()->reports->front()), "opened", kReviewer);
+    ASSERT_TRUE(accepted.has_value()) << accepted.error().what;
+    EXPECT_EQ(accepted->exception.report, 1U);
+    EXPECT_EQ(accepted->report.exception, accepted->exception.exception.id);
+    const auto again = store.accept_report(1, opening_of(accepted->report), "", kReviewer);
+    EXPECT_EQ(again.error().kind, StateError::Kind::conflict);
+    EXPECT_EQ(store.reject_report(1, "", kReviewer).error().kind, StateError::Kind::conflict);
+    EXPECT_EQ(store.reject_report(7, "", kReviewer).error().kind, StateError::Kind::missing);
+  }
+  StateStore store = open();
+  ASSERT_EQ(store.state()->exceptions.size(), 1U);
+  const ReportItem& report = store.state()->reports->front();
+  EXPECT_EQ(report.state, ReportItem::State::accepted);
+  EXPECT_EQ(report.words, "opened");
+  EXPECT_EQ(report.reviewer, "token anna");
+  EXPECT_EQ(store.state()->exceptions.front().report, 1U);
+  EXPECT_THAT(audit_of(store), ElementsAre("report.made 1 of report 1", "exception.made 1 of report 1",
+                                           "report.accepted 1 of report 1"));
+}
+
+TEST_F(ReportsOfState, AreCuredByTheBuildThatCuresTheirException) {
+  StateStore store = open();
+  ASSERT_TRUE(store.add_report(report_of("http://shop.test/a"), kClient).has_value());
+  ASSERT_TRUE(store.accept_report(1, opening_of(store.state()->reports->front()), "", kReviewer).has_value());
+  for (int build = 2; build < 5; ++build) {
+    const StateStore::BuildFinding listed{
+        .id = 1, .is_listed = true, .is_new_build = true, .seen = {{"ads", std::to_string(build)}}};
+    ASSERT_EQ(store.note_builds({listed}).value(), 0U);
+  }
+  EXPECT_EQ(store.state()->exceptions.front().builds, ExceptionItem::kInsists);
+  EXPECT_EQ(store.state()->reports->front().state, ReportItem::State::accepted);
+  ASSERT_EQ(store.note_builds({{.id = 1, .is_listed = false, .seen = {}}}).value(), 1U);
+  EXPECT_EQ(store.state()->reports->front().state, ReportItem::State::cured);
+  EXPECT_EQ(open().state()->reports->front().state, ReportItem::State::cured);
+  const auto rows = audit_of(store);
+  ASSERT_EQ(rows.size(), 5U);
+  EXPECT_EQ(rows[3], "report.cured 1 of report 1");
+  EXPECT_EQ(rows[4], "exception.cured 1 of report 1");
+}
+
+TEST_F(ReportsOfState, OfALostFileAreNotCuredByExceptionsOfTheExport) {
+  {
+    StateStore store = open();
+    ASSERT_TRUE(store.add_report(report_of("http://shop.test/a"), kClient).has_value());
+    ASSERT_TRUE(store.accept_report(1, opening_of(store.state()->reports->front()), "", kReviewer).has_value());
+  }
+  for (const char* const end : {"", "-wal", "-shm"}) {
+    std::filesystem::remove((folder_.path() / "state.db").string() + end);
+  }
+  StateStore store = open();
+  ASSERT_EQ(store.state()->exceptions.front().report, 1U);
+  ASSERT_EQ(store.add_report(report_of("http://other.test/"), kClient)->id, 1U);
+  ASSERT_EQ(store.note_builds({{.id = 1, .is_listed = false, .seen = {}}}).value(), 1U);
+  EXPECT_EQ(store.state()->reports->front().state, ReportItem::State::open);
+}
+
+TEST_F(ReportsOfState, AreNotMoreThanTheMostAndGoWhenTheyAreOld) {
+  StateStore store = open();
+  for (std::size_t i = 0; i < ReportItem::kMostOpen; ++i) {
+    ASSERT_TRUE(store.add_report(report_of("http://shop.test/" + std::to_string(i)), kClient).has_value());
+  }
+  const auto refused = store.add_report(report_of("http://shop.test/one-more"), kClient);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().kind, StateError::Kind::conflict);
+  EXPECT_TRUE(store.add_report(report_of("http://shop.test/7"), kClient).has_value()) << "it is there already";
+  const auto rejected = store.reject_report(1, "", kReviewer);
+  EXPECT_TRUE(store.add_report(report_of("http://shop.test/one-more"), kClient).has_value());
+  const std::int64_t end = rejected->decided + ReportItem::kKept;
+  EXPECT_EQ(store.sweep(end - 1).value(), 0U);
+  EXPECT_EQ(store.state()->reports->size(), ReportItem::kMostOpen + 1);
+  EXPECT_EQ(store.sweep(end).value(), 0U) << "no exception has ended";
+  EXPECT_EQ(store.state()->reports->size(), ReportItem::kMostOpen);
+  EXPECT_EQ(open().state()->reports->front().id, 2U);
+}
+
+TEST_F(ReportsOfState, AFileOfAnOlderProgramGetsThemWithItsFirstChange) {
+  {
+    StateStore store = open();
+    ASSERT_TRUE(store.add_exception(opening_of(report_of("http://a.test/")), kReviewer).has_value());
+  }
+  {
+    auto database = Database::open(folder_.path() / "state.db");
+    for (const char* const sql : {"DROP TABLE reports", "DROP TABLE secrets", "PRAGMA user_version=1"}) {
+      ASSERT_TRUE(database->run(sql).has_value()) << sql;
+    }
+  }
+  const std::string before = bytes_of(folder_.path() / "state.db");
+  {
+    StateStore store = open();
+    ASSERT_TRUE(store.fault().empty()) << store.fault();
+    EXPECT_EQ(store.state()->exceptions.size(), 1U);
+    EXPECT_TRUE(store.state()->reports->empty());
+  }
+  EXPECT_EQ(bytes_of(folder_.path() / "state.db"), before) << "reading changes nothing";
+  ASSERT_TRUE(open().add_report(report_of("http://shop.test/a"), kClient).has_value());
+  StateStore store = open();
+  EXPECT_EQ(store.state()->reports->size(), 1U);
+  EXPECT_EQ(store.state()->exceptions.size(), 1U);
+}
+
+TEST_F(ReportsOfState, AChangedOneIsNotTakenForAnother) {
+  ASSERT_TRUE(open().add_report(report_of("http://shop.test/a"), kClient).has_value());
+  std::ofstream(folder_.path() / "exceptions.json") << R"({"next_id":1,"items":[]})";
+  auto database = Database::open(folder_.path() / "state.db");
+  ASSERT_TRUE(database->run("UPDATE reports SET item = replace(item, 'shop', 'evil')").has_value());
+  EXPECT_THAT(open().fault(), HasSubstr("report 1: it is not what was written"));
+}
+
+TEST_F(ReportsOfState, TheSecretIsTheSameAfterARestart) {
+  const auto secret = open().report_secret();
+  ASSERT_TRUE(secret.has_value()) << secret.error().what;
+  EXPECT_NE(*secret, StateStore::Secret{});
+  EXPECT_EQ(open().report_secret().value(), *secret);
+  std::ofstream(folder_.path() / "exceptions.json") << R"({"next_id":1,"items":[]})";
+  std::ofstream(folder_.path() / "state.db", std::ios::trunc) << "no database at all, and long enough to be one";
+  for (const char* const end : {"-wal", "-shm"}) {
+    std::filesystem::remove((folder_.path() / "state.db").string() + end);
+  }
+  EXPECT_FALSE(open().report_secret().has_value());
+}
+
+TEST_F(ReportsOfState, KnownGoodHasEachEntryOnce) {
+  const StateStore store = open();
+  std::ofstream(folder_.path() / "known-good.txt") << "hand.test";
+  for (const char* const entry : {"http://shop.test/a", "b.test", "http://shop.test/a"}) {
+    ASSERT_TRUE(store.add_known_good(entry).has_value());
+  }
+  EXPECT_EQ(bytes_of(folder_.path() / "known-good.txt"), "hand.test\nhttp://shop.test/a\nb.test\n");
+}
+
+// A child accepts reports and says each once it was confirmed; it is killed at any moment.
+TEST_F(ReportsOfState, AKillLeavesNoReportWithoutItsExceptionNorTheOtherWayRound) {
+  const unsigned seed = std::random_device{}();
+  std::mt19937 random(seed);
+  for (int round = 0; round < 15; ++round) {
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      auto store = StateStore::open(folder_.path());
+      for (int i = 0;; ++i) {
+        ReportItem report = report_of("http://shop.test/" + std::to_string(::getpid()) + "/" + std::to_string(i));
+        report.host = "h" + std::to_string(i) + "-" + std::to_string(::getpid()) + ".test";
+        const auto made = store->add_report(report, kClient);
+        if (!made || !store->accept_report(made->id, opening_of(*made), "", kReviewer)) ::_exit(1);
+        if (::write(ends[1], &made->id, sizeof made->id) < 0) ::_exit(1);
+      }
+    }
+    ::close(ends[1]);
+    std::uint64_t confirmed = 0;
+    const auto wanted = 1 + random() % 6;
+    for (std::size_t i = 0; i < wanted; ++i) {
+      ASSERT_EQ(::read(ends[0], &confirmed, sizeof confirmed), static_cast<ssize_t>(sizeof confirmed));
+    }
+    ::kill(child, SIGKILL);
+    std::uint64_t later = 0;
+    while (::read(ends[0], &later, sizeof later) == static_cast<ssize_t>(sizeof later)) confirmed = later;
+    ::close(ends[0]);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    StateStore store = open();
+    ASSERT_TRUE(store.fault().empty()) << store.fault();
+    const ReportItem* const last = find_report(*store.state()->reports, confirmed);
+    ASSERT_NE(last, nullptr) << "seed " << seed;
+    EXPECT_EQ(last->state, ReportItem::State::accepted) << "seed " << seed;
+    std::size_t accepted = 0;
+    for (const ReportItem& report : *store.state()->reports) {
+      if (report.state != ReportItem::State::accepted) continue;
+      ++accepted;
+      const ExceptionItem* const exception = store.state()->find(report.exception);
+      ASSERT_NE(exception, nullptr) << "seed " << seed << ", report " << report.id;
+      EXPECT_EQ(exception->report, report.id);
+    }
+    EXPECT_EQ(accepted, store.state()->exceptions.size()) << "seed " << seed;
+  }
+}
+
+TEST(ReportItems, AreForTheEntryThatTheFilterLists) {
+  ReportItem report = report_of("http://www.shop.test/a/b?c");
+  report.host = "www.shop.test";
+  EXPECT_EQ(entry_of(report), "www.shop.test") << "not all of shop.test";
+  report.expression = "D shop.test/a/";
+  EXPECT_EQ(entry_of(report), "http://shop.test/a/");
+  report.expression = "N 192.0.2.0/24";
+  EXPECT_EQ(entry_of(report), "www.shop.test");
+  report.expression = {};
+  EXPECT_EQ(entry_of(report), "www.shop.test");
+}
+
+TEST(ReportItems, AreReadOnlyWithinTheirBounds) {
+  const ReportItem good = report_of("http://shop.test/a");
+  nlohmann::ordered_json json = to_json(good);
+  EXPECT_TRUE(report_from(json).has_value());
+  const std::vector<std::pair<const char*, nlohmann::ordered_json>> bad{{"url", nullptr},
+                                                                        {"url", std::string(2001, 'a')},
+                                                                        {"filter", std::string(65, 'a')},
+                                                                        {"state", "lost"},
+                                                                        {"count", 0},
+                                                                        {"count", -1},
+                                                                        {"first", "now"},
+                                                                        {"until", 5},
+                                                                        {"id", "seven"},
+                                                                        {"comment", std::string(2001, 'a')}};
+  for (const auto& [name, value] : bad) {
+    nlohmann::ordered_json changed = json;
+    changed[name] = value;
+    EXPECT_FALSE(report_from(changed).has_value()) << name;
+  }
+}
+
+}  // namespace
+}  // namespace bloomwall::proxy
