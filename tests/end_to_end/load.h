@@ -39,7 +39,7 @@ struct LoadPlan {
   std::string big_url;  // answered with big_bytes of pattern()
   std::uint64_t big_bytes = 0;
   std::string echo_authority;  // host:port of an EchoServer
-  std::string fields;          // of each head, "Name: value\r\n" each
+  std::string fields = {};     // of each head, "Name: value\r\n" each
   unsigned clients = 0;
   unsigned tunnels = 0;
 };

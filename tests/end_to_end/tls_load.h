@@ -21,9 +21,9 @@ struct TlsLoadPlan {
   std::string path;         // answered with `body`
   std::string listed_path;  // answered with 403 by the proxy
   std::string body;
-  std::string fields;     // of each CONNECT, "Name: value\r\n" each
-  unsigned clients = 0;   // a thread each
-  unsigned requests = 6;  // of each connection; the fifth is for listed_path
+  std::string fields = {};  // of each CONNECT, "Name: value\r\n" each
+  unsigned clients = 0;     // a thread each
+  unsigned requests = 6;    // of each connection; the fifth is for listed_path
 };
 
 struct TlsLoadReport {
