@@ -84,6 +84,8 @@ std::string text_of(const Decision& decision) {
       return "options";
     case Decision::Act::answer_authority:
       return "authority";
+    case Decision::Act::answer_self:
+      return "self";
     case Decision::Act::forward:
       return "forward " + target + " " + verdict;
     case Decision::Act::tunnel:
@@ -161,6 +163,46 @@ INSTANTIATE_TEST_SUITE_P(
              "refuse body_too_large",
              {},
              [](conf::Config& c) { c.limits.request_body = 10; }}),
+    [](const auto& param) { return std::string(param.param.name); });
+
+// Requests for the proxy itself: nobody else gets them, whatever filters say.
+INSTANTIATE_TEST_SUITE_P(
+    ForTheProxy, Decided,
+    testing::Values(
+        Case{"ByItsName", "GET http://bloomwall.internal/ HTTP/1.1\r\nHost: bloomwall.internal\r\n", "self"},
+        Case{"InAnySpelling", "POST http://BLOOMWALL.Internal.:80/report HTTP/1.1\r\nHost: x\r\n", "self"},
+        Case{"AsAServer", "GET /report/12-aa?b HTTP/1.1\r\nHost: 127.0.0.1:3128\r\n", "self"},
+        Case{"AsAServerByItsName", "GET / HTTP/1.1\r\nHost: bloomwall.internal\r\n", "self"},
+        Case{"NotOfAnotherName", "GET http://a.test/report HTTP/1.1\r\nHost: bloomwall.internal\r\n",
+             "forward a.test:80 allowed unlisted"},
+        Case{"NotOfANameBelow", "GET http://a.bloomwall.internal/ HTTP/1.1\r\nHost: x\r\n",
+             "forward a.bloomwall.internal:80 allowed unlisted"},
+        Case{"NotByAnotherScheme", "GET ftp://bloomwall.internal/ HTTP/1.1\r\nHost: x\r\n", "refuse not_implemented"},
+        Case{"NotInATunnel", "CONNECT bloomwall.internal:443 HTTP/1.1\r\nHost: x\r\n", "refuse misdirected"},
+        Case{"ByAnotherName",
+             "GET http://own.test/ HTTP/1.1\r\nHost: x\r\n",
+             "self",
+             {},
+             [](conf::Config& c) { c.self_page.host = "own.test"; }},
+        Case{"NotWhereTheOriginIsAsked", "GET /.well-known/bloomwall/report HTTP/1.1\r\nHost: a.test\r\n",
+             "refuse misdirected"},
+        Case{"InsideATunnelByTheOriginsAddress",
+             "POST /.well-known/bloomwall/report HTTP/1.1\r\nHost: a.test\r\nContent-Length: 5\r\n", "self", kInside},
+        Case{"OfABlockedHost", "POST /.well-known/bloomwall/report HTTP/1.1\r\nHost: blocked.test\r\n", "self",
+             kInsideBlocked},
+        Case{"Redirected", "GET /.well-known/bloomwall/report/1-aa HTTP/1.1\r\nHost: blocked.test\r\n", "self",
+             kRedirected},
+        Case{"InsideATunnelTheOtherPathIsTheOrigins", "POST /report HTTP/1.1\r\nHost: a.test\r\n",
+             "forward a.test:80 allowed unlisted", kInside},
+        Case{"InsideATunnelTheNameIsTheOrigins", "GET / HTTP/1.1\r\nHost: bloomwall.internal\r\n",
+             "forward bloomwall.internal:80 allowed unlisted", kRedirected},
+        Case{"WithoutReportsTheAddressIsTheOrigins", "POST /.well-known/bloomwall/report HTTP/1.1\r\nHost: a.test\r\n",
+             "forward a.test:80 allowed unlisted", kInside, [](conf::Config& c) { c.block_page.reports = false; }},
+        Case{"OnlyOfClientsThatMayUseIt",
+             "GET http://bloomwall.internal/ HTTP/1.1\r\nHost: x\r\n",
+             "refuse client_denied",
+             {},
+             [](conf::Config& c) { c.access.clients = {"10.0.0.0/8"}; }}),
     [](const auto& param) { return std::string(param.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(
