@@ -364,7 +364,8 @@ class ThreadsRunOut : public KernelRunsOut {
     std::error_code gone;
     const std::string folder = "/proc/" + std::to_string(proxy_->process().pid()) + "/fd";
     for (const auto& fd : std::filesystem::directory_iterator(folder)) {
-      if (std::filesystem::read_symlink(fd, gone).string().starts_with(folder_.path("state/"))) return fd.path();
+      const std::string name = std::filesystem::read_symlink(fd, gone).string();
+      if (name.starts_with(folder_.path("state/")) && name.ends_with(" (deleted)")) return fd.path();
     }
     ADD_FAILURE() << "no copy is served";
     return file_;
