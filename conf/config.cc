@@ -37,6 +37,7 @@ void read_groups(MapReader& map, Config& out) {
   names.schedules = names_of(out.schedules);
   names.filters = names_of(out.filters);
   for (const Listener& listener : out.listeners) names.listeners.push_back(listener.address);
+  map.optional_path("safe_search_map", out.safe_search_map);
   map.sections("groups", out.groups, "name", 0);
   check_order(map, out.groups);
   if (out.schedules.size() > kMostSchedules) map.fail("schedules", fmt::format("at most {} may be", kMostSchedules));
@@ -147,9 +148,18 @@ std::vector<std::string> needs_restart(const Config& running, const Config& load
   sealed("log.access.file", running.log.access.file == "off", loaded.log.access.file == "off");
   sealed("log.access.queue", running.log.access.queue, loaded.log.access.queue);
   sealed("admin.address", running.admin.address, loaded.admin.address);
+  sealed("admin.tls", running.admin.tls.certificate.empty(), loaded.admin.tls.certificate.empty());
   sealed("admin.hosts", running.admin.hosts, loaded.admin.hosts);
   sealed("admin.control_socket", running.admin.control_socket, loaded.admin.control_socket);
   return keys;
+}
+
+YamlNode values_of(Config config) {
+  Reading reading{.file = "", .folder = {}, .errors = {}};
+  YamlNode root = node_of(YamlNode::Kind::map);
+  MapReader writer(reading, root);
+  read(writer, config);
+  return root;
 }
 
 std::vector<KeyInfo> known_keys() {

@@ -29,7 +29,8 @@ struct Config {
   std::string time_zone = "system";  // of schedules: "system", or a zone such as "Europe/Berlin"
   std::vector<Schedule> schedules;
   std::vector<Calendar> calendars;
-  std::vector<Group> groups;  // asked in this order
+  std::filesystem::path safe_search_map;  // empty: the one that is built in
+  std::vector<Group> groups;              // asked in this order
   // Where what must outlive the process is kept: the highest sequence accepted of each filter. Empty: nothing is kept.
   std::filesystem::path state_dir = kDefaultStateDir;
   BlockPage block_page;
@@ -62,6 +63,10 @@ tl::expected<Config, ConfigErrors> load(const std::filesystem::path& named,
 
 // Keys of which a change takes effect only after a restart ("listeners", "workers", ...), compared between two loads.
 std::vector<std::string> needs_restart(const Config& running, const Config& loaded);
+
+// The configuration as a file would say it that leaves nothing out. Texts are quoted; numbers, durations, sizes and the
+// like are not. Read again it gives the same Config.
+YamlNode values_of(Config config);
 
 // Every key there is, with its allowed range, in the order the parse functions ask for them.
 std::vector<KeyInfo> known_keys();

@@ -260,6 +260,7 @@ const Form kHostName{"a host name in ASCII (xn-- for others)", check_host_name};
 const Form kResolvedName{"a host name in ASCII (xn-- for others), not an address", check_resolved_name};
 const Form kIp{"an IP address", check_ip};
 const Form kLabel{"1 to 64 of A-Z a-z 0-9 . _ -", check_label};
+const Form kEngine{"an engine of safe_search_map", check_label};
 const Form kUser{"the name of a user: 1 to 255 octets, no colon, no blank at either end", check_user};
 const Form kUserGroup{"a group of users: 1 to 64 octets, no colon or comma, no blank at either end", check_user_group};
 const Form kRealm{"1 to 64 letters, digits, blanks or .-_", check_realm};

@@ -30,6 +30,7 @@ extern const Form kHostName;       // made lower-case
 extern const Form kResolvedName;   // the same, and nothing that is an address to some: addresses are not looked up
 extern const Form kIp;
 extern const Form kLabel;            // [A-Za-z0-9._-]{1,64}: names of filters
+extern const Form kEngine;           // the same: names of search engines
 extern const Form kUser;             // 1 to 255 octets, neither control octets nor a colon; no blank at either end
 extern const Form kUserGroup;        // 1 to 64 octets likewise, and no comma
 extern const Form kCertificateName;  // cn:, dns:, uri: or email:, and 1 to 255 octets; dns made lower-case

@@ -49,11 +49,13 @@ void read(MapReader& map, Group& out) {
                        {"off", Group::Action::off}});
   map.path_list("allow_lists", out.allow_lists);
   map.timed("otherwise", out.otherwise, {{"allow", Otherwise::allow}, {"deny", Otherwise::deny}});
+  map.text_list("safe_search", out.safe_search, kEngine);
   map.flag("end_tunnels", out.end_tunnels);
   map.section("block_page", out.block_page);
   map.require("name");
   check_count(map, "users", out.users.size(), kMostMembers);
   check_count(map, "user_groups", out.user_groups.size(), kMostMembers);
+  check_count(map, "safe_search", out.safe_search.size(), kMostMembers);
   check_count(map, "certificates", out.certificates.size(), kMostMembers);
   if (out.name == "default" && out.has_criteria()) {
     map.fail("name", "whoever is in no group is in \"default\"; a group of that name has no criteria and is the last");

@@ -65,8 +65,9 @@ struct Group {
   std::vector<std::string> certificates;         // cn:NAME, dns:NAME, uri:URI or email:NAME of the client's certificate
   std::map<std::string, Timed<Action>> filters;  // by name: where they differ from Filter::action
   std::vector<std::filesystem::path> allow_lists;
-  Timed<Otherwise> otherwise;  // nothing: Config::otherwise
-  bool end_tunnels = true;     // that are open when their host is no longer allowed
+  Timed<Otherwise> otherwise;            // nothing: Config::otherwise
+  std::vector<std::string> safe_search;  // engines of the map of safe search, whose strict filter is kept on
+  bool end_tunnels = true;               // that are open when their host is no longer allowed
   GroupPage block_page;
   bool has_criteria() const {
     return !clients.empty() || !listeners.empty() || !users.empty() || !user_groups.empty() || !certificates.empty();

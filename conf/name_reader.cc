@@ -23,6 +23,11 @@ bool MapReader::is_known(const std::string& name, Place place, std::string key_p
 
 void MapReader::name_list(std::string_view key, std::vector<std::string>& out, KnownNames known,
                           std::string_view what) {
+  if (into_ != nullptr) {
+    YamlNode names = node_of(YamlNode::Kind::sequence);
+    for (const std::string& name : out) names.items.push_back(text_node(name));
+    return put(key, std::move(names));
+  }
   const YamlNode* const list = find_scalars(key, fmt::format("names of {}s", what));
   if (list == nullptr) return;
   out.clear();

@@ -7,12 +7,23 @@
 
 namespace bloomwall::conf {
 
-void read(MapReader& map, ListenerTls& out) {
+namespace {
+
+template <typename Tls>
+void read_certificate(MapReader& map, Tls& out) {
   map.optional_path("certificate", out.certificate);
   map.optional_path("key", out.key);
   if (out.certificate.empty() != out.key.empty()) {
     map.fail(out.key.empty() ? "certificate" : "key", "certificate and key go together");
   }
+}
+
+}  // namespace
+
+void read(MapReader& map, AdminTls& out) { read_certificate(map, out); }
+
+void read(MapReader& map, ListenerTls& out) {
+  read_certificate(map, out);
   using Wanted = ListenerTls::ClientCertificate;
   map.optional_path("client_ca", out.client_ca);
   map.choice("client_certificate", out.client_certificate,
@@ -169,6 +180,7 @@ void read(MapReader& map, Headers& out) {
 void read(MapReader& map, Admin& out) {
   constexpr std::size_t kLongestSocketPath = 107;  // sun_path less its end
   map.optional_text("address", out.address, kListenAddress);
+  map.section("tls", out.tls);
   map.text_list("hosts", out.hosts, kHostName);
   map.optional_path("control_socket", out.control_socket);
   if (out.control_socket.native().size() > kLongestSocketPath) {

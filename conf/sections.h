@@ -198,8 +198,15 @@ struct Headers {
 };
 
 // `admin:` endpoints of the program's own HTTP server, for its operators.
+// `admin.tls:` of the admin address. PEM, read again by each reload.
+struct AdminTls {
+  std::filesystem::path certificate = {}, key = {};
+  friend bool operator==(const AdminTls&, const AdminTls&) = default;
+};
+
 struct Admin {
   std::optional<std::string> address = "127.0.0.1:9128";  // /healthz /readyz /metrics; nothing: off
+  AdminTls tls;                                           // empty: plain
   std::vector<std::string> hosts;                         // names it may be asked by, beside localhost and IP addresses
   std::filesystem::path control_socket = "/run/bloomwall/control.sock";  // for `bloomwall reload`; empty: off
   friend bool operator==(const Admin&, const Admin&) = default;
@@ -275,6 +282,7 @@ struct TlsInspection {
 };
 
 void read(MapReader& map, ListenerTls& out);
+void read(MapReader& map, AdminTls& out);
 void read(MapReader& map, Listener& out);
 void read(MapReader& map, Filter& out);
 void read(MapReader& map, BlockPage& out);

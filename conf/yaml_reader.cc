@@ -79,6 +79,22 @@ MapReader::MapReader(Reading& reading, const YamlNode* map, std::string path)
   }
 }
 
+MapReader::MapReader(Reading& reading, YamlNode& into) : reading_(reading), map_(nullptr), into_(&into) {}
+
+YamlNode MapReader::plain_node(std::string text) {
+  YamlNode node = node_of(YamlNode::Kind::scalar);
+  node.text = std::move(text);
+  return node;
+}
+YamlNode MapReader::text_node(std::string_view text) {
+  YamlNode node = plain_node(std::string(text));
+  node.quoted = true;
+  return node;
+}
+YamlNode MapReader::path_node(const std::filesystem::path& path) {
+  return path.empty() ? YamlNode() : text_node(path.native());
+}
+
 std::string MapReader::path_of(std::string_view key) const {
   return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key);
 }
@@ -129,6 +145,7 @@ void MapReader::read_integer(std::string_view key, std::uint64_t& out, std::uint
 }
 
 void MapReader::integer_or_auto(std::string_view key, std::uint32_t& out, std::uint32_t largest) {
+  if (into_ != nullptr) return put(key, plain_node(out == 0 ? "auto" : std::to_string(out)));
   const std::string range = fmt::format("auto or 1 to {}", largest);
   const YamlNode* node = find(key, range);
   if (node == nullptr) return;
@@ -143,6 +160,7 @@ void MapReader::integer_or_auto(std::string_view key, std::uint32_t& out, std::u
 }
 
 void MapReader::duration(std::string_view key, Milliseconds& out, Milliseconds smallest, Milliseconds largest) {
+  if (into_ != nullptr) return put(key, plain_node(format_duration(out)));
   const std::string range = fmt::format("{} to {}", format_duration(smallest), format_duration(largest));
   const YamlNode* node = find(key, range);
   if (node == nullptr) return;
@@ -154,6 +172,7 @@ void MapReader::duration(std::string_view key, Milliseconds& out, Milliseconds s
 }
 
 void MapReader::size(std::string_view key, std::uint64_t& out, std::uint64_t smallest, std::uint64_t largest) {
+  if (into_ != nullptr) return put(key, plain_node(format_size(out)));
   const std::string range = fmt::format("{} to {}", format_size(smallest), format_size(largest));
   const YamlNode* node = find(key, range);
   if (node == nullptr) return;
@@ -165,6 +184,7 @@ void MapReader::size(std::string_view key, std::uint64_t& out, std::uint64_t sma
 }
 
 void MapReader::percent(std::string_view key, std::uint32_t& out, std::uint32_t smallest, std::uint32_t largest) {
+  if (into_ != nullptr) return put(key, plain_node(fmt::format("{}%", out)));
   const std::string range = fmt::format("{}% to {}%", smallest, largest);
   const YamlNode* node = find(key, range);
   if (node == nullptr) return;
@@ -176,6 +196,7 @@ void MapReader::percent(std::string_view key, std::uint32_t& out, std::uint32_t 
 }
 
 void MapReader::flag(std::string_view key, bool& out) {
+  if (into_ != nullptr) return put(key, plain_node(out ? "true" : "false"));
   const YamlNode* node = find(key, "true or false");
   if (node == nullptr) return;
   if (!is_plain(*node) || (node->text != "true" && node->text != "false")) {
@@ -200,10 +221,12 @@ bool MapReader::read_text(const YamlNode& node, const std::string& key_path, std
 }
 
 void MapReader::text(std::string_view key, std::string& out, const Form& form) {
+  if (into_ != nullptr) return put(key, text_node(out));
   if (const YamlNode* node = find(key, std::string(form.expected))) read_text(*node, path_of(key), out, form);
 }
 
 void MapReader::optional_text(std::string_view key, std::optional<std::string>& out, const Form& form) {
+  if (into_ != nullptr) return put(key, out ? text_node(*out) : YamlNode());
   const YamlNode* node = find(key, fmt::format("{}; or null", form.expected));
   if (node == nullptr) return;
   std::string value;
@@ -226,10 +249,12 @@ bool MapReader::read_path(const YamlNode& node, const std::string& key_path, std
 }
 
 void MapReader::path(std::string_view key, std::filesystem::path& out) {
+  if (into_ != nullptr) return put(key, path_node(out));
   if (const YamlNode* node = find(key, "a path")) read_path(*node, path_of(key), out);
 }
 
 void MapReader::optional_path(std::string_view key, std::filesystem::path& out) {
+  if (into_ != nullptr) return put(key, path_node(out));
   const YamlNode* node = find(key, "a path; or null");
   if (node == nullptr) return;
   if (node->kind == YamlNode::Kind::null) {
@@ -240,6 +265,7 @@ void MapReader::optional_path(std::string_view key, std::filesystem::path& out) 
 }
 
 void MapReader::path_or(std::string_view key, std::string& out, std::initializer_list<std::string_view> words) {
+  if (into_ != nullptr) return put(key, text_node(out));
   std::vector<std::string_view> choices{"a path"};
   choices.insert(choices.end(), words);
   const YamlNode* node = find(key, enumerate(choices));
@@ -304,61 +330,6 @@ const YamlNode* MapReader::find_scalars(std::string_view key, std::string range)
   if (list == nullptr || list->kind == YamlNode::Kind::sequence) return list;
   expected(*list, path_of(key), fmt::format("a list ([] for none) of: {}", range));
   return nullptr;
-}
-
-void MapReader::text_list(std::string_view key, std::vector<std::string>& out, const Form& form) {
-  const YamlNode* list = find_scalars(key, std::string(form.expected));
-  if (list == nullptr) return;
-  out.clear();
-  for (std::size_t i = 0; i < list->items.size(); ++i) {
-    std::string value;
-    if (read_text(list->items[i], fmt::format("{}[{}]", path_of(key), i), value, form)) out.push_back(std::move(value));
-  }
-}
-
-void MapReader::path_list(std::string_view key, std::vector<std::filesystem::path>& out) {
-  const YamlNode* list = find_scalars(key, "paths");
-  if (list == nullptr) return;
-  out.clear();
-  for (std::size_t i = 0; i < list->items.size(); ++i) {
-    std::filesystem::path value;
-    if (read_path(list->items[i], fmt::format("{}[{}]", path_of(key), i), value)) out.push_back(std::move(value));
-  }
-}
-
-void MapReader::port_list(std::string_view key, std::vector<std::uint16_t>& out) {
-  const YamlNode* list = find_scalars(key, "ports from 1 to 65535");
-  if (list == nullptr) return;
-  out.clear();
-  for (std::size_t i = 0; i < list->items.size(); ++i) {
-    const YamlNode& item = list->items[i];
-    const auto value = item.kind == YamlNode::Kind::scalar && !item.quoted ? parse_integer(item.text) : std::nullopt;
-    if (!value || *value < 1 || *value > 65535) {
-      expected(item, fmt::format("{}[{}]", path_of(key), i), "a port from 1 to 65535");
-    } else {
-      out.push_back(static_cast<std::uint16_t>(*value));
-    }
-  }
-}
-
-void MapReader::text_map(std::string_view key, std::map<std::string, std::string>& out, const Form& key_form,
-                         const Form& form) {
-  const std::string range = fmt::format("{}: {}", key_form.expected, form.expected);
-  const YamlNode* map = find(key, range);
-  if (map == nullptr) return;
-  if (map->kind != YamlNode::Kind::map)
-    return expected(*map, path_of(key), fmt::format("a map ({{}} for none) of {}", range));
-  out.clear();
-  for (const YamlEntry& entry : map->entries) {
-    const std::string entry_path = fmt::format("{}.{}", path_of(key), entry.key);
-    YamlNode name;
-    name.kind = YamlNode::Kind::scalar;
-    name.place = entry.place;
-    name.text = entry.key;
-    std::string from, to;
-    if (!read_text(name, entry_path, from, key_form) || !read_text(entry.value, entry_path, to, form)) continue;
-    if (!out.emplace(std::move(from), std::move(to)).second) fail_at(entry.place, entry_path, "given twice");
-  }
 }
 
 }  // namespace bloomwall::conf

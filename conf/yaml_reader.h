@@ -3,7 +3,7 @@
 // of a file come at once. A parse function is a list of such reads:
 //     void read(MapReader& map, Timeouts& timeouts) { map.duration("connect", timeouts.connect, 1ms, 10min); }
 // Afterwards every key that no function has read is an error. Without a file the same functions list every key with its
-// range: that is known_keys() of config.h.
+// range (known_keys() of config.h), or write what the fields hold (values_of()).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -53,9 +53,12 @@ class MapReader {
  public:
   // `map` is null where the section is absent.
   MapReader(Reading& reading, const YamlNode* map, std::string path);
+  // Writes each field into this map, which has none of the keys yet, instead of reading it.
+  MapReader(Reading& reading, YamlNode& into);
 
   template <std::unsigned_integral T>
   void integer(std::string_view key, T& out, T smallest, T largest) {
+    if (into_ != nullptr) return put(key, plain_node(std::to_string(out)));
     std::uint64_t value = out;
     read_integer(key, value, smallest, largest);
     out = static_cast<T>(value);
@@ -76,6 +79,7 @@ class MapReader {
   void optional_path(std::string_view key, std::filesystem::path& out);
   template <typename T>
   void choice(std::string_view key, T& out, std::initializer_list<std::pair<std::string_view, T>> words) {
+    if (into_ != nullptr) return put(key, text_node(word_of(out, words)));
     if (const auto index = read_choice(key, names_of<T>(words))) out = (words.begin() + *index)->second;
   }
 
@@ -88,12 +92,18 @@ class MapReader {
   // One of the words, or a map of schedules to them, in which `otherwise` may stand.
   template <typename Timed>
   void timed(std::string_view key, Timed& out, const Words<typename Timed::Value>& words) {
+    if (into_ != nullptr) return put(key, timed_node(out, words));
     if (const YamlNode* const node = find(key, timed_range(words))) read_timed(*node, path_of(key), out, words);
   }
   // Such values by the names of filters.
   template <typename Timed>
   void timed_by_filter(std::string_view key, std::map<std::string, Timed>& out,
                        const Words<typename Timed::Value>& words) {
+    if (into_ != nullptr) {
+      YamlNode map = node_of(YamlNode::Kind::map);
+      for (const auto& [name, value] : out) map.entries.push_back({name, {}, timed_node(value, words)});
+      return put(key, std::move(map));
+    }
     for (const YamlEntry* const entry : entries_by_name(key, timed_range(words), &Names::filters, "filter")) {
       read_timed(entry->value, path_of(key) + "." + entry->key, out[entry->key], words);
     }
@@ -104,6 +114,7 @@ class MapReader {
   // A section of its own: calls read(MapReader&, T&), found beside T.
   template <typename T>
   void section(std::string_view key, T& out) {
+    if (into_ != nullptr) return put(key, section_node(out));
     MapReader child(reading_, find_map(key), path_of(key));
     read(child, out);
     child.finish();
@@ -111,6 +122,11 @@ class MapReader {
   // A list of such sections. No two may have the same value under `unique`.
   template <typename T>
   void sections(std::string_view key, std::vector<T>& out, std::string_view unique, std::size_t fewest) {
+    if (into_ != nullptr) {
+      YamlNode items = node_of(YamlNode::Kind::sequence);
+      for (T& each : out) items.items.push_back(section_node(each));
+      return put(key, std::move(items));
+    }
     const YamlNode* list = find_list(key, fewest, unique);
     if (list == nullptr && reading_.keys == nullptr) return;
     std::vector<T> made;
@@ -130,6 +146,37 @@ class MapReader {
   void finish();  // unknown keys become errors
 
  private:
+  // Of what is written.
+  static YamlNode plain_node(std::string text);  // a number, a duration or the like
+  static YamlNode text_node(std::string_view text);
+  static YamlNode path_node(const std::filesystem::path& path);  // null for an empty one
+  void put(std::string_view key, YamlNode value) { into_->entries.push_back({std::string(key), {}, std::move(value)}); }
+  template <typename T>
+  static std::string_view word_of(const T& value, const Words<T>& words) {
+    for (const auto& [word, meant] : words) {
+      if (meant == value) return word;
+    }
+    return {};
+  }
+  template <typename Timed>
+  static YamlNode timed_node(const Timed& timed, const Words<typename Timed::Value>& words) {
+    YamlNode map = node_of(YamlNode::Kind::map);
+    for (const auto& [schedule, value] : timed.by_schedule) {
+      map.entries.push_back({schedule, {}, text_node(word_of(value, words))});
+    }
+    if (timed.otherwise) {
+      map.entries.push_back({std::string(kOtherwise), {}, text_node(word_of(*timed.otherwise, words))});
+    }
+    return map;
+  }
+  template <typename T>
+  YamlNode section_node(T& section) {
+    YamlNode map = node_of(YamlNode::Kind::map);
+    MapReader child(reading_, map);
+    read(child, section);
+    return map;
+  }
+
   template <typename Timed>
   void read_timed(const YamlNode& node, const std::string& key_path, Timed& out,
                   const Words<typename Timed::Value>& words) {
@@ -175,6 +222,7 @@ class MapReader {
 
   Reading& reading_;
   const YamlNode* map_;
+  YamlNode* into_ = nullptr;  // it writes
   std::string path_;
   std::vector<std::string> asked_;
 };

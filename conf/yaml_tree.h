@@ -50,6 +50,11 @@ struct YamlEntry {
   Place place;  // of the key
   YamlNode value;
 };
+inline YamlNode node_of(YamlNode::Kind kind) {
+  YamlNode node;
+  node.kind = kind;
+  return node;
+}
 
 // Where `text` stops being readable text: the first octet that is not well-formed UTF-8 (RFC 3629), or a control
 // character other than TAB, LF and CR. Nothing where all of it is text.

@@ -30,6 +30,7 @@ file(WRITE "${BLOOMWALL_BINARY}/systemd/bloomwall.yaml" "${yaml}")
 file(INSTALL "${BLOOMWALL_BINARY}/systemd/bloomwall.yaml" "${BLOOMWALL_SOURCE}/conf/blocked.html"
      DESTINATION "${prefix}/share/doc/bloomwall/examples")
 file(INSTALL "${BLOOMWALL_SOURCE}/conf/never-decrypt.txt" DESTINATION "${prefix}/share/bloomwall")
+file(INSTALL "${BLOOMWALL_SOURCE}/conf/safe-search.txt" DESTINATION "${prefix}/share/doc/bloomwall/examples")
 file(INSTALL "${BLOOMWALL_SOURCE}/README.md" "${BLOOMWALL_SOURCE}/LICENSE" DESTINATION "${prefix}/share/doc/bloomwall")
 if(NOT EXISTS "$ENV{DESTDIR}${etc}/bloomwall/bloomwall.yaml")
   file(INSTALL "${BLOOMWALL_BINARY}/systemd/bloomwall.yaml" DESTINATION "${etc}/bloomwall")

@@ -11,6 +11,7 @@ import pathlib
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -29,7 +30,7 @@ BASE = "/api/v1"
 
 
 class Proxy:
-    def __init__(self, folder):
+    def __init__(self, folder, admin='address: "127.0.0.1:0"'):
         self.folder = folder
         (folder / "list.txt").write_text("listed.example.test\n")
         subprocess.run([BUILD / "bloomwall-filter", "build", "-q", "-o", folder / "list.bwf", folder / "list.txt"], check=True)
@@ -37,12 +38,13 @@ class Proxy:
             'listeners: [{address: "127.0.0.1:0"}]\nstate_dir: state\n'
             "filters: [{name: list, file: list.bwf}]\n"
             "groups: [{name: pupils, clients: [127.0.0.2]}]\n"
-            'admin: {address: "127.0.0.1:0", control_socket: control.sock}\nlog: {file: daemon.log, access: {file: off}}\n')
+            "authentication: {basic_helper: {command: [/bin/false, -w, secret]}}\n"
+            f'admin: {{{admin}, control_socket: control.sock}}\nlog: {{file: daemon.log, access: {{file: off}}}}\n')
         self.process = subprocess.Popen([BUILD / "bloomwall", "run", "--config", folder / "bloomwall.yaml"])
         log = folder / "daemon.log"
         until(lambda: log.exists() and "listening on" in log.read_text())
         self.own_port = int(re.search(r"listening on 127\.0\.0\.1:(\d+)", log.read_text())[1])
-        self.port = int(re.search(r"admin on 127\.0\.0\.1:(\d+)", log.read_text())[1])
+        self.port = int(re.search(r"admin on [\d.]+:(\d+)", log.read_text())[1])
 
     def command(self, *words):
         return subprocess.run([BUILD / "bloomwall", *words, "--config", self.folder / "bloomwall.yaml"], check=True,
@@ -197,6 +199,15 @@ class ApiTest(unittest.TestCase):
         self.assertEqual(self.check("POST", "/session", body={"token": "bw_" + "a" * 32})[0], 401)
         self.assertGreater(self.matched, 30)
 
+    def test_configuration_is_whole(self):
+        status, value = self.check("GET", "/config", token=self.tokens["admin"])
+        self.assertEqual(status, 200)
+        settings = value["settings"]
+        self.assertEqual(settings["groups"][0]["clients"], ["127.0.0.2"])
+        self.assertEqual((settings["timeouts"]["connect"], settings["limits"]["header_fields"]), ("10s", 256))
+        self.assertEqual((settings["access"]["strict_path"], settings["upstream"]["parent"]), (False, None))
+        self.assertEqual(settings["authentication"]["basic_helper"]["command"], ["/bin/false", "***", "***"])
+
     def test_bodies_are_bounded(self):
         admin = self.tokens["admin"]
         for path in ("/exceptions", "/tokens", "/reports/1/accept"):
@@ -209,6 +220,57 @@ class ApiTest(unittest.TestCase):
         self.assertEqual(self.proxy.ask("GET", "/status", token=self.tokens["viewer"])[0], 200)
         for each in idle:
             each.close()
+
+
+class TlsTest(unittest.TestCase):
+    """The admin address where others can reach it."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.issue("first.test")
+
+    def issue(self, name):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30",
+                        "-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}", "-keyout", self.folder / "admin.key",
+                        "-out", self.folder / "admin.crt"], check=True, capture_output=True)
+        (self.folder / "admin.key").chmod(0o600)
+
+    def start(self, admin):
+        proxy = Proxy(self.folder, admin)
+        self.addCleanup(proxy.stop)
+        return proxy
+
+    def ask(self, port, name, method, path, body=None, token=None):
+        context = ssl.create_default_context(cafile=self.folder / "admin.crt")
+        with socket.create_connection(("127.0.0.1", port), timeout=WAIT) as plain, context.wrap_socket(plain, server_hostname=name) as client:
+            fields = f"Authorization: Bearer {token}\r\n" if token else ""
+            client.sendall(f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{fields}Content-Length: {len(body or '')}\r\n\r\n{body or ''}".encode())
+            answer = b""
+            while piece := client.recv(65536):
+                answer += piece
+        return answer.decode()
+
+    def test_serves_the_api_where_it_speaks_tls(self):
+        proxy = self.start('address: "0.0.0.0:0", tls: {certificate: admin.crt, key: admin.key}')
+        token = proxy.command("token", "add", "anna", "--role", "viewer", "--for", "1h").strip()
+        self.assertIn("HTTP/1.1 200", self.ask(proxy.port, "first.test", "GET", "/healthz"))
+        self.assertIn('"phase":"serving"', self.ask(proxy.port, "first.test", "GET", BASE + "/status", token=token))
+        session = self.ask(proxy.port, "first.test", "POST", BASE + "/session", json.dumps({"token": token}))
+        self.assertRegex(session, r"Set-Cookie: bloomwall_session=\S+; Path=/; HttpOnly; SameSite=Strict; Secure\r\n")
+        with socket.create_connection(("127.0.0.1", proxy.port), timeout=WAIT) as plain:
+            plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            self.assertNotIn(b"alive", plain.recv(65536))
+        self.issue("second.test")
+        proxy.command("reload")
+        self.assertIn("HTTP/1.1 200", self.ask(proxy.port, "second.test", "GET", "/healthz"))
+
+    def test_serves_no_api_in_clear(self):
+        proxy = self.start('address: "0.0.0.0:0"')
+        self.assertEqual(proxy.ask("GET", "/status")[0], 404)
+        checked = subprocess.run([BUILD / "bloomwall", "check", "--config", self.folder / "bloomwall.yaml"], capture_output=True, text=True)
+        self.assertIn("admin.address: 0.0.0.0:0 is not of this host alone: set admin.tls", checked.stderr + checked.stdout)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def check(prefix, etc):
                   f"{prefix}/lib/tmpfiles.d/bloomwall.conf", f"{prefix}/share/doc/bloomwall/LICENSE",
                   f"{etc}/logrotate.d/bloomwall", f"{etc}/bloomwall/bloomwall.yaml",
                   f"{prefix}/share/doc/bloomwall/examples/bloomwall.yaml", f"{prefix}/share/doc/bloomwall/examples/blocked.html",
-                  f"{prefix}/share/bloomwall/never-decrypt.txt"]
+                  f"{prefix}/share/doc/bloomwall/examples/safe-search.txt", f"{prefix}/share/bloomwall/never-decrypt.txt"]
         if (BUILD / "negotiate-helper").exists():  # built where there is GSSAPI
             wanted.append(f"{prefix}/lib/bloomwall/negotiate-helper")
         for path in wanted:

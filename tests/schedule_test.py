@@ -1,82 +1,47 @@
 #!/usr/bin/env python3
-"""A schedule changes under the running program: its clock is set a few seconds before, and nothing else is done to it.
+"""Schedules change under the running program: its clock is set to times near their changes, and nothing else is done to it.
 
 Usage: schedule_test.py BUILD_DIR [unittest arguments]. Exit status 77 (skipped) where faketime is missing.
 SPDX-License-Identifier: Apache-2.0
 """
-import glob
 import json
-import os
 import pathlib
-import re
 import shutil
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import unittest
 
+from clock_site import FAKETIME, Origin, Proxy, SteppedProxy, utc
 from interception_site import BUILD, WAIT, until
 
-FAKETIME = sorted(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1"))
-
-
-class Origin:
-    """Answers a GET, and sends back what else it is told."""
-
-    def __init__(self):
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            connection, _ = self.listener.accept()
-            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
-
-    @staticmethod
-    def serve(connection):
-        while text := connection.recv(65536):
-            is_request = text.startswith(b"GET")
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok" if is_request else text)
-        connection.close()
-
-
-class Proxy:
-    def __init__(self, folder, clock):
-        self.folder, self.clock = folder, clock
-
-    def __enter__(self):
-        log = self.folder / "daemon.log"
-        log.unlink(missing_ok=True)
-        environment = {**os.environ, "LD_PRELOAD": FAKETIME[-1], "FAKETIME": f"@{self.clock}", "TZ": "UTC",
-                       "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1"}
-        self.process = subprocess.Popen([BUILD / "bloomwall", "run", "--config", self.folder / "bloomwall.yaml"], env=environment)
-        self.port = int(until(lambda: log.exists() and re.search(r"listening on 127\.0\.0\.1:(\d+)", log.read_text()))[1])
-        return self
-
-    def __exit__(self, *_):
-        self.process.send_signal(signal.SIGINT)
-        self.status = self.process.wait(WAIT)
-
-    def connect(self):
-        return socket.create_connection(("127.0.0.1", self.port), timeout=WAIT)
-
-    def status_of(self, request):
-        with self.connect() as client:
-            client.sendall(request.encode())
-            return int(client.recv(65536).split()[1])
-
-    def get(self, authority):
-        return self.status_of(f"GET http://{authority}/ HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n\r\n")
-
-    def tunnel(self, authority):
-        client = self.connect()
-        client.sendall(f"CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\n".encode())
-        assert client.recv(65536).startswith(b"HTTP/1.1 200")
-        return client
+# Schedules by the hosts that they block.
+WEEK = {
+    "weekend": "{name: weekend, times: ['sat,sun']}",
+    "friday": "{name: friday, times: ['fri 22:00-06:00']}",
+    "skipped": "{name: skipped, times: ['02:00-03:00']}",
+    "after": "{name: after, times: ['03:00-04:00']}",
+    "twice": "{name: twice, times: ['02:15-02:45']}",
+    "lessons": "{name: lessons, times: ['mon-fri 08:00-12:00'], except: [holidays]}",
+    "office": "{name: office, times: ['mon-fri 08:00-12:00']}",
+}
+# When (UTC; in Berlin it is an hour later, in summer two), and what is blocked before and from then on.
+WALK = [
+    ("midnight", "2026-11-27 23:00:00", {"friday"}, {"friday", "weekend"}),
+    ("the end of what began on the day before", "2026-11-28 05:00:00", {"friday", "weekend"}, {"weekend"}),
+    ("the hour that is skipped", "2026-03-29 01:00:00", {"weekend"}, {"weekend", "after"}),
+    ("the hour that comes twice, first", "2026-10-25 00:15:00", {"weekend", "skipped"}, {"weekend", "skipped", "twice"}),
+    ("its end", "2026-10-25 00:45:00", {"weekend", "skipped", "twice"}, {"weekend", "skipped"}),
+    ("the same hour again", "2026-10-25 01:15:00", {"weekend", "skipped"}, {"weekend", "skipped", "twice"}),
+    ("its end again", "2026-10-25 01:45:00", {"weekend", "skipped", "twice"}, {"weekend", "skipped"}),
+    ("the hour after", "2026-10-25 02:00:00", {"weekend", "skipped"}, {"weekend", "after"}),
+    ("the last day of school", "2026-12-18 07:00:00", set(), {"lessons", "office"}),
+    ("a holiday", "2026-12-21 07:00:00", set(), {"office"}),
+    ("the last holiday", "2027-01-08 07:00:00", set(), {"office"}),
+    ("school again", "2027-01-11 07:00:00", set(), {"lessons", "office"}),
+    ("the end of lessons", "2027-01-11 11:00:00", {"lessons", "office"}, set()),
+    ("a step backward, by which lessons begin anew", "2026-12-18 11:00:00", {"lessons", "office"}, set()),
+]
 
 
 class Schedules(unittest.TestCase):
@@ -127,6 +92,46 @@ log: {{file: daemon.log, access: {{file: access.log}}}}
         ended = next(line for line in lines if line["method"] == "CONNECT" and line.get("filter"))
         self.assertEqual((ended["group"], ended["filter"], ended["decision"]), ("pupils", "games", "blocked"))
         self.assertLess(ended["duration_ms"], 8000)
+
+
+
+    def test_a_walk_through_the_year(self):
+        for host in WEEK:
+            (self.folder / f"{host}.txt").write_text(f"{host}.test\n")
+            subprocess.run([BUILD / "bloomwall-filter", "build", "-o", self.folder / f"{host}.bwf", self.folder / f"{host}.txt"],
+                           check=True, capture_output=True)
+        actions = ", ".join(f'{host}: {{{host}: block, otherwise: "off"}}' for host in WEEK)
+        (self.folder / "bloomwall.yaml").write_text(f"""
+listeners: [{{address: "127.0.0.1:0"}}]
+time_zone: Europe/Berlin
+calendars: [{{name: holidays, dates: [2026-12-21..2027-01-08]}}]
+schedules: [{", ".join(WEEK.values())}]
+filters: [{", ".join(f"{{name: {host}, file: {host}.bwf}}" for host in WEEK)}]
+groups: [{{name: all, clients: [127.0.0.1], filters: {{{actions}}}}}]
+access: {{connect_ports: [], deny_destinations: []}}
+dns: {{hosts: {{{", ".join(f"{host}.test: 127.0.0.1" for host in WEEK)}}}}}
+admin: {{address: null, control_socket: null}}
+state_dir: null
+log: {{file: daemon.log, access: {{file: "off"}}}}
+""")
+
+        def blocked():
+            return {host for host in WEEK if proxy.get(f"{host}.test:{self.origin.port}") == 403}
+
+        with SteppedProxy(self.folder, "2026-11-27 12:00:00") as proxy:
+            for what, moment, before, after in WALK:
+                with self.subTest(what):
+                    proxy.step_to(moment, ahead=60)
+                    until(lambda: blocked() == before)
+                    proxy.step_to(moment, ahead=1)
+                    while (seen := blocked()) == before and proxy.now() < utc(moment) + WAIT:
+                        pass
+                    self.assertLessEqual(seen, before | after, "nothing else begins")
+                    until(lambda: blocked() == after)
+                    self.assertGreaterEqual(proxy.now(), utc(moment))
+                    self.assertLess(proxy.now(), utc(moment) + 5, "it changes at once")
+        self.assertEqual(proxy.status, 0)
+        self.assertNotRegex((self.folder / "daemon.log").read_text(), "reload| error |warning (?!start: limits)")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@
 #include "proxy/auth/user.h"
 #include "proxy/http/http_error.h"
 #include "proxy/io/endpoint.h"
+#include "proxy/tls/handles.h"
 
 namespace bloomwall::proxy {
 
@@ -23,8 +24,15 @@ struct ClientInfo {
   const std::string* listener = nullptr;       // "127.0.0.1:3128"
   const std::string* listener_rule = nullptr;  // the same as configured: ListenerRules::address
   bool is_secure = false;                      // it speaks TLS to the proxy itself
-  std::unique_ptr<const std::vector<std::string>> certificate =
-      nullptr;  // names (GroupMember); nullptr: it has shown none
+  struct Certificate {
+    std::vector<std::string> names;  // GroupMember
+    X509Ptr shown;
+    X509StackPtr chain;  // as it was sent; nullptr: none
+  };
+  std::unique_ptr<const Certificate> certificate = nullptr;  // to the proxy itself; nullptr: it has shown none
+  // Of Decider::is_certificate_valid() alone: by which generation of the rules it was verified, and the outcome.
+  mutable std::uint64_t certificate_verified_by = 0;
+  mutable bool is_certificate_valid = true;
   struct Destination {
     Endpoint endpoint;
     std::string address;  // without port
@@ -41,8 +49,12 @@ struct ClientInfo {
     bool has_marks = false;      // https: URL entries exist on the host
     bool hides_name = false;     // https: TlsDecision::hides_name
     std::optional<HttpError> failure =
-        {};                  // https: why there is no connection to the origin; the answer to each request
-    UserPtr user = nullptr;  // of the CONNECT, and so of every request in it; nullptr: nobody had to log in
+        {};                    // https: why there is no connection to the origin; the answer to each request
+    UserPtr user = nullptr;    // of the CONNECT, and so of every request in it; nullptr: nobody had to log in
+    std::string dialled = {};  // TunnelStart::dialled
+    // What was dialled, or asked of the parent, for the CONNECT; on transparent listeners where nothing else was, its
+    // address.
+    std::string_view dialled_name() const { return !dialled.empty() ? dialled : !authority.empty() ? authority : host; }
     TunnelTarget target() const { return {host, port, scheme}; }
   };
   bool is_intercepted() const { return inside != nullptr && inside->scheme == Scheme::https; }

@@ -39,7 +39,7 @@ ClientSession::ClientSession(WorkerState& state, Owner& owner, TransportPtr tran
     secure(*rules.tls);
   }
   info_.is_secure = rules.tls != nullptr;
-  verified_by_ = worker_.snapshot->generation;
+  info_.certificate_verified_by = worker_.snapshot->generation;
   is_arriving_ = preface_ != nullptr || rules.tls != nullptr;
   // Browsers open connections in advance: until the first octet it counts as idle.
   const conf::Timeouts& timeouts = worker_.snapshot->settings.timeouts;

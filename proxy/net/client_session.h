@@ -115,6 +115,7 @@ class ClientSession final : public DeletedLater,
 
   // A request and its answer.
   void begin_request();
+  void note_certificate();
   bool is_certificate_valid();
   std::size_t read_request(std::span<const char> bytes);
   bool take(const ReadStep& step, GatheredWrite& out);
@@ -200,7 +201,6 @@ class ClientSession final : public DeletedLater,
   LastUpstream last_upstream_;
   LingeringClose ending_;
   std::uint64_t sent_before_ = 0;  // octets, before the request
-  std::uint64_t verified_by_ = 0;  // generation of the rules for its certificate
   bool is_idle_ = false;           // as the owner was told
   bool has_asked_ = false;         // one request at least has begun
   bool was_answered_ = false;      // and one was answered

@@ -1,6 +1,5 @@
 // The certificate of a client that speaks TLS to the proxy itself (declared in client_session.h).
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -11,20 +10,24 @@
 
 namespace bloomwall::proxy {
 
-// What it says is noted with the first request; after a reload it is verified again. False: it is revoked, or no longer
-// enough, and the connection is closed.
-bool ClientSession::is_certificate_valid() {
-  if (!info_.is_secure || info_.inside != nullptr) return true;
+// With the first request.
+void ClientSession::note_certificate() {
   const TlsSession* const tls = transport_->tls();
   X509* const certificate = tls == nullptr ? nullptr : tls->peer_certificate();
-  if (!has_asked_ && certificate != nullptr) {
-    info_.certificate = std::make_unique<const std::vector<std::string>>(client_certificate_names(certificate));
-  }
-  const Snapshot& snapshot = *worker_.snapshot;
-  if (tls == nullptr || std::exchange(verified_by_, snapshot.generation) == snapshot.generation) return true;
-  const auto rules = std::ranges::find(snapshot.listeners, *info_.listener_rule, &ListenerRules::address);
-  if (rules == snapshot.listeners.end() || rules->tls == nullptr) return true;
-  if (rules->tls->admits(certificate, tls->peer_chain())) return true;
+  if (certificate == nullptr) return;
+  auto noted = std::make_unique<ClientInfo::Certificate>();
+  noted->names = client_certificate_names(certificate);
+  noted->shown = share(certificate);
+  if (tls->peer_chain() != nullptr)
+    noted->chain.reset(X509_chain_up_ref(const_cast<STACK_OF(X509)*>(tls->peer_chain())));
+  info_.certificate = std::move(noted);
+}
+
+// False: it is revoked since a reload, or no longer enough, and the connection is closed.
+bool ClientSession::is_certificate_valid() {
+  if (!info_.is_secure) return true;
+  if (!has_asked_) note_certificate();
+  if (worker_.decider.is_certificate_valid(info_)) return true;
   close();
   return false;
 }

@@ -79,6 +79,7 @@ class ClientStream {
   ~ClientStream() = default;
 };
 
+struct Decision;
 struct Snapshot;
 struct WorkerState;
 
@@ -91,9 +92,11 @@ struct ExchangeContext {
   UserPtr user = nullptr;                    // whose request it is; nullptr: nobody had to log in for it
   std::uint32_t locked_for = 0;              // seconds, where it is answered login_locked
   // Where the request goes, as decided. Until then the host is empty.
-  std::string host = {};  // canonical
+  std::string host = {};     // canonical
+  std::string dialled = {};  // by safe search in the place of that, or of the address the client went to; or empty
   std::uint16_t port = 0;
   std::uint16_t host_field_port = 0;  // RequestRewrite::port
+  void go_to(const Decision& decision);
 };
 
 }  // namespace bloomwall::proxy

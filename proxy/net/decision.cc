@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/net/decision.h"
 
+#include <algorithm>
 #include <ctime>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@ namespace {
 
 constexpr HttpError kClientDenied{ErrorKind::client_denied, "access.clients"};
 constexpr HttpError kSelfIsPlain{ErrorKind::misdirected, "self_page.host is spoken to in plain http"};
+constexpr HttpError kCertificateRefused{ErrorKind::client_denied, "its certificate is not valid any more"};
 constexpr HttpError kPortDenied{ErrorKind::port_denied, "access.deny_ports"};
 
 // A loop: this process has forwarded the request before, its instance stands in Via. TargetCheck looks for its name.
@@ -80,7 +82,7 @@ std::size_t Decider::group_of(const ClientInfo& client, const User* user) const 
   const std::string_view listener = client.listener_rule == nullptr ? std::string_view() : *client.listener_rule;
   GroupMember member;
   if (user != nullptr) member = {.user = user->name, .user_groups = user->groups};
-  if (client.certificate != nullptr) member.certificate = *client.certificate;
+  if (client.certificate != nullptr) member.certificate = client.certificate->names;
   return groups()->group_of(rule_address(client.endpoint.unmapped()), listener, member);
 }
 
@@ -127,15 +129,36 @@ bool Decider::asks_for_authority(const RequestContext& request) const {
 
 std::optional<HttpError> Decider::refuse_client(const RequestContext& request, std::string_view own_via) const {
   if (!is_client_allowed(request.client)) return kClientDenied;
+  if (!is_certificate_valid(request.client)) return kCertificateRefused;
   if (!own_via.empty() && is_loop_by_instance(request.head, own_via)) {
     return HttpError{ErrorKind::loop, "this proxy stands in Via already"};
   }
   return std::nullopt;
 }
 
+bool Decider::is_certificate_valid(const ClientInfo& client) const {
+  if (!client.is_secure || client.listener_rule == nullptr) return true;
+  if (std::exchange(client.certificate_verified_by, snapshot_->generation) == snapshot_->generation) {
+    return client.is_certificate_valid;
+  }
+  const auto rules = std::ranges::find(snapshot_->listeners, *client.listener_rule, &ListenerRules::address);
+  const bool is_asked = rules != snapshot_->listeners.end() && rules->tls != nullptr;
+  const ClientInfo::Certificate* const own = client.certificate.get();
+  client.is_certificate_valid = !is_asked || (own == nullptr ? rules->tls->admits(nullptr, nullptr)
+                                                             : rules->tls->admits(own->shown.get(), own->chain.get()));
+  return client.is_certificate_valid;
+}
+
 Decision Decider::decide(const RequestContext& request) {
   Decision decision = decide_request(request);
   if (group_policies_ != nullptr) decision.verdict.group = groups()->name(group_of(request.client, request.user));
+  if (decision.act != Decision::Act::forward && decision.act != Decision::Act::tunnel) return decision;
+  if (request.client.inside == nullptr) {
+    decision.safe_search = safe_search(request.client, request.user, decision.host);
+  } else if (is_unsafe_inside(request, decision.host)) {
+    decision.act = Decision::Act::refuse;
+    decision.error = {ErrorKind::misdirected, "groups[].safe_search: the tunnel leads past it"};
+  }
   return decision;
 }
 
@@ -246,6 +269,8 @@ Review Decider::review(const TunnelContext& opened) {
     review.verdict.group = groups()->name(group);
   }
   if (review.act == Review::Act::block) return review;
+  if (is_unsafe(tunnel))
+    return {.act = Review::Act::refuse, .error = {ErrorKind::tunnel_denied, "groups[].safe_search, since a reload"}};
   if (const auto error = refuse(tunnel)) return {.act = Review::Act::refuse, .error = *error};
   return review;
 }
@@ -326,6 +351,7 @@ std::optional<HttpError> Decider::refuse(const TunnelContext& tunnel) const {
   const ClientInfo& client = tunnel.client;
   const bool is_connect = tunnel.url.empty();
   if (!is_client_allowed(client)) return HttpError{ErrorKind::client_denied, "access.clients, since a reload"};
+  if (!is_certificate_valid(client)) return kCertificateRefused;
   if (has_lost_user(tunnel)) return HttpError{ErrorKind::tunnel_denied, "authentication, since a reload"};
   if (is_connect && !snapshot_->access.port_allowed(tunnel.port)) {
     return HttpError{ErrorKind::port_denied, "access.connect_ports, since a reload"};

@@ -49,12 +49,16 @@ struct Decision {
   std::string_view host = {};  // canonical, the only thing to resolve and dial; valid until the Decider is asked again
   std::uint16_t port = 0;      // to dial
   std::uint16_t host_field_port = 0;  // as the target gave it: RequestRewrite::port
+  // What is to be dialled in the place of `host`, where the group has its engine's strict filter on. Valid until
+  // adopt().
+  SafeSearch::Found safe_search = {};
 };
 
 // A tunnel that is open, or a connection after an upgrade.
 struct TunnelContext {
   const ClientInfo& client;
   std::string_view host, server_name;  // canonical; the latter may be empty
+  std::string_view dialled = {};       // TunnelStart::dialled
   std::string_view url;                // of the request that was upgraded; empty for CONNECT
   std::uint16_t port = 0;
   bool to_parent = false;
@@ -72,6 +76,10 @@ struct Review {
 class Decider {
  public:
   void adopt(SnapshotPtr snapshot, PolicyPtr policy, GroupPoliciesPtr groups = {});
+
+  // Whether the certificate that a client has shown to the proxy itself is valid, and enough, by the rules of now. Of
+  // one that was verified by them already that is remembered.
+  bool is_certificate_valid(const ClientInfo& client) const;
 
   // Called before anything is done for a client's request, its own limits included. `own_via`: this process's element
   // of Via; empty: loops are not looked for.
@@ -101,6 +109,9 @@ class Decider {
     return target_check_.host(host, seen_by(client, user));
   }
 
+  // Under which name this canonical host must be dialled for the client, by safe search.
+  SafeSearch::Found safe_search(const ClientInfo& client, const User* user, std::string_view host) const;
+
   // What the networks in filters say of an address to which a request is about to go; unlisted where there are none.
   bool has_networks() const { return has_networks_; }
   KeptVerdict address(const RequestContext& request, const Endpoint& peer);
@@ -116,12 +127,14 @@ class Decider {
   filter::AskedPolicy seen_by(const ClientInfo& client, const User* user) const;
   Decision decide_request(const RequestContext& request);
   Decision decide_self(const RequestContext& request) const;
+  bool is_unsafe_inside(const RequestContext& request, std::string_view host) const;
   Review block(const TunnelContext& tunnel);
   Review block_host(const TunnelContext& tunnel, std::string_view host, const char* why);
   Review block_url(const TunnelContext& tunnel);
   filter::Verdict peer_of(const TunnelContext& tunnel);
   std::optional<HttpError> refuse(const TunnelContext& tunnel) const;
   bool has_lost_user(const TunnelContext& tunnel) const;
+  bool is_unsafe(const TunnelContext& tunnel) const;
   bool is_client_allowed(const ClientInfo& client) const;
   bool asks_for_authority(const RequestContext& request) const;
 

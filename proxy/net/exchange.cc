@@ -50,9 +50,7 @@ void Exchange::decide(GatheredWrite& out) {
     if (!context_.client.request_ended()) context_.client.pause(PauseReason::not_ready);
     return wait_.for_pages(context_.snapshot->settings.timeouts.connect);
   }
-  context_.host = decision.host;
-  context_.port = decision.port;
-  context_.host_field_port = decision.host_field_port;
+  context_.go_to(decision);
   log_.note_verdict(std::move(decision.verdict), decision.act != Decision::Act::refuse);
   if (!user_check_.may_go_to(context_.host)) return answer_error(user_check_.error());
   switch (decision.act) {

@@ -143,6 +143,7 @@ void ExchangeLog::write(std::uint64_t body_octets, bool is_local_reply) {
   record.bytes_sent = context_.client.octets_sent();
   record.bytes_received = body_octets;
   record.host = context_.host;
+  record.dialled_as = context_.dialled;
   record.content_type = content_type_;
   record.peer = peer_;
   record.peer_is_parent = is_for_parent;
@@ -177,6 +178,7 @@ TunnelStart ExchangeLog::make_tunnel_start() {
   start.target = url();
   if (hides_url()) start.shown = shown_url();
   start.host = context_.host;
+  start.dialled = context_.dialled;
   start.port = context_.port;
   start.is_connect = head.method == Method::connect;
   start.http10 = head.version == Version::http10;

@@ -21,6 +21,7 @@ class GroupPolicies {
 
   // `group`: GroupRules::group_of().
   const PolicyPtr& of(std::size_t group) const { return policies_[group]; }
+  std::size_t size() const { return policies_.size(); }
   // Whether they are those of this instant. They are not after a step of the clock, either.
   bool hold_at(Instant at) const { return made_at_ <= at && at < until_; }
   // Of the same filters and exceptions: whether each group does what it does there.

@@ -35,6 +35,15 @@ Standing standing_after(OriginLink::Reuse reuse) {
 
 }  // namespace
 
+void ExchangeContext::go_to(const Decision& decision) {
+  host = decision.host;
+  port = decision.port;
+  host_field_port = decision.host_field_port;
+  if (!decision.safe_search) return;
+  dialled = decision.safe_search.dialled;
+  worker.counters.safe_search.count(decision.safe_search.engine);
+}
+
 OriginLink::OriginLink(ExchangeContext& context, ExchangeLog& log, User& user)
     : context_(context),
       log_(log),
@@ -57,6 +66,10 @@ bool OriginLink::is_inside() const { return context_.client.info().inside != nul
 DialTarget OriginLink::target() const {
   const ClientInfo& client = context_.client.info();
   const auto& meant = client.destination;
+  if (!context_.dialled.empty()) {
+    const std::uint16_t port = meant != nullptr ? meant->endpoint.port() : context_.port;
+    return {.host = context_.dialled, .port = port, .client = ClientLimits::key_of(client.endpoint)};
+  }
   if (meant != nullptr) return {.host = meant->address, .port = meant->endpoint.port()};
   return {.host = context_.host, .port = context_.port, .client = ClientLimits::key_of(client.endpoint)};
 }

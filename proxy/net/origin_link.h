@@ -45,7 +45,7 @@ class OriginLink final : public Connector::Handler {
   void route();  // first, once the request is decided: to the origin, or to the parent
   bool goes_to_parent() const { return parent_ != nullptr; }
   // What is dialled, or asked of the parent. A redirected client is taken to the address it meant to reach: what it
-  // calls that may be a lie.
+  // calls that may be a lie. Before both comes the name that safe search has for the host.
   DialTarget target() const;
 
   std::optional<HttpError> take_inner();  // inside a tunnel: its connection, or why there is none

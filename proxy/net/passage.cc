@@ -61,7 +61,7 @@ tl::expected<PassageJudge, std::string> PassageJudge::compile(const conf::Config
 }
 
 Passage PassageJudge::judge(std::string_view raw_url, const filter::CanonicalUrl& url,
-                            const filter::AskedPolicy& policy) {
+                            const filter::AskedPolicy& policy, std::string_view dialled) {
   Passage passage;
   passage.is_tunnel = is_tunnelled(url.scheme);
   passage.is_encrypted = is_encrypted(url.scheme);
@@ -86,7 +86,7 @@ Passage PassageJudge::judge(std::string_view raw_url, const filter::CanonicalUrl
   if (passage.is_tunnel) passage.verdict = std::move(checked->verdict);
   // A blocked host is not dialled, so its address is not checked.
   if (passage.verdict.decision == filter::Decision::blocked) return passage;
-  const auto refusal = refuse_address(checked->host, checked->port);
+  const auto refusal = refuse_address(dialled.empty() ? checked->host : dialled, checked->port);
   return refusal ? refuse(*refusal) : passage;
 }
 

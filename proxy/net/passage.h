@@ -38,8 +38,9 @@ class PassageJudge {
  public:
   // Error: the key and what is wrong with it.
   static tl::expected<PassageJudge, std::string> compile(const conf::Config& settings);
-  // `url`: of `raw`, and has a canonical form.
-  Passage judge(std::string_view raw, const filter::CanonicalUrl& url, const filter::AskedPolicy& policy);
+  // `url`: of `raw`, and has a canonical form. `dialled`: by safe search in the place of its host; empty: the host is.
+  Passage judge(std::string_view raw, const filter::CanonicalUrl& url, const filter::AskedPolicy& policy,
+                std::string_view dialled = {});
 
  private:
   PassageJudge(AccessRules access, StaticHosts hosts, OwnAddresses own, std::optional<BypassList> direct)

@@ -84,6 +84,13 @@ std::vector<ListenerRules> compile_listeners(const conf::Config& settings, std::
 
 }  // namespace
 
+tl::expected<TlsContextPtr, std::string> compile_admin_tls(const conf::Admin& admin) {
+  if (admin.tls.certificate.empty()) return nullptr;
+  auto made = TlsContext::for_listener(admin.tls.certificate, admin.tls.key);
+  if (!made) return tl::unexpected(fmt::format("admin.tls: {}", made.error()));
+  return TlsContextPtr(*std::move(made));
+}
+
 const BlockTemplate& Snapshot::page_of(const std::string& group) const {
   const auto own = group_pages.find(group);
   return own == group_pages.end() ? page : own->second;
@@ -112,19 +119,23 @@ tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Co
   auto hosts = StaticHosts::build(settings.dns.hosts);
   if (!hosts) errors.push_back(hosts.error());
   auto listeners = compile_listeners(settings, errors);
+  auto admin_tls = compile_admin_tls(settings.admin);
+  if (!admin_tls) errors.push_back(admin_tls.error());
   auto group_pages = load_group_pages(settings, errors);
   auto groups = GroupRules::compile(settings);
   if (!groups) std::ranges::move(groups.error(), std::back_inserter(errors));
+  auto safe_search = SafeSearch::compile(settings);
+  if (!safe_search) std::ranges::move(safe_search.error(), std::back_inserter(errors));
   auto inspection = TlsInspection::compile(settings, before == nullptr ? nullptr : before->inspection.get());
   if (!inspection) std::ranges::move(inspection.error(), std::back_inserter(errors));
   auto authentication = AuthenticationRules::compile(
       settings.authentication, before == nullptr ? nullptr : before->authentication, user_groups_of(settings));
   if (!authentication) std::ranges::move(authentication.error(), std::back_inserter(errors));
   if (!errors.empty()) return tl::unexpected(std::move(errors));
-  return std::make_shared<const Snapshot>(Snapshot{generation, settings, *std::move(access), *std::move(page),
-                                                   *std::move(parent), *std::move(hosts), std::move(listeners),
-                                                   *std::move(inspection), *std::move(authentication),
-                                                   *std::move(groups), std::move(group_pages)});
+  return std::make_shared<const Snapshot>(
+      Snapshot{generation, settings, *std::move(access), *std::move(page), *std::move(parent), *std::move(hosts),
+               std::move(listeners), *std::move(admin_tls), *std::move(inspection), *std::move(authentication),
+               *std::move(groups), std::move(group_pages), *std::move(safe_search)});
 }
 
 }  // namespace bloomwall::proxy

@@ -22,6 +22,7 @@
 #include "filter/policy/policy.h"
 #include "proxy/access/access_rules.h"
 #include "proxy/access/group_rules.h"
+#include "proxy/access/safe_search.h"
 #include "proxy/auth/authentication_rules.h"
 #include "proxy/dns/static_hosts.h"
 #include "proxy/net/group_policies.h"
@@ -49,10 +50,12 @@ struct Snapshot {
   std::optional<ParentProxy> parent;                 // from settings.upstream
   StaticHosts hosts;                                 // from settings.dns.hosts and /etc/hosts
   std::vector<ListenerRules> listeners;              // from settings.listeners, in their order
+  TlsContextPtr admin_tls;                           // from settings.admin.tls; nullptr: plain
   std::shared_ptr<const TlsInspection> inspection;   // from settings.tls_inspection; nullptr: off
   AuthenticationRulesPtr authentication;             // from settings.authentication; nullptr: nobody must log in
   std::shared_ptr<const GroupRules> groups;          // from settings.groups; nullptr: there are none
   std::map<std::string, BlockTemplate> group_pages;  // of groups that have their own
+  std::shared_ptr<const SafeSearch> safe_search;     // from settings.groups; nullptr: no group asks for it
 
   // Whether block pages have a form to report mistakes with, where there is somebody to keep them.
   bool takes_reports() const { return settings.block_page.reports && settings.block_page.report_url.empty(); }
@@ -75,6 +78,9 @@ struct Edition {
   // The same with the policies of groups as they are at this instant.
   Edition at(Instant instant) const;
 };
+
+// Error: as those of make_snapshot().
+tl::expected<TlsContextPtr, std::string> compile_admin_tls(const conf::Admin& admin);
 
 // Compiles what the settings spell as text. Every error at once, one line each: "access.clients: not a network:
 // 10.0.0.0/99". Reads the block page's template file, certificates, credentials and /etc/hosts; touches no socket.

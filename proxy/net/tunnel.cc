@@ -27,6 +27,7 @@ Tunnel::Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, TunnelSta
   if (peek_ != nullptr) {
     const TlsQuestion* const question = start_.tls_decision ? nullptr : start_.tls_question.get();
     peek_->lead_to(start_.host, start_.port, question, owner.client_info());
+    peek_->set_dialled(start_.dialled.empty() ? start_.host : start_.dialled);
     peek_->set_user(start_.user);
     if (start_.user == nullptr && must_log_in(*state.snapshot, owner.client_info())) peek_->keep_to_exempt_hosts();
   }
@@ -227,6 +228,7 @@ std::size_t Tunnel::hand_over(std::span<const char> bytes) {
   Owner& owner = *std::exchange(owner_, nullptr);
   ClientInfo::Inside inside{start_.host, start_.port, start_.judged_by, start_.to_parent};
   inside.user = start_.user;
+  inside.dialled = start_.dialled;
   return used + owner.on_requests_inside(std::move(upstream_), std::move(inside), held, bytes);
 }
 
@@ -249,7 +251,8 @@ void Tunnel::intercept() {
                                      .authority = sni_.empty() || sni_ == start_.host ? std::string() : start_.host,
                                      .has_marks = decision.reason == TlsReason::mark,
                                      .hides_name = decision.hides_name,
-                                     .user = start_.user},
+                                     .user = start_.user,
+                                     .dialled = start_.dialled},
                           .hello = peek_->take_held(peek_->held().size()),
                           .may_step_back = decision.may_step_back};
   peek_.reset();

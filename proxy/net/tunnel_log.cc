@@ -20,6 +20,7 @@ void write_tunnel_line(WorkerState& worker, const ClientInfo& client, const Tunn
   record.method = start.method;
   record.url = start.shown.empty() ? start.target : start.shown;
   record.host = start.host;
+  record.dialled_as = start.dialled;
   record.sni = end.sni;
   record.http10 = start.http10;
   record.status = end.status;

@@ -89,6 +89,10 @@ TunnelPeek::Result TunnelPeek::on_named(std::span<const char> bytes) {
     state_.counters.sni_blocked_total.add();
     return inspect(bytes);
   }
+  const SafeSearch::Found safe_search = state_.decider.safe_search(*client_, user_.get(), host_);
+  if (safe_search && safe_search.dialled != dialled_) {
+    return refuse("groups[].safe_search: the tunnel leads past it");
+  }
   const Result result = host_ == authority_ ? Result::pass : compare_with_authority();
   return result == Result::pass ? inspect(bytes) : result;
 }

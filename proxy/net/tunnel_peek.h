@@ -57,6 +57,9 @@ class TunnelPeek {
     question_ = question;
     client_ = &client;
   }
+  // The name that was dialled, or asked of the parent, which safe search compares with the server name's; it must
+  // outlive this object.
+  void set_dialled(std::string_view name) { dialled_ = name; }
   // Who has logged in for the tunnel, as known by now; nullptr: nobody had to.
   void set_user(UserPtr user) { user_ = std::move(user); }
   // Nobody has logged in for the tunnel, because its host is one of authentication.exempt_hosts: nor may the server
@@ -103,7 +106,7 @@ class TunnelPeek {
   const conf::Access& access() const { return state_.snapshot->settings.access; }
 
   WorkerState& state_;
-  std::string_view authority_;
+  std::string_view authority_, dialled_;
   std::uint16_t port_ = 0;
   const TlsQuestion* question_ = nullptr;
   const ClientInfo* client_ = nullptr;

@@ -24,6 +24,7 @@ void Tunnel::review() {
       state_.decider.review({.client = owner_->client_info(),
                              .host = start_.host,
                              .server_name = sni_,
+                             .dialled = start_.dialled,
                              .url = start_.is_connect ? std::string_view() : std::string_view(start_.target),
                              .port = start_.port,
                              .to_parent = start_.to_parent,

@@ -35,6 +35,7 @@ RequestRewrite Upload::rewrite() const {
   }
   how.to_parent = link_.goes_to_parent();
   if (!how.to_parent) return how;
+  if (!context_.dialled.empty()) how.host = context_.dialled;  // in Host as well: the parent makes that from the URL
   // A parent is asked by name, but for the port that the client went to.
   if (client.destination != nullptr && !is_connect)
     how.port = port_in_url(Scheme::http, client.destination->endpoint.port());

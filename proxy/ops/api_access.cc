@@ -156,7 +156,8 @@ HttpReply ApiAccess::begin_session(const HttpRequest& request) {
   const std::string cookie = token_text(random_value<TokenBits>());
   sessions_[digest_of(cookie)] = {.token = digest, .used = clocks_.monotonic()};
   HttpReply reply = json_reply({{"who", caller->author.who}, {"role", to_string(caller->role)}}, 201);
-  reply.more_fields = fmt::format("Set-Cookie: {}={}; Path=/; HttpOnly; SameSite=Strict\r\n", kCookie, cookie);
+  reply.more_fields = fmt::format("Set-Cookie: {}={}; Path=/; HttpOnly; SameSite=Strict{}\r\n", kCookie, cookie,
+                                  request.peer.is_secure ? "; Secure" : "");
   return reply;
 }
 

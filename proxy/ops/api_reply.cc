@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "base/text.h"
+#include "proxy/http/fields.h"
 #include "proxy/state/json_members.h"
+#include "proxy/state/tokens.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -29,6 +31,12 @@ std::optional<std::string> decoded(std::string_view text) {
   return out;
 }
 
+std::string etag_of(std::string_view body) {
+  constexpr std::size_t kOctets = 12;
+  const TokenDigest digest = digest_of(body);
+  return '"' + to_hex(std::span(digest).first(kOctets)) + '"';
+}
+
 }  // namespace
 
 HttpReply json_reply(const ordered_json& json, int status) {
@@ -45,12 +53,34 @@ HttpReply problem(int status, std::string_view title, std::string_view detail) {
           .body = json_line({{"title", title}, {"status", status}, {"detail", detail}}) + '\n'};
 }
 
+HttpReply with_etag(HttpReply reply) {
+  reply.more_fields += "ETag: " + etag_of(reply.body) + "\r\n";
+  return reply;
+}
+
+std::string if_match_of(const RequestHead& head) {
+  const Field* const field = find_field(head.fields, "if-match");
+  return field == nullptr ? std::string() : std::string(field->value);
+}
+
+StateResult<void> check_match(std::string_view if_match, const std::function<HttpReply()>& shown) {
+  if (if_match.empty()) return {};
+  const std::string own = etag_of(shown().body);
+  while (!if_match.empty()) {
+    const std::string_view tag = trim(next_part(if_match, ','));
+    if (tag == "*" || tag == own) return {};
+  }
+  return tl::unexpected(StateError{StateError::Kind::changed, "somebody has changed it since: ask for it again"});
+}
+
 HttpReply problem_of(const StateError& error) {
   switch (error.kind) {
     case StateError::Kind::missing:
       return problem(404, "There is none", error.what);
     case StateError::Kind::conflict:
       return problem(409, "Nothing was changed", error.what);
+    case StateError::Kind::changed:
+      return problem(412, "Nothing was changed", error.what);
     case StateError::Kind::failed:
       break;
   }

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 #include <string_view>
 
 #include "proxy/ops/http_routes.h"
@@ -16,7 +18,14 @@ HttpReply json_reply(const nlohmann::ordered_json& json, int status = 200);
 // {"items":[...],"next":null}; `next`: the cursor of the next page, or empty.
 HttpReply list_reply(nlohmann::ordered_json items, std::string_view next = {});
 HttpReply problem(int status, std::string_view title, std::string_view detail);
-// 404, 409 or 500.
+// The same with an ETag, by which it can be named in If-Match.
+HttpReply with_etag(HttpReply reply);
+// The field If-Match of a request; empty: it has none.
+std::string if_match_of(const RequestHead& head);
+// Whether a change may be made to what `shown` gives by now (RFC 9110 section 13.1.1); it is asked where there is an
+// If-Match. Error: changed.
+StateResult<void> check_match(std::string_view if_match, const std::function<HttpReply()>& shown);
+// 404, 409, 412 or 500.
 HttpReply problem_of(const StateError& error);
 HttpReply foreign_group_problem();  // 403: a reviewer of some groups alone, and it is for others
 HttpReply ending_problem();         // 503: the process ends

@@ -86,6 +86,9 @@ tl::expected<ClientView, std::string> ClientView::make(const conf::Config& setti
   auto rules = GroupRules::compile(settings);
   if (!rules) return tl::unexpected(rules.error().front());
   made.rules_ = *std::move(rules);
+  auto safe_search = SafeSearch::compile(settings);
+  if (!safe_search) return tl::unexpected(safe_search.error().front());
+  made.safe_search_ = *std::move(safe_search);
   made.all_ = std::move(all);
   made.exceptions_ = made_by_people.overrides();
   for (const SwitchItem& item : made_by_people.switches) made.switches_.push_back(item.made);

@@ -21,20 +21,10 @@
 #include "proxy/access/group_rules.h"
 #include "proxy/auth/authentication_rules.h"
 #include "proxy/net/snapshot.h"
+#include "proxy/ops/client_question.h"
 #include "proxy/state/state_store.h"
 
 namespace bloomwall::proxy {
-
-// Who asks, and when, as a person types it.
-struct ClientQuestion {
-  std::string client;    // an address; empty: one that no group asks for
-  std::string listener;  // one of listeners[].address; empty: the first
-  // Who has logged in; empty: nobody. `user_groups`: of that user; empty: those that authentication.users_file gives.
-  std::string user;
-  std::vector<std::string> user_groups;
-  std::vector<std::string> certificates;  // names of the client's certificate: "cn:NAME" and the like
-  std::string at;  // "2026-11-23T21:15[:00]" of the configured time zone, or with "Z" of UTC; empty: now
-};
 
 class ClientView {
  public:
@@ -50,6 +40,10 @@ class ClientView {
   filter::Asker asker() const;  // of that request; borrows from this
   Instant at() const { return at_; }
   bool has_groups() const { return rules_ != nullptr; }
+  // What is dialled in the place of the host that was asked for last.
+  SafeSearch::Found safe_search(std::string_view host) const {
+    return safe_search_ == nullptr ? SafeSearch::Found{} : safe_search_->find(group_, host);
+  }
   // Until when `says` gives the same text of the policy, and what it gives then. It is asked at each change of a
   // schedule and each end of these exceptions, kMostChanges times at most, and no further than Schedule::kHorizon.
   static constexpr int kMostChanges = 400;
@@ -83,6 +77,7 @@ class ClientView {
   std::vector<filter::Override> exceptions_;
   std::vector<Switch> switches_;
   std::shared_ptr<const GroupRules> rules_;  // null: there are no groups
+  std::shared_ptr<const SafeSearch> safe_search_;
   std::size_t group_ = 0, with_user_ = 0, without_user_ = 0;
   AuthenticationRulesPtr logins_;  // null: nobody has to log in
   bool must_log_in_ = false, is_exempt_ = false;

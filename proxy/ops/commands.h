@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "filter/cli/terminal.h"
+#include "proxy/ops/client_question.h"
 
 namespace bloomwall::proxy {
 
@@ -40,18 +41,17 @@ struct ExplainCommand {
   std::filesystem::path config;
   std::vector<std::string> urls;
   bool json = false;
-  // As ClientView::make().
-  std::string client = {}, listener = {}, at = {}, user = {};
-  std::vector<std::string> user_groups = {}, certificates = {};
+  ClientQuestion asker = {};
 };
 int run_explain(const ExplainCommand& command, const Streams& io);
 
 // Whether TLS to each host would be decrypted, and why: one line each, "decrypt<TAB>host<TAB>why", or tunnel, page,
 // refuse, invalid in the first place. Hosts may have a port; URLs are taken for their host. None (or "-"): one a line
-// from `in`. 1 if any is invalid. Filters are not verified.
+// from `in`. 1 if any is invalid. Filters are not verified. `asker`: for whom, where groups differ.
 struct TlsCommand {
   std::filesystem::path config;
   std::vector<std::string> hosts;
+  ClientQuestion asker = {};
 };
 int run_tls(const TlsCommand& command, const Streams& io);
 

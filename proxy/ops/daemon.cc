@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "proxy/log/log.h"
 #include "proxy/ops/build_review.h"
+#include "proxy/ops/settings_check.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -29,14 +30,6 @@ constexpr Milliseconds kStopMargin{10'000};
 constexpr Milliseconds kLongestControlWait{5000};
 constexpr HttpServer::Bounds kAdminBounds{.connections = 64, .patience = Milliseconds(10'000)};
 constexpr HttpServer::Bounds kControlBounds{.connections = 32, .patience = Milliseconds(5000)};
-
-// Tokens and sessions are not sent over a network in the clear.
-bool is_for_this_host(const std::string& address) {
-  const auto endpoint = Endpoint::parse(address);
-  if (!endpoint) return false;
-  const std::string ip = endpoint->unmapped().ip();
-  return ip.starts_with("127.") || ip == "::1";
-}
 
 }  // namespace
 
@@ -141,8 +134,11 @@ tl::expected<void, std::string> Daemon::open_admin() {
   }
   if (!admin.address) return {};
   std::vector<HttpRoute> routes = admin_pages();
-  if (is_for_this_host(*admin.address)) std::ranges::move(api_routes(), std::back_inserter(routes));
-  auto opened = HttpServer::open(io_, *admin.address, HttpRoutes(std::move(routes), admin.hosts), kAdminBounds);
+  auto tls = compile_admin_tls(admin);
+  if (!tls) return tl::unexpected(tls.error());
+  if (may_serve_api(admin)) std::ranges::move(api_routes(), std::back_inserter(routes));
+  auto opened =
+      HttpServer::open(io_, *admin.address, HttpRoutes(std::move(routes), admin.hosts), kAdminBounds, *std::move(tls));
   if (!opened) return tl::unexpected(opened.error());
   admin_ = *std::move(opened);
   log::info("admin on {} (/healthz /readyz /metrics)", admin_->address().text());
@@ -271,6 +267,7 @@ void Daemon::serve(Edition edition, const std::shared_ptr<Handover>& handover) {
 
 void Daemon::keep(const Edition& edition) {
   served_ = edition;
+  if (admin_ != nullptr && edition.snapshot->admin_tls != nullptr) admin_->set_tls(edition.snapshot->admin_tls);
   std::erase_if(policies_, [](const auto& policy) { return policy.expired(); });
   policies_.emplace_back(edition.policy);
 }
@@ -329,7 +326,7 @@ std::vector<HttpRoute> Daemon::admin_pages() const {
 
 AdminAnswers Daemon::admin_answers() const {
   return {.phase = phase_,
-          .lost = served_.policy == nullptr ? std::string() : lost_and_blocking(*served_.policy),
+          .lost = served_.policy == nullptr ? std::string() : lost_and_blocking(*served_.policy, served_.groups.get()),
           .metrics = [this] { return metrics(); },
           .inspection = served_.snapshot == nullptr ? nullptr : served_.snapshot->inspection.get()};
 }

@@ -67,6 +67,7 @@ tl::expected<void, std::string> Daemon::open_state() {
       std::make_unique<StatusApi>(*state_, StatusApi::Daemon{.served = [this]() -> const Edition& { return served_; },
                                                              .phase = [this] { return phase_; },
                                                              .configuration = configuration_file(file_).string()});
+  config_api_ = std::make_unique<ConfigApi>([this] { return served_.snapshot; });
   access_ = std::make_unique<ApiAccess>(state_->tokens(),
                                         ApiAccess::Clocks{.seconds = [] { return std::int64_t{std::time(nullptr)}; }});
   return {};
@@ -105,6 +106,7 @@ std::vector<HttpRoute> Daemon::api_routes() {
   for (ApiRoute& route : reports_api_->routes()) routes.push_back(access_->guarded(std::move(route)));
   routes.push_back(access_->guarded(why_api_->route()));
   routes.push_back(StatusApi::description());
+  routes.push_back(access_->guarded(config_api_->route()));
   for (ApiRoute& route : status_api_->routes()) routes.push_back(access_->guarded(std::move(route)));
   for (ApiRoute& route : groups_api_->routes()) routes.push_back(access_->guarded(std::move(route)));
   for (ApiRoute& route : state_api_->routes()) routes.push_back(access_->guarded(std::move(route)));

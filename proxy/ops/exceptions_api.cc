@@ -70,7 +70,7 @@ std::vector<ApiRoute> ExceptionsApi::routes() {
   return {{.method = "GET",
            .path = kListPath,
            .role = Role::reviewer,
-           .handler = [this](const ApiRequest&) { return list(); }},
+           .handler = [this](const ApiRequest&) { return with_etag(list_of(state_.state())); }},
           {.method = "POST",
            .path = kListPath,
            .role = Role::reviewer,
@@ -116,10 +116,10 @@ void ExceptionsApi::note_builds(std::vector<StateStore::BuildFinding> findings) 
   if (!is_asked) log::warning("exceptions until a build stay until the next reload: too many changes wait");
 }
 
-HttpReply ExceptionsApi::list() const {
+HttpReply ExceptionsApi::list_of(const State& state) {
   ordered_json items = ordered_json::array();
   const std::int64_t now = std::time(nullptr);
-  for (const ExceptionItem& item : state_.state().exceptions) {
+  for (const ExceptionItem& item : state.exceptions) {
     if (item.exception.until > now) items.push_back(to_json(item));
   }
   return list_reply(std::move(items));
@@ -135,7 +135,10 @@ HttpReply ExceptionsApi::make(const ApiRequest& request) {
   }
   if (item->until_build) item->seen = daemon_.builds(item->exception);
   const bool is_asked = state_.ask(
-      [item = *std::move(item), author = request.caller.author](StateStore& store) -> StateResult<ExceptionItem> {
+      [item = *std::move(item), author = request.caller.author,
+       if_match = if_match_of(request.http.head)](StateStore& store) -> StateResult<ExceptionItem> {
+        if (const auto same = check_match(if_match, [&] { return list_of(*store.state()); }); !same)
+          return tl::unexpected(same.error());
         if (store.state()->exceptions.size() >= filter::Overrides::kMost) {
           if (const auto swept = store.sweep(std::time(nullptr)); !swept) return tl::unexpected(swept.error());
         }
@@ -155,7 +158,12 @@ HttpReply ExceptionsApi::remove(const ApiRequest& request) {
   const ExceptionItem* const item = state_.state().find(*id);
   if (item != nullptr && !request.caller.may_change(item->exception.group)) return foreign_group_problem();
   const bool is_asked = state_.ask(
-      [id = *id, author = request.caller.author](StateStore& store) { return store.remove_exception(id, author, ""); },
+      [id = *id, author = request.caller.author,
+       if_match = if_match_of(request.http.head)](StateStore& store) -> StateResult<ExceptionItem> {
+        if (const auto same = check_match(if_match, [&] { return list_of(*store.state()); }); !same)
+          return tl::unexpected(same.error());
+        return store.remove_exception(id, author, "");
+      },
       [this, asker = request.http.stream](const StateResult<ExceptionItem>& removed) {
         if (!removed) return asker.reply(problem_of(removed.error()));
         publish(*removed, asker, false);

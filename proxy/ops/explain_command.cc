@@ -53,7 +53,7 @@ nlohmann::ordered_json tls_json(const std::optional<TlsAnswer>& tls) {
 // `passage`: null where the URL has no canonical form.
 void print_fields(std::ostream& out, std::string_view url, const StoryFields& f, std::uint64_t exception,
                   const Passage* passage, const std::optional<TlsAnswer>& tls, const ClientView& view,
-                  const std::string& valid_until) {
+                  std::string_view dialled, const std::string& valid_until) {
   print_json(out, {{"url", url},
                    {"action", f.action},
                    {"canonical", text_or_null(f.canonical)},
@@ -69,6 +69,7 @@ void print_fields(std::ostream& out, std::string_view url, const StoryFields& f,
                                                      : nlohmann::ordered_json(passage->error)},
                    {"tunnel", passage == nullptr ? nlohmann::ordered_json() : tunnel_json(*passage)},
                    {"tls", tls_json(tls)},
+                   {"dialled_as", text_or_null(std::string(dialled))},
                    {"user", view.user_json()},
                    {"group", view.json()},
                    {"valid_until", text_or_null(valid_until)}});
@@ -97,6 +98,10 @@ class Explainer {
     const std::optional<TlsAnswer> tls = tls_of(passage, url);
     if (passage) passage->is_decrypted = tls && tls->is_decrypted();
     if (passage) out_ << passage_text(*passage);
+    if (const SafeSearch::Found found = view_.safe_search(url.host);
+        found && !is_stopped(story.verdict.decision, passage)) {
+      out_ << fmt::format("dialled     {}: safe search of {}\n", found.dialled, found.engine);
+    }
     out_ << end_text(raw, url);
     if (tls && tls_.is_on()) out_ << decryption_text(*tls);
     const bool stopped = is_refused(url) || is_stopped(story.verdict.decision, passage);
@@ -148,7 +153,8 @@ class Explainer {
       const ClientView::End end = end_of(raw, url);
       if (!end.then.empty()) until = utc_text(end.at);
     }
-    print_fields(out_, raw, fields, exception, passage ? &*passage : nullptr, tls_of(passage, url), view_, until);
+    print_fields(out_, raw, fields, exception, passage ? &*passage : nullptr, tls_of(passage, url), view_,
+                 view_.safe_search(url.host).dialled, until);
     return is_stopped(decision, passage);
   }
 
@@ -158,7 +164,7 @@ class Explainer {
   }
   // What the proxy makes of the URL: the verdict on its CONNECT, where it needs one, and, where it sees it, on the URL.
   std::string outcome(std::string_view raw, const filter::CanonicalUrl& url, const filter::Policy& policy) {
-    const Passage passage = passages_.judge(raw, url, {policy, view_.asker()});
+    const Passage passage = passages_.judge(raw, url, {policy, view_.asker()}, view_.safe_search(url.host).dialled);
     const filter::Verdict own = policy.judge(url, view_.asker());
     const auto port = url.port == 0 ? std::uint16_t{443} : url.port;
     const bool sees_url = !passage.is_encrypted || tls_.answer(url.host, port, {policy, view_.asker()}).is_decrypted();
@@ -187,7 +193,7 @@ class Explainer {
   // Nothing without a canonical form, because the rules need one.
   std::optional<Passage> passage_of(std::string_view raw, const filter::CanonicalUrl& url) {
     if (!url.has_canonical) return std::nullopt;
-    return passages_.judge(raw, url, {*policy_, view_.asker()});
+    return passages_.judge(raw, url, {*policy_, view_.asker()}, view_.safe_search(url.host).dialled);
   }
   // Of what the access rules let into a tunnel.
   std::optional<TlsAnswer> tls_of(const std::optional<Passage>& passage, const filter::CanonicalUrl& url) {
@@ -256,13 +262,7 @@ int run_explain(const ExplainCommand& command, const Streams& io) {
     print_lines(io.err, tls.error());
     return kExitConfiguration;
   }
-  auto view = ClientView::make(*settings, *std::move(policy), exceptions,
-                               {.client = command.client,
-                                .listener = command.listener,
-                                .user = command.user,
-                                .user_groups = command.user_groups,
-                                .certificates = command.certificates,
-                                .at = command.at});
+  auto view = ClientView::make(*settings, *std::move(policy), exceptions, command.asker);
   if (!view) {
     print_lines(io.err, {view.error()});
     return kExitError;

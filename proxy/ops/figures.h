@@ -9,7 +9,8 @@ namespace bloomwall::proxy {
 
 // "12.4 kB", "25.0 GB": three digits or a little more, decimal units; "980 bytes" below a thousand.
 std::string size_text(std::uint64_t bytes);
-// A probability: "one in 34 billion (2.9e-11)", "one in 1,200 (8.3e-04)", "never" for none at all.
+// A probability: "one in 34 billion (2.9e-11)", "one in 1,200 (8.3e-04)"; "less than one in 10^18"; "never"
+// for none at all.
 std::string one_in(double probability);
 // "5,000,000".
 std::string grouped(std::uint64_t number);

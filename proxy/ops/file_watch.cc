@@ -2,6 +2,7 @@
 #include "proxy/ops/file_watch.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -78,16 +79,19 @@ void FileWatch::note(const std::filesystem::path& file, Seen& out) {
   lost.seen = now;
 }
 
-std::string lost_and_blocking(const filter::Policy& policy) {
-  std::string names;
-  for (const Served& state : policy.filters()) {
-    if (!state.file->lost() || state.spec.on_error != filter::OnFilterError::block ||
-        (state.spec.action != filter::FilterAction::block && state.spec.action != filter::FilterAction::allow)) {
-      continue;
+std::string lost_and_blocking(const filter::Policy& policy, const GroupPolicies* groups) {
+  std::vector<std::string> names;
+  const auto add = [&](const filter::Policy& of) {
+    for (const Served& state : of.filters()) {
+      const bool decides =
+          state.spec.action == filter::FilterAction::block || state.spec.action == filter::FilterAction::allow;
+      if (!decides || !state.file->lost() || state.spec.on_error != filter::OnFilterError::block) continue;
+      if (std::ranges::find(names, state.spec.name) == names.end()) names.push_back(state.spec.name);
     }
-    names += (names.empty() ? "" : ", ") + state.spec.name;
-  }
-  return names;
+  };
+  if (groups == nullptr) add(policy);
+  for (std::size_t group = 0; groups != nullptr && group < groups->size(); ++group) add(*groups->of(group));
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 std::vector<std::string> served_on(const filter::Policy& policy, std::uint64_t generation, const Paths& damaged) {

@@ -14,6 +14,7 @@
 
 #include "filter/file/mapped_file.h"
 #include "filter/policy/policy.h"
+#include "proxy/net/group_policies.h"
 
 namespace bloomwall::proxy {
 
@@ -39,8 +40,8 @@ class FileWatch {
   std::map<std::filesystem::path, Lost> lost_;
 };
 
-// "a, b": lost filters whose on_error blocks every request. Empty: none.
-std::string lost_and_blocking(const filter::Policy& policy);
+// "a, b": lost filters whose on_error blocks every request, of a group at least where there are groups. Empty: none.
+std::string lost_and_blocking(const filter::Policy& policy, const GroupPolicies* groups = nullptr);
 // What stays served after a failed reload, one line each: which copies still are as they were verified, and which
 // filters are lost. `damaged`: files whose bytes were found to be wrong; where one of them is what a filter is served
 // from, that filter is lost from now on.

@@ -57,6 +57,11 @@ tl::expected<SwitchItem, std::string> read_switch_item(std::string_view group, s
   return SwitchItem{.made = *std::move(made), .created = now, .why = why};
 }
 
+ordered_json safe_search_of(const GroupRules& rules, std::size_t group) {
+  const conf::Group* const settings = rules.settings(group);
+  return settings == nullptr ? ordered_json::array() : ordered_json(settings->safe_search);
+}
+
 ordered_json group_json(const GroupRules& rules, std::size_t group, const State& state, Instant now) {
   ordered_json actions = ordered_json::object(), schedules = ordered_json::array(), switches = ordered_json::array();
   const SwitchesPtr over = state.switches_in_force();
@@ -64,14 +69,30 @@ ordered_json group_json(const GroupRules& rules, std::size_t group, const State&
       rules.view_at(group, now, over == nullptr ? std::span<const Switch>() : std::span<const Switch>(*over));
   for (std::size_t i = 0; i < view.actions.size(); ++i) actions[rules.filters()[i]] = to_string(view.actions[i]);
   for (const auto& [schedule, at] : rules.schedules_at(group, now)) {
-    schedules.push_back({{"name", schedule->name()}, {"active", at.is_active}, {"until", time_text(at.until)}});
+    const bool is_known = at.until < now + Schedule::kHorizon;
+    schedules.push_back({{"name", schedule->name()},
+                         {"active", at.is_active},
+                         {"until", is_known ? ordered_json(time_text(at.until)) : ordered_json()}});
   }
   for (const SwitchItem& item : state.switches) {
     if (item.made.group == rules.name(group) && item.made.until > now) switches.push_back(to_json(item));
   }
-  return {{"name", rules.name(group)},         {"index", group},
-          {"actions", std::move(actions)},     {"otherwise", to_string(view.otherwise)},
-          {"schedules", std::move(schedules)}, {"switches", std::move(switches)}};
+  return {{"name", rules.name(group)},
+          {"index", group},
+          {"actions", std::move(actions)},
+          {"otherwise", to_string(view.otherwise)},
+          {"schedules", std::move(schedules)},
+          {"switches", std::move(switches)},
+          {"safe_search", safe_search_of(rules, group)}};
+}
+
+HttpReply list_of(const GroupRules* rules, const State& state) {
+  ordered_json items = ordered_json::array();
+  const Instant now = instant_now();
+  for (std::size_t group = 0; rules != nullptr && group < rules->size(); ++group) {
+    items.push_back(group_json(*rules, group, state, now));
+  }
+  return list_reply(std::move(items));
 }
 
 }  // namespace
@@ -81,7 +102,7 @@ std::vector<ApiRoute> GroupsApi::routes() {
       {.method = "GET",
        .path = kGroupsPath,
        .role = Role::viewer,
-       .handler = [this](const ApiRequest&) { return list(); }},
+       .handler = [this](const ApiRequest&) { return with_etag(list_of(daemon_.groups().get(), state_.state())); }},
       {.method = "PUT",
        .path = kSwitchPath,
        .role = Role::reviewer,
@@ -90,15 +111,6 @@ std::vector<ApiRoute> GroupsApi::routes() {
       {.method = "DELETE", .path = kSwitchPath, .role = Role::reviewer, .handler = [this](const ApiRequest& request) {
          return remove(request);
        }}};
-}
-
-HttpReply GroupsApi::list() const {
-  ordered_json items = ordered_json::array();
-  const auto rules = daemon_.groups();
-  for (std::size_t group = 0; rules != nullptr && group < rules->size(); ++group) {
-    items.push_back(group_json(*rules, group, state_.state(), instant_now()));
-  }
-  return list_reply(std::move(items));
 }
 
 HttpReply GroupsApi::set(const ApiRequest& request) {
@@ -113,12 +125,17 @@ HttpReply GroupsApi::set(const ApiRequest& request) {
   if (names_filter && std::ranges::find(rules->filters(), item->made.filter) == rules->filters().end()) {
     return problem(404, "No such filter", fmt::format("there is no filter {}", item->made.filter));
   }
-  const bool is_asked = state_.ask([item = *std::move(item), author = request.caller.author](
-                                       StateStore& store) { return store.set_switch(item, author); },
-                                   [this, asker = request.http.stream](const StateResult<SwitchItem>& made) {
-                                     if (!made) return asker.reply(problem_of(made.error()));
-                                     publish(*made, asker, "set");
-                                   });
+  const bool is_asked = state_.ask(
+      [item = *std::move(item), author = request.caller.author, rules,
+       if_match = if_match_of(request.http.head)](StateStore& store) -> StateResult<SwitchItem> {
+        if (const auto same = check_match(if_match, [&] { return list_of(rules.get(), *store.state()); }); !same)
+          return tl::unexpected(same.error());
+        return store.set_switch(item, author);
+      },
+      [this, asker = request.http.stream](const StateResult<SwitchItem>& made) {
+        if (!made) return asker.reply(problem_of(made.error()));
+        publish(*made, asker, "set");
+      });
   return is_asked ? HttpReply{.is_later = true} : crowded_problem();
 }
 
@@ -127,7 +144,12 @@ HttpReply GroupsApi::remove(const ApiRequest& request) {
   if (!request.caller.may_change(request.http.arguments[0])) return foreign_group_problem();
   const bool is_asked = state_.ask(
       [group = std::string(request.http.arguments[0]), key = std::string(request.http.arguments[1]),
-       author = request.caller.author](StateStore& store) { return store.remove_switch(group, key, author); },
+       author = request.caller.author, rules = daemon_.groups(),
+       if_match = if_match_of(request.http.head)](StateStore& store) -> StateResult<SwitchItem> {
+        if (const auto same = check_match(if_match, [&] { return list_of(rules.get(), *store.state()); }); !same)
+          return tl::unexpected(same.error());
+        return store.remove_switch(group, key, author);
+      },
       [this, asker = request.http.stream](const StateResult<SwitchItem>& removed) {
         if (!removed) return asker.reply(problem_of(removed.error()));
         publish(*removed, asker, "removed");

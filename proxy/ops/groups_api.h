@@ -1,16 +1,18 @@
 // Groups and their switches (proxy/access/switches.h) over the API (api_access.h), and what `bloomwall switch` asks:
 //   GET    /api/v1/groups                          {"items":[{"name":"pupils","index":0,"actions":{"games":"block"},
 //                                                  "otherwise":"allow","schedules":[{"name":"lessons","active":true,
-//                                                  "until":"..."}],"switches":[...]}],"next":null}: what each does now;
-//                                                  switches as in switch_item.h. Role: viewer
+//                                                  "until":"..."}],"switches":[...],"safe_search":["google"]}],
+//                                                  "next":null}: what each does now; "until" is null where no change is
+//                                                  known; switches as in switch_item.h. Role: viewer
 //   PUT    /api/v1/groups/{group}/switches/{key}   {"value":"deny","until":"2026-11-23T12:00:00Z","why":"exam"}: 200,
 //                                                  {"item":{...}}. Key: filters.NAME, otherwise, or pause, which has no
 //                                                  value; "why" may be left out
 //   DELETE the same                                200, {"item":{...}}
 // A change is on the disk and what every worker goes by before the reply; open tunnels are judged again. Role:
 // reviewer. Errors are application/problem+json (RFC 9457): 400 what cannot be taken, 403 a reviewer of some groups
-// alone (Caller::groups) asks for others, 404 no such group, filter or switch, 409 there are too many, 500 it cannot be
-// kept, 503 the process ends. Thread: the loop's.
+// alone (Caller::groups) asks for others, 404 no such group, filter or switch, 409 there are too many, 412 the field
+// If-Match names another ETag than that of GET /api/v1/groups by now, 500 it cannot be kept, 503 the process ends.
+// Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -35,7 +37,6 @@ class GroupsApi {
   std::vector<ApiRoute> routes();  // of this object, which must outlive them
 
  private:
-  HttpReply list() const;
   HttpReply set(const ApiRequest& request);
   HttpReply remove(const ApiRequest& request);
   void publish(const SwitchItem& item, const HttpStream& asker, const char* done);

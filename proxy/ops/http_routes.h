@@ -63,6 +63,7 @@ class HttpStream {
 struct HttpPeer {
   bool is_local = false;     // over the unix socket
   std::uint32_t user = ~0U;  // its user id there; ~0: not known
+  bool is_secure = false;    // it speaks TLS
 };
 
 struct HttpRequest {

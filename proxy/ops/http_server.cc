@@ -12,6 +12,7 @@
 
 #include "proxy/http/http1_reader.h"
 #include "proxy/io/tcp_transport.h"
+#include "proxy/io/tls_transport.h"
 
 namespace bloomwall::proxy {
 
@@ -26,6 +27,9 @@ class HttpServer::Connection final : public DeletedLater, public Transport::Hand
         reader_(owner.limits_),
         patience_(owner.io_.loop.timers(), [](void* self) { static_cast<Connection*>(self)->on_late(); }, this) {
     patience_.set(owner_.bounds_.patience);
+    if (owner_.tls_ == nullptr) return;
+    transport_ =
+        std::make_unique<TlsTransport>(owner_.io_, std::move(transport_), TlsSession::accept(*owner_.tls_), *this);
   }
 
   bool awaits_reply() const { return state_ == State::streaming || state_ == State::waiting; }
@@ -129,7 +133,8 @@ class HttpServer::Connection final : public DeletedLater, public Transport::Hand
   State state_ = State::reading;
 };
 
-HttpServer::Opened HttpServer::open(IoContext& io, const std::string& address, HttpRoutes routes, Bounds bounds) {
+HttpServer::Opened HttpServer::open(IoContext& io, const std::string& address, HttpRoutes routes, Bounds bounds,
+                                    TlsContextPtr tls) {
   const auto failure = [&](std::string_view why) {
     return tl::unexpected(fmt::format("admin.address: {}: {}", address, why));
   };
@@ -138,7 +143,8 @@ HttpServer::Opened HttpServer::open(IoContext& io, const std::string& address, H
   if (const auto free = check_free(*wanted); !free) return failure(free.error());
   auto socket = listen_on(*wanted);
   if (!socket) return failure(socket.error());
-  return std::unique_ptr<HttpServer>(new HttpServer(io, *std::move(socket), {}, std::move(routes), bounds));
+  return std::unique_ptr<HttpServer>(
+      new HttpServer(io, *std::move(socket), {}, std::move(routes), bounds, std::move(tls)));
 }
 
 HttpServer::Opened HttpServer::open_unix(IoContext& io, const std::filesystem::path& path, HttpRoutes routes,
@@ -150,11 +156,12 @@ HttpServer::Opened HttpServer::open_unix(IoContext& io, const std::filesystem::p
 }
 
 HttpServer::HttpServer(IoContext& io, ListeningSocket socket, const std::filesystem::path& path, HttpRoutes routes,
-                       Bounds bounds)
+                       Bounds bounds, TlsContextPtr tls)
     : io_(io),
       routes_(std::move(routes)),
       bounds_(bounds),
       address_(socket.address),
+      tls_(std::move(tls)),
       acceptor_(io.loop, *this, std::move(socket), 0, path.string()),
       name_(path.empty() ? nullptr : std::make_unique<SocketName>(path)) {
   acceptor_.start();
@@ -171,7 +178,8 @@ void HttpServer::on_accepted(UniqueFd fd, const Endpoint&, const Acceptor&) {
     oldest->second->close();
   }
   const std::uint64_t id = next_id_++;
-  const HttpPeer peer = name_ == nullptr ? HttpPeer{} : HttpPeer{.is_local = true, .user = user_of(fd.get())};
+  const HttpPeer peer =
+      name_ == nullptr ? HttpPeer{.is_secure = tls_ != nullptr} : HttpPeer{.is_local = true, .user = user_of(fd.get())};
   connections_.emplace(id, std::make_unique<Connection>(*this, id, std::move(fd), peer));
 }
 

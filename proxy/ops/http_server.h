@@ -1,7 +1,7 @@
 // The program's own HTTP server: serves a table of routes on one listening socket, the TCP admin address or the unix
 // control socket. On the main loop, never on a worker's, so that its requests do not delay clients of the proxy.
 // One request per connection: the connection closes after the reply, and further requests are not read. It uses the
-// request reader and the transport of the client sessions (proxy/net), so there is one HTTP parser. It is not evhttp,
+// request reader and the transports of the client sessions (proxy/net), so there is one HTTP parser. It is not evhttp,
 // whose release in Debian 12 has a second parser and no limits for connections and fields; and it is not a
 // ClientSession, which lives on a worker and judges requests.
 // Limits: the number of connections (a new one replaces the oldest that awaits no reply; where all do, the new one is
@@ -26,6 +26,7 @@
 #include "proxy/net/acceptor.h"
 #include "proxy/ops/http_routes.h"
 #include "proxy/ops/unix_socket.h"
+#include "proxy/tls/tls_context.h"
 
 namespace bloomwall::proxy {
 
@@ -39,8 +40,12 @@ class HttpServer final : Acceptor::Handler, HttpStream::Sink {
   };
   using Opened = tl::expected<std::unique_ptr<HttpServer>, std::string>;
 
-  // `address`: ip:port, [ip6]:port or :port. Error: "admin.address: 127.0.0.1:9128: Address already in use".
-  static Opened open(IoContext& io, const std::string& address, HttpRoutes routes, Bounds bounds);
+  // `address`: ip:port, [ip6]:port or :port. `tls`: clients speak it; nullptr: none does. Error: "admin.address:
+  // 127.0.0.1:9128: Address already in use".
+  static Opened open(IoContext& io, const std::string& address, HttpRoutes routes, Bounds bounds,
+                     TlsContextPtr tls = nullptr);
+  // For connections from now on; of a server that was opened with TLS.
+  void set_tls(TlsContextPtr tls) { tls_ = std::move(tls); }
   // As listen_at() does, and removes the name at the end. Error: "admin.control_socket: PATH: File exists".
   static Opened open_unix(IoContext& io, const std::filesystem::path& path, HttpRoutes routes, Bounds bounds);
   ~HttpServer();
@@ -51,8 +56,8 @@ class HttpServer final : Acceptor::Handler, HttpStream::Sink {
 
  private:
   class Connection;
-  HttpServer(IoContext& io, ListeningSocket socket, const std::filesystem::path& path, HttpRoutes routes,
-             Bounds bounds);
+  HttpServer(IoContext& io, ListeningSocket socket, const std::filesystem::path& path, HttpRoutes routes, Bounds bounds,
+             TlsContextPtr tls = nullptr);
   void on_accepted(UniqueFd fd, const Endpoint& client, const Acceptor& from) override;
   void on_closed(std::uint64_t id);
   void write(std::uint64_t id, std::string_view text) override;
@@ -64,6 +69,7 @@ class HttpServer final : Acceptor::Handler, HttpStream::Sink {
   const HttpRoutes routes_;
   const Bounds bounds_;
   const Endpoint address_;
+  TlsContextPtr tls_;
   std::map<std::uint64_t, std::unique_ptr<Connection>> connections_;  // the oldest first
   std::uint64_t next_id_ = 1;
   Acceptor acceptor_;

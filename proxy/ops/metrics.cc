@@ -89,6 +89,13 @@ void add_filter_verdicts(MetricFamilies& out, const FilterCounts& counts,
   }
 }
 
+// By engines that a group names now.
+void add_safe_search(MetricFamilies& out, const CountsByName<1>& counts, const SafeSearch* rules) {
+  if (rules == nullptr) return;
+  out.counter("safe_search_total", "Requests that went to the name under which the engine keeps its strict filter on");
+  for (const std::string& engine : rules->engines()) out.row(number(counts.get(engine)), {{"engine", engine}});
+}
+
 void add_certificates(MetricFamilies& out, const Snapshot& snapshot) {
   out.gauge("certificate_not_after_timestamp_seconds", "When the certificate of a listener expires");
   for (const ListenerRules& listener : snapshot.listeners) {
@@ -226,7 +233,10 @@ std::string metrics_text(const MetricsInput& input) {
   add_answers(out, input.counters);
   add_rows(out, input);
   add_tls_metrics(out, input.counters.tls);
-  if (input.snapshot != nullptr) add_certificates(out, *input.snapshot);
+  if (input.snapshot != nullptr) {
+    add_certificates(out, *input.snapshot);
+    add_safe_search(out, input.counters.safe_search, input.snapshot->safe_search.get());
+  }
   if (input.snapshot != nullptr && input.snapshot->inspection != nullptr)
     add_inspection_metrics(out, *input.snapshot->inspection);
   if (input.policy != nullptr) {

@@ -194,6 +194,20 @@ struct ReportCommands {
   }
 };
 
+void add_asker(CLI::App& app, ClientQuestion& asker) {
+  app.add_option("--client", asker.client, "for a client of this address: in which group it is")->type_name("ADDRESS");
+  app.add_option("--listener", asker.listener, "that came to this one of listeners[].address; default: the first");
+  app.add_option("--user", asker.user, "that has logged in as this user")->type_name("NAME");
+  app.add_option("--user-group", asker.user_groups,
+                 "who has this group; once for each; default: what authentication.users_file says")
+      ->type_name("NAME");
+  app.add_option("--certificate", asker.certificates,
+                 "whose certificate has this name, where the listener asks for one; once for each")
+      ->type_name("cn:NAME");
+  app.add_option("--at", asker.at, "at this time of time_zone, or of UTC with Z; default: now")
+      ->type_name("2026-11-23T21:15");
+}
+
 // What the command lines of `tls` fill in. A host of the name "try" or "refused" is written with a port.
 struct TlsCommands {
   TlsCommand all;
@@ -204,6 +218,7 @@ struct TlsCommands {
     CLI::App* const tls =
         add_command(app, "tls", "Whether TLS to a host would be decrypted, and why.", all, status, io, run_tls);
     tls->add_option("HOST", all.hosts, "hosts, with or without a port; none or - for stdin");
+    add_asker(*tls, all.asker);
     tls->footer(kTlsFooter);
     tls->callback([this, tls, &status, &io] {
       if (tls->get_subcommands().empty()) status = run_tls(all, io);
@@ -246,21 +261,7 @@ struct PolicyCommands {
         add_command(app, "explain", "What would be done with a URL, and why.", explain, status, io, run_explain);
     explain_app->add_option("URL", explain.urls, "URLs; none or - for stdin");
     explain_app->add_flag("--json", explain.json, "one JSON object a line");
-    explain_app->add_option("--client", explain.client, "for a client of this address: in which group it is")
-        ->type_name("ADDRESS");
-    explain_app->add_option("--listener", explain.listener,
-                            "that came to this one of listeners[].address; default: the first");
-    explain_app->add_option("--user", explain.user, "that has logged in as this user")->type_name("NAME");
-    explain_app
-        ->add_option("--user-group", explain.user_groups,
-                     "who has this group; once for each; default: what authentication.users_file says")
-        ->type_name("NAME");
-    explain_app
-        ->add_option("--certificate", explain.certificates,
-                     "whose certificate has this name, where the listener asks for one; once for each")
-        ->type_name("cn:NAME");
-    explain_app->add_option("--at", explain.at, "at this time of time_zone, or of UTC with Z; default: now")
-        ->type_name("2026-11-23T21:15");
+    add_asker(*explain_app, explain.asker);
     explain_app->footer(kExplainFooter);
     auto* why_app = add_command(app, "why", "Which lines of which lists stop a URL.", why, status, io, run_why);
     why_app->add_option("URL", why.url, "a URL or a host")->required();

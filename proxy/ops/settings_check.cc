@@ -65,6 +65,14 @@ bool collide(const Endpoint& one, const Endpoint& two) {
 
 }  // namespace
 
+bool may_serve_api(const conf::Admin& admin) {
+  if (!admin.address) return false;
+  if (!admin.tls.certificate.empty()) return true;
+  const auto endpoint = Endpoint::parse(*admin.address);
+  const std::string ip = endpoint ? endpoint->unmapped().ip() : std::string();
+  return ip.starts_with("127.") || ip == "::1";
+}
+
 void append_warnings(const Snapshot& snapshot, std::vector<std::string>& lines) {
   const conf::Config& settings = snapshot.settings;
   for (std::size_t i = 0; i < settings.listeners.size(); ++i) {
@@ -86,6 +94,14 @@ void append_warnings(const Snapshot& snapshot, std::vector<std::string>& lines) 
   }
   if (snapshot.groups != nullptr) {
     for (std::string& line : snapshot.groups->warnings()) lines.push_back(std::move(line));
+  }
+  check_mode("admin.tls.key", settings.admin.tls.key, lines);
+  if (snapshot.admin_tls != nullptr) check_dates("admin.tls", *snapshot.admin_tls, lines);
+  if (settings.admin.address && !may_serve_api(settings.admin)) {
+    lines.push_back(fmt::format(
+        "admin.address: {} is not of this host alone: set admin.tls; without it the API is not served there, and "
+        "metrics go over the network in clear",
+        *settings.admin.address));
   }
   const conf::Upstream& upstream = settings.upstream;
   check_mode("upstream.credentials_file", upstream.credentials_file, lines);

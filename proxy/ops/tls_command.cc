@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "filter/cli/terminal.h"
 #include "proxy/net/origin_trial.h"
+#include "proxy/ops/client_view.h"
 #include "proxy/ops/commands.h"
 #include "proxy/ops/host_argument.h"
 #include "proxy/ops/http_client.h"
@@ -29,15 +30,16 @@ using filter::printable;
 
 class HostAnswers {
  public:
-  HostAnswers(std::shared_ptr<const filter::Policy> policy, TlsExplainer explainer, std::ostream& out)
-      : policy_(std::move(policy)), explainer_(std::move(explainer)), out_(out) {}
+  HostAnswers(ClientView view, TlsExplainer explainer, std::ostream& out)
+      : view_(std::move(view)), explainer_(std::move(explainer)), out_(out) {}
 
   // False: no host.
   bool print(std::string_view raw, bool too_long) {
     if (too_long) return invalid(raw, "over 64 KiB");
     const auto host = hosts_.read(raw);
     if (!host) return invalid(raw, host.error());
-    const TlsAnswer answer = explainer_.answer(host->host, host->port, *policy_);
+    const PolicyPtr policy = view_.policy_for(host->host);
+    const TlsAnswer answer = explainer_.answer(host->host, host->port, {*policy, view_.asker()});
     out_ << answer.word() << '\t' << printable(raw) << '\t' << printable(answer.source) << '\n';
     return true;
   }
@@ -48,7 +50,7 @@ class HostAnswers {
     return false;
   }
 
-  std::shared_ptr<const filter::Policy> policy_;
+  ClientView view_;
   TlsExplainer explainer_;
   std::ostream& out_;
   HostArgumentReader hosts_;
@@ -67,12 +69,18 @@ int run_tls(const TlsCommand& command, const Streams& io) {
     print_lines(io.err, explainer.error());
     return kExitConfiguration;
   }
-  auto policy = load_policy_of_files(*settings, io.err);
+  ExportedState made_by_people;
+  auto policy = load_policy_of_files(*settings, io.err, &made_by_people);
   if (!policy) {
     print_lines(io.err, policy.error().lines);
     return policy.error().status;
   }
-  HostAnswers answers(*std::move(policy), *std::move(explainer), io.out);
+  auto view = ClientView::make(*settings, *std::move(policy), made_by_people, command.asker);
+  if (!view) {
+    print_lines(io.err, {view.error()});
+    return kExitError;
+  }
+  HostAnswers answers(*std::move(view), *std::move(explainer), io.out);
   bool all_hosts = true;
   if (command.hosts.empty() || command.hosts == std::vector<std::string>{"-"}) {
     filter::LineSource lines(io.in, io.out);

@@ -123,6 +123,7 @@ void append_json_line(std::string& out, const AccessRecord& record, const LogSty
   line.text("filter", record.filter);
   line.text("expression", record.expression, kMostReferer);
   if (record.exception != 0) line.number("exception", record.exception);
+  line.text("dialled_as", record.dialled_as);
   line.text("outbound_remote_addr", record.peer);
   if (record.reused) line.flag("reused", true);
   line.number("bytes_sent", record.bytes_sent);

@@ -6,33 +6,6 @@
 
 namespace bloomwall::proxy {
 
-// The thread that counts is the only one that changes rows_, and so may look without the lock.
-FilterCounts::Row& FilterCounts::row(std::string_view filter) {
-  if (const auto at = rows_.find(filter); at != rows_.end()) return *at->second;
-  const std::scoped_lock lock(mutex_);
-  return *rows_.emplace(filter, std::make_unique<Row>()).first->second;
-}
-
-void FilterCounts::count(std::string_view filter, filter::FilterAction action, std::uint64_t times) {
-  auto& cell = row(filter)[static_cast<std::size_t>(action)];
-  cell.store(cell.load(std::memory_order_relaxed) + times, std::memory_order_relaxed);
-}
-
-void FilterCounts::add(const FilterCounts& from) {
-  const std::scoped_lock lock(from.mutex_);
-  for (const auto& [name, cells] : from.rows_) {
-    for (const auto action : {filter::FilterAction::block, filter::FilterAction::monitor}) {
-      count(name, action, (*cells)[static_cast<std::size_t>(action)].load(std::memory_order_relaxed));
-    }
-  }
-}
-
-std::uint64_t FilterCounts::get(std::string_view filter, filter::FilterAction action) const {
-  const std::scoped_lock lock(mutex_);
-  const auto at = rows_.find(filter);
-  return at == rows_.end() ? 0 : (*at->second)[static_cast<std::size_t>(action)].load(std::memory_order_relaxed);
-}
-
 const char* to_string(TlsSide side) { return side == TlsSide::client ? "client" : "origin"; }
 
 const char* to_string(InterceptionFailure reason) {
@@ -111,6 +84,7 @@ void add_counters(Counters& into, const Counters& from) {
   add_table(into.responses, from.responses);
   add_table(into.request_duration, from.request_duration);
   into.filters.add(from.filters);
+  into.safe_search.add(from.safe_search);
   into.tls.add(from.tls);
   into.request_duration_microseconds.add(from.request_duration_microseconds.get());
 }

@@ -6,14 +6,9 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <map>
-#include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -22,43 +17,24 @@
 #include "proxy/access/tls_refusals.h"
 #include "proxy/http/http_error.h"
 #include "proxy/http/request.h"
+#include "proxy/telemetry/count.h"
 
 namespace bloomwall::proxy {
 
-// A number that one thread writes and any reads.
-class Count {
- public:
-  void add(std::uint64_t n = 1) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
-  void subtract(std::uint64_t n = 1) { add(std::uint64_t{0} - n); }
-  void set(std::uint64_t n) { value_.store(n, std::memory_order_relaxed); }
-  std::uint64_t get() const { return value_.load(std::memory_order_relaxed); }
-
- private:
-  std::atomic<std::uint64_t> value_{0};
-};
-
-// Sums of tables of numbers.
-template <std::size_t kSize>
-void add_table(std::array<Count, kSize>& into, const std::array<Count, kSize>& from) {
-  for (std::size_t i = 0; i < kSize; ++i) into[i].add(from[i].get());
-}
-
 // How often each filter decided, by its name: bloomwall_filter_verdicts_total{filter,action}. The names are those of
-// configured filters, so their number is bounded by the configuration; a count outlives reloads.
-// Threads: count() from one, which takes the lock only for a new name; add() and get() from any.
+// configured filters, so their number is bounded by the configuration; a count outlives reloads. Threads: CountsByName.
 class FilterCounts {
  public:
-  void count(std::string_view filter, filter::FilterAction action, std::uint64_t times = 1);
-  void add(const FilterCounts& from);  // the sum over workers
-  std::uint64_t get(std::string_view filter, filter::FilterAction action) const;
+  void count(std::string_view filter, filter::FilterAction action, std::uint64_t times = 1) {
+    counts_.count(filter, static_cast<std::size_t>(action), times);
+  }
+  void add(const FilterCounts& from) { counts_.add(from.counts_); }  // the sum over workers
+  std::uint64_t get(std::string_view filter, filter::FilterAction action) const {
+    return counts_.get(filter, static_cast<std::size_t>(action));
+  }
 
  private:
-  using Row = std::array<std::atomic<std::uint64_t>, filter::kFilterActions>;  // by action
-  Row& row(std::string_view filter);
-
-  mutable std::mutex mutex_;  // held to add a row, and to read from another thread
-  std::map<std::string, std::unique_ptr<Row>, std::less<>>
-      rows_;  // rows are only ever added, by the thread that counts
+  CountsByName<filter::kFilterActions> counts_;
 };
 
 // What interception counts. Thread: written by the worker's, read by any (Count).
@@ -204,6 +180,7 @@ struct Counters {
   std::array<Count, kDurationBounds.size() + 1> request_duration;  // bloomwall_request_duration_seconds, not cumulative
   Count request_duration_microseconds;
   FilterCounts filters;
+  CountsByName<1> safe_search;  // bloomwall_safe_search_total{engine}: requests that went to the enforcing name
   TlsCounts tls;
 
   // What was decided on a request or on a ClientHello: requests and, where a filter matched, filters.

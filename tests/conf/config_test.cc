@@ -182,9 +182,10 @@ TEST(Config, NamesTheKeysThatNeedARestart) {
   sealed.log.access.queue = 65536;
   sealed.admin.control_socket = "/x";
   sealed.admin.hosts = {"a"};
+  sealed.admin.tls = {"a.crt", "a.key"};
   EXPECT_EQ(needs_restart(running, sealed),
-            (std::vector<std::string>{"dns.servers", "dns.cache_entries", "log.access.queue", "admin.hosts",
-                                      "admin.control_socket"}));
+            (std::vector<std::string>{"dns.servers", "dns.cache_entries", "log.access.queue", "admin.tls",
+                                      "admin.hosts", "admin.control_socket"}));
 }
 
 }  // namespace

@@ -75,6 +75,37 @@ TEST(ShippedConfig, EqualsTheBuiltInDefaults) {
   EXPECT_EQ(*loaded, Config{});
 }
 
+std::string flow_of(const YamlNode& node) {
+  std::string out;
+  const auto add = [&](const std::string& text) { out += (out.empty() ? "" : ", ") + text; };
+  switch (node.kind) {
+    case YamlNode::Kind::null:
+      return "null";
+    case YamlNode::Kind::scalar:
+      return node.quoted ? "'" + node.text + "'" : node.text;
+    case YamlNode::Kind::sequence:
+      for (const YamlNode& item : node.items) add(flow_of(item));
+      return "[" + out + "]";
+    case YamlNode::Kind::map:
+      for (const YamlEntry& entry : node.entries) add("'" + entry.key + "': " + flow_of(entry.value));
+      return "{" + out + "}";
+  }
+  return out;
+}
+
+// With every key, so that what is written says all that was read.
+TEST(ShippedConfig, ItsExamplesReadBackFromTheirValues) {
+  const auto loaded = load_text(join(with_examples()), "examples");
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().front().text();
+  const YamlNode values = values_of(*loaded);
+  const auto again = load_text(flow_of(values), "values");
+  ASSERT_TRUE(again.has_value()) << again.error().front().text() << "\n" << flow_of(values);
+  EXPECT_EQ(*again, *loaded);
+  std::map<std::string, int> written;
+  collect(values, "", written);
+  for (const KeyInfo& key : known_keys()) EXPECT_TRUE(written.contains(key.path)) << key.path;
+}
+
 TEST(ShippedConfig, TheSampleLoads) {
   const auto loaded = load_file(BLOOMWALL_SOURCE_DIR "/conf/sample/bloomwall.yaml");
   ASSERT_TRUE(loaded.has_value()) << loaded.error().front().text();
@@ -139,7 +170,8 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
     ++keys[dot == std::string::npos ? "" : key.path.substr(0, dot)];
   }
   const std::map<std::string, std::size_t> fields{
-      {"", 5},  // workers, allow_lists, otherwise, time_zone, state_dir; the others are sections, which follow
+      // workers, allow_lists, otherwise, time_zone, safe_search_map, state_dir; the others are sections, which follow
+      {"", 6},
       {"listeners[]", field_count<Listener>() - 1},  // tls is a section
       {"listeners[].tls", field_count<ListenerTls>()},
       {"filters[]", field_count<Filter>()},
@@ -157,7 +189,8 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
       {"log", field_count<Log>() - 1},  // access is a section
       {"log.access", field_count<AccessLog>()},
       {"headers", field_count<Headers>()},
-      {"admin", field_count<Admin>()},
+      {"admin", field_count<Admin>() - 1},  // tls is a section
+      {"admin.tls", field_count<AdminTls>()},
       {"tls_inspection", field_count<TlsInspection>() - 4},  // the sections that follow
       {"tls_inspection.ca", field_count<InspectionCa>()},
       {"tls_inspection.auto_pass", field_count<AutoPass>()},
@@ -168,7 +201,7 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
       {"authentication.negotiate_helper", field_count<AuthHelper>()},
       {"authentication.groups_helper", field_count<AuthHelper>()}};
   EXPECT_EQ(keys, fields);
-  static_assert(field_count<Config>() == 22, "a new section: add it above and to bloomwall.yaml");
+  static_assert(field_count<Config>() == 23, "a new section: add it above and to bloomwall.yaml");
 }
 
 }  // namespace

@@ -211,6 +211,8 @@ TEST_F(ServedExceptions, ATunnelEndsWithTheExceptionThatLetItIn) {
   client.send("SSH-2.0-x\r\n");
   far.expect("SSH-2.0-x\r\n");
   client.expect_end();
+  const auto is_audited = [this] { return command({"audit"}).out.find("exception.ended\t1") != std::string::npos; };
+  EXPECT_TRUE(comes_true(is_audited)) << command({"audit"}).out;
 }
 
 TEST_F(ServedExceptions, NothingIsTakenWhileItEnds) {

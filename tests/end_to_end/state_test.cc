@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <array>
 #include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -32,7 +34,7 @@ class ServedState : public testing::Test {
         folder_,
         "filters: [{name: games, file: games.bwf}, {name: malware, file: malware.bwf, exceptions: refused}]\n"
         "groups: [{name: pupils, clients: [127.0.0.2]}, {name: staff, clients: [127.0.0.3]}]\n"
-        "access: {deny_destinations: []}\n"
+        "access: {deny_destinations: [], connect_ports: [], opaque_tunnels: allow}\n"
         "log: {access: {file: access.log, format: json}}\nstate_dir: state\n"
         "dns: {hosts: {games.example.test: 127.0.0.1, malware.example.test: 127.0.0.1, both.example.test: 127.0.0.1, "
         "plain.example.test: 127.0.0.1}}\n",
@@ -65,6 +67,12 @@ class ServedState : public testing::Test {
     EXPECT_EQ(made.status, 0) << made.out;
     return made.out.substr(0, made.out.find('\n'));
   }
+  static std::string in_ten_minutes() {
+    const std::time_t then = std::time(nullptr) + 600;
+    std::array<char, 32> text{};
+    std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&then));
+    return text.data();
+  }
   void kill_proxy() {
     proxy_->process().signal(SIGKILL);
     ASSERT_TRUE(proxy_->process().wait().has_value());
@@ -72,6 +80,7 @@ class ServedState : public testing::Test {
   }
 
   TempDir folder_;
+  ScriptedListener origin_;
   const std::uint16_t closed_port_ = free_port();
   std::unique_ptr<Proxy> proxy_;
 };
@@ -155,6 +164,54 @@ TEST_F(ServedState, ASwitchEndsByItself) {
   }
   EXPECT_THAT(command({"audit"}).out, HasSubstr("switch.ended\tpupils otherwise"));
   EXPECT_THAT(command({"audit"}).out, HasSubstr("switch.set\tpupils otherwise\texam"));
+}
+
+TEST_F(ServedState, ASwitchEndsTunnelsThatAreOpen) {
+  const auto open = [this](const std::string& client_address) {
+    auto client = ScriptedPeer::connect_from(client_address, proxy_->port());
+    client.send(connect_to("plain.example.test:" + std::to_string(origin_.port())));
+    auto far = origin_.accept();
+    EXPECT_EQ(status_of(client.read_head()), 200);
+    client.send("SSH-2.0-x\r\n");
+    far.expect("SSH-2.0-x\r\n");
+    return std::pair(std::move(client), std::move(far));
+  };
+  auto [pupil, of_pupil] = open("127.0.0.2");
+  auto [teacher, of_teacher] = open("127.0.0.3");
+  ASSERT_EQ(command({"switch", "pupils", "otherwise=deny", "--for", "10m", "--why", "exam"}).status, 0);
+  pupil.expect_end();
+  of_pupil.expect_end();
+  of_teacher.send("still here");
+  teacher.expect("still here");
+}
+
+TEST_F(ServedState, AChangeMayNameWhatItsMakerHasSeen) {
+  const std::string text = token("anna", {"--role", "reviewer"});
+  const auto asked = [&](const std::string& path, std::vector<std::string> more) {
+    more.insert(more.end(), {"-i", "-H", "Authorization: Bearer " + text});
+    return ask(path, more);
+  };
+  const auto etag = [&](const std::string& path) {
+    const std::string answer = asked(path, {});
+    const std::size_t at = answer.find("ETag: ");
+    return answer.substr(at + 6, answer.find("\r\n", at) - at - 6);
+  };
+  const std::string list = "/api/v1/exceptions", groups = "/api/v1/groups";
+  const std::string before = etag(list), entry = R"({"action":"allow","entry":"games.example.test","why":"x"})";
+  ASSERT_EQ(before.size(), 26U) << before;
+  EXPECT_EQ(etag(list), before);
+  EXPECT_THAT(asked(list, {"-d", entry, "-H", "If-Match: " + before}), StartsWith("201"));
+  EXPECT_THAT(asked(list, {"-d", entry, "-H", "If-Match: " + before}), StartsWith("412")) << "it has changed";
+  EXPECT_THAT(asked(list + "/1", {"-X", "DELETE", "-H", "If-Match: " + before}), StartsWith("412"));
+  EXPECT_THAT(asked(list + "/1", {"-X", "DELETE", "-H", "If-Match: \"x\", " + etag(list)}), StartsWith("200"));
+  EXPECT_EQ(etag(list), before);
+  const std::string no_switch = etag(groups), path = groups + "/pupils/switches/pause";
+  const std::string pause = R"({"until":")" + in_ten_minutes() + R"(","why":"x"})";
+  EXPECT_THAT(asked(path, {"-X", "PUT", "-d", pause, "-H", "If-Match: " + no_switch}), StartsWith("200"));
+  EXPECT_THAT(asked(path, {"-X", "PUT", "-d", pause, "-H", "If-Match: " + no_switch}), StartsWith("412"));
+  EXPECT_THAT(asked(path, {"-X", "DELETE", "-H", "If-Match: " + no_switch}), StartsWith("412"));
+  EXPECT_THAT(asked(path, {"-X", "DELETE", "-H", "If-Match: *"}), StartsWith("200"));
+  EXPECT_EQ(etag(groups), no_switch);
 }
 
 TEST_F(ServedState, APauseOpensAllButWhatTakesNoExceptions) {

@@ -92,6 +92,7 @@ workers: 2
 filters: [{name: lists, file: lists.bwf}]
 access: {clients: [10.9.0.0/24, "fd09::/64", 192.0.2.10], allow_destinations: [192.0.2.0/24, "2001:db8::/32"]}
 admin: {address: null, control_socket: null}
+state_dir: null
 timeouts: {announce: 0}
 log: {level: debug, access: {file: access.log}}
 )" + more);
@@ -175,6 +176,19 @@ TEST_F(Transparent, TlsIsJudgedByServerName) {
   EXPECT_NE(log.find("\"blocked.example.test:443\""), std::string::npos) << log;
   EXPECT_NE(log.find("\"sni\":\"blocked.example.test\""), std::string::npos) << log;
   EXPECT_NE(log.find("\"192.0.2.10:443\""), std::string::npos) << log;
+}
+
+// Nobody is at 192.0.2.99.
+TEST_F(Transparent, SafeSearchIsDialledWhateverAddressTheClientWentTo) {
+  proxy_->signal(SIGINT);
+  ASSERT_EQ(proxy_->wait(), 0);
+  folder_.write("map.txt", "find safe.find.test www.find.test\n");
+  start_proxy(
+      "safe_search_map: map.txt\ngroups: [{name: pupils, clients: [10.9.0.0/24], safe_search: [find]}]\n"
+      "dns: {hosts: {safe.find.test: 192.0.2.10}}\n");
+  EXPECT_TRUE(has(fetch("http://www.find.test/x", {}, "192.0.2.99"), "http www.find.test /x")) << proxy_->output();
+  EXPECT_TRUE(has(fetch("https://www.find.test/x", {}, "192.0.2.99"), "https www.find.test /x")) << proxy_->output();
+  EXPECT_FALSE(has(fetch("http://good.example.test/", {"-m", "2"}, "192.0.2.99"), "good.example.test /"));
 }
 
 // Speaks TLS by hand to send each octet of the ClientHello by itself; prints what comes of a request.
@@ -318,6 +332,7 @@ access: {allow_destinations: [192.0.2.10]}
 dns: {hosts: {good.example.test: 192.0.2.10, refused.example.test: 127.0.0.1}}
 headers: {via_name: parent}
 admin: {address: null, control_socket: null}
+state_dir: null
 log: {access: {file: off}}
 )");
   Process parent(router_->inside({bloomwall_program(), "run", "--config", config}));

@@ -169,6 +169,37 @@ TEST_F(ClientCertificateTest, ThatIsRevokedByAReloadIsRefusedFromThenOn) {
   EXPECT_EQ(status_with(&kiosk), 0);
 }
 
+TEST_F(ClientCertificateTest, ThatIsRevokedByAReloadLosesItsTunnels) {
+  const Issued desk = client_of(authority, "desk 1");
+  const auto open = [this](const Issued& certificate) {
+    TlsPeer client = connect(&certificate);
+    client.send(connect_to(at("ok.test")));
+    ScriptedPeer server = origin.accept();
+    EXPECT_EQ(status_of(client.read_head()), 200);
+    return std::pair(std::move(client), std::move(server));
+  };
+  auto [revoked, revoked_server] = open(kiosk);
+  auto [asking, asking_server] = open(kiosk);
+  auto [other, other_server] = open(desk);
+  asking.send(inner("ok.test"));
+  asking_server.read_head();
+  answer(asking_server, asking, "x");
+  reload();
+  revoked_server.send("nothing has changed");
+  revoked.expect("nothing has changed");
+  revoke(kiosk);
+  reload();
+  revoked.expect_end();
+  revoked_server.expect_end();
+  asking.send(inner("ok.test", "/again"));
+  EXPECT_EQ(asking.read_to_end(), "");
+  asking_server.expect_end();
+  other_server.send("still here");
+  other.expect("still here");
+  EXPECT_EQ(counter(&Counters::tunnels_cut_by_reload_total), 1U);
+  EXPECT_NE(log_text().find("its certificate is not valid any more"), std::string::npos) << log_text();
+}
+
 // A ticket holds the certificate, which is not verified again.
 TEST_F(ClientCertificateTest, ATicketOfBeforeARevocationIsNotTaken) {
   const auto listener = [this] {

@@ -22,6 +22,7 @@ TEST(Figures, ProbabilitiesAreOddsAsWell) {
   EXPECT_EQ(one_in(8e-7), "one in 1.2 million (8.0e-07)");
   EXPECT_EQ(one_in(2.91e-11), "one in 34 billion (2.9e-11)");
   EXPECT_EQ(one_in(1e-15), "one in 1000 trillion (1.0e-15)");
+  EXPECT_EQ(one_in(5.4e-20), "less than one in 10^18");
 }
 
 TEST(Figures, NumbersAreGrouped) {

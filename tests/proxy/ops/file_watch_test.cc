@@ -69,6 +69,27 @@ TEST_F(FileWatchTest, OnErrorAllowIsNoReasonToTurnClientsAway) {
   EXPECT_EQ(lost_and_blocking(*policy), "");
 }
 
+TEST_F(FileWatchTest, WhatBlocksAGroupIsAReason) {
+  const auto turns_away = [this](const std::string& action, const std::string& of_group) {
+    const auto file =
+        site_.dir.write("groups.yaml", "state_dir: null\nfilters: [{name: ads, file: ads.bwf, action: " + action +
+                                           "}]\ngroups: [{name: pupils, clients: [10.2.0.0/16], filters: {ads: '" +
+                                           of_group + "'}}, {name: all, filters: {ads: '" + of_group + "'}}]\n");
+    const auto settings = load_settings(file);
+    const auto policy = load_policy(*settings, {.make_resident = true, .own_copies = false});
+    EXPECT_TRUE(policy.has_value());
+    write_to_it();
+    FileWatch().look(**policy, 1);
+    const auto rules = GroupRules::compile(*settings).value();
+    const std::string names = lost_and_blocking(**policy, GroupPolicies::make(rules.get(), *policy, 0).get());
+    site_.make_filter({"S listed.example.test"});
+    return names == "ads";
+  };
+  EXPECT_TRUE(turns_away("block", "block"));
+  EXPECT_TRUE(turns_away("monitor", "block"));
+  EXPECT_FALSE(turns_away("monitor", "monitor"));
+}
+
 TEST_F(FileWatchTest, ACopyIsNeverLost) {
   const auto policy = load(true);
   write_to_it();

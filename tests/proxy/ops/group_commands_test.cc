@@ -81,6 +81,30 @@ TEST_F(GroupCommands, ExplainTellsTheWholeStory) {
       std::string::npos);
 }
 
+TEST_F(GroupCommands, ExplainNamesWhatSafeSearchDials) {
+  configure(R"(
+groups: [{name: pupils, clients: [10.2.0.0/16], safe_search: [google]}]
+dns: {hosts: {forcesafesearch.google.com: 10.9.9.9}}
+)");
+  const std::string url = "https://www.google.com/search?q=a";
+  const Told pupil = ask({"explain", url, "--client", "10.2.3.4"});
+  EXPECT_NE(pupil.out.find("CONNECT www.google.com:443 is refused, status 403 destination_denied"), std::string::npos)
+      << "its address is that of the other name\n"
+      << pupil.out;
+  configure("groups: [{name: pupils, clients: [10.2.0.0/16], safe_search: [google]}]\n");
+  const std::string line = "dialled     forcesafesearch.google.com: safe search of google\n";
+  EXPECT_NE(ask({"explain", url, "--client", "10.2.3.4"}).out.find(line), std::string::npos);
+  EXPECT_EQ(ask({"explain", url, "--client", "10.3.3.4"}).out.find("dialled "), std::string::npos);
+  const auto object = json::parse(ask({"explain", "--json", url, "--client", "10.2.3.4"}).out);
+  EXPECT_EQ(object.at("dialled_as"), "forcesafesearch.google.com");
+  EXPECT_TRUE(json::parse(ask({"explain", "--json", url}).out).at("dialled_as").is_null());
+  configure("groups: [{name: pupils, clients: [10.2.0.0/16], safe_search: [gogle]}]\n");
+  const Told wrong = ask({"check"});
+  EXPECT_EQ(wrong.status, 78);
+  EXPECT_NE(wrong.err.find("groups[0].safe_search: there is no engine \"gogle\"; there are google,"), std::string::npos)
+      << wrong.err;
+}
+
 TEST_F(GroupCommands, ExplainKnowsUsers) {
   dir_.write("users", test::user_line("anna", ":class 7b,chess") + test::user_line("bob"));
   configure(R"(

@@ -169,6 +169,33 @@ TEST(Metrics, CertificatesOfListenersSayWhenTheyExpire) {
   EXPECT_LE(std::stod(expires), now + 3600);
 }
 
+TEST(Metrics, SafeSearchIsCountedByEngine) {
+  const test::TempDir dir;
+  const auto settings = load_settings(dir.write(
+      "bloomwall.yaml", "groups: [{name: pupils, clients: [10.2.0.0/16], safe_search: [google]}]\nstate_dir: null\n"));
+  ASSERT_TRUE(settings.has_value());
+  const auto edition = load_edition(*settings, {}, 1);
+  ASSERT_TRUE(edition.has_value());
+  Counters one, other, sum;
+  one.safe_search.count("google");
+  other.safe_search.count("google");
+  other.safe_search.count("bing");
+  other.safe_search.count("of a map of before");
+  add_counters(sum, one);
+  add_counters(sum, other);
+  auto samples = samples_of(metrics_text({.counters = sum,
+                                          .gauges = {},
+                                          .snapshot = edition->snapshot.get(),
+                                          .policy = edition->policy.get(),
+                                          .reloads = {},
+                                          .logs = {},
+                                          .now = kNow}));
+  EXPECT_EQ(samples[R"(bloomwall_safe_search_total{engine="google"})"], "2");
+  EXPECT_EQ(samples[R"(bloomwall_safe_search_total{engine="bing"})"], "1");
+  EXPECT_EQ(samples[R"(bloomwall_safe_search_total{engine="ecosia"})"], "0");
+  EXPECT_FALSE(samples.contains(R"(bloomwall_safe_search_total{engine="of a map of before"})"));
+}
+
 TEST(Metrics, TheProcessIsKnownToTheKernel) {
   const Counters counters;
   auto samples = samples_of(

@@ -81,6 +81,16 @@ TEST_F(TlsCommands, SayWhatBecomesOfAHostAndWhy) {
             "tunnel\t[2001:db8::1]:443\tmode urls: no URLs are listed on this host\n");
 }
 
+TEST_F(TlsCommands, FollowTheClientsGroup) {
+  site_.dir.write("bloomwall.yaml",
+                  "filters: [{name: ads, file: ads.bwf}]\ntls_inspection: {mode: urls, never: []}\n"
+                  "groups: [{name: staff, clients: [10.1.0.0/16], filters: {ads: \"off\"}}]\n");
+  EXPECT_EQ(run({"tls", "files.test"}).out, "decrypt\tfiles.test\tmode urls: mark U files.test in ads\n");
+  EXPECT_EQ(run({"tls", "files.test", "--client", "10.1.2.3"}).out,
+            "tunnel\tfiles.test\tmode urls: no URLs are listed on this host\n");
+  EXPECT_EQ(run({"tls", "files.test", "--client", "nobody"}).status, 2);
+}
+
 TEST_F(TlsCommands, FollowTheMode) {
   configure("off");
   EXPECT_EQ(run({"tls", "files.test"}).out, "tunnel\tfiles.test\tmode off\n");

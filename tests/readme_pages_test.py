@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""README's pages for a family, a class and a company: the configuration of each is read out of README, accepted by `check`, and
+served; requests and the commands that stand below it show what the page promises.
+
+Usage: readme_pages_test.py BUILD_DIR [unittest arguments]. Exit status 77 (skipped) where faketime is missing.
+SPDX-License-Identifier: Apache-2.0
+"""
+import base64
+import crypt
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from clock_site import FAKETIME, Origin, SteppedProxy
+from interception_site import BUILD, until
+
+README = pathlib.Path(__file__).resolve().parent.parent / "README.md"
+HOSTS = ["malware.example", "adult.example", "games.example", "social.example", "webmail.example", "partners.example", "mail.example",
+         "plain.example", "video.example", "exam.example", "updates.example", "bedtime-stories.example", "www.google.com"]
+
+
+class Page(unittest.TestCase):
+    heading = None
+
+    def setUp(self):
+        if self.heading is None:
+            self.skipTest("what pages have in common")
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="bloomwall-test-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        text = README.read_text()
+        section = text[text.index(f"\n## {self.heading}\n"):]
+        section = section[:section.index("\n## ", 1)]
+        configurations = re.findall(r"```yaml\n(.*?)```", section, re.S)
+        self.assertEqual(len(configurations), 1)
+        self.commands = [shlex.split(line) for line in re.findall(r"^    (bloomwall .*)", section, re.M)]
+        self.origin, self.safe = self.origins()
+        self.write(configurations[0])
+
+    @staticmethod
+    def origins():
+        """Two on one port: where names lead, and where the enforcing name of a search engine does."""
+        for _ in range(20):
+            first = Origin()
+            try:
+                return first, Origin("127.0.0.9", first.port, "safe")
+            except OSError:
+                first.listener.close()
+        raise AssertionError("no port is free on both addresses")
+
+    def write(self, text):
+        """With the folder, the port and the networks of the test in the place of the page's; what it does not say stays so."""
+        for name in re.findall(r"/var/lib/bloomwall/(\w+)\.bwf", text):
+            (self.folder / f"{name}.txt").write_text(f"{name}.example\n")
+            subprocess.run([BUILD / "bloomwall-filter", "build", "-o", self.folder / f"{name}.bwf", self.folder / f"{name}.txt"],
+                           check=True, capture_output=True)
+        for old, new in [("/var/lib/bloomwall/", ""), ("/etc/bloomwall/", ""), ('":3128"', '"127.0.0.1:0"'),
+                         ("access: {", "access: {deny_destinations: [], connect_ports: [], opaque_tunnels: allow, ")]:
+            self.assertIn(old, text + "/etc/bloomwall/", "README has changed")
+            text = text.replace(old, new)
+        text = re.sub(r"\b192\.168\.(\d+\.\d+)", r"127.0.\1", text)
+        text = re.sub(r"\b10\.(\d+\.\d+\.\d+)", r"127.\1", text)
+        hosts = ", ".join(f"{host}: 127.0.0.1" for host in HOSTS)
+        (self.folder / "state").mkdir()
+        (self.folder / "bloomwall.yaml").write_text(text + f"""
+dns: {{hosts: {{{hosts}, forcesafesearch.google.com: 127.0.0.9}}}}
+admin: {{address: null, control_socket: control.sock}}
+state_dir: state
+log: {{file: daemon.log, access: {{file: access.log}}}}
+""")
+
+    def serve(self, clock):
+        proxy = SteppedProxy(self.folder, clock)
+        checked = subprocess.run([BUILD / "bloomwall", "check", "--config", self.folder / "bloomwall.yaml"], capture_output=True, text=True)
+        self.assertEqual(checked.returncode, 0, checked.stderr)
+        self.assertNotIn("warning", checked.stderr)
+        self.proxy = proxy
+        return proxy
+
+    def status(self, host, client, fields=""):
+        return self.proxy.get(f"{host}:{self.origin.port}", client, fields)
+
+    def reason(self, host, client, fields=""):
+        return re.search(r'"reason":"(\w+)"', self.proxy.answer_to(f"{host}:{self.origin.port}", client, "Accept: application/json\r\n" + fields))[1]
+
+    def run_command(self, *begin, want=0):
+        """The one of the page's commands that begins with these words."""
+        found = [command for command in self.commands if command[1:1 + len(begin)] == list(begin)]
+        self.assertEqual(len(found), 1, f"{begin} in {self.commands}")
+        return self.run_program(*found[0][1:], want=want)
+
+    def run_program(self, *words, want=0):
+        done = subprocess.run([BUILD / "bloomwall", *words, "--config", self.folder / "bloomwall.yaml"], capture_output=True, text=True,
+                              env=self.proxy.environment())
+        self.assertEqual(done.returncode, want, done.stdout + done.stderr)
+        return done.stdout
+
+
+class Family(Page):
+    heading = "For a family"
+    PARENT, CHILD, GUEST = "127.0.1.17", "127.0.1.33", "127.0.1.99"
+
+    def test_the_page(self):
+        with self.serve("2026-11-23 14:00:00"):  # a Monday, 15:00 in Berlin
+            self.assertEqual([self.status("games.example", who) for who in (self.PARENT, self.CHILD, self.GUEST)], [200, 403, 403])
+            self.assertEqual([self.status("adult.example", who) for who in (self.PARENT, self.CHILD, self.GUEST)], [200, 403, 403])
+            self.assertEqual([self.status("malware.example", who) for who in (self.PARENT, self.CHILD)], [403, 403])
+            search = f"www.google.com:{self.origin.port}"
+            self.assertTrue(self.proxy.answer_to(search, self.CHILD).endswith("\r\n\r\nsafe"))
+            self.assertTrue(self.proxy.answer_to(search, self.PARENT).endswith("\r\n\r\nok"))
+
+            self.run_command("switch", "children", "pause")
+            self.assertEqual([self.status(host, self.CHILD) for host in ("games.example", "adult.example", "malware.example")], [200, 200, 403])
+            self.run_program("switch", "children", "pause", "--end")
+            self.assertEqual(self.status("games.example", self.CHILD), 403)
+
+            self.proxy.step_to("2026-11-23 18:59:57")  # bedtime is at 19:00 UTC
+            until(lambda: self.status("games.example", self.CHILD) == 200)
+            with self.proxy.tunnel(f"plain.example:{self.origin.port}", self.CHILD) as tunnel:
+                tunnel.sendall(b"\x01hello")
+                self.assertEqual(tunnel.recv(100), b"\x01hello")
+                self.assertEqual(tunnel.recv(100), b"", "bedtime ends it")
+            self.assertEqual(self.reason("plain.example", self.CHILD), "default_deny")
+            self.assertEqual(self.status("plain.example", self.PARENT), 200)
+            self.run_command("allow", "bedtime-stories.example")
+            self.assertEqual([self.status("bedtime-stories.example", who) for who in (self.CHILD, self.PARENT)], [200, 200])
+
+            self.proxy.step_to("2026-12-21 14:00:00")  # the holidays have begun
+            until(lambda: self.status("games.example", self.CHILD) == 200)
+
+
+class SchoolClass(Page):
+    heading = "For a class"
+    TEACHER, PUPIL = "127.2.7.1", "127.2.7.40"
+
+    def test_the_page(self):
+        (self.folder / "exams.txt").write_text("exam.example\n")
+        with self.serve("2026-11-23 08:00:00"):  # a Monday, 9:00 in Berlin
+            self.assertEqual([self.status("social.example", who) for who in (self.TEACHER, self.PUPIL)], [200, 403])
+            self.assertEqual([self.status("plain.example", who) for who in (self.TEACHER, self.PUPIL)], [200, 200])
+            self.assertTrue(self.proxy.answer_to(f"www.google.com:{self.origin.port}", self.PUPIL).endswith("safe"))
+
+            self.run_command("switch", "room-7", "otherwise=deny")
+            self.assertEqual(self.reason("plain.example", self.PUPIL), "default_deny")
+            self.assertEqual([self.status("exam.example", self.PUPIL), self.status("plain.example", self.TEACHER)], [200, 200])
+            self.run_command("allow", "video.example")
+            self.assertEqual([self.status("video.example", self.PUPIL), self.status("plain.example", self.PUPIL)], [200, 403])
+            self.proxy.step_to("2026-11-23 08:46:00")
+            until(lambda: self.status("plain.example", self.PUPIL) == 200)
+            self.run_program("switch", "room-7", "otherwise=deny", "--for", "45m", "--why", "again")
+            self.assertEqual(self.status("video.example", self.PUPIL), 403, "that was for 45 minutes")
+            self.run_command("switch", "room-7", "otherwise")
+            self.assertEqual(self.status("plain.example", self.PUPIL), 200)
+
+            self.proxy.step_to("2026-11-23 11:45:00")  # 12:45 in Berlin: a break
+            until(lambda: self.status("social.example", self.PUPIL) == 200)
+
+
+class Company(Page):
+    heading = "For a company"
+    OFFICE, KIOSK = "127.1.0.5", "127.9.0.7"
+
+    def test_the_page(self):
+        salt = crypt.mksalt(crypt.METHOD_SHA256, rounds=1000)
+        (self.folder / "users").write_text("".join(f"{user}:{crypt.crypt('secret', salt)}:{groups}\n"
+                                                   for user, groups in [("anna", "office"), ("carl", "sales")]))
+        (self.folder / "users").chmod(0o600)
+        anna, carl = (f"Proxy-Authorization: Basic {base64.b64encode(f'{user}:secret'.encode()).decode()}\r\n" for user in ("anna", "carl"))
+        with self.serve("2026-11-23 08:00:00"):
+            self.assertEqual([self.status("plain.example", self.OFFICE, who) for who in ("", anna, carl)], [407, 200, 200])
+            self.assertEqual(self.status("updates.example", self.OFFICE), 200)
+            self.assertEqual([self.status("webmail.example", self.OFFICE, who) for who in (anna, carl)], [403, 200])
+            self.assertEqual([self.status(host, self.KIOSK) for host in ("partners.example", "plain.example", "malware.example")], [200, 403, 403])
+            self.assertEqual(self.reason("plain.example", self.KIOSK), "default_deny")
+
+            (self.folder / "webmail.txt").write_text("webmail.example\nmail.example\n")
+            subprocess.run([BUILD / "bloomwall-filter", "build", "-o", self.folder / "webmail.bwf", self.folder / "webmail.txt"],
+                           check=True, capture_output=True)
+            self.run_program("reload")
+            self.assertEqual(self.status("mail.example", self.OFFICE, anna), 403)
+            self.run_command("allow", "mail.example")
+            self.assertEqual(self.status("mail.example", self.OFFICE, anna), 200)
+            self.assertIn("ticket 4711", self.run_command("audit"))
+            self.run_program("allow", "malware.example", "--why", "please", want=1)
+            self.assertEqual(self.status("malware.example", self.OFFICE, anna), 403)
+
+
+if __name__ == "__main__":
+    if not FAKETIME:
+        print("skipped: there is no faketime")
+        sys.exit(77)
+    unittest.main(verbosity=2)
