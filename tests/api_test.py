@@ -173,6 +173,9 @@ class ApiTest(unittest.TestCase):
         self.assertEqual(self.check("POST", "/reports/{id}/reject", "/reports/1/reject", body={"words": "no"}, **admin)[0], 409)
         self.report("/b", client="127.0.0.3")
         self.assertEqual(self.check("POST", "/reports/{id}/reject", "/reports/2/reject", body={"words": "no"}, **admin)[0], 200)
+        self.assertEqual(self.check("GET", "/reports", "/reports?state=lost", **admin)[0], 400)
+        self.assertEqual([item["id"] for item in self.check("GET", "/reports", "/reports?state=rejected", **admin)[1]["items"]], [2])
+        self.assertEqual([item["id"] for item in self.check("GET", "/reports", "/reports?cursor=2", **admin)[1]["items"]], [1])
         status, value = self.check("GET", "/why", "/why?url=http://a.listed.example.test/", **admin)
         self.assertEqual([(f["filter"], f["expressions"], f["source"]) for f in value["filters"]],
                          [("list", ["S listed.example.test"], "unknown")])

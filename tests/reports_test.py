@@ -5,6 +5,7 @@ a kill and a changed clock make of them.
 Usage: reports_test.py BUILD_DIR [unittest arguments].
 SPDX-License-Identifier: Apache-2.0
 """
+import base64
 import glob
 import html
 import json
@@ -412,6 +413,18 @@ class Reports(unittest.TestCase):
         self.assertEqual([item["comment"] for item in proxy.reports()], ["pieces"])
         self.assertEqual(proxy.end(signal.SIGTERM), 0)
 
+    def test_the_user_is_known_though_the_form_needs_no_login(self):
+        secret = run("openssl", "passwd", "-6", "secret").stdout.strip()
+        (self.folder / "users").write_text(f"anna:{secret}\n")
+        proxy = self.proxy(more="authentication: {require: [127.0.0.4], users_file: users}\n")
+        credentials = base64.b64encode(b"anna:secret").decode()
+        page = proxy.get(client="127.0.0.4", fields=f"Accept: text/html\r\nProxy-Authorization: Basic {credentials}\r\n")
+        body = urllib.parse.urlencode({"ticket": page.form()[1]}).encode()
+        self.assertEqual(proxy.ask("POST", page.form()[0], body, client="127.0.0.4").status, 201)
+        self.assertEqual(proxy.reports()[0]["user"], "anna")
+        self.assertEqual(proxy.audit()[0]["who"], "user anna")
+        self.assertIn("\tuser anna of default\t", proxy.command("reports"))
+
     def test_the_proxy_answers_for_its_own_name(self):
         proxy = self.proxy(more="authentication: {require: [127.0.0.4], users_file: null, basic_helper: {command: [/bin/false]}}\n")
         self.assertEqual(proxy.ask("GET", SELF + "/", client="127.0.0.4").status, 200, "no login is needed")
@@ -537,6 +550,14 @@ class InsideTls(unittest.TestCase):
         status, _, body = client.ask(link[len("https://shop.test"):], host="shop.test")
         self.assertEqual(status, 200)
         self.assertEqual(proxy.reports()[0]["url"], "https://shop.test/a")
+        if not (shutil.which("chromium") and shutil.which("certutil")):
+            return
+        browser = Chromium(folder / "chromium", proxy.port, folder / "ca.crt")
+        self.addCleanup(browser.close)
+        self.assertEqual(browser.go("https://shop.test/b").status, 403)
+        browser.evaluate("document.querySelector('form button').click()")
+        until(lambda: "your report was taken" in (browser.evaluate("document.body && document.body.innerText") or ""), 60)
+        self.assertEqual([item["url"] for item in proxy.reports()], ["https://shop.test/b", "https://shop.test/a"])
 
 
 if __name__ == "__main__":

@@ -148,7 +148,10 @@ struct TokenCommands {
     CLI::App* const add_app =
         add_command(*token, "add", "Makes one and prints it, once.", added, status, io, run_token_add);
     add_app->add_option("NAME", added.name, "of whoever has it: A-Z a-z 0-9 . _ -")->required();
-    add_app->add_option("--group", added.groups, "a user group that it is in; may be given several times");
+    add_app->add_option(
+        "--group", added.groups,
+        "a user group that it is in, and, of a reviewer, one of the groups for which alone it may change "
+        "anything; may be given several times");
     add_app->add_option("--role", added.role, "viewer, reviewer, operator or admin: what it may do with the API");
     add_app->add_option("--for", added.lasts, "how long it holds: 12h, 90d, or ever")->required();
     add_command(*token, "list", "Names, groups, roles and ends.", listed, status, io, run_token_list)

@@ -148,6 +148,9 @@ HttpReply ReportsApi::list(const ApiRequest& request) const {
   const auto cursor =
       cursor_text.empty() ? std::optional<std::uint64_t>(~std::uint64_t{0}) : parse_integer(cursor_text);
   if (!cursor) return problem(400, "Not understood", "cursor: what the page before said is next");
+  if (!wanted.empty() && !report_state_of(wanted)) {
+    return problem(400, "Not understood", "state: open, accepted, rejected or cured");
+  }
   ordered_json items = ordered_json::array();
   std::uint64_t last = 0;
   for (const ReportItem& report : *state_.state().reports | std::views::reverse) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "filter/cli/terminal.h"
+#include "filter/policy/overrides.h"
 
 namespace bloomwall::proxy {
 namespace {

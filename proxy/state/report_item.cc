@@ -46,13 +46,6 @@ constexpr std::array<ReportText, 13> kReportTexts{{
 
 ordered_json text_json(const std::string& text) { return text.empty() ? ordered_json() : ordered_json(text); }
 
-std::optional<ReportState> state_of(std::string_view text) {
-  const auto at =
-      std::ranges::find(kReportStates, text, [](const auto& each) { return std::string_view(each.second); });
-  if (at == kReportStates.end()) return std::nullopt;
-  return at->first;
-}
-
 // Which texts are wrong; empty: none.
 std::string read_texts(const ordered_json& json, ReportItem& report) {
   for (const ReportText& text : kReportTexts) {
@@ -70,6 +63,13 @@ const char* to_string(ReportState state) {
     if (known == state) return name;
   }
   return "unknown";
+}
+
+std::optional<ReportItem::State> report_state_of(std::string_view text) {
+  const auto at =
+      std::ranges::find(kReportStates, text, [](const auto& each) { return std::string_view(each.second); });
+  if (at == kReportStates.end()) return std::nullopt;
+  return at->first;
 }
 
 bool is_about_the_same(const ReportItem& a, const ReportItem& b) {
@@ -97,7 +97,7 @@ tl::expected<ReportItem, std::string> report_from(const ordered_json& json) {
   if (!json.is_object()) return refuse("no object");
   ReportItem report;
   const auto id = number_member(json, "id"), count = number_member(json, "count");
-  const auto state = state_of(text_member(json, "state").value_or(""));
+  const auto state = report_state_of(text_member(json, "state").value_or(""));
   if (!id || !count || *count == 0 || !state) return refuse("id, count and state are needed");
   report.id = *id;
   report.count = *count;

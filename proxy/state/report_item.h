@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -48,6 +49,7 @@ struct ReportItem {
   bool until_build = false;          // likewise
 };
 const char* to_string(ReportItem::State state);
+std::optional<ReportItem::State> report_state_of(std::string_view text);
 
 // Would be one, while the first is open.
 bool is_about_the_same(const ReportItem& a, const ReportItem& b);

@@ -45,8 +45,10 @@ struct Token {
   static constexpr std::size_t kMost = 10'000, kMostGroups = 16, kLongestGroup = 64, kLongestName = 64;
   static constexpr std::int64_t kForever = std::numeric_limits<std::int64_t>::max();
 
-  std::string name;                            // of its holder; 1 to 64 of A-Z a-z 0-9 . _ -, each once
-  std::vector<std::string> groups = {};        // user groups that its holder is in
+  std::string name;  // of its holder; 1 to 64 of A-Z a-z 0-9 . _ -, each once
+  // User groups that its holder is in; of one with the role reviewer also the groups for which alone it may change
+  // anything.
+  std::vector<std::string> groups = {};
   std::optional<Role> role = {};               // at the API; nothing: it is for the proxy alone
   std::int64_t created = 0, until = kForever;  // seconds since 1970; from `until` on it is refused
   TokenDigest digest{};
