@@ -37,7 +37,7 @@ class Proxy:
         (folder / "bloomwall.yaml").write_text(
             'listeners: [{address: "127.0.0.1:0"}]\nstate_dir: state\n'
             "filters: [{name: list, file: list.bwf}]\n"
-            "groups: [{name: pupils, clients: [127.0.0.2]}]\n"
+            "groups: [{name: pupils, clients: [127.0.0.2], safe_search: [bing]}]\n"
             "authentication: {basic_helper: {command: [/bin/false, -w, secret]}}\n"
             f'admin: {{{admin}, control_socket: control.sock}}\nlog: {{file: daemon.log, access: {{file: off}}}}\n')
         self.process = subprocess.Popen([BUILD / "bloomwall", "run", "--config", folder / "bloomwall.yaml"])
@@ -201,6 +201,11 @@ class ApiTest(unittest.TestCase):
         self.assertEqual(self.check("POST", "/session", body={"token": self.tokens["viewer"]})[0], 201)
         self.assertEqual(self.check("POST", "/session", body={"token": "bw_" + "a" * 32})[0], 401)
         self.assertGreater(self.matched, 30)
+
+    def test_explanation_names_what_is_dialled(self):
+        for client, dialled in (("127.0.0.2", "strict.bing.com"), ("127.0.0.3", None)):
+            _, value = self.check("GET", "/explain", f"/explain?url=https://www.bing.com/&client={client}", token=self.tokens["admin"])
+            self.assertEqual(value["dialled_as"], dialled)
 
     def test_configuration_is_whole(self):
         status, value = self.check("GET", "/config", token=self.tokens["admin"])

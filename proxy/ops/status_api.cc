@@ -122,10 +122,12 @@ HttpReply StatusApi::explain(const ApiRequest& request) {
   filter::Asker asker{.client = {}, .user = user, .group = {}};
   if (!client_text.empty()) asker.client = filter::address_of(client->octets);
   const filter::Policy* policy = served.policy.get();
+  SafeSearch::Found safe_search;
   if (served.groups != nullptr) {
     const std::size_t group = served.snapshot->groups->group_of(*client, listener, {.user = user});
     policy = served.groups->of(group).get();
     asker.group = served.snapshot->groups->name(group);
+    if (const auto& rules = served.snapshot->safe_search) safe_search = rules->find(group, canonical.host);
   }
   std::vector<const std::byte*> absent;
   const auto verdict = policy->judge_at_once(canonical, absent, asker);
@@ -134,6 +136,7 @@ HttpReply StatusApi::explain(const ApiRequest& request) {
                     {"canonical", canonical.has_canonical ? ordered_json(canonical.text()) : ordered_json()}};
   add_verdict(json, *verdict);
   json["group"] = null_if_empty(std::string(asker.group));
+  json["dialled_as"] = null_if_empty(std::string(safe_search.dialled));
   json["tunnel"] = nullptr;
   if (canonical.has_canonical && (canonical.scheme == "https" || canonical.scheme == "wss")) {
     ordered_json tunnel = ordered_json::object();

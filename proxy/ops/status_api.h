@@ -4,9 +4,10 @@
 //   GET /api/v1/filters, /{name}  {"items":[...],"next":null}; one: name, file, action, exceptions, entries,
 //                                 delta_entries, bytes, created, sequence, lost, rebuild_due, predicted_error. Viewer
 //   GET /api/v1/explain?url=      {"url":"...","canonical":"...","verdict":"blocked","reason":"listed","filter":"ads",
-//           &client=&user=        "expression":"S example.com","exception":null,"group":"pupils","tunnel":null}: what
-//           &listener=            the proxy does with it now; of an https URL "tunnel" is the verdict on its host. 503
-//                                 where that would have to wait for a disk. Reviewer
+//           &client=&user=        "expression":"S example.com","exception":null,"group":"pupils",
+//           &listener=            "dialled_as":null,"tunnel":null}: what the proxy does with it now. "dialled_as": the
+//                                 name that safe search has for the host; "tunnel": of an https URL the verdict on its
+//                                 host. 503 where that would have to wait for a disk. Reviewer
 //   GET /api/v1/reloads           the last kReloads, the newest first: {"at":"...","ok":true,"lines":[],"warnings":[]}.
 //                                 Operator
 //   GET /api/v1/openapi.json      the description of all of it (OpenAPI 3.1). Anybody

@@ -319,10 +319,16 @@ TEST_F(ServedState, ASessionIsNoHelpToForeignPages) {
   more.insert(more.end(), {"-d", made});
   EXPECT_THAT(ask("/api/v1/exceptions", more), StartsWith("201"));
   EXPECT_THAT(command({"audit"}).out, HasSubstr("token anna\tpage\texception.made"));
+  const std::string other = folder_.path("other jar");
+  EXPECT_THAT(ask("/api/v1/session", {"-c", other, "-d", body}), StartsWith("201"));
+  EXPECT_THAT(ask("/api/v1/exceptions", {"-b", other}), StartsWith("200"));
   more = right;
   more.insert(more.end(), {"-X", "DELETE"});
   EXPECT_THAT(ask("/api/v1/session", more), StartsWith("200"));
   EXPECT_THAT(ask("/api/v1/exceptions", {"-b", jar}), StartsWith("401")) << "the session has ended";
+  kill_proxy();
+  start();
+  EXPECT_THAT(ask("/api/v1/exceptions", {"-b", other}), StartsWith("401")) << "none outlives a restart";
 }
 
 TEST_F(ServedState, ExceptionsOutliveTheirFile) {
