@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/net/download.h"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <string_view>
 #include <utility>
 
+#include "base/text.h"
 #include "proxy/http/rewrite.h"
 #include "proxy/http/serialise.h"
 #include "proxy/net/client_info.h"
@@ -23,6 +27,18 @@ bool rest_is_small(const ClientStream& client) {
   const RequestHead& head = *client.head();
   if (head.expect_continue) return false;  // the client may send its body, or may not
   return head.framing == BodyFraming::length && client.body_left() <= LocalReply::kDrainBytes;
+}
+
+// Whether credentials of the request speak for the connection that it went out on: what comes on that later is answered
+// as this user's, without any (RFC 4559 section 6).
+bool speaks_for_connection(const RequestHead& head, bool to_parent) {
+  constexpr std::array<std::string_view, 3> kSchemes{"negotiate", "ntlm", "kerberos"};
+  return std::ranges::any_of(head.fields, [&](const Field& field) {
+    const bool is_sent =
+        same_name(field.name, "authorization") || (to_parent && field.id == FieldId::proxy_authorization);
+    return is_sent && std::ranges::any_of(
+                          kSchemes, [&](std::string_view scheme) { return starts_ignoring_case(field.value, scheme); });
+  });
 }
 
 }  // namespace
@@ -120,6 +136,8 @@ OriginLink::Reuse Download::reuse() const {
   if (is_early_ || head.wants_upgrade || head.method == Method::connect || !answer().reusable()) {
     return OriginLink::Reuse::never;
   }
+  const bool is_of_tunnel = context_.client.info().inside != nullptr;  // and nobody else's
+  if (!is_of_tunnel && speaks_for_connection(head, link_.goes_to_parent())) return OriginLink::Reuse::never;
   if (answer().may_be_followed()) return OriginLink::Reuse::rested;
   // An origin that does not read the body it was sent takes it for requests, and answers those as well; one that does
   // not know the method may answer it by two.

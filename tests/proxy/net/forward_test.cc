@@ -43,6 +43,29 @@ TEST_F(Forward, BothConnectionsAreKeptAndUsedAgain) {
   EXPECT_EQ(counter(&Counters::client_connections_total), 1u);
 }
 
+// RFC 4559 section 6: what such an origin is asked next on the connection it answers as this user's.
+TEST_F(Forward, AConnectionThatCredentialsSpeakForIsNobodyElses) {
+  for (const char* credentials : {"Negotiate YIIabc", "negotiate\tYIIabc", "NTLM TlRMTVNTUAAB", "Kerberos YIIabc"}) {
+    auto [client, server, asked] = exchange(get_origin("/", std::string("AUTHORIZATION: ") + credentials + "\r\n"));
+    EXPECT_NE(asked.find(credentials), std::string::npos) << asked;
+    answer(server, client, "you are anna");
+    server.expect_end();
+    client.send(get_origin());
+    auto next = origin.accept();
+    next.read_head();
+    answer(next, client, "who are you");
+    next.close();
+  }
+  EXPECT_EQ(counter(&Counters::upstream_reuses_total), 0U);
+  for (const char* credentials :
+       {"Authorization: Basic YTpi", "Authorization: Bearer negotiate", "Proxy-Authorization: Negotiate YIIabc"}) {
+    auto [client, server, asked] = exchange(get_origin("/", std::string(credentials) + "\r\n"));
+    answer(server, client, "x");
+    rest(server);
+    server.close();
+  }
+}
+
 TEST_F(Forward, PipelinedRequestsAreAnsweredInOrder) {
   ScriptedListener fast;
   auto [client, slow, asked] = exchange(get_origin("/1") + get(fast.authority(), "/2") + get_origin("/3"));

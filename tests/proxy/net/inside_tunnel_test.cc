@@ -39,6 +39,13 @@ TEST_F(InsideTunnel, EachRequestIsJudgedAndTheTunnelGoesOn) {
   EXPECT_EQ(counter(&Counters::upstream_connections_total), 1U) << "all on the tunnel's connection";
 }
 
+TEST_F(InsideTunnel, CredentialsMaySpeakForItsConnection) {
+  auto open = tunnel("mixed.test");
+  served(open, inner("mixed.test", "/", "Authorization: NTLM TlRMTVNTUAAB\r\n"), "GET / HTTP/1.1");
+  served(open, inner("mixed.test", "/", "Authorization: NTLM TlRMTVNTUAAD\r\n"), "GET / HTTP/1.1");
+  EXPECT_EQ(counter(&Counters::upstream_connections_total), 1U);
+}
+
 TEST_F(InsideTunnel, APortOfAnotherProtocolIsNone) {
   given.settings.access.deny_ports = {origin.port()};
   auto open = tunnel("mixed.test");

@@ -114,6 +114,19 @@ TEST_F(Parent, IsNotSentWhereNobodyMayGo) {
   EXPECT_TRUE(exchange(get("far.example")).asked.starts_with("GET http://far.example/ "));
 }
 
+TEST_F(Parent, OfAConnectionThatClientsCredentialsSpeakForIsAskedOnceOnIt) {
+  given.settings.upstream.credentials_file.clear();
+  for (const char* name : {"Proxy-Authorization", "Authorization"}) {
+    auto [client, up, asked] = exchange(get("far.example", "/", std::string(name) + ": Negotiate YIIabc\r\n"));
+    EXPECT_EQ(field_of(asked, name), "Negotiate YIIabc") << asked;
+    answer(up, client, "x");
+    up.expect_end();
+  }
+  auto [client, up, asked] = exchange(get("far.example", "/", "Proxy-Authorization: Basic YTpi\r\n"));
+  answer(up, client, "x");
+  rest(up);
+}
+
 // A page of the parent's would be read as one of the origin's.
 TEST_F(Parent, ThatRefusesATunnelDoesNotSpeakForTheOrigin) {
   for (const char* status : {"302 Found", "403 Forbidden", "502 Bad Gateway"}) {
