@@ -16,7 +16,9 @@ namespace {
 
 using Says = ReportPage::Says;
 
+// Names of users may be any octets.
 ReportItem item_of(const ReportFacts& facts, const ReportForm& form, std::int64_t now) {
+  constexpr std::size_t kMostOctets = 4;  // of a character
   ReportItem report;
   report.url = facts.url;
   report.host = facts.host;
@@ -25,7 +27,7 @@ ReportItem item_of(const ReportFacts& facts, const ReportForm& form, std::int64_
   report.expression = plain_text(facts.expression, ReportItem::kMaxUrl);
   report.group = facts.group;
   report.client = facts.client;
-  report.user = facts.user;
+  report.user = plain_text(facts.user, ReportItem::kMaxUser / kMostOctets);
   report.decision = facts.decision_id;
   report.comment = plain_text(form.comment, ReportItem::kMaxComment);
   report.name = plain_text(form.name, ReportItem::kMaxName);

@@ -125,6 +125,11 @@ StateResult<ReportItem> StateStore::add_report(ReportItem report, const Author& 
     merge(*at, report);
     report = *at;
   }
+  // One that could not be read again would make all of the state unreadable.
+  if (const auto again = report_from(nlohmann::ordered_json::parse(json_line(to_json(report)), nullptr, false));
+      !again) {
+    return report_error(StateError::Kind::failed, "the report cannot be kept: " + again.error());
+  }
   next.reports = std::make_shared<const Reports>(std::move(reports));
   const auto done = commit(std::move(next), [&] {
     ReportDone changed = is_new ? insert(report) : update(report);

@@ -126,6 +126,15 @@ TEST_F(Desk, RefusesWhatItDidNotSealAndWhatIsOld) {
   EXPECT_EQ(counts_.late, 1U);
 }
 
+TEST_F(Desk, KeepsUsersOfAnyName) {
+  const ReportFacts facts{.url = "http://shop.test/a",
+                          .host = "shop.test",
+                          .user = std::string(100, '\xff') + " anna\x1b" + std::string(150, '\xfe'),
+                          .client = "192.0.2.7"};
+  EXPECT_EQ(submit(desk_->tickets().make(facts, "192.0.2.7", seconds_of_test)).says, Says::taken);
+  EXPECT_EQ(state_->state().reports->front().user, "anna");
+}
+
 TEST_F(Desk, TakesNoMoreThanItsRate) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(submit(ticket("http://shop.test/" + std::to_string(i))).says, Says::taken);
   const ReportPage often = submit(ticket("http://shop.test/5"));

@@ -218,6 +218,17 @@ TEST_F(ReportsOfState, AFileOfAnOlderProgramGetsThemWithItsFirstChange) {
   EXPECT_EQ(store.state()->exceptions.size(), 1U);
 }
 
+TEST_F(ReportsOfState, OneThatCouldNotBeReadAgainIsRefused) {
+  StateStore store = open();
+  ReportItem report = report_of("http://shop.test/a");
+  report.user = std::string(255, '\xff');  // each octet is kept as three
+  const auto refused = store.add_report(report, kClient);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().kind, StateError::Kind::failed);
+  EXPECT_TRUE(store.state()->reports->empty());
+  EXPECT_TRUE(open().fault().empty());
+}
+
 TEST_F(ReportsOfState, AChangedOneIsNotTakenForAnother) {
   ASSERT_TRUE(open().add_report(report_of("http://shop.test/a"), kClient).has_value());
   std::ofstream(folder_.path() / "exceptions.json") << R"({"next_id":1,"items":[]})";
