@@ -59,7 +59,7 @@ groups:
 - {{name: staff, clients: [127.0.0.3]}}
 state_dir: {state}
 access: {{connect_ports: [], deny_destinations: []}}
-dns: {{hosts: {{shop.test: 127.0.0.1, other.test: 127.0.0.1, paths.test: 127.0.0.1, evil.test: 127.0.0.1}}}}
+dns: {{hosts: {{shop.test: 127.0.0.1, other.test: 127.0.0.1, paths.test: 127.0.0.1, denied.test: 127.0.0.1, evil.test: 127.0.0.1}}}}
 timeouts: {{announce: 0, drain: 1s}}
 admin: {{address: "127.0.0.1:0", control_socket: {name}.sock}}
 log: {{file: {name}.log, access: {{file: off}}}}
@@ -307,6 +307,13 @@ class Reports(unittest.TestCase):
         proxy.command("report", "accept", "4", "--entry", "http://paths.test/blocked/a")
         self.assertEqual(proxy.get("/blocked/a", host="paths.test").status, 200)
         self.assertEqual(proxy.get("/blocked/b", host="paths.test").status, 403)
+        proxy.command("deny", "denied.test", "--why", "x")
+        self.assertEqual(proxy.report(host="denied.test").status, 201)
+        self.assertEqual([proxy.reports()[0][name] for name in ("filter", "reason")], [None, "denied"])
+        self.assertIn("no filter has blocked it", proxy.command("report", "accept", "5", "--until-build", status=1))
+        proxy.command("report", "accept", "5")
+        self.assertEqual(proxy.get(host="denied.test").status, 200)
+        self.assertIsNotNone(next(item for item in proxy.reports("--all") if item["id"] == 5)["until"], "for a day")
 
     def test_a_build_without_the_entry_cures_and_one_with_it_insists(self):  # REP-006
         proxy = self.proxy()
@@ -487,6 +494,11 @@ class Reports(unittest.TestCase):
         self.assertEqual((ads["filter"], ads["source"], ads["searched"]), ("ads", "list", 2))
         self.assertEqual([(line["line"], line["text"]) for line in ads["lines"]], [(3, "shop.test # \\x1B[2J")])
         self.assertNotIn("\x1b", proxy.command("why", url))
+        (self.folder / "fresh.txt").write_text("fresh.test\n")
+        run(BUILD / "bloomwall-filter", "update", self.folder / "ads.bwf", "--delta", self.folder / "ads.delta", "--add",
+            self.folder / "fresh.txt")
+        proxy.file.write_text(proxy.file.read_text().replace("file: ads.bwf", "file: ads.bwf, delta: ads.delta"))
+        self.assertEqual(proxy.command("why", "http://fresh.test/"), "ads: S fresh.test\n  added by its delta\n")
         token = proxy.command("token", "add", "anna", "--role", "reviewer", "--for", "1h").strip()
         self.assertEqual(proxy.api("GET", "/why?url=http%3A%2F%2Fwww.shop.test%2Fa", token), (200, answer))
 
