@@ -8,6 +8,7 @@ import contextlib
 import os
 import pathlib
 import queue
+import re
 import shutil
 import signal
 import socket
@@ -192,7 +193,7 @@ class Http2(unittest.TestCase):
         cls.http1 = base.Origin(*cls.pair)
         cls.old = OldFashioned(*cls.pair)
         cls.ports = [443, cls.origin.port, cls.nginx.port, cls.http1.port, cls.old.port]
-        cls.proxies = {mode: base.Proxy(folder, mode, cls.ports) for mode in ("urls", "all")}
+        cls.proxies = {mode: base.Proxy(folder, mode, cls.ports, more=f"state_dir: state-{mode}\n") for mode in ("urls", "all")}
         cls.without = base.Proxy(folder, "urls", cls.ports, tls="  http2: false\n", name="without")
 
     @classmethod
@@ -222,6 +223,17 @@ class Http2(unittest.TestCase):
                 self.assertEqual((status, version), (403, "2"))
                 self.assertNotIn(b"listed", body)
                 self.assertEqual(self.curl("marked.test", "/good", port=port, proxy=proxy), (200, "2", b"fine"))
+
+    def test_mistakes_are_reported_by_http2(self):
+        html = ("-H", "Accept: text/html")
+        _, _, page = self.curl("marked.test", "/bad/x", *html)
+        action = re.search(r'<form method="post" action="https://marked.test:\d+([^"]+)">', page.decode())[1]
+        ticket = re.search(r'name="ticket" value="([^"]+)"', page.decode())[1]
+        status, version, answer = self.curl("marked.test", action, *html, "-d", f"ticket={ticket}", "-d", "comment=x")
+        self.assertEqual((status, version), (201, "2"), answer)
+        link = re.search(r'href="https://marked.test:\d+([^"]+)"', answer.decode())[1]
+        self.assertEqual(self.curl("marked.test", link)[:2], (200, "2"))
+        self.assertEqual(self.curl("marked.test", action, "-d", "ticket=AAAA")[0], 403)
 
     def test_both_ends_speak_one_version(self):
         self.assertEqual(self.curl("marked.test", "/version", port=self.nginx.port)[2].split()[0], b"HTTP/2.0")
