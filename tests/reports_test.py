@@ -104,10 +104,10 @@ log: {{file: {name}.log, access: {{file: off}}}}
         body = urllib.parse.urlencode({"ticket": ticket or given, "comment": comment, "name": "Änna"}).encode()
         return self.ask("POST", action, body, client=client, **how)
 
-    def command(self, *words, status=0):
+    def command(self, *words, status=0, warnings=False):
         done = subprocess.run([BUILD / "bloomwall", *words, "--config", self.file], capture_output=True)
         assert done.returncode == status, (words, done.returncode, done.stderr)
-        return done.stdout.decode() + (done.stderr.decode() if status else "")
+        return done.stdout.decode() + (done.stderr.decode() if status or warnings else "")
 
     def reports(self, *words):
         return json.loads(self.command("reports", "--json", *words))["items"]
@@ -478,6 +478,10 @@ class Reports(unittest.TestCase):
     def test_why_says_source_and_line_or_that_there_is_none(self):  # LST-008
         proxy = self.proxy()
         lists = self.folder / "lists"
+        before = proxy.file.read_text()
+        proxy.file.write_text(before.replace("file: ads.bwf", "file: ads.bwf, sources_folder: lists"))
+        self.assertIn(f"ads: sources_folder: there is no folder {lists}", proxy.command("check", warnings=True))
+        proxy.file.write_text(before)
         lists.mkdir()
         url = "http://www.shop.test/a"
         self.assertIn("its lists are not kept here", proxy.command("why", url, status=1))

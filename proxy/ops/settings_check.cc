@@ -54,6 +54,13 @@ void check_log(const std::string& key, const std::filesystem::path& file, std::v
   lines.push_back(fmt::format("{}: {}: there is no folder {}", key, file.string(), folder.string()));
 }
 
+void check_sources(const conf::Filter& filter, std::vector<std::string>& lines) {
+  std::error_code failed;
+  if (filter.sources_folder.empty() || std::filesystem::is_directory(filter.sources_folder, failed)) return;
+  lines.push_back(
+      fmt::format("filters: {}: sources_folder: there is no folder {}", filter.name, filter.sources_folder.string()));
+}
+
 // Whether two addresses collide. Sockets of listen_on() are dual-stack: the IPv6 wildcard also takes the IPv4 port.
 bool collide(const Endpoint& one, const Endpoint& two) {
   if (one.port() == 0 || one.port() != two.port()) return false;
@@ -109,6 +116,7 @@ void append_warnings(const Snapshot& snapshot, std::vector<std::string>& lines) 
   if (!upstream.credentials_file.empty() && !upstream.tls) {
     lines.emplace_back("upstream.credentials_file: goes to the parent in clear: upstream.tls is false");
   }
+  for (const conf::Filter& filter : settings.filters) check_sources(filter, lines);
   if (settings.access.clients.empty()) lines.emplace_back("access.clients: is empty: nobody may use the proxy");
   if (settings.filters.empty()) lines.emplace_back("no filters are configured: nothing will be blocked");
 }
