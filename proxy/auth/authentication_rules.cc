@@ -41,6 +41,9 @@ std::uint64_t edition_of(const AuthenticationRules& rules) {
   return first | 1U;
 }
 
+// What was remembered for another time than `cache` says by now is forgotten.
+std::uint64_t spread(Milliseconds cache) { return static_cast<std::uint64_t>(cache.count()) * 0x9e3779b97f4a7c15U; }
+
 void load_users(AuthenticationRules& rules, const conf::Authentication& settings, const AuthenticationRulesPtr& before,
                 Errors& errors) {
   if (settings.users_file.empty()) return;
@@ -108,7 +111,7 @@ tl::expected<AuthenticationRulesPtr, std::vector<std::string>> AuthenticationRul
   rules->lock = settings.lock;
   rules->attempts = settings.attempts;
   rules->helpers = edition_of(*rules);
-  rules->edition = rules->helpers ^ (rules->users == nullptr ? 0 : rules->users->edition());
+  rules->edition = rules->helpers ^ (rules->users == nullptr ? 0 : rules->users->edition()) ^ spread(rules->cache);
   return rules;
 }
 

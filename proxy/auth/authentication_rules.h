@@ -32,7 +32,7 @@ struct AuthenticationRules {
   std::vector<std::string> user_groups;                            // that groups_helper is asked about
   Milliseconds cache{0}, lock{0};
   std::uint32_t attempts = 0;
-  // Equal for rules by which every user is the same; `helpers` of those whom helpers know, and never 0.
+  // Equal for rules by which every user is the same, and remembered as long; `helpers` of those whom helpers know, and never 0.
   std::uint64_t edition = 0, helpers = 0;
   std::string fields, fields_without_basic;  // Proxy-Authenticate, one field for each scheme, with CRLF
 

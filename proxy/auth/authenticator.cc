@@ -16,6 +16,7 @@ constexpr Milliseconds kTokenHolds{3'600'000};  // in the cache; a change of the
 }  // namespace
 
 UserPtr Authenticator::recall(const AuthenticationRules& rules, const CredentialKey& key) {
+  if (!rules.has_basic) return nullptr;
   auto known = cache_.find(key, rules.edition, clocks_.monotonic());
   if (!known || *known == nullptr || clocks_.seconds() >= (*known)->until) return nullptr;
   return *std::move(known);

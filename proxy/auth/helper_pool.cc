@@ -75,6 +75,7 @@ void HelperPool::use(const conf::AuthHelper& settings) {
   const std::scoped_lock lock(mutex_);
   if (settings_ == settings) return;
   settings_ = settings;
+  ++edition_;
   is_renewed_ = true;
   wake();
 }
@@ -83,7 +84,7 @@ bool HelperPool::ask(const CredentialKey& key, const ClientKey& client, std::str
   const std::scoped_lock lock(mutex_);
   if (settings_.command.empty() || words.size() + 16 > kMostHelperLine || !bell_ || !has_thread()) return false;
   Question question(std::move(words), steady_now() + settings_.timeout);
-  if (!queue_.add({key, 0}, client, std::move(question), std::move(done), settings_.queue)) return false;
+  if (!queue_.add({key, edition_}, client, std::move(question), std::move(done), settings_.queue)) return false;
   wake();
   return true;
 }

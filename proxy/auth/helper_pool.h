@@ -53,7 +53,7 @@ class HelperPool {
 
   // From now on. Where they have changed, processes of before end when they have answered. An empty command: none.
   void use(const conf::AuthHelper& settings);
-  // `key` names the question: equal ones that are under way are asked once. `words` is the line without its channel and
+  // `key` names the question: equal ones that are under way, since use() has changed anything, are asked once. `words` is the line without its channel and
   // line feed. False: no room, or there is no helper; `done` is not called.
   bool ask(const CredentialKey& key, const ClientKey& client, std::string words, Done done);
   Figures figures() const;
@@ -122,8 +122,9 @@ class HelperPool {
   const std::string name_;
   UniqueFd bell_;
   std::thread thread_;
-  mutable std::mutex mutex_;  // guards these five; held for one look at them
+  mutable std::mutex mutex_;  // guards these six; held for one look at them
   conf::AuthHelper settings_;
+  std::uint64_t edition_ = 0;  // of settings_
   Queue queue_;
   bool is_renewed_ = false, stopping_ = false;
   Figures figures_;

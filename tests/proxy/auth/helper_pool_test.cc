@@ -77,6 +77,11 @@ class HelperPoolTest : public testing::Test {
     EXPECT_EQ(all.size(), 1U) << name;
     return all.empty() ? HelperReply{} : all.front();
   }
+  void wait_until_asked(std::uint64_t count) const {
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    while (pool.figures().asked < count && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    ASSERT_EQ(pool.figures().asked, count);
+  }
   test::TempDir dir;
   Replies replies;
   HelperPool pool{"basic_helper"};
@@ -124,8 +129,7 @@ TEST_F(HelperPoolTest, RefusesWhatHasNoRoom) {
   settings.queue = 3;
   pool.use(settings);
   ASSERT_TRUE(ask("first"));
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (pool.figures().asked == 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  wait_until_asked(1);
   for (const char* name : {"a", "b", "c"}) EXPECT_TRUE(ask(name)) << name;
   EXPECT_FALSE(ask("d"));
   EXPECT_TRUE(ask("a")) << "who waits for the same takes no room";
@@ -163,6 +167,20 @@ TEST_F(HelperPoolTest, TakesOtherSettingsFromNowOn) {
   EXPECT_EQ(reply_to("bob").answer.result, HelperAnswer::Result::ok) << "by the helper for groups";
   EXPECT_EQ(pool.figures().processes, 1U) << "the other one has ended";
   EXPECT_EQ(pool.figures().deaths, 0U);
+}
+
+TEST_F(HelperPoolTest, AQuestionThatIsUnderWayIsAnotherUnderOtherSettings) {
+  const std::filesystem::path gate = dir.path() / "gate";
+  pool.use(helper("held", 0, {gate.string()}));
+  ASSERT_TRUE(ask("alice"));
+  wait_until_asked(1);
+  pool.use(helper("group"));
+  ASSERT_TRUE(ask("alice"));
+  ASSERT_TRUE(replies.wait_for(1));
+  EXPECT_EQ(reply_to("alice").answer.result, HelperAnswer::Result::error) << "by the helper of now";
+  std::ofstream(gate).put('x');
+  ASSERT_TRUE(replies.wait_for(2));
+  EXPECT_EQ(replies.get("alice").back().answer.result, HelperAnswer::Result::ok) << "for who asked before";
 }
 
 TEST_F(HelperPoolTest, OfAProgramThatIsNotThereNobodyWaits) {

@@ -1,5 +1,7 @@
 // Logins that helpers decide on, in the running proxy: passwords, and tickets, which count for their connection.
 // SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "tests/proxy/net/proxy_fixture.h"
@@ -25,9 +27,9 @@ class HelperLoginTest : public ProxyTest {
     authentication.negotiate_helper = helper("ticket");
     given.logged = true;
   }
-  static conf::AuthHelper helper(const std::string& how) {
+  static conf::AuthHelper helper(const std::string& how, const std::string& more = "") {
     conf::AuthHelper made;
-    made.command = {"/usr/bin/python3", BLOOMWALL_SOURCE_DIR "/tests/proxy/auth/helper.py", how};
+    made.command = {"/usr/bin/python3", BLOOMWALL_SOURCE_DIR "/tests/proxy/auth/helper.py", how, "0", more};
     made.processes = 1;
     made.timeout = 9s;
     return made;
@@ -130,6 +132,19 @@ TEST_F(HelperLoginTest, OtherHelpersAfterAReloadEndWhatThoseOfBeforeLetIn) {
   reload();
   tunnel.expect_end();
   EXPECT_EQ(status_of_next(client, ""), 407);
+}
+
+TEST_F(HelperLoginTest, WhatAHelperOfBeforeSaysLetsNobodyInAfterAReload) {
+  const std::filesystem::path gate = dir.path() / "gate";
+  given.settings.authentication.basic_helper = helper("held", gate.string());
+  auto client = new_client(connect_to(at("ok.test"), kPasswordOfAlice));
+  wait_until([&] { return the_proxy().helpers().front().second.asked == 1; });
+  given.settings.authentication.basic_helper = helper("honest");
+  reload();
+  std::ofstream(gate).put('x');
+  EXPECT_EQ(status_of(client.read_head()), 407);
+  EXPECT_EQ(status_of_next(client, kPasswordOfAlice), 200) << "by the helper of now";
+  EXPECT_EQ(counter(&Counters::logins_checked_total), 2U);
 }
 
 TEST_F(HelperLoginTest, GroupsComeFromTheGroupsHelper) {
