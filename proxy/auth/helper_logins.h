@@ -64,7 +64,9 @@ class HelperLogins {
   CredentialCache users_;
   std::atomic<std::uint64_t> tickets_{0};
   // Each may ask those before it from its thread, which its destructor joins.
-  HelperPool groups_{"groups_helper"}, basic_{"basic_helper"}, negotiate_{"negotiate_helper"};
+  HelperPool groups_{"groups_helper", HelperPool::Secrets::none};
+  HelperPool basic_{"basic_helper", HelperPool::Secrets::passwords};
+  HelperPool negotiate_{"negotiate_helper", HelperPool::Secrets::tickets};
 };
 
 }  // namespace bloomwall::proxy

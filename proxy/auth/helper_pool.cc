@@ -37,6 +37,16 @@ Milliseconds steady_now() {
   return std::chrono::duration_cast<Milliseconds>(std::chrono::steady_clock::now().time_since_epoch());
 }
 
+// Whether `message` holds so many octets of `secret` one after the other, or all of a shorter one.
+bool quotes(std::string_view message, std::string_view secret) {
+  constexpr std::size_t kMany = 8;
+  const std::size_t run = std::min(kMany, secret.size());
+  for (std::size_t at = 0; at + run <= message.size(); ++at) {
+    if (secret.find(message.substr(at, run)) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
 std::size_t slots_of(const conf::AuthHelper& settings) { return std::max<std::size_t>(settings.concurrency, 1); }
 
 }  // namespace
@@ -55,7 +65,8 @@ std::size_t HelperPool::Process::load() const {
   return static_cast<std::size_t>(std::ranges::count_if(slots, [](const Slot& slot) { return slot.item != nullptr; }));
 }
 
-HelperPool::HelperPool(std::string name) : name_(std::move(name)), bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+HelperPool::HelperPool(std::string name, Secrets secrets)
+    : name_(std::move(name)), secrets_(secrets), bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 HelperPool::~HelperPool() {
   {
@@ -349,17 +360,20 @@ bool HelperPool::is_refusal(Process& process, const HelperAnswer& answer) {
   return !process.has_complained;
 }
 
-// Unless it quotes what it was asked, the last word of which is a password or a ticket.
 void HelperPool::tell_fault(const HelperAnswer& answer, std::string_view words) {
   const Milliseconds now = steady_now();
   if (fault_told_ != Milliseconds(0) && now - fault_told_ < kToldAgain) return;
   fault_told_ = now;
-  const std::string_view secret = words.substr(words.rfind(' ') + 1);
-  std::string plain = unescape_of_helper(secret);
-  const std::string_view message = answer.message;
-  const bool is_safe = message.find(secret) == std::string_view::npos && message.find(plain) == std::string_view::npos;
-  wipe_all(plain);
-  log::warning("authentication.{}: BH {}", name_, is_safe ? message : "(quotes the question)");
+  switch (secrets_) {
+    case Secrets::passwords:
+      return log::warning("authentication.{}: BH: it could not tell; run it by hand to see why", name_);
+    case Secrets::tickets:
+      if (!quotes(answer.message, words.substr(words.rfind(' ') + 1))) break;
+      return log::warning("authentication.{}: BH (quotes the question)", name_);
+    case Secrets::none:
+      break;
+  }
+  log::warning("authentication.{}: BH {}", name_, answer.message);
 }
 
 // What it says while every octet of the questions lies in the pipe still cannot hold any of them.

@@ -5,6 +5,7 @@
 // another process; if that dies, too, there is no answer. Nobody waits longer than the time-out. After each process
 // that has died the next is started after a pause (kFirstPause, doubled up to kMostPause), until one answers.
 // What a process prints to stderr before its first question is logged; later it may hold passwords and is thrown away.
+// So may the message of a BH, spelt in whatever way: it is logged where no question holds a password (Secrets).
 // "BH Success" means no, unless stderr has complained: basic_ldap_auth of Squid 5 says it of a wrong password, and of a
 // directory that cannot be reached.
 // Bounded: settings.processes, settings.queue, lines of kMostHelperLine octets, and the limits of TurnQueue.
@@ -45,8 +46,12 @@ class HelperPool {
     std::uint64_t processes = 0, waiting = 0;                           // now
   };
 
+  // What the last word of a question is. A ticket counts once; messages that quote as much as a few octets of it are
+  // not logged all the same.
+  enum class Secrets : std::uint8_t { none, tickets, passwords };
+
   // `name`: what the configuration calls it, for the log: "basic_helper".
-  explicit HelperPool(std::string name);
+  HelperPool(std::string name, Secrets secrets);
   ~HelperPool();
   HelperPool(const HelperPool&) = delete;
   HelperPool& operator=(const HelperPool&) = delete;
@@ -120,6 +125,7 @@ class HelperPool {
   void call_back();
 
   const std::string name_;
+  const Secrets secrets_;
   UniqueFd bell_;
   std::thread thread_;
   mutable std::mutex mutex_;  // guards these six; held for one look at them

@@ -59,7 +59,7 @@ class UserCheck {
   DecisionWait& wait_;
   HttpError error_;
   std::optional<std::array<std::uint8_t, 32>> ticket_;  // key of the one whose check goes on
-  std::uint64_t done_by_ = 0;  // generation of the snapshot that is_done_ is of
+  std::uint64_t done_by_ = 0;                           // generation of the snapshot that is_done_ is of
   bool is_done_ = false;
   bool is_exempt_ = false;
 };

@@ -84,7 +84,7 @@ class HelperPoolTest : public testing::Test {
   }
   test::TempDir dir;
   Replies replies;
-  HelperPool pool{"basic_helper"};
+  HelperPool pool{"basic_helper", HelperPool::Secrets::passwords};
 };
 
 TEST_F(HelperPoolTest, AnswersOneQuestionAfterTheOther) {
@@ -232,7 +232,7 @@ TEST_P(MisbehavingHelper, IsEndedAndHarmsNobodyElse) {
   auto settings = helper(m.how, m.concurrency);
   settings.timeout = 700ms;
   pool.use(settings);
-  HelperPool other("groups_helper");
+  HelperPool other("groups_helper", HelperPool::Secrets::none);
   other.use(helper("honest"));
   const auto begun = std::chrono::steady_clock::now();
   ASSERT_TRUE(ask("alice"));
@@ -276,6 +276,45 @@ TEST_F(HelperPoolTest, AFaultThatIsNoneIsARefusal) {
   ASSERT_TRUE(replies.wait_for(3));
   EXPECT_EQ(reply_to("bob").answer.result, HelperAnswer::Result::broken);
   EXPECT_EQ(reply_to("carl").answer.result, HelperAnswer::Result::broken);
+}
+
+// Whatever becomes of it in a message: it is cut at 200 octets there, and non-ASCII octets are replaced.
+TEST_F(HelperPoolTest, NoPasswordIsLoggedThatAFaultQuotes) {
+  const std::vector<std::string> secrets{"plainsecret99", "p%C3%A4ssw%C3%B6rd-geheim",
+                                         std::string(190, 'x') + "LONGSECRET-" + std::string(100, 'y')};
+  testing::internal::CaptureStderr();  // where the log goes that nobody has opened
+  for (std::size_t i = 0; i < secrets.size(); ++i) {
+    HelperPool fresh("basic_helper", HelperPool::Secrets::passwords);  // one line a second
+    fresh.use(helper("quotes"));
+    EXPECT_TRUE(ask(fresh, "alice" + std::to_string(i), secrets[i]));
+    EXPECT_TRUE(replies.wait_for(i + 1));
+  }
+  const std::string log = testing::internal::GetCapturedStderr();
+  for (const char* part : {"plainsecret", "ssw", "geheim", "LONGSEC", "xxxx"}) {
+    EXPECT_EQ(log.find(part), std::string::npos) << log;
+  }
+  std::size_t lines = 0;
+  for (std::size_t at = 0; (at = log.find("basic_helper: BH: it could not tell", at)) != std::string::npos; ++at)
+    ++lines;
+  EXPECT_EQ(lines, secrets.size()) << log;
+}
+
+TEST_F(HelperPoolTest, AFaultIsLoggedUnlessItQuotesATicket) {
+  std::size_t asked = 0;
+  const auto said = [&](HelperPool::Secrets secrets, const std::string& how, const std::string& word) {
+    HelperPool fresh("some_helper", secrets);
+    fresh.use(helper(how));
+    testing::internal::CaptureStderr();
+    EXPECT_TRUE(ask(fresh, "alice", word));
+    EXPECT_TRUE(replies.wait_for(++asked));
+    return testing::internal::GetCapturedStderr();
+  };
+  using Secrets = HelperPool::Secrets;
+  EXPECT_NE(said(Secrets::tickets, "honest", "cannot%20tell").find("BH the directory is gone"), std::string::npos);
+  EXPECT_NE(said(Secrets::none, "quotes", "atlas").find("BH atlas is wrong"), std::string::npos);
+  const std::string quoted = said(Secrets::tickets, "quotes", std::string(300, 'Y') + "==");
+  EXPECT_NE(quoted.find("BH (quotes the question)"), std::string::npos) << quoted;
+  EXPECT_EQ(quoted.find("YY"), std::string::npos);
 }
 
 TEST_F(HelperPoolTest, OneThatClosesItsStderrIsServed) {
@@ -322,7 +361,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, AdversaryOfHelpers, testing::Range(1, 4));
 TEST_F(HelperPoolTest, EndsAtOnceWhateverItsProcessesDo) {
   const auto begun = std::chrono::steady_clock::now();
   {
-    HelperPool ending("basic_helper");
+    HelperPool ending("basic_helper", HelperPool::Secrets::passwords);
     ending.use(helper("deaf"));
     ASSERT_TRUE(ask(ending, "alice"));
   }
