@@ -75,16 +75,22 @@ Login Authenticator::take_token(const AuthenticationRules& rules, const ClientKe
 bool Authenticator::ask_helper(CredentialQuestion question, CheckQueue::Done done) {
   const NameAndPassword credentials = std::move(question.credentials);
   const auto asked = std::make_shared<const CredentialQuestion>(std::move(question));
-  return helpers_.check_password(asked->rules, asked->client, asked->key, credentials,
-                                 [this, asked, done = std::move(done)](HelperLogins::Verdict verdict, UserPtr user) {
-                                   done(conclude(*asked, verdict, std::move(user)));
-                                 });
+  return helpers_.check_password(
+      asked->rules, asked->client, asked->key, credentials,
+      [this, asked] { return attempts_left(*asked->rules, asked->client, &asked->user); },
+      [this, asked, done = std::move(done)](HelperLogins::Verdict verdict, UserPtr user) {
+        done(conclude(*asked, verdict, std::move(user)));
+      });
 }
 
 // On a thread of the helpers.
 Login Authenticator::conclude(const CredentialQuestion& question, HelperLogins::Verdict verdict, UserPtr user) {
   const AuthenticationRules& rules = *question.rules;
   const Milliseconds now = clocks_.monotonic();
+  // Others that were asked together with this one may have used up the attempts.
+  if (const Milliseconds left = locked_for(question.client, question.user); left > Milliseconds(0)) {
+    return {.result = Login::Result::locked, .locked_for = left};
+  }
   switch (verdict) {
     case HelperLogins::Verdict::right:
       if (rules.cache > Milliseconds(0)) cache_.put(question.key, rules.edition, user, now + rules.cache);
@@ -102,19 +108,23 @@ std::optional<Login> Authenticator::negotiate(const AuthenticationRulesPtr& rule
                                               std::string_view ticket, CheckQueue::Done done) {
   const Milliseconds left = clients_.locked_for(client, clocks_.monotonic());
   if (left > Milliseconds(0)) return Login{.result = Login::Result::locked, .locked_for = left};
-  const bool is_asked =
-      helpers_.check_ticket(rules, client, ticket,
-                            [this, rules, client, done = std::move(done)](HelperLogins::Verdict verdict, UserPtr user) {
-                              switch (verdict) {
-                                case HelperLogins::Verdict::right:
-                                  return done({.result = Login::Result::accepted, .user = std::move(user)});
-                                case HelperLogins::Verdict::wrong:
-                                  return done(refuse_malformed(*rules, client));
-                                case HelperLogins::Verdict::unknown:
-                                  break;
-                              }
-                              done({.result = Login::Result::unchecked});
-                            });
+  const bool is_asked = helpers_.check_ticket(
+      rules, client, ticket, [this, rules, client] { return attempts_left(*rules, client, nullptr); },
+      [this, rules, client, done = std::move(done)](HelperLogins::Verdict verdict, UserPtr user) {
+        const Milliseconds left = clients_.locked_for(client, clocks_.monotonic());
+        if (left > Milliseconds(0)) {
+          return done({.result = Login::Result::locked, .locked_for = left});
+        }
+        switch (verdict) {
+          case HelperLogins::Verdict::right:
+            return done({.result = Login::Result::accepted, .user = std::move(user)});
+          case HelperLogins::Verdict::wrong:
+            return done(refuse_malformed(*rules, client));
+          case HelperLogins::Verdict::unknown:
+            break;
+        }
+        done({.result = Login::Result::unchecked});
+      });
   if (is_asked) return std::nullopt;
   return Login{.result = Login::Result::unchecked};
 }
@@ -130,6 +140,13 @@ Login Authenticator::refuse_malformed(const AuthenticationRules& rules, const Cl
 Milliseconds Authenticator::locked_for(const ClientKey& client, const AttemptLimits::Key& user) const {
   const Milliseconds now = clocks_.monotonic();
   return std::max(clients_.locked_for(client, now), users_.locked_for(user, now));
+}
+
+std::size_t Authenticator::attempts_left(const AuthenticationRules& rules, const ClientKey& client,
+                                         const AttemptLimits::Key* user) {
+  const Milliseconds now = clocks_.monotonic();
+  const std::uint32_t left = clients_.left(client, rules.attempts, now);
+  return user == nullptr ? left : std::min(left, users_.left(*user, rules.attempts, now));
 }
 
 Login Authenticator::refuse(const AuthenticationRules& rules, const ClientKey& client, const AttemptLimits::Key& user) {

@@ -6,7 +6,8 @@
 //   negotiate()  Kerberos tickets, by a helper; none is remembered here, since each may be used once
 // A yes is remembered for `authentication.cache`, a no for kNoHolds. Neither outlives a change of the users file, of
 // the helpers or of `cache`, or the end of Basic, and no user outlives its own end. Credentials that are remembered are taken even where their client or
-// user is locked. Passwords are wiped after the check; nothing here logs.
+// user is locked. Of an address no more is asked of helpers at a time than it has attempts left, so that none of them is
+// shown more guesses, and an answer that comes when its client or user is locked counts for nothing. Passwords are wiped after the check; nothing here logs.
 // Threads: any; a CredentialHasher belongs to its caller.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -63,6 +64,7 @@ class Authenticator final : CheckQueue::Checker {
   bool ask_helper(CredentialQuestion question, CheckQueue::Done done);
   Login conclude(const CredentialQuestion& question, HelperLogins::Verdict verdict, UserPtr user);
   Milliseconds locked_for(const ClientKey& client, const AttemptLimits::Key& user) const;
+  std::size_t attempts_left(const AuthenticationRules& rules, const ClientKey& client, const AttemptLimits::Key* user);
   Login refuse(const AuthenticationRules& rules, const ClientKey& client, const AttemptLimits::Key& user);
 
   CredentialHasher::Secret secret_;

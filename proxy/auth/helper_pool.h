@@ -40,7 +40,11 @@ struct HelperReply {
 class HelperPool {
  public:
   static constexpr Milliseconds kFirstPause{100}, kMostPause{30'000};
+  static constexpr Milliseconds kTellAgain{1000};  // between lines in the log about the same kind of fault
   using Done = std::function<void(const HelperReply&)>;
+  // How many questions of the same client may be out at a time, asked just before this one would be; 0: it is dropped
+  // without an answer. Called with the pool locked.
+  using Room = std::function<std::size_t()>;
   struct Figures {
     std::uint64_t asked = 0, answered = 0, unanswered = 0, deaths = 0;  // since the start
     std::uint64_t processes = 0, waiting = 0;                           // now
@@ -60,18 +64,21 @@ class HelperPool {
   void use(const conf::AuthHelper& settings);
   // `key` names the question: equal ones that are under way, since use() has changed anything, are asked once. `words` is the line without its channel and
   // line feed. False: no room, or there is no helper; `done` is not called.
-  bool ask(const CredentialKey& key, const ClientKey& client, std::string words, Done done);
+  // `room`: empty: any number.
+  bool ask(const CredentialKey& key, const ClientKey& client, std::string words, Done done, Room room = {});
   Figures figures() const;
 
  private:
   // Wiped from memory when it goes out of scope.
   struct Question {
-    Question(std::string line, Milliseconds end) : words(std::move(line)), deadline(end) {}
+    Question(std::string line, Milliseconds end, Room often)
+        : words(std::move(line)), deadline(end), room(std::move(often)) {}
     Question(Question&&) = default;
     Question& operator=(Question&&) = default;
     ~Question();
     std::string words;
     Milliseconds deadline;
+    Room room;
     bool was_asked = false;  // of a process that has died
   };
   using Queue = TurnQueue<Question, Done>;
@@ -105,6 +112,8 @@ class HelperPool {
   void run();
   bool take_settings();
   bool has_waiting() const;
+  bool has_next() const;
+  static bool may_go(const Queue::Item& item, std::size_t out);
   void wait_for_events(Milliseconds now);
   void note_death(Milliseconds now);
   void wake() const;

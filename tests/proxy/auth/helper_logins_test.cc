@@ -4,9 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <future>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "proxy/auth/authenticator.h"
@@ -74,6 +78,20 @@ class HelperLoginsTest : public testing::Test {
     }
     return 0;
   }
+  static std::string basic_token_of(std::string_view text) {
+    constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string out;
+    for (std::size_t at = 0; at < text.size(); at += 3) {
+      const auto octet = [&](std::size_t i) {
+        return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : std::uint32_t{0};
+      };
+      const std::uint32_t bits = octet(0) << 16U | octet(1) << 8U | octet(2);
+      for (std::size_t i = 0; i < 4; ++i)
+        out.push_back(at + i > text.size() ? '=' : kDigits[bits >> (18 - 6 * i) & 63U]);
+    }
+    return out;
+  }
+  CredentialHasher& hasher() { return hasher_; }
   conf::Authentication settings;
   Authenticator authenticator{{7}, {helper_clock, helper_seconds}};
   test::TempDir dir;
@@ -113,6 +131,77 @@ TEST_F(HelperLoginsTest, WrongPasswordsLock) {
   EXPECT_EQ(log_in(by, "YWxpY2U6eQ==").result, Result::refused);
   EXPECT_EQ(log_in(by, kBobRight).result, Result::locked);
   EXPECT_EQ(log_in(by, kBobRight, {2}).result, Result::accepted) << "from another address";
+}
+
+// Guesses that come at once, of a helper that answers them in order when the gate is open.
+class GuessesAtOnce : public HelperLoginsTest {
+ protected:
+  GuessesAtOnce() {
+    settings.basic_helper = helper("held", {(dir.path() / "gate").string()});
+    settings.basic_helper.command[3] = "100";
+    settings.basic_helper.concurrency = 100;
+  }
+  void begin(const AuthenticationRulesPtr& by, const std::string& password, ClientKey client) {
+    auto answer = std::make_shared<std::promise<Login>>();
+    results_.push_back(answer->get_future());
+    const std::string token = basic_token_of("alice:" + password);
+    const auto at_once = authenticator.log_in(by, client, token, key_of(token), hasher(),
+                                              [answer](const Login& login) { answer->set_value(login); });
+    if (at_once) answer->set_value(*at_once);
+  }
+  void wait_until_asked(std::uint64_t count) const {
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    while (asked("basic") < count && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    ASSERT_EQ(asked("basic"), count);
+  }
+  std::vector<Result> open_gate() {
+    std::ofstream(dir.path() / "gate").put('x');
+    std::vector<Result> out;
+    for (auto& result : results_) {
+      if (result.wait_for(20s) != std::future_status::ready) throw std::runtime_error("no answer within 20 s");
+      out.push_back(result.get().result);
+    }
+    return out;
+  }
+
+ private:
+  std::vector<std::future<Login>> results_;
+};
+
+TEST_F(GuessesAtOnce, OfAnAddressNoMoreAreAskedAboutThanItHasAttempts) {
+  settings.attempts = 3;
+  const auto by = rules();
+  for (int i = 0; i < 10; ++i) begin(by, i == 5 ? "open sesame" : "guess" + std::to_string(i), {1});
+  begin(by, "another", {2});
+  wait_until_asked(4);
+  const auto results = open_gate();
+  EXPECT_EQ(std::ranges::count(results, Result::refused), 3);
+  EXPECT_EQ(std::ranges::count(results, Result::locked), 8) << "the right one among them";
+  EXPECT_EQ(asked("basic"), 4U);
+}
+
+TEST_F(GuessesAtOnce, AnAnswerThatComesAfterTheLockCountsForNothing) {
+  settings.attempts = 2;
+  const auto by = rules();
+  const std::vector<std::string> passwords{"guess0", "guess1", "open sesame"};
+  for (std::uint8_t i = 0; i < passwords.size(); ++i) {
+    begin(by, passwords[i], {i});
+    wait_until_asked(i + 1U);
+  }
+  EXPECT_EQ(open_gate(), (std::vector{Result::refused, Result::refused, Result::locked})) << "the user is locked";
+  EXPECT_EQ(authenticator.recall(*by, key_of(kAliceRight)), nullptr);
+  EXPECT_EQ(log_in(by, kAliceRight, {9}).result, Result::locked);
+}
+
+TEST_F(GuessesAtOnce, RightOnesAndThoseThatNobodyCanTellOfLockNobody) {
+  settings.attempts = 4;
+  const auto by = rules();
+  for (int i = 0; i < 4; ++i) begin(by, "open sesame", {1});
+  for (int i = 0; i < 4; ++i) begin(by, "cannot tell", {1});
+  wait_until_asked(2);
+  const auto results = open_gate();
+  EXPECT_EQ(std::ranges::count(results, Result::accepted), 4);
+  EXPECT_EQ(std::ranges::count(results, Result::unchecked), 4) << "which locks nobody";
 }
 
 TEST_F(HelperLoginsTest, NamesOfTheUsersFileAreNotAskedAbout) {
