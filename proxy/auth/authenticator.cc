@@ -30,7 +30,9 @@ std::optional<Login> Authenticator::log_in(const AuthenticationRulesPtr& rules, 
   if (tokens_ != nullptr && is_token_text(credentials->password))
     return take_token(*rules, client, credentials->password);
   if (!rules->has_basic) return refuse_malformed(*rules, client);
-  const CredentialKey name = hasher.key_of(CredentialHasher::Kind::user_name, credentials->name);
+  auto called = rules->called(credentials->name);
+  if (!called) return refuse_malformed(*rules, client);
+  const CredentialKey name = hasher.key_of(CredentialHasher::Kind::user_name, *called);
   AttemptLimits::Key user{};
   std::copy_n(name.begin(), user.size(), user.begin());
   if (const Milliseconds left = locked_for(client, user); left > Milliseconds(0)) {
@@ -44,13 +46,12 @@ std::optional<Login> Authenticator::log_in(const AuthenticationRulesPtr& rules, 
   CredentialQuestion question;
   question.rules = rules;
   question.credentials = *std::move(credentials);
+  question.called = *std::move(called);
   question.key = key;
   question.client = client;
   question.user = user;
-  const bool is_listed = rules->users != nullptr && (rules->basic_helper.command.empty() ||
-                                                     rules->users->find(question.credentials.name) != nullptr);
-  const bool is_asked =
-      is_listed ? queue_.ask(std::move(question), std::move(done)) : ask_helper(std::move(question), std::move(done));
+  const bool is_asked = rules->is_listed(question.called) ? queue_.ask(std::move(question), std::move(done))
+                                                          : ask_helper(std::move(question), std::move(done));
   if (is_asked) return std::nullopt;
   return Login{.result = Login::Result::unchecked};
 }
@@ -76,7 +77,7 @@ bool Authenticator::ask_helper(CredentialQuestion question, CheckQueue::Done don
   const NameAndPassword credentials = std::move(question.credentials);
   const auto asked = std::make_shared<const CredentialQuestion>(std::move(question));
   return helpers_.check_password(
-      asked->rules, asked->client, asked->key, credentials,
+      asked->rules, asked->client, asked->key, credentials, asked->called,
       [this, asked] { return attempts_left(*asked->rules, asked->client, &asked->user); },
       [this, asked, done = std::move(done)](HelperLogins::Verdict verdict, UserPtr user) {
         done(conclude(*asked, verdict, std::move(user)));
@@ -163,8 +164,8 @@ Login Authenticator::check(const CredentialQuestion& question) {
   if (const Milliseconds left = locked_for(question.client, question.user); left > Milliseconds(0)) {
     return {.result = Login::Result::locked, .locked_for = left};
   }
-  const UserTable::Entry* const entry = rules.users->find(question.credentials.name);
-  const std::string& hash = entry != nullptr ? entry->hash : rules.users->stand_in(question.credentials.name);
+  const UserTable::Entry* const entry = rules.users->find(question.called);
+  const std::string& hash = entry != nullptr ? entry->hash : rules.users->stand_in(question.called);
   const auto compared = passwords_.compare(question.credentials.password, hash);
   if (compared == PasswordHasher::Result::failed) return {.result = Login::Result::unchecked};
   const bool is_right = compared == PasswordHasher::Result::same && entry != nullptr;

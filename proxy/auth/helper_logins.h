@@ -35,9 +35,10 @@ class HelperLogins {
   HelperLogins(const CredentialHasher::Secret& secret, Milliseconds (*clock)());
 
   void use(const AuthenticationRules* rules);  // from now on; nullptr: none
-  // `key`: of the credentials. `room`: as in HelperPool. False: no room; `done` is not called.
+  // `key`: of the credentials. `called`: the user, where the helper does not say. `room`: as in HelperPool. False: no
+  // room; `done` is not called.
   bool check_password(const AuthenticationRulesPtr& rules, const ClientKey& client, const CredentialKey& key,
-                      const NameAndPassword& credentials, HelperPool::Room room, Done done);
+                      const NameAndPassword& credentials, const std::string& called, HelperPool::Room room, Done done);
   // `ticket`: negotiate_token(). Each is asked about on its own, as it may be used once.
   bool check_ticket(const AuthenticationRulesPtr& rules, const ClientKey& client, std::string_view ticket,
                     HelperPool::Room room, Done done);

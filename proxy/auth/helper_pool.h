@@ -62,9 +62,9 @@ class HelperPool {
 
   // From now on. Where they have changed, processes of before end when they have answered. An empty command: none.
   void use(const conf::AuthHelper& settings);
-  // `key` names the question: equal ones that are under way, since use() has changed anything, are asked once. `words` is the line without its channel and
-  // line feed. False: no room, or there is no helper; `done` is not called.
-  // `room`: empty: any number.
+  // `key` names the question: equal ones that are under way are asked once, as long as the settings are the same.
+  // `words` is the line without its channel and line feed. `room`: empty: any number. False: no room here, or there is
+  // no helper; `done` is not called.
   bool ask(const CredentialKey& key, const ClientKey& client, std::string words, Done done, Room room = {});
   Figures figures() const;
 

@@ -92,6 +92,8 @@ def main():
         if HOW == "hangs" or (HOW == "hangs at" and words[0] == MORE[0]):
             continue
         answer = {"ticket": ticket, "group": group}.get(HOW, password)(words)
+        if HOW == "nameless":
+            answer = answer.replace(f" user={words[0]}", "")
         if HOW == "chatty":
             answer += "\nOK"
         if HOW == "foreign":

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "proxy/auth/authenticator.h"
+#include "tests/proxy/auth/base64.h"
 #include "tests/proxy/auth/hashes.h"
 #include "tests/support/temp_dir.h"
 
@@ -78,19 +79,6 @@ class HelperLoginsTest : public testing::Test {
     }
     return 0;
   }
-  static std::string basic_token_of(std::string_view text) {
-    constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    std::string out;
-    for (std::size_t at = 0; at < text.size(); at += 3) {
-      const auto octet = [&](std::size_t i) {
-        return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : std::uint32_t{0};
-      };
-      const std::uint32_t bits = octet(0) << 16U | octet(1) << 8U | octet(2);
-      for (std::size_t i = 0; i < 4; ++i)
-        out.push_back(at + i > text.size() ? '=' : kDigits[bits >> (18 - 6 * i) & 63U]);
-    }
-    return out;
-  }
   CredentialHasher& hasher() { return hasher_; }
   conf::Authentication settings;
   Authenticator authenticator{{7}, {helper_clock, helper_seconds}};
@@ -144,7 +132,7 @@ class GuessesAtOnce : public HelperLoginsTest {
   void begin(const AuthenticationRulesPtr& by, const std::string& password, ClientKey client) {
     auto answer = std::make_shared<std::promise<Login>>();
     results_.push_back(answer->get_future());
-    const std::string token = basic_token_of("alice:" + password);
+    const std::string token = test::base64("alice:" + password);
     const auto at_once = authenticator.log_in(by, client, token, key_of(token), hasher(),
                                               [answer](const Login& login) { answer->set_value(login); });
     if (at_once) answer->set_value(*at_once);
@@ -212,6 +200,58 @@ TEST_F(HelperLoginsTest, NamesOfTheUsersFileAreNotAskedAbout) {
   EXPECT_EQ(asked("basic"), 0U);
   EXPECT_EQ(log_in(by, kBobRight).result, Result::accepted);
   EXPECT_EQ(asked("basic"), 1U);
+}
+
+class Spellings : public HelperLoginsTest {
+ protected:
+  Spellings() { settings.basic_helper = helper("nameless"); }
+  Login log_in_as(const AuthenticationRulesPtr& by, const std::string& name, ClientKey client = {1}) {
+    return log_in(by, test::base64(name + ":open sesame"), client);
+  }
+  std::string called(const AuthenticationRulesPtr& by, const std::string& name) {
+    const Login login = log_in_as(by, name);
+    return login.result == Result::accepted ? login.user->name : "";
+  }
+};
+
+TEST_F(Spellings, OfANameThatAHelperKnowsAreOneUser) {
+  const auto by = rules();
+  for (const char* name : {"anna", "Anna", "ANNA", "\xef\xbc\xa1nna"}) EXPECT_EQ(called(by, name), "anna") << name;
+  EXPECT_EQ(called(by, "\xc2\xa0"), "") << "nobody's name";
+  EXPECT_EQ(asked("basic"), 4U) << "each password by itself";
+  settings.basic_helper = helper("honest");
+  EXPECT_EQ(called(rules(), "Anna"), "Anna") << "the helper says who it is";
+}
+
+TEST_F(Spellings, AreDifferentUsersWhereTheSettingsSaySo) {
+  const auto before = rules();
+  const UserPtr anna = log_in_as(before, "Anna").user;
+  ASSERT_NE(anna, nullptr);
+  settings.case_sensitive = true;
+  const auto by = rules();
+  EXPECT_EQ(called(by, "Anna"), "Anna");
+  EXPECT_EQ(called(by, "anna"), "anna");
+  EXPECT_EQ(by->current(anna, 0), nullptr) << "after the reload she may be another";
+}
+
+TEST_F(Spellings, OfANameInTheUsersFileLeadNobodyPastIt) {
+  settings.users_file = dir.write("users", user_line("anna", ":pupils"));
+  const auto by = rules();
+  for (const char* name : {"anna", "Anna"}) {
+    const Login login = log_in_as(by, name);
+    ASSERT_EQ(login.result, Result::accepted);
+    EXPECT_EQ(login.user->name, "anna");
+    EXPECT_EQ(login.user->groups, std::vector<std::string>{"pupils"});
+  }
+  EXPECT_EQ(asked("basic"), 0U);
+}
+
+TEST_F(Spellings, ShareTheirAttempts) {
+  settings.attempts = 2;
+  const auto by = rules();
+  EXPECT_EQ(log_in(by, test::base64("anna:x"), {1}).result, Result::refused);
+  EXPECT_EQ(log_in(by, test::base64("ANNA:y"), {2}).result, Result::refused);
+  EXPECT_EQ(log_in_as(by, "Anna", {3}).result, Result::locked);
 }
 
 TEST_F(HelperLoginsTest, GroupsAreAskedAboutOneAfterTheOther) {

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <string>
 
+#include "tests/proxy/auth/base64.h"
 #include "tests/proxy/net/proxy_fixture.h"
 
 namespace bloomwall::test {
@@ -142,7 +143,7 @@ TEST_F(HelperLoginTest, WhatAHelperOfBeforeSaysLetsNobodyInAfterAReload) {
   given.settings.authentication.basic_helper = helper("honest");
   reload();
   std::ofstream(gate).put('x');
-  EXPECT_EQ(status_of(client.read_head()), 407);
+  EXPECT_EQ(status_of(read_answer(client).head), 407);
   EXPECT_EQ(status_of_next(client, kPasswordOfAlice), 200) << "by the helper of now";
   EXPECT_EQ(counter(&Counters::logins_checked_total), 2U);
 }
@@ -165,6 +166,22 @@ TEST_F(HelperLoginTest, GroupsComeFromTheGroupsHelper) {
   };
   EXPECT_EQ(status(kTicketOfAlice), 200) << "whose name begins as that of the group does";
   EXPECT_EQ(status(kTicketOfBob), 403);
+}
+
+TEST_F(HelperLoginTest, WhoSpellsANameOtherwiseIsInTheSameGroup) {
+  given.settings.authentication.basic_helper = helper("nameless");
+  auto& groups = given.settings.groups;
+  groups.resize(1);
+  groups[0].name = "pupils";
+  groups[0].users = {"Anna"};
+  groups[0].otherwise.otherwise = conf::Otherwise::deny;
+  const auto status = [&](const std::string& name) {
+    auto client = new_client();
+    return status_of_next(client, "Proxy-Authorization: Basic " + base64(name + ":open sesame") + "\r\n");
+  };
+  for (const char* name : {"Anna", "anna", "ANNA"}) EXPECT_EQ(status(name), 403) << name;
+  for (const char* name : {" anna", "anna "}) EXPECT_EQ(status(name), 407) << name;
+  EXPECT_EQ(status("hanna"), 200);
 }
 
 TEST_F(HelperLoginTest, BasicCanBeKeptToListenersWithTls) {
