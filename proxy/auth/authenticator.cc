@@ -112,22 +112,25 @@ std::optional<Login> Authenticator::negotiate(const AuthenticationRulesPtr& rule
   const bool is_asked = helpers_.check_ticket(
       rules, client, ticket, [this, rules, client] { return attempts_left(*rules, client, nullptr); },
       [this, rules, client, done = std::move(done)](HelperLogins::Verdict verdict, UserPtr user) {
-        const Milliseconds left = clients_.locked_for(client, clocks_.monotonic());
-        if (left > Milliseconds(0)) {
-          return done({.result = Login::Result::locked, .locked_for = left});
-        }
-        switch (verdict) {
-          case HelperLogins::Verdict::right:
-            return done({.result = Login::Result::accepted, .user = std::move(user)});
-          case HelperLogins::Verdict::wrong:
-            return done(refuse_malformed(*rules, client));
-          case HelperLogins::Verdict::unknown:
-            break;
-        }
-        done({.result = Login::Result::unchecked});
+        done(conclude_ticket(*rules, client, verdict, std::move(user)));
       });
   if (is_asked) return std::nullopt;
   return Login{.result = Login::Result::unchecked};
+}
+
+Login Authenticator::conclude_ticket(const AuthenticationRules& rules, const ClientKey& client,
+                                     HelperLogins::Verdict verdict, UserPtr user) {
+  const Milliseconds left = clients_.locked_for(client, clocks_.monotonic());
+  if (left > Milliseconds(0)) return {.result = Login::Result::locked, .locked_for = left};
+  switch (verdict) {
+    case HelperLogins::Verdict::right:
+      return {.result = Login::Result::accepted, .user = std::move(user)};
+    case HelperLogins::Verdict::wrong:
+      return refuse_malformed(rules, client);
+    case HelperLogins::Verdict::unknown:
+      break;
+  }
+  return {.result = Login::Result::unchecked};
 }
 
 Login Authenticator::refuse_malformed(const AuthenticationRules& rules, const ClientKey& client) {
