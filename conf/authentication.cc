@@ -58,6 +58,7 @@ void read(MapReader& map, Authentication& out) {
   map.section("basic_helper", out.basic_helper);
   map.section("negotiate_helper", out.negotiate_helper);
   map.section("groups_helper", out.groups_helper);
+  map.flag("case_sensitive", out.case_sensitive);
   map.flag("strip_realm", out.strip_realm);
   map.duration("cache", out.cache, 0ms, 24h);
   map.integer("attempts", out.attempts, 1U, 1000U);

@@ -136,7 +136,8 @@ class UsersFile(Site):
 
     def test_passwords_are_found_nowhere(self):
         """Not in what the origin got, in logs at their most talkative, in files, in metrics, in answers."""
-        password = "marker-of-a-password-71f3"
+        password, long = "marker-of-a-password-71f3", "long-marker-of-one-2b9c" * 12
+        self.assertGreater(len(long), 200)  # messages of helpers are cut there
         helper = pathlib.Path(__file__).resolve().parent / "proxy/auth/helper.py"
         self.serve([f"users_file: {self.folder}/users", f"basic_helper: {self.helper(sys.executable, helper, 'quotes')}"],
                    f"state_dir: {self.folder}/state\n")
@@ -146,6 +147,7 @@ class UsersFile(Site):
                 status, fields, body = self.ask(self.connect(), name, password)
                 self.assertIn(status, (407, 503))
                 seen.append(f"{fields}{body}")
+        self.assertEqual(self.ask(self.connect("127.0.0.2"), "dora", long)[0], 503)
         tunnel = self.connect()
         tunnel.set_tunnel("ok.test", self.origin.port, {"Proxy-Authorization": "Basic " + base64.b64encode(f"alice:{PASSWORD}".encode()).decode()})
         tunnel.request("GET", "/")
@@ -160,7 +162,7 @@ class UsersFile(Site):
         seen += [f.read_bytes().decode("latin-1") for f in files]
         seen += [pathlib.Path(f"/proc/{self.proxy.process.pid}/{f}").read_text() for f in ("cmdline", "environ")]
         tokens = [base64.b64encode(f"{n}:{p}".encode()).decode() for n in ("alice", "bob", "carl") for p in (password, PASSWORD)]
-        for secret in (password, PASSWORD, urllib.parse.quote(PASSWORD), *tokens):
+        for secret in (password, long[:12], PASSWORD, urllib.parse.quote(PASSWORD), *tokens):
             self.assertNotIn(secret, "\n".join(seen))
 
 

@@ -64,7 +64,7 @@ PACKAGES = {
     "llhttp": ["proxy/http"],
     "nghttp2/": ["proxy/http2"],
     "xxhash": ["filter/bits", "filter/file"],
-    "unicode/": ["filter/url", "conf"],
+    "unicode/": ["filter/url", "conf", "proxy/access"],
     "libpsl": ["filter/url"],
     "archive": ["filter/lists"],
     "prometheus/": ["proxy/ops"],

@@ -7,6 +7,8 @@
 #include <iterator>
 #include <utility>
 
+#include "proxy/access/user_name.h"
+
 namespace bloomwall::proxy {
 namespace {
 
@@ -28,6 +30,20 @@ filter::FilterAction action_of_group(conf::Group::Action action) {
       return filter::FilterAction::off;
   }
   return filter::FilterAction::block;
+}
+
+// The names in groups as users are called whom basic_helper knows, beside those that were written.
+std::vector<conf::Group> with_called_users(const conf::Config& settings) {
+  std::vector<conf::Group> groups = settings.groups;
+  if (settings.authentication.basic_helper.command.empty() || settings.authentication.case_sensitive) return groups;
+  for (conf::Group& group : groups) {
+    const std::vector<std::string> written = group.users;
+    for (const std::string& name : written) {
+      auto called = fold_user_name(name);
+      if (called && *called != name) group.users.push_back(*std::move(called));
+    }
+  }
+  return groups;
 }
 
 }  // namespace
@@ -63,7 +79,7 @@ GroupRules::Made GroupRules::compile(const conf::Config& settings) {
   std::vector<std::string> errors;
   auto schedules = compile_schedules(settings);
   if (!schedules) errors = schedules.error();
-  auto table = GroupTable::build(settings.groups, settings.listeners);
+  auto table = GroupTable::build(with_called_users(settings), settings.listeners);
   if (!table) std::ranges::move(table.error(), std::back_inserter(errors));
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   if (settings.groups.empty()) return nullptr;

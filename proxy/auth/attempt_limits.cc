@@ -26,6 +26,16 @@ Milliseconds AttemptLimits::locked_for(const Key& key, Milliseconds now) const {
   return std::max(found->second.locked_until - now, Milliseconds(0));
 }
 
+std::uint32_t AttemptLimits::left(const Key& key, std::uint32_t most, Milliseconds now) const {
+  const std::scoped_lock guard(mutex_);
+  const auto found = entries_.find(key);
+  if (found == entries_.end()) return most;
+  const Entry& entry = found->second;
+  if (entry.locked_until > now) return 0;
+  if (now - entry.since >= kWindow) return most;
+  return most > entry.refusals ? most - entry.refusals : 1;  // after a reload with fewer the next one locks
+}
+
 void AttemptLimits::make_room() {
   constexpr int kLookedAt = 16;
   auto least = entries_.begin();

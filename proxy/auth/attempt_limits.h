@@ -24,6 +24,8 @@ class AttemptLimits {
   using Key = std::array<std::uint8_t, 16>;  // an address, or the beginning of a name's keyed hash
 
   void note_refusal(const Key& key, std::uint32_t most, Milliseconds lock, Milliseconds now);
+  // How many refusals it may have before it is locked, of `most`; 0: it is locked.
+  std::uint32_t left(const Key& key, std::uint32_t most, Milliseconds now) const;
   // How much longer it is locked; 0: it is not.
   Milliseconds locked_for(const Key& key, Milliseconds now) const;
   std::size_t size() const;

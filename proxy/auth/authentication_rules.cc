@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "proxy/access/user_name.h"
 #include "proxy/state/tokens.h"
 
 namespace bloomwall::proxy {
@@ -29,6 +30,7 @@ void check_helper(std::string_view name, const conf::AuthHelper& helper, Errors&
 // Who is whom by helpers depends on these alone.
 std::uint64_t edition_of(const AuthenticationRules& rules) {
   std::string text(rules.strip_realm ? "1" : "0");
+  text.push_back(rules.case_sensitive ? '1' : '0');
   for (const auto* helper : {&rules.basic_helper, &rules.negotiate_helper, &rules.groups_helper}) {
     for (const std::string& word : helper->command) text.append(word).push_back('\0');
     text.push_back('\n');
@@ -40,6 +42,9 @@ std::uint64_t edition_of(const AuthenticationRules& rules) {
   std::memcpy(&first, digest.data(), sizeof first);
   return first | 1U;
 }
+
+// What was remembered for another time than `cache` says by now is forgotten.
+std::uint64_t spread(Milliseconds cache) { return static_cast<std::uint64_t>(cache.count()) * 0x9e3779b97f4a7c15U; }
 
 void load_users(AuthenticationRules& rules, const conf::Authentication& settings, const AuthenticationRulesPtr& before,
                 Errors& errors) {
@@ -101,6 +106,7 @@ tl::expected<AuthenticationRulesPtr, std::vector<std::string>> AuthenticationRul
   rules->has_exempt = !settings.exempt_hosts.empty();
   rules->basic_without_tls = settings.basic_without_tls;
   rules->strip_realm = settings.strip_realm;
+  rules->case_sensitive = settings.case_sensitive;
   std::ranges::sort(user_groups);
   user_groups.erase(std::unique(user_groups.begin(), user_groups.end()), user_groups.end());
   rules->user_groups = std::move(user_groups);
@@ -108,8 +114,17 @@ tl::expected<AuthenticationRulesPtr, std::vector<std::string>> AuthenticationRul
   rules->lock = settings.lock;
   rules->attempts = settings.attempts;
   rules->helpers = edition_of(*rules);
-  rules->edition = rules->helpers ^ (rules->users == nullptr ? 0 : rules->users->edition());
+  rules->edition = rules->helpers ^ (rules->users == nullptr ? 0 : rules->users->edition()) ^ spread(rules->cache);
   return rules;
+}
+
+bool AuthenticationRules::is_listed(std::string_view name) const {
+  return users != nullptr && (basic_helper.command.empty() || users->find(name) != nullptr);
+}
+
+std::optional<std::string> AuthenticationRules::called(std::string_view spelt) const {
+  if (case_sensitive || is_listed(spelt)) return std::string(spelt);
+  return fold_user_name(spelt);
 }
 
 UserPtr AuthenticationRules::current(const UserPtr& user, std::int64_t now) const {

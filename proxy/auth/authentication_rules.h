@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -26,13 +27,14 @@ struct AuthenticationRules {
   bool has_exempt = false;
   bool has_basic = false, has_negotiate = false;  // offered, and there is who can check
   bool basic_without_tls = true;
-  bool strip_realm = false;
+  bool strip_realm = false, case_sensitive = false;
   UserTable::Ptr users;                                            // nullptr: there is no file
   conf::AuthHelper basic_helper, negotiate_helper, groups_helper;  // without a command: none
   std::vector<std::string> user_groups;                            // that groups_helper is asked about
   Milliseconds cache{0}, lock{0};
   std::uint32_t attempts = 0;
-  // Equal for rules by which every user is the same; `helpers` of those whom helpers know, and never 0.
+  // Equal for rules by which every user is the same, and remembered as long; `helpers` of those whom helpers know, and
+  // never 0.
   std::uint64_t edition = 0, helpers = 0;
   std::string fields, fields_without_basic;  // Proxy-Authenticate, one field for each scheme, with CRLF
 
@@ -49,6 +51,11 @@ struct AuthenticationRules {
 
   // The host of a request, canonical: it needs no user.
   bool is_exempt(std::string_view host) const { return has_exempt && exempt.contains(host); }
+  // What a user is called who spells the name so and logs in with a password: as the users file has it, or, of a name
+  // that basic_helper is asked about, folded. Nothing: it is nobody's name.
+  std::optional<std::string> called(std::string_view spelt) const;
+  // Whether the users file says about that name, and not a helper.
+  bool is_listed(std::string_view name) const;
   // Whom the name, or the token, of a user that was accepted earlier stands for by now; nullptr: it is gone, or has
   // ended.
   UserPtr current(const UserPtr& user, std::int64_t now) const;

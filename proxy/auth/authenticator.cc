@@ -16,6 +16,7 @@ constexpr Milliseconds kTokenHolds{3'600'000};  // in the cache; a change of the
 }  // namespace
 
 UserPtr Authenticator::recall(const AuthenticationRules& rules, const CredentialKey& key) {
+  if (!rules.has_basic) return nullptr;
   auto known = cache_.find(key, rules.edition, clocks_.monotonic());
   if (!known || *known == nullptr || clocks_.seconds() >= (*known)->until) return nullptr;
   return *std::move(known);
@@ -29,7 +30,9 @@ std::optional<Login> Authenticator::log_in(const AuthenticationRulesPtr& rules, 
   if (tokens_ != nullptr && is_token_text(credentials->password))
     return take_token(*rules, client, credentials->password);
   if (!rules->has_basic) return refuse_malformed(*rules, client);
-  const CredentialKey name = hasher.key_of(CredentialHasher::Kind::user_name, credentials->name);
+  auto called = rules->called(credentials->name);
+  if (!called) return refuse_malformed(*rules, client);
+  const CredentialKey name = hasher.key_of(CredentialHasher::Kind::user_name, *called);
   AttemptLimits::Key user{};
   std::copy_n(name.begin(), user.size(), user.begin());
   if (const Milliseconds left = locked_for(client, user); left > Milliseconds(0)) {
@@ -43,13 +46,12 @@ std::optional<Login> Authenticator::log_in(const AuthenticationRulesPtr& rules, 
   CredentialQuestion question;
   question.rules = rules;
   question.credentials = *std::move(credentials);
+  question.called = *std::move(called);
   question.key = key;
   question.client = client;
   question.user = user;
-  const bool is_listed = rules->users != nullptr && (rules->basic_helper.command.empty() ||
-                                                     rules->users->find(question.credentials.name) != nullptr);
-  const bool is_asked =
-      is_listed ? queue_.ask(std::move(question), std::move(done)) : ask_helper(std::move(question), std::move(done));
+  const bool is_asked = rules->is_listed(question.called) ? queue_.ask(std::move(question), std::move(done))
+                                                          : ask_helper(std::move(question), std::move(done));
   if (is_asked) return std::nullopt;
   return Login{.result = Login::Result::unchecked};
 }
@@ -74,16 +76,22 @@ Login Authenticator::take_token(const AuthenticationRules& rules, const ClientKe
 bool Authenticator::ask_helper(CredentialQuestion question, CheckQueue::Done done) {
   const NameAndPassword credentials = std::move(question.credentials);
   const auto asked = std::make_shared<const CredentialQuestion>(std::move(question));
-  return helpers_.check_password(asked->rules, asked->client, asked->key, credentials,
-                                 [this, asked, done = std::move(done)](HelperLogins::Verdict verdict, UserPtr user) {
-                                   done(conclude(*asked, verdict, std::move(user)));
-                                 });
+  return helpers_.check_password(
+      asked->rules, asked->client, asked->key, credentials, asked->called,
+      [this, asked] { return attempts_left(*asked->rules, asked->client, &asked->user); },
+      [this, asked, done = std::move(done)](HelperLogins::Verdict verdict, UserPtr user) {
+        done(conclude(*asked, verdict, std::move(user)));
+      });
 }
 
 // On a thread of the helpers.
 Login Authenticator::conclude(const CredentialQuestion& question, HelperLogins::Verdict verdict, UserPtr user) {
   const AuthenticationRules& rules = *question.rules;
   const Milliseconds now = clocks_.monotonic();
+  // Others that were asked together with this one may have used up the attempts.
+  if (const Milliseconds left = locked_for(question.client, question.user); left > Milliseconds(0)) {
+    return {.result = Login::Result::locked, .locked_for = left};
+  }
   switch (verdict) {
     case HelperLogins::Verdict::right:
       if (rules.cache > Milliseconds(0)) cache_.put(question.key, rules.edition, user, now + rules.cache);
@@ -101,21 +109,28 @@ std::optional<Login> Authenticator::negotiate(const AuthenticationRulesPtr& rule
                                               std::string_view ticket, CheckQueue::Done done) {
   const Milliseconds left = clients_.locked_for(client, clocks_.monotonic());
   if (left > Milliseconds(0)) return Login{.result = Login::Result::locked, .locked_for = left};
-  const bool is_asked =
-      helpers_.check_ticket(rules, client, ticket,
-                            [this, rules, client, done = std::move(done)](HelperLogins::Verdict verdict, UserPtr user) {
-                              switch (verdict) {
-                                case HelperLogins::Verdict::right:
-                                  return done({.result = Login::Result::accepted, .user = std::move(user)});
-                                case HelperLogins::Verdict::wrong:
-                                  return done(refuse_malformed(*rules, client));
-                                case HelperLogins::Verdict::unknown:
-                                  break;
-                              }
-                              done({.result = Login::Result::unchecked});
-                            });
+  const bool is_asked = helpers_.check_ticket(
+      rules, client, ticket, [this, rules, client] { return attempts_left(*rules, client, nullptr); },
+      [this, rules, client, done = std::move(done)](HelperLogins::Verdict verdict, UserPtr user) {
+        done(conclude_ticket(*rules, client, verdict, std::move(user)));
+      });
   if (is_asked) return std::nullopt;
   return Login{.result = Login::Result::unchecked};
+}
+
+Login Authenticator::conclude_ticket(const AuthenticationRules& rules, const ClientKey& client,
+                                     HelperLogins::Verdict verdict, UserPtr user) {
+  const Milliseconds left = clients_.locked_for(client, clocks_.monotonic());
+  if (left > Milliseconds(0)) return {.result = Login::Result::locked, .locked_for = left};
+  switch (verdict) {
+    case HelperLogins::Verdict::right:
+      return {.result = Login::Result::accepted, .user = std::move(user)};
+    case HelperLogins::Verdict::wrong:
+      return refuse_malformed(rules, client);
+    case HelperLogins::Verdict::unknown:
+      break;
+  }
+  return {.result = Login::Result::unchecked};
 }
 
 Login Authenticator::refuse_malformed(const AuthenticationRules& rules, const ClientKey& client) {
@@ -129,6 +144,13 @@ Login Authenticator::refuse_malformed(const AuthenticationRules& rules, const Cl
 Milliseconds Authenticator::locked_for(const ClientKey& client, const AttemptLimits::Key& user) const {
   const Milliseconds now = clocks_.monotonic();
   return std::max(clients_.locked_for(client, now), users_.locked_for(user, now));
+}
+
+std::size_t Authenticator::attempts_left(const AuthenticationRules& rules, const ClientKey& client,
+                                         const AttemptLimits::Key* user) {
+  const Milliseconds now = clocks_.monotonic();
+  const std::uint32_t left = clients_.left(client, rules.attempts, now);
+  return user == nullptr ? left : std::min(left, users_.left(*user, rules.attempts, now));
 }
 
 Login Authenticator::refuse(const AuthenticationRules& rules, const ClientKey& client, const AttemptLimits::Key& user) {
@@ -145,8 +167,8 @@ Login Authenticator::check(const CredentialQuestion& question) {
   if (const Milliseconds left = locked_for(question.client, question.user); left > Milliseconds(0)) {
     return {.result = Login::Result::locked, .locked_for = left};
   }
-  const UserTable::Entry* const entry = rules.users->find(question.credentials.name);
-  const std::string& hash = entry != nullptr ? entry->hash : rules.users->stand_in(question.credentials.name);
+  const UserTable::Entry* const entry = rules.users->find(question.called);
+  const std::string& hash = entry != nullptr ? entry->hash : rules.users->stand_in(question.called);
   const auto compared = passwords_.compare(question.credentials.password, hash);
   if (compared == PasswordHasher::Result::failed) return {.result = Login::Result::unchecked};
   const bool is_right = compared == PasswordHasher::Result::same && entry != nullptr;

@@ -4,9 +4,11 @@
 //                CheckQueue about names of the users file, and helpers about all others
 //   take_token() tokens that programs log in with, by the tokens of now
 //   negotiate()  Kerberos tickets, by a helper; none is remembered here, since each may be used once
-// A yes is remembered for `authentication.cache`, a no for kNoHolds. Neither outlives a change of the users file or of
-// the helpers, and no user outlives its own end. Credentials that are remembered are taken even where their client or
-// user is locked. Passwords are wiped after the check; nothing here logs.
+// A yes is remembered for `authentication.cache`, a no for kNoHolds. Neither outlives a change of the users file, of
+// the helpers or of `cache`, or the end of Basic, and no user outlives its own end. Credentials that are remembered are
+// taken even where their client or user is locked. Of an address no more is asked of helpers at a time than it has
+// attempts left, so that none of them is shown more guesses; an answer that comes when its client or user is locked
+// counts for nothing. Passwords are wiped after the check; nothing here logs.
 // Threads: any; a CredentialHasher belongs to its caller.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -62,7 +64,10 @@ class Authenticator final : CheckQueue::Checker {
   Login check(const CredentialQuestion& question) override;
   bool ask_helper(CredentialQuestion question, CheckQueue::Done done);
   Login conclude(const CredentialQuestion& question, HelperLogins::Verdict verdict, UserPtr user);
+  Login conclude_ticket(const AuthenticationRules& rules, const ClientKey& client, HelperLogins::Verdict verdict,
+                        UserPtr user);
   Milliseconds locked_for(const ClientKey& client, const AttemptLimits::Key& user) const;
+  std::size_t attempts_left(const AuthenticationRules& rules, const ClientKey& client, const AttemptLimits::Key* user);
   Login refuse(const AuthenticationRules& rules, const ClientKey& client, const AttemptLimits::Key& user);
 
   CredentialHasher::Secret secret_;

@@ -86,6 +86,7 @@ std::optional<NameAndPassword> decode_basic(std::string_view token) {
   if (colon == std::string::npos || colon == 0 || colon > UserTable::kMostName) return std::nullopt;
   if (std::ranges::any_of(out.password, is_control)) return std::nullopt;
   out.name.assign(out.password, 0, colon);
+  if (trim(out.name) != out.name) return std::nullopt;
   out.password.erase(0, colon + 1);
   if (out.password.size() > kMostPassword) return std::nullopt;
   return out;

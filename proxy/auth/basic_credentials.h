@@ -35,8 +35,8 @@ std::string_view negotiate_token(std::string_view field_value);
 // Likewise of Bearer (RFC 6750).
 std::string_view bearer_token(std::string_view field_value);
 
-// Nothing where the token is too long or no base64, there is no colon, the name is empty, or control octets are in
-// either: crypt(3) would stop at a NUL.
+// Nothing where the token is too long or no base64, there is no colon, the name is empty or has blanks around it, or
+// control octets are in either: crypt(3) would stop at a NUL.
 std::optional<NameAndPassword> decode_basic(std::string_view token);
 
 }  // namespace bloomwall::proxy

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <mutex>
+#include <string>
 #include <thread>
 
 #include "proxy/auth/authentication_rules.h"
@@ -21,8 +22,9 @@ namespace bloomwall::proxy {
 
 struct CredentialQuestion {
   AuthenticationRulesPtr rules;
-  NameAndPassword credentials;
-  CredentialKey key{};  // of the credentials
+  NameAndPassword credentials;  // as they came
+  std::string called;           // AuthenticationRules::called()
+  CredentialKey key{};          // of the credentials
   ClientKey client{};
   AttemptLimits::Key user{};  // of the name
 };

@@ -27,8 +27,8 @@ Verdict verdict_of(const HelperReply& reply, bool is_ticket) {
   return is_ticket ? Verdict::wrong : Verdict::unknown;
 }
 
-User user_of(const HelperAnswer& answer, const std::string& asked, const AuthenticationRules& rules) {
-  User user{.name = answer.user.empty() ? asked : answer.user, .groups = answer.groups, .helpers = rules.helpers};
+User user_of(const HelperAnswer& answer, const std::string& called, const AuthenticationRules& rules) {
+  User user{.name = answer.user.empty() ? called : answer.user, .groups = answer.groups, .helpers = rules.helpers};
   return user;
 }
 
@@ -54,32 +54,37 @@ CredentialKey HelperLogins::key_of(CredentialHasher::Kind kind, std::string_view
 }
 
 bool HelperLogins::check_password(const AuthenticationRulesPtr& rules, const ClientKey& client,
-                                  const CredentialKey& key, const NameAndPassword& credentials, Done done) {
+                                  const CredentialKey& key, const NameAndPassword& credentials,
+                                  const std::string& called, HelperPool::Room room, Done done) {
   std::string words;
   words.reserve(3 * (credentials.name.size() + credentials.password.size()) + 16);  // not moved while it grows
   words.append(escape_for_helper(credentials.name)).append(" ").append(escape_for_helper(credentials.password));
   return basic_.ask(
       key, client, std::move(words),
-      [this, rules, client, name = credentials.name, done = std::move(done)](const HelperReply& reply) {
+      [this, rules, client, called, done = std::move(done)](const HelperReply& reply) {
         const Verdict verdict = verdict_of(reply, false);
         if (verdict != Verdict::right) return done(verdict, nullptr);
-        find_groups(std::make_shared<Search>(Search{rules, client, user_of(reply.answer, name, *rules), {}, 0, done}));
-      });
+        find_groups(
+            std::make_shared<Search>(Search{rules, client, user_of(reply.answer, called, *rules), {}, 0, done}));
+      },
+      std::move(room));
 }
 
 bool HelperLogins::check_ticket(const AuthenticationRulesPtr& rules, const ClientKey& client, std::string_view ticket,
-                                Done done) {
+                                HelperPool::Room room, Done done) {
   CredentialKey key{};  // of this question alone
   const std::uint64_t number = ++tickets_;
   std::memcpy(key.data(), &number, sizeof number);
-  return negotiate_.ask(key, client, std::string("YR ").append(ticket),
-                        [this, rules, client, done = std::move(done)](const HelperReply& reply) {
-                          const Verdict verdict = verdict_of(reply, true);
-                          if (verdict != Verdict::right) return done(verdict, nullptr);
-                          User user = user_of(reply.answer, {}, *rules);
-                          if (rules->strip_realm) strip_realm(user.name);
-                          find_groups(std::make_shared<Search>(Search{rules, client, std::move(user), {}, 0, done}));
-                        });
+  return negotiate_.ask(
+      key, client, std::string("YR ").append(ticket),
+      [this, rules, client, done = std::move(done)](const HelperReply& reply) {
+        const Verdict verdict = verdict_of(reply, true);
+        if (verdict != Verdict::right) return done(verdict, nullptr);
+        User user = user_of(reply.answer, {}, *rules);
+        if (rules->strip_realm) strip_realm(user.name);
+        find_groups(std::make_shared<Search>(Search{rules, client, std::move(user), {}, 0, done}));
+      },
+      std::move(room));
 }
 
 // Of the helper that has named the user, and those of groups_helper.

@@ -35,11 +35,13 @@ class HelperLogins {
   HelperLogins(const CredentialHasher::Secret& secret, Milliseconds (*clock)());
 
   void use(const AuthenticationRules* rules);  // from now on; nullptr: none
-  // `key`: of the credentials. False: no room; `done` is not called.
+  // `key`: of the credentials. `called`: the user, where the helper does not say. `room`: as in HelperPool. False: no
+  // room; `done` is not called.
   bool check_password(const AuthenticationRulesPtr& rules, const ClientKey& client, const CredentialKey& key,
-                      const NameAndPassword& credentials, Done done);
+                      const NameAndPassword& credentials, const std::string& called, HelperPool::Room room, Done done);
   // `ticket`: negotiate_token(). Each is asked about on its own, as it may be used once.
-  bool check_ticket(const AuthenticationRulesPtr& rules, const ClientKey& client, std::string_view ticket, Done done);
+  bool check_ticket(const AuthenticationRulesPtr& rules, const ClientKey& client, std::string_view ticket,
+                    HelperPool::Room room, Done done);
   Figures figures() const;
 
  private:
@@ -64,7 +66,9 @@ class HelperLogins {
   CredentialCache users_;
   std::atomic<std::uint64_t> tickets_{0};
   // Each may ask those before it from its thread, which its destructor joins.
-  HelperPool groups_{"groups_helper"}, basic_{"basic_helper"}, negotiate_{"negotiate_helper"};
+  HelperPool groups_{"groups_helper", HelperPool::Secrets::none};
+  HelperPool basic_{"basic_helper", HelperPool::Secrets::passwords};
+  HelperPool negotiate_{"negotiate_helper", HelperPool::Secrets::tickets};
 };
 
 }  // namespace bloomwall::proxy

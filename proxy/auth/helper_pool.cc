@@ -6,16 +6,12 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <optional>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -24,9 +20,7 @@
 namespace bloomwall::proxy {
 namespace {
 
-constexpr std::size_t kMostSaid = 1000;  // octets of a process's stderr that are logged
-constexpr int kLookAround = 50;          // milliseconds: how late a time-out may be noticed
-constexpr Milliseconds kToldAgain{1000};
+constexpr int kLookAround = 50;  // milliseconds: how late a time-out may be noticed
 
 void wipe_all(std::string& text) {
   OPENSSL_cleanse(text.data(), text.capacity());
@@ -55,7 +49,8 @@ std::size_t HelperPool::Process::load() const {
   return static_cast<std::size_t>(std::ranges::count_if(slots, [](const Slot& slot) { return slot.item != nullptr; }));
 }
 
-HelperPool::HelperPool(std::string name) : name_(std::move(name)), bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+HelperPool::HelperPool(std::string name, Secrets secrets)
+    : name_(std::move(name)), secrets_(secrets), bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 HelperPool::~HelperPool() {
   {
@@ -75,15 +70,16 @@ void HelperPool::use(const conf::AuthHelper& settings) {
   const std::scoped_lock lock(mutex_);
   if (settings_ == settings) return;
   settings_ = settings;
+  ++edition_;
   is_renewed_ = true;
   wake();
 }
 
-bool HelperPool::ask(const CredentialKey& key, const ClientKey& client, std::string words, Done done) {
+bool HelperPool::ask(const CredentialKey& key, const ClientKey& client, std::string words, Done done, Room room) {
   const std::scoped_lock lock(mutex_);
   if (settings_.command.empty() || words.size() + 16 > kMostHelperLine || !bell_ || !has_thread()) return false;
-  Question question(std::move(words), steady_now() + settings_.timeout);
-  if (!queue_.add({key, 0}, client, std::move(question), std::move(done), settings_.queue)) return false;
+  Question question(std::move(words), steady_now() + settings_.timeout, std::move(room));
+  if (!queue_.add({key, edition_}, client, std::move(question), std::move(done), settings_.queue)) return false;
   wake();
   return true;
 }
@@ -115,6 +111,7 @@ void HelperPool::run() {
     const Milliseconds now = steady_now();
     bury(now);
     expire(now);
+    call_back();  // what an answer has led to says how much may be asked
     dispatch(now);
     call_back();
     wait_for_events(now);
@@ -190,7 +187,7 @@ void HelperPool::bury(Milliseconds now) {
       continue;
     }
     note_death(now);
-    if (now - told_ >= kToldAgain || told_ == Milliseconds(0)) {
+    if (now - told_ >= kTellAgain || told_ == Milliseconds(0)) {
       told_ = now;
       log::warning("authentication.{}: process {} {}", name_, process->helper->pid(), process->fault);
     }
@@ -214,17 +211,31 @@ void HelperPool::return_questions(Process& process) {
   }
 }
 
+bool HelperPool::may_go(const Queue::Item& item, std::size_t out) {
+  if (!item.question.room) return true;
+  const std::size_t room = item.question.room();
+  return room == 0 || out < room;
+}
+
+bool HelperPool::has_next() const {
+  const std::scoped_lock lock(mutex_);
+  return queue_.has_next(may_go);
+}
+
 void HelperPool::dispatch(Milliseconds now) {
-  while (has_waiting()) {
+  while (has_next()) {
     Process* const process = choose(now);
     if (process == nullptr) return;
     ItemPtr item;
+    bool is_dropped = false;
     {
       const std::scoped_lock lock(mutex_);
-      item = queue_.take();
-      ++figures_.asked;
+      item = queue_.take(may_go);
+      if (item == nullptr) return;
+      is_dropped = item->question.room && item->question.room() == 0;
+      if (!is_dropped) ++figures_.asked;
     }
-    send(*process, std::move(item), now);
+    is_dropped ? settle(*item, {}) : send(*process, std::move(item), now);
   }
 }
 
@@ -301,84 +312,6 @@ void HelperPool::wait_for_events(Milliseconds now) {
     if (descriptors[3 * i + 3].revents != 0) flush(process);
     if (descriptors[3 * i + 1].revents != 0) read_answers(process);
   }
-}
-
-// Once: what is left is there the next time.
-void HelperPool::read_answers(Process& process) {
-  std::array<char, 65536> piece{};
-  const ssize_t got = ::read(process.helper->answers(), piece.data(), piece.size());
-  if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
-  if (got <= 0 && process.fault.empty()) process.fault = "has ended";
-  if (got <= 0) return;
-  process.in.append(piece.data(), static_cast<std::size_t>(got));
-  std::size_t begin = 0;
-  for (std::size_t end = 0; process.fault.empty(); begin = end + 1) {
-    end = process.in.find('\n', begin);
-    if (end == std::string::npos) break;
-    take_line(process, std::string_view(process.in).substr(begin, end - begin));
-  }
-  process.in.erase(0, begin);
-  if (process.in.size() >= kMostHelperLine && process.fault.empty()) process.fault = "says a line of over 64 KiB";
-  OPENSSL_cleanse(piece.data(), piece.size());
-}
-
-void HelperPool::take_line(Process& process, std::string_view line) {
-  std::optional<std::uint32_t> channel = 0;
-  if (process.settings.concurrency > 0) channel = take_channel(line);
-  if (!channel || *channel >= process.slots.size() || process.slots[*channel].item == nullptr) {
-    process.fault = "answers what it was not asked";
-    return;
-  }
-  auto answer = parse_helper_answer(line);
-  if (!answer) {
-    process.fault = "says what is no answer; run it by hand and see";
-    return;
-  }
-  failures_ = 0;
-  next_start_ = Milliseconds(0);
-  const ItemPtr item = std::move(process.slots[*channel].item);
-  if (is_refusal(process, *answer)) answer->result = HelperAnswer::Result::error;
-  if (answer->result == HelperAnswer::Result::broken) tell_fault(*answer, item->question.words);
-  settle(*item, {.has_answer = true, .answer = *std::move(answer)});
-}
-
-bool HelperPool::is_refusal(Process& process, const HelperAnswer& answer) {
-  if (answer.result != HelperAnswer::Result::broken || answer.message != "Success") return false;
-  if (!process.is_mute) read_words(process);  // a complaint is there before the answer
-  return !process.has_complained;
-}
-
-// Unless it quotes what it was asked, the last word of which is a password or a ticket.
-void HelperPool::tell_fault(const HelperAnswer& answer, std::string_view words) {
-  const Milliseconds now = steady_now();
-  if (fault_told_ != Milliseconds(0) && now - fault_told_ < kToldAgain) return;
-  fault_told_ = now;
-  const std::string_view secret = words.substr(words.rfind(' ') + 1);
-  std::string plain = unescape_of_helper(secret);
-  const std::string_view message = answer.message;
-  const bool is_safe = message.find(secret) == std::string_view::npos && message.find(plain) == std::string_view::npos;
-  wipe_all(plain);
-  log::warning("authentication.{}: BH {}", name_, is_safe ? message : "(quotes the question)");
-}
-
-// What it says while every octet of the questions lies in the pipe still cannot hold any of them.
-void HelperPool::read_words(Process& process) {
-  std::array<char, 4096> piece{};
-  const ssize_t got = ::read(process.helper->words(), piece.data(), piece.size());
-  process.is_mute = got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN);
-  if (got <= 0) return;
-  process.has_complained = true;
-  int unread = 0;
-  const bool is_asked = ::ioctl(process.helper->questions(), FIONREAD, &unread) == 0;
-  process.has_read |= !is_asked || static_cast<std::size_t>(unread) != process.sent;
-  if (!process.has_read && process.said < kMostSaid) {
-    std::size_t shown = std::min(static_cast<std::size_t>(got), kMostSaid - process.said);
-    process.said += shown;
-    while (shown > 0 && piece[shown - 1] == '\n') --shown;
-    log::info("authentication.{}: process {} says: {}", name_, process.helper->pid(),
-              std::string_view(piece.data(), shown));
-  }
-  OPENSSL_cleanse(piece.data(), piece.size());
 }
 
 }  // namespace bloomwall::proxy

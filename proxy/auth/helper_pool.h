@@ -5,6 +5,7 @@
 // another process; if that dies, too, there is no answer. Nobody waits longer than the time-out. After each process
 // that has died the next is started after a pause (kFirstPause, doubled up to kMostPause), until one answers.
 // What a process prints to stderr before its first question is logged; later it may hold passwords and is thrown away.
+// So may the message of a BH, spelt in whatever way: it is logged where no question holds a password (Secrets).
 // "BH Success" means no, unless stderr has complained: basic_ldap_auth of Squid 5 says it of a wrong password, and of a
 // directory that cannot be reached.
 // Bounded: settings.processes, settings.queue, lines of kMostHelperLine octets, and the limits of TurnQueue.
@@ -39,34 +40,45 @@ struct HelperReply {
 class HelperPool {
  public:
   static constexpr Milliseconds kFirstPause{100}, kMostPause{30'000};
+  static constexpr Milliseconds kTellAgain{1000};  // between lines in the log about the same kind of fault
   using Done = std::function<void(const HelperReply&)>;
+  // How many questions of the same client may be out at a time, asked just before this one would be; 0: it is dropped
+  // without an answer. Called with the pool locked.
+  using Room = std::function<std::size_t()>;
   struct Figures {
     std::uint64_t asked = 0, answered = 0, unanswered = 0, deaths = 0;  // since the start
     std::uint64_t processes = 0, waiting = 0;                           // now
   };
 
+  // What the last word of a question is. A ticket counts once; messages that quote as much as a few octets of it are
+  // not logged all the same.
+  enum class Secrets : std::uint8_t { none, tickets, passwords };
+
   // `name`: what the configuration calls it, for the log: "basic_helper".
-  explicit HelperPool(std::string name);
+  HelperPool(std::string name, Secrets secrets);
   ~HelperPool();
   HelperPool(const HelperPool&) = delete;
   HelperPool& operator=(const HelperPool&) = delete;
 
   // From now on. Where they have changed, processes of before end when they have answered. An empty command: none.
   void use(const conf::AuthHelper& settings);
-  // `key` names the question: equal ones that are under way are asked once. `words` is the line without its channel and
-  // line feed. False: no room, or there is no helper; `done` is not called.
-  bool ask(const CredentialKey& key, const ClientKey& client, std::string words, Done done);
+  // `key` names the question: equal ones that are under way are asked once, as long as the settings are the same.
+  // `words` is the line without its channel and line feed. `room`: empty: any number. False: no room here, or there is
+  // no helper; `done` is not called.
+  bool ask(const CredentialKey& key, const ClientKey& client, std::string words, Done done, Room room = {});
   Figures figures() const;
 
  private:
   // Wiped from memory when it goes out of scope.
   struct Question {
-    Question(std::string line, Milliseconds end) : words(std::move(line)), deadline(end) {}
+    Question(std::string line, Milliseconds end, Room often)
+        : words(std::move(line)), deadline(end), room(std::move(often)) {}
     Question(Question&&) = default;
     Question& operator=(Question&&) = default;
     ~Question();
     std::string words;
     Milliseconds deadline;
+    Room room;
     bool was_asked = false;  // of a process that has died
   };
   using Queue = TurnQueue<Question, Done>;
@@ -100,6 +112,8 @@ class HelperPool {
   void run();
   bool take_settings();
   bool has_waiting() const;
+  bool has_next() const;
+  static bool may_go(const Queue::Item& item, std::size_t out);
   void wait_for_events(Milliseconds now);
   void note_death(Milliseconds now);
   void wake() const;
@@ -120,10 +134,12 @@ class HelperPool {
   void call_back();
 
   const std::string name_;
+  const Secrets secrets_;
   UniqueFd bell_;
   std::thread thread_;
-  mutable std::mutex mutex_;  // guards these five; held for one look at them
+  mutable std::mutex mutex_;  // guards these six; held for one look at them
   conf::AuthHelper settings_;
+  std::uint64_t edition_ = 0;  // of settings_
   Queue queue_;
   bool is_renewed_ = false, stopping_ = false;
   Figures figures_;

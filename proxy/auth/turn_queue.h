@@ -1,10 +1,11 @@
 // Questions that wait for somebody who answers them. Clients take turns, so that one that asks much delays the others
 // by one question only; equal questions are asked once for all who wait for the answer. Bounded: where there is no
-// room, add() says so.
+// room, add() says so. How many questions of a client may be answered at a time says whoever takes them.
 // A question is known by its key from add() until finish(), also while it is being answered. Not thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -29,6 +30,7 @@ class TurnQueue {
     ClientKey client;
     Question question;
     std::vector<Done> askers;
+    bool is_out = false;  // taken, and not answered yet
   };
   using ItemPtr = std::unique_ptr<Item>;
 
@@ -44,18 +46,21 @@ class TurnQueue {
     if (const auto line = lines_.find(client); line != lines_.end() && line->second.size() >= kMostOfClient) {
       return false;
     }
-    auto item = std::make_unique<Item>(Item{key, client, std::move(question), {}});
+    auto item = std::make_unique<Item>(Item{key, client, std::move(question), {}, false});
     item->askers.push_back(std::move(done));
     ++askers_;
     known_.emplace(key, item.get());
     put(std::move(item), false);
     return true;
   }
-  // The next one, which goes on to be known; nullptr: there is none.
-  ItemPtr take() {
-    if (turns_.empty()) return nullptr;
-    const ClientKey client = turns_.front();
-    turns_.pop_front();
+  // The next one for which `may_go(item, how many of its client are out)`; it goes on to be known. nullptr: there is
+  // none. Clients whose next one may not go keep their turn.
+  template <typename MayGo>
+  ItemPtr take(MayGo may_go) {
+    const auto turn = find_turn(may_go);
+    if (turn == turns_.end()) return nullptr;
+    const ClientKey client = *turn;
+    turns_.erase(turn);
     const auto line = lines_.find(client);
     ItemPtr item = std::move(line->second.front());
     line->second.pop_front();
@@ -65,13 +70,26 @@ class TurnQueue {
       turns_.push_back(client);
     }
     --waiting_;
+    item->is_out = true;
+    ++out_[client];
     return item;
   }
+  ItemPtr take() {
+    return take([](const Item&, std::size_t) { return true; });
+  }
+  template <typename MayGo>
+  bool has_next(MayGo may_go) const {
+    return find_turn(may_go) != turns_.end();
+  }
   // What take() gave is to be asked again, before all others.
-  void put_back(ItemPtr item) { put(std::move(item), true); }
+  void put_back(ItemPtr item) {
+    note_back(*item);
+    put(std::move(item), true);
+  }
   // What take() gave has its answer: whoever waits for it. It is not known any more; what asks the same from here on is
   // another question.
   std::vector<Done> finish(Item& item) {
+    note_back(item);
     if (const auto at = known_.find(item.key); at != known_.end() && at->second == &item) known_.erase(at);
     askers_ -= item.askers.size();
     return std::exchange(item.askers, {});
@@ -100,6 +118,18 @@ class TurnQueue {
   std::size_t waiting() const { return waiting_; }
 
  private:
+  template <typename MayGo>
+  auto find_turn(MayGo may_go) const {
+    return std::find_if(turns_.begin(), turns_.end(), [&](const ClientKey& client) {
+      const auto out = out_.find(client);
+      return may_go(*lines_.find(client)->second.front(), out == out_.end() ? 0 : out->second);
+    });
+  }
+  void note_back(Item& item) {
+    if (!std::exchange(item.is_out, false)) return;
+    const auto out = out_.find(item.client);
+    if (--out->second == 0) out_.erase(out);
+  }
   void put(ItemPtr item, bool first) {
     std::deque<ItemPtr>& line = lines_[item->client];
     if (line.empty()) {
@@ -112,6 +142,7 @@ class TurnQueue {
   std::map<ClientKey, std::deque<ItemPtr>> lines_;  // a line for each client that waits; none is empty
   std::deque<ClientKey> turns_;                     // whose question is next; each client once
   std::map<Key, Item*> known_;                      // those that wait, and those that are being answered
+  std::map<ClientKey, std::size_t> out_;            // questions of a client that are out; none is 0
   std::size_t waiting_ = 0, askers_ = 0;
 };
 

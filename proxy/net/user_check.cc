@@ -30,10 +30,12 @@ bool must_log_in(const Snapshot& snapshot, const ClientInfo& client) {
 }
 
 UserCheck::Step UserCheck::step() {
-  if (is_done_) return Step::go_on;
-  if (const auto& login = wait_.login()) return take(*login);
+  if (is_done_ && done_by_ == context_.snapshot->generation) return Step::go_on;
+  is_exempt_ = false;
+  context_.user = nullptr;
   const ClientInfo& client = context_.client.info();
   if (!must_log_in(*context_.snapshot, client)) return done();
+  if (const auto& login = wait_.login()) return take(*login);
   if (client.inside != nullptr) return check_inside();
   const RequestHead& head = *context_.client.head();
   if (head.target.form == TargetForm::origin || context_.worker.decider.is_for_self(head, client)) {
@@ -52,6 +54,7 @@ UserCheck::Step UserCheck::step() {
 
 UserCheck::Step UserCheck::done() {
   is_done_ = true;
+  done_by_ = context_.snapshot->generation;
   return Step::go_on;
 }
 
@@ -62,14 +65,17 @@ UserCheck::Step UserCheck::refuse(const HttpError& error) {
 
 UserCheck::Step UserCheck::take(const Login& login) {
   switch (login.result) {
-    case Login::Result::accepted:
-      context_.user = login.user;
+    case Login::Result::accepted: {  // by rules that a reload may have replaced
+      const AuthenticationRules& rules = *context_.snapshot->authentication;
+      context_.user = rules.current(login.user, context_.worker.authenticator.seconds());
+      if (context_.user == nullptr) return refuse(kNoCredentials);
       if (ticket_) {
         const ClientInfo& client = context_.client.info();
         client.negotiated =
-            std::make_unique<const ClientInfo::Negotiated>(ClientInfo::Negotiated{*ticket_, login.user});
+            std::make_unique<const ClientInfo::Negotiated>(ClientInfo::Negotiated{*ticket_, context_.user});
       }
       return done();
+    }
     case Login::Result::refused:
       context_.worker.counters.logins_refused_total.add();
       return refuse(ticket_ ? kWrongTicket : kWrongCredentials);

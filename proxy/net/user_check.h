@@ -4,6 +4,8 @@
 //   inside a tunnel            the user of its CONNECT, as long as the users file has it
 //   else                       by Proxy-Authorization: out of memory, or once a check has an answer; Negotiate counts
 //                              for the connection's next requests, too
+// A reload while the request waits, for this or for pages, makes it begin anew; a login that was accepted meanwhile
+// counts as far as the rules of now still know its user.
 // Cost where nobody has to: one comparison; where the credentials are remembered: one keyed hash and two look-ups, no
 // allocation. Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
@@ -57,6 +59,7 @@ class UserCheck {
   DecisionWait& wait_;
   HttpError error_;
   std::optional<std::array<std::uint8_t, 32>> ticket_;  // key of the one whose check goes on
+  std::uint64_t done_by_ = 0;                           // generation of the snapshot that is_done_ is of
   bool is_done_ = false;
   bool is_exempt_ = false;
 };

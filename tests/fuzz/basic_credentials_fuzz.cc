@@ -1,5 +1,5 @@
 // Any text as a Proxy-Authorization field: what is taken for name and password has no octet that would cut it short,
-// and both lie within their limits.
+// and both lie within their limits; a name that is folded stays as it is when it is folded again.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "proxy/access/user_name.h"
 #include "proxy/auth/basic_credentials.h"
 
 namespace {
@@ -28,6 +29,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace bloomwall::proxy;
   const std::vector<char> exact(data, data + size);
   const std::string_view text(exact.data(), exact.size());
+  if (const auto folded = fold_user_name(text)) {
+    require(!folded->empty() && folded->size() <= kMostUserName && fold_user_name(*folded) == folded);
+  }
   for (const std::string_view token : {text, basic_token(text)}) {
     const auto got = decode_basic(token);
     if (!got) continue;

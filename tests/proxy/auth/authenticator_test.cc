@@ -112,6 +112,23 @@ TEST_F(AuthenticatorTest, ForgetsWithTheUsersFileAndNotWithAReload) {
   EXPECT_NE(without->current(std::make_shared<const User>(User{.name = "bob"}), today), nullptr);
 }
 
+TEST_F(AuthenticatorTest, ForgetsWhereTheCacheIsTurnedOffOrBasicIsNotOffered) {
+  const auto first = rules(user_line("alice"));
+  EXPECT_EQ(result_of(first, kAlice), Result::accepted);
+  settings.cache = 0ms;
+  EXPECT_EQ(recall(rules(user_line("alice"), first), kAlice), nullptr);
+  settings.cache = 300s;
+  EXPECT_EQ(result_of(first, kAlice), Result::accepted);
+  EXPECT_NE(recall(rules(user_line("alice"), first), kAlice), nullptr) << "as long as before";
+  settings.schemes = {"negotiate"};
+  settings.negotiate_helper.command = {"/usr/bin/env"};
+  const auto tickets = rules(user_line("alice"), first);
+  auto same = std::make_shared<AuthenticationRules>(*tickets);
+  same->edition = first->edition;
+  EXPECT_EQ(recall(same, kAlice), nullptr) << "whatever is remembered";
+  EXPECT_EQ(result_of(tickets, kAlice), Result::refused);
+}
+
 TEST_F(AuthenticatorTest, RefusesAUserWhoHasEndedAlsoFromMemory) {
   const auto by = rules(user_line("alice", "::2027-01-31"));
   EXPECT_EQ(result_of(by, kAlice), Result::accepted);

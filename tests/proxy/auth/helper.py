@@ -87,9 +87,13 @@ def main():
             if HOW == "dies once":
                 pathlib.Path(MORE[0]).touch()
             os._exit(1)
+        while HOW == "held" and not pathlib.Path(MORE[0]).exists():
+            time.sleep(0.01)
         if HOW == "hangs" or (HOW == "hangs at" and words[0] == MORE[0]):
             continue
         answer = {"ticket": ticket, "group": group}.get(HOW, password)(words)
+        if HOW == "nameless":
+            answer = answer.replace(f" user={words[0]}", "")
         if HOW == "chatty":
             answer += "\nOK"
         if HOW == "foreign":

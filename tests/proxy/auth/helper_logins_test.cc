@@ -4,12 +4,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <future>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "proxy/auth/authenticator.h"
+#include "tests/proxy/auth/base64.h"
 #include "tests/proxy/auth/hashes.h"
 #include "tests/support/temp_dir.h"
 
@@ -74,6 +79,7 @@ class HelperLoginsTest : public testing::Test {
     }
     return 0;
   }
+  CredentialHasher& hasher() { return hasher_; }
   conf::Authentication settings;
   Authenticator authenticator{{7}, {helper_clock, helper_seconds}};
   test::TempDir dir;
@@ -115,6 +121,77 @@ TEST_F(HelperLoginsTest, WrongPasswordsLock) {
   EXPECT_EQ(log_in(by, kBobRight, {2}).result, Result::accepted) << "from another address";
 }
 
+// Guesses that come at once, of a helper that answers them in order when the gate is open.
+class GuessesAtOnce : public HelperLoginsTest {
+ protected:
+  GuessesAtOnce() {
+    settings.basic_helper = helper("held", {(dir.path() / "gate").string()});
+    settings.basic_helper.command[3] = "100";
+    settings.basic_helper.concurrency = 100;
+  }
+  void begin(const AuthenticationRulesPtr& by, const std::string& password, ClientKey client) {
+    auto answer = std::make_shared<std::promise<Login>>();
+    results_.push_back(answer->get_future());
+    const std::string token = test::base64("alice:" + password);
+    const auto at_once = authenticator.log_in(by, client, token, key_of(token), hasher(),
+                                              [answer](const Login& login) { answer->set_value(login); });
+    if (at_once) answer->set_value(*at_once);
+  }
+  void wait_until_asked(std::uint64_t count) const {
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    while (asked("basic") < count && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    ASSERT_EQ(asked("basic"), count);
+  }
+  std::vector<Result> open_gate() {
+    std::ofstream(dir.path() / "gate").put('x');
+    std::vector<Result> out;
+    for (auto& result : results_) {
+      if (result.wait_for(20s) != std::future_status::ready) throw std::runtime_error("no answer within 20 s");
+      out.push_back(result.get().result);
+    }
+    return out;
+  }
+
+ private:
+  std::vector<std::future<Login>> results_;
+};
+
+TEST_F(GuessesAtOnce, OfAnAddressNoMoreAreAskedAboutThanItHasAttempts) {
+  settings.attempts = 3;
+  const auto by = rules();
+  for (int i = 0; i < 10; ++i) begin(by, i == 5 ? "open sesame" : "guess" + std::to_string(i), {1});
+  begin(by, "another", {2});
+  wait_until_asked(4);
+  const auto results = open_gate();
+  EXPECT_EQ(std::ranges::count(results, Result::refused), 3);
+  EXPECT_EQ(std::ranges::count(results, Result::locked), 8) << "the right one among them";
+  EXPECT_EQ(asked("basic"), 4U);
+}
+
+TEST_F(GuessesAtOnce, AnAnswerThatComesAfterTheLockCountsForNothing) {
+  settings.attempts = 2;
+  const auto by = rules();
+  const std::vector<std::string> passwords{"guess0", "guess1", "open sesame"};
+  for (std::uint8_t i = 0; i < passwords.size(); ++i) {
+    begin(by, passwords[i], {i});
+    wait_until_asked(i + 1U);
+  }
+  EXPECT_EQ(open_gate(), (std::vector{Result::refused, Result::refused, Result::locked})) << "the user is locked";
+  EXPECT_EQ(authenticator.recall(*by, key_of(kAliceRight)), nullptr);
+  EXPECT_EQ(log_in(by, kAliceRight, {9}).result, Result::locked);
+}
+
+TEST_F(GuessesAtOnce, RightOnesAndThoseThatNobodyCanTellOfLockNobody) {
+  settings.attempts = 4;
+  const auto by = rules();
+  for (int i = 0; i < 4; ++i) begin(by, "open sesame", {1});
+  for (int i = 0; i < 4; ++i) begin(by, "cannot tell", {1});
+  wait_until_asked(2);
+  const auto results = open_gate();
+  EXPECT_EQ(std::ranges::count(results, Result::accepted), 4);
+  EXPECT_EQ(std::ranges::count(results, Result::unchecked), 4) << "which locks nobody";
+}
+
 TEST_F(HelperLoginsTest, NamesOfTheUsersFileAreNotAskedAbout) {
   settings.users_file = dir.write("users", user_line("alice", ":staff"));
   const auto by = rules();
@@ -123,6 +200,58 @@ TEST_F(HelperLoginsTest, NamesOfTheUsersFileAreNotAskedAbout) {
   EXPECT_EQ(asked("basic"), 0U);
   EXPECT_EQ(log_in(by, kBobRight).result, Result::accepted);
   EXPECT_EQ(asked("basic"), 1U);
+}
+
+class Spellings : public HelperLoginsTest {
+ protected:
+  Spellings() { settings.basic_helper = helper("nameless"); }
+  Login log_in_as(const AuthenticationRulesPtr& by, const std::string& name, ClientKey client = {1}) {
+    return log_in(by, test::base64(name + ":open sesame"), client);
+  }
+  std::string called(const AuthenticationRulesPtr& by, const std::string& name) {
+    const Login login = log_in_as(by, name);
+    return login.result == Result::accepted ? login.user->name : "";
+  }
+};
+
+TEST_F(Spellings, OfANameThatAHelperKnowsAreOneUser) {
+  const auto by = rules();
+  for (const char* name : {"anna", "Anna", "ANNA", "\xef\xbc\xa1nna"}) EXPECT_EQ(called(by, name), "anna") << name;
+  EXPECT_EQ(called(by, "\xc2\xa0"), "") << "nobody's name";
+  EXPECT_EQ(asked("basic"), 4U) << "each password by itself";
+  settings.basic_helper = helper("honest");
+  EXPECT_EQ(called(rules(), "Anna"), "Anna") << "the helper says who it is";
+}
+
+TEST_F(Spellings, AreDifferentUsersWhereTheSettingsSaySo) {
+  const auto before = rules();
+  const UserPtr anna = log_in_as(before, "Anna").user;
+  ASSERT_NE(anna, nullptr);
+  settings.case_sensitive = true;
+  const auto by = rules();
+  EXPECT_EQ(called(by, "Anna"), "Anna");
+  EXPECT_EQ(called(by, "anna"), "anna");
+  EXPECT_EQ(by->current(anna, 0), nullptr) << "after the reload she may be another";
+}
+
+TEST_F(Spellings, OfANameInTheUsersFileLeadNobodyPastIt) {
+  settings.users_file = dir.write("users", user_line("anna", ":pupils"));
+  const auto by = rules();
+  for (const char* name : {"anna", "Anna"}) {
+    const Login login = log_in_as(by, name);
+    ASSERT_EQ(login.result, Result::accepted);
+    EXPECT_EQ(login.user->name, "anna");
+    EXPECT_EQ(login.user->groups, std::vector<std::string>{"pupils"});
+  }
+  EXPECT_EQ(asked("basic"), 0U);
+}
+
+TEST_F(Spellings, ShareTheirAttempts) {
+  settings.attempts = 2;
+  const auto by = rules();
+  EXPECT_EQ(log_in(by, test::base64("anna:x"), {1}).result, Result::refused);
+  EXPECT_EQ(log_in(by, test::base64("ANNA:y"), {2}).result, Result::refused);
+  EXPECT_EQ(log_in_as(by, "Anna", {3}).result, Result::locked);
 }
 
 TEST_F(HelperLoginsTest, GroupsAreAskedAboutOneAfterTheOther) {

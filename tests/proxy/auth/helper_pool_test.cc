@@ -77,9 +77,14 @@ class HelperPoolTest : public testing::Test {
     EXPECT_EQ(all.size(), 1U) << name;
     return all.empty() ? HelperReply{} : all.front();
   }
+  void wait_until_asked(std::uint64_t count) const {
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    while (pool.figures().asked < count && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    ASSERT_EQ(pool.figures().asked, count);
+  }
   test::TempDir dir;
   Replies replies;
-  HelperPool pool{"basic_helper"};
+  HelperPool pool{"basic_helper", HelperPool::Secrets::passwords};
 };
 
 TEST_F(HelperPoolTest, AnswersOneQuestionAfterTheOther) {
@@ -124,8 +129,7 @@ TEST_F(HelperPoolTest, RefusesWhatHasNoRoom) {
   settings.queue = 3;
   pool.use(settings);
   ASSERT_TRUE(ask("first"));
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (pool.figures().asked == 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  wait_until_asked(1);
   for (const char* name : {"a", "b", "c"}) EXPECT_TRUE(ask(name)) << name;
   EXPECT_FALSE(ask("d"));
   EXPECT_TRUE(ask("a")) << "who waits for the same takes no room";
@@ -163,6 +167,20 @@ TEST_F(HelperPoolTest, TakesOtherSettingsFromNowOn) {
   EXPECT_EQ(reply_to("bob").answer.result, HelperAnswer::Result::ok) << "by the helper for groups";
   EXPECT_EQ(pool.figures().processes, 1U) << "the other one has ended";
   EXPECT_EQ(pool.figures().deaths, 0U);
+}
+
+TEST_F(HelperPoolTest, AQuestionThatIsUnderWayIsAnotherUnderOtherSettings) {
+  const std::filesystem::path gate = dir.path() / "gate";
+  pool.use(helper("held", 0, {gate.string()}));
+  ASSERT_TRUE(ask("alice"));
+  wait_until_asked(1);
+  pool.use(helper("group"));
+  ASSERT_TRUE(ask("alice"));
+  ASSERT_TRUE(replies.wait_for(1));
+  EXPECT_EQ(reply_to("alice").answer.result, HelperAnswer::Result::error) << "by the helper of now";
+  std::ofstream(gate).put('x');
+  ASSERT_TRUE(replies.wait_for(2));
+  EXPECT_EQ(replies.get("alice").back().answer.result, HelperAnswer::Result::ok) << "for who asked before";
 }
 
 TEST_F(HelperPoolTest, OfAProgramThatIsNotThereNobodyWaits) {
@@ -214,7 +232,7 @@ TEST_P(MisbehavingHelper, IsEndedAndHarmsNobodyElse) {
   auto settings = helper(m.how, m.concurrency);
   settings.timeout = 700ms;
   pool.use(settings);
-  HelperPool other("groups_helper");
+  HelperPool other("groups_helper", HelperPool::Secrets::none);
   other.use(helper("honest"));
   const auto begun = std::chrono::steady_clock::now();
   ASSERT_TRUE(ask("alice"));
@@ -258,6 +276,45 @@ TEST_F(HelperPoolTest, AFaultThatIsNoneIsARefusal) {
   ASSERT_TRUE(replies.wait_for(3));
   EXPECT_EQ(reply_to("bob").answer.result, HelperAnswer::Result::broken);
   EXPECT_EQ(reply_to("carl").answer.result, HelperAnswer::Result::broken);
+}
+
+// Whatever becomes of it in a message: it is cut at 200 octets there, and non-ASCII octets are replaced.
+TEST_F(HelperPoolTest, NoPasswordIsLoggedThatAFaultQuotes) {
+  const std::vector<std::string> secrets{"plainsecret99", "p%C3%A4ssw%C3%B6rd-geheim",
+                                         std::string(190, 'x') + "LONGSECRET-" + std::string(100, 'y')};
+  testing::internal::CaptureStderr();  // where the log goes that nobody has opened
+  for (std::size_t i = 0; i < secrets.size(); ++i) {
+    HelperPool fresh("basic_helper", HelperPool::Secrets::passwords);  // one line a second
+    fresh.use(helper("quotes"));
+    EXPECT_TRUE(ask(fresh, "alice" + std::to_string(i), secrets[i]));
+    EXPECT_TRUE(replies.wait_for(i + 1));
+  }
+  const std::string log = testing::internal::GetCapturedStderr();
+  for (const char* part : {"plainsecret", "ssw", "geheim", "LONGSEC", "xxxx"}) {
+    EXPECT_EQ(log.find(part), std::string::npos) << log;
+  }
+  std::size_t lines = 0;
+  for (std::size_t at = 0; (at = log.find("basic_helper: BH: it could not tell", at)) != std::string::npos; ++at)
+    ++lines;
+  EXPECT_EQ(lines, secrets.size()) << log;
+}
+
+TEST_F(HelperPoolTest, AFaultIsLoggedUnlessItQuotesATicket) {
+  std::size_t asked = 0;
+  const auto said = [&](HelperPool::Secrets secrets, const std::string& how, const std::string& word) {
+    HelperPool fresh("some_helper", secrets);
+    fresh.use(helper(how));
+    testing::internal::CaptureStderr();
+    EXPECT_TRUE(ask(fresh, "alice", word));
+    EXPECT_TRUE(replies.wait_for(++asked));
+    return testing::internal::GetCapturedStderr();
+  };
+  using Secrets = HelperPool::Secrets;
+  EXPECT_NE(said(Secrets::tickets, "honest", "cannot%20tell").find("BH the directory is gone"), std::string::npos);
+  EXPECT_NE(said(Secrets::none, "quotes", "atlas").find("BH atlas is wrong"), std::string::npos);
+  const std::string quoted = said(Secrets::tickets, "quotes", std::string(300, 'Y') + "==");
+  EXPECT_NE(quoted.find("BH (quotes the question)"), std::string::npos) << quoted;
+  EXPECT_EQ(quoted.find("YY"), std::string::npos);
 }
 
 TEST_F(HelperPoolTest, OneThatClosesItsStderrIsServed) {
@@ -304,7 +361,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, AdversaryOfHelpers, testing::Range(1, 4));
 TEST_F(HelperPoolTest, EndsAtOnceWhateverItsProcessesDo) {
   const auto begun = std::chrono::steady_clock::now();
   {
-    HelperPool ending("basic_helper");
+    HelperPool ending("basic_helper", HelperPool::Secrets::passwords);
     ending.use(helper("deaf"));
     ASSERT_TRUE(ask(ending, "alice"));
   }

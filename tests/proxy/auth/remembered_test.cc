@@ -88,6 +88,19 @@ TEST(AttemptLimits, ForgetRefusalsOfEarlierMinutes) {
   }
 }
 
+TEST(AttemptLimits, SayHowManyRefusalsAreLeft) {
+  AttemptLimits limits;
+  const AttemptLimits::Key one{1};
+  EXPECT_EQ(limits.left(one, 3, kNow), 3U);
+  limits.note_refusal(one, 3, kLock, kNow);
+  EXPECT_EQ(limits.left(one, 3, kNow), 2U);
+  EXPECT_EQ(limits.left(one, 1, kNow), 1U) << "after a reload with fewer";
+  EXPECT_EQ(limits.left(one, 3, kNow + AttemptLimits::kWindow), 3U);
+  for (int i = 0; i < 2; ++i) limits.note_refusal(one, 3, kLock, kNow);
+  EXPECT_EQ(limits.left(one, 3, kNow), 0U);
+  EXPECT_EQ(limits.left(one, 3, kNow + kLock), 3U);
+}
+
 TEST(AttemptLimits, AreBounded) {
   AttemptLimits limits;
   for (std::size_t i = 0; i < AttemptLimits::kMost + 1000; ++i) {

@@ -1,7 +1,10 @@
 // Logins that helpers decide on, in the running proxy: passwords, and tickets, which count for their connection.
 // SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
+#include <fstream>
 #include <string>
 
+#include "tests/proxy/auth/base64.h"
 #include "tests/proxy/net/proxy_fixture.h"
 
 namespace bloomwall::test {
@@ -25,9 +28,9 @@ class HelperLoginTest : public ProxyTest {
     authentication.negotiate_helper = helper("ticket");
     given.logged = true;
   }
-  static conf::AuthHelper helper(const std::string& how) {
+  static conf::AuthHelper helper(const std::string& how, const std::string& more = "") {
     conf::AuthHelper made;
-    made.command = {"/usr/bin/python3", BLOOMWALL_SOURCE_DIR "/tests/proxy/auth/helper.py", how};
+    made.command = {"/usr/bin/python3", BLOOMWALL_SOURCE_DIR "/tests/proxy/auth/helper.py", how, "0", more};
     made.processes = 1;
     made.timeout = 9s;
     return made;
@@ -132,6 +135,19 @@ TEST_F(HelperLoginTest, OtherHelpersAfterAReloadEndWhatThoseOfBeforeLetIn) {
   EXPECT_EQ(status_of_next(client, ""), 407);
 }
 
+TEST_F(HelperLoginTest, WhatAHelperOfBeforeSaysLetsNobodyInAfterAReload) {
+  const std::filesystem::path gate = dir.path() / "gate";
+  given.settings.authentication.basic_helper = helper("held", gate.string());
+  auto client = new_client(connect_to(at("ok.test"), kPasswordOfAlice));
+  wait_until([&] { return the_proxy().helpers().front().second.asked == 1; });
+  given.settings.authentication.basic_helper = helper("honest");
+  reload();
+  std::ofstream(gate).put('x');
+  EXPECT_EQ(status_of(read_answer(client).head), 407);
+  EXPECT_EQ(status_of_next(client, kPasswordOfAlice), 200) << "by the helper of now";
+  EXPECT_EQ(counter(&Counters::logins_checked_total), 2U);
+}
+
 TEST_F(HelperLoginTest, GroupsComeFromTheGroupsHelper) {
   given.list = "blocked.test\n";
   given.settings.authentication.groups_helper = helper("group");
@@ -150,6 +166,22 @@ TEST_F(HelperLoginTest, GroupsComeFromTheGroupsHelper) {
   };
   EXPECT_EQ(status(kTicketOfAlice), 200) << "whose name begins as that of the group does";
   EXPECT_EQ(status(kTicketOfBob), 403);
+}
+
+TEST_F(HelperLoginTest, WhoSpellsANameOtherwiseIsInTheSameGroup) {
+  given.settings.authentication.basic_helper = helper("nameless");
+  auto& groups = given.settings.groups;
+  groups.resize(1);
+  groups[0].name = "pupils";
+  groups[0].users = {"Anna"};
+  groups[0].otherwise.otherwise = conf::Otherwise::deny;
+  const auto status = [&](const std::string& name) {
+    auto client = new_client();
+    return status_of_next(client, "Proxy-Authorization: Basic " + base64(name + ":open sesame") + "\r\n");
+  };
+  for (const char* name : {"Anna", "anna", "ANNA"}) EXPECT_EQ(status(name), 403) << name;
+  for (const char* name : {" anna", "anna "}) EXPECT_EQ(status(name), 407) << name;
+  EXPECT_EQ(status("hanna"), 200);
 }
 
 TEST_F(HelperLoginTest, BasicCanBeKeptToListenersWithTls) {
