@@ -11,6 +11,7 @@ import pathlib
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -93,6 +94,14 @@ log: {{file: daemon.log, access: {{file: access.log}}}}
         self.assertEqual(len(found), 1, f"{begin} in {self.commands}")
         return self.run_program(*found[0][1:], want=want)
 
+    def ask(self, method, path, token, body):
+        """The status of an answer on the control socket."""
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(self.folder / "control.sock"))
+            client.sendall(f"{method} /api/v1{path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n"
+                           f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
+            return int(client.recv(65536).split()[1])
+
     def run_program(self, *words, want=0):
         done = subprocess.run([BUILD / "bloomwall", *words, "--config", self.folder / "bloomwall.yaml"], capture_output=True, text=True,
                               env=self.proxy.environment())
@@ -155,6 +164,12 @@ class SchoolClass(Page):
             self.assertEqual(self.status("video.example", self.PUPIL), 403, "that was for 45 minutes")
             self.run_command("switch", "room-7", "otherwise")
             self.assertEqual(self.status("plain.example", self.PUPIL), 200)
+
+            token = self.run_command("token", "add").split()[0]
+            exam = '{"value":"deny","until":"2026-11-23T09:45:00Z","why":"exam"}'
+            self.assertEqual(self.ask("PUT", "/groups/teachers/switches/otherwise", token, exam), 403)
+            self.assertEqual(self.ask("PUT", "/groups/room-7/switches/otherwise", token, exam), 200)
+            self.assertEqual([self.status("plain.example", who) for who in (self.TEACHER, self.PUPIL)], [200, 403])
 
             self.proxy.step_to("2026-11-23 11:45:00")  # 12:45 in Berlin: a break
             until(lambda: self.status("social.example", self.PUPIL) == 200)
