@@ -91,6 +91,7 @@ dns: {{servers: ["127.0.0.1:{dns_port}"]}}
 timeouts: {{request_header: 2s, announce: 0}}
 log: {{access: {{file: {log}, format: json}}}}
 admin: {{address: null, control_socket: {control}}}
+state_dir: null
 """
 
 

@@ -199,6 +199,7 @@ tls_inspection:
   ca: {{certificate: {self.folder}/ca.crt, key: {self.folder}/ca.key}}
   never: [{self.folder}/never.txt]
   verify: {{ca_file: {self.folder}/oca.crt}}
+{"" if "state_dir:" in more else "state_dir: null"}
 {more}""")
 
     def log(self):

@@ -76,7 +76,8 @@ void Proxy::configure(const TempDir& folder, const std::string& yaml) {
                    "listeners: [{address: 127.0.0.1:0}]\n"
                    "admin: {address: " +
                        std::string(admin_ == Admin::on ? "127.0.0.1:0" : "null") + ", control_socket: control.sock}\n" +
-                       (yaml.find("timeouts:") == std::string::npos ? "timeouts: {announce: 0}\n" : "") + yaml);
+                       (yaml.find("timeouts:") == std::string::npos ? "timeouts: {announce: 0}\n" : "") +
+                       (yaml.find("state_dir:") == std::string::npos ? "state_dir: null\n" : "") + yaml);
 }
 
 std::uint16_t Proxy::port_in(const std::string& prefix) {

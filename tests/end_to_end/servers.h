@@ -24,7 +24,8 @@ bool accepts_connections(std::uint16_t port, Seconds bound = Seconds(10));
 class Proxy {
  public:
   // `yaml` comes after listeners and admin, which are set here: each test has its own control socket, and an admin
-  // listener where it wants one. Its end is not announced unless `yaml` has timeouts.
+  // listener where it wants one. Its end is not announced unless `yaml` has timeouts, and nothing is kept unless it has
+  // a state_dir.
   enum class Admin : std::uint8_t { off, on };
   Proxy(const TempDir& folder, const std::string& yaml, Admin admin = Admin::off, const BeforeExec& before_exec = {});
   Process& process() { return *process_; }
