@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "filter/cli/terminal.h"
@@ -55,6 +56,27 @@ tl::expected<SwitchItem, std::string> read_switch_item(std::string_view group, s
   made->group = group;
   made->until = *until;
   return SwitchItem{.made = *std::move(made), .created = now, .why = why};
+}
+
+// Why a switch of a filter is not taken; nothing: it is.
+std::optional<HttpReply> refusal_of(const Switch& made, const GroupRules& rules, const Caller& caller) {
+  if (made.what != Switch::What::filter) return std::nullopt;
+  const auto place = std::ranges::find(rules.filters(), made.filter);
+  if (place == rules.filters().end()) {
+    return problem(404, "No such filter", fmt::format("there is no filter {}", filter::printable(made.filter)));
+  }
+  if (made.action == filter::FilterAction::block) return std::nullopt;
+  if (!rules.takes_exceptions(static_cast<std::size_t>(place - rules.filters().begin()))) {
+    return problem(409, "The switch would have no effect",
+                   fmt::format("the filter {} takes no exceptions (filters[].exceptions), and no other action than "
+                               "block from a switch",
+                               made.filter));
+  }
+  if (made.action == filter::FilterAction::allow && caller.role < Role::maintainer) {
+    return problem(403, "Not allowed",
+                   "allow lets pass what other filters stop: it needs the role operator; off needs reviewer");
+  }
+  return std::nullopt;
 }
 
 ordered_json safe_search_of(const GroupRules& rules, std::size_t group) {
@@ -121,10 +143,7 @@ HttpReply GroupsApi::set(const ApiRequest& request) {
   if (!request.caller.may_change(group)) return foreign_group_problem();
   auto item = read_switch_item(group, key, request.http.body, instant_now());
   if (!item) return problem(400, "The switch cannot be taken", item.error());
-  const bool names_filter = item->made.what == Switch::What::filter;
-  if (names_filter && std::ranges::find(rules->filters(), item->made.filter) == rules->filters().end()) {
-    return problem(404, "No such filter", fmt::format("there is no filter {}", item->made.filter));
-  }
+  if (auto wrong = refusal_of(item->made, *rules, request.caller)) return *std::move(wrong);
   const bool is_asked = state_.ask(
       [item = *std::move(item), author = request.caller.author, rules,
        if_match = if_match_of(request.http.head)](StateStore& store) -> StateResult<SwitchItem> {

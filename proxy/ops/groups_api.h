@@ -9,9 +9,11 @@
 //                                                  value; "why" may be left out
 //   DELETE the same                                200, {"item":{...}}
 // A change is on the disk and what every worker goes by before the reply; open tunnels are judged again. Role:
-// reviewer. Errors are application/problem+json (RFC 9457): 400 what cannot be taken, 403 a reviewer of some groups
-// alone (Caller::groups) asks for others, 404 no such group, filter or switch, 409 there are too many, 412 the field
-// If-Match names another ETag than that of GET /api/v1/groups by now, 500 it cannot be kept, 503 the process ends.
+// reviewer, but for filters.NAME with the value allow, which lets pass what other filters stop: operator.
+// Errors are application/problem+json (RFC 9457): 400 what cannot be taken, 403 a reviewer of some groups alone
+// (Caller::groups) asks for others, or a reviewer for allow, 404 no such group, filter or switch, 409 there are too
+// many, or the filter takes no exceptions (filters[].exceptions) and the value is not block, 412 the field If-Match
+// names another ETag than that of GET /api/v1/groups by now, 500 it cannot be kept, 503 the process ends.
 // Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -232,6 +232,27 @@ TEST_F(ServedState, APauseOpensAllButWhatTakesNoExceptions) {
   EXPECT_EQ(command({"switch", "pupils", "pause", "--for", "90d"}).status, 2);
 }
 
+// It would open what nobody's exception can.
+TEST_F(ServedState, ASwitchDoesNotOpenWhatTakesNoExceptions) {
+  const std::string reviewer = token("anna", {"--role", "reviewer"}), chief = token("bob", {"--role", "operator"});
+  const auto put = [&](const std::string& with, const std::string& filter, const std::string& action) {
+    const std::string body = R"({"value":")" + action + R"(","until":")" + in_ten_minutes() + R"("})";
+    return ask("/api/v1/groups/pupils/switches/filters." + filter,
+               {"-X", "PUT", "-d", body, "-H", "Authorization: Bearer " + with});
+  };
+  for (const std::string action : {"off", "monitor", "allow"}) {
+    EXPECT_THAT(put(chief, "malware", action), StartsWith("409")) << action;
+  }
+  EXPECT_THAT(put(reviewer, "malware", "off"), testing::AllOf(StartsWith("409"), HasSubstr("takes no exceptions")));
+  EXPECT_EQ(status("malware.example.test", "127.0.0.2"), "403");
+  EXPECT_EQ(command({"switch"}).out, "");
+  EXPECT_THAT(put(reviewer, "malware", "block"), StartsWith("200"));
+  EXPECT_THAT(put(reviewer, "games", "allow"), StartsWith("403")) << "it overrules the filters behind it";
+  EXPECT_THAT(put(chief, "games", "allow"), StartsWith("200"));
+  EXPECT_THAT(put(reviewer, "games", "off"), StartsWith("200"));
+  EXPECT_EQ(status("games.example.test", "127.0.0.2"), "502");
+}
+
 TEST_F(ServedState, TheAuditSaysWhoDidWhat) {
   ASSERT_EQ(command({"allow", "games.example.test", "--why", "a false positive"}).status, 0);
   ASSERT_EQ(command({"exceptions", "remove", "1"}).status, 0);
