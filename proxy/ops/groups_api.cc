@@ -45,6 +45,10 @@ tl::expected<SwitchItem, std::string> read_switch_item(std::string_view group, s
     if (name == "value" || name == "until" || name == "why") continue;
     return refuse(fmt::format("{}: no such member; there are value, until and why", name));
   }
+  if (const char* const name = member_that_is_no_text(json, {"value"}); name != nullptr) {
+    return refuse(fmt::format("{}: a text, or null, is needed", name));
+  }
+  if (json.contains("why") && !json["why"].is_string()) return refuse("why: a text is needed");
   const std::string value = text_member(json, "value").value_or(""), why = text_member(json, "why").value_or("");
   auto made = read_switch(value.empty() ? std::string(key) : fmt::format("{}={}", key, value));
   if (!made) return refuse(made.error());

@@ -28,6 +28,9 @@ std::string on_one_line(std::string text) {
 
 // Whom it is for. Empty: fine; else what is wrong.
 std::string read_people(const ordered_json& json, Override& exception) {
+  if (const char* const name = member_that_is_no_text(json, {"client", "user", "group"}); name != nullptr) {
+    return fmt::format("{}: a text, or null, is needed", name);
+  }
   const std::string client = text_member(json, "client").value_or("");
   exception.user = text_member(json, "user").value_or("");
   exception.group = text_member(json, "group").value_or("");
@@ -126,7 +129,8 @@ tl::expected<ExceptionItem, std::string> exception_from(const ordered_json& json
   item.why = *why;
   item.who = text_member(json, "who").value_or("");
   const auto until_build = json.find("until_build");
-  item.until_build = until_build != json.end() && until_build->is_boolean() && until_build->get<bool>();
+  if (until_build != json.end() && !until_build->is_boolean()) return refuse("until_build: true or false is needed");
+  item.until_build = until_build != json.end() && until_build->get<bool>();
   item.builds =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(number_member(json, "builds").value_or(0), 1'000'000));
   item.report = number_member(json, "report").value_or(0);
