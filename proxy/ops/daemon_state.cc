@@ -57,7 +57,7 @@ tl::expected<void, std::string> Daemon::open_state() {
   reports_api_ = std::make_unique<ReportsApi>(*state_, hooks, report_counts_,
                                               [this](const ReportItem& accepted) { find_own_error(accepted); });
   why_api_ = std::make_unique<WhyApi>(loop_, [this]() -> const Edition& { return served_; });
-  state_api_ = std::make_unique<StateApi>(*state_, is_ending);
+  state_api_ = std::make_unique<StateApi>(*state_, StateApi::Daemon{.publish = hooks.publish, .is_ending = is_ending});
   groups_api_ = std::make_unique<GroupsApi>(
       *state_,
       GroupsApi::Daemon{.publish = [this](std::function<void()> adopted) { publish_exceptions(std::move(adopted)); },

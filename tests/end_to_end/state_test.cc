@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/end_to_end/servers.h"
+#include "tests/proxy/auth/hashes.h"
 #include "tests/support/scripted_peer.h"
 
 namespace bloomwall::test {
@@ -32,12 +33,15 @@ class ServedState : public testing::Test {
   void start() {
     proxy_ = std::make_unique<Proxy>(
         folder_,
-        "filters: [{name: games, file: games.bwf}, {name: malware, file: malware.bwf, exceptions: refused}]\n"
-        "groups: [{name: pupils, clients: [127.0.0.2]}, {name: staff, clients: [127.0.0.3]}]\n"
-        "access: {deny_destinations: [], connect_ports: [], opaque_tunnels: allow}\n"
-        "log: {access: {file: access.log, format: json}}\nstate_dir: state\n"
-        "dns: {hosts: {games.example.test: 127.0.0.1, malware.example.test: 127.0.0.1, both.example.test: 127.0.0.1, "
-        "plain.example.test: 127.0.0.1}}\n",
+        std::string(
+            "filters: [{name: games, file: games.bwf}, {name: malware, file: malware.bwf, exceptions: refused}]\n") +
+            "groups: [{name: pupils, clients: [127.0.0.2]}, {name: staff, clients: [127.0.0.3]}]\n"
+            "access: {deny_destinations: [], connect_ports: [], opaque_tunnels: allow}\n"
+            "log: {access: {file: access.log, format: json}}\nstate_dir: state\n"
+            "dns: {hosts: {games.example.test: 127.0.0.1, malware.example.test: 127.0.0.1, both.example.test: "
+            "127.0.0.1, "
+            "plain.example.test: 127.0.0.1}}\n" +
+            more_,
         Proxy::Admin::on);
   }
   Finished command(std::vector<std::string> words) const {
@@ -82,6 +86,7 @@ class ServedState : public testing::Test {
   TempDir folder_;
   ScriptedListener origin_;
   const std::uint16_t closed_port_ = free_port();
+  std::string more_;  // of the configuration
   std::unique_ptr<Proxy> proxy_;
 };
 
@@ -183,6 +188,28 @@ TEST_F(ServedState, ASwitchEndsTunnelsThatAreOpen) {
   of_pupil.expect_end();
   of_teacher.send("still here");
   teacher.expect("still here");
+}
+
+TEST_F(ServedState, ATokenThatIsRemovedEndsItsTunnels) {
+  more_ = "authentication: {require: [127.0.0.4/32], users_file: users}\n";
+  folder_.write("users", user_line("anna"));
+  kill_proxy();
+  start();
+  const auto open = [this](const std::string& with) {
+    auto client = ScriptedPeer::connect_from("127.0.0.4", proxy_->port());
+    client.send(connect_to("plain.example.test:" + std::to_string(origin_.port()),
+                           "Proxy-Authorization: Bearer " + with + "\r\n"));
+    auto far = origin_.accept();
+    EXPECT_EQ(status_of(client.read_head()), 200);
+    return std::pair(std::move(client), std::move(far));
+  };
+  auto [lost, of_lost] = open(token("lost", {}));
+  auto [kept, of_kept] = open(token("kept", {}));
+  ASSERT_EQ(command({"token", "remove", "lost"}).status, 0);
+  lost.expect_end();
+  of_lost.expect_end();
+  of_kept.send("still here");
+  kept.expect("still here");
 }
 
 TEST_F(ServedState, AChangeMayNameWhatItsMakerHasSeen) {
