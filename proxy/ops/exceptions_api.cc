@@ -60,6 +60,9 @@ tl::expected<ExceptionItem, std::string> read_item(std::string_view body, std::i
   if (!json.contains("until")) json["until"] = usual;
   auto item = exception_from(json);
   if (!item) return refuse(item.error());
+  if (!std::ranges::all_of(item->exception.filters, is_filter_name)) {
+    return refuse("filters: names of 1 to 64 of A-Z a-z 0-9 . _ - are needed");
+  }
   if (item->exception.until <= now) return refuse("until: has passed already");
   return item;
 }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/text.h"
 #include "filter/policy/entry_text.h"
 #include "filter/url/host.h"
 #include "proxy/state/json_members.h"
@@ -63,6 +64,12 @@ std::string read_rule(const ordered_json& json, Override& exception) {
 }
 
 }  // namespace
+
+bool is_filter_name(std::string_view name) {
+  return !name.empty() && name.size() <= ExceptionItem::kMaxName && std::ranges::all_of(name, [](char c) {
+    return is_alpha(c) || is_digit(c) || c == '.' || c == '_' || c == '-';
+  });
+}
 
 bool says_the_same(const Override& a, const Override& b) {
   return a.action == b.action && a.kind == b.kind && a.entry == b.entry && a.filters == b.filters &&
@@ -145,12 +152,12 @@ tl::expected<ExceptionItem, std::string> exception_from(const ordered_json& json
 
 std::string allow_line(const ExceptionItem& item, std::int64_t now) {
   const Override& exception = item.exception;
-  const bool is_scoped = exception.client.has_value() || !exception.user.empty() || !exception.group.empty();
+  const bool is_scoped =
+      exception.client.has_value() || !exception.user.empty() || !exception.group.empty() || !exception.filters.empty();
   if (exception.action == Override::Action::deny || is_scoped || exception.until <= now) return {};
   // A list takes these as written out only.
   const bool is_top = filter::is_host_kind(exception.kind) && filter::is_top_level_domain(exception.entry);
   std::string line = (is_top ? "*." : "") + exception.entry;
-  for (const std::string& filter : exception.filters) line += " @" + on_one_line(filter);
   const std::string end = exception.until == Override::kForever ? "ever" : "until " + time_text(exception.until);
   return line + fmt::format("  # exception {}, {}: {}", exception.id, end, on_one_line(item.why));
 }

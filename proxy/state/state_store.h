@@ -3,7 +3,7 @@
 // Kept in "state.db" of the state folder, a file of SQLite that this class alone writes; each change is one transaction
 // with its row of the audit, and on the disk when the call returns. Beside it, replaced after each change:
 // "exceptions.json", {"next_id":3,"items":[...],"switches":[...]} with all exceptions and switches, which other
-// programs read and which stands in where state.db cannot; "exceptions.txt", those that an allow list can say.
+// programs read and which stands in where state.db cannot; "exceptions.txt", those that the allow list of any proxy can say: allows for everybody, against all filters.
 //
 //   state.db                 exceptions.json   what becomes of it
 //   as it should be          any               state.db counts

@@ -159,7 +159,8 @@ TEST_F(ServedExceptions, TheSocketSpeaksJson) {
       {R"({"action":"allow","entry":"h.test","why":"x","group":["pupils"]})", "group: a text, or null, is needed"},
       {R"({"action":"allow","entry":"h.test","why":"x","client":["127.0.0.2"]})", "client: a text"},
       {R"({"action":"allow","entry":"h.test","why":"x","user":7})", "user: a text"},
-      {R"({"action":"allow","entry":"h.test","why":"x","until_build":"yes"})", "until_build"}};
+      {R"({"action":"allow","entry":"h.test","why":"x","until_build":"yes"})", "until_build"},
+      {R"({"action":"allow","entry":"h.test","why":"x","filters":["nosuch filter"]})", "filters"}};
   for (const auto& [body, why] : bodies) {
     const auto reply = nlohmann::json::parse(curl_socket({"-d", body, url}).out, nullptr, false);
     ASSERT_TRUE(reply.is_object()) << body;

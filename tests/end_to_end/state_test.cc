@@ -406,8 +406,10 @@ TEST_F(ServedState, TheExportIsAnAllowList) {
     ASSERT_EQ(command({"allow", entry, "--why", "a # in it"}).status, 0) << entry;
   }
   ASSERT_EQ(command({"allow", "y.test", "--filter", "games", "--why", "x"}).status, 0);
+  ASSERT_EQ(command({"allow", "z.test", "--filter", "nobody", "--why", "no filter has that name"}).status, 0);
+  EXPECT_EQ(command({"exceptions", "export"}).out.find("@"), std::string::npos);
   folder_.write("second.yaml",
-                "filters: [{name: games, file: games.bwf}]\nallow_lists: [state/exceptions.txt]\n"
+                "filters: [{name: another, file: games.bwf}]\nallow_lists: [state/exceptions.txt]\n"
                 "admin: {control_socket: null}\nstate_dir: null\n");
   const auto checked = run({bloomwall_program(), "check", "--config", folder_.path("second.yaml")});
   EXPECT_EQ(checked.status, 0) << checked.out;

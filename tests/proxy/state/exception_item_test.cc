@@ -44,5 +44,26 @@ TEST(ExceptionItemJson, AScopeThatIsNoTextIsRefused) {
   EXPECT_FALSE(exception_from(json).has_value());
 }
 
+// Another proxy loads it as an allow list, and would refuse the whole of it for a filter that it has not.
+TEST(ExceptionItemLine, SaysOnlyWhatEveryAllowListCan) {
+  ExceptionItem item = exception_from(allow_json()).value();
+  EXPECT_EQ(allow_line(item, 0), "a.test  # exception 1, ever: x");
+  for (const char* const filter : {"nosuch", "nosuch filter"}) {
+    item.exception.filters = {filter};
+    EXPECT_EQ(allow_line(item, 0), "") << filter;
+  }
+  item.exception.filters.clear();
+  item.exception.group = "pupils";
+  EXPECT_EQ(allow_line(item, 0), "");
+}
+
+TEST(FilterName, IsOneThatTheConfigurationTakes) {
+  EXPECT_TRUE(is_filter_name("ads-2.list_A"));
+  for (const std::string& name : {std::string(), std::string("nosuch filter"), std::string("a@b"), std::string("a\nb"),
+                                  std::string("\xc3\xa4"), std::string(65, 'a')}) {
+    EXPECT_FALSE(is_filter_name(name)) << name;
+  }
+}
+
 }  // namespace
 }  // namespace bloomwall::proxy

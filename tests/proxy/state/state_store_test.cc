@@ -166,7 +166,6 @@ TEST_F(StateFile, ExportsSayWhatIsInForce) {
   ASSERT_TRUE(store.add_exception(allow_of("a.test"), kAnna).has_value());
   ExceptionItem narrow = allow_of("b.test", Override::kForever);
   narrow.exception.filters = {"ads"};
-  narrow.why = "two\nlines";
   ASSERT_TRUE(store.add_exception(narrow, kAnna).has_value());
   ExceptionItem scoped = allow_of("c.test");
   ASSERT_TRUE(set_client(scoped.exception, "192.0.2.0/24"));
@@ -174,13 +173,16 @@ TEST_F(StateFile, ExportsSayWhatIsInForce) {
   ExceptionItem deny = allow_of("d.test");
   deny.exception.action = Override::Action::deny;
   ASSERT_TRUE(store.add_exception(deny, kAnna).has_value());
+  ExceptionItem lasting = allow_of("e.test", Override::kForever);
+  lasting.why = "two\nlines";
+  ASSERT_TRUE(store.add_exception(lasting, kAnna).has_value());
   EXPECT_EQ(bytes_of(folder_.path() / "exceptions.txt"),
             "a.test  # exception 1, until 2096-10-02T07:06:40Z: a test\n"
-            "b.test @ads  # exception 2, ever: two lines\n");
+            "e.test  # exception 5, ever: two lines\n");
   const auto exported = read_export(folder_.path());
   ASSERT_TRUE(exported.has_value()) << exported.error();
-  ASSERT_EQ(exported->exceptions.size(), 4U);
-  EXPECT_EQ(exported->next_id, 5U);
+  ASSERT_EQ(exported->exceptions.size(), 5U);
+  EXPECT_EQ(exported->next_id, 6U);
   EXPECT_EQ(client_text(exported->exceptions[2].exception), "192.0.2.0/24");
 }
 
