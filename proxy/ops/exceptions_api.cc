@@ -159,7 +159,9 @@ HttpReply ExceptionsApi::remove(const ApiRequest& request) {
   const auto id = parse_integer(request.http.arguments.front());
   if (!id) return problem(404, "No such exception", "GET " + std::string(kListPath) + " shows all");
   const ExceptionItem* const item = state_.state().find(*id);
-  if (item != nullptr && !request.caller.may_change(item->exception.group)) return foreign_group_problem();
+  // One that is on its way into the state has an id that nobody was told yet.
+  if (item == nullptr) return problem(404, "No such exception", fmt::format("there is no exception {}", *id));
+  if (!request.caller.may_change(item->exception.group)) return foreign_group_problem();
   const bool is_asked = state_.ask(
       [id = *id, author = request.caller.author,
        if_match = if_match_of(request.http.head)](StateStore& store) -> StateResult<ExceptionItem> {

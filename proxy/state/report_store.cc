@@ -41,13 +41,11 @@ AuditRow row_of(const char* what, const Author& author, const ReportItem& report
           .report = report.id};
 }
 
-// The newer one is added to what was reported before.
+// The newer one is added to what was reported before. Whose report it is stays: a reviewer who opens the page for its
+// client opens it for the one that was shown.
 void merge(ReportItem& report, const ReportItem& newer) {
   report.last = std::max(report.last, newer.last);
   ++report.count;
-  report.client = newer.client;
-  report.user = newer.user;
-  report.decision = newer.decision;
   if (!newer.comment.empty()) report.comment = newer.comment;
   if (!newer.name.empty()) report.name = newer.name;
 }
