@@ -183,6 +183,7 @@ void Daemon::on_stop_signal(bool now) {
   manager_.stopping(now ? "stopping" : "draining");
   if (server_ == nullptr) return loop_.stop();
   phase_ = Phase::draining;
+  state_->release();  // for the process that takes over
   if (!now) return announce();
   log::info("stopping now");
   announced_.clear();

@@ -29,12 +29,19 @@ class StateService {
   bool ask(Job job, Done done) {
     return thread_.post([this, job = std::move(job), done = std::move(done)](StateStore& store) {
       auto result = job(store);
-      loop_.post([this, result = std::move(result), state = store.state(), is_kept = store.is_kept(), done] {
+      loop_.post([this, result = std::move(result), state = store.state(), is_kept = store.is_kept(),
+                  is_usable = store.fault().empty(), done] {
         adopt(state);
         is_kept_ = is_kept;
+        is_usable_ = is_usable;
         done(result);
       });
     });
+  }
+
+  // Once all is done that was asked for, another process may change the state.
+  void release() {
+    thread_.post([](StateStore& store) { store.release(); });
   }
 
  private:

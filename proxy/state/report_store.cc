@@ -246,6 +246,7 @@ StateResult<StateStore::Secret> StateStore::report_secret() {
     if (const auto secret = parse_hex<std::tuple_size_v<Secret>>(kept.text(0))) return *secret;
   }
   if (!kept.error().empty()) return report_error(StateError::Kind::failed, kept.error());
+  if (const ReportDone claimed = claim(); !claimed) return report_error(StateError::Kind::failed, claimed.error());
   Secret secret{};
   if (RAND_bytes(secret.data(), static_cast<int>(secret.size())) != 1) {
     return report_error(StateError::Kind::failed, "the system gives no random octets");

@@ -218,7 +218,7 @@ TEST_F(StateFile, ADamagedOneIsSaidAndLeftAndTheExportServes) {
   std::filesystem::remove(folder_.path() / "exceptions.json");
   const auto refused = StateStore::open(folder_.path());
   ASSERT_FALSE(refused.has_value()) << "what was denied would pass";
-  EXPECT_THAT(refused.error(), HasSubstr("move it away"));
+  EXPECT_THAT(refused.error(), HasSubstr("move all three away"));
 }
 
 TEST_F(StateFile, OneOfANewerProgramOrOfAnotherOneIsLeft) {
@@ -333,6 +333,48 @@ TEST_F(StateFile, AKillAtAnyMomentLosesNothingThatWasConfirmed) {
     EXPECT_EQ(store.audit(0, ~std::uint64_t{0}).value().front().id, store.state()->exceptions.back().exception.id)
         << "an exception and its row of the audit are one";
   }
+}
+
+// A change would be confirmed, and gone after a restart.
+TEST_F(StateFile, OneThatWasRemovedOrReplacedWhileItIsServedTakesNoChange) {
+  for (const bool is_replaced : {false, true}) {
+    std::filesystem::remove(folder_.path() / "exceptions.json");
+    lose_file();
+    StateStore store = open();
+    ASSERT_TRUE(store.add_exception(allow_of("a.test"), kAnna).has_value());
+    if (is_replaced) {
+      std::filesystem::copy_file(file(), folder_.path() / "copy");
+      std::filesystem::rename(folder_.path() / "copy", file());
+    } else {
+      lose_file();
+    }
+    const auto refused = store.add_exception(allow_of("b.test"), kAnna);
+    ASSERT_FALSE(refused.has_value()) << is_replaced;
+    EXPECT_EQ(refused.error().kind, StateError::Kind::failed);
+    EXPECT_THAT(refused.error().what, HasSubstr("restart bloomwall"));
+    EXPECT_FALSE(store.fault().empty());
+    EXPECT_EQ(entries_of(store), std::vector<std::string>{"a.test"}) << "what was confirmed is served";
+    EXPECT_FALSE(store.remove_exception(1, kAnna, "").has_value());
+  }
+}
+
+TEST_F(StateFile, OneAtATimeChangesIt) {
+  StateStore first = open(), second = open();
+  ASSERT_TRUE(first.add_exception(allow_of("a.test"), kAnna).has_value());
+  const auto refused = second.add_exception(allow_of("b.test"), kAnna);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().what, HasSubstr("another bloomwall"));
+  StateStore third = open();
+  EXPECT_EQ(entries_of(third), std::vector<std::string>{"a.test"});
+  EXPECT_TRUE(third.fault().empty());
+  first.release();
+  ASSERT_TRUE(third.add_exception(allow_of("c.test"), kAnna).has_value()) << "nothing was changed since it was read";
+  EXPECT_FALSE(first.add_exception(allow_of("d.test"), kAnna).has_value());
+  third.release();
+  const auto late = first.add_exception(allow_of("e.test"), kAnna);
+  ASSERT_FALSE(late.has_value());
+  EXPECT_THAT(late.error().what, HasSubstr("restart bloomwall"));
+  EXPECT_EQ(entries_of(open()), (std::vector<std::string>{"a.test", "c.test"}));
 }
 
 TEST_F(StateFile, TheThreadDoesAllThatItTook) {
