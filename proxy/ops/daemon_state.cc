@@ -173,8 +173,12 @@ void Daemon::on_sweep() {
   if (phase_ == Phase::serving) exceptions_->sweep();
 }
 
-// An allow that some filter with exceptions: refused leaves without effect.
+// For a group that there is not, or an allow that some filter with exceptions: refused leaves without effect.
 std::string Daemon::exception_refusal(const filter::Override& made) const {
+  if (!made.group.empty() && served_.snapshot != nullptr) {
+    std::string unknown = unknown_group(served_.snapshot->groups.get(), made.group);
+    if (!unknown.empty()) return unknown;
+  }
   if (made.action == filter::Override::Action::deny || served_.policy == nullptr) return {};
   const auto refuses = [](const filter::FilterSpec& spec) {
     return fmt::format("the filter {} takes no exceptions (filters[].exceptions); an allow list opens it", spec.name);

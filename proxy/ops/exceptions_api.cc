@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -178,7 +179,7 @@ HttpReply ExceptionsApi::remove(const ApiRequest& request) {
 
 std::vector<std::string> ExceptionsApi::warnings_of(const Override& made) const {
   std::vector<std::string> warnings = daemon_.warnings(made);
-  if (!state_.is_kept()) warnings.emplace_back("it is gone after a restart: there is no state_dir to keep it in");
+  std::ranges::move(state_.warnings(), std::back_inserter(warnings));
   return warnings;
 }
 

@@ -21,20 +21,6 @@ using nlohmann::ordered_json;
 
 constexpr std::string_view kGroupsPath = "/api/v1/groups", kSwitchPath = "/api/v1/groups/{group}/switches/{key}";
 
-bool has_group(const GroupRules* rules, std::string_view name) {
-  for (std::size_t group = 0; rules != nullptr && group < rules->size(); ++group) {
-    if (rules->name(group) == name) return true;
-  }
-  return false;
-}
-
-std::string no_group_text(const GroupRules* rules, std::string_view name) {
-  if (rules == nullptr) return "the configuration has no groups";
-  std::string names;
-  for (std::size_t group = 0; group < rules->size(); ++group) names += (group == 0 ? "" : ", ") + rules->name(group);
-  return fmt::format("there is no group {}; there are {}", filter::printable(std::string(name)), names);
-}
-
 // The switch that a request describes; errors as for people.
 tl::expected<SwitchItem, std::string> read_switch_item(std::string_view group, std::string_view key,
                                                        std::string_view body, Instant now) {
@@ -123,6 +109,16 @@ HttpReply list_of(const GroupRules* rules, const State& state) {
 
 }  // namespace
 
+std::string unknown_group(const GroupRules* rules, std::string_view name) {
+  if (rules == nullptr) return "the configuration has no groups";
+  std::string names;
+  for (std::size_t group = 0; group < rules->size(); ++group) {
+    if (rules->name(group) == name) return {};
+    names += (group == 0 ? "" : ", ") + rules->name(group);
+  }
+  return fmt::format("there is no group {}; there are {}", filter::printable(std::string(name)), names);
+}
+
 std::vector<ApiRoute> GroupsApi::routes() {
   return {
       {.method = "GET",
@@ -143,7 +139,9 @@ HttpReply GroupsApi::set(const ApiRequest& request) {
   if (daemon_.is_ending()) return ending_problem();
   const auto rules = daemon_.groups();
   const std::string_view group = request.http.arguments[0], key = request.http.arguments[1];
-  if (!has_group(rules.get(), group)) return problem(404, "No such group", no_group_text(rules.get(), group));
+  if (const std::string unknown = unknown_group(rules.get(), group); !unknown.empty()) {
+    return problem(404, "No such group", unknown);
+  }
   if (!request.caller.may_change(group)) return foreign_group_problem();
   auto item = read_switch_item(group, key, request.http.body, instant_now());
   if (!item) return problem(400, "The switch cannot be taken", item.error());
@@ -157,7 +155,7 @@ HttpReply GroupsApi::set(const ApiRequest& request) {
       },
       [this, asker = request.http.stream](const StateResult<SwitchItem>& made) {
         if (!made) return asker.reply(problem_of(made.error()));
-        publish(*made, asker, "set");
+        publish(*made, asker, true);
       });
   return is_asked ? HttpReply{.is_later = true} : crowded_problem();
 }
@@ -175,15 +173,19 @@ HttpReply GroupsApi::remove(const ApiRequest& request) {
       },
       [this, asker = request.http.stream](const StateResult<SwitchItem>& removed) {
         if (!removed) return asker.reply(problem_of(removed.error()));
-        publish(*removed, asker, "removed");
+        publish(*removed, asker, false);
       });
   return is_asked ? HttpReply{.is_later = true} : crowded_problem();
 }
 
 // Answered once every worker goes by it.
-void GroupsApi::publish(const SwitchItem& item, const HttpStream& asker, const char* done) {
-  log::info("switch {}: {}", done, filter::printable(json_line(to_json(item))));
-  daemon_.publish([item, asker] { asker.reply(json_reply({{"item", to_json(item)}})); });
+void GroupsApi::publish(const SwitchItem& item, const HttpStream& asker, bool is_new) {
+  log::info("switch {}: {}", is_new ? "set" : "removed", filter::printable(json_line(to_json(item))));
+  daemon_.publish([this, item, asker, is_new] {
+    ordered_json json{{"item", to_json(item)}};
+    if (is_new) json["warnings"] = state_.warnings();
+    asker.reply(json_reply(json));
+  });
 }
 
 }  // namespace bloomwall::proxy

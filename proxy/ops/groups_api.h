@@ -5,8 +5,8 @@
 //                                                  "next":null}: what each does now; "until" is null where no change is
 //                                                  known; switches as in switch_item.h. Role: viewer
 //   PUT    /api/v1/groups/{group}/switches/{key}   {"value":"deny","until":"2026-11-23T12:00:00Z","why":"exam"}: 200,
-//                                                  {"item":{...}}. Key: filters.NAME, otherwise, or pause, which has no
-//                                                  value; "why" may be left out
+//                                                  {"item":{...},"warnings":["..."]}. Key: filters.NAME, otherwise,
+//                                                  or pause, which has no value; "why" may be left out
 //   DELETE the same                                200, {"item":{...}}
 // A change is on the disk and what every worker goes by before the reply; open tunnels are judged again. Role:
 // reviewer, but for filters.NAME with the value allow, which lets pass what other filters stop: operator.
@@ -19,6 +19,9 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "proxy/access/group_rules.h"
@@ -26,6 +29,9 @@
 #include "proxy/ops/state_service.h"
 
 namespace bloomwall::proxy {
+
+// Why there is no group of that name, and which there are; empty: there is one. `rules`: null: there are none.
+std::string unknown_group(const GroupRules* rules, std::string_view name);
 
 class GroupsApi {
  public:
@@ -41,7 +47,7 @@ class GroupsApi {
  private:
   HttpReply set(const ApiRequest& request);
   HttpReply remove(const ApiRequest& request);
-  void publish(const SwitchItem& item, const HttpStream& asker, const char* done);
+  void publish(const SwitchItem& item, const HttpStream& asker, bool is_new);
 
   StateService& state_;
   Daemon daemon_;

@@ -2,8 +2,8 @@
 //   GET    /api/v1/tokens         {"items":[{"name":"ci","groups":["build"],"role":null,"created":"...",
 //                                 "until":"..."}],"next":null}
 //   POST   /api/v1/tokens         {"name":"ci","groups":["build"],"role":"viewer","until":"2027-01-31T12:00:00Z"}: 201,
-//                                 {"token":"bw_...","item":{...}}: the token, this once. "groups" and "role" may be
-//                                 left out; "until": null stays
+//                                 {"token":"bw_...","item":{...},"warnings":["..."]}: the token, this once. "groups"
+//                                 and "role" may be left out; "until": null stays
 //   DELETE /api/v1/tokens/{name}  200, {"item":{...}}. Refused from the next request on, wherever it is used; tunnels
 //                                 that it has opened end: they are judged again before the reply
 //   GET    /api/v1/audit?since=2026-11-22T12:00:00Z&cursor=   rows as in audit.h, the newest first, 200 a page

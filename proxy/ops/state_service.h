@@ -6,7 +6,9 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "proxy/io/event_loop.h"
 #include "proxy/state/state_thread.h"
@@ -22,6 +24,8 @@ class StateService {
   const State& state() const { return *state_; }
   const CurrentTokens& tokens() const { return tokens_; }
   bool is_kept() const { return is_kept_; }
+  // What whoever has changed it should know: that the change is gone after a restart.
+  std::vector<std::string> warnings() const;
   bool is_usable() const { return is_usable_; }  // false: it cannot be changed (StateStore::fault())
 
   // False: too many wait. `job`: StateResult<T>(StateStore&), on the state's thread; `done`: void(StateResult<T>).

@@ -100,6 +100,11 @@ TEST_F(ServedState, AnExceptionMayBeForSomePeopleAlone) {
   EXPECT_EQ(status("games.example.test", "127.0.0.5"), "502");
   EXPECT_EQ(status("games.example.test", "127.0.0.6"), "403");
   EXPECT_EQ(command({"allow", "a.test", "--client", "10.0.0.1/8", "--why", "x"}).status, 1);
+  for (const std::string action : {"allow", "deny"}) {
+    const auto refused = command({action, "a.test", "--group", "pupil", "--why", "x"});
+    EXPECT_EQ(refused.status, 1) << "it would be for nobody";
+    EXPECT_THAT(refused.out, HasSubstr("there is no group pupil; there are pupils, staff, default"));
+  }
   EXPECT_THAT(command({"explain", "http://games.example.test/", "--client", "127.0.0.2"}).out,
               HasSubstr("allowed (excepted)"));
   EXPECT_THAT(command({"explain", "http://games.example.test/", "--client", "127.0.0.3"}).out, HasSubstr("blocked"));
