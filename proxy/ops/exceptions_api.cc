@@ -90,14 +90,15 @@ void ExceptionsApi::sweep() {
   const auto has_ended = [now](const ExceptionItem& item) { return item.exception.until <= now; };
   const auto is_over = [now](const SwitchItem& item) { return item.made.until <= now; };
   const State& state = state_.state();
+  const auto ended = static_cast<std::size_t>(std::ranges::count_if(state.exceptions, has_ended) +
+                                              std::ranges::count_if(state.switches, is_over));
+  // At once: the disk may be slow to forget them, or may not be written to at all.
+  if (ended > std::exchange(ended_, ended)) daemon_.publish([] {});
   if (is_sweeping_ || !state_.is_usable()) return;
   const auto is_old = [now](const ReportItem& report) {
     return report.state != ReportItem::State::open && report.decided + ReportItem::kKept <= now;
   };
-  if (std::ranges::none_of(state.exceptions, has_ended) && std::ranges::none_of(state.switches, is_over) &&
-      std::ranges::none_of(*state.reports, is_old)) {
-    return;
-  }
+  if (ended == 0 && std::ranges::none_of(*state.reports, is_old)) return;
   is_sweeping_ = state_.ask([now](StateStore& store) { return store.sweep(now); },
                             [this](const StateResult<std::size_t>& swept) {
                               is_sweeping_ = false;

@@ -42,7 +42,8 @@ class ExceptionsApi {
   ExceptionsApi(StateService& state, Daemon daemon) : state_(state), daemon_(std::move(daemon)) {}
 
   std::vector<ApiRoute> routes();  // of this object, which must outlive them
-  // Forgets those that have ended, and switches that have, and has tunnels judged again. To be called each second.
+  // Forgets those that have ended, and switches that have, and has tunnels judged again, which waits for no disk. To be
+  // called each second.
   void sweep();
   void note_builds(std::vector<StateStore::BuildFinding> findings);  // of a policy that is served from now on
 
@@ -56,6 +57,7 @@ class ExceptionsApi {
   StateService& state_;
   Daemon daemon_;
   bool is_sweeping_ = false;
+  std::size_t ended_ = 0;  // exceptions and switches that have, when sweep() looked last
 };
 
 }  // namespace bloomwall::proxy

@@ -25,6 +25,11 @@ Owned StateStore::read_version() {
   return {};
 }
 
+void StateStore::wait_for_nobody() {
+  waits_ = false;
+  if (database_) database_->wait_for_nobody();
+}
+
 // Before the first change. What was read is right only where nobody has changed it meanwhile.
 Owned StateStore::claim() {
   if (folder_.empty() || lock_.is_held()) return {};

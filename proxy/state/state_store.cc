@@ -194,6 +194,7 @@ Done StateStore::make_file() {
   auto database = Database::open(folder_.empty() ? fs::path() : folder_ / kStateFile);
   if (!database) return tl::unexpected(database.error());
   database_ = *std::move(database);
+  if (!waits_) database_->wait_for_nobody();
   Done begun = begin_with_state();
   if (!begun) database_.reset();
   return begun;

@@ -86,6 +86,8 @@ class StateStore {
   const std::string& fault() const { return fault_; }      // why nothing can be changed; empty: it can
   const std::string& warning() const { return warning_; }  // of open(), for the log; empty: none
 
+  // From now on a change fails at once where another process holds the file.
+  void wait_for_nobody();
   // Lets another process change the folder from now on: this one is about to end.
   void release() { lock_.release(); }
 
@@ -178,6 +180,7 @@ class StateStore {
   std::int64_t version_ = 0;  // of state.db as it was read: another one after a change by another process
   bool is_imported_ = false;  // from exceptions.json
   bool is_older_ = false;     // state.db is of an older program
+  bool waits_ = true;         // for others that hold state.db
   std::uint64_t next_id_ = 1, next_report_ = 1;
   std::string fault_, warning_;
 };

@@ -117,5 +117,28 @@ TEST_F(ExceptionsOverTheApi, OneThatIsBeingMadeIsNotRemovedByAReviewerOfOtherGro
   EXPECT_EQ(replies_.of(4).status, 200);
 }
 
+// Tunnels that it let in must end then, also while somebody else holds the file.
+TEST_F(ExceptionsOverTheApi, OneThatEndsIsPublishedThoughTheFileIsBusy) {
+  const std::int64_t end = std::time(nullptr) + 2;
+  loop_.call([&] { EXPECT_TRUE(ask("POST", 1, admin_, allow("a.test", end)).is_later); });
+  ASSERT_EQ(replies_.of(1).status, 201);
+  auto database = Database::open(folder_.path() / "state.db");
+  ASSERT_TRUE(database.has_value()) << database.error();
+  Transaction busy(*database);
+  ASSERT_TRUE(busy.began().has_value());
+  const auto sweep = [this] {
+    int published = 0;
+    loop_.call([&] {
+      api_->sweep();
+      published = published_;
+    });
+    return published;
+  };
+  const int before = sweep();
+  while (std::time(nullptr) < end) std::this_thread::yield();
+  EXPECT_EQ(sweep(), before + 1) << "while the state's thread waits for the file";
+  EXPECT_EQ(sweep(), before + 1) << "once for what has ended";
+}
+
 }  // namespace
 }  // namespace bloomwall::proxy

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -375,6 +376,24 @@ TEST_F(StateFile, OneAtATimeChangesIt) {
   ASSERT_FALSE(late.has_value());
   EXPECT_THAT(late.error().what, HasSubstr("restart bloomwall"));
   EXPECT_EQ(entries_of(open()), (std::vector<std::string>{"a.test", "c.test"}));
+}
+
+TEST_F(StateFile, TheThreadEndsSoonThoughTheFileIsBusy) {
+  ASSERT_TRUE(open().add_exception(allow_of("a.test"), kAnna).has_value());
+  auto database = Database::open(file());
+  ASSERT_TRUE(database.has_value());
+  Transaction busy(*database);
+  ASSERT_TRUE(busy.began().has_value());
+  std::size_t failed = 0;
+  const auto begun = std::chrono::steady_clock::now();
+  {
+    StateThread thread(open());
+    for (int i = 0; i < 20; ++i) {
+      thread.post([&failed](StateStore& store) { failed += store.add_exception(allow_of("b.test"), kAnna) ? 0U : 1U; });
+    }
+  }
+  EXPECT_EQ(failed, 20U) << "each has an answer";
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(20)) << "and does not wait 2 s for it";
 }
 
 TEST_F(StateFile, TheThreadDoesAllThatItTook) {
