@@ -115,9 +115,29 @@ std::vector<HttpRoute> Daemon::api_routes() {
 
 // The same snapshot, filters and allow lists: no reload, and the generation stays. Open tunnels are judged again.
 void Daemon::publish_exceptions(std::function<void()> adopted) {
-  const auto posted = [this, adopted = std::move(adopted)] { loop_.post(adopted); };
+  const auto waiting = std::make_shared<std::function<void()>>(std::move(adopted));
+  std::erase_if(waiting_, [](const auto& each) { return *each == nullptr; });
+  waiting_.push_back(waiting);
+  const auto posted = [this, waiting] { loop_.post([waiting] { answer(*waiting); }); };
   if (server_ == nullptr) return posted();  // nobody to take them over
-  publish(with_exceptions(served_), posted);
+  if (phase_ != Phase::draining) return publish(with_exceptions(served_), posted);
+  publish(with_exceptions(served_), {});  // some workers may have ended
+  posted();
+}
+
+// Once.
+void Daemon::answer(std::function<void()>& waiting) {
+  if (const auto adopted = std::exchange(waiting, nullptr)) adopted();
+}
+
+// A worker that ends takes nothing more, and the change is made.
+void Daemon::answer_all() {
+  for (const auto& waiting : waiting_) loop_.post([waiting] { answer(*waiting); });
+}
+
+// Somebody has asked for a change and was not answered.
+bool Daemon::is_awaited() const {
+  return state_->is_asked() || std::ranges::any_of(waiting_, [](const auto& each) { return *each != nullptr; });
 }
 
 Edition Daemon::with_exceptions(const Edition& edition) const {
