@@ -11,6 +11,7 @@ import pathlib
 import re
 import signal
 import socket
+import sqlite3
 import ssl
 import subprocess
 import sys
@@ -279,6 +280,67 @@ class TlsTest(unittest.TestCase):
         self.assertEqual(proxy.ask("GET", "/status")[0], 404)
         checked = subprocess.run([BUILD / "bloomwall", "check", "--config", self.folder / "bloomwall.yaml"], capture_output=True, text=True)
         self.assertIn("admin.address: 0.0.0.0:0 is not of this host alone: set admin.tls", checked.stderr + checked.stdout)
+
+
+class EndTest(unittest.TestCase):
+    """Whoever has asked for a change while the process ends is told what came of it."""
+
+    def ended_by(self, number, is_freed):
+        with tempfile.TemporaryDirectory() as name:
+            proxy = Proxy(pathlib.Path(name))
+            self.addCleanup(proxy.process.kill)
+            proxy.command("deny", "first.test", "--why", "x")
+            database = sqlite3.connect(proxy.folder / "state" / "state.db", isolation_level=None)
+            self.addCleanup(database.close)
+            database.execute("BEGIN IMMEDIATE")
+            askers = []
+            for i in range(8):
+                asker = socket.socket(socket.AF_UNIX)
+                self.addCleanup(asker.close)
+                asker.settimeout(WAIT)
+                asker.connect(str(proxy.folder / "control.sock"))
+                body = json.dumps({"action": "deny", "entry": f"late{i}.test", "why": "x"}).encode()
+                asker.sendall(b"POST /api/v1/exceptions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+                askers.append(asker)
+            # Connections are served in order: all that came before this answer were read.
+            probe = socket.socket(socket.AF_UNIX)
+            self.addCleanup(probe.close)
+            probe.settimeout(WAIT)
+            probe.connect(str(proxy.folder / "control.sock"))
+            probe.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            self.assertIn(b"200 OK", probe.recv(4096))
+            begun = time.monotonic()
+            proxy.process.send_signal(number)
+            until(lambda: "draining" in (log := (proxy.folder / "daemon.log").read_text()) or "stopping" in log)
+            if is_freed:
+                database.execute("ROLLBACK")
+            statuses = [http_status(asker) for asker in askers]
+            self.assertEqual(proxy.process.wait(WAIT), 0)
+            took = time.monotonic() - begun
+            if not is_freed:
+                database.execute("ROLLBACK")
+            kept = [row[0] for row in database.execute("SELECT item FROM exceptions ORDER BY id")]
+            return statuses, [json.loads(item)["entry"] for item in kept], took
+
+    def test_a_change_that_meets_the_end_is_confirmed(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            statuses, kept, _ = self.ended_by(number, is_freed=True)
+            confirmed = [f"late{i}.test" for i, status in enumerate(statuses) if status == 201]
+            self.assertEqual(kept, ["first.test"] + confirmed, statuses)
+            self.assertIn(statuses[0], (201, 500))
+            self.assertEqual([status for status in statuses if status not in (201, 500, 503)], [])
+
+    def test_a_file_that_somebody_holds_does_not_delay_the_end(self):
+        statuses, kept, took = self.ended_by(signal.SIGINT, is_freed=False)
+        self.assertEqual((statuses, kept), ([500] * 8, ["first.test"]))
+        self.assertLess(took, 10)
+
+
+def http_status(connection):
+    text = b""
+    while piece := connection.recv(65536):
+        text += piece
+    return int(text.split()[1]) if text else None
 
 
 if __name__ == "__main__":

@@ -341,6 +341,8 @@ class Reports(unittest.TestCase):
         for number, body in ((1, {"scope": "all"}), (1, {"group": "staff"}), (1, {"scope": "group", "group": "staff"}),
                              (2, {}), (2, {"group": "pupils"}), (3, {"scope": "client"})):
             self.assertEqual(proxy.api("POST", f"/reports/{number}/accept", token, body)[0], 403, (number, body))
+        for wrong in ({"scope": ["group"]}, {"scope": 1}, {"group": ["pupils"]}, {"entry": ["shop.test"]}, {"scope": ""}):
+            self.assertEqual(proxy.api("POST", "/reports/1/accept", token, wrong)[0], 400, wrong)
         for number in (2, 3):
             self.assertEqual(proxy.api("POST", f"/reports/{number}/reject", token, {})[0], 403)
         made = {"action": "allow", "entry": "shop.test", "why": "x"}

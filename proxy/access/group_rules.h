@@ -41,6 +41,7 @@ class GroupRules {
   bool ends_tunnels(std::size_t group) const;
 
   const std::vector<std::string>& filters() const { return filters_; }  // their names
+  bool takes_exceptions(std::size_t filter) const { return take_exceptions_[filter]; }
   // With what switches put over it.
   filter::PolicyView view_at(std::size_t group, Instant at, std::span<const Switch> switches = {}) const;
   struct ScheduleState {

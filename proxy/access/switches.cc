@@ -88,9 +88,9 @@ void apply_switches(std::span<const Switch> switches, std::string_view group, In
     if (made.what == Switch::What::otherwise) view.otherwise = made.otherwise;
     if (made.what != Switch::What::filter) continue;
     const auto place = std::ranges::find(filters.names, made.filter);
-    if (place != filters.names.end()) {
-      view.actions[static_cast<std::size_t>(place - filters.names.begin())] = made.action;
-    }
+    if (place == filters.names.end()) continue;
+    const auto filter = static_cast<std::size_t>(place - filters.names.begin());
+    if (filters.take_exceptions[filter] || made.action == FilterAction::block) view.actions[filter] = made.action;
   }
   if (is_paused) pause(filters, view);
 }

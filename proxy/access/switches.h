@@ -3,6 +3,8 @@
 //   otherwise=WORD       allow or deny
 //   pause                every filter that blocks or monitors is off, but for those whose `exceptions` are refused;
 //                        counts before the others
+// A filter whose `exceptions` are refused takes no other action than block from a switch either: one that says
+// otherwise means nothing, wherever it comes from.
 // One of a group and a key counts. Names of groups and filters that the configuration does not have mean nothing.
 // Pure; no clock is read.
 // SPDX-License-Identifier: Apache-2.0

@@ -322,6 +322,9 @@ void Tunnel::on_timer() {
     state_.counters.tunnel_idle_timeouts_total.add();
     return cut("idle for too long");
   }
+  const Milliseconds user_left = user_wait();
+  if (user_left <= Milliseconds(0)) return refuse({ErrorKind::tunnel_denied, "the time of its user is over"});
+  idle_left = std::min(idle_left, user_left);
   if (ends_at_) idle_left = std::min(idle_left, *ends_at_ - now);
   if (timeouts.tunnel_lifetime == Milliseconds(0)) return timer_.set(idle_left);
   const Milliseconds life_left = timeouts.tunnel_lifetime - (now - opened_);
@@ -336,7 +339,8 @@ void Tunnel::on_timer() {
 Milliseconds Tunnel::longest_wait() const {
   const conf::Timeouts& timeouts = settings().timeouts;
   const bool mortal = timeouts.tunnel_lifetime > Milliseconds(0);
-  return mortal ? std::min(timeouts.tunnel_idle, timeouts.tunnel_lifetime) : timeouts.tunnel_idle;
+  const Milliseconds wait = mortal ? std::min(timeouts.tunnel_idle, timeouts.tunnel_lifetime) : timeouts.tunnel_idle;
+  return std::max(std::min(wait, user_wait()), Milliseconds(0));
 }
 
 void Tunnel::close() {

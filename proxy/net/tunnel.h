@@ -4,7 +4,8 @@
 // It holds no part of the policy that let it in, and follows the settings of the moment. Each reload reviews it: where
 // its host, its server name, the address of its far end or, after an upgrade, its URL is blocked by then, or the access
 // rules have come to deny its client, its port or that address, it ends. TLS to a host that would be decrypted by then
-// for its URL entries ends after timeouts.drain.
+// for its URL entries ends after timeouts.drain. Where clients must log in it also ends with its user, once that one's
+// time is over.
 // Idle, it holds no buffer. Owned by a ClientSession; destroyed by the DeferredDeletion only. Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -99,6 +100,7 @@ class Tunnel final : public DeletedLater, LiveTunnel, PageReader::Handler {
   void on_timer();
   const conf::Config& settings() const { return state_.snapshot->settings; }
   Milliseconds longest_wait() const;
+  Milliseconds user_wait() const;
   TunnelEnd end() const;
   void count_bytes();
   void write_log();

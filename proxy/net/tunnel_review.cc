@@ -1,8 +1,11 @@
 // What a reload makes of an open tunnel: it is decided again, by the filters and by the access rules of now.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "proxy/net/tunnel.h"
+#include "proxy/net/user_check.h"
 
 namespace bloomwall::proxy {
 
@@ -14,6 +17,16 @@ void Tunnel::renew_user() {
   if (now == nullptr || now == start_.user) return;
   start_.user = std::move(now);
   if (peek_ != nullptr) peek_->set_user(start_.user);
+}
+
+// Until its user may have ended, by the clock of the day: looked at again each minute, since that one can be set. The
+// longest there is where nobody has to log in, or the user has no end.
+Milliseconds Tunnel::user_wait() const {
+  constexpr std::int64_t kLookAgain = 60;  // seconds
+  const bool has_end = start_.user != nullptr && start_.user->until != User::kForever;
+  if (!has_end || !must_log_in(*state_.snapshot, owner_->client_info())) return Milliseconds::max();
+  const std::int64_t left = start_.user->until - state_.authenticator.seconds();
+  return std::chrono::seconds(std::clamp<std::int64_t>(left, 0, kLookAgain));
 }
 
 // A microsecond each.

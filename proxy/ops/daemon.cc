@@ -183,6 +183,8 @@ void Daemon::on_stop_signal(bool now) {
   manager_.stopping(now ? "stopping" : "draining");
   if (server_ == nullptr) return loop_.stop();
   phase_ = Phase::draining;
+  state_->release();  // for the process that takes over
+  answer_all();
   if (!now) return announce();
   log::info("stopping now");
   announced_.clear();
@@ -210,6 +212,10 @@ void Daemon::drain() {
 
 void Daemon::on_drain_tick() {
   if (!server_->ended()) return drain_tick_.set(kDrainTick);
+  if (is_awaited()) {  // whoever has asked for a change is told what came of it
+    state_->hurry();
+    return drain_tick_.set(kDrainTick);
+  }
   tell_what_was_cut();
   loop_.stop();
 }

@@ -75,6 +75,9 @@ class Daemon {
   ReloadOutcome start_serving(const Edition& edition);
   void replace(const Edition& edition, const std::shared_ptr<Handover>& handover);
   void publish_exceptions(std::function<void()> adopted);
+  static void answer(std::function<void()>& waiting);
+  void answer_all();
+  bool is_awaited() const;
   Edition with_exceptions(const Edition& edition) const;
   void publish(const Edition& edition, const std::function<void()>& adopted);
   void on_schedule_tick();
@@ -104,10 +107,11 @@ class Daemon {
   IoContext io_;
   Phase phase_ = Phase::starting;
   int exit_status_ = kExitDone;
-  std::vector<ListeningSocket> passed_;                        // until the server has them
-  Edition served_;                                             // null while starting; with the exceptions
-  std::vector<std::weak_ptr<const filter::Policy>> policies_;  // all that were served and may still be held
-  std::unique_ptr<StateService> state_;                        // outlives the server, whose logins ask its tokens
+  std::vector<ListeningSocket> passed_;                          // until the server has them
+  Edition served_;                                               // null while starting; with the exceptions
+  std::vector<std::weak_ptr<const filter::Policy>> policies_;    // all that were served and may still be held
+  std::unique_ptr<StateService> state_;                          // outlives the server, whose logins ask its tokens
+  std::vector<std::shared_ptr<std::function<void()>>> waiting_;  // of publish_exceptions(); empty once called
   ReportCounts report_counts_;
   std::unique_ptr<ReportDesk> report_desk_;  // nullptr: reports are not taken; likewise
   std::unique_ptr<Server> server_;

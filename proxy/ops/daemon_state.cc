@@ -57,7 +57,7 @@ tl::expected<void, std::string> Daemon::open_state() {
   reports_api_ = std::make_unique<ReportsApi>(*state_, hooks, report_counts_,
                                               [this](const ReportItem& accepted) { find_own_error(accepted); });
   why_api_ = std::make_unique<WhyApi>(loop_, [this]() -> const Edition& { return served_; });
-  state_api_ = std::make_unique<StateApi>(*state_, is_ending);
+  state_api_ = std::make_unique<StateApi>(*state_, StateApi::Daemon{.publish = hooks.publish, .is_ending = is_ending});
   groups_api_ = std::make_unique<GroupsApi>(
       *state_,
       GroupsApi::Daemon{.publish = [this](std::function<void()> adopted) { publish_exceptions(std::move(adopted)); },
@@ -115,9 +115,29 @@ std::vector<HttpRoute> Daemon::api_routes() {
 
 // The same snapshot, filters and allow lists: no reload, and the generation stays. Open tunnels are judged again.
 void Daemon::publish_exceptions(std::function<void()> adopted) {
-  const auto posted = [this, adopted = std::move(adopted)] { loop_.post(adopted); };
+  const auto waiting = std::make_shared<std::function<void()>>(std::move(adopted));
+  std::erase_if(waiting_, [](const auto& each) { return *each == nullptr; });
+  waiting_.push_back(waiting);
+  const auto posted = [this, waiting] { loop_.post([waiting] { answer(*waiting); }); };
   if (server_ == nullptr) return posted();  // nobody to take them over
-  publish(with_exceptions(served_), posted);
+  if (phase_ != Phase::draining) return publish(with_exceptions(served_), posted);
+  publish(with_exceptions(served_), {});  // some workers may have ended
+  posted();
+}
+
+// Once.
+void Daemon::answer(std::function<void()>& waiting) {
+  if (const auto adopted = std::exchange(waiting, nullptr)) adopted();
+}
+
+// A worker that ends takes nothing more, and the change is made.
+void Daemon::answer_all() {
+  for (const auto& waiting : waiting_) loop_.post([waiting] { answer(*waiting); });
+}
+
+// Somebody has asked for a change and was not answered.
+bool Daemon::is_awaited() const {
+  return state_->is_asked() || std::ranges::any_of(waiting_, [](const auto& each) { return *each != nullptr; });
 }
 
 Edition Daemon::with_exceptions(const Edition& edition) const {
@@ -173,8 +193,12 @@ void Daemon::on_sweep() {
   if (phase_ == Phase::serving) exceptions_->sweep();
 }
 
-// An allow that some filter with exceptions: refused leaves without effect.
+// For a group that there is not, or an allow that some filter with exceptions: refused leaves without effect.
 std::string Daemon::exception_refusal(const filter::Override& made) const {
+  if (!made.group.empty() && served_.snapshot != nullptr) {
+    std::string unknown = unknown_group(served_.snapshot->groups.get(), made.group);
+    if (!unknown.empty()) return unknown;
+  }
   if (made.action == filter::Override::Action::deny || served_.policy == nullptr) return {};
   const auto refuses = [](const filter::FilterSpec& spec) {
     return fmt::format("the filter {} takes no exceptions (filters[].exceptions); an allow list opens it", spec.name);

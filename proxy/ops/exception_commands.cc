@@ -96,11 +96,7 @@ int run_except(const ExceptCommand& command, const Streams& io) {
   const std::string body = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
   const auto answer = ask_running(command.config, {.method = "POST", .path = kExceptionsPath, .body = body}, io);
   if (!answer) return answer.error();
-  if (!print_item(answer->value("item", ordered_json()), io)) return kExitError;
-  for (const auto& warning : answer->value("warnings", ordered_json::array())) {
-    if (warning.is_string()) print_lines(io.err, {"warning: " + warning.get<std::string>()});
-  }
-  return kExitDone;
+  return print_item(answer->value("item", ordered_json()), io) ? kExitDone : kExitError;
 }
 
 int run_exceptions(const ExceptionsCommand& command, const Streams& io) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -60,6 +61,9 @@ tl::expected<ExceptionItem, std::string> read_item(std::string_view body, std::i
   if (!json.contains("until")) json["until"] = usual;
   auto item = exception_from(json);
   if (!item) return refuse(item.error());
+  if (!std::ranges::all_of(item->exception.filters, is_filter_name)) {
+    return refuse("filters: names of 1 to 64 of A-Z a-z 0-9 . _ - are needed");
+  }
   if (item->exception.until <= now) return refuse("until: has passed already");
   return item;
 }
@@ -86,14 +90,15 @@ void ExceptionsApi::sweep() {
   const auto has_ended = [now](const ExceptionItem& item) { return item.exception.until <= now; };
   const auto is_over = [now](const SwitchItem& item) { return item.made.until <= now; };
   const State& state = state_.state();
+  const auto ended = static_cast<std::size_t>(std::ranges::count_if(state.exceptions, has_ended) +
+                                              std::ranges::count_if(state.switches, is_over));
+  // At once: the disk may be slow to forget them, or may not be written to at all.
+  if (ended > std::exchange(ended_, ended)) daemon_.publish([] {});
   if (is_sweeping_ || !state_.is_usable()) return;
   const auto is_old = [now](const ReportItem& report) {
     return report.state != ReportItem::State::open && report.decided + ReportItem::kKept <= now;
   };
-  if (std::ranges::none_of(state.exceptions, has_ended) && std::ranges::none_of(state.switches, is_over) &&
-      std::ranges::none_of(*state.reports, is_old)) {
-    return;
-  }
+  if (ended == 0 && std::ranges::none_of(*state.reports, is_old)) return;
   is_sweeping_ = state_.ask([now](StateStore& store) { return store.sweep(now); },
                             [this](const StateResult<std::size_t>& swept) {
                               is_sweeping_ = false;
@@ -156,7 +161,9 @@ HttpReply ExceptionsApi::remove(const ApiRequest& request) {
   const auto id = parse_integer(request.http.arguments.front());
   if (!id) return problem(404, "No such exception", "GET " + std::string(kListPath) + " shows all");
   const ExceptionItem* const item = state_.state().find(*id);
-  if (item != nullptr && !request.caller.may_change(item->exception.group)) return foreign_group_problem();
+  // One that is on its way into the state has an id that nobody was told yet.
+  if (item == nullptr) return problem(404, "No such exception", fmt::format("there is no exception {}", *id));
+  if (!request.caller.may_change(item->exception.group)) return foreign_group_problem();
   const bool is_asked = state_.ask(
       [id = *id, author = request.caller.author,
        if_match = if_match_of(request.http.head)](StateStore& store) -> StateResult<ExceptionItem> {
@@ -173,7 +180,7 @@ HttpReply ExceptionsApi::remove(const ApiRequest& request) {
 
 std::vector<std::string> ExceptionsApi::warnings_of(const Override& made) const {
   std::vector<std::string> warnings = daemon_.warnings(made);
-  if (!state_.is_kept()) warnings.emplace_back("it is gone after a restart: there is no state_dir to keep it in");
+  std::ranges::move(state_.warnings(), std::back_inserter(warnings));
   return warnings;
 }
 

@@ -9,9 +9,9 @@
 //   DELETE /api/v1/exceptions/{id}   200, {"item":{...}}
 // A change is on the disk and asked by every worker before the reply. Errors are application/problem+json (RFC 9457):
 // 400 what cannot be taken, 403 a reviewer of some groups alone (Caller::groups) asks for others, 404 no such id, 409
-// there are too many, or no filter whom it names takes exceptions, 412 the field If-Match names another ETag than GET
-// would give, 500 the state cannot be written, 503 the process ends. After an error nothing has changed. Role:
-// reviewer. Thread: the loop's.
+// there are too many, there is no such group (one that is to come is configured and reloaded first), or a filter that
+// it names takes no exceptions, 412 the field If-Match names another ETag than GET would give, 500 the state cannot be
+// written, 503 the process ends. After an error nothing has changed. Role: reviewer. Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -42,7 +42,8 @@ class ExceptionsApi {
   ExceptionsApi(StateService& state, Daemon daemon) : state_(state), daemon_(std::move(daemon)) {}
 
   std::vector<ApiRoute> routes();  // of this object, which must outlive them
-  // Forgets those that have ended, and switches that have, and has tunnels judged again. To be called each second.
+  // Forgets those that have ended, and switches that have, and has tunnels judged again, which waits for no disk. To be
+  // called each second.
   void sweep();
   void note_builds(std::vector<StateStore::BuildFinding> findings);  // of a policy that is served from now on
 
@@ -56,6 +57,7 @@ class ExceptionsApi {
   StateService& state_;
   Daemon daemon_;
   bool is_sweeping_ = false;
+  std::size_t ended_ = 0;  // exceptions and switches that have, when sweep() looked last
 };
 
 }  // namespace bloomwall::proxy

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "filter/cli/terminal.h"
@@ -20,20 +21,6 @@ using nlohmann::ordered_json;
 
 constexpr std::string_view kGroupsPath = "/api/v1/groups", kSwitchPath = "/api/v1/groups/{group}/switches/{key}";
 
-bool has_group(const GroupRules* rules, std::string_view name) {
-  for (std::size_t group = 0; rules != nullptr && group < rules->size(); ++group) {
-    if (rules->name(group) == name) return true;
-  }
-  return false;
-}
-
-std::string no_group_text(const GroupRules* rules, std::string_view name) {
-  if (rules == nullptr) return "the configuration has no groups";
-  std::string names;
-  for (std::size_t group = 0; group < rules->size(); ++group) names += (group == 0 ? "" : ", ") + rules->name(group);
-  return fmt::format("there is no group {}; there are {}", filter::printable(std::string(name)), names);
-}
-
 // The switch that a request describes; errors as for people.
 tl::expected<SwitchItem, std::string> read_switch_item(std::string_view group, std::string_view key,
                                                        std::string_view body, Instant now) {
@@ -44,6 +31,10 @@ tl::expected<SwitchItem, std::string> read_switch_item(std::string_view group, s
     if (name == "value" || name == "until" || name == "why") continue;
     return refuse(fmt::format("{}: no such member; there are value, until and why", name));
   }
+  if (const char* const name = member_that_is_no_text(json, {"value"}); name != nullptr) {
+    return refuse(fmt::format("{}: a text, or null, is needed", name));
+  }
+  if (json.contains("why") && !json["why"].is_string()) return refuse("why: a text is needed");
   const std::string value = text_member(json, "value").value_or(""), why = text_member(json, "why").value_or("");
   auto made = read_switch(value.empty() ? std::string(key) : fmt::format("{}={}", key, value));
   if (!made) return refuse(made.error());
@@ -55,6 +46,27 @@ tl::expected<SwitchItem, std::string> read_switch_item(std::string_view group, s
   made->group = group;
   made->until = *until;
   return SwitchItem{.made = *std::move(made), .created = now, .why = why};
+}
+
+// Why a switch of a filter is not taken; nothing: it is.
+std::optional<HttpReply> refusal_of(const Switch& made, const GroupRules& rules, const Caller& caller) {
+  if (made.what != Switch::What::filter) return std::nullopt;
+  const auto place = std::ranges::find(rules.filters(), made.filter);
+  if (place == rules.filters().end()) {
+    return problem(404, "No such filter", fmt::format("there is no filter {}", filter::printable(made.filter)));
+  }
+  if (made.action == filter::FilterAction::block) return std::nullopt;
+  if (!rules.takes_exceptions(static_cast<std::size_t>(place - rules.filters().begin()))) {
+    return problem(409, "The switch would have no effect",
+                   fmt::format("the filter {} takes no exceptions (filters[].exceptions), and no other action than "
+                               "block from a switch",
+                               made.filter));
+  }
+  if (made.action == filter::FilterAction::allow && caller.role < Role::maintainer) {
+    return problem(403, "Not allowed",
+                   "allow lets pass what other filters stop: it needs the role operator; off needs reviewer");
+  }
+  return std::nullopt;
 }
 
 ordered_json safe_search_of(const GroupRules& rules, std::size_t group) {
@@ -97,6 +109,16 @@ HttpReply list_of(const GroupRules* rules, const State& state) {
 
 }  // namespace
 
+std::string unknown_group(const GroupRules* rules, std::string_view name) {
+  if (rules == nullptr) return "the configuration has no groups";
+  std::string names;
+  for (std::size_t group = 0; group < rules->size(); ++group) {
+    if (rules->name(group) == name) return {};
+    names += (group == 0 ? "" : ", ") + rules->name(group);
+  }
+  return fmt::format("there is no group {}; there are {}", filter::printable(std::string(name)), names);
+}
+
 std::vector<ApiRoute> GroupsApi::routes() {
   return {
       {.method = "GET",
@@ -117,14 +139,13 @@ HttpReply GroupsApi::set(const ApiRequest& request) {
   if (daemon_.is_ending()) return ending_problem();
   const auto rules = daemon_.groups();
   const std::string_view group = request.http.arguments[0], key = request.http.arguments[1];
-  if (!has_group(rules.get(), group)) return problem(404, "No such group", no_group_text(rules.get(), group));
+  if (const std::string unknown = unknown_group(rules.get(), group); !unknown.empty()) {
+    return problem(404, "No such group", unknown);
+  }
   if (!request.caller.may_change(group)) return foreign_group_problem();
   auto item = read_switch_item(group, key, request.http.body, instant_now());
   if (!item) return problem(400, "The switch cannot be taken", item.error());
-  const bool names_filter = item->made.what == Switch::What::filter;
-  if (names_filter && std::ranges::find(rules->filters(), item->made.filter) == rules->filters().end()) {
-    return problem(404, "No such filter", fmt::format("there is no filter {}", item->made.filter));
-  }
+  if (auto wrong = refusal_of(item->made, *rules, request.caller)) return *std::move(wrong);
   const bool is_asked = state_.ask(
       [item = *std::move(item), author = request.caller.author, rules,
        if_match = if_match_of(request.http.head)](StateStore& store) -> StateResult<SwitchItem> {
@@ -134,7 +155,7 @@ HttpReply GroupsApi::set(const ApiRequest& request) {
       },
       [this, asker = request.http.stream](const StateResult<SwitchItem>& made) {
         if (!made) return asker.reply(problem_of(made.error()));
-        publish(*made, asker, "set");
+        publish(*made, asker, true);
       });
   return is_asked ? HttpReply{.is_later = true} : crowded_problem();
 }
@@ -152,15 +173,19 @@ HttpReply GroupsApi::remove(const ApiRequest& request) {
       },
       [this, asker = request.http.stream](const StateResult<SwitchItem>& removed) {
         if (!removed) return asker.reply(problem_of(removed.error()));
-        publish(*removed, asker, "removed");
+        publish(*removed, asker, false);
       });
   return is_asked ? HttpReply{.is_later = true} : crowded_problem();
 }
 
 // Answered once every worker goes by it.
-void GroupsApi::publish(const SwitchItem& item, const HttpStream& asker, const char* done) {
-  log::info("switch {}: {}", done, filter::printable(json_line(to_json(item))));
-  daemon_.publish([item, asker] { asker.reply(json_reply({{"item", to_json(item)}})); });
+void GroupsApi::publish(const SwitchItem& item, const HttpStream& asker, bool is_new) {
+  log::info("switch {}: {}", is_new ? "set" : "removed", filter::printable(json_line(to_json(item))));
+  daemon_.publish([this, item, asker, is_new] {
+    ordered_json json{{"item", to_json(item)}};
+    if (is_new) json["warnings"] = state_.warnings();
+    asker.reply(json_reply(json));
+  });
 }
 
 }  // namespace bloomwall::proxy

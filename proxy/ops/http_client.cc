@@ -141,7 +141,12 @@ tl::expected<ordered_json, int> ask_running(const std::filesystem::path& config,
   if (!status) return fail({status.error()}, kExitError);
   auto json = ordered_json::parse(body, nullptr, false);
   if (!json.is_object()) return fail({fmt::format("{}: {} {}", socket.string(), *status, body)}, kExitError);
-  if (*status < 300) return json;
+  if (*status < 300) {
+    for (const auto& warning : json.value("warnings", ordered_json::array())) {
+      if (warning.is_string()) print_lines(io.err, {"warning: " + warning.get<std::string>()});
+    }
+    return json;
+  }
   const auto detail = json.find("detail");
   const bool is_said = detail != json.end() && detail->is_string();
   return fail({is_said ? detail->get<std::string>() : body}, *status < 500 ? kExitRefused : kExitError);

@@ -31,8 +31,7 @@ tl::expected<int, std::string> ask_http(const std::filesystem::path& socket, con
 
 // A question to the running proxy of a configuration, for commands whose answer is one JSON object. Blocking.
 // Errors are printed, and are the exit status: 78 the configuration, 1 the proxy refuses (4xx), 2 there is nobody to
-// ask, or it failed. Of an answer at most 64 MiB are taken.
-
+// ask, or it failed. What an answer warns of ("warnings") is printed, too. At most 64 MiB of it are taken.
 tl::expected<nlohmann::ordered_json, int> ask_running(const std::filesystem::path& config, const HttpQuestion& question,
                                                       const filter::Streams& io);
 

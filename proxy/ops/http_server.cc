@@ -44,7 +44,9 @@ class HttpServer::Connection final : public DeletedLater, public Transport::Hand
     finish();
   }
   void reply(const HttpReply& whole) {
-    if (state_ == State::waiting) send(whole);
+    if (state_ != State::waiting) return;
+    send(whole);
+    if (state_ == State::answered && transport_->read_ended() && transport_->backlog() == 0) close();
   }
   void close() {
     patience_.clear();
@@ -110,9 +112,10 @@ class HttpServer::Connection final : public DeletedLater, public Transport::Hand
     if (state_ != State::reading || reader_.at_start()) return close();
     send(refusal({ErrorKind::request_timeout, "the request took too long to arrive"}));
   }
-  // A client may shut down its sending side after its request; a complete reply is sent all the same. End of input
-  // during a streamed reply means that the client has gone.
+  // A client may shut down its sending side after its request; a complete reply is sent all the same, also one that is
+  // still to come. End of input during a streamed reply means that the client has gone.
   void on_end() override {
+    if (state_ == State::waiting) return;
     if (state_ != State::answered || transport_->backlog() == 0) close();
   }
   void on_drained() override {

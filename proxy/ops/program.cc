@@ -117,7 +117,11 @@ struct ExceptionCommands {
     CLI::Option* const group = app.add_option("--group", command.group, "for the clients of a group alone");
     CLI::Option* const client =
         app.add_option("--client", command.client, "for one client alone")->type_name("ADDRESS")->excludes(group);
-    app.add_option("--user", command.user, "for one user alone")->type_name("NAME")->excludes(group)->excludes(client);
+    CLI::Option* const user = app.add_option("--user", command.user, "for one user alone");
+    user->type_name("NAME")->excludes(group)->excludes(client);
+    // An empty name would be for everybody: of a script whose variable is not set.
+    const auto names_somebody = [](const std::string& name) { return name.empty() ? "a name is needed" : ""; };
+    for (CLI::Option* const whom : {group, client, user}) whom->check(names_somebody);
     app.footer(kExceptFooter);
   }
 };

@@ -53,9 +53,6 @@ int decide(const ReportCommand& command, const char* decision, const ordered_jso
     io.out << fmt::format("exception {}: allow {} {}\n", item->exception.id, static_cast<char>(item->exception.kind),
                           printable(item->exception.entry));
   }
-  for (const auto& warning : answer->value("warnings", ordered_json::array())) {
-    if (warning.is_string()) print_lines(io.err, {"warning: " + warning.get<std::string>()});
-  }
   return kExitDone;
 }
 

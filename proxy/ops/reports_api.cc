@@ -56,6 +56,9 @@ tl::expected<std::string, std::string> read_words(const ordered_json& json) {
 
 // Whom it is for. Empty: fine; else what is wrong.
 std::string read_scope(const ordered_json& json, const ReportItem& report, filter::Override& made) {
+  if (const char* const name = member_that_is_no_text(json, {"scope", "group"}); name != nullptr) {
+    return fmt::format("{}: a text, or null, is needed", name);
+  }
   const std::string group = text_member(json, "group").value_or("");
   std::string scope = text_member(json, "scope").value_or("");
   if (scope.empty()) scope = group.empty() && report.group.empty() ? "all" : "group";
@@ -95,6 +98,9 @@ tl::expected<ExceptionItem, std::string> read_exception(const ordered_json& json
   if (!report.filter.empty()) made.filters = {report.filter};
   if (std::string wrong = read_scope(json, report, made); !wrong.empty()) return tl::unexpected(std::move(wrong));
   if (std::string wrong = read_end(json, report, now, item); !wrong.empty()) return tl::unexpected(std::move(wrong));
+  if (member_that_is_no_text(json, {"entry"}) != nullptr) {
+    return tl::unexpected(std::string("entry: a text, or null, is needed"));
+  }
   const std::string entry = text_member(json, "entry").value_or(entry_of(report));
   if (entry.empty() || entry.size() > ExceptionItem::kMaxEntry + 7) {
     return tl::unexpected(fmt::format("entry: a text of 1 to {} octets is needed", ExceptionItem::kMaxEntry));

@@ -68,28 +68,31 @@ HttpReply StateApi::list_tokens() const {
 }
 
 HttpReply StateApi::make_token(const ApiRequest& request) {
-  if (is_ending_()) return ending_problem();
+  if (daemon_.is_ending()) return ending_problem();
   auto made = read_token(request.http.body, std::time(nullptr));
   if (!made) return problem(400, "The token cannot be made", made.error());
-  const bool is_asked = state_.ask([token = made->token, author = request.caller.author](
-                                       StateStore& store) { return store.add_token(token, author); },
-                                   [text = made->text, asker = request.http.stream](const StateResult<Token>& token) {
-                                     if (!token) return asker.reply(problem_of(token.error()));
-                                     log::info("token made: {}", json_line(for_people(*token)));
-                                     asker.reply(json_reply({{"token", text}, {"item", for_people(*token)}}, 201));
-                                   });
+  const bool is_asked = state_.ask(
+      [token = made->token, author = request.caller.author](StateStore& store) {
+        return store.add_token(token, author);
+      },
+      [this, text = made->text, asker = request.http.stream](const StateResult<Token>& token) {
+        if (!token) return asker.reply(problem_of(token.error()));
+        log::info("token made: {}", json_line(for_people(*token)));
+        asker.reply(json_reply({{"token", text}, {"item", for_people(*token)}, {"warnings", state_.warnings()}}, 201));
+      });
   return is_asked ? HttpReply{.is_later = true} : crowded_problem();
 }
 
 HttpReply StateApi::remove_token(const ApiRequest& request) {
-  if (is_ending_()) return ending_problem();
-  const bool is_asked = state_.ask([name = std::string(request.http.arguments.front()), author = request.caller.author](
-                                       StateStore& store) { return store.remove_token(name, author); },
-                                   [asker = request.http.stream](const StateResult<Token>& token) {
-                                     if (!token) return asker.reply(problem_of(token.error()));
-                                     log::info("token removed: {}", json_line(for_people(*token)));
-                                     asker.reply(json_reply({{"item", for_people(*token)}}));
-                                   });
+  if (daemon_.is_ending()) return ending_problem();
+  const bool is_asked =
+      state_.ask([name = std::string(request.http.arguments.front()),
+                  author = request.caller.author](StateStore& store) { return store.remove_token(name, author); },
+                 [this, asker = request.http.stream](const StateResult<Token>& token) {
+                   if (!token) return asker.reply(problem_of(token.error()));
+                   log::info("token removed: {}", json_line(for_people(*token)));
+                   daemon_.publish([token = *token, asker] { asker.reply(json_reply({{"item", for_people(token)}})); });
+                 });
   return is_asked ? HttpReply{.is_later = true} : crowded_problem();
 }
 

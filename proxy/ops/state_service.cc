@@ -12,6 +12,11 @@ StateService::StateService(EventLoop& loop, StateStore store)
   tokens_.set(state_->tokens);
 }
 
+std::vector<std::string> StateService::warnings() const {
+  if (is_kept_) return {};
+  return {"it is gone after a restart: there is no state_dir to keep it in"};
+}
+
 void StateService::adopt(const StatePtr& state) {
   if (state->tokens != state_->tokens) tokens_.set(state->tokens);
   state_ = state;

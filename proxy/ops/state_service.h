@@ -5,8 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "proxy/io/event_loop.h"
 #include "proxy/state/state_thread.h"
@@ -22,19 +25,34 @@ class StateService {
   const State& state() const { return *state_; }
   const CurrentTokens& tokens() const { return tokens_; }
   bool is_kept() const { return is_kept_; }
+  // What whoever has changed it should know: that the change is gone after a restart.
+  std::vector<std::string> warnings() const;
   bool is_usable() const { return is_usable_; }  // false: it cannot be changed (StateStore::fault())
 
   // False: too many wait. `job`: StateResult<T>(StateStore&), on the state's thread; `done`: void(StateResult<T>).
   template <typename Job, typename Done>
   bool ask(Job job, Done done) {
-    return thread_.post([this, job = std::move(job), done = std::move(done)](StateStore& store) {
+    const bool is_taken = thread_.post([this, job = std::move(job), done = std::move(done)](StateStore& store) {
       auto result = job(store);
-      loop_.post([this, result = std::move(result), state = store.state(), is_kept = store.is_kept(), done] {
+      loop_.post([this, result = std::move(result), state = store.state(), is_kept = store.is_kept(),
+                  is_usable = store.fault().empty(), done] {
         adopt(state);
         is_kept_ = is_kept;
+        is_usable_ = is_usable;
+        --asked_;
         done(result);
       });
     });
+    asked_ += is_taken ? 1U : 0U;
+    return is_taken;
+  }
+  bool is_asked() const { return asked_ > 0; }  // something, and `done` was not called yet
+  // The process ends: what is asked for fails from now on, where another process holds the file.
+  void hurry() { thread_.hurry(); }
+
+  // Once all is done that was asked for, another process may change the state.
+  void release() {
+    thread_.post([](StateStore& store) { store.release(); });
   }
 
  private:
@@ -44,6 +62,7 @@ class StateService {
   StatePtr state_;
   CurrentTokens tokens_;
   bool is_kept_ = false, is_usable_ = false;
+  std::size_t asked_ = 0;
   StateThread thread_;  // last: it posts to the loop
 };
 

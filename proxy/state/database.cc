@@ -49,6 +49,11 @@ tl::expected<Database, std::string> Database::open(const std::filesystem::path& 
 
 std::string Database::error() const { return fmt::format("{}: {}", name_, sqlite3_errmsg(handle_.get())); }
 
+bool Database::has_moved() const {
+  int moved = 0;
+  return sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0;
+}
+
 tl::expected<void, std::string> Database::run(const char* sql, std::initializer_list<SqlValue> values) {
   Statement statement(*this, sql, values);
   while (statement.next()) {

@@ -33,6 +33,8 @@ class Database {
   std::int64_t last_id() const { return sqlite3_last_insert_rowid(handle_.get()); }
   std::int64_t changed_rows() const { return sqlite3_changes64(handle_.get()); }  // by the last statement
   std::string error() const;
+  void wait_for_nobody() { sqlite3_busy_timeout(handle_.get(), 0); }
+  bool has_moved() const;  // the file has another name by now, or none
 
  private:
   friend class Statement;

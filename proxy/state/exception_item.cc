@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/text.h"
 #include "filter/policy/entry_text.h"
 #include "filter/url/host.h"
 #include "proxy/state/json_members.h"
@@ -28,6 +29,9 @@ std::string on_one_line(std::string text) {
 
 // Whom it is for. Empty: fine; else what is wrong.
 std::string read_people(const ordered_json& json, Override& exception) {
+  if (const char* const name = member_that_is_no_text(json, {"client", "user", "group"}); name != nullptr) {
+    return fmt::format("{}: a text, or null, is needed", name);
+  }
   const std::string client = text_member(json, "client").value_or("");
   exception.user = text_member(json, "user").value_or("");
   exception.group = text_member(json, "group").value_or("");
@@ -60,6 +64,12 @@ std::string read_rule(const ordered_json& json, Override& exception) {
 }
 
 }  // namespace
+
+bool is_filter_name(std::string_view name) {
+  return !name.empty() && name.size() <= ExceptionItem::kMaxName && std::ranges::all_of(name, [](char c) {
+    return is_alpha(c) || is_digit(c) || c == '.' || c == '_' || c == '-';
+  });
+}
 
 bool says_the_same(const Override& a, const Override& b) {
   return a.action == b.action && a.kind == b.kind && a.entry == b.entry && a.filters == b.filters &&
@@ -126,7 +136,8 @@ tl::expected<ExceptionItem, std::string> exception_from(const ordered_json& json
   item.why = *why;
   item.who = text_member(json, "who").value_or("");
   const auto until_build = json.find("until_build");
-  item.until_build = until_build != json.end() && until_build->is_boolean() && until_build->get<bool>();
+  if (until_build != json.end() && !until_build->is_boolean()) return refuse("until_build: true or false is needed");
+  item.until_build = until_build != json.end() && until_build->get<bool>();
   item.builds =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(number_member(json, "builds").value_or(0), 1'000'000));
   item.report = number_member(json, "report").value_or(0);
@@ -141,12 +152,12 @@ tl::expected<ExceptionItem, std::string> exception_from(const ordered_json& json
 
 std::string allow_line(const ExceptionItem& item, std::int64_t now) {
   const Override& exception = item.exception;
-  const bool is_scoped = exception.client.has_value() || !exception.user.empty() || !exception.group.empty();
+  const bool is_scoped =
+      exception.client.has_value() || !exception.user.empty() || !exception.group.empty() || !exception.filters.empty();
   if (exception.action == Override::Action::deny || is_scoped || exception.until <= now) return {};
   // A list takes these as written out only.
   const bool is_top = filter::is_host_kind(exception.kind) && filter::is_top_level_domain(exception.entry);
   std::string line = (is_top ? "*." : "") + exception.entry;
-  for (const std::string& filter : exception.filters) line += " @" + on_one_line(filter);
   const std::string end = exception.until == Override::kForever ? "ever" : "until " + time_text(exception.until);
   return line + fmt::format("  # exception {}, {}: {}", exception.id, end, on_one_line(item.why));
 }

@@ -39,6 +39,9 @@ struct ExceptionItem {
   std::uint64_t report = 0;                      // 0: none
 };
 
+// Whether a filter can have that name: 1 to 64 of A-Z a-z 0-9 . _ -.
+bool is_filter_name(std::string_view name);
+
 // Of the same action, entry, filters and people: a newer one takes its place.
 bool says_the_same(const filter::Override& a, const filter::Override& b);
 
@@ -49,8 +52,9 @@ std::string client_text(const filter::Override& exception);  // empty: for every
 nlohmann::ordered_json to_json(const ExceptionItem& item);
 tl::expected<ExceptionItem, std::string> exception_from(const nlohmann::ordered_json& json);
 
-// As a line of an allow list, without its end; empty: it says nothing that an allow list can say (a deny, one for some
-// people only, or one that has ended at `now`).
+// As a line of an allow list, without its end; empty: it says nothing that every proxy's allow list can say (a deny,
+// one for some people only, one against some filters only, whose names another proxy may not know and then refuses to
+// load the list, or one that has ended at `now`).
 std::string allow_line(const ExceptionItem& item, std::int64_t now);
 
 }  // namespace bloomwall::proxy

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -17,6 +18,18 @@ inline std::optional<std::string> text_member(const nlohmann::ordered_json& json
   const auto at = json.find(name);
   if (at == json.end() || !at->is_string()) return std::nullopt;
   return at->get<std::string>();
+}
+
+// The first of `names` that is there and neither null nor a text of at least one octet; nullptr: none. To be asked
+// wherever a member that is left out widens what is made: one of another type must not pass for one that is not there.
+inline const char* member_that_is_no_text(const nlohmann::ordered_json& json,
+                                          std::initializer_list<const char*> names) {
+  for (const char* const name : names) {
+    const auto at = json.find(name);
+    if (at == json.end() || at->is_null()) continue;
+    if (!at->is_string() || at->get_ref<const std::string&>().empty()) return name;
+  }
+  return nullptr;
 }
 
 inline std::optional<std::uint64_t> number_member(const nlohmann::ordered_json& json, const char* name) {

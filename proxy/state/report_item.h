@@ -4,7 +4,7 @@
 //    "comment":"it is a shop","name":"Anna","first":"2026-11-23T08:00:00Z","last":"...","count":2,
 //    "decided":null,"reviewer":null,"words":null,"exception":null,"until":null,"until_build":false}
 // Reports of the same URL, filter and group are one while it is open; "client", "user" and "decision" are those of the
-// newest, "comment" and "name" of the newest that has one. "filter" is empty where none has blocked it (`otherwise:
+// first, "comment" and "name" of the newest that has one. "filter" is empty where none has blocked it (`otherwise:
 // deny`, `bloomwall deny`). Of one that is not open: "decided", "reviewer", and "words" for whoever has reported it;
 // accepted: "exception" is the number of the exception that was made, "until" its end.
 //   open -> accepted -> cured      accepted until a build, and a build does not list it any more

@@ -41,13 +41,11 @@ AuditRow row_of(const char* what, const Author& author, const ReportItem& report
           .report = report.id};
 }
 
-// The newer one is added to what was reported before.
+// The newer one is added to what was reported before. Whose report it is stays: a reviewer who opens the page for its
+// client opens it for the one that was shown.
 void merge(ReportItem& report, const ReportItem& newer) {
   report.last = std::max(report.last, newer.last);
   ++report.count;
-  report.client = newer.client;
-  report.user = newer.user;
-  report.decision = newer.decision;
   if (!newer.comment.empty()) report.comment = newer.comment;
   if (!newer.name.empty()) report.name = newer.name;
 }
@@ -248,6 +246,7 @@ StateResult<StateStore::Secret> StateStore::report_secret() {
     if (const auto secret = parse_hex<std::tuple_size_v<Secret>>(kept.text(0))) return *secret;
   }
   if (!kept.error().empty()) return report_error(StateError::Kind::failed, kept.error());
+  if (const ReportDone claimed = claim(); !claimed) return report_error(StateError::Kind::failed, claimed.error());
   Secret secret{};
   if (RAND_bytes(secret.data(), static_cast<int>(secret.size())) != 1) {
     return report_error(StateError::Kind::failed, "the system gives no random octets");

@@ -98,7 +98,8 @@ tl::expected<bool, std::string> StateStore::load_file() {
   if (!tables) return tl::unexpected(tables.error());
   if (*tables == 0) return false;
   database_ = *std::move(database);
-  Done ready = check();
+  Done ready = read_version();
+  if (ready) ready = check();
   if (ready) ready = load();
   if (ready) return true;
   database_.reset();
@@ -109,10 +110,10 @@ tl::expected<bool, std::string> StateStore::load_file() {
 Done StateStore::load_export(const std::string& fault) {
   auto exported = read_export(folder_);
   if (!fault.empty() && (!exported || !exported->is_there)) {
-    return tl::unexpected(
-        fmt::format("{}; put back a copy of state.db, or move it away to begin without its exceptions "
-                    "and tokens{}",
-                    fault, exported ? "" : "; " + exported.error()));
+    return tl::unexpected(fmt::format(
+        "{}; put back a copy of state.db with its -wal and -shm, or move all three away to begin without its "
+        "exceptions and tokens{}",
+        fault, exported ? "" : "; " + exported.error()));
   }
   if (!exported) return tl::unexpected(exported.error());
   fault_ = fault;
@@ -184,13 +185,16 @@ Done StateStore::load() {
 }
 
 Done StateStore::make_file() {
-  if (database_) return is_older_ ? bring_up_to_date() : Done();
+  if (database_ && !is_older_) return {};
   std::error_code error;
   if (!folder_.empty()) fs::create_directories(folder_, error);
   if (!folder_.empty() && !fs::is_directory(folder_, error)) folder_.clear();
+  if (const Done claimed = claim(); !claimed) return claimed;
+  if (database_) return bring_up_to_date();
   auto database = Database::open(folder_.empty() ? fs::path() : folder_ / kStateFile);
   if (!database) return tl::unexpected(database.error());
   database_ = *std::move(database);
+  if (!waits_) database_->wait_for_nobody();
   Done begun = begin_with_state();
   if (!begun) database_.reset();
   return begun;
@@ -264,8 +268,10 @@ StateResult<void> StateStore::commit(State next, const Change& change) { return 
 StateResult<void> StateStore::commit_after(const Change& change, State& next) {
   if (!fault_.empty()) return refused(StateError::Kind::failed, fault_);
   if (const Done made = make_file(); !made) return refused(StateError::Kind::failed, made.error());
+  if (const Done claimed = claim(); !claimed) return refused(StateError::Kind::failed, claimed.error());
   Transaction transaction(*database_);
   Done done = transaction.began();
+  if (done) done = find_file();
   if (done) done = change();
   if (done) done = transaction.commit();
   if (!done) return refused(StateError::Kind::failed, done.error());

@@ -3,7 +3,8 @@
 // Kept in "state.db" of the state folder, a file of SQLite that this class alone writes; each change is one transaction
 // with its row of the audit, and on the disk when the call returns. Beside it, replaced after each change:
 // "exceptions.json", {"next_id":3,"items":[...],"switches":[...]} with all exceptions and switches, which other
-// programs read and which stands in where state.db cannot; "exceptions.txt", those that an allow list can say.
+// programs read and which stands in where state.db cannot; "exceptions.txt", those that the allow list of any proxy can
+// say: allows for everybody, against all filters.
 //
 //   state.db                 exceptions.json   what becomes of it
 //   as it should be          any               state.db counts
@@ -11,6 +12,10 @@
 //                                              change makes state.db, which begins with these
 //   damaged, newer, foreign  there             fault(): exceptions.json counts, and every change is refused
 //   damaged, newer, foreign  not there         an error: what was denied would pass
+//   removed or replaced      any               fault() from the next change on: what is in memory counts until the end
+//   while it is served                         of the process
+// One process changes it at a time (state_lock.h), from its first change on. The changes of another one are refused
+// meanwhile; and from then on, too, where this one has changed it since the other one read it: fault().
 // A file that cannot be read is never changed, moved or removed. Where there is no folder and none can be made, changes
 // are kept in memory alone: is_kept() is false.
 // A state.db of an older program gets the tables that it has not with the first change.
@@ -36,6 +41,7 @@
 #include "proxy/state/database.h"
 #include "proxy/state/exception_item.h"
 #include "proxy/state/report_item.h"
+#include "proxy/state/state_lock.h"
 #include "proxy/state/switch_item.h"
 #include "proxy/state/tokens.h"
 
@@ -79,6 +85,11 @@ class StateStore {
   bool is_kept() const { return !folder_.empty(); }
   const std::string& fault() const { return fault_; }      // why nothing can be changed; empty: it can
   const std::string& warning() const { return warning_; }  // of open(), for the log; empty: none
+
+  // From now on a change fails at once where another process holds the file.
+  void wait_for_nobody();
+  // Lets another process change the folder from now on: this one is about to end.
+  void release() { lock_.release(); }
 
   // Each is kept when it returns; after an error nothing has changed.
   // It gets an id, and takes the place of those that say the same.
@@ -131,6 +142,9 @@ class StateStore {
   tl::expected<void, std::string> check();
   tl::expected<void, std::string> load();
   tl::expected<void, std::string> make_file();
+  tl::expected<void, std::string> read_version();
+  tl::expected<void, std::string> claim();
+  tl::expected<void, std::string> find_file();
   tl::expected<void, std::string> begin_with_state();
   tl::expected<void, std::string> bring_up_to_date();
   tl::expected<void, std::string> insert(const ExceptionItem& item);
@@ -162,8 +176,11 @@ class StateStore {
   std::optional<Database> database_;  // nothing: state.db is not made yet, or cannot be read
   std::filesystem::path folder_;      // empty: kept nowhere
   StatePtr state_;
+  StateLock lock_;
+  std::int64_t version_ = 0;  // of state.db as it was read: another one after a change by another process
   bool is_imported_ = false;  // from exceptions.json
   bool is_older_ = false;     // state.db is of an older program
+  bool waits_ = true;         // for others that hold state.db
   std::uint64_t next_id_ = 1, next_report_ = 1;
   std::string fault_, warning_;
 };

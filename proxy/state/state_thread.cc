@@ -32,6 +32,7 @@ void StateThread::run(const std::stop_token& stop) {
       job = std::move(waiting_.front());
       waiting_.pop_front();
     }
+    if (stop.stop_requested() || is_in_a_hurry_.load(std::memory_order_relaxed)) store_.wait_for_nobody();
     job(store_);
   }
 }

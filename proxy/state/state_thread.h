@@ -1,10 +1,12 @@
 // The thread that changes the state: a StateStore, and jobs for it that run one after the other, in the order in which
 // they were given. A job may take as long as the disk does; what comes of it the job posts to the loop that asked.
-// At most kMostWaiting jobs wait. Those that were taken are done before the destructor returns.
-// Threads: post() from any.
+// At most kMostWaiting jobs wait. Those that were taken are done before the destructor returns; where another process
+// holds the file, they fail from then on, or from hurry() on, and only the one under way may wait for it.
+// Threads: post() and hurry() from any.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -29,11 +31,13 @@ class StateThread {
 
   // False: too many wait, and this one is not done.
   bool post(Job job);
+  void hurry() { is_in_a_hurry_.store(true, std::memory_order_relaxed); }
 
  private:
   void run(const std::stop_token& stop);
 
   StateStore store_;  // the thread's
+  std::atomic<bool> is_in_a_hurry_{false};
   std::mutex mutex_;
   std::condition_variable_any wanted_;
   std::deque<Job> waiting_;  // guarded by mutex_

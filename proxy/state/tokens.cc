@@ -102,7 +102,8 @@ tl::expected<Token, std::string> token_from(const ordered_json& json) {
   }
   const auto bytes = digest ? parse_hex<std::tuple_size_v<TokenDigest>>(*digest) : std::nullopt;
   if (!bytes) return refuse("sha256: 64 hexadecimal digits are needed");
-  if (role && !role_of(*role)) return refuse("role: viewer, reviewer, operator or admin is needed");
+  if (member_that_is_no_text(json, {"role"}) != nullptr || (role && !role_of(*role)))
+    return refuse("role: viewer, reviewer, operator or admin is needed");
   const auto created = time_member(json, "created"), until = end_member(json);
   if (!created || !until) return refuse("created and until: times such as 2026-01-31T12:00:00Z are needed");
   Token token{.name = *name, .groups = *std::move(groups), .created = *created, .until = *until, .digest = *bytes};

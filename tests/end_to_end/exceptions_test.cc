@@ -136,6 +136,9 @@ TEST_F(ServedExceptions, WhatCannotBeTakenSaysWhyAndChangesNothing) {
     EXPECT_THAT(refused.out, StartsWith("bloomwall: ")) << line[1];
   }
   EXPECT_EQ(command({"allow", "h.test", "--for", "1 day", "--why", "x"}).status, 2);
+  for (const std::string option : {"--group", "--client", "--user"}) {
+    EXPECT_EQ(command({"allow", "h.test", option, "", "--why", "x"}).status, 2) << "it would be for everybody";
+  }
   EXPECT_EQ(command({"exceptions"}).out, "");
   const auto warned = command({"allow", "listed.example.test", "--filter", "nobody", "--why", "x"});
   EXPECT_THAT(warned.out, HasSubstr("warning: no filter has the name nobody"));
@@ -152,7 +155,12 @@ TEST_F(ServedExceptions, TheSocketSpeaksJson) {
       {R"({"action":"maybe","entry":"h.test","why":"x"})", "action"},
       {R"({"action":"deny","entry":"h.test","why":"x","filters":["sample"]})", "filters"},
       {R"({"action":"allow","entry":"h.test","why":"x","until":"2026-02-30T00:00:00Z"})", "until"},
-      {R"({"action":"allow","entry":"h.test","why":"x","until":1})", "until"}};
+      {R"({"action":"allow","entry":"h.test","why":"x","until":1})", "until"},
+      {R"({"action":"allow","entry":"h.test","why":"x","group":["pupils"]})", "group: a text, or null, is needed"},
+      {R"({"action":"allow","entry":"h.test","why":"x","client":["127.0.0.2"]})", "client: a text"},
+      {R"({"action":"allow","entry":"h.test","why":"x","user":7})", "user: a text"},
+      {R"({"action":"allow","entry":"h.test","why":"x","until_build":"yes"})", "until_build"},
+      {R"({"action":"allow","entry":"h.test","why":"x","filters":["nosuch filter"]})", "filters"}};
   for (const auto& [body, why] : bodies) {
     const auto reply = nlohmann::json::parse(curl_socket({"-d", body, url}).out, nullptr, false);
     ASSERT_TRUE(reply.is_object()) << body;
@@ -194,11 +202,18 @@ TEST_F(ServedExceptions, WithoutAFolderTheyLastUntilTheEnd) {
     std::string config = yaml(origin_.port());
     proxy_.reset();  // it has the control socket
     config.replace(config.find("state_dir: state"), 16, "state_dir: " + folder);
+    config += "groups: [{name: pupils, clients: [127.0.0.2]}]\n";
     proxy_ = std::make_unique<Proxy>(folder_, config, Proxy::Admin::on);
     const auto made = command({"allow", "listed.example.test", "--why", "x"});
     EXPECT_EQ(made.status, 0) << made.out;
     EXPECT_THAT(made.out, HasSubstr("warning: it is gone after a restart"));
     EXPECT_EQ(status("listed.example.test"), "502");
+    for (const std::vector<std::string>& words : {std::vector<std::string>{"token", "add", "ci", "--for", "1h"},
+                                                  {"switch", "pupils", "pause", "--for", "1h"}}) {
+      const auto changed = command(words);
+      EXPECT_EQ(changed.status, 0) << changed.out;
+      EXPECT_THAT(changed.out, HasSubstr("warning: it is gone after a restart")) << words[0];
+    }
   }
 }
 

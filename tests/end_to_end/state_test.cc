@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/end_to_end/servers.h"
+#include "tests/proxy/auth/hashes.h"
 #include "tests/support/scripted_peer.h"
 
 namespace bloomwall::test {
@@ -32,12 +33,15 @@ class ServedState : public testing::Test {
   void start() {
     proxy_ = std::make_unique<Proxy>(
         folder_,
-        "filters: [{name: games, file: games.bwf}, {name: malware, file: malware.bwf, exceptions: refused}]\n"
-        "groups: [{name: pupils, clients: [127.0.0.2]}, {name: staff, clients: [127.0.0.3]}]\n"
-        "access: {deny_destinations: [], connect_ports: [], opaque_tunnels: allow}\n"
-        "log: {access: {file: access.log, format: json}}\nstate_dir: state\n"
-        "dns: {hosts: {games.example.test: 127.0.0.1, malware.example.test: 127.0.0.1, both.example.test: 127.0.0.1, "
-        "plain.example.test: 127.0.0.1}}\n",
+        std::string(
+            "filters: [{name: games, file: games.bwf}, {name: malware, file: malware.bwf, exceptions: refused}]\n") +
+            "groups: [{name: pupils, clients: [127.0.0.2]}, {name: staff, clients: [127.0.0.3]}]\n"
+            "access: {deny_destinations: [], connect_ports: [], opaque_tunnels: allow}\n"
+            "log: {access: {file: access.log, format: json}}\nstate_dir: state\n"
+            "dns: {hosts: {games.example.test: 127.0.0.1, malware.example.test: 127.0.0.1, both.example.test: "
+            "127.0.0.1, "
+            "plain.example.test: 127.0.0.1}}\n" +
+            more_,
         Proxy::Admin::on);
   }
   Finished command(std::vector<std::string> words) const {
@@ -82,6 +86,7 @@ class ServedState : public testing::Test {
   TempDir folder_;
   ScriptedListener origin_;
   const std::uint16_t closed_port_ = free_port();
+  std::string more_;  // of the configuration
   std::unique_ptr<Proxy> proxy_;
 };
 
@@ -95,6 +100,11 @@ TEST_F(ServedState, AnExceptionMayBeForSomePeopleAlone) {
   EXPECT_EQ(status("games.example.test", "127.0.0.5"), "502");
   EXPECT_EQ(status("games.example.test", "127.0.0.6"), "403");
   EXPECT_EQ(command({"allow", "a.test", "--client", "10.0.0.1/8", "--why", "x"}).status, 1);
+  for (const std::string action : {"allow", "deny"}) {
+    const auto refused = command({action, "a.test", "--group", "pupil", "--why", "x"});
+    EXPECT_EQ(refused.status, 1) << "it would be for nobody";
+    EXPECT_THAT(refused.out, HasSubstr("there is no group pupil; there are pupils, staff, default"));
+  }
   EXPECT_THAT(command({"explain", "http://games.example.test/", "--client", "127.0.0.2"}).out,
               HasSubstr("allowed (excepted)"));
   EXPECT_THAT(command({"explain", "http://games.example.test/", "--client", "127.0.0.3"}).out, HasSubstr("blocked"));
@@ -185,6 +195,28 @@ TEST_F(ServedState, ASwitchEndsTunnelsThatAreOpen) {
   teacher.expect("still here");
 }
 
+TEST_F(ServedState, ATokenThatIsRemovedEndsItsTunnels) {
+  more_ = "authentication: {require: [127.0.0.4/32], users_file: users}\n";
+  folder_.write("users", user_line("anna"));
+  kill_proxy();
+  start();
+  const auto open = [this](const std::string& with) {
+    auto client = ScriptedPeer::connect_from("127.0.0.4", proxy_->port());
+    client.send(connect_to("plain.example.test:" + std::to_string(origin_.port()),
+                           "Proxy-Authorization: Bearer " + with + "\r\n"));
+    auto far = origin_.accept();
+    EXPECT_EQ(status_of(client.read_head()), 200);
+    return std::pair(std::move(client), std::move(far));
+  };
+  auto [lost, of_lost] = open(token("lost", {}));
+  auto [kept, of_kept] = open(token("kept", {}));
+  ASSERT_EQ(command({"token", "remove", "lost"}).status, 0);
+  lost.expect_end();
+  of_lost.expect_end();
+  of_kept.send("still here");
+  kept.expect("still here");
+}
+
 TEST_F(ServedState, AChangeMayNameWhatItsMakerHasSeen) {
   const std::string text = token("anna", {"--role", "reviewer"});
   const auto asked = [&](const std::string& path, std::vector<std::string> more) {
@@ -230,6 +262,27 @@ TEST_F(ServedState, APauseOpensAllButWhatTakesNoExceptions) {
   EXPECT_EQ(command({"switch", "pupils", "filters.nobody=off", "--for", "1m"}).status, 1);
   EXPECT_EQ(command({"switch", "pupils", "filters.games=maybe", "--for", "1m"}).status, 1);
   EXPECT_EQ(command({"switch", "pupils", "pause", "--for", "90d"}).status, 2);
+}
+
+// It would open what nobody's exception can.
+TEST_F(ServedState, ASwitchDoesNotOpenWhatTakesNoExceptions) {
+  const std::string reviewer = token("anna", {"--role", "reviewer"}), chief = token("bob", {"--role", "operator"});
+  const auto put = [&](const std::string& with, const std::string& filter, const std::string& action) {
+    const std::string body = R"({"value":")" + action + R"(","until":")" + in_ten_minutes() + R"("})";
+    return ask("/api/v1/groups/pupils/switches/filters." + filter,
+               {"-X", "PUT", "-d", body, "-H", "Authorization: Bearer " + with});
+  };
+  for (const std::string action : {"off", "monitor", "allow"}) {
+    EXPECT_THAT(put(chief, "malware", action), StartsWith("409")) << action;
+  }
+  EXPECT_THAT(put(reviewer, "malware", "off"), testing::AllOf(StartsWith("409"), HasSubstr("takes no exceptions")));
+  EXPECT_EQ(status("malware.example.test", "127.0.0.2"), "403");
+  EXPECT_EQ(command({"switch"}).out, "");
+  EXPECT_THAT(put(reviewer, "malware", "block"), StartsWith("200"));
+  EXPECT_THAT(put(reviewer, "games", "allow"), StartsWith("403")) << "it overrules the filters behind it";
+  EXPECT_THAT(put(chief, "games", "allow"), StartsWith("200"));
+  EXPECT_THAT(put(reviewer, "games", "off"), StartsWith("200"));
+  EXPECT_EQ(status("games.example.test", "127.0.0.2"), "502");
 }
 
 TEST_F(ServedState, TheAuditSaysWhoDidWhat) {
@@ -358,8 +411,10 @@ TEST_F(ServedState, TheExportIsAnAllowList) {
     ASSERT_EQ(command({"allow", entry, "--why", "a # in it"}).status, 0) << entry;
   }
   ASSERT_EQ(command({"allow", "y.test", "--filter", "games", "--why", "x"}).status, 0);
+  ASSERT_EQ(command({"allow", "z.test", "--filter", "nobody", "--why", "no filter has that name"}).status, 0);
+  EXPECT_EQ(command({"exceptions", "export"}).out.find("@"), std::string::npos);
   folder_.write("second.yaml",
-                "filters: [{name: games, file: games.bwf}]\nallow_lists: [state/exceptions.txt]\n"
+                "filters: [{name: another, file: games.bwf}]\nallow_lists: [state/exceptions.txt]\n"
                 "admin: {control_socket: null}\nstate_dir: null\n");
   const auto checked = run({bloomwall_program(), "check", "--config", folder_.path("second.yaml")});
   EXPECT_EQ(checked.status, 0) << checked.out;

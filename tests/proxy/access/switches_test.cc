@@ -69,6 +69,18 @@ TEST(Switches, APauseLeavesWhatTakesNoExceptionsAndWhatStopsNothing) {
   EXPECT_EQ(view_of({pause, switch_of("otherwise=deny", 200)}, 100), "off block off no_decrypt; deny");
 }
 
+TEST(Switches, AFilterThatTakesNoExceptionsCanOnlyBeMadeToBlock) {
+  for (const std::string action : {"off", "monitor", "allow"}) {
+    EXPECT_EQ(view_of({switch_of("filters.malware=" + action, 200)}, 100), "block block monitor no_decrypt; allow")
+        << action;
+  }
+  filter::PolicyView view{.actions = {FilterAction::monitor}};
+  const std::vector<std::string> names{"malware"};
+  const std::vector<bool> take_exceptions{false};
+  apply_switches(std::vector{switch_of("filters.malware=block", 200)}, "pupils", 100, {names, take_exceptions}, view);
+  EXPECT_EQ(view.actions.front(), FilterAction::block);
+}
+
 TEST(Switches, TheNextEndIsTheFirstThatComes) {
   const std::vector<Switch> some{switch_of("pause", 200), switch_of("otherwise=deny", 150)};
   EXPECT_EQ(next_end(some, 100, 1000), 150);

@@ -1,5 +1,6 @@
 // Clients that must log in: 407, credentials that go no further, locks, exemptions, tunnels and their users.
 // SPDX-License-Identifier: Apache-2.0
+#include <ctime>
 #include <string>
 
 #include "tests/proxy/auth/hashes.h"
@@ -249,6 +250,28 @@ TEST_F(LoginTest, ATokenIsAPasswordOrStandsAlone) {
   tunnel.client.expect_end();
   wait_until([&] { return log_text().find("\"user\":\"ci\"") != std::string::npos; });
   EXPECT_EQ(log_text().find(token), std::string::npos);
+}
+
+// Nothing is reloaded.
+TEST_F(LoginTest, ATunnelEndsWithTheTimeOfItsUser) {
+  const auto text_of = [](char digit) { return "bw_" + std::string(32, digit); };
+  const auto bearer = [&](char digit) { return "Proxy-Authorization: Bearer " + text_of(digit) + "\r\n"; };
+  const std::int64_t now = std::time(nullptr);
+  tokens.set(std::make_shared<const proxy::TokenTable>(
+      std::vector<proxy::Token>{{.name = "brief", .until = now + 3, .digest = proxy::digest_of(text_of('a'))},
+                                {.name = "long", .until = now + 3600, .digest = proxy::digest_of(text_of('b'))}}));
+  auto ending = tunnel_as(bearer('a')), other = tunnel_as(bearer('b'));
+  auto busy = tunnel_as(bearer('a'));
+  busy.client.send("SSH-2.0-x\r\n");
+  busy.server.expect("SSH-2.0-x\r\n");
+  ending.client.expect_end();
+  ending.server.expect_end();
+  busy.client.expect_end();
+  EXPECT_GE(std::time(nullptr), now + 3);
+  other.server.send("still here");
+  other.client.expect("still here");
+  EXPECT_EQ(errors(ErrorKind::tunnel_denied), 2U);
+  EXPECT_EQ(counter(&Counters::tunnels_cut_by_reload_total), 0U);
 }
 
 // One connection, and whoever's request it is.

@@ -41,6 +41,11 @@ class Admin : public testing::Test {
                                               std::string(request.arguments.at(0)) + ":" + std::string(request.body)};
                        },
                    .most_body = 8});
+    all.push_back({.method = "GET", .path = "/later", .handler = [this](const HttpRequest& request) {
+                     stream_ = request.stream;
+                     ++streams_;
+                     return HttpReply{.is_later = true};
+                   }});
     all.push_back({.method = "GET", .path = "/stream", .handler = [this](const HttpRequest& request) {
                      stream_ = request.stream;
                      ++streams_;
@@ -101,6 +106,17 @@ TEST_F(Admin, AHalfClosedClientGetsItsWholeAnswer) {
   peer.shut_write();
   const std::string got = peer.read_to_end();
   EXPECT_TRUE(got.ends_with("\r\n\r\n" + metrics_)) << got.size();
+}
+
+// `nc -N` and the like: the request is complete, and its answer is not known yet.
+TEST_F(Admin, AHalfClosedClientGetsAnAnswerThatComesLater) {
+  open();
+  auto peer = connect();
+  peer.send("GET /later HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+  peer.shut_write();
+  EXPECT_TRUE(exchange(kHealth).ends_with("alive\n")) << "the end of the other has been seen by now";
+  on_stream(1, [&] { stream_->reply({.body = "now\n"}); });
+  EXPECT_TRUE(peer.read_to_end().ends_with("\r\n\r\nnow\n"));
 }
 
 TEST_F(Admin, WhatIsNoHttpIs400AndTooMuchIs431) {

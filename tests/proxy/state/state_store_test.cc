@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -166,7 +167,6 @@ TEST_F(StateFile, ExportsSayWhatIsInForce) {
   ASSERT_TRUE(store.add_exception(allow_of("a.test"), kAnna).has_value());
   ExceptionItem narrow = allow_of("b.test", Override::kForever);
   narrow.exception.filters = {"ads"};
-  narrow.why = "two\nlines";
   ASSERT_TRUE(store.add_exception(narrow, kAnna).has_value());
   ExceptionItem scoped = allow_of("c.test");
   ASSERT_TRUE(set_client(scoped.exception, "192.0.2.0/24"));
@@ -174,13 +174,16 @@ TEST_F(StateFile, ExportsSayWhatIsInForce) {
   ExceptionItem deny = allow_of("d.test");
   deny.exception.action = Override::Action::deny;
   ASSERT_TRUE(store.add_exception(deny, kAnna).has_value());
+  ExceptionItem lasting = allow_of("e.test", Override::kForever);
+  lasting.why = "two\nlines";
+  ASSERT_TRUE(store.add_exception(lasting, kAnna).has_value());
   EXPECT_EQ(bytes_of(folder_.path() / "exceptions.txt"),
             "a.test  # exception 1, until 2096-10-02T07:06:40Z: a test\n"
-            "b.test @ads  # exception 2, ever: two lines\n");
+            "e.test  # exception 5, ever: two lines\n");
   const auto exported = read_export(folder_.path());
   ASSERT_TRUE(exported.has_value()) << exported.error();
-  ASSERT_EQ(exported->exceptions.size(), 4U);
-  EXPECT_EQ(exported->next_id, 5U);
+  ASSERT_EQ(exported->exceptions.size(), 5U);
+  EXPECT_EQ(exported->next_id, 6U);
   EXPECT_EQ(client_text(exported->exceptions[2].exception), "192.0.2.0/24");
 }
 
@@ -216,7 +219,7 @@ TEST_F(StateFile, ADamagedOneIsSaidAndLeftAndTheExportServes) {
   std::filesystem::remove(folder_.path() / "exceptions.json");
   const auto refused = StateStore::open(folder_.path());
   ASSERT_FALSE(refused.has_value()) << "what was denied would pass";
-  EXPECT_THAT(refused.error(), HasSubstr("move it away"));
+  EXPECT_THAT(refused.error(), HasSubstr("move all three away"));
 }
 
 TEST_F(StateFile, OneOfANewerProgramOrOfAnotherOneIsLeft) {
@@ -331,6 +334,66 @@ TEST_F(StateFile, AKillAtAnyMomentLosesNothingThatWasConfirmed) {
     EXPECT_EQ(store.audit(0, ~std::uint64_t{0}).value().front().id, store.state()->exceptions.back().exception.id)
         << "an exception and its row of the audit are one";
   }
+}
+
+// A change would be confirmed, and gone after a restart.
+TEST_F(StateFile, OneThatWasRemovedOrReplacedWhileItIsServedTakesNoChange) {
+  for (const bool is_replaced : {false, true}) {
+    std::filesystem::remove(folder_.path() / "exceptions.json");
+    lose_file();
+    StateStore store = open();
+    ASSERT_TRUE(store.add_exception(allow_of("a.test"), kAnna).has_value());
+    if (is_replaced) {
+      std::filesystem::copy_file(file(), folder_.path() / "copy");
+      std::filesystem::rename(folder_.path() / "copy", file());
+    } else {
+      lose_file();
+    }
+    const auto refused = store.add_exception(allow_of("b.test"), kAnna);
+    ASSERT_FALSE(refused.has_value()) << is_replaced;
+    EXPECT_EQ(refused.error().kind, StateError::Kind::failed);
+    EXPECT_THAT(refused.error().what, HasSubstr("restart bloomwall"));
+    EXPECT_FALSE(store.fault().empty());
+    EXPECT_EQ(entries_of(store), std::vector<std::string>{"a.test"}) << "what was confirmed is served";
+    EXPECT_FALSE(store.remove_exception(1, kAnna, "").has_value());
+  }
+}
+
+TEST_F(StateFile, OneAtATimeChangesIt) {
+  StateStore first = open(), second = open();
+  ASSERT_TRUE(first.add_exception(allow_of("a.test"), kAnna).has_value());
+  const auto refused = second.add_exception(allow_of("b.test"), kAnna);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().what, HasSubstr("another bloomwall"));
+  StateStore third = open();
+  EXPECT_EQ(entries_of(third), std::vector<std::string>{"a.test"});
+  EXPECT_TRUE(third.fault().empty());
+  first.release();
+  ASSERT_TRUE(third.add_exception(allow_of("c.test"), kAnna).has_value()) << "nothing was changed since it was read";
+  EXPECT_FALSE(first.add_exception(allow_of("d.test"), kAnna).has_value());
+  third.release();
+  const auto late = first.add_exception(allow_of("e.test"), kAnna);
+  ASSERT_FALSE(late.has_value());
+  EXPECT_THAT(late.error().what, HasSubstr("restart bloomwall"));
+  EXPECT_EQ(entries_of(open()), (std::vector<std::string>{"a.test", "c.test"}));
+}
+
+TEST_F(StateFile, TheThreadEndsSoonThoughTheFileIsBusy) {
+  ASSERT_TRUE(open().add_exception(allow_of("a.test"), kAnna).has_value());
+  auto database = Database::open(file());
+  ASSERT_TRUE(database.has_value());
+  Transaction busy(*database);
+  ASSERT_TRUE(busy.began().has_value());
+  std::size_t failed = 0;
+  const auto begun = std::chrono::steady_clock::now();
+  {
+    StateThread thread(open());
+    for (int i = 0; i < 20; ++i) {
+      thread.post([&failed](StateStore& store) { failed += store.add_exception(allow_of("b.test"), kAnna) ? 0U : 1U; });
+    }
+  }
+  EXPECT_EQ(failed, 20U) << "each has an answer";
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(20)) << "and does not wait 2 s for it";
 }
 
 TEST_F(StateFile, TheThreadDoesAllThatItTook) {

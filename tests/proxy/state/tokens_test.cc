@@ -81,10 +81,20 @@ TEST(TokenJson, RefusesWhatIsNone) {
   const ordered_json good = to_json(Token{.name = "ci", .created = 1, .digest = digest_of("x")});
   ASSERT_TRUE(token_from(good).has_value()) << token_from(good).error();
   const std::vector<std::pair<const char*, ordered_json>> changes{
-      {"name", "a b"},   {"name", ""},         {"name", std::string(65, 'a')},
-      {"name", 7},       {"groups", "build"},  {"groups", {"a,b"}},
-      {"groups", {""}},  {"role", "root"},     {"sha256", "00"},
-      {"until", "soon"}, {"created", "today"}, {"groups", ordered_json::array({std::string(65, 'g')})}};
+      {"name", "a b"},
+      {"name", ""},
+      {"name", std::string(65, 'a')},
+      {"name", 7},
+      {"groups", "build"},
+      {"groups", {"a,b"}},
+      {"groups", {""}},
+      {"role", "root"},
+      {"role", 7},
+      {"role", {"viewer"}},
+      {"sha256", "00"},
+      {"until", "soon"},
+      {"created", "today"},
+      {"groups", ordered_json::array({std::string(65, 'g')})}};
   for (const auto& [member, value] : changes) {
     ordered_json bad = good;
     bad[member] = value;
