@@ -19,10 +19,11 @@ class Activation : public testing::Test {
   }
   // The program starts with the first who connects to `port`; its configuration says to listen on `listener`.
   std::unique_ptr<Process> start(std::uint16_t port, const std::string& listener) const {
-    const std::string config = folder_.write(
-        "bloomwall.yaml", "listeners: [{address: \"" + listener +
-                              "\"}]\nworkers: 2\naccess: {deny_destinations: []}\nlog: {access: {file: off}}\n"
-                              "admin: {address: null, control_socket: null}\ntimeouts: {announce: 0}\n");
+    const std::string config =
+        folder_.write("bloomwall.yaml",
+                      "listeners: [{address: \"" + listener +
+                          "\"}]\nworkers: 2\naccess: {deny_destinations: []}\nlog: {access: {file: off}}\n"
+                          "admin: {address: null, control_socket: null}\ntimeouts: {announce: 0}\nstate_dir: null\n");
     auto process = std::make_unique<Process>(std::vector<std::string>{"systemd-socket-activate", "-l",
                                                                       "127.0.0.1:" + std::to_string(port),
                                                                       bloomwall_program(), "run", "--config", config});

@@ -68,6 +68,7 @@ access: {{clients: [10.0.0.0/8], connect_ports: [], deny_destinations: []}}
 dns: {{servers: ["{}"]}}
 timeouts: {{{}}}
 admin: {{address: "127.0.0.1:{}", control_socket: null}}
+state_dir: null
 )",
                                                   kPort, names_->address(), timeouts, kAdminPort));
   proxy_ = std::make_unique<Process>(hub_->inside({bloomwall_program(), "run", "--config", config}));
