@@ -1,5 +1,6 @@
-// One process at a time changes a state folder: a lock of the kernel on the folder itself, which ends with its process
-// and is not inherited by programs that this one starts.
+// One process at a time changes a state folder: a lock of the kernel on "state.lock" in it, which ends with its process
+// and is not inherited by programs that this one starts. (The lock on the folder itself is that of whoever replaces a
+// file in it: filter/file/temp_file.h.)
 // On file systems that know no such lock (NFS) everybody has it.
 // Not thread-safe.
 // SPDX-License-Identifier: Apache-2.0
@@ -19,7 +20,7 @@ class StateLock {
   bool is_held() const { return is_held_; }
 
  private:
-  UniqueFd folder_;
+  UniqueFd file_;
   bool is_held_ = false;
 };
 
