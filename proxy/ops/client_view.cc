@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "filter/cli/terminal.h"
+#include "proxy/ops/called_users.h"
 #include "proxy/state/time_text.h"
 
 namespace bloomwall::proxy {
@@ -136,6 +137,7 @@ std::string ClientView::take_user(const conf::Config& settings, const ClientQues
   auto logins = AuthenticationRules::compile(settings.authentication, nullptr);
   if (!logins) return logins.error().front();
   logins_ = *std::move(logins);
+  exceptions_ = with_called_users(std::move(exceptions_), logins_.get());
   must_log_in_ = logins_ != nullptr && !is_transparent && logins_->required.contains(client);
   if (question.user.empty()) return question.user_groups.empty() ? "" : "--user-group: whose? --user is needed";
   if (logins_ == nullptr) {

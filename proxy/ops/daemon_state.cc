@@ -11,6 +11,7 @@
 #include "proxy/log/log.h"
 #include "proxy/ops/api_reply.h"
 #include "proxy/ops/build_review.h"
+#include "proxy/ops/called_users.h"
 #include "proxy/ops/daemon.h"
 #include "proxy/ops/loading.h"
 #include "proxy/ops/rollback_protection.h"
@@ -142,7 +143,8 @@ bool Daemon::is_awaited() const {
 
 Edition Daemon::with_exceptions(const Edition& edition) const {
   return Edition{.snapshot = edition.snapshot,
-                 .policy = edition.policy->with(state_->state().overrides()),
+                 .policy = edition.policy->with(
+                     with_called_users(state_->state().overrides(), edition.snapshot->authentication.get())),
                  .switches = state_->state().switches_in_force()}
       .at(instant_now());
 }
