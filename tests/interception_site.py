@@ -194,12 +194,12 @@ access: {{connect_ports: [{", ".join(str(p) for p in ports)}], deny_destinations
 dns: {dns}
 admin: {{address: "127.0.0.1:0", control_socket: {self.folder}/{self.name}.sock}}
 log: {{level: debug, access: {{file: {self.folder}/{self.name}.log}}}}
+{"" if "state_dir:" in more else "state_dir: null"}
 tls_inspection:
   mode: {mode}
   ca: {{certificate: {self.folder}/ca.crt, key: {self.folder}/ca.key}}
   never: [{self.folder}/never.txt]
   verify: {{ca_file: {self.folder}/oca.crt}}
-{"" if "state_dir:" in more else "state_dir: null"}
 {more}""")
 
     def log(self):
