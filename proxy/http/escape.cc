@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "base/text.h"
 #include "proxy/http/fields.h"
 #include "proxy/http/octets.h"
 
@@ -150,6 +151,22 @@ void append_log_bare(std::string& out, std::string_view text) {
       append_hex(out, c);
     }
   }
+}
+
+std::optional<std::string> decode_form_text(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '%') {
+      out.push_back(text[at] == '+' ? ' ' : text[at]);
+      continue;
+    }
+    const int octet = hex_octet(text, at + 1);
+    if (octet < 0) return std::nullopt;
+    out.push_back(static_cast<char>(octet));
+    at += 2;
+  }
+  return out;
 }
 
 std::string_view safe_link(std::string_view url) {

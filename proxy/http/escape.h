@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,10 @@ void append_sf_string(std::string& out, std::string_view text);
 void append_log_quoted(std::string& out, std::string_view text);
 // Log fields between spaces: likewise and spaces as %XX; "-" for nothing.
 void append_log_bare(std::string& out, std::string_view text);
+
+// The other way, for a member of a form or of a query: %XX and '+' as the octets that they stand for. Nothing where an
+// escape is broken.
+std::optional<std::string> decode_form_text(std::string_view text);
 
 // `url` if it is an http, https or mailto URL that needs no escaping inside a header field or attribute; else empty.
 std::string_view safe_link(std::string_view url);

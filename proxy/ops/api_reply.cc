@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "proxy/http/escape.h"
 #include "proxy/http/fields.h"
 #include "proxy/state/json_members.h"
 #include "proxy/state/tokens.h"
@@ -14,22 +15,6 @@ namespace bloomwall::proxy {
 namespace {
 
 using nlohmann::ordered_json;
-
-// %XX and + as in forms; nothing where it is broken.
-std::optional<std::string> decoded(std::string_view text) {
-  std::string out;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] != '%') {
-      out.push_back(text[at] == '+' ? ' ' : text[at]);
-      continue;
-    }
-    const int octet = hex_octet(text, at + 1);
-    if (octet < 0) return std::nullopt;
-    out.push_back(static_cast<char>(octet));
-    at += 2;
-  }
-  return out;
-}
 
 std::string etag_of(std::string_view body) {
   constexpr std::size_t kOctets = 12;
@@ -98,7 +83,7 @@ std::string query_argument(const RequestHead& head, std::string_view name) {
   next_part(target, '?');
   while (!target.empty()) {
     std::string_view value = next_part(target, '&');
-    if (next_part(value, '=') == name) return decoded(value).value_or(std::string());
+    if (next_part(value, '=') == name) return decode_form_text(value).value_or(std::string());
   }
   return {};
 }

@@ -5,28 +5,9 @@
 #include <utility>
 
 #include "base/text.h"
+#include "proxy/http/escape.h"
 
 namespace bloomwall::proxy {
-namespace {
-
-// %XX and + as in forms.
-std::optional<std::string> decoded_member(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] != '%') {
-      out.push_back(text[at] == '+' ? ' ' : text[at]);
-      continue;
-    }
-    const int octet = hex_octet(text, at + 1);
-    if (octet < 0) return std::nullopt;
-    out.push_back(static_cast<char>(octet));
-    at += 2;
-  }
-  return out;
-}
-
-}  // namespace
 
 std::optional<std::string_view> report_path(std::string_view path, bool is_at_origin) {
   path = path.substr(0, path.find('?'));
@@ -49,7 +30,7 @@ std::optional<ReportForm> read_report_form(std::string_view body) {
     const std::string_view name = next_part(value, '=');
     for (std::size_t i = 0; i < members.size(); ++i) {
       if (members[i].first != name) continue;
-      auto text = decoded_member(value);
+      auto text = decode_form_text(value);
       if (!text || std::exchange(is_given[i], true)) return std::nullopt;
       form.*members[i].second = *std::move(text);
     }

@@ -3,8 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 
 #include "proxy/state/json_members.h"
 #include "proxy/state/state_store.h"
+#include "tests/proxy/state/killed_child.h"
 #include "tests/support/temp_dir.h"
 
 namespace bloomwall::proxy {
@@ -264,32 +263,16 @@ TEST_F(ReportsOfState, AKillLeavesNoReportWithoutItsExceptionNorTheOtherWayRound
   const unsigned seed = std::random_device{}();
   std::mt19937 random(seed);
   for (int round = 0; round < 15; ++round) {
-    int ends[2];
-    ASSERT_EQ(::pipe(ends), 0);
-    const pid_t child = ::fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
+    const std::uint64_t confirmed = last_said_before_kill(1 + random() % 6, [&](const auto& say) {
       auto store = StateStore::open(folder_.path());
       for (int i = 0;; ++i) {
         ReportItem report = report_of("http://shop.test/" + std::to_string(::getpid()) + "/" + std::to_string(i));
         report.host = "h" + std::to_string(i) + "-" + std::to_string(::getpid()) + ".test";
         const auto made = store->add_report(report, kClient);
-        if (!made || !store->accept_report(made->id, opening_of(*made), "", kReviewer)) ::_exit(1);
-        if (::write(ends[1], &made->id, sizeof made->id) < 0) ::_exit(1);
+        if (!made || !store->accept_report(made->id, opening_of(*made), "", kReviewer)) return;
+        say(made->id);
       }
-    }
-    ::close(ends[1]);
-    std::uint64_t confirmed = 0;
-    const auto wanted = 1 + random() % 6;
-    for (std::size_t i = 0; i < wanted; ++i) {
-      ASSERT_EQ(::read(ends[0], &confirmed, sizeof confirmed), static_cast<ssize_t>(sizeof confirmed));
-    }
-    ::kill(child, SIGKILL);
-    std::uint64_t later = 0;
-    while (::read(ends[0], &later, sizeof later) == static_cast<ssize_t>(sizeof later)) confirmed = later;
-    ::close(ends[0]);
-    int status = 0;
-    ::waitpid(child, &status, 0);
+    });
     StateStore store = open();
     ASSERT_TRUE(store.fault().empty()) << store.fault();
     const ReportItem* const last = find_report(*store.state()->reports, confirmed);

@@ -4,8 +4,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +14,7 @@
 #include <random>
 
 #include "proxy/state/state_thread.h"
+#include "tests/proxy/state/killed_child.h"
 #include "tests/support/temp_dir.h"
 
 namespace bloomwall::proxy {
@@ -303,30 +302,15 @@ TEST(StateWithoutFolder, IsInMemoryAlone) {
 TEST_F(StateFile, AKillAtAnyMomentLosesNothingThatWasConfirmed) {
   const unsigned seed = std::random_device{}();
   std::mt19937 random(seed);
-  std::uint64_t confirmed = 0;
   for (int round = 0; round < 20; ++round) {
-    int ends[2];
-    ASSERT_EQ(::pipe(ends), 0);
-    const pid_t child = ::fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
+    const std::uint64_t confirmed = last_said_before_kill(1 + random() % 12, [&](const auto& say) {
       auto store = StateStore::open(folder_.path());
       for (;;) {
         const auto made = store->add_exception(allow_of("h" + std::to_string(::getpid() % 7) + ".test"), kAnna);
-        if (!made || ::write(ends[1], &made->exception.id, sizeof made->exception.id) < 0) ::_exit(1);
+        if (!made) return;
+        say(made->exception.id);
       }
-    }
-    ::close(ends[1]);
-    const auto wanted = 1 + random() % 12;
-    for (std::size_t i = 0; i < wanted; ++i) {
-      ASSERT_EQ(::read(ends[0], &confirmed, sizeof confirmed), static_cast<ssize_t>(sizeof confirmed));
-    }
-    ::kill(child, SIGKILL);
-    std::uint64_t later = 0;
-    while (::read(ends[0], &later, sizeof later) == static_cast<ssize_t>(sizeof later)) confirmed = later;
-    ::close(ends[0]);
-    int status = 0;
-    ::waitpid(child, &status, 0);
+    });
     StateStore store = open();
     ASSERT_TRUE(store.fault().empty()) << store.fault();
     ASSERT_FALSE(store.state()->exceptions.empty());
