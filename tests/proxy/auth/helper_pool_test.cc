@@ -265,6 +265,27 @@ INSTANTIATE_TEST_SUITE_P(Table, MisbehavingHelper,
                            return name;
                          });
 
+// What is asked behind use() is asked of the new helper, also while the pool hands out questions.
+TEST_F(HelperPoolTest, NoQuestionGoesToAHelperOfBefore) {
+  const auto saying = [](const std::string& answer) {
+    conf::AuthHelper made = helper("honest");
+    made.command = {"/bin/sh", "-c", "while read -r line; do echo " + answer + "; done"};
+    return made;
+  };
+  pool.use(saying("ERR"));
+  std::size_t asked = 0;
+  for (int round = 0; round < 200; ++round) {
+    const std::string id = std::to_string(round);
+    for (const char* name : {"a", "b", "c"}) asked += ask(name + id) ? 1U : 0U;
+    pool.use(saying(round % 2 == 0 ? "OK" : "ERR"));
+    ASSERT_TRUE(ask("marker" + id));
+    ASSERT_TRUE(replies.wait_for(++asked));
+    ASSERT_EQ(reply_to("marker" + id).answer.result,
+              round % 2 == 0 ? HelperAnswer::Result::ok : HelperAnswer::Result::error)
+        << id;
+  }
+}
+
 // As basic_ldap_auth of Squid 5 does.
 TEST_F(HelperPoolTest, AFaultThatIsNoneIsARefusal) {
   pool.use(helper("succeeds"));
