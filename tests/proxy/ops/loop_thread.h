@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <future>
 #include <thread>
@@ -31,6 +32,17 @@ class LoopThread {
       done.set_value();
     });
     done.get_future().wait();
+  }
+
+  // Runs it on the loop, turn after turn, until it says true. False: it never did.
+  bool call_until(const std::function<bool()>& work) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    for (bool is_done = false; std::chrono::steady_clock::now() < end;) {
+      call([&] { is_done = work(); });
+      if (is_done) return true;
+      std::this_thread::yield();
+    }
+    return false;
   }
 
   proxy::EventLoop loop;

@@ -61,10 +61,12 @@ class Desk : public testing::Test {
     });
   }
   void close() {
-    loop_.call([this] {
+    EXPECT_TRUE(loop_.call_until([this] {
+      if (state_->is_asked()) return false;  // what comes of it is still to be taken
       desk_.reset();
       state_.reset();
-    });
+      return true;
+    }));
   }
   std::string ticket(const std::string& url, const std::string& client = "192.0.2.7") {
     return desk_->tickets().make({.url = url, .host = "shop.test", .filter = "ads", .client = client}, client,
