@@ -2,7 +2,6 @@
 
 SPDX-License-Identifier: Apache-2.0
 """
-import glob
 import os
 import re
 import signal
@@ -12,9 +11,7 @@ import threading
 import time
 from datetime import datetime, timezone
 
-from interception_site import BUILD, WAIT, until
-
-FAKETIME = sorted(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1"))
+from interception_site import BUILD, FAKETIME, WAIT, until
 
 
 def utc(text):

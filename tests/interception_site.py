@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 """
 import base64
 import contextlib
+import glob
 import hashlib
 import http.server
 import json
@@ -22,6 +23,9 @@ import unittest
 import urllib.request
 
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else None
+# For programs whose clock a test sets. It must be loaded before every other library, and so must a sanitizer.
+FAKETIME = sorted(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1"))
+SANITIZED = BUILD and "BLOOMWALL_SANITIZE:STRING=\n" not in (BUILD / "CMakeCache.txt").read_text()
 WAIT = 20  # seconds, for anything
 HALF = 1 << 16  # octets of each half of /gated
 NAMES = ["ok.test", "marked.test", "www.marked.test", "blocked.test", "never.test", "allowed.test", "other.test"]

@@ -6,7 +6,6 @@ SPDX-License-Identifier: Apache-2.0
 """
 import concurrent.futures
 import contextlib
-import glob
 import pathlib
 import shutil
 import socket
@@ -17,11 +16,9 @@ import time
 import unittest
 import warnings
 
-from interception_site import BUILD, HALF, LIST, NAMES, WAIT, Authority, Client, Origin, Proxy, main, run, until
+from interception_site import BUILD, FAKETIME, HALF, LIST, NAMES, SANITIZED, WAIT, Authority, Client, Origin, Proxy, main, run, until
 
 FRESH = [f"n{i}.fresh.test" for i in range(20)]
-FAKETIME = sorted(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1"))
-SANITIZED = BUILD and "BLOOMWALL_SANITIZE:STRING=\n" not in (BUILD / "CMakeCache.txt").read_text()
 # Messages that servers read in two ways, and some that are well formed. {target}: as the place wants it; each asks to be the last.
 FRAMINGS = {
     "one request": "GET {target}/1 HTTP/1.1\r\n{host}Connection: close\r\n\r\n",

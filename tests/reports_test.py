@@ -6,7 +6,6 @@ Usage: reports_test.py BUILD_DIR [unittest arguments].
 SPDX-License-Identifier: Apache-2.0
 """
 import base64
-import glob
 import html
 import json
 import os
@@ -24,9 +23,8 @@ import urllib.parse
 import warnings
 
 from browsers import Chromium
-from interception_site import BUILD, WAIT, Authority, Client, Origin, main, run, until
+from interception_site import BUILD, FAKETIME, SANITIZED, WAIT, Authority, Client, Origin, main, run, until
 
-FAKETIME = sorted(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1"))
 SELF = "http://bloomwall.internal"
 NASTY = "<script>alert(1)</script> \"q\" \x1b[31mred\x07 \u202egnp.exe\u202c \x9b2J it is a shop"
 PLAIN = "<script>alert(1)</script> \"q\" [31mred gnp.exe 2J it is a shop"
@@ -200,6 +198,7 @@ class Reports(unittest.TestCase):
         self.assertEqual(proxy.report(client="127.0.0.2", ticket=ticket, fields="X-Forwarded-For: 1.2.3.4\r\n").status, 201)
         self.assertEqual(proxy.reports()[0]["client"], "127.0.0.2")
 
+    @unittest.skipIf(SANITIZED, "a sanitizer comes before every other library")
     @unittest.skipUnless(FAKETIME, "no faketime")
     def test_tickets_outlive_a_restart_but_no_day(self):  # REP-002
         proxy = self.proxy(clock="+0")
