@@ -18,60 +18,13 @@
 
 namespace bloomwall::filter {
 
-// Splits a canonical host into itself and its parent domains, and a canonical path into its segments. Views only:
-// nothing is allocated or copied; each range is walked in time linear in its text.
-// Input: host and path of a CanonicalUrl form or of an Entry; both must outlive the range. Never normalise a form
-// again: an alternative form may hold a segment ".." that is a name.
-//   HostSuffixes("a.b.example", HostKind::name)  ->  a.b.example (3 labels), b.example (2), example (1)
-//   HostSuffixes("192.0.2.1", HostKind::ipv4)    ->  192.0.2.1 (1): an address has no parents
+// Splits a canonical path into its segments. Views only: nothing is allocated or copied, and the path is walked in time
+// linear in its text.
+// Input: the path of a CanonicalUrl form or of an Entry, which must outlive the range. Never normalise a form again: an
+// alternative form may hold a segment ".." that is a name.
 //   PathPrefixes("/a/b")   ->  "a" depth 1 prefix "/a/", "b" depth 2 prefix "/a/b" (not a directory)
 //   PathPrefixes("/a/b/")  ->  the same, and "b" is a directory: prefix "/a/b/"
 //   PathPrefixes("/")      ->  nothing
-struct HostSuffix {
-  std::string_view text;
-  std::size_t labels = 0;  // of this suffix; 1 for a single label and for an address
-};
-
-// The whole host first, then each parent, down to the last label (the caller decides whether that one counts).
-class HostSuffixes {
- public:
-  class Iterator {
-   public:
-    using value_type = HostSuffix;
-    using difference_type = std::ptrdiff_t;
-    Iterator() = default;
-    explicit Iterator(HostSuffix first) : now_(first) {}
-    HostSuffix operator*() const { return now_; }
-    Iterator& operator++() {
-      now_.text.remove_prefix(now_.labels > 1 ? now_.text.find('.') + 1 : now_.text.size());
-      --now_.labels;
-      return *this;
-    }
-    Iterator operator++(int) {
-      Iterator before = *this;
-      ++*this;
-      return before;
-    }
-    friend bool operator==(const Iterator& a, std::default_sentinel_t) { return a.now_.labels == 0; }
-
-   private:
-    HostSuffix now_;
-  };
-
-  HostSuffixes(std::string_view host, HostKind kind) : first_{host, count_labels(host, kind)} {}
-  Iterator begin() const { return Iterator(first_); }
-  std::default_sentinel_t end() const { return {}; }
-  std::size_t size() const { return first_.labels; }  // how many suffixes, which is the number of labels
-
- private:
-  static std::size_t count_labels(std::string_view host, HostKind kind) {
-    if (host.empty()) return 0;
-    if (kind != HostKind::name) return 1;
-    return 1 + static_cast<std::size_t>(std::count(host.begin(), host.end(), '.'));
-  }
-  HostSuffix first_;
-};
-
 struct PathSegment {
   std::string_view text;      // between the slashes; never empty
   std::string_view prefix;    // the path from its start up to this segment, with its slash where it has one
@@ -145,7 +98,8 @@ class UrlParts {
  public:
   explicit UrlParts(const CanonicalUrl& url);
 
-  // Suffix 0 is the whole host, the last one its last label. An address has one suffix and no labels.
+  // Suffix 0 is the whole host, each next one its parent domain, the last one the last label. An address has one suffix
+  // and no labels.
   std::size_t suffixes() const { return starts_.size(); }
   std::string_view suffix(std::size_t i) const { return host_.substr(starts_[i]); }
   std::size_t labels(std::size_t i) const { return is_address_ ? 0 : starts_.size() - i; }
@@ -162,6 +116,7 @@ class UrlParts {
   std::string_view prefix(std::size_t d);   // "" for depth 0, else "/a/b" without a slash at its end
 
  private:
+  void cut_host();
   void cut_path();
   const CanonicalUrl& url_;
   std::string_view host_;

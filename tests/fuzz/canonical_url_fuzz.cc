@@ -85,11 +85,14 @@ void check_host(std::string_view input) {
   require(host.forms.size() == 1 && host.forms[0].path == "/", "a host alone has the root", input);
   const std::string canonical(host.host);
   require(Canonicaliser().host(canonical).host == canonical, "the canonical host is a fixed point", input);
-  std::size_t labels = HostSuffixes(canonical, host.host_kind).size();
-  for (const HostSuffix& suffix : HostSuffixes(canonical, host.host_kind)) {
-    require(suffix.labels == labels-- && canonical.ends_with(suffix.text) && !suffix.text.empty(), "suffixes", input);
+  const UrlParts parts(host);
+  const bool is_cut =
+      parts.is_address() || parts.labels(0) == 1 + static_cast<std::size_t>(std::ranges::count(canonical, '.'));
+  require(parts.suffix(0) == canonical && is_cut, "as many suffixes as labels", input);
+  for (std::size_t i = 1; i < parts.suffixes(); ++i) {
+    const std::string_view text = parts.suffix(i);
+    require(canonical.ends_with("." + std::string(text)) && !text.empty(), "suffixes", input);
   }
-  require(labels == 0, "as many suffixes as labels", input);
 }
 
 void check_entries(const ParsedEntry& parsed, std::string_view input) {

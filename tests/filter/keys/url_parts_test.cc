@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -47,6 +49,26 @@ TEST(UrlParts, TheLongestHostHas127Suffixes) {
   ASSERT_EQ(parts.suffixes(), 127U);
   EXPECT_EQ(parts.suffix(126), "a");
   EXPECT_EQ(parts.labels(0), 127U);
+}
+
+TEST(UrlParts, NoHostHasNoSuffix) { EXPECT_EQ(UrlParts(url_of("")).suffixes(), 0U); }
+
+TEST(UrlParts, SuffixesBeginBehindEachDotWhereverItStands) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  // Octets next to the dot's in value, and those that differ from it in the highest bit alone.
+  constexpr std::string_view kOctets = "..a-/-0\xae\xaf\xad";
+  for (int round = 0; round < 20'000; ++round) {
+    std::string host(1 + random() % 40, 'x');
+    for (char& octet : host) octet = random() % 3 == 0 ? kOctets[random() % kOctets.size()] : octet;
+    std::vector<std::string> expected{host + " " + std::to_string(1 + std::ranges::count(host, '.'))};
+    for (std::size_t dot = host.find('.'); dot != std::string::npos; dot = host.find('.', dot + 1)) {
+      const std::string rest = host.substr(dot + 1);
+      expected.push_back(rest + " " + std::to_string(1 + std::ranges::count(rest, '.')));
+    }
+    ASSERT_EQ(suffixes_of(UrlParts(url_of(host))), expected) << testing::PrintToString(host);
+  }
 }
 
 TEST(UrlParts, AHostBeyondEveryLimitIsCutNoFurtherThanItsBound) {
