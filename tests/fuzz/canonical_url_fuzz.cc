@@ -85,6 +85,7 @@ void check_host(std::string_view input) {
   require(host.forms.size() == 1 && host.forms[0].path == "/", "a host alone has the root", input);
   const std::string canonical(host.host);
   require(Canonicaliser().host(canonical).host == canonical, "the canonical host is a fixed point", input);
+  if (host.action == UrlAction::reject) return;  // UrlParts cuts what may be looked up
   const UrlParts parts(host);
   const bool is_cut =
       parts.is_address() || parts.labels(0) == 1 + static_cast<std::size_t>(std::ranges::count(canonical, '.'));
