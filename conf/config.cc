@@ -53,6 +53,7 @@ void read(MapReader& map, Config& out) {
   read_groups(map, out);
   map.optional_path("state_dir", out.state_dir);
   map.section("block_page", out.block_page);
+  map.section("reports", out.reports);
   map.section("self_page", out.self_page);
   map.section("access", out.access);
   map.section("dns", out.dns);

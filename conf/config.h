@@ -34,6 +34,7 @@ struct Config {
   // Where what must outlive the process is kept: the highest sequence accepted of each filter. Empty: nothing is kept.
   std::filesystem::path state_dir = kDefaultStateDir;
   BlockPage block_page;
+  Reports reports;
   SelfPage self_page;
   Access access;
   Dns dns;

@@ -235,6 +235,16 @@ Checked check_time_zone(std::string& value) { return value == "system" ? Checked
 
 bool is_ip(std::string_view text) { return parse_ip(text).has_value(); }
 
+bool is_of_this_host(std::string_view address) {
+  constexpr std::array<std::uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};  // ::ffff:127.0.0.1
+  const auto parts = split(address);
+  const auto ip = parts ? parse_ip(parts->host) : std::nullopt;
+  if (!ip) return false;
+  if (ip->bits == 32) return ip->octets[0] == 127;
+  if (std::equal(kMapped.begin(), kMapped.end(), ip->octets.begin())) return ip->octets[12] == 127;
+  return std::ranges::count(ip->octets, 0) == 15 && ip->octets[15] == 1;
+}
+
 bool is_host_name(std::string_view text) {
   if (text.empty() || text.size() > 253) return false;
   for (std::size_t begin = 0; begin <= text.size();) {

@@ -16,8 +16,9 @@ struct Form {
   tl::expected<void, std::string> (*check)(std::string& value);
 };
 
-bool is_ip(std::string_view text);         // "192.0.2.1", "2001:db8::1"; no zone, no brackets
-bool is_host_name(std::string_view text);  // labels of a-z A-Z 0-9 - _, at most 63 octets each and 253 in all
+bool is_ip(std::string_view text);               // "192.0.2.1", "2001:db8::1"; no zone, no brackets
+bool is_of_this_host(std::string_view address);  // a kListenAddress that no other host can reach: 127.0.0.0/8, ::1
+bool is_host_name(std::string_view text);        // labels of a-z A-Z 0-9 - _, at most 63 octets each and 253 in all
 
 extern const Form kListenAddress;  // ip:port, [ip6]:port or :port; port 0 allowed
 extern const Form kDnsServer;      // ip, ip:port, [ip6]:port

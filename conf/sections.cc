@@ -79,6 +79,8 @@ void read(MapReader& map, BlockPage& out) {
   map.flag("reports", out.reports);
 }
 
+void read(MapReader& map, Reports& out) { map.text("webhook", out.webhook, kHttpUrl); }
+
 void read(MapReader& map, SelfPage& out) { map.text("host", out.host, kHostName); }
 
 void read(MapReader& map, Access& out) {
@@ -181,8 +183,14 @@ void read(MapReader& map, Admin& out) {
   constexpr std::size_t kLongestSocketPath = 107;  // sun_path less its end
   map.optional_text("address", out.address, kListenAddress);
   map.section("tls", out.tls);
+  map.flag("without_tls", out.without_tls);
   map.text_list("hosts", out.hosts, kHostName);
   map.optional_path("control_socket", out.control_socket);
+  const bool is_plain = out.address && out.tls.certificate.empty() && out.tls.key.empty();
+  if (is_plain && !out.without_tls && !is_of_this_host(*out.address)) {
+    map.fail("address",
+             "others can reach it: set tls; or set without_tls: true for health and metrics in clear, and no API");
+  }
   if (out.control_socket.native().size() > kLongestSocketPath) {
     map.fail("control_socket", "a socket's path may not be longer than 107 octets: " + out.control_socket.native());
   }

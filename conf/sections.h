@@ -81,6 +81,12 @@ struct BlockPage {
   friend bool operator==(const BlockPage&, const BlockPage&) = default;
 };
 
+// `reports:` of mistakes, by the form of block_page.
+struct Reports {
+  std::string webhook;  // http(s) URL that each new one is sent to; empty: none
+  friend bool operator==(const Reports&, const Reports&) = default;
+};
+
 // `self_page:` pages that the proxy answers itself.
 struct SelfPage {
   std::string host = "bloomwall.internal";  // lower case
@@ -197,17 +203,18 @@ struct Headers {
   friend bool operator==(const Headers&, const Headers&) = default;
 };
 
-// `admin:` endpoints of the program's own HTTP server, for its operators.
 // `admin.tls:` of the admin address. PEM, read again by each reload.
 struct AdminTls {
   std::filesystem::path certificate = {}, key = {};
   friend bool operator==(const AdminTls&, const AdminTls&) = default;
 };
 
+// `admin:` endpoints of the program's own HTTP server, for its operators.
 struct Admin {
   std::optional<std::string> address = "127.0.0.1:9128";  // /healthz /readyz /metrics; nothing: off
   AdminTls tls;                                           // empty: plain
   std::vector<std::string> hosts;                         // names it may be asked by, beside localhost and IP addresses
+  bool without_tls = false;  // an address that others can reach may be plain: without the API
   std::filesystem::path control_socket = "/run/bloomwall/control.sock";  // for `bloomwall reload`; empty: off
   friend bool operator==(const Admin&, const Admin&) = default;
 };
@@ -286,6 +293,7 @@ void read(MapReader& map, AdminTls& out);
 void read(MapReader& map, Listener& out);
 void read(MapReader& map, Filter& out);
 void read(MapReader& map, BlockPage& out);
+void read(MapReader& map, Reports& out);
 void read(MapReader& map, SelfPage& out);
 void read(MapReader& map, Access& out);
 void read(MapReader& map, Dns& out);

@@ -1,10 +1,13 @@
 // negotiate-helper: says whose a Kerberos ticket is, in Squid's helper protocol. It keeps the libraries that read what
 // strangers send, and the keytab, out of the proxy.
 //   in    [channel ]YR ticket                        base64, SPNEGO or Kerberos as GSSAPI takes it
+//         [channel ]KK ticket                        the next leg of what was answered TT on that channel
 //   out   [channel ]OK token=... user=alice@REALM    token: for the client, base64; user is %-escaped
-//         [channel ]ERR message="..."                anonymous, or more than one leg would be needed
+//         [channel ]TT token=...                     the client is to answer that
+//         [channel ]ERR message="..."                anonymous
 //         [channel ]BH message="..."                 no ticket for this service, expired, used before
-// One question after the other; a channel is sent back as it came. Ends with its stdin, or at a line of over 64 KiB.
+// One question after the other; a channel is sent back as it came. Contexts wait for their next leg on kMostOpen
+// channels at most; a channel has one. Ends with its stdin, or at a line of over 64 KiB.
 // Exit status: 0 the end of stdin; 1 no key, or a line that is no question; 2 wrong options.
 // Source: RFC 4559, RFC 2743.
 // SPDX-License-Identifier: Apache-2.0
@@ -15,6 +18,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <iostream>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +26,7 @@
 namespace {
 
 constexpr std::size_t kMostLine = std::size_t{64} << 10;
+constexpr std::size_t kMostOpen = 1000;  // contexts: as many channels as the proxy has at most
 constexpr std::string_view kDigits64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr std::string_view kUsage =
     "Usage: negotiate-helper [--keytab FILE] [--service HTTP@host]\n"
@@ -111,7 +116,7 @@ std::string failure(const char* word, std::string_view why) {
   return std::string(word).append(" message=\"").append(why).append("\"");
 }
 
-// A context that is being accepted; the first leg is the only one.
+// A context that is being accepted.
 class Acceptance {
  public:
   Acceptance() = default;
@@ -123,14 +128,20 @@ class Acceptance {
   Acceptance(const Acceptance&) = delete;
   Acceptance& operator=(const Acceptance&) = delete;
 
+  // The answer to a leg.
   std::string answer(std::string& ticket, gss_cred_id_t keys) {
+    is_open_ = false;
     gss_buffer_desc input{.length = ticket.size(), .value = ticket.data()};
     OM_uint32 minor = 0, flags = 0;
     Buffer output;
     const OM_uint32 major = gss_accept_sec_context(&minor, &context_, keys, &input, GSS_C_NO_CHANNEL_BINDINGS, &client_,
                                                    nullptr, output.get(), &flags, nullptr, nullptr);
     if (GSS_ERROR(major)) return failure("BH", reason_of(major, minor));
-    if (major != GSS_S_COMPLETE) return failure("ERR", "more than one leg would be needed");
+    if (major != GSS_S_COMPLETE) {
+      is_open_ = !output.text().empty();
+      return is_open_ ? "TT token=" + encode(output.text())
+                      : failure("BH", "another leg is needed, and nothing to ask");
+    }
     if ((flags & GSS_C_ANON_FLAG) != 0) return failure("ERR", "an anonymous ticket");
     Buffer name;
     const OM_uint32 shown = gss_display_name(&minor, client_, name.get(), nullptr);
@@ -138,11 +149,14 @@ class Acceptance {
     const std::string token = output.text().empty() ? "AA==" : encode(output.text());
     return std::string("OK token=").append(token).append(" user=").append(escape(name.text()));
   }
+  bool is_open() const { return is_open_; }  // for another leg
 
  private:
   gss_ctx_id_t context_ = GSS_C_NO_CONTEXT;
   gss_name_t client_ = GSS_C_NO_NAME;
+  bool is_open_ = false;
 };
+using Acceptances = std::map<std::string, Acceptance, std::less<>>;  // by channel; all of them are open
 
 struct Options {
   std::string keytab, service;
@@ -177,8 +191,22 @@ std::optional<gss_cred_id_t> acquire_keys(const Options& options) {
   return std::nullopt;
 }
 
+std::string answer_leg(Acceptances& open, std::string_view channel, bool is_first, std::string& ticket,
+                       gss_cred_id_t keys) {
+  auto at = open.find(channel);
+  if (is_first) {  // whatever was begun there before is over
+    if (at != open.end()) open.erase(at);
+    if (open.size() >= kMostOpen) open.erase(open.begin());
+    at = open.try_emplace(std::string(channel)).first;
+  }
+  if (at == open.end()) return failure("BH", "no login waits for a leg here");
+  std::string answer = at->second.answer(ticket, keys);
+  if (!at->second.is_open()) open.erase(at);
+  return answer;
+}
+
 // False: the line is no question.
-bool answer_line(std::string_view line, gss_cred_id_t keys) {
+bool answer_line(std::string_view line, Acceptances& open, gss_cred_id_t keys) {
   std::string_view channel;
   if (!line.empty() && line.front() >= '0' && line.front() <= '9') {
     channel = line.substr(0, line.find(' ') + 1);
@@ -186,7 +214,8 @@ bool answer_line(std::string_view line, gss_cred_id_t keys) {
   }
   if (!line.starts_with("YR ") && !line.starts_with("KK ")) return false;
   auto ticket = decode(line.substr(3));
-  const std::string answer = ticket ? Acceptance().answer(*ticket, keys) : failure("BH", "no base64");
+  const std::string answer =
+      ticket ? answer_leg(open, channel, line.front() == 'Y', *ticket, keys) : failure("BH", "no base64");
   std::cout << channel << answer << '\n' << std::flush;
   return static_cast<bool>(std::cout);
 }
@@ -207,10 +236,11 @@ int main(int count, char** words) {
   if (!keys) return 1;
   std::ios::sync_with_stdio(false);
   std::string line(kMostLine, '\0');
+  Acceptances open;
   while (std::cin.getline(line.data(), static_cast<std::streamsize>(line.size()))) {
     const auto taken = static_cast<std::size_t>(std::cin.gcount());
     const std::size_t length = std::cin.eof() ? taken : taken - 1;  // without the line feed
-    if (!answer_line(std::string_view(line.data(), length), *keys)) return 1;
+    if (!answer_line(std::string_view(line.data(), length), open, *keys)) return 1;
   }
   return std::cin.eof() ? 0 : 1;
 }

@@ -276,10 +276,20 @@ class TlsTest(unittest.TestCase):
         self.assertIn("HTTP/1.1 200", self.ask(proxy.port, "second.test", "GET", "/healthz"))
 
     def test_serves_no_api_in_clear(self):
-        proxy = self.start('address: "0.0.0.0:0"')
+        proxy = self.start('address: "0.0.0.0:0", without_tls: true')
         self.assertEqual(proxy.ask("GET", "/status")[0], 404)
-        checked = subprocess.run([BUILD / "bloomwall", "check", "--config", self.folder / "bloomwall.yaml"], capture_output=True, text=True)
-        self.assertIn("admin.address: 0.0.0.0:0 is not of this host alone: set admin.tls", checked.stderr + checked.stdout)
+        for path in ("/healthz", "/metrics"):
+            connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=WAIT)
+            self.addCleanup(connection.close)
+            connection.request("GET", path)
+            self.assertEqual(connection.getresponse().status, 200, path)
+        file = self.folder / "bloomwall.yaml"
+        file.write_text(file.read_text().replace(", without_tls: true", ""))
+        for command in ("check", "run", "reload"):
+            refused = subprocess.run([BUILD / "bloomwall", command, "--config", file], capture_output=True, text=True, timeout=WAIT)
+            self.assertEqual(refused.returncode, 1 if command == "reload" else 78, command)
+            self.assertIn("admin.address: others can reach it: set tls", refused.stderr + refused.stdout, command)
+        self.assertEqual(proxy.ask("GET", "/status")[0], 404)
 
 
 class EndTest(unittest.TestCase):

@@ -90,6 +90,32 @@ class Site(unittest.TestCase):
                 self.assertNotIn(text, seen)
 
 
+SPNEGO, KERBEROS = bytes.fromhex("2b0601050502"), bytes.fromhex("2a864886f712010202")
+
+
+def der(tag, octets):
+    length = len(octets)
+    size = bytes([length]) if length < 128 else bytes([0x82]) + length.to_bytes(2, "big")
+    return bytes([tag]) + size + octets
+
+
+def members(octets):
+    """The members of a DER sequence by their tags."""
+    out = {}
+    while octets:
+        length, head = octets[1], 2
+        if length >= 128:
+            head += length - 128
+            length = int.from_bytes(octets[2:head], "big")
+        out[octets[0]], octets = octets[head:head + length], octets[head + length:]
+    return out
+
+
+def mechanism_token(ticket):
+    """Of a NegTokenInit, what Kerberos itself has to say (RFC 4178)."""
+    return members(members(members(members(members(ticket)[0x60])[0xa0])[0x30])[0xa2])[0x04]
+
+
 class UsersFile(Site):
     HASH = "abcdefghijklmnopqrstuu/LVz6MZlItEy42I2juLihZ66HnQx/cy"  # of PASSWORD with cost 4; with cost 12 of none
 
@@ -364,6 +390,30 @@ class Realm(Site):
     def test_our_helper(self):
         need(self, OWN_HELPER)
         self.check_tickets(self.through(OWN_HELPER, "--keytab", self.keytab, "--service", f"HTTP@{SERVICE}", concurrency=32))
+
+    def test_our_helper_takes_two_legs(self):
+        # a client that offers Kerberos first and shows its ticket when it is asked for
+        need(self, OWN_HELPER)
+        self.serve([f"negotiate_helper: {self.through(OWN_HELPER, '--keytab', self.keytab, concurrency=32)}"])
+        offer = der(0x60, der(0x06, SPNEGO) + der(0xa0, der(0x30, der(0xa0, der(0x30, der(0x06, KERBEROS))))))
+        for name in ("alice", "bob"):
+            connection = http.client.HTTPConnection("127.0.0.1", self.proxy.port, timeout=WAIT)
+            self.addCleanup(connection.close)
+
+            def show(octets, connection=connection):
+                fields = {"Proxy-Authorization": "Negotiate " + base64.b64encode(octets).decode()}
+                connection.request("GET", f"http://ok.test:{self.origin.port}/", headers=fields)
+                answer = connection.getresponse()
+                answer.read()
+                return answer.status, answer.getheader("Proxy-Authenticate", "")
+
+            status, challenge = show(offer)
+            self.assertEqual(status, 407)
+            self.assertRegex(challenge, r"^Negotiate [A-Za-z0-9+/]+=*$")
+            ticket = base64.b64decode(self.ticket(name).split()[1])
+            self.assertEqual(show(der(0xa1, der(0x30, der(0xa2, der(0x04, mechanism_token(ticket))))))[0], 200)
+            until(lambda name=name: self.proxy.log()[-1].get("user") == f"{name}@{REALM}")
+        self.assertEqual(self.proxy.metric("helper_deaths_total"), 0)
 
     def test_our_helper_never_crosses_answers(self):
         need(self, OWN_HELPER)

@@ -32,15 +32,19 @@ filter::FilterAction action_of_group(conf::Group::Action action) {
   return filter::FilterAction::block;
 }
 
-// The names in groups as users are called whom basic_helper knows, beside those that were written.
+// The names in groups as users are called whom basic_helper or a ticket names, beside those that were written.
 std::vector<conf::Group> with_called_users(const conf::Config& settings) {
   std::vector<conf::Group> groups = settings.groups;
-  if (settings.authentication.basic_helper.command.empty() || settings.authentication.case_sensitive) return groups;
+  const conf::Authentication& logins = settings.authentication;
+  if (logins.case_sensitive) return groups;
   for (conf::Group& group : groups) {
     const std::vector<std::string> written = group.users;
     for (const std::string& name : written) {
-      auto called = fold_user_name(name);
-      if (called && *called != name) group.users.push_back(*std::move(called));
+      const auto add = [&](const std::optional<std::string>& called) {
+        if (called && *called != name) group.users.push_back(*called);
+      };
+      if (!logins.basic_helper.command.empty()) add(fold_user_name(name));
+      if (!logins.negotiate_helper.command.empty()) add(fold_principal_name(name));
     }
   }
   return groups;

@@ -59,4 +59,11 @@ std::optional<std::string> fold_user_name(std::string_view name) {
   return text;
 }
 
+std::optional<std::string> fold_principal_name(std::string_view name) {
+  const std::size_t at = std::min(name.rfind('@'), name.size());
+  auto folded = fold_user_name(name.substr(0, at));
+  if (!folded || folded->size() + name.size() - at > kMostUserName) return std::nullopt;
+  return folded->append(name.substr(at));
+}
+
 }  // namespace bloomwall::proxy

@@ -1,7 +1,7 @@
 // One spelling for all that a directory takes for the same name: LDAP compares names of users without regard to case,
 // to blanks around them, to how many stand between two words, and to the compatible forms of Unicode (RFC 4518). Who
 // spells a name otherwise is still in the same groups.
-// Pure function over text from the network; linear; allocates a few times its length.
+// Pure functions over text from the network; linear; allocates a few times its length.
 // Source: NFKC_Casefold of the Unicode Standard, section 3.13.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -17,5 +17,8 @@ inline constexpr std::size_t kMostUserName = 255;  // octets
 
 // Of text that is not UTF-8 ASCII letters alone are folded. Nothing: nothing would be left, or too much.
 std::optional<std::string> fold_user_name(std::string_view name);
+// Of a name with the realm of Kerberos behind the last @, which stays as it is: alice@EXAMPLE.COM for
+// Alice@EXAMPLE.COM. Of one without a realm as above.
+std::optional<std::string> fold_principal_name(std::string_view name);
 
 }  // namespace bloomwall::proxy

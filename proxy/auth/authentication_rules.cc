@@ -127,6 +127,22 @@ std::optional<std::string> AuthenticationRules::called(std::string_view spelt) c
   return fold_user_name(spelt);
 }
 
+std::optional<std::string> AuthenticationRules::called_by_ticket(std::string_view name) const {
+  const std::size_t at = strip_realm ? name.rfind('@') : std::string_view::npos;
+  if (at != std::string_view::npos && at > 0) name = name.substr(0, at);
+  return case_sensitive ? std::string(name) : fold_principal_name(name);
+}
+
+std::vector<std::string> AuthenticationRules::other_names(std::string_view spelt) const {
+  std::vector<std::string> names;
+  const auto add = [&](const std::optional<std::string>& name) {
+    if (name && *name != spelt && std::ranges::find(names, *name) == names.end()) names.push_back(*name);
+  };
+  if (!basic_helper.command.empty()) add(called(spelt));
+  if (!negotiate_helper.command.empty() && !case_sensitive) add(fold_principal_name(spelt));
+  return names;
+}
+
 UserPtr AuthenticationRules::current(const UserPtr& user, std::int64_t now) const {
   if (user->token) {
     const TokenTablePtr tokens = user->token->tokens->get();

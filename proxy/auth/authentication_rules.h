@@ -54,6 +54,10 @@ struct AuthenticationRules {
   // What a user is called who spells the name so and logs in with a password: as the users file has it, or, of a name
   // that basic_helper is asked about, folded. Nothing: it is nobody's name.
   std::optional<std::string> called(std::string_view spelt) const;
+  // What a user is called whose ticket has that name: folded, and without its realm where strip_realm says so.
+  std::optional<std::string> called_by_ticket(std::string_view name) const;
+  // What somebody who is spelt so may be called besides, by what is asked about logins.
+  std::vector<std::string> other_names(std::string_view spelt) const;
   // Whether the users file says about that name, and not a helper.
   bool is_listed(std::string_view name) const;
   // Whom the name, or the token, of a user that was accepted earlier stands for by now; nullptr: it is gone, or has

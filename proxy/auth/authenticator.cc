@@ -99,6 +99,7 @@ Login Authenticator::conclude(const CredentialQuestion& question, HelperLogins::
     case HelperLogins::Verdict::wrong:
       cache_.put(question.key, rules.edition, nullptr, now + kNoHolds);
       return refuse(rules, question.client, question.user);
+    case HelperLogins::Verdict::more:  // none of a password
     case HelperLogins::Verdict::unknown:
       break;
   }
@@ -106,25 +107,28 @@ Login Authenticator::conclude(const CredentialQuestion& question, HelperLogins::
 }
 
 std::optional<Login> Authenticator::negotiate(const AuthenticationRulesPtr& rules, const ClientKey& client,
-                                              std::string_view ticket, CheckQueue::Done done) {
+                                              std::string_view ticket, const HelperConversationPtr& conversation,
+                                              CheckQueue::Done done) {
   const Milliseconds left = clients_.locked_for(client, clocks_.monotonic());
   if (left > Milliseconds(0)) return Login{.result = Login::Result::locked, .locked_for = left};
   const bool is_asked = helpers_.check_ticket(
-      rules, client, ticket, [this, rules, client] { return attempts_left(*rules, client, nullptr); },
-      [this, rules, client, done = std::move(done)](HelperLogins::Verdict verdict, UserPtr user) {
-        done(conclude_ticket(*rules, client, verdict, std::move(user)));
+      rules, client, ticket, conversation, [this, rules, client] { return attempts_left(*rules, client, nullptr); },
+      [this, rules, client, done = std::move(done)](HelperLogins::TicketAnswer answer) {
+        done(conclude_ticket(*rules, client, std::move(answer)));
       });
   if (is_asked) return std::nullopt;
   return Login{.result = Login::Result::unchecked};
 }
 
 Login Authenticator::conclude_ticket(const AuthenticationRules& rules, const ClientKey& client,
-                                     HelperLogins::Verdict verdict, UserPtr user) {
+                                     HelperLogins::TicketAnswer answer) {
   const Milliseconds left = clients_.locked_for(client, clocks_.monotonic());
   if (left > Milliseconds(0)) return {.result = Login::Result::locked, .locked_for = left};
-  switch (verdict) {
+  switch (answer.verdict) {
     case HelperLogins::Verdict::right:
-      return {.result = Login::Result::accepted, .user = std::move(user)};
+      return {.result = Login::Result::accepted, .user = std::move(answer.user)};
+    case HelperLogins::Verdict::more:
+      return {.result = Login::Result::more, .token = std::move(answer.token), .conversation = answer.conversation};
     case HelperLogins::Verdict::wrong:
       return refuse_malformed(rules, client);
     case HelperLogins::Verdict::unknown:

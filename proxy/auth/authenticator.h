@@ -50,9 +50,10 @@ class Authenticator final : CheckQueue::Checker {
   // A token by itself (Bearer), or in place of a password, whatever the name beside it. One that is right is taken even
   // where its client is locked: nobody guesses 160 bits. What is no token is refused.
   Login take_token(const AuthenticationRules& rules, const ClientKey& client, std::string_view token);
-  // `ticket`: negotiate_token(). As log_in().
+  // `ticket`: negotiate_token(). `conversation`: Login::conversation of the leg before it; nullptr: it is the first. As
+  // log_in().
   std::optional<Login> negotiate(const AuthenticationRulesPtr& rules, const ClientKey& client, std::string_view ticket,
-                                 CheckQueue::Done done);
+                                 const HelperConversationPtr& conversation, CheckQueue::Done done);
   // Whose helpers are asked from now on; nullptr: nobody's.
   void use(const AuthenticationRules* rules) { helpers_.use(rules); }
   HelperLogins::Figures helpers() const { return helpers_.figures(); }
@@ -64,8 +65,7 @@ class Authenticator final : CheckQueue::Checker {
   Login check(const CredentialQuestion& question) override;
   bool ask_helper(CredentialQuestion question, CheckQueue::Done done);
   Login conclude(const CredentialQuestion& question, HelperLogins::Verdict verdict, UserPtr user);
-  Login conclude_ticket(const AuthenticationRules& rules, const ClientKey& client, HelperLogins::Verdict verdict,
-                        UserPtr user);
+  Login conclude_ticket(const AuthenticationRules& rules, const ClientKey& client, HelperLogins::TicketAnswer answer);
   Milliseconds locked_for(const ClientKey& client, const AttemptLimits::Key& user) const;
   std::size_t attempts_left(const AuthenticationRules& rules, const ClientKey& client, const AttemptLimits::Key* user);
   Login refuse(const AuthenticationRules& rules, const ClientKey& client, const AttemptLimits::Key& user);

@@ -40,6 +40,20 @@ std::optional<std::string> take_value(std::string_view& rest) {
   return std::nullopt;
 }
 
+bool is_base64(std::string_view text) {
+  while (text.ends_with('=')) text.remove_suffix(1);
+  return !text.empty() &&
+         std::ranges::all_of(text, [](char c) { return is_alpha(c) || is_digit(c) || c == '+' || c == '/'; });
+}
+
+// Of TT token=... or of an older helper's TT token; empty: it is none.
+std::string token_of(std::string_view rest) {
+  rest = trim(rest);
+  if (rest.starts_with("token=")) rest.remove_prefix(6);
+  const auto token = take_value(rest);
+  return token && token->size() <= kMostHelperToken && is_base64(*token) ? *token : std::string();
+}
+
 std::string message_of(std::string_view text) {
   std::string message(text.substr(0, kMostHelperMessage));
   std::ranges::replace_if(message, [](char c) { return c < ' ' || c > '~'; }, '?');
@@ -137,6 +151,8 @@ std::optional<HelperAnswer> parse_helper_answer(std::string_view line) {
   } else if (word == "ERR" || word == "NA") {
     answer.result = Result::error;
   } else if (word == "TT") {
+    answer.token = token_of(line);
+    if (answer.token.empty()) return std::nullopt;
     answer.result = Result::more;
     return answer;
   } else if (word != "BH") {

@@ -19,8 +19,8 @@ Verdict verdict_of(const HelperReply& reply, bool is_ticket) {
       return is_ticket && reply.answer.user.empty() ? Verdict::unknown : Verdict::right;
     case Answered::error:
       return Verdict::wrong;
-    case Answered::more:  // several legs, as NTLM has them, are not spoken
-      return is_ticket ? Verdict::wrong : Verdict::unknown;
+    case Answered::more:
+      return is_ticket && reply.conversation != nullptr ? Verdict::more : Verdict::unknown;
     case Answered::broken:
       break;
   }
@@ -30,10 +30,6 @@ Verdict verdict_of(const HelperReply& reply, bool is_ticket) {
 User user_of(const HelperAnswer& answer, const std::string& called, const AuthenticationRules& rules) {
   User user{.name = answer.user.empty() ? called : answer.user, .groups = answer.groups, .helpers = rules.helpers};
   return user;
-}
-
-void strip_realm(std::string& name) {
-  if (const auto at = name.rfind('@'); at != std::string::npos && at > 0) name.resize(at);
 }
 
 }  // namespace
@@ -71,20 +67,34 @@ bool HelperLogins::check_password(const AuthenticationRulesPtr& rules, const Cli
 }
 
 bool HelperLogins::check_ticket(const AuthenticationRulesPtr& rules, const ClientKey& client, std::string_view ticket,
-                                HelperPool::Room room, Done done) {
+                                const HelperConversationPtr& conversation, HelperPool::Room room, TicketDone done) {
   CredentialKey key{};  // of this question alone
   const std::uint64_t number = ++tickets_;
   std::memcpy(key.data(), &number, sizeof number);
-  return negotiate_.ask(
-      key, client, std::string("YR ").append(ticket),
-      [this, rules, client, done = std::move(done)](const HelperReply& reply) {
-        const Verdict verdict = verdict_of(reply, true);
-        if (verdict != Verdict::right) return done(verdict, nullptr);
-        User user = user_of(reply.answer, {}, *rules);
-        if (rules->strip_realm) strip_realm(user.name);
-        find_groups(std::make_shared<Search>(Search{rules, client, std::move(user), {}, 0, done}));
-      },
-      std::move(room));
+  HelperPool::Done answered = [this, rules, client, done = std::move(done)](const HelperReply& reply) {
+    on_ticket(rules, client, reply, done);
+  };
+  if (conversation != nullptr) {
+    return negotiate_.go_on(*conversation, key, client, std::string("KK ").append(ticket), std::move(answered));
+  }
+  return negotiate_.ask(key, client, std::string("YR ").append(ticket), std::move(answered), std::move(room));
+}
+
+void HelperLogins::on_ticket(const AuthenticationRulesPtr& rules, const ClientKey& client, const HelperReply& reply,
+                             const TicketDone& done) {
+  const Verdict verdict = verdict_of(reply, true);
+  if (verdict == Verdict::more) {
+    return done({.verdict = verdict, .token = reply.answer.token, .conversation = reply.conversation});
+  }
+  if (verdict != Verdict::right) return done({.verdict = verdict});
+  User user = user_of(reply.answer, {}, *rules);
+  auto called = rules->called_by_ticket(user.name);
+  if (!called) return done({.verdict = Verdict::wrong});
+  user.name = *std::move(called);
+  const auto found = [done](Verdict with_groups, UserPtr whose) {
+    done({.verdict = with_groups, .user = std::move(whose)});
+  };
+  find_groups(std::make_shared<Search>(Search{rules, client, std::move(user), {}, 0, found}));
 }
 
 // Of the helper that has named the user, and those of groups_helper.

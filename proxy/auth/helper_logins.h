@@ -28,8 +28,16 @@ namespace bloomwall::proxy {
 
 class HelperLogins {
  public:
-  enum class Verdict : std::uint8_t { right, wrong, unknown };  // unknown: no answer, or the helper could not tell
+  // unknown: no answer, or the helper could not tell. more: of a ticket, whose next leg is to be asked about.
+  enum class Verdict : std::uint8_t { right, wrong, unknown, more };
   using Done = std::function<void(Verdict, UserPtr)>;
+  struct TicketAnswer {
+    Verdict verdict = Verdict::unknown;
+    UserPtr user = nullptr;                        // right
+    std::string token = {};                        // more: for the client
+    HelperConversationPtr conversation = nullptr;  // likewise: for check_ticket()
+  };
+  using TicketDone = std::function<void(TicketAnswer)>;
   using Figures = std::array<std::pair<const char*, HelperPool::Figures>, 3>;  // by the name of the helper
 
   HelperLogins(const CredentialHasher::Secret& secret, Milliseconds (*clock)());
@@ -39,9 +47,10 @@ class HelperLogins {
   // room; `done` is not called.
   bool check_password(const AuthenticationRulesPtr& rules, const ClientKey& client, const CredentialKey& key,
                       const NameAndPassword& credentials, const std::string& called, HelperPool::Room room, Done done);
-  // `ticket`: negotiate_token(). Each is asked about on its own, as it may be used once.
+  // `ticket`: negotiate_token(). Each is asked about on its own, as it may be used once. `conversation`: of the answer
+  // to the leg before it; nullptr: it is the first.
   bool check_ticket(const AuthenticationRulesPtr& rules, const ClientKey& client, std::string_view ticket,
-                    HelperPool::Room room, Done done);
+                    const HelperConversationPtr& conversation, HelperPool::Room room, TicketDone done);
   Figures figures() const;
 
  private:
@@ -56,6 +65,8 @@ class HelperLogins {
   };
   using SearchPtr = std::shared_ptr<Search>;
   CredentialKey key_of(CredentialHasher::Kind kind, std::string_view text);
+  void on_ticket(const AuthenticationRulesPtr& rules, const ClientKey& client, const HelperReply& reply,
+                 const TicketDone& done);
   void find_groups(const SearchPtr& search);
   void ask_next(const SearchPtr& search);
   void on_group(const SearchPtr& search, const HelperReply& reply);

@@ -27,13 +27,13 @@ void wipe_all(std::string& text) {
   text.clear();
 }
 
-Milliseconds steady_now() {
-  return std::chrono::duration_cast<Milliseconds>(std::chrono::steady_clock::now().time_since_epoch());
-}
-
 std::size_t slots_of(const conf::AuthHelper& settings) { return std::max<std::size_t>(settings.concurrency, 1); }
 
 }  // namespace
+
+Milliseconds HelperPool::clock() {
+  return std::chrono::duration_cast<Milliseconds>(std::chrono::steady_clock::now().time_since_epoch());
+}
 
 HelperPool::Question::~Question() { wipe_all(words); }
 
@@ -46,6 +46,10 @@ HelperPool::Process::~Process() {
 }
 
 std::size_t HelperPool::Process::load() const {
+  return static_cast<std::size_t>(std::ranges::count_if(slots, [](const Slot& slot) { return !slot.is_free(); }));
+}
+
+std::size_t HelperPool::Process::asked() const {
   return static_cast<std::size_t>(std::ranges::count_if(slots, [](const Slot& slot) { return slot.item != nullptr; }));
 }
 
@@ -78,8 +82,21 @@ void HelperPool::use(const conf::AuthHelper& settings) {
 bool HelperPool::ask(const CredentialKey& key, const ClientKey& client, std::string words, Done done, Room room) {
   const std::scoped_lock lock(mutex_);
   if (settings_.command.empty() || words.size() + 16 > kMostHelperLine || !bell_ || !has_thread()) return false;
-  Question question(std::move(words), steady_now() + settings_.timeout, std::move(room));
+  Question question(std::move(words), clock() + settings_.timeout, std::move(room));
   if (!queue_.add({key, edition_}, client, std::move(question), std::move(done), settings_.queue)) return false;
+  wake();
+  return true;
+}
+
+bool HelperPool::go_on(const HelperConversation& conversation, const CredentialKey& key, const ClientKey& client,
+                       std::string words, Done done) {
+  const std::scoped_lock lock(mutex_);
+  if (settings_.command.empty() || words.size() + 16 > kMostHelperLine) return false;
+  Question question(std::move(words), clock() + settings_.timeout, {});
+  question.was_asked = true;  // no other process can be
+  ItemPtr item = queue_.add_out({key, edition_}, client, std::move(question), std::move(done));
+  if (item == nullptr) return false;
+  legs_.push_back({conversation.id(), std::move(item)});
   wake();
   return true;
 }
@@ -108,10 +125,11 @@ bool HelperPool::has_thread() {
 void HelperPool::run() {
   ::pthread_setname_np(::pthread_self(), "helpers");
   while (take_settings()) {
-    const Milliseconds now = steady_now();
+    const Milliseconds now = clock();
     bury(now);
     expire(now);
     call_back();  // what an answer has led to says how much may be asked
+    dispatch_legs(now);
     dispatch(now);
     call_back();
     wait_for_events(now);
@@ -163,6 +181,7 @@ void HelperPool::expire(Milliseconds now) {
   for (const ItemPtr& item : over) settle(*item, {});
   for (const ProcessPtr& process : processes_) {
     for (Slot& slot : process->slots) {
+      if (slot.conversation != 0 && slot.kept_until <= now) slot.conversation = 0;
       if (slot.item == nullptr) continue;
       if (slot.item->question.deadline <= now) settle(*slot.item, {});
       if (slot.sent + process->settings.timeout > now || !process->fault.empty()) continue;
@@ -183,7 +202,7 @@ void HelperPool::note_death(Milliseconds now) {
 void HelperPool::bury(Milliseconds now) {
   for (ProcessPtr& process : processes_) {
     if (process->fault.empty()) {
-      if (process->settings != current_ && process->load() == 0) process.reset();
+      if (process->settings != current_ && process->asked() == 0) process.reset();
       continue;
     }
     note_death(now);
@@ -269,11 +288,14 @@ void HelperPool::start_process(Milliseconds now) {
 }
 
 void HelperPool::send(Process& process, ItemPtr item, Milliseconds now) {
-  const auto slot = std::ranges::find_if(process.slots, [](const Slot& free) { return free.item == nullptr; });
+  put(process, *std::ranges::find_if(process.slots, &Slot::is_free), std::move(item), now);
+}
+
+void HelperPool::put(Process& process, Slot& slot, ItemPtr item, Milliseconds now) {
   process.has_complained = false;
-  if (process.settings.concurrency > 0) process.out += fmt::format("{} ", slot - process.slots.begin());
+  if (process.settings.concurrency > 0) process.out += fmt::format("{} ", &slot - process.slots.data());
   process.out.append(item->question.words).push_back('\n');
-  *slot = {std::move(item), now};
+  slot = {.item = std::move(item), .sent = now};
   flush(process);
 }
 

@@ -8,6 +8,10 @@
 // So may the message of a BH, spelt in whatever way: it is logged where no question holds a password (Secrets).
 // "BH Success" means no, unless stderr has complained: basic_ldap_auth of Squid 5 says it of a wrong password, and of a
 // directory that cannot be reached.
+// The answer TT begins a conversation (Secrets::tickets): its channel of that process is kept for the next leg, for
+// half the time-out at most: what waits behind it is asked in its time. A client that begins more of them than half
+// the channels there are loses its oldest. A process that has died, or is of settings of before, takes no further leg:
+// there is no answer then.
 // Bounded: settings.processes, settings.queue, lines of kMostHelperLine octets, and the limits of TurnQueue.
 // Threads: ask(), use() and figures() any; `done` on the pool's thread, once. The destructor kills all processes and
 // drops what waits without calling `done`.
@@ -21,6 +25,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/handles.h"
@@ -32,9 +37,33 @@
 
 namespace bloomwall::proxy {
 
+// A channel that is kept for the next leg of a login, until this is destroyed or its time is over.
+// Threads: destroyed on any; may outlive the pool.
+class HelperConversation {
+ public:
+  struct Ended {
+    std::mutex mutex;
+    std::vector<std::uint64_t> ids;  // guarded by mutex
+  };
+  HelperConversation(std::shared_ptr<Ended> ended, std::uint64_t id) : ended_(std::move(ended)), id_(id) {}
+  ~HelperConversation() {
+    const std::scoped_lock lock(ended_->mutex);
+    ended_->ids.push_back(id_);
+  }
+  HelperConversation(const HelperConversation&) = delete;
+  HelperConversation& operator=(const HelperConversation&) = delete;
+  std::uint64_t id() const { return id_; }
+
+ private:
+  const std::shared_ptr<Ended> ended_;
+  const std::uint64_t id_;
+};
+using HelperConversationPtr = std::shared_ptr<const HelperConversation>;
+
 struct HelperReply {
   bool has_answer = false;  // false: no room, no time, or nobody could be asked
   HelperAnswer answer = {};
+  HelperConversationPtr conversation = nullptr;  // in which the next leg may be asked; nullptr: none
 };
 
 class HelperPool {
@@ -66,6 +95,9 @@ class HelperPool {
   // `words` is the line without its channel and line feed. `room`: empty: any number. False: no room here, or there is
   // no helper; `done` is not called.
   bool ask(const CredentialKey& key, const ClientKey& client, std::string words, Done done, Room room = {});
+  // The next leg of a conversation. `key`: no other question's.
+  bool go_on(const HelperConversation& conversation, const CredentialKey& key, const ClientKey& client,
+             std::string words, Done done);
   Figures figures() const;
 
  private:
@@ -84,13 +116,22 @@ class HelperPool {
   using Queue = TurnQueue<Question, Done>;
   using ItemPtr = Queue::ItemPtr;
   struct Slot {
-    ItemPtr item;  // nullptr: free
+    ItemPtr item;  // nullptr: nothing is asked
     Milliseconds sent{0};
+    std::uint64_t conversation = 0;  // not 0: kept for its next leg, while nothing is asked
+    Milliseconds kept_until{0};
+    ClientKey client = {};
+    bool is_free() const { return item == nullptr && conversation == 0; }
+  };
+  struct Leg {
+    std::uint64_t conversation = 0;
+    ItemPtr item;
   };
   struct Process {
     Process(std::unique_ptr<HelperProcess> made, const conf::AuthHelper& of);
     ~Process();
-    std::size_t load() const;
+    std::size_t load() const;   // slots that are not free
+    std::size_t asked() const;  // of them, with a question
     bool has_room() const { return load() < slots.size(); }
     std::unique_ptr<HelperProcess> helper;
     conf::AuthHelper settings;
@@ -108,6 +149,7 @@ class HelperPool {
     HelperReply reply;
   };
 
+  static Milliseconds clock();
   bool has_thread();
   void run();
   bool take_settings();
@@ -121,6 +163,11 @@ class HelperPool {
   Process* choose(Milliseconds now);
   void start_process(Milliseconds now);
   void send(Process& process, ItemPtr item, Milliseconds now);
+  void put(Process& process, Slot& slot, ItemPtr item, Milliseconds now);
+  void dispatch_legs(Milliseconds now);
+  HelperConversationPtr keep(Slot& slot, const ClientKey& client);
+  void release_ended();
+  std::size_t most_kept() const;
   void flush(Process& process);
   void read_answers(Process& process);
   void read_words(Process& process);
@@ -137,10 +184,11 @@ class HelperPool {
   const Secrets secrets_;
   UniqueFd bell_;
   std::thread thread_;
-  mutable std::mutex mutex_;  // guards these six; held for one look at them
+  mutable std::mutex mutex_;  // guards these seven; held for one look at them
   conf::AuthHelper settings_;
   std::uint64_t edition_ = 0;  // of settings_
   Queue queue_;
+  std::vector<Leg> legs_;
   bool is_renewed_ = false, stopping_ = false;
   Figures figures_;
 
@@ -148,6 +196,8 @@ class HelperPool {
   conf::AuthHelper current_;
   std::vector<ProcessPtr> processes_;
   std::vector<Called> called_;
+  std::uint64_t last_conversation_ = 0;
+  const std::shared_ptr<HelperConversation::Ended> ended_ = std::make_shared<HelperConversation::Ended>();
   unsigned failures_ = 0;  // one after the other
   Milliseconds next_start_{0}, told_{0}, fault_told_{0};
 };

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -66,10 +65,14 @@ void HelperPool::take_line(Process& process, std::string_view line) {
   }
   failures_ = 0;
   next_start_ = Milliseconds(0);
-  const ItemPtr item = std::move(process.slots[*channel].item);
+  Slot& slot = process.slots[*channel];
+  const ItemPtr item = std::move(slot.item);
   if (is_refusal(process, *answer)) answer->result = HelperAnswer::Result::error;
   if (answer->result == HelperAnswer::Result::broken) tell_fault(*answer, item->question.words);
-  settle(*item, {.has_answer = true, .answer = *std::move(answer)});
+  const bool is_awaited = secrets_ == Secrets::tickets && !item->askers.empty();
+  const bool goes_on = answer->result == HelperAnswer::Result::more && is_awaited;
+  HelperConversationPtr conversation = goes_on ? keep(slot, item->client) : nullptr;
+  settle(*item, {.has_answer = true, .answer = *std::move(answer), .conversation = std::move(conversation)});
 }
 
 bool HelperPool::is_refusal(Process& process, const HelperAnswer& answer) {
@@ -79,7 +82,7 @@ bool HelperPool::is_refusal(Process& process, const HelperAnswer& answer) {
 }
 
 void HelperPool::tell_fault(const HelperAnswer& answer, std::string_view words) {
-  const auto now = std::chrono::duration_cast<Milliseconds>(std::chrono::steady_clock::now().time_since_epoch());
+  const Milliseconds now = clock();
   if (fault_told_ != Milliseconds(0) && now - fault_told_ < kTellAgain) return;
   fault_told_ = now;
   switch (secrets_) {

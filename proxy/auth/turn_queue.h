@@ -53,6 +53,16 @@ class TurnQueue {
     put(std::move(item), false);
     return true;
   }
+  // One that waits for nobody's turn: as if take() had given it. nullptr: there is no room.
+  ItemPtr add_out(const Key& key, const ClientKey& client, Question question, Done done) {
+    if (askers_ >= kMostAskers || known_.contains(key)) return nullptr;
+    auto item = std::make_unique<Item>(Item{key, client, std::move(question), {}, true});
+    item->askers.push_back(std::move(done));
+    ++askers_;
+    known_.emplace(key, item.get());
+    ++out_[client];
+    return item;
+  }
   // The next one for which `may_go(item, how many of its client are out)`; it goes on to be known. nullptr: there is
   // none. Clients whose next one may not go keep their turn.
   template <typename MayGo>

@@ -17,6 +17,8 @@
 
 namespace bloomwall::proxy {
 
+class HelperConversation;  // proxy/auth/helper_pool.h
+
 // Lives as long as its connection.
 struct ClientInfo {
   Endpoint endpoint;
@@ -68,6 +70,12 @@ struct ClientInfo {
     UserPtr user;
   };
   mutable std::unique_ptr<const Negotiated> negotiated = nullptr;
+  // A login by Negotiate that needs another leg, which the next request may bring. Likewise of UserCheck.
+  struct Negotiating {
+    std::shared_ptr<const HelperConversation> conversation;  // Login::conversation
+    unsigned legs = 0;                                       // there were
+  };
+  mutable std::optional<Negotiating> negotiating = {};
 };
 
 }  // namespace bloomwall::proxy

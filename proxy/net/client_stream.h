@@ -91,6 +91,7 @@ struct ExchangeContext {
   std::uint64_t edition;                     // of the worker when the exchange began
   UserPtr user = nullptr;                    // whose request it is; nullptr: nobody had to log in for it
   std::uint32_t locked_for = 0;              // seconds, where it is answered login_locked
+  std::string negotiate_token = {};          // for the client, where its login by Negotiate needs another leg
   // Where the request goes, as decided. Until then the host is empty.
   std::string host = {};     // canonical
   std::string dialled = {};  // by safe search in the place of that, or of the address the client went to; or empty

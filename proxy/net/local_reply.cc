@@ -151,6 +151,10 @@ ReplyContext LocalReply::said() {
   context.locked_for = context_.locked_for;
   if (const auto& rules = context_.snapshot->authentication) {
     context.challenge = rules->challenge(context_.client.info().is_secure);
+    if (!context_.negotiate_token.empty()) {
+      leg_ = fmt::format("Proxy-Authenticate: Negotiate {}\r\n", context_.negotiate_token);
+      context.challenge = leg_;
+    }
   }
   if (const RequestHead* const head = context_.client.head()) {
     context.method = head->method;

@@ -52,6 +52,7 @@ class LocalReply {
   int status_ = 200;
   bool close_;
   std::string accept_;  // several Accept fields as one
+  std::string leg_;     // the challenge with a token for the client
 };
 
 }  // namespace bloomwall::proxy

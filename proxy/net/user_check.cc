@@ -19,6 +19,7 @@ namespace {
 constexpr HttpError kNoCredentials{ErrorKind::login_required, "authentication.require"};
 constexpr HttpError kWrongCredentials{ErrorKind::login_required, "the name or the password is wrong"};
 constexpr HttpError kWrongTicket{ErrorKind::login_required, "the ticket is not valid, or was used before"};
+constexpr HttpError kAnotherLeg{ErrorKind::login_required, "the ticket needs another leg"};
 constexpr HttpError kUserIsGone{ErrorKind::tunnel_denied, "the user of this tunnel has been removed, or has ended"};
 constexpr HttpError kNotExemptInside{ErrorKind::tunnel_denied, "authentication.exempt_hosts: of another host"};
 
@@ -79,6 +80,8 @@ UserCheck::Step UserCheck::take(const Login& login) {
     case Login::Result::refused:
       context_.worker.counters.logins_refused_total.add();
       return refuse(ticket_ ? kWrongTicket : kWrongCredentials);
+    case Login::Result::more:
+      return ask_for_leg(login);
     case Login::Result::locked:
       context_.locked_for = static_cast<std::uint32_t>(login.locked_for.count() / 1000 + 1);
       return refuse({ErrorKind::login_locked, "authentication.attempts"});
@@ -86,6 +89,17 @@ UserCheck::Step UserCheck::take(const Login& login) {
       break;
   }
   return refuse({ErrorKind::login_unchecked, "the credentials could not be checked"});
+}
+
+// On this connection, with the next request.
+UserCheck::Step UserCheck::ask_for_leg(const Login& login) {
+  if (legs_ >= kMostLegs) {
+    context_.worker.counters.logins_refused_total.add();
+    return refuse(kWrongTicket);
+  }
+  context_.client.info().negotiating = ClientInfo::Negotiating{login.conversation, legs_};
+  context_.negotiate_token = login.token;
+  return refuse(kAnotherLeg);
 }
 
 // Nobody is asked for credentials inside a tunnel: an origin's answer is expected there.
@@ -120,6 +134,8 @@ bool UserCheck::may_go_to(std::string_view host) {
 
 UserCheck::Step UserCheck::check_credentials(const RequestHead& head) {
   const AuthenticationRules& rules = *context_.snapshot->authentication;
+  // Whatever comes next on the connection is the next leg, or there is none.
+  const auto leg = std::exchange(context_.client.info().negotiating, std::nullopt).value_or(ClientInfo::Negotiating{});
   const auto is_credentials = [](const Field& field) { return field.id == FieldId::proxy_authorization; };
   const auto field = std::ranges::find_if(head.fields, is_credentials);
   if (field == head.fields.end()) return check_without();
@@ -135,7 +151,7 @@ UserCheck::Step UserCheck::check_credentials(const RequestHead& head) {
     return take(context_.worker.authenticator.take_token(rules, client, bearer));
   }
   const std::string_view ticket = rules.has_negotiate ? negotiate_token(field->value) : std::string_view();
-  return ticket.empty() ? refuse(kNoCredentials) : check_ticket(ticket);
+  return ticket.empty() ? refuse(kNoCredentials) : check_ticket(ticket, leg);
 }
 
 UserCheck::Step UserCheck::check_basic(std::string_view token) {
@@ -153,7 +169,7 @@ UserCheck::Step UserCheck::check_basic(std::string_view token) {
 }
 
 // The same ticket on its own connection is the same user; anywhere else it is a copy.
-UserCheck::Step UserCheck::check_ticket(std::string_view ticket) {
+UserCheck::Step UserCheck::check_ticket(std::string_view ticket, const ClientInfo::Negotiating& leg) {
   const ClientKey client = ClientLimits::key_of(context_.client.info().endpoint);
   WorkerState& worker = context_.worker;
   const AuthenticationRulesPtr& rules = context_.snapshot->authentication;
@@ -162,7 +178,8 @@ UserCheck::Step UserCheck::check_ticket(std::string_view ticket) {
   if (before != nullptr && before->key == key) return check_without();
   context_.client.info().negotiated.reset();
   ticket_ = key;
-  return wait_for(worker.authenticator.negotiate(rules, client, ticket,
+  legs_ = leg.legs + 1;
+  return wait_for(worker.authenticator.negotiate(rules, client, ticket, leg.conversation,
                                                  wait_.for_login(context_.snapshot->settings.timeouts.connect)));
 }
 

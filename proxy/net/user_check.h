@@ -3,7 +3,9 @@
 //                              proxy itself (Decider::is_for_self()); hosts of authentication.exempt_hosts
 //   inside a tunnel            the user of its CONNECT, as long as the users file has it
 //   else                       by Proxy-Authorization: out of memory, or once a check has an answer; Negotiate counts
-//                              for the connection's next requests, too
+//                              for the connection's next requests, too. Where a
+//                              helper asks for another leg, the 407 holds its token, and the next request of the
+//                              connection may bring it
 // A reload while the request waits, for this or for pages, makes it begin anew; a login that was accepted meanwhile
 // counts as far as the rules of now still know its user.
 // Cost where nobody has to: one comparison; where the credentials are remembered: one keyed hash and two look-ups, no
@@ -17,11 +19,11 @@
 #include <string_view>
 
 #include "proxy/http/http_error.h"
+#include "proxy/net/client_info.h"
 #include "proxy/net/decision_wait.h"
 
 namespace bloomwall::proxy {
 
-struct ClientInfo;
 struct ExchangeContext;
 struct RequestHead;
 struct Snapshot;
@@ -31,6 +33,7 @@ bool must_log_in(const Snapshot& snapshot, const ClientInfo& client);
 
 class UserCheck {
  public:
+  static constexpr unsigned kMostLegs = 8;  // of a login by Negotiate
   enum class Step : std::uint8_t {
     go_on,   // ExchangeContext::user is known
     wait,    // until the handler of the DecisionWait is called; then ask again
@@ -50,7 +53,8 @@ class UserCheck {
   Step check_inside();
   Step check_credentials(const RequestHead& head);
   Step check_basic(std::string_view token);
-  Step check_ticket(std::string_view ticket);
+  Step check_ticket(std::string_view ticket, const ClientInfo::Negotiating& leg);
+  Step ask_for_leg(const Login& login);
   Step check_without();
   Step wait_for(const std::optional<Login>& login);
   bool is_for_exempt_host(const RequestHead& head);
@@ -59,6 +63,7 @@ class UserCheck {
   DecisionWait& wait_;
   HttpError error_;
   std::optional<std::array<std::uint8_t, 32>> ticket_;  // key of the one whose check goes on
+  unsigned legs_ = 0;                                   // of its login, with this one
   std::uint64_t done_by_ = 0;                           // generation of the snapshot that is_done_ is of
   bool is_done_ = false;
   bool is_exempt_ = false;

@@ -38,8 +38,8 @@ HttpReply problem(int status, std::string_view title, std::string_view detail) {
           .body = json_line({{"title", title}, {"status", status}, {"detail", detail}}) + '\n'};
 }
 
-HttpReply with_etag(HttpReply reply) {
-  reply.more_fields += "ETag: " + etag_of(reply.body) + "\r\n";
+HttpReply with_etag(HttpReply reply, std::string_view etag) {
+  reply.more_fields += "ETag: " + (etag.empty() ? etag_of(reply.body) : std::string(etag)) + "\r\n";
   return reply;
 }
 
@@ -49,8 +49,11 @@ std::string if_match_of(const RequestHead& head) {
 }
 
 StateResult<void> check_match(std::string_view if_match, const std::function<HttpReply()>& shown) {
+  return if_match.empty() ? StateResult<void>() : check_match(if_match, etag_of(shown().body));
+}
+
+StateResult<void> check_match(std::string_view if_match, std::string_view own) {
   if (if_match.empty()) return {};
-  const std::string own = etag_of(shown().body);
   while (!if_match.empty()) {
     const std::string_view tag = trim(next_part(if_match, ','));
     if (tag == "*" || tag == own) return {};

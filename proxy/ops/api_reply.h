@@ -18,12 +18,13 @@ HttpReply json_reply(const nlohmann::ordered_json& json, int status = 200);
 // {"items":[...],"next":null}; `next`: the cursor of the next page, or empty.
 HttpReply list_reply(nlohmann::ordered_json items, std::string_view next = {});
 HttpReply problem(int status, std::string_view title, std::string_view detail);
-// The same with an ETag, by which it can be named in If-Match.
-HttpReply with_etag(HttpReply reply);
+// The same with an ETag, by which it can be named in If-Match; without one, that of its body.
+HttpReply with_etag(HttpReply reply, std::string_view etag = {});
 // The field If-Match of a request; empty: it has none.
 std::string if_match_of(const RequestHead& head);
-// Whether a change may be made to what `shown` gives by now (RFC 9110 section 13.1.1); it is asked where there is an
-// If-Match. Error: changed.
+// Whether a change may be made to what has the ETag `own` by now (RFC 9110 section 13.1.1). Error: changed.
+StateResult<void> check_match(std::string_view if_match, std::string_view own);
+// The same of what `shown` gives, which is asked where there is an If-Match.
 StateResult<void> check_match(std::string_view if_match, const std::function<HttpReply()>& shown);
 // 404, 409, 412 or 500.
 HttpReply problem_of(const StateError& error);

@@ -1,6 +1,6 @@
-// Exceptions for users as they are published: a directory takes several spellings of a name for one user, who is called
-// by one of them (AuthenticationRules::called()), and whoever makes an exception may have written another.
-// Pure function; linear.
+// Users as people write them: a directory takes several spellings of a name for one user, who is called by one of them
+// (AuthenticationRules::called()), and whoever makes an exception for a user, or asks about one, may write another.
+// Pure functions; linear.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,5 +15,10 @@ namespace bloomwall::proxy {
 // `rules`: nullptr: nobody logs in.
 std::vector<filter::Override> with_called_users(std::vector<filter::Override> exceptions,
                                                 const AuthenticationRules* rules);
+
+// Whom somebody who asks about `spelt` means: by the users file, with the groups that it gives; else as a helper or a
+// ticket would call the user, with these groups.
+UserPtr user_meant_by(const AuthenticationRules& rules, const std::string& spelt,
+                      const std::vector<std::string>& groups = {});
 
 }  // namespace bloomwall::proxy

@@ -143,10 +143,8 @@ std::string ClientView::take_user(const conf::Config& settings, const ClientQues
   if (logins_ == nullptr) {
     return fmt::format("--user {}: authentication.require is empty, so that nobody logs in", question.user);
   }
-  // A name that comes with a ticket is taken as it is.
-  const std::string name =
-      logins_->has_negotiate ? question.user : logins_->called(question.user).value_or(question.user);
-  const UserTable::Entry* const known = logins_->users == nullptr ? nullptr : logins_->users->find(name);
+  UserPtr meant = user_meant_by(*logins_, question.user, question.user_groups);
+  const UserTable::Entry* const known = logins_->users == nullptr ? nullptr : logins_->users->find(meant->name);
   const bool has_helpers = !logins_->basic_helper.command.empty() || logins_->has_negotiate;
   if (known == nullptr && question.user_groups.empty() && !has_helpers) {
     return fmt::format(
@@ -155,9 +153,7 @@ std::string ClientView::take_user(const conf::Config& settings, const ClientQues
         question.user);
   }
   if (!must_log_in_) return {};
-  user_ = question.user_groups.empty() && known != nullptr
-              ? known->user
-              : std::make_shared<const User>(User{.name = name, .groups = question.user_groups});
+  user_ = std::move(meant);
   return {};
 }
 

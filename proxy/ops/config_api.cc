@@ -56,6 +56,7 @@ ApiRoute ConfigApi::route() const {
             for (auto* helper : {&logins.basic_helper, &logins.negotiate_helper, &logins.groups_helper}) {
               mask_arguments(helper->command);
             }
+            if (!settings.reports.webhook.empty()) settings.reports.webhook = kMasked;  // its path is a secret
             return json_reply(
                 {{"generation", served->generation}, {"settings", shown(conf::values_of(std::move(settings)))}});
           }};

@@ -352,6 +352,7 @@ std::string Daemon::metrics() const {
                            .state = {.is_usable = state_->is_usable(), .tokens = state_->state().tokens->all().size()},
                            .reports = report_figures(*state_->state().reports, std::time(nullptr)),
                            .report_counts = report_counts_,
+                           .webhook = webhook_.figures(),
                            .phase = phase_,
                            .loop_silence = server_ == nullptr ? Milliseconds(0) : server_->longest_silence(),
                            .now = std::chrono::system_clock::now()};

@@ -32,6 +32,7 @@
 #include "proxy/ops/reload_api.h"
 #include "proxy/ops/reload_job.h"
 #include "proxy/ops/report_desk.h"
+#include "proxy/ops/report_webhook.h"
 #include "proxy/ops/reports_api.h"
 #include "proxy/ops/service_manager.h"
 #include "proxy/ops/signals.h"
@@ -113,6 +114,7 @@ class Daemon {
   std::unique_ptr<StateService> state_;                          // outlives the server, whose logins ask its tokens
   std::vector<std::shared_ptr<std::function<void()>>> waiting_;  // of publish_exceptions(); empty once called
   ReportCounts report_counts_;
+  ReportWebhook webhook_;
   std::unique_ptr<ReportDesk> report_desk_;  // nullptr: reports are not taken; likewise
   std::unique_ptr<Server> server_;
   ReloadCounts reloads_;

@@ -79,7 +79,10 @@ void Daemon::open_reports(const StateResult<StateStore::Secret>& secret) {
   if (!secret) return log::warning("{}: mistakes cannot be reported", secret.error().what);
   report_desk_ = std::make_unique<ReportDesk>(
       loop_, *state_, *secret, [this] { return phase_ == Phase::draining; }, report_counts_,
-      ReportDesk::Clocks{.seconds = [] { return std::int64_t{std::time(nullptr)}; }});
+      ReportDesk::Clocks{.seconds = [] { return std::int64_t{std::time(nullptr)}; }},
+      [this](const ReportItem& report) {
+        if (served_.snapshot != nullptr) webhook_.send(served_.snapshot->settings.reports.webhook, report);
+      });
 }
 
 // What a filter stops by an error of its own, the next build is to leave out.

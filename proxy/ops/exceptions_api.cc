@@ -74,7 +74,7 @@ std::vector<ApiRoute> ExceptionsApi::routes() {
   return {{.method = "GET",
            .path = kListPath,
            .role = Role::reviewer,
-           .handler = [this](const ApiRequest&) { return with_etag(list_of(state_.state())); }},
+           .handler = [this](const ApiRequest&) { return list(); }},
           {.method = "POST",
            .path = kListPath,
            .role = Role::reviewer,
@@ -121,13 +121,22 @@ void ExceptionsApi::note_builds(std::vector<StateStore::BuildFinding> findings) 
   if (!is_asked) log::warning("exceptions until a build stay until the next reload: too many changes wait");
 }
 
-HttpReply ExceptionsApi::list_of(const State& state) {
+HttpReply ExceptionsApi::list() const {
+  const State& state = state_.state();
   ordered_json items = ordered_json::array();
   const std::int64_t now = std::time(nullptr);
   for (const ExceptionItem& item : state.exceptions) {
     if (item.exception.until > now) items.push_back(to_json(item));
   }
-  return list_reply(std::move(items));
+  return with_etag(list_reply(std::move(items)), etag_of(state, instance_));
+}
+
+// Those that have ended go by their time, before the state forgets them.
+std::string ExceptionsApi::etag_of(const State& state, std::uint64_t instance) {
+  const std::int64_t now = std::time(nullptr);
+  const auto ended =
+      std::ranges::count_if(state.exceptions, [now](const ExceptionItem& item) { return item.exception.until <= now; });
+  return fmt::format("\"{:016x}-{}-{}\"", instance, state.exceptions_version, ended);
 }
 
 HttpReply ExceptionsApi::make(const ApiRequest& request) {
@@ -140,9 +149,9 @@ HttpReply ExceptionsApi::make(const ApiRequest& request) {
   }
   if (item->until_build) item->seen = daemon_.builds(item->exception);
   const bool is_asked = state_.ask(
-      [item = *std::move(item), author = request.caller.author,
+      [item = *std::move(item), author = request.caller.author, instance = instance_,
        if_match = if_match_of(request.http.head)](StateStore& store) -> StateResult<ExceptionItem> {
-        if (const auto same = check_match(if_match, [&] { return list_of(*store.state()); }); !same)
+        if (const auto same = check_match(if_match, etag_of(*store.state(), instance)); !same)
           return tl::unexpected(same.error());
         if (store.state()->exceptions.size() >= filter::Overrides::kMost) {
           if (const auto swept = store.sweep(std::time(nullptr)); !swept) return tl::unexpected(swept.error());
@@ -165,9 +174,9 @@ HttpReply ExceptionsApi::remove(const ApiRequest& request) {
   if (item == nullptr) return problem(404, "No such exception", fmt::format("there is no exception {}", *id));
   if (!request.caller.may_change(item->exception.group)) return foreign_group_problem();
   const bool is_asked = state_.ask(
-      [id = *id, author = request.caller.author,
+      [id = *id, author = request.caller.author, instance = instance_,
        if_match = if_match_of(request.http.head)](StateStore& store) -> StateResult<ExceptionItem> {
-        if (const auto same = check_match(if_match, [&] { return list_of(*store.state()); }); !same)
+        if (const auto same = check_match(if_match, etag_of(*store.state(), instance)); !same)
           return tl::unexpected(same.error());
         return store.remove_exception(id, author, "");
       },

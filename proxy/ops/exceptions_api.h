@@ -15,11 +15,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "proxy/io/random.h"
 #include "proxy/ops/api_access.h"
 #include "proxy/ops/state_service.h"
 
@@ -48,7 +50,8 @@ class ExceptionsApi {
   void note_builds(std::vector<StateStore::BuildFinding> findings);  // of a policy that is served from now on
 
  private:
-  static HttpReply list_of(const State& state);  // those that have not ended
+  HttpReply list() const;                                                  // those that have not ended
+  static std::string etag_of(const State& state, std::uint64_t instance);  // of list(), without making it
   std::vector<std::string> warnings_of(const filter::Override& made) const;
   HttpReply make(const ApiRequest& request);
   HttpReply remove(const ApiRequest& request);
@@ -56,6 +59,7 @@ class ExceptionsApi {
 
   StateService& state_;
   Daemon daemon_;
+  const std::uint64_t instance_ = random_value<std::uint64_t>();  // versions begin anew with each process
   bool is_sweeping_ = false;
   std::size_t ended_ = 0;  // exceptions and switches that have, when sweep() looked last
 };

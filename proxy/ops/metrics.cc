@@ -193,7 +193,9 @@ void add_reloads(MetricFamilies& out, const MetricsInput& input) {
   out.row(1, {{"version", BLOOMWALL_VERSION}});
 }
 
-void add_reports(MetricFamilies& out, const ReportFigures& figures, const ReportCounts& counts) {
+void add_reports(MetricFamilies& out, const MetricsInput& input) {
+  const ReportFigures& figures = input.reports;
+  const ReportCounts& counts = input.report_counts;
   out.gauge("reports_open", "Reports of mistakes that nobody has decided on");
   out.row(number(figures.open));
   out.gauge("report_oldest_seconds", "How long the oldest of them has waited");
@@ -207,6 +209,10 @@ void add_reports(MetricFamilies& out, const ReportFigures& figures, const Report
   out.row(number(counts.failed), {{"result", "failed"}});
   out.row(number(counts.accepted), {{"result", "accepted"}});
   out.row(number(counts.rejected), {{"result", "rejected"}});
+  out.counter("report_webhooks_total", "New reports that reports.webhook was to be told of, by what became of that");
+  out.row(number(input.webhook.sent), {{"result", "sent"}});
+  out.row(number(input.webhook.failed), {{"result", "failed"}});
+  out.row(number(input.webhook.dropped), {{"result", "dropped"}});
 }
 
 void add_process(MetricFamilies& out) {
@@ -245,7 +251,7 @@ std::string metrics_text(const MetricsInput& input) {
   }
   add_helpers(out, input.helpers);
   add_reloads(out, input);
-  add_reports(out, input.reports, input.report_counts);
+  add_reports(out, input);
   add_process(out);
   return out.text();
 }

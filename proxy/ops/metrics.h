@@ -11,6 +11,7 @@
 #include "proxy/net/server.h"
 #include "proxy/net/snapshot.h"
 #include "proxy/ops/admin_pages.h"
+#include "proxy/ops/report_webhook.h"
 #include "proxy/ops/reports_api.h"
 #include "proxy/telemetry/counters.h"
 
@@ -41,6 +42,7 @@ struct MetricsInput {
   StateFigures state = {};
   ReportFigures reports = {};
   ReportCounts report_counts = {};
+  ReportWebhook::Figures webhook = {};
   Phase phase = Phase::starting;
   std::chrono::milliseconds loop_silence{0};
   TimePoint now;

@@ -56,8 +56,15 @@ Says said_of(ReportItem::State state) {
 }  // namespace
 
 ReportDesk::ReportDesk(EventLoop& loop, StateService& state, const ReportTickets::Key& key,
-                       std::function<bool()> is_ending, ReportCounts& counts, Clocks clocks)
-    : loop_(loop), state_(state), tickets_(key), is_ending_(std::move(is_ending)), clocks_(clocks), counts_(counts) {}
+                       std::function<bool()> is_ending, ReportCounts& counts, Clocks clocks,
+                       std::function<void(const ReportItem&)> is_new)
+    : loop_(loop),
+      state_(state),
+      tickets_(key),
+      is_ending_(std::move(is_ending)),
+      clocks_(clocks),
+      counts_(counts),
+      is_new_(std::move(is_new)) {}
 
 bool ReportDesk::ask(SelfQuestion question, Done done) {
   if (questions_->fetch_add(1) >= kMostQuestions) {
@@ -109,7 +116,9 @@ ReportPage ReportDesk::page_of(const StateResult<ReportItem>& kept) {
     log::warning("a report was not taken: {}", kept.error().what);
     return {.says = kept.error().kind == StateError::Kind::conflict ? Says::full : Says::unavailable};
   }
-  ++(kept->count == 1 ? counts_.taken : counts_.merged);
+  const bool is_new = kept->count == 1;
+  ++(is_new ? counts_.taken : counts_.merged);
+  if (is_new && is_new_) is_new_(*kept);
   log::info("report: {}", filter::printable(json_line(to_json(*kept))));
   return {.says = Says::taken, .report = kept->id};
 }

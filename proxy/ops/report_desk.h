@@ -33,9 +33,9 @@ class ReportDesk final : public SelfService {
     std::int64_t (*seconds)();  // since 1970
     std::chrono::steady_clock::time_point (*monotonic)() = &std::chrono::steady_clock::now;
   };
-  // `is_ending`: as in ExceptionsApi::Daemon.
+  // `is_ending`: as in ExceptionsApi::Daemon. `is_new`: is told of each report that is no other's again.
   ReportDesk(EventLoop& loop, StateService& state, const ReportTickets::Key& key, std::function<bool()> is_ending,
-             ReportCounts& counts, Clocks clocks);
+             ReportCounts& counts, Clocks clocks, std::function<void(const ReportItem&)> is_new = {});
   ReportDesk(const ReportDesk&) = delete;
   ReportDesk& operator=(const ReportDesk&) = delete;
 
@@ -55,6 +55,7 @@ class ReportDesk final : public SelfService {
   const Clocks clocks_;
   ReportRate rate_;
   ReportCounts& counts_;
+  std::function<void(const ReportItem&)> is_new_;
   const std::shared_ptr<std::atomic<std::size_t>> questions_ = std::make_shared<std::atomic<std::size_t>>(0);
 };
 

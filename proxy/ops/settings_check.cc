@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "conf/forms.h"
 #include "proxy/io/endpoint.h"
 #include "proxy/net/tls_inspection.h"
 
@@ -73,11 +74,7 @@ bool collide(const Endpoint& one, const Endpoint& two) {
 }  // namespace
 
 bool may_serve_api(const conf::Admin& admin) {
-  if (!admin.address) return false;
-  if (!admin.tls.certificate.empty()) return true;
-  const auto endpoint = Endpoint::parse(*admin.address);
-  const std::string ip = endpoint ? endpoint->unmapped().ip() : std::string();
-  return ip.starts_with("127.") || ip == "::1";
+  return admin.address && (!admin.tls.certificate.empty() || conf::is_of_this_host(*admin.address));
 }
 
 void append_warnings(const Snapshot& snapshot, std::vector<std::string>& lines) {
@@ -104,12 +101,6 @@ void append_warnings(const Snapshot& snapshot, std::vector<std::string>& lines) 
   }
   check_mode("admin.tls.key", settings.admin.tls.key, lines);
   if (snapshot.admin_tls != nullptr) check_dates("admin.tls", *snapshot.admin_tls, lines);
-  if (settings.admin.address && !may_serve_api(settings.admin)) {
-    lines.push_back(fmt::format(
-        "admin.address: {} is not of this host alone: set admin.tls; without it the API is not served there, and "
-        "metrics go over the network in clear",
-        *settings.admin.address));
-  }
   const conf::Upstream& upstream = settings.upstream;
   check_mode("upstream.credentials_file", upstream.credentials_file, lines);
   check_mode("authentication.users_file", settings.authentication.users_file, lines);

@@ -5,7 +5,8 @@
 //                                 {"token":"bw_...","item":{...},"warnings":["..."]}: the token, this once. "groups"
 //                                 and "role" may be left out; "until": null stays
 //   DELETE /api/v1/tokens/{name}  200, {"item":{...}}. Refused from the next request on, wherever it is used; tunnels
-//                                 that it has opened end: they are judged again before the reply
+//                                 that it has opened end: they are judged again before the reply. An answer under
+//                                 way is finished
 //   GET    /api/v1/audit?since=2026-11-22T12:00:00Z&cursor=   rows as in audit.h, the newest first, 200 a page
 // Errors as in exceptions_api.h. Role: admin. Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0

@@ -35,12 +35,15 @@ tl::expected<void, std::string> StateStore::apply(const BuildFinding& finding, S
   if (finding.is_listed) {
     at->builds += finding.is_new_build ? 1U : 0U;
     at->seen = finding.seen;
+    ++next.exceptions_version;
+    export_lines_.forget(finding.id);
     const std::string after = json_line(to_json(*at));
     return database_->run("UPDATE exceptions SET item = ?, sum = ? WHERE id = ?", {after, sum_of(after), id});
   }
   if (auto removed = database_->run("DELETE FROM exceptions WHERE id = ?", {id}); !removed) return removed;
   const std::uint64_t report = at->report;
   next.exceptions.erase(at);
+  ++next.exceptions_version;
   if (report != 0) {
     if (auto cured = cure(report, finding.id, next); !cured) return cured;
   }

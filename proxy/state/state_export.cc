@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -68,6 +69,10 @@ tl::expected<ExportedState, std::string> read_export(const fs::path& folder) {
     if (item->exception.id >= out.next_id) return refuse(fmt::format("item {}: its id is not below next_id", i + 1));
     out.exceptions.push_back(*std::move(item));
   }
+  const auto id_of = [](const ExceptionItem& item) { return item.exception.id; };
+  std::ranges::sort(out.exceptions, {}, id_of);
+  if (std::ranges::adjacent_find(out.exceptions, {}, id_of) != out.exceptions.end())
+    return refuse("an id is there twice");
   const auto switches = json.find("switches");
   if (switches == json.end()) return out;  // an older program's
   if (!switches->is_array() || switches->size() > SwitchItem::kMost) return refuse("switches: a list is needed");
@@ -81,17 +86,12 @@ tl::expected<ExportedState, std::string> read_export(const fs::path& folder) {
 
 void StateStore::write_exports() {
   if (!is_kept()) return;
-  ordered_json json{{"next_id", next_id_}, {"items", ordered_json::array()}, {"switches", ordered_json::array()}};
-  for (const SwitchItem& item : state_->switches) json["switches"].push_back(to_json(item));
-  std::string allowed;
-  const std::int64_t now = std::time(nullptr);
-  for (const ExceptionItem& item : state_->exceptions) {
-    json["items"].push_back(to_json(item));
-    const std::string line = allow_line(item, now);
-    if (!line.empty()) allowed.append(line).push_back('\n');
-  }
-  replace_export(folder_ / kExport, json.dump(1, ' ', false, ordered_json::error_handler_t::replace) + '\n');
-  replace_export(folder_ / kAllowExport, allowed);
+  export_lines_.set(state_->exceptions);
+  ordered_json switches = ordered_json::array();
+  for (const SwitchItem& item : state_->switches) switches.push_back(to_json(item));
+  replace_export(folder_ / kExport, fmt::format("{{\"next_id\":{},\"items\":[{}],\n\"switches\":{}}}\n", next_id_,
+                                                export_lines_.json(), json_line(switches)));
+  replace_export(folder_ / kAllowExport, export_lines_.allowed(std::time(nullptr)));
 }
 
 }  // namespace bloomwall::proxy

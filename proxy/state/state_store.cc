@@ -296,6 +296,7 @@ StateResult<std::vector<ExceptionItem>> StateStore::place(ExceptionItem& item, c
   item.exception.id = next_id_;
   item.who = author.who;
   next.exceptions.push_back(item);
+  ++next.exceptions_version;
   return replaced;
 }
 
@@ -337,6 +338,7 @@ StateResult<ExceptionItem> StateStore::remove_exception(std::uint64_t id, const 
   ExceptionItem item = *found;
   State next = *state_;
   std::erase_if(next.exceptions, [&](const ExceptionItem& other) { return other.exception.id == id; });
+  ++next.exceptions_version;
   const auto done = commit(std::move(next), [&] {
     Done removed = database_->run("DELETE FROM exceptions WHERE id = ?", {static_cast<std::int64_t>(id)});
     if (!removed) return removed;

@@ -21,7 +21,8 @@
 // A state.db of an older program gets the tables that it has not with the first change.
 // Limits: Overrides::kMost exceptions, SwitchItem::kMost switches, Token::kMost tokens, ReportItem::kMostOpen and
 // kMostClosed reports; the audit has none.
-// Not thread-safe (state_thread.h has a thread for it). Cost of a change: a sync of the disk, and the exports.
+// Not thread-safe (state_thread.h has a thread for it). Cost of a change: a sync of the disk for state.db and one for
+// each export, whose lines are made once (export_lines.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -40,6 +41,7 @@
 #include "proxy/state/audit.h"
 #include "proxy/state/database.h"
 #include "proxy/state/exception_item.h"
+#include "proxy/state/export_lines.h"
 #include "proxy/state/report_item.h"
 #include "proxy/state/state_lock.h"
 #include "proxy/state/switch_item.h"
@@ -50,6 +52,7 @@ namespace bloomwall::proxy {
 // All of it at one time. Immutable once published.
 struct State {
   std::vector<ExceptionItem> exceptions;  // by id
+  std::uint64_t exceptions_version = 0;   // counts their changes, from 0 in each process
   std::vector<SwitchItem> switches;       // one of each group and key
   TokenTablePtr tokens;                   // never null
   ReportsPtr reports;                     // likewise; those that are decided as well
@@ -182,6 +185,7 @@ class StateStore {
   bool is_older_ = false;     // state.db is of an older program
   bool waits_ = true;         // for others that hold state.db
   std::uint64_t next_id_ = 1, next_report_ = 1;
+  ExportLines export_lines_;
   std::string fault_, warning_;
 };
 

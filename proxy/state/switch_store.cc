@@ -155,6 +155,7 @@ StateResult<std::size_t> StateStore::sweep(std::int64_t now) {
       take_if(next.exceptions, [now](const ExceptionItem& item) { return item.exception.until <= now; });
   const auto switches = take_if(next.switches, [now](const SwitchItem& item) { return item.made.until <= now; });
   const std::vector<std::uint64_t> reports = drop_old_reports(next, now);
+  next.exceptions_version += exceptions.empty() ? 0U : 1U;
   if (exceptions.empty() && switches.empty() && reports.empty()) return std::size_t{0};
   const auto done = commit(std::move(next), [&] {
     auto ended = end_exceptions(exceptions);

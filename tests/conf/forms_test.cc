@@ -16,6 +16,16 @@ struct Rows {
 
 bool accepts(const Form& form, std::string value) { return form.check(value).has_value(); }
 
+TEST(Forms, OfAnAddressThatNoOtherHostReaches) {
+  for (const char* own : {"127.0.0.1:80", "127.9.9.9:0", "[::1]:80", "[0:0:0:0:0:0:0:1]:80", "[::ffff:127.0.0.1]:80"}) {
+    EXPECT_TRUE(is_of_this_host(own)) << own;
+  }
+  for (const char* open : {":80", "0.0.0.0:80", "[::]:80", "128.0.0.1:80", "[::2]:80", "[1::1]:80", "[::127.0.0.1]:80",
+                           "[::ffff:0.0.0.0]:80", "[::ffff:10.0.0.127]:80", "127.0.0.1", "", "localhost:80"}) {
+    EXPECT_FALSE(is_of_this_host(open)) << open;
+  }
+}
+
 TEST(Forms, TakeWhatTheySayAndNothingElse) {
   const std::string long_label(64, 'a'), longest_label(63, 'a');
   const std::string nul_inside("1.2.3.4\0:80", 11);

@@ -180,6 +180,7 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
       {"groups[]", field_count<Group>() - 1},  // block_page is a section
       {"groups[].block_page", field_count<GroupPage>()},
       {"block_page", field_count<BlockPage>()},
+      {"reports", field_count<Reports>()},
       {"self_page", field_count<SelfPage>()},
       {"access", field_count<Access>()},
       {"dns", field_count<Dns>()},
@@ -201,7 +202,7 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
       {"authentication.negotiate_helper", field_count<AuthHelper>()},
       {"authentication.groups_helper", field_count<AuthHelper>()}};
   EXPECT_EQ(keys, fields);
-  static_assert(field_count<Config>() == 23, "a new section: add it above and to bloomwall.yaml");
+  static_assert(field_count<Config>() == 24, "a new section: add it above and to bloomwall.yaml");
 }
 
 }  // namespace

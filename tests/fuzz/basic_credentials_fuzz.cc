@@ -1,7 +1,6 @@
 // Any text as a Proxy-Authorization field: what is taken for name and password has no octet that would cut it short,
 // and both lie within their limits; a name that is folded stays as it is when it is folded again.
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -11,6 +10,7 @@
 
 #include "proxy/access/user_name.h"
 #include "proxy/auth/basic_credentials.h"
+#include "tests/fuzz/plain_text.h"
 
 namespace {
 
@@ -18,15 +18,11 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-bool is_plain(std::string_view text) {
-  return std::none_of(text.begin(), text.end(),
-                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace bloomwall::proxy;
+  using bloomwall::fuzz::is_plain;
   const std::vector<char> exact(data, data + size);
   const std::string_view text(exact.data(), exact.size());
   if (const auto folded = fold_user_name(text)) {

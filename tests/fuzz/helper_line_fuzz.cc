@@ -1,7 +1,6 @@
 // Any text as a helper's line: names and groups that are taken lie within their limits and hold no control octet, and
 // what is escaped comes back.
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -10,22 +9,21 @@
 #include <vector>
 
 #include "proxy/auth/helper_line.h"
+#include "tests/fuzz/plain_text.h"
 
 namespace {
 
+constexpr std::string_view kTokenDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
+
 void require(bool condition) {
   if (!condition) std::abort();
-}
-
-bool is_plain(std::string_view text) {
-  return std::none_of(text.begin(), text.end(),
-                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace bloomwall::proxy;
+  using bloomwall::fuzz::is_plain;
   const std::vector<char> exact(data, data + size);
   const std::string_view text(exact.data(), exact.size());
   require(unescape_of_helper(escape_for_helper(text)) == text);
@@ -35,6 +33,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto answer = parse_helper_answer(line);
     if (!answer) continue;
     require(answer->user.size() <= 255 && is_plain(answer->user));
+    require(answer->token.size() <= kMostHelperToken &&
+            answer->token.find_first_not_of(kTokenDigits) == std::string::npos);
+    require(answer->token.empty() == (answer->result != HelperAnswer::Result::more));
     require(answer->groups.size() <= kMostHelperGroups);
     for (const std::string& group : answer->groups) require(!group.empty() && group.size() <= 64 && is_plain(group));
     require(answer->message.size() <= 200 && is_plain(answer->message));

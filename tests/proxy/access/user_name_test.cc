@@ -35,12 +35,25 @@ TEST(FoldedUserName, KeepsWhatIsDifferentApart) {
   EXPECT_EQ(fold_user_name("A.nna@Example.COM"), "a.nna@example.com");
 }
 
+TEST(FoldedUserName, OfATicketKeepsItsRealm) {
+  EXPECT_EQ(fold_principal_name("Anna@EXAMPLE.COM"), "anna@EXAMPLE.COM");
+  EXPECT_EQ(fold_principal_name("Anna  Maria@Example.COM"), "anna maria@Example.COM");
+  EXPECT_EQ(fold_principal_name("HTTP/Proxy@x@EXAMPLE.COM"), "http/proxy@x@EXAMPLE.COM") << "the last @";
+  EXPECT_EQ(fold_principal_name("ANNA"), "anna");
+  EXPECT_EQ(fold_principal_name("ANNA@"), "anna@");
+  EXPECT_NE(fold_principal_name("anna@A.TEST"), fold_principal_name("anna@a.test")) << "realms are told apart by case";
+  EXPECT_EQ(fold_principal_name("@EXAMPLE.COM"), std::nullopt) << "nobody's";
+  EXPECT_EQ(fold_principal_name(std::string(200, 'A') + "@" + std::string(54, 'B'))->size(), 255U);
+  EXPECT_EQ(fold_principal_name(std::string(200, 'A') + "@" + std::string(55, 'B')), std::nullopt);
+}
+
 TEST(FoldedUserName, OfOtherOctetsFoldsAsciiAlone) {
   EXPECT_EQ(fold_user_name("J\xdcRGEN"), "j\xdcrgen") << "Latin-1";
   EXPECT_EQ(fold_user_name("A\xed\xa0\x80"), "a\xed\xa0\x80") << "a surrogate";
 }
 
 TEST(FoldedUserName, IsNothingWhereNothingOrTooMuchIsLeft) {
+  for (const char* name : {"", " ", "\xc2\xa0", "\xc2\xad"}) EXPECT_EQ(fold_principal_name(name), std::nullopt) << name;
   for (const char* name : {"", " ", "\xc2\xa0", "\xc2\xad"}) EXPECT_EQ(fold_user_name(name), std::nullopt) << name;
   EXPECT_EQ(fold_user_name(std::string(255, 'A')), std::string(255, 'a'));
   EXPECT_EQ(fold_user_name(std::string(256, 'a')), std::nullopt);

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A helper of Squid's protocol that behaves as its arguments say: helper.py HOW [CONCURRENCY [MORE]].
 
-Passwords: right is "open sesame", but nobody's is for "nobody". Tickets: base64 of a name, once. Groups: every user is in a group
+Passwords: right is "open sesame", but nobody's is for "nobody". Tickets: base64 of a name, once; "legs": in two legs, of which the
+second is base64 of what the first was and "2", on the same channel of the same process. Groups: every user is in a group
 whose name begins as the user's does.
 SPDX-License-Identifier: Apache-2.0
 """
@@ -33,6 +34,18 @@ def ticket(words):
         return f"OK token=AAAA user={base64.b64decode(words[1], validate=True).decode()}"
     except ValueError:
         return "BH junk"
+
+
+def legs(words):
+    kind, text = words[0], base64.b64decode(words[1]).decode()
+    if kind == "YR" and text != "at once":
+        asked[channel] = text
+        return "TT token=bGVn"
+    first = asked.pop(channel, None)
+    if text == "endless" or (kind == "KK" and first == "endless"):
+        asked[channel] = "endless"
+        return "TT bGVn"
+    return f"OK token=AAAA user={first}" if first is not None and text == first + "2" else "BH not what was begun"
 
 
 def group(words):
@@ -80,6 +93,7 @@ def main():
     if HOW == "mute":
         os.close(2)
     dice = random.Random(f"{MORE[0] if MORE else 0} {os.getpid()}")
+    global channel
     for line in sys.stdin:
         words = line.rstrip("\n").split(" ")
         channel = words.pop(0) + " " if CONCURRENCY else ""
@@ -89,9 +103,11 @@ def main():
             os._exit(1)
         while HOW == "held" and not pathlib.Path(MORE[0]).exists():
             time.sleep(0.01)
+        if HOW == "dies at" and words[0] == MORE[0]:
+            os._exit(1)
         if HOW == "hangs" or (HOW == "hangs at" and words[0] == MORE[0]):
             continue
-        answer = {"ticket": ticket, "group": group}.get(HOW, password)(words)
+        answer = {"ticket": ticket, "legs": legs, "dies at": legs, "group": group}.get(HOW, password)(words)
         if HOW == "nameless":
             answer = answer.replace(f" user={words[0]}", "")
         if HOW == "chatty":
@@ -118,5 +134,5 @@ def main():
             say(f"{channel}{answer}\n")
 
 
-later = []
+later, asked, channel = [], {}, ""
 main()

@@ -70,8 +70,10 @@ class HelperLoginsTest : public testing::Test {
       return authenticator.log_in(by, client, token, key_of(token), hasher_, done);
     });
   }
-  Login show(const AuthenticationRulesPtr& by, std::string_view ticket, ClientKey client = {1}) {
-    return answer_to([&](const CheckQueue::Done& done) { return authenticator.negotiate(by, client, ticket, done); });
+  Login show(const AuthenticationRulesPtr& by, std::string_view ticket, ClientKey client = {1},
+             const HelperConversationPtr& conversation = nullptr) {
+    return answer_to(
+        [&](const CheckQueue::Done& done) { return authenticator.negotiate(by, client, ticket, conversation, done); });
   }
   std::uint64_t asked(std::string_view name) const {
     for (const auto& [helper, figures] : authenticator.helpers()) {
@@ -280,6 +282,101 @@ TEST_F(HelperLoginsTest, ATicketCountsOnce) {
   EXPECT_EQ(show(by, "////").result, Result::refused);
   EXPECT_EQ(show(by, kBobTicket).result, Result::accepted);
   EXPECT_EQ(asked("negotiate"), 4U);
+}
+
+TEST_F(HelperLoginsTest, ANameInATicketIsOneUserInAnySpelling) {
+  settings.negotiate_helper = helper("ticket");
+  EXPECT_EQ(show(rules(), test::base64("Alice@EXAMPLE.COM")).user->name, "alice@EXAMPLE.COM");
+  EXPECT_EQ(show(rules(), test::base64("@EXAMPLE.COM")).result, Result::refused) << "nobody's name";
+  settings.strip_realm = true;
+  EXPECT_EQ(show(rules(), test::base64("ALICE@EXAMPLE.COM")).user->name, "alice");
+  settings.case_sensitive = true;
+  EXPECT_EQ(show(rules(), test::base64("aLICE@EXAMPLE.COM")).user->name, "aLICE");
+  settings.strip_realm = false;
+  EXPECT_EQ(show(rules(), test::base64("alICE@EXAMPLE.COM")).user->name, "alICE@EXAMPLE.COM");
+}
+
+class Legs : public HelperLoginsTest {
+ protected:
+  Legs() {
+    settings.negotiate_helper = helper("legs");
+    settings.negotiate_helper.command[3] = "4";
+    settings.negotiate_helper.concurrency = 4;
+  }
+  Login begin(const AuthenticationRulesPtr& by, const std::string& name, ClientKey client = {1}) {
+    Login login = show(by, test::base64(name), client);
+    EXPECT_EQ(login.result, Result::more);
+    EXPECT_EQ(login.token, "bGVn");
+    EXPECT_NE(login.conversation, nullptr);
+    return login;
+  }
+  Login go_on(const AuthenticationRulesPtr& by, const std::string& text, const Login& before, ClientKey client = {1}) {
+    return show(by, test::base64(text), client, before.conversation);
+  }
+};
+
+TEST_F(Legs, GoToTheProcessAndTheChannelOfTheFirst) {
+  settings.negotiate_helper.processes = 2;
+  const auto by = rules();
+  const Login alice = begin(by, "alice", {1}), bob = begin(by, "bob", {2}), carl = begin(by, "carl", {3});
+  EXPECT_EQ(go_on(by, "bob2", bob, {2}).user->name, "bob");
+  EXPECT_EQ(go_on(by, "alice2", alice, {1}).user->name, "alice");
+  EXPECT_EQ(go_on(by, "alice2", carl, {3}).result, Result::refused) << "of another login";
+  EXPECT_EQ(go_on(by, "carl2", carl, {3}).result, Result::unchecked) << "it is over";
+}
+
+TEST_F(Legs, AreOneClientsAlone) {
+  const auto by = rules();
+  const Login alice = begin(by, "alice");
+  EXPECT_EQ(go_on(by, "alice2", alice, {2}).result, Result::unchecked);
+  EXPECT_EQ(go_on(by, "alice2", alice).user->name, "alice");
+}
+
+TEST_F(Legs, KeepHalfTheChannelsOfAClientAtMost) {
+  const auto by = rules();
+  const Login first = begin(by, "a"), second = begin(by, "b"), third = begin(by, "c");
+  EXPECT_EQ(go_on(by, "a2", first).result, Result::unchecked) << "the oldest is lost";
+  const Login other = begin(by, "d", {2});
+  EXPECT_EQ(go_on(by, "b2", second).user->name, "b");
+  EXPECT_EQ(go_on(by, "c2", third).user->name, "c");
+  EXPECT_EQ(go_on(by, "d2", other, {2}).user->name, "d");
+}
+
+TEST_F(Legs, AreKeptForHalfTheTimeOut) {
+  settings.negotiate_helper.timeout = 2s;
+  settings.negotiate_helper.concurrency = 0;
+  settings.negotiate_helper.command[3] = "0";
+  const auto by = rules();
+  const Login alice = begin(by, "alice");
+  const auto begun = std::chrono::steady_clock::now();
+  begin(by, "bob", {2});  // waits for the only channel
+  EXPECT_GT(std::chrono::steady_clock::now() - begun, 500ms);
+  EXPECT_EQ(go_on(by, "alice2", alice).result, Result::unchecked);
+}
+
+TEST_F(Legs, AreAskedOfNoHelperAfterAReload) {
+  const auto before = rules();
+  const Login alice = begin(before, "alice");
+  settings.negotiate_helper = helper("honest");
+  EXPECT_EQ(go_on(rules(), "alice2", alice).result, Result::unchecked);
+}
+
+TEST_F(Legs, AreNotKeptForWhoHasLeft) {
+  settings.negotiate_helper.concurrency = 0;
+  settings.negotiate_helper.command[3] = "0";
+  const auto by = rules();
+  const auto begun = std::chrono::steady_clock::now();
+  for (int i = 0; i < 5; ++i) begin(by, "alice");
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, settings.negotiate_helper.timeout / 2);
+}
+
+TEST_F(Legs, EndWithTheirProcess) {
+  settings.negotiate_helper = helper("dies at", {"KK"});
+  settings.negotiate_helper.command[3] = "0";
+  const auto by = rules();
+  const Login alice = begin(by, "alice");
+  EXPECT_EQ(go_on(by, "alice2", alice).result, Result::unchecked) << "and no other is asked";
+  EXPECT_EQ(begin(by, "bob").result, Result::more) << "by the next";
 }
 
 TEST_F(HelperLoginsTest, GroupsOfTheSameUserAreRemembered) {

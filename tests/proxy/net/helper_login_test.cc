@@ -4,6 +4,7 @@
 #include <fstream>
 #include <string>
 
+#include "proxy/net/user_check.h"
 #include "tests/proxy/auth/base64.h"
 #include "tests/proxy/net/proxy_fixture.h"
 
@@ -12,6 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using proxy::ErrorKind;
+using proxy::UserCheck;
 
 // "alice:open sesame", "alice:cannot tell"; tickets that the helper of the tests takes for "alice" and "bob".
 const std::string kPasswordOfAlice = "Proxy-Authorization: Basic YWxpY2U6b3BlbiBzZXNhbWU=\r\n";
@@ -99,6 +101,35 @@ TEST_F(HelperLoginTest, AnotherTicketOnAConnectionIsAnotherUser) {
   EXPECT_EQ(status_of_next(client, "Proxy-Authorization: Negotiate ////\r\n"), 407);
   EXPECT_EQ(status_of_next(client, ""), 407) << "who has failed is nobody";
   EXPECT_EQ(status_of_next(client, kTicketOfBob), 200);
+}
+
+TEST_F(HelperLoginTest, ATicketMayTakeSeveralLegs) {
+  given.settings.authentication.negotiate_helper = helper("legs");
+  const auto ticket = [](const std::string& text) { return "Proxy-Authorization: Negotiate " + base64(text) + "\r\n"; };
+  auto client = new_client();
+  EXPECT_EQ(status_of_next(client, ticket("Alice")), 407);
+  EXPECT_EQ(field_of(last, "Proxy-Authenticate"), "Negotiate bGVn") << last;
+  EXPECT_EQ(field_of(last, "Connection"), "") << last;
+  EXPECT_EQ(status_of_next(client, ticket("Alice2")), 200);
+  EXPECT_EQ(status_of_next(client, ""), 200);
+  wait_until([&] { return log_text().find("\"user\":\"alice\"") != std::string::npos; });
+  auto other = new_client();
+  EXPECT_EQ(status_of_next(other, ticket("Alice2")), 407) << "on another connection it is the first leg";
+  EXPECT_EQ(field_of(last, "Proxy-Authenticate"), "Negotiate bGVn");
+  EXPECT_EQ(status_of_next(other, ""), 407) << "and this is none";
+  EXPECT_EQ(status_of_next(other, ticket("Alice22")), 407);
+  EXPECT_EQ(field_of(last, "Proxy-Authenticate"), "Negotiate bGVn") << "but the first of another login";
+  auto endless = new_client();
+  for (unsigned leg = 1; leg <= UserCheck::kMostLegs; ++leg) {
+    EXPECT_EQ(status_of_next(endless, ticket("endless")), 407) << leg;
+    EXPECT_EQ(field_of(last, "Proxy-Authenticate") == "Negotiate bGVn", leg < UserCheck::kMostLegs) << leg;
+  }
+  EXPECT_EQ(counter(&Counters::logins_refused_total), 1U);
+  auto tunnel = new_client(connect_to(at("ok.test"), ticket("bob")));
+  EXPECT_EQ(status_of(read_answer(tunnel).head), 407);
+  tunnel.send(connect_to(at("ok.test"), ticket("bob2")));
+  auto server = origin.accept();
+  EXPECT_EQ(status_of(tunnel.read_head()), 200);
 }
 
 TEST_F(HelperLoginTest, WhatIsNoTicketIsNoCredential) {

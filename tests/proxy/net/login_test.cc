@@ -274,6 +274,37 @@ TEST_F(LoginTest, ATunnelEndsWithTheTimeOfItsUser) {
   EXPECT_EQ(counter(&Counters::tunnels_cut_by_reload_total), 0U);
 }
 
+// What was let in is a request, and its answer is finished, as after any change; the next request is another one. Only
+// tunnels, which have no end of their own, are cut.
+TEST_F(LoginTest, AnAnswerUnderWayIsFinishedWhenItsUserEnds) {
+  const std::string token = "bw_" + std::string(32, 'a');
+  const std::string bearer = "Proxy-Authorization: Bearer " + token + "\r\n";
+  tokens.set(std::make_shared<const proxy::TokenTable>(
+      std::vector<proxy::Token>{{.name = "ci", .digest = proxy::digest_of(token)}}));
+  the_proxy();
+  for (const std::string& credentials : {bearer, kBob}) {
+    set_users(user_line("alice") + user_line("bob"));
+    reload();
+    auto [client, server, asked] = exchange(get_as(credentials));
+    auto [uploader, upload_server, upload] = exchange(post_origin(length_field(10) + credentials, "hello"));
+    server.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfirst");
+    EXPECT_EQ(status_of(client.read_head()), 200);
+    client.expect("first");
+    tokens.set(std::make_shared<const proxy::TokenTable>(std::vector<proxy::Token>()));
+    set_users(user_line("alice"));
+    reload();
+    server.send("later");
+    client.expect("later");
+    client.send(get_as(credentials));
+    EXPECT_EQ(status_of(read_answer(client).head), 407) << credentials;
+    uploader.send("world");
+    upload_server.expect("helloworld");
+    answer(upload_server, uploader, "stored");
+    uploader.send(get_as(credentials));
+    EXPECT_EQ(status_of(read_answer(uploader).head), 407) << credentials;
+  }
+}
+
 // One connection, and whoever's request it is.
 TEST_F(LoginTest, GroupsFollowTheUserOfEachRequest) {
   given.list = "blocked.test\n";

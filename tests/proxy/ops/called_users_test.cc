@@ -28,6 +28,14 @@ TEST(CalledUsers, HaveExceptionsThatWereWrittenOtherwise) {
   const auto with = with_called_users(made, &rules);
   EXPECT_EQ(users_of(with), (std::vector<std::string>{"Anna", "bob", "", "anna"}));
   EXPECT_EQ(with.back().id, 7U);
+  made[1].user = "Bob@EXAMPLE.COM";
+  rules.negotiate_helper.command = {"/usr/bin/env"};
+  EXPECT_EQ(users_of(with_called_users(made, &rules)),
+            (std::vector<std::string>{"Anna", "Bob@EXAMPLE.COM", "", "anna", "bob@example.com", "bob@EXAMPLE.COM"}));
+  rules.basic_helper.command = {};
+  EXPECT_EQ(users_of(with_called_users(made, &rules)),
+            (std::vector<std::string>{"Anna", "Bob@EXAMPLE.COM", "", "anna", "bob@EXAMPLE.COM"}));
+  made[1].user = "bob";
   rules.case_sensitive = true;
   EXPECT_EQ(users_of(with_called_users(made, &rules)), written);
 }

@@ -19,6 +19,18 @@ namespace {
 
 constexpr TimePoint kNow{std::chrono::seconds(1'700'000'600)};
 
+// Of these, and of nothing else that could be measured. `edition`: nullptr: nothing is served.
+std::string text_of(const Counters& counters, const Edition* edition = nullptr) {
+  return metrics_text({.counters = counters,
+                       .gauges = {},
+                       .snapshot = edition == nullptr ? nullptr : edition->snapshot.get(),
+                       .policy = edition == nullptr ? nullptr : edition->policy.get(),
+                       .helpers = {},
+                       .reloads = {},
+                       .logs = {},
+                       .now = kNow});
+}
+
 // Samples by name with labels.
 std::map<std::string, std::string> samples_of(const std::string& text) {
   std::map<std::string, std::string> samples;
@@ -33,8 +45,7 @@ std::map<std::string, std::string> samples_of(const std::string& text) {
 
 TEST(Metrics, TextIsWellFormedAndEveryNameIsOurs) {
   const Counters counters;
-  const std::string text =
-      metrics_text({.counters = counters, .gauges = {}, .helpers = {}, .reloads = {}, .logs = {}, .now = kNow});
+  const std::string text = text_of(counters);
   const std::regex sample(
       R"(^(bloomwall|process)_[a-z0-9_]+(\{[a-z_]+="[^"\\]*"(,[a-z_]+="[^"\\]*")*\})? [-+0-9.eEinfNa]+$)");
   const std::regex comment(R"(^# (HELP|TYPE) (bloomwall|process)_[a-z0-9_]+ .+$)");
@@ -54,8 +65,7 @@ TEST(Metrics, EveryRowOfTheTablesIsExported) {
   Counters counters;
   std::uint64_t value = 1000;
   for (const CounterRow& row : kCounterRows) (counters.*row.member).add(++value);
-  const auto samples = samples_of(
-      metrics_text({.counters = counters, .gauges = {}, .helpers = {}, .reloads = {}, .logs = {}, .now = kNow}));
+  const auto samples = samples_of(text_of(counters));
   value = 1000;
   for (const CounterRow& row : kCounterRows) {
     ++value;
@@ -74,8 +84,7 @@ TEST(Metrics, RequestsErrorsAndDurations) {
   counters.count_error(ErrorKind::dns_error);
   counters.count_response(200, 2'000);
   counters.count_response(403, 100'000'000);
-  auto samples = samples_of(
-      metrics_text({.counters = counters, .gauges = {}, .helpers = {}, .reloads = {}, .logs = {}, .now = kNow}));
+  auto samples = samples_of(text_of(counters));
   EXPECT_EQ(samples[R"(bloomwall_requests_total{method_class="GET",verdict="blocked",reason="listed"})"], "2");
   EXPECT_EQ(samples[R"(bloomwall_requests_total{method_class="CONNECT",verdict="allowed",reason="allow_list"})"], "1");
   EXPECT_EQ(samples[R"(bloomwall_errors_total{kind="dns_error"})"], "1");
@@ -154,13 +163,7 @@ TEST(Metrics, CertificatesOfListenersSayWhenTheyExpire) {
   const auto edition = load_edition(*settings, {}, 1);
   ASSERT_TRUE(edition.has_value());
   const Counters counters;
-  auto samples = samples_of(metrics_text({.counters = counters,
-                                          .gauges = {},
-                                          .snapshot = edition->snapshot.get(),
-                                          .policy = edition->policy.get(),
-                                          .reloads = {},
-                                          .logs = {},
-                                          .now = kNow}));
+  auto samples = samples_of(text_of(counters, &*edition));
   const auto now = static_cast<double>(
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count());
   const std::string expires = samples[R"(bloomwall_certificate_not_after_timestamp_seconds{listener="127.0.0.1:0"})"];
@@ -183,13 +186,7 @@ TEST(Metrics, SafeSearchIsCountedByEngine) {
   other.safe_search.count("of a map of before");
   add_counters(sum, one);
   add_counters(sum, other);
-  auto samples = samples_of(metrics_text({.counters = sum,
-                                          .gauges = {},
-                                          .snapshot = edition->snapshot.get(),
-                                          .policy = edition->policy.get(),
-                                          .reloads = {},
-                                          .logs = {},
-                                          .now = kNow}));
+  auto samples = samples_of(text_of(sum, &*edition));
   EXPECT_EQ(samples[R"(bloomwall_safe_search_total{engine="google"})"], "2");
   EXPECT_EQ(samples[R"(bloomwall_safe_search_total{engine="bing"})"], "1");
   EXPECT_EQ(samples[R"(bloomwall_safe_search_total{engine="ecosia"})"], "0");
@@ -198,8 +195,7 @@ TEST(Metrics, SafeSearchIsCountedByEngine) {
 
 TEST(Metrics, TheProcessIsKnownToTheKernel) {
   const Counters counters;
-  auto samples = samples_of(
-      metrics_text({.counters = counters, .gauges = {}, .helpers = {}, .reloads = {}, .logs = {}, .now = kNow}));
+  auto samples = samples_of(text_of(counters));
   EXPECT_GE(std::stod(samples["process_open_fds"]), 3);
   EXPECT_GT(std::stod(samples["process_max_fds"]), 3);
   EXPECT_GT(std::stod(samples["process_resident_memory_bytes"]), 1e6);
@@ -218,8 +214,7 @@ TEST(Metrics, HandshakesAndFailedInterceptions) {
   Counters sum;
   add_counters(sum, counters);
   add_counters(sum, counters);
-  auto samples =
-      samples_of(metrics_text({.counters = sum, .gauges = {}, .helpers = {}, .reloads = {}, .logs = {}, .now = kNow}));
+  auto samples = samples_of(text_of(sum));
   EXPECT_EQ(samples["bloomwall_tls_handshakes_total{side=\"client\",result=\"ok\",resumed=\"no\"}"], "2");
   EXPECT_EQ(samples["bloomwall_tls_handshakes_total{side=\"client\",result=\"ok\",resumed=\"yes\"}"], "2");
   EXPECT_EQ(samples["bloomwall_tls_handshakes_total{side=\"origin\",result=\"failed\",resumed=\"no\"}"], "2");

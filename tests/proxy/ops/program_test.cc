@@ -90,8 +90,8 @@ TEST_F(Program, CheckRefusesAFolderForALog) {
 // Whatever `run` could not listen on together, whichever of the two comes first.
 TEST_F(Program, CheckRefusesAddressesThatTakeEachOther) {
   const auto check = [&](const std::string& listeners, const std::string& admin) {
-    const auto config =
-        site_.dir.write("doors.yaml", "listeners: [" + listeners + "]\nadmin: {address: " + admin + "}\n");
+    const auto config = site_.dir.write(
+        "doors.yaml", "listeners: [" + listeners + "]\nadmin: {without_tls: true, address: " + admin + "}\n");
     return run({"check", "--config", config.string()});
   };
   const auto at = [](const std::string& address) { return "{address: \"" + address + "\"}"; };

@@ -186,6 +186,41 @@ TEST_F(StateFile, ExportsSayWhatIsInForce) {
   EXPECT_EQ(client_text(exported->exceptions[2].exception), "192.0.2.0/24");
 }
 
+// It would be given to two exceptions of state.db.
+TEST_F(StateFile, AnExportWithAnIdTwiceIsRefused) {
+  ASSERT_TRUE(open().add_exception(allow_of("a.test"), kAnna).has_value());
+  ASSERT_TRUE(open().add_exception(allow_of("b.test"), kAnna).has_value());
+  lose_file();
+  const std::filesystem::path file = folder_.path() / "exceptions.json";
+  std::string text = bytes_of(file);
+  const auto exported = read_export(folder_.path());
+  ASSERT_TRUE(exported.has_value()) << exported.error();
+  text.replace(text.find("\"id\":2"), 6, "\"id\":1");
+  std::ofstream(file, std::ios::binary) << text;
+  const auto refused = StateStore::open(folder_.path());
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error(), HasSubstr("an id is there twice"));
+}
+
+TEST_F(StateFile, AVersionCountsWhatBecomesOfExceptions) {
+  StateStore store = open();
+  const auto version = [&] { return store.state()->exceptions_version; };
+  ASSERT_TRUE(store.add_exception(allow_of("a.test", 1'800'000'000), kAnna).has_value());
+  ExceptionItem until_build = allow_of("b.test");
+  until_build.until_build = true;
+  ASSERT_TRUE(store.add_exception(until_build, kAnna).has_value());
+  EXPECT_EQ(version(), 2U);
+  ASSERT_TRUE(store.add_token({.name = "ci", .created = 1, .digest = digest_of("x")}, kAnna).has_value());
+  EXPECT_EQ(version(), 2U) << "a token is none";
+  ASSERT_EQ(store.note_builds({{.id = 2, .is_listed = true, .is_new_build = true, .seen = {}}}).value(), 0U);
+  EXPECT_EQ(version(), 3U);
+  EXPECT_EQ(read_export(folder_.path())->exceptions.back().builds, 1U) << "its line is made anew";
+  ASSERT_EQ(store.sweep(1'800'000'000).value(), 1U);
+  EXPECT_EQ(version(), 4U);
+  ASSERT_TRUE(store.remove_exception(2, kAnna, "").has_value());
+  EXPECT_EQ(version(), 5U);
+}
+
 TEST_F(StateFile, ALostOneBeginsAgainWithTheExport) {
   ASSERT_TRUE(open().add_exception(allow_of("a.test"), kAnna).has_value());
   lose_file();
