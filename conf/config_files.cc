@@ -160,11 +160,9 @@ class FileReader {
     if (!std::filesystem::is_regular_file(status)) {
       return fail(pattern.place, key, fmt::format("{}: is not a file", path.string()));
     }
-    if (out.files.size() > kMaxIncluded) {
-      if (!is_full_) fail(pattern.place, key, fmt::format("at most {} files may be included", kMaxIncluded));
-      is_full_ = true;
-      return;
-    }
+    if (is_full_) return;
+    is_full_ = seen_.size() > kMaxIncluded;
+    if (is_full_) return fail(pattern.place, key, fmt::format("at most {} files may be included", kMaxIncluded));
     add((shown_folder_ / path).string(), whole, whole.parent_path());
   }
 
@@ -183,7 +181,8 @@ class FileReader {
       return false;
     }
     bytes_ += text->size();
-    if (bytes_ > kMaxYamlBytes) {
+    is_full_ = bytes_ > kMaxYamlBytes;
+    if (is_full_) {
       errors.push_back(
           {name, 0, 0, "", fmt::format("all files together are larger than {} KiB", kMaxYamlBytes / 1024)});
       return false;
@@ -211,7 +210,7 @@ class FileReader {
   std::filesystem::path folder_, shown_folder_;  // of the first file: whole, and as it stands in errors
   std::set<std::pair<dev_t, ino_t>> seen_;
   std::uint64_t bytes_ = 0;
-  bool is_full_ = false;  // and that was said
+  bool is_full_ = false;  // a limit was reached, and that was said
 };
 
 }  // namespace

@@ -53,8 +53,7 @@ def installed_files(folder):
     assert done.returncode == 0, done.stdout + done.stderr
     root = pathlib.Path(folder)
     files = {str(path.relative_to(root)) for path in root.rglob("*") if not path.is_dir()}
-    moved = {path.replace("usr/lib/systemd", "lib/systemd").replace("zsh/site-functions", "zsh/vendor-completions") for path in files}
-    return {path for path in moved if not path.startswith("etc/bloomwall/")}
+    return {path.replace("usr/lib/systemd", "lib/systemd").replace("zsh/site-functions", "zsh/vendor-completions") for path in files}
 
 
 def check_files():

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kFooter =
     "Exit status: 0 done, allowed; 1 blocked, refused, corrupt; 2 usage or runtime error; 78 configuration error.\n"
-    "Every key of the configuration is described in the bloomwall.yaml that was installed with this program.";
+    "Every key of the configuration is described in bloomwall.yaml(5).";
 constexpr const char* kExplainFooter =
     "Without a URL (or with -) URLs are read from stdin, one a line, and answered in their order:\n"
     "  listed<TAB>URL<TAB>expression    refused<TAB>URL<TAB>error    clear<TAB>URL    invalid<TAB>URL<TAB>reason\n"

@@ -115,13 +115,13 @@ TEST_F(ConfigFilesTest, AllFilesAreReadWhateverIsWrongWithOne) {
   std::filesystem::create_directory(path("conf.d/d.yaml"));
   const auto lines = errors("include: [conf.d/*.yaml, gone.yaml, 'x*/a.yaml', {a: b}]\n");
   ASSERT_EQ(lines.size(), 7U);
-  EXPECT_THAT(lines[0], HasSubstr("conf.d/a.yaml:2:1: not YAML: "));
+  EXPECT_THAT(lines[0], HasSubstr("conf.d/a.yaml:1:1: not YAML: "));
   EXPECT_EQ(lines[1], "conf.d/b.yaml:1:1: expected a map (key: value)");
   EXPECT_EQ(lines[2], "conf.d/c.yaml:1:1: include: a file that is included cannot include others");
   EXPECT_EQ(lines[3], "main.yaml:1:11: include[0]: conf.d/d.yaml: is not a file");
   EXPECT_EQ(lines[4], "main.yaml:1:26: include[1]: gone.yaml: No such file or directory");
   EXPECT_EQ(lines[5], "main.yaml:1:37: include[2]: * ? and [ may stand in the last part of a path alone");
-  EXPECT_EQ(lines[6], "main.yaml:1:49: include[3]: expected paths, such as conf.d/*.yaml");
+  EXPECT_EQ(lines[6], "main.yaml:1:50: include[3]: expected paths, such as conf.d/*.yaml");
 }
 
 TEST_F(ConfigFilesTest, KindsThatDifferAreNotJoined) {
