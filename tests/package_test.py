@@ -65,7 +65,7 @@ def main():
     if why := clean_system.cannot_run(["dpkg-deb"]):
         print(f"skipped: {why}")
         return 77
-    names = set(clean_system.BASE) | {"curl", "procps", "ca-certificates"}.union(*map(depends_of, packages))
+    names = set(clean_system.BASE) | {"ca-certificates", "curl", "openssl", "procps", "wget"}.union(*map(depends_of, packages))
     archive = clean_system.base_system(folder, sorted(names))
     if archive is None:
         print("skipped: the packages of a clean system cannot be fetched")
