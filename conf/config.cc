@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conf/config.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <system_error>
 #include <tuple>
 #include <utility>
 
-#include "base/handles.h"
+#include "conf/config_files.h"
 #include "conf/yaml_reader.h"
 
 namespace bloomwall::conf {
@@ -45,6 +41,9 @@ void read_groups(MapReader& map, Config& out) {
 }
 
 void read(MapReader& map, Config& out) {
+  // load_file() has joined the files, and nothing of it is left.
+  std::vector<std::filesystem::path> include;
+  map.path_list(kIncludeKey, include);
   map.sections("listeners", out.listeners, "address", 1);
   map.integer_or_auto("workers", out.workers, kMostWorkers);
   map.sections("filters", out.filters, "name", 0);
@@ -67,50 +66,34 @@ void read(MapReader& map, Config& out) {
   map.section("authentication", out.authentication);
 }
 
-tl::unexpected<ConfigErrors> cannot_read(const std::filesystem::path& path, int error) {
-  return tl::unexpected(ConfigErrors{{path.string(), 0, 0, "", std::generic_category().message(error)}});
-}
-
-// At most one octet more than a configuration may have: enough to see that it is too large.
-tl::expected<std::string, ConfigErrors> read_whole(const std::filesystem::path& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return cannot_read(path, errno);
-  std::string text;
-  std::array<char, 65536> piece{};
-  ssize_t got = 0;
-  while (text.size() <= kMaxYamlBytes) {
-    got = ::read(fd.get(), piece.data(), piece.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    text.append(piece.data(), static_cast<std::size_t>(got));
-  }
-  if (got < 0) return cannot_read(path, errno);
-  return text;
+// Errors of one file together, in the order of its lines.
+tl::expected<Config, ConfigErrors> make_config(const YamlNode& tree, Reading reading) {
+  Config config;
+  MapReader root(reading, &tree, "");
+  read(root, config);
+  root.finish();
+  if (reading.errors.empty()) return config;
+  std::ranges::sort(reading.errors, {},
+                    [](const ConfigError& e) { return std::tie(e.file, e.line, e.column, e.key, e.what); });
+  return tl::unexpected(std::move(reading.errors));
 }
 
 }  // namespace
 
 tl::expected<Config, ConfigErrors> load_text(std::string_view yaml, const std::string& name,
                                              const std::filesystem::path& folder) {
-  auto tree = parse_yaml(yaml, name);
-  if (!tree) return tl::unexpected(std::move(tree).error());
-  Reading reading{.file = name, .folder = folder, .errors = {}};
-  Config config;
-  MapReader root(reading, &*tree, "");
-  read(root, config);
-  root.finish();
-  if (reading.errors.empty()) return config;
-  std::ranges::sort(reading.errors, {}, [](const ConfigError& e) { return std::tie(e.line, e.column, e.key, e.what); });
-  return tl::unexpected(std::move(reading.errors));
+  const auto tree = parse_yaml(yaml, name);
+  if (!tree) return tl::unexpected(tree.error());
+  return make_config(*tree, {.files = {{name, folder}}});
 }
 
 tl::expected<Config, ConfigErrors> load_file(const std::filesystem::path& path) {
-  const auto text = read_whole(path);
-  if (!text) return tl::unexpected(text.error());
-  std::error_code error;
-  const auto whole = std::filesystem::absolute(path, error);
-  if (error) return cannot_read(path, error.value());
-  return load_text(*text, path.string(), whole.parent_path());
+  auto files = read_config_files(path);
+  if (!files) return tl::unexpected(std::move(files).error());
+  auto config = make_config(files->tree, {.files = files->files});
+  if (!config) return config;
+  for (std::size_t i = 1; i < files->files.size(); ++i) config->included.emplace_back(files->files[i].name);
+  return config;
 }
 
 tl::expected<Config, ConfigErrors> load(const std::filesystem::path& named, const std::filesystem::path& fallback) {
@@ -156,7 +139,7 @@ std::vector<std::string> needs_restart(const Config& running, const Config& load
 }
 
 YamlNode values_of(Config config) {
-  Reading reading{.file = "", .folder = {}, .errors = {}};
+  Reading reading{.files = {SourceFile{}}};
   YamlNode root = node_of(YamlNode::Kind::map);
   MapReader writer(reading, root);
   read(writer, config);
@@ -165,7 +148,7 @@ YamlNode values_of(Config config) {
 
 std::vector<KeyInfo> known_keys() {
   std::vector<KeyInfo> keys;
-  Reading reading{.file = "", .folder = {}, .errors = {}, .keys = &keys};
+  Reading reading{.files = {SourceFile{}}, .keys = &keys};
   Config config;
   MapReader root(reading, nullptr, "");
   read(root, config);

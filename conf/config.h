@@ -21,6 +21,7 @@ struct KeyInfo;
 inline constexpr const char* kDefaultStateDir = "/var/lib/bloomwall";
 
 struct Config {
+  std::vector<std::filesystem::path> included;  // the files that `include` of the first one named and that were read
   std::vector<Listener> listeners{Listener{}};
   std::uint32_t workers = 0;  // threads, 1 .. 1024; 0 = auto: one a processor
   std::vector<Filter> filters;
@@ -52,10 +53,11 @@ struct Config {
 using ConfigErrors = std::vector<ConfigError>;
 inline constexpr const char* kDefaultConfigFile = "/etc/bloomwall/bloomwall.yaml";
 
-// Every error of the file, in order of lines; relative paths in it are resolved against the file's folder. A file that
-// cannot be read, or is larger than kMaxYamlBytes, is an error too.
+// With the files that it includes (config_files.h). Every error of them, in order of lines; relative paths are resolved
+// against the folder of the file that they stand in. A file that cannot be read, or is larger than kMaxYamlBytes, is an
+// error too.
 tl::expected<Config, ConfigErrors> load_file(const std::filesystem::path& path);
-// An empty folder leaves relative paths as they are.
+// One file by itself: `include` is read, and not followed. An empty folder leaves relative paths as they are.
 tl::expected<Config, ConfigErrors> load_text(std::string_view yaml, const std::string& name,
                                              const std::filesystem::path& folder = {});
 // What a command does with its --config: the file named, else kDefaultConfigFile where there is one, else the defaults.

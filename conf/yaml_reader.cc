@@ -100,7 +100,12 @@ std::string MapReader::path_of(std::string_view key) const {
 }
 
 void MapReader::fail_at(Place place, std::string key_path, std::string what) {
-  reading_.errors.push_back({reading_.file, place.line, place.column, std::move(key_path), std::move(what)});
+  reading_.errors.push_back(
+      {reading_.files.at(place.file).name, place.line, place.column, std::move(key_path), std::move(what)});
+}
+std::string MapReader::given_twice(Place first, Place here) const {
+  if (first.file == here.file) return fmt::format("given twice; first on line {}", first.line);
+  return fmt::format("given twice; first in {}, line {}", reading_.files.at(first.file).name, first.line);
 }
 void MapReader::expected(const YamlNode& node, const std::string& key_path, std::string_view what) {
   fail_at(node.place, key_path, fmt::format("expected {}, found {}", what, describe(node)));
@@ -244,7 +249,8 @@ bool MapReader::read_path(const YamlNode& node, const std::string& key_path, std
     expected(node, key_path, "a path");
     return false;
   }
-  out = reading_.folder.empty() ? std::filesystem::path(node.text) : (reading_.folder / node.text).lexically_normal();
+  const std::filesystem::path& folder = reading_.files.at(node.place.file).folder;
+  out = folder.empty() ? std::filesystem::path(node.text) : (folder / node.text).lexically_normal();
   return true;
 }
 
@@ -305,14 +311,14 @@ const YamlNode* MapReader::find_list(std::string_view key, std::size_t fewest, s
     return nullptr;
   }
   if (list->items.size() < fewest) fail_at(list->place, path_of(key), fmt::format("at least {} wanted", fewest));
-  std::map<std::string_view, int> lines;
+  std::map<std::string_view, Place> places;
   for (std::size_t i = 0; i < list->items.size(); ++i) {
     const YamlEntry* entry = list->items[i].find(unique);
     if (entry == nullptr || entry->value.kind != YamlNode::Kind::scalar) continue;
-    const auto [first, fresh] = lines.try_emplace(entry->value.text, entry->value.place.line);
+    const auto [first, fresh] = places.try_emplace(entry->value.text, entry->value.place);
     if (fresh) continue;
     fail_at(entry->value.place, fmt::format("{}[{}].{}", path_of(key), i, unique),
-            fmt::format("given twice; first on line {}", first->second));
+            given_twice(first->second, entry->value.place));
   }
   return list;
 }

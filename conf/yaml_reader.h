@@ -33,11 +33,15 @@ struct Names {
   std::vector<std::string> filters, listeners, schedules, calendars;
 };
 
-// What all readers of one file share.
-struct Reading {
-  std::string file;              // as it stands in errors
+struct SourceFile {
+  std::string name;              // as it stands in errors
   std::filesystem::path folder;  // of relative paths; empty: they stay as they are
-  std::vector<ConfigError> errors;
+};
+
+// What all readers of one tree share.
+struct Reading {
+  std::vector<SourceFile> files;  // Place::file is the place of one in it
+  std::vector<ConfigError> errors = {};
   std::vector<KeyInfo>* keys = nullptr;  // where known_keys() collects
   Names names = {};                      // of the sections that were read already
 };
@@ -218,6 +222,7 @@ class MapReader {
   bool read_path(const YamlNode& node, const std::string& key_path, std::filesystem::path& out);
   std::string path_of(std::string_view key) const;
   void fail_at(Place place, std::string key_path, std::string what);
+  std::string given_twice(Place first, Place here) const;  // the words of that error
   void expected(const YamlNode& node, const std::string& key_path, std::string_view what);
 
   Reading& reading_;

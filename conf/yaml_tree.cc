@@ -159,7 +159,11 @@ void parse_events(std::istream& in, TreeBuilder& builder, std::vector<ConfigErro
     }
   } catch (const YAML::Exception& e) {
     const Place place = e.mark.is_null() ? Place{} : place_of(e.mark);
-    errors.push_back({name, place.line, place.column, "", "not YAML: " + e.msg});
+    // The only scalars that end with the file and must not are those in quotes.
+    const bool is_open_quote = e.msg == "illegal EOF in scalar";
+    errors.push_back({name, place.line, place.column, "",
+                      is_open_quote ? "not YAML: a quote is not closed; it was opened on this line or on one before"
+                                    : "not YAML: " + e.msg});
   } catch (const std::exception& e) {
     errors.push_back({name, 0, 0, "", fmt::format("not YAML: {}", e.what())});
   }

@@ -31,6 +31,7 @@ struct ConfigError {
 
 struct Place {
   int line = 0, column = 0;  // both 1-based; 0: nowhere
+  std::uint16_t file = 0;    // of several files: which (config_files.h)
 };
 
 struct YamlEntry;

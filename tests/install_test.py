@@ -29,12 +29,18 @@ def check(prefix, etc):
                   f"{etc}/logrotate.d/bloomwall", f"{etc}/bloomwall/bloomwall.yaml",
                   f"{prefix}/share/doc/bloomwall/examples/bloomwall.yaml", f"{prefix}/share/doc/bloomwall/examples/blocked.html",
                   f"{prefix}/share/doc/bloomwall/examples/safe-search.txt", f"{prefix}/share/bloomwall/never-decrypt.txt"]
+        if (BUILD / "docs/man").is_dir():  # written where scdoc is there
+            wanted += [f"{prefix}/share/man/{page}" for page in ("man1/bloomwall-filter.1", "man5/bloomwall.yaml.5", "man5/bloomwall-lists.5",
+                                                                  "man7/bloomwall-api.7", "man8/bloomwall.8")]
+            wanted += [f"{prefix}/share/{file}" for file in ("bash-completion/completions/bloomwall", "zsh/site-functions/_bloomwall",
+                                                              "fish/vendor_completions.d/bloomwall.fish")]
         if (BUILD / "negotiate-helper").exists():  # built where there is GSSAPI
             wanted.append(f"{prefix}/lib/bloomwall/negotiate-helper")
         for path in wanted:
             assert (root / path[1:]).is_file(), f"{path} is missing"
         unit = (root / f"{prefix[1:]}/lib/systemd/system/bloomwall.service").read_text()
         assert f"ExecStart={prefix}/bin/bloomwall run --config {etc}/bloomwall/bloomwall.yaml\n" in unit, unit
+        assert f"ExecStopPost=+-{prefix}/bin/bloomwall listeners --after-failure --config {etc}/bloomwall/bloomwall.yaml\n" in unit, unit
         assert f"ExecReload={prefix}/bin/bloomwall reload --config {etc}/bloomwall/bloomwall.yaml\n" in unit, unit
 
         configuration = root / f"{etc[1:]}/bloomwall/bloomwall.yaml"

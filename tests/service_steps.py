@@ -269,6 +269,7 @@ def a_port_that_is_taken_is_no_endless_loop():
     with socket.create_server(PROXY):
         systemctl("start", "bloomwall")
         fails_in_the_end("Address already in use", since)
+        wait_for("the journal names the holder", lambda: said(f"127.0.0.1:3128 is held by python3 (process {os.getpid()})", since))
     systemctl("reset-failed", "bloomwall")
     must("systemctl", "start", "bloomwall")
     is_blocked("ads.test")

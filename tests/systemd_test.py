@@ -41,7 +41,7 @@ def check_logrotate():
     with tempfile.TemporaryDirectory() as folder:
         rule = pathlib.Path(folder) / "rule"
         # The service's user need not be here.
-        rule.write_text((SYSTEMD / "bloomwall.logrotate").read_text().replace("su bloomwall bloomwall", ""))
+        rule.write_text((SYSTEMD / "bloomwall.logrotate").read_text().replace("su bloomwall adm", ""))
         rule.chmod(0o644)
         done = subprocess.run(["logrotate", "--debug", "--state", f"{folder}/state", str(rule)], capture_output=True, text=True, timeout=60)
         assert done.returncode == 0 and "error:" not in done.stderr, done.stderr

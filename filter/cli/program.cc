@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "base/units.h"
+#include "filter/cli/command_tree.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/parsed_option.h"
 #include "filter/cli/terminal.h"
@@ -298,9 +299,10 @@ Result<std::optional<std::uint64_t>> date_from_environment() {
 std::optional<Error> unknown_command(const CLI::App& app, const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments.front().starts_with('-')) return std::nullopt;
   std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    names.push_back(command->get_name());
-  if (std::find(names.begin(), names.end(), arguments.front()) != names.end()) return std::nullopt;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->get_name() == arguments.front()) return std::nullopt;
+    if (!command->get_group().empty()) names.push_back(command->get_name());
+  }
   return Error{
       Errc::usage, {}, fmt::format("no command '{}'; there are {}", arguments.front(), fmt::join(names, ", "))};
 }
@@ -334,6 +336,7 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   add_plan(app, status, plan, io);
   add_dedup(app, status, dedup, io);
   add_update_commands(app, status, update, io);
+  add_self_description(app, status, io);
   if (const auto unknown = unknown_command(app, arguments)) {
     print_error(io.err, *unknown);
     return kExitError;

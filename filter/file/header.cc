@@ -37,7 +37,9 @@ Checked check_magic(std::span<const std::byte> head) {
 // Only the bytes that every version keeps in place are looked at.
 Checked check_version(const HeaderBytes& bytes, std::uint16_t major) {
   if (major != 1) {
-    return refuse(Errc::unsupported, "major", fmt::format("format version {} is not known to this build", major));
+    return refuse(
+        Errc::unsupported, "major",
+        fmt::format("format version {} is not known to this build: a newer bloomwall has made the file", major));
   }
   std::uint32_t length = 0;
   std::memcpy(&length, bytes.data() + kHeaderLengthOffset, sizeof length);

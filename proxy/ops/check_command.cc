@@ -13,6 +13,7 @@
 #include "proxy/ops/descriptor_limit.h"
 #include "proxy/ops/figures.h"
 #include "proxy/ops/loading.h"
+#include "proxy/ops/port_holders.h"
 #include "proxy/ops/readable.h"
 #include "proxy/ops/settings_check.h"
 #include "proxy/ops/tls_explanation.h"
@@ -177,6 +178,7 @@ int run_check(const CheckCommand& command, const Streams& io) {
   for (auto& line : listener_errors(*settings)) errors.push_back(std::move(line));
   if (!errors.empty()) return refuse({kExitError, std::move(errors)}, command.json, io);
   append_warnings(*edition->snapshot, warnings);
+  for (std::string& line : taken_addresses(*settings)) warnings.push_back(std::move(line));
   if (const auto told = built_in_defaults(command.config)) warnings.push_back(*told);
   auto unreadable = unreadable_files(command, *settings);
   if (!unreadable) return refuse({kExitError, {unreadable.error()}}, command.json, io);

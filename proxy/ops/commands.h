@@ -79,6 +79,21 @@ struct ReloadCommand {
 };
 int run_reload(const ReloadCommand& command, const Streams& io);
 
+// Whether the running proxy serves (/readyz), in one line. 1: it answers that it does not; 2: nobody answers within
+// 5 s.
+struct HealthCommand {
+  std::filesystem::path config;
+};
+int run_health(const HealthCommand& command, const Streams& io);
+
+// Which program has the address of each listener (port_holders.h): "key<TAB>address<TAB>program" each, and a message
+// for each that another program holds; then 1.
+struct ListenersCommand {
+  std::filesystem::path config;
+  bool after_failure = false;  // messages alone, and only where systemd says that the service has just ended with 2
+};
+int run_listeners(const ListenersCommand& command, const Streams& io);
+
 // Allows or denies an entry at once, in the running proxy (exceptions_api.h), and says until when. 1: it cannot be
 // taken; 2: nobody there, or it could not be kept.
 struct ExceptCommand {

@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "proxy/log/log.h"
 #include "proxy/ops/build_review.h"
+#include "proxy/ops/port_holders.h"
 #include "proxy/ops/settings_check.h"
 
 namespace bloomwall::proxy {
@@ -283,7 +284,11 @@ ReloadOutcome Daemon::start_serving(const Edition& edition) {
   if (admin_ != nullptr) own_addresses.push_back(admin_->address());
   auto server = Server::create(edition, *access_log_, std::exchange(passed_, {}), own_addresses,
                                state_ == nullptr ? nullptr : &state_->tokens(), report_desk_.get());
-  if (!server) return {kExitError, {}, {server.error()}};
+  if (!server) {
+    std::vector<std::string> lines = taken_addresses(edition.snapshot->settings);
+    lines.insert(lines.begin(), server.error());
+    return {kExitError, {}, std::move(lines)};
+  }
   server_ = *std::move(server);
   server_->start();
   for (const Endpoint& address : server_->addresses()) log::info("listening on {}", address.text());

@@ -80,6 +80,16 @@ const char* name_of(std::filesystem::file_type type) {
   }
 }
 
+// "filter ads: " before what is wrong with a file of it.
+std::string owner_of(const std::string& file, const conf::Config& settings) {
+  const auto owns = [&file](const conf::Filter& filter) {
+    const auto& files = {filter.file, filter.delta, filter.exact, filter.public_key};
+    return std::ranges::find(files, std::filesystem::path(file)) != files.end();
+  };
+  const auto owner = std::ranges::find_if(settings.filters, owns);
+  return owner == settings.filters.end() || file.empty() ? "" : fmt::format("filter {}: ", owner->name);
+}
+
 // open() of a FIFO blocks until there is a writer, and a FIFO is empty at the next reload; a device may never end.
 // Lists that are read into memory must fit there.
 std::vector<std::string> unfit_files(const conf::Config& settings) {
@@ -174,7 +184,7 @@ Loaded<std::shared_ptr<const filter::Policy>> load_policy(const conf::Config& se
   for (const filter::Error& error : policy.error()) {
     if (error.code == filter::Errc::io) failure.status = kExitError;
     if (error.code == filter::Errc::bad_digest) failure.damaged.emplace_back(error.where);
-    failure.lines.push_back(error.text());
+    failure.lines.push_back(owner_of(error.where, settings) + error.text());
   }
   return tl::unexpected(std::move(failure));
 }

@@ -4,8 +4,9 @@
 #include <exception>
 #include <utility>
 
-#include "conf/config.h"
+#include "filter/cli/command_tree.h"
 #include "filter/cli/terminal.h"
+#include "proxy/ops/command_line.h"
 #include "proxy/ops/commands.h"
 #include "proxy/ops/loading.h"
 
@@ -14,10 +15,7 @@ namespace {
 
 constexpr const char* kFooter =
     "Exit status: 0 done, allowed; 1 blocked, refused, corrupt; 2 usage or runtime error; 78 configuration error.\n"
-    "Every key of the configuration is described in the bloomwall.yaml that was installed with this program.";
-constexpr const char* kRunFooter =
-    "Signals: SIGHUP reloads all that can change without new listeners and reopens logs; SIGUSR1 reopens logs;\n"
-    "SIGTERM announces the end and drains (timeouts.announce, .drain), a second one stops now; SIGINT stops now.";
+    "Every key of the configuration is described in bloomwall.yaml(5).";
 constexpr const char* kExplainFooter =
     "Without a URL (or with -) URLs are read from stdin, one a line, and answered in their order:\n"
     "  listed<TAB>URL<TAB>expression    refused<TAB>URL<TAB>error    clear<TAB>URL    invalid<TAB>URL<TAB>reason\n"
@@ -74,20 +72,6 @@ constexpr const char* kSwitchFooter =
 constexpr const char* kCaFooter =
     "Private keys are never printed or exported. Exit status: 0 done; 1 there is one already; 2 files cannot be read "
     "or written;\n78 it cannot be used.";
-constexpr const char* kReloadFooter =
-    "Exit status: 0 the new files are served; 1 they were refused, and the old ones are served on; 2 nobody to ask.";
-
-// A subcommand with --config; its run function is called once the line is parsed.
-template <typename Command>
-CLI::App* add_command(CLI::App& app, const char* name, const char* what, Command& command, int& status,
-                      const Streams& io, int (*run)(const Command&, const Streams&)) {
-  CLI::App* sub = app.add_subcommand(name, what);
-  sub->add_option("--config", command.config,
-                  std::string("configuration; default ") + conf::kDefaultConfigFile + ", else the built-in defaults")
-      ->type_name("FILE");
-  sub->callback([&command, &status, &io, run] { status = run(command, io); });
-  return sub;
-}
 
 // What the command lines of exceptions fill in.
 struct ExceptionCommands {
@@ -349,16 +333,13 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   app.require_subcommand(1);
   app.footer(kFooter);
   int status = kExitDone;
-  ServeCommand serve;
-  ReloadCommand reload;
-  add_command(app, "run", "The proxy, in the foreground.", serve, status, io, run_serve)->footer(kRunFooter);
+  ServiceCommands service;
+  service.add_run(app, status, io);
   PolicyCommands policy;
   policy.add(app, status, io);
   TlsCommands tls;
   tls.add(app, status, io);
-  add_command(app, "reload", "Asks the running proxy to reload; waits; says what happened.", reload, status, io,
-              run_reload)
-      ->footer(kReloadFooter);
+  service.add_others(app, status, io);
   ExceptionCommands exceptions;
   exceptions.add(app, status, io);
   ReportCommands reports;
@@ -367,13 +348,16 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   tokens.add(app, status, io);
   CaCommands authority;
   authority.add(app, status, io);
+  filter::add_self_description(app, status, io);
   const auto is_named = [&](const CLI::App* command) { return command->get_name() == arguments.front(); };
   const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
   if (!arguments.empty() && !arguments.front().starts_with('-') && std::ranges::none_of(commands, is_named)) {
-    print_lines(io.err, {"unknown command '" + arguments.front() +
-                         "'; there are run, check, explain, why, tls, reload, allow, deny, exceptions, reports, "
-                         "report, switch, token, audit "
-                         "and ca"});
+    print_lines(
+        io.err,
+        {"unknown command '" + arguments.front() +
+         "'; there are run, check, explain, why, tls, reload, health, listeners, allow, deny, exceptions, reports, "
+         "report, switch, token, audit "
+         "and ca"});
     return kExitError;
   }
   try {

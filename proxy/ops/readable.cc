@@ -68,7 +68,8 @@ std::optional<int> next_answer(int from) {
 }  // namespace
 
 std::vector<std::filesystem::path> named_files(const conf::Config& settings) {
-  std::vector<std::filesystem::path> files = settings.allow_lists;
+  std::vector<std::filesystem::path> files = settings.included;
+  files.insert(files.end(), settings.allow_lists.begin(), settings.allow_lists.end());
   for (const conf::Filter& filter : settings.filters) {
     files.insert(files.end(), {filter.file, filter.delta, filter.exact, filter.public_key});
   }

@@ -62,7 +62,8 @@ void check_sources(const conf::Filter& filter, std::vector<std::string>& lines) 
       fmt::format("filters: {}: sources_folder: there is no folder {}", filter.name, filter.sources_folder.string()));
 }
 
-// Whether two addresses collide. Sockets of listen_on() are dual-stack: the IPv6 wildcard also takes the IPv4 port.
+}  // namespace
+
 bool collide(const Endpoint& one, const Endpoint& two) {
   if (one.port() == 0 || one.port() != two.port()) return false;
   const auto covers = [](const Endpoint& wide, const Endpoint& other) {
@@ -70,8 +71,6 @@ bool collide(const Endpoint& one, const Endpoint& two) {
   };
   return covers(one, two) || covers(two, one) || one.same_ip(two);
 }
-
-}  // namespace
 
 bool may_serve_api(const conf::Admin& admin) {
   return admin.address && (!admin.tls.certificate.empty() || conf::is_of_this_host(*admin.address));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "proxy/io/endpoint.h"
 #include "proxy/net/snapshot.h"
 
 namespace bloomwall::proxy {
@@ -23,5 +24,8 @@ bool may_serve_api(const conf::Admin& admin);
 std::vector<std::string> log_errors(const conf::Log& settings);
 // Errors that `run` would have with listening: addresses that collide among the listeners and the admin server.
 std::vector<std::string> listener_errors(const conf::Config& settings);
+
+// Whether two addresses collide. Sockets of listen_on() are dual-stack: the IPv6 wildcard also takes the IPv4 port.
+bool collide(const Endpoint& one, const Endpoint& two);
 
 }  // namespace bloomwall::proxy

@@ -170,8 +170,9 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
     ++keys[dot == std::string::npos ? "" : key.path.substr(0, dot)];
   }
   const std::map<std::string, std::size_t> fields{
-      // workers, allow_lists, otherwise, time_zone, safe_search_map, state_dir; the others are sections, which follow
-      {"", 6},
+      // include, workers, allow_lists, otherwise, time_zone, safe_search_map, state_dir; the others are sections, which
+      // follow, and `included`, which `include` fills
+      {"", 7},
       {"listeners[]", field_count<Listener>() - 1},  // tls is a section
       {"listeners[].tls", field_count<ListenerTls>()},
       {"filters[]", field_count<Filter>()},

@@ -46,7 +46,7 @@ void read(MapReader& map, Everything& out) {
 Everything read_text(const std::string& yaml, std::vector<ConfigError>& errors) {
   const auto tree = parse_yaml(yaml, "t");
   EXPECT_TRUE(tree.has_value());
-  Reading reading{.file = "t", .folder = "/folder", .errors = {}};
+  Reading reading{.files = {{"t", "/folder"}}};
   Everything out;
   MapReader map(reading, &*tree, "");
   read(map, out);
@@ -112,7 +112,7 @@ TEST(YamlReader, ALongValueIsShownCut) {
 
 TEST(YamlReader, EveryKeyIsListedWithItsRange) {
   std::vector<KeyInfo> keys;
-  Reading reading{.file = "", .folder = {}, .errors = {}, .keys = &keys};
+  Reading reading{.files = {SourceFile{}}, .keys = &keys};
   MapReader map(reading, nullptr, "top");
   Everything scratch;
   read(map, scratch);

@@ -100,6 +100,12 @@ class DaemonTest : public testing::Test {
     const int status = run_reload({config_}, {.in = in, .out = out, .err = err});
     return {status, out.str() + err.str()};
   }
+  std::pair<int, std::string> health() const {
+    std::istringstream in;
+    std::ostringstream out;
+    const int status = run_health({config_}, {.in = in, .out = out, .err = out});
+    return {status, out.str()};
+  }
   // An open tunnel through the proxy, with a byte through it.
   ScriptedPeer tunnel(ScriptedListener& origin, std::optional<ScriptedPeer>& other_end) const {
     auto peer = ScriptedPeer::connect(port_);
@@ -252,6 +258,21 @@ log: {level: debug, file: other.log, access: {file: other-access.log}}
   log();
   EXPECT_NE(read("other.log").find("generation 3"), std::string::npos);
   EXPECT_TRUE(log::wanted(log::Level::debug));
+}
+
+TEST_F(DaemonTest, HealthSaysWhetherItServes) {
+  const auto [nobody, why] = health();
+  EXPECT_EQ(nobody, 2);
+  EXPECT_NE(why.find("no bloomwall listens there"), std::string::npos) << why;
+  start_and_wait();
+  EXPECT_EQ(health(), (std::pair<int, std::string>(0, "serving\n")));
+  ScriptedListener origin;
+  std::optional<ScriptedPeer> other_end;
+  const auto client = tunnel(origin, other_end);
+  signal(SIGTERM);
+  EXPECT_NE(systemd_.wait_for("EXTEND_TIMEOUT_USEC"), "");
+  EXPECT_EQ(health(), (std::pair<int, std::string>(1, "draining\n")));
+  signal(SIGINT);
 }
 
 TEST_F(DaemonTest, DrainingWaitsForTunnelsAndASecondTermDoesNot) {

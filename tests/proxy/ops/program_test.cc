@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "proxy/io/endpoint.h"
 #include "proxy/ops/commands.h"
 #include "tests/proxy/ops/site.h"
 #include "tests/support/test_certificate.h"
@@ -67,9 +68,43 @@ TEST_F(Program, WrongUsageIs2) {
 TEST_F(Program, WhatIsMisspeltIsNamed) {
   EXPECT_EQ(
       run({"chekc"}).err,
-      "bloomwall: unknown command 'chekc'; there are run, check, explain, why, tls, reload, allow, deny, exceptions, "
-      "reports, report, switch, token, audit and ca\n");
+      "bloomwall: unknown command 'chekc'; there are run, check, explain, why, tls, reload, health, listeners, allow, "
+      "deny, exceptions, reports, report, switch, token, audit and ca\n");
   EXPECT_EQ(run({"run", "--confg", "x"}).err, "bloomwall: unknown argument: --confg\n");
+}
+
+TEST_F(Program, ListenersSaysWhoHasTheirAddresses) {
+  const Finished got = run({"listeners", "--config", site_.configure("admin: {address: null}\n").string()});
+  EXPECT_EQ(got.status, 0);
+  EXPECT_EQ(got.out, "listeners[0].address\t127.0.0.1:0\tfree\n");
+  const auto held = listen_on(*Endpoint::parse("127.0.0.1:0"));
+  ASSERT_TRUE(held.has_value()) << held.error();
+  const std::string address = held->address.text();
+  const auto config = site_.configure("admin: {address: \"" + address + "\"}\n").string();
+  const Finished taken = run({"listeners", "--config", config});
+  EXPECT_EQ(taken.status, 1);
+  const std::string own = " (process " + std::to_string(::getpid()) + ")\n";
+  EXPECT_TRUE(taken.out.ends_with(own)) << taken.out;
+  EXPECT_TRUE(taken.err.starts_with("bloomwall: admin.address: " + address + " is held by ")) << taken.err;
+  EXPECT_TRUE(taken.err.ends_with(own)) << taken.err;
+  EXPECT_NE(run({"check", "--config", config}).err.find("warning: admin.address: " + address + " is held by "),
+            std::string::npos);
+  // Its unit asks after every stop.
+  ::setenv("EXIT_STATUS", "0", 1);
+  EXPECT_EQ(run({"listeners", "--after-failure", "--config", config}).err, "");
+  ::setenv("EXIT_STATUS", "2", 1);
+  const Finished after = run({"listeners", "--after-failure", "--config", config});
+  ::unsetenv("EXIT_STATUS");
+  EXPECT_EQ(after.out, "");
+  EXPECT_EQ(after.err, taken.err);
+}
+
+TEST_F(Program, CheckSaysWhichFilterAFileIsOf) {
+  std::filesystem::remove(site_.dir.path() / "ads.bwf");
+  const Finished got = run({"check", "--config", config_.string()});
+  EXPECT_EQ(got.status, 2);
+  EXPECT_TRUE(got.err.starts_with("bloomwall: filter ads: " + site_.dir.path().string() + "/ads.bwf: cannot open: "))
+      << got.err;
 }
 
 TEST_F(Program, CheckRefusesALogThatRunCouldNotOpen) {

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/cli/command_tree.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "filter/cli/completion.h"
+#include "filter/cli/manual.h"
+
+namespace bloomwall::filter {
+namespace {
+
+OptionInfo option_info(const CLI::Option& option) {
+  OptionInfo info;
+  for (const std::string& name : option.get_snames()) info.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) info.names.push_back("--" + name);
+  if (info.names.empty()) info.names.push_back(option.get_name(true));
+  if (option.get_items_expected_max() > 0) info.value = option.get_type_name();
+  info.what = option.get_description();
+  info.required = option.get_required();
+  info.repeated = option.get_items_expected_max() > 1;
+  return info;
+}
+
+}  // namespace
+
+CommandInfo describe(const CLI::App& app) {
+  CommandInfo info;
+  info.name = app.get_name();
+  info.what = app.get_description();
+  // The library gives each command the footer of its parent to begin with.
+  const CLI::App* const parent = app.get_parent();
+  if (parent == nullptr || parent->get_footer() != app.get_footer()) info.footer = app.get_footer();
+  for (const CLI::Option* const option : app.get_options()) {
+    if (option->get_group().empty()) continue;
+    const bool is_argument = option->get_snames().empty() && option->get_lnames().empty();
+    (is_argument ? info.arguments : info.options).push_back(option_info(*option));
+  }
+  for (const CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!command->get_group().empty()) info.commands.push_back(describe(*command));
+  }
+  return info;
+}
+
+bool takes_file(const OptionInfo& option) {
+  constexpr std::array<std::string_view, 4> kFiles{"FILE", "DIR", "LIST", "PUBLIC"};
+  return std::ranges::find(kFiles, option.value) != kFiles.end();
+}
+
+void add_self_description(CLI::App& app, int& status, const Streams& io) {
+  const auto shell = std::make_shared<std::string>();
+  CLI::App* const complete = app.add_subcommand("completion", "what a shell reads to complete this program's commands");
+  complete->group("")->add_option("SHELL", *shell, "bash, zsh or fish")->required();
+  complete->callback([&app, &status, &io, shell] {
+    const auto script = completion(describe(app), *shell);
+    status = script ? kExitDone : kExitError;
+    if (script) {
+      io.out << *script;
+    } else {
+      io.err << app.get_name() << ": " << printable(*shell) << ": none of bash, zsh, fish\n";
+    }
+  });
+  CLI::App* const text = app.add_subcommand("manual", "commands and options for the manual page, as scdoc reads it");
+  text->group("")->callback([&app, &status, &io] {
+    status = kExitDone;
+    io.out << manual(describe(app));
+  });
+}
+
+}  // namespace bloomwall::filter

@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""What package_test.py does inside the system that it boots, with the packages in /packages (old and new) and the tests of the packages in
+/package-tests. As root; nothing but this runs there.
+
+Usage: package_steps.py RESULTS. One JSON object a step, as clean_system.py says.
+SPDX-License-Identifier: Apache-2.0
+"""
+import json
+import pathlib
+import pwd
+import socket
+import subprocess
+import sys
+import time
+import traceback
+
+PACKAGES = pathlib.Path("/packages")
+ETC = pathlib.Path("/etc/bloomwall")
+PROXY = ("127.0.0.1", 3128)
+BOUND = 30  # seconds for anything to come true
+NAMES = ["bloomwall", "bloomwall-filter", "bloomwall-helpers"]
+STEPS = []
+
+
+def step(function):
+    STEPS.append(function)
+    return function
+
+
+def run(*command):
+    """Exit status and all that was printed. Nobody answers questions."""
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=150,
+                          check=False)
+    return done.returncode, done.stdout
+
+
+def journal():
+    return run("journalctl", "--no-pager", "-o", "cat", "-u", "bloomwall.service")[1][-6000:]
+
+
+def must(*command):
+    status, output = run(*command)
+    assert status == 0, f"{' '.join(command)}: status {status}\n{output}\n{journal()}"
+    return output
+
+
+def wait_for(what, condition):
+    end = time.monotonic() + BOUND
+    while time.monotonic() < end:
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"not within {BOUND} s: {what}\n{journal()}")
+
+
+def get(host):
+    """Status line of http://host/ through the proxy; empty where nobody answers."""
+    try:
+        with socket.create_connection(PROXY, timeout=BOUND) as client:
+            client.sendall(f"GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+            answer = b""
+            while b"\r\n" not in answer and (more := client.recv(4096)):
+                answer += more
+            return answer.split(b"\r\n")[0].decode()
+    except OSError:
+        return ""
+
+
+def serves():
+    return get("blocked.example.test").startswith("HTTP/1.1 403")
+
+
+def install(which):
+    return must("dpkg", "-i", *(str(file) for file in sorted((PACKAGES / which).glob("*.deb"))))
+
+
+def main_pid():
+    return must("systemctl", "show", "-P", "MainPID", "bloomwall").strip()
+
+
+@step
+def installed_while_the_port_is_taken_it_names_the_holder():
+    with socket.create_server(PROXY):
+        install("old")
+        held = "127.0.0.1:3128 is held by python3"
+        wait_for("the journal names the holder", lambda: held in journal())
+    wait_for("it serves once the port is free", serves)
+    must("dpkg", "--purge", *NAMES)
+
+
+@step
+def installed_it_serves_at_once():
+    output = install("old")
+    assert "warning" not in output.lower() and "error" not in output.lower(), output
+    wait_for("it serves", serves)
+    assert must("systemctl", "is-enabled", "bloomwall.service").strip() == "enabled"
+    assert run("systemctl", "is-enabled", "bloomwall.socket")[1].strip() == "disabled"
+    user = pwd.getpwnam("bloomwall")
+    assert pathlib.Path(f"/proc/{main_pid()}").stat().st_uid == user.pw_uid
+    assert must("dpkg", "--verify", *NAMES) == ""
+
+
+for test in sorted(path for path in pathlib.Path("/package-tests").iterdir() if path.stat().st_mode & 0o111):
+    def of_the_package(script=str(test)):
+        print(must(script))
+    of_the_package.__name__ = f"the_packages_own_test_{test.name}"
+    STEPS.append(of_the_package)
+
+
+@step
+def the_helper_and_the_pages_are_there():
+    assert run("/usr/lib/bloomwall/negotiate-helper", "--help")[0] in (0, 2)
+    for page in ("man8/bloomwall.8", "man1/bloomwall-filter.1", "man5/bloomwall.yaml.5", "man5/bloomwall-lists.5", "man7/bloomwall-api.7"):
+        assert pathlib.Path(f"/usr/share/man/{page}.gz").is_file(), page
+    must("bash", "-c", "source /usr/share/bash-completion/completions/bloomwall && complete -p bloomwall")
+
+
+@step
+def an_upgrade_keeps_what_was_changed_and_asks_nothing():
+    changed = (ETC / "bloomwall.yaml").read_text() + "headers: {via_name: mine}\n"
+    (ETC / "bloomwall.yaml").write_text(changed)
+    (ETC / "conf.d/own.yaml").write_text("dns: {hosts: {own.test: 127.0.0.1}}\n")
+    (ETC / "allow.txt").unlink()
+    (ETC / "allow.txt").write_text("pages.example.test\n")
+    must("systemctl", "restart", "bloomwall")
+    before = main_pid()
+    must("bloomwall", "allow", "kept.example.test", "--why", "over an upgrade", "--for", "1h")
+    install("new")
+    wait_for("the new one serves", lambda: serves() and main_pid() != before)
+    assert (ETC / "bloomwall.yaml").read_text() == changed
+    assert (ETC / "conf.d/own.yaml").is_file() and (ETC / "allow.txt").read_text() == "pages.example.test\n"
+    assert "kept.example.test" in must("bloomwall", "exceptions")
+    assert "0.1.0+next" in must("dpkg-query", "-W", "-f", "${Version}", "bloomwall")
+    assert not list(ETC.rglob("*.dpkg-*")), list(ETC.rglob("*.dpkg-*"))
+
+
+@step
+def a_part_of_the_configuration_that_was_removed_stays_so():
+    (ETC / "conf.d/sample.yaml").unlink()
+    install("new")
+    assert not (ETC / "conf.d/sample.yaml").exists()
+    must("systemctl", "reload", "bloomwall")
+    assert get("blocked.example.test").startswith("HTTP/1.1 502"), get("blocked.example.test")
+
+
+@step
+def removed_it_stops_and_keeps_what_is_the_users():
+    must("dpkg", "--remove", *NAMES)
+    assert get("blocked.example.test") == ""
+    assert (ETC / "bloomwall.yaml").is_file() and pathlib.Path("/var/lib/bloomwall/state.db").is_file()
+    install("new")
+    wait_for("it answers again", lambda: get("blocked.example.test").startswith("HTTP/1.1 502"))
+    assert "kept.example.test" in must("bloomwall", "exceptions")
+
+
+@step
+def purged_it_leaves_nothing_but_its_user():
+    must("bloomwall", "ca", "init", "--out", "/etc/bloomwall")
+    must("dpkg", "--purge", *NAMES)
+    pwd.getpwnam("bloomwall")
+    found = must("find", "/", "-xdev", "-name", "*bloomwall*", "-not", "-path", "/packages/*", "-not", "-path", "/package-tests/*",
+                 "-not", "-path", "/proc/*", "-not", "-path", "/sys/*")
+    assert found == "", found
+    assert "bloomwall" not in must("systemctl", "list-units", "--all", "--no-legend", "--plain", "bloomwall*"), "a unit is left"
+
+
+@step
+def installed_again_it_serves():
+    install("new")
+    wait_for("it serves", serves)
+    assert "kept.example.test" not in must("bloomwall", "exceptions")
+
+
+def tell(results, name, began, detail):
+    with results.open("a") as file:
+        file.write(json.dumps({"step": name, "ok": detail is None, "seconds": time.monotonic() - began, "detail": detail or ""}) + "\n")
+
+
+def main():
+    results = pathlib.Path(sys.argv[1])
+    for function in STEPS:
+        began = time.monotonic()
+        try:
+            function()
+            detail = None
+        except Exception:  # the other steps can still be judged
+            detail = traceback.format_exc()
+        tell(results, function.__name__.replace("_", " "), began, detail)
+    tell(results, "the end", time.monotonic(), None)
+
+
+main()

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""What debian/ and container/ say, without building packages (`./dev deb test` does): versions and build dependencies agree with the rest
+of the tree, every file that is installed is in a package, the configurations that are shipped can be served.
+
+Usage: packaging_test.py BUILD_DIRECTORY. Exit status 77 (skipped) where the programs are not built.
+SPDX-License-Identifier: Apache-2.0
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+BUILD = pathlib.Path(sys.argv[1]).resolve()
+SOURCE = pathlib.Path(__file__).resolve().parent.parent
+DEBIAN = SOURCE / "debian"
+NOT_FOR_PACKAGES = {"g++", "mold", "libgtest-dev", "libgmock-dev", "libbenchmark-dev"}  # the compiler is there; tests and benchmarks
+
+
+def run(*command, **more):
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=100, **more)
+
+
+def check_versions():
+    ours = re.search(r"^project\(bloomwall VERSION (\S+)", (SOURCE / "CMakeLists.txt").read_text(), re.M).group(1)
+    packaged = re.match(r"bloomwall \((\S+?)\)", (DEBIAN / "changelog").read_text()).group(1)
+    assert packaged == ours, f"debian/changelog says {packaged}, CMakeLists.txt {ours}"
+
+
+def check_build_dependencies():
+    wanted = set(re.search(r"^build_packages=\((.*?)\)", (SOURCE / "dev").read_text(), re.M | re.S).group(1).split()) - NOT_FOR_PACKAGES
+    stanza = re.search(r"^Build-Depends:\n((?: .*\n)+)", (DEBIAN / "control").read_text(), re.M).group(1)
+    named = {re.split(r"[ (:,]", line.strip())[0] for line in stanza.splitlines()}
+    assert not wanted - named, f"debian/control lacks {sorted(wanted - named)}"
+
+
+def check_scripts():
+    scripts = [DEBIAN / "bloomwall.postrm", *(DEBIAN / "tests").iterdir()]
+    for script in scripts:
+        if script.name != "control":
+            done = run("sh", "-n", str(script))
+            assert done.returncode == 0, done.stderr
+    tests = re.search(r"^Tests: (.*)$", (DEBIAN / "tests/control").read_text(), re.M).group(1).split()
+    executable = sorted(path.name for path in (DEBIAN / "tests").iterdir() if os.access(path, os.X_OK))
+    assert sorted(tests) == executable, (tests, executable)
+
+
+def installed_files(folder):
+    """As debian/rules leaves them in debian/tmp, without what only the rules make."""
+    done = run("cmake", "--install", str(BUILD), "--prefix", "/usr", env={"DESTDIR": folder, "PATH": "/usr/bin:/bin"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    root = pathlib.Path(folder)
+    files = {str(path.relative_to(root)) for path in root.rglob("*") if not path.is_dir()}
+    return {path.replace("usr/lib/systemd", "lib/systemd").replace("zsh/site-functions", "zsh/vendor-completions") for path in files}
+
+
+def check_files():
+    with tempfile.TemporaryDirectory() as folder:
+        files = installed_files(folder)
+    lists = [*DEBIAN.glob("*.install"), *DEBIAN.glob("*.manpages"), DEBIAN / "not-installed"]
+    entries = {line.removeprefix("debian/tmp/") for path in lists for line in path.read_text().split()}
+    if not (BUILD / "docs/man").is_dir():
+        entries = {entry for entry in entries if not re.search(r"/man/|completion|/fish/", entry)}
+    if not (BUILD / "negotiate-helper").exists():
+        entries.discard("usr/lib/bloomwall/negotiate-helper")
+    homeless = {file for file in files if not any(file == entry or file.startswith(entry + "/") for entry in entries)}
+    assert not homeless, f"in no package: {sorted(homeless)}"
+    absent = {entry for entry in entries if not any(file == entry or file.startswith(entry + "/") for file in files)}
+    assert not absent, f"not installed: {sorted(absent)}"
+
+
+def check_configuration(file, parts):
+    """As a package installs it, in a folder of this test."""
+    with tempfile.TemporaryDirectory() as folder:
+        etc = pathlib.Path(folder) / "etc"
+        shutil.copytree(parts, etc)
+        shutil.copy(file, etc / "bloomwall.yaml")
+        sample = pathlib.Path(folder) / "sample.bwf"
+        done = run(str(BUILD / "bloomwall-filter"), "build", "-q", "-o", str(sample), *map(str, sorted((SOURCE / "conf/sample/lists").iterdir())))
+        assert done.returncode == 0, done.stderr
+        for path in etc.rglob("*.yaml"):
+            text = path.read_text().replace("/usr/share/bloomwall/sample.bwf", str(sample))
+            path.write_text(text.replace("/var/log/bloomwall", folder).replace("/var/lib/bloomwall", folder))
+        done = run(str(BUILD / "bloomwall"), "check", "--config", str(etc / "bloomwall.yaml"))
+        assert done.returncode == 0 and "filter sample: block" in done.stdout, done.stdout + done.stderr
+        warnings = [line for line in done.stderr.splitlines() if "is held by" not in line]
+        assert not warnings, warnings
+
+
+def main():
+    if not (BUILD / "bloomwall").is_file() or not (BUILD / "bloomwall-filter").is_file():
+        print("the programs are not built")
+        return 77
+    check_versions()
+    check_build_dependencies()
+    check_scripts()
+    check_files()
+    check_configuration(DEBIAN / "conf/bloomwall.yaml", DEBIAN / "conf")
+    check_configuration(SOURCE / "container/bloomwall.yaml", DEBIAN / "conf")
+    return 0
+
+
+sys.exit(main())
