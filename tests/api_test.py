@@ -65,6 +65,7 @@ class Proxy:
         answer = connection.getresponse()
         text = answer.read().decode()
         connection.close()
+        assert answer.reason, f"{method} {path}: {answer.status} without a word"
         return answer.status, answer.getheader("Content-Type"), text
 
 

@@ -135,6 +135,25 @@ class UsersFile(Site):
         answer = connection.getresponse()
         return answer.status, answer.headers, answer.read()
 
+    def test_each_form_of_hash(self):  # ATH-001
+        text = (pathlib.Path(__file__).resolve().parent / "proxy/auth/hashes.h").read_text()
+        hashes = dict(re.findall(r'k(\w+) =\s+"(\$[^"]+)"', text))
+        self.assertEqual({value.split("$")[1] for value in hashes.values()}, {"y", "2b", "2y", "6", "5"})
+        users = self.folder / "users"
+        users.write_text("".join(f"{name}:{value}\n" for name, value in hashes.items()))
+        self.serve([f"users_file: {users}", "attempts: 1000"])
+        for name in hashes:
+            self.assertEqual([self.status_of(name), self.status_of(name, "guess")], [200, 407], name)
+        for line in ("old:$apr1$abcdefgh$0123456789abcdefghijkl", "sha:{SHA}0DPiKuNIrrVmD8IUCuw1hQxNqZc=", f"plain:{PASSWORD}"):
+            users.write_text(f"# two lines before it\n{users.read_text().splitlines()[-1]}\n{line}\n")
+            for command in ("check", "reload"):
+                refused = subprocess.run([BUILD / "bloomwall", command, "--config", self.proxy.file], capture_output=True, text=True, check=False)
+                self.assertNotEqual(refused.returncode, 0, line)
+                self.assertIn("users:3: ", refused.stderr + refused.stdout)
+                self.assertIn("htpasswd -B", refused.stderr + refused.stdout)
+            users.write_text("".join(f"{name}:{value}\n" for name, value in hashes.items()))
+        self.assertEqual(self.status_of("Bcrypt"), 200, "what was refused changes nothing")
+
     def test_wrong_passwords_hold_up_nobody(self):
         """Eight checks of a third of a second each: who is known is answered while they last, not between them."""
         self.serve([f"users_file: {self.folder}/users"])

@@ -138,6 +138,8 @@ std::string_view reason_phrase(int status) {
       return "Created";
     case 400:
       return "Bad Request";
+    case 401:
+      return "Unauthorized";
     case 403:
       return "Forbidden";
     case 404:
@@ -148,6 +150,10 @@ std::string_view reason_phrase(int status) {
       return "Proxy Authentication Required";
     case 408:
       return "Request Timeout";
+    case 409:
+      return "Conflict";
+    case 412:
+      return "Precondition Failed";
     case 413:
       return "Content Too Large";
     case 414:

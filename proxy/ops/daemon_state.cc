@@ -41,6 +41,7 @@ tl::expected<void, std::string> Daemon::open_state() {
   }
   std::optional<StateResult<StateStore::Secret>> secret;
   if (store->is_kept() && store->fault().empty()) secret = store->report_secret();
+  store->refresh_exports();
   const bool is_kept = store->is_kept();  // which may have found that it cannot be
   state_ = std::make_unique<StateService>(loop_, *std::move(store));
   if (secret && is_kept) open_reports(*secret);

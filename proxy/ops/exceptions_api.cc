@@ -98,14 +98,18 @@ void ExceptionsApi::sweep() {
   const auto is_old = [now](const ReportItem& report) {
     return report.state != ReportItem::State::open && report.decided + ReportItem::kKept <= now;
   };
-  if (ended == 0 && std::ranges::none_of(*state.reports, is_old)) return;
-  is_sweeping_ = state_.ask([now](StateStore& store) { return store.sweep(now); },
-                            [this](const StateResult<std::size_t>& swept) {
-                              is_sweeping_ = false;
-                              if (swept && *swept == 0) return;  // reports alone
-                              if (swept) return daemon_.publish([] {});
-                              log::warning("{}: exceptions that have ended are still in the state", swept.error().what);
-                            });
+  if (ended == 0 && !state_.are_exports_stale() && std::ranges::none_of(*state.reports, is_old)) return;
+  const auto sweep = [now](StateStore& store) {
+    auto swept = store.sweep(now);
+    store.refresh_exports();
+    return swept;
+  };
+  is_sweeping_ = state_.ask(sweep, [this](const StateResult<std::size_t>& swept) {
+    is_sweeping_ = false;
+    if (swept && *swept == 0) return;  // reports alone
+    if (swept) return daemon_.publish([] {});
+    log::warning("{}: exceptions that have ended are still in the state", swept.error().what);
+  });
 }
 
 void ExceptionsApi::note_builds(std::vector<StateStore::BuildFinding> findings) {

@@ -180,7 +180,7 @@ void add_reloads(MetricFamilies& out, const MetricsInput& input) {
   out.gauge("generation", "How often what is served has been replaced, plus one");
   out.row(input.snapshot == nullptr ? 0.0 : number(input.snapshot->generation));
   out.gauge("exceptions", "Exceptions that `bloomwall allow` and `bloomwall deny` have made");
-  out.row(input.policy == nullptr ? 0.0 : number(input.policy->overrides()));
+  out.row(number(input.state.exceptions));
   out.gauge("state_usable", "0 where state.db cannot be read, and exceptions.json is served without changes");
   out.row(input.state.is_usable ? 1.0 : 0.0);
   out.gauge("tokens", "Tokens that `bloomwall token` has made");

@@ -37,7 +37,7 @@ struct MetricsInput {
   LogCounts logs;
   struct StateFigures {
     bool is_usable = true;
-    std::size_t tokens = 0;
+    std::size_t exceptions = 0, tokens = 0;
   };
   StateFigures state = {};
   ReportFigures reports = {};

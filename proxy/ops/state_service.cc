@@ -8,6 +8,7 @@ StateService::StateService(EventLoop& loop, StateStore store)
       state_(store.state()),
       is_kept_(store.is_kept()),
       is_usable_(store.fault().empty()),
+      are_exports_stale_(store.are_exports_stale()),
       thread_(std::move(store)) {
   tokens_.set(state_->tokens);
 }

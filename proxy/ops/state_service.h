@@ -29,14 +29,17 @@ class StateService {
   std::vector<std::string> warnings() const;
   bool is_usable() const { return is_usable_; }  // false: it cannot be changed (StateStore::fault())
 
+  bool are_exports_stale() const { return are_exports_stale_; }  // StateStore::are_exports_stale()
+
   // False: too many wait. `job`: StateResult<T>(StateStore&), on the state's thread; `done`: void(StateResult<T>).
   template <typename Job, typename Done>
   bool ask(Job job, Done done) {
     const bool is_taken = thread_.post([this, job = std::move(job), done = std::move(done)](StateStore& store) {
       auto result = job(store);
       loop_.post([this, result = std::move(result), state = store.state(), is_kept = store.is_kept(),
-                  is_usable = store.fault().empty(), done] {
+                  is_usable = store.fault().empty(), are_exports_stale = store.are_exports_stale(), done] {
         adopt(state);
+        are_exports_stale_ = are_exports_stale;
         is_kept_ = is_kept;
         is_usable_ = is_usable;
         --asked_;
@@ -61,7 +64,7 @@ class StateService {
   EventLoop& loop_;
   StatePtr state_;
   CurrentTokens tokens_;
-  bool is_kept_ = false, is_usable_ = false;
+  bool is_kept_ = false, is_usable_ = false, are_exports_stale_ = false;
   std::size_t asked_ = 0;
   StateThread thread_;  // last: it posts to the loop
 };

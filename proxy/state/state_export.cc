@@ -23,13 +23,11 @@ using nlohmann::ordered_json;
 constexpr const char* kExport = "exceptions.json";
 constexpr const char* kAllowExport = "exceptions.txt";
 
-void replace_export(const fs::path& file, const std::string& text) {
-  if (text.size() > StateStore::kMaxExport) {
-    return log::error("{} would be over 64 MiB: it stays as it was", file.string());
-  }
-  if (const auto saved = filter::replace_file(file, text); !saved) {
-    log::error("{}: it stays as it was, and state.db is right", saved.error().text());
-  }
+// What is wrong; empty: nothing.
+std::string replace_export(const fs::path& file, const std::string& text) {
+  if (text.size() > StateStore::kMaxExport) return file.string() + " would be over 64 MiB";
+  const auto saved = filter::replace_file(file, text);
+  return saved ? std::string() : saved.error().text();
 }
 
 }  // namespace
@@ -84,14 +82,36 @@ tl::expected<ExportedState, std::string> read_export(const fs::path& folder) {
   return out;
 }
 
-void StateStore::write_exports() {
-  if (!is_kept()) return;
+std::string StateStore::export_text() {
   export_lines_.set(state_->exceptions);
   ordered_json switches = ordered_json::array();
   for (const SwitchItem& item : state_->switches) switches.push_back(to_json(item));
-  replace_export(folder_ / kExport, fmt::format("{{\"next_id\":{},\"items\":[{}],\n\"switches\":{}}}\n", next_id_,
-                                                export_lines_.json(), json_line(switches)));
-  replace_export(folder_ / kAllowExport, export_lines_.allowed(std::time(nullptr)));
+  return fmt::format("{{\"next_id\":{},\"items\":[{}],\n\"switches\":{}}}\n", next_id_, export_lines_.json(),
+                     json_line(switches));
+}
+
+void StateStore::write_exports() {
+  if (!is_kept()) return;
+  std::string wrong = replace_export(folder_ / kExport, export_text());
+  if (wrong.empty()) wrong = replace_export(folder_ / kAllowExport, export_lines_.allowed(std::time(nullptr)));
+  const bool were_stale = std::exchange(are_exports_stale_, !wrong.empty());
+  if (are_exports_stale_ && !were_stale) {
+    log::error("{}: the exports stay as they were, and state.db is right; tried again each second", wrong);
+  }
+  if (were_stale && !are_exports_stale_) log::info("the exports beside state.db say again what it says");
+}
+
+// A process that was killed may have left them as they were before its last change.
+void StateStore::compare_exports() {
+  const bool was_never_changed = state_->exceptions.empty() && state_->switches.empty() && next_id_ == 1;
+  std::error_code error;
+  if (was_never_changed && !fs::exists(folder_ / kExport, error)) return;
+  const auto text = filter::read_entry_text(folder_ / kExport);
+  are_exports_stale_ = !text || *text != export_text();
+}
+
+void StateStore::refresh_exports() {
+  if (are_exports_stale_ && fault_.empty() && claim()) write_exports();
 }
 
 }  // namespace bloomwall::proxy

@@ -101,6 +101,7 @@ tl::expected<bool, std::string> StateStore::load_file() {
   Done ready = read_version();
   if (ready) ready = check();
   if (ready) ready = load();
+  if (ready) compare_exports();
   if (ready) return true;
   database_.reset();
   return tl::unexpected(ready.error());
@@ -295,6 +296,10 @@ StateResult<std::vector<ExceptionItem>> StateStore::place(ExceptionItem& item, c
   }
   item.exception.id = next_id_;
   item.who = author.who;
+  // One that could not be read again would make all of the state unreadable.
+  if (const auto again = exception_from(ordered_json::parse(json_line(to_json(item)), nullptr, false)); !again) {
+    return refused(StateError::Kind::failed, "the exception cannot be kept: " + again.error());
+  }
   next.exceptions.push_back(item);
   ++next.exceptions_version;
   return replaced;

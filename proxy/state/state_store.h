@@ -7,7 +7,7 @@
 // say: allows for everybody, against all filters.
 //
 //   state.db                 exceptions.json   what becomes of it
-//   as it should be          any               state.db counts
+//   as it should be          any               state.db counts; refresh_exports() makes exports anew that say less
 //   not there                any               exceptions.json counts, with a warning() where it is there; the first
 //                                              change makes state.db, which begins with these
 //   damaged, newer, foreign  there             fault(): exceptions.json counts, and every change is refused
@@ -88,6 +88,9 @@ class StateStore {
   bool is_kept() const { return !folder_.empty(); }
   const std::string& fault() const { return fault_; }      // why nothing can be changed; empty: it can
   const std::string& warning() const { return warning_; }  // of open(), for the log; empty: none
+  // The exports are not what state.db says: a process was killed between the two, or the disk was full.
+  bool are_exports_stale() const { return are_exports_stale_; }
+  void refresh_exports();  // where they are stale, and nobody else holds the folder
 
   // From now on a change fails at once where another process holds the file.
   void wait_for_nobody();
@@ -174,7 +177,9 @@ class StateStore {
   tl::expected<void, std::string> erase(const SwitchItem& item);
   tl::expected<void, std::string> end_exceptions(const std::vector<ExceptionItem>& ended);
   tl::expected<void, std::string> end_switches(const std::vector<SwitchItem>& ended);
+  std::string export_text();
   void write_exports();
+  void compare_exports();
 
   std::optional<Database> database_;  // nothing: state.db is not made yet, or cannot be read
   std::filesystem::path folder_;      // empty: kept nowhere
@@ -186,6 +191,7 @@ class StateStore {
   bool waits_ = true;         // for others that hold state.db
   std::uint64_t next_id_ = 1, next_report_ = 1;
   ExportLines export_lines_;
+  bool are_exports_stale_ = false;
   std::string fault_, warning_;
 };
 

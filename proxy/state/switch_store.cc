@@ -67,6 +67,10 @@ tl::expected<void, std::string> StateStore::erase(const SwitchItem& item) {
 
 StateResult<SwitchItem> StateStore::set_switch(SwitchItem item, const Author& author) {
   item.who = author.who;
+  // One that could not be read again would make all of the state unreadable.
+  if (const auto again = switch_from(nlohmann::ordered_json::parse(json_line(to_json(item)), nullptr, false)); !again) {
+    return tl::unexpected(StateError{StateError::Kind::failed, "the switch cannot be kept: " + again.error()});
+  }
   State next = *state_;
   const std::string key = item.made.key();
   const auto replaced =

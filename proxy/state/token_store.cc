@@ -29,6 +29,10 @@ StateResult<Token> StateStore::add_token(Token token, const Author& author) {
   }
   tokens.push_back(token);
   const std::string item = json_line(to_json(token));
+  // One that could not be read again would make all of the state unreadable.
+  if (const auto again = token_from(nlohmann::ordered_json::parse(item, nullptr, false)); !again) {
+    return not_done(StateError::Kind::failed, "the token cannot be kept: " + again.error());
+  }
   const auto done = change_tokens(std::move(tokens), [&] {
     auto added =
         database_->run("INSERT INTO tokens (name, item, sum) VALUES (?, ?, ?)", {token.name, item, sum_of(item)});

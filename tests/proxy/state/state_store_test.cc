@@ -202,6 +202,72 @@ TEST_F(StateFile, AnExportWithAnIdTwiceIsRefused) {
   EXPECT_THAT(refused.error(), HasSubstr("an id is there twice"));
 }
 
+// It would be unreadable as a whole.
+TEST_F(StateFile, WhatCouldNotBeReadAgainIsNotKept) {
+  StateStore store = open();
+  ASSERT_TRUE(store.add_exception(allow_of("a.test"), kAnna).has_value());
+  ExceptionItem no_host = allow_of("a b"), narrow_deny = allow_of("b.test"), long_group = allow_of("c.test");
+  narrow_deny.exception.action = Override::Action::deny;
+  narrow_deny.exception.filters = {"ads"};
+  long_group.exception.group = std::string(65, 'g');
+  for (const ExceptionItem& item : {no_host, narrow_deny, long_group}) {
+    const auto refused = store.add_exception(item, kAnna);
+    ASSERT_FALSE(refused.has_value()) << item.exception.entry;
+    EXPECT_THAT(refused.error().what, HasSubstr("cannot be kept: "));
+  }
+  EXPECT_FALSE(store.add_token({.name = "a b", .created = 1, .digest = digest_of("x")}, kAnna).has_value());
+  SwitchItem long_name = switch_of("pause", kLater);
+  long_name.made.group = std::string(65, 'g');
+  EXPECT_FALSE(store.set_switch(long_name, kAnna).has_value());
+  EXPECT_EQ(entries_of(open()), std::vector<std::string>{"a.test"});
+  EXPECT_EQ(store.add_exception(allow_of("d.test"), kAnna)->exception.id, 2U);
+}
+
+// A process is killed between state.db and its exports.
+TEST_F(StateFile, ExportsThatAreBehindAreMadeAnew) {
+  const std::filesystem::path json = folder_.path() / "exceptions.json", list = folder_.path() / "exceptions.txt";
+  ASSERT_TRUE(open().add_exception(allow_of("a.test"), kAnna).has_value());
+  EXPECT_FALSE(open().are_exports_stale());
+  const std::string before = bytes_of(json);
+  ASSERT_TRUE(open().add_exception(allow_of("b.test"), kAnna).has_value());
+  const std::string after = bytes_of(json), allowed = bytes_of(list);
+  int round = 0;
+  for (const std::string& left : {before, std::string("{"), std::string()}) {
+    const std::string name = "ci" + std::to_string(++round);
+    std::ofstream(json, std::ios::binary) << left;
+    if (left.empty()) std::filesystem::remove(json);
+    StateStore store = open();
+    EXPECT_TRUE(store.are_exports_stale());
+    {
+      StateStore other = open();
+      ASSERT_TRUE(other.add_token({.name = name, .created = 1, .digest = digest_of(name)}, kAnna).has_value());
+      store.refresh_exports();
+      EXPECT_NE(std::filesystem::exists(json) ? bytes_of(json) : "", after) << "another process has the folder";
+    }
+    StateStore again = open();
+    again.refresh_exports();
+    EXPECT_FALSE(again.are_exports_stale());
+    EXPECT_EQ(bytes_of(json), after);
+    EXPECT_EQ(bytes_of(list), allowed);
+  }
+}
+
+TEST_F(StateFile, ExportsThatCannotBeWrittenAreTriedAgain) {
+  const std::filesystem::path json = folder_.path() / "exceptions.json";
+  StateStore store = open();
+  ASSERT_TRUE(store.add_exception(allow_of("a.test"), kAnna).has_value());
+  std::filesystem::remove(json);
+  std::filesystem::create_directories(json / "in the way");
+  ASSERT_TRUE(store.add_exception(allow_of("b.test"), kAnna).has_value()) << "state.db has it";
+  EXPECT_TRUE(store.are_exports_stale());
+  store.refresh_exports();
+  EXPECT_TRUE(store.are_exports_stale());
+  std::filesystem::remove_all(json);
+  store.refresh_exports();
+  EXPECT_FALSE(store.are_exports_stale());
+  EXPECT_EQ(read_export(folder_.path())->exceptions.size(), 2U);
+}
+
 TEST_F(StateFile, AVersionCountsWhatBecomesOfExceptions) {
   StateStore store = open();
   const auto version = [&] { return store.state()->exceptions_version; };
