@@ -108,8 +108,9 @@ class Chromium:
     def evaluate(self, expression):
         return self.call("Runtime.evaluate", expression=expression)["result"].get("value")
 
-    def go(self, url):
-        events = []
+    def go(self, url, events=None):
+        """`events`: what came meanwhile is added to it."""
+        events = [] if events is None else events
         done = self.call("Page.navigate", events, url=url)
         end = time.monotonic() + WAIT
         while not any(event.get("method") == "Page.loadEventFired" for event in events):

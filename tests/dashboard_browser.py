@@ -33,9 +33,20 @@ class Dashboard(Chromium):
             raise BrowserError(f"{expression}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
 
+    def go(self, url):
+        """To another place in the page that is shown, or to a page."""
+        here = self.evaluate("location.href")
+        if "#" in url and here != url and here.split("#")[0] == url.split("#")[0]:
+            return self.evaluate(f"location.href = {json.dumps(url)}")
+        events = []
+        visit = super().go(url, events)
+        self.events += events
+        return visit
+
     def until(self, expression, wait=WAIT):
+        """The value of an expression once that is not false, null or empty; true for a node."""
         end = time.monotonic() + wait
-        while not (value := self.evaluate(expression)):
+        while not (value := self.evaluate(f"((value) => value instanceof Node || value)({expression})")):
             if time.monotonic() > end:
                 raise AssertionError(f"did not happen in time: {expression}\n{self.text()}\n{self.complaints()}")
             time.sleep(0.05)

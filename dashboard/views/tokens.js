@@ -75,7 +75,7 @@ function Add({ onClose, onDone }) {
   return html`
     <${FormDialog} title=${texts.tokens.add} verb=${texts.tokens.addVerb} submit=${submit} onClose=${onClose}>
       <${Input} label=${texts.tokens.name} hint=${texts.tokens.nameHint} value=${name} onChange=${setName} required
-        pattern="[A-Za-z0-9._-]+" maxlength="64" spellcheck="false" autocapitalize="none" />
+        pattern="[A-Za-z0-9._\\-]+" maxlength="64" spellcheck="false" autocapitalize="none" />
       <${Select} label=${texts.tokens.role} value=${role} onChange=${setRole}
         options=${[["", texts.tokens.noRole], ...Object.entries(texts.roles)]} />
       <${Input} label=${texts.tokens.groups} hint=${texts.tokens.groupsHint} value=${groups} onChange=${setGroups} maxlength="1000"
