@@ -52,7 +52,8 @@ class Chromium:
 
     def __init__(self, folder, proxy_port, authority=None, flags=()):
         folder.mkdir(parents=True)
-        trust_in_nss(folder / ".pki" / "nssdb", authority)
+        if shutil.which("certutil") or authority:
+            trust_in_nss(folder / ".pki" / "nssdb", authority)
         # Descriptors 3 and 4 of the browser; ours are moved out of their way.
         theirs_in, ours_out = (fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in os.pipe())
         ours_in, theirs_out = (fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in os.pipe())
@@ -107,8 +108,9 @@ class Chromium:
     def evaluate(self, expression):
         return self.call("Runtime.evaluate", expression=expression)["result"].get("value")
 
-    def go(self, url):
-        events = []
+    def go(self, url, events=None):
+        """`events`: what came meanwhile is added to it."""
+        events = [] if events is None else events
         done = self.call("Page.navigate", events, url=url)
         end = time.monotonic() + WAIT
         while not any(event.get("method") == "Page.loadEventFired" for event in events):

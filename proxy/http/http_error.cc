@@ -136,6 +136,8 @@ std::string_view reason_phrase(int status) {
       return "OK";
     case 201:
       return "Created";
+    case 304:
+      return "Not Modified";
     case 400:
       return "Bad Request";
     case 401:
@@ -146,6 +148,8 @@ std::string_view reason_phrase(int status) {
       return "Not Found";
     case 405:
       return "Method Not Allowed";
+    case 406:
+      return "Not Acceptable";
     case 407:
       return "Proxy Authentication Required";
     case 408:

@@ -92,6 +92,9 @@ std::vector<HttpRoute> ApiAccess::session_routes() {
            .path = kSessionPath,
            .handler = [this](const HttpRequest& request) { return begin_session(request); },
            .most_body = 4096},
+          {.method = "GET",
+           .path = kSessionPath,
+           .handler = [this](const HttpRequest& request) { return show_session(request); }},
           {.method = "DELETE", .path = kSessionPath, .handler = [this](const HttpRequest& request) {
              return end_session(request);
            }}};
@@ -159,6 +162,12 @@ HttpReply ApiAccess::begin_session(const HttpRequest& request) {
   reply.more_fields = fmt::format("Set-Cookie: {}={}; Path=/; HttpOnly; SameSite=Strict{}\r\n", kCookie, cookie,
                                   request.peer.is_secure ? "; Secure" : "");
   return reply;
+}
+
+HttpReply ApiAccess::show_session(const HttpRequest& request) {
+  const auto caller = caller_of(request);
+  if (!caller) return json_reply({{"who", nullptr}, {"role", nullptr}, {"groups", nlohmann::ordered_json::array()}});
+  return json_reply({{"who", caller->author.who}, {"role", to_string(caller->role)}, {"groups", caller->groups}});
 }
 
 HttpReply ApiAccess::end_session(const HttpRequest& request) {

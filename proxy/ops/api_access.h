@@ -3,6 +3,8 @@
 //   the admin address     a token with a role: "Authorization: Bearer bw_...", or a session
 //   a session             POST /api/v1/session with a token: a cookie, HttpOnly and SameSite=Strict, that stands for
 //                         the token for kIdle after it was used last, and for as long as there is that token
+//   GET /api/v1/session   who asks, to anybody: {"who":"token anna","role":"reviewer","groups":["7b"]}; nobody known
+//                         is null, null and []. So a page need not provoke a 401 to learn that it must ask for a token
 // A browser sends cookies on behalf of any page. So a request that comes with one and is no GET must have the field
 // "X-Bloomwall: 1" and an Origin that is this address.
 // A token with the role reviewer and groups reviews for these alone: what it changes must be for one of them.
@@ -75,6 +77,7 @@ class ApiAccess {
   tl::expected<Caller, HttpReply> caller_by_token(const TokenDigest& digest, const char* via) const;
   tl::expected<Caller, HttpReply> caller_by_cookie(const HttpRequest& request);
   HttpReply begin_session(const HttpRequest& request);
+  HttpReply show_session(const HttpRequest& request);
   HttpReply end_session(const HttpRequest& request);
   void forget_idle();
 

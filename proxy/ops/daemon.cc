@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "proxy/log/log.h"
 #include "proxy/ops/build_review.h"
+#include "proxy/ops/dashboard.h"
 #include "proxy/ops/port_holders.h"
 #include "proxy/ops/settings_check.h"
 
@@ -137,7 +138,10 @@ tl::expected<void, std::string> Daemon::open_admin() {
   std::vector<HttpRoute> routes = admin_pages();
   auto tls = compile_admin_tls(admin);
   if (!tls) return tl::unexpected(tls.error());
-  if (may_serve_api(admin)) std::ranges::move(api_routes(), std::back_inserter(routes));
+  if (may_serve_api(admin)) {
+    std::ranges::move(api_routes(), std::back_inserter(routes));
+    std::ranges::move(dashboard_routes(), std::back_inserter(routes));
+  }
   auto opened =
       HttpServer::open(io_, *admin.address, HttpRoutes(std::move(routes), admin.hosts), kAdminBounds, *std::move(tls));
   if (!opened) return tl::unexpected(opened.error());

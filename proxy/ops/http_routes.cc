@@ -108,11 +108,13 @@ void write_reply(std::string& out, const HttpReply& reply, const ReplyTo& to, Ti
   const bool is_chunked = reply.goes_on && to.version == Version::http11;
   std::string framing;
   if (is_chunked) framing = "Transfer-Encoding: chunked\r\n";
-  if (!reply.goes_on) framing = fmt::format("Content-Length: {}\r\n", reply.body.size());
+  // A 304 has no body, and the length would be that of the 200 (RFC 9110 section 8.6).
+  if (!reply.goes_on && reply.status != 304) framing = fmt::format("Content-Length: {}\r\n", reply.body.size());
   fmt::format_to(std::back_inserter(out),
                  "HTTP/1.1 {} {}\r\nDate: {}\r\nServer: bloomwall\r\nContent-Type: {}\r\n{}"
-                 "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n{}Connection: close\r\n\r\n",
-                 reply.status, reason_phrase(reply.status), http_date(now), reply.type, framing, reply.more_fields);
+                 "Cache-Control: {}\r\nX-Content-Type-Options: nosniff\r\n{}Connection: close\r\n\r\n",
+                 reply.status, reason_phrase(reply.status), http_date(now), reply.type, framing, reply.caching,
+                 reply.more_fields);
   if (to.is_head) return;
   out += is_chunked ? as_chunk(reply.body) : reply.body;
 }

@@ -28,9 +28,10 @@ struct HttpReply {
   int status = 200;
   std::string_view type = "text/plain; charset=utf-8";  // a literal
   std::string body = {};
-  std::string more_fields = {};  // each with its CRLF
-  bool goes_on = false;          // the body is only the first piece: the rest goes to the request's HttpStream
-  bool is_later = false;         // all else means nothing: HttpStream::reply() will be called
+  std::string more_fields = {};           // each with its CRLF
+  bool goes_on = false;                   // the body is only the first piece: the rest goes to the request's HttpStream
+  bool is_later = false;                  // all else means nothing: HttpStream::reply() will be called
+  std::string_view caching = "no-store";  // of Cache-Control; a literal
 };
 
 // Handle to a client whose reply is streamed, or comes later. Copyable; after the client has gone its calls do nothing.

@@ -88,6 +88,21 @@ TEST_F(ApiSessions, EndWithTheirToken) {
   EXPECT_EQ(status(cookie), 401);
 }
 
+TEST_F(ApiSessions, SayWhoseTheyAre) {
+  const std::string nobody = R"({"who":null,"role":null,"groups":[]})";
+  const auto shown = [&](const std::string& cookie) {
+    const HttpReply reply = ask("GET", "/api/v1/session", cookie);
+    EXPECT_EQ(reply.status, 200);
+    return reply.body.substr(0, reply.body.find('\n'));
+  };
+  EXPECT_EQ(shown(""), nobody);
+  EXPECT_EQ(shown("Cookie: bloomwall_session=bw_x\r\n"), nobody);
+  const std::string cookie = begin();
+  EXPECT_EQ(shown(cookie), R"({"who":"token anna","role":"reviewer","groups":[]})");
+  give_tokens(kNow);
+  EXPECT_EQ(shown(cookie), nobody);
+}
+
 TEST_F(ApiSessions, TheOldestMakesRoom) {
   const std::string first = begin();
   api_clock += std::chrono::seconds(1);

@@ -1,0 +1,66 @@
+// Asks the API of the proxy that serves this page. Every call returns a promise of the answer's JSON, or throws an ApiError.
+// With the session's cookie a change needs the field X-Bloomwall; browsers add Origin themselves.
+// SPDX-License-Identifier: Apache-2.0
+
+const base = "/api/v1";
+const patience = 30_000; // milliseconds
+
+export class ApiError extends Error {
+  // `status`: 0 where there was no answer. `isMissing`: this proxy has no such path.
+  constructor(status, title, detail, isMissing = false) {
+    super(detail || title);
+    Object.assign(this, { status, title, detail, isMissing });
+  }
+}
+
+// Called when an answer says that nobody known asks any more.
+let onSessionEnd = () => {};
+export function whenSessionEnds(callback) {
+  onSessionEnd = callback;
+}
+
+export function pathOf(path, query = {}) {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  return base + path + (given.length ? "?" + new URLSearchParams(given) : "");
+}
+
+async function ask(method, path, { query, body, signal } = {}) {
+  const limit = AbortSignal.timeout(patience);
+  let answer;
+  try {
+    answer = await fetch(pathOf(path, query), {
+      method,
+      cache: "no-store",
+      credentials: "same-origin",
+      headers: method === "GET" ? {} : { "X-Bloomwall": "1", "Content-Type": "application/json" },
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal: signal ? AbortSignal.any([signal, limit]) : limit,
+    });
+  } catch (failed) {
+    if (signal?.aborted) throw failed;
+    throw new ApiError(0, "no answer", "");
+  }
+  if (answer.ok) return answer;
+  const type = answer.headers.get("Content-Type") ?? "";
+  const problem = type.startsWith("application/problem+json") ? await answer.json().catch(() => null) : null;
+  if (answer.status === 401 && path !== "/session") onSessionEnd();
+  throw new ApiError(answer.status, problem?.title ?? "", problem?.detail ?? "", answer.status === 404 && !problem);
+}
+
+export async function get(path, query, signal) {
+  return (await ask("GET", path, { query, signal })).json();
+}
+
+// POST, PUT or DELETE.
+export async function change(method, path, body) {
+  return (await ask(method, path, { body })).json();
+}
+
+// A POST that answers with one JSON text a line; returns them all once it is over.
+export async function run(path) {
+  const text = await (await ask("POST", path, {})).text();
+  return text.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+}
+
+// One segment of a path.
+export const segment = encodeURIComponent;

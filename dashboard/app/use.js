@@ -1,0 +1,74 @@
+// Hooks that views have in common.
+// SPDX-License-Identifier: Apache-2.0
+import { useCallback, useEffect, useRef, useState } from "../vendor/hooks.mjs";
+
+// What load(signal) gives, asked again when one of `inputs` changes, by reload(), and each `period` milliseconds while the
+// page is looked at. Of {data, error, isLoading, reload} `data` stays what it was while a later question is under way.
+export function useData(load, inputs, period = 0) {
+  const [state, setState] = useState({ data: null, error: null, isLoading: true });
+  const [turn, setTurn] = useState(0);
+  const reload = useCallback(() => setTurn((before) => before + 1), []);
+  const asked = useRef(null); // the inputs that `data` is of
+  useEffect(() => {
+    const stop = new AbortController();
+    const isOther = asked.current !== JSON.stringify(inputs);
+    setState((before) => ({ data: isOther ? null : before.data, error: isOther ? null : before.error, isLoading: true }));
+    asked.current = JSON.stringify(inputs);
+    let timer = null;
+    let isFirst = true;
+    const next = () => {
+      if (period && !stop.signal.aborted) timer = setTimeout(again, period);
+    };
+    const again = async () => {
+      if (document.hidden && !isFirst) return next();
+      isFirst = false;
+      try {
+        const data = await load(stop.signal);
+        if (!stop.signal.aborted) setState({ data, error: null, isLoading: false });
+      } catch (error) {
+        if (!stop.signal.aborted) setState((before) => ({ data: error.isMissing ? null : before.data, error, isLoading: false }));
+        if (error.isMissing || error.status === 401) return;
+      }
+      next();
+    };
+    again();
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+    };
+  }, [...inputs, turn, period]);
+  return { ...state, reload };
+}
+
+// The place in "#/search?host=example.com": its view, and what stands behind the question mark.
+function placeOf(hash) {
+  const [view, query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  return { view, query: new URLSearchParams(query), key: hash };
+}
+
+export function usePlace() {
+  const [place, setPlace] = useState(() => placeOf(location.hash));
+  useEffect(() => {
+    const changed = () => setPlace(placeOf(location.hash));
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, []);
+  return place;
+}
+
+export const addressOf = (view, query = {}) => {
+  const given = Object.entries(query).filter(([, value]) => value);
+  return `#/${view}` + (given.length ? "?" + new URLSearchParams(given) : "");
+};
+
+// Whether a media query holds now.
+export function useMedia(query) {
+  const [matches, setMatches] = useState(() => matchMedia(query).matches);
+  useEffect(() => {
+    const media = matchMedia(query);
+    const changed = () => setMatches(media.matches);
+    media.addEventListener("change", changed);
+    return () => media.removeEventListener("change", changed);
+  }, [query]);
+  return matches;
+}

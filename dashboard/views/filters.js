@@ -1,0 +1,62 @@
+// The filters that are served, and the lists that they are built from.
+// SPDX-License-Identifier: Apache-2.0
+import { useState } from "../vendor/hooks.mjs";
+import { get, run } from "../app/api.js";
+import { bytes, count, oneIn, shown } from "../app/format.js";
+import { html } from "../app/html.js";
+import { ListTable } from "../app/list_table.js";
+import { Badge, Card, Loaded, Panel, problemText, Table, Time } from "../app/parts.js";
+import { hasRole } from "../app/roles.js";
+import { texts } from "../app/texts.js";
+import { useData } from "../app/use.js";
+
+const period = 30_000; // milliseconds
+
+const columns = [
+  { title: texts.columns.name, kind: "wide", cell: (filter) => html`<strong>${shown(filter.name)}</strong> <small
+    class="own-line text">${shown(filter.file)}</small>` },
+  { title: texts.columns.action, cell: (filter) => texts.values[filter.action] ?? shown(filter.action) },
+  { title: texts.columns.state, cell: (filter) => html`
+    <${Badge} kind=${filter.lost ? "bad" : "good"}>${filter.lost ? texts.filters.lost : texts.filters.serving}</${Badge}>
+    ${filter.rebuild_due && html` <${Badge} kind="warn">${texts.filters.rebuild}</${Badge}>`}
+    ${filter.exceptions === "refused" && html` <small>${texts.filters.noExceptions}</small>`}` },
+  { title: texts.columns.entries, kind: "number", cell: (filter) => count(filter.entries) },
+  { title: texts.columns.changes, kind: "number", cell: (filter) => count(filter.delta_entries) },
+  { title: texts.columns.size, kind: "number", cell: (filter) => bytes(filter.bytes) },
+  { title: texts.columns.age, cell: (filter) => html`<${Time} time=${filter.created} />` },
+  { title: texts.columns.error, cell: (filter) => oneIn(filter.predicted_error.unlisted_host) },
+];
+
+export function Filters({ session, notify }) {
+  const filters = useData((signal) => get("/filters", {}, signal), [], period);
+  return html`
+    <${Loaded} from=${filters}>${(data) => html`<${Panel}>
+      <${Table} caption=${texts.titles.filters} columns=${columns} rows=${data.items} keyOf=${(filter) => filter.name} />
+    </${Panel}>`}</${Loaded}>
+    ${hasRole(session, "operator") && html`<${Lists} notify=${notify} updated=${filters.reload} />`}`;
+}
+
+function Lists({ notify, updated }) {
+  const lists = useData((signal) => get("/lists", {}, signal), [], period);
+  const [isBusy, setBusy] = useState(false);
+  const update = async () => {
+    setBusy(true);
+    try {
+      const said = await run("/update");
+      const failed = said.some((line) => line.exit_status > 0);
+      const text = [texts.filters.updated, ...said.map((line) => line.message)].filter(Boolean).map(shown).join(" ");
+      notify({ kind: failed ? "bad" : "good", text });
+    } catch (error) {
+      notify({ kind: "bad", text: problemText(error) });
+    }
+    setBusy(false);
+    lists.reload();
+    updated();
+  };
+  const aside = lists.data && html`<button class="small" disabled=${isBusy}
+    onClick=${update}>${isBusy ? texts.filters.updating : texts.filters.update}</button>`;
+  return html`
+    <${Card} title=${texts.filters.lists} id="lists" aside=${aside}>
+      <${Loaded} from=${lists}>${(data) => html`<${ListTable} rows=${data.items} />`}</${Loaded}>
+    </${Card}>`;
+}
