@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes what stands beside it: the libraries of the dashboard, from the npm registry, and their digests.
 
-Only for whoever changes a version below; needs the network. An archive that differs from its recorded digest is refused.
+Only for whoever changes a version below; needs npm and the network. An archive that differs from its recorded digest is refused.
 Served: *.mjs, *.css and the licences (*.txt). Not served: source/, of which the minified files are made.
 Usage: fetch.py
 SPDX-License-Identifier: Apache-2.0
@@ -11,8 +11,9 @@ import hashlib
 import io
 import pathlib
 import shutil
+import subprocess
 import tarfile
-import urllib.request
+import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 # Name, version, the registry's SHA-512 of the archive, and which files of it go where; a folder ends in a slash.
@@ -30,8 +31,9 @@ REWRITTEN = {"hooks.mjs": (b'from"preact"', b'from"./preact.mjs"')}
 
 
 def archive(name, version, digest):
-    with urllib.request.urlopen(f"https://registry.npmjs.org/{name}/-/{name}-{version}.tgz", timeout=60) as answer:
-        octets = answer.read()
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["npm", "pack", "--silent", f"{name}@{version}"], cwd=folder, stdout=subprocess.DEVNULL, check=True)
+        octets = next(pathlib.Path(folder).glob("*.tgz")).read_bytes()
     if base64.b64encode(hashlib.sha512(octets).digest()).decode() != digest:
         raise SystemExit(f"{name} {version}: the archive is not the recorded one")
     return tarfile.open(fileobj=io.BytesIO(octets))
