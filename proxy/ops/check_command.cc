@@ -178,7 +178,7 @@ int run_check(const CheckCommand& command, const Streams& io) {
   for (auto& line : listener_errors(*settings)) errors.push_back(std::move(line));
   if (!errors.empty()) return refuse({kExitError, std::move(errors)}, command.json, io);
   append_warnings(*edition->snapshot, warnings);
-  for (std::string& line : taken_addresses(*settings)) warnings.push_back(std::move(line));
+  for (std::string& line : taken_addresses(*settings, HeldBy::other_programs)) warnings.push_back(std::move(line));
   if (const auto told = built_in_defaults(command.config)) warnings.push_back(*told);
   auto unreadable = unreadable_files(command, *settings);
   if (!unreadable) return refuse({kExitError, {unreadable.error()}}, command.json, io);

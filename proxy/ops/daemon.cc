@@ -289,7 +289,7 @@ ReloadOutcome Daemon::start_serving(const Edition& edition) {
   auto server = Server::create(edition, *access_log_, std::exchange(passed_, {}), own_addresses,
                                state_ == nullptr ? nullptr : &state_->tokens(), report_desk_.get());
   if (!server) {
-    std::vector<std::string> lines = taken_addresses(edition.snapshot->settings);
+    std::vector<std::string> lines = taken_addresses(edition.snapshot->settings, HeldBy::other_processes);
     lines.insert(lines.begin(), server.error());
     return {kExitError, {}, std::move(lines)};
   }

@@ -38,7 +38,8 @@ int run_listeners(const ListenersCommand& command, const Streams& io) {
       io.out << fmt::format("{}\t{}\t{}\n", key, address, holder_text(holder));
     }
   }
-  const auto taken = taken_addresses(*settings);
+  const auto taken =
+      taken_addresses(*settings, command.after_failure ? HeldBy::other_processes : HeldBy::other_programs);
   print_lines(io.err, taken);
   return taken.empty() ? kExitDone : kExitRefused;
 }

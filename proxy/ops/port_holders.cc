@@ -2,6 +2,7 @@
 #include "proxy/ops/port_holders.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -91,7 +92,10 @@ PortHolder process_with(const std::set<std::string>& sockets) {
   return {};
 }
 
-bool is_ours(const PortHolder& holder) { return holder.program == "bloomwall" || holder.pid == 1; }
+bool is_well(const PortHolder& holder, HeldBy by) {
+  const bool may_be = by == HeldBy::other_programs || holder.pid == ::getpid();
+  return holder.pid == 1 || (may_be && holder.program == "bloomwall");
+}
 
 }  // namespace
 
@@ -113,10 +117,10 @@ std::vector<ConfiguredAddress> configured_addresses(const conf::Config& settings
   return addresses;
 }
 
-std::vector<std::string> taken_addresses(const conf::Config& settings) {
+std::vector<std::string> taken_addresses(const conf::Config& settings, HeldBy by) {
   std::vector<std::string> lines;
   for (const auto& [key, address, holder] : configured_addresses(settings)) {
-    if (!holder || holder->pid == 0 || is_ours(*holder)) continue;
+    if (!holder || holder->pid == 0 || is_well(*holder, by)) continue;
     lines.push_back(fmt::format("{}: {} is held by {} (process {})", key, address, holder->program, holder->pid));
   }
   return lines;

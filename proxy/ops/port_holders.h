@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,8 +30,11 @@ struct ConfiguredAddress {
 // Of the listeners and of admin.address.
 std::vector<ConfiguredAddress> configured_addresses(const conf::Config& settings);
 
-// "listeners[0].address: 127.0.0.1:3128 is held by squid (process 812)", for each address that a process other than
-// bloomwall and the service manager (process 1) is seen to hold.
-std::vector<std::string> taken_addresses(const conf::Config& settings);
+// Of a bloomwall that runs it is well that it holds them; where a start has failed, another one may be the reason.
+enum class HeldBy : std::uint8_t { other_programs, other_processes };
+
+// "listeners[0].address: 127.0.0.1:3128 is held by squid (process 812)", for each address that such a process is seen
+// to hold. The service manager (process 1), which holds them for bloomwall, is never told of.
+std::vector<std::string> taken_addresses(const conf::Config& settings, HeldBy by);
 
 }  // namespace bloomwall::proxy
