@@ -203,7 +203,7 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
       {"authentication.negotiate_helper", field_count<AuthHelper>()},
       {"authentication.groups_helper", field_count<AuthHelper>()}};
   EXPECT_EQ(keys, fields);
-  static_assert(field_count<Config>() == 24, "a new section: add it above and to bloomwall.yaml");
+  static_assert(field_count<Config>() == 25, "a new section: add it above and to bloomwall.yaml");
 }
 
 }  // namespace
