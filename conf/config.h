@@ -42,6 +42,7 @@ struct Config {
   Timeouts timeouts;
   Limits limits;
   Log log;
+  QueryLog query_log;
   Headers headers;
   Admin admin;
   TlsInspection tls_inspection;

@@ -189,6 +189,7 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
       {"limits", field_count<Limits>()},
       {"log", field_count<Log>() - 1},  // access is a section
       {"log.access", field_count<AccessLog>()},
+      {"query_log", field_count<QueryLog>()},
       {"headers", field_count<Headers>()},
       {"admin", field_count<Admin>() - 1},  // tls is a section
       {"admin.tls", field_count<AdminTls>()},
@@ -202,7 +203,7 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
       {"authentication.negotiate_helper", field_count<AuthHelper>()},
       {"authentication.groups_helper", field_count<AuthHelper>()}};
   EXPECT_EQ(keys, fields);
-  static_assert(field_count<Config>() == 24, "a new section: add it above and to bloomwall.yaml");
+  static_assert(field_count<Config>() == 25, "a new section: add it above and to bloomwall.yaml");
 }
 
 }  // namespace
