@@ -60,6 +60,7 @@ void read(MapReader& map, Config& out) {
   map.section("timeouts", out.timeouts);
   map.section("limits", out.limits);
   map.section("log", out.log);
+  map.section("query_log", out.query_log);
   map.section("headers", out.headers);
   map.section("admin", out.admin);
   map.section("tls_inspection", out.tls_inspection);

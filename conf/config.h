@@ -43,6 +43,7 @@ struct Config {
   Timeouts timeouts;
   Limits limits;
   Log log;
+  QueryLog query_log;
   Headers headers;
   Admin admin;
   TlsInspection tls_inspection;

@@ -51,6 +51,8 @@ void read(MapReader& map, Group& out) {
   map.timed("otherwise", out.otherwise, {{"allow", Otherwise::allow}, {"deny", Otherwise::deny}});
   map.text_list("safe_search", out.safe_search, kEngine);
   map.flag("end_tunnels", out.end_tunnels);
+  map.choice("log", out.log,
+             {{"all", Group::Log::all}, {"blocked", Group::Log::blocked}, {"counted", Group::Log::counted}});
   map.section("block_page", out.block_page);
   map.require("name");
   check_count(map, "users", out.users.size(), kMostMembers);

@@ -67,7 +67,10 @@ struct Group {
   std::vector<std::filesystem::path> allow_lists;
   Timed<Otherwise> otherwise;            // nothing: Config::otherwise
   std::vector<std::string> safe_search;  // engines of the map of safe search, whose strict filter is kept on
-  bool end_tunnels = true;               // that are open when their host is no longer allowed
+  // What the query log keeps of its requests, if it records at all; counted: they stand in figures alone.
+  enum class Log : std::uint8_t { all, blocked, counted };
+  Log log = Log::all;
+  bool end_tunnels = true;  // that are open when their host is no longer allowed
   GroupPage block_page;
   bool has_criteria() const {
     return !clients.empty() || !listeners.empty() || !users.empty() || !user_groups.empty() || !certificates.empty();

@@ -170,6 +170,23 @@ void read(MapReader& map, Log& out) {
   map.section("access", out.access);
 }
 
+void read(MapReader& map, QueryLog& out) {
+  using std::chrono::days;
+  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+  map.choice("record", out.record,
+             {{"off", QueryLog::Record::off}, {"blocked", QueryLog::Record::blocked}, {"all", QueryLog::Record::all}});
+  map.optional_path("folder", out.folder);
+  map.duration("keep", out.keep, Milliseconds(days(1)), Milliseconds(days(3650)));
+  map.size("keep_size", out.keep_size, 4 * kMiB, kMiB * kMiB);
+  map.choice("clients", out.clients,
+             {{"full", QueryLog::Clients::full},
+              {"network", QueryLog::Clients::network},
+              {"keyed", QueryLog::Clients::keyed},
+              {"none", QueryLog::Clients::none}});
+  map.choice("queries", out.strip_query, {{"keep", false}, {"strip", true}});
+  map.text_list("exclude", out.exclude, kBypass);
+}
+
 void read(MapReader& map, Headers& out) {
   map.flag("via", out.via);
   map.text("via_name", out.via_name, kToken);

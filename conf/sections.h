@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -194,6 +195,21 @@ struct Log {
   friend bool operator==(const Log&, const Log&) = default;
 };
 
+// `query_log:` requests in files of SQLite, one a day, that the API searches.
+struct QueryLog {
+  enum class Record : std::uint8_t { off, blocked, all };
+  // What is kept of the client's address: all of it, its network (/24, /48), a pseudonym of the day, nothing.
+  enum class Clients : std::uint8_t { full, network, keyed, none };
+  Record record = Record::blocked;
+  std::filesystem::path folder;                            // empty: "log" in state_dir, and nothing is kept without one
+  Milliseconds keep{Milliseconds(std::chrono::days(30))};  // 1d .. 3650d; whole days go
+  std::uint64_t keep_size = std::uint64_t{2} << 30;        // bytes of all days together, 4MiB .. 1TiB
+  Clients clients = Clients::full;
+  bool strip_query = false;          // keep URLs without what follows '?'
+  std::vector<std::string> exclude;  // domains (with what is below them) and networks that are not recorded
+  friend bool operator==(const QueryLog&, const QueryLog&) = default;
+};
+
 // `headers:` what the proxy says of itself and of its clients.
 struct Headers {
   enum class ForwardedFor : std::uint8_t { off, append, delete_field };  // YAML: off | append | delete
@@ -302,6 +318,7 @@ void read(MapReader& map, Timeouts& out);
 void read(MapReader& map, Limits& out);
 void read(MapReader& map, AccessLog& out);
 void read(MapReader& map, Log& out);
+void read(MapReader& map, QueryLog& out);
 void read(MapReader& map, Headers& out);
 void read(MapReader& map, Admin& out);
 void read(MapReader& map, InspectionCa& out);

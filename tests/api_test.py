@@ -146,8 +146,8 @@ class ApiTest(unittest.TestCase):
                 status, problem = self.check(method.upper(), path, target)
                 self.assertEqual((status, problem["status"]), (401, 401), path)
                 for role in ROLES:
-                    if path == "/reload" and role in ("operator", "admin"):
-                        continue  # test_answers_match does it
+                    if path in ("/reload", "/stream") and role in ("operator", "admin"):
+                        continue  # test_answers_match and test_streams_are_events do it
                     status, _ = self.check(method.upper(), path, target, token=self.tokens[role])
                     may = ROLES.index(role) >= ROLES.index(least)
                     self.assertEqual(status not in (401, 403), may, f"{method} {path} as {role}: {status}")
@@ -181,6 +181,7 @@ class ApiTest(unittest.TestCase):
         status, value = self.check("GET", "/why", "/why?url=http://a.listed.example.test/", **admin)
         self.assertEqual([(f["filter"], f["expressions"], f["source"]) for f in value["filters"]],
                          [("list", ["S listed.example.test"], "unknown")])
+        self.check_figures(admin)
         for path in ("/status", "/filters", "/exceptions", "/reports", "/groups", "/tokens", "/audit", "/reloads", "/tls/refused"):
             status, value = self.check("GET", path, **admin)
             self.assertEqual(status, 200, path)
@@ -203,6 +204,41 @@ class ApiTest(unittest.TestCase):
         self.assertEqual(self.check("POST", "/session", body={"token": self.tokens["viewer"]})[0], 201)
         self.assertEqual(self.check("POST", "/session", body={"token": "bw_" + "a" * 32})[0], 401)
         self.assertGreater(self.matched, 30)
+
+    def check_figures(self, admin):
+        """Of what self.report() has asked the proxy for: two requests that were blocked."""
+        self.assertGreaterEqual(self.check("GET", "/counters", **admin)[1]["blocked"], 2)
+        for span, step in (("1h", 60), ("24h", 300)):
+            status, value = self.check("GET", "/history", f"/history?span={span}", **admin)
+            self.assertEqual((status, value["step_seconds"]), (200, step))
+            self.assertGreaterEqual(sum(item["blocked"] for item in value["items"]), 2)
+            tops = self.check("GET", "/tops", f"/tops?span={span}&limit=1", **admin)[1]
+            self.assertEqual([top["name"] for top in tops["hosts"] + tops["filters"]], ["listed.example.test", "list"])
+            self.assertEqual(len(tops["clients"]), 1)
+            for role in ("viewer", "reviewer"):
+                self.assertIsNone(self.check("GET", "/tops", token=self.tokens[role])[1]["clients"])
+        for path in ("/history?span=1d", "/tops?span=", "/tops?limit=0", "/tops?limit=1001", "/requests?decision=x", "/requests?cursor=x",
+                     "/requests?since=x", "/stream?decision=allowed"):
+            asked = 200 if path == "/tops?span=" else 400
+            self.assertEqual(self.check("GET", path.split("?")[0], path, **admin)[0], asked, path)
+        page = until(lambda: len((value := self.check("GET", "/requests", "/requests?host=listed", **admin)[1])["items"]) >= 2 and value)
+        self.assertTrue(page["complete"])
+        one = page["items"][0]
+        self.assertEqual(self.check("GET", "/requests", f"/requests?id={one['id']}", **admin)[1]["items"], [one])
+
+    def test_streams_are_events(self):
+        connection = http.client.HTTPConnection("127.0.0.1", self.proxy.port, timeout=WAIT)
+        self.addCleanup(connection.close)
+        connection.request("GET", BASE + "/stream", headers={"Authorization": "Bearer " + self.tokens["operator"]})
+        answer = connection.getresponse()
+        self.assertEqual(answer.status, 200)
+        self.schema_for("GET", "/stream", 200, answer.getheader("Content-Type"))
+        self.report("/streamed", client="127.0.0.9")
+        for line in answer:
+            if line.startswith(b"data: ") and b"/streamed" in line:
+                break
+        schema = {**self.document["components"]["schemas"]["Request"], "components": self.document["components"]}
+        jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker()).validate(json.loads(line.removeprefix(b"data: ")))
 
     def test_explanation_names_what_is_dialled(self):
         for client, dialled in (("127.0.0.2", "strict.bing.com"), ("127.0.0.3", None)):

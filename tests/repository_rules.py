@@ -44,14 +44,15 @@ ALLOWED = {
     "proxy/telemetry": ["conf", "proxy/http", "proxy/access"] + FILTER_DOORS,
     "proxy/log": ["conf"],
     "proxy/state": ["proxy/access", "proxy/log"] + FILTER_DOORS,
+    "proxy/query_log": ["conf", "proxy/access", "proxy/telemetry", "proxy/log", "proxy/state"] + FILTER_DOORS,
     "proxy/tls": ["filter/url"],  # public suffixes: what a wildcard may stand for
     "proxy/io": ["proxy/tls"],
     "proxy/dns": ["conf", "proxy/io"],
     "proxy/net": ["conf", "proxy/http", "proxy/http2", "proxy/access", "proxy/auth", "proxy/reply", "proxy/telemetry",
-                  "proxy/log", "proxy/tls", "proxy/io", "proxy/dns"] + FILTER_DOORS,
+                  "proxy/log", "proxy/query_log", "proxy/tls", "proxy/io", "proxy/dns"] + FILTER_DOORS,
     # filter/cli: what both programs have in common on a terminal (streams, lines, printable text).
     "proxy/ops": ["conf", "proxy/http", "proxy/access", "proxy/auth", "proxy/reply", "proxy/telemetry",
-                  "proxy/log", "proxy/state", "proxy/tls", "proxy/io", "proxy/net", "filter/cli"] + FILTER_DOORS,
+                  "proxy/log", "proxy/query_log", "proxy/state", "proxy/tls", "proxy/io", "proxy/net", "filter/cli"] + FILTER_DOORS,
 }
 # Packages that only some folders may include.
 PACKAGES = {

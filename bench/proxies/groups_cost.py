@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What groups, schedules, exceptions and log-in cost each request: two of bloomwall, the same keep-alive load on each in
+"""What groups, schedules, exceptions, log-in and live requests cost each request: two of bloomwall, the same keep-alive load on each in
 turn. Prints the median of the ratios of CPU time per request, pair by pair.
 
   groups_cost.py [--pairs 30] [--secs 2] [ROW ...]
@@ -9,6 +9,7 @@ ROW (default: all)
   groups    64 groups with schedules, 20 filters, 10,000 exceptions, against the 20 filters alone   <= 1.02 x
   all       the same against none of these
   login     a name and a password with each request, checked against a users file, against no log-in   <= 1.02 x
+  stream    the query log with record: blocked, and somebody who watches live requests, against neither   <= 1.02 x
 """
 import argparse
 import base64
@@ -71,6 +72,21 @@ class Configured(Bloomwall):
             self.ask("POST", "/exceptions", {"action": ("allow", "deny")[i % 2], "entry": f"h{i}.except.test", "why": "bench"})
 
 
+class Watched(Configured):
+    """With a live stream that is read from its start on."""
+
+    def add_exceptions(self, count):
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(self.dir + "/sock")
+        connection.sendall(b"GET /api/v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        threading.Thread(target=self.read, args=(connection,), daemon=True).start()
+
+    @staticmethod
+    def read(connection):
+        while connection.recv(65536):
+            pass
+
+
 def groups_yaml():
     lines = ["state_dir: DIR/state", "schedules:"]
     lines += [f"- {{name: s{i}, times: [mon-sun 00:00-24:00]}}" for i in range(8)]
@@ -85,6 +101,8 @@ def groups_yaml():
 ROWS = {
     "groups": (lambda: (Configured("grouped", 31, FILTERS, groups_yaml()), Configured("filters", 33, FILTERS)), EXCEPTIONS, (), 1.02),
     "all": (lambda: (Configured("grouped", 31, FILTERS, groups_yaml()), Configured("without", 32)), EXCEPTIONS, (), None),
+    "stream": (lambda: (Watched("watched", 35, 0, "state_dir: DIR/state\nquery_log: {record: blocked}\n"),
+                        Configured("unwatched", 36, 0, "query_log: {record: \"off\"}\n")), 0, (), 1.02),
     "login": (lambda: (Configured("login", 34, 0, "authentication: {require: [127.0.0.0/8], users_file: DIR/users}\n"), Configured("without", 32)),
               0, (CREDENTIALS,), 1.02),
 }

@@ -136,7 +136,8 @@ std::string_view ExchangeLog::shown_url() {
 void ExchangeLog::write(std::uint64_t body_octets, bool is_local_reply) {
   const std::chrono::microseconds lasted = times.lasted();
   context_.worker.counters.count_response(status, static_cast<std::uint64_t>(lasted.count()));
-  if (!context_.worker.log.enabled()) return;
+  context_.worker.counters.exchanges.count(lasted);
+  if (!needs_record(context_.worker, verdict_.decision, *context_.snapshot)) return;
   AccessRecord record = begin_record(context_.client.info(), times, lasted);
   if (context_.user != nullptr) record.user = context_.user->name;
   record.status = status;

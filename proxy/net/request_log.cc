@@ -67,6 +67,7 @@ void note_verdict(AccessRecord& record, const KeptVerdict& verdict, const Decisi
   record.reason = verdict.reason;
   if (verdict.filter != nullptr) record.filter = verdict.filter->name;
   record.expression = verdict.expression;
+  record.expression_kind = static_cast<char>(verdict.kind);
   record.exception = verdict.exception;
   record.group = verdict.group;
   record.decision_id = id.text();
@@ -84,7 +85,12 @@ void note_tls(AccessRecord& record, const TlsDecision& decision) {
   record.tls_reason = to_string(decision.reason);
 }
 
+bool needs_record(WorkerState& state, filter::Decision decision, const Snapshot& snapshot) {
+  return state.log.enabled() || (state.feed != nullptr && state.feed->wants(decision, snapshot.query_log));
+}
+
 void write_record(WorkerState& state, const AccessRecord& record, const Snapshot& snapshot) {
+  if (state.feed != nullptr) state.feed->note(record, snapshot.query_log);
   if (!state.log.enabled()) return;
   const conf::AccessLog& settings = snapshot.settings.log.access;
   state.text.clear();

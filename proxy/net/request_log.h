@@ -1,4 +1,4 @@
-// Turns a finished exchange or tunnel into one line of the access log.
+// Turns a finished exchange or tunnel into one line of the access log, and a row of the query log.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -58,7 +58,9 @@ void note_verdict(AccessRecord& record, const KeptVerdict& verdict, const Decisi
 void note_refusal(AccessRecord& record, const HttpError& error, const DecisionId& id);
 // What was decided on the tunnel's TLS, and why.
 void note_tls(AccessRecord& record, const TlsDecision& decision);
-// Writes the line, as the snapshot's settings spell it, unless the log is off.
+// Whether anybody has a use for the record of a request of that verdict.
+bool needs_record(WorkerState& state, filter::Decision decision, const Snapshot& snapshot);
+// Tells the query log, and writes the line, as the snapshot's settings spell it, unless the access log is off.
 void write_record(WorkerState& state, const AccessRecord& record, const Snapshot& snapshot);
 
 }  // namespace bloomwall::proxy

@@ -32,9 +32,10 @@ std::size_t worker_count(const conf::Config& settings) {
 }  // namespace
 
 struct Server::Impl {
-  Impl(Edition first, const CurrentTokens* tokens, SelfService* service)
+  Impl(Edition first, const CurrentTokens* tokens, SelfService* service, QueryLog* log_of_requests)
       : edition(std::move(first)),
         self(service),
+        query_log(log_of_requests),
         authenticator(random_value<CredentialHasher::Secret>(), {monotonic_now, seconds_now}, tokens) {}
   tl::expected<void, std::string> add_workers(AccessLog& log);
   tl::expected<void, std::string> bind_listeners(std::vector<ListeningSocket> passed);
@@ -43,6 +44,7 @@ struct Server::Impl {
 
   Edition edition;  // only until start(): keeping it would pin the first filters
   SelfService* const self;
+  QueryLog* const query_log;
   OwnAddresses own;
   OwnConnections own_connections;
   ClientLimits limits;
@@ -67,6 +69,7 @@ tl::expected<void, std::string> Server::Impl::add_workers(AccessLog& log) {
                               .rate = rate,
                               .authenticator = authenticator,
                               .self = self,
+                              .query_log = query_log,
                               .own_connections = redirected ? &own_connections : nullptr,
                               .instance = random_instance(),
                               .dns_cache_entries = cache_share,
@@ -132,8 +135,9 @@ Server::~Server() {
 tl::expected<std::unique_ptr<Server>, std::string> Server::create(Edition edition, AccessLog& log,
                                                                   std::vector<ListeningSocket> passed,
                                                                   const std::vector<Endpoint>& own,
-                                                                  const CurrentTokens* tokens, SelfService* self) {
-  auto impl = std::make_unique<Impl>(std::move(edition), tokens, self);
+                                                                  const CurrentTokens* tokens, SelfService* self,
+                                                                  QueryLog* query_log) {
+  auto impl = std::make_unique<Impl>(std::move(edition), tokens, self, query_log);
   for (const Endpoint& address : own) impl->own.add(address);
   if (auto made = impl->add_workers(log); !made) return tl::unexpected(made.error());
   if (auto bound = impl->bind_listeners(std::move(passed)); !bound) return tl::unexpected(bound.error());
@@ -211,6 +215,23 @@ void Server::collect_refusals(const std::function<void(std::vector<TlsRefusals::
       const std::scoped_lock lock(all->mutex);
       all->rows.insert(all->rows.end(), rows.begin(), rows.end());
       if (--all->left == 0) done(std::move(all->rows));
+    });
+  }
+}
+
+void Server::collect_tops(const std::function<void(BlockedTops)>& done) {
+  struct Collection {
+    std::mutex mutex;
+    BlockedTops tops;
+    std::size_t left;
+  };
+  const auto all = std::make_shared<Collection>();
+  all->left = impl_->workers.size();
+  for (auto& worker : impl_->workers) {
+    worker->collect_tops([all, done](const BlockedTops& tops) {
+      const std::scoped_lock lock(all->mutex);
+      all->tops.add(tops);
+      if (--all->left == 0) done(std::move(all->tops));
     });
   }
 }

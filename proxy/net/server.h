@@ -17,11 +17,13 @@
 #include "proxy/auth/helper_logins.h"
 #include "proxy/io/endpoint.h"
 #include "proxy/net/snapshot.h"
+#include "proxy/telemetry/top_names.h"
 
 namespace bloomwall::proxy {
 
 class AccessLog;    // proxy/log/access_log.h
 struct Counters;    // proxy/telemetry/counters.h
+class QueryLog;     // proxy/query_log/query_log.h
 class SelfService;  // proxy/net/self_service.h
 
 // What is held now and does not stand in Counters; summed over the workers without a lock, so a moment old.
@@ -38,13 +40,12 @@ class Server {
   // `own`: where else this process listens; requests never go there either.
   // `tokens`: what programs log in with; nullptr: none.
   // `self`: takes reports of mistakes; nullptr: nobody does.
-  // `log`, `tokens` and `self` must outlive the server. listeners, workers and dns are taken from this edition and are
-  // sealed.
-  static tl::expected<std::unique_ptr<Server>, std::string> create(Edition edition, AccessLog& log,
-                                                                   std::vector<ListeningSocket> passed = {},
-                                                                   const std::vector<Endpoint>& own = {},
-                                                                   const CurrentTokens* tokens = nullptr,
-                                                                   SelfService* self = nullptr);
+  // `query_log`: is told of each request; nullptr: nothing is.
+  // `log`, `tokens`, `self` and `query_log` must outlive the server. listeners, workers and dns are taken from this
+  // edition and are sealed.
+  static tl::expected<std::unique_ptr<Server>, std::string> create(
+      Edition edition, AccessLog& log, std::vector<ListeningSocket> passed = {}, const std::vector<Endpoint>& own = {},
+      const CurrentTokens* tokens = nullptr, SelfService* self = nullptr, QueryLog* query_log = nullptr);
   ~Server();  // stop() and wait()
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -77,6 +78,8 @@ class Server {
   // What clients of all workers refuse now, in no order; a pair may come from several. `done` is called on the last
   // worker's thread; never once the workers have ended.
   void collect_refusals(const std::function<void(std::vector<TlsRefusals::Row>)>& done);
+  // Likewise, the names of what all workers have blocked since the last call.
+  void collect_tops(const std::function<void(BlockedTops)>& done);
   // How long ago the slowest loop last turned. Each loop turns at least once a second while it is healthy.
   std::chrono::milliseconds longest_silence() const;
 

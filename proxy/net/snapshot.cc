@@ -131,11 +131,13 @@ tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Co
   auto authentication = AuthenticationRules::compile(
       settings.authentication, before == nullptr ? nullptr : before->authentication, user_groups_of(settings));
   if (!authentication) std::ranges::move(authentication.error(), std::back_inserter(errors));
+  auto query_log = LogRules::compile(settings);
+  if (!query_log) errors.push_back(query_log.error());
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   return std::make_shared<const Snapshot>(
       Snapshot{generation, settings, *std::move(access), *std::move(page), *std::move(parent), *std::move(hosts),
                std::move(listeners), *std::move(admin_tls), *std::move(inspection), *std::move(authentication),
-               *std::move(groups), std::move(group_pages), *std::move(safe_search)});
+               *std::move(groups), std::move(group_pages), *std::move(safe_search), *std::move(query_log)});
 }
 
 }  // namespace bloomwall::proxy

@@ -3,8 +3,8 @@
 // workers and by waits for its pages, not by requests: a verdict takes a microsecond, a transfer may last for days, and
 // an old policy that is still referenced pins gigabytes of filters in memory and on disk.
 // What a running Server reads from here: filters and allow lists (policy), access.*, authentication, block_page,
-// headers, timeouts, limits, upstream, dns.hosts, log.access.format and .strip_query, certificates and balancers of
-// listeners.
+// headers, timeouts, limits, upstream, dns.hosts, log.access.format and .strip_query, query_log, certificates and
+// balancers of listeners.
 // Not read again after create(): the rest of listeners and dns, workers.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -27,6 +27,7 @@
 #include "proxy/dns/static_hosts.h"
 #include "proxy/net/group_policies.h"
 #include "proxy/net/parent_proxy.h"
+#include "proxy/query_log/log_rules.h"
 #include "proxy/reply/block_template.h"
 #include "proxy/tls/tls_context.h"
 
@@ -56,6 +57,7 @@ struct Snapshot {
   std::shared_ptr<const GroupRules> groups;          // from settings.groups; nullptr: there are none
   std::map<std::string, BlockTemplate> group_pages;  // of groups that have their own
   std::shared_ptr<const SafeSearch> safe_search;     // from settings.groups; nullptr: no group asks for it
+  LogRules query_log;                                // from settings.query_log and .groups
 
   // Whether block pages have a form to report mistakes with, where there is somebody to keep them.
   bool takes_reports() const { return settings.block_page.reports && settings.block_page.report_url.empty(); }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "proxy/log/log.h"
+#include "proxy/query_log/query_log.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -47,6 +48,7 @@ tl::expected<std::unique_ptr<Worker>, std::string> Worker::create(const Shared& 
       worker->io_, DialContext{worker->loop_, *worker->resolver_, shared.own, shared.own_connections},
       worker->counters_, shared.log, shared.instance, shared.rate, shared.authenticator, shared.workers);
   worker->state_->self_service = shared.self;
+  if (shared.query_log != nullptr) worker->state_->feed = &shared.query_log->add_feed();
   worker->state_->share_page_refusal = [self = worker.get()](const Address& client, const std::string& host) {
     self->share_page_refusal(client, host);
   };
@@ -177,6 +179,11 @@ void Worker::share_page_refusal(const Address& client, const std::string& host) 
 
 void Worker::collect_refusals(std::function<void(const std::vector<TlsRefusals::Row>&)> take) {
   loop_.post([this, take = std::move(take)] { take(state_->refusals.refused(TlsRefusals::Clock::now())); });
+}
+
+void Worker::collect_tops(std::function<void(BlockedTops)> take) {
+  loop_.post(
+      [this, take = std::move(take)] { take(state_->feed == nullptr ? BlockedTops() : state_->feed->take_tops()); });
 }
 
 void Worker::add_counters_to(Counters& sum) const {

@@ -65,6 +65,7 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
     RequestRate& rate;
     Authenticator& authenticator;
     SelfService* self = nullptr;
+    QueryLog* query_log = nullptr;              // nullptr: nobody keeps or watches requests
     OwnConnections* own_connections = nullptr;  // kept where a listener is transparent
     std::string instance;                       // stands in Via
     std::size_t dns_cache_entries = 0;          // each worker's share
@@ -90,6 +91,8 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
 
   // `take` is called on the worker's thread.
   void collect_refusals(std::function<void(const std::vector<TlsRefusals::Row>&)> take);
+  // Likewise, what was blocked since the last call.
+  void collect_tops(std::function<void(BlockedTops)> take);
   void add_counters_to(Counters& sum) const;
   void add_gauges_to(Gauges& sum) const;
   Milliseconds last_turn() const { return loop_.last_turn(); }

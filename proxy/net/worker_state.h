@@ -27,6 +27,7 @@
 #include "proxy/net/snapshot.h"
 #include "proxy/net/upstream.h"
 #include "proxy/net/warm_readers.h"
+#include "proxy/query_log/request_feed.h"
 #include "proxy/reply/decision_id.h"
 #include "proxy/telemetry/counters.h"
 
@@ -74,6 +75,7 @@ struct WorkerState {
   // Tells the other workers that a client has refused the block page of a host: it may come to any of them next.
   std::function<void(const Address& client, const std::string& host)> share_page_refusal;
   SelfService* self_service = nullptr;  // of all workers; nullptr: nobody takes reports
+  RequestFeed* feed = nullptr;          // of this worker; nullptr: nobody keeps or watches requests
   OriginFacts origin_facts;
   LiveTunnels tunnels;
   std::shared_ptr<LoopMailbox> mailbox;  // of this loop

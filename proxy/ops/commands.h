@@ -184,6 +184,18 @@ struct AuditCommand {
 };
 int run_audit(const AuditCommand& command, const Streams& io);
 
+// Searches the query log of the running proxy (requests_api.h), the newest first. Each: "time<TAB>decision<TAB>client
+// <TAB>user<TAB>method<TAB>URL<TAB>status<TAB>filter and expression<TAB>id"; "-" for what is missing. 1: something
+// of it is not understood; 2: nobody there.
+struct LogCommand {
+  std::filesystem::path config;
+  std::string host = {}, path = {}, client = {}, user = {}, group = {}, filter = {}, decision = {}, id = {};
+  std::string since = {};      // as of AuditCommand
+  std::uint64_t limit = 1000;  // 0: all
+  bool json = false;           // one object a line
+};
+int run_log(const LogCommand& command, const Streams& io);
+
 // The certificate authority of TLS inspection. The files are those that the configuration names, unless `certificate`
 // and `key` are given; then the configuration is not read.
 struct CaCommand {

@@ -69,6 +69,9 @@ Daemon::Daemon(std::filesystem::path file, conf::Config settings, std::unique_pt
 Daemon::~Daemon() = default;
 
 int Daemon::run() {
+  traffic_ = std::make_unique<TrafficService>(
+      loop_, TrafficService::Daemon{.server = [this] { return server_.get(); },
+                                    .is_serving = [this] { return phase_ == Phase::serving; }});
   if (const auto opened = open_state(); !opened) {  // what was denied would pass
     log::error("{}", opened.error());
     return kExitConfiguration;
@@ -93,6 +96,7 @@ int Daemon::run() {
   why_api_.reset();
   state_.reset();  // what was asked of it is done
   server_.reset();
+  traffic_.reset();
   access_log_->close(kFlushBound);
   log::info("stopped");
   return exit_status_;
@@ -278,6 +282,7 @@ void Daemon::serve(Edition edition, const std::shared_ptr<Handover>& handover) {
 
 void Daemon::keep(const Edition& edition) {
   served_ = edition;
+  traffic_->use(edition.snapshot->settings);
   if (admin_ != nullptr && edition.snapshot->admin_tls != nullptr) admin_->set_tls(edition.snapshot->admin_tls);
   std::erase_if(policies_, [](const auto& policy) { return policy.expired(); });
   policies_.emplace_back(edition.policy);
@@ -286,8 +291,9 @@ void Daemon::keep(const Edition& edition) {
 ReloadOutcome Daemon::start_serving(const Edition& edition) {
   std::vector<Endpoint> own_addresses;
   if (admin_ != nullptr) own_addresses.push_back(admin_->address());
-  auto server = Server::create(edition, *access_log_, std::exchange(passed_, {}), own_addresses,
-                               state_ == nullptr ? nullptr : &state_->tokens(), report_desk_.get());
+  auto server =
+      Server::create(edition, *access_log_, std::exchange(passed_, {}), own_addresses,
+                     state_ == nullptr ? nullptr : &state_->tokens(), report_desk_.get(), &traffic_->query_log());
   if (!server) {
     std::vector<std::string> lines = taken_addresses(edition.snapshot->settings, HeldBy::other_processes);
     lines.insert(lines.begin(), server.error());
@@ -362,6 +368,7 @@ std::string Daemon::metrics() const {
                                      .exceptions = state_->state().exceptions.size(),
                                      .tokens = state_->state().tokens->all().size()},
                            .reports = report_figures(*state_->state().reports, std::time(nullptr)),
+                           .query_log = traffic_->status().figures,
                            .report_counts = report_counts_,
                            .webhook = webhook_.figures(),
                            .phase = phase_,

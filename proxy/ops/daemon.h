@@ -40,6 +40,7 @@
 #include "proxy/ops/state_service.h"
 #include "proxy/ops/status_api.h"
 #include "proxy/ops/tls_api.h"
+#include "proxy/ops/traffic_service.h"
 #include "proxy/ops/why_api.h"
 
 namespace bloomwall::proxy {
@@ -116,6 +117,7 @@ class Daemon {
   ReportCounts report_counts_;
   ReportWebhook webhook_;
   std::unique_ptr<ReportDesk> report_desk_;  // nullptr: reports are not taken; likewise
+  std::unique_ptr<TrafficService> traffic_;  // likewise: workers tell it of requests
   std::unique_ptr<Server> server_;
   ReloadCounts reloads_;
   conf::Log logs_;  // as applied

@@ -68,7 +68,8 @@ tl::expected<void, std::string> Daemon::open_state() {
   status_api_ =
       std::make_unique<StatusApi>(*state_, StatusApi::Daemon{.served = [this]() -> const Edition& { return served_; },
                                                              .phase = [this] { return phase_; },
-                                                             .configuration = configuration_file(file_).string()});
+                                                             .configuration = configuration_file(file_).string(),
+                                                             .traffic = [this] { return traffic_->status(); }});
   config_api_ = std::make_unique<ConfigApi>([this] { return served_.snapshot; });
   access_ = std::make_unique<ApiAccess>(state_->tokens(),
                                         ApiAccess::Clocks{.seconds = [] { return std::int64_t{std::time(nullptr)}; }});
@@ -113,6 +114,7 @@ std::vector<HttpRoute> Daemon::api_routes() {
   routes.push_back(StatusApi::description());
   routes.push_back(access_->guarded(config_api_->route()));
   for (ApiRoute& route : status_api_->routes()) routes.push_back(access_->guarded(std::move(route)));
+  for (ApiRoute& route : traffic_->routes()) routes.push_back(access_->guarded(std::move(route)));
   for (ApiRoute& route : groups_api_->routes()) routes.push_back(access_->guarded(std::move(route)));
   for (ApiRoute& route : state_api_->routes()) routes.push_back(access_->guarded(std::move(route)));
   return routes;
@@ -196,6 +198,7 @@ std::vector<std::string> Daemon::exception_warnings(const filter::Override& made
 
 void Daemon::on_sweep() {
   sweep_tick_.set(kSweepPeriod);
+  traffic_->tick();
   if (phase_ == Phase::serving) exceptions_->sweep();
 }
 

@@ -43,6 +43,7 @@ class HttpStream {
     virtual void write(std::uint64_t id, std::string_view text) = 0;
     virtual void end(std::uint64_t id) = 0;
     virtual void reply(std::uint64_t id, const HttpReply& whole) = 0;
+    virtual bool goes_on(std::uint64_t id) const = 0;
 
    protected:
     ~Sink() = default;
@@ -51,6 +52,7 @@ class HttpStream {
 
   void write(std::string_view text) const { sink_->write(id_, text); }
   void end() const { sink_->end(id_); }
+  bool goes_on() const { return sink_->goes_on(id_); }  // its client is there, and end() was not called
   // After HttpReply::is_later: the reply, whole. Once.
   void reply(const HttpReply& whole) const { sink_->reply(id_, whole); }
   friend bool operator==(const HttpStream&, const HttpStream&) = default;

@@ -203,4 +203,9 @@ void HttpServer::reply(std::uint64_t id, const HttpReply& whole) {
   if (const auto at = connections_.find(id); at != connections_.end()) at->second->reply(whole);
 }
 
+bool HttpServer::goes_on(std::uint64_t id) const {
+  const auto at = connections_.find(id);
+  return at != connections_.end() && at->second->awaits_reply();
+}
+
 }  // namespace bloomwall::proxy

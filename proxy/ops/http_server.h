@@ -63,6 +63,7 @@ class HttpServer final : Acceptor::Handler, HttpStream::Sink {
   void write(std::uint64_t id, std::string_view text) override;
   void end(std::uint64_t id) override;
   void reply(std::uint64_t id, const HttpReply& whole) override;
+  bool goes_on(std::uint64_t id) const override;
 
   IoContext& io_;
   const HeadLimits limits_{.head_bytes = kLongestHead, .fields = 64};

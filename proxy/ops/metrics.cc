@@ -193,6 +193,16 @@ void add_reloads(MetricFamilies& out, const MetricsInput& input) {
   out.row(1, {{"version", BLOOMWALL_VERSION}});
 }
 
+void add_query_log(MetricFamilies& out, const QueryLog::Figures& figures) {
+  out.counter("query_log_rows_total",
+              "Rows of the query log: written, dropped for want of room in memory, or failed on the disk");
+  out.row(number(figures.written), {{"result", "written"}});
+  out.row(number(figures.dropped), {{"result", "dropped"}});
+  out.row(number(figures.failed), {{"result", "failed"}});
+  out.gauge("query_log_bytes", "Size of the files of the query log");
+  out.row(number(figures.bytes));
+}
+
 void add_reports(MetricFamilies& out, const MetricsInput& input) {
   const ReportFigures& figures = input.reports;
   const ReportCounts& counts = input.report_counts;
@@ -252,6 +262,7 @@ std::string metrics_text(const MetricsInput& input) {
   add_helpers(out, input.helpers);
   add_reloads(out, input);
   add_reports(out, input);
+  add_query_log(out, input.query_log);
   add_process(out);
   return out.text();
 }

@@ -13,6 +13,7 @@
 #include "proxy/ops/admin_pages.h"
 #include "proxy/ops/report_webhook.h"
 #include "proxy/ops/reports_api.h"
+#include "proxy/query_log/query_log.h"
 #include "proxy/telemetry/counters.h"
 
 namespace bloomwall::proxy {
@@ -41,6 +42,7 @@ struct MetricsInput {
   };
   StateFigures state = {};
   ReportFigures reports = {};
+  QueryLog::Figures query_log = {};
   ReportCounts report_counts = {};
   ReportWebhook::Figures webhook = {};
   Phase phase = Phase::starting;

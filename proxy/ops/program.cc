@@ -8,70 +8,11 @@
 #include "filter/cli/terminal.h"
 #include "proxy/ops/command_line.h"
 #include "proxy/ops/commands.h"
+#include "proxy/ops/footers.h"
 #include "proxy/ops/loading.h"
 
 namespace bloomwall::proxy {
 namespace {
-
-constexpr const char* kFooter =
-    "Exit status: 0 done, allowed; 1 blocked, refused, corrupt; 2 usage or runtime error; 78 configuration error.\n"
-    "Every key of the configuration is described in bloomwall.yaml(5).";
-constexpr const char* kExplainFooter =
-    "Without a URL (or with -) URLs are read from stdin, one a line, and answered in their order:\n"
-    "  listed<TAB>URL<TAB>expression    refused<TAB>URL<TAB>error    clear<TAB>URL    invalid<TAB>URL<TAB>reason\n"
-    "Control octets in a URL are shown as \\xNN. An https URL reaches the proxy as CONNECT host:port: the line "
-    "\"through a tunnel\" says what becomes of that.\n"
-    "With groups in the configuration it answers for the group of --client and --user at --listener, at the time --at, "
-    "and says\n"
-    "until when that holds. Read from the files, not from the running proxy. Exit status 1: something is blocked, "
-    "rejected\n"
-    "or refused (on stdin: listed or refused).";
-constexpr const char* kTlsFooter =
-    "One line each: decrypt, tunnel, page or refuse, the host, and why. Without a host (or with -) hosts are read from "
-    "stdin.\n"
-    "Answered for a browser of any client that tls_inspection.clients includes. Read from the files, not from the "
-    "running\n"
-    "proxy. Exit status 1: something is no host.";
-constexpr const char* kTryFooter =
-    "With the resolver, the parent proxy, access.deny_destinations and tls_inspection.verify of the configuration; "
-    "without its\n"
-    "filters, and without the authority's key. No request is sent. Exit status: 0 verified; 1 the origin is refused; "
-    "2 it cannot\nbe reached.";
-constexpr const char* kRefusedFooter =
-    "One line each: client, host, since when, how, the last signal (alert, eof, silent). Asked of the running proxy, "
-    "over\nadmin.control_socket. Listed from the auto_pass.after-th signal within a minute on, for auto_pass.for.";
-constexpr const char* kExceptFooter =
-    "In force when the command returns, without a reload, and kept over a restart. It comes before allow lists and "
-    "filters;\n"
-    "of several that match a URL the most specific decides, then the one for fewer people, then the newest. It prints "
-    "ID, action, entry, end and "
-    "reason.\n"
-    "Exit status: 0 it is in force; 1 it cannot be taken; 2 nobody to ask, or it could not be kept.";
-constexpr const char* kReportFooter =
-    "Accepting makes an exception against the filter that has blocked the page, in one step with the decision: for the "
-    "report's\n"
-    "group, or for all where it has none; until a build of the filter does not list it any more, or for a day where no "
-    "filter\n"
-    "has blocked it. Whoever reported it reads --why on the page of the report. Exit status: 0 done; 1 there is no "
-    "such "
-    "report\n"
-    "that is open, or it cannot be accepted so; 2 nobody to ask, or it could not be kept.";
-constexpr const char* kWhyFooter =
-    "Read from the files and lists, not from the running proxy. Without lists as arguments those in "
-    "filters[].sources_folder are\n"
-    "read. What is in none of the lists that a filter was built from is an error of the filter itself. Exit status: 0 "
-    "a "
-    "line was\n"
-    "found for each filter that lists it, or none does; 1 not for each; 2 filters cannot be read.";
-constexpr const char* kSwitchFooter =
-    "In force when the command returns, without a reload; it ends by itself, and open tunnels are judged again both "
-    "times.\n"
-    "pause: every filter that blocks or monitors is off, but for those with exceptions: refused. One of a group and a "
-    "key\ncounts, the newest. Exit status: 0 it is in force; 1 it cannot be taken; 2 nobody to ask, or it could not be "
-    "kept.";
-constexpr const char* kCaFooter =
-    "Private keys are never printed or exported. Exit status: 0 done; 1 there is one already; 2 files cannot be read "
-    "or written;\n78 it cannot be used.";
 
 // What the command lines of exceptions fill in.
 struct ExceptionCommands {
@@ -263,6 +204,22 @@ struct PolicyCommands {
   }
 };
 
+void add_log(CLI::App& app, LogCommand& log, int& status, const Streams& io) {
+  CLI::App* const sub = add_command(app, "log", "Searches the query log.", log, status, io, run_log);
+  sub->add_option("--host", log.host, "a part of the host");
+  sub->add_option("--path", log.path, "a part of the URL behind the host");
+  sub->add_option("--client", log.client, "as it stands in the log")->type_name("ADDRESS");
+  sub->add_option("--user", log.user, "that has logged in as this user")->type_name("NAME");
+  sub->add_option("--group", log.group, "of this group")->type_name("NAME");
+  sub->add_option("--filter", log.filter, "that this filter has decided")->type_name("NAME");
+  sub->add_option("--decision", log.decision, "allowed, monitored, blocked, rejected or refused");
+  sub->add_option("--id", log.id, "of the decision, as the page shows it");
+  sub->add_option("--since", log.since, "2d, or a time such as 2026-01-31T12:00:00Z; default: all");
+  sub->add_option("--limit", log.limit, "how many at most; default 1000, 0 for all");
+  sub->add_flag("--json", log.json, "as JSON, one object a line");
+  sub->footer(kLogFooter);
+}
+
 // What the command lines of `ca` fill in.
 struct CaCommands {
   CaCommand init, show, check, exported, next, activate;
@@ -344,6 +301,8 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   exceptions.add(app, status, io);
   ReportCommands reports;
   reports.add(app, status, io);
+  LogCommand log;
+  add_log(app, log, status, io);
   TokenCommands tokens;
   tokens.add(app, status, io);
   CaCommands authority;
@@ -356,8 +315,7 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
         io.err,
         {"unknown command '" + arguments.front() +
          "'; there are run, check, explain, why, tls, reload, health, listeners, allow, deny, exceptions, reports, "
-         "report, switch, token, audit "
-         "and ca"});
+         "report, log, switch, token, audit and ca"});
     return kExitError;
   }
   try {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -21,9 +22,10 @@ namespace {
 using filter::printable;
 using nlohmann::ordered_json;
 
-ordered_json described(const filter::Policy::FilterState& state) {
+ordered_json described(const filter::Policy::FilterState& state, std::uint64_t generation) {
   const filter::Header& header = state.file->header();
   const auto& predicted = header.predicted;
+  const std::int64_t age = std::time(nullptr) - static_cast<std::int64_t>(header.created);
   return {{"name", state.spec.name},
           {"file", printable(state.spec.file.string())},
           {"action", to_string(state.spec.action)},
@@ -36,7 +38,9 @@ ordered_json described(const filter::Policy::FilterState& state) {
           {"lost", state.file->lost()},
           {"rebuild_due", state.rebuild_due()},
           {"predicted_error",
-           {{"unlisted_host", predicted.unlisted_host.mean}, {"listed_host", predicted.listed_host.mean}}}};
+           {{"unlisted_host", predicted.unlisted_host.mean}, {"listed_host", predicted.listed_host.mean}}},
+          {"age_seconds", std::max<std::int64_t>(age, 0)},
+          {"generation", generation}};
 }
 
 ordered_json null_if_empty(const std::string& text) {
@@ -90,6 +94,7 @@ void StatusApi::note(const ReloadOutcome& outcome, std::int64_t at) {
 
 HttpReply StatusApi::status() const {
   const Edition& served = daemon_.served();
+  const TrafficService::Status traffic = daemon_.traffic();
   return json_reply({{"version", BLOOMWALL_VERSION},
                      {"pid", ::getpid()},
                      {"phase", to_string(daemon_.phase())},
@@ -98,14 +103,21 @@ HttpReply StatusApi::status() const {
                      {"filters", served.policy == nullptr ? 0 : served.policy->filters().size()},
                      {"exceptions", state_.state().exceptions.size()},
                      {"tokens", state_.state().tokens->all().size()},
-                     {"state", {{"usable", state_.is_usable()}, {"kept", state_.is_kept()}}}});
+                     {"state", {{"usable", state_.is_usable()}, {"kept", state_.is_kept()}}},
+                     {"started", time_text(started_)},
+                     {"query_log",
+                      {{"record", to_string(traffic.record)},
+                       {"clients", to_string(traffic.clients)},
+                       {"written", traffic.figures.written},
+                       {"dropped", traffic.figures.dropped + traffic.figures.failed},
+                       {"bytes", traffic.figures.bytes}}}});
 }
 
 HttpReply StatusApi::filters() const {
   const Edition& served = daemon_.served();
   if (served.policy == nullptr) return not_serving();
   ordered_json items = ordered_json::array();
-  for (const auto& state : served.policy->filters()) items.push_back(described(state));
+  for (const auto& state : served.policy->filters()) items.push_back(described(state, served.snapshot->generation));
   return list_reply(std::move(items));
 }
 
@@ -113,7 +125,8 @@ HttpReply StatusApi::filter(const ApiRequest& request) const {
   const Edition& served = daemon_.served();
   if (served.policy == nullptr) return not_serving();
   for (const auto& state : served.policy->filters()) {
-    if (state.spec.name == request.http.arguments.front()) return json_reply(described(state));
+    if (state.spec.name == request.http.arguments.front())
+      return json_reply(described(state, served.snapshot->generation));
   }
   return problem(404, "No such filter", "GET /api/v1/filters shows all");
 }

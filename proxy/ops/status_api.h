@@ -1,8 +1,11 @@
 // What the running proxy serves and has done, over the API (api_access.h):
 //   GET /api/v1/status            {"version":"...","pid":1,"phase":"serving","generation":1,"configuration":"...",
-//                                 "filters":2,"exceptions":0,"tokens":0,"state":{"usable":true,"kept":true}}. Viewer
+//                                 "filters":2,"exceptions":0,"tokens":0,"state":{"usable":true,"kept":true},
+//                                 "started":"...","query_log":{"record":"blocked","clients":"full","written":0,
+//                                 "dropped":0,"bytes":0}}. Viewer
 //   GET /api/v1/filters, /{name}  {"items":[...],"next":null}; one: name, file, action, exceptions, entries,
-//                                 delta_entries, bytes, created, sequence, lost, rebuild_due, predicted_error. Viewer
+//                                 delta_entries, bytes, created, sequence, lost, rebuild_due, predicted_error,
+//                                 age_seconds, generation. Viewer
 //   GET /api/v1/explain?url=      {"url":"...","canonical":"...","verdict":"blocked","reason":"listed","filter":"ads",
 //           &client=&user=        "expression":"S example.com","exception":null,"group":"pupils","user":null,
 //           &listener=&at=        "at":"...","dialled_as":null,"tunnel":null}: what the proxy does with it, now or at
@@ -18,6 +21,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 #include <deque>
 #include <functional>
 #include <string>
@@ -30,6 +34,7 @@
 #include "proxy/ops/api_access.h"
 #include "proxy/ops/reload_job.h"
 #include "proxy/ops/state_service.h"
+#include "proxy/ops/traffic_service.h"
 
 namespace bloomwall::proxy {
 
@@ -40,6 +45,7 @@ class StatusApi {
     std::function<const Edition&()> served;  // its pointers are null while starting
     std::function<Phase()> phase;
     std::string configuration;
+    std::function<TrafficService::Status()> traffic;
   };
   StatusApi(const StateService& state, Daemon daemon) : state_(state), daemon_(std::move(daemon)) {}
 
@@ -61,6 +67,7 @@ class StatusApi {
 
   const StateService& state_;
   Daemon daemon_;
+  const std::int64_t started_ = std::time(nullptr);
   std::deque<Reload> reloads_;  // the newest first
   filter::Canonicaliser canonicaliser_;
 };

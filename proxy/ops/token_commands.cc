@@ -12,6 +12,7 @@
 #include "filter/cli/terminal.h"
 #include "proxy/ops/commands.h"
 #include "proxy/ops/http_client.h"
+#include "proxy/ops/lasting_text.h"
 #include "proxy/ops/loading.h"
 #include "proxy/state/json_members.h"
 #include "proxy/state/time_text.h"
@@ -25,7 +26,7 @@ using nlohmann::ordered_json;
 
 constexpr std::string_view kTokens = "/api/v1/tokens";
 
-// From now on; nothing where it is no duration that a token may have, or that a question may go back.
+// From now on; nothing where it is no duration that a token may have.
 std::optional<std::int64_t> seconds_of(const std::string& text) {
   constexpr Milliseconds kLongest = std::chrono::hours(24 * 3650);
   const auto duration = parse_duration(text);
@@ -89,19 +90,15 @@ int run_token_remove(const TokenCommand& command, const Streams& io) {
 }
 
 int run_audit(const AuditCommand& command, const Streams& io) {
-  std::string since = "1970-01-01T00:00:01Z";
-  if (const auto back = seconds_of(command.since)) {
-    since = time_text(std::time(nullptr) - *back);
-  } else if (!command.since.empty()) {
-    if (!parse_time(command.since)) {
-      print_lines(io.err, {fmt::format("--since {}: a time such as 2026-01-31T12:00:00Z, or 2d", command.since)});
-      return kExitError;
-    }
-    since = command.since;
+  const auto since = since_time(command.since);
+  if (!since) {
+    print_lines(io.err, {since.error()});
+    return kExitError;
   }
   std::string cursor;
   do {
-    const std::string path = fmt::format("/api/v1/audit?since={}{}{}", since, cursor.empty() ? "" : "&cursor=", cursor);
+    const std::string path =
+        fmt::format("/api/v1/audit?since={}{}{}", *since, cursor.empty() ? "" : "&cursor=", cursor);
     const auto answer = ask_running(command.config, {.method = "GET", .path = path}, io);
     if (!answer) return answer.error();
     for (const ordered_json& row : answer->value("items", ordered_json::array())) {

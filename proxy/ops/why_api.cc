@@ -9,12 +9,7 @@
 namespace bloomwall::proxy {
 
 WhyApi::WhyApi(EventLoop& loop, std::function<const Edition&()> served)
-    : loop_(loop), served_(std::move(served)), thread_([this](const std::stop_token& stop) { run(stop); }) {}
-
-WhyApi::~WhyApi() {
-  thread_.request_stop();
-  thread_.join();
-}
+    : loop_(loop), served_(std::move(served)), thread_(kMostWaiting, JobThread::AtEnd::drop) {}
 
 ApiRoute WhyApi::route() {
   return {.method = "GET", .path = "/api/v1/why", .role = Role::reviewer, .handler = [this](const ApiRequest& request) {
@@ -33,31 +28,14 @@ HttpReply WhyApi::answer(const ApiRequest& request) {
 }
 
 bool WhyApi::ask(WhyQuestion question, Done done) {
-  const Edition& edition = served_();
-  if (edition.policy == nullptr) return false;
-  {
-    const std::lock_guard lock(mutex_);
-    if (waiting_.size() >= kMostWaiting) return false;
-    waiting_.push_back({std::move(question), edition, std::move(done)});
-  }
-  wanted_.notify_one();
-  return true;
-}
-
-void WhyApi::run(const std::stop_token& stop) {
-  for (;;) {
-    Job job;
-    {
-      std::unique_lock lock(mutex_);
-      if (!wanted_.wait(lock, stop, [this] { return !waiting_.empty(); })) return;
-      job = std::move(waiting_.front());
-      waiting_.pop_front();
-    }
-    if (stop.stop_requested()) return;
-    job.question.stop = [&stop] { return stop.stop_requested(); };
-    WhyAnswer found = why(*job.edition.policy, job.edition.snapshot->settings, job.question);
-    loop_.post([done = std::move(job.done), found = std::move(found)] { done(found); });
-  }
+  const Edition& served = served_();
+  if (served.policy == nullptr) return false;
+  return thread_.post([this, question = std::move(question), edition = served,
+                       done = std::move(done)](const std::stop_token& stop) mutable {
+    question.stop = [&stop] { return stop.stop_requested(); };
+    WhyAnswer found = why(*edition.policy, edition.snapshot->settings, question);
+    loop_.post([done = std::move(done), found = std::move(found)] { done(found); });
+  });
 }
 
 }  // namespace bloomwall::proxy

@@ -5,14 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
-#include <deque>
 #include <functional>
-#include <mutex>
-#include <stop_token>
-#include <thread>
 
+#include "base/job_thread.h"
 #include "proxy/io/event_loop.h"
 #include "proxy/net/snapshot.h"
 #include "proxy/ops/api_access.h"
@@ -26,7 +22,6 @@ class WhyApi {
   using Done = std::function<void(const WhyAnswer& answer)>;
 
   WhyApi(EventLoop& loop, std::function<const Edition&()> served);
-  ~WhyApi();
   WhyApi(const WhyApi&) = delete;
   WhyApi& operator=(const WhyApi&) = delete;
 
@@ -35,20 +30,11 @@ class WhyApi {
   bool ask(WhyQuestion question, Done done);
 
  private:
-  struct Job {
-    WhyQuestion question;
-    Edition edition;
-    Done done;
-  };
   HttpReply answer(const ApiRequest& request);
-  void run(const std::stop_token& stop);
 
   EventLoop& loop_;
   std::function<const Edition&()> served_;
-  std::mutex mutex_;
-  std::condition_variable_any wanted_;
-  std::deque<Job> waiting_;  // guarded by mutex_
-  std::jthread thread_;      // last: it uses all of the above
+  JobThread thread_;  // last: it uses all of the above
 };
 
 }  // namespace bloomwall::proxy

@@ -26,13 +26,14 @@ tl::expected<void, std::string> make_private(const std::filesystem::path& file) 
 
 }  // namespace
 
-tl::expected<Database, std::string> Database::open(const std::filesystem::path& file) {
-  if (!file.empty()) {
+tl::expected<Database, std::string> Database::open(const std::filesystem::path& file, Use use) {
+  if (!file.empty() && use != Use::existing) {
     if (const auto made = make_private(file); !made) return tl::unexpected(made.error());
   }
   const std::string name = file.empty() ? ":memory:" : file.string();
   sqlite3* raw = nullptr;
-  const int result = sqlite3_open_v2(name.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+  const int flags = SQLITE_OPEN_READWRITE | (use == Use::existing ? 0 : SQLITE_OPEN_CREATE);
+  const int result = sqlite3_open_v2(name.c_str(), &raw, flags, nullptr);
   Database database(name, SqlitePtr(raw));
   if (raw == nullptr) return tl::unexpected(name + ": out of memory");
   if (result != SQLITE_OK) return tl::unexpected(database.error());
@@ -41,6 +42,7 @@ tl::expected<Database, std::string> Database::open(const std::filesystem::path& 
   sqlite3_limit(raw, SQLITE_LIMIT_ATTACHED, 0);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  if (use != Use::durable) return database;
   for (const char* const pragma : {"PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL"}) {
     if (const auto set = database.run(pragma); !set) return tl::unexpected(set.error());
   }
@@ -52,6 +54,19 @@ std::string Database::error() const { return fmt::format("{}: {}", name_, sqlite
 bool Database::has_moved() const {
   int moved = 0;
   return sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0;
+}
+
+bool Database::is_damaged() const {
+  const int code = sqlite3_errcode(handle_.get());
+  return code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
+}
+
+void Database::set_deadline(Clock::time_point deadline) {
+  constexpr int kSteps = 1000;  // of SQLite's machine between two looks at the clock: well below a millisecond
+  deadline_ = std::make_unique<Clock::time_point>(deadline);
+  sqlite3_progress_handler(
+      handle_.get(), kSteps,
+      [](void* end) { return Clock::now() >= *static_cast<const Clock::time_point*>(end) ? 1 : 0; }, deadline_.get());
 }
 
 tl::expected<void, std::string> Database::run(const char* sql, std::initializer_list<SqlValue> values) {
@@ -67,20 +82,28 @@ Statement::Statement(Database& database, const char* sql, std::initializer_list<
   sqlite3_stmt* raw = nullptr;
   const int result = sqlite3_prepare_v2(database.handle_.get(), sql, -1, &raw, nullptr);
   statement_.reset(raw);
-  if (result != SQLITE_OK) {
+  if (result == SQLITE_OK) {
+    bind(values);
+  } else {
     fail();
-    return;
   }
+}
+
+void Statement::restart(std::initializer_list<SqlValue> values) {
+  sqlite3_reset(statement_.get());
+  error_.clear();
+  bind(values);
+}
+
+void Statement::bind(std::initializer_list<SqlValue> values) {
   int place = 0;
   for (const SqlValue& value : values) {
     ++place;
     const auto* const text = std::get_if<std::string_view>(&value);
-    const int bound = text == nullptr ? sqlite3_bind_int64(raw, place, std::get<std::int64_t>(value))
-                                      : sqlite3_bind_text64(raw, place, text->empty() ? "" : text->data(), text->size(),
-                                                            SQLITE_TRANSIENT, SQLITE_UTF8);
-    if (bound == SQLITE_OK) continue;
-    fail();
-    return;
+    const int bound = text == nullptr ? sqlite3_bind_int64(statement_.get(), place, std::get<std::int64_t>(value))
+                                      : sqlite3_bind_text64(statement_.get(), place, text->empty() ? "" : text->data(),
+                                                            text->size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+    if (bound != SQLITE_OK) return fail();
   }
 }
 

@@ -1,5 +1,6 @@
-// A file of SQLite as the state needs it: statements with values, and transactions that are on the disk when they
-// return (write-ahead log, synchronous=FULL). Texts of statements are literals; what comes from outside is a value.
+// A file of SQLite as the state and the query log need it: statements with values, and transactions, by a write-ahead
+// log. Those of Use::durable are on the disk when they return (synchronous=FULL). Texts of statements are literals;
+// what comes from outside is a value.
 //   Statement rows(database, "SELECT id FROM audit WHERE at >= ?", {since});
 //   while (rows.next()) rows.integer(0);
 //   if (!rows.error().empty()) ...
@@ -8,9 +9,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -25,8 +28,10 @@ using SqlValue = std::variant<std::int64_t, std::string_view>;
 class Database {
  public:
   static constexpr int kLongestValue = 4 << 20;  // octets of one value or row
+  // plain: whoever opens it says how it is kept, by pragmas; existing: likewise, and it must be there.
+  enum class Use : std::uint8_t { durable, plain, existing };
   // Opens or makes it, with mode 0600; an empty name: in memory. Another process may be reading: waited for, for 2 s.
-  static tl::expected<Database, std::string> open(const std::filesystem::path& file);
+  static tl::expected<Database, std::string> open(const std::filesystem::path& file, Use use = Use::durable);
 
   // One statement, to its end.
   tl::expected<void, std::string> run(const char* sql, std::initializer_list<SqlValue> values = {});
@@ -35,12 +40,18 @@ class Database {
   std::string error() const;
   void wait_for_nobody() { sqlite3_busy_timeout(handle_.get(), 0); }
   bool has_moved() const;  // the file has another name by now, or none
+  // The last call has failed because the file is damaged, or is none of SQLite.
+  bool is_damaged() const;
+  // Statements fail from then on.
+  using Clock = std::chrono::steady_clock;
+  void set_deadline(Clock::time_point deadline);
 
  private:
   friend class Statement;
   Database(std::string name, SqlitePtr handle) : name_(std::move(name)), handle_(std::move(handle)) {}
 
   std::string name_;
+  std::unique_ptr<Clock::time_point> deadline_;  // SQLite has its address
   SqlitePtr handle_;
 };
 
@@ -48,12 +59,15 @@ class Statement {
  public:
   Statement(Database& database, const char* sql, std::initializer_list<SqlValue> values = {});
 
+  // Once more from the beginning, with other values.
+  void restart(std::initializer_list<SqlValue> values);
   bool next();  // false: there is no further row, or error() says why
   const std::string& error() const { return error_; }
   std::int64_t integer(int column) const { return sqlite3_column_int64(statement_.get(), column); }
   std::string text(int column) const;
 
  private:
+  void bind(std::initializer_list<SqlValue> values);
   void fail();
 
   Database& database_;

@@ -7,14 +7,10 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
-#include <deque>
 #include <functional>
-#include <mutex>
-#include <stop_token>
-#include <thread>
 
+#include "base/job_thread.h"
 #include "proxy/state/state_store.h"
 
 namespace bloomwall::proxy {
@@ -25,7 +21,6 @@ class StateThread {
   using Job = std::function<void(StateStore& store)>;
 
   explicit StateThread(StateStore store);
-  ~StateThread();
   StateThread(const StateThread&) = delete;
   StateThread& operator=(const StateThread&) = delete;
 
@@ -34,14 +29,9 @@ class StateThread {
   void hurry() { is_in_a_hurry_.store(true, std::memory_order_relaxed); }
 
  private:
-  void run(const std::stop_token& stop);
-
   StateStore store_;  // the thread's
   std::atomic<bool> is_in_a_hurry_{false};
-  std::mutex mutex_;
-  std::condition_variable_any wanted_;
-  std::deque<Job> waiting_;  // guarded by mutex_
-  std::jthread thread_;      // last: it uses all of the above
+  JobThread thread_;  // last: it uses all of the above
 };
 
 }  // namespace bloomwall::proxy

@@ -83,6 +83,7 @@ void add_counters(Counters& into, const Counters& from) {
   add_table(into.errors, from.errors);
   add_table(into.responses, from.responses);
   add_table(into.request_duration, from.request_duration);
+  into.exchanges.add(from.exchanges);
   into.filters.add(from.filters);
   into.safe_search.add(from.safe_search);
   into.tls.add(from.tls);

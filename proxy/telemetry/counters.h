@@ -18,6 +18,7 @@
 #include "proxy/http/http_error.h"
 #include "proxy/http/request.h"
 #include "proxy/telemetry/count.h"
+#include "proxy/telemetry/duration_counts.h"
 
 namespace bloomwall::proxy {
 
@@ -179,6 +180,7 @@ struct Counters {
   std::array<Count, kStatusClasses> responses;  // bloomwall_responses_total{class}: sent to clients
   std::array<Count, kDurationBounds.size() + 1> request_duration;  // bloomwall_request_duration_seconds, not cumulative
   Count request_duration_microseconds;
+  DurationCounts exchanges;  // of requests that are no tunnels; for the history, not for /metrics
   FilterCounts filters;
   CountsByName<1> safe_search;  // bloomwall_safe_search_total{engine}: requests that went to the enforcing name
   TlsCounts tls;

@@ -190,6 +190,7 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
       {"limits", field_count<Limits>()},
       {"log", field_count<Log>() - 1},  // access is a section
       {"log.access", field_count<AccessLog>()},
+      {"query_log", field_count<QueryLog>()},
       {"headers", field_count<Headers>()},
       {"admin", field_count<Admin>() - 1},  // tls is a section
       {"admin.tls", field_count<AdminTls>()},

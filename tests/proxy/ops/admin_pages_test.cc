@@ -14,6 +14,7 @@ struct NoStream final : HttpStream::Sink {
   void write(std::uint64_t, std::string_view) override {}
   void end(std::uint64_t) override {}
   void reply(std::uint64_t, const HttpReply&) override {}
+  bool goes_on(std::uint64_t) const override { return false; }
 };
 
 // The answer to a request as it comes from the network.

@@ -18,6 +18,7 @@ struct NobodyListens final : HttpStream::Sink {
   void write(std::uint64_t, std::string_view) override {}
   void end(std::uint64_t) override {}
   void reply(std::uint64_t, const HttpReply&) override {}
+  bool goes_on(std::uint64_t) const override { return false; }
 };
 
 class ApiSessions : public testing::Test {

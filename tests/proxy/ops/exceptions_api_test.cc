@@ -37,6 +37,7 @@ class Replies final : public HttpStream::Sink {
  private:
   void write(std::uint64_t, std::string_view) override {}
   void end(std::uint64_t) override {}
+  bool goes_on(std::uint64_t) const override { return true; }
   void reply(std::uint64_t id, const HttpReply& whole) override {
     const std::lock_guard lock(mutex_);
     replies_[id] = whole;

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/ops/stream_api.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "proxy/ops/api_reply.h"
+#include "proxy/ops/request_json.h"
+#include "proxy/state/json_members.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr std::string_view kComment = ":\n\n";
+
+std::string event(std::string_view name, const nlohmann::ordered_json& data) {
+  return fmt::format("event: {}\ndata: {}\n\n", name, json_line(data));
+}
+
+}  // namespace
+
+ApiRoute StreamApi::route() {
+  return {.method = "GET",
+          .path = "/api/v1/stream",
+          .role = Role::maintainer,
+          .handler = [this](const ApiRequest& request) { return begin(request); }};
+}
+
+HttpReply StreamApi::begin(const ApiRequest& request) {
+  const std::string decision = query_argument(request.http.head, "decision");
+  if (!decision.empty() && decision != "blocked")
+    return problem(400, "Not understood", "decision is blocked, or nothing");
+  forget_gone();
+  if (streams_.size() >= kMost) return problem(503, "Not now", "there are 8 streams already");
+  const Clock::time_point now = now_();
+  streams_.push_back({.to = request.http.stream, .is_of_blocked = !decision.empty(), .began = now, .written = now});
+  tell_watch();
+  return {.type = "text/event-stream", .body = std::string(kComment), .goes_on = true};
+}
+
+void StreamApi::show(const QueryLog::Shown& shown) {
+  const Clock::time_point now = now_();
+  for (Stream& stream : streams_) {
+    std::string text;
+    stream.skipped += shown.skipped;
+    for (const RequestRow& row : shown.rows) {
+      if (stream.is_of_blocked && row.decision != RowDecision::blocked) continue;
+      if (stream.allowance.take(now)) {
+        text += event("request", request_json(row));
+      } else {
+        ++stream.skipped;
+      }
+    }
+    if (stream.skipped > 0) text += event("skipped", {{"requests", std::exchange(stream.skipped, 0)}});
+    if (text.empty()) continue;
+    stream.to.write(text);
+    stream.written = now;
+  }
+}
+
+void StreamApi::tick() {
+  const Clock::time_point now = now_();
+  forget_gone();
+  for (Stream& stream : streams_) {
+    if (now - stream.began >= kLongest) {
+      stream.to.end();
+    } else if (now - stream.written >= kQuiet) {
+      stream.to.write(kComment);
+      stream.written = now;
+    }
+  }
+}
+
+void StreamApi::forget_gone() {
+  if (std::erase_if(streams_, [](const Stream& stream) { return !stream.to.goes_on(); }) > 0) tell_watch();
+}
+
+void StreamApi::tell_watch() {
+  Watch watch = Watch::nobody;
+  for (const Stream& stream : streams_) watch = std::max(watch, stream.is_of_blocked ? Watch::blocked : Watch::all);
+  watch_(watch);
+}
+
+}  // namespace bloomwall::proxy

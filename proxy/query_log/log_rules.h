@@ -1,0 +1,36 @@
+// Which requests the query log keeps and live streams show, compiled from `query_log` and `groups[].log`. A part of the
+// snapshot: immutable, thread-safe. Cost of a question: one look-up where groups differ, one a label where hosts are
+// left out.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <tl/expected.hpp>
+
+#include "conf/config.h"
+#include "proxy/access/host_lists.h"
+#include "proxy/query_log/request_row.h"
+
+namespace bloomwall::proxy {
+
+class LogRules {
+ public:
+  LogRules() = default;  // nothing is kept
+  // Error: the entry of `exclude` that is neither a domain nor a network.
+  static tl::expected<LogRules, std::string> compile(const conf::Config& settings);
+
+  // Whether a request may be kept or shown whose record is not made yet, as far as the decision says.
+  bool may_keep(filter::Decision decision) const;
+  // is_shown: it may be; whether anybody watches is not asked here.
+  RowUse use_of(const AccessRecord& record) const;
+
+ private:
+  conf::QueryLog::Record record_ = conf::QueryLog::Record::off;
+  bool strips_query_ = false;
+  std::map<std::string, conf::Group::Log, std::less<>> groups_;  // of which not all is kept
+  BypassList excluded_;
+};
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/query_log/log_writer.h"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "proxy/log/log.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Whoever may read the log is whoever may read the state.
+tl::expected<void, DayError> make_folder(const fs::path& folder) {
+  std::error_code error;
+  if (fs::is_directory(folder, error)) return {};
+  fs::create_directories(folder, error);
+  if (error) return tl::unexpected(DayError{.what = folder.string() + ": " + error.message()});
+  fs::permissions(folder, fs::perms::owner_all, error);
+  return {};
+}
+
+}  // namespace
+
+void LogWriter::use(const fs::path& folder, const Retention& retention) {
+  if (folder != folder_) file_.reset();
+  folder_ = folder;
+  retention_ = retention;
+}
+
+bool LogWriter::write(std::span<const RequestRow> rows, Day day, std::int64_t now) {
+  auto outcome = try_to_write(rows, day, now);
+  if (!outcome && outcome.error().is_damaged) {
+    file_.reset();
+    if (const auto aside = set_aside(folder_, day)) {
+      log::error("query log: {}; it is {} now, and a new one begins", outcome.error().what, aside->string());
+      outcome = try_to_write(rows, day, now);
+    }
+  }
+  if (!outcome) file_.reset();
+  tell(outcome, rows.size());
+  return outcome.has_value();
+}
+
+tl::expected<void, DayError> LogWriter::try_to_write(std::span<const RequestRow> rows, Day day, std::int64_t now) {
+  if (bytes_ > retention_.most) remove_old(now);
+  if (bytes_ > retention_.most) {
+    return tl::unexpected(DayError{.what = day_path(folder_, day).string() + ": query_log.keep_size is reached"});
+  }
+  if (auto opened = open(day); !opened) return opened;
+  auto appended = file_->append(rows);
+  bytes_ = bytes_of_others_ + bytes_of_day();
+  return appended;
+}
+
+tl::expected<void, DayError> LogWriter::open(Day day) {
+  if (file_ != nullptr && day_ == day && !file_->has_moved()) return {};
+  file_.reset();
+  if (folder_.empty()) return tl::unexpected(DayError{.what = "there is no folder"});
+  if (auto made = make_folder(folder_); !made) return made;
+  auto opened = DayFile::open(day_path(folder_, day));
+  if (!opened) return tl::unexpected(opened.error());
+  file_ = *std::move(opened);
+  day_ = day;
+  bytes_of_others_ = bytes_ - std::min(bytes_, bytes_of_day());
+  return {};
+}
+
+void LogWriter::remove_old(std::int64_t now) {
+  if (folder_.empty()) return;
+  bytes_ = remove_old_days(folder_, retention_, now);
+  bytes_of_others_ = bytes_ - std::min(bytes_, bytes_of_day());
+}
+
+// What SQLite keeps beside it included, as days_in() counts.
+std::uint64_t LogWriter::bytes_of_day() const {
+  if (file_ == nullptr) return 0;
+  std::uint64_t sum = 0;
+  for (const char* const end : {"", "-wal", "-shm"}) {
+    std::error_code missing;
+    const auto size = fs::file_size(fs::path(day_path(folder_, day_)) += end, missing);
+    if (!missing) sum += size;
+  }
+  return sum;
+}
+
+void LogWriter::tell(const tl::expected<void, DayError>& outcome, std::size_t rows) {
+  if (!outcome) {
+    lost_ += rows;
+    if (!std::exchange(is_in_trouble_, true))
+      log::warning("query log: {}; requests are not recorded", outcome.error().what);
+  } else if (std::exchange(is_in_trouble_, false)) {
+    log::info("query log: requests are recorded again; {} were not", std::exchange(lost_, 0));
+  }
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,44 @@
+// The files of the query log as its thread writes them: one after the other, day by day.
+// Errors are told to the daemon's log, once when they begin and once when they are over. Not thread-safe.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <tl/expected.hpp>
+
+#include "proxy/query_log/day_file.h"
+#include "proxy/query_log/day_folder.h"
+
+namespace bloomwall::proxy {
+
+class LogWriter {
+ public:
+  // An empty folder: write() fails.
+  void use(const std::filesystem::path& folder, const Retention& retention);
+  // Rows of one day. False: they were not written.
+  bool write(std::span<const RequestRow> rows, Day day, std::int64_t now);
+  void remove_old(std::int64_t now);
+  std::uint64_t bytes() const { return bytes_; }  // of all files, as of the last look
+  void close() { file_.reset(); }
+
+ private:
+  tl::expected<void, DayError> try_to_write(std::span<const RequestRow> rows, Day day, std::int64_t now);
+  tl::expected<void, DayError> open(Day day);
+  std::uint64_t bytes_of_day() const;
+  void tell(const tl::expected<void, DayError>& outcome, std::size_t rows);
+
+  std::filesystem::path folder_;
+  Retention retention_;
+  Day day_;
+  std::unique_ptr<DayFile> file_;  // of day_
+  std::uint64_t bytes_ = 0;
+  std::uint64_t bytes_of_others_ = 0;  // than file_, as of the last look at the folder
+  bool is_in_trouble_ = false;
+  std::uint64_t lost_ = 0;  // rows, since the trouble began
+};
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,284 @@
+#!/usr/bin/env python3
+"""The query log through the real program: what is recorded and of whom, days that pass, search, live streams and figures.
+
+Usage: query_log_test.py BUILD_DIR [unittest arguments]. Exit status 77 (skipped) where faketime is missing.
+SPDX-License-Identifier: Apache-2.0
+"""
+import http.client
+import json
+import pathlib
+import re
+import shutil
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+from clock_site import FAKETIME, Origin, Proxy, SteppedProxy
+from interception_site import BUILD, SANITIZED, WAIT, until
+
+DAY = "2026-11-23"
+
+
+class QueryLog(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="bloomwall-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.origin = Origin()
+        self.ads, self.other = (f"{name}.test:{self.origin.port}" for name in ("ads", "other"))
+        (self.folder / "ads.txt").write_text("ads.test\n")
+        subprocess.run([BUILD / "bloomwall-filter", "build", "-o", self.folder / "ads.bwf", self.folder / "ads.txt"],
+                       check=True, capture_output=True)
+
+    def configure(self, query_log, groups="[]"):
+        (self.folder / "bloomwall.yaml").write_text(f"""
+listeners: [{{address: "127.0.0.1:0"}}]
+workers: 2
+filters: [{{name: ads, file: ads.bwf}}]
+groups: {groups}
+access: {{connect_ports: [], deny_destinations: [], deny_ports: [1], opaque_tunnels: allow}}
+dns: {{hosts: {{ads.test: 127.0.0.1, other.test: 127.0.0.1, bank.test: 127.0.0.1}}}}
+timeouts: {{announce: 0, drain: 1s}}
+admin: {{address: null, control_socket: control.sock}}
+state_dir: state
+query_log: {query_log}
+log: {{file: daemon.log, access: {{file: access.log}}}}
+""")
+
+    def start(self, query_log="{}", groups="[]", clock=f"{DAY} 12:00:00"):
+        self.configure(query_log, groups)
+        proxy = (Proxy if SANITIZED or clock is None else SteppedProxy)(self.folder, clock)
+        proxy.__enter__()
+        self.addCleanup(proxy.__exit__)
+        return proxy
+
+    def open(self, path):
+        """The answer to a GET over the unix socket, its head read."""
+        connection = http.client.HTTPConnection("localhost", timeout=WAIT)
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.settimeout(WAIT)
+        connection.sock.connect(str(self.folder / "control.sock"))
+        connection.request("GET", "/api/v1" + path)
+        self.addCleanup(connection.close)
+        return connection.getresponse()
+
+    def ask(self, path):
+        answer = self.open(path)
+        self.assertEqual(answer.status, 200, path)
+        return json.loads(answer.read())
+
+    def rows(self, query="", least=0):
+        """What GET /requests gives, once there are so many."""
+        found = []
+
+        def look():
+            found[:] = self.ask(f"/requests?{query}")["items"]
+            return len(found) >= least
+
+        until(look)
+        return found
+
+    def access_lines(self, wanted):
+        """The access log, once it has so many lines."""
+        log = self.folder / "access.log"
+        until(lambda: log.exists() and log.read_text().count("\n") >= wanted)
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        self.assertEqual(len(lines), wanted)
+        return lines
+
+    def names(self):
+        return sorted(path.name for path in (self.folder / "state" / "log").glob("*.db"))
+
+    def command(self, *words):
+        return subprocess.run([BUILD / "bloomwall", *words, "--config", self.folder / "bloomwall.yaml"], capture_output=True, text=True)
+
+    def test_records_what_was_blocked_and_no_more(self):
+        proxy = self.start()
+        self.assertEqual((proxy.get(self.other), proxy.get(self.ads), proxy.get("other.test:1")), (200, 403, 403))
+        row, = self.rows(least=1)
+        lines = self.access_lines(3)
+        line, = (line for line in lines if line["decision"] == "blocked")
+        self.assertEqual((row["id"], row["url"], row["client"]), (line["id"], line["url"], "127.0.0.1"))
+        self.assertEqual((row["decision"], row["filter"], row["expression"], row["status"]), ("blocked", "ads", "S ads.test", 403))
+        self.assertEqual((row["bytes_sent"], row["bytes_received"]), (line["bytes_sent"], line["bytes_received"]))
+
+    def test_records_all_and_counts_as_the_access_log_does(self):
+        proxy = self.start("{record: all}")
+        for i in range(20):
+            proxy.get(self.ads if i % 4 == 0 else self.other)
+        proxy.get("other.test:1")
+        proxy.tunnel(self.other).close()
+        rows = self.rows(least=22)
+        lines = self.access_lines(22)
+        told = lambda each, url: (each["decision"], each[url], each["status"])
+        self.assertEqual(sorted(told(row, "url") for row in rows), sorted(told(line, "url") for line in lines))
+        counters = self.ask("/counters")
+        self.assertEqual((counters["requests"], counters["blocked"], counters["errors"]), (22, 5, 0))
+        self.assertEqual(sum(step["requests"] for step in self.ask("/history")["items"]), 22)
+        self.assertEqual(sum(step["blocked"] for step in self.ask("/history?span=24h")["items"]), 5)
+        tops = self.ask("/tops")
+        self.assertEqual([tops[kind] for kind in ("hosts", "filters", "groups", "clients")],
+                         [[{"name": name, "blocked": 5, "error": 0}] if name else [] for name in ("ads.test", "ads", None, "127.0.0.1")])
+        status = self.ask("/status")["query_log"]
+        self.assertEqual((status["record"], status["written"], status["dropped"]), ("all", 22, 0))
+        self.assertGreater(status["bytes"], 4096)
+        with sqlite3.connect(self.folder / "state" / "log" / self.names()[0]) as database:
+            self.assertEqual(database.execute("PRAGMA integrity_check").fetchall(), [("ok",)])
+
+    def test_records_nothing_where_it_is_off(self):
+        proxy = self.start("{record: off}")
+        proxy.get(self.ads)
+        until(lambda: self.ask("/counters")["blocked"] == 1)
+        self.assertEqual(self.ask("/status")["query_log"]["written"], 0)
+        self.assertEqual(self.names(), [])
+        self.assertEqual(self.ask("/requests")["items"], [])
+
+    def test_a_reload_begins_and_ends_it(self):
+        proxy = self.start("{record: off}")
+        proxy.get(self.ads)
+        self.configure("{record: all, folder: elsewhere, clients: none, exclude: [bank.test]}")
+        self.assertEqual(self.command("reload").returncode, 0)
+        proxy.get(f"bank.test:{self.origin.port}")
+        proxy.get(self.other)
+        row, = self.rows(least=1)
+        self.assertEqual((row["host"], row["client"]), ("other.test", None))
+        self.assertTrue(list((self.folder / "elsewhere").glob("*.db")))
+        self.configure("{record: off, folder: elsewhere}")
+        self.assertEqual(self.command("reload").returncode, 0)
+        proxy.get(self.ads)
+        until(lambda: self.ask("/counters")["blocked"] == 2)
+        self.assertEqual(self.ask("/status")["query_log"]["written"], 1)
+
+    def test_groups_are_recorded_as_they_say(self):
+        groups = "[{name: staff, clients: [127.0.0.2], log: counted}, {name: pupils, clients: [127.0.0.3], log: blocked}]"
+        proxy = self.start("{record: all, clients: network, queries: strip}", groups)
+        for client in ("127.0.0.2", "127.0.0.3", "127.0.0.4"):
+            proxy.get(self.ads, client)
+            proxy.get(self.other, client)
+        proxy.get(f"{self.other}/?q=secret", "127.0.0.4")
+        rows = self.rows(least=4)
+        self.assertEqual(sorted((row["group"], row["host"]) for row in rows),
+                         [("default", "ads.test"), ("default", "other.test"), ("default", "other.test"), ("pupils", "ads.test")])
+        self.assertEqual({row["client"] for row in rows}, {"127.0.0.0"})
+        self.assertNotIn("secret", json.dumps(rows))
+        tops = self.ask("/tops")
+        self.assertEqual(tops["clients"], [{"name": "127.0.0.0", "blocked": 3, "error": 0}])
+        self.assertEqual(sorted(row["name"] for row in tops["groups"]), ["default", "pupils", "staff"])
+
+    @unittest.skipIf(SANITIZED, "a sanitizer must be loaded before faketime")
+    def test_days_pass(self):
+        proxy = self.start("{clients: keyed, keep: 2d}")
+        seen = []
+        for day in range(23, 28):
+            proxy.step_to(f"2026-11-{day} 12:00:00")
+            until(lambda: proxy.get(self.ads) == 403 and f"2026-11-{day}.db" in self.names())
+            seen.append(self.rows(f"since=2026-11-{day}T00:00:00Z", least=1)[0]["client"])
+        self.assertEqual(self.names(), ["2026-11-25.db", "2026-11-26.db", "2026-11-27.db"])
+        self.assertEqual(len(set(seen)), 5, "a pseudonym of two days")
+        for pseudonym in seen:
+            self.assertRegex(pseudonym, "^[0-9a-f]{16}$")
+        for kept in (self.folder / "state" / "log").iterdir():
+            self.assertNotIn(b"127.0.0.1", kept.read_bytes())
+        newest = [row["at"][:10] for row in self.rows()]
+        self.assertEqual(newest, sorted(newest, reverse=True))
+
+    def test_searches(self):
+        proxy = self.start("{record: all}")
+        for i in range(5):
+            proxy.get(self.ads if i == 2 else self.other, f"127.0.0.{i + 1}")
+        rows = self.rows(least=5)
+        blocked, = (row for row in rows if row["decision"] == "blocked")
+        for query in ("host=DS.T", "filter=ads", "decision=blocked", "client=127.0.0.3", f"id={blocked['id']}"):
+            self.assertEqual(self.rows(query), [blocked], query)
+        for query in ("host=nowhere", "filter=nowhere", "client=127.0.0", "since=2100-01-01T00:00:00Z", "path=/nowhere", "user=anna"):
+            self.assertEqual(self.ask("/requests?" + query)["items"], [], query)
+        for query in ("decision=Blocked", "since=yesterday", "cursor=1", "cursor=2026-02-30.1"):
+            self.assertEqual(self.open("/requests?" + query).status, 400, query)
+        page = self.ask("/requests?path=/")
+        self.assertEqual((len(page["items"]), page["complete"], page["next"], page["unreadable"]), (5, True, None, []))
+        self.assertEqual(self.ask(f"/requests?cursor={rows[2]['at'][:10]}.3")["items"], rows[3:])
+
+    def test_a_damaged_file_is_set_aside(self):
+        (self.folder / "state" / "log").mkdir(parents=True)
+        damaged = self.folder / "state" / "log" / f"{DAY}.db"
+        proxy = self.start(clock=None if SANITIZED else f"{DAY} 12:00:00")
+        damaged.write_bytes(b"no database at all" * 1000)
+        proxy.get(self.ads)
+        if SANITIZED:
+            return
+        self.rows("host=ads", least=1)
+        self.assertEqual(self.ask("/requests")["unreadable"], [f"{DAY}.damaged"])
+        self.assertIn("a new one begins", (self.folder / "daemon.log").read_text())
+
+    def events(self, stream, wanted, most=1000):
+        """Events until there are so many requests."""
+        found, kind = [], None
+        for _ in range(most):
+            line = stream.readline().decode().rstrip("\n")
+            if line.startswith("event: "):
+                kind = line.removeprefix("event: ")
+            elif line.startswith("data: "):
+                found.append((kind, json.loads(line.removeprefix("data: "))))
+                if sum(kind == "request" for kind, _ in found) >= wanted:
+                    return found
+        raise AssertionError(f"only {found}")
+
+    def test_streams_requests_as_they_end(self):
+        proxy = self.start("{record: off}")
+        all_of_them, blocked = self.open("/stream"), self.open("/stream?decision=blocked")
+        self.assertEqual(all_of_them.getheader("Content-Type"), "text/event-stream")
+        proxy.get(self.other)
+        proxy.get(self.ads)
+        seen = [event["host"] for _, event in self.events(all_of_them, 2)]
+        self.assertEqual(seen, ["other.test", "ads.test"])
+        self.assertEqual([event["host"] for _, event in self.events(blocked, 1)], ["ads.test"])
+        self.assertEqual(self.names(), [])
+
+    def test_streams_no_more_than_people_can_read(self):
+        proxy = self.start("{record: off}")
+        stream = self.open("/stream")
+        threads = [threading.Thread(target=lambda: [proxy.get(self.other) for _ in range(60)]) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        shown = skipped = 0
+        while shown + skipped < 240:
+            for kind, event in self.events(stream, 1):
+                shown += kind == "request"
+                skipped += event["requests"] if kind == "skipped" else 0
+            if not any(thread.is_alive() for thread in threads):
+                proxy.get(self.other)  # what was skipped last is told with the next one
+        self.assertLess(shown, 240)
+        self.assertGreater(skipped, 0)
+
+    def test_has_eight_streams_and_takes_another_when_one_has_gone(self):
+        self.start()
+        streams = [self.open("/stream") for _ in range(8)]
+        self.assertEqual(self.open("/stream").status, 503)
+        streams[0].close()
+        until(lambda: self.open("/stream").status == 200)
+
+    def test_is_searched_by_a_command(self):
+        proxy = self.start("{record: all}")
+        proxy.get(self.ads)
+        proxy.get(self.other)
+        self.rows(least=2)
+        shown = self.command("log", "--host", "ads")
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        self.assertRegex(shown.stdout, rf"^\S+Z\tblocked\t127\.0\.0\.1\t-\tGET\thttp://ads\.test:\d+/\t403\tads S ads\.test\t\S+\n$")
+        rows = [json.loads(line) for line in self.command("log", "--json").stdout.splitlines()]
+        self.assertEqual([row["host"] for row in rows], ["other.test", "ads.test"])
+        self.assertEqual(self.command("log", "--id", rows[1]["id"]).stdout, shown.stdout)
+        self.assertEqual(self.command("log", "--limit", "1", "--since", "1h").stdout.count("\n"), 1)
+        self.assertEqual(self.command("log", "--decision", "nonsense").returncode, 1)
+
+
+if __name__ == "__main__":
+    if BUILD is None:
+        sys.exit(__doc__)
+    if not FAKETIME:
+        sys.exit(77)
+    unittest.main()
