@@ -3,6 +3,7 @@
 #include "proxy/ops/footers.h"
 
 namespace bloomwall::proxy {
+
 void ServiceCommands::add_run(CLI::App& app, int& status, const Streams& io) {
   add_command(app, "run", "The proxy, in the foreground.", serve, status, io, run_serve)->footer(kRunFooter);
 }
