@@ -44,10 +44,15 @@ void read_groups(MapReader& map, Config& out) {
   if (out.calendars.size() > kMostSchedules) map.fail("calendars", fmt::format("at most {} may be", kMostSchedules));
 }
 
+// Below, as configuration files are read.
+void read_filters_folder(MapReader& map, Config& out);
+
 void read(MapReader& map, Config& out) {
   map.sections("listeners", out.listeners, "address", 1);
   map.integer_or_auto("workers", out.workers, kMostWorkers);
   map.sections("filters", out.filters, "name", 0);
+  map.optional_path("filters_folder", out.filters_folder);
+  read_filters_folder(map, out);
   map.path_list("allow_lists", out.allow_lists);
   map.choice("otherwise", out.otherwise, {{"allow", Otherwise::allow}, {"deny", Otherwise::deny}});
   read_groups(map, out);
@@ -65,6 +70,7 @@ void read(MapReader& map, Config& out) {
   map.section("admin", out.admin);
   map.section("tls_inspection", out.tls_inspection);
   map.section("authentication", out.authentication);
+  map.section("update", out.update);
 }
 
 tl::unexpected<ConfigErrors> cannot_read(const std::filesystem::path& path, int error) {
@@ -88,6 +94,52 @@ tl::expected<std::string, ConfigErrors> read_whole(const std::filesystem::path& 
   return text;
 }
 
+// Names of files, sorted. A folder that is not there has none.
+std::vector<std::filesystem::path> filter_files(const std::filesystem::path& folder, std::error_code& error) {
+  std::vector<std::filesystem::path> files;
+  std::filesystem::directory_iterator at(folder, error);
+  for (; !error && at != std::filesystem::directory_iterator(); at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (name.ends_with(".yaml") && !name.starts_with('.')) files.push_back(at->path());
+  }
+  if (error == std::errc::no_such_file_or_directory) error.clear();
+  std::ranges::sort(files);
+  return files;
+}
+
+void read_filter_file(const std::filesystem::path& file, ConfigErrors& errors, std::vector<Filter>& out) {
+  const auto append = [&](const ConfigErrors& more) { errors.insert(errors.end(), more.begin(), more.end()); };
+  const auto text = read_whole(file);
+  if (!text) return append(text.error());
+  const auto tree = parse_yaml(*text, file.string());
+  if (!tree) return append(tree.error());
+  Reading reading{.file = file.string(), .folder = file.parent_path(), .errors = {}};
+  MapReader root(reading, &*tree, "");
+  std::vector<Filter> filters;
+  root.sections("filters", filters, "name", 0);
+  root.finish();
+  append(reading.errors);
+  for (Filter& filter : filters) {
+    if (std::ranges::find(out, filter.name, &Filter::name) != out.end()) {
+      errors.push_back({file.string(), 0, 0, "filters", "there is a filter " + filter.name + " already"});
+    }
+    out.push_back(std::move(filter));
+  }
+}
+
+void read_filters_folder(MapReader& map, Config& out) {
+  Reading& reading = map.reading();
+  if (reading.folder.empty() || out.filters_folder.empty()) return;
+  const std::filesystem::path folder = reading.folder / out.filters_folder;
+  std::error_code error;
+  const auto files = filter_files(folder, error);
+  if (error) map.fail("filters_folder", fmt::format("{}: {}", folder.string(), error.message()));
+  if (files.size() > kMostFilterFiles) {
+    return map.fail("filters_folder", fmt::format("{}: more than {} files", folder.string(), kMostFilterFiles));
+  }
+  for (const auto& file : files) read_filter_file(file, reading.errors, out.filters);
+}
+
 }  // namespace
 
 tl::expected<Config, ConfigErrors> load_text(std::string_view yaml, const std::string& name,
@@ -100,7 +152,9 @@ tl::expected<Config, ConfigErrors> load_text(std::string_view yaml, const std::s
   read(root, config);
   root.finish();
   if (reading.errors.empty()) return config;
-  std::ranges::sort(reading.errors, {}, [](const ConfigError& e) { return std::tie(e.line, e.column, e.key, e.what); });
+  std::ranges::sort(reading.errors, {}, [&](const ConfigError& e) {
+    return std::tuple(e.file != name, e.file, e.line, e.column, e.key, e.what);
+  });
   return tl::unexpected(std::move(reading.errors));
 }
 

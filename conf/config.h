@@ -12,6 +12,7 @@
 #include "conf/authentication.h"
 #include "conf/groups.h"
 #include "conf/sections.h"
+#include "conf/update.h"
 #include "conf/yaml_tree.h"
 
 namespace bloomwall::conf {
@@ -22,8 +23,11 @@ inline constexpr const char* kDefaultStateDir = "/var/lib/bloomwall";
 
 struct Config {
   std::vector<Listener> listeners{Listener{}};
-  std::uint32_t workers = 0;  // threads, 1 .. 1024; 0 = auto: one a processor
-  std::vector<Filter> filters;
+  std::uint32_t workers = 0;    // threads, 1 .. 1024; 0 = auto: one a processor
+  std::vector<Filter> filters;  // also those of the files in filters_folder, which come last
+  // Files NAME.yaml with the key `filters` alone, in the order of their names. Relative: beside the configuration, and
+  // not read by load_text() without a folder.
+  std::filesystem::path filters_folder = "filters.d";
   std::vector<std::filesystem::path> allow_lists;
   Otherwise otherwise = Otherwise::allow;
   std::string time_zone = "system";  // of schedules: "system", or a zone such as "Europe/Berlin"
@@ -46,10 +50,12 @@ struct Config {
   Admin admin;
   TlsInspection tls_inspection;
   Authentication authentication;
+  Update update;
   friend bool operator==(const Config&, const Config&) = default;
 };
 
 using ConfigErrors = std::vector<ConfigError>;
+inline constexpr std::size_t kMostFilterFiles = 256;  // in filters_folder
 inline constexpr const char* kDefaultConfigFile = "/etc/bloomwall/bloomwall.yaml";
 
 // Every error of the file, in order of lines; relative paths in it are resolved against the file's folder. A file that

@@ -53,6 +53,32 @@ TEST_F(ConfigFile, AnEmptyFileIsTheDefaults) {
   EXPECT_EQ(*load_file(write("# nothing\ntimeouts:\n")), Config{});
 }
 
+TEST_F(ConfigFile, FiltersOfTheFolderBesideItComeLast) {
+  const auto put = [&](const std::string& name, const std::string& text) {
+    std::filesystem::create_directories(folder_ / "filters.d");
+    std::ofstream(folder_ / "filters.d" / name) << text;
+  };
+  put("b.yaml", "filters: [{name: b, file: b.bwf, sources: [{url: lists/b.txt}]}]");
+  put("a.yaml", "filters: [{name: a, file: /a.bwf}]");
+  put("notes.txt", "not: [read");
+  const auto path = write("filters: [{name: own, file: own.bwf}]");
+  const auto loaded = load_file(path);
+  ASSERT_TRUE(loaded.has_value()) << text_of(loaded);
+  ASSERT_EQ(loaded->filters.size(), 3U);
+  EXPECT_EQ(loaded->filters[0].name, "own");
+  EXPECT_EQ(loaded->filters[1].file, "/a.bwf");
+  EXPECT_EQ(loaded->filters[2].file, folder_ / "filters.d/b.bwf");
+  EXPECT_EQ(loaded->filters[2].sources.front().url, (folder_ / "filters.d/lists/b.txt").string());
+  put("c.yaml", "filters: [{name: own, file: c.bwf}]\nworkers: 1");
+  const auto twice = load_file(path);
+  ASSERT_FALSE(twice.has_value());
+  ASSERT_EQ(twice.error().size(), 2U);
+  const std::string file = (folder_ / "filters.d/c.yaml").string();
+  EXPECT_EQ(twice.error()[0].text(), file + ": filters: there is a filter own already");
+  EXPECT_EQ(twice.error()[1].text(), file + ":2:1: workers: unknown key; known here: filters");
+  EXPECT_EQ(load_file(write("filters_folder: null"))->filters.size(), 0U);
+}
+
 TEST_F(ConfigFile, WhatCannotBeReadIsAnError) {
   const auto missing = load_file(folder_ / "none.yaml");
   EXPECT_EQ(text_of(missing), (folder_ / "none.yaml").string() + ": No such file or directory");
