@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conf/config.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <system_error>
 #include <tuple>
 #include <utility>
 
-#include "base/handles.h"
 #include "conf/yaml_reader.h"
+#include "conf/yaml_text.h"
 
 namespace bloomwall::conf {
 namespace {
@@ -77,23 +73,6 @@ tl::unexpected<ConfigErrors> cannot_read(const std::filesystem::path& path, int 
   return tl::unexpected(ConfigErrors{{path.string(), 0, 0, "", std::generic_category().message(error)}});
 }
 
-// At most one octet more than a configuration may have: enough to see that it is too large.
-tl::expected<std::string, ConfigErrors> read_whole(const std::filesystem::path& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return cannot_read(path, errno);
-  std::string text;
-  std::array<char, 65536> piece{};
-  ssize_t got = 0;
-  while (text.size() <= kMaxYamlBytes) {
-    got = ::read(fd.get(), piece.data(), piece.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    text.append(piece.data(), static_cast<std::size_t>(got));
-  }
-  if (got < 0) return cannot_read(path, errno);
-  return text;
-}
-
 // Names of files, sorted. A folder that is not there has none.
 std::vector<std::filesystem::path> filter_files(const std::filesystem::path& folder, std::error_code& error) {
   std::vector<std::filesystem::path> files;
@@ -109,7 +88,7 @@ std::vector<std::filesystem::path> filter_files(const std::filesystem::path& fol
 
 void read_filter_file(const std::filesystem::path& file, ConfigErrors& errors, std::vector<Filter>& out) {
   const auto append = [&](const ConfigErrors& more) { errors.insert(errors.end(), more.begin(), more.end()); };
-  const auto text = read_whole(file);
+  const auto text = read_yaml_file(file);
   if (!text) return append(text.error());
   const auto tree = parse_yaml(*text, file.string());
   if (!tree) return append(tree.error());
@@ -159,7 +138,7 @@ tl::expected<Config, ConfigErrors> load_text(std::string_view yaml, const std::s
 }
 
 tl::expected<Config, ConfigErrors> load_file(const std::filesystem::path& path) {
-  const auto text = read_whole(path);
+  const auto text = read_yaml_file(path);
   if (!text) return tl::unexpected(text.error());
   std::error_code error;
   const auto whole = std::filesystem::absolute(path, error);

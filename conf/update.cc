@@ -71,6 +71,7 @@ void read(MapReader& map, Guards& out) {
 void read(MapReader& map, Update& out) {
   using namespace std::chrono_literals;
   map.path("folder", out.folder);
+  map.path("catalogue", out.catalogue);
   map.optional_text("proxy", out.proxy, kUpdateProxy);
   map.optional_path("credentials_file", out.credentials_file);
   map.optional_path("ca_file", out.ca_file);

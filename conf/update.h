@@ -52,7 +52,8 @@ struct Guards {
 
 // `update:` what all of them have in common.
 struct Update {
-  std::filesystem::path folder = "/var/lib/bloomwall/lists";  // fetched lists and lists.json
+  std::filesystem::path folder = "/var/lib/bloomwall/lists";                // fetched lists and lists.json
+  std::filesystem::path catalogue = "/usr/share/bloomwall/catalogue.yaml";  // catalogue.h
   std::optional<std::string> proxy;        // an http(s) URL or "direct"; nothing: upstream.parent where there is one
   std::filesystem::path credentials_file;  // user:password for `proxy`; empty: none
   std::filesystem::path ca_file;           // PEM, who may vouch for servers of lists; empty: the system's

@@ -69,6 +69,7 @@ tl::expected<void, std::string> Daemon::open_state() {
                                                              .phase = [this] { return phase_; },
                                                              .configuration = configuration_file(file_).string()});
   config_api_ = std::make_unique<ConfigApi>([this] { return served_.snapshot; });
+  lists_api_ = std::make_unique<ListsApi>([this] { return served_.snapshot; });
   access_ = std::make_unique<ApiAccess>(state_->tokens(),
                                         ApiAccess::Clocks{.seconds = [] { return std::int64_t{std::time(nullptr)}; }});
   return {};
@@ -111,6 +112,7 @@ std::vector<HttpRoute> Daemon::api_routes() {
   routes.push_back(access_->guarded(why_api_->route()));
   routes.push_back(StatusApi::description());
   routes.push_back(access_->guarded(config_api_->route()));
+  for (ApiRoute& route : lists_api_->routes()) routes.push_back(access_->guarded(std::move(route)));
   for (ApiRoute& route : status_api_->routes()) routes.push_back(access_->guarded(std::move(route)));
   for (ApiRoute& route : groups_api_->routes()) routes.push_back(access_->guarded(std::move(route)));
   for (ApiRoute& route : state_api_->routes()) routes.push_back(access_->guarded(std::move(route)));

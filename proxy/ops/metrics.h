@@ -14,6 +14,7 @@
 #include "proxy/ops/report_webhook.h"
 #include "proxy/ops/reports_api.h"
 #include "proxy/telemetry/counters.h"
+#include "proxy/update/lists_state.h"
 
 namespace bloomwall::proxy {
 
@@ -43,6 +44,7 @@ struct MetricsInput {
   ReportFigures reports = {};
   ReportCounts report_counts = {};
   ReportWebhook::Figures webhook = {};
+  const ListsState* lists = nullptr;  // null while starting
   Phase phase = Phase::starting;
   std::chrono::milliseconds loop_silence{0};
   TimePoint now;

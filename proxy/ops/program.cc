@@ -6,6 +6,7 @@
 
 #include "conf/config.h"
 #include "filter/cli/terminal.h"
+#include "proxy/ops/command_line.h"
 #include "proxy/ops/commands.h"
 #include "proxy/ops/loading.h"
 
@@ -60,11 +61,11 @@ constexpr const char* kReportFooter =
     "that is open, or it cannot be accepted so; 2 nobody to ask, or it could not be kept.";
 constexpr const char* kWhyFooter =
     "Read from the files and lists, not from the running proxy. Without lists as arguments those in "
-    "filters[].sources_folder are\n"
-    "read. What is in none of the lists that a filter was built from is an error of the filter itself. Exit status: 0 "
-    "a "
-    "line was\n"
-    "found for each filter that lists it, or none does; 1 not for each; 2 filters cannot be read.";
+    "filters[].sources_folder are\nread, or the copies of filters[].sources. What is in none of the lists that a "
+    "filter was "
+    "built from is an error of the\nfilter itself. Exit status: 0 a line was found for each filter that lists it, or "
+    "none "
+    "does; 1 not for each; 2 filters cannot\nbe read.";
 constexpr const char* kSwitchFooter =
     "In force when the command returns, without a reload; it ends by itself, and open tunnels are judged again both "
     "times.\n"
@@ -76,18 +77,6 @@ constexpr const char* kCaFooter =
     "or written;\n78 it cannot be used.";
 constexpr const char* kReloadFooter =
     "Exit status: 0 the new files are served; 1 they were refused, and the old ones are served on; 2 nobody to ask.";
-
-// A subcommand with --config; its run function is called once the line is parsed.
-template <typename Command>
-CLI::App* add_command(CLI::App& app, const char* name, const char* what, Command& command, int& status,
-                      const Streams& io, int (*run)(const Command&, const Streams&)) {
-  CLI::App* sub = app.add_subcommand(name, what);
-  sub->add_option("--config", command.config,
-                  std::string("configuration; default ") + conf::kDefaultConfigFile + ", else the built-in defaults")
-      ->type_name("FILE");
-  sub->callback([&command, &status, &io, run] { status = run(command, io); });
-  return sub;
-}
 
 // What the command lines of exceptions fill in.
 struct ExceptionCommands {
@@ -365,6 +354,8 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   reports.add(app, status, io);
   TokenCommands tokens;
   tokens.add(app, status, io);
+  UpdateCommand update;
+  add_update(app, update, status, io);
   CaCommands authority;
   authority.add(app, status, io);
   const auto is_named = [&](const CLI::App* command) { return command->get_name() == arguments.front(); };

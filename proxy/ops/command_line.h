@@ -1,0 +1,27 @@
+// How subcommands are added to the command line of `bloomwall`. Those of one subject have a file of their own.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "conf/config.h"
+#include "proxy/ops/commands.h"
+
+namespace bloomwall::proxy {
+
+// A subcommand with --config; its run function is called once the line is parsed.
+template <typename Command>
+CLI::App* add_command(CLI::App& app, const char* name, const char* what, Command& command, int& status,
+                      const Streams& io, int (*run)(const Command&, const Streams&)) {
+  CLI::App* sub = app.add_subcommand(name, what);
+  sub->add_option("--config", command.config,
+                  std::string("configuration; default ") + conf::kDefaultConfigFile + ", else the built-in defaults")
+      ->type_name("FILE");
+  sub->callback([&command, &status, &io, run] { status = run(command, io); });
+  return sub;
+}
+
+void add_update(CLI::App& app, UpdateCommand& command, int& status, const Streams& io);
+
+}  // namespace bloomwall::proxy
