@@ -21,12 +21,12 @@ class MapReader;
 inline constexpr std::size_t kMostListed = 1000;
 
 struct ListedSource {
-  std::string name;               // of the filter that is made of it
-  std::string url;                // https
-  std::string format = "auto";    // as in filters[].sources
-  std::string category;           // ads, malware, ...
-  std::string licence, homepage;  // of the list
-  std::uint64_t entries = 0;      // usually, about
+  std::string name;                         // of the filter that is made of it
+  std::string url;                          // https
+  std::string format = "auto";              // as in filters[].sources
+  std::string category = {};                // ads, malware, ...
+  std::string licence = {}, homepage = {};  // of the list
+  std::uint64_t entries = 0;                // usually, about
   Milliseconds every{86'400'000};
   std::uint32_t unusable = 5;  // percent of its rules that usually cannot be used, rounded up
   friend bool operator==(const ListedSource&, const ListedSource&) = default;
