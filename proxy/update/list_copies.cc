@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::string_view kFetchedPrefix = ".fetched-";
 constexpr std::string_view kPacked = ".zst", kPlain = ".list";
+constexpr std::string_view kUnfinished = ".bwf-tmp";  // of a copy whose writer was killed
 constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
 constexpr int kLevel = 6;  // of zstd: a tenth of the time that the build takes
 
@@ -142,7 +143,9 @@ void ListCopies::remove_others(const std::vector<std::string>& copies) const {
   std::error_code error;
   for (std::filesystem::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
-    const bool is_ours = name.starts_with(kFetchedPrefix) || name.ends_with(kPacked) || name.ends_with(kPlain);
+    const auto ends_in = [&](std::string_view end) { return name.ends_with(end); };
+    const bool is_ours =
+        name.starts_with(kFetchedPrefix) || ends_in(kPacked) || ends_in(kPlain) || ends_in(kUnfinished);
     if (is_ours && std::ranges::find(copies, name) == copies.end()) others.push_back(at->path());
   }
   for (const auto& other : others) std::filesystem::remove(other, error);
