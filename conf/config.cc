@@ -65,6 +65,7 @@ void read(MapReader& map, Config& out) {
   map.section("admin", out.admin);
   map.section("tls_inspection", out.tls_inspection);
   map.section("authentication", out.authentication);
+  map.section("update", out.update);
 }
 
 // Errors of one file together, in the order of its lines.
@@ -94,6 +95,7 @@ tl::expected<Config, ConfigErrors> load_file(const std::filesystem::path& path) 
   auto config = make_config(files->tree, {.files = files->files});
   if (!config) return config;
   for (std::size_t i = 1; i < files->files.size(); ++i) config->included.emplace_back(files->files[i].name);
+  config->drop_in_folder = files->drop_in_folder;
   return config;
 }
 

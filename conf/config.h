@@ -12,6 +12,7 @@
 #include "conf/authentication.h"
 #include "conf/groups.h"
 #include "conf/sections.h"
+#include "conf/update.h"
 #include "conf/yaml_tree.h"
 
 namespace bloomwall::conf {
@@ -22,6 +23,7 @@ inline constexpr const char* kDefaultStateDir = "/var/lib/bloomwall";
 
 struct Config {
   std::vector<std::filesystem::path> included;  // the files that `include` of the first one named and that were read
+  std::filesystem::path drop_in_folder;         // any file NAME.yaml in it is included; empty: there is no such folder
   std::vector<Listener> listeners{Listener{}};
   std::uint32_t workers = 0;  // threads, 1 .. 1024; 0 = auto: one a processor
   std::vector<Filter> filters;
@@ -48,6 +50,7 @@ struct Config {
   Admin admin;
   TlsInspection tls_inspection;
   Authentication authentication;
+  Update update;
   friend bool operator==(const Config&, const Config&) = default;
 };
 

@@ -17,7 +17,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/handles.h"
+#include "conf/yaml_text.h"
 
 namespace bloomwall::conf {
 namespace {
@@ -26,23 +26,6 @@ using Errors = std::vector<ConfigError>;
 
 ConfigError cannot_read(const std::filesystem::path& path, int error) {
   return {path.string(), 0, 0, "", std::generic_category().message(error)};
-}
-
-// At most one octet more than a configuration may have: enough to see that it is too large.
-tl::expected<std::string, ConfigError> read_whole(const std::filesystem::path& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return tl::unexpected(cannot_read(path, errno));
-  std::string text;
-  std::array<char, 65536> piece{};
-  ssize_t got = 0;
-  while (text.size() <= kMaxYamlBytes) {
-    got = ::read(fd.get(), piece.data(), piece.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    text.append(piece.data(), static_cast<std::size_t>(got));
-  }
-  if (got < 0) return tl::unexpected(cannot_read(path, errno));
-  return text;
 }
 
 void set_file(YamlNode& node, std::uint16_t file) {
@@ -140,6 +123,7 @@ class FileReader {
       return fail(pattern.place, key, "* ? and [ may stand in the last part of a path alone");
     }
     if (!is_pattern(name)) return read_one(path, pattern, key);
+    if (name == "*.yaml" && out.drop_in_folder.empty()) out.drop_in_folder = folder_ / path.parent_path();
     std::error_code failed;
     std::set<std::string> names;
     std::filesystem::directory_iterator each(folder_ / path.parent_path(), failed), end;
@@ -170,9 +154,9 @@ class FileReader {
   bool add(const std::string& name, const std::filesystem::path& path, const std::filesystem::path& folder) {
     struct stat status{};
     if (::stat(path.c_str(), &status) == 0 && !seen_.emplace(status.st_dev, status.st_ino).second) return true;
-    auto text = read_whole(path);
+    const auto text = read_yaml_file(path);
     if (!text) {
-      errors.push_back({name, 0, 0, "", text.error().what});
+      errors.push_back({name, 0, 0, "", text.error().front().what});
       return false;
     }
     auto tree = parse_yaml(*text, name);

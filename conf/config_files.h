@@ -26,6 +26,8 @@ inline constexpr std::string_view kIncludeKey = "include";
 struct ConfigFiles {
   YamlNode tree;                       // Place::file of each node says which file it is from
   std::vector<SourceFile> files = {};  // the first one, then those that were included
+  // Where a program may put files that are then included: that of the first pattern DIR/*.yaml; empty: there is none.
+  std::filesystem::path drop_in_folder = {};
 };
 
 // Every error of all files that could be read. Blocks where `path` is a pipe.

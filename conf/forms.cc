@@ -218,6 +218,26 @@ Checked check_key_hash(std::string& value) {
   return good_if(value.size() == 64 && std::ranges::all_of(value, is_hex));
 }
 Checked check_http_url(std::string& value) { return good_if(value.empty() || is_http_url(value)); }
+Checked check_list_url(std::string& value) {
+  return good_if(is_http_url(value) && value.find('#') == std::string::npos);
+}
+Checked check_list_format(std::string& value) {
+  constexpr std::string_view kNames =
+      "auto domains hosts wildcard adblock dnsmasq unbound rpz squidguard-domains squidguard-urls "
+      "squidguard-expressions urls csv privoxy mixed networks";
+  for (std::string_view rest = kNames, name; !(name = next_word(rest)).empty();) {
+    if (name == value) return {};
+  }
+  return tl::unexpected(fmt::format("there are {}", kNames));
+}
+Checked check_canary(std::string& value) { return is_http_url(value) ? Checked{} : check_host_name(value); }
+Checked check_update_proxy(std::string& value) {
+  if (value == "direct") return {};
+  if (!is_http_url(value)) return good_if(false);
+  std::string rest = value.substr(value.find("://") + 3);
+  if (rest.ends_with('/')) rest.pop_back();
+  return check_host_port(rest);
+}
 Checked check_ip(std::string& value) { return good_if(is_ip(value)); }
 
 Checked check_times(std::string& value) {
@@ -282,6 +302,11 @@ const Form kContact{"a mail address, an http(s) URL or \"\"", check_contact};
 const Form kReportUrl{"an http(s) URL, a mailto URL or \"\"", check_report_url};
 const Form kKeyHash{"the SHA-256 of a public key in 64 hexadecimal digits", check_key_hash};
 const Form kHttpUrl{"an http(s) URL or \"\"", check_http_url};
+const Form kListUrl{"an https URL, an http URL with sha256, or a path", check_list_url};
+const Form kListFormat{"auto or a format, such as hosts or adblock", check_list_format};
+const Form kSha256{"64 hexadecimal digits", check_key_hash};
+const Form kCanary{"a host name in ASCII (xn-- for others) or an http(s) URL", check_canary};
+const Form kUpdateProxy{"direct, or http:// or https:// with host:port", check_update_proxy};
 const Form kTimes{"days and times such as mon-fri 08:00-12:30, fri 22:00-06:00 or sat,sun", check_times};
 const Form kDates{"dates such as 2026-12-24, 2026-12-21..2027-01-08 or 12-24", check_dates};
 const Form kZone{"a time zone such as Europe/Berlin", check_zone};

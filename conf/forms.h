@@ -43,6 +43,11 @@ extern const Form kContact;          // mail address or http(s) URL; empty: none
 extern const Form kReportUrl;        // http(s) or mailto URL, braces allowed; empty: none
 extern const Form kKeyHash;          // SHA-256 in 64 hexadecimal digits; made lower-case
 extern const Form kHttpUrl;          // http(s) URL; empty: none
+extern const Form kListUrl;          // http(s) URL of a list, without a fragment
+extern const Form kListFormat;       // a name of a list's format
+extern const Form kSha256;           // 64 hexadecimal digits; made lower-case
+extern const Form kCanary;           // a host name, or an http(s) URL
+extern const Form kUpdateProxy;      // "direct", or an http(s) URL of nothing but a host and a port
 extern const Form kTimes;            // of a schedule: schedule_text.h
 extern const Form kDates;            // of a calendar: schedule_text.h
 extern const Form kZone;             // the name of a time zone that this system has

@@ -62,6 +62,11 @@ void read(MapReader& map, Filter& out) {
   map.choice("on_error", out.on_error, {{"block", Filter::OnError::block}, {"allow", Filter::OnError::allow}});
   map.choice("exceptions", out.takes_exceptions, {{"allowed", true}, {"refused", false}});
   map.optional_path("sources_folder", out.sources_folder);
+  map.sections("sources", out.sources, "url", 0);
+  map.section("build", out.build);
+  map.section("guards", out.guards);
+  map.duration("stale_after", out.stale_after, Milliseconds(std::chrono::hours(1)),
+               Milliseconds(std::chrono::hours(365 * 24)));
   map.choice("memory", out.memory,
              {{"auto", Filter::Memory::automatic},
               {"paged", Filter::Memory::paged},
@@ -70,6 +75,11 @@ void read(MapReader& map, Filter& out) {
   map.require("name");
   map.require("file");
   if (!out.legal_link.empty() && out.status != 451) map.fail("legal_link", "goes with status: 451 only");
+  if (out.sources.empty()) return;
+  if (out.sources.size() > kMostSources) map.fail("sources", "more than 64 lists");
+  if (!out.public_key.empty())
+    map.fail("sources", "goes without public_key: nobody signs what `bloomwall update` builds");
+  if (!out.delta.empty()) map.fail("sources", "goes without delta: `bloomwall update` builds the whole file");
 }
 
 void read(MapReader& map, BlockPage& out) {

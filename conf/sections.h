@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "conf/update.h"
 
 namespace bloomwall::conf {
 
@@ -67,6 +68,10 @@ struct Filter {
   OnError on_error = OnError::block;          // what a lost filter does
   bool takes_exceptions = true;               // false: `bloomwall allow` does not let pass what it lists
   std::filesystem::path sources_folder = {};  // of the lists that it was built from, for `bloomwall why`; empty: none
+  std::vector<Source> sources = {};           // what `bloomwall update` makes `file` of; empty: others make it
+  Build build = {};
+  Guards guards = {};
+  Milliseconds stale_after{259'200'000};  // 1 hour to 365 days without a source that was fetched: a warning
   // Where its bytes are while it is served: filter/file/residence.h.
   enum class Memory : std::uint8_t { automatic, paged, locked, copied };
   Memory memory = Memory::automatic;

@@ -200,6 +200,29 @@ void MapReader::percent(std::string_view key, std::uint32_t& out, std::uint32_t 
   out = static_cast<std::uint32_t>(*value);
 }
 
+namespace {
+
+// "1e-6", not "1e-06".
+std::string ratio_text(double value) {
+  std::string text = fmt::format("{}", value);
+  const auto at = text.find("e-0");
+  return at == std::string::npos ? text : text.erase(at + 2, 1);
+}
+
+}  // namespace
+
+void MapReader::ratio(std::string_view key, double& out, double smallest, double largest) {
+  if (into_ != nullptr) return put(key, plain_node(ratio_text(out)));
+  const std::string range = fmt::format("{} to {}", ratio_text(smallest), ratio_text(largest));
+  const YamlNode* node = find(key, range);
+  if (node == nullptr) return;
+  const auto value = is_plain(*node) ? parse_weight(node->text) : std::nullopt;
+  if (!value || !(*value >= smallest && *value <= largest)) {
+    return expected(*node, path_of(key), fmt::format("a number from {}, such as {}", range, ratio_text(out)));
+  }
+  out = *value;
+}
+
 void MapReader::flag(std::string_view key, bool& out) {
   if (into_ != nullptr) return put(key, plain_node(out ? "true" : "false"));
   const YamlNode* node = find(key, "true or false");
@@ -279,6 +302,19 @@ void MapReader::path_or(std::string_view key, std::string& out, std::initializer
   std::filesystem::path path;
   if (node->kind == YamlNode::Kind::scalar && std::ranges::find(words, node->text) != words.end()) {
     out = node->text;
+  } else if (read_path(*node, path_of(key), path)) {
+    out = path.string();
+  }
+}
+
+void MapReader::url_or_path(std::string_view key, std::string& out) {
+  if (into_ != nullptr) return put(key, text_node(out));
+  const YamlNode* node = find(key, std::string(kListUrl.expected));
+  if (node == nullptr) return;
+  std::filesystem::path path;
+  const bool is_url = node->kind == YamlNode::Kind::scalar && node->text.find("://") != std::string::npos;
+  if (is_url) {
+    read_text(*node, path_of(key), out, kListUrl);
   } else if (read_path(*node, path_of(key), path)) {
     out = path.string();
   }

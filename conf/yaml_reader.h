@@ -72,12 +72,14 @@ class MapReader {
   void duration(std::string_view key, Milliseconds& out, Milliseconds smallest, Milliseconds largest);
   void size(std::string_view key, std::uint64_t& out, std::uint64_t smallest, std::uint64_t largest);
   void percent(std::string_view key, std::uint32_t& out, std::uint32_t smallest, std::uint32_t largest);
+  void ratio(std::string_view key, double& out, double smallest, double largest);  // "1e-6"
   void flag(std::string_view key, bool& out);
   void text(std::string_view key, std::string& out, const Form& form);
   void path(std::string_view key, std::filesystem::path& out);
   // A path, or one of the words, quoted or not: `off` is often quoted because YAML 1.1 reads it as false. A file of
   // that name is written "./off".
   void path_or(std::string_view key, std::string& out, std::initializer_list<std::string_view> words);
+  void url_or_path(std::string_view key, std::string& out);  // of a list: kListUrl
   // null leaves `out` empty.
   void optional_text(std::string_view key, std::optional<std::string>& out, const Form& form);
   void optional_path(std::string_view key, std::filesystem::path& out);
@@ -144,6 +146,7 @@ class MapReader {
   }
 
   Names& names() { return reading_.names; }
+  Reading& reading() { return reading_; }
   void require(std::string_view key);  // an error where the key is absent
   // For checks over several keys: an error placed at the value of `key`, or at the map where that is absent.
   void fail(std::string_view key, std::string what);

@@ -17,7 +17,15 @@ file(WRITE "${BLOOMWALL_BINARY}/systemd/bloomwall.service" "${unit}")
 file(READ "${BLOOMWALL_SOURCE}/systemd/bloomwall.socket" socket)
 file(WRITE "${BLOOMWALL_BINARY}/systemd/bloomwall.socket" "${socket}")
 
-file(INSTALL "${BLOOMWALL_BINARY}/systemd/bloomwall.service" "${BLOOMWALL_BINARY}/systemd/bloomwall.socket" DESTINATION "${prefix}/lib/systemd/system")
+file(READ "${BLOOMWALL_SOURCE}/systemd/bloomwall-update.service" update)
+string(REPLACE "/usr/bin/bloomwall" "${prefix}/bin/bloomwall" update "${update}")
+string(REPLACE "--config /etc/bloomwall" "--config ${etc}/bloomwall" update "${update}")
+string(REPLACE "/usr/share/doc" "${prefix}/share/doc" update "${update}")
+file(WRITE "${BLOOMWALL_BINARY}/systemd/bloomwall-update.service" "${update}")
+
+file(INSTALL "${BLOOMWALL_BINARY}/systemd/bloomwall.service" "${BLOOMWALL_BINARY}/systemd/bloomwall.socket"
+     "${BLOOMWALL_BINARY}/systemd/bloomwall-update.service" "${BLOOMWALL_SOURCE}/systemd/bloomwall-update.timer"
+     "${BLOOMWALL_SOURCE}/systemd/bloomwall-update.path" DESTINATION "${prefix}/lib/systemd/system")
 file(INSTALL "${BLOOMWALL_SOURCE}/systemd/bloomwall.sysusers" DESTINATION "${prefix}/lib/sysusers.d" RENAME bloomwall.conf)
 file(INSTALL "${BLOOMWALL_SOURCE}/systemd/bloomwall.tmpfiles" DESTINATION "${prefix}/lib/tmpfiles.d" RENAME bloomwall.conf)
 file(INSTALL "${BLOOMWALL_SOURCE}/systemd/bloomwall.logrotate" DESTINATION "${etc}/logrotate.d" RENAME bloomwall)
@@ -27,7 +35,7 @@ file(WRITE "${BLOOMWALL_BINARY}/systemd/bloomwall.yaml" "${yaml}")
 
 file(INSTALL "${BLOOMWALL_BINARY}/systemd/bloomwall.yaml" "${BLOOMWALL_SOURCE}/conf/blocked.html"
      DESTINATION "${prefix}/share/doc/bloomwall/examples")
-file(INSTALL "${BLOOMWALL_SOURCE}/conf/never-decrypt.txt" DESTINATION "${prefix}/share/bloomwall")
+file(INSTALL "${BLOOMWALL_SOURCE}/conf/never-decrypt.txt" "${BLOOMWALL_SOURCE}/conf/catalogue.yaml" DESTINATION "${prefix}/share/bloomwall")
 file(INSTALL "${BLOOMWALL_SOURCE}/conf/safe-search.txt" DESTINATION "${prefix}/share/doc/bloomwall/examples")
 # Where scdoc was there when it was built (docs/CMakeLists.txt).
 set(documents "${BLOOMWALL_BINARY}/docs")

@@ -24,7 +24,9 @@ def check(prefix, etc):
         root = pathlib.Path(folder)
         install(folder, prefix)
         wanted = [f"{prefix}/bin/bloomwall", f"{prefix}/bin/bloomwall-filter", f"{prefix}/lib/systemd/system/bloomwall.service",
-                  f"{prefix}/lib/systemd/system/bloomwall.socket", f"{prefix}/lib/sysusers.d/bloomwall.conf",
+                  f"{prefix}/lib/systemd/system/bloomwall.socket", f"{prefix}/lib/systemd/system/bloomwall-update.service",
+                  f"{prefix}/lib/systemd/system/bloomwall-update.timer", f"{prefix}/lib/systemd/system/bloomwall-update.path",
+                  f"{prefix}/share/bloomwall/catalogue.yaml", f"{prefix}/lib/sysusers.d/bloomwall.conf",
                   f"{prefix}/lib/tmpfiles.d/bloomwall.conf", f"{prefix}/share/doc/bloomwall/LICENSE",
                   f"{etc}/logrotate.d/bloomwall", f"{etc}/bloomwall/bloomwall.yaml",
                   f"{prefix}/share/doc/bloomwall/examples/bloomwall.yaml", f"{prefix}/share/doc/bloomwall/examples/blocked.html",
@@ -42,6 +44,9 @@ def check(prefix, etc):
         assert f"ExecStart={prefix}/bin/bloomwall run --config {etc}/bloomwall/bloomwall.yaml\n" in unit, unit
         assert f"ExecStopPost=+-{prefix}/bin/bloomwall listeners --after-failure --config {etc}/bloomwall/bloomwall.yaml\n" in unit, unit
         assert f"ExecReload={prefix}/bin/bloomwall reload --config {etc}/bloomwall/bloomwall.yaml\n" in unit, unit
+
+        update = (root / f"{prefix[1:]}/lib/systemd/system/bloomwall-update.service").read_text()
+        assert f"ExecStart={prefix}/bin/bloomwall update --config {etc}/bloomwall/bloomwall.yaml\n" in update, update
 
         configuration = root / f"{etc[1:]}/bloomwall/bloomwall.yaml"
         assert f"never: [{prefix}/share/bloomwall/never-decrypt.txt]" in configuration.read_text()

@@ -50,9 +50,10 @@ ALLOWED = {
     "proxy/dns": ["conf", "proxy/io"],
     "proxy/net": ["conf", "proxy/http", "proxy/http2", "proxy/access", "proxy/auth", "proxy/reply", "proxy/telemetry",
                   "proxy/log", "proxy/query_log", "proxy/tls", "proxy/io", "proxy/dns"] + FILTER_DOORS,
+    "proxy/update": ["conf", "filter/lists", "filter/builder"] + FILTER_DOORS,
     # filter/cli: what both programs have in common on a terminal (streams, lines, printable text).
     "proxy/ops": ["conf", "proxy/http", "proxy/access", "proxy/auth", "proxy/reply", "proxy/telemetry",
-                  "proxy/log", "proxy/query_log", "proxy/state", "proxy/tls", "proxy/io", "proxy/net", "filter/cli"] + FILTER_DOORS,
+                  "proxy/log", "proxy/query_log", "proxy/state", "proxy/tls", "proxy/io", "proxy/net", "proxy/update", "filter/cli"] + FILTER_DOORS,
 }
 # Packages that only some folders may include.
 PACKAGES = {
@@ -62,6 +63,7 @@ PACKAGES = {
     "crypt.h": ["proxy/auth"],
     "gssapi": ["helpers"],
     "sqlite3.h": ["proxy/state"],
+    "curl/": ["proxy/update", "proxy/ops"],
     "llhttp": ["proxy/http"],
     "nghttp2/": ["proxy/http2"],
     "xxhash": ["filter/bits", "filter/file"],

@@ -13,14 +13,18 @@ import tempfile
 
 SYSTEMD = pathlib.Path(__file__).resolve().parent.parent / "systemd"
 UNIT = SYSTEMD / "bloomwall.service"
+UPDATE = SYSTEMD / "bloomwall-update.service"
 WANTED = ["Type=notify", "ExecReload=/usr/bin/bloomwall reload --config /etc/bloomwall/bloomwall.yaml", "RestartPreventExitStatus=78",
-          "LimitNOFILE=", "StateDirectory=bloomwall", "RuntimeDirectory=bloomwall", "NotifyAccess="]
+          "LimitNOFILE=", "StateDirectory=bloomwall", "RuntimeDirectory=bloomwall", "NotifyAccess=",
+          "ExecStartPre=-/usr/bin/timeout 50s /usr/bin/bloomwall update --missing --config /etc/bloomwall/bloomwall.yaml"]
+UPDATE_WANTED = ["Type=oneshot", "ExecStart=/usr/bin/bloomwall update --config /etc/bloomwall/bloomwall.yaml", "Nice=19",
+                 "IOSchedulingClass=idle", "MemoryMax=", "User=bloomwall", "StateDirectory=bloomwall", "SocketBindDeny=any"]
 
 
-def exposure():
-    done = subprocess.run(["systemd-analyze", "security", "--offline=true", "--no-pager", str(UNIT)], capture_output=True, text=True,
+def exposure(unit):
+    done = subprocess.run(["systemd-analyze", "security", "--offline=true", "--no-pager", str(unit)], capture_output=True, text=True,
                           timeout=60)
-    found = re.search(r"Overall exposure level for bloomwall\.service: ([0-9.]+)", done.stdout)
+    found = re.search(r"Overall exposure level for bloomwall[-a-z]*\.service: ([0-9.]+)", done.stdout)
     assert found, done.stdout + done.stderr
     return float(found.group(1))
 
@@ -29,8 +33,10 @@ def check_restarts(unit):
     """Attempts end: so many of them fit into the interval, each taking as long as a start may."""
     number = {key: int(re.search(rf"^{key}=(\d+)", unit, re.M).group(1)) for key in
               ("StartLimitIntervalSec", "StartLimitBurst", "RestartSec", "TimeoutStartSec")}
-    assert "StartLimitIntervalSec=30min\n" in unit
-    seconds = number["StartLimitBurst"] * (number["RestartSec"] + number["TimeoutStartSec"])
+    assert "StartLimitIntervalSec=45min\n" in unit
+    before = int(re.search(r"^ExecStartPre=-/usr/bin/timeout (\d+)s ", unit, re.M).group(1))
+    assert before < number["TimeoutStartSec"], "else systemd would end it, and the start with it"
+    seconds = number["StartLimitBurst"] * (number["RestartSec"] + number["TimeoutStartSec"] + before)
     assert seconds <= 60 * number["StartLimitIntervalSec"], number
 
 
@@ -58,8 +64,11 @@ def check_units():
         (units / "bloomwall.socket").write_text(socket)
         # The program need not be installed here.
         (units / "bloomwall.service").write_text(UNIT.read_text().replace("/usr/bin/bloomwall ", f"{sys.executable} "))
-        done = subprocess.run(["systemd-analyze", "verify", "--man=no", str(units / "bloomwall.socket"), str(units / "bloomwall.service")],
-                              capture_output=True, text=True, timeout=60)
+        (units / UPDATE.name).write_text(UPDATE.read_text().replace("/usr/bin/bloomwall ", f"{sys.executable} "))
+        for name in ("bloomwall-update.timer", "bloomwall-update.path"):
+            shutil.copy(SYSTEMD / name, units)
+        done = subprocess.run(["systemd-analyze", "verify", "--man=no", *map(str, sorted(units.iterdir()))], capture_output=True, text=True,
+                              timeout=60)
         ours = [line for line in done.stderr.splitlines() if "bloomwall" in line]
         assert not ours, done.stderr
 
@@ -72,9 +81,13 @@ def main():
     for line in WANTED:
         assert line in unit, line
     check_restarts(unit)
-    rating = exposure()
-    print(f"exposure {rating}")
-    assert rating <= 2.0, rating
+    update = UPDATE.read_text()
+    for line in UPDATE_WANTED:
+        assert line in update, line
+    for each in (UNIT, UPDATE):
+        rating = exposure(each)
+        print(f"{each.name}: exposure {rating}")
+        assert rating <= 2.0, rating
     check_units()
     check_logrotate()
     return 0

@@ -36,7 +36,10 @@ struct BuildRun {
     if (progress) progress({.phase = phase, .input = input, .stream = report.stream});
   }
   std::function<Result<void>(const std::filesystem::path&)> checked_by_sample() const {
-    return [this](const std::filesystem::path& file) { return sample.check(file); };
+    return [this](const std::filesystem::path& file) -> Result<void> {
+      if (auto ok = sample.check(file); !ok) return ok;
+      return options.check ? options.check(file) : Result<void>{};
+    };
   }
   bool stopped() const { return options.stop != nullptr && options.stop->load(std::memory_order_relaxed); }
 

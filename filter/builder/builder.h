@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +37,7 @@ struct BuildOptions {
   std::vector<std::string> lists;
   std::vector<GeneratedList> generated;  // read after the lists
   ReadOptions read;
+  std::map<std::string, Format> formats = {};  // of lists that have another one than `read` says
   bool raw = false;
   std::string category;  // empty: that of the lists, where all have the same
   Target target;
@@ -53,15 +55,18 @@ struct BuildOptions {
   double most_unusable = kMostUnusable;
   bool allow_unsupported = false;
   std::vector<std::string> allow_unsupported_of;
-  std::filesystem::path sources;            // empty, or what the lists have to be: source_list.h
-  bool empty = false;                       // no list: an empty file of the expected sizes, for `like`
-  FileAccess access;                        // of every file that is written
-  std::filesystem::path allow_out;          // empty: allow rules are counted and dropped
-  std::filesystem::path report_marks;       // empty, or where MarkReport writes
-  std::optional<double> max_shrink;         // share of the replaced file's distinct entries
-  std::uint64_t ram_bytes = 0;              // 0: default_ram_budget()
-  unsigned threads = 0;                     // 0: one a processor
-  std::optional<std::uint64_t> samples;     // requests to measure the error with; default: usual_samples()
+  std::filesystem::path sources;         // empty, or what the lists have to be: source_list.h
+  bool empty = false;                    // no list: an empty file of the expected sizes, for `like`
+  FileAccess access;                     // of every file that is written
+  std::filesystem::path allow_out;       // empty: allow rules are counted and dropped
+  std::filesystem::path report_marks;    // empty, or where MarkReport writes
+  std::optional<double> max_shrink;      // share of the replaced file's distinct entries
+  std::uint64_t ram_bytes = 0;           // 0: default_ram_budget()
+  unsigned threads = 0;                  // 0: one a processor
+  std::optional<std::uint64_t> samples;  // requests to measure the error with; default: usual_samples()
+  // Called with the complete file under its temporary name, after the sample was found in it; an error leaves the
+  // target unchanged.
+  std::function<Result<void>(const std::filesystem::path& file)> check = {};
   const std::atomic<bool>* stop = nullptr;  // becomes true: nothing is written, error `io` "interrupted"
 };
 

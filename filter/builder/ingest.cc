@@ -297,7 +297,11 @@ Result<void> Ingest::read_file(const ListFile& file, const IngestProgress& progr
 }
 
 Result<void> Ingest::read_list_file(const ListFile& file, IngestedFile& out, const IngestProgress& progress) {
-  auto reader = ListReader::open(file, options_.read);
+  ReadOptions read = options_.read;
+  if (options_.formats != nullptr) {
+    if (const auto own = options_.formats->find(file.list); own != options_.formats->end()) read.format = own->second;
+  }
+  auto reader = ListReader::open(file, read);
   if (!reader) return unexpected(std::move(reader).error());
   Pass pass(*this, reader->order_free() ? options_.threads : 1, file.path, progress);
   std::vector<BlockParser> parsers;

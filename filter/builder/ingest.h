@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -75,6 +76,7 @@ class RangeCollector;
 
 struct IngestOptions {
   ReadOptions read = {};
+  const std::map<std::string, Format>* formats = nullptr;  // of lists that have another one; null: none
   bool raw = false;  // every line that is not empty is a key, byte for byte (but for a CR before the LF)
   bool keep_allow_rules = false;
   unsigned threads = 1;

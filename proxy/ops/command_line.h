@@ -1,4 +1,4 @@
-// What the command lines of `bloomwall` have in common.
+// What the command lines of `bloomwall` have in common. Those of one subject have a file of their own.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -32,5 +32,6 @@ struct ServiceCommands {
   void add_run(CLI::App& app, int& status, const Streams& io);
   void add_others(CLI::App& app, int& status, const Streams& io);
 };
+void add_update(CLI::App& app, UpdateCommand& command, int& status, const Streams& io);
 
 }  // namespace bloomwall::proxy

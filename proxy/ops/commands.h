@@ -150,6 +150,18 @@ struct WhyCommand {
 };
 int run_why(const WhyCommand& command, const Streams& io);
 
+// Fetches the lists of filters[].sources that are due, builds the filters whose lists have changed, and has the running
+// proxy take them over (proxy/update). 1: something failed or was refused, which it names; what was good before is
+// kept. 2: nothing could be done: another update runs, a folder cannot be written.
+struct UpdateCommand {
+  std::filesystem::path config;
+  std::vector<std::string> names;  // filters; these alone, and at once. Of `add`: of lists of the catalogue
+  bool add = false;  // makes a filter of each first, in Config::drop_in_folder; one that cannot be built is removed
+  bool catalogue = false;  // shows the lists that `add` knows: "name<TAB>category<TAB>entries<TAB>licence<TAB>page"
+  bool force = false, missing = false, loop = false, json = false;
+};
+int run_update_command(const UpdateCommand& command, const Streams& io);
+
 // Puts a switch over what a group does until a time (groups_api.h), or ends it. Without words shows those that there
 // are: "group<TAB>switch<TAB>end<TAB>who<TAB>why" each. 1: it cannot be taken, or there is none; 2: nobody there, or it
 // could not be kept.

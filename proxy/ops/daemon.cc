@@ -356,24 +356,26 @@ std::string Daemon::metrics() const {
   Counters sum;
   if (server_ != nullptr) server_->add_counters_to(sum);
   const auto alive = std::ranges::count_if(policies_, [](const auto& policy) { return !policy.expired(); });
-  const MetricsInput input{.counters = sum,
-                           .gauges = server_ == nullptr ? Gauges{} : server_->gauges(),
-                           .snapshot = served_.snapshot.get(),
-                           .policy = served_.policy.get(),
-                           .policies_alive = static_cast<std::size_t>(alive),
-                           .helpers = server_ == nullptr ? HelperLogins::Figures{} : server_->helpers(),
-                           .reloads = reloads_,
-                           .logs = {access_log_->lines_written(), access_log_->lines_dropped(), log_lines_dropped()},
-                           .state = {.is_usable = state_->is_usable(),
-                                     .exceptions = state_->state().exceptions.size(),
-                                     .tokens = state_->state().tokens->all().size()},
-                           .reports = report_figures(*state_->state().reports, std::time(nullptr)),
-                           .query_log = traffic_->status().figures,
-                           .report_counts = report_counts_,
-                           .webhook = webhook_.figures(),
-                           .phase = phase_,
-                           .loop_silence = server_ == nullptr ? Milliseconds(0) : server_->longest_silence(),
-                           .now = std::chrono::system_clock::now()};
+  const MetricsInput input{
+      .counters = sum,
+      .gauges = server_ == nullptr ? Gauges{} : server_->gauges(),
+      .snapshot = served_.snapshot.get(),
+      .policy = served_.policy.get(),
+      .policies_alive = static_cast<std::size_t>(alive),
+      .helpers = server_ == nullptr ? HelperLogins::Figures{} : server_->helpers(),
+      .reloads = reloads_,
+      .logs = {access_log_->lines_written(), access_log_->lines_dropped(), log_lines_dropped()},
+      .state = {.is_usable = state_->is_usable(),
+                .exceptions = state_->state().exceptions.size(),
+                .tokens = state_->state().tokens->all().size()},
+      .reports = report_figures(*state_->state().reports, std::time(nullptr)),
+      .query_log = traffic_->status().figures,
+      .report_counts = report_counts_,
+      .webhook = webhook_.figures(),
+      .lists = served_.snapshot == nullptr ? nullptr : &lists_api_->state(served_.snapshot->settings),
+      .phase = phase_,
+      .loop_silence = server_ == nullptr ? Milliseconds(0) : server_->longest_silence(),
+      .now = std::chrono::system_clock::now()};
   return metrics_text(input);
 }
 

@@ -28,6 +28,7 @@
 #include "proxy/ops/file_watch.h"
 #include "proxy/ops/groups_api.h"
 #include "proxy/ops/http_server.h"
+#include "proxy/ops/lists_api.h"
 #include "proxy/ops/metrics.h"
 #include "proxy/ops/reload_api.h"
 #include "proxy/ops/reload_job.h"
@@ -136,6 +137,7 @@ class Daemon {
   std::unique_ptr<WhyApi> why_api_;
   std::unique_ptr<StatusApi> status_api_;
   std::unique_ptr<ConfigApi> config_api_;
+  std::unique_ptr<ListsApi> lists_api_;
   std::unique_ptr<ApiAccess> access_;
   std::unique_ptr<HttpServer> control_, admin_;  // on the unix socket; on the admin address
   std::unique_ptr<Reloader> reloader_;           // last: its thread posts to the loop

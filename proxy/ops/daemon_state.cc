@@ -71,6 +71,7 @@ tl::expected<void, std::string> Daemon::open_state() {
                                                              .configuration = configuration_file(file_).string(),
                                                              .traffic = [this] { return traffic_->status(); }});
   config_api_ = std::make_unique<ConfigApi>([this] { return served_.snapshot; });
+  lists_api_ = std::make_unique<ListsApi>([this] { return served_.snapshot; });
   access_ = std::make_unique<ApiAccess>(state_->tokens(),
                                         ApiAccess::Clocks{.seconds = [] { return std::int64_t{std::time(nullptr)}; }});
   return {};
@@ -113,6 +114,7 @@ std::vector<HttpRoute> Daemon::api_routes() {
   routes.push_back(access_->guarded(why_api_->route()));
   routes.push_back(StatusApi::description());
   routes.push_back(access_->guarded(config_api_->route()));
+  for (ApiRoute& route : lists_api_->routes()) routes.push_back(access_->guarded(std::move(route)));
   for (ApiRoute& route : status_api_->routes()) routes.push_back(access_->guarded(std::move(route)));
   for (ApiRoute& route : traffic_->routes()) routes.push_back(access_->guarded(std::move(route)));
   for (ApiRoute& route : groups_api_->routes()) routes.push_back(access_->guarded(std::move(route)));

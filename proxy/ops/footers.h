@@ -52,11 +52,9 @@ inline constexpr const char* kReportFooter =
     "that is open, or it cannot be accepted so; 2 nobody to ask, or it could not be kept.";
 inline constexpr const char* kWhyFooter =
     "Read from the files and lists, not from the running proxy. Without lists as arguments those in "
-    "filters[].sources_folder are\n"
-    "read. What is in none of the lists that a filter was built from is an error of the filter itself. Exit status: 0 "
-    "a "
-    "line was\n"
-    "found for each filter that lists it, or none does; 1 not for each; 2 filters cannot be read.";
+    "filters[].sources_folder are\nread, or the copies of filters[].sources. What is in none of the lists that a "
+    "filter was built from is an error of the\nfilter itself. Exit status: 0 a line was found for each filter that "
+    "lists it, or none does; 1 not for each; 2 filters cannot\nbe read.";
 inline constexpr const char* kSwitchFooter =
     "In force when the command returns, without a reload; it ends by itself, and open tunnels are judged again both "
     "times.\n"

@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "proxy/ops/list_metrics.h"
 #include "proxy/ops/loading.h"
 #include "proxy/ops/metric_families.h"
 #include "proxy/ops/process_facts.h"
@@ -263,6 +264,9 @@ std::string metrics_text(const MetricsInput& input) {
   add_reloads(out, input);
   add_reports(out, input);
   add_query_log(out, input.query_log);
+  if (input.snapshot != nullptr && input.lists != nullptr) {
+    add_list_metrics(out, input.snapshot->settings, *input.lists, std::chrono::system_clock::to_time_t(input.now));
+  }
   add_process(out);
   return out.text();
 }

@@ -15,6 +15,7 @@
 #include "proxy/ops/reports_api.h"
 #include "proxy/query_log/query_log.h"
 #include "proxy/telemetry/counters.h"
+#include "proxy/update/lists_state.h"
 
 namespace bloomwall::proxy {
 
@@ -45,6 +46,7 @@ struct MetricsInput {
   QueryLog::Figures query_log = {};
   ReportCounts report_counts = {};
   ReportWebhook::Figures webhook = {};
+  const ListsState* lists = nullptr;  // null while starting
   Phase phase = Phase::starting;
   std::chrono::milliseconds loop_silence{0};
   TimePoint now;

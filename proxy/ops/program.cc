@@ -305,6 +305,8 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   add_log(app, log, status, io);
   TokenCommands tokens;
   tokens.add(app, status, io);
+  UpdateCommand update;
+  add_update(app, update, status, io);
   CaCommands authority;
   authority.add(app, status, io);
   filter::add_self_description(app, status, io);

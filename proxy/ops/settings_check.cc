@@ -14,6 +14,7 @@
 #include "conf/forms.h"
 #include "proxy/io/endpoint.h"
 #include "proxy/net/tls_inspection.h"
+#include "proxy/ops/lists_json.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -56,6 +57,9 @@ void check_log(const std::string& key, const std::filesystem::path& file, std::v
 }
 
 void check_sources(const conf::Filter& filter, std::vector<std::string>& lines) {
+  for (const conf::Source& source : filter.sources) {
+    check_mode(fmt::format("filters: {}: header_file", filter.name), source.header_file, lines);
+  }
   std::error_code failed;
   if (filter.sources_folder.empty() || std::filesystem::is_directory(filter.sources_folder, failed)) return;
   lines.push_back(
@@ -107,6 +111,8 @@ void append_warnings(const Snapshot& snapshot, std::vector<std::string>& lines) 
     lines.emplace_back("upstream.credentials_file: goes to the parent in clear: upstream.tls is false");
   }
   for (const conf::Filter& filter : settings.filters) check_sources(filter, lines);
+  check_mode("update.credentials_file", settings.update.credentials_file, lines);
+  for (std::string& line : list_warnings(settings, std::time(nullptr))) lines.push_back(std::move(line));
   if (settings.access.clients.empty()) lines.emplace_back("access.clients: is empty: nobody may use the proxy");
   if (settings.filters.empty()) lines.emplace_back("no filters are configured: nothing will be blocked");
 }

@@ -12,8 +12,8 @@
 namespace bloomwall::proxy {
 
 // One line each: secrets that others may read, credentials that travel in clear, certificates that are not valid now or
-// expire within two weeks, an admin address that others reach without TLS, an empty access.clients, no filters, groups
-// that nobody can be in.
+// expire within two weeks, an admin address that others reach without TLS, an empty access.clients, no filters, lists
+// that were not fetched for long, groups that nobody can be in.
 void append_warnings(const Snapshot& snapshot, std::vector<std::string>& lines);
 
 // Whether tokens and sessions may be sent to the admin address: it is of this host alone, or speaks TLS.

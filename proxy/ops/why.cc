@@ -9,6 +9,7 @@
 
 #include "filter/cli/terminal.h"
 #include "filter/policy/overrides.h"
+#include "proxy/update/lists_state.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -37,25 +38,54 @@ void ask_filter(const filter::Policy& policy, std::size_t index, const filter::C
   }
 }
 
+// A list, and what people know it by: of a copy its URL.
+struct Named {
+  filter::ListFile file;
+  std::string shown;
+};
+
+void expand(const std::string& list, const std::string& shown, const std::string& format, std::vector<Named>& out,
+            std::vector<std::string>& errors) {
+  auto expanded = filter::expand_list(list);
+  if (!expanded) return errors.push_back(expanded.error().text());
+  for (filter::ListFile& file : *expanded) {
+    const auto known = filter::parse_format(format);
+    if (file.format == filter::Format::auto_detect && known) file.format = *known;
+    const bool is_inside = file.path.starts_with(list);  // of an archive: "ut1.tar.gz:malware/domains"
+    std::string name = is_inside ? shown + file.path.substr(list.size()) : file.path;
+    out.push_back({std::move(file), std::move(name)});
+  }
+}
+
+void copies_of_sources(const conf::Config& settings, const conf::Filter& spec, std::vector<Named>& out,
+                       std::vector<std::string>& errors) {
+  const auto state = read_lists_state(settings.update.folder);
+  if (!state) return errors.push_back(state.error());
+  const ListFilterState* const known = state->find(spec.name);
+  if (known == nullptr) return;
+  const std::filesystem::path folder = copies_of(settings.update.folder, spec.name);
+  for (const SourceState& source : known->sources) {
+    const auto at = std::ranges::find(spec.sources, source.url, &conf::Source::url);
+    if (source.copy.empty()) continue;
+    expand((folder / source.copy).string(), source.url, at == spec.sources.end() ? "auto" : at->format, out, errors);
+  }
+}
+
 // The files that stand for the lists that are to be read; what is no list is an error.
-std::vector<filter::ListFile> files_of(const conf::Config& settings, const WhyQuestion& question,
-                                       const std::string& name, std::vector<std::string>& errors) {
+std::vector<Named> files_of(const conf::Config& settings, const WhyQuestion& question, const std::string& name,
+                            std::vector<std::string>& errors) {
   std::vector<std::string> lists = question.lists;
+  std::vector<Named> files;
   const auto spec = std::ranges::find(settings.filters, name, &conf::Filter::name);
-  if (lists.empty() && spec != settings.filters.end() && !spec->sources_folder.empty()) {
-    auto found = filter::lists_of_folder(spec->sources_folder);
-    if (!found) errors.push_back(found.error().text());
-    if (found) lists = *std::move(found);
-  }
-  std::vector<filter::ListFile> files;
-  for (const std::string& list : lists) {
-    auto expanded = filter::expand_list(list);
-    if (!expanded) {
-      errors.push_back(expanded.error().text());
-      continue;
+  if (lists.empty() && spec != settings.filters.end()) {
+    if (spec->sources_folder.empty() && !spec->sources.empty()) copies_of_sources(settings, *spec, files, errors);
+    if (!spec->sources_folder.empty()) {
+      auto found = filter::lists_of_folder(spec->sources_folder);
+      if (!found) errors.push_back(found.error().text());
+      if (found) lists = *std::move(found);
     }
-    files.insert(files.end(), expanded->begin(), expanded->end());
   }
+  for (const std::string& list : lists) expand(list, list, "auto", files, errors);
   return files;
 }
 
@@ -73,14 +103,15 @@ void search(const FilterState& state, const conf::Config& settings, const WhyQue
   for (const std::string& expression : out.expressions) wanted.insert(expression.substr(2));
   std::set<filter::TextDigest> read;
   const auto files = files_of(settings, question, out.name, errors);
-  for (const filter::ListFile& file : files) {
-    auto searched = filter::search_list(file, wanted, question.stop);
+  for (const Named& named : files) {
+    auto searched = filter::search_list(named.file, wanted, question.stop);
     if (!searched) {
       errors.push_back(searched.error().text());
       continue;
     }
     ++out.searched;
     read.insert(searched->digest);
+    searched->path = named.shown;
     if (!searched->lines.empty()) out.lists.push_back(*std::move(searched));
   }
   if (!out.lists.empty()) {

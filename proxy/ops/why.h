@@ -1,6 +1,7 @@
 // Why a URL is stopped, down to the lines of lists: which filters list it, by which expressions, and where these stand
 // in the lists that the filters were built from. For `bloomwall why` and GET /api/v1/why.
-// The lists are those in filters[].sources_folder, or others that are given. A filter's file names the digests of the
+// The lists are those in filters[].sources_folder, else the copies that `bloomwall update` keeps of filters[].sources,
+// which are shown by their URLs, or others that are given. A filter's file names the digests of the
 // lists that it was built from; so what is in none of these lists, though all of them were read, is an error of the
 // filter itself, as every Bloom filter makes.
 // Time: that of reading all lists of all filters that list the URL. Pages of filters are waited for.

@@ -62,6 +62,12 @@ TEST_F(ConfigFilesTest, ListsAreJoinedInTheOrderOfNames) {
   EXPECT_THAT(config.included, ElementsAre(path("conf.d/10-a.yaml"), path("conf.d/20-b.yaml")));
 }
 
+TEST_F(ConfigFilesTest, TheFirstFolderOfAnyNameIsWhereProgramsMayPutFiles) {
+  EXPECT_EQ(load("include: [one.d/a*.yaml, two.d/*.yaml, conf.d/*.yaml]").drop_in_folder, path("two.d"));
+  EXPECT_EQ(load("include: conf.d/*.yaml").drop_in_folder, path("conf.d"));
+  EXPECT_EQ(load("include: [one.d/*.yml]").drop_in_folder, "");
+}
+
 TEST_F(ConfigFilesTest, SectionsAreJoinedKeyByKey) {
   write("conf.d/a.yaml",
         "timeouts: {idle: 5s}\ndns: {hosts: {b.test: 192.0.2.2}}\naccess:\nlog: {access: {format: squid}}\n");

@@ -115,7 +115,7 @@ TEST(ShippedConfig, TheSampleLoads) {
 TEST(ShippedConfig, ItsExamplesLoad) {
   const auto loaded = load_text(join(with_examples()), "examples");
   ASSERT_TRUE(loaded.has_value()) << loaded.error().front().text();
-  EXPECT_EQ(loaded->filters.size(), 1U);
+  EXPECT_EQ(loaded->filters.size(), 2U);
   EXPECT_EQ(loaded->listeners.size(), 2U);
   EXPECT_EQ(loaded->allow_lists.size(), 1U);
   EXPECT_EQ(loaded->dns.hosts.size(), 1U);
@@ -171,11 +171,14 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
   }
   const std::map<std::string, std::size_t> fields{
       // include, workers, allow_lists, otherwise, time_zone, safe_search_map, state_dir; the others are sections, which
-      // follow, and `included`, which `include` fills
+      // follow, and `included` and `drop_in_folder`, which `include` fills
       {"", 7},
       {"listeners[]", field_count<Listener>() - 1},  // tls is a section
       {"listeners[].tls", field_count<ListenerTls>()},
-      {"filters[]", field_count<Filter>()},
+      {"filters[]", field_count<Filter>() - 3},  // the sections that follow
+      {"filters[].sources[]", field_count<Source>()},
+      {"filters[].build", field_count<Build>()},
+      {"filters[].guards", field_count<Guards>()},
       {"calendars[]", field_count<Calendar>()},
       {"schedules[]", field_count<Schedule>()},
       {"groups[]", field_count<Group>() - 1},  // block_page is a section
@@ -202,9 +205,10 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
       {"authentication", field_count<Authentication>() - 3},  // the sections that follow
       {"authentication.basic_helper", field_count<AuthHelper>()},
       {"authentication.negotiate_helper", field_count<AuthHelper>()},
-      {"authentication.groups_helper", field_count<AuthHelper>()}};
+      {"authentication.groups_helper", field_count<AuthHelper>()},
+      {"update", field_count<Update>()}};
   EXPECT_EQ(keys, fields);
-  static_assert(field_count<Config>() == 25, "a new section: add it above and to bloomwall.yaml");
+  static_assert(field_count<Config>() == 27, "a new section: add it above and to bloomwall.yaml");
 }
 
 }  // namespace

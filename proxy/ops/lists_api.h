@@ -1,0 +1,45 @@
+// The lists of filters, over the API (api_access.h): what `bloomwall update` has made of them, and a wish for its next
+// run.
+//   GET  /api/v1/lists          {"items":[...],"next":null}, each as in lists_json.h
+//   GET  /api/v1/lists/{name}   that of one filter; 404: there is none that is made of lists
+//   POST /api/v1/update         {"filters":["ads"],"force":false}: 202 with the same: the next run asks for the lists
+//                               of these filters at once; all may be left out: of all filters. "force" overrules
+//                               guards. The run is another process: bloomwall-update.path starts it, or
+//                               `bloomwall update --loop` sees the wish; else it is the timer's next one.
+//                               404: no such filter; 409: no filter has lists; 500: the wish cannot be written
+// Role: operator. Thread: the loop's; reads lists.json again when it has changed.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "filter/file/mapped_file.h"
+#include "proxy/net/snapshot.h"
+#include "proxy/ops/api_access.h"
+#include "proxy/update/lists_state.h"
+
+namespace bloomwall::proxy {
+
+class ListsApi {
+ public:
+  explicit ListsApi(std::function<SnapshotPtr()> served) : served_(std::move(served)) {}  // null while starting
+
+  std::vector<ApiRoute> routes();  // of this object, which must outlive them
+  // What is known now; empty where nothing is, or lists.json cannot be read.
+  const ListsState& state(const conf::Config& settings);
+
+ private:
+  HttpReply all();
+  HttpReply one(const ApiRequest& request);
+  HttpReply wish(const ApiRequest& request);
+
+  std::function<SnapshotPtr()> served_;
+  std::optional<filter::FileStamp> stamp_;  // of the file that `state_` was read from
+  ListsState state_;
+};
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/update/fetch.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <mutex>
+#include <string_view>
+#include <system_error>
+
+#include "base/handles.h"
+#include "base/text.h"
+#include "proxy/update/handles.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr long kMostRedirects = 5;
+constexpr long kConnectSeconds = 30, kSilentSeconds = 60;
+constexpr std::size_t kMostSecretBytes = 8192, kMostValidatorBytes = 512;
+
+void set_up_curl() {
+  static std::once_flag once;
+  std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
+}
+
+bool is_field_text(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f; });
+}
+
+// Where the body goes.
+struct Body {
+  int file = -1;
+  std::uint64_t bytes = 0, most = 0;
+  const std::atomic<bool>* stop = nullptr;
+  CURL* easy = nullptr;
+  bool is_too_large = false;
+  int error = 0;
+};
+
+// A page that says an error, or that goes with a redirect, is no list: it is dropped.
+std::size_t on_body(const char* data, std::size_t size, std::size_t count, void* self) {
+  auto& body = *static_cast<Body*>(self);
+  const std::size_t wanted = size * count;
+  long status = 0;
+  curl_easy_getinfo(body.easy, CURLINFO_RESPONSE_CODE, &status);
+  if (status != 200) return wanted;
+  body.bytes += wanted;
+  if (body.bytes > body.most) {
+    body.is_too_large = true;
+    return 0;
+  }
+  for (std::size_t done = 0; done < wanted;) {
+    const ssize_t written = ::write(body.file, data + done, wanted - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      body.error = errno;
+      return 0;
+    }
+    done += static_cast<std::size_t>(written);
+  }
+  return wanted;
+}
+
+int on_progress(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  const auto& body = *static_cast<const Body*>(self);
+  return body.stop != nullptr && body.stop->load(std::memory_order_relaxed) ? 1 : 0;
+}
+
+std::string validator(CURL* easy, const char* name) {
+  curl_header* field = nullptr;
+  if (curl_easy_header(easy, name, 0, CURLH_HEADER, -1, &field) != CURLHE_OK) return {};
+  const std::string_view value = field->value;
+  if (value.size() > kMostValidatorBytes || !is_field_text(value)) return {};
+  return std::string(value);
+}
+
+class Transfer {
+ public:
+  Transfer(const FetchRequest& request, const FetchWay& way, int file)
+      : request_(request),
+        easy_(curl_easy_init()),
+        body_{.file = file, .most = request.most_bytes, .stop = request.stop} {
+    if (easy_ == nullptr) return;
+    body_.easy = easy_.get();
+    set_target();
+    set_limits();
+    set_way(way);
+    set_headers();
+  }
+
+  tl::expected<Fetched, FetchFailure> run() {
+    if (easy_ == nullptr) return tl::unexpected(FetchFailure{.what = "out of memory"});
+    const CURLcode code = curl_easy_perform(easy_.get());
+    long status = 0;
+    curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
+    if (code != CURLE_OK) return tl::unexpected(failure(code));
+    if (status == 304 && has_copy()) return Fetched{.is_unchanged = true};
+    if (status == 200) {
+      return Fetched{.etag = validator(easy_.get(), "ETag"), .last_modified = validator(easy_.get(), "Last-Modified")};
+    }
+    curl_off_t retry_after = 0;
+    curl_easy_getinfo(easy_.get(), CURLINFO_RETRY_AFTER, &retry_after);
+    return tl::unexpected(FetchFailure{.what = fmt::format("the server answers {}", status),
+                                       .retry_after = std::max<std::int64_t>(0, retry_after)});
+  }
+
+ private:
+  template <typename T>
+  void set(CURLoption option, T value) {
+    curl_easy_setopt(easy_.get(), option, value);
+  }
+  bool has_copy() const { return !request_.etag.empty() || !request_.last_modified.empty(); }
+
+  void set_target() {
+    set(CURLOPT_URL, request_.url.c_str());
+    set(CURLOPT_PROTOCOLS_STR, request_.allows_http ? "https,http" : "https");
+    set(CURLOPT_REDIR_PROTOCOLS_STR, request_.allows_http ? "https,http" : "https");
+    set(CURLOPT_FOLLOWLOCATION, request_.secret_header.empty() ? 1L : 0L);
+    set(CURLOPT_MAXREDIRS, kMostRedirects);
+    set(CURLOPT_USERAGENT, "bloomwall/" BLOOMWALL_VERSION);
+    set(CURLOPT_ACCEPT_ENCODING, "");  // all that this libcurl can unpack
+    set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
+  }
+  void set_limits() {
+    set(CURLOPT_NOSIGNAL, 1L);
+    set(CURLOPT_TIMEOUT_MS, static_cast<long>(request_.timeout.count()));
+    set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
+    set(CURLOPT_LOW_SPEED_LIMIT, 1L);
+    set(CURLOPT_LOW_SPEED_TIME, kSilentSeconds);
+    set(CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(request_.most_bytes));
+    set(CURLOPT_WRITEFUNCTION, &on_body);
+    set(CURLOPT_WRITEDATA, &body_);
+    set(CURLOPT_XFERINFOFUNCTION, &on_progress);
+    set(CURLOPT_XFERINFODATA, &body_);
+    set(CURLOPT_NOPROGRESS, 0L);
+    set(CURLOPT_ERRORBUFFER, error_.data());
+  }
+  void set_way(const FetchWay& way) {
+    set(CURLOPT_PROXY, way.proxy.c_str());  // "" turns off those of the environment
+    if (way.proxy.empty()) set(CURLOPT_NOPROXY, "*");
+    if (!way.proxy.empty()) set(CURLOPT_NOPROXY, "");
+    const auto colon = way.proxy_login.find(':');
+    if (colon != std::string::npos) {
+      set(CURLOPT_PROXYUSERNAME, way.proxy_login.substr(0, colon).c_str());
+      set(CURLOPT_PROXYPASSWORD, way.proxy_login.substr(colon + 1).c_str());
+      set(CURLOPT_PROXYAUTH, CURLAUTH_BASIC);
+    }
+    if (!way.proxy_ca.empty()) set(CURLOPT_PROXY_CAINFO, way.proxy_ca.c_str());
+    if (!way.ca.empty()) set(CURLOPT_CAINFO, way.ca.c_str());
+  }
+  void add_header(const std::string& line) {
+    curl_slist* const longer = curl_slist_append(headers_.get(), line.c_str());
+    if (longer == nullptr) return;
+    static_cast<void>(headers_.release());  // it is the beginning of `longer`
+    headers_.reset(longer);
+  }
+  void set_headers() {
+    if (!request_.etag.empty()) add_header("If-None-Match: " + request_.etag);
+    if (!request_.last_modified.empty()) add_header("If-Modified-Since: " + request_.last_modified);
+    if (!request_.secret_header.empty()) add_header(request_.secret_header);
+    set(CURLOPT_HTTPHEADER, headers_.get());
+    set(CURLOPT_HEADEROPT, static_cast<long>(CURLHEADER_SEPARATE));  // none of it to the proxy
+  }
+
+  FetchFailure failure(CURLcode code) const {
+    using Kind = FetchFailure::Kind;
+    const auto too_large = [&] {
+      return FetchFailure{.kind = Kind::too_large,
+                          .what = fmt::format("larger than guards.most_bytes ({})", format_size(request_.most_bytes))};
+    };
+    if (code == CURLE_FILESIZE_EXCEEDED || body_.is_too_large) return too_large();
+    if (code == CURLE_ABORTED_BY_CALLBACK) return {.kind = Kind::stopped, .what = "interrupted"};
+    if (body_.error != 0) {
+      return {.what = fmt::format("the copy cannot be written: {}", std::generic_category().message(body_.error))};
+    }
+    return {.what = error_.front() == '\0' ? curl_easy_strerror(code) : error_.data()};
+  }
+
+  const FetchRequest& request_;
+  CurlPtr easy_;
+  CurlHeadersPtr headers_;
+  Body body_;
+  std::array<char, CURL_ERROR_SIZE> error_{};
+};
+
+}  // namespace
+
+tl::expected<Fetched, FetchFailure> fetch(const FetchRequest& request, const FetchWay& way, int file) {
+  set_up_curl();
+  return Transfer(request, way, file).run();
+}
+
+tl::expected<std::string, std::string> read_secret_line(const std::filesystem::path& file) {
+  const auto refuse = [&](std::string_view why) { return tl::unexpected(fmt::format("{}: {}", file.string(), why)); };
+  const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status{};
+  if (!fd || ::fstat(fd.get(), &status) != 0) return refuse(std::generic_category().message(errno));
+  if (!S_ISREG(status.st_mode)) return refuse("is no file");
+  if ((status.st_mode & 037U) != 0) {
+    return refuse(fmt::format("holds a secret, and others may read or write it (mode {:04o}): chmod 600, or 640",
+                              status.st_mode & 07777U));
+  }
+  std::array<char, kMostSecretBytes + 1> bytes{};
+  const ssize_t got = ::read(fd.get(), bytes.data(), bytes.size());
+  if (got < 0) return refuse(std::generic_category().message(errno));
+  std::string_view text(bytes.data(), static_cast<std::size_t>(got));
+  if (text.size() > kMostSecretBytes) return refuse("longer than 8 KiB");
+  while (text.ends_with('\n') || text.ends_with('\r')) text.remove_suffix(1);
+  if (text.empty() || !is_field_text(text)) return refuse("must hold one line of text");
+  return std::string(text);
+}
+
+tl::expected<FetchWay, std::string> fetch_way(const conf::Config& settings) {
+  const conf::Update& update = settings.update;
+  const conf::Upstream& upstream = settings.upstream;
+  FetchWay way{.ca = update.ca_file};
+  std::filesystem::path login = update.credentials_file;
+  if (update.proxy && *update.proxy != "direct") {
+    way.proxy = *update.proxy;
+  } else if (!update.proxy && upstream.parent) {
+    way.proxy = fmt::format("{}://{}", upstream.tls ? "https" : "http", *upstream.parent);
+    way.proxy_ca = upstream.ca_file;
+    login = upstream.credentials_file;
+  }
+  if (login.empty()) return way;
+  auto line = read_secret_line(login);
+  if (!line) return tl::unexpected(line.error());
+  if (line->find(':') == std::string::npos) {
+    return tl::unexpected(fmt::format("{}: expected user:password", login.string()));
+  }
+  way.proxy_login = *std::move(line);
+  return way;
+}
+
+}  // namespace bloomwall::proxy

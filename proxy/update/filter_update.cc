@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/update/filter_update.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/units.h"
+#include "filter/builder/builder.h"
+#include "filter/file/header.h"
+#include "filter/file/mapped_file.h"
+#include "filter/lists/list_format.h"
+#include "proxy/update/candidate.h"
+#include "proxy/update/file_check.h"
+#include "proxy/update/list_copies.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+std::string change_text(std::uint64_t before, std::uint64_t now) {
+  if (before == 0) return fmt::format("{} entries", format_count(now));
+  const bool more = now >= before;
+  return fmt::format("{} entries ({}{})", format_count(now), more ? "+" : "-",
+                     format_count(more ? now - before : before - now));
+}
+
+class FilterUpdate {
+ public:
+  FilterUpdate(const FilterUpdateOptions& options, ListCopies copies, ListFilterState& state)
+      : options_(options), filter_(options.filter), copies_(std::move(copies)), guards_(filter_.guards), state_(state) {
+    if (!stops_requests(filter_)) guards_.must_pass.clear();
+  }
+
+  FilterOutcome run() {
+    const auto begin = std::chrono::steady_clock::now();
+    take_sources();
+    for (std::size_t i = 0; i < filter_.sources.size(); ++i) {
+      if (wants(i)) ask(i);
+    }
+    if (must_build()) build_file();
+    clean_up();
+    state_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return outcome_;
+  }
+
+ private:
+  void say(const std::string& line) const { options_.say(fmt::format("{}: {}", filter_.name, line)); }
+
+  // The state of each source, in the order of the configuration; of those that are gone nothing.
+  void take_sources() {
+    std::vector<SourceState> sources;
+    for (const conf::Source& source : filter_.sources) {
+      SourceState* const known = state_.find(source.url);
+      sources.push_back(known == nullptr ? SourceState{.url = source.url} : *known);
+      if (!copies_.has(sources.back().copy)) sources.back().copy.clear();
+    }
+    state_.sources = std::move(sources);
+    candidates_.resize(filter_.sources.size());
+  }
+
+  bool wants(std::size_t i) const {
+    const SourceState& source = state_.sources[i];
+    const Seconds now = options_.now();
+    if (options_.force) return true;
+    if (!may_ask(source, now)) return false;
+    const auto every = std::chrono::duration_cast<std::chrono::seconds>(filter_.sources[i].every).count();
+    const bool is_file = !conf::is_fetched(filter_.sources[i]);
+    return options_.at_once || is_file || is_due(source, every, now);
+  }
+
+  AskOptions ask_options(std::size_t i) const {
+    return {.source = filter_.sources[i],
+            .guards = guards_,
+            .way = options_.way,
+            .copies = copies_,
+            .timeout = options_.update.timeout,
+            .force = options_.force,
+            .now = options_.now(),
+            .stop = options_.stop};
+  }
+
+  void ask(std::size_t i) {
+    SourceState& source = state_.sources[i];
+    candidates_[i] = ask_for_list(ask_options(i), source);
+    if (candidates_[i]) {
+      const Candidate& taken = *candidates_[i];
+      say(fmt::format("{}: fetched, {}{}", source.url, change_text(source.entries, taken.scan.entries),
+                      taken.overruled.empty() ? "" : fmt::format("; taken in spite of guards.{}", taken.overruled)));
+      if (!taken.overruled.empty()) note_force();
+      return;
+    }
+    count(source);
+    if (source.result == FetchResult::unchanged) return say(fmt::format("{}: unchanged", source.url));
+    outcome_.is_bad = true;
+    say(fmt::format("{}: {}{}: {}; {}", source.url, to_string(source.result),
+                    source.guard.empty() ? "" : fmt::format(" ({})", source.guard), source.message,
+                    source.copy.empty() ? "there is no good copy yet"
+                                        : fmt::format("the copy of {} is kept",
+                                                      format_time(static_cast<std::uint64_t>(source.changed)))));
+  }
+
+  static void count(SourceState& source) {
+    const auto at = std::ranges::find(kFetchResults, source.result);
+    if (at != kFetchResults.end()) ++source.counts[static_cast<std::size_t>(at - kFetchResults.begin())];
+  }
+  void note_force() {
+    state_.forced = options_.now();
+    state_.forced_by = options_.forced_by;
+  }
+
+  // Names of the copies that the file is to be made of, one a source; empty where there is none.
+  std::string copy_of(std::size_t i) const { return candidates_[i] ? candidates_[i]->copy : state_.sources[i].copy; }
+  std::vector<std::string> lists() const {
+    std::vector<std::string> out;
+    for (std::size_t i = 0; i < filter_.sources.size(); ++i) {
+      if (const std::string copy = copy_of(i); !copy.empty()) out.push_back(copy);
+    }
+    return out;
+  }
+  std::vector<std::string> known_good() const {
+    std::vector<std::string> out;
+    for (const auto& list : filter_.build.known_good) out.push_back(list.string());
+    std::error_code ignored;
+    const bool has_more =
+        stops_requests(filter_) && std::filesystem::file_size(options_.known_good, ignored) > 0 && !ignored;
+    if (has_more) out.push_back(options_.known_good.string());
+    return out;
+  }
+  // What a build depends on besides the lists; where it changes there is one.
+  std::string settings_text() const {
+    std::string out = fmt::format("fpr {}", filter_.build.fpr);
+    if (filter_.build.exact_side) out += ", exact side";
+    for (const std::string& list : known_good()) out += ", " + list;
+    if (const auto stamp = filter::stamp_of(options_.known_good)) out += fmt::format(", {} bytes", stamp->size);
+    for (const conf::Source& source : filter_.sources) out += ", " + source.format;
+    return out.substr(0, kMostStateText);
+  }
+
+  bool must_build() {
+    const std::vector<std::string> wanted = lists();
+    std::error_code ignored;
+    const bool is_there = std::filesystem::exists(filter_.file, ignored);
+    if (is_there && wanted == state_.made_of && state_.made_with == settings_text()) {
+      state_.result = BuildResult::unchanged;
+      state_.guard.clear();
+      state_.message.clear();
+      return false;
+    }
+    if (wanted.empty()) return fail("no list of it could be fetched yet");
+    // The file that is there may hold what cannot be fetched now.
+    if (is_there && state_.built == 0 && wanted.size() < filter_.sources.size()) {
+      return fail("the file that is there is kept until each of its lists was fetched once");
+    }
+    return true;
+  }
+  bool fail(const std::string& why) {
+    state_.result = BuildResult::failed;
+    state_.guard.clear();
+    state_.message = why;
+    outcome_.is_bad = true;
+    say("not built: " + why);
+    return false;
+  }
+
+  filter::BuildOptions build_options(std::optional<Refusal>& refusal) {
+    filter::BuildOptions options;
+    options.output = filter_.file;
+    options.target.fpr = filter_.build.fpr;
+    options.exact_side = filter_.build.exact_side;
+    options.known_good = known_good();
+    options.allow_unsupported = true;  // the guards have decided about that
+    options.stop = options_.stop;
+    for (std::size_t i = 0; i < filter_.sources.size(); ++i) {
+      const std::string copy = copy_of(i);
+      if (copy.empty()) continue;
+      const std::string path = copies_.path_of(copy).string();
+      options.lists.push_back(path);
+      options.formats[path] = filter::parse_format(filter_.sources[i].format).value_or(filter::Format::auto_detect);
+    }
+    options.check = [this, &refusal](const std::filesystem::path& file) -> filter::Result<void> {
+      const FileCheck check{
+          .filter = filter_, .guards = guards_, .update = options_.update, .other_error = options_.other_error};
+      auto found = check_file(check, file);
+      if (!found) return filter::unexpected(std::move(found).error());
+      if (!*found) return {};
+      if (options_.force) {
+        say(fmt::format("taken in spite of guards.{}: {}", (*found)->guard, (*found)->what));
+        note_force();
+        return {};
+      }
+      refusal = **found;
+      return filter::unexpected(filter::Error{filter::Errc::untrusted, {}, refusal->what});
+    };
+    return options;
+  }
+
+  void build_file() {
+    std::optional<Refusal> refusal;
+    filter::BuildReport report;
+    state_.attempted = options_.now();
+    const auto built = filter::build(build_options(refusal), report);
+    if (!built) return not_built(refusal ? *refusal : Refusal{"", built.error().text()}, refusal.has_value());
+    const std::uint64_t before = state_.entries;
+    state_.result = BuildResult::built;
+    state_.guard.clear();
+    state_.message.clear();
+    state_.built = options_.now();
+    state_.entries = report.summary.total() + report.header.kinds[filter::index_of(filter::Kind::network)].keys;
+    state_.bytes = report.header.file_bytes;
+    state_.sequence = report.header.sequence;
+    state_.made_of = lists();
+    state_.made_with = settings_text();
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      if (!candidates_[i]) continue;
+      accept(*candidates_[i], options_.now(), state_.sources[i]);
+      count(state_.sources[i]);
+    }
+    outcome_.is_built = true;
+    say(fmt::format("built, {}, {}", change_text(before, state_.entries), format_bytes(state_.bytes)));
+  }
+
+  // The lists that were new in it are not taken, whichever of them is to blame.
+  void not_built(const Refusal& why, bool is_refused) {
+    state_.result = is_refused ? BuildResult::refused : BuildResult::failed;
+    state_.guard = why.guard;
+    state_.message = why.what;
+    outcome_.is_bad = true;
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      if (!candidates_[i]) continue;
+      if (is_refused) {
+        refuse(why, ask_options(i), state_.sources[i]);
+      } else {
+        state_.sources[i].result = FetchResult::failed;
+        state_.sources[i].message = "the filter could not be built";
+        ++state_.sources[i].failures;
+        set_due(state_.sources[i], {});
+      }
+      count(state_.sources[i]);
+      candidates_[i].reset();
+    }
+    say(fmt::format("{}{}: {}; the file is not replaced", is_refused ? "refused" : "not built",
+                    why.guard.empty() ? "" : fmt::format(" ({})", why.guard), why.what));
+  }
+
+  void clean_up() {
+    std::vector<std::string> kept = state_.made_of;
+    for (const SourceState& source : state_.sources) kept.push_back(source.copy);
+    copies_.remove_others(kept);
+  }
+
+  const FilterUpdateOptions& options_;
+  const conf::Filter& filter_;
+  const ListCopies copies_;
+  conf::Guards guards_;
+  ListFilterState& state_;
+  std::vector<std::optional<Candidate>> candidates_;  // one a source: what may take the place of its copy
+  FilterOutcome outcome_;
+};
+
+}  // namespace
+
+FilterOutcome update_filter(const FilterUpdateOptions& options, ListFilterState& state) {
+  auto copies = ListCopies::open(copies_of(options.update.folder, options.filter.name));
+  if (!copies) {
+    state.result = BuildResult::failed;
+    state.message = copies.error();
+    options.say(fmt::format("{}: {}", options.filter.name, copies.error()));
+    return {.is_bad = true};
+  }
+  return FilterUpdate(options, *std::move(copies), state).run();
+}
+
+}  // namespace bloomwall::proxy

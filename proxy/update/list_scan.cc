@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/update/list_scan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "filter/lists/list_folder.h"
+#include "filter/lists/list_reader.h"
+#include "filter/lists/list_report.h"
+#include "filter/url/canonical_url.h"
+#include "filter/url/entry.h"
+#include "proxy/update/due.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using filter::Kind;
+
+constexpr std::size_t kHeadBytes = 4096;  // of a list, in which "Expires" is looked for
+constexpr std::size_t kMostShown = 200;
+
+// Every domain that a canary's host lies in, and the host itself.
+class Canaries {
+ public:
+  explicit Canaries(const std::vector<std::string>& must_pass) {
+    filter::Canonicaliser canonicaliser;
+    for (const std::string& canary : must_pass) {
+      const filter::CanonicalUrl& url = canonicaliser.url(canary);
+      if (!url.has_canonical) continue;
+      std::string_view rest = url.host;
+      bool is_whole = true;
+      while (!rest.empty()) {
+        Named& named = domains_.try_emplace(std::string(rest), Named{.canary = canary}).first->second;
+        (is_whole ? named.is_host : named.is_above) = true;
+        is_whole = false;
+        if (url.host_kind != filter::HostKind::name) break;
+        next_part(rest, '.');
+      }
+    }
+  }
+  // The canary that an entry stops; nullptr: none. Entries for URLs are left to the check of the file that is built.
+  const std::string* stopped_by(const filter::Entry& entry) const {
+    if (!filter::is_host_kind(entry.kind)) return nullptr;
+    const auto at = domains_.find(entry.host);
+    if (at == domains_.end()) return nullptr;
+    const Named& named = at->second;
+    const bool is_stopped =
+        (named.is_host && entry.kind != Kind::subdomains) || (named.is_above && entry.kind != Kind::exact_host);
+    return is_stopped ? &named.canary : nullptr;
+  }
+
+ private:
+  struct Named {
+    std::string canary;
+    bool is_host = false, is_above = false;  // of some canary
+  };
+  std::map<std::string, Named, std::less<>> domains_;
+};
+
+class ScanSink final : public filter::ListSink {
+ public:
+  ScanSink(const Canaries& canaries, std::optional<CanaryLine>& out) : canaries_(canaries), out_(out) {}
+  void entry(const filter::Entry& entry, std::uint64_t line) override {
+    if (out_) return;
+    const std::string* const canary = canaries_.stopped_by(entry);
+    if (canary != nullptr) out_ = CanaryLine{*canary, line, filter::text_of(entry).substr(0, kMostShown)};
+  }
+  void allow(std::string_view, std::uint64_t) override {}
+  bool takes_ranges() const override { return true; }
+
+ private:
+  const Canaries& canaries_;
+  std::optional<CanaryLine>& out_;
+};
+
+class Scan {
+ public:
+  explicit Scan(const ScanOptions& options) : options_(options), canaries_(options.must_pass) {}
+
+  tl::expected<ListScan, ScanFailure> run(const std::filesystem::path& file) {
+    if (auto ok = check_unpacked(file); !ok) return tl::unexpected(ok.error());
+    const auto files = filter::expand_list(file.string());
+    if (!files) return no_list(files.error());
+    for (const filter::ListFile& each : *files) {
+      if (auto ok = read(each); !ok) return tl::unexpected(ok.error());
+    }
+    out_.unusable_share = filter::worst_unusable_share(reports_).share;
+    return std::move(out_);
+  }
+
+ private:
+  static tl::unexpected<ScanFailure> no_list(const filter::Error& error) {
+    return tl::unexpected(ScanFailure{.what = error.what});
+  }
+
+  // A parser may read a list twice, or an archive look through all of it, before the first line comes.
+  tl::expected<void, ScanFailure> check_unpacked(const std::filesystem::path& file) {
+    auto input = filter::ListInput::open(file.string());
+    if (!input) return no_list(input.error());
+    for (;;) {
+      const auto piece = input->next();
+      if (!piece) return no_list(piece.error());
+      if (piece->empty()) break;
+      if (auto ok = check_limits(input->text_bytes()); !ok) return ok;
+    }
+    out_.sha256 = to_hex(input->stored_digest());
+    return {};
+  }
+
+  tl::expected<void, ScanFailure> read(const filter::ListFile& file) {
+    auto reader = filter::ListReader::open(file, {.format = options_.format});
+    if (!reader) return no_list(reader.error());
+    ScanSink sink(canaries_, out_.canary);
+    filter::FileReport report;
+    filter::BlockParser parser = reader->parser();
+    filter::LineBlock block;
+    for (;;) {
+      const auto more = reader->next(block);
+      if (!more) return no_list(more.error());
+      if (!*more) break;
+      if (block.first_line == 1) read_head(block.text);
+      parser.parse(block, sink, report);
+      if (auto ok = check_limits(reader->input().text_bytes()); !ok) return ok;
+    }
+    parser.finish(sink, report);
+    reader->finish(report);
+    add(report);
+    return {};
+  }
+
+  tl::expected<void, ScanFailure> check_limits(std::uint64_t bytes) const {
+    if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) {
+      return tl::unexpected(ScanFailure{ScanFailure::Kind::stopped, "interrupted"});
+    }
+    if (out_.bytes + bytes <= options_.most_bytes) return {};
+    return tl::unexpected(
+        ScanFailure{ScanFailure::Kind::too_large,
+                    fmt::format("unpacks to more than guards.most_bytes ({})", format_size(options_.most_bytes))});
+  }
+
+  void read_head(std::string_view text) {
+    for (LineWalk walk(text.substr(0, kHeadBytes)); walk.next();) {
+      if (const auto expires = expiry_of_line(walk.line())) out_.expires = std::max(out_.expires, *expires);
+    }
+  }
+
+  void add(const filter::FileReport& report) {
+    out_.bytes += report.text_bytes;
+    out_.entries += report.entry_count();
+    out_.rules += report.content_lines();
+    out_.unusable += report.unusable;
+    if (out_.worst.empty()) out_.worst = worst_of(report);
+    reports_.push_back(report);
+  }
+  static std::string worst_of(const filter::FileReport& report) {
+    for (const filter::ReasonTally* const tally : {&report.malformed, &report.unsupported}) {
+      const auto reasons = tally->by_count();
+      if (reasons.empty() || reasons.front().examples.empty()) continue;
+      const filter::Example& example = reasons.front().examples.front();
+      return fmt::format("{} (line {}: {})", reasons.front().reason, example.line, example.text);
+    }
+    return {};
+  }
+
+  const ScanOptions& options_;
+  const Canaries canaries_;
+  ListScan out_;
+  std::vector<filter::FileReport> reports_;
+};
+
+}  // namespace
+
+tl::expected<ListScan, ScanFailure> scan_list(const std::filesystem::path& file, const ScanOptions& options) {
+  return Scan(options).run(file);
+}
+
+}  // namespace bloomwall::proxy

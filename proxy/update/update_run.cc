@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/update/update_run.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "filter/file/temp_file.h"
+#include "proxy/update/file_check.h"
+#include "proxy/update/filter_update.h"
+#include "proxy/update/lists_state.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::chrono::milliseconds kLockPoll{100};
+constexpr std::size_t kMostWishBytes = std::size_t{64} << 10;
+
+tl::expected<UniqueFd, std::string> lock(const std::filesystem::path& folder, std::chrono::milliseconds patience) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return tl::unexpected(fmt::format("{}: {}", folder.string(), error.message()));
+  const std::filesystem::path path = folder / ".lock";
+  UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640));
+  if (!file) return tl::unexpected(fmt::format("{}: {}", path.string(), std::generic_category().message(errno)));
+  for (const auto end = std::chrono::steady_clock::now() + patience; ::flock(file.get(), LOCK_EX | LOCK_NB) != 0;) {
+    if (errno != EWOULDBLOCK && errno != EINTR) {
+      return tl::unexpected(fmt::format("{}: {}", path.string(), std::generic_category().message(errno)));
+    }
+    if (std::chrono::steady_clock::now() >= end) {
+      return tl::unexpected(fmt::format("{}: another update is running", path.string()));
+    }
+    std::this_thread::sleep_for(kLockPoll);
+  }
+  return file;
+}
+
+class UpdateRun {
+ public:
+  UpdateRun(const conf::Config& settings, const UpdateRunOptions& options) : settings_(settings), options_(options) {}
+
+  tl::expected<UpdateReport, std::string> run() {
+    if (auto ok = choose(); !ok) return tl::unexpected(ok.error());
+    if (chosen_.empty()) return report_;
+    const auto locked = lock(settings_.update.folder, options_.lock_wait);
+    if (!locked) return tl::unexpected(locked.error());
+    const auto way = fetch_way(settings_);
+    if (!way) return tl::unexpected(way.error());
+    read_state();
+    for (const conf::Filter* const filter : chosen_) {
+      if (options_.stop != nullptr && options_.stop->load()) break;
+      update(*filter, *way);
+      if (auto ok = write_lists_state(settings_.update.folder, state_); !ok) return tl::unexpected(ok.error());
+    }
+    set_next();
+    return report_;
+  }
+
+ private:
+  tl::expected<void, std::string> choose() {
+    for (const std::string& name : options_.names) {
+      const auto at = std::ranges::find(settings_.filters, name, &conf::Filter::name);
+      if (at == settings_.filters.end()) return tl::unexpected(fmt::format("there is no filter {}", name));
+      if (at->sources.empty()) return tl::unexpected(fmt::format("filter {} has no sources", name));
+    }
+    for (const conf::Filter& filter : settings_.filters) {
+      const bool is_named =
+          options_.names.empty() || std::ranges::find(options_.names, filter.name) != options_.names.end();
+      std::error_code ignored;
+      const bool is_there = options_.missing_only && std::filesystem::exists(filter.file, ignored);
+      if (!filter.sources.empty() && is_named && !is_there) chosen_.push_back(&filter);
+    }
+    return {};
+  }
+
+  // Without the state nothing is known of what was fetched, and everything is fetched anew.
+  void read_state() {
+    auto state = read_lists_state(settings_.update.folder);
+    if (!state) options_.say("warning: " + state.error());
+    if (state) state_ = *std::move(state);
+    std::erase_if(state_.filters, [&](const ListFilterState& known) {
+      const auto at = std::ranges::find(settings_.filters, known.filter, &conf::Filter::name);
+      return at == settings_.filters.end() || at->sources.empty();
+    });
+  }
+
+  void update(const conf::Filter& filter, const FetchWay& way) {
+    double others = 0;
+    for (const conf::Filter& other : settings_.filters) {
+      if (other.name != filter.name) others += error_of(other);
+    }
+    const FilterOutcome outcome =
+        update_filter({.filter = filter,
+                       .update = settings_.update,
+                       .way = way,
+                       .at_once = options_.at_once || !options_.names.empty() || options_.missing_only,
+                       .force = options_.force,
+                       .forced_by = options_.forced_by,
+                       .other_error = others,
+                       .known_good = known_good_file(),
+                       .now = options_.now,
+                       .say = options_.say,
+                       .stop = options_.stop},
+                      state_.at(filter.name));
+    if (outcome.is_built) report_.built.push_back(filter.name);
+    report_.is_bad = report_.is_bad || outcome.is_bad;
+  }
+
+  std::filesystem::path known_good_file() const {
+    return settings_.state_dir.empty() ? std::filesystem::path() : settings_.state_dir / "known-good.txt";
+  }
+
+  void set_next() {
+    for (const ListFilterState& filter : state_.filters) {
+      for (const SourceState& source : filter.sources) {
+        report_.next = report_.next == 0 ? source.due : std::min(report_.next, source.due);
+      }
+    }
+  }
+
+  const conf::Config& settings_;
+  const UpdateRunOptions& options_;
+  std::vector<const conf::Filter*> chosen_;
+  ListsState state_;
+  UpdateReport report_;
+};
+
+}  // namespace
+
+tl::expected<UpdateReport, std::string> run_update(const conf::Config& settings, const UpdateRunOptions& options) {
+  return UpdateRun(settings, options).run();
+}
+
+tl::expected<void, std::string> leave_wish(const std::filesystem::path& folder, const UpdateWish& wish) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  const ordered_json json{{"filters", wish.names}, {"force", wish.force}, {"who", wish.who}};
+  const auto text = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + '\n';
+  if (const auto ok = filter::replace_file(folder / kWishFile, text); !ok) return tl::unexpected(ok.error().text());
+  return {};
+}
+
+bool has_wish(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  return std::filesystem::exists(folder / kWishFile, ignored);
+}
+
+std::optional<UpdateWish> take_wish(const std::filesystem::path& folder) {
+  std::ifstream in(folder / kWishFile, std::ios::binary);
+  if (!in) return std::nullopt;
+  std::string text(kMostWishBytes, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  std::error_code ignored;
+  std::filesystem::remove(folder / kWishFile, ignored);
+  const auto json = ordered_json::parse(text, nullptr, false);
+  if (!json.is_object()) return std::nullopt;
+  UpdateWish wish;
+  for (const auto& name : json.value("filters", ordered_json::array())) {
+    if (!name.is_string()) return std::nullopt;
+    wish.names.push_back(name.get<std::string>());
+  }
+  wish.force = json.contains("force") && json["force"].is_boolean() && json["force"].get<bool>();
+  if (json.contains("who") && json["who"].is_string()) wish.who = json["who"].get<std::string>();
+  return wish;
+}
+
+}  // namespace bloomwall::proxy

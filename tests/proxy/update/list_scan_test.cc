@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/update/list_scan.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "conf/config.h"
+#include "conf/forms.h"
+#include "filter/lists/list_format.h"
+#include "proxy/update/guards.h"
+#include "proxy/update/list_copies.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+class ListScanTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "bloomwall-scan-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  tl::expected<ListScan, ScanFailure> scan(const std::string& text,
+                                           ScanOptions options = {.most_bytes = 1 << 20}) const {
+    std::ofstream(folder_ / "list") << text;
+    return scan_list(folder_ / "list", options);
+  }
+  // What a list of this line stops, of these.
+  std::string canary_of(const std::string& line, std::vector<std::string> must_pass) const {
+    const auto found =
+        scan("a.test\nb.test\n" + line + "\n", {.most_bytes = 1 << 20, .must_pass = std::move(must_pass)});
+    return found && found->canary ? found->canary->canary : "";
+  }
+  std::filesystem::path folder_;
+};
+
+TEST_F(ListScanTest, CountsWhatIsThere) {
+  const auto found =
+      scan("! Expires: 2 days\n! a comment\n||a.test^\n||b.test^\nexample.test##.ad\n", {.most_bytes = 1 << 20});
+  ASSERT_TRUE(found.has_value()) << found.error().what;
+  EXPECT_EQ(found->entries, 2U);
+  EXPECT_EQ(found->rules, 3U);
+  EXPECT_EQ(found->unusable, 1U);
+  EXPECT_NEAR(found->unusable_share, 1.0 / 3, 1e-9);
+  EXPECT_EQ(found->expires, 2 * 86'400);
+  EXPECT_EQ(found->sha256.size(), 64U);
+  EXPECT_FALSE(found->canary.has_value());
+}
+
+TEST_F(ListScanTest, KnowsWhatStopsAHostThatMustPass) {
+  const std::vector<std::string> canaries{"www.bank.test", "https://shop.test/pay"};
+  EXPECT_EQ(canary_of("www.bank.test", canaries), "www.bank.test");
+  EXPECT_EQ(canary_of("bank.test", canaries), "www.bank.test");
+  EXPECT_EQ(canary_of("shop.test", canaries), "https://shop.test/pay");
+  EXPECT_EQ(canary_of("ww.bank.test", canaries), "");
+  EXPECT_EQ(canary_of("sub.www.bank.test", canaries), "");
+  EXPECT_EQ(canary_of("notbank.test", canaries), "");
+}
+
+TEST_F(ListScanTest, HostsFilesMeanTheHostAlone) {
+  const auto of_hosts = [&](const std::string& name) {
+    const auto found = scan("0.0.0.0 a.test\n0.0.0.0 " + name + "\n",
+                            {.format = filter::Format::hosts, .most_bytes = 1 << 20, .must_pass = {"www.bank.test"}});
+    return found && found->canary.has_value();
+  };
+  EXPECT_TRUE(of_hosts("www.bank.test"));
+  EXPECT_FALSE(of_hosts("bank.test"));
+}
+
+TEST_F(ListScanTest, RefusesWhatIsNoListOrTooLarge) {
+  EXPECT_EQ(scan("<!DOCTYPE html>\n<html><body>no</body></html>\n").error().kind, ScanFailure::Kind::no_list);
+  EXPECT_EQ(scan(std::string("\x1f\x8b\x08\x00", 4)).error().kind, ScanFailure::Kind::no_list);
+  EXPECT_EQ(scan("a.test\nb.test\n", {.most_bytes = 5}).error().kind, ScanFailure::Kind::too_large);
+  const std::atomic<bool> stop{true};
+  EXPECT_EQ(scan("a.test\n", {.most_bytes = 100, .stop = &stop}).error().kind, ScanFailure::Kind::stopped);
+}
+
+TEST(ListFormats, TheConfigurationKnowsAllOfThem) {
+  for (const filter::Format format : filter::kFormats) {
+    std::string name = filter::to_string(format);
+    EXPECT_TRUE(conf::kListFormat.check(name).has_value()) << name;
+  }
+  std::string wrong = "pdf";
+  EXPECT_FALSE(conf::kListFormat.check(wrong).has_value());
+}
+
+struct GuardCase {
+  std::string_view name;
+  ListScan scan;
+  std::uint64_t before;
+  std::string_view guard;
+};
+class GuardTest : public testing::TestWithParam<GuardCase> {};
+
+TEST_P(GuardTest, RefusesOrNot) {
+  const GuardCase& c = GetParam();
+  const auto refusal = refusal_of(c.scan, {.entries = c.before}, {});
+  EXPECT_EQ(refusal ? refusal->guard : "", c.guard) << (refusal ? refusal->what : "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Limits, GuardTest,
+    testing::Values(
+        GuardCase{"FirstOfAll", {.entries = 1}, 0, ""}, GuardCase{"Nothing", {.entries = 0}, 0, "least"},
+        GuardCase{"HalfOfIt", {.entries = 50}, 100, ""}, GuardCase{"LessThanHalf", {.entries = 49}, 100, "shrink"},
+        GuardCase{"FourTimes", {.entries = 400}, 100, ""},
+        GuardCase{"MoreThanFourTimes", {.entries = 401}, 100, "grow"},
+        GuardCase{"FivePercentUnusable", {.entries = 95, .unusable_share = 0.05}, 0, ""},
+        GuardCase{"SixPercentUnusable", {.entries = 94, .unusable_share = 0.06}, 0, "unusable"},
+        GuardCase{"Poisoned", {.entries = 94, .canary = CanaryLine{"google.com", 3, "google.com"}}, 94, "must_pass"}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST(CopyName, HasNothingOfAUrlThatAFileMustNotHave) {
+  const std::string digest(64, 'a');
+  for (const char* const url : {"https://h.test/a.txt", "https://h.test/", "https://h.test/../../x?y=/z",
+                                "https://h.test/%2e%2e", "/lists/.hidden", "https://h.test/a b\n", ""}) {
+    const std::string name = copy_name(url, digest, true);
+    EXPECT_EQ(name.find('/'), std::string::npos) << name;
+    EXPECT_NE(name.front(), '.') << name;
+    EXPECT_TRUE(name.ends_with("-aaaaaaaaaaaaaaaa.zst")) << name;
+  }
+  EXPECT_NE(copy_name("https://a.test/x", digest, true), copy_name("https://b.test/x", digest, true));
+}
+
+}  // namespace
+}  // namespace bloomwall::proxy

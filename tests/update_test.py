@@ -1,0 +1,530 @@
+#!/usr/bin/env python3
+"""`bloomwall update` through the real programs, against a server whose lists change, break, shrink and are poisoned.
+
+Usage: update_test.py BUILD_DIR [unittest arguments].
+SPDX-License-Identifier: Apache-2.0
+"""
+import fcntl
+import gzip
+import io
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import tarfile
+import time
+
+from interception_site import BUILD, SANITIZED, main, until
+from update_site import ParentProxy, Site, hosts
+
+HTML = "<!DOCTYPE html>\n<html><head><title>Just a moment...</title></head>\n<body>\n" + "<p>wait</p>\n" * 50 + "</body></html>\n"
+
+
+class Fetching(Site):
+    def test_first_update_builds_and_the_next_one_changes_nothing(self):
+        self.lists.pages["/ads.txt"] = "! Title: Ads\n" + hosts(200)
+        self.ads()
+        said = self.update()
+        self.assertIn("ads: built, 200 entries", said)
+        self.assertIn("no running proxy was told", said)
+        self.assertTrue(self.stops("ad7.test"))
+        before = (self.folder / "ads.bwf").read_bytes()
+        self.assertEqual(self.update(), "")  # nothing is due
+        self.assertEqual(self.lists.requests("/ads.txt"), 1)
+        self.assertIn("unchanged", self.update("ads"))
+        self.assertEqual(self.lists.requests("/ads.txt"), 2)
+        self.assertIn("If-None-Match", self.lists.asked[-1][1])
+        self.assertEqual((self.folder / "ads.bwf").read_bytes(), before)
+        self.assertEqual(self.state()["result"], "unchanged")
+        self.assertEqual((self.first()["updated"], self.first()["unchanged"]), (1, 1))
+
+    def test_running_proxy_takes_a_new_list_over(self):
+        self.lists.pages["/ads.txt"] = hosts(20)
+        self.ads(guards={"shrink": "90%"})
+        self.update("--missing")
+        self.run_proxy()
+        self.assertEqual(self.status_of("http://ad3.test/"), 403)
+        self.assertNotEqual(self.status_of("http://new.test/"), 403)
+        self.lists.pages["/ads.txt"] = hosts(10, "other") + "new.test\n"
+        self.assertIn("generation 2 is served", self.update("ads"))
+        self.assertEqual(self.status_of("http://new.test/"), 403)
+        self.assertNotEqual(self.status_of("http://ad3.test/"), 403)
+        self.assertEqual(self.state()["sequence"], 2)
+
+    def test_list_of_the_same_bytes_without_validators_is_unchanged(self):
+        def page(handler):
+            body = hosts(5).encode()
+            handler.send_response(200)
+            handler.send_header("Content-Length", str(len(body)))
+            handler.end_headers()
+            handler.wfile.write(body)
+        self.lists.pages["/ads.txt"] = page
+        self.ads()
+        self.update()
+        self.assertIn("unchanged", self.update("ads"))
+        self.assertEqual(self.state()["sequence"], 1)
+
+    def test_retry_after_is_obeyed(self):
+        self.lists.pages["/ads.txt"] = hosts(20)
+        self.ads()
+        self.update()
+        self.lists.pages["/ads.txt"] = (429, {"Retry-After": "3"}, "slower")
+        told = time.time()
+        self.assertIn("the server answers 429", self.update("ads", exit_status=1))
+        self.assertEqual(self.update("ads"), "")  # not asked
+        asked = self.lists.requests("/ads.txt")
+        self.assertEqual(asked, 2)
+        self.assertTrue(self.stops("ad3.test"))
+        self.lists.pages["/ads.txt"] = hosts(21)
+        until(lambda: self.update("ads") != "")
+        self.assertGreaterEqual(time.time() - told, 2)
+        self.assertEqual(self.state()["entries"], 21)
+        self.lists.pages["/ads.txt"] = (503, {"Retry-After": "999999999"}, "")
+        self.update("ads", exit_status=1)
+        self.assertLessEqual(self.first()["due"], time.time() + 7 * 86400 + 60)
+
+    def test_failures_are_tried_again_later_and_later(self):
+        self.lists.pages["/ads.txt"] = (500, {}, "")
+        self.ads()
+        delays = []
+        for _ in range(6):
+            self.update("ads", exit_status=1)
+            delays.append(round((self.first()["due"] - self.first()["checked"]) / 60))
+        self.assertEqual(delays, [30, 60, 120, 240, 360, 360])
+        self.assertIn("no list of it could be fetched yet", self.state()["message"])
+        self.assertEqual(self.update(exit_status=1).count("not built"), 1)  # not due, and still not there
+
+    def test_expires_of_the_list_makes_it_wait_longer_and_never_shorter(self):
+        for text, days in (("! Expires: 4 days (update frequency)", 4), ("! Expires: 1 hour", 1), ("! Expires: 900 days", 30),
+                           ("! Expires: soon", 1)):
+            self.lists.pages["/ads.txt"] = f"[Adblock Plus]\n{text}\n||{days}.test^\n||b.test^\n"
+            self.ads()
+            self.update("ads")
+            self.assertEqual((self.first()["due"] - self.first()["checked"]) / 86400, days, text)
+
+    def test_redirects_lead_to_https_alone(self):
+        self.lists.pages["/ads.txt"] = (302, {"Location": "/moved.txt"}, "moved")
+        self.lists.pages["/moved.txt"] = hosts(3)
+        self.ads()
+        self.update()
+        self.lists.pages["/ads.txt"] = (302, {"Location": "http://127.0.0.1:1/ads.txt"}, "moved")
+        self.assertRegex(self.update("ads", exit_status=1), "[Pp]rotocol")
+        self.lists.pages["/ads.txt"] = (302, {"Location": "/ads.txt"}, "")
+        self.assertRegex(self.update("ads", exit_status=1), "redirects")
+        self.lists.pages["/ads.txt"] = (302, {"Location": "file:///etc/passwd"}, "")
+        self.assertRegex(self.update("ads", exit_status=1), "[Pp]rotocol")
+
+    def test_certificate_that_nobody_vouches_for_is_refused(self):
+        self.lists.pages["/ads.txt"] = hosts(3)
+        self.configure([("ads", {"sources": [self.source("/ads.txt")]})], {"ca_file": None})
+        self.assertRegex(self.update(exit_status=1), "certificate")
+
+    def test_fixed_list_is_known_by_its_digest(self):
+        body = hosts(4).encode()
+        self.lists.pages["/ads.txt"] = body
+        self.ads(self.source("/ads.txt", sha256="0" * 64))
+        said = self.update(exit_status=1)
+        self.assertIn("refused (sha256)", said)
+        digest = re.search(r"SHA-256 is ([0-9a-f]{64})", said)[1]
+        self.ads(self.source("/ads.txt", sha256=digest))
+        self.update("ads")
+        self.assertTrue(self.stops("ad3.test"))
+
+    def test_files_and_archives_are_lists_too(self):
+        (self.folder / "own.txt").write_text(hosts(4, "own"))
+        tar = io.BytesIO()
+        with tarfile.open(fileobj=tar, mode="w:gz") as archive:
+            for name, text in (("adult/domains", hosts(7, "adult")), ("adult/urls", "paths.test/x\n")):
+                entry = tarfile.TarInfo(name)
+                entry.size = len(text)
+                archive.addfile(entry, io.BytesIO(text.encode()))
+        self.lists.pages["/adult.tar.gz"] = tar.getvalue()
+        self.ads({"url": "own.txt"}, self.source("/adult.tar.gz"))
+        self.update()
+        self.assertTrue(self.stops("own1.test") and self.stops("adult6.test"))
+        self.assertEqual(self.update(), "ads: " + str(self.folder / "own.txt") + ": unchanged\n")
+        (self.folder / "own.txt").write_text(hosts(5, "own"))
+        self.update()
+        self.assertTrue(self.stops("own4.test") and self.stops("adult6.test"))
+
+    def test_every_list_has_its_own_format(self):
+        self.lists.pages |= {"/hosts": "0.0.0.0 exact.test\n", "/rules": "||rule.test^\nexample##.ad\n" * 1 + "||b.test^\n" * 40}
+        self.ads(self.source("/hosts", format="hosts"), self.source("/rules", format="adblock"))
+        self.update()
+        self.assertTrue(self.stops("exact.test") and self.stops("rule.test") and self.stops("www.rule.test"))
+        self.assertFalse(self.stops("www.exact.test"))
+
+
+class Guards(Site):
+    def setUp(self):
+        super().setUp()
+        self.lists.pages["/ads.txt"] = hosts(1000)
+
+    def refused(self, page, guard, **keys):
+        """The good list is served, then `page` comes: refused, and what was good is as it was."""
+        self.lists.pages["/ads.txt"] = hosts(1000)
+        for file in self.folder.glob("ads*.bwf"):
+            file.unlink()
+        self.ads(**keys)
+        self.update("ads")
+        before = (self.folder / "ads.bwf").read_bytes()
+        self.lists.pages["/ads.txt"] = page
+        said = self.update("ads", exit_status=1)
+        self.assertIn(f"refused ({guard})", said)
+        self.assertEqual((self.folder / "ads.bwf").read_bytes(), before)
+        self.assertEqual(self.first()["guard"], guard)
+        self.assertEqual(self.first()["entries"], 1000)
+        self.assertEqual(len(list((self.folder / "lists/ads.lists").iterdir())), 1)
+        self.lists.pages["/ads.txt"] = hosts(1001)
+        self.assertIn("built", self.update("ads"))
+        return said
+
+    def test_html_page(self):
+        self.assertIn("HTML", self.refused(HTML, "no_list"))
+        self.refused(gzip.compress(HTML.encode()), "no_list")
+
+    def test_nothing_and_comments_alone(self):
+        self.refused("", "least")
+        self.refused("# nothing\n", "least")
+
+    def test_half_a_list(self):
+        self.assertIn("51.0 % fewer", self.refused(hosts(490), "shrink"))
+
+    def test_ten_times_a_list(self):
+        self.assertIn("900.0 % more", self.refused(hosts(10000), "grow"))
+
+    def test_lines_that_are_none(self):
+        self.refused(hosts(900) + "this is no host at all\n" * 90, "unusable")
+
+    def test_truncated_and_damaged_compression(self):
+        self.refused(gzip.compress(hosts(1000).encode())[:-9], "no_list")
+        self.refused(b"\x28\xb5\x2f\xfd" + os.urandom(100), "no_list")
+
+    def test_too_large_as_it_comes_and_as_it_unpacks(self):
+        guards = {"most_bytes": "64KiB", "grow": "100000%"}
+        self.refused(hosts(9000), "most_bytes", guards=guards)
+        self.refused(gzip.compress(b"a.test\n" * 5_000_000), "most_bytes", guards=guards)
+        self.refused((200, {"Content-Encoding": "gzip"}, gzip.compress(b"a.test\n" * 5_000_000)), "most_bytes", guards=guards)
+
+    def test_list_without_a_length_that_never_ends(self):
+        def page(handler):
+            handler.send_response(200)
+            handler.send_header("Connection", "close")
+            handler.end_headers()
+            try:
+                for i in range(1 << 30):
+                    handler.wfile.write(f"n{i}.test\n".encode() * 500)
+            except OSError:
+                pass
+            handler.close_connection = True
+        self.refused(page, "most_bytes", guards={"most_bytes": "1MiB"})
+
+    def test_poisoned_lists(self):
+        said = self.refused(hosts(1000) + "google.com\n", "must_pass")
+        self.assertIn("line 1001 stops google.com", said)
+        self.refused("".join(f"||ad{i}.test^\n" for i in range(1000)) + "||google.com^\n", "must_pass")
+        self.refused("".join(f"0.0.0.0 ad{i}.test\n" for i in range(1000)) + "0.0.0.0 www.google.com\n", "must_pass")
+        page = {"must_pass": ["https://www.bank.test/login"]}
+        self.refused(hosts(1000) + "bank.test\n", "must_pass", guards=page)
+        urls = "".join(f"http://ad{i}.test/x\n" for i in range(1000))
+        self.refused(urls + "http://bank.test/login\n", "must_pass", guards=page)
+
+    def test_host_that_must_be_stopped(self):
+        said = self.refused(hosts(999, "other"), "must_block", guards={"must_block": ["ad1.test"]})
+        self.assertIn("does not stop ad1.test", said)
+
+    def test_white_list_may_hold_what_must_pass(self):
+        self.lists.pages["/ads.txt"] = "google.com\ngithub.com\n"
+        self.ads(action="allow")
+        self.update()
+
+    def test_connection_that_ends_too_soon(self):
+        def page(handler):
+            handler.send_response(200)
+            handler.send_header("Content-Length", "100000")
+            handler.end_headers()
+            handler.wfile.write(hosts(1000).encode())
+            handler.close_connection = True
+        self.ads()
+        self.update("ads")
+        self.lists.pages["/ads.txt"] = page
+        self.assertIn("failed", self.update("ads", exit_status=1))
+        self.assertEqual(self.state()["sequence"], 1)
+
+    def test_error_of_all_filters_together(self):
+        self.configure([("ads", {"sources": [self.source("/ads.txt")], "build": {"fpr": 0.1}})], {"most_error": 1e-9})
+        self.assertIn("refused (most_error)", self.update("ads", exit_status=1))
+        self.assertFalse((self.folder / "ads.bwf").exists())
+
+    def test_force_overrules_a_guard_and_is_written_down(self):
+        self.ads()
+        self.update()
+        self.lists.pages["/ads.txt"] = hosts(10)
+        self.update("ads", exit_status=1)
+        self.assertIn("in spite of guards.shrink", self.update("ads", "--force"))
+        self.assertFalse(self.stops("ad500.test"))
+        self.assertIn(f"uid {os.getuid()}", self.state()["forced_by"])
+        self.lists.pages["/ads.txt"] = HTML
+        self.update("ads", "--force", exit_status=1)
+        self.assertTrue(self.stops("ad3.test"))
+
+
+class Several(Site):
+    def test_one_of_two_lists_fails(self):
+        self.lists.pages |= {"/a.txt": hosts(50, "a"), "/b.txt": hosts(50, "b")}
+        self.ads(self.source("/a.txt"), self.source("/b.txt"))
+        self.update()
+        self.lists.pages |= {"/a.txt": (500, {}, ""), "/b.txt": hosts(60, "b")}
+        said = self.update("ads", exit_status=1)
+        self.assertIn("/a.txt: failed: the server answers 500; the copy of", said)
+        self.assertIn("ads: built, 110 entries (+10)", said)
+        self.assertTrue(self.stops("a49.test") and self.stops("b59.test"))
+
+    def test_one_of_two_lists_is_poisoned_and_the_other_is_taken(self):
+        self.lists.pages |= {"/a.txt": hosts(50, "a"), "/b.txt": hosts(50, "b")}
+        self.ads(self.source("/a.txt"), self.source("/b.txt"))
+        self.update()
+        self.lists.pages |= {"/a.txt": hosts(50, "a") + "google.com\n", "/b.txt": hosts(60, "b")}
+        self.update("ads", exit_status=1)
+        self.assertTrue(self.stops("b59.test"))
+        self.assertFalse(self.stops("google.com"))
+
+    def test_filter_of_another_hand_is_kept_until_every_list_is_there(self):
+        (self.folder / "old.txt").write_text(hosts(10, "old"))
+        self.command("build", "-o", "ads.bwf", "old.txt", program="bloomwall-filter")
+        self.lists.pages["/a.txt"] = hosts(50, "a")
+        self.ads(self.source("/a.txt"), self.source("/b.txt"))
+        self.assertIn("is kept until", self.update(exit_status=1))
+        self.assertTrue(self.stops("old1.test"))
+        self.lists.pages["/b.txt"] = hosts(5, "b")
+        self.update("ads")
+        self.assertTrue(self.stops("a1.test") and self.stops("b1.test") and not self.stops("old1.test"))
+
+    def test_first_update_with_half_of_its_lists_builds_from_the_rest(self):
+        self.lists.pages["/a.txt"] = hosts(50, "a")
+        self.ads(self.source("/a.txt"), self.source("/b.txt"))
+        self.update(exit_status=1)
+        self.assertTrue(self.stops("a1.test"))
+
+    def test_filters_do_not_harm_each_other(self):
+        self.lists.pages |= {"/a.txt": hosts(50, "a"), "/b.txt": HTML}
+        self.configure([("bad", {"sources": [self.source("/b.txt")]}), ("good", {"sources": [self.source("/a.txt")]})])
+        self.update(exit_status=1)
+        self.assertTrue(self.stops("a1.test", "good"))
+        self.assertFalse((self.folder / "bad.bwf").exists())
+
+    def test_source_that_is_taken_out_of_the_configuration_leaves_the_filter(self):
+        self.lists.pages |= {"/a.txt": hosts(50, "a"), "/b.txt": hosts(50, "b")}
+        self.ads(self.source("/a.txt"), self.source("/b.txt"))
+        self.update()
+        self.ads(self.source("/b.txt"))
+        self.assertIn("built, 50 entries (-50)", self.update())
+        self.assertFalse(self.stops("a1.test"))
+        self.assertEqual(len(list((self.folder / "lists/ads.lists").iterdir())), 1)
+
+
+class Secrets(Site):
+    def test_through_a_parent_proxy_with_a_header_of_its_own(self):
+        parent = ParentProxy("me:p4ss-word")
+        self.addCleanup(parent.stop)
+        (self.folder / "login").write_text("me:p4ss-word\n")
+        (self.folder / "header").write_text("X-Key: s3cr3t-key\n")
+        os.chmod(self.folder / "login", 0o600)
+        os.chmod(self.folder / "header", 0o600)
+        self.lists.pages["/ads.txt"] = hosts(20)
+        source = self.source("/ads.txt", header_file="header")
+        self.configure([("ads", {"sources": [source]})], upstream={"parent": f"127.0.0.1:{parent.port}", "credentials_file": "login"})
+        said = self.update()
+        self.assertEqual(len(parent.heads), 1)
+        self.assertNotIn("s3cr3t", parent.heads[0])
+        self.assertEqual(self.lists.asked[-1][1]["X-Key"], "s3cr3t-key")
+        self.configure([("ads", {"sources": [source]})], {"proxy": f"http://127.0.0.1:{parent.port}", "credentials_file": "login"})
+        said += self.update("ads")
+        (self.folder / "login").write_text("me:wr0ng\n")
+        said += self.update("ads", exit_status=1)
+        self.configure([("ads", {"sources": [source]})], {"proxy": "direct"}, upstream={"parent": "127.0.0.1:1"})
+        said += self.update("ads")
+        self.lists.pages["/ads.txt"] = (302, {"Location": "https://localhost:1/elsewhere"}, "")
+        said += self.update("ads", exit_status=1)  # a secret is not taken elsewhere
+        os.chmod(self.folder / "header", 0o644)
+        said += self.update("ads", exit_status=1)
+        self.assertIn("others may read", said)
+        everything = said + "".join(path.read_text(errors="replace") for path in (self.folder / "lists").rglob("*") if path.is_file())
+        for secret in ("s3cr3t", "p4ss", "wr0ng"):
+            self.assertNotIn(secret, everything)
+
+    def test_environment_counts_for_nothing(self):
+        self.lists.pages["/ads.txt"] = hosts(20)
+        self.ads()
+        os.environ["https_proxy"] = os.environ["all_proxy"] = "http://127.0.0.1:1"
+        self.addCleanup(os.environ.pop, "https_proxy")
+        self.addCleanup(os.environ.pop, "all_proxy")
+        self.update()
+
+
+class Life(Site):
+    def catalogue(self, *lists):
+        (self.folder / "catalogue.yaml").write_text(json.dumps({"lists": [
+            {"name": name, "url": self.lists.url(path), "category": "ads", "licence": "MIT", "homepage": "https://a.test/", "entries": 9}
+            for name, path in lists]}))
+
+    def test_lists_of_the_catalogue_are_added(self):
+        self.catalogue(("small", "/small.txt"), ("gone", "/gone.txt"))
+        self.lists.pages["/small.txt"] = hosts(9)
+        self.configure([], {"catalogue": "catalogue.yaml"})
+        self.run_proxy()
+        self.assertEqual(self.update("--catalogue"), "".join(f"{name}\tads\t9\tMIT\thttps://a.test/\n" for name in ("small", "gone")))
+        self.assertIn("small: built, 9 entries", self.update("--add", "small"))
+        self.assertEqual(self.status_of("http://ad3.test/"), 403)
+        self.assertTrue((self.folder / "conf.d/small.yaml").exists())
+        self.assertIn("already", self.update("--add", "small", exit_status=1))
+        self.assertIn("not in the catalogue", self.update("--add", "tiny", exit_status=1))
+        self.assertIn("gone: not added", self.update("--add", "gone", exit_status=1))
+        self.assertEqual([path.name for path in (self.folder / "conf.d").iterdir()], ["small.yaml"])
+        self.assertEqual(self.command("check", "--config", "bloomwall.yaml").returncode, 0)
+
+    def test_shipped_catalogue_is_read(self):
+        self.configure([], {"catalogue": str(pathlib.Path(__file__).resolve().parent.parent / "conf/catalogue.yaml")})
+        self.assertGreater(self.update("--catalogue").count("\n"), 20)
+
+    def test_missing_filters_alone(self):
+        self.lists.pages |= {"/a.txt": hosts(50, "a"), "/b.txt": hosts(50, "b")}
+        self.configure([("a", {"sources": [self.source("/a.txt")]}), ("b", {"sources": [self.source("/b.txt")]})])
+        self.update("a")
+        self.update("--missing")
+        self.assertEqual((self.lists.requests("/a.txt"), self.lists.requests("/b.txt")), (1, 1))
+        self.assertEqual(self.update("--missing"), "")
+
+    def test_one_run_at_a_time(self):
+        self.lists.pages["/ads.txt"] = hosts(9)
+        self.ads()
+        (self.folder / "lists").mkdir()
+        with open(self.folder / "lists/.lock", "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            waiting = subprocess.Popen([BUILD / "bloomwall", "update", "--config", self.folder / "bloomwall.yaml"])
+            self.assertRaises(subprocess.TimeoutExpired, waiting.wait, 1)
+            self.assertEqual(self.lists.asked, [])
+        self.assertEqual(waiting.wait(60), 0)
+
+    def test_unknown_names_and_places_that_cannot_be_written(self):
+        self.configure([("own", {})])
+        self.assertIn("there is no filter nobody", self.update("nobody", exit_status=2))
+        self.assertIn("has no sources", self.update("own", exit_status=2))
+        self.ads()
+        (self.folder / "lists").write_text("no folder")
+        self.assertIn("lists", self.update(exit_status=2))
+
+    def test_state_that_is_damaged_is_fetched_anew(self):
+        self.lists.pages["/ads.txt"] = hosts(9)
+        self.ads()
+        self.update()
+        for damage in ("{", '{"version":1,"filters":[{"filter":"ads","made_of":["../../x"]}]}', '{"version":2}', "[]", ""):
+            (self.folder / "lists/lists.json").write_text(damage)
+            self.assertIn("warning: ", self.update())
+            self.assertEqual(self.first()["entries"], 9)
+
+    def test_run_that_is_killed_leaves_what_was_good(self):
+        self.lists.pages["/ads.txt"] = hosts(9)
+        self.ads()
+        self.update()
+        before = (self.folder / "ads.bwf").read_bytes()
+
+        def page(handler):
+            handler.send_response(200)
+            handler.send_header("Content-Length", "1000")
+            handler.end_headers()
+            handler.wfile.write(hosts(9).encode())
+            os.kill(process.pid, signal.SIGKILL)
+            handler.close_connection = True
+        self.lists.pages["/ads.txt"] = page
+        process = subprocess.Popen([BUILD / "bloomwall", "update", "ads", "--config", self.folder / "bloomwall.yaml"])
+        self.assertEqual(process.wait(60), -signal.SIGKILL)
+        self.assertEqual((self.folder / "ads.bwf").read_bytes(), before)
+        self.lists.pages["/ads.txt"] = hosts(10)
+        self.update("ads")
+        self.assertEqual(len(list((self.folder / "lists/ads.lists").iterdir())), 1)
+
+    def test_why_names_the_line_of_the_list(self):
+        self.lists.pages["/ads.txt"] = "# ads\n" + hosts(9)
+        self.ads()
+        self.update()
+        done = self.command("why", "http://www.ad3.test/x", "--config", "bloomwall.yaml")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn(f"{self.lists.url('/ads.txt')}:5: ad3.test", done.stdout)
+
+    def test_api_and_metrics_know_the_lists(self):
+        self.lists.pages |= {"/ads.txt": hosts(9), "/b.txt": (500, {}, "")}
+        self.ads(self.source("/ads.txt"), self.source("/b.txt"))
+        self.update(exit_status=1)
+        self.run_proxy()
+        status, lists = self.ask("GET", "/api/v1/lists")
+        self.assertEqual((status, [item["filter"] for item in lists["items"]]), (200, ["ads"]))
+        status, ads = self.ask("GET", "/api/v1/lists/ads")
+        self.assertEqual((status, ads), (200, lists["items"][0]))
+        self.assertEqual([source["result"] for source in ads["sources"]], ["updated", "failed"])
+        self.assertEqual((ads["stale"], ads["entries"], ads["sources"][1]["message"]), (True, 9, "the server answers 500"))
+        self.assertEqual(self.ask("GET", "/api/v1/lists/other")[0], 404)
+        described = json.loads((pathlib.Path(__file__).resolve().parent.parent / "proxy/ops/openapi.json").read_text())
+        try:
+            import jsonschema
+            schema = {"$ref": "#/components/schemas/Lists", "components": described["components"]}
+            jsonschema.Draft202012Validator(schema).validate(ads)
+        except ImportError:
+            print("no python3-jsonschema: the schema was not tried")
+        metrics = self.metrics()
+        for line in ('source_fetch_total{list="ads",source="0",result="updated"} 1', 'source_fetch_total{list="ads",source="1",result="failed"} 1',
+                     'source_entries{list="ads",source="0"} 9', 'source_last_success_timestamp_seconds{list="ads",source="1"} 0',
+                     'lists_stale{list="ads"} 1'):
+            self.assertIn("bloomwall_" + line, metrics)
+        self.assertRegex(metrics, r'bloomwall_update_seconds\{list="ads"\} \d')
+        self.lists.pages["/b.txt"] = hosts(5, "b")
+        for body, answer in (({"filters": ["nobody"]}, 404), ({"filters": "ads"}, 400), ({"other": 1}, 400), ([], 400)):
+            self.assertEqual(self.ask("POST", "/api/v1/update", body)[0], answer, body)
+        self.assertEqual(self.update(), "")  # back-off
+        self.assertEqual(self.ask("POST", "/api/v1/update", {"filters": ["ads"]}), (202, {"filters": ["ads"], "force": False}))
+        self.assertIn("built, 14 entries", self.update())
+        self.assertEqual(self.status_of("http://b3.test/"), 403)
+        self.assertIn('lists_stale{list="ads"} 0', self.metrics())
+        self.assertEqual(self.ask("POST", "/api/v1/update")[0], 202)
+        self.assertIn("/b.txt: unchanged", self.update())
+
+    def test_check_warns_of_lists_that_are_not_fetched(self):
+        self.lists.pages["/ads.txt"] = hosts(9)
+        self.ads(stale_after="1h")
+        self.update()
+        self.assertNotIn("all fetched", self.command("check", "--config", "bloomwall.yaml").stderr)
+        state = json.loads((self.folder / "lists/lists.json").read_text())
+        state["filters"][0]["sources"][0]["succeeded"] -= 3700
+        (self.folder / "lists/lists.json").write_text(json.dumps(state))
+        self.assertRegex(self.command("check", "--config", "bloomwall.yaml").stderr, "ads: its lists were all fetched last at 20")
+
+    def test_loop_does_what_is_due_until_it_is_told_to_end(self):
+        self.lists.pages["/ads.txt"] = hosts(9)
+        self.ads()
+        process = subprocess.Popen([BUILD / "bloomwall", "update", "--loop", "--config", self.folder / "bloomwall.yaml"])
+        self.addCleanup(process.kill)
+        until(lambda: (self.folder / "lists/lists.json").exists())
+        (self.folder / "lists/wish.json").write_text("{}")  # as the running proxy leaves it
+        until(lambda: self.lists.requests("/ads.txt") == 2)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(20), 0)
+
+    def test_work_is_the_folders_owners(self):
+        if os.getuid() != 0:
+            self.skipTest("only root can give its work away")
+        self.lists.pages["/ads.txt"] = hosts(9)
+        self.ads()
+        for name in ("", "lists", "state"):
+            (self.folder / name).mkdir(exist_ok=True)
+            os.chown(self.folder / name, 12345, 12346)
+        os.chmod(self.shared, 0o755)
+        os.chmod(self.shared / "oca.crt", 0o644)
+        self.update()
+        made = (self.folder / "ads.bwf").stat()
+        self.assertEqual((made.st_uid, made.st_gid), (12345, 12346))
+
+
+if __name__ == "__main__":
+    main()
