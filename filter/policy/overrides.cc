@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -69,9 +70,12 @@ Result<void> read_override(std::string_view text, Override& made) {
 
 Overrides::Overrides(const KeyMaker& keys, std::span<const std::string> filters, std::vector<Override> overrides)
     : entries_(keys) {
-  std::ranges::sort(overrides, is_more_decisive);
+  std::vector<std::size_t> order(overrides.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) { return is_more_decisive(overrides[a], overrides[b]); });
   EntryParser parser;
-  for (Override& made : overrides) {
+  for (const std::size_t next : order) {
+    Override& made = overrides[next];
     const auto entry = parser.canonical(made.kind, made.entry);
     if (!entry) continue;
     const bool is_narrow = made.action == Override::Action::allow && !made.filters.empty();
