@@ -51,7 +51,7 @@ function useStream(decision, isPaused) {
     waiting.current = [];
     const source = new EventSource(pathOf("/stream", { decision }));
     source.addEventListener("open", () => setState(texts.live.connected));
-    source.addEventListener("error", () => setState(source.readyState === EventSource.CLOSED ? texts.notAvailable : texts.live.broken));
+    source.addEventListener("error", () => setState(source.readyState === EventSource.CLOSED ? texts.live.refused : texts.live.broken));
     source.addEventListener("request", (event) => {
       waiting.current = [JSON.parse(event.data), ...waiting.current].slice(0, kept);
     });

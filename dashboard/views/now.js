@@ -18,6 +18,9 @@ const justSpan = 15 * 60; // seconds
 const justRows = 25;
 
 export function Now({ session, notify }) {
+  const status = useData((signal) => get("/status", {}, signal), []);
+  const mayAsk = hasRole(session, "operator") && status.data?.query_log?.record !== "off";
+  const isKnown = status.data !== null || status.error !== null;
   const [subject, setSubject] = useState(null);
   const [turn, setTurn] = useState(0);
   const done = (notice) => {
@@ -28,8 +31,8 @@ export function Now({ session, notify }) {
   return html`
     <${Figures} />
     <${Traffic} />
-    ${hasRole(session, "operator") ? html`<${JustBlocked} allow=${setSubject} turn=${turn} />` : html`<${BlockedHosts} session=${session}
-      allow=${setSubject} />`}
+    ${isKnown && mayAsk && html`<${JustBlocked} allow=${setSubject} turn=${turn} />`}
+    ${isKnown && !mayAsk && html`<${BlockedHosts} session=${session} allow=${setSubject} />`}
     ${subject && html`<${AllowDialog} subject=${subject} session=${session} onClose=${() => setSubject(null)} onDone=${done} />`}`;
 }
 
@@ -102,7 +105,7 @@ function eachOnce(requests) {
   });
 }
 
-// For whoever may not see requests.
+// For whoever may not see requests, and where none are recorded.
 function BlockedHosts({ session, allow }) {
   const tops = useData((signal) => get("/tops", { span: "1h", limit: 20 }, signal), [], historyPeriod);
   return html`
