@@ -10,7 +10,7 @@ import { Card, Choice, Loaded } from "../app/parts.js";
 import { RequestTable } from "../app/request_table.js";
 import { texts } from "../app/texts.js";
 import { TopTable } from "../app/top_table.js";
-import { addressOf, useData } from "../app/use.js";
+import { addressOf, useData, useHold } from "../app/use.js";
 import { hasRole } from "../app/roles.js";
 
 const figuresPeriod = 2000, historyPeriod = 30_000, blockedPeriod = 5000; // milliseconds
@@ -85,14 +85,18 @@ function TrafficChart({ items }) {
 }
 
 function JustBlocked({ allow, turn }) {
-  const blocked = useData((signal) => get("/requests", { decision: "blocked", since: timeIn(-justSpan) }, signal), [turn], blockedPeriod);
+  const [held, handlers] = useHold();
+  const question = () => ({ decision: "blocked", since: timeIn(-justSpan) });
+  const blocked = useData((signal) => get("/requests", question(), signal), [turn], blockedPeriod, held);
   const aside = html`<a href=${addressOf("search", { decision: "blocked" })}>${texts.just.seeAll}</a>`;
   return html`
     <${Card} title=${texts.just.title} id="just-blocked" aside=${aside}>
       <${Loaded} from=${blocked}>${(data) => html`
         <p class="quiet">${texts.just.hint}</p>
-        <${RequestTable} caption=${texts.just.title} requests=${eachOnce(data.items).slice(0, justRows)} empty=${texts.just.empty}
-          allow=${allow} isBlocked />`}</${Loaded}>
+        <div ...${handlers}>
+          <${RequestTable} caption=${texts.just.title} requests=${eachOnce(data.items).slice(0, justRows)} empty=${texts.just.empty}
+            allow=${allow} isBlocked />
+        </div>`}</${Loaded}>
     </${Card}>`;
 }
 
