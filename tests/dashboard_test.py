@@ -251,6 +251,29 @@ class WithTheProgram(Browsing):
         self.assertEqual(rejected["words"], "It is a shop.")
         self.assert_clean(browser, self.proxy.url, self.missing)
 
+    def test_what_was_just_blocked_is_allowed_from_the_first_view(self):  # API-006
+        if "/api/v1/requests" in self.missing:
+            self.skipTest("this API does not show requests")
+        self.assertEqual((self.proxy.ask("shop.test")[0], self.proxy.ask("games.test")[0]), (403, 403))
+        browser = self.signed_in("operator")
+        browser.shows("shop.test")
+        browser.shows("games.test")
+        begun = time.monotonic()
+        browser.click("Allow shop.test")
+        browser.click("Allow")
+        browser.shows("shop.test is allowed now.")
+        self.assertEqual((self.proxy.ask("shop.test")[0], browser.clicks), (200, 2))
+        self.assertLess(time.monotonic() - begun, 10)
+        begun = time.monotonic()
+        browser.tab_to("Allow games.test")
+        browser.press("Enter")
+        browser.until("document.querySelector('dialog[open]')")
+        browser.press("Enter")
+        browser.shows("games.test is allowed now.")
+        self.assertEqual((self.proxy.ask("games.test")[0], browser.clicks), (200, 2))
+        self.assertLess(time.monotonic() - begun, 10)
+        self.assert_clean(browser, self.proxy.url, self.missing)
+
     def test_a_checked_url_is_allowed_by_two_clicks(self):
         browser = self.signed_in("reviewer", "#/check?url=http%3A%2F%2Fgames.test%2Fx&client=127.0.0.3")
         browser.shows("blocked")
