@@ -121,9 +121,24 @@ def filters():
     def one(name, **more):
         return {"name": name, "file": f"/var/lib/bloomwall/{name}.bwf", "action": "block", "exceptions": "allowed", "entries": 587_502, "delta_entries": 1174,
                 "bytes": 2_726_400, "created": moment(-40_000), "sequence": 311, "lost": False, "rebuild_due": False,
-                "predicted_error": {"unlisted_host": 9.2e-7, "listed_host": 3.1e-4}, **more}
+                "predicted_error": {"unlisted_host": 9.2e-7, "listed_host": 3.1e-4}, "age_seconds": 40_000, "generation": 7, **more}
     return items([one("malware", exceptions="refused"), one("ads", entries=1_302_884, bytes=6_100_000, rebuild_due=True),
                   one("games", action="monitor", lost=True, created=moment(-4_000_000))])
+
+
+def lists():
+    def source(url, **more):
+        return {"url": url, "result": "updated", "guard": None, "message": None, "checked": moment(-3000), "succeeded": moment(-3000), "changed": moment(-3000),
+                "due": moment(80_000), "entries": 587_502, "rules": 590_001, "unusable": 12, "bytes": 14_480_311, "sha256": "ab" * 32, "copy": "ads-1.zst", "failures": 0,
+                "counts": {"updated": 12, "unchanged": 190, "failed": 1, "refused": 0}, **more}
+
+    def one(name, sources, **more):
+        return {"filter": name, "file": f"/var/lib/bloomwall/{name}.bwf", "result": "built", "guard": None, "message": None, "built": moment(-3000), "stale": False,
+                "entries": 1_302_884, "bytes": 6_100_000, "sequence": 311, "seconds": 9.1, "forced": None, "forced_by": None, "sources": sources, **more}
+    return items([one("ads", [source("https://lists.example.org/ads.txt"), source("https://other.example.net/hosts", result="failed", message="429 Too Many Requests " + HOSTILE,
+                                                                                 succeeded=moment(-200_000))]),
+                  one("games", [source("https://lists.example.org/games.txt", result="refused", guard="shrink", message="51 % fewer entries than before")],
+                      result="refused", guard="shrink", message="https://lists.example.org/games.txt: 51 % fewer entries than before", stale=True)])
 
 
 def audit():
@@ -134,7 +149,8 @@ def audit():
 
 ANSWERS = {
     "/status": lambda query: {"version": "0.1.0", "pid": 1, "phase": "serving", "generation": 7, "configuration": "/etc/bloomwall/bloomwall.yaml", "filters": 3,
-                              "exceptions": 4, "tokens": 2, "state": {"usable": True, "kept": True}},
+                              "exceptions": 4, "tokens": 2, "state": {"usable": True, "kept": True}, "started": moment(-432_000),
+                              "query_log": {"record": "all", "clients": "full", "written": 48_000_000, "dropped": 0, "bytes": 1_400_000_000}},
     "/counters": lambda query: counters(),
     "/history": lambda query: history(query.get("span", "1h")),
     "/tops": lambda query: tops(query.get("span", "1h")),
@@ -143,13 +159,14 @@ ANSWERS = {
     "/exceptions": lambda query: exceptions(),
     "/groups": lambda query: groups(),
     "/filters": lambda query: filters(),
+    "/lists": lambda query: lists(),
     "/reloads": lambda query: items([{"at": moment(-3000), "ok": True, "lines": ["reloaded: generation 7"], "warnings": ["filters[1]: a rebuild is due"]},
                                      {"at": moment(-90_000), "ok": False, "lines": ["filters[0].file: /var/lib/bloomwall/ads.bwf: bad_checksum", HOSTILE], "warnings": []}]),
     "/tokens": lambda query: items([{"name": "anna", "groups": ["pupils"], "role": "reviewer", "created": moment(-90_000), "until": moment(7_000_000)},
                                     {"name": "ci", "groups": ["build"], "role": None, "created": moment(-90_000), "until": None}]),
     "/audit": lambda query: audit(),
     "/explain": lambda query: {"url": query.get("url", ""), "canonical": "https://docs.example.net/handbook", "verdict": "blocked", "reason": "listed", "filter": "games",
-                               "expression": "S docs.example.net", "exception": None, "group": "pupils", "dialled_as": None,
+                               "expression": "S docs.example.net", "exception": None, "group": "pupils", "dialled_as": None, "user": None, "at": moment(0),
                                "tunnel": {"verdict": "blocked", "reason": "listed", "filter": "games", "expression": "S docs.example.net", "exception": None}},
     "/why": lambda query: {"url": query.get("url", ""), "errors": [], "filters": [
         {"filter": "games", "expressions": ["S docs.example.net"], "source": "list", "searched": 2, "lines": [
@@ -237,6 +254,8 @@ class Site:
                     return self.json({"token": "bw_" + "a1b2c3d4" * 4, "item": ANSWERS["/tokens"]({})["items"][0], "warnings": []}, 201)
                 if path.endswith("/accept"):
                     return self.json({"item": report(3), "exception": exception(9), "warnings": []})
+                if path == "/update":
+                    return self.json({"filters": [], "force": False}, 202)
                 if path == "/reload":
                     return self.answer(200, "application/x-ndjson", b'{"line":"reloaded"}\n{"exit_status":0}\n')
                 if "/switches/" in path:

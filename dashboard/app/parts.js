@@ -56,7 +56,7 @@ export const Card = ({ title, aside, id, children }) => html`
     ${children}
   </section>`;
 
-export const Panel = ({ children }) => html`<div class="card panel">${children}</div>`;
+export const Panel = ({ children, ...more }) => html`<div class="card panel" ...${more}>${children}</div>`;
 
 // What a filter has matched: "S example.com" without the letter of its kind, which only the log need say.
 export const Expression = ({ value }) => html`<span class="text" title=${shown(value)}>${shown(value).replace(/^[A-Z] /, "")}</span>`;

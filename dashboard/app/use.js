@@ -3,8 +3,9 @@
 import { useCallback, useEffect, useRef, useState } from "../vendor/hooks.mjs";
 
 // What load(signal) gives, asked again when one of `inputs` changes, by reload(), and each `period` milliseconds while the
-// page is looked at. Of {data, error, isLoading, reload} `data` stays what it was while a later question is under way.
-export function useData(load, inputs, period = 0) {
+// page is looked at and nothing is held (useHold). Of {data, error, isLoading, reload} `data` stays what it was while a
+// later question is under way.
+export function useData(load, inputs, period = 0, held = null) {
   const [state, setState] = useState({ data: null, error: null, isLoading: true });
   const [turn, setTurn] = useState(0);
   const reload = useCallback(() => setTurn((before) => before + 1), []);
@@ -20,7 +21,7 @@ export function useData(load, inputs, period = 0) {
       if (period && !stop.signal.aborted) timer = setTimeout(again, period);
     };
     const again = async () => {
-      if (document.hidden && !isFirst) return next();
+      if ((document.hidden || held?.current) && !isFirst) return next();
       isFirst = false;
       try {
         const data = await load(stop.signal);
@@ -38,6 +39,24 @@ export function useData(load, inputs, period = 0) {
     };
   }, [...inputs, turn, period]);
   return { ...state, reload };
+}
+
+// For rows that have buttons: they must not move away under the pointer or the keyboard's focus. Gives [held, handlers]: a
+// reference that is true meanwhile, and what the element around the rows takes.
+export function useHold() {
+  const held = useRef(false);
+  const state = useRef({ pointer: false, focus: false });
+  const note = (name, value) => {
+    state.current[name] = value;
+    held.current = state.current.pointer || state.current.focus;
+  };
+  const handlers = {
+    onPointerEnter: () => note("pointer", true),
+    onPointerLeave: () => note("pointer", false),
+    onFocusIn: (event) => note("focus", event.target.matches(":focus-visible")),
+    onFocusOut: () => note("focus", false),
+  };
+  return [held, handlers];
 }
 
 // The place in "#/search?host=example.com": its view, and what stands behind the question mark.

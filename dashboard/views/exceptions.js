@@ -7,7 +7,7 @@ import { shown } from "../app/format.js";
 import { html } from "../app/html.js";
 import { Badge, FormDialog, Input, Loaded, Panel, Table, Text, Time } from "../app/parts.js";
 import { texts } from "../app/texts.js";
-import { useData } from "../app/use.js";
+import { useData, useHold } from "../app/use.js";
 
 const period = 15_000; // milliseconds
 const insistsAfter = 3; // builds that still list it
@@ -44,7 +44,8 @@ export function Exceptions({ session, notify }) {
   const [sought, setSought] = useState("");
   const [subject, setSubject] = useState(null);
   const [removed, setRemoved] = useState(null);
-  const exceptions = useData((signal) => get("/exceptions", {}, signal), [], period);
+  const [held, handlers] = useHold();
+  const exceptions = useData((signal) => get("/exceptions", {}, signal), [], period, held);
   const done = (notice) => {
     setSubject(null);
     setRemoved(null);
@@ -60,7 +61,7 @@ export function Exceptions({ session, notify }) {
       <button onClick=${() => setSubject({ entry: "", action: "deny" })}>${texts.deny.verb} …</button>
     </div>
     <${Loaded} from=${exceptions}>${(data) => html`
-      <${Panel}><${Table} caption=${texts.titles.exceptions} columns=${columnsOf(setRemoved)} rows=${data.items.filter(matches).reverse()}
+      <${Panel} ...${handlers}><${Table} caption=${texts.titles.exceptions} columns=${columnsOf(setRemoved)} rows=${data.items.filter(matches).reverse()}
         keyOf=${(item) => item.id} empty=${texts.exceptions.empty} /></${Panel}>`}</${Loaded}>
     ${subject && html`<${AllowDialog} subject=${subject} session=${session} onClose=${() => setSubject(null)} onDone=${done} />`}
     ${removed && html`<${Remove} item=${removed} onClose=${() => setRemoved(null)} onDone=${done} />`}`;

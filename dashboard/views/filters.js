@@ -1,11 +1,11 @@
 // The filters that are served, and the lists that they are built from.
 // SPDX-License-Identifier: Apache-2.0
 import { useState } from "../vendor/hooks.mjs";
-import { get, run } from "../app/api.js";
+import { change, get } from "../app/api.js";
 import { bytes, count, oneIn, shown } from "../app/format.js";
 import { html } from "../app/html.js";
-import { ListTable } from "../app/list_table.js";
-import { Badge, Card, Loaded, Panel, problemText, Table, Time } from "../app/parts.js";
+import { FilterLists } from "../app/list_table.js";
+import { Badge, Card, FormDialog, Loaded, Panel, problemText, Table, Text, Time } from "../app/parts.js";
 import { hasRole } from "../app/roles.js";
 import { texts } from "../app/texts.js";
 import { useData } from "../app/use.js";
@@ -33,30 +33,30 @@ export function Filters({ session, notify }) {
     <${Loaded} from=${filters}>${(data) => html`<${Panel}>
       <${Table} caption=${texts.titles.filters} columns=${columns} rows=${data.items} keyOf=${(filter) => filter.name} />
     </${Panel}>`}</${Loaded}>
-    ${hasRole(session, "operator") && html`<${Lists} notify=${notify} updated=${filters.reload} />`}`;
+    ${hasRole(session, "operator") && html`<${Lists} notify=${notify} />`}`;
 }
 
-function Lists({ notify, updated }) {
+// Updates run beside the proxy; what is pressed here asks for one.
+function Lists({ notify }) {
   const lists = useData((signal) => get("/lists", {}, signal), [], period);
-  const [isBusy, setBusy] = useState(false);
-  const update = async () => {
-    setBusy(true);
-    try {
-      const said = await run("/update");
-      const failed = said.some((line) => line.exit_status > 0);
-      const text = [texts.filters.updated, ...said.map((line) => line.message)].filter(Boolean).map(shown).join(" ");
-      notify({ kind: failed ? "bad" : "good", text });
-    } catch (error) {
-      notify({ kind: "bad", text: problemText(error) });
-    }
-    setBusy(false);
-    lists.reload();
-    updated();
+  const [forced, setForced] = useState(null);
+  const ask = async (wish) => {
+    await change("POST", "/update", wish);
+    notify({ kind: "good", text: texts.filters.asked });
   };
-  const aside = lists.data && html`<button class="small" disabled=${isBusy}
-    onClick=${update}>${isBusy ? texts.filters.updating : texts.filters.update}</button>`;
+  const update = () => ask({}).catch((error) => notify({ kind: "bad", text: problemText(error) }));
+  const force = async () => {
+    await ask({ filters: [forced.filter], force: true });
+    setForced(null);
+  };
+  const aside = lists.data?.items.length > 0 && html`<button class="small" onClick=${update}>${texts.filters.update}</button>`;
   return html`
     <${Card} title=${texts.filters.lists} id="lists" aside=${aside}>
-      <${Loaded} from=${lists}>${(data) => html`<${ListTable} rows=${data.items} />`}</${Loaded}>
-    </${Card}>`;
+      <${Loaded} from=${lists}>${(data) => html`<${FilterLists} rows=${data.items} force=${setForced} />`}</${Loaded}>
+    </${Card}>
+    ${forced && html`<${FormDialog} title=${texts.filters.forceOf(shown(forced.filter))} verb=${texts.filters.force} kind="danger" submit=${force}
+      onClose=${() => setForced(null)}>
+      <p>${texts.filters.forceText}</p>
+      <p><${Text} value=${[forced.guard, forced.message, ...forced.sources.map((list) => list.message)].filter(Boolean).join(" · ")} /></p>
+    </${FormDialog}>`}`;
 }

@@ -8,6 +8,7 @@ import { html } from "../app/html.js";
 import { Choice, Input, Panel } from "../app/parts.js";
 import { RequestTable } from "../app/request_table.js";
 import { texts } from "../app/texts.js";
+import { useHold } from "../app/use.js";
 
 const kept = 200; // rows
 const showPeriod = 250; // milliseconds: rows that come sooner are shown together
@@ -17,7 +18,8 @@ export function Live({ session, notify }) {
   const [isPaused, setPaused] = useState(false);
   const [sought, setSought] = useState("");
   const [subject, setSubject] = useState(null);
-  const stream = useStream(decision, isPaused);
+  const [held, handlers] = useHold();
+  const stream = useStream(decision, isPaused, held);
   const done = (notice) => {
     setSubject(null);
     notify(notice);
@@ -32,14 +34,14 @@ export function Live({ session, notify }) {
       <button aria-pressed=${isPaused ? "true" : "false"}
         onClick=${() => setPaused(!isPaused)}>${isPaused ? texts.live.resume : texts.live.pause}</button>
     </div>
-    <p class="quiet" role="status">${stream.state}${stream.skipped > 0 && ` ${texts.live.skipped(count(stream.skipped))}`}</p>
-    <${Panel}><${RequestTable} caption=${texts.titles.live} requests=${stream.rows.filter(matches)} empty=${texts.live.empty}
+    <p class="quiet">${stream.state}${stream.skipped > 0 && ` ${texts.live.skipped(count(stream.skipped))}`}</p>
+    <${Panel} ...${handlers}><${RequestTable} caption=${texts.titles.live} requests=${stream.rows.filter(matches)} empty=${texts.live.empty}
       allow=${setSubject} isLive /></${Panel}>
     ${subject && html`<${AllowDialog} subject=${subject} session=${session} onClose=${() => setSubject(null)} onDone=${done} />`}`;
 }
 
-// The rows of the stream; while it is paused they wait, as many as are kept.
-function useStream(decision, isPaused) {
+// The rows of the stream; while it is paused, or the reader is on them (`isOn`), they wait, as many as are kept.
+function useStream(decision, isPaused, isOn) {
   const [rows, setRows] = useState([]);
   const [skipped, setSkipped] = useState(0);
   const [state, setState] = useState(texts.live.connecting);
@@ -51,7 +53,7 @@ function useStream(decision, isPaused) {
     waiting.current = [];
     const source = new EventSource(pathOf("/stream", { decision }));
     source.addEventListener("open", () => setState(texts.live.connected));
-    source.addEventListener("error", () => setState(source.readyState === EventSource.CLOSED ? texts.notAvailable : texts.live.broken));
+    source.addEventListener("error", () => setState(source.readyState === EventSource.CLOSED ? texts.live.refused : texts.live.broken));
     source.addEventListener("request", (event) => {
       waiting.current = [JSON.parse(event.data), ...waiting.current].slice(0, kept);
     });
@@ -60,13 +62,14 @@ function useStream(decision, isPaused) {
   }, [decision]);
   useEffect(() => {
     const timer = setInterval(() => {
-      setHeld(isPaused ? waiting.current.length : 0);
-      if (isPaused || waiting.current.length === 0) return;
+      const waits = isPaused || isOn.current;
+      setHeld(waits ? waiting.current.length : 0);
+      if (waits || waiting.current.length === 0) return;
       const fresh = waiting.current;
       waiting.current = [];
       setRows((before) => [...fresh, ...before].slice(0, kept));
     }, showPeriod);
     return () => clearInterval(timer);
   }, [isPaused, decision]);
-  return { rows, skipped, state: isPaused ? texts.live.paused(count(held)) : state };
+  return { rows, skipped, state: isPaused || held > 0 ? texts.live.paused(count(held)) : state };
 }

@@ -10,7 +10,7 @@ import { Card, Choice, Loaded } from "../app/parts.js";
 import { RequestTable } from "../app/request_table.js";
 import { texts } from "../app/texts.js";
 import { TopTable } from "../app/top_table.js";
-import { addressOf, useData } from "../app/use.js";
+import { addressOf, useData, useHold } from "../app/use.js";
 import { hasRole } from "../app/roles.js";
 
 const figuresPeriod = 2000, historyPeriod = 30_000, blockedPeriod = 5000; // milliseconds
@@ -18,6 +18,9 @@ const justSpan = 15 * 60; // seconds
 const justRows = 25;
 
 export function Now({ session, notify }) {
+  const status = useData((signal) => get("/status", {}, signal), []);
+  const mayAsk = hasRole(session, "operator") && status.data?.query_log?.record !== "off";
+  const isKnown = status.data !== null || status.error !== null;
   const [subject, setSubject] = useState(null);
   const [turn, setTurn] = useState(0);
   const done = (notice) => {
@@ -28,8 +31,8 @@ export function Now({ session, notify }) {
   return html`
     <${Figures} />
     <${Traffic} />
-    ${hasRole(session, "operator") ? html`<${JustBlocked} allow=${setSubject} turn=${turn} />` : html`<${BlockedHosts} session=${session}
-      allow=${setSubject} />`}
+    ${isKnown && mayAsk && html`<${JustBlocked} allow=${setSubject} turn=${turn} />`}
+    ${isKnown && !mayAsk && html`<${BlockedHosts} session=${session} allow=${setSubject} />`}
     ${subject && html`<${AllowDialog} subject=${subject} session=${session} onClose=${() => setSubject(null)} onDone=${done} />`}`;
 }
 
@@ -82,14 +85,18 @@ function TrafficChart({ items }) {
 }
 
 function JustBlocked({ allow, turn }) {
-  const blocked = useData((signal) => get("/requests", { decision: "blocked", since: timeIn(-justSpan) }, signal), [turn], blockedPeriod);
+  const [held, handlers] = useHold();
+  const question = () => ({ decision: "blocked", since: timeIn(-justSpan) });
+  const blocked = useData((signal) => get("/requests", question(), signal), [turn], blockedPeriod, held);
   const aside = html`<a href=${addressOf("search", { decision: "blocked" })}>${texts.just.seeAll}</a>`;
   return html`
     <${Card} title=${texts.just.title} id="just-blocked" aside=${aside}>
       <${Loaded} from=${blocked}>${(data) => html`
         <p class="quiet">${texts.just.hint}</p>
-        <${RequestTable} caption=${texts.just.title} requests=${eachOnce(data.items).slice(0, justRows)} empty=${texts.just.empty}
-          allow=${allow} isBlocked />`}</${Loaded}>
+        <div ...${handlers}>
+          <${RequestTable} caption=${texts.just.title} requests=${eachOnce(data.items).slice(0, justRows)} empty=${texts.just.empty}
+            allow=${allow} isBlocked />
+        </div>`}</${Loaded}>
     </${Card}>`;
 }
 
@@ -102,7 +109,7 @@ function eachOnce(requests) {
   });
 }
 
-// For whoever may not see requests.
+// For whoever may not see requests, and where none are recorded.
 function BlockedHosts({ session, allow }) {
   const tops = useData((signal) => get("/tops", { span: "1h", limit: 20 }, signal), [], historyPeriod);
   return html`

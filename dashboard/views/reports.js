@@ -7,7 +7,7 @@ import { html } from "../app/html.js";
 import { lifetimeOf, lifetimeOptions } from "../app/lifetimes.js";
 import { Badge, Choice, Empty, Expression, FormDialog, Input, Loaded, noticeOf, Select, Text, Time } from "../app/parts.js";
 import { texts } from "../app/texts.js";
-import { addressOf, useData } from "../app/use.js";
+import { addressOf, useData, useHold } from "../app/use.js";
 
 const period = 15_000; // milliseconds
 
@@ -15,7 +15,8 @@ export function Reports({ session, notify }) {
   const [state, setState] = useState("open");
   const [open, setOpen] = useState(null); // {report, isAccept}: the dialog
   const [older, setOlder] = useState({ items: [], next: undefined });
-  const reports = useData((signal) => get("/reports", { state }, signal), [state], period);
+  const [held, handlers] = useHold();
+  const reports = useData((signal) => get("/reports", { state }, signal), [state], period, held);
   const choose = (chosen) => {
     setOlder({ items: [], next: undefined });
     setState(chosen);
@@ -36,7 +37,7 @@ export function Reports({ session, notify }) {
       };
       return html`
         ${items.length === 0 && html`<${Empty}>${state === "open" ? texts.reports.emptyOpen : texts.reports.empty}</${Empty}>`}
-        <ul class="cards">${items.map((report) => html`<li key=${report.id}><${Report} report=${report} decide=${setOpen} /></li>`)}</ul>
+        <ul class="cards" ...${handlers}>${items.map((report) => html`<li key=${report.id}><${Report} report=${report} decide=${setOpen} /></li>`)}</ul>
         ${next && html`<button onClick=${more}>${texts.more}</button>`}`;
     }}</${Loaded}>
     ${open && html`<${open.isAccept ? Accept : Reject} report=${open.report} session=${session} onClose=${() => setOpen(null)} onDone=${done} />`}`;

@@ -8,14 +8,15 @@ import { Card, Choice, Loaded } from "../app/parts.js";
 import { hasRole } from "../app/roles.js";
 import { texts } from "../app/texts.js";
 import { TopTable } from "../app/top_table.js";
-import { useData } from "../app/use.js";
+import { useData, useHold } from "../app/use.js";
 
 const period = 10_000; // milliseconds
 
 export function Top({ session, notify }) {
   const [span, setSpan] = useState("1h");
   const [subject, setSubject] = useState(null);
-  const tops = useData((signal) => get("/tops", { span }, signal), [span], period);
+  const [held, handlers] = useHold();
+  const tops = useData((signal) => get("/tops", { span }, signal), [span], period, held);
   const allow = hasRole(session, "reviewer") && setSubject;
   const done = (notice) => {
     setSubject(null);
@@ -24,7 +25,7 @@ export function Top({ session, notify }) {
   return html`
     <${Choice} label=${texts.top.span} value=${span} options=${Object.entries(texts.spans)} onChange=${setSpan} />
     <${Loaded} from=${tops}>${(data) => html`
-      <div class="columns">
+      <div class="columns" ...${handlers}>
         ${["hosts", "filters", "groups", "clients"].filter((kind) => data[kind]).map((kind) => html`
           <${Card} key=${kind} title=${texts.top[kind]} id=${`top-${kind}`}>
             <${TopTable} title=${texts.top[kind]} rows=${data[kind]} allow=${kind === "hosts" && allow} />
