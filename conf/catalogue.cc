@@ -44,7 +44,7 @@ void read(MapReader& map, ListedSource& out) {
 tl::expected<Catalogue, std::vector<ConfigError>> parse_catalogue(std::string_view yaml, const std::string& name) {
   const auto tree = parse_yaml(yaml, name);
   if (!tree) return tl::unexpected(tree.error());
-  Reading reading{.file = name, .folder = {}, .errors = {}};
+  Reading reading{.files = {SourceFile{.name = name, .folder = {}}}, .errors = {}};
   MapReader root(reading, &*tree, "");
   Catalogue lists;
   root.sections("lists", lists, "name", 0);
