@@ -56,6 +56,7 @@ struct Snapshot {
   std::shared_ptr<const GroupRules> groups;          // from settings.groups; nullptr: there are none
   std::map<std::string, BlockTemplate> group_pages;  // of groups that have their own
   std::shared_ptr<const SafeSearch> safe_search;     // from settings.groups; nullptr: no group asks for it
+  std::string pac_file;                              // what settings.pac.file holds; empty: it is null
 
   // Whether block pages have a form to report mistakes with, where there is somebody to keep them.
   bool takes_reports() const { return settings.block_page.reports && settings.block_page.report_url.empty(); }

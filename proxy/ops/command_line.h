@@ -33,4 +33,11 @@ struct ServiceCommands {
   void add_others(CLI::App& app, int& status, const Streams& io);
 };
 
+// Likewise of `env`.
+struct EnvCommands {
+  EnvCommand environment;
+
+  void add(CLI::App& app, int& status, const Streams& io);
+};
+
 }  // namespace bloomwall::proxy

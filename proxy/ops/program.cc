@@ -348,6 +348,8 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   tokens.add(app, status, io);
   CaCommands authority;
   authority.add(app, status, io);
+  EnvCommands environment;
+  environment.add(app, status, io);
   filter::add_self_description(app, status, io);
   const auto is_named = [&](const CLI::App* command) { return command->get_name() == arguments.front(); };
   const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
@@ -356,8 +358,7 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
         io.err,
         {"unknown command '" + arguments.front() +
          "'; there are run, check, explain, why, tls, reload, health, listeners, allow, deny, exceptions, reports, "
-         "report, switch, token, audit "
-         "and ca"});
+         "report, switch, token, audit, ca and env"});
     return kExitError;
   }
   try {

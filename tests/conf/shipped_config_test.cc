@@ -183,6 +183,7 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
       {"block_page", field_count<BlockPage>()},
       {"reports", field_count<Reports>()},
       {"self_page", field_count<SelfPage>()},
+      {"pac", field_count<Pac>()},
       {"access", field_count<Access>()},
       {"dns", field_count<Dns>()},
       {"upstream", field_count<Upstream>()},
@@ -203,7 +204,7 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
       {"authentication.negotiate_helper", field_count<AuthHelper>()},
       {"authentication.groups_helper", field_count<AuthHelper>()}};
   EXPECT_EQ(keys, fields);
-  static_assert(field_count<Config>() == 24, "a new section: add it above and to bloomwall.yaml");
+  static_assert(field_count<Config>() == 25, "a new section: add it above and to bloomwall.yaml");
 }
 
 }  // namespace
