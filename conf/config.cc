@@ -54,6 +54,7 @@ void read(MapReader& map, Config& out) {
   map.section("block_page", out.block_page);
   map.section("reports", out.reports);
   map.section("self_page", out.self_page);
+  map.section("pac", out.pac);
   map.section("access", out.access);
   map.section("dns", out.dns);
   map.section("upstream", out.upstream);

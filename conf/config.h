@@ -39,6 +39,7 @@ struct Config {
   BlockPage block_page;
   Reports reports;
   SelfPage self_page;
+  Pac pac;
   Access access;
   Dns dns;
   Upstream upstream;

@@ -81,6 +81,14 @@ Checked check_host_port(std::string& value) {
   return good_if(is_ip_port(value, 1) || (!parts->bracketed && is_host_name(parts->host)));
 }
 
+Checked check_pac_proxy(std::string& value) {
+  constexpr std::string_view kSecure = "https://";
+  make_lower(value);
+  const bool is_secure = value.starts_with(kSecure);
+  std::string address = value.substr(is_secure ? kSecure.size() : 0);
+  return check_host_port(address);
+}
+
 // Every bit beyond the prefix cleared.
 Address masked(const Address& address, unsigned prefix) {
   Address out = address;
@@ -280,6 +288,7 @@ bool is_host_name(std::string_view text) {
 const Form kListenAddress{"ip:port, [ip6]:port or :port, such as 127.0.0.1:3128", check_listen_address};
 const Form kDnsServer{"ip, ip:port or [ip6]:port", check_dns_server};
 const Form kHostPort{"host:port, such as proxy.example.com:3128", check_host_port};
+const Form kPacProxy{"host:port, or https://host:port of a listener with tls", check_pac_proxy};
 const Form kNetwork{"an address or a network, such as 10.0.0.0/8 or fd00::/8", check_network};
 const Form kDestination{
     "loopback, private, link_local, shared, multicast, unspecified, reserved, an address or a network",

@@ -22,6 +22,7 @@ bool is_host_name(std::string_view text);        // labels of a-z A-Z 0-9 - _, a
 
 extern const Form kListenAddress;  // ip:port, [ip6]:port or :port; port 0 allowed
 extern const Form kDnsServer;      // ip, ip:port, [ip6]:port
+extern const Form kPacProxy;       // host:port, or https://host:port of a listener with TLS; names made lower-case
 extern const Form kHostPort;       // host:port, ip:port, [ip6]:port; port 1 to 65535
 extern const Form kNetwork;        // CIDR or address, no bits beyond the prefix
 extern const Form kDestination;    // the same or a group name

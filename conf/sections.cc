@@ -91,7 +91,18 @@ void read(MapReader& map, BlockPage& out) {
 
 void read(MapReader& map, Reports& out) { map.text("webhook", out.webhook, kHttpUrl); }
 
-void read(MapReader& map, SelfPage& out) { map.text("host", out.host, kHostName); }
+void read(MapReader& map, SelfPage& out) {
+  map.text("host", out.host, kHostName);
+  map.flag("recent", out.recent);
+}
+
+void read(MapReader& map, Pac& out) {
+  map.text_list("proxies", out.proxies, kPacProxy);
+  map.text_list("direct", out.direct, kBypass);
+  map.optional_path("file", out.file);
+  const bool is_given_otherwise = !out.proxies.empty() || !out.direct.empty();
+  if (!out.file.empty() && is_given_otherwise) map.fail("file", "goes without proxies and direct");
+}
 
 void read(MapReader& map, Access& out) {
   map.text_list("clients", out.clients, kNetwork);

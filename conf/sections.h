@@ -96,7 +96,16 @@ struct Reports {
 // `self_page:` pages that the proxy answers itself.
 struct SelfPage {
   std::string host = "bloomwall.internal";  // lower case
+  bool recent = true;                       // a client is shown what was blocked for it a moment ago
   friend bool operator==(const SelfPage&, const SelfPage&) = default;
+};
+
+// `pac:` the file that tells browsers what goes to the proxy (/proxy.pac, /wpad.dat).
+struct Pac {
+  std::vector<std::string> proxies;  // "host:port", "https://host:port"; empty: where the client has asked
+  std::vector<std::string> direct;   // domains with everything below them, and networks
+  std::filesystem::path file;        // given out as it is in the place of all that; empty: none
+  friend bool operator==(const Pac&, const Pac&) = default;
 };
 
 // `access:` who may use the proxy, and where it may go.
@@ -316,6 +325,7 @@ void read(MapReader& map, Filter& out);
 void read(MapReader& map, BlockPage& out);
 void read(MapReader& map, Reports& out);
 void read(MapReader& map, SelfPage& out);
+void read(MapReader& map, Pac& out);
 void read(MapReader& map, Access& out);
 void read(MapReader& map, Dns& out);
 void read(MapReader& map, Upstream& out);

@@ -178,7 +178,7 @@ class Rules(unittest.TestCase):
                 request = f"CONNECT {host}:443 HTTP/1.1\r\nHost: {host}:443\r\nUser-Agent: {agent}\r\nConnection: close\r\n\r\n"
                 got = answer(off, request)
                 self.assertEqual(got, answer(without, request))
-                self.assertTrue(got.startswith(b"HTTP/1.1 403 Blocked by filter list\r\n"), got)
+                self.assertTrue(got.startswith(b"HTTP/1.1 403 Blocked by filter list, decision "), got)
 
     def test_nobody_is_asked_about_a_blocked_host(self):
         dns = CountingDns()

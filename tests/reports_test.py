@@ -445,7 +445,7 @@ class Reports(unittest.TestCase):
         begun = time.monotonic()
         self.assertEqual(proxy.ask("CONNECT", "bloomwall.internal:443").status, 421)
         self.assertLess(time.monotonic() - begun, 2)
-        page = proxy.ask("GET", SELF + "/", fields="Accept: application/json\r\n")
+        page = proxy.ask("GET", SELF + "/report", fields="Accept: application/json\r\n")
         self.assertEqual(json.loads(page.text)["report"], None)
 
     def test_there_is_no_form_where_nobody_would_keep_it(self):
@@ -456,6 +456,9 @@ class Reports(unittest.TestCase):
             self.assertEqual((page.status, page.form()), (403, None), name)
             self.assertIn("form-action 'none'", page.fields["content-security-policy"])
             self.assertEqual(proxy.ask("POST", SELF + "/report", b"ticket=a").status, 404)
+            page = proxy.ask("GET", SELF + "/", fields="Accept: text/html\r\n")
+            self.assertEqual((page.status, page.form()), (200, None), name)
+            self.assertIn("form-action 'none'", page.fields["content-security-policy"])
             proxy.end()
 
     def test_inside_tunnels_the_form_goes_to_the_origin_itself(self):

@@ -88,6 +88,8 @@ const char* to_string(TlsReason reason) {
       return "opaque";
     case TlsReason::mode:
       return "mode";
+    case TlsReason::self:
+      return "self";
   }
   return "unknown";
 }
@@ -98,6 +100,7 @@ std::string TlsDecision::source(const conf::TlsInspection& settings) const {
     case TlsReason::all:
     case TlsReason::blocked:
     case TlsReason::mode:
+    case TlsReason::self:
       return fmt::format("mode {}", name_of(settings.mode));
     case TlsReason::never:
       return entry == nullptr ? "tls_inspection.never" : fmt::format("{} {}", entry->place(), entry->host);
@@ -166,7 +169,7 @@ TlsDecision InspectionRules::choose(const TlsRequest& request) const {
                            : tunnel_unless_blocked(request, TlsReason::opaque);
   }
   if (auto exemption = exempt(request)) return *exemption;
-  if (is_blocked_request(request)) return show_page(request);
+  if (request.is_self || is_blocked_request(request)) return show_page(request);
   if (settings_.mode == Mode::blocked) return decided(TlsAction::tunnel, TlsReason::mode);
   const bool is_marked = has_marks(request);
   if (settings_.ech != conf::TlsInspection::Ech::pass && hides_name(request)) {
@@ -193,10 +196,11 @@ TlsDecision InspectionRules::decide_unmarked(const TlsRequest& request) const {
 
 TlsDecision InspectionRules::show_page(const TlsRequest& request) const {
   const bool everyone = settings_.page_for == conf::TlsInspection::PageFor::everyone;
-  const bool sees_page = everyone || request.is_transparent || is_browser(request.user_agent);
-  if (!sees_page || request.page_refused) return decided(TlsAction::refuse, TlsReason::blocked);
+  const TlsReason reason = request.is_self ? TlsReason::self : TlsReason::blocked;
+  const bool sees_page = everyone || request.is_self || request.is_transparent || is_browser(request.user_agent);
+  if (!sees_page || request.page_refused) return decided(TlsAction::refuse, reason);
   if (!can_serve(request)) return decided(TlsAction::refuse, TlsReason::alpn);
-  return decided(TlsAction::page, TlsReason::blocked);
+  return decided(TlsAction::page, reason);
 }
 
 bool InspectionRules::is_client_exempt(const Address& client) const {

@@ -70,6 +70,7 @@ struct TlsRequest {
   bool is_transparent = false;
   TlsName destination = {};               // is_transparent: the address that the client was about to reach
   bool is_opaque = false;                 // the client's octets are neither TLS nor HTTP
+  bool is_self = false;                   // the host is self_page.host: its pages, by whatever program
   bool page_refused = false;              // the client refused our certificate for this host lately (TlsRefusals)
   bool may_auto_pass = false;             // likewise, and auto_pass applies
   bool origin_wants_certificate = false;  // the origin asked for a client certificate lately
@@ -97,6 +98,7 @@ enum class TlsReason : std::uint8_t {
   ech,          // Encrypted Client Hello
   opaque,       // no TLS
   mode,         // the mode decrypts nothing of this kind
+  self,         // the host is the proxy's own
 };
 const char* to_string(TlsAction action);  // "tunnelled", "intercepted", "page", "refused", as in metrics
 const char* to_string(TlsReason reason);

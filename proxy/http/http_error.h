@@ -1,5 +1,5 @@
 // Why the proxy answers a request itself: one stable enumerator a cause, with status and Proxy-Status error type.
-// The table is in http_error.cc; the answer's bytes come from replies.h.
+// The table is in http_error.cc; the answer's bytes come from replies.h, what a person reads from page_texts.txt.
 // Source of the error types: RFC 9209 section 2.3.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -72,7 +72,6 @@ constexpr HttpError bad_response(std::string_view detail) { return {ErrorKind::u
 struct ErrorFacts {
   int status;
   std::string_view proxy_error = {};  // "http_request_error"
-  std::string_view summary = {};      // a sentence for a person
   bool must_close;                    // what follows on the client connection cannot be trusted
 };
 const ErrorFacts& facts(ErrorKind kind);

@@ -34,6 +34,7 @@ class Acceptor {
   void finish();
   const std::string& name() const { return name_; }  // "127.0.0.1:3128"
   std::size_t index() const { return index_; }
+  bool is_of_every_address() const { return socket_.address.is_wildcard(); }
 
  private:
   void on_ready();

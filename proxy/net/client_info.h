@@ -26,6 +26,8 @@ struct ClientInfo {
   const std::string* listener = nullptr;       // "127.0.0.1:3128"
   const std::string* listener_rule = nullptr;  // the same as configured: ListenerRules::address
   bool is_secure = false;                      // it speaks TLS to the proxy itself
+  // Where it has connected to, of listeners on every address; else port 0, and the listener says it.
+  Endpoint reached = {};
   struct Certificate {
     std::vector<std::string> names;  // GroupMember
     X509Ptr shown;

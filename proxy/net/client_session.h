@@ -77,6 +77,7 @@ class ClientSession final : public DeletedLater,
   // Call it right after construction for a client that a firewall redirected. Its first octet decides: TLS becomes an
   // implicit tunnel to the host in its ClientHello; all else is HTTP.
   void expect_redirected(const Endpoint& destination);
+  void note_reached(const Endpoint& local) { info_.reached = local; }  // ClientInfo::reached
   void close();  // idempotent; safe from any callback; aborts a running exchange
   // The listener is closed. A running exchange may end, and a request may still arrive: on a new connection within
   // timeouts.request_header, on an idle one within `idle`. Every answer closes the connection.

@@ -8,6 +8,8 @@
 
 #include "proxy/http/serialise.h"
 #include "proxy/net/addresses.h"
+#include "proxy/net/self_pages.h"
+#include "proxy/net/self_request.h"
 #include "proxy/net/user_check.h"
 #include "proxy/reply/authority_page.h"
 #include "proxy/reply/report_form.h"
@@ -16,7 +18,6 @@ namespace bloomwall::proxy {
 namespace {
 
 constexpr HttpError kClientDenied{ErrorKind::client_denied, "access.clients"};
-constexpr HttpError kSelfIsPlain{ErrorKind::misdirected, "self_page.host is spoken to in plain http"};
 constexpr HttpError kCertificateRefused{ErrorKind::client_denied, "its certificate is not valid any more"};
 constexpr HttpError kPortDenied{ErrorKind::port_denied, "access.deny_ports"};
 
@@ -105,17 +106,18 @@ bool Decider::is_client_allowed(const ClientInfo& client) const {
 
 // Inside tunnels and on transparent listeners that host is none of ours: its requests go where others do.
 bool Decider::is_for_self(const RequestHead& head, const ClientInfo& client) const {
-  const std::string_view path = head.target.form == TargetForm::origin ? head.target.raw : head.target.path_and_query;
+  if (is_inside_self(*snapshot_, client)) return head.method != Method::connect;
+  const std::string_view path = self_target(head);
   if (client.inside != nullptr || client.destination != nullptr) {
     return snapshot_->takes_reports() && head.method != Method::connect && report_path(path, true).has_value();
   }
   const bool is_origin_form = head.target.form == TargetForm::origin;
-  if (is_origin_form && report_path(path, false)) return true;
+  if (is_origin_form && is_for_listener(head)) return true;
   std::string_view host = head.target.authority.host;
   if (is_origin_form && head.host) host = head.host->host;
   if (host.ends_with('.')) host.remove_suffix(1);
   const bool is_spoken = head.target.form != TargetForm::absolute || same_name(head.target.scheme, "http");
-  return is_spoken && same_name(host, snapshot_->settings.self_page.host);
+  return is_spoken && (same_name(host, snapshot_->settings.self_page.host) || asks_listener_by_itself(head, client));
 }
 
 // A request for the proxy itself, on a listener that would refuse it otherwise.
@@ -162,13 +164,17 @@ Decision Decider::decide(const RequestContext& request) {
   return decision;
 }
 
-// Browsers that try https first come again by http, at once.
 Decision Decider::decide_self(const RequestContext& request) const {
   const RequestHead& head = request.head;
-  if (head.method == Method::connect) return refused(kSelfIsPlain);
+  if (head.method == Method::connect) {
+    if (snapshot_->inspection == nullptr) return refused(kSelfIsPlain);
+    return {.act = Decision::Act::show_self,
+            .host = snapshot_->settings.self_page.host,
+            .port = head.target.authority.port};
+  }
   const bool is_read = head.method == Method::get || head.method == Method::head;
-  const std::string_view path = head.target.form == TargetForm::origin ? head.target.raw : head.target.path_and_query;
-  const bool asks_for_authority = is_read && snapshot_->inspection != nullptr && authority_resource(path).has_value();
+  const bool asks_for_authority =
+      is_read && snapshot_->inspection != nullptr && authority_resource(self_target(head)).has_value();
   return {.act = asks_for_authority ? Decision::Act::answer_authority : Decision::Act::answer_self};
 }
 

@@ -39,7 +39,8 @@ struct Decision {
     answer_trace,      // here: Max-Forwards is 0
     answer_options,    // likewise
     answer_authority,  // here: /ca and what stands beside it (authority_page.h)
-    answer_self,       // here: reports of mistakes (self_request.h)
+    show_self,         // here: CONNECT to self_page.host, inside TLS where that may be (kSelfIsPlain else)
+    answer_self,       // here: the proxy's own pages (self_pages.h), reports of mistakes (self_request.h)
     forward,           // to host:port
     tunnel,            // likewise
   };
@@ -73,6 +74,10 @@ struct Review {
   const char* why = "";      // block
 };
 
+// The answer to CONNECT to the self host where there is no TLS with it. Browsers that try https first come again by
+// http, at once.
+inline constexpr HttpError kSelfIsPlain{ErrorKind::misdirected, "self_page.host is spoken to in plain http"};
+
 class Decider {
  public:
   void adopt(SnapshotPtr snapshot, PolicyPtr policy, GroupPoliciesPtr groups = {});
@@ -85,8 +90,8 @@ class Decider {
   // of Via; empty: loops are not looked for.
   std::optional<HttpError> refuse_client(const RequestContext& request, std::string_view own_via) const;
   Decision decide(const RequestContext& request);
-  // Whether it is for the proxy itself: to self_page.host, or for the address that the form of a block page has at an
-  // origin. Such requests need no login, and are not judged.
+  // Whether it is for the proxy itself: to self_page.host, for a page of its own at a listener, or for the address that
+  // the form of a block page has at an origin. Such requests need no login, and are not judged.
   bool is_for_self(const RequestHead& head, const ClientInfo& client) const;
   // Of what was decided last, where that said wait_for_pages. policy() keeps them mapped, for all groups.
   std::span<const std::byte* const> absent_pages() const { return absent_; }

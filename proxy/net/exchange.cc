@@ -65,6 +65,8 @@ void Exchange::decide(GatheredWrite& out) {
     case Decision::Act::answer_options:
     case Decision::Act::answer_authority:
       return answer_here(decision);
+    case Decision::Act::show_self:
+      return log_.shows_page_in_tls() ? show_page_in_tls() : answer_error(kSelfIsPlain);
     case Decision::Act::answer_self:
       return begin_self();
     case Decision::Act::wait_for_pages:

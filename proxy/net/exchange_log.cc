@@ -8,6 +8,7 @@
 #include "proxy/net/client_info.h"
 #include "proxy/net/client_stream.h"
 #include "proxy/net/interception.h"
+#include "proxy/net/recent_denials.h"
 #include "proxy/net/tls_inspection.h"
 #include "proxy/net/tunnel.h"
 #include "proxy/net/worker_state.h"
@@ -137,6 +138,7 @@ void ExchangeLog::write(std::uint64_t body_octets, bool is_local_reply) {
   const std::chrono::microseconds lasted = times.lasted();
   context_.worker.counters.count_response(status, static_cast<std::uint64_t>(lasted.count()));
   context_.worker.counters.exchanges.count(lasted);
+  if (is_local_reply && verdict_.decision == filter::Decision::blocked && !error_) note_own_denial();
   if (!needs_record(context_.worker, verdict_.decision, *context_.snapshot)) return;
   AccessRecord record = begin_record(context_.client.info(), times, lasted);
   if (context_.user != nullptr) record.user = context_.user->name;
@@ -168,6 +170,17 @@ void ExchangeLog::write(std::uint64_t body_octets, bool is_local_reply) {
   if (tls_decision_) note_tls(record, *tls_decision_);
   proxy::note_verdict(record, verdict_, decision_id_);
   write_record(context_.worker, record, *context_.snapshot);
+}
+
+void ExchangeLog::note_own_denial() {
+  note_denial(context_.worker,
+              {.client = context_.client.info(),
+               .user = context_.user.get(),
+               .verdict = verdict_,
+               .decision_id = decision_id_.text(),
+               .url = url(),
+               .host = context_.host},
+              context_.client.head()->method == Method::connect);
 }
 
 TunnelStart ExchangeLog::make_tunnel_start() {

@@ -55,8 +55,8 @@ class ExchangeLog {
   void write(std::uint64_t body_octets, bool is_local_reply);  // the request's body
   // What a tunnel goes on with; the client's stream adds what it knows.
   TunnelStart make_tunnel_start();
-  // Of a CONNECT that is blocked: whether the page is to be shown inside TLS, and what that begins with, which has its
-  // line.
+  // Of a CONNECT that is blocked, or to the self host: whether the page is to be shown inside TLS, and what that begins
+  // with, which has its line.
   bool shows_page_in_tls();
   InterceptionStart make_page_start(std::uint64_t body_octets);
 
@@ -66,6 +66,7 @@ class ExchangeLog {
 
  private:
   void count_questions();
+  void note_own_denial();
   TlsQuestion make_tls_question() const;
   bool hides_url() const;
   std::string_view shown_url();

@@ -2,10 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/net/exchange.h"
 #include "proxy/net/local_reply.h"
+#include "proxy/net/self_pages.h"
 
 namespace bloomwall::proxy {
 
 void Exchange::begin_self() {
+  if (is_self_page(context_)) {
+    LocalReply reply(context_, log_);
+    reply.write_self_page();
+    return answer(reply);
+  }
   SelfRequest::Handler& handler = *this;
   self_ = std::make_unique<SelfRequest>(context_, log_.url(), handler);
   self_->begin();

@@ -12,7 +12,10 @@
 #include "proxy/net/client_stream.h"
 #include "proxy/net/decision.h"
 #include "proxy/net/exchange_log.h"
+#include "proxy/net/recent_denials.h"
+#include "proxy/net/self_pages.h"
 #include "proxy/net/self_request.h"
+#include "proxy/net/self_service.h"
 #include "proxy/net/tls_inspection.h"
 #include "proxy/net/worker_state.h"
 #include "proxy/reply/authority_page.h"
@@ -75,6 +78,7 @@ void LocalReply::write(const Decision& decision) {
       return write_authority();
     case Decision::Act::answer_options:
     case Decision::Act::answer_self:
+    case Decision::Act::show_self:
     case Decision::Act::wait_for_pages:
     case Decision::Act::refuse:
     case Decision::Act::block:
@@ -94,6 +98,8 @@ void LocalReply::write_authority() {
   }
 }
 
+void LocalReply::write_self_page() { proxy::write_self_page(answer_.head(), context_, log_.url(), said()); }
+
 void LocalReply::write_report_page(const ReportPage& page) {
   status_ = status_of(page.says);
   proxy::write_report_page(answer_.head(), page, said());
@@ -108,24 +114,16 @@ bool LocalReply::is_read_by_person() const {
 
 // Empty: nothing can be reported.
 std::string LocalReply::report_ticket() {
-  const SelfService* const service = context_.worker.self_service;
-  if (service == nullptr || !context_.snapshot->takes_reports() || !is_read_by_person()) return {};
+  if (!takes_reports_of(context_) || !is_read_by_person()) return {};
   if (choose_media(accept()) != MediaType::html) return {};
-  const KeptVerdict& verdict = log_.verdict();
-  const bool by_filter =
-      verdict.reason != filter::VerdictReason::denied && verdict.reason != filter::VerdictReason::default_deny;
   const ClientInfo& client = context_.client.info();
-  ReportFacts facts{.decision_id = std::string(log_.decision_id().text()),
-                    .host = context_.host,
-                    .filter = by_filter ? verdict.filter->name : std::string(),
-                    .reason = filter::to_string(verdict.reason),
-                    .group = verdict.group,
-                    .user = context_.user == nullptr ? std::string() : context_.user->name,
-                    .client = client.address};
-  append_url(facts.url, log_.url());
-  if (!verdict.expression.empty())
-    facts.expression = fmt::format("{} {}", static_cast<char>(verdict.kind), verdict.expression);
-  return service->tickets().make(facts, report_client(client.endpoint), std::time(nullptr));
+  const ReportFacts facts = facts_of({.client = client,
+                                      .user = context_.user.get(),
+                                      .verdict = log_.verdict(),
+                                      .decision_id = log_.decision_id().text(),
+                                      .url = log_.url(),
+                                      .host = context_.host});
+  return context_.worker.self_service->tickets().make(facts, report_client(client.endpoint), std::time(nullptr));
 }
 
 LocalReply::Next LocalReply::send() {
@@ -160,24 +158,26 @@ ReplyContext LocalReply::said() {
     context.method = head->method;
     context.client = head->version;
     context.accept = accept();
+    context.accept_language = list_of("accept-language", accept_language_);
   }
   return context;
 }
 
-// Several lines are one list (RFC 9110 section 5.3).
-std::string_view LocalReply::accept() {
+// Several lines are one list (RFC 9110 section 5.3), which `memory` then holds.
+std::string_view LocalReply::list_of(std::string_view name, std::string& memory) {
   const Field* first = nullptr;
+  memory.clear();
   for (const Field& field : context_.client.head()->fields) {
-    if (field.id != FieldId::accept) continue;
+    if (!same_name(field.name, name)) continue;
     if (first == nullptr) {
       first = &field;
       continue;
     }
-    if (accept_.empty()) accept_ = first->value;
-    accept_.append(", ").append(field.value);
+    if (memory.empty()) memory = first->value;
+    memory.append(", ").append(field.value);
   }
   if (first == nullptr) return {};
-  return accept_.empty() ? first->value : std::string_view(accept_);
+  return memory.empty() ? first->value : std::string_view(memory);
 }
 
 }  // namespace bloomwall::proxy

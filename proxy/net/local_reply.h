@@ -36,6 +36,7 @@ class LocalReply {
   void write_error(const HttpError& error, bool must_close);
   void write(const Decision& decision);  // to answer here
   void write_report_page(const ReportPage& page);
+  void write_self_page();  // of self_pages.h
   Next send();
 
  private:
@@ -44,15 +45,16 @@ class LocalReply {
   bool is_read_by_person() const;
   std::string report_ticket();
   ReplyContext said();
-  std::string_view accept();
+  std::string_view list_of(std::string_view name, std::string& memory);
+  std::string_view accept() { return list_of("accept", accept_); }
 
   const ExchangeContext& context_;
   ExchangeLog& log_;
   GatheredWrite answer_;
   int status_ = 200;
   bool close_;
-  std::string accept_;  // several Accept fields as one
-  std::string leg_;     // the challenge with a token for the client
+  std::string accept_, accept_language_;  // several fields as one
+  std::string leg_;                       // the challenge with a token for the client
 };
 
 }  // namespace bloomwall::proxy

@@ -10,6 +10,7 @@
 #include "proxy/http/escape.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/client_stream.h"
+#include "proxy/net/self_pages.h"
 #include "proxy/net/worker_state.h"
 #include "proxy/reply/report_form.h"
 
@@ -21,14 +22,20 @@ using Says = ReportPage::Says;
 constexpr HttpError kFormTooLarge{ErrorKind::body_too_large, "the form is larger than one can be"};
 constexpr HttpError kFormTooLate{ErrorKind::request_timeout, "the form took too long"};
 
-bool is_at_origin(const ClientInfo& client) { return client.inside != nullptr || client.destination != nullptr; }
+}  // namespace
 
-std::string_view path_of(const RequestHead& head) {
-  const std::string_view path = head.target.form == TargetForm::absolute ? head.target.path_and_query : head.target.raw;
-  return path.substr(0, path.find('?'));
+bool is_inside_self(const Snapshot& snapshot, const ClientInfo& client) {
+  return client.is_intercepted() && client.inside->host == snapshot.settings.self_page.host;
 }
 
-}  // namespace
+bool is_at_origin(const ExchangeContext& context) {
+  const ClientInfo& client = context.client.info();
+  return (client.inside != nullptr || client.destination != nullptr) && !is_inside_self(*context.snapshot, client);
+}
+
+bool takes_reports_of(const ExchangeContext& context) {
+  return context.worker.self_service != nullptr && context.snapshot->takes_reports();
+}
 
 std::string report_client(const Endpoint& client) {
   const Endpoint plain = client.unmapped();
@@ -37,9 +44,15 @@ std::string report_client(const Endpoint& client) {
 }
 
 ReportAddress report_address(const ExchangeContext& context, std::string_view url) {
-  if (!is_at_origin(context.client.info())) {
-    const std::string host = "http://" + context.snapshot->settings.self_page.host;
-    return {.form = host + std::string(kReportPath), .source = host};
+  const std::string& self = context.snapshot->settings.self_page.host;
+  const RequestHead& head = *context.client.head();
+  if (is_inside_self(*context.snapshot, context.client.info())) {
+    return {.form = fmt::format("https://{}{}", self, kReportPath), .source = "'self'"};
+  }
+  if (!is_at_origin(context)) {
+    const bool is_direct = head.target.form == TargetForm::origin && !(head.host && same_name(head.host->host, self));
+    const std::string host = is_direct ? proxy_address(context).url() : "http://" + self;
+    return {.form = host + std::string(kReportPath), .source = is_direct ? "'self'" : host};
   }
   std::string origin;
   append_url(origin, url.substr(0, url.find('/', url.find("//") + 2)));
@@ -57,17 +70,17 @@ SelfRequest::~SelfRequest() { cancel(); }
 
 void SelfRequest::begin() {
   const RequestHead& head = *context_.client.head();
-  const std::string_view path = path_of(head);
-  const auto below = report_path(path, is_at_origin(context_.client.info()));
+  const bool is_elsewhere = is_at_origin(context_);
+  const std::string_view path = self_target(head);
+  const auto below = report_path(path, is_elsewhere);
   const bool is_read = head.method == Method::get || head.method == Method::head;
-  const bool is_known = below || path.empty() || path == "/";
-  if (!is_known) return answer({.says = Says::unknown});
-  if (is_read && (!below || below->empty())) return answer({.says = Says::nothing});
-  if (context_.worker.self_service == nullptr || !context_.snapshot->takes_reports()) {
-    return answer({.says = Says::unknown});
-  }
+  const bool is_page = !is_elsewhere && !below && self_path(path) != SelfPath::unknown;
+  if (is_page) return answer({.says = Says::wrong_method});
+  if (!below) return answer({.says = Says::unknown});
+  if (is_read && below->empty()) return answer({.says = Says::nothing});
+  if (!takes_reports_of(context_)) return answer({.says = Says::unknown});
   if (is_read) return ask(SelfQuestion::Kind::look, std::string(*below));
-  if (head.method != Method::post || !below || !below->empty()) return answer({.says = Says::wrong_method});
+  if (head.method != Method::post || !below->empty()) return answer({.says = Says::wrong_method});
   if (is_of_script()) return answer({.says = Says::refused});
   if (head.content_length > ReportForm::kMaxBody) return handler_.on_self_failure(kFormTooLarge);
   is_gathering_ = true;

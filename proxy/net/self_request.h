@@ -2,9 +2,9 @@
 // SelfService, and waits for what that says.
 //   GET  /report/12-TAG     what has become of report 12
 //   POST /report            the form of a block page
-//   GET  /, /report         a page that says what this is
-// All else is 404, or 405 with another method. Scripts of pages are refused where the browser says that it was one
-// (Sec-Fetch-Mode).
+//   GET  /report            a page that says what this is
+// All else is 404, or 405 with another method; pages that nobody is asked for are in self_pages.h. Scripts of pages are
+// refused where the browser says that it was one (Sec-Fetch-Mode).
 // Limits: ReportForm::kMaxBody octets (413 beyond); kPatience, or timeouts.body if that is less, for the body, and
 // kPatience for the answer (503).
 // Lifetime: that of its exchange. Thread: the worker's.
@@ -24,12 +24,22 @@
 namespace bloomwall::proxy {
 
 class Endpoint;
+struct ClientInfo;
 struct ExchangeContext;
+struct Snapshot;
 
 // Who counts as one client: an IPv4 address, or the /64 of an IPv6 address.
 std::string report_client(const Endpoint& client);
 
-// Where the form of a block page is sent to: to self_page.host, or to the blocked origin itself (report_form.h).
+// It is inside TLS that the proxy has ended, for the self host itself.
+bool is_inside_self(const Snapshot& snapshot, const ClientInfo& client);
+// It speaks to an origin, or believes so: on a transparent listener, or through a tunnel.
+bool is_at_origin(const ExchangeContext& context);
+// Whether somebody keeps reports, and pages have the form for it.
+bool takes_reports_of(const ExchangeContext& context);
+
+// Where the form of a block page is sent to: to self_page.host, or to the blocked origin itself (report_form.h). That
+// of the home page, asked for at the listener's own address: there.
 struct ReportAddress {
   std::string form;    // "http://bloomwall.internal/report"
   std::string source;  // the same as a source of a Content-Security-Policy

@@ -12,6 +12,7 @@
 
 #include "proxy/io/random.h"
 #include "proxy/net/addresses.h"
+#include "proxy/net/recent_denials.h"
 #include "proxy/net/worker.h"
 
 namespace bloomwall::proxy {
@@ -50,6 +51,7 @@ struct Server::Impl {
   ClientLimits limits;
   RequestRate rate;
   Authenticator authenticator;
+  RecentDenials recent_denials;
   std::vector<Endpoint> addresses;
   std::vector<std::unique_ptr<Worker>> workers;
 };
@@ -68,6 +70,7 @@ tl::expected<void, std::string> Server::Impl::add_workers(AccessLog& log) {
                               .own = own,
                               .rate = rate,
                               .authenticator = authenticator,
+                              .recent_denials = recent_denials,
                               .self = self,
                               .query_log = query_log,
                               .own_connections = redirected ? &own_connections : nullptr,

@@ -26,23 +26,39 @@ std::vector<std::string> user_groups_of(const conf::Config& settings) {
   return all;
 }
 
-tl::expected<BlockTemplate, std::string> load_page(const std::filesystem::path& file, const std::string& key) {
-  if (file.empty()) return BlockTemplate::built_in();
+// At most `most` octets and one more, which tells that there are too many.
+tl::expected<std::string, std::string> read_file(const std::filesystem::path& file, const std::string& key,
+                                                 std::size_t most) {
   std::ifstream in(file, std::ios::binary);
   if (!in) {
     const std::string why = std::generic_category().message(errno);
     return tl::unexpected(fmt::format("{}: cannot read {}: {}", key, file.string(), why));
   }
-  std::string text(BlockTemplate::kMaxBytes + 1, '\0');
+  std::string text(most + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (in.bad()) return tl::unexpected(fmt::format("{}: cannot read {}", key, file.string()));
   text.resize(static_cast<std::size_t>(in.gcount()));
-  auto page = BlockTemplate::parse(text);
+  return text;
+}
+
+tl::expected<BlockTemplate, std::string> load_page(const std::filesystem::path& file, const std::string& key) {
+  if (file.empty()) return BlockTemplate::built_in();
+  const auto text = read_file(file, key, BlockTemplate::kMaxBytes);
+  if (!text) return tl::unexpected(text.error());
+  auto page = BlockTemplate::parse(*text);
   if (!page) {
     const TemplateError& error = page.error();
     return tl::unexpected(fmt::format("{}: {}:{}:{}: {}", key, file.string(), error.line, error.column, error.what));
   }
   return *std::move(page);
+}
+
+tl::expected<std::string, std::string> load_pac(const std::filesystem::path& file) {
+  constexpr std::size_t kMostOctets = std::size_t{1} << 20;
+  if (file.empty()) return std::string();
+  auto text = read_file(file, "pac.file", kMostOctets);
+  if (!text || (!text->empty() && text->size() <= kMostOctets)) return text;
+  return tl::unexpected(fmt::format("pac.file: {} is {}", file.string(), text->empty() ? "empty" : "over 1 MiB"));
 }
 
 std::map<std::string, BlockTemplate> load_group_pages(const conf::Config& settings, std::vector<std::string>& errors) {
@@ -133,11 +149,14 @@ tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Co
   if (!authentication) std::ranges::move(authentication.error(), std::back_inserter(errors));
   auto query_log = LogRules::compile(settings);
   if (!query_log) errors.push_back(query_log.error());
+  auto pac_file = load_pac(settings.pac.file);
+  if (!pac_file) errors.push_back(pac_file.error());
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   return std::make_shared<const Snapshot>(
       Snapshot{generation, settings, *std::move(access), *std::move(page), *std::move(parent), *std::move(hosts),
                std::move(listeners), *std::move(admin_tls), *std::move(inspection), *std::move(authentication),
-               *std::move(groups), std::move(group_pages), *std::move(safe_search), *std::move(query_log)});
+               *std::move(groups), std::move(group_pages), *std::move(safe_search), *std::move(query_log),
+               *std::move(pac_file)});
 }
 
 }  // namespace bloomwall::proxy

@@ -58,6 +58,7 @@ struct Snapshot {
   std::map<std::string, BlockTemplate> group_pages;  // of groups that have their own
   std::shared_ptr<const SafeSearch> safe_search;     // from settings.groups; nullptr: no group asks for it
   LogRules query_log;                                // from settings.query_log and .groups
+  std::string pac_file;                              // what settings.pac.file holds; empty: it is null
 
   // Whether block pages have a form to report mistakes with, where there is somebody to keep them.
   bool takes_reports() const { return settings.block_page.reports && settings.block_page.report_url.empty(); }

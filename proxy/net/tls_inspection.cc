@@ -47,6 +47,7 @@ TlsRequest TlsQuestion::request(const ClientInfo& client, const User* user, Work
   const auto named = worker.decider.host(client, user, host);
   if (named) request.authority = TlsName::of(host, named->verdict);
   request.port = port;
+  request.is_self = !is_transparent && host == worker.snapshot->settings.self_page.host;
   request.user_agent = user_agent;
   request.is_transparent = is_transparent;
   if (is_transparent) {

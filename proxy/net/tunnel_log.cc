@@ -2,19 +2,42 @@
 
 #include "proxy/net/tunnel_log.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <utility>
 
 #include "proxy/net/client_info.h"
+#include "proxy/net/recent_denials.h"
 #include "proxy/net/worker_state.h"
 #include "proxy/telemetry/access_record.h"
 #include "proxy/tls/tls_session.h"
 
 namespace bloomwall::proxy {
+namespace {
+
+// Where a page was shown inside TLS, its request is the denial.
+void note_denied_tunnel(WorkerState& worker, const ClientInfo& client, const TunnelStart& start, const TunnelEnd& end) {
+  const bool was_page_shown = start.tls_decision && start.tls_decision->action == TlsAction::page &&
+                              end.tls.error.empty() && end.tls.client_alert == 0;
+  if (start.verdict.decision != filter::Decision::blocked || was_page_shown) return;
+  const std::string_view host = end.sni.empty() ? std::string_view(start.host) : end.sni;
+  note_denial(worker,
+              {.client = client,
+               .user = start.user.get(),
+               .verdict = start.verdict,
+               .decision_id = start.decision_id.text(),
+               .url = start.is_connect ? fmt::format("{}:{}", host, start.port) : start.target,
+               .host = host},
+              start.is_connect);
+}
+
+}  // namespace
 
 void write_tunnel_line(WorkerState& worker, const ClientInfo& client, const TunnelStart& start, const TunnelEnd& end) {
   const std::chrono::microseconds lasted = start.times.lasted();
   worker.counters.count_response(end.status, static_cast<std::uint64_t>(lasted.count()));
+  note_denied_tunnel(worker, client, start, end);
   AccessRecord record = begin_record(client, start.times, lasted);
   if (start.user != nullptr) record.user = start.user->name;
   record.method = start.method;

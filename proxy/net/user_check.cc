@@ -11,6 +11,7 @@
 #include "proxy/net/client_info.h"
 #include "proxy/net/client_limits.h"
 #include "proxy/net/client_stream.h"
+#include "proxy/net/self_pages.h"
 #include "proxy/net/worker_state.h"
 
 namespace bloomwall::proxy {
@@ -37,11 +38,10 @@ UserCheck::Step UserCheck::step() {
   const ClientInfo& client = context_.client.info();
   if (!must_log_in(*context_.snapshot, client)) return done();
   if (const auto& login = wait_.login()) return take(*login);
-  if (client.inside != nullptr) return check_inside();
   const RequestHead& head = *context_.client.head();
-  if (head.target.form == TargetForm::origin || context_.worker.decider.is_for_self(head, client)) {
-    return done();  // answered here
-  }
+  if (context_.worker.decider.is_for_self(head, client)) return check_for_self(head);
+  if (client.inside != nullptr) return check_inside();
+  if (head.target.form == TargetForm::origin) return done();  // answered here
   if (is_for_exempt_host(head)) {
     is_exempt_ = true;
     return done();
@@ -115,6 +115,24 @@ UserCheck::Step UserCheck::check_inside() {
   if (!is_exempt) return refuse(kNotExemptInside);
   is_exempt_ = true;
   return done();
+}
+
+// The home page is of whoever has logged in; nobody must, unless they ask for it.
+UserCheck::Step UserCheck::check_for_self(const RequestHead& head) {
+  const ClientInfo& client = context_.client.info();
+  const AuthenticationRules& rules = *context_.snapshot->authentication;
+  if (client.inside != nullptr) {
+    if (client.inside->user != nullptr) {
+      context_.user = rules.current(client.inside->user, context_.worker.authenticator.seconds());
+    }
+    return done();
+  }
+  const std::string_view target = self_target(head);
+  const bool is_of_users = head.method == Method::connect || self_path(target) == SelfPath::home;
+  const bool can_say_who = rules.has_negotiate || rules.takes_secrets(client.is_secure);
+  const bool has_said =
+      client.negotiated != nullptr || find_field(head.fields, FieldId::proxy_authorization) != nullptr;
+  return is_of_users && can_say_who && (has_said || target == kHomeWithLogin) ? check_credentials(head) : done();
 }
 
 // By the host as the client spells it; the decision has the last word (may_go_to()).

@@ -1,6 +1,7 @@
 // Which user a request is of: the step of an exchange before its decision, which may depend on the user.
 //   nobody has to log in       the rules are off, or do not name the client; transparent listeners; requests for the
-//                              proxy itself (Decider::is_for_self()); hosts of authentication.exempt_hosts
+//                              proxy itself (Decider::is_for_self()), where credentials are looked at all the same;
+//                              hosts of authentication.exempt_hosts
 //   inside a tunnel            the user of its CONNECT, as long as the users file has it
 //   else                       by Proxy-Authorization: out of memory, or once a check has an answer; Negotiate counts
 //                              for the connection's next requests, too. Where a
@@ -51,6 +52,7 @@ class UserCheck {
   Step refuse(const HttpError& error);
   Step take(const Login& login);
   Step check_inside();
+  Step check_for_self(const RequestHead& head);
   Step check_credentials(const RequestHead& head);
   Step check_basic(std::string_view token);
   Step check_ticket(std::string_view ticket, const ClientInfo::Negotiating& leg);

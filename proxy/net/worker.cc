@@ -49,6 +49,7 @@ tl::expected<std::unique_ptr<Worker>, std::string> Worker::create(const Shared& 
       worker->counters_, shared.log, shared.instance, shared.rate, shared.authenticator, shared.workers);
   worker->state_->self_service = shared.self;
   if (shared.query_log != nullptr) worker->state_->feed = &shared.query_log->add_feed();
+  worker->state_->recent_denials = &shared.recent_denials;
   worker->state_->share_page_refusal = [self = worker.get()](const Address& client, const std::string& host) {
     self->share_page_refusal(client, host);
   };

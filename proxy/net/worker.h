@@ -64,6 +64,7 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
     const OwnAddresses& own;
     RequestRate& rate;
     Authenticator& authenticator;
+    RecentDenials& recent_denials;
     SelfService* self = nullptr;
     QueryLog* query_log = nullptr;              // nullptr: nobody keeps or watches requests
     OwnConnections* own_connections = nullptr;  // kept where a listener is transparent

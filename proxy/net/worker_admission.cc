@@ -54,8 +54,10 @@ void Worker::on_accepted(UniqueFd fd, const Endpoint& client, const Acceptor& fr
       return refuse(std::move(fd), client, from, {ErrorKind::connection_limit, "limits.connections_per_client"},
                     in_words);
   }
+  const auto reached = from.is_of_every_address() ? local_end(fd.get()) : std::nullopt;
   auto connection = std::make_unique<ClientSession>(*state_, *this, std::move(fd), client, from.name(), rules);
   if (destination) connection->expect_redirected(*destination);
+  if (reached) connection->note_reached(*reached);
   connection->table_index = clients_.size();
   connection->counted_by_address = counted;
   clients_.push_back(std::move(connection));

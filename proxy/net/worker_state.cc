@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "proxy/log/log.h"
+#include "proxy/net/recent_denials.h"
 #include "proxy/net/tls_inspection.h"
 
 namespace bloomwall::proxy {
@@ -58,6 +59,7 @@ void WorkerState::adopt(SnapshotPtr next, PolicyPtr next_policy, GroupPoliciesPt
   const std::size_t pooled = settings.limits.pooled_connections;
   upstreams.set_limits((pooled + workers - 1) / workers, settings.limits.pooled_per_origin);
   io.pool.set_limit(static_cast<std::size_t>(settings.limits.buffer_memory) / workers);
+  if (!settings.self_page.recent && recent_denials != nullptr) recent_denials->clear();
   via = settings.headers.via ? settings.headers.via_name + " (" + instance + ")" : std::string();
   adopt_inspection(*next);
   snapshot = std::move(next);

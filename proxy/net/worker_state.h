@@ -52,7 +52,8 @@ class LoopMailbox {
   EventLoop* loop_;  // guarded by mutex_
 };
 
-class SelfService;  // proxy/net/self_service.h
+class RecentDenials;  // proxy/net/recent_denials.h
+class SelfService;    // proxy/net/self_service.h
 
 struct WorkerState {
   WorkerState(IoContext& io, DialContext dial, Counters& counters, AccessLog& log, std::string instance,
@@ -74,8 +75,9 @@ struct WorkerState {
   TlsRefusals refusals{conf::AutoPass{}};
   // Tells the other workers that a client has refused the block page of a host: it may come to any of them next.
   std::function<void(const Address& client, const std::string& host)> share_page_refusal;
-  SelfService* self_service = nullptr;  // of all workers; nullptr: nobody takes reports
-  RequestFeed* feed = nullptr;          // of this worker; nullptr: nobody keeps or watches requests
+  SelfService* self_service = nullptr;      // of all workers; nullptr: nobody takes reports
+  RecentDenials* recent_denials = nullptr;  // of all workers; nullptr: nobody is shown them
+  RequestFeed* feed = nullptr;              // of this worker; nullptr: nobody keeps or watches requests
   OriginFacts origin_facts;
   LiveTunnels tunnels;
   std::shared_ptr<LoopMailbox> mailbox;  // of this loop

@@ -34,4 +34,11 @@ struct ServiceCommands {
 };
 void add_update(CLI::App& app, UpdateCommand& command, int& status, const Streams& io);
 
+// Likewise of `env`.
+struct EnvCommands {
+  EnvCommand environment;
+
+  void add(CLI::App& app, int& status, const Streams& io);
+};
+
 }  // namespace bloomwall::proxy

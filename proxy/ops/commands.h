@@ -94,6 +94,14 @@ struct ListenersCommand {
 };
 int run_listeners(const ListenersCommand& command, const Streams& io);
 
+// Prints lines for a shell that set http_proxy and the like. `address`: where the proxy is reached, as of
+// conf::Pac::proxies; empty: what the configuration says. 2: it says none.
+struct EnvCommand {
+  std::filesystem::path config;
+  std::string address = {};
+};
+int run_env(const EnvCommand& command, const Streams& io);
+
 // Allows or denies an entry at once, in the running proxy (exceptions_api.h), and says until when. 1: it cannot be
 // taken; 2: nobody there, or it could not be kept.
 struct ExceptCommand {

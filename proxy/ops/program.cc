@@ -309,6 +309,8 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   add_update(app, update, status, io);
   CaCommands authority;
   authority.add(app, status, io);
+  EnvCommands environment;
+  environment.add(app, status, io);
   filter::add_self_description(app, status, io);
   const auto is_named = [&](const CLI::App* command) { return command->get_name() == arguments.front(); };
   const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
@@ -317,7 +319,7 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
         io.err,
         {"unknown command '" + arguments.front() +
          "'; there are run, check, explain, why, tls, reload, health, listeners, allow, deny, exceptions, reports, "
-         "report, log, switch, token, audit and ca"});
+         "report, log, switch, token, audit, ca and env"});
     return kExitError;
   }
   try {

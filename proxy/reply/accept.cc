@@ -35,14 +35,19 @@ unsigned parse_quality(std::string_view text) {
   return std::min(quality, 1000U);
 }
 
-struct Range {
-  std::string_view type;
-  unsigned quality = 1000;
-};
-Range parse_range(std::string_view element) {
-  Range range;
+// How well a range fits: 3 the type itself, 2 its family, 1 anything, 0 not at all.
+unsigned fit(const Offer& offer, std::string_view range) {
+  if (same_name(range, offer.name) || (!offer.other_name.empty() && same_name(range, offer.other_name))) return 3;
+  if (!offer.wildcard.empty() && same_name(range, offer.wildcard)) return 2;
+  return offer.by_anything && range == "*/*" ? 1 : 0;
+}
+
+}  // namespace
+
+AcceptedRange parse_accepted(std::string_view element) {
+  AcceptedRange range;
   std::size_t end = std::min(element.find(';'), element.size());
-  range.type = trim(element.substr(0, end));
+  range.value = trim(element.substr(0, end));
   while (end < element.size()) {
     element.remove_prefix(end + 1);
     end = std::min(element.find(';'), element.size());
@@ -54,23 +59,14 @@ Range parse_range(std::string_view element) {
   return range;
 }
 
-// How well a range fits: 3 the type itself, 2 its family, 1 anything, 0 not at all.
-unsigned fit(const Offer& offer, std::string_view range) {
-  if (same_name(range, offer.name) || (!offer.other_name.empty() && same_name(range, offer.other_name))) return 3;
-  if (!offer.wildcard.empty() && same_name(range, offer.wildcard)) return 2;
-  return offer.by_anything && range == "*/*" ? 1 : 0;
-}
-
-}  // namespace
-
 MediaType choose_media(std::string_view accept) {
   if (accept.empty()) return MediaType::html;
   std::array<unsigned, kOffers.size()> fits{}, qualities{};
   unsigned ranges = 0;
   for (std::string_view element; ranges < kMostRanges && next_element(accept, element); ++ranges) {
-    const Range range = parse_range(element);
+    const AcceptedRange range = parse_accepted(element);
     for (std::size_t i = 0; i < kOffers.size(); ++i) {
-      const unsigned how = fit(kOffers[i], range.type);
+      const unsigned how = fit(kOffers[i], range.value);
       if (how == 0 || how < fits[i]) continue;
       fits[i] = how;
       qualities[i] = range.quality;

@@ -18,4 +18,11 @@ enum class MediaType : std::uint8_t { html, json, text };
 MediaType choose_media(std::string_view accept);
 std::string_view content_type(MediaType type);  // with charset
 
+// One element of Accept, Accept-Language and the like.
+struct AcceptedRange {
+  std::string_view value;   // without parameters
+  unsigned quality = 1000;  // thousandths; 0: not wanted, or malformed
+};
+AcceptedRange parse_accepted(std::string_view element);
+
 }  // namespace bloomwall::proxy

@@ -19,7 +19,9 @@ struct BlockFacts {
   int status = 403;
   std::string_view url, host, filter, group, reason_name, sentence, expression, id, contact, legal_link;
   std::string_view report_action, report_ticket;
-  std::string stopped_by, time, contact_link, report, exception;
+  std::string time, contact_link, report, exception;
+  filter::VerdictReason reason = filter::VerdictReason::bad_url;
+  bool by_filter = false;
 };
 
 std::string contact_link_of(std::string_view contact) {
@@ -39,10 +41,10 @@ BlockFacts facts_of(const BlockReply& block, const ReplyContext& context) {
   facts.group = block.group;
   const bool is_default = verdict.reason == filter::VerdictReason::default_deny;
   if (verdict.filter != nullptr && !is_default) facts.filter = verdict.filter->name;
-  const bool by_filter = !facts.filter.empty() && verdict.reason != filter::VerdictReason::denied;
-  facts.stopped_by = by_filter ? fmt::format("The filter {} of this network", facts.filter) : "This network";
+  facts.by_filter = !facts.filter.empty() && verdict.reason != filter::VerdictReason::denied;
+  facts.reason = verdict.reason;
   facts.reason_name = filter::to_string(verdict.reason);
-  facts.sentence = reason_sentence(verdict.reason);
+  facts.sentence = reason_sentence(verdict.reason, Language::en);
   facts.expression = std::string_view(verdict.expression).substr(0, kMostShown);
   if (verdict.exception != 0) facts.exception = std::to_string(verdict.exception);
   facts.id = context.decision_id;
@@ -56,11 +58,24 @@ BlockFacts facts_of(const BlockReply& block, const ReplyContext& context) {
   return facts;
 }
 
-std::string_view title_of(int status) {
-  return status == 451 ? "This page is unavailable for legal reasons" : "This page is blocked";
+std::string_view title_of(int status, Language language = Language::en) {
+  return page_text(status == 451 ? PageText::block_title_legal : PageText::block_title, language);
 }
 
-std::string html_of(const BlockFacts& facts, const BlockTemplate& page, std::string_view proxy_name) {
+// The sentence around the host.
+std::pair<std::string, std::string> lead_of(const BlockFacts& facts, Language language) {
+  constexpr std::string_view kHost = "{host}";
+  std::string text(page_text(facts.by_filter ? PageText::block_by_filter : PageText::block_by_network, language));
+  const std::size_t at = text.find(kHost);
+  const PageTextValues values{{"filter", facts.filter}};
+  return {filled(text.substr(0, at), values), filled(text.substr(at + kHost.size()), values)};
+}
+
+std::string html_of(const BlockFacts& facts, const BlockTemplate& page, std::string_view proxy_name,
+                    Language language) {
+  const PageText stopped = facts.by_filter ? PageText::stopped_by_filter : PageText::stopped_by_network;
+  const std::string stopped_by = filled(page_text(stopped, language), {{"filter", facts.filter}});
+  const auto [lead_begin, lead_end] = lead_of(facts, language);
   TemplateValues values;
   const auto set = [&](TemplateVariable variable, std::string_view value) {
     values[static_cast<std::size_t>(variable)] = value;
@@ -68,14 +83,14 @@ std::string html_of(const BlockFacts& facts, const BlockTemplate& page, std::str
   set(TemplateVariable::url, facts.url);
   set(TemplateVariable::host, facts.host);
   set(TemplateVariable::filter, facts.filter);
-  set(TemplateVariable::stopped_by, facts.stopped_by);
+  set(TemplateVariable::stopped_by, stopped_by);
   set(TemplateVariable::group, facts.group);
-  set(TemplateVariable::reason, facts.sentence);
+  set(TemplateVariable::reason, reason_sentence(facts.reason, language));
   set(TemplateVariable::expression, facts.expression);
   set(TemplateVariable::decision_id, facts.id);
   set(TemplateVariable::time, facts.time);
   set(TemplateVariable::status, facts.status == 451 ? "451" : "403");
-  set(TemplateVariable::title, title_of(facts.status));
+  set(TemplateVariable::title, title_of(facts.status, language));
   set(TemplateVariable::contact, facts.contact);
   set(TemplateVariable::contact_link, facts.contact_link);
   set(TemplateVariable::report_link, facts.report);
@@ -84,8 +99,12 @@ std::string html_of(const BlockFacts& facts, const BlockTemplate& page, std::str
   set(TemplateVariable::exception, facts.exception);
   set(TemplateVariable::report_action, facts.report_action);
   set(TemplateVariable::report_ticket, facts.report_ticket);
+  set(TemplateVariable::lang, tag_of(language));
+  set(TemplateVariable::dir, direction_of(language));
+  set(TemplateVariable::lead_begin, lead_begin);
+  set(TemplateVariable::lead_end, lead_end);
   std::string out;
-  page.render(out, values);
+  page.render(out, values, language);
   return out;
 }
 
@@ -141,11 +160,12 @@ std::string line_of(const BlockFacts& facts) {
   return fmt::format("blocked by filter {}, decision {}\n", facts.filter, facts.id);
 }
 
-std::string body_of(MediaType type, const BlockFacts& facts, const BlockReply& block, const ReplyContext& context) {
+std::string body_of(MediaType type, Language language, const BlockFacts& facts, const BlockReply& block,
+                    const ReplyContext& context) {
   if (context.method == Method::connect) return line_of(facts);
   switch (type) {
     case MediaType::html:
-      return html_of(facts, *block.html, context.proxy_name);
+      return html_of(facts, *block.html, context.proxy_name, language);
     case MediaType::json:
       return json_of(facts);
     case MediaType::text:
@@ -156,10 +176,10 @@ std::string body_of(MediaType type, const BlockFacts& facts, const BlockReply& b
 
 // For clients that show only the status line. Names of filters are letters, digits and "._-" (conf/sections.h); any
 // other octet is replaced, so that none can end the line.
-std::string status_phrase(std::string_view filter) {
-  if (filter.empty()) return "Blocked: on no white list";
-  std::string phrase = "Blocked by filter ";
+std::string status_phrase(std::string_view filter, std::string_view decision_id) {
+  std::string phrase = filter.empty() ? "Blocked: on no white list" : "Blocked by filter ";
   for (const char c : filter.substr(0, kMostNamed)) phrase.push_back(c > ' ' && c < '\x7f' ? c : '_');
+  if (!decision_id.empty()) phrase.append(", decision ").append(decision_id);
   return phrase;
 }
 
@@ -171,20 +191,20 @@ void replace_all(std::string& text, std::string_view what, std::string_view with
 
 }  // namespace
 
-std::string_view reason_sentence(filter::VerdictReason reason) {
+std::string_view reason_sentence(filter::VerdictReason reason, Language language) {
   switch (reason) {
     case filter::VerdictReason::listed:
-      return "Its address is on this filter's list.";
+      return page_text(PageText::reason_listed, language);
     case filter::VerdictReason::confirmed:
-      return "Its address is on this filter's list, which a second check confirmed.";
+      return page_text(PageText::reason_confirmed, language);
     case filter::VerdictReason::delta:
-      return "Its address was added to this filter's list recently.";
+      return page_text(PageText::reason_delta, language);
     case filter::VerdictReason::filter_lost:
-      return "The filter's file cannot be read at the moment, and until it can nothing passes.";
+      return page_text(PageText::reason_filter_lost, language);
     case filter::VerdictReason::denied:
-      return "Whoever runs this proxy has denied it.";
+      return page_text(PageText::reason_denied, language);
     case filter::VerdictReason::default_deny:
-      return "It is on none of the lists of what may be opened.";
+      return page_text(PageText::reason_default_deny, language);
     case filter::VerdictReason::allow_filter:
     case filter::VerdictReason::unlisted:
     case filter::VerdictReason::excepted:
@@ -194,7 +214,7 @@ std::string_view reason_sentence(filter::VerdictReason reason) {
     case filter::VerdictReason::bad_url:
       break;
   }
-  return "Its address is not allowed.";
+  return page_text(PageText::reason_other, language);
 }
 
 std::string report_link(std::string_view report_url, std::string_view decision_id, std::string_view url) {
@@ -209,14 +229,18 @@ std::string report_link(std::string_view report_url, std::string_view decision_i
 
 void write_block_reply(std::string& out, const BlockReply& block, const ReplyContext& context) {
   const BlockFacts facts = facts_of(block, context);
-  const MediaType type = context.method == Method::connect ? MediaType::text : choose_media(context.accept);
-  const std::string body = body_of(type, facts, block, context);
+  const bool is_connect = context.method == Method::connect;
+  const MediaType type = is_connect ? MediaType::text : choose_media(context.accept);
+  const bool is_page = type == MediaType::html;
+  const bool is_translated = is_page && block.html->has_languages();
+  const Language language = is_translated ? choose_language(context.accept_language) : Language::en;
+  const std::string body = body_of(type, language, facts, block, context);
   const bool is_default = block.verdict->reason == filter::VerdictReason::default_deny;
   const std::string by = facts.filter.empty() ? "" : fmt::format("filter {}: ", facts.filter);
   const bool names_group = is_default && !facts.group.empty();
   const std::string details = fmt::format("{}{}{}; decision {}", by, facts.reason_name,
                                           names_group ? fmt::format(" of group {}", facts.group) : "", facts.id);
-  const std::string phrase = status_phrase(facts.filter);
+  const std::string phrase = status_phrase(facts.filter, facts.id);
   std::string more;
   if (!facts.legal_link.empty()) more = fmt::format("Link: <{}>; rel=\"blocked-by\"\r\n", facts.legal_link);
   write_reply_message(out,
@@ -226,8 +250,9 @@ void write_block_reply(std::string& out, const BlockReply& block, const ReplyCon
                        .details = details,
                        .content_type = content_type(type),
                        .body = body,
+                       .language = is_connect || (is_page && !is_translated) ? std::string_view() : tag_of(language),
                        .more_fields = more,
-                       .is_page = type == MediaType::html,
+                       .is_page = is_page,
                        .form_action = block.report.form_action},
                       context);
 }

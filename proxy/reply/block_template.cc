@@ -13,6 +13,8 @@
 namespace bloomwall::proxy {
 namespace {
 
+constexpr std::string_view kTextMark = "t.";
+
 std::optional<TemplateVariable> variable_named(std::string_view name) {
   const auto at = std::find(kTemplateVariables.begin(), kTemplateVariables.end(), name);
   if (at == kTemplateVariables.end()) return std::nullopt;
@@ -83,6 +85,7 @@ class TemplateParser {
     const char mark = name.starts_with('#') || name.starts_with('/') ? name.front() : ' ';
     if (mark != ' ') name.remove_prefix(1);
     name = trim(name);
+    if (mark == ' ' && name.starts_with(kTextMark)) return add_text(name.substr(kTextMark.size()), open);
     const auto variable = variable_named(name);
     if (!variable) return error(open, "unknown variable \"" + std::string(name) + "\"");
     if (mark == '#') return begin_section(*variable, open);
@@ -107,6 +110,20 @@ class TemplateParser {
     return std::nullopt;
   }
 
+  // Texts into which values are filled need the program.
+  MaybeError add_text(std::string_view name, std::size_t at) {
+    const auto text = page_text_named(name);
+    const bool is_whole = text && page_text(*text, Language::en).find('{') == std::string_view::npos;
+    if (!is_whole) return error(at, "there is no text \"" + std::string(name) + "\" for templates");
+    if (context_.place() != HtmlPlace::text) {
+      return error(at, "{{t." + std::string(name) + "}} may stand only in text or in a quoted attribute");
+    }
+    context_.value_inserted();
+    made_.pieces_.push_back(
+        {BlockTemplate::Kind::page_text, TemplateVariable::url, static_cast<std::uint32_t>(*text), 0});
+    return std::nullopt;
+  }
+
   MaybeError add_value(TemplateVariable variable, std::size_t at) {
     BlockTemplate::Kind kind = BlockTemplate::Kind::text;
     switch (context_.place()) {
@@ -123,6 +140,7 @@ class TemplateParser {
         return error(at, "{{" + name_of(variable) + "}} may stand only in text or in a quoted attribute");
     }
     context_.value_inserted();
+    if (variable == TemplateVariable::lang) made_.has_languages_ = true;
     made_.pieces_.push_back({kind, variable, 0, 0});
     return std::nullopt;
   }
@@ -145,7 +163,7 @@ const BlockTemplate& BlockTemplate::built_in() {
   return made;
 }
 
-void BlockTemplate::render(std::string& out, const TemplateValues& values) const {
+void BlockTemplate::render(std::string& out, const TemplateValues& values, Language language) const {
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     const Piece& piece = pieces_[i];
     const std::string_view value = values[static_cast<std::size_t>(piece.variable)];
@@ -166,6 +184,9 @@ void BlockTemplate::render(std::string& out, const TemplateValues& values) const
         if (value.empty()) i = piece.begin;
         break;
       case Kind::section_end:
+        break;
+      case Kind::page_text:
+        append_html(out, proxy::page_text(static_cast<PageText>(piece.begin), language));
         break;
     }
   }

@@ -1,5 +1,6 @@
 // The HTML of the 403 page: a template parsed once, rendered for each blocked request.
-// Syntax: {{name}} a value; {{#name}}...{{/name}} only where the value is not empty; {{! ... !}} a comment, not sent.
+// Syntax: {{name}} a value; {{#name}}...{{/name}} only where the value is not empty; {{t.name}} a text of
+// page_texts.txt in the reader's language; {{! ... !}} a comment, not sent.
 // Names: the list in kTemplateVariables, described in conf/blocked.html. Values are escaped for the place they stand
 // in: text and quoted attributes as HTML, inside href and src also as a part of a URL; anywhere else (script, style,
 // tag names, unquoted attributes) a variable is a parse error, so no template can be made that lets a URL become
@@ -15,6 +16,8 @@
 #include <string_view>
 #include <tl/expected.hpp>
 #include <vector>
+
+#include "proxy/reply/page_texts.h"
 
 namespace bloomwall::proxy {
 
@@ -38,11 +41,16 @@ enum class TemplateVariable : std::uint8_t {
   exception,      // the number of the exception that denied it; empty where none did
   report_action,  // where the form that reports a mistake is sent to; empty where there is none
   report_ticket,  // its hidden member "ticket"; likewise
+  lang,           // "de": of the texts
+  dir,            // "ltr" or "rtl"
+  lead_begin,     // of the sentence that says what has stopped a page of which host: what stands before the host
+  lead_end,       // and behind it
 };
-inline constexpr std::array<std::string_view, 19> kTemplateVariables{
-    "url",         "host",       "filter",    "stopped_by",    "group",        "reason",       "expression",
-    "decision_id", "time",       "status",    "title",         "contact",      "contact_link", "report_link",
-    "legal_link",  "proxy_name", "exception", "report_action", "report_ticket"};
+inline constexpr std::array<std::string_view, 23> kTemplateVariables{
+    "url",           "host",        "filter",     "stopped_by", "group",     "reason",
+    "expression",    "decision_id", "time",       "status",     "title",     "contact",
+    "contact_link",  "report_link", "legal_link", "proxy_name", "exception", "report_action",
+    "report_ticket", "lang",        "dir",        "lead_begin", "lead_end"};
 using TemplateValues = std::array<std::string_view, kTemplateVariables.size()>;  // indexed by TemplateVariable
 
 struct TemplateError {
@@ -56,18 +64,22 @@ class BlockTemplate {
   static constexpr std::size_t kMaxBytes = 262'144;
   static tl::expected<BlockTemplate, TemplateError> parse(std::string_view text);
   static const BlockTemplate& built_in();  // conf/blocked.html as it was when this was compiled
-  void render(std::string& out, const TemplateValues& values) const;
+  void render(std::string& out, const TemplateValues& values, Language language = Language::en) const;
+  // Whether it says {{lang}}, and so is for readers of any language.
+  bool has_languages() const { return has_languages_; }
 
  private:
-  enum class Kind : std::uint8_t { literal, text, url_part, url_whole, section_begin, section_end };
+  enum class Kind : std::uint8_t { literal, text, url_part, url_whole, section_begin, section_end, page_text };
   struct Piece {
     Kind kind;
     TemplateVariable variable;
-    std::uint32_t begin, size;  // literal: inside text_; section_begin: index of its end in begin
+    // literal: inside text_; section_begin: index of its end in begin; page_text: which in begin
+    std::uint32_t begin, size;
   };
   friend class TemplateParser;
   std::string text_;
   std::vector<Piece> pieces_;
+  bool has_languages_ = false;
 };
 
 // The text conf/blocked.html had at compile time.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "proxy/http/escape.h"
+#include "proxy/reply/page_frame.h"
 #include "proxy/reply/reply_message.h"
 
 namespace bloomwall::proxy {
@@ -14,18 +15,6 @@ namespace {
 
 constexpr std::string_view kForwardMethods = "GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS, TRACE, CONNECT";
 constexpr std::string_view kTransparentMethods = "GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS, TRACE";
-
-// Small, neutral and without text from the network: error pages are for the network's operator.
-constexpr std::string_view kErrorPage = R"(<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark"><title>{status} {phrase}</title><style>
-:root{{color-scheme:light dark;--ground:#eef1f5;--ink:#18202c;--soft:#556072}}
-@media(prefers-color-scheme:dark){{:root{{--ground:#0f1319;--ink:#e9edf3;--soft:#9aa6b8}}}}
-body{{margin:0;min-height:100vh;display:grid;place-items:center;background:var(--ground);color:var(--ink);
-font:1rem/1.6 system-ui,sans-serif}}main{{max-width:36rem;padding:2rem}}h1{{font-size:1.6rem;margin:0 0 .4rem}}
-p{{margin:.3rem 0}}small{{color:var(--soft)}}</style></head><body><main><h1>{phrase}</h1>
-<p>{summary}{contact}</p><p><small>{status} {name}: {detail}{id}</small></p></main></body></html>
-)";
 
 // Refusals by the access rules say so in the reason phrase, as block replies do.
 std::string_view status_phrase(ErrorKind kind) {
@@ -41,53 +30,83 @@ std::string_view status_phrase(ErrorKind kind) {
   }
 }
 
-// What is wrong with a certificate, for a person; the causes are those of proxy/tls/certificates.h.
-constexpr std::pair<std::string_view, std::string_view> kCertificateFaults[]{
-    {"expired", "its certificate has expired"},
-    {"not_yet_valid", "its certificate is not valid yet"},
-    {"wrong_name", "its certificate is for another name"},
-    {"self_signed", "nobody but itself vouches for its certificate"},
-    {"unknown_issuer", "nobody who is trusted here vouches for its certificate"},
-    {"weak", "its certificate has a key or a signature that is too weak"},
-    {"not_permitted", "its certificate is not meant for this use"},
-    {"revoked", "its certificate has been revoked"},
-    {"no_staple", "its certificate demands a proof of validity that was not sent"},
-    {"own_ca", "its certificate was made by this proxy"},
-    {"distrusted", "its certificate depends on a key that is distrusted here"},
-    {"malformed", "its certificate cannot be verified"},
+// What is wrong with a certificate; the causes are those of proxy/tls/certificates.h.
+constexpr std::pair<std::string_view, PageText> kCertificateFaults[]{
+    {"expired", PageText::certificate_expired},
+    {"not_yet_valid", PageText::certificate_not_yet_valid},
+    {"wrong_name", PageText::certificate_wrong_name},
+    {"self_signed", PageText::certificate_self_signed},
+    {"unknown_issuer", PageText::certificate_unknown_issuer},
+    {"weak", PageText::certificate_weak},
+    {"not_permitted", PageText::certificate_not_permitted},
+    {"revoked", PageText::certificate_revoked},
+    {"no_staple", PageText::certificate_no_staple},
+    {"own_ca", PageText::certificate_own_ca},
+    {"distrusted", PageText::certificate_distrusted},
+    {"malformed", PageText::certificate_malformed},
 };
 
-std::string summary_of(const HttpError& error, const ErrorFacts& fact) {
-  std::string summary(fact.summary);
+constexpr std::size_t kLastError = static_cast<std::size_t>(PageText::error_version_unsupported);
+static_assert(kLastError - static_cast<std::size_t>(PageText::error_bad_request) + 1 == kErrorKinds);
+
+std::string summary_of(const HttpError& error, Language language) {
+  std::string summary(page_text(after(PageText::error_bad_request, static_cast<std::size_t>(error.kind)), language));
   if (error.kind != ErrorKind::origin_certificate) return summary;
   for (const auto& [cause, fault] : kCertificateFaults) {
     if (error.detail != cause) continue;
-    summary.back() = ':';
-    summary.append(" ").append(fault).append(". Your request was not sent to it.");
+    summary.append(" ").append(page_text(fault, language));
+    summary.append(" ").append(page_text(PageText::certificate_not_sent, language));
   }
   return summary;
 }
 
+// What a person can do about it.
+PageText error_title(int status) {
+  switch (status) {
+    case 403:
+      return PageText::error_title_denied;
+    case 407:
+      return PageText::error_title_login;
+    case 429:
+    case 503:
+      return PageText::error_title_later;
+    case 500:
+      return PageText::error_title_proxy;
+    case 502:
+    case 504:
+      return PageText::error_title_site;
+    default:
+      return PageText::error_title_request;
+  }
+}
+
 bool is_about_login(ErrorKind kind) { return kind == ErrorKind::login_required || kind == ErrorKind::login_locked; }
 
-std::string error_body(MediaType type, const HttpError& error, const ErrorFacts& fact, const ReplyContext& context) {
-  const std::string_view phrase = reason_phrase(fact.status), id = context.decision_id;
-  const std::string_view contact = is_about_login(error.kind) ? context.contact : std::string_view();
-  std::string safe_contact;
-  const std::string summary = summary_of(error, fact);
+std::string error_page(const HttpError& error, int status, const ReplyContext& context, Language language) {
+  const bool has_contact = is_about_login(error.kind) && !context.contact.empty();
+  std::string body = fmt::format("<p class=\"lead\">{}</p>", html_escaped(summary_of(error, language)));
+  if (has_contact) {
+    body += fmt::format("<p>{}</p>", html_text(PageText::error_contact, language, {{"contact", context.contact}}));
+  }
+  std::string footer = fmt::format("<span dir=\"ltr\">{} {} &middot; {}: {}</span>", status, reason_phrase(status),
+                                   to_string(error.kind), html_escaped(error.detail));
+  if (!context.decision_id.empty()) {
+    footer += fmt::format("; {}", html_text(PageText::error_decision, language, {{"id", context.decision_id}}));
+  }
+  return framed(
+      {.language = language, .title = page_text(error_title(status), language), .body = body, .footer = footer});
+}
+
+std::string error_body(MediaType type, const HttpError& error, const ErrorFacts& fact, const ReplyContext& context,
+                       Language language) {
+  const std::string_view id = context.decision_id;
+  const std::string summary = summary_of(error, Language::en);
   switch (type) {
-    case MediaType::html: {
-      std::string detail;
-      append_html(detail, error.detail);
-      append_html(safe_contact, contact);
-      return fmt::format(fmt::runtime(kErrorPage), fmt::arg("status", fact.status), fmt::arg("phrase", phrase),
-                         fmt::arg("summary", summary), fmt::arg("name", to_string(error.kind)),
-                         fmt::arg("detail", detail),
-                         fmt::arg("contact", contact.empty() ? "" : " Contact: " + safe_contact),
-                         fmt::arg("id", id.empty() ? "" : fmt::format("; decision {}", id)));
-    }
+    case MediaType::html:
+      return error_page(error, fact.status, context, language);
     case MediaType::json: {
-      std::string detail;
+      const std::string_view contact = is_about_login(error.kind) ? context.contact : std::string_view();
+      std::string detail, safe_contact;
       append_json(detail, error.detail);
       append_json(safe_contact, contact);
       return fmt::format(R"({{"error":"{}","status":{},"message":"{}","detail":"{}"{}{}}})"
@@ -99,7 +118,7 @@ std::string error_body(MediaType type, const HttpError& error, const ErrorFacts&
     case MediaType::text:
       break;
   }
-  return fmt::format("{} {}: {} ({}{})\n", fact.status, phrase, summary, error.detail,
+  return fmt::format("{} {}: {} ({}{})\n", fact.status, reason_phrase(fact.status), summary, error.detail,
                      id.empty() ? "" : fmt::format("; decision {}", id));
 }
 
@@ -138,7 +157,9 @@ void write_error(std::string& out, const HttpError& error, const ReplyContext& c
   const ErrorFacts& fact = facts(error.kind);
   const MediaType type = context.method == Method::connect ? MediaType::text : choose_media(context.accept);
   const std::string_view id = context.decision_id;
-  const std::string body = error_body(type, error, fact, context);
+  const bool is_page = type == MediaType::html;
+  const Language language = is_page ? choose_language(context.accept_language) : Language::en;
+  const std::string body = error_body(type, error, fact, context, language);
   const std::string details = id.empty() ? std::string(error.detail) : fmt::format("{}; decision {}", error.detail, id);
   std::string more = more_fields_of(error.kind, context);
   if (error.kind == ErrorKind::method_not_allowed) more.append("Allow: ").append(kTransparentMethods).append("\r\n");
@@ -149,8 +170,9 @@ void write_error(std::string& out, const HttpError& error, const ReplyContext& c
                        .details = details,
                        .content_type = content_type(type),
                        .body = body,
+                       .language = context.method == Method::connect ? std::string_view() : tag_of(language),
                        .more_fields = more,
-                       .is_page = type == MediaType::html,
+                       .is_page = is_page,
                        .close = fact.must_close},
                       context);
 }

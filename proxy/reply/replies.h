@@ -1,8 +1,9 @@
 // Local replies, made by the proxy itself: the answer to a blocked request, and every error. Each call appends one
 // complete response (head and body) to `out`. Every one carries Date, Cache-Control: no-store, Proxy-Status (RFC 9209)
-// and exact framing. HTML, JSON or text as Accept prefers (accept.h). The reason phrase gives the reason, since many
-// clients show nothing else: "403 Blocked by filter ads". HEAD gets only the head. Nothing from the network reaches a
-// header field or markup unescaped.
+// and exact framing. HTML, JSON or text as Accept prefers (accept.h); pages in the language that Accept-Language
+// prefers (page_texts.h), JSON and text in English. The reason phrase gives the reason, since many
+// clients show nothing else: "403 Blocked by filter ads, decision 7Q...". HEAD gets only the head. Nothing from the
+// network reaches a header field or markup unescaped.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,6 +19,7 @@
 #include "proxy/reply/accept.h"
 #include "proxy/reply/block_template.h"
 #include "proxy/reply/decision_id.h"
+#include "proxy/reply/page_texts.h"
 
 namespace bloomwall::proxy {
 
@@ -26,8 +28,9 @@ struct ReplyContext {
   TimePoint now = {};
   Method method = Method::get;  // HEAD: no body; CONNECT: a body of one line
   Version client = Version::http11;
-  bool close = false;                 // the connection closes after it (else keep-alive is said to 1.0 clients)
-  std::string_view accept = {};       // value of the Accept field(s); empty: none
+  bool close = false;            // the connection closes after it (else keep-alive is said to 1.0 clients)
+  std::string_view accept = {};  // value of the Accept field(s); empty: none
+  std::string_view accept_language = {};
   std::string_view decision_id = {};  // empty: none
   std::string_view challenge = {};    // status 407: fields Proxy-Authenticate, each with CRLF
   std::uint32_t locked_for = 0;       // login_locked: seconds, for Retry-After
@@ -55,7 +58,7 @@ struct BlockReply {
 // 403, or 451 where the filter says so.
 void write_block_reply(std::string& out, const BlockReply& block, const ReplyContext& context);
 // Sentences for a person: "It is on the list \"malware\"."
-std::string_view reason_sentence(filter::VerdictReason reason);
+std::string_view reason_sentence(filter::VerdictReason reason, Language language);
 
 // Max-Forwards: 0. TRACE: the request as received, without credentials and cookies (message/http); OPTIONS: 200 with
 // Allow.

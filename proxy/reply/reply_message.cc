@@ -52,6 +52,9 @@ void write_reply_message(std::string& out, const ReplyMessage& reply, const Repl
   if (!reply.content_type.empty()) {
     out.append("Content-Type: ").append(reply.content_type).append("\r\nX-Content-Type-Options: nosniff\r\n");
   }
+  if (!reply.language.empty()) {
+    out.append("Content-Language: ").append(reply.language).append("\r\nVary: Accept, Accept-Language\r\n");
+  }
   fmt::format_to(std::back_inserter(out), "Content-Length: {}\r\nCache-Control: no-store\r\n", reply.body.size());
   append_proxy_status(out, reply, context);
   if (reply.is_page) {

@@ -17,6 +17,7 @@ struct ReplyMessage {
   std::string_view details = {};       // of Proxy-Status; escaped here; empty: none
   std::string_view content_type = {};  // empty: no body at all
   std::string_view body = {};
+  std::string_view language = {};     // "de"; empty: of none, and the request's Accept did not matter
   std::string_view more_fields = {};  // whole lines with CRLF, made by the caller of safe text
   bool is_page = false;               // HTML: with a Content-Security-Policy that forbids everything but its own style
   std::string_view form_action = {};  // where forms of a page may be sent to: a source of CSP; empty: nowhere

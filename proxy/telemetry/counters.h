@@ -71,7 +71,7 @@ struct HandshakeCounts {
 
 struct TlsCounts {
   static constexpr std::size_t kActions = static_cast<std::size_t>(TlsAction::refuse) + 1;
-  static constexpr std::size_t kReasons = static_cast<std::size_t>(TlsReason::mode) + 1;
+  static constexpr std::size_t kReasons = static_cast<std::size_t>(TlsReason::self) + 1;
   static constexpr std::size_t kSignals = static_cast<std::size_t>(RefusalSignal::silent) + 1;
 
   static constexpr std::size_t kFailures = static_cast<std::size_t>(InterceptionFailure::client_left) + 1;

@@ -8,6 +8,7 @@
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
 #include <algorithm>
 #include <array>
@@ -101,6 +102,15 @@ TlsContext::Made TlsContext::for_listener(const std::filesystem::path& certifica
 bool TlsContext::admits(X509* certificate, const STACK_OF(X509) * chain) const {
   if (!clients_.is_asked()) return true;
   return certificate == nullptr ? !clients_.required : is_client_certificate_valid(get(), certificate, chain);
+}
+
+bool TlsContext::is_for(std::string_view host) const {
+  X509* const certificate = SSL_CTX_get0_certificate(get());
+  if (certificate == nullptr || host.empty()) return false;
+  if (host.front() == '[') host = host.substr(1, host.size() - 2);
+  const std::string name(host);
+  return X509_check_host(certificate, name.data(), name.size(), 0, nullptr) == 1 ||
+         X509_check_ip_asc(certificate, name.c_str(), 0) == 1;
 }
 
 TlsContext::Made TlsContext::for_peers(const std::filesystem::path& authorities) {

@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <tl/expected.hpp>
 
 #include "proxy/tls/client_certificates.h"
@@ -46,6 +47,8 @@ class TlsContext {
     std::int64_t not_before = 0, not_after = 0;
   };
   const Validity& validity() const { return validity_; }  // of a listener's certificate
+  // Whether a listener's certificate is for this host: a name, or an address, one of IPv6 in brackets.
+  bool is_for(std::string_view host) const;
   // When the first list of revoked clients is out of date, seconds since 1970; 0: there is none.
   std::int64_t revocations_end() const { return revocations_end_; }
   // Whether a listener would accept a client with this certificate by now; nullptr: with none.

@@ -186,6 +186,7 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
       {"block_page", field_count<BlockPage>()},
       {"reports", field_count<Reports>()},
       {"self_page", field_count<SelfPage>()},
+      {"pac", field_count<Pac>()},
       {"access", field_count<Access>()},
       {"dns", field_count<Dns>()},
       {"upstream", field_count<Upstream>()},
@@ -208,7 +209,7 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
       {"authentication.groups_helper", field_count<AuthHelper>()},
       {"update", field_count<Update>()}};
   EXPECT_EQ(keys, fields);
-  static_assert(field_count<Config>() == 27, "a new section: add it above and to bloomwall.yaml");
+  static_assert(field_count<Config>() == 28, "a new section: add it above and to bloomwall.yaml");
 }
 
 }  // namespace

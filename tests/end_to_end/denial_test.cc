@@ -68,7 +68,7 @@ class DenialSaysSo : public testing::Test {
 
 TEST_F(DenialSaysSo, InTheStatusLineAndBrieflyWhereNoPageIsAskedFor) {
   start("json");
-  const std::string blocked = "HTTP/1.1 403 Blocked by filter ads\r\n";
+  const std::string blocked = "HTTP/1.1 403 Blocked by filter ads, decision ";
   EXPECT_THAT(ask("CONNECT ads.example.test:443"), StartsWith(blocked));
   for (const char* accept :
        {"Accept: */*\r\n", "Accept: image/avif,image/webp,*/*;q=0.8\r\n", "Accept: text/css,*/*;q=0.1\r\n"}) {

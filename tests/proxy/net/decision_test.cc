@@ -86,6 +86,8 @@ std::string text_of(const Decision& decision) {
       return "authority";
     case Decision::Act::answer_self:
       return "self";
+    case Decision::Act::show_self:
+      return "self in TLS";
     case Decision::Act::forward:
       return "forward " + target + " " + verdict;
     case Decision::Act::tunnel:
@@ -172,6 +174,14 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"ByItsName", "GET http://bloomwall.internal/ HTTP/1.1\r\nHost: bloomwall.internal\r\n", "self"},
         Case{"InAnySpelling", "POST http://BLOOMWALL.Internal.:80/report HTTP/1.1\r\nHost: x\r\n", "self"},
         Case{"AsAServer", "GET /report/12-aa?b HTTP/1.1\r\nHost: 127.0.0.1:3128\r\n", "self"},
+        Case{"TheFileForAutomaticConfiguration", "GET /wpad.dat HTTP/1.1\r\nHost: wpad\r\n", "self"},
+        Case{"SetUpHelpUnderAnyName", "GET /setup HTTP/1.1\r\nHost: gate.test:3128\r\n", "self"},
+        Case{"HomeAtAnAddress", "GET / HTTP/1.1\r\nHost: 192.0.2.1:3128\r\n", "self"},
+        Case{"HomeAtAnAddressOfIpv6", "GET /?login HTTP/1.1\r\nHost: [2001:db8::1]:3128\r\n", "self"},
+        Case{"HomeUnderNobodysName", "GET / HTTP/1.1\r\nHost: rebound.test:3128\r\n", "refuse misdirected"},
+        Case{"NothingElseAtAnAddress", "GET /x HTTP/1.1\r\nHost: 192.0.2.1:3128\r\n", "refuse misdirected"},
+        Case{"NoPageOfOthers", "GET http://a.test/setup HTTP/1.1\r\nHost: a.test\r\n",
+             "forward a.test:80 allowed unlisted"},
         Case{"AsAServerByItsName", "GET / HTTP/1.1\r\nHost: bloomwall.internal\r\n", "self"},
         Case{"NotOfAnotherName", "GET http://a.test/report HTTP/1.1\r\nHost: bloomwall.internal\r\n",
              "forward a.test:80 allowed unlisted"},

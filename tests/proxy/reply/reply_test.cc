@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "proxy/reply/page_frame.h"
 #include "proxy/reply/replies.h"
 #include "proxy/tls/certificates.h"
 #include "tests/proxy/http/transcript.h"
@@ -70,7 +71,11 @@ TEST(ErrorReply, EveryKindIsWholeAndSaysWhy) {
       EXPECT_EQ(answer.field("Proxy-Status"), "bloomwall; error=" + std::string(facts(kind).proxy_error) +
                                                   "; details=\"why; decision 0123456789ABCDEF\"");
       EXPECT_EQ(answer.field("Connection"), facts(kind).must_close ? "close" : "");
-      EXPECT_NE(answer.body.find(facts(kind).summary), std::string::npos) << answer.body;
+      std::string summary(page_text(after(PageText::error_bad_request, i), Language::en));
+      EXPECT_EQ(page_texts()[static_cast<std::size_t>(PageText::error_bad_request) + i].name,
+                std::string("error_") + to_string(kind));
+      if (accept.empty() || accept == "text/html") summary = html_escaped(summary);
+      EXPECT_NE(answer.body.find(summary), std::string::npos) << answer.body;
       EXPECT_NE(answer.body.find("why"), std::string::npos);
       EXPECT_NE(answer.body.find("0123456789ABCDEF"), std::string::npos)
           << "what a person reports can be found in the log";
@@ -81,7 +86,7 @@ TEST(ErrorReply, EveryKindIsWholeAndSaysWhy) {
 TEST(ErrorReply, SaysInWordsWhatIsWrongWithACertificate) {
   for (const CertificateError cause : kCertificateErrors) {
     const std::string body = error(ErrorKind::origin_certificate, context("text/html"), to_string(cause)).body;
-    EXPECT_NE(body.find("cannot prove who it is: "), std::string::npos) << to_string(cause);
+    EXPECT_NE(body.find("cannot prove who it is. "), std::string::npos) << to_string(cause);
     EXPECT_NE(body.find("Your request was not sent to it."), std::string::npos) << to_string(cause);
   }
 }
@@ -220,7 +225,8 @@ TEST(Denial, OfWhatIsOnNoWhiteListNamesNoFilter) {
   EXPECT_EQ(page.body.find("otherwise"), std::string::npos) << page.body;
   EXPECT_EQ(page.field("Proxy-Status"),
             "bloomwall; error=http_request_denied; details=\"default_deny; decision 0123456789ABCDEF\"");
-  EXPECT_TRUE(blocked.bytes(context()).starts_with("HTTP/1.1 403 Blocked: on no white list\r\n"));
+  EXPECT_TRUE(
+      blocked.bytes(context()).starts_with("HTTP/1.1 403 Blocked: on no white list, decision 0123456789ABCDEF\r\n"));
   EXPECT_EQ(blocked.answer(context({}, Method::connect)).body,
             "blocked: on no white list, decision 0123456789ABCDEF\n");
   EXPECT_NE(blocked.answer(context("application/json")).body.find(R"("reason":"default_deny")"), std::string::npos);
@@ -250,12 +256,14 @@ TEST(Denial, IsAPageWithEverythingAPersonNeeds) {
 
 TEST(Denial, SaysInItsStatusLineWhichFilterItWas) {
   Blocked blocked;
-  EXPECT_TRUE(blocked.bytes(context()).starts_with("HTTP/1.1 403 Blocked by filter malware\r\n"));
-  EXPECT_TRUE(blocked.bytes(context({}, Method::connect)).starts_with("HTTP/1.1 403 Blocked by filter malware\r\n"));
+  EXPECT_TRUE(
+      blocked.bytes(context()).starts_with("HTTP/1.1 403 Blocked by filter malware, decision 0123456789ABCDEF\r\n"));
+  EXPECT_TRUE(blocked.bytes(context({}, Method::connect))
+                  .starts_with("HTTP/1.1 403 Blocked by filter malware, decision 0123456789ABCDEF\r\n"));
   blocked.filter.name = "evil\r\nSet-Cookie: a=b\x80" + std::string(1000, 'x');
   const std::string head = blocked.bytes(context());
   EXPECT_TRUE(head.starts_with("HTTP/1.1 403 Blocked by filter evil__Set-Cookie:_a=b_")) << head.substr(0, 200);
-  EXPECT_LT(head.find("\r\n"), 120U);
+  EXPECT_LT(head.find("\r\n"), 150U);
 }
 
 TEST(Denial, IsShortForWhoAsksForNoPage) {
@@ -378,7 +386,7 @@ TEST(ReportLink, EncodesWhatItFillsIn) {
 
 TEST(ReasonSentence, EveryReasonHasOne) {
   for (int reason = 0; reason <= static_cast<int>(filter::VerdictReason::bad_url); ++reason) {
-    EXPECT_FALSE(reason_sentence(static_cast<filter::VerdictReason>(reason)).empty());
+    EXPECT_FALSE(reason_sentence(static_cast<filter::VerdictReason>(reason), Language::en).empty());
   }
 }
 

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/reply/pac_file.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+
+#include "base/text.h"
+#include "proxy/http/escape.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr std::string_view kPacFunctions = R"(
+function isBelow(host, domain) {
+  return host == domain || host.substring(host.length - domain.length - 1) == "." + domain;
+}
+
+function FindProxyForURL(url, host) {
+  var i;
+  host = host.toLowerCase().replace(/^\[|\]$/g, "").replace(/\.$/, "");
+  if (host == selfHost) return proxies;
+  for (i = 0; i < ownPages.length; ++i) {
+    if (url.substring(0, ownPages[i].length) == ownPages[i]) return "DIRECT";
+  }
+  if (host.indexOf(":") >= 0) {
+    if (host == "::1") return "DIRECT";
+    for (i = 0; i < networks6.length; ++i) {
+      if (typeof isInNetEx == "function" && isInNetEx(host, networks6[i])) return "DIRECT";
+    }
+    return proxies;
+  }
+  if (/^[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+$/.test(host)) {
+    for (i = 0; i < networks.length; ++i) {
+      if (isInNet(host, networks[i][0], networks[i][1])) return "DIRECT";
+    }
+    return proxies;
+  }
+  if (host.indexOf(".") < 0) return "DIRECT";
+  for (i = 0; i < domains.length; ++i) {
+    if (isBelow(host, domains[i])) return "DIRECT";
+  }
+  return proxies;
+}
+)";
+
+std::string js_string(std::string_view text) {
+  std::string out = "\"";
+  append_json(out, text);
+  return out.append("\"");
+}
+
+// "255.240.0.0" of 12.
+std::string mask_of(std::uint64_t prefix) {
+  const std::uint32_t bits = prefix == 0 ? 0 : ~std::uint32_t{0} << (32 - prefix);
+  return fmt::format("{}.{}.{}.{}", bits >> 24U, bits >> 16U & 255U, bits >> 8U & 255U, bits & 255U);
+}
+
+// A JavaScript array.
+class Items {
+ public:
+  void add(std::string_view item) { text_.append(text_.empty() ? "" : ", ").append(item); }
+  std::string text() const { return "[" + text_ + "]"; }
+
+ private:
+  std::string text_;
+};
+
+struct DirectItems {
+  Items domains, networks, networks6;
+  void add(std::string_view entry) {
+    const std::string_view address = entry.substr(0, entry.find('/'));
+    if (address.find(':') != std::string_view::npos) {
+      return networks6.add(
+          js_string(address.size() == entry.size() ? std::string(entry) + "/128" : std::string(entry)));
+    }
+    in_addr octets{};
+    if (::inet_pton(AF_INET, std::string(address).c_str(), &octets) != 1) return domains.add(js_string(entry));
+    const std::string_view digits = address.size() == entry.size() ? "32" : entry.substr(address.size() + 1);
+    const auto prefix = parse_integer(digits).value_or(32);
+    networks.add(fmt::format("[{}, {}]", js_string(address), js_string(mask_of(prefix))));
+  }
+};
+
+// Under which the proxy is asked for its own pages: "http://a:3128/".
+std::string own_page(std::string_view proxy) {
+  const bool is_secure = proxy.starts_with("HTTPS ");
+  return fmt::format("{}://{}/", is_secure ? "https" : "http", proxy.substr(proxy.find(' ') + 1));
+}
+
+}  // namespace
+
+std::string pac_proxy(std::string_view configured) {
+  constexpr std::string_view kSecure = "https://";
+  return configured.starts_with(kSecure) ? fmt::format("HTTPS {}", configured.substr(kSecure.size()))
+                                         : fmt::format("PROXY {}", configured);
+}
+
+std::string pac_text(const PacFile& file) {
+  DirectItems direct;
+  direct.networks.add(R"(["127.0.0.0", "255.0.0.0"])");
+  direct.domains.add(js_string("localhost"));
+  for (const std::string& entry : file.direct) direct.add(entry);
+  Items own;
+  std::string proxies;
+  for (const std::string& proxy : file.proxies) {
+    own.add(js_string(own_page(proxy)));
+    proxies.append(proxies.empty() ? "" : "; ").append(proxy);
+  }
+  return fmt::format(
+      "// Made by the proxy from its configuration (pac).\nvar proxies = {};\nvar selfHost = {};\nvar ownPages = {};\n"
+      "var domains = {};\nvar networks = {};\nvar networks6 = {};\n{}",
+      js_string(proxies), js_string(file.self_host), own.text(), direct.domains.text(), direct.networks.text(),
+      direct.networks6.text(), kPacFunctions);
+}
+
+}  // namespace bloomwall::proxy
