@@ -319,7 +319,7 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
         io.err,
         {"unknown command '" + arguments.front() +
          "'; there are run, check, explain, why, tls, reload, health, listeners, allow, deny, exceptions, reports, "
-         "report, log, switch, token, audit, ca and env"});
+         "report, log, update, switch, token, audit, ca and env"});
     return kExitError;
   }
   try {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kComment = ":\n\n";
 
-std::string event(std::string_view name, const nlohmann::ordered_json& data) {
+std::string sse_event(std::string_view name, const nlohmann::ordered_json& data) {
   return fmt::format("event: {}\ndata: {}\n\n", name, json_line(data));
 }
 
@@ -51,12 +51,12 @@ void StreamApi::show(const QueryLog::Shown& shown) {
     for (const RequestRow& row : shown.rows) {
       if (stream.is_of_blocked && row.decision != RowDecision::blocked) continue;
       if (stream.allowance.take(now)) {
-        text += event("request", request_json(row));
+        text += sse_event("request", request_json(row));
       } else {
         ++stream.skipped;
       }
     }
-    if (stream.skipped > 0) text += event("skipped", {{"requests", std::exchange(stream.skipped, 0)}});
+    if (stream.skipped > 0) text += sse_event("skipped", {{"requests", std::exchange(stream.skipped, 0)}});
     if (text.empty()) continue;
     stream.to.write(text);
     stream.written = now;
