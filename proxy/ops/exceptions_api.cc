@@ -132,12 +132,11 @@ HttpReply ExceptionsApi::list() const {
   for (const ExceptionItem& item : state.exceptions) {
     if (item.exception.until > now) items.push_back(to_json(item));
   }
-  return with_etag(list_reply(std::move(items)), etag_of(state, instance_));
+  return with_etag(list_reply(std::move(items)), etag_of(state, instance_, now));
 }
 
 // Those that have ended go by their time, before the state forgets them.
-std::string ExceptionsApi::etag_of(const State& state, std::uint64_t instance) {
-  const std::int64_t now = std::time(nullptr);
+std::string ExceptionsApi::etag_of(const State& state, std::uint64_t instance, std::int64_t now) {
   const auto ended =
       std::ranges::count_if(state.exceptions, [now](const ExceptionItem& item) { return item.exception.until <= now; });
   return fmt::format("\"{:016x}-{}-{}\"", instance, state.exceptions_version, ended);
@@ -155,7 +154,7 @@ HttpReply ExceptionsApi::make(const ApiRequest& request) {
   const bool is_asked = state_.ask(
       [item = *std::move(item), author = request.caller.author, instance = instance_,
        if_match = if_match_of(request.http.head)](StateStore& store) -> StateResult<ExceptionItem> {
-        if (const auto same = check_match(if_match, etag_of(*store.state(), instance)); !same)
+        if (const auto same = check_match(if_match, etag_of(*store.state(), instance, std::time(nullptr))); !same)
           return tl::unexpected(same.error());
         if (store.state()->exceptions.size() >= filter::Overrides::kMost) {
           if (const auto swept = store.sweep(std::time(nullptr)); !swept) return tl::unexpected(swept.error());
@@ -180,7 +179,7 @@ HttpReply ExceptionsApi::remove(const ApiRequest& request) {
   const bool is_asked = state_.ask(
       [id = *id, author = request.caller.author, instance = instance_,
        if_match = if_match_of(request.http.head)](StateStore& store) -> StateResult<ExceptionItem> {
-        if (const auto same = check_match(if_match, etag_of(*store.state(), instance)); !same)
+        if (const auto same = check_match(if_match, etag_of(*store.state(), instance, std::time(nullptr))); !same)
           return tl::unexpected(same.error());
         return store.remove_exception(id, author, "");
       },

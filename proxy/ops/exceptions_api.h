@@ -50,8 +50,9 @@ class ExceptionsApi {
   void note_builds(std::vector<StateStore::BuildFinding> findings);  // of a policy that is served from now on
 
  private:
-  HttpReply list() const;                                                  // those that have not ended
-  static std::string etag_of(const State& state, std::uint64_t instance);  // of list(), without making it
+  HttpReply list() const;  // those that have not ended
+  // Of list(), without making it.
+  static std::string etag_of(const State& state, std::uint64_t instance, std::int64_t now);
   std::vector<std::string> warnings_of(const filter::Override& made) const;
   HttpReply make(const ApiRequest& request);
   HttpReply remove(const ApiRequest& request);
