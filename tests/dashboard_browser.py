@@ -73,9 +73,14 @@ class Dashboard(Chromium):
         return said
 
     def asked(self):
-        """The origins of all requests."""
+        """The origins of all requests; not data:, which is the browser's own pictures of controls."""
         urls = [event["params"]["request"]["url"] for event in self.events if event.get("method") == "Network.requestWillBeSent"]
-        return {f"{url.scheme}://{url.netloc}" for url in map(urllib.parse.urlsplit, urls)}
+        return {f"{url.scheme}://{url.netloc}" for url in map(urllib.parse.urlsplit, urls) if url.scheme != "data"}
+
+    def close(self):
+        """Also a second time."""
+        if not self.out.closed:
+            super().close()
 
     def look(self, width, height=900, dark=False, calm=False):
         features = {"prefers-color-scheme": "dark" if dark else "light", "prefers-reduced-motion": "reduce" if calm else "no-preference"}

@@ -22,7 +22,7 @@ function optionsOf(width, series, span) {
     legend: { show: false },
     scales: { y: { range: (_, least, most) => [0, Math.max(1, most * 1.1)] } },
     axes: [
-      { ...axis, space: 70, values: (_, ticks) => ticks.map((tick) => clockTime(tick, isLong)) },
+      { ...axis, space: 70, size: 30, values: (_, ticks) => ticks.map((tick) => clockTime(tick, isLong)) },
       { ...axis, size: 44, values: (_, ticks) => ticks.map(rate) },
     ],
     series: [

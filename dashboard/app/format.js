@@ -5,6 +5,7 @@ import { texts } from "./texts.js";
 const locale = "en";
 const whole = new Intl.NumberFormat(locale, { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat(locale, { notation: "compact", maximumSignificantDigits: 3 });
+const rough = new Intl.NumberFormat(locale, { maximumSignificantDigits: 2 });
 const moment = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
 const clock = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 const clockWithSeconds = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
@@ -24,8 +25,8 @@ export function rate(value) {
 export const share = (part, all) => (isNumber(part) && all > 0 ? (100 * part) / all : 0);
 export const percent = (value) => (value > 0 && value < 0.1 ? "< 0.1 %" : `${value.toFixed(value < 10 && value > 0 ? 1 : 0)} %`);
 
-// 1e-6 as "1 in 1,000,000".
-export const oneIn = (value) => (isNumber(value) && value > 0 ? texts.oneIn(short.format(1 / value)) : texts.none);
+// 9.2e-7 as "1 in 1,100,000".
+export const oneIn = (value) => (isNumber(value) && value > 0 ? texts.oneIn(rough.format(1 / value)) : texts.none);
 
 export function bytes(value) {
   if (!isNumber(value)) return texts.unknown;

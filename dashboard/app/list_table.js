@@ -7,13 +7,14 @@ import { texts } from "./texts.js";
 
 const kinds = { none: "plain", built: "good", updated: "good", unchanged: "good", failed: "warn", refused: "bad" };
 
-const Result = ({ of }) => html`<${Badge} kind=${kinds[of.result] ?? "plain"}>${texts.filters.results[of.result] ?? shown(of.result)}</${Badge}>
-  ${of.guard && html` <small>${texts.filters.guard(shown(of.guard))}</small>`}
+const Result = ({ of }) => html`<${Badge} kind=${kinds[of.result] ?? "plain"}>${texts.filters.results[of.result] ?? shown(of.result)}</${Badge}>`;
+const Reason = ({ of }) => html`
+  ${of.guard && html`<small class="own-line">${texts.filters.guard(shown(of.guard))}</small>`}
   ${of.message && html`<small class="own-line"><${Text} value=${of.message} /></small>`}`;
 
 const columns = [
   { title: texts.columns.list, kind: "wide", cell: (list) => html`<${Text} value=${list.url} />` },
-  { title: texts.columns.state, kind: "middle", cell: (list) => html`<${Result} of=${list} />` },
+  { title: texts.columns.state, kind: "middle", cell: (list) => html`<${Result} of=${list} /><${Reason} of=${list} />` },
   { title: texts.columns.entries, kind: "number", cell: (list) => count(list.entries) },
   { title: texts.columns.size, kind: "number", cell: (list) => bytes(list.bytes) },
   { title: texts.columns.fetched, cell: (list) => html`<${Time} time=${list.succeeded} />` },
@@ -26,6 +27,7 @@ export function FilterLists({ rows, force }) {
   return rows.map((filter) => html`
     <div key=${filter.filter} class="of-filter">
       <h3>${shown(filter.filter)} <${Result} of=${filter} /> ${filter.stale && html`<${Badge} kind="warn">${texts.filters.stale}</${Badge}>`}</h3>
+      <p><${Reason} of=${filter} /></p>
       <p class="quiet">${texts.filters.lastBuilt}<${Time} time=${filter.built} />
         ${filter.result === "refused" && html` <button class="small" aria-label=${texts.filters.forceOf(shown(filter.filter))}
           onClick=${() => force(filter)}>${texts.filters.force} …</button>`}</p>

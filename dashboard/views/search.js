@@ -10,7 +10,8 @@ import { RequestTable } from "../app/request_table.js";
 import { texts } from "../app/texts.js";
 import { addressOf } from "../app/use.js";
 
-const members = ["host", "path", "client", "user", "filter", "group", "decision", "id", "since"];
+const rare = ["client", "user", "filter", "group", "id", "path"]; // folded unless they are asked for
+const members = ["host", "decision", "since", ...rare];
 const decisions = [["", texts.search.any], ...Object.entries(texts.decisions)];
 
 export function Search({ place, session, notify }) {
@@ -30,12 +31,15 @@ function Question({ query }) {
   };
   return html`
     <form class="toolbar" onSubmit=${submit}>
-      ${["host", "path", "client", "user", "filter", "group"].map((name) => text(name))}
+      ${text("host")}
       <${Select} label=${texts.search.decision} value=${asked.decision} options=${decisions}
         onChange=${(value) => setAsked({ ...asked, decision: value })} />
-      ${text("id")}
       ${text("since", { type: "datetime-local" })}
       <button class="primary" type="submit">${texts.search.verb}</button>
+      <details open=${rare.some((name) => query[name])}>
+        <summary>${texts.search.more}</summary>
+        <div class="toolbar">${rare.map((name) => text(name))}</div>
+      </details>
     </form>`;
 }
 

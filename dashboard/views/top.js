@@ -25,7 +25,7 @@ export function Top({ session, notify }) {
   return html`
     <${Choice} label=${texts.top.span} value=${span} options=${Object.entries(texts.spans)} onChange=${setSpan} />
     <${Loaded} from=${tops}>${(data) => html`
-      <div class="columns" ...${handlers}>
+      <div class="columns tops" ...${handlers}>
         ${["hosts", "filters", "groups", "clients"].filter((kind) => data[kind]).map((kind) => html`
           <${Card} key=${kind} title=${texts.top[kind]} id=${`top-${kind}`}>
             <${TopTable} title=${texts.top[kind]} rows=${data[kind]} allow=${kind === "hosts" && allow} />
