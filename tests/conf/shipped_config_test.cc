@@ -209,7 +209,7 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
       {"authentication.groups_helper", field_count<AuthHelper>()},
       {"update", field_count<Update>()}};
   EXPECT_EQ(keys, fields);
-  static_assert(field_count<Config>() == 28, "a new section: add it above and to bloomwall.yaml");
+  static_assert(field_count<Config>() == 29, "a new section: add it above and to bloomwall.yaml");
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ struct DashboardStream final : HttpStream::Sink {
   void write(std::uint64_t, std::string_view) override {}
   void end(std::uint64_t) override {}
   void reply(std::uint64_t, const HttpReply&) override {}
+  bool goes_on(std::uint64_t) const override { return false; }
 };
 
 std::string fetched(const std::string& target, const std::string& fields = "Accept-Encoding: gzip, br\r\n") {

@@ -51,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(
                 kMostWait,
                 true},
         DueCase{"ServerAsksForThePast", asked(FetchResult::failed, 1), {.every = kDay, .retry_after = -5}, kHour / 2}),
-    [](const auto& info) { return std::string(info.param.name); });
+    [](const auto& test) { return std::string(test.param.name); });
 
 TEST(Due, DailyListDoesNotDriftWithAnHourlyTimer) {
   SourceState source = asked(FetchResult::updated);

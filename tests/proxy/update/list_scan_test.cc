@@ -112,7 +112,7 @@ INSTANTIATE_TEST_SUITE_P(
         GuardCase{"FivePercentUnusable", {.entries = 95, .unusable_share = 0.05}, 0, ""},
         GuardCase{"SixPercentUnusable", {.entries = 94, .unusable_share = 0.06}, 0, "unusable"},
         GuardCase{"Poisoned", {.entries = 94, .canary = CanaryLine{"google.com", 3, "google.com"}}, 94, "must_pass"}),
-    [](const auto& info) { return std::string(info.param.name); });
+    [](const auto& test) { return std::string(test.param.name); });
 
 TEST(CopyName, HasNothingOfAUrlThatAFileMustNotHave) {
   const std::string digest(64, 'a');
