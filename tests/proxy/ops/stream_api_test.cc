@@ -81,10 +81,10 @@ TEST_F(Streams8, SendRequestsAsEvents) {
   EXPECT_EQ(events(1, "skipped"), 0U);
   const std::string& told = listeners_.told[1];
   const std::size_t at = told.find("data: ") + 6;
-  const auto json = ordered_json::parse(told.substr(at, told.find('\n', at) - at));
-  EXPECT_EQ(json["host"], "h.test");
-  EXPECT_EQ(json["decision"], "blocked");
-  EXPECT_EQ(json["client"], nullptr);
+  const auto shown = ordered_json::parse(told.substr(at, told.find('\n', at) - at));
+  EXPECT_EQ(shown["host"], "h.test");
+  EXPECT_EQ(shown["decision"], "blocked");
+  EXPECT_EQ(shown["client"], nullptr);
 }
 
 TEST_F(Streams8, ShowWhatWasBlockedToThoseWhoAskForThat) {
@@ -136,16 +136,16 @@ TEST_F(Streams8, AreEightAndEndInTime) {
 class Figures : public testing::Test {
  protected:
   ordered_json get(std::size_t route, const std::string& query = "", Role role = Role::maintainer) {
-    ordered_json json;
+    ordered_json shown;
     loop_.call([&] {
       const HttpReply reply = ask(api_->routes().at(route), "/x" + query, HttpStream(listeners_, 1), role);
       status_ = reply.status;
-      if (!reply.is_later) json = ordered_json::parse(reply.body);
+      if (!reply.is_later) shown = ordered_json::parse(reply.body);
     });
     loop_.call([&] {  // what was posted meanwhile is done
-      if (json.is_null()) json = ordered_json::parse(listeners_.replied.body);
+      if (shown.is_null()) shown = ordered_json::parse(listeners_.replied.body);
     });
-    return json;
+    return shown;
   }
   void SetUp() override {
     loop_.call([this] {
@@ -183,14 +183,14 @@ TEST_F(Figures, CountersAreThoseOfWorkers) {
   counters_.count_error(ErrorKind::port_denied);
   counters_.client_bytes_sent_total.add(500);
   counters_.tunnels_active.add(2);
-  const ordered_json json = get(0);
-  EXPECT_EQ(json["requests"], 2);
-  EXPECT_EQ(json["blocked"], 1);
-  EXPECT_EQ(json["errors"], 1) << "what the rules refuse is none";
-  EXPECT_EQ(json["bytes_sent"], 500);
-  EXPECT_EQ(json["tunnels"], 2);
-  EXPECT_EQ(json["in_flight"], 3);
-  EXPECT_EQ(json["started"], "2026-11-02T12:00:00Z");
+  const ordered_json shown = get(0);
+  EXPECT_EQ(shown["requests"], 2);
+  EXPECT_EQ(shown["blocked"], 1);
+  EXPECT_EQ(shown["errors"], 1) << "what the rules refuse is none";
+  EXPECT_EQ(shown["bytes_sent"], 500);
+  EXPECT_EQ(shown["tunnels"], 2);
+  EXPECT_EQ(shown["in_flight"], 3);
+  EXPECT_EQ(shown["started"], "2026-11-02T12:00:00Z");
   EXPECT_EQ(get(1)["items"].size(), 1U);
 }
 
@@ -199,9 +199,9 @@ TEST_F(Figures, TopsHideClientsFromThoseWhoMayNotReadTheLog) {
   tops_.clients.count("192.0.2.7", 2);
   EXPECT_EQ(get(2)["clients"], ordered_json::parse(R"([{"name":"192.0.2.7","blocked":2,"error":0}])"));
   for (const Role role : {Role::viewer, Role::reviewer}) {
-    const ordered_json json = get(2, "", role);
-    EXPECT_EQ(json["clients"], nullptr);
-    EXPECT_EQ(json["hosts"][0]["name"], "h.test");
+    const ordered_json shown = get(2, "", role);
+    EXPECT_EQ(shown["clients"], nullptr);
+    EXPECT_EQ(shown["hosts"][0]["name"], "h.test");
   }
 }
 
