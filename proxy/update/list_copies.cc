@@ -143,7 +143,7 @@ void ListCopies::remove_others(const std::vector<std::string>& copies) const {
   std::error_code error;
   for (std::filesystem::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
-    const auto ends_in = [&](std::string_view end) { return name.ends_with(end); };
+    const auto ends_in = [&](std::string_view last) { return name.ends_with(last); };
     const bool is_ours =
         name.starts_with(kFetchedPrefix) || ends_in(kPacked) || ends_in(kPlain) || ends_in(kUnfinished);
     if (is_ours && std::ranges::find(copies, name) == copies.end()) others.push_back(at->path());

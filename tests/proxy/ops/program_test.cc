@@ -65,10 +65,10 @@ TEST_F(Program, WrongUsageIs2) {
 }
 
 TEST_F(Program, WhatIsMisspeltIsNamed) {
-  EXPECT_EQ(
-      run({"chekc"}).err,
-      "bloomwall: unknown command 'chekc'; there are run, check, explain, why, tls, reload, allow, deny, exceptions, "
-      "reports, report, switch, token, audit and ca\n");
+  EXPECT_EQ(run({"chekc"}).err,
+            "bloomwall: unknown command 'chekc'; there are run, check, explain, why, tls, reload, update, allow, deny, "
+            "exceptions, "
+            "reports, report, switch, token, audit and ca\n");
   EXPECT_EQ(run({"run", "--confg", "x"}).err, "bloomwall: unknown argument: --confg\n");
 }
 
