@@ -363,6 +363,38 @@ def free_memory_is_known():
     assert "MemAvailable" in must("nsenter", "-t", pid, "-m", "cat", "/proc/meminfo")
 
 
+@step
+def lists_are_fetched_built_and_served():
+    """Before the first start, by the unit, on demand, and by root: what is made belongs to the service."""
+    own, folder, made = pathlib.Path("/etc/bloomwall/own.txt"), pathlib.Path("/etc/bloomwall/filters.d"), FILTERS / "own.bwf"
+    afresh()
+    build("ads", "other.test")
+    folder.mkdir(exist_ok=True)
+    (folder / "own.yaml").write_text(f"filters: [{{name: own, file: {made}, sources: [{{url: {own}}}]}}]\n")
+    try:
+        own.write_text("ads.test\n")
+        must("systemctl", "restart", "bloomwall")
+        is_blocked("ads.test")
+        own.write_text("ads.test\nnew.test\n")
+        must("systemctl", "start", "bloomwall-update.service")
+        is_blocked("new.test")
+        must("systemctl", "start", "bloomwall-update.path")
+        own.write_text("ads.test\n")
+        with socket.socket(socket.AF_UNIX) as control:
+            control.connect("/run/bloomwall/control.sock")
+            control.sendall(b"POST /api/v1/update HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            assert b" 202 " in control.recv(4096).split(b"\r\n")[0]
+        wait_for("it is updated", lambda: get("new.test").startswith("HTTP/1.1 200"))
+        own.write_text("ads.test\nnew.test\n")
+        must("bloomwall", "update", "own")
+        is_blocked("new.test")
+        for path in (made, FILTERS / "lists", FILTERS / "lists/lists.json"):
+            assert path.owner() == "bloomwall", path
+    finally:
+        systemctl("stop", "bloomwall-update.path")
+        (folder / "own.yaml").unlink()
+
+
 class Origin(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.send_response(200)
