@@ -202,6 +202,8 @@ class ApiTest(unittest.TestCase):
         self.assertEqual(self.check("DELETE", "/exceptions/{id}", f"/exceptions/{identity}", **admin)[0], 200)
         self.assertIn('"exit_status":0', self.check("POST", "/reload", **admin)[1])
         self.assertEqual(self.check("POST", "/session", body={"token": self.tokens["viewer"]})[0], 201)
+        self.assertEqual(self.check("GET", "/session")[1], {"who": None, "role": None, "groups": []})
+        self.assertEqual(self.check("GET", "/session", **admin)[1], {"who": "token admin", "role": "admin", "groups": []})
         self.assertEqual(self.check("POST", "/session", body={"token": "bw_" + "a" * 32})[0], 401)
         self.assertGreater(self.matched, 30)
 
