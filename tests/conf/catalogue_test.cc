@@ -42,7 +42,7 @@ TEST(Catalogue, SaysWhatIsWrongWithAList) {
   };
   const std::string rest = ", category: ads, licence: MIT, homepage: \"https://h.test/\"}]";
   EXPECT_EQ(errors("lists: [{name: a, url: \"https://h.test/a\"" + rest), "none");
-  EXPECT_EQ(errors("lists: [{name: a, url: \"http://h.test/a\"" + rest), "c:1:23: lists[0].url: must be an https URL");
+  EXPECT_EQ(errors("lists: [{name: a, url: \"http://h.test/a\"" + rest), "c:1:24: lists[0].url: must be an https URL");
   EXPECT_NE(errors("lists: [{name: .a, url: \"https://h.test/a\"" + rest).find("must not begin with a dot"),
             std::string::npos);
   EXPECT_NE(errors("lists: [{name: ../a, url: \"https://h.test/a\"" + rest).find("expected"), std::string::npos);

@@ -133,7 +133,7 @@ TEST_F(Streams8, AreEightAndEndInTime) {
 }
 
 // One that collects what it is given at once.
-class Figures : public testing::Test {
+class TrafficFigures : public testing::Test {
  protected:
   ordered_json get(std::size_t route, const std::string& query = "", Role role = Role::maintainer) {
     ordered_json shown;
@@ -175,7 +175,7 @@ class Figures : public testing::Test {
   std::unique_ptr<FiguresApi> api_;
 };
 
-TEST_F(Figures, CountersAreThoseOfWorkers) {
+TEST_F(TrafficFigures, CountersAreThoseOfWorkers) {
   counters_.count_response(200, 1000);
   counters_.count_response(403, 1000);
   counters_.count_request(MethodClass::get, filter::Decision::blocked, filter::VerdictReason::listed);
@@ -194,7 +194,7 @@ TEST_F(Figures, CountersAreThoseOfWorkers) {
   EXPECT_EQ(get(1)["items"].size(), 1U);
 }
 
-TEST_F(Figures, TopsHideClientsFromThoseWhoMayNotReadTheLog) {
+TEST_F(TrafficFigures, TopsHideClientsFromThoseWhoMayNotReadTheLog) {
   tops_.hosts.count("h.test", 2);
   tops_.clients.count("192.0.2.7", 2);
   EXPECT_EQ(get(2)["clients"], ordered_json::parse(R"([{"name":"192.0.2.7","blocked":2,"error":0}])"));
@@ -205,7 +205,7 @@ TEST_F(Figures, TopsHideClientsFromThoseWhoMayNotReadTheLog) {
   }
 }
 
-TEST_F(Figures, TopsShowClientsAsTheConfigurationSays) {
+TEST_F(TrafficFigures, TopsShowClientsAsTheConfigurationSays) {
   loop_.call([this] { api_->use(conf::QueryLog::Clients::network); });
   tops_.clients.count("192.0.2.7", 2);
   tops_.clients.count("192.0.2.8", 1);
@@ -215,7 +215,7 @@ TEST_F(Figures, TopsShowClientsAsTheConfigurationSays) {
   EXPECT_EQ(get(2)["clients"].size(), 1U) << "what was counted before";
 }
 
-TEST_F(Figures, TopsCannotBeHadOfWorkersThatEnd) {
+TEST_F(TrafficFigures, TopsCannotBeHadOfWorkersThatEnd) {
   is_serving_ = false;
   EXPECT_EQ(get(2)["status"], 503);
   EXPECT_EQ(get(2, "?span=7d")["status"], 400);
