@@ -132,7 +132,8 @@ class ChangedFiles : public testing::TestWithParam<Source> {
     std::error_code gone;  // a descriptor that was closed since it was listed
     for (const auto& fd : fs::directory_iterator("/proc/" + std::to_string(proxy_->process().pid()) + "/fd")) {
       const std::string name = fs::read_symlink(fd, gone).string();
-      const bool is_state = name.starts_with(folder_.path("state/state."));
+      const bool is_state =
+          name.starts_with(folder_.path("state/state.")) || name.starts_with(folder_.path("state/log/"));
       if (name.starts_with(file_) || (name.starts_with(folder_.path("state/")) && !is_state)) names.push_back(name);
     }
     return names;
