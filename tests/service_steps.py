@@ -366,9 +366,10 @@ def free_memory_is_known():
 @step
 def lists_are_fetched_built_and_served():
     """Before the first start, by the unit, on demand, and by root: what is made belongs to the service."""
-    own, folder, made = pathlib.Path("/etc/bloomwall/own.txt"), pathlib.Path("/etc/bloomwall/filters.d"), FILTERS / "own.bwf"
+    own, folder, made = pathlib.Path("/etc/bloomwall/own.txt"), pathlib.Path("/etc/bloomwall/conf.d"), FILTERS / "own.bwf"
     afresh()
     build("ads", "other.test")
+    configure("include: [conf.d/*.yaml]\n")
     folder.mkdir(exist_ok=True)
     (folder / "own.yaml").write_text(f"filters: [{{name: own, file: {made}, sources: [{{url: {own}}}]}}]\n")
     try:
