@@ -40,8 +40,9 @@ function Page() {
     await find();
   };
   const end = async () => {
-    await change("DELETE", "/session").catch(() => null);
     setNotice(null);
+    setSession(undefined); // no view asks any more
+    await change("DELETE", "/session").catch(() => null);
     setSession(null);
   };
   if (failure) return html`<main><${Note} kind="bad">${problemText(failure)} <button class="small"
