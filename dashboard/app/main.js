@@ -40,9 +40,9 @@ function Page() {
     await find();
   };
   const end = async () => {
-    await change("DELETE", "/session").catch(() => null);
     setNotice(null);
-    setSession(null);
+    setSession(null); // first: no view is to ask any more
+    await change("DELETE", "/session").catch(find);
   };
   if (failure) return html`<main><${Note} kind="bad">${problemText(failure)} <button class="small"
     onClick=${find}>${texts.again}</button></${Note}></main>`;
