@@ -41,9 +41,8 @@ function Page() {
   };
   const end = async () => {
     setNotice(null);
-    setSession(undefined); // no view asks any more
-    await change("DELETE", "/session").catch(() => null);
-    setSession(null);
+    setSession(null); // first: no view is to ask any more
+    await change("DELETE", "/session").catch(find);
   };
   if (failure) return html`<main><${Note} kind="bad">${problemText(failure)} <button class="small"
     onClick=${find}>${texts.again}</button></${Note}></main>`;

@@ -116,10 +116,13 @@ export function FormDialog({ title, verb, kind = "primary", submit, onClose, chi
   const [error, setError] = useState(null);
   const [isBusy, setBusy] = useState(false);
   useEffect(() => {
-    const before = document.activeElement;
-    dialog.current.showModal();
-    (dialog.current.querySelector(":invalid:is(input, select)") ?? primary.current).focus();
-    return () => before?.isConnected && before.focus();
+    const element = dialog.current, before = document.activeElement;
+    element.showModal();
+    (element.querySelector(":invalid:is(input, select)") ?? primary.current).focus();
+    return () => {
+      element.close();
+      if (before?.isConnected) before.focus();
+    };
   }, []);
   const send = async (event) => {
     event.preventDefault();
