@@ -302,6 +302,28 @@ class Several(Site):
         self.update("ads")
         self.assertTrue(self.stops("a1.test") and self.stops("b1.test") and not self.stops("old1.test"))
 
+    def test_lists_that_come_one_after_the_other_are_built_once_all_are_there(self):
+        (self.folder / "old.txt").write_text(hosts(10, "old"))
+        self.command("build", "-o", "ads.bwf", "old.txt", program="bloomwall-filter")
+        self.lists.pages |= {"/a.txt": hosts(50, "a"), "/b.txt": (503, {"Retry-After": "1"}, "")}
+        self.ads(self.source("/a.txt"), self.source("/b.txt"))
+        self.update(exit_status=1)
+        self.lists.pages["/b.txt"] = hosts(5, "b")
+        until(lambda: "built" in self.command("update", "--config", "bloomwall.yaml").stdout)
+        self.assertEqual(self.lists.requests("/a.txt"), 1)  # it was not due, and its copy was kept
+        self.assertTrue(self.stops("a1.test") and self.stops("b1.test"))
+
+    def test_copy_that_was_removed_is_fetched_anew(self):
+        self.lists.pages["/ads.txt"] = hosts(9)
+        self.ads()
+        self.update()
+        for copy in (self.folder / "lists/ads.lists").iterdir():
+            copy.unlink()
+        self.update("ads")
+        self.assertEqual(self.state()["result"], "unchanged")
+        self.assertTrue((self.folder / "lists/ads.lists" / self.first()["copy"]).is_file())
+        self.assertIn("unchanged", self.update("ads"))
+
     def test_first_update_with_half_of_its_lists_builds_from_the_rest(self):
         self.lists.pages["/a.txt"] = hosts(50, "a")
         self.ads(self.source("/a.txt"), self.source("/b.txt"))

@@ -44,7 +44,11 @@ class FilterUpdate {
     for (std::size_t i = 0; i < filter_.sources.size(); ++i) {
       if (wants(i)) ask(i);
     }
-    if (must_build()) build_file();
+    if (must_build()) {
+      build_file();
+    } else {
+      take_candidates();
+    }
     clean_up();
     state_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return outcome_;
@@ -217,13 +221,18 @@ class FilterUpdate {
     state_.sequence = report.header.sequence;
     state_.made_of = lists();
     state_.made_with = settings_text();
+    take_candidates();
+    outcome_.is_built = true;
+    say(fmt::format("built, {}, {}", change_text(before, state_.entries), format_bytes(state_.bytes)));
+  }
+
+  // Where nothing is built, too: they passed the guards, and the next build needs them.
+  void take_candidates() {
     for (std::size_t i = 0; i < candidates_.size(); ++i) {
       if (!candidates_[i]) continue;
       accept(*candidates_[i], options_.now(), state_.sources[i]);
       count(state_.sources[i]);
     }
-    outcome_.is_built = true;
-    say(fmt::format("built, {}, {}", change_text(before, state_.entries), format_bytes(state_.bytes)));
   }
 
   // The lists that were new in it are not taken, whichever of them is to blame.
