@@ -309,7 +309,7 @@ class Several(Site):
         self.ads(self.source("/a.txt"), self.source("/b.txt"))
         self.update(exit_status=1)
         self.lists.pages["/b.txt"] = hosts(5, "b")
-        until(lambda: "built" in self.command("update", "--config", "bloomwall.yaml").stdout)
+        until(lambda: "ads: built, " in self.command("update", "--config", "bloomwall.yaml").stdout)
         self.assertEqual(self.lists.requests("/a.txt"), 1)  # it was not due, and its copy was kept
         self.assertTrue(self.stops("a1.test") and self.stops("b1.test"))
 
