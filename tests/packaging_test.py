@@ -36,6 +36,16 @@ def check_build_dependencies():
     assert not wanted - named, f"debian/control lacks {sorted(wanted - named)}"
 
 
+def check_licences():
+    """Whoever has written what is vendored is named."""
+    named = (DEBIAN / "copyright").read_text()
+    texts = sorted((SOURCE / "dashboard/vendor").glob("*.txt"))
+    assert len(texts) >= 3, texts
+    for text in texts:
+        holder = re.search(r"Copyright (?:\(c\) )?(\d{4}.*)", text.read_text()).group(1).strip()
+        assert f"dashboard/vendor/{text.stem}.*" in named and f"Copyright: {holder}" in named, f"debian/copyright lacks {text.name}: {holder}"
+
+
 def check_scripts():
     scripts = [DEBIAN / "bloomwall.postrm", *(DEBIAN / "tests").iterdir()]
     for script in scripts:
@@ -95,6 +105,7 @@ def main():
         return 77
     check_versions()
     check_build_dependencies()
+    check_licences()
     check_scripts()
     check_files()
     check_configuration(DEBIAN / "conf/bloomwall.yaml", DEBIAN / "conf")
