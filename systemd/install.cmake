@@ -20,7 +20,6 @@ file(WRITE "${BLOOMWALL_BINARY}/systemd/bloomwall.socket" "${socket}")
 file(READ "${BLOOMWALL_SOURCE}/systemd/bloomwall-update.service" update)
 string(REPLACE "/usr/bin/bloomwall" "${prefix}/bin/bloomwall" update "${update}")
 string(REPLACE "--config /etc/bloomwall" "--config ${etc}/bloomwall" update "${update}")
-string(REPLACE "/usr/share/doc" "${prefix}/share/doc" update "${update}")
 file(WRITE "${BLOOMWALL_BINARY}/systemd/bloomwall-update.service" "${update}")
 
 file(INSTALL "${BLOOMWALL_BINARY}/systemd/bloomwall.service" "${BLOOMWALL_BINARY}/systemd/bloomwall.socket"

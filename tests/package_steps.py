@@ -95,6 +95,8 @@ def installed_it_serves_at_once():
     wait_for("it serves", serves)
     assert must("systemctl", "is-enabled", "bloomwall.service").strip() == "enabled"
     assert run("systemctl", "is-enabled", "bloomwall.socket")[1].strip() == "disabled"
+    for unit in ("bloomwall-update.timer", "bloomwall-update.path"):
+        assert must("systemctl", "is-enabled", unit).strip() == "enabled" and must("systemctl", "is-active", unit).strip() == "active"
     user = pwd.getpwnam("bloomwall")
     assert pathlib.Path(f"/proc/{main_pid()}").stat().st_uid == user.pw_uid
     assert must("dpkg", "--verify", *NAMES) == ""
