@@ -109,7 +109,7 @@ class Webhook(unittest.TestCase):
         proxy.report("/a")
         until(lambda: self.told(proxy, "failed") == 1)
         self.assertEqual(len(hook.got), 1)
-        self.assertIn("reports.webhook: a report was not taken: status 404", proxy.sent.read_text())
+        until(lambda: "reports.webhook: a report was not taken: status 404" in proxy.sent.read_text())
         self.assertNotIn(SECRET, proxy.sent.read_text())
         hook.statuses = [307]
         proxy.report("/b")
