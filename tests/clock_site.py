@@ -39,12 +39,15 @@ class Origin:
 
 
 class Proxy:
-    """The program, from FOLDER/bloomwall.yaml, which must name FOLDER/daemon.log and a port of 0 on 127.0.0.1."""
+    """The program, from FOLDER/bloomwall.yaml, which must name FOLDER/daemon.log and a port of 0 on 127.0.0.1. A clock of None
+    is the machine's."""
 
     def __init__(self, folder, clock):
-        self.folder, self.clock_settings = folder, {"FAKETIME": f"@{clock}"}
+        self.folder, self.clock_settings = folder, clock and {"FAKETIME": f"@{clock}"}
 
     def environment(self):
+        if self.clock_settings is None:
+            return {**os.environ, "TZ": "UTC"}
         return {**os.environ, **self.clock_settings, "LD_PRELOAD": FAKETIME[-1], "TZ": "UTC",
                 "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1"}
 

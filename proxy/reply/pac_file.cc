@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "proxy/http/escape.h"
 
 namespace bloomwall::proxy {
