@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "base/units.h"
 
 namespace bloomwall::proxy {
 namespace {
