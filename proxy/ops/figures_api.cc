@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/ops/figures_api.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -42,7 +43,7 @@ void add_quantiles(ordered_json& json, const TrafficStep& step) {
 }
 
 ordered_json step_json(const TrafficStep& step) {
-  ordered_json json{{"at", time_text(step.at)}, {"seconds", static_cast<std::int64_t>(step.seconds + 0.5)}};
+  ordered_json json{{"at", time_text(step.at)}, {"seconds", std::llround(step.seconds)}};
   json.update(traffic_json(step));
   json["bytes_sent"] = step.bytes_sent;
   json["bytes_received"] = step.bytes_received;

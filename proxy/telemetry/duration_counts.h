@@ -8,6 +8,7 @@
 #include <array>
 #include <bit>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -52,7 +53,8 @@ inline std::optional<std::uint64_t> quantile(const DurationCounts::Values& value
   std::uint64_t all = 0;
   for (const std::uint64_t value : values) all += value;
   if (all == 0) return std::nullopt;
-  const auto wanted = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(static_cast<double>(all) * share + 0.5));
+  const auto wanted =
+      std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(static_cast<double>(all) * share)));
   std::uint64_t seen = 0;
   std::size_t at = 0;
   while (at + 1 < values.size() && (seen += values[at]) < wanted) ++at;

@@ -18,9 +18,9 @@ namespace bloomwall::proxy {
 
 using Seconds = std::int64_t;
 
-inline constexpr Seconds kMostWait = 7 * 86'400;     // that a server may ask for
-inline constexpr Seconds kMostExpiry = 30 * 86'400;  // that a list may ask for
-inline constexpr Seconds kFirstRetry = 1'800, kMostRetry = 6 * 3'600;
+inline constexpr Seconds kMostWait = Seconds{7} * 86'400;     // that a server may ask for
+inline constexpr Seconds kMostExpiry = Seconds{30} * 86'400;  // that a list may ask for
+inline constexpr Seconds kFirstRetry = 1'800, kMostRetry = Seconds{6} * 3'600;
 
 struct DueTimes {
   Seconds every = 0;
