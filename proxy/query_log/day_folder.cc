@@ -112,7 +112,7 @@ std::optional<fs::path> set_aside(const fs::path& folder, Day day) {
   const fs::path file = day_path(folder, day);
   std::error_code error;
   for (int i = 0; i < kMostSetAside; ++i) {
-    const fs::path aside = folder / (day_text(day) + std::string(kDamaged) + (i == 0 ? "" : fmt::format(".{}", i)));
+    fs::path aside = folder / (day_text(day) + std::string(kDamaged) + (i == 0 ? "" : fmt::format(".{}", i)));
     if (fs::exists(aside, error)) continue;
     fs::rename(file, aside, error);
     if (error) return std::nullopt;

@@ -157,7 +157,7 @@ class Transfer {
   void add_header(const std::string& line) {
     curl_slist* const longer = curl_slist_append(headers_.get(), line.c_str());
     if (longer == nullptr) return;
-    static_cast<void>(headers_.release());  // it is the beginning of `longer`
+    [[maybe_unused]] curl_slist* const beginning = headers_.release();  // of `longer`
     headers_.reset(longer);
   }
   void set_headers() {
