@@ -133,6 +133,7 @@ class Family(Page):
                 tunnel.sendall(b"\x01hello")
                 self.assertEqual(tunnel.recv(100), b"\x01hello")
                 self.assertEqual(tunnel.recv(100), b"", "bedtime ends it")
+            until(lambda: self.status("plain.example", self.CHILD) == 403)  # each worker is told by itself
             self.assertEqual(self.reason("plain.example", self.CHILD), "default_deny")
             self.assertEqual(self.status("plain.example", self.PARENT), 200)
             self.run_command("allow", "bedtime-stories.example")
