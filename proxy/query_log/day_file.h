@@ -9,7 +9,7 @@
 // with indexes for what is searched by; those of filters, decisions and decision ids hold only rows that have one.
 // append() is one transaction. Errors leave the file as it was; a file that is damaged is told from a disk that is full
 // (DayError::is_damaged).
-// Cost: about 10 us a row and 100 octets (bench/query_log_bench.cc). Memory: kMostRemembered names of each kind.
+// Cost: about 140 octets a row (bench/query_log_bench.cc). Memory: kMostRemembered names of each kind.
 // Not thread-safe. Others may read the file meanwhile (request_search.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
