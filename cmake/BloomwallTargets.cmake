@@ -16,6 +16,9 @@ target_compile_definitions(bloomwall_options INTERFACE BLOOMWALL_VERSION="${PROJ
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(bloomwall_options INTERFACE -Wno-subobject-linkage)  # takes a source in a batch for a header
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(bloomwall_options INTERFACE "SHELL:--param ggc-min-heapsize=1048576")  # KiB: an eighth less time, for memory
+endif()
 if(BLOOMWALL_WERROR)
   target_compile_options(bloomwall_options INTERFACE -Werror)
 endif()

@@ -12,18 +12,18 @@
 namespace bloomwall::filter {
 namespace {
 
-struct Place {
+struct ArgumentPlace {
   std::string path;  // "" for the program itself
   const CommandInfo* command;
 };
 
-void collect(const CommandInfo& command, const std::string& path, std::vector<Place>& places) {
+void collect(const CommandInfo& command, const std::string& path, std::vector<ArgumentPlace>& places) {
   places.push_back({path, &command});
   for (const CommandInfo& below : command.commands) collect(below, path + "/" + below.name, places);
 }
 
-std::vector<Place> places_of(const CommandInfo& program) {
-  std::vector<Place> places;
+std::vector<ArgumentPlace> places_of(const CommandInfo& program) {
+  std::vector<ArgumentPlace> places;
   collect(program, "", places);
   return places;
 }
@@ -35,9 +35,9 @@ std::string function_name(const CommandInfo& program) {
 }
 
 // The paths of all commands, as the pattern of a `case`.
-std::string known_paths(const std::vector<Place>& places, std::string_view between) {
+std::string known_paths(const std::vector<ArgumentPlace>& places, std::string_view between) {
   std::vector<std::string> paths;
-  for (const Place& place : places) {
+  for (const ArgumentPlace& place : places) {
     if (!place.path.empty()) paths.push_back(place.path);
   }
   return fmt::format("{}", fmt::join(paths, between));
@@ -60,9 +60,9 @@ std::string bash_words(const CommandInfo& command) {
 }
 
 // "path:--option" of all options that take a value, with a file or without.
-std::string bash_values(const std::vector<Place>& places, bool files) {
+std::string bash_values(const std::vector<ArgumentPlace>& places, bool files) {
   std::vector<std::string> patterns;
-  for (const Place& place : places) {
+  for (const ArgumentPlace& place : places) {
     for (const OptionInfo& option : place.command->options) {
       if (option.value.empty() || takes_file(option) != files) continue;
       for (const std::string& name : option.names) patterns.push_back(shell_quoted(place.path + ":" + name));
@@ -90,7 +90,7 @@ std::string bash(const CommandInfo& program) {
 )",
                                 program.name, function_name(program), known_paths(places, " | "),
                                 bash_values(places, true), bash_values(places, false));
-  for (const Place& place : places) {
+  for (const ArgumentPlace& place : places) {
     out += fmt::format("    {}) words='{}'{} ;;\n", shell_quoted(place.path), bash_words(*place.command),
                        takes_files(*place.command) ? " files=1" : "");
   }
@@ -124,7 +124,7 @@ std::string zsh_option(const OptionInfo& option, const std::string& name) {
   return shell_quoted(spec);
 }
 
-std::string zsh_case(const Place& place) {
+std::string zsh_case(const ArgumentPlace& place) {
   const CommandInfo& command = *place.command;
   std::string out = fmt::format("    ({})\n", shell_quoted(place.path));
   if (!command.commands.empty()) {
@@ -158,7 +158,7 @@ std::string zsh(const CommandInfo& program) {
   case "$place" in
 )",
                                 program.name, function_name(program), known_paths(places, "|"));
-  for (const Place& place : places) out += zsh_case(place);
+  for (const ArgumentPlace& place : places) out += zsh_case(place);
   return out + fmt::format("  esac\n}}\n{} \"$@\"\n", function_name(program));
 }
 
@@ -172,7 +172,7 @@ std::string fish_quoted(std::string_view text) {
   return out + "'";
 }
 
-std::string fish_lines(const CommandInfo& program, const Place& place) {
+std::string fish_lines(const CommandInfo& program, const ArgumentPlace& place) {
   const CommandInfo& command = *place.command;
   const std::string begin =
       fmt::format("complete -c {} -n '_{}_at \"{}\"'", program.name, function_name(program), place.path);
@@ -208,7 +208,7 @@ end
 complete -c {0} -f
 )",
                                 program.name, function_name(program), known_paths(places, " "));
-  for (const Place& place : places) out += fish_lines(program, place);
+  for (const ArgumentPlace& place : places) out += fish_lines(program, place);
   return out;
 }
 

@@ -42,13 +42,13 @@ bool read_number(std::string_view text, Number& out) {
 
 // The end of a day that is written YYYY-MM-DD.
 std::optional<std::int64_t> end_of_day(std::string_view text) {
-  constexpr std::size_t kSize = 10, kMonth = 5, kDay = 8;
+  constexpr std::size_t kSize = 10, kMonthAt = 5, kDayAt = 8;
   int year = 0;
   unsigned month = 0, day = 0;
-  if (text.size() != kSize || text[kMonth - 1] != '-' || text[kDay - 1] != '-') return std::nullopt;
+  if (text.size() != kSize || text[kMonthAt - 1] != '-' || text[kDayAt - 1] != '-') return std::nullopt;
   if (std::count_if(text.begin(), text.end(), is_digit) != kSize - 2) return std::nullopt;
-  if (!read_number(text.substr(0, 4), year) || !read_number(text.substr(kMonth, 2), month) ||
-      !read_number(text.substr(kDay, 2), day)) {
+  if (!read_number(text.substr(0, 4), year) || !read_number(text.substr(kMonthAt, 2), month) ||
+      !read_number(text.substr(kDayAt, 2), day)) {
     return std::nullopt;
   }
   const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month), std::chrono::day(day)};

@@ -37,7 +37,7 @@ struct FreeNumber {
   void operator()(BIGNUM* number) const { BN_clear_free(number); }
 };
 
-constexpr const char* kBody = "body-marker-0f7e21";
+constexpr const char* kPosted = "body-marker-0f7e21";
 constexpr const char* kAnswer = "answer-marker-77ab3c";
 constexpr const char* kCookie = "cookie-marker-5d81ee";
 constexpr const char* kCredential = "credential-marker-a94c10";
@@ -128,7 +128,7 @@ class SecretsTest : public testing::Test {
   void use() const {
     const std::string path = std::string("/") + kPath + "?" + kQuery + "=1";
     EXPECT_EQ(fetch(path).out, kAnswer) << proxy_->url();
-    fetch(path, {"-d", kBody});  // nginx refuses it, once it has it
+    fetch(path, {"-d", kPosted});  // nginx refuses it, once it has it
     const std::string listed = std::string("/") + kListed + "/x?" + kQuery + "=1";
     EXPECT_NE(fetch(listed, {"-w", "%{http_code}"}).out.find("403"), std::string::npos);
     const auto logged = [&] { return text_of(folder_.path("access.log")).find(kListed) != std::string::npos; };
@@ -165,7 +165,7 @@ class SecretsTest : public testing::Test {
   // What the CA's key is, and what the client's TLS knows.
   Secrets secrets() const {
     Secrets out{
-        {"body", kBody}, {"answer", kAnswer}, {"cookie", kCookie}, {"credential", kCredential}, {"query", kQuery}};
+        {"body", kPosted}, {"answer", kAnswer}, {"cookie", kCookie}, {"credential", kCredential}, {"query", kQuery}};
     std::istringstream pem(text_of(elsewhere_.path("ca/ca.key")));
     int number = 0;
     for (std::string line; std::getline(pem, line);) {

@@ -60,20 +60,20 @@ TEST_P(PartitionBuffersTest, ARecordHoldsPageAndFingerprint) {
 }
 
 TEST_P(PartitionBuffersTest, GivesBackWhatItWasGiven) {
-  constexpr std::size_t kPartitions = 5;
+  constexpr std::size_t kParts = 5;
   for (const std::size_t rows : {std::size_t{1}, std::size_t{3}, std::size_t{50}}) {
-    ChunkPool pool = pool_of(200, rows, GetParam(), kPartitions);
-    PartitionBuffers stage(pool, kPartitions);
+    ChunkPool pool = pool_of(200, rows, GetParam(), kParts);
+    PartitionBuffers stage(pool, kParts);
     std::mt19937_64 random(42);
     Records want;
     for (int i = 0; i < 3000; ++i) {
-      const std::size_t partition = random() % (kPartitions - 1);  // the last one stays empty
+      const std::size_t partition = random() % (kParts - 1);  // the last one stays empty
       const Record record{random() >> 51, random() >> 29};
       want[partition].push_back(record);
       ASSERT_TRUE(stage.add(partition, place_of(record)));
     }
     for (auto& [partition, records] : want) std::sort(records.begin(), records.end());
-    EXPECT_EQ(contents(pool, stage, kPartitions), want) << rows << " rows a chunk";
+    EXPECT_EQ(contents(pool, stage, kParts), want) << rows << " rows a chunk";
   }
 }
 
