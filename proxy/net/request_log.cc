@@ -21,7 +21,7 @@ int rank(const filter::Verdict& verdict) {
 
 }  // namespace
 
-KeptVerdict::KeptVerdict() = default;
+KeptVerdict::KeptVerdict() noexcept = default;
 KeptVerdict::KeptVerdict(filter::Verdict verdict) : filter::Verdict(std::move(verdict)) {
   if (filter == nullptr) return;
   matched_ = std::make_unique<filter::FilterSpec>();  // its files are left out

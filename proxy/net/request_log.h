@@ -17,7 +17,7 @@ namespace bloomwall::proxy {
 // did.
 class KeptVerdict : public filter::Verdict {
  public:
-  KeptVerdict();
+  KeptVerdict() noexcept;
   KeptVerdict(filter::Verdict verdict);  // NOLINT: they are one and the same
   ~KeptVerdict();
   KeptVerdict(KeptVerdict&&) noexcept;
