@@ -60,7 +60,7 @@ def base_system(folder, names, variant="minbase"):
     if archive.is_file():
         return archive
     unfinished = archive.with_suffix(f".{os.getpid()}.tar")
-    done = run(["mmdebstrap", "--quiet", f"--variant={variant}", f"--include={','.join(names)}", suite, str(unfinished)], timeout=500)
+    done = run(["mmdebstrap", "--quiet", f"--variant={variant}", f"--include={','.join(names)}", suite, str(unfinished)], timeout=1500)
     if done.returncode != 0:
         unfinished.unlink(missing_ok=True)
         skip(f"the packages of a clean system cannot be fetched: {done.stderr[-2000:]}")
