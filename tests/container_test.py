@@ -17,8 +17,8 @@ import tempfile
 import time
 
 import clean_system
+import debian_packages
 from clean_system import run
-from package_test import NAMES, depends_of, newest
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 BOUND = 30
@@ -127,20 +127,11 @@ def check(root, folder):
 
 
 def main():
-    packages_folder = pathlib.Path(sys.argv[1]).resolve()
-    packages = [newest(packages_folder, name) for name in NAMES]
-    if None in packages:
-        print(f"skipped: there are no packages in {packages_folder} (./dev deb builds them)")
-        return 77
-    if why := clean_system.cannot_run(["nsenter"]):
-        print(f"skipped: {why}")
-        return 77
+    packages_folder, packages = debian_packages.named_on_the_command_line()
+    clean_system.need("nsenter")
     assert value_of("FROM").startswith("debian:12"), "the recipe's Debian is not the one that the packages are for"
-    names = {"ca-certificates", "iproute2", "systemd-standalone-sysusers"}.union(*map(depends_of, packages))
-    archive = clean_system.base_system(packages_folder, sorted(names - {"systemd"}))
-    if archive is None:
-        print("skipped: the packages of a clean system cannot be fetched")
-        return 77
+    names = {"ca-certificates", "iproute2", "systemd-standalone-sysusers", *debian_packages.depends_of(packages)} - {"systemd"}
+    archive = clean_system.base_system(packages_folder, names)
     with tempfile.TemporaryDirectory(dir=packages_folder, prefix="container-root-") as place:
         folder = pathlib.Path(place)
         root = folder / "root"

@@ -2,68 +2,18 @@
 """What package_test.py does inside the system that it boots, with the packages in /packages (old and new) and the tests of the packages in
 /package-tests. As root; nothing but this runs there.
 
-Usage: package_steps.py RESULTS. One JSON object a step, as clean_system.py says.
+Usage: package_steps.py RESULTS. One JSON object a step, as system_steps.py says.
 SPDX-License-Identifier: Apache-2.0
 """
-import json
 import pathlib
 import pwd
 import socket
-import subprocess
-import sys
-import time
-import traceback
+
+from system_steps import PROXY, STEPS, get, journal, must, run, run_steps, step, wait_for
 
 PACKAGES = pathlib.Path("/packages")
 ETC = pathlib.Path("/etc/bloomwall")
-PROXY = ("127.0.0.1", 3128)
-BOUND = 30  # seconds for anything to come true
 NAMES = ["bloomwall", "bloomwall-filter", "bloomwall-helpers"]
-STEPS = []
-
-
-def step(function):
-    STEPS.append(function)
-    return function
-
-
-def run(*command):
-    """Exit status and all that was printed. Nobody answers questions."""
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=150,
-                          check=False)
-    return done.returncode, done.stdout
-
-
-def journal():
-    return run("journalctl", "--no-pager", "-o", "cat", "-u", "bloomwall.service")[1][-6000:]
-
-
-def must(*command):
-    status, output = run(*command)
-    assert status == 0, f"{' '.join(command)}: status {status}\n{output}\n{journal()}"
-    return output
-
-
-def wait_for(what, condition):
-    end = time.monotonic() + BOUND
-    while time.monotonic() < end:
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"not within {BOUND} s: {what}\n{journal()}")
-
-
-def get(host):
-    """Status line of http://host/ through the proxy; empty where nobody answers."""
-    try:
-        with socket.create_connection(PROXY, timeout=BOUND) as client:
-            client.sendall(f"GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
-            answer = b""
-            while b"\r\n" not in answer and (more := client.recv(4096)):
-                answer += more
-            return answer.split(b"\r\n")[0].decode()
-    except OSError:
-        return ""
 
 
 def serves():
@@ -173,22 +123,4 @@ def installed_again_it_serves():
     assert "kept.example.test" not in must("bloomwall", "exceptions")
 
 
-def tell(results, name, began, detail):
-    with results.open("a") as file:
-        file.write(json.dumps({"step": name, "ok": detail is None, "seconds": time.monotonic() - began, "detail": detail or ""}) + "\n")
-
-
-def main():
-    results = pathlib.Path(sys.argv[1])
-    for function in STEPS:
-        began = time.monotonic()
-        try:
-            function()
-            detail = None
-        except Exception:  # the other steps can still be judged
-            detail = traceback.format_exc()
-        tell(results, function.__name__.replace("_", " "), began, detail)
-    tell(results, "the end", time.monotonic(), None)
-
-
-main()
+run_steps()

@@ -5,6 +5,7 @@ of the tree, every file that is installed is in a package, the configurations th
 Usage: packaging_test.py BUILD_DIRECTORY. Exit status 77 (skipped) where the programs are not built.
 SPDX-License-Identifier: Apache-2.0
 """
+import fnmatch
 import os
 import pathlib
 import re
@@ -37,13 +38,21 @@ def check_build_dependencies():
 
 
 def check_licences():
-    """Whoever has written what is vendored is named."""
-    named = (DEBIAN / "copyright").read_text()
-    texts = sorted((SOURCE / "dashboard/vendor").glob("*.txt"))
-    assert len(texts) >= 3, texts
-    for text in texts:
-        holder = re.search(r"Copyright (?:\(c\) )?(\d{4}.*)", text.read_text()).group(1).strip()
-        assert f"dashboard/vendor/{text.stem}.*" in named and f"Copyright: {holder}" in named, f"debian/copyright lacks {text.name}: {holder}"
+    """Each file that others wrote is in a paragraph of its own, which names whoever the file or its licence does."""
+    paragraphs = (DEBIAN / "copyright").read_text().split("\n\n")
+    fields = [dict(re.findall(r"^(\w+):((?:.*\n?)(?: .*\n?)*)", paragraph, re.M)) for paragraph in paragraphs]
+    foreign = [(paragraph["Files"].split(), paragraph["Copyright"]) for paragraph in fields if paragraph.get("Files", "*").strip() != "*"]
+    vendor, ours = SOURCE / "dashboard/vendor", {"README.md", "SHA256SUMS", "fetch.py"}
+    files = [path for path in vendor.rglob("*") if path.is_file() and path.name not in ours]
+    assert len(files) >= 20, files
+    for path in files:
+        name = str(path.relative_to(SOURCE))
+        holders = [holder for patterns, holder in foreign if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
+        assert len(holders) == 1, f"debian/copyright has {len(holders)} paragraphs for {name}"
+        said = re.findall(r"^\W*Copyright (?:\(c\) )?(\d{4}[\w-]*,? .*)", path.read_text(), re.M)
+        assert said or path.suffix != ".txt", f"{name} names nobody"
+        for holder in said:
+            assert re.sub(",|All [Rr]ights [Rr]eserved.*", "", holder).strip() in holders[0], f"debian/copyright lacks {holder} of {name}"
 
 
 def check_scripts():

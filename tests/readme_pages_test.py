@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""README's pages for a family, a class and a company: the configuration of each is read out of README, accepted by `check`, and
-served; requests and the commands that stand below it show what the page promises.
+"""README's pages for a family, a class, a company and a developer: the configuration of each is read out of README, accepted by
+`check`, and served; requests and the commands that stand below it show what the page promises.
 
 Usage: readme_pages_test.py BUILD_DIR [unittest arguments]. Exit status 77 (skipped) where faketime is missing.
 SPDX-License-Identifier: Apache-2.0
 """
 import base64
 import crypt
+import os
 import pathlib
 import re
 import shlex
@@ -22,11 +23,14 @@ from interception_site import BUILD, until
 
 README = pathlib.Path(__file__).resolve().parent.parent / "README.md"
 HOSTS = ["malware.example", "adult.example", "games.example", "social.example", "webmail.example", "partners.example", "mail.example",
-         "plain.example", "video.example", "exam.example", "updates.example", "bedtime-stories.example", "www.google.com"]
+         "plain.example", "telemetry.example", "registry.example", "crates.example", "video.example", "exam.example", "updates.example",
+         "bedtime-stories.example", "www.google.com"]
+OPEN = "access: {deny_destinations: [], connect_ports: [], opaque_tunnels: allow"
 
 
 class Page(unittest.TestCase):
     heading = None
+    replaced = [('":3128"', '"127.0.0.1:0"'), ("access: {", OPEN + ", ")]
 
     def setUp(self):
         if self.heading is None:
@@ -35,7 +39,7 @@ class Page(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
         text = README.read_text()
         section = text[text.index(f"\n## {self.heading}\n"):]
-        section = section[:section.index("\n## ", 1)]
+        self.section = section = section[:section.index("\n## ", 1)]
         configurations = re.findall(r"```yaml\n(.*?)```", section, re.S)
         self.assertEqual(len(configurations), 1)
         self.commands = [shlex.split(line) for line in re.findall(r"^    (bloomwall .*)", section, re.M)]
@@ -59,8 +63,7 @@ class Page(unittest.TestCase):
             (self.folder / f"{name}.txt").write_text(f"{name}.example\n")
             subprocess.run([BUILD / "bloomwall-filter", "build", "-o", self.folder / f"{name}.bwf", self.folder / f"{name}.txt"],
                            check=True, capture_output=True)
-        for old, new in [("/var/lib/bloomwall/", ""), ("/etc/bloomwall/", ""), ('":3128"', '"127.0.0.1:0"'),
-                         ("access: {", "access: {deny_destinations: [], connect_ports: [], opaque_tunnels: allow, ")]:
+        for old, new in [("/var/lib/bloomwall/", ""), ("/etc/bloomwall/", ""), *self.replaced]:
             self.assertIn(old, text + "/etc/bloomwall/", "README has changed")
             text = text.replace(old, new)
         text = re.sub(r"\b192\.168\.(\d+\.\d+)", r"127.0.\1", text)
@@ -203,6 +206,39 @@ class Company(Page):
             self.assertIn("ticket 4711", self.run_command("audit"))
             self.run_program("allow", "malware.example", "--why", "please", want=1)
             self.assertEqual(self.status("malware.example", self.OFFICE, anna), 403)
+
+
+class Developer(Page):
+    heading = "For a developer"
+    replaced = [("127.0.0.1:3128", "127.0.0.1:0"), ("127.0.0.1:3129", "127.0.0.2:0"), ("groups:\n", OPEN + "}\ngroups:\n")]
+
+    def in_a_build(self, host):
+        """The status that curl gets in a shell that was told as the page says."""
+        [told] = re.findall(r"^    (eval .*)", self.section, re.M)
+        port = re.search(r"listening on 127\.0\.0\.2:(\d+)", (self.folder / "daemon.log").read_text())[1]
+        self.assertIn("127.0.0.1:3129", told)
+        script = told.replace("127.0.0.1:3129", f"127.0.0.2:{port}") + '; curl -s -o /dev/null -w "%{http_code}" "$0"'
+        done = subprocess.run(["bash", "-ec", script, f"http://{host}:{self.origin.port}/"], capture_output=True, text=True, check=True,
+                              env={**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}"})
+        return int(done.stdout)
+
+    def test_the_page(self):
+        (self.folder / "registries.txt").write_text("registry.example\n")
+        hosts = ("plain.example", "registry.example", "telemetry.example", "malware.example")
+        with self.serve("2026-11-23 08:00:00"):
+            self.assertEqual([self.status(host, "127.0.0.1") for host in hosts], [200, 200, 403, 403])
+            self.assertEqual([self.in_a_build(host) for host in hosts], [403, 200, 403, 403])
+
+            def blocked():
+                return self.run_command("log", "--group", "builds")
+
+            until(lambda: all(host in blocked() for host in ("plain.example", "telemetry.example", "malware.example")))
+            self.assertNotIn("registry.example", blocked())
+            self.commands = [[word.replace("127.0.0.1:3129", "127.0.0.2:0") for word in words] for words in self.commands]
+            self.assertIn("telemetry", self.run_command("explain", want=1))
+            self.assertEqual(self.in_a_build("crates.example"), 403)
+            self.run_command("allow", "crates.example")
+            self.assertEqual(self.in_a_build("crates.example"), 200)
 
 
 if __name__ == "__main__":

@@ -1,69 +1,29 @@
 #!/usr/bin/env python3
 """What service_test.py does inside the system that it boots. As root; nothing but this runs there.
 
-Usage: service_steps.py RESULTS. One JSON object a step: {"step", "ok", "seconds", "detail"}; the last step is "the end".
+Usage: service_steps.py RESULTS. One JSON object a step, as system_steps.py says.
 SPDX-License-Identifier: Apache-2.0
 """
 import http.server
-import json
 import os
 import pathlib
 import pwd
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
-import traceback
+
+import system_steps
+from system_steps import PROXY, journal, must, run, run_steps, state, step, wait_for
 
 CONFIG = pathlib.Path("/etc/bloomwall/bloomwall.yaml")
 FILTERS = pathlib.Path("/var/lib/bloomwall")
 LISTS = pathlib.Path("/root/lists")
 DROP_IN = pathlib.Path("/run/systemd/system/bloomwall.service.d/test.conf")
-PROXY = ("127.0.0.1", 3128)
-BOUND = 30  # seconds for anything to come true
-STEPS = []
-
-
-def step(function):
-    STEPS.append(function)
-    return function
 
 
 # ---- the system
-
-def run(*command, umask=0o022):
-    """Exit status and all that was printed."""
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=90,
-                          check=False, umask=umask)
-    return done.returncode, done.stdout
-
-
-def must(*command, **more):
-    status, output = run(*command, **more)
-    assert status == 0, f"{' '.join(command)}: status {status}\n{output}\n{journal()}"
-    return output
-
-
-def journal(since=None):
-    must_not_wait = ["journalctl", "--no-pager", "-o", "cat", "-u", "bloomwall.service"]
-    return run(*must_not_wait, *([f"--since=@{since}"] if since else []))[1][-6000:]
-
-
-def state():
-    names = "ActiveState,SubState,Result,NRestarts,MainPID,ExecMainStatus,StatusText"
-    return dict(line.split("=", 1) for line in run("systemctl", "show", "bloomwall", "-p", names)[1].splitlines())
-
-
-def wait_for(what, condition):
-    end = time.monotonic() + BOUND
-    while time.monotonic() < end:
-        if condition():
-            return
-        time.sleep(0.02)
-    raise AssertionError(f"not within {BOUND} s: {what}\n{state()}\n{journal()}")
-
 
 def said(text, since):
     run("journalctl", "--sync")
@@ -90,16 +50,8 @@ def configure(text=""):
 
 
 def get(host):
-    """Status line of http://host/ through the proxy; empty where nobody answers."""
-    try:
-        with socket.create_connection(PROXY, timeout=BOUND) as client:
-            client.sendall(f"GET http://{host}:8080/ HTTP/1.1\r\nHost: {host}:8080\r\nConnection: close\r\n\r\n".encode())
-            answer = b""
-            while b"\r\n" not in answer and (more := client.recv(4096)):
-                answer += more
-            return answer.split(b"\r\n")[0].decode()
-    except OSError:
-        return ""
+    """Status line of the origin's page under that name."""
+    return system_steps.get(f"{host}:8080")
 
 
 def passes(host):
@@ -406,24 +358,5 @@ class Origin(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def tell(results, name, began, detail):
-    with results.open("a") as file:
-        file.write(json.dumps({"step": name, "ok": detail is None, "seconds": time.monotonic() - began, "detail": detail or ""}) + "\n")
-
-
-def main():
-    results = pathlib.Path(sys.argv[1])
-    origin = http.server.ThreadingHTTPServer(("127.0.0.1", 8080), Origin)
-    threading.Thread(target=origin.serve_forever, daemon=True).start()
-    for function in STEPS:
-        began = time.monotonic()
-        try:
-            function()
-            detail = None
-        except Exception:  # the other steps can still be judged
-            detail = traceback.format_exc()
-        tell(results, function.__name__.replace("_", " "), began, detail)
-    tell(results, "the end", time.monotonic(), None)
-
-
-main()
+threading.Thread(target=http.server.ThreadingHTTPServer(("127.0.0.1", 8080), Origin).serve_forever, daemon=True).start()
+run_steps()

@@ -10,7 +10,6 @@ import os
 import pathlib
 import re
 import sys
-import tempfile
 
 import clean_system
 from clean_system import run
@@ -19,22 +18,12 @@ BUILD = pathlib.Path(sys.argv[1]).resolve()
 STEPS = pathlib.Path(__file__).resolve().parent / "service_steps.py"
 
 
-def cannot_run():
-    """Why the test must be skipped; None where it can run."""
-    programs = [BUILD / "bloomwall", BUILD / "bloomwall-filter"]
-    if not all(program.is_file() for program in programs):
-        return "the programs are not built"
-    if "BLOOMWALL_SANITIZE:STRING=\n" not in (BUILD / "CMakeCache.txt").read_text():
-        return "programs with sanitizers map memory as the sandbox of the unit forbids"
-    return clean_system.cannot_run(["cmake"])
-
-
 def packages():
     """What the programs are linked to, and what the steps need."""
     libraries = set()
     for program in ("bloomwall", "bloomwall-filter"):
         libraries.update(re.findall(r"=> (/\S+)", run(["ldd", str(BUILD / program)]).stdout))
-    found = set(clean_system.BASE)
+    found = set()
     for library in libraries:
         # Debian's lists name files below /usr or as they were before the merge of /lib into it.
         for path in (library, "/usr" + library, os.path.realpath(library)):
@@ -42,7 +31,7 @@ def packages():
             if owner.returncode == 0:
                 found.add(owner.stdout.split(":")[0])
                 break
-    return sorted(found)
+    return found
 
 
 def install(root):
@@ -52,20 +41,13 @@ def install(root):
 
 
 def main():
-    if why := cannot_run():
-        print(f"skipped: {why}")
-        return 77
-    archive = clean_system.base_system(BUILD, packages())
-    if archive is None:
-        print("skipped: the packages of a clean system cannot be fetched")
-        return 77
-    with tempfile.TemporaryDirectory(dir=BUILD, prefix="service-root-") as folder:
-        root = pathlib.Path(folder) / "root"
-        clean_system.unpack(archive, root)
-        install(root)
-        if not clean_system.boot(root):
-            return 77
-        return 0 if clean_system.judge(root) else 1
+    programs = [BUILD / "bloomwall", BUILD / "bloomwall-filter"]
+    if not all(program.is_file() for program in programs):
+        clean_system.skip("the programs are not built")
+    if "BLOOMWALL_SANITIZE:STRING=\n" not in (BUILD / "CMakeCache.txt").read_text():
+        clean_system.skip("programs with sanitizers map memory as the sandbox of the unit forbids")
+    clean_system.need("cmake")
+    return clean_system.test(BUILD, packages(), install)
 
 
 if __name__ == "__main__":
