@@ -19,18 +19,18 @@ def measured(p, fn):
     return r, u1 - u0, s1 - s0
 
 
-def keepalive_us(p, secs, fields=()):
+def keepalive_us(p, secs, fields=(), host="localhost"):
     """CPU of the proxy for each keep-alive request, in microseconds."""
-    r, u, s = measured(p, lambda: wrk(p.addr, 32, secs, authority="localhost:%d" % (BASE + 80), fields=fields))
+    r, u, s = measured(p, lambda: wrk(p.addr, 32, secs, authority="%s:%d" % (host, BASE + 80), fields=fields))
     if r["non2xx"] or not r["ok"]:
         raise SystemExit("bad answers: %s" % r)
     return (u + s) * 1e6 / r["ok"]
 
 
-def paired_costs(a, b, pairs, secs, fields=()):
+def paired_costs(a, b, pairs, secs, fields=(), host="localhost"):
     """keepalive_us() of both, pair by pair; who goes first alternates. `fields` are those of a's requests."""
     def cost(p):
-        return keepalive_us(p, secs, fields if p is a else ())
+        return keepalive_us(p, secs, fields if p is a else (), host)
     cost(a), cost(b)                                 # connections, caches
     out = []
     for i in range(pairs):
