@@ -133,6 +133,8 @@ class StateStore {
   // Takes the place of what the group has under that key.
   StateResult<SwitchItem> set_switch(SwitchItem item, const Author& author);
   StateResult<SwitchItem> remove_switch(std::string_view group, std::string_view key, const Author& author);
+  // A row of the audit alone.
+  StateResult<void> note(const AuditRow& row);
   // Removes exceptions and switches that have ended, and reports that were decided long ago; how many.
   StateResult<std::size_t> sweep(std::int64_t now);
   StateResult<Token> add_token(Token token, const Author& author);
