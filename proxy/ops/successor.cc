@@ -26,7 +26,7 @@ namespace bloomwall::proxy {
 namespace {
 
 constexpr int kFirstPassed = 3;  // SD_LISTEN_FDS_START
-constexpr Milliseconds kLastMoment{1000};
+constexpr Milliseconds kLastMoment{300};
 constexpr std::size_t kPidDigits = 10;
 
 struct ChildPlan {
@@ -39,11 +39,19 @@ struct ChildPlan {
   pid_t parent;
 };
 
+// Without leading zeros, which sd_listen_fds(3) does not take.
+void write_digits(pid_t pid, char* out) noexcept {
+  std::array<char, kPidDigits> digits{};
+  std::size_t first = kPidDigits;
+  for (pid_t rest = pid; rest > 0; rest /= 10) digits[--first] = static_cast<char>('0' + rest % 10);
+  while (first < kPidDigits) *out++ = digits[first++];
+  *out = '\0';
+}
+
 // Between vfork and exec: shares the memory of the parent, whose thread stands still meanwhile. System calls alone.
 [[noreturn]] void become_successor(const ChildPlan& plan) noexcept {
   for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
-  pid_t rest = ::getpid();
-  for (std::size_t i = kPidDigits; i-- > 0; rest /= 10) plan.pid_digits[i] = static_cast<char>('0' + rest % 10);
+  write_digits(::getpid(), plan.pid_digits);
   bool is_ready = ::setpgid(0, 0) == 0 && ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && ::getppid() == plan.parent &&
                   ::dup2(plan.err, STDERR_FILENO) >= 0;
   for (int i = 0; i < plan.passed_count && is_ready; ++i) is_ready = ::dup2(plan.passed[i], kFirstPassed + i) >= 0;
@@ -101,7 +109,7 @@ struct Ends {
 
 bool make_channel(Ends& ends) {
   std::array<int, 2> both{};
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, both.data()) != 0) return false;
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, both.data()) != 0) return false;
   ends.near.reset(both[0]);
   ends.far.reset(both[1]);
   return true;
@@ -207,7 +215,7 @@ Successor::~Successor() {
 
 void Successor::tell(std::string_view line) const {
   const std::string text = std::string(line) + '\n';
-  [[maybe_unused]] const ssize_t sent = ::send(channel_.get(), text.data(), text.size(), MSG_NOSIGNAL);
+  [[maybe_unused]] const ssize_t sent = ::send(channel_.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void Successor::kill(std::string why) {
@@ -228,7 +236,7 @@ void Successor::release() {
 
 bool Successor::on_channel() {
   std::array<char, 4096> buffer{};
-  const ssize_t got = ::recv(channel_.get(), buffer.data(), buffer.size(), 0);
+  const ssize_t got = ::recv(channel_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   if (got <= 0) {
     channel_event_.disarm();

@@ -94,8 +94,9 @@ class StateStore {
 
   // From now on a change fails at once where another process holds the file.
   void wait_for_nobody();
-  // Lets another process change the folder from now on: this one is about to end.
-  void release() { lock_.release(); }
+  // Lets another process change the folder from now on: this one is about to end, or is replaced. The next change takes
+  // it back, where nobody has changed it.
+  void release();
 
   // Each is kept when it returns; after an error nothing has changed.
   // It gets an id, and takes the place of those that say the same.
