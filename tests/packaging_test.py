@@ -56,7 +56,7 @@ def check_licences():
 
 
 def check_scripts():
-    scripts = [DEBIAN / "bloomwall.postrm", *(DEBIAN / "tests").iterdir()]
+    scripts = [*DEBIAN.glob("bloomwall.p*inst"), DEBIAN / "bloomwall.postrm", *(DEBIAN / "tests").iterdir()]
     for script in scripts:
         if script.name != "control":
             done = run("sh", "-n", str(script))

@@ -4,6 +4,7 @@
 Usage: service_steps.py RESULTS. One JSON object a step, as system_steps.py says.
 SPDX-License-Identifier: Apache-2.0
 """
+import http.client
 import http.server
 import os
 import pathlib
@@ -348,11 +349,83 @@ def lists_are_fetched_built_and_served():
         (folder / "own.yaml").unlink()
 
 
+def slow_download():
+    """One that has come half; its rest comes when `more` is set."""
+    client = http.client.HTTPConnection(*PROXY, timeout=BOUND)
+    client.request("GET", "http://good.test:8080/gated")
+    answer = client.getresponse()
+    assert answer.read(4) == b"half"
+    return answer
+
+
+@step
+def an_upgrade_moves_the_main_process_and_cuts_nothing():
+    afresh()
+    configure("timeouts: {announce: 0, drain: 20s}\n")
+    must("systemctl", "restart", "bloomwall")
+    more.clear()
+    old, answer = state()["MainPID"], slow_download()
+    said = must("bloomwall", "upgrade")
+    new = state()["MainPID"]
+    assert new != old and f"process {new} serves" in said, (old, new, said)
+    assert state()["ActiveState"] == "active" and "active (running)" in must("systemctl", "status", "bloomwall")
+    is_blocked("ads.test")
+    build("ads", "ads.test", "new.test")
+    must("systemctl", "reload", "bloomwall")
+    is_blocked("new.test")
+    more.set()
+    assert answer.read() == b"whole"
+    wait_for("the old process has ended", lambda: not pathlib.Path(f"/proc/{old}").exists())
+    assert state()["MainPID"] == new and state()["NRestarts"] == "0", state()
+    assert "not permitted" not in journal() and "reception only permitted" not in journal(), journal()
+    must("bloomwall", "upgrade")
+    newest = state()["MainPID"]
+    assert newest not in (old, new), newest
+    os.kill(int(newest), signal.SIGKILL)
+    wait_for("systemd starts another one", lambda: state()["MainPID"] not in ("0", newest) and get("ads.test").startswith("HTTP/1.1 403"))
+
+
+@step
+def an_upgrade_that_fails_changes_nothing():
+    afresh()
+    old = state()["MainPID"]
+    (FILTERS / "ads.bwf").unlink()
+    status, said = run("bloomwall", "upgrade")
+    assert status == 1 and "ads.bwf" in said, said
+    assert state()["MainPID"] == old and state()["ActiveState"] == "active", state()
+    is_blocked("ads.test")
+
+
+@step
+def a_service_that_is_upgraded_stops_with_all_its_processes():
+    afresh()
+    configure("timeouts: {announce: 0, drain: 1s}\n")
+    must("systemctl", "restart", "bloomwall")
+    more.clear()
+    old, answer = state()["MainPID"], slow_download()
+    must("bloomwall", "upgrade")
+    must("systemctl", "stop", "bloomwall")
+    more.set()
+    answer.close()
+    assert not pathlib.Path(f"/proc/{old}").exists()
+    now = state()
+    assert now["ActiveState"] == "inactive" and now["Result"] == "success", now
+
+
+more = threading.Event()
+
+
 class Origin(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
+        slow = self.path == "/gated"
         self.send_response(200)
-        self.send_header("Content-Length", "0")
+        self.send_header("Content-Length", "9" if slow else "0")
         self.end_headers()
+        if slow:
+            self.wfile.write(b"half")
+            self.wfile.flush()
+            more.wait(BOUND)
+            self.wfile.write(b"whole")
 
     def log_message(self, format, *args):
         pass

@@ -82,11 +82,17 @@ void Acceptor::pause(int error) {
   log::warning("listener {}: {}; trying again every {} ms", name_, std::strerror(error), kBackOff.count());
 }
 
-void Acceptor::finish() {
-  for (int i = 0; !socket_.is_passed && i < kListenBacklog && accept_one(); ++i) {
-  }
+void Acceptor::hold() {
   pause_.clear();
   event_.disarm();
+}
+
+void Acceptor::finish(bool has_taken_over) {
+  if (!socket_.fd) return;
+  const bool is_left = socket_.is_passed || has_taken_over;
+  for (int i = 0; !is_left && i < kListenBacklog && accept_one(); ++i) {
+  }
+  hold();
   socket_.fd.reset();
 }
 

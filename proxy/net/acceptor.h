@@ -29,9 +29,12 @@ class Acceptor {
   Acceptor& operator=(const Acceptor&) = delete;
 
   void start();
+  void hold();  // connections wait in the queue until start() is called again
   // Accepts the connections in the queue, then closes, so that none of them is reset. A socket that was passed by the
-  // service manager is left to the next process with its queue.
-  void finish();
+  // service manager, or that another process `has_taken_over`, is left to that one with its queue.
+  void finish(bool has_taken_over = false);
+  // Another descriptor of the same queue; not after finish(). Any thread.
+  tl::expected<ListeningSocket, std::string> share_socket() const { return share(socket_); }
   const std::string& name() const { return name_; }  // "127.0.0.1:3128"
   std::size_t index() const { return index_; }
   bool is_of_every_address() const { return socket_.address.is_wildcard(); }

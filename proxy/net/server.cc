@@ -2,11 +2,13 @@
 #include "proxy/net/server.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -30,6 +32,33 @@ std::size_t worker_count(const conf::Config& settings) {
   return std::max(1U, std::thread::hardware_concurrency());
 }
 
+// Where a machine has no IPv6, the wildcard is IPv4's; of a process before, port 0 is the one that the kernel chose.
+bool is_meant(const Endpoint& wanted, const ListeningSocket& given) {
+  const bool is_any_port = wanted.port() == 0 && !given.is_passed;
+  if (!is_any_port && wanted.port() != given.address.port()) return false;
+  return wanted.same_ip(given.address) || (wanted.is_v6() && wanted.is_wildcard() && given.address.is_wildcard());
+}
+
+// All of one address.
+std::vector<ListeningSocket> take_those_of(const Endpoint& wanted, std::vector<ListeningSocket>& passed) {
+  std::vector<ListeningSocket> out;
+  const auto first =
+      std::ranges::find_if(passed, [&](const ListeningSocket& socket) { return is_meant(wanted, socket); });
+  if (first == passed.end()) return out;
+  const Endpoint address = first->address;
+  for (ListeningSocket& socket : passed) {
+    if (socket.address == address) out.push_back(std::move(socket));
+  }
+  std::erase_if(passed, [](const ListeningSocket& socket) { return !socket.fd; });
+  return out;
+}
+
+// So that a queue which several workers serve is there once.
+std::uint64_t inode_of(const ListeningSocket& socket) {
+  struct stat status{};
+  return ::fstat(socket.fd.get(), &status) == 0 ? status.st_ino : 0;
+}
+
 }  // namespace
 
 struct Server::Impl {
@@ -41,7 +70,7 @@ struct Server::Impl {
   tl::expected<void, std::string> add_workers(AccessLog& log);
   tl::expected<void, std::string> bind_listeners(std::vector<ListeningSocket> passed);
   tl::expected<Endpoint, std::string> listen(Endpoint address, std::size_t index);
-  tl::expected<Endpoint, std::string> serve_passed(const ListeningSocket& socket, std::size_t index);
+  tl::expected<Endpoint, std::string> serve_passed(std::vector<ListeningSocket> sockets, std::size_t index);
 
   Edition edition;  // only until start(): keeping it would pin the first filters
   SelfService* const self;
@@ -93,17 +122,16 @@ tl::expected<void, std::string> Server::Impl::bind_listeners(std::vector<Listeni
     };
     const auto wanted = Endpoint::parse(listeners[i].address);
     if (!wanted) return failure("expected ip:port, [ip6]:port or :port");
-    const auto given = std::find_if(passed.begin(), passed.end(),
-                                    [&](const ListeningSocket& socket) { return socket.address == *wanted; });
-    const auto address = given == passed.end() ? listen(*wanted, i) : serve_passed(*given, i);
+    auto given = take_those_of(*wanted, passed);
+    const auto address = given.empty() ? listen(*wanted, i) : serve_passed(std::move(given), i);
     if (!address) return failure(address.error());
-    if (given != passed.end()) passed.erase(given);
     addresses.push_back(*address);
     own.add(*address);
   }
-  if (passed.empty()) return {};
+  const auto foreign = std::ranges::find_if(passed, &ListeningSocket::is_passed);
+  if (foreign == passed.end()) return {};
   return tl::unexpected(fmt::format("listeners: the service manager passed a socket for {}, which no listener has",
-                                    passed.front().address.text()));
+                                    foreign->address.text()));
 }
 
 // A socket, and so a queue, for each worker.
@@ -118,14 +146,16 @@ tl::expected<Endpoint, std::string> Server::Impl::listen(Endpoint address, std::
   return address;
 }
 
-// One queue for all workers. Each client wakes those that wait; the first takes it, the others find nothing.
-tl::expected<Endpoint, std::string> Server::Impl::serve_passed(const ListeningSocket& socket, std::size_t index) {
-  for (auto& worker : workers) {
-    auto own_descriptor = share(socket);
+// Each queue has a worker at least, and each worker a queue. Of several workers on one queue each client wakes those
+// that wait; the first takes it, the others find nothing.
+tl::expected<Endpoint, std::string> Server::Impl::serve_passed(std::vector<ListeningSocket> sockets,
+                                                               std::size_t index) {
+  for (std::size_t i = 0; i < std::max(sockets.size(), workers.size()); ++i) {
+    auto own_descriptor = share(sockets[i % sockets.size()]);
     if (!own_descriptor) return tl::unexpected(own_descriptor.error());
-    worker->add_listener(*std::move(own_descriptor), index);
+    workers[i % workers.size()]->add_listener(*std::move(own_descriptor), index);
   }
-  return socket.address;
+  return sockets.front().address;
 }
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -168,8 +198,18 @@ void Server::announce() {
   for (auto& worker : impl_->workers) worker->announce();
 }
 
-void Server::drain(std::chrono::milliseconds deadline) {
-  for (auto& worker : impl_->workers) worker->drain(deadline);
+void Server::drain(std::chrono::milliseconds deadline, bool has_successor) {
+  for (auto& worker : impl_->workers) worker->drain(deadline, has_successor);
+}
+
+tl::expected<std::vector<ListeningSocket>, std::string> Server::share_listeners() const {
+  std::vector<ListeningSocket> all;
+  for (const auto& worker : impl_->workers) {
+    if (auto shared = worker->share_listeners(all); !shared) return tl::unexpected(shared.error());
+  }
+  std::set<std::uint64_t> seen;
+  std::erase_if(all, [&](const ListeningSocket& socket) { return !seen.insert(inode_of(socket)).second; });
+  return all;
 }
 
 void Server::stop() {

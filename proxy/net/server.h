@@ -36,7 +36,8 @@ struct Gauges {
 class Server {
  public:
   // The error names the listener: "listeners[1] 10.0.0.1:3128: Cannot assign requested address".
-  // `passed`: sockets that listen already; each serves the listener with its address and must have one.
+  // `passed`: sockets that listen already, one or several of an address; they serve the listener with that address.
+  // One of the service manager's must have a listener; others that have none are closed.
   // `own`: where else this process listens; requests never go there either.
   // `tokens`: what programs log in with; nullptr: none.
   // `self`: takes reports of mistakes; nullptr: nobody does.
@@ -63,7 +64,10 @@ class Server {
   // Accepts what is in the listen queues, closes the listeners, answers every request that has arrived or arrives
   // within timeouts.request_header on a new connection (5 s on an idle one), lets tunnels continue, and closes what is
   // left at the deadline.
-  void drain(std::chrono::milliseconds deadline);
+  // `has_successor`: another process has the listeners (share_listeners()) and what is in their queues.
+  void drain(std::chrono::milliseconds deadline, bool has_successor = false);
+  // Another descriptor of each queue, for another process; not once it drains.
+  tl::expected<std::vector<ListeningSocket>, std::string> share_listeners() const;
   void stop();  // cuts everything now
   void wait();  // until every worker has ended
   bool ended() const;

@@ -70,6 +70,15 @@ void Worker::add_listener(ListeningSocket socket, std::size_t index) {
   acceptors_.push_back(std::make_unique<Acceptor>(loop_, *this, std::move(socket), index));
 }
 
+tl::expected<void, std::string> Worker::share_listeners(std::vector<ListeningSocket>& out) const {
+  for (const auto& acceptor : acceptors_) {
+    auto shared = acceptor->share_socket();
+    if (!shared) return tl::unexpected(shared.error());
+    out.push_back(*std::move(shared));
+  }
+  return {};
+}
+
 void Worker::start() {
   for (auto& acceptor : acceptors_) acceptor->start();
   thread_ = std::thread([this] { run(); });
@@ -119,12 +128,12 @@ void Worker::announce() {
   loop_.post([this] { state_->draining = true; });
 }
 
-void Worker::drain(Milliseconds deadline) {
-  loop_.post([this, deadline] { begin_drain(deadline); });
+void Worker::drain(Milliseconds deadline, bool has_successor) {
+  loop_.post([this, deadline, has_successor] { begin_drain(deadline, has_successor); });
 }
 
-void Worker::begin_drain(Milliseconds deadline) {
-  for (auto& acceptor : acceptors_) acceptor->finish();
+void Worker::begin_drain(Milliseconds deadline, bool has_successor) {
+  for (auto& acceptor : acceptors_) acceptor->finish(has_successor);
   state_->draining = true;
   listeners_closed_ = true;
   drain_deadline_.set(deadline);

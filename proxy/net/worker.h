@@ -79,13 +79,15 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
   Worker& operator=(const Worker&) = delete;
 
   void add_listener(ListeningSocket socket, std::size_t index);  // before start(); its place in settings.listeners
+  // Other descriptors of all its listeners' queues; not once it drains.
+  tl::expected<void, std::string> share_listeners(std::vector<ListeningSocket>& out) const;
   void start();
   void join();
   bool ended() const { return ended_.load(std::memory_order_acquire); }
 
   void publish(Edition next, std::function<void()> adopted);  // called on the worker's thread
   void announce();                                            // goes on accepting, but every answer closes
-  void drain(Milliseconds deadline);
+  void drain(Milliseconds deadline, bool has_successor);      // which has the listeners' queues
   void stop();
   std::uint64_t cut_tunnels() const { return cut_tunnels_.load(std::memory_order_relaxed); }
   std::uint64_t cut_requests() const { return cut_requests_.load(std::memory_order_relaxed); }
@@ -122,7 +124,7 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
   void on_client_closed(ClientSession& client) override;
   void adopt(Edition next);
   void adopt_listeners(const Snapshot& next);
-  void begin_drain(Milliseconds deadline);
+  void begin_drain(Milliseconds deadline, bool has_successor);
   void finish();
   void maybe_drained();
   void count_cut(const ClientSession& client);

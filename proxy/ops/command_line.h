@@ -22,10 +22,11 @@ CLI::App* add_command(CLI::App& app, const char* name, const char* what, Command
   return sub;
 }
 
-// What the command lines of `run`, `reload`, `health` and `listeners` fill in.
+// What the command lines of `run`, `reload`, `upgrade`, `health` and `listeners` fill in.
 struct ServiceCommands {
   ServeCommand serve;
   ReloadCommand reload;
+  UpgradeCommand upgrade;
   HealthCommand health;
   ListenersCommand listeners;
 

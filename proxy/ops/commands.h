@@ -79,6 +79,14 @@ struct ReloadCommand {
 };
 int run_reload(const ReloadCommand& command, const Streams& io);
 
+// Has the program that is installed by now take over from the running proxy (upgrade.h), and prints the process that
+// serves from then on. 1: it could not, and the old one serves on; 2: no proxy answers, or one that knows no upgrade.
+struct UpgradeCommand {
+  std::filesystem::path config;
+  std::uint32_t silence = 60;  // seconds that it may load without a word
+};
+int run_upgrade(const UpgradeCommand& command, const Streams& io);
+
 // Whether the running proxy serves (/readyz), in one line. 1: it answers that it does not; 2: nobody answers within
 // 5 s.
 struct HealthCommand {

@@ -23,12 +23,10 @@ namespace {
 
 constexpr std::size_t kPoolBytes = std::size_t{64} << 20;  // of admin and control connections together
 constexpr std::size_t kScratchBytes = std::size_t{64} << 10;
-constexpr Milliseconds kDrainTick{50};
 constexpr Milliseconds kWatchTick{1000};
 constexpr Milliseconds kStall{5000};  // a loop that has not turned for so long is reported
 constexpr Milliseconds kFlushBound{5000};
 constexpr Milliseconds kReloadBound{2000};  // for a reload to give up
-constexpr Milliseconds kStopMargin{10'000};
 constexpr Milliseconds kLongestControlWait{5000};
 constexpr HttpServer::Bounds kAdminBounds{.connections = 64, .patience = Milliseconds(10'000)};
 constexpr HttpServer::Bounds kControlBounds{.connections = 32, .patience = Milliseconds(5000)};
@@ -36,7 +34,7 @@ constexpr HttpServer::Bounds kControlBounds{.connections = 32, .patience = Milli
 }  // namespace
 
 Daemon::Daemon(std::filesystem::path file, conf::Config settings, std::unique_ptr<AccessLog> access_log,
-               std::vector<ListeningSocket> passed)
+               PassedSockets passed)
     : file_(std::move(file)),
       started_with_(std::move(settings)),
       access_log_(std::move(access_log)),
@@ -60,11 +58,13 @@ Daemon::Daemon(std::filesystem::path file, conf::Config settings, std::unique_pt
       schedule_tick_(
           loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_schedule_tick(); }, this),
       reload_api_(loop_, configuration_file(file_), [this](Reloader::Done done) { ask_for_reload(std::move(done)); }),
-      tls_api_(loop_, [this](const std::function<void(TlsApi::Rows)>& done) {
-        if (phase_ != Phase::serving) return false;  // workers that have ended answer nothing
-        server_->collect_refusals(done);
-        return true;
-      }) {}
+      tls_api_(loop_,
+               [this](const std::function<void(TlsApi::Rows)>& done) {
+                 if (phase_ != Phase::serving) return false;  // workers that have ended answer nothing
+                 server_->collect_refusals(done);
+                 return true;
+               }),
+      upgrade_(loop_, configuration_file(file_), command_to_run(file_), upgrade_hooks()) {}
 
 Daemon::~Daemon() = default;
 
@@ -72,14 +72,18 @@ int Daemon::run() {
   traffic_ = std::make_unique<TrafficService>(
       loop_, TrafficService::Daemon{.server = [this] { return server_.get(); },
                                     .is_serving = [this] { return phase_ == Phase::serving; }});
-  if (const auto opened = open_state(); !opened) {  // what was denied would pass
+  if (passed_.is_upgrade()) {
+    meet_predecessor();
+  } else if (const auto opened = open_state(); !opened) {  // what was denied would pass
     log::error("{}", opened.error());
     return kExitConfiguration;
   }
   signals_ = std::make_unique<Signals>(loop_, [this](int number) { on_signal(number); });
-  if (const auto opened = open_admin(); !opened) {
-    log::error("{}", opened.error());
-    return kExitError;
+  if (predecessor_ == nullptr) {
+    if (const auto opened = open_admin(); !opened) {
+      log::error("{}", opened.error());
+      return kExitError;
+    }
   }
   watchdog_.set(kWatchTick);
   file_tick_.set(kFileWatchPeriod);
@@ -111,7 +115,7 @@ void Daemon::start_reloader() {
               [this](const Edition& edition, std::shared_ptr<Handover> handover) {
                 loop_.post([this, edition, handover = std::move(handover)] { serve(edition, handover); });
               },
-          .say = [this](const std::string& progress) { loop_.post([this, progress] { reload_api_.say(progress); }); }});
+          .say = [this](const std::string& progress) { loop_.post([this, progress] { on_progress(progress); }); }});
   reloader_ = std::make_unique<Reloader>([this, job](std::uint64_t generation, const std::stop_token& stop) {
     const ReloadOutcome outcome = job->run(generation, stop);
     loop_.post([this, outcome] { after_load(outcome); });
@@ -146,8 +150,8 @@ tl::expected<void, std::string> Daemon::open_admin() {
     std::ranges::move(api_routes(), std::back_inserter(routes));
     std::ranges::move(dashboard_routes(), std::back_inserter(routes));
   }
-  auto opened =
-      HttpServer::open(io_, *admin.address, HttpRoutes(std::move(routes), admin.hosts), kAdminBounds, *std::move(tls));
+  auto opened = HttpServer::open(io_, *admin.address, HttpRoutes(std::move(routes), admin.hosts), kAdminBounds,
+                                 *std::move(tls), take_passed_admin(*admin.address));
   if (!opened) return tl::unexpected(opened.error());
   admin_ = *std::move(opened);
   log::info("admin on {} (/healthz /readyz /metrics)", admin_->address().text());
@@ -157,8 +161,10 @@ tl::expected<void, std::string> Daemon::open_admin() {
 tl::expected<void, std::string> Daemon::open_control() {
   std::vector<HttpRoute> routes = admin_pages();
   std::ranges::move(api_routes(), std::back_inserter(routes));
-  auto opened = HttpServer::open_unix(io_, started_with_.admin.control_socket,
-                                      HttpRoutes(std::move(routes), std::nullopt), kControlBounds);
+  routes.push_back(access_->guarded(upgrade_.route()));
+  auto opened =
+      HttpServer::open_unix(io_, started_with_.admin.control_socket, HttpRoutes(std::move(routes), std::nullopt),
+                            kControlBounds, take_passed_control());
   if (!opened) return tl::unexpected(opened.error());
   control_ = *std::move(opened);
   return {};
@@ -182,57 +188,10 @@ void Daemon::on_signal(int number) {
     case SIGUSR1:
       return reopen_logs(logs_);
     case SIGTERM:
-      return on_stop_signal(phase_ == Phase::draining);
+      return on_terminate();
     default:
       return on_stop_signal(true);  // SIGINT
   }
-}
-
-void Daemon::on_stop_signal(bool now) {
-  manager_.stopping(now ? "stopping" : "draining");
-  if (server_ == nullptr) return loop_.stop();
-  phase_ = Phase::draining;
-  state_->release();  // for the process that takes over
-  answer_all();
-  if (!now) return announce();
-  log::info("stopping now");
-  announced_.clear();
-  server_->stop();
-  drain_tick_.set(kDrainTick);
-}
-
-void Daemon::announce() {
-  const conf::Timeouts& timeouts = served_.snapshot->settings.timeouts;
-  manager_.extend(timeouts.announce + timeouts.drain + kStopMargin);
-  if (timeouts.announce == Milliseconds(0)) return drain();
-  log::info("announcing the end for {}: new clients are accepted, every answer closes",
-            format_duration(timeouts.announce));
-  server_->announce();
-  announced_.set(timeouts.announce);
-}
-
-void Daemon::drain() {
-  const Milliseconds bound = served_.snapshot->settings.timeouts.drain;
-  log::info("draining for at most {}", format_duration(bound));
-  manager_.extend(bound + kStopMargin);
-  server_->drain(bound);
-  drain_tick_.set(kDrainTick);
-}
-
-void Daemon::on_drain_tick() {
-  if (!server_->ended()) return drain_tick_.set(kDrainTick);
-  if (is_awaited()) {  // whoever has asked for a change is told what came of it
-    state_->hurry();
-    return drain_tick_.set(kDrainTick);
-  }
-  tell_what_was_cut();
-  loop_.stop();
-}
-
-void Daemon::tell_what_was_cut() const {
-  const Server::Cut cut = server_->cut();
-  if (cut.tunnels + cut.requests == 0) return;
-  log::warning("{} tunnels and {} requests were still under way and were cut", cut.tunnels, cut.requests);
 }
 
 void Daemon::on_watchdog() {
@@ -258,11 +217,17 @@ void Daemon::ask_for_reload(Reloader::Done done) {
     if (done) done({kExitError, {}, {"bloomwall is stopping"}});
     return;
   }
+  if (!upgrade_.may_reload()) return held_reloads_.push_back(std::move(done));
   log::info("reload asked for");
-  reloader_->request(std::move(done));
+  ++reloads_under_way_;
+  reloader_->request([this, done = std::move(done)](const ReloadOutcome& outcome) {
+    loop_.post([this] { --reloads_under_way_; });
+    if (done) done(outcome);
+  });
 }
 
 void Daemon::serve(Edition edition, const std::shared_ptr<Handover>& handover) {
+  if (predecessor_ != nullptr && state_ == nullptr) return wait_for_predecessor(std::move(edition), handover);
   edition = with_exceptions(edition);
   ReloadOutcome outcome;
   if (phase_ == Phase::draining) {  // workers that ended take nothing
@@ -292,7 +257,7 @@ ReloadOutcome Daemon::start_serving(const Edition& edition) {
   std::vector<Endpoint> own_addresses;
   if (admin_ != nullptr) own_addresses.push_back(admin_->address());
   auto server =
-      Server::create(edition, *access_log_, std::exchange(passed_, {}), own_addresses,
+      Server::create(edition, *access_log_, std::exchange(passed_.listeners, {}), own_addresses,
                      state_ == nullptr ? nullptr : &state_->tokens(), report_desk_.get(), &traffic_->query_log());
   if (!server) {
     std::vector<std::string> lines = taken_addresses(edition.snapshot->settings, HeldBy::other_processes);
@@ -313,7 +278,8 @@ void Daemon::replace(const Edition& edition, const std::shared_ptr<Handover>& ha
 
 // Logs the outcome, and reports READY=1 to systemd.
 void Daemon::after_load(const ReloadOutcome& outcome) {
-  status_api_->note(outcome, std::time(nullptr));
+  if (phase_ == Phase::starting) tell_predecessor(outcome);
+  if (status_api_ != nullptr) status_api_->note(outcome, std::time(nullptr));
   const char* const what = reloads_.succeeded == 0 ? "start" : "reload";
   for (const std::string& warning : outcome.warnings) log::warning("{}: {}", what, warning);
   const log::Level level = outcome.ok() ? log::Level::info : log::Level::error;
@@ -372,6 +338,7 @@ std::string Daemon::metrics() const {
       .query_log = traffic_->status().figures,
       .report_counts = report_counts_,
       .webhook = webhook_.figures(),
+      .upgrades = upgrade_.counts(),
       .lists = served_.snapshot == nullptr ? nullptr : &lists_api_->state(served_.snapshot->settings),
       .phase = phase_,
       .loop_silence = server_ == nullptr ? Milliseconds(0) : server_->longest_silence(),

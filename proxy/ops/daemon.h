@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tl/expected.hpp>
 #include <vector>
@@ -30,6 +31,7 @@
 #include "proxy/ops/http_server.h"
 #include "proxy/ops/lists_api.h"
 #include "proxy/ops/metrics.h"
+#include "proxy/ops/predecessor.h"
 #include "proxy/ops/reload_api.h"
 #include "proxy/ops/reload_job.h"
 #include "proxy/ops/report_desk.h"
@@ -42,6 +44,7 @@
 #include "proxy/ops/status_api.h"
 #include "proxy/ops/tls_api.h"
 #include "proxy/ops/traffic_service.h"
+#include "proxy/ops/upgrade.h"
 #include "proxy/ops/why_api.h"
 
 namespace bloomwall::proxy {
@@ -49,9 +52,9 @@ namespace bloomwall::proxy {
 class Daemon {
  public:
   // `settings` as loaded from `file` (empty: the default place); the daemon's log is open already. `passed`: sockets
-  // that clients connect to already (service_manager.h).
+  // that clients connect to already, or those of a process that this one takes over from (service_manager.h).
   Daemon(std::filesystem::path file, conf::Config settings, std::unique_ptr<AccessLog> access_log,
-         std::vector<ListeningSocket> passed);
+         PassedSockets passed);
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
@@ -69,7 +72,31 @@ class Daemon {
   void on_control_retry();
   [[noreturn]] void leave_reload_behind();
   void on_signal(int number);
+  void on_terminate();
   void on_stop_signal(bool now);
+
+  // daemon_upgrade.cc: this process as the old one,
+  static std::vector<std::string> command_to_run(const std::filesystem::path& file);
+  Upgrade::Daemon upgrade_hooks();
+  tl::expected<std::vector<Successor::Passed>, std::string> sockets_for_successor() const;
+  void hold(bool is_held);
+  void release_state(const Author& by, const std::string& subject, const std::function<void()>& done);
+  void note_failed_upgrade(const Author& by, const std::string& why);
+  void ask_for_held_reloads();
+  void hand_over_to(pid_t successor);
+  void on_successor_lost(const std::string& why);
+  bool takes_no_changes() const { return phase_ == Phase::draining || upgrade_.is_holding(); }
+  // daemon_takeover.cc: and as the new one.
+  void meet_predecessor();
+  void wait_for_predecessor(Edition edition, const std::shared_ptr<Handover>& handover);
+  void take_over(const UpgradeCounts& before);
+  ReloadOutcome open_what_was_held();
+  void close_what_was_held();
+  void keep_control_socket();
+  UniqueFd take_passed_control();
+  std::optional<ListeningSocket> take_passed_admin(const std::string& address);
+  void tell_predecessor(const ReloadOutcome& outcome) const;
+  void on_progress(const std::string& progress);
 
   void start_reloader();
   void ask_for_reload(Reloader::Done done);
@@ -110,7 +137,7 @@ class Daemon {
   IoContext io_;
   Phase phase_ = Phase::starting;
   int exit_status_ = kExitDone;
-  std::vector<ListeningSocket> passed_;                          // until the server has them
+  PassedSockets passed_;                                         // until they are used
   Edition served_;                                               // null while starting; with the exceptions
   std::vector<std::weak_ptr<const filter::Policy>> policies_;    // all that were served and may still be held
   std::unique_ptr<StateService> state_;                          // outlives the server, whose logins ask its tokens
@@ -139,6 +166,13 @@ class Daemon {
   std::unique_ptr<ConfigApi> config_api_;
   std::unique_ptr<ListsApi> lists_api_;
   std::unique_ptr<ApiAccess> access_;
+  Upgrade upgrade_;
+  std::vector<Reloader::Done> held_reloads_;  // asked for while an upgrade holds them
+  std::size_t reloads_under_way_ = 0;
+  bool has_successor_ = false, was_told_to_end_ = false;
+  std::unique_ptr<Predecessor> predecessor_;  // nullptr: there is none
+  Edition waiting_edition_;                   // these two: loaded, until the predecessor says go
+  std::shared_ptr<Handover> waiting_handover_;
   std::unique_ptr<HttpServer> control_, admin_;  // on the unix socket; on the admin address
   std::unique_ptr<Reloader> reloader_;           // last: its thread posts to the loop
 };

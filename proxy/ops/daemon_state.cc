@@ -45,7 +45,7 @@ tl::expected<void, std::string> Daemon::open_state() {
   const bool is_kept = store->is_kept();  // which may have found that it cannot be
   state_ = std::make_unique<StateService>(loop_, *std::move(store));
   if (secret && is_kept) open_reports(*secret);
-  const auto is_ending = [this] { return phase_ == Phase::draining; };
+  const auto is_ending = [this] { return takes_no_changes(); };
   const ExceptionsApi::Daemon hooks{
       .publish = [this](std::function<void()> adopted) { publish_exceptions(std::move(adopted)); },
       .is_ending = is_ending,
@@ -81,7 +81,7 @@ tl::expected<void, std::string> Daemon::open_state() {
 void Daemon::open_reports(const StateResult<StateStore::Secret>& secret) {
   if (!secret) return log::warning("{}: mistakes cannot be reported", secret.error().what);
   report_desk_ = std::make_unique<ReportDesk>(
-      loop_, *state_, *secret, [this] { return phase_ == Phase::draining; }, report_counts_,
+      loop_, *state_, *secret, [this] { return takes_no_changes(); }, report_counts_,
       ReportDesk::Clocks{.seconds = [] { return std::int64_t{std::time(nullptr)}; }},
       [this](const ReportItem& report) {
         if (served_.snapshot != nullptr) webhook_.send(served_.snapshot->settings.reports.webhook, report);
@@ -96,7 +96,7 @@ void Daemon::find_own_error(const ReportItem& accepted) {
                   const auto is_own = [](const WhyFilter& found) {
                     return found.source == WhyFilter::Source::own_error;
                   };
-                  if (phase_ == Phase::draining || std::ranges::none_of(answer.filters, is_own)) return;
+                  if (takes_no_changes() || std::ranges::none_of(answer.filters, is_own)) return;
                   state_->ask([url](StateStore& store) { return store.add_known_good(url); },
                               [url](const StateResult<void>& noted) {
                                 if (!noted) return log::warning("known-good.txt: {}", noted.error().what);
@@ -201,7 +201,7 @@ std::vector<std::string> Daemon::exception_warnings(const filter::Override& made
 void Daemon::on_sweep() {
   sweep_tick_.set(kSweepPeriod);
   traffic_->tick();
-  if (phase_ == Phase::serving) exceptions_->sweep();
+  if (phase_ == Phase::serving && !upgrade_.is_holding()) exceptions_->sweep();
 }
 
 // For a group that there is not, or an allow that some filter with exceptions: refused leaves without effect.

@@ -66,6 +66,13 @@ inline constexpr const char* kCaFooter =
     "or written;\n78 it cannot be used.";
 inline constexpr const char* kReloadFooter =
     "Exit status: 0 the new files are served; 1 they were refused, and the old ones are served on; 2 nobody to ask.";
+inline constexpr const char* kUpgradeFooter =
+    "No connection is refused or cut: the new process gets the listening sockets, loads, and serves; the old one ends "
+    "when its\nconnections have, or after timeouts.drain. It takes what is installed where the running program was, "
+    "and "
+    "the configuration\nas it is now. Exit status: 0 the new process serves; 1 it could not, and the old one serves "
+    "on; "
+    "2 nobody to ask.";
 inline constexpr const char* kHealthFooter =
     "Asked of the running proxy, over admin.control_socket, for at most 5 s. Exit status: 0 it serves; 1 it starts or "
     "stops, or\na filter is lost; 2 nobody to ask.";

@@ -137,25 +137,34 @@ class HttpServer::Connection final : public DeletedLater, public Transport::Hand
 };
 
 HttpServer::Opened HttpServer::open(IoContext& io, const std::string& address, HttpRoutes routes, Bounds bounds,
-                                    TlsContextPtr tls) {
+                                    TlsContextPtr tls, std::optional<ListeningSocket> given) {
   const auto failure = [&](std::string_view why) {
     return tl::unexpected(fmt::format("admin.address: {}: {}", address, why));
   };
   const auto wanted = Endpoint::parse(address);
   if (!wanted) return failure("expected ip:port, [ip6]:port or :port");
-  if (const auto free = check_free(*wanted); !free) return failure(free.error());
-  auto socket = listen_on(*wanted);
-  if (!socket) return failure(socket.error());
+  if (!given) {
+    if (const auto free = check_free(*wanted); !free) return failure(free.error());
+    auto socket = listen_on(*wanted);
+    if (!socket) return failure(socket.error());
+    given = *std::move(socket);
+  }
   return std::unique_ptr<HttpServer>(
-      new HttpServer(io, *std::move(socket), {}, std::move(routes), bounds, std::move(tls)));
+      new HttpServer(io, *std::move(given), {}, std::move(routes), bounds, std::move(tls)));
 }
 
 HttpServer::Opened HttpServer::open_unix(IoContext& io, const std::filesystem::path& path, HttpRoutes routes,
-                                         Bounds bounds) {
-  auto fd = listen_at(path, bounds.connections);
-  if (!fd) return tl::unexpected(fmt::format("admin.control_socket: {}", fd.error()));
-  return std::unique_ptr<HttpServer>(
-      new HttpServer(io, ListeningSocket{*std::move(fd), Endpoint()}, path, std::move(routes), bounds));
+                                         Bounds bounds, UniqueFd given) {
+  const bool is_given = static_cast<bool>(given);
+  if (!is_given) {
+    auto fd = listen_at(path, bounds.connections);
+    if (!fd) return tl::unexpected(fmt::format("admin.control_socket: {}", fd.error()));
+    given = *std::move(fd);
+  }
+  std::unique_ptr<HttpServer> server(
+      new HttpServer(io, ListeningSocket{std::move(given), Endpoint()}, path, std::move(routes), bounds));
+  if (is_given) server->name_->forget();
+  return server;
 }
 
 HttpServer::HttpServer(IoContext& io, ListeningSocket socket, const std::filesystem::path& path, HttpRoutes routes,
@@ -171,6 +180,15 @@ HttpServer::HttpServer(IoContext& io, ListeningSocket socket, const std::filesys
 }
 
 HttpServer::~HttpServer() = default;
+
+void HttpServer::keep_name() const {
+  if (name_ != nullptr) name_->keep();
+}
+
+void HttpServer::hand_over() {
+  if (name_ != nullptr) name_->forget();
+  acceptor_.finish(true);
+}
 
 void HttpServer::on_accepted(UniqueFd fd, const Endpoint&, const Acceptor&) {
   // Idle connections must not keep a health check out.

@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -40,17 +41,27 @@ class HttpServer final : Acceptor::Handler, HttpStream::Sink {
   };
   using Opened = tl::expected<std::unique_ptr<HttpServer>, std::string>;
 
+  // `given`: listens at the address already.
   // `address`: ip:port, [ip6]:port or :port. `tls`: clients speak it; nullptr: none does. Error: "admin.address:
   // 127.0.0.1:9128: Address already in use".
   static Opened open(IoContext& io, const std::string& address, HttpRoutes routes, Bounds bounds,
-                     TlsContextPtr tls = nullptr);
+                     TlsContextPtr tls = nullptr, std::optional<ListeningSocket> given = std::nullopt);
   // For connections from now on; of a server that was opened with TLS.
   void set_tls(TlsContextPtr tls) { tls_ = std::move(tls); }
   // As listen_at() does, and removes the name at the end. Error: "admin.control_socket: PATH: File exists".
-  static Opened open_unix(IoContext& io, const std::filesystem::path& path, HttpRoutes routes, Bounds bounds);
+  // `given`: listens at the path already, whose name stays another process's until keep_name().
+  static Opened open_unix(IoContext& io, const std::filesystem::path& path, HttpRoutes routes, Bounds bounds,
+                          UniqueFd given = {});
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
+
+  // Another descriptor of the queue, for another process.
+  tl::expected<ListeningSocket, std::string> share_socket() const { return acceptor_.share_socket(); }
+  void hold() { acceptor_.hold(); }     // clients wait in the queue
+  void resume() { acceptor_.start(); }  // after hold()
+  void keep_name() const;
+  void hand_over();  // another process has the queue; clients that are connected are served on
 
   const Endpoint& address() const { return address_; }  // with the port that the kernel chose
 

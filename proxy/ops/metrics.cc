@@ -176,6 +176,9 @@ void add_reloads(MetricFamilies& out, const MetricsInput& input) {
   out.counter("filter_reload_total", "Loads of configuration, filters and allow lists, the first one included");
   out.row(number(input.reloads.succeeded), {{"result", "success"}});
   out.row(number(input.reloads.failed), {{"result", "failure"}});
+  out.counter("upgrades_total", "Upgrades: another process has taken over, or could not");
+  out.row(number(input.upgrades.succeeded), {{"result", "success"}});
+  out.row(number(input.upgrades.failed), {{"result", "failure"}});
   out.gauge("last_reload_success_timestamp_seconds", "When the last of them went well");
   out.row(input.reloads.succeeded == 0 ? 0.0 : seconds(input.reloads.last_success));
   out.gauge("generation", "How often what is served has been replaced, plus one");

@@ -11,6 +11,7 @@
 #include "proxy/net/server.h"
 #include "proxy/net/snapshot.h"
 #include "proxy/ops/admin_pages.h"
+#include "proxy/ops/predecessor.h"
 #include "proxy/ops/report_webhook.h"
 #include "proxy/ops/reports_api.h"
 #include "proxy/query_log/query_log.h"
@@ -46,6 +47,7 @@ struct MetricsInput {
   QueryLog::Figures query_log = {};
   ReportCounts report_counts = {};
   ReportWebhook::Figures webhook = {};
+  UpgradeCounts upgrades = {};
   const ListsState* lists = nullptr;  // null while starting
   Phase phase = Phase::starting;
   std::chrono::milliseconds loop_silence{0};

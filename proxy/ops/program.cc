@@ -315,11 +315,10 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   const auto is_named = [&](const CLI::App* command) { return command->get_name() == arguments.front(); };
   const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
   if (!arguments.empty() && !arguments.front().starts_with('-') && std::ranges::none_of(commands, is_named)) {
-    print_lines(
-        io.err,
-        {"unknown command '" + arguments.front() +
-         "'; there are run, check, explain, why, tls, reload, health, listeners, allow, deny, exceptions, reports, "
-         "report, log, update, switch, token, audit, ca and env"});
+    print_lines(io.err, {"unknown command '" + arguments.front() +
+                         "'; there are run, check, explain, why, tls, reload, upgrade, health, listeners, allow, deny, "
+                         "exceptions, reports, "
+                         "report, log, update, switch, token, audit, ca and env"});
     return kExitError;
   }
   try {

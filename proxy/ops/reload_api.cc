@@ -108,9 +108,16 @@ void ReloadApi::answer(const HttpStream& asker, const ReloadOutcome& outcome) {
 tl::expected<ReloadAnswer, std::string> ask_to_reload(const std::filesystem::path& socket,
                                                       const std::function<void(std::string_view)>& said,
                                                       const HttpPatience& patience) {
+  return ask_and_follow(socket, {kMethod, kPath}, said, patience);
+}
+
+tl::expected<ReloadAnswer, std::string> ask_and_follow(const std::filesystem::path& socket,
+                                                       const HttpQuestion& question,
+                                                       const std::function<void(std::string_view)>& said,
+                                                       const HttpPatience& patience) {
   AnswerReader reader(said);
   const auto status =
-      ask_http(socket, {kMethod, kPath}, [&](int code, std::string_view piece) { reader.take(code, piece); }, patience);
+      ask_http(socket, question, [&](int code, std::string_view piece) { reader.take(code, piece); }, patience);
   if (!status) return tl::unexpected(status.error());
   if (*status != 200) {
     return tl::unexpected(fmt::format("{}: {} {}", socket.string(), *status, reader.first_pending_line()));

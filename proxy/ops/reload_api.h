@@ -47,6 +47,11 @@ struct ReloadAnswer {
   int pid = 0;                // of the process that answered; 0: it did not say
   std::string configuration;  // as it was shown
 };
+// Sends a request whose reply is such a stream, and waits; blocking. Each text goes to `said`.
+tl::expected<ReloadAnswer, std::string> ask_and_follow(const std::filesystem::path& socket,
+                                                       const HttpQuestion& question,
+                                                       const std::function<void(std::string_view)>& said,
+                                                       const HttpPatience& patience);
 // Sends the request and waits; blocking. Each text goes to `said`. Error: why there is no answer.
 tl::expected<ReloadAnswer, std::string> ask_to_reload(const std::filesystem::path& socket,
                                                       const std::function<void(std::string_view)>& said,

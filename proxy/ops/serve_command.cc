@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <event2/event.h>
 #include <malloc.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -10,6 +11,7 @@
 #include "proxy/log/log.h"
 #include "proxy/ops/commands.h"
 #include "proxy/ops/daemon.h"
+#include "proxy/ops/predecessor.h"
 #include "proxy/ops/service_manager.h"
 
 namespace bloomwall::proxy {
@@ -30,7 +32,7 @@ void on_libevent_message(int severity, const char* text) {
 }
 
 int serve(const std::filesystem::path& config, conf::Config settings, std::unique_ptr<AccessLog> access_log,
-          std::vector<ListeningSocket> passed) {
+          PassedSockets passed) {
   try {
     Daemon daemon(config, std::move(settings), std::move(access_log), std::move(passed));
     return daemon.run();
@@ -48,6 +50,14 @@ void give_memory_back() {
   ::mallopt(M_TRIM_THRESHOLD, kHeapTop);
 }
 
+// Of an upgrade: what goes wrong from here on can be said to the process before, and stderr is that of the service,
+// which outlives that process.
+void leave_errors_to_channel(PassedSockets& passed) {
+  ServiceManager::be_silent();
+  if (passed.errors) ::dup2(passed.errors.get(), STDERR_FILENO);
+  passed.errors.reset();
+}
+
 }  // namespace
 
 int run_serve(const ServeCommand& command, const Streams& io) {
@@ -63,15 +73,15 @@ int run_serve(const ServeCommand& command, const Streams& io) {
     return kExitError;
   }
   block_signals();
-  if (const auto opened = open_log(settings->log); !opened) {
-    print_lines(io.err, {opened.error()});
+  if (passed->is_upgrade()) leave_errors_to_channel(*passed);
+  const auto fail = [&](const std::string& why) {
+    print_lines(io.err, {why});
+    Predecessor::tell(passed->channel.get(), why);
     return kExitError;
-  }
+  };
+  if (const auto opened = open_log(settings->log); !opened) return fail(opened.error());
   auto access_log = AccessLog::open(settings->log.access);
-  if (!access_log) {
-    print_lines(io.err, {access_log.error()});
-    return kExitError;
-  }
+  if (!access_log) return fail(access_log.error());
   event_set_log_callback(on_libevent_message);
   log::info("bloomwall {} starts", BLOOMWALL_VERSION);
   if (const auto told = built_in_defaults(command.config)) log::warning("{}", *told);

@@ -2,13 +2,20 @@
 
 #include "proxy/ops/service_manager.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <systemd/sd-daemon.h>
 #include <time.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <string_view>
 #include <utility>
+
+#include "proxy/ops/unix_socket.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -19,7 +26,11 @@ std::string one_line(std::string text) {
   return text;
 }
 
-void notify(const std::string& state) { ::sd_notify(0, state.c_str()); }
+std::atomic<bool> is_silent{false};
+
+void notify(const std::string& state) {
+  if (!is_silent.load(std::memory_order_relaxed)) ::sd_notify(0, state.c_str());
+}
 
 std::uint64_t monotonic_microseconds() {
   timespec now{};
@@ -51,19 +62,70 @@ std::optional<std::chrono::milliseconds> ServiceManager::watchdog_interval() {
 
 void ServiceManager::alive() { notify("WATCHDOG=1"); }
 
-tl::expected<std::vector<ListeningSocket>, std::string> passed_sockets() {
-  const int count = sd_listen_fds(1);
+void ServiceManager::be_silent() { is_silent = true; }
+
+void ServiceManager::speak() { is_silent = false; }
+
+void ServiceManager::hand_over(pid_t child) {
+  notify(fmt::format("MAINPID={}", child));
+  be_silent();
+}
+
+namespace {
+
+using Taken = tl::expected<void, std::string>;
+
+// A listening TCP socket, which ends with us unless it `is_kept`.
+Taken take_listener(UniqueFd fd, bool is_kept, std::vector<ListeningSocket>& out) {
+  auto socket = take_over(std::move(fd));
+  if (!socket) return tl::unexpected(socket.error());
+  socket->is_passed = is_kept;
+  out.push_back(*std::move(socket));
+  return {};
+}
+
+Taken take_passed(UniqueFd fd, std::string_view name, PassedSockets& out) {
+  if (name == kPassedChannel || name == kPassedErrors) {
+    (name == kPassedChannel ? out.channel : out.errors) = std::move(fd);
+    return {};
+  }
+  if (name == kPassedControl) {
+    out.control_path = path_of_listening(fd.get());
+    if (out.control_path.empty()) return tl::unexpected(std::string("no unix socket that listens"));
+    out.control = std::move(fd);
+    return {};
+  }
+  if (name != kPassedAdmin) return take_listener(std::move(fd), name != kPassedListener, out.listeners);
+  std::vector<ListeningSocket> admin;
+  Taken taken = take_listener(std::move(fd), false, admin);
+  if (taken) out.admin = std::move(admin.front());
+  return taken;
+}
+
+// As sd_listen_fds_with_names(3) allocates them.
+struct Names {
+  char** all = nullptr;
+  ~Names() {
+    for (char** name = all; name != nullptr && *name != nullptr; ++name) std::free(*name);
+    std::free(static_cast<void*>(all));
+  }
+};
+
+}  // namespace
+
+tl::expected<PassedSockets, std::string> passed_sockets() {
+  Names names;
+  const int count = sd_listen_fds_with_names(1, &names.all);
   if (count < 0) return tl::unexpected(fmt::format("LISTEN_FDS: {}", std::strerror(-count)));
-  std::vector<ListeningSocket> sockets;
+  PassedSockets passed;
   for (int i = 0; i < count; ++i) {
     const int fd = SD_LISTEN_FDS_START + i;
-    auto socket = take_over(UniqueFd(fd));
-    if (!socket) {
-      return tl::unexpected(fmt::format("descriptor {}, passed by the service manager: {}", fd, socket.error()));
-    }
-    sockets.push_back(*std::move(socket));
+    ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+    const auto taken = take_passed(UniqueFd(fd), names.all[i], passed);
+    if (!taken)
+      return tl::unexpected(fmt::format("descriptor {}, passed by the service manager: {}", fd, taken.error()));
   }
-  return sockets;
+  return passed;
 }
 
 }  // namespace bloomwall::proxy

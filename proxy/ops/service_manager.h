@@ -4,7 +4,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <tl/expected.hpp>
@@ -26,13 +29,36 @@ class ServiceManager {
   // How often alive() must come (half of WatchdogSec=); nothing without a watchdog.
   static std::optional<std::chrono::milliseconds> watchdog_interval();
   void alive();
+
+  // systemd listens to the main process alone. Of the whole process: nothing is sent until speak(); both are for any
+  // thread.
+  static void be_silent();
+  static void speak();
+  // Makes a child the main process, and is silent from then on.
+  static void hand_over(pid_t child);
 };
 
-// Listening sockets that the service manager opened for us (socket activation, sd_listen_fds(3)): clients that connect
-// while the proxy starts or restarts wait instead of being refused, and ports below 1024 need no privilege of ours.
-// Error: one line, about a descriptor that is no listening TCP socket. Call it once, before there are threads: it
-// removes the variables from the environment, so that child processes do not take the sockets for theirs.
+// Descriptors that the parent process gave us (LISTEN_FDS, sd_listen_fds(3)), told by their names (LISTEN_FDNAMES):
+//   any other         of the service manager (socket activation): clients that connect while the proxy starts or
+//                     restarts wait instead of being refused, and ports below 1024 need no privilege of ours
+//   kPassed...        of a process of ours that this one takes over from (successor.h)
+inline constexpr const char* kPassedListener = "upgrade.listener";  // these two: clients come to it
+inline constexpr const char* kPassedKept = "upgrade.kept";          // the service manager has it, too
+inline constexpr const char* kPassedAdmin = "upgrade.admin";        // admin.address
+inline constexpr const char* kPassedControl = "upgrade.control";    // admin.control_socket
+inline constexpr const char* kPassedChannel = "upgrade.channel";    // to that process
+inline constexpr const char* kPassedErrors = "upgrade.errors";      // what is stderr once we can say what is wrong
 
-tl::expected<std::vector<ListeningSocket>, std::string> passed_sockets();
+struct PassedSockets {
+  std::vector<ListeningSocket> listeners;
+  std::optional<ListeningSocket> admin;
+  UniqueFd control;
+  std::filesystem::path control_path;  // at which it listens
+  UniqueFd channel, errors;
+  bool is_upgrade() const { return static_cast<bool>(channel); }
+};
+// Error: one line, about a descriptor that is no listening socket. Call it once, before there are threads: it removes
+// the variables from the environment, so that child processes do not take the sockets for theirs.
+tl::expected<PassedSockets, std::string> passed_sockets();
 
 }  // namespace bloomwall::proxy

@@ -8,7 +8,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <system_error>
 #include <utility>
@@ -58,7 +60,9 @@ UniqueFd connect_to(const std::filesystem::path& socket) {
   return fd;
 }
 
-SocketName::SocketName(std::filesystem::path path) : path_(std::move(path)) {
+SocketName::SocketName(std::filesystem::path path) : path_(std::move(path)) { keep(); }
+
+void SocketName::keep() {
   struct stat made{};
   if (::lstat(path_.c_str(), &made) != 0) return;
   device_ = made.st_dev;
@@ -76,6 +80,18 @@ std::uint32_t user_of(int connected) {
   socklen_t size = sizeof peer;
   if (::getsockopt(connected, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return ~0U;
   return peer.uid;
+}
+
+std::filesystem::path path_of_listening(int socket) {
+  sockaddr_un address{};
+  socklen_t size = sizeof address;
+  int listens = 0;
+  socklen_t listens_size = sizeof listens;
+  if (::getsockopt(socket, SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_size) != 0 || listens != 1) return {};
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
+  if (address.sun_family != AF_UNIX || size <= offsetof(sockaddr_un, sun_path)) return {};
+  const std::size_t most = std::min(std::size_t{size} - offsetof(sockaddr_un, sun_path), sizeof address.sun_path);
+  return std::string(address.sun_path, ::strnlen(address.sun_path, most));
 }
 
 tl::expected<UniqueFd, std::string> listen_at(const std::filesystem::path& path, std::size_t backlog) {

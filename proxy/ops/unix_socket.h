@@ -19,7 +19,9 @@ UniqueFd connect_to(const std::filesystem::path& socket);
 class SocketName {
  public:
   explicit SocketName(std::filesystem::path path);  // bound just now
+  void keep();                                      // what is there is this process's
   ~SocketName();
+  void forget() { inode_ = 0; }  // it is another process's
   SocketName(const SocketName&) = delete;
   SocketName& operator=(const SocketName&) = delete;
 
@@ -30,6 +32,9 @@ class SocketName {
 
 // The user who connected it, as the kernel noted it then; ~0: not known.
 std::uint32_t user_of(int connected);
+
+// The path at which a unix socket listens; empty: it is none that does.
+std::filesystem::path path_of_listening(int socket);
 
 // A non-blocking socket that listens at `path`, which only its owner and group may write to (0660), as connect()
 // requires. Replaces a stale socket of a dead process; fails where a process listens or another file is at `path`.

@@ -6,6 +6,7 @@
 //   report.made .again .accepted .rejected .cured   the report's id
 //   token.made .removed                   its name
 //   state.imported                        "exceptions.json"
+//   upgrade.begun .failed                 "process 4711 to 4712", "process 4711"
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

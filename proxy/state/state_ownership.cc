@@ -46,6 +46,11 @@ Owned StateStore::claim() {
   return tl::unexpected(fault_);
 }
 
+void StateStore::release() {
+  if (database_ && lock_.is_held() && !read_version()) version_ = -1;  // and nothing is changed any more
+  lock_.release();
+}
+
 // Inside a transaction, which would be lost with the file.
 Owned StateStore::find_file() {
   if (folder_.empty() || !database_->has_moved()) return {};

@@ -266,6 +266,10 @@ Done StateStore::write(const AuditRow& row) {
 
 StateResult<void> StateStore::commit(State next, const Change& change) { return commit_after(change, next); }
 
+StateResult<void> StateStore::note(const AuditRow& row) {
+  return commit(*state_, [&] { return write(row); });
+}
+
 StateResult<void> StateStore::commit_after(const Change& change, State& next) {
   if (!fault_.empty()) return refused(StateError::Kind::failed, fault_);
   if (const Done made = make_file(); !made) return refused(StateError::Kind::failed, made.error());

@@ -94,8 +94,9 @@ class StateStore {
 
   // From now on a change fails at once where another process holds the file.
   void wait_for_nobody();
-  // Lets another process change the folder from now on: this one is about to end.
-  void release() { lock_.release(); }
+  // Lets another process change the folder from now on: this one is about to end, or is replaced. The next change takes
+  // it back, where nobody has changed it.
+  void release();
 
   // Each is kept when it returns; after an error nothing has changed.
   // It gets an id, and takes the place of those that say the same.
@@ -133,6 +134,8 @@ class StateStore {
   // Takes the place of what the group has under that key.
   StateResult<SwitchItem> set_switch(SwitchItem item, const Author& author);
   StateResult<SwitchItem> remove_switch(std::string_view group, std::string_view key, const Author& author);
+  // A row of the audit alone.
+  StateResult<void> note(const AuditRow& row);
   // Removes exceptions and switches that have ended, and reports that were decided long ago; how many.
   StateResult<std::size_t> sweep(std::int64_t now);
   StateResult<Token> add_token(Token token, const Author& author);

@@ -463,6 +463,19 @@ TEST_F(StateFile, OneAtATimeChangesIt) {
   EXPECT_EQ(entries_of(open()), (std::vector<std::string>{"a.test", "c.test"}));
 }
 
+TEST_F(StateFile, IsTakenBackWhereNobodyHasChangedIt) {
+  StateStore store = open();
+  for (const char* const entry : {"a.test", "b.test", "c.test"}) {
+    ASSERT_TRUE(store.add_exception(allow_of(entry), kAnna).has_value()) << entry << ": " << store.fault();
+    store.release();
+    EXPECT_TRUE(open().fault().empty()) << "whoever only reads changes nothing";
+  }
+  ASSERT_TRUE(
+      store.note({.author = kAnna, .what = "upgrade.failed", .subject = "x", .before = {}, .after = {}, .why = {}})
+          .has_value());
+  EXPECT_EQ(entries_of(store), (std::vector<std::string>{"a.test", "b.test", "c.test"}));
+}
+
 TEST_F(StateFile, TheThreadEndsSoonThoughTheFileIsBusy) {
   ASSERT_TRUE(open().add_exception(allow_of("a.test"), kAnna).has_value());
   auto database = Database::open(file());

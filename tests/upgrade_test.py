@@ -1,0 +1,453 @@
+#!/usr/bin/env python3
+"""`bloomwall upgrade`: the installed program takes over while clients are served, and whatever a new program does wrong, the old one serves
+on. The program is a link in the folder of each test, which is put in the place of the old one as a package would do it.
+
+Usage: upgrade_test.py BUILD_DIR [unittest arguments]. BLOOMWALL_SEED repeats the choice of moments.
+SPDX-License-Identifier: Apache-2.0
+"""
+import http.client
+import http.server
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+from agreement_test import UnixConnection
+from interception_site import BUILD, WAIT, main, run, until
+
+HALF = b"1234567890abcdef" * 4096
+PACE = 0.01  # seconds between two requests of a steady client
+
+# Each is a program that somebody has installed, and what `bloomwall upgrade` says of it. {MARK} stands in its command line or output,
+# CHANNEL finds the channel.
+CHANNEL = """#!/bin/bash
+names=(${LISTEN_FDNAMES//:/ })
+for i in ${!names[@]}; do [ ${names[i]} = upgrade.channel ] && channel=$((3 + i)); done
+[ $LISTEN_PID = $$ ] && [ $LISTEN_FDS = ${#names[@]} ] || exit 1
+"""
+WRONG = {
+    "exits 78": ("#!/bin/sh\necho listeners: {MARK} >&2\nexit 78\n", ["listeners: {MARK}", "ended with exit status 78"]),
+    "crashes": ("#!/bin/sh\nkill -SEGV $$\n", ["ended by signal 11"]),
+    "hangs with a child": ("#!/bin/sh\nsleep 1000.{MARK} &\nexec sleep 1000.{MARK}\n", ["has said nothing for 1 s"]),
+    "closes the channel": (CHANNEL + "exec {channel}>&-\nsleep 1000.{MARK}\n", ["has closed the channel"]),
+    "talks rubbish": (CHANNEL + "echo hello >&$channel\nsleep 1000.{MARK}\n", ["what is not understood: hello"]),
+    "talks without an end": (CHANNEL + "while printf %01000d 0; do :; done >&$channel\n", ["what is not understood"]),
+    "serves before it may": (CHANNEL + "echo serving >&$channel\nsleep 1000.{MARK}\n", ["what is not understood: serving"]),
+    "dies when it may serve": (CHANNEL + "echo text soon >&$channel\necho ready >&$channel\nread -u $channel go rest\n"
+                               "[ $go = go ] && exit 9\n", ["soon", "ended with exit status 9"]),
+    "hangs when it may serve": (CHANNEL + "echo ready >&$channel\nread -u $channel go\nsleep 1000.{MARK}\n", ["has said nothing for 1 s"]),
+    "is no program": ("not a program", ["Exec format error"]),
+    "is not there": (None, ["No such file or directory"]),
+}
+
+
+class Site:
+    """An origin: /small, and what goes on until gate is set: /gated has two halves, /stream its chunks, and the tunnel's end echoes."""
+
+    def __init__(self):
+        site = self
+        self.gate = threading.Event()
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                self.send_response(200)
+                if self.path == "/stream":
+                    self.send_header("Transfer-Encoding", "chunked")
+                    self.end_headers()
+                    while not site.gate.wait(0.02):
+                        self.wfile.write(b"4\r\ntick\r\n")
+                    return self.wfile.write(b"3\r\nend\r\n0\r\n\r\n")
+                body = HALF + HALF if self.path == "/gated" else b"small"
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                if self.path == "/gated":
+                    self.wfile.write(HALF)
+                    self.wfile.flush()
+                    site.gate.wait(WAIT)
+                    body = HALF
+                return self.wfile.write(body)
+
+            def log_message(self, format, *args):
+                pass
+
+        class Server(http.server.ThreadingHTTPServer):
+            daemon_threads = True
+            request_queue_size = 128
+
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.port = self.server.server_address[1]
+        self.echo = socket.create_server(("127.0.0.1", 0))
+        for target in (self.server.serve_forever, self.serve_echo):
+            threading.Thread(target=target, daemon=True).start()
+
+    def serve_echo(self):
+        try:
+            while True:
+                peer = self.echo.accept()[0]
+                threading.Thread(target=lambda to=peer: [to.sendall(piece) for piece in iter(lambda: to.recv(4096), b"")], daemon=True).start()
+        except OSError:
+            pass  # closed
+
+    def close(self):
+        self.gate.set()
+        self.server.shutdown()
+        self.server.server_close()
+        self.echo.close()
+
+
+class Steady(threading.Thread):
+    """A client that asks again and again, on one connection for as long as that is kept, or on a new one each time."""
+
+    def __init__(self, proxy, origin, keeps):
+        super().__init__(daemon=True)
+        self.proxy, self.origin, self.keeps = proxy, origin, keeps
+        self.stopped, self.answers, self.errors = threading.Event(), 0, []
+
+    def run(self):
+        client = None
+        while not self.stopped.wait(PACE):
+            try:
+                client = client or http.client.HTTPConnection(*self.proxy, timeout=WAIT)
+                client.request("GET", f"http://127.0.0.1:{self.origin}/small", headers={} if self.keeps else {"Connection": "close"})
+                answer = client.getresponse()
+                if (answer.status, answer.read()) != (200, b"small"):
+                    raise AssertionError(f"status {answer.status}")
+                self.answers += 1
+                if answer.will_close:
+                    client.close()
+                    client = None
+            except Exception as error:  # whatever it is, a client has seen it
+                self.errors.append(repr(error))
+                client = None
+
+
+class UpgradeCase(unittest.TestCase):
+    drain = "20s"
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="bloomwall-test-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.site = Site()
+        self.addCleanup(self.site.close)
+        (self.folder / "list.txt").write_text("listed.test\n")
+        run(BUILD / "bloomwall-filter", "build", "-q", "-o", self.folder / "list.bwf", self.folder / "list.txt")
+        run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-keyout",
+            self.folder / "tls.key", "-out", self.folder / "tls.crt", "-subj", "/CN=proxy", "-addext", "subjectAltName=IP:127.0.0.2")
+        self.program = self.folder / "bloomwall"
+        self.install(BUILD / "bloomwall")
+        self.file = self.folder / "bloomwall.yaml"
+        self.configure()
+        self.addCleanup(self.end_all)
+
+    def configure(self, listeners="", more=""):
+        self.file.write_text(f"""
+listeners:
+- {{address: "127.0.0.1:0"}}
+- {{address: "127.0.0.2:0", tls: {{certificate: tls.crt, key: tls.key}}}}
+- {{address: "127.0.0.3:0", proxy_protocol: [127.0.0.1]}}
+{listeners}
+workers: 2
+filters: [{{name: list, file: list.bwf}}]
+access: {{connect_ports: [], deny_ports: [], deny_destinations: []}}
+dns: {{hosts: {{listed.test: 127.0.0.1, denied.test: 127.0.0.1}}}}
+state_dir: state
+query_log: {{record: all}}
+admin: {{address: "127.0.0.1:0", control_socket: control.sock}}
+log: {{file: daemon.log, access: {{file: access.log, format: json}}}}
+timeouts: {{announce: 0, drain: {self.drain}}}
+{more}""")
+
+    def start(self):
+        log = self.folder / "daemon.log"
+        log.unlink(missing_ok=True)
+        self.process = subprocess.Popen([self.program, "run", "--config", self.file], cwd=self.folder)
+        until(lambda: log.exists() and "is served" in log.read_text())
+        self.plain, self.tls, self.proxied = (
+            (address, int(port)) for address, port in re.findall(r"listening on ([\d.]+):(\d+)", log.read_text())[:3])
+        self.admin = int(re.search(r"admin on 127\.0\.0\.1:(\d+)", log.read_text())[1])
+
+    def install(self, program):
+        """Another program in the place of the old one; of a text, a script; None: none."""
+        self.program.unlink(missing_ok=True)
+        if isinstance(program, pathlib.Path):
+            self.program.symlink_to(program)
+        elif program is not None:
+            self.program.write_text(program)
+            self.program.chmod(0o755)
+
+    def command(self, *arguments):
+        done = subprocess.run([BUILD / "bloomwall", *arguments, "--config", self.file], cwd=self.folder, capture_output=True, text=True,
+                              timeout=2 * WAIT, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    def upgrade(self, *more):
+        return self.command("upgrade", *more)
+
+    def ask(self, method, path, body=None):
+        door = UnixConnection(self.folder / "control.sock")
+        try:
+            door.request(method, path, body=body)
+            answer = door.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            door.close()
+
+    def pid(self):
+        return json.loads(self.ask("GET", "/api/v1/status")[1])["pid"]
+
+    def status(self, host, proxy=None, tls=False, before=b""):
+        to = socket.create_connection(proxy or self.plain, timeout=WAIT)
+        with ssl.create_default_context(cafile=self.folder / "tls.crt").wrap_socket(to, server_hostname="127.0.0.2") if tls else to as to:
+            to.sendall(before + f"GET http://{host}:{self.site.port}/small HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+            return int(b"".join(iter(lambda: to.recv(4096), b"")).split()[1])
+
+    def metric(self, name):
+        with socket.create_connection(("127.0.0.1", self.admin), timeout=WAIT) as to:
+            to.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            text = b"".join(iter(lambda: to.recv(65536), b"")).decode()
+        return float(re.search(rf"^bloomwall_{re.escape(name)} (\S+)$", text, re.M)[1])
+
+    def audit(self, what):
+        return [row for row in map(json.loads, self.command("audit", "--json")[1].splitlines()) if row["what"] == what]
+
+    def processes(self, mark=None):
+        """Of this test: their command line has its folder, or the mark."""
+        found = {}
+        for entry in pathlib.Path("/proc").iterdir():
+            try:
+                words = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
+            except OSError:
+                continue
+            if (mark or str(self.folder)).encode() in words:
+                found[int(entry.name)] = words.replace(b"\0", b" ").decode()
+        return found
+
+    def end_all(self):
+        for pid in self.processes():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        if hasattr(self, "process"):
+            self.process.wait(WAIT)
+
+    def serves_all(self):
+        self.assertEqual(self.status("127.0.0.1"), 200)
+        self.assertEqual(self.status("127.0.0.1", self.tls, tls=True), 200)
+        self.assertEqual(self.status("127.0.0.1", self.proxied, before=b"PROXY TCP4 127.0.0.9 127.0.0.3 1000 80\r\n"), 200)
+        self.assertEqual(self.status("listed.test"), 403)
+
+
+class Upgrades(UpgradeCase):
+    def open_long(self):
+        """A download that has come half, a tunnel, a stream, and a connection over TLS that is kept."""
+        self.download, self.stream = (http.client.HTTPConnection(*self.plain, timeout=WAIT) for _ in range(2))
+        self.download.request("GET", f"http://127.0.0.1:{self.site.port}/gated")
+        self.half = self.download.getresponse()
+        self.assertEqual(self.half.read(len(HALF)), HALF)
+        self.stream.request("GET", f"http://127.0.0.1:{self.site.port}/stream")
+        self.ticks = self.stream.getresponse()
+        self.assertEqual(self.ticks.read(4), b"tick")
+        to = socket.create_connection(self.tls, timeout=WAIT)
+        self.tunnel = ssl.create_default_context(cafile=self.folder / "tls.crt").wrap_socket(to, server_hostname="127.0.0.2")
+        port = self.site.echo.getsockname()[1]
+        self.tunnel.sendall(f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+        self.assertIn(b" 200 ", self.tunnel.recv(4096))
+
+    def echoes(self, text):
+        self.tunnel.sendall(text)
+        self.assertEqual(self.tunnel.recv(4096), text)
+
+    def close_long(self):
+        self.echoes(b"after")
+        self.site.gate.set()
+        self.assertEqual(self.half.read(), HALF)
+        self.assertTrue(self.ticks.read().endswith(b"end"))
+        self.echoes(b"at the end")
+        self.tunnel.close()
+
+    def test_nothing_is_refused_or_cut(self):
+        """500 requests a second, and what takes long, over two upgrades."""
+        self.start()
+        clients = [Steady(self.plain, self.site.port, keeps=i % 4 != 0) for i in range(6)]
+        for client in clients:
+            client.start()
+        self.open_long()
+        self.echoes(b"before")
+        self.assertEqual(self.command("deny", "denied.test", "--why", "before")[0], 0)
+        first = self.pid()
+        self.assertEqual(first, self.process.pid)
+        until(lambda: all(client.answers > 20 for client in clients))
+        pids = [first]
+        for turn in range(2):
+            status, said = self.upgrade()
+            self.assertEqual(status, 0, said)
+            pids.append(self.pid())
+            self.assertIn(f"process {pids[-1]} serves", said)
+            self.assertEqual(self.status("denied.test"), 403, "an exception that was made before")
+            made = f"made{turn}.test"
+            self.assertEqual(self.command("deny", made, "--why", "after")[0], 0)
+            self.assertEqual(self.status(made), 403)
+            self.serves_all()
+            answered = [client.answers for client in clients]
+            until(lambda: all(client.answers > before + 20 for client, before in zip(clients, answered)))
+            self.assertIsNone(self.process.poll(), "it has connections still")
+        self.assertEqual(len(set(pids)), 3, pids)
+        self.assertEqual(self.metric('upgrades_total{result="success"}'), 2)
+        self.assertEqual([row["subject"] for row in self.audit("upgrade.begun")][::-1],
+                         [f"process {old} to {new}" for old, new in zip(pids, pids[1:])])
+        self.close_long()
+        self.assertEqual(self.process.wait(WAIT), 0)
+        for client in clients:
+            client.stopped.set()
+            client.join()
+        self.assertEqual([error for client in clients for error in client.errors], [])
+        until(lambda: set(self.processes()) == {pids[-1]})
+        self.check_logs(sum(client.answers for client in clients))
+        os.kill(pids[-1], signal.SIGTERM)
+        until(lambda: not self.processes())
+        self.assertFalse((self.folder / "control.sock").exists())
+
+    def check_logs(self, asked):
+        """Each request stands in both logs, whichever process has served it."""
+        lines = until(lambda: [line for line in (self.folder / "access.log").read_text().splitlines() if "/small" in line])
+        self.assertGreaterEqual(len(lines), asked)
+        rows = lambda: len([line for line in self.command("log", "--limit", "0", "--path", "small")[1].splitlines()])
+        until(lambda: rows() >= asked)
+
+    def test_reloads_meanwhile(self):
+        """What is reloaded while the new process loads is served by it, too; one that comes late is done by it."""
+        self.start()
+        self.install(f"#!/bin/sh\nread go < {self.folder}/gate\nexec {BUILD}/bloomwall \"$@\"\n")
+        os.mkfifo(self.folder / "gate")
+        upgrade = subprocess.Popen([BUILD / "bloomwall", "upgrade", "--config", self.file], cwd=self.folder, stdout=subprocess.PIPE, text=True)
+        until(lambda: len(self.processes(f"{self.program}\0run")) == 2)
+        status, said = self.upgrade()
+        self.assertEqual(status, 1)
+        self.assertIn("another upgrade is under way", said)
+        with open(self.folder / "list.txt", "a") as file:
+            file.write("denied.test\n")
+        run(BUILD / "bloomwall-filter", "build", "-q", "-o", self.folder / "list.bwf", self.folder / "list.txt")
+        self.assertEqual(self.command("reload")[0], 0)
+        self.assertEqual(self.status("denied.test"), 403)
+        (self.folder / "gate").write_text("go\n")
+        said = upgrade.communicate(timeout=WAIT)[0]
+        self.assertEqual(upgrade.returncode, 0, said)
+        self.assertNotEqual(self.pid(), self.process.pid)
+        self.assertEqual(self.status("denied.test"), 403)
+        reloads = lambda: len(json.loads(self.ask("GET", "/api/v1/reloads")[1])["items"])
+        until(lambda: reloads() == 2)  # its start, and that for the one before
+        self.assertEqual(self.process.wait(WAIT), 0)
+
+    def test_a_new_configuration_is_taken(self):
+        """Another listener, and another place for the control socket: the old name is gone."""
+        self.start()
+        free = socket.create_server(("127.0.0.1", 0))
+        free_at = free.getsockname()
+        self.configure(f'- {{address: "127.0.0.1:{free_at[1]}"}}\n')
+        status, said = self.upgrade()
+        self.assertEqual(status, 1, said)
+        self.assertIn("Address already in use", said)
+        self.serves_all()
+        free.close()
+        self.assertEqual(self.upgrade()[0], 0)
+        self.assertEqual(self.status("listed.test", free_at), 403)
+        self.serves_all()
+        self.file.write_text(self.file.read_text() + "nonsense: 1\n")
+        status, said = self.upgrade()
+        self.assertEqual(status, 1)
+        self.assertIn("nonsense", said)
+        self.serves_all()
+
+
+class WrongPrograms(UpgradeCase):
+    def test_the_old_one_serves_on(self):
+        self.start()
+        for count, (name, (text, expected)) in enumerate(WRONG.items(), 1):
+            mark = f"31{os.getpid()}{count}"
+            fill = lambda words: words.replace("{MARK}", mark)
+            with self.subTest(name):
+                self.install(text and fill(text))
+                status, said = self.upgrade("--silence", "1")
+                self.assertEqual(status, 1, said)
+                for words in expected:
+                    self.assertIn(fill(words), said)
+                self.assertIn(f"process {self.process.pid} serves on", said)
+                self.assertEqual(set(self.processes()), {self.process.pid})
+                self.assertEqual(self.processes(mark), {})
+                self.assertEqual(self.pid(), self.process.pid)
+                self.serves_all()
+                status, said = self.command("deny", f"after{count}.test", "--why", "x")
+                self.assertEqual(status, 0, said)
+                self.assertEqual(self.metric('upgrades_total{result="failure"}'), count)
+                self.assertEqual(len(self.audit("upgrade.failed")), count)
+        self.install(BUILD / "bloomwall")
+        self.assertEqual(self.upgrade()[0], 0)
+        self.assertEqual(self.metric('upgrades_total{result="failure"}'), len(WRONG))
+        self.assertEqual(self.status("after1.test"), 403)
+        self.assertEqual(self.process.wait(WAIT), 0)
+        self.serves_all()
+
+    def test_a_filter_that_cannot_be_read(self):
+        self.start()
+        (self.folder / "list.bwf").unlink()
+        status, said = self.upgrade()
+        self.assertEqual(status, 1)
+        self.assertIn("list.bwf", said)
+        self.assertIn("ended with exit status", said)
+        self.serves_all()
+
+
+class Ends(UpgradeCase):
+    drain = "1s"
+
+    def test_no_process_outlives_the_end(self):
+        """SIGTERM to the old process, the new one or both, at any moment of an upgrade: both end, or the one that was not told serves."""
+        seed = int(os.environ.get("BLOOMWALL_SEED") or random.randrange(1 << 32))
+        print(f"seed {seed}", flush=True)
+        dice = random.Random(seed)
+        for turn in range(6):
+            self.start()
+            upgrade = subprocess.Popen([BUILD / "bloomwall", "upgrade", "--config", self.file], cwd=self.folder, stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.DEVNULL)
+            threading.Event().wait(dice.uniform(0, 0.3))
+            ours = set(self.processes(f"{self.program}\0run"))
+            told = {"old": {self.process.pid}, "new": ours - {self.process.pid}, "both": ours}[dice.choice(["old", "new", "both"])]
+            for pid in told:
+                self.send(pid, signal.SIGTERM)
+            upgrade.wait(WAIT)
+            for pid in self.processes(f"{self.program}\0run"):
+                self.send(pid, signal.SIGTERM)
+            until(lambda: self.process.poll() is not None and not self.processes(f"{self.program}\0run"))
+            self.assertEqual(self.process.returncode, 0, f"turn {turn}")
+
+    def send(self, pid, number):
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass
+
+    def test_a_new_process_dies_with_the_old_one(self):
+        self.start()
+        self.install(f"#!/bin/sh\nexec sleep 1000.31{os.getpid()}\n")
+        upgrade = subprocess.Popen([BUILD / "bloomwall", "upgrade", "--config", self.file], cwd=self.folder, stderr=subprocess.DEVNULL)
+        until(lambda: self.processes(f"1000.31{os.getpid()}"))
+        self.process.kill()
+        until(lambda: not self.processes(f"1000.31{os.getpid()}"))
+        self.assertEqual(upgrade.wait(WAIT), 2)
+
+
+if __name__ == "__main__":
+    main()
