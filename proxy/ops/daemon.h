@@ -22,9 +22,11 @@
 #include "proxy/io/transport.h"
 #include "proxy/log/access_log.h"
 #include "proxy/net/server.h"
+#include "proxy/ops/admin_logins.h"
 #include "proxy/ops/api_access.h"
 #include "proxy/ops/config_api.h"
 #include "proxy/ops/exceptions_api.h"
+#include "proxy/ops/explain_api.h"
 #include "proxy/ops/file_watch.h"
 #include "proxy/ops/groups_api.h"
 #include "proxy/ops/http_server.h"
@@ -135,9 +137,11 @@ class Daemon {
   std::unique_ptr<GroupsApi> groups_api_;
   std::unique_ptr<ReportsApi> reports_api_;
   std::unique_ptr<WhyApi> why_api_;
+  std::unique_ptr<ExplainApi> explain_api_;
   std::unique_ptr<StatusApi> status_api_;
   std::unique_ptr<ConfigApi> config_api_;
   std::unique_ptr<ListsApi> lists_api_;
+  std::unique_ptr<AdminLogins> logins_;
   std::unique_ptr<ApiAccess> access_;
   std::unique_ptr<HttpServer> control_, admin_;  // on the unix socket; on the admin address
   std::unique_ptr<Reloader> reloader_;           // last: its thread posts to the loop

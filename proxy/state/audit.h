@@ -5,6 +5,7 @@
 //   switch.set .removed .ended            "pupils otherwise"
 //   report.made .again .accepted .rejected .cured   the report's id
 //   token.made .removed                   its name
+//   update.forced                         the filter's name; empty: of all filters
 //   state.imported                        "exceptions.json"
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,6 +1,6 @@
-// What stands in the file for automatic configuration and on /setup, of any text in the place of hosts: the first line is
-// the self host, the second the proxies, the others what is reached directly. Each variable of the file is one line that
-// reads as JSON and says what was put in: no text ends its string.
+// What stands in the file for automatic configuration and on /setup, of any text in the place of hosts: the first line
+// is the self host, the second the proxies, the others what is reached directly. Each variable of the file is one line
+// that reads as JSON and says what was put in: no text ends its string.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstddef>
